@@ -1,0 +1,83 @@
+/** libogrjoin: joins a caller's arrays, without any OGR.
+ *
+ *  struct oj_flat lots = ..., pickups = ...;            // views, oj_flat.h
+ *  struct oj_relation relation = oj_relation_default(); // nearest
+ *  struct oj_options options = {0};                     // all threads
+ *  struct oj_matches matches = {0};
+ *  struct oj_join *join;
+ *  relation.max_distance = 100.0;
+ *  if (oj_join_open(&lots, &relation, NULL, &options, &join, &err) == OJ_OK &&
+ *      oj_join_batch(join, &pickups, &matches, &err) == OJ_OK)
+ *      ... matches.join_row[i], matches.measure[i] ...
+ *  oj_matches_free(&matches);
+ *  oj_join_close(join);
+ *
+ *  samples/join_arrays.c is the whole program.
+ */
+#ifndef OGRJOIN_H
+#define OGRJOIN_H
+
+#include "../flatten/oj_array.h"
+#include "../flatten/oj_flat.h"
+#include "../flatten/oj_matches.h"
+#include "oj_backend.h"
+#include "oj_relation.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OGRJOIN_VERSION "0.1.0"
+
+/** A join side, indexed, ready for any number of batches. */
+struct oj_join;
+
+/** Version of the library in use: "0.1.0". */
+OJ_EXPORT const char *oj_version(void);
+
+/** Checks and indexes the join side.
+ *  join_side  outlives *out; struct oj_flat says what it must hold, and a
+ *             caller that made it by hand may ask oj_flat_check() first
+ *  relation   what is asked; copied
+ *  backend    name of a backend, NULL or "auto": the fastest that can do it
+ *  options    copied; NULL: all threads
+ *  Errors     OJ_ERR_ARG: relation or backend make no sense; OJ_ERR_LIMIT:
+ *             more than 2^31 - 1 join features or segments; OJ_ERR_NOMEM;
+ *             OJ_ERR_CANCELLED.
+ *  Cost       O(n log n) in the segments of the join side. */
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_join_open(const struct oj_flat *join_side,
+             const struct oj_relation *relation, const char *backend,
+             const struct oj_options *options, struct oj_join **out,
+             struct oj_error *err);
+
+/** Joins a batch of input features, in their order.
+ *  input      features of the kinds that the join takes (oj_op_get); any number
+ *             up to 2^31 - 1.  The answer for a feature does not depend on the
+ *             other features of its batch, on threads or on the backend.
+ *  out        owned by the caller; its memory is used again.  Pairs of a row
+ *             are sorted by (measure, FID, ordinal); where the join side has no
+ *             FIDs, or repeated ones, by (measure, ordinal).
+ *  Errors     as above; *out then holds nothing of use but can be freed.
+ *  One thread at a time. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_join_batch(struct oj_join *join,
+                                              const struct oj_flat *input,
+                                              struct oj_matches *out,
+                                              struct oj_error *err);
+
+/** Times and counts since oj_join_open(). */
+OJ_EXPORT const struct oj_stats *oj_join_stats(const struct oj_join *join);
+
+/** The backend at work. */
+OJ_EXPORT const struct oj_backend *oj_join_backend(const struct oj_join *join);
+
+/** Threads that this join uses. */
+OJ_EXPORT int oj_join_threads(const struct oj_join *join);
+
+/** Accepts NULL. */
+OJ_EXPORT void oj_join_close(struct oj_join *join);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,78 @@
+/** The table of backends. A backend is one table of functions, chosen at run
+ *  time; all take the same flat layers and give the same matches. */
+#ifndef OJ_BACKEND_H
+#define OJ_BACKEND_H
+
+#include "../flatten/oj_flat.h"
+#include "../flatten/oj_matches.h"
+#include "oj_relation.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OJ_BACKEND_ABI 1u
+
+/** The join side, prepared by a backend; each backend has its own. */
+struct oj_index;
+
+/** How to run, as against what to ask (struct oj_relation). */
+struct oj_options
+{
+    int n_threads;         /**< >= 1, or 0: all that the machine has */
+    int64_t quadrant_size; /**< methods that group points: at most K; 0: 256 */
+    int timings;           /**< 1: tell filter and refine apart (costs a bit) */
+    const int *cancel;     /**< read often; nonzero stops the join; may be NULL */
+};
+
+/** Wall seconds by phase and counts of work, summed over calls. */
+struct oj_stats
+{
+    double index_s;       /**< preparing the join side */
+    double sort_s;        /**< ordering or grouping the input points */
+    double filter_s;      /**< finding candidates (only with timings) */
+    double refine_s;      /**< exact distances; without timings all of the join */
+    int64_t n_candidates; /**< (point, feature or segment) pairs refined */
+    int64_t index_bytes;
+};
+
+struct oj_backend
+{
+    uint32_t abi;
+    const char *name;        /**< value of -backend */
+    const char *description; /**< one line for --help */
+    int is_reference;        /**< 1: slow and plain, never chosen by auto */
+
+    /** Prepares the join side. flat outlives the index and is not changed.
+     *  tie_rank: [n_features] place of each feature in tie order, or NULL:
+     *  the ordinal is the place.  *out is freed by free_index. */
+    oj_status (*index)(const struct oj_flat *join_side, const int32_t *tie_rank,
+                       const struct oj_relation *relation,
+                       const struct oj_options *options, struct oj_index **out,
+                       struct oj_stats *stats, struct oj_error *err);
+
+    /** Joins a batch of input features; may be called any number of times,
+     *  from one thread at a time. */
+    oj_status (*join)(struct oj_index *index, const struct oj_flat *input,
+                      struct oj_matches *out, struct oj_stats *stats,
+                      struct oj_error *err);
+
+    void (*free_index)(struct oj_index *index); /**< accepts NULL */
+};
+
+/** Row i of the table, or NULL past its end. Row 0 is the default. */
+OJ_EXPORT const struct oj_backend *oj_backend_at(int i);
+
+/** The backend of a name (without case), or NULL. */
+OJ_EXPORT const struct oj_backend *oj_backend_find(const char *name);
+
+/** The rows, each in a file of its own. */
+extern const struct oj_backend oj_cpu_backend;
+extern const struct oj_backend oj_quadrant_backend;
+extern const struct oj_backend oj_geos_backend;
+extern const struct oj_backend oj_spatialindex_backend;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

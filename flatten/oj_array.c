@@ -1,0 +1,95 @@
+#include "oj_array.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OJ_ALIGNMENT 64
+
+static atomic_llong n_allocations;
+static atomic_llong fail_at;
+
+int64_t oj_alloc_fail_at(int64_t n)
+{
+    int64_t counted = atomic_exchange(&n_allocations, 0);
+    atomic_store(&fail_at, n);
+    return counted;
+}
+
+static int must_fail(void)
+{
+    long long n = atomic_fetch_add(&n_allocations, 1) + 1;
+    long long at = atomic_load(&fail_at);
+    return at > 0 && n >= at;
+}
+
+/* Bytes of n elements, rounded up to the alignment; 0 when that overflows. */
+static size_t checked_bytes(int64_t n, size_t size)
+{
+    size_t bytes;
+    if (n < 0 || __builtin_mul_overflow((size_t)n, size, &bytes) ||
+        bytes > (size_t)PTRDIFF_MAX - 2 * OJ_ALIGNMENT)
+        return 0;
+    return (bytes + OJ_ALIGNMENT) & ~(size_t)(OJ_ALIGNMENT - 1);
+}
+
+void *oj_malloc(int64_t n, size_t size)
+{
+    size_t bytes = checked_bytes(n, size);
+    if (bytes == 0 || must_fail())
+        return NULL;
+    return aligned_alloc(OJ_ALIGNMENT, bytes);
+}
+
+void *oj_calloc(int64_t n, size_t size)
+{
+    void *array = oj_malloc(n, size);
+    if (array != NULL)
+        memset(array, 0, (size_t)n * size);
+    return array;
+}
+
+void *oj_realloc(void *array, int64_t n_used, int64_t n, size_t size)
+{
+    void *grown = oj_malloc(n, size);
+    if (grown == NULL)
+        return NULL;
+    if (array != NULL && n_used > 0)
+        memcpy(grown, array, (size_t)(n_used < n ? n_used : n) * size);
+    oj_free(array);
+    return grown;
+}
+
+void oj_free(void *array)
+{
+    free(array);
+}
+
+oj_status oj_reserve(void *array_pointer, int64_t n_used, int64_t n_needed,
+                     int64_t *capacity, size_t size, struct oj_error *err)
+{
+    void *array, *grown;
+    int64_t n;
+    if (n_needed <= *capacity)
+        return OJ_OK;
+    n = *capacity + *capacity / 2;
+    if (n < n_needed)
+        n = n_needed;
+    if (n < 16)
+        n = 16;
+    memcpy(&array, array_pointer, sizeof array);
+    grown = oj_realloc(array, n_used, n, size);
+    if (grown == NULL)
+        return oj_fail_nomem(err, n, size);
+    memcpy(array_pointer, &grown, sizeof grown);
+    *capacity = n;
+    return OJ_OK;
+}
+
+oj_status oj_fail_nomem(struct oj_error *err, int64_t n, size_t size)
+{
+    return oj_fail(err, OJ_ERR_NOMEM,
+                   "out of memory: %.1f MB more were needed (free memory, or "
+                   "use a smaller -batch)",
+                   (double)n * (double)size / 1048576.0);
+}

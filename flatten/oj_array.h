@@ -1,0 +1,60 @@
+/** The only malloc of the project: counts times sizes are checked for overflow,
+ *  arrays start on a cache line, and the tests can make the n-th call fail.
+ */
+#ifndef OJ_ARRAY_H
+#define OJ_ARRAY_H
+
+#include "oj_status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Uninitialised array of n elements of size bytes, 64-byte aligned.
+ *  n == 0 gives a valid pointer.  NULL when out of memory, n < 0 or overflow.
+ *  Free with oj_free(). */
+OJ_EXPORT void *oj_malloc(int64_t n, size_t size);
+
+/** The same, zeroed. */
+OJ_EXPORT void *oj_calloc(int64_t n, size_t size);
+
+/** Grows array (may be NULL) from n_used valid elements to capacity n.  The old
+ *  array stays valid when NULL is returned. */
+OJ_EXPORT void *oj_realloc(void *array, int64_t n_used, int64_t n, size_t size);
+
+/** Accepts NULL. */
+OJ_EXPORT void oj_free(void *array);
+
+/** Makes *array (elements of size bytes, n_used in use, *capacity allocated)
+ *  hold at least n_needed elements; grows by half.  On failure both are
+ *  unchanged. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_reserve(void *array_pointer, int64_t n_used,
+                                           int64_t n_needed, int64_t *capacity,
+                                           size_t size, struct oj_error *err);
+
+/** Tests only: the n-th allocation from now on (1 = the next) and all after it
+ *  fail; 0 switches this off. Process-wide. Returns the number of allocations
+ *  counted since the last call. */
+OJ_EXPORT int64_t oj_alloc_fail_at(int64_t n);
+
+/** Allocates an array and returns OJ_ERR_NOMEM from the enclosing function
+ *  when that fails.  For functions that own nothing yet; others test for NULL
+ *  themselves. */
+#define OJ_NEW(pointer, n, err)                                                \
+    do                                                                         \
+    {                                                                          \
+        (pointer) = oj_malloc((n), sizeof *(pointer));                         \
+        if ((pointer) == NULL)                                                 \
+            return oj_fail_nomem((err), (n), sizeof *(pointer));               \
+    } while (0)
+
+/** "out of memory: N bytes for ..." */
+OJ_EXPORT oj_status oj_fail_nomem(struct oj_error *err, int64_t n, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

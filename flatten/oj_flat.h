@@ -1,0 +1,144 @@
+/** A layer as arrays.
+ *
+ *  feature   0            1      2          (2 has no geometry: no parts)
+ *  part_offset  [0        2      3      3]
+ *  part         0    1    2                 kinds: polygon polygon line
+ *  ring_offset  [0   2    3      4]
+ *  ring         0  1 2    3                 ring 1 is a hole of part 0
+ *  vertex_offset[0 5 9 14 17]
+ *  x, y         every vertex, in the given order and direction
+ *
+ *  Each offset array has one entry more than its level.  A point is a part with
+ *  one ring of one vertex, a line a part with one ring, a polygon a part whose
+ *  first ring is its shell; rings are closed (first vertex repeated).  Multi
+ *  geometries and collections are features of several parts, of any kinds;
+ *  empty members are left out.  A feature that joins nothing (NULL, empty, or
+ *  with a coordinate that is not finite) has no parts.
+ *
+ *  The short form for layers of single points leaves part_offset, part_kind,
+ *  ring_offset and vertex_offset NULL: feature i is vertex i, and x[i] is NaN
+ *  where there is no geometry.
+ *
+ *  Source: Zhang, You, Gruenwald 2012, section 3.2, with the part level and
+ *  the part kinds added.
+ */
+#ifndef OJ_FLAT_H
+#define OJ_FLAT_H
+
+#include "oj_status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum oj_part_kind
+{
+    OJ_PART_POINT = 1,
+    OJ_PART_LINE = 2,
+    OJ_PART_POLYGON = 4
+};
+
+/** A view: owns nothing. */
+struct oj_flat
+{
+    int64_t n_features, n_parts, n_rings, n_vertices;
+    unsigned part_kinds;          /**< all enum oj_part_kind that occur, or'ed */
+    const int64_t *fid;           /**< [n_features] or NULL: no FIDs */
+    const int64_t *part_offset;   /**< [n_features + 1] into parts, or NULL */
+    const uint8_t *part_kind;     /**< [n_parts] enum oj_part_kind, or NULL */
+    const int64_t *ring_offset;   /**< [n_parts + 1] into rings, or NULL */
+    const int64_t *vertex_offset; /**< [n_rings + 1] into x, y, or NULL */
+    const double *x, *y;          /**< [n_vertices] layer CRS units */
+};
+
+/** What flattening left out or mended, for the summary. */
+struct oj_flat_counts
+{
+    int64_t n_null;          /**< features without a geometry */
+    int64_t n_empty;         /**< features with an empty geometry */
+    int64_t n_not_finite;    /**< features with a NaN or infinite coordinate */
+    int64_t n_empty_members; /**< empty members inside other geometries */
+    int64_t n_rings_closed;  /**< polygon rings whose last vertex was missing */
+    int64_t n_linearized;    /**< features whose curves became line strings */
+};
+
+/** An owner that grows. Zeroed memory is a valid empty one. */
+struct oj_flat_buf
+{
+    struct oj_flat_counts counts;
+    unsigned part_kinds;
+    int64_t n_features, n_parts, n_rings, n_vertices;
+    int64_t cap_features, cap_part_offset, cap_parts, cap_ring_offset;
+    int64_t cap_vertex_offset, cap_x, cap_y;
+    int64_t *fid;
+    int64_t *part_offset, *ring_offset, *vertex_offset; /* NULL: short form */
+    uint8_t *part_kind;
+    double *x, *y;
+};
+
+/** 1 when flat is in the short form. */
+static inline int oj_flat_is_points(const struct oj_flat *flat)
+{
+    return flat->part_offset == NULL;
+}
+
+/** The arrays of buf, valid until buf is next changed. */
+OJ_EXPORT struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf);
+
+/** Empties buf and keeps its memory; the next feature starts a new layer. */
+OJ_EXPORT void oj_flat_buf_clear(struct oj_flat_buf *buf);
+
+/** Frees everything; buf is a valid empty one afterwards. */
+OJ_EXPORT void oj_flat_buf_free(struct oj_flat_buf *buf);
+
+/** Adds a feature without geometry (counted as NULL). */
+OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_add_null(struct oj_flat_buf *buf,
+                                                     int64_t fid,
+                                                     struct oj_error *err);
+
+/** Adds a feature that is one point. A coordinate that is not finite makes it
+ *  a feature that joins nothing, counted: both NaN as empty (that is how WKB
+ *  writes POINT EMPTY), anything else as not finite. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf,
+                                                      int64_t fid, double x,
+                                                      double y,
+                                                      struct oj_error *err);
+
+/* Building a feature of any shape: begin, then parts, rings and vertices in
+ * order, then end. On an error inside, oj_flat_buf_drop() restores the state
+ * before begin. oj_flat_buf_end drops empty rings and parts, closes polygon
+ * rings, empties the feature when a coordinate is not finite, and counts. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_begin(struct oj_flat_buf *buf,
+                                                  int64_t fid,
+                                                  struct oj_error *err);
+OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_part(struct oj_flat_buf *buf,
+                                                 enum oj_part_kind kind,
+                                                 struct oj_error *err);
+OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_ring(struct oj_flat_buf *buf,
+                                                 struct oj_error *err);
+
+/** Room for n more vertices of the current ring; *x and *y point at them. The
+ *  caller fills all n. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_vertices(struct oj_flat_buf *buf,
+                                                     int64_t n, double **x,
+                                                     double **y,
+                                                     struct oj_error *err);
+OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_end(struct oj_flat_buf *buf,
+                                                struct oj_error *err);
+OJ_EXPORT void oj_flat_buf_drop(struct oj_flat_buf *buf);
+
+/** Checks what the engine relies on: offsets start at 0, never decrease and end
+ *  at their counts; kinds are valid; points have one vertex, lines two or more
+ *  (one is taken as a point-like segment), polygon rings are closed; parts
+ *  have finite coordinates. O(vertices). For arrays that a caller of the
+ *  library made. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_flat_check(const struct oj_flat *flat,
+                                              struct oj_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

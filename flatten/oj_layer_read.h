@@ -1,0 +1,111 @@
+/** OGR layer -> batches of flat geometry and attributes.
+ *
+ *  One reader per layer and thread. Reads through the Arrow stream where the
+ *  driver has a fast one (GDAL >= 3.6) and every wanted field is of a type
+ *  that Arrow carries without loss, else through the feature loop; both end in
+ *  the same WKB parser, and only wanted columns are asked for.
+ *  Includes GDAL's C API: only driver/ and the layer reader and writer may
+ *  include this.
+ */
+#ifndef OJ_LAYER_READ_H
+#define OJ_LAYER_READ_H
+
+#include "oj_flat.h"
+
+#include <ogr_api.h>
+#include <ogr_srs_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Attributes of a batch: Arrow columns or OGR features, whichever the reader
+ *  used. Defined in oj_batch.h, which only the reader and the writer read. */
+struct oj_attributes;
+
+/** Consecutive rows of a layer. */
+struct oj_batch
+{
+    int64_t first_row;                /**< place of row 0 in the layer */
+    int64_t n_rows;                   /**< == flat.n_features */
+    struct oj_flat_buf flat;          /**< geometry and FIDs */
+    struct oj_attributes *attributes; /**< geometry as read, and fields */
+};
+
+struct oj_read_options
+{
+    int64_t batch_rows;  /**< rows per batch, > 0 */
+    int64_t limit;       /**< stop after so many rows; < 0: all */
+    const int *fields;   /**< [n_fields] wanted fields of the layer */
+    int n_fields;        /**< 0: none */
+    int geometry_field;  /**< which geometry field; 0 is the usual one */
+    int keep_attributes; /**< 1: batches carry geometry and fields as read */
+    int use_arrow;       /**< 1: Arrow where it is fast; 0: feature loop */
+
+    /** NULL, or the transformation into the CRS of the join, applied to flat
+     *  and to the geometry that is carried. A vertex that cannot be
+     *  transformed makes its feature one that joins nothing. */
+    OGRCoordinateTransformationH transformation;
+};
+
+struct oj_read_counts
+{
+    int64_t n_rows;
+    int64_t n_not_transformed;    /**< features that could not be reprojected */
+    struct oj_flat_counts shapes; /**< summed over batches */
+    double seconds;               /**< wall time spent reading */
+    int used_arrow;
+};
+
+struct oj_layer_reader;
+
+/** Starts at the layer's first row, under the filters set on it. Sets ignored
+ *  fields on the layer.  The layer outlives the reader; so does options->
+ *  transformation; the rest of options is copied. */
+OJ_MUST_USE oj_status oj_layer_reader_open(
+    OGRLayerH layer, const struct oj_read_options *options,
+    struct oj_layer_reader **out, struct oj_error *err);
+
+/** Fills batch (zeroed at first; its memory is used again) with the next rows;
+ *  batch->n_rows == 0 at the end.  A row that OGR cannot read or whose WKB is
+ *  broken is OJ_ERR_DATA naming its FID or place. */
+OJ_MUST_USE oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
+                                           struct oj_batch *batch,
+                                           struct oj_error *err);
+
+const struct oj_read_counts *
+oj_layer_reader_counts(const struct oj_layer_reader *reader);
+
+/** Accepts NULL. Restores the layer's ignored fields. Free all batches first. */
+void oj_layer_reader_close(struct oj_layer_reader *reader);
+
+/** Frees what a batch holds; it is a valid empty one afterwards. May be called
+ *  on another thread than the reader's. */
+void oj_batch_free(struct oj_batch *batch);
+
+/* ------------------------------------------------------------------------ */
+
+/** Attributes of a whole join side: typed columns, held in memory. */
+struct oj_table;
+
+/** Reads the whole layer: geometry into flat, the wanted fields into *table
+ *  (column c is options->fields[c]). options->limit and keep_attributes are
+ *  not looked at.  progress(done rows, user) may be NULL; nonzero stops with
+ *  OJ_ERR_CANCELLED. */
+OJ_MUST_USE oj_status oj_layer_read_all(OGRLayerH layer,
+                                        const struct oj_read_options *options,
+                                        struct oj_flat_buf *flat,
+                                        struct oj_table **table,
+                                        struct oj_read_counts *counts,
+                                        int (*progress)(int64_t, void *),
+                                        void *user, struct oj_error *err);
+
+int64_t oj_table_bytes(const struct oj_table *table);
+
+/** Accepts NULL. */
+void oj_table_free(struct oj_table *table);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

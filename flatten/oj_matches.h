@@ -1,0 +1,67 @@
+/** The answer of a join for one batch of input features.
+ *
+ *  One-to-one form (offset == NULL): entry i belongs to input row i;
+ *  join_row[i] is -1 and measure[i] NaN where nothing matched.
+ *
+ *  List form: the pairs of input row i are offset[i] <= p < offset[i + 1],
+ *  sorted by (measure, tie rank); no entries where nothing matched.
+ */
+#ifndef OJ_MATCHES_H
+#define OJ_MATCHES_H
+
+#include "oj_status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Owner; zeroed memory is a valid empty one, and one object may be reused for
+ *  many batches (its memory is kept). */
+struct oj_matches
+{
+    int64_t n_rows;    /**< input features */
+    int64_t n_entries; /**< of join_row and measure */
+    int64_t n_pairs;   /**< entries that are pairs; n_entries in list form */
+    int64_t n_matched; /**< input rows with at least one pair */
+    int64_t *offset;   /**< [n_rows + 1] or NULL: one-to-one form */
+    int32_t *join_row; /**< [n_entries] ordinal in the join layer */
+    double *measure;   /**< [n_entries] distance in CRS units */
+
+    /** Input rows that the backend could not decide (GEOS raised), ascending.
+     *  Only reference backends fill this. */
+    int64_t n_undecided;
+    int64_t *undecided;
+
+    int64_t cap_offset, cap_join_row, cap_measure, cap_undecided;
+};
+
+/** Makes room for n_rows rows and n_entries entries, list form or not, and sets
+ *  n_rows, n_entries and clears the counts; contents are not initialised.
+ *  offset is NULL after this in one-to-one form. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_matches_reserve(struct oj_matches *matches,
+                                                   int64_t n_rows,
+                                                   int64_t n_entries, int lists,
+                                                   struct oj_error *err);
+
+OJ_EXPORT void oj_matches_free(struct oj_matches *matches);
+
+/** First and one-past-last entry of row, in either form. */
+static inline int64_t oj_matches_first(const struct oj_matches *m, int64_t row)
+{
+    return m->offset != NULL ? m->offset[row] : row;
+}
+
+static inline int64_t oj_matches_end(const struct oj_matches *m, int64_t row)
+{
+    if (m->offset != NULL)
+        return m->offset[row + 1];
+    return row + (m->join_row[row] >= 0);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,46 @@
+#include "oj_status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+oj_status oj_fail(struct oj_error *err, oj_status status, const char *format,
+                  ...)
+{
+    if (err != NULL)
+    {
+        va_list args;
+        va_start(args, format);
+        err->status = status;
+        vsnprintf(err->message, sizeof err->message, format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+const char *oj_status_name(oj_status status)
+{
+    switch (status)
+    {
+        case OJ_OK:
+            return "ok";
+        case OJ_ERR_ARG:
+            return "wrong argument";
+        case OJ_ERR_NOMEM:
+            return "out of memory";
+        case OJ_ERR_LIMIT:
+            return "size limit passed";
+        case OJ_ERR_DATA:
+            return "broken data";
+        case OJ_ERR_IO:
+            return "input or output failed";
+        case OJ_ERR_UNSUPPORTED:
+            return "not supported";
+        case OJ_ERR_NO_DEVICE:
+            return "no device";
+        case OJ_ERR_CANCELLED:
+            return "cancelled";
+        case OJ_ERR_INTERNAL:
+            return "internal error";
+    }
+    return "unknown status";
+}
