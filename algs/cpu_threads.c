@@ -1,0 +1,66 @@
+#include "cpu_threads.h"
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#define MAX_THREADS 1024
+
+int oj_cpu_count(void)
+{
+    long n = 0;
+#ifdef CPU_COUNT
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        n = CPU_COUNT(&set);
+#endif
+    if (n < 1)
+        n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (int)n;
+}
+
+struct loop
+{
+    atomic_llong next_task;
+    atomic_int next_thread;
+    int64_t n_tasks;
+    void (*body)(int64_t, int, void *);
+    void *user;
+};
+
+static void *run_loop(void *argument)
+{
+    struct loop *loop = argument;
+    int thread = atomic_fetch_add(&loop->next_thread, 1);
+    int64_t task;
+    while ((task = atomic_fetch_add(&loop->next_task, 1)) < loop->n_tasks)
+        loop->body(task, thread, loop->user);
+    return NULL;
+}
+
+void oj_parallel_for(int n_threads, int64_t n_tasks,
+                     void (*body)(int64_t, int, void *), void *user)
+{
+    pthread_t started[MAX_THREADS];
+    struct loop loop;
+    int n_started = 0;
+    atomic_init(&loop.next_task, 0);
+    atomic_init(&loop.next_thread, 0);
+    loop.n_tasks = n_tasks;
+    loop.body = body;
+    loop.user = user;
+    if (n_threads > MAX_THREADS)
+        n_threads = MAX_THREADS;
+    if (n_threads > n_tasks)
+        n_threads = (int)n_tasks;
+    while (n_started + 1 < n_threads &&
+           pthread_create(&started[n_started], NULL, run_loop, &loop) == 0)
+        n_started++;
+    run_loop(&loop);
+    for (int i = 0; i < n_started; i++)
+        pthread_join(started[i], NULL);
+}

@@ -1,0 +1,18 @@
+/** Parallel loops over tasks. */
+#ifndef CPU_THREADS_H
+#define CPU_THREADS_H
+
+#include <stdint.h>
+
+/** Processors this process may use; at least 1. */
+int oj_cpu_count(void);
+
+/** Runs body(task, thread, user) for every task 0 <= task < n_tasks, taken in
+ *  ascending order by n_threads threads, the calling one included; thread is
+ *  below n_threads.  Threads that cannot be started are done without.  Results
+ *  must not depend on which thread takes which task. */
+void oj_parallel_for(int n_threads, int64_t n_tasks,
+                     void (*body)(int64_t task, int thread, void *user),
+                     void *user);
+
+#endif

@@ -1,0 +1,58 @@
+/** Point in ring by even-odd, exact, edge by edge.
+ *  Source: the crossing rules are the usual half-open ones (an edge owns its
+ *  lower end), so that every closed ring gives a defined answer, valid or not.
+ */
+#ifndef OJ_RING_H
+#define OJ_RING_H
+
+#include "oj_segment.h"
+
+enum oj_location
+{
+    OJ_OUTSIDE = 0,
+    OJ_INSIDE = 1,
+    OJ_ON_BOUNDARY = 2
+};
+
+/** One edge a -> b of a ring against the ray from p towards +x: bit 0 flips
+ *  when the ray crosses the edge; OJ_ON_BOUNDARY when p lies on the edge. */
+OJ_FN int oj_ring_edge(double px, double py, double ax, double ay, double bx,
+                       double by)
+{
+    int side;
+    if ((ay > py) == (by > py))
+    {
+        /* no crossing; p may still be an end or on a horizontal edge */
+        if (ay == py && by == py)
+            return (ax <= px && px <= bx) || (bx <= px && px <= ax)
+                       ? OJ_ON_BOUNDARY
+                       : 0;
+        if ((ax == px && ay == py) || (bx == px && by == py))
+            return OJ_ON_BOUNDARY;
+        return 0;
+    }
+    if (ax < px && bx < px)
+        return 0;
+    side = oj_orientation(ax, ay, bx, by, px, py);
+    if (side == 0)
+        return OJ_ON_BOUNDARY;
+    return (side > 0) == (by > ay);
+}
+
+/** Where p is in the closed ring x[0..n-1] (last vertex == first).  O(n). */
+OJ_FN enum oj_location oj_ring_locate(double px, double py, const double *x,
+                                      const double *y, int64_t n)
+{
+    int odd = 0;
+    int64_t i;
+    for (i = 0; i + 1 < n; i++)
+    {
+        int edge = oj_ring_edge(px, py, x[i], y[i], x[i + 1], y[i + 1]);
+        if (edge == OJ_ON_BOUNDARY)
+            return OJ_ON_BOUNDARY;
+        odd ^= edge;
+    }
+    return odd ? OJ_INSIDE : OJ_OUTSIDE;
+}
+
+#endif
