@@ -1,0 +1,62 @@
+/** What a join answered, in sums that do not depend on order, and a sample of
+ *  its rows for comparison with the reference. */
+#ifndef BENCH_ANSWER_H
+#define BENCH_ANSWER_H
+
+#include <ogrjoin.h>
+
+struct bench_answer
+{
+    int64_t n_matched;   /**< input rows with a pair */
+    int64_t n_pairs;     /**< */
+    uint64_t sum_id;     /**< of the joined ids, mod 2^64 */
+    double sum_distance; /**< CRS units, compensated sum in row order */
+    double lost;         /**< its compensation */
+    int64_t sum_q1024;   /**< of round(distance * 1024) */
+    uint64_t checksum;   /**< of splitmix64(row * 2^32 + ordinal), mod 2^64 */
+};
+
+/** Adds the pairs of a batch whose first row is first_row of the layer.
+ *  id: [join features], or NULL: the ordinal is the id. */
+void bench_answer_add(struct bench_answer *answer,
+                      const struct oj_matches *matches, int64_t first_row,
+                      const int64_t *id);
+
+/** 1 when both say the same, to the last pair. */
+int bench_answer_equal(const struct bench_answer *a,
+                       const struct bench_answer *b);
+
+/** Prints the line "ANSWER ...". */
+void bench_answer_print(const struct bench_answer *answer);
+
+/** Pairs of evenly spaced rows: row i of the sample is row i * n / n_rows. */
+struct bench_sample
+{
+    int64_t n;      /**< rows of the whole input */
+    int64_t n_rows; /**< rows of the sample */
+    int64_t n_done; /**< rows taken so far */
+    int64_t n_pairs, cap_offset, cap_join_row, cap_measure;
+    int64_t *offset;   /**< [n_rows + 1] */
+    int32_t *join_row; /**< [n_pairs] */
+    double *measure;   /**< [n_pairs] */
+};
+
+/** Takes the sample's rows from a batch; batches come in order. */
+OJ_MUST_USE oj_status bench_sample_take(struct bench_sample *sample,
+                                        const struct oj_matches *matches,
+                                        int64_t first_row,
+                                        struct oj_error *err);
+
+/** Joins the sample's rows again with the backend "geos", compares every pair
+ *  and distance bit for bit and prints the line "CHECK ..." and the first few
+ *  differences. *n_different: rows. */
+OJ_MUST_USE oj_status bench_sample_check(const struct bench_sample *sample,
+                                         const struct oj_flat *input,
+                                         const struct oj_flat *join_side,
+                                         const struct oj_relation *relation,
+                                         int64_t *n_different,
+                                         struct oj_error *err);
+
+void bench_sample_free(struct bench_sample *sample);
+
+#endif

@@ -1,0 +1,213 @@
+#include "bench_data.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Opens DIR/LAYER.SUFFIX and counts its elements of size bytes. */
+static oj_status open_array(const char *folder, const char *layer,
+                            const char *suffix, size_t size, FILE **file,
+                            int64_t *n, struct oj_error *err)
+{
+    char path[4096];
+    long bytes;
+    if (snprintf(path, sizeof path, "%s/%s.%s", folder, layer, suffix) >=
+        (int)sizeof path)
+        return oj_fail(err, OJ_ERR_ARG, "%s: the path is too long", folder);
+    *file = fopen(path, "rb");
+    if (*file == NULL)
+        return oj_fail(err, OJ_ERR_IO, "%s: %s", path, strerror(errno));
+    if (fseek(*file, 0, SEEK_END) != 0 || (bytes = ftell(*file)) < 0 ||
+        fseek(*file, 0, SEEK_SET) != 0 || (size_t)bytes % size != 0)
+    {
+        fclose(*file);
+        return oj_fail(err, OJ_ERR_IO, "%s: not an array of %zu-byte elements",
+                       path, size);
+    }
+    *n = (int64_t)((size_t)bytes / size);
+    return OJ_OK;
+}
+
+/* Reads the first *n elements (all when *n is 0 or too great) and sets *n;
+ * n_extra more are allocated. */
+static oj_status read_array(const char *folder, const char *layer,
+                            const char *suffix, size_t size, int64_t n_extra,
+                            void **out, int64_t *n, struct oj_error *err)
+{
+    FILE *file;
+    int64_t n_file;
+    void *array;
+    size_t n_read;
+    OJ_TRY(open_array(folder, layer, suffix, size, &file, &n_file, err));
+    if (*n > 0 && *n < n_file)
+        n_file = *n;
+    array = oj_malloc(n_file + n_extra, size);
+    if (array == NULL)
+    {
+        fclose(file);
+        return oj_fail_nomem(err, n_file + n_extra, size);
+    }
+    n_read = fread(array, size, (size_t)n_file, file);
+    fclose(file);
+    if (n_read != (size_t)n_file)
+    {
+        oj_free(array);
+        return oj_fail(err, OJ_ERR_IO, "%s/%s.%s: %s", folder, layer, suffix,
+                       strerror(errno));
+    }
+    *out = array;
+    *n = n_file;
+    return OJ_OK;
+}
+
+/* A layer of shapes as it lies in the files. Arrays that a layer does not have
+ * stay NULL. */
+struct raw_shapes
+{
+    int64_t n, n_parts, n_rings, n_vertices;
+    void *x, *y;
+    void *feature, *part, *ring; /* int32_t */
+    void *id;                    /* int64_t */
+};
+
+static void free_shapes(struct raw_shapes *raw)
+{
+    oj_free(raw->x);
+    oj_free(raw->y);
+    oj_free(raw->feature);
+    oj_free(raw->part);
+    oj_free(raw->ring);
+    oj_free(raw->id);
+}
+
+/* Offsets must start at 0, not decrease, and end at most at n_below. */
+static oj_status check_offsets(const char *what, const void *array, int64_t n,
+                               int64_t n_below, struct oj_error *err)
+{
+    const int32_t *offset = array;
+    if (n < 1 || offset[0] != 0 || offset[n - 1] > n_below)
+        return oj_fail(err, OJ_ERR_DATA, "%s: offsets do not fit", what);
+    for (int64_t i = 1; i < n; i++)
+        if (offset[i] < offset[i - 1])
+            return oj_fail(err, OJ_ERR_DATA, "%s: offsets decrease", what);
+    return OJ_OK;
+}
+
+static oj_status read_shapes(const struct bench_data_options *options,
+                             int is_lines, struct raw_shapes *raw,
+                             struct oj_error *err)
+{
+    const char *folder = options->data, *layer = options->layer;
+    int64_t n_y = 0, n_offsets = options->m > 0 ? options->m + 1 : 0, n_id = 0;
+    OJ_TRY(read_array(folder, layer, "x.f64", 8, 0, &raw->x, &raw->n_vertices,
+                      err));
+    OJ_TRY(read_array(folder, layer, "y.f64", 8, 0, &raw->y, &n_y, err));
+    OJ_TRY(read_array(folder, layer, "feat.i32", 4, 0, &raw->feature,
+                      &n_offsets, err));
+    OJ_TRY(read_array(folder, layer, "id.i64", 8, 0, &raw->id, &n_id, err));
+    raw->n = n_offsets - 1;
+    if (n_y != raw->n_vertices || n_id < raw->n)
+        return oj_fail(err, OJ_ERR_DATA, "%s/%s: arrays of different lengths",
+                       folder, layer);
+    if (is_lines)
+        return check_offsets(layer, raw->feature, n_offsets, n_y, err);
+    OJ_TRY(read_array(folder, layer, "part.i32", 4, 0, &raw->part,
+                      &raw->n_parts, err));
+    OJ_TRY(read_array(folder, layer, "ring.i32", 4, 0, &raw->ring,
+                      &raw->n_rings, err));
+    OJ_TRY(check_offsets(layer, raw->ring, raw->n_rings--, n_y, err));
+    OJ_TRY(check_offsets(layer, raw->part, raw->n_parts--, raw->n_rings, err));
+    return check_offsets(layer, raw->feature, n_offsets, raw->n_parts, err);
+}
+
+static oj_status add_ring(struct oj_flat_buf *buf, const struct raw_shapes *raw,
+                          int64_t first, int64_t end, struct oj_error *err)
+{
+    double *x, *y;
+    OJ_TRY(oj_flat_buf_ring(buf, err));
+    OJ_TRY(oj_flat_buf_vertices(buf, end - first, &x, &y, err));
+    memcpy(x, (const double *)raw->x + first, (size_t)(end - first) * 8);
+    memcpy(y, (const double *)raw->y + first, (size_t)(end - first) * 8);
+    return OJ_OK;
+}
+
+static oj_status add_feature(struct oj_flat_buf *buf,
+                             const struct raw_shapes *raw, int64_t i,
+                             struct oj_error *err)
+{
+    const int32_t *feature = raw->feature, *part = raw->part;
+    const int32_t *ring = raw->ring;
+    OJ_TRY(oj_flat_buf_begin(buf, ((const int64_t *)raw->id)[i], err));
+    if (part == NULL)
+    {
+        OJ_TRY(oj_flat_buf_part(buf, OJ_PART_LINE, err));
+        OJ_TRY(add_ring(buf, raw, feature[i], feature[i + 1], err));
+        return oj_flat_buf_end(buf, err);
+    }
+    for (int32_t p = feature[i]; p < feature[i + 1]; p++)
+    {
+        OJ_TRY(oj_flat_buf_part(buf, OJ_PART_POLYGON, err));
+        for (int32_t r = part[p]; r < part[p + 1]; r++)
+            OJ_TRY(add_ring(buf, raw, ring[r], ring[r + 1], err));
+    }
+    return oj_flat_buf_end(buf, err);
+}
+
+static oj_status load_shapes(const struct bench_data_options *options,
+                             int is_lines, struct oj_flat_buf *join_side,
+                             struct oj_error *err)
+{
+    struct raw_shapes raw = {0};
+    oj_status status = read_shapes(options, is_lines, &raw, err);
+    for (int64_t i = 0; status == OJ_OK && i < raw.n; i++)
+        status = add_feature(join_side, &raw, i, err);
+    free_shapes(&raw);
+    return status;
+}
+
+/* Points as the join side. */
+static oj_status load_sites(const struct bench_data_options *options,
+                            struct oj_flat_buf *join_side, struct oj_error *err)
+{
+    struct raw_shapes raw = {0};
+    int64_t n_x = options->m, n_y = options->m, n_id = options->m;
+    oj_status status =
+        read_array(options->data, "points", "x.f64", 8, 0, &raw.x, &n_x, err);
+    if (status == OJ_OK)
+        status = read_array(options->data, "points", "y.f64", 8, 0, &raw.y,
+                            &n_y, err);
+    if (status == OJ_OK)
+        status = read_array(options->data, "points", "id.i64", 8, 0, &raw.id,
+                            &n_id, err);
+    if (status == OJ_OK && (n_x != n_y || n_x != n_id))
+        status = oj_fail(err, OJ_ERR_DATA,
+                         "points: arrays of different "
+                         "lengths");
+    for (int64_t i = 0; status == OJ_OK && i < n_x; i++)
+        status = oj_flat_buf_add_point(join_side, ((const int64_t *)raw.id)[i],
+                                       ((const double *)raw.x)[i],
+                                       ((const double *)raw.y)[i], err);
+    free_shapes(&raw);
+    return status;
+}
+
+oj_status bench_raw_load(const struct bench_data_options *options,
+                         int64_t n_extra, struct bench_points *points,
+                         struct oj_flat_buf *join_side, struct oj_error *err)
+{
+    void *x = NULL, *y = NULL;
+    int64_t n_x = options->n, n_y = options->n;
+    OJ_TRY(read_array(options->data, "points", "x.f64", 8, n_extra, &x, &n_x,
+                      err));
+    points->x = x;
+    OJ_TRY(read_array(options->data, "points", "y.f64", 8, n_extra, &y, &n_y,
+                      err));
+    points->y = y;
+    if (n_x != n_y)
+        return oj_fail(err, OJ_ERR_DATA, "points: arrays of different lengths");
+    points->n = n_x;
+    if (strcmp(options->layer, "points") == 0)
+        return load_sites(options, join_side, err);
+    return load_shapes(options, strcmp(options->layer, "streets") == 0,
+                       join_side, err);
+}

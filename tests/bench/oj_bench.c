@@ -1,0 +1,360 @@
+/* oj_bench: times a join of layers in memory, without OGR, and proves what it
+ * answered. Prints lines of the forms
+ *   LAYERS data=.. points=.. layer=.. features=.. vertices=..
+ *   RESULT op=.. backend=.. n=.. phase=.. wall_ms=.. cpu_ms=..
+ *   WORK threads=.. candidates=.. index_mb=.. peak_rss_mb=..
+ *   ANSWER matched=.. pairs=.. sum_id=.. sum_distance=.. sum_q1024=..
+ * checksum=.. CHECK backend=geos rows=.. pairs=.. different=.. undecided=..
+ * Exit code: 0, 1 on an error, 3 when repeats or the check differ.
+ */
+#include "bench_answer.h"
+#include "bench_data.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+struct arguments
+{
+    struct bench_data_options data;
+    struct oj_relation relation;
+    struct oj_options options;
+    const char *backend;
+    int64_t n_repeats, batch, n_check;
+};
+
+/* Seconds spent in one run. The processor time of sorting is its share of wall
+ * time in that of sorting and joining together: the library reports wall time
+ * alone, and both keep all threads busy. */
+struct times
+{
+    double wall[4], cpu[4]; /* index, sort, join, total */
+};
+
+static const char *const phase_names[4] = {"index", "sort", "join", "total"};
+
+static double clock_seconds(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void print_help(void)
+{
+    puts("oj_bench [options]: times a nearest-feature join in memory\n"
+         "  --data nycgen|FOLDER   generated city, or raw arrays (nycgen)\n"
+         "  --layer NAME           join layer: lots, streets, zones, points "
+         "(lots)\n"
+         "  --n N --m M            points and join features (all)\n"
+         "  --seed S               of nycgen (1)\n"
+         "  --op nearest           the join (nearest)\n"
+         "  --max_distance D|inf   units of the data (100)\n"
+         "  --distance_to interior|boundary\n"
+         "  --k K --ties first|all\n"
+         "  --backend NAME         auto, cpu, quadrant, geos, spatialindex\n"
+         "  --quadrant_size K      for backends that group points\n"
+         "  --threads T            0: all (0)\n"
+         "  --batch N              points per batch, 0: one batch (0)\n"
+         "  --repeat R             runs; the one of least processor time is "
+         "shown (1)\n"
+         "  --check K              K evenly spaced rows are compared with "
+         "GEOS (0)\n"
+         "  --add_polygon V        one more polygon, V vertices, over all\n"
+         "  --identical N          N more points, all at one place\n"
+         "  --far                  points and features 1,000 km off");
+}
+
+static int64_t to_integer(const char *name, const char *text)
+{
+    char *end;
+    const long long value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || value < 0)
+    {
+        fprintf(stderr, "oj_bench: %s: \"%s\" is no whole number\n", name,
+                text);
+        exit(1);
+    }
+    return value;
+}
+
+static double to_real(const char *name, const char *text)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    if (end == text || *end != '\0')
+    {
+        fprintf(stderr, "oj_bench: %s: \"%s\" is no number\n", name, text);
+        exit(1);
+    }
+    return value;
+}
+
+/* One of two words: 0 or 1. */
+static int to_choice(const char *name, const char *text, const char *first,
+                     const char *second)
+{
+    if (strcmp(text, first) != 0 && strcmp(text, second) != 0)
+    {
+        fprintf(stderr, "oj_bench: %s is %s or %s, not \"%s\"\n", name, first,
+                second, text);
+        exit(1);
+    }
+    return strcmp(text, second) == 0;
+}
+
+static void parse_option(struct arguments *a, const char *name,
+                         const char *value)
+{
+    if (strcmp(name, "--data") == 0)
+        a->data.data = value;
+    else if (strcmp(name, "--layer") == 0)
+        a->data.layer = value;
+    else if (strcmp(name, "--n") == 0)
+        a->data.n = to_integer(name, value);
+    else if (strcmp(name, "--m") == 0)
+        a->data.m = to_integer(name, value);
+    else if (strcmp(name, "--seed") == 0)
+        a->data.seed = (uint64_t)to_integer(name, value);
+    else if (strcmp(name, "--op") == 0)
+    {
+        const int op = oj_op_find(value);
+        if (op < 0)
+        {
+            fprintf(stderr, "oj_bench: no join is called \"%s\"\n", value);
+            exit(1);
+        }
+        a->relation.op = (enum oj_op)op;
+    }
+    else if (strcmp(name, "--max_distance") == 0)
+        a->relation.max_distance = to_real(name, value);
+    else if (strcmp(name, "--distance_to") == 0)
+        a->relation.distance_to = to_choice(name, value, "interior", "boundary")
+                                      ? OJ_TO_BOUNDARY
+                                      : OJ_TO_INTERIOR;
+    else if (strcmp(name, "--k") == 0)
+        a->relation.k = to_integer(name, value);
+    else if (strcmp(name, "--ties") == 0)
+        a->relation.ties = to_choice(name, value, "first", "all")
+                               ? OJ_TIES_ALL
+                               : OJ_TIES_FIRST;
+    else if (strcmp(name, "--backend") == 0)
+        a->backend = value;
+    else if (strcmp(name, "--quadrant_size") == 0)
+        a->options.quadrant_size = to_integer(name, value);
+    else if (strcmp(name, "--threads") == 0)
+        a->options.n_threads = (int)to_integer(name, value);
+    else if (strcmp(name, "--batch") == 0)
+        a->batch = to_integer(name, value);
+    else if (strcmp(name, "--repeat") == 0)
+        a->n_repeats = to_integer(name, value);
+    else if (strcmp(name, "--check") == 0)
+        a->n_check = to_integer(name, value);
+    else if (strcmp(name, "--add_polygon") == 0)
+        a->data.add_polygon = to_integer(name, value);
+    else if (strcmp(name, "--identical") == 0)
+        a->data.identical = to_integer(name, value);
+    else
+    {
+        fprintf(stderr, "oj_bench: unknown option %s (--help lists them)\n",
+                name);
+        exit(1);
+    }
+}
+
+static void parse(struct arguments *a, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+    {
+        if (strcmp(argv[i], "--help") == 0)
+        {
+            print_help();
+            exit(0);
+        }
+        if (strcmp(argv[i], "--far") == 0)
+            a->data.far = 1;
+        else if (strcmp(argv[i], "--timings") == 0)
+            a->options.timings = 1;
+        else if (i + 1 < argc)
+        {
+            parse_option(a, argv[i], argv[i + 1]);
+            i++;
+        }
+        else
+        {
+            fprintf(stderr,
+                    "oj_bench: %s: unknown, or its value is missing "
+                    "(--help lists the options)\n",
+                    argv[i]);
+            exit(1);
+        }
+    }
+}
+
+/* Rows first .. first + n of a layer of points. */
+static struct oj_flat rows_of(const struct oj_flat *points, int64_t first,
+                              int64_t n)
+{
+    struct oj_flat rows = *points;
+    rows.n_features = rows.n_parts = rows.n_rings = rows.n_vertices = n;
+    rows.x += first;
+    rows.y += first;
+    return rows;
+}
+
+/* Indexes, and joins all batches. Only the two calls of the library are
+ * timed. sample may be NULL. */
+static oj_status run(const struct arguments *a, const struct oj_flat *input,
+                     const struct oj_flat *join_side, struct times *times,
+                     struct bench_answer *answer, struct bench_sample *sample,
+                     struct oj_join **join, struct oj_error *err)
+{
+    const int64_t step = a->batch > 0 ? a->batch : input->n_features;
+    struct oj_matches matches = {0};
+    double wall = clock_seconds(CLOCK_MONOTONIC);
+    double cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    double share;
+    oj_status status = oj_join_open(join_side, &a->relation, a->backend,
+                                    &a->options, join, err);
+    memset(times, 0, sizeof *times);
+    times->wall[0] = clock_seconds(CLOCK_MONOTONIC) - wall;
+    times->cpu[0] = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    for (int64_t first = 0; status == OJ_OK && first < input->n_features;
+         first += step)
+    {
+        const int64_t left = input->n_features - first;
+        const struct oj_flat rows =
+            rows_of(input, first, left < step ? left : step);
+        wall = clock_seconds(CLOCK_MONOTONIC);
+        cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+        status = oj_join_batch(*join, &rows, &matches, err);
+        times->wall[2] += clock_seconds(CLOCK_MONOTONIC) - wall;
+        times->cpu[2] += clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        if (status == OJ_OK)
+            bench_answer_add(answer, &matches, first, join_side->fid);
+        if (status == OJ_OK && sample != NULL)
+            status = bench_sample_take(sample, &matches, first, err);
+    }
+    oj_matches_free(&matches);
+    if (status != OJ_OK)
+        return status;
+    times->wall[1] = oj_join_stats(*join)->sort_s;
+    share = times->wall[2] > 0 ? times->wall[1] / times->wall[2] : 0;
+    times->cpu[1] = share * times->cpu[2];
+    times->wall[2] -= times->wall[1];
+    times->cpu[2] -= times->cpu[1];
+    for (int i = 0; i < 3; i++)
+    {
+        times->wall[3] += times->wall[i];
+        times->cpu[3] += times->cpu[i];
+    }
+    return OJ_OK;
+}
+
+static void print_results(const struct arguments *a, const struct oj_join *join,
+                          int64_t n, const struct times *times)
+{
+    const struct oj_stats *stats = oj_join_stats(join);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    for (int i = 0; i < 4; i++)
+        printf("RESULT op=%s backend=%s n=%" PRId64
+               " phase=%s wall_ms=%.3f cpu_ms=%.3f\n",
+               oj_op_get(a->relation.op)->name, oj_join_backend(join)->name, n,
+               phase_names[i], 1e3 * times->wall[i], 1e3 * times->cpu[i]);
+    printf("WORK threads=%d candidates=%" PRId64
+           " index_mb=%.1f peak_rss_mb=%.0f\n",
+           oj_join_threads(join), stats->n_candidates,
+           (double)stats->index_bytes / 1048576,
+           (double)usage.ru_maxrss / 1024);
+}
+
+/* All repeats, the answer and the check. */
+static oj_status bench(const struct arguments *a, const struct oj_flat *input,
+                       const struct oj_flat *join_side, int *different,
+                       struct oj_error *err)
+{
+    struct bench_sample sample = {.n = input->n_features,
+                                  .n_rows = a->n_check < input->n_features
+                                                ? a->n_check
+                                                : input->n_features};
+    struct bench_answer first = {0};
+    struct times best = {{0}, {0}};
+    oj_status status = OJ_OK;
+    for (int64_t i = 0; status == OJ_OK && i < a->n_repeats; i++)
+    {
+        struct bench_answer answer = {0};
+        struct times times;
+        struct oj_join *join = NULL;
+        status = run(a, input, join_side, &times, &answer,
+                     i == 0 ? &sample : NULL, &join, err);
+        if (status == OJ_OK && i == 0)
+            first = answer;
+        if (status == OJ_OK && (i == 0 || times.cpu[3] < best.cpu[3]))
+            best = times;
+        if (status == OJ_OK && !bench_answer_equal(&first, &answer))
+        {
+            printf("DIFFERENT repeat=%" PRId64 "\n", i + 1);
+            *different = 1;
+        }
+        if (status == OJ_OK && i + 1 == a->n_repeats)
+            print_results(a, join, input->n_features, &best);
+        oj_join_close(join);
+    }
+    if (status == OJ_OK)
+        bench_answer_print(&first);
+    fflush(stdout);
+    if (status == OJ_OK && a->n_check > 0)
+    {
+        int64_t n_different = 0;
+        status = bench_sample_check(&sample, input, join_side, &a->relation,
+                                    &n_different, err);
+        *different |= n_different > 0;
+    }
+    bench_sample_free(&sample);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments a = {
+        .data = {.data = "nycgen", .layer = "lots", .seed = 1},
+        .relation = oj_relation_default(),
+        .n_repeats = 1};
+    struct bench_points points = {0};
+    struct oj_flat_buf join_buf = {0};
+    struct oj_error err = {OJ_OK, ""};
+    oj_status status;
+    int different = 0;
+    a.relation.max_distance = 100;
+    parse(&a, argc, argv);
+    if (a.n_repeats < 1)
+        a.n_repeats = 1;
+    status = bench_data_load(&a.data, &points, &join_buf, &err);
+    if (status == OJ_OK)
+    {
+        const struct oj_flat join_side = oj_flat_buf_view(&join_buf);
+        const struct oj_flat input = {.n_features = points.n,
+                                      .n_parts = points.n,
+                                      .n_rings = points.n,
+                                      .n_vertices = points.n,
+                                      .part_kinds = OJ_PART_POINT,
+                                      .x = points.x,
+                                      .y = points.y};
+        printf("LAYERS data=%s points=%" PRId64 " layer=%s features=%" PRId64
+               " vertices=%" PRId64 "\n",
+               a.data.data, points.n, a.data.layer, join_side.n_features,
+               join_side.n_vertices);
+        status = bench(&a, &input, &join_side, &different, &err);
+    }
+    if (status != OJ_OK)
+        fprintf(stderr, "oj_bench: %s: %s\n", oj_status_name(status),
+                err.message);
+    bench_points_free(&points);
+    oj_flat_buf_free(&join_buf);
+    return status != OJ_OK ? 1 : different ? 3 : 0;
+}
