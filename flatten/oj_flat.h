@@ -44,12 +44,13 @@ enum oj_part_kind
 /** A view: owns nothing. */
 struct oj_flat
 {
+    /** In the short form n_parts and n_rings say nothing. */
     int64_t n_features, n_parts, n_rings, n_vertices;
-    unsigned part_kinds;          /**< all enum oj_part_kind that occur, or'ed */
-    const int64_t *fid;           /**< [n_features] or NULL: no FIDs */
-    const int64_t *part_offset;   /**< [n_features + 1] into parts, or NULL */
-    const uint8_t *part_kind;     /**< [n_parts] enum oj_part_kind, or NULL */
-    const int64_t *ring_offset;   /**< [n_parts + 1] into rings, or NULL */
+    unsigned part_kinds;        /**< all enum oj_part_kind that occur, or'ed */
+    const int64_t *fid;         /**< [n_features] or NULL: no FIDs */
+    const int64_t *part_offset; /**< [n_features + 1] into parts, or NULL */
+    const uint8_t *part_kind;   /**< [n_parts] enum oj_part_kind, or NULL */
+    const int64_t *ring_offset; /**< [n_parts + 1] into rings, or NULL */
     const int64_t *vertex_offset; /**< [n_rings + 1] into x, y, or NULL */
     const double *x, *y;          /**< [n_vertices] layer CRS units */
 };
@@ -58,23 +59,26 @@ struct oj_flat
 struct oj_flat_counts
 {
     int64_t n_null;          /**< features without a geometry */
-    int64_t n_empty;         /**< features with an empty geometry */
+    int64_t n_empty;         /**< features with nothing but empty members */
     int64_t n_not_finite;    /**< features with a NaN or infinite coordinate */
     int64_t n_empty_members; /**< empty members inside other geometries */
     int64_t n_rings_closed;  /**< polygon rings whose last vertex was missing */
     int64_t n_linearized;    /**< features whose curves became line strings */
 };
 
-/** An owner that grows. Zeroed memory is a valid empty one. */
+/** An owner that grows. Zeroed memory is a valid empty one. Read it through
+ *  oj_flat_buf_view(): after a clear, arrays that are not in use keep their
+ *  memory. */
 struct oj_flat_buf
 {
     struct oj_flat_counts counts;
+    int long_form; /**< 0: part_offset ... vertex_offset are not in use */
     unsigned part_kinds;
     int64_t n_features, n_parts, n_rings, n_vertices;
     int64_t cap_features, cap_part_offset, cap_parts, cap_ring_offset;
     int64_t cap_vertex_offset, cap_x, cap_y;
     int64_t *fid;
-    int64_t *part_offset, *ring_offset, *vertex_offset; /* NULL: short form */
+    int64_t *part_offset, *ring_offset, *vertex_offset;
     uint8_t *part_kind;
     double *x, *y;
 };
@@ -88,7 +92,8 @@ static inline int oj_flat_is_points(const struct oj_flat *flat)
 /** The arrays of buf, valid until buf is next changed. */
 OJ_EXPORT struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf);
 
-/** Empties buf and keeps its memory; the next feature starts a new layer. */
+/** Empties buf, its counts too, and keeps its memory; the next feature starts
+ *  a new layer, in the short form. */
 OJ_EXPORT void oj_flat_buf_clear(struct oj_flat_buf *buf);
 
 /** Frees everything; buf is a valid empty one afterwards. */
@@ -109,8 +114,11 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf,
 
 /* Building a feature of any shape: begin, then parts, rings and vertices in
  * order, then end. On an error inside, oj_flat_buf_drop() restores the state
- * before begin. oj_flat_buf_end drops empty rings and parts, closes polygon
- * rings, empties the feature when a coordinate is not finite, and counts. */
+ * before begin; add_null and add_point do that themselves. oj_flat_buf_end
+ * drops empty rings, empty parts and polygons whose shell is empty, closes
+ * polygon rings, empties the feature when a coordinate is not finite, and
+ * counts; a point part that is NaN NaN is an empty one. Nothing is reordered,
+ * merged or reoriented. begin turns a short form into the long one. */
 OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_begin(struct oj_flat_buf *buf,
                                                   int64_t fid,
                                                   struct oj_error *err);
@@ -129,6 +137,17 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_vertices(struct oj_flat_buf *buf,
 OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_end(struct oj_flat_buf *buf,
                                                 struct oj_error *err);
 OJ_EXPORT void oj_flat_buf_drop(struct oj_flat_buf *buf);
+
+/** Takes the parts from those features >= first that have a coordinate which is
+ *  not finite, and returns how many it took: for coordinates that were changed
+ *  in place after end (a reprojection). Not added to counts. In the short form
+ *  NaN NaN still means that there was no geometry before. */
+OJ_EXPORT int64_t oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf,
+                                              int64_t first);
+
+/** counts of one batch onto the sum of all. */
+OJ_EXPORT void oj_flat_counts_add(struct oj_flat_counts *sum,
+                                  const struct oj_flat_counts *counts);
 
 /** Checks what the engine relies on: offsets start at 0, never decrease and end
  *  at their counts; kinds are valid; points have one vertex, lines two or more

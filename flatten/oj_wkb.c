@@ -1,0 +1,290 @@
+#include "oj_wkb.h"
+
+enum wkb_type
+{
+    WKB_POINT = 1,
+    WKB_LINE = 2,
+    WKB_POLYGON = 3,
+    WKB_MULTIPOINT = 4,
+    WKB_MULTILINE = 5,
+    WKB_MULTIPOLYGON = 6,
+    WKB_COLLECTION = 7,
+    WKB_FIRST_UNSUPPORTED = 8, /* circular string */
+    WKB_LAST_UNSUPPORTED = 17  /* triangle */
+};
+
+#define EWKB_Z 0x80000000u
+#define EWKB_M 0x40000000u
+#define EWKB_SRID 0x20000000u
+#define EWKB_FLAGS (EWKB_Z | EWKB_M | EWKB_SRID)
+
+struct reader
+{
+    const uint8_t *start, *at, *end;
+    struct oj_error *err;
+};
+
+struct header
+{
+    uint32_t type;    /* enum wkb_type, flags and dimensions taken off */
+    int big_endian;   /* of this geometry; its members have their own */
+    size_t ordinates; /* per vertex: 2 to 4 */
+};
+
+static size_t left(const struct reader *in)
+{
+    return (size_t)(in->end - in->at);
+}
+
+static oj_status fail_short(const struct reader *in)
+{
+    return oj_fail(
+        in->err, OJ_ERR_DATA, "broken WKB: it ends early (byte %lld of %lld)",
+        (long long)(in->at - in->start), (long long)(in->end - in->start));
+}
+
+static uint32_t get_u32(const uint8_t *p, int big_endian)
+{
+    if (big_endian)
+        return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+               (uint32_t)p[2] << 8 | (uint32_t)p[3];
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+           (uint32_t)p[3] << 24;
+}
+
+static double get_double(const uint8_t *p, int big_endian)
+{
+    uint8_t turned[8];
+    if (!big_endian)
+        return oj_wkb_double(p);
+    for (int i = 0; i < 8; i++)
+        turned[i] = p[7 - i];
+    return oj_wkb_double(turned);
+}
+
+/* ISO types count dimensions in thousands, extended ones in flags; a type that
+ * has both says the same twice. */
+static oj_status read_header(struct reader *in, struct header *out)
+{
+    uint32_t type, dimensions;
+    int z, m;
+    if (left(in) < 5)
+        return fail_short(in);
+    if (in->at[0] > 1)
+        return oj_fail(in->err, OJ_ERR_DATA,
+                       "broken WKB: byte order %d at byte %lld", in->at[0],
+                       (long long)(in->at - in->start));
+    out->big_endian = in->at[0] == 0;
+    type = get_u32(in->at + 1, out->big_endian);
+    dimensions = (type & ~EWKB_FLAGS) / 1000;
+    out->type = (type & ~EWKB_FLAGS) % 1000;
+    if (dimensions > 3 || out->type == 0 || out->type > WKB_LAST_UNSUPPORTED)
+        return oj_fail(in->err, OJ_ERR_DATA,
+                       "broken WKB: geometry type %lu at byte %lld",
+                       (unsigned long)type, (long long)(in->at - in->start));
+    in->at += 5;
+    if (type & EWKB_SRID)
+    {
+        if (left(in) < 4)
+            return fail_short(in);
+        in->at += 4;
+    }
+    if (out->type >= WKB_FIRST_UNSUPPORTED)
+        return oj_fail(in->err, OJ_ERR_UNSUPPORTED,
+                       "geometry type %lu (curve, surface or triangle)",
+                       (unsigned long)out->type);
+    z = (type & EWKB_Z) != 0 || (dimensions & 1) != 0;
+    m = (type & EWKB_M) != 0 || (dimensions & 2) != 0;
+    out->ordinates = (size_t)(2 + z + m);
+    return OJ_OK;
+}
+
+/* A count of things that take at least min_bytes each. */
+static oj_status read_count(struct reader *in, const struct header *header,
+                            size_t min_bytes, uint32_t *count)
+{
+    uint32_t n;
+    if (left(in) < 4)
+        return fail_short(in);
+    n = get_u32(in->at, header->big_endian);
+    if (n > (left(in) - 4) / min_bytes)
+        return oj_fail(in->err, OJ_ERR_DATA,
+                       "broken WKB: the count %lu at byte %lld is more than "
+                       "its %lld bytes can hold",
+                       (unsigned long)n, (long long)(in->at - in->start),
+                       (long long)(in->end - in->start));
+    in->at += 4;
+    *count = n;
+    return OJ_OK;
+}
+
+/* n vertices, known to be there. */
+static oj_status read_vertices(struct reader *in, const struct header *header,
+                               uint32_t n, struct oj_flat_buf *buf)
+{
+    const uint8_t *p = in->at;
+    size_t stride = header->ordinates * 8;
+    double *x, *y;
+    OJ_TRY(oj_flat_buf_ring(buf, in->err));
+    OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, in->err));
+    if (header->big_endian)
+    {
+        for (uint32_t i = 0; i < n; i++, p += stride)
+        {
+            x[i] = get_double(p, 1);
+            y[i] = get_double(p + 8, 1);
+        }
+    }
+    else
+    {
+        for (uint32_t i = 0; i < n; i++, p += stride)
+        {
+            x[i] = oj_wkb_double(p);
+            y[i] = oj_wkb_double(p + 8);
+        }
+    }
+    in->at += stride * n;
+    return OJ_OK;
+}
+
+static oj_status read_point(struct reader *in, const struct header *header,
+                            struct oj_flat_buf *buf)
+{
+    if (left(in) < header->ordinates * 8)
+        return fail_short(in);
+    OJ_TRY(oj_flat_buf_part(buf, OJ_PART_POINT, in->err));
+    return read_vertices(in, header, 1, buf);
+}
+
+static oj_status read_line(struct reader *in, const struct header *header,
+                           struct oj_flat_buf *buf)
+{
+    uint32_t n;
+    OJ_TRY(read_count(in, header, header->ordinates * 8, &n));
+    OJ_TRY(oj_flat_buf_part(buf, OJ_PART_LINE, in->err));
+    return read_vertices(in, header, n, buf);
+}
+
+static oj_status read_polygon(struct reader *in, const struct header *header,
+                              struct oj_flat_buf *buf)
+{
+    uint32_t n_rings, n;
+    OJ_TRY(read_count(in, header, 4, &n_rings));
+    OJ_TRY(oj_flat_buf_part(buf, OJ_PART_POLYGON, in->err));
+    for (uint32_t r = 0; r < n_rings; r++)
+    {
+        OJ_TRY(read_count(in, header, header->ordinates * 8, &n));
+        OJ_TRY(read_vertices(in, header, n, buf));
+    }
+    return OJ_OK;
+}
+
+/* The type that members of a multi-geometry must have; 0: any. */
+static uint32_t member_type(uint32_t type)
+{
+    return type == WKB_COLLECTION ? 0 : type - WKB_MULTIPOINT + WKB_POINT;
+}
+
+static oj_status read_geometry(struct reader *in, struct oj_flat_buf *buf,
+                               uint32_t expected, int depth)
+{
+    struct header header;
+    uint32_t n;
+    OJ_TRY(read_header(in, &header));
+    if (expected != 0 && header.type != expected)
+        return oj_fail(in->err, OJ_ERR_DATA,
+                       "broken WKB: a geometry of type %lu as member of a "
+                       "multi-geometry of type %lu",
+                       (unsigned long)header.type,
+                       (unsigned long)(expected - WKB_POINT + WKB_MULTIPOINT));
+    switch (header.type)
+    {
+        case WKB_POINT:
+            return read_point(in, &header, buf);
+        case WKB_LINE:
+            return read_line(in, &header, buf);
+        case WKB_POLYGON:
+            return read_polygon(in, &header, buf);
+        default:
+            break;
+    }
+    if (depth >= OJ_WKB_MAX_DEPTH)
+        return oj_fail(in->err, OJ_ERR_DATA,
+                       "WKB collections are nested more than %d deep",
+                       OJ_WKB_MAX_DEPTH);
+    /* The shortest member is a header and a count: 9 bytes. */
+    OJ_TRY(read_count(in, &header, 9, &n));
+    if (n == 0 && depth > 0) /* counts as an empty member */
+        return oj_flat_buf_part(buf, OJ_PART_POINT, in->err);
+    for (uint32_t i = 0; i < n; i++)
+        OJ_TRY(read_geometry(in, buf, member_type(header.type), depth + 1));
+    return OJ_OK;
+}
+
+static oj_status check_end(const struct reader *in)
+{
+    if (in->at == in->end)
+        return OJ_OK;
+    return oj_fail(in->err, OJ_ERR_DATA,
+                   "broken WKB: %lld bytes follow after its end",
+                   (long long)left(in));
+}
+
+oj_status oj_wkb_add_parts(struct oj_flat_buf *buf, const uint8_t *wkb,
+                           size_t n, struct oj_error *err)
+{
+    struct reader in = {wkb, wkb, wkb + n, err};
+    OJ_TRY(read_geometry(&in, buf, 0, 0));
+    return check_end(&in);
+}
+
+/* Points, and multipoints of one point, without a way over parts and rings.
+ * *is_point is 0 for anything else, and then nothing has been added. */
+static oj_status add_single_point(struct oj_flat_buf *buf, int64_t fid,
+                                  const uint8_t *wkb, size_t n, int *is_point,
+                                  struct oj_error *err)
+{
+    struct reader in = {wkb, wkb, wkb + n, err};
+    struct header header;
+    uint32_t count;
+    *is_point = 0;
+    OJ_TRY(read_header(&in, &header));
+    if (header.type == WKB_MULTIPOINT)
+    {
+        OJ_TRY(read_count(&in, &header, 9, &count));
+        if (count != 1)
+            return OJ_OK;
+        OJ_TRY(read_header(&in, &header));
+    }
+    if (header.type != WKB_POINT)
+        return OJ_OK;
+    if (left(&in) < header.ordinates * 8)
+        return fail_short(&in);
+    wkb = in.at;
+    in.at += header.ordinates * 8;
+    OJ_TRY(check_end(&in));
+    *is_point = 1;
+    return oj_flat_buf_add_point(buf, fid, get_double(wkb, header.big_endian),
+                                 get_double(wkb + 8, header.big_endian), err);
+}
+
+oj_status oj_wkb_add(struct oj_flat_buf *buf, int64_t fid, const uint8_t *wkb,
+                     size_t n, struct oj_error *err)
+{
+    const uint8_t *point = oj_wkb_plain_point(wkb, n);
+    oj_status status;
+    int is_point;
+    if (point != NULL)
+        return oj_flat_buf_add_point(buf, fid, oj_wkb_double(point),
+                                     oj_wkb_double(point + 8), err);
+    OJ_TRY(add_single_point(buf, fid, wkb, n, &is_point, err));
+    if (is_point)
+        return OJ_OK;
+    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+    status = oj_wkb_add_parts(buf, wkb, n, err);
+    if (status == OJ_OK)
+        status = oj_flat_buf_end(buf, err);
+    if (status != OJ_OK)
+        oj_flat_buf_drop(buf);
+    return status;
+}

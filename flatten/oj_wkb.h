@@ -1,0 +1,66 @@
+/** Well-known binary -> flat layer.
+ *
+ *  One parser for what OGR, GeoPackage and PostGIS write: ISO types (Z 1000, M
+ *  2000, ZM 3000), the extended flags (Z 0x80000000, M 0x40000000, SRID
+ *  0x20000000; OGR's old 2.5-D is the first), both byte orders, also mixed.
+ *  Only x and y are kept. The bytes are not trusted: every length is checked
+ *  before it is used, and nothing is allocated for more coordinates than the
+ *  bytes can hold.
+ */
+#ifndef OJ_WKB_H
+#define OJ_WKB_H
+
+#include "oj_flat.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Collections inside collections deeper than this are refused. */
+#define OJ_WKB_MAX_DEPTH 32
+
+/** Adds one feature: the geometry in wkb[0..n-1], all of it. A multipoint
+ * of one point is taken as a point (short form). OJ_ERR_DATA when the bytes
+ * are broken, OJ_ERR_UNSUPPORTED for curves, surfaces and triangles (types
+ * 8 to 17), which somebody has to turn into lines and polygons first. On
+ * failure buf has the features it had. O(n). */
+OJ_MUST_USE OJ_EXPORT oj_status oj_wkb_add(struct oj_flat_buf *buf, int64_t fid,
+                                           const uint8_t *wkb, size_t n,
+                                           struct oj_error *err);
+
+/** The parts of wkb only, between oj_flat_buf_begin() and
+ * oj_flat_buf_end(); may be called several times for one feature. On
+ * failure the caller drops the feature. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_wkb_add_parts(struct oj_flat_buf *buf,
+                                                 const uint8_t *wkb, size_t n,
+                                                 struct oj_error *err);
+
+/** Where x starts if wkb is one plain point with n bytes of the length its
+ * type asks for, little-endian, 2-D; NULL for anything else. */
+static inline const uint8_t *oj_wkb_plain_point(const uint8_t *wkb, size_t n)
+{
+    return n == 21 && wkb[0] == 1 && wkb[1] == 1 && wkb[2] == 0 &&
+                   wkb[3] == 0 && wkb[4] == 0
+               ? wkb + 5
+               : NULL;
+}
+
+/** The little-endian double at bytes. */
+static inline double oj_wkb_double(const uint8_t *bytes)
+{
+    union
+    {
+        uint64_t bits;
+        double value;
+    } u;
+    u.bits = (uint64_t)bytes[0] | (uint64_t)bytes[1] << 8 |
+             (uint64_t)bytes[2] << 16 | (uint64_t)bytes[3] << 24 |
+             (uint64_t)bytes[4] << 32 | (uint64_t)bytes[5] << 40 |
+             (uint64_t)bytes[6] << 48 | (uint64_t)bytes[7] << 56;
+    return u.value;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
