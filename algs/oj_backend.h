@@ -66,11 +66,13 @@ OJ_EXPORT const struct oj_backend *oj_backend_at(int i);
 /** The backend of a name (without case), or NULL. */
 OJ_EXPORT const struct oj_backend *oj_backend_find(const char *name);
 
-/** The rows, each in a file of its own. */
+/** The rows; those of one library are in one file. */
 extern const struct oj_backend oj_cpu_backend;
 extern const struct oj_backend oj_quadrant_backend;
 extern const struct oj_backend oj_geos_backend;
+extern const struct oj_backend oj_geos_sorted_backend;
 extern const struct oj_backend oj_spatialindex_backend;
+extern const struct oj_backend oj_spatialindex_collective_backend;
 
 #ifdef __cplusplus
 }

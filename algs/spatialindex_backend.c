@@ -1,0 +1,212 @@
+/** The papers' serial baseline: an R-tree of libspatialindex, bulk-loaded, in
+ *  memory, and GEOS's distance (which is what OGR's distance calls), one
+ *  thread.  Two rows: one query per point, and one per quadrant of points.
+ *  Source: Zhang, You, Gruenwald 2012, section 4.1. */
+#include "../flatten/oj_array.h"
+#include "box_search.h"
+#include "oj_clock.h"
+
+#include <spatialindex/capi/sidx_api.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct oj_index
+{
+    IndexH tree; /* NULL when no feature has a box */
+    struct oj_boxes boxes;
+    struct oj_geos_parts *parts;
+    struct oj_box_search search;
+};
+
+/* What the stream of boxes has got to.  The library's callback has no user
+ * pointer; loading begins and ends within one call, so one place per thread
+ * will do. */
+struct stream
+{
+    const struct oj_boxes *boxes;
+    int64_t next;
+    double low[2], high[2];
+};
+static _Thread_local struct stream *loading;
+
+static oj_status fail(struct oj_error *err)
+{
+    char *text = Error_GetLastErrorMsg();
+    oj_status status = OJ_ERR_INTERNAL;
+    if (text == NULL || strstr(text, "bad_alloc") != NULL)
+        status = OJ_ERR_NOMEM;
+    status = oj_fail(err, status, "libspatialindex: %s",
+                     text != NULL ? text : "out of memory");
+    free(text);
+    return status;
+}
+
+/* 0: a box was handed over; -1: no more. */
+static int read_next(int64_t *id, double **low, double **high,
+                     uint32_t *dimension, const uint8_t **data, size_t *length)
+{
+    struct stream *stream = loading;
+    const struct oj_box *box;
+    while (stream->next < stream->boxes->n &&
+           oj_box_is_empty(&stream->boxes->box[stream->next]))
+        stream->next++;
+    if (stream->next >= stream->boxes->n)
+        return -1;
+    box = &stream->boxes->box[stream->next];
+    stream->low[0] = box->x0;
+    stream->low[1] = box->y0;
+    stream->high[0] = box->x1;
+    stream->high[1] = box->y1;
+    *id = stream->next++;
+    *low = stream->low;
+    *high = stream->high;
+    *dimension = 2;
+    *data = NULL;
+    *length = 0;
+    return 0;
+}
+
+static oj_status load_tree(struct oj_index *index, struct oj_error *err)
+{
+    struct stream stream = {&index->boxes, 0, {0.0, 0.0}, {0.0, 0.0}};
+    IndexPropertyH properties = IndexProperty_Create();
+    if (properties == NULL)
+        return fail(err);
+    /* R*-tree in memory; capacities stay the library's own (100 and 100) */
+    if (IndexProperty_SetIndexType(properties, RT_RTree) == RT_None &&
+        IndexProperty_SetDimension(properties, 2) == RT_None &&
+        IndexProperty_SetIndexVariant(properties, RT_Star) == RT_None &&
+        IndexProperty_SetIndexStorage(properties, RT_Memory) == RT_None)
+    {
+        loading = &stream;
+        index->tree = Index_CreateWithStream(properties, read_next);
+        loading = NULL;
+    }
+    IndexProperty_Destroy(properties);
+    return index->tree != NULL ? OJ_OK : fail(err);
+}
+
+static oj_status query(void *tree, const struct oj_box *window,
+                       struct oj_found *found, struct oj_error *err)
+{
+    struct oj_index *index = tree;
+    double low[2] = {window->x0, window->y0};
+    double high[2] = {window->x1, window->y1};
+    int64_t *ids = NULL;
+    uint64_t n = 0;
+    oj_status status = OJ_OK;
+    found->n = 0;
+    if (index->tree == NULL)
+        return OJ_OK;
+    if (Index_Intersects_id(index->tree, low, high, 2, &ids, &n) != RT_None)
+        return fail(err);
+    for (uint64_t i = 0; i < n && status == OJ_OK; i++)
+        status = oj_found_add(found, ids[i], err);
+    Index_Free(ids);
+    return status;
+}
+
+static void free_index(struct oj_index *index)
+{
+    if (index == NULL)
+        return;
+    if (index->tree != NULL)
+        Index_Destroy(index->tree);
+    oj_geos_parts_free(index->parts);
+    oj_boxes_free(&index->boxes);
+    oj_free(index);
+}
+
+static oj_status build(struct oj_index *index, const struct oj_flat *join_side,
+                       struct oj_error *err)
+{
+    struct oj_box_search *search = &index->search;
+    OJ_TRY(oj_boxes_make(join_side, &index->boxes, err));
+    OJ_TRY(oj_geos_parts_make(join_side, search->relation.distance_to,
+                              &index->parts, err));
+    if (index->boxes.n_boxes > 0)
+        OJ_TRY(load_tree(index, err));
+    search->tree.tree = index;
+    search->tree.query = query;
+    search->boxes = &index->boxes;
+    search->parts = index->parts;
+    oj_box_search_prepare(search);
+    return OJ_OK;
+}
+
+static oj_status make_index(const struct oj_flat *join_side,
+                            const int32_t *tie_rank,
+                            const struct oj_relation *relation,
+                            const struct oj_options *options,
+                            enum oj_visit visit, struct oj_index **out,
+                            struct oj_stats *stats, struct oj_error *err)
+{
+    double start = oj_clock_seconds();
+    struct oj_index *index = oj_calloc(1, sizeof *index);
+    oj_status status;
+    if (index == NULL)
+        return oj_fail_nomem(err, 1, sizeof *index);
+    index->search.tie_rank = tie_rank;
+    index->search.relation = *relation;
+    index->search.options = *options;
+    index->search.visit = visit;
+    status = build(index, join_side, err);
+    if (status != OJ_OK)
+    {
+        free_index(index);
+        return status;
+    }
+    stats->index_s += oj_clock_seconds() - start;
+    *out = index;
+    return OJ_OK;
+}
+
+static oj_status index_as_given(const struct oj_flat *join_side,
+                                const int32_t *tie_rank,
+                                const struct oj_relation *relation,
+                                const struct oj_options *options,
+                                struct oj_index **out, struct oj_stats *stats,
+                                struct oj_error *err)
+{
+    return make_index(join_side, tie_rank, relation, options, OJ_VISIT_AS_GIVEN,
+                      out, stats, err);
+}
+
+static oj_status index_collective(const struct oj_flat *join_side,
+                                  const int32_t *tie_rank,
+                                  const struct oj_relation *relation,
+                                  const struct oj_options *options,
+                                  struct oj_index **out, struct oj_stats *stats,
+                                  struct oj_error *err)
+{
+    return make_index(join_side, tie_rank, relation, options,
+                      OJ_VISIT_COLLECTIVE, out, stats, err);
+}
+
+static oj_status join(struct oj_index *index, const struct oj_flat *input,
+                      struct oj_matches *out, struct oj_stats *stats,
+                      struct oj_error *err)
+{
+    return oj_box_search_join(&index->search, input, out, stats, err);
+}
+
+const struct oj_backend oj_spatialindex_backend = {
+    OJ_BACKEND_ABI,
+    "spatialindex",
+    "reference: libspatialindex R-tree and GEOS distance, one thread",
+    1,
+    index_as_given,
+    join,
+    free_index,
+};
+
+const struct oj_backend oj_spatialindex_collective_backend = {
+    OJ_BACKEND_ABI,
+    "spatialindex_collective",
+    "the same with one R-tree query per quadrant of points",
+    1,
+    index_collective,
+    join,
+    free_index,
+};

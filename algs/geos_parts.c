@@ -1,0 +1,268 @@
+#include "geos_parts.h"
+#include "../flatten/oj_array.h"
+
+#include <geos_c.h>
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct oj_geos_parts
+{
+    GEOSContextHandle_t geos;
+    char message[256]; /* the last error text of GEOS */
+    int64_t n_features, n_components;
+    int64_t *component_offset; /* [n_features + 1] */
+    GEOSGeometry **component;  /* [n_components], NULL where GEOS refused */
+    GEOSGeometry *point;       /* measured from */
+};
+
+static void keep_message(const char *message, void *user)
+{
+    struct oj_geos_parts *parts = user;
+    snprintf(parts->message, sizeof parts->message, "%s", message);
+}
+
+static int is_out_of_memory(const struct oj_geos_parts *parts)
+{
+    return strstr(parts->message, "bad_alloc") != NULL;
+}
+
+static int64_t count_components(const struct oj_flat *flat, int64_t part,
+                                enum oj_distance_to distance_to)
+{
+    if (distance_to == OJ_TO_BOUNDARY &&
+        flat->part_kind[part] == OJ_PART_POLYGON)
+        return flat->ring_offset[part + 1] - flat->ring_offset[part];
+    return 1;
+}
+
+static GEOSCoordSequence *ring_coordinates(struct oj_geos_parts *parts,
+                                           const struct oj_flat *flat,
+                                           int64_t ring)
+{
+    int64_t first = flat->vertex_offset[ring];
+    int64_t n = flat->vertex_offset[ring + 1] - first;
+    GEOSCoordSequence *sequence;
+    if (n > INT_MAX)
+        return NULL;
+    sequence = GEOSCoordSeq_create_r(parts->geos, (unsigned)n, 2);
+    for (int64_t i = 0; sequence != NULL && i < n; i++)
+    {
+        if (GEOSCoordSeq_setXY_r(parts->geos, sequence, (unsigned)i,
+                                 flat->x[first + i], flat->y[first + i]) == 0)
+        {
+            GEOSCoordSeq_destroy_r(parts->geos, sequence);
+            return NULL;
+        }
+    }
+    return sequence;
+}
+
+static GEOSGeometry *make_line(struct oj_geos_parts *parts,
+                               const struct oj_flat *flat, int64_t ring)
+{
+    GEOSCoordSequence *sequence = ring_coordinates(parts, flat, ring);
+    /* takes the sequence, also when it fails */
+    return sequence ? GEOSGeom_createLineString_r(parts->geos, sequence) : NULL;
+}
+
+static GEOSGeometry *make_ring(struct oj_geos_parts *parts,
+                               const struct oj_flat *flat, int64_t ring)
+{
+    GEOSCoordSequence *sequence = ring_coordinates(parts, flat, ring);
+    return sequence ? GEOSGeom_createLinearRing_r(parts->geos, sequence) : NULL;
+}
+
+static GEOSGeometry *make_polygon(struct oj_geos_parts *parts,
+                                  const struct oj_flat *flat, int64_t part)
+{
+    int64_t first = flat->ring_offset[part];
+    int64_t n_holes = flat->ring_offset[part + 1] - first - 1;
+    GEOSGeometry **holes, *shell, *polygon = NULL;
+    int64_t n = 0;
+    if (n_holes > INT_MAX)
+        return NULL;
+    holes = oj_malloc(n_holes, sizeof(GEOSGeometry *));
+    if (holes == NULL)
+    {
+        snprintf(parts->message, sizeof parts->message, "bad_alloc");
+        return NULL;
+    }
+    shell = make_ring(parts, flat, first);
+    while (shell != NULL && n < n_holes)
+    {
+        holes[n] = make_ring(parts, flat, first + 1 + n);
+        if (holes[n] == NULL)
+            break;
+        n++;
+    }
+    if (shell != NULL && n == n_holes)
+    {
+        /* takes shell and holes, also when it fails */
+        polygon = GEOSGeom_createPolygon_r(parts->geos, shell, holes,
+                                           (unsigned)n_holes);
+    }
+    else
+    {
+        for (int64_t i = 0; i < n; i++)
+            GEOSGeom_destroy_r(parts->geos, holes[i]);
+        if (shell != NULL)
+            GEOSGeom_destroy_r(parts->geos, shell);
+    }
+    oj_free(holes);
+    return polygon;
+}
+
+static GEOSGeometry *make_component(struct oj_geos_parts *parts,
+                                    const struct oj_flat *flat, int64_t part,
+                                    int64_t i, enum oj_distance_to distance_to)
+{
+    int64_t ring = flat->ring_offset[part] + i;
+    int64_t vertex = flat->vertex_offset[ring];
+    if (flat->part_kind[part] == OJ_PART_POINT)
+        return GEOSGeom_createPointFromXY_r(parts->geos, flat->x[vertex],
+                                            flat->y[vertex]);
+    if (flat->part_kind[part] == OJ_PART_LINE || distance_to == OJ_TO_BOUNDARY)
+        return make_line(parts, flat, ring);
+    return make_polygon(parts, flat, part);
+}
+
+/* Fills component_offset and makes component, all NULL. */
+static oj_status plan(struct oj_geos_parts *parts, const struct oj_flat *flat,
+                      enum oj_distance_to distance_to, struct oj_error *err)
+{
+    int64_t n = 0;
+    OJ_NEW(parts->component_offset, flat->n_features + 1, err);
+    for (int64_t feature = 0; feature < flat->n_features; feature++)
+    {
+        parts->component_offset[feature] = n;
+        if (oj_flat_is_points(flat))
+        {
+            n += !isnan(flat->x[feature]);
+            continue;
+        }
+        for (int64_t part = flat->part_offset[feature];
+             part < flat->part_offset[feature + 1]; part++)
+            n += count_components(flat, part, distance_to);
+    }
+    parts->component_offset[flat->n_features] = n;
+    parts->component = oj_calloc(n, sizeof(GEOSGeometry *));
+    if (parts->component == NULL)
+        return oj_fail_nomem(err, n, sizeof(GEOSGeometry *));
+    parts->n_components = n;
+    return OJ_OK;
+}
+
+static oj_status keep(struct oj_geos_parts *parts, int64_t place,
+                      GEOSGeometry *component, struct oj_error *err)
+{
+    parts->component[place] = component;
+    if (component == NULL && is_out_of_memory(parts))
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory in GEOS");
+    return OJ_OK;
+}
+
+static oj_status build(struct oj_geos_parts *parts, const struct oj_flat *flat,
+                       enum oj_distance_to distance_to, struct oj_error *err)
+{
+    int64_t place = 0;
+    if (oj_flat_is_points(flat))
+    {
+        for (int64_t i = 0; i < flat->n_features; i++)
+        {
+            if (!isnan(flat->x[i]))
+                OJ_TRY(keep(parts, place++,
+                            GEOSGeom_createPointFromXY_r(
+                                parts->geos, flat->x[i], flat->y[i]),
+                            err));
+        }
+        return OJ_OK;
+    }
+    for (int64_t part = 0; part < flat->n_parts; part++)
+    {
+        int64_t n = count_components(flat, part, distance_to);
+        for (int64_t i = 0; i < n; i++)
+            OJ_TRY(keep(parts, place++,
+                        make_component(parts, flat, part, i, distance_to),
+                        err));
+    }
+    return OJ_OK;
+}
+
+oj_status oj_geos_parts_make(const struct oj_flat *flat,
+                             enum oj_distance_to distance_to,
+                             struct oj_geos_parts **out, struct oj_error *err)
+{
+    struct oj_geos_parts *parts = oj_calloc(1, sizeof *parts);
+    oj_status status;
+    if (parts == NULL)
+        return oj_fail_nomem(err, 1, sizeof *parts);
+    parts->n_features = flat->n_features;
+    parts->geos = GEOS_init_r();
+    if (parts->geos == NULL)
+    {
+        oj_free(parts);
+        return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
+    }
+    GEOSContext_setErrorMessageHandler_r(parts->geos, keep_message, parts);
+    status = plan(parts, flat, distance_to, err);
+    if (status == OJ_OK)
+        status = build(parts, flat, distance_to, err);
+    if (status != OJ_OK)
+    {
+        oj_geos_parts_free(parts);
+        return status;
+    }
+    *out = parts;
+    return OJ_OK;
+}
+
+oj_status oj_geos_parts_set_point(struct oj_geos_parts *parts, double x,
+                                  double y, struct oj_error *err)
+{
+    if (parts->point != NULL)
+        GEOSGeom_destroy_r(parts->geos, parts->point);
+    parts->point = GEOSGeom_createPointFromXY_r(parts->geos, x, y);
+    if (parts->point == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "GEOS made no point: %s",
+                       parts->message);
+    return OJ_OK;
+}
+
+enum oj_geos_answer oj_geos_parts_distance(struct oj_geos_parts *parts,
+                                           int64_t feature, double *distance)
+{
+    double least = INFINITY;
+    for (int64_t i = parts->component_offset[feature];
+         i < parts->component_offset[feature + 1]; i++)
+    {
+        double d = INFINITY;
+        if (parts->component[i] == NULL)
+            return OJ_GEOS_UNDECIDED;
+        if (GEOSDistance_r(parts->geos, parts->point, parts->component[i],
+                           &d) == 0)
+            return is_out_of_memory(parts) ? OJ_GEOS_NOMEM : OJ_GEOS_UNDECIDED;
+        least = d < least ? d : least;
+    }
+    *distance = least;
+    return OJ_GEOS_DISTANCE;
+}
+
+void oj_geos_parts_free(struct oj_geos_parts *parts)
+{
+    if (parts == NULL)
+        return;
+    for (int64_t i = 0; i < parts->n_components; i++)
+    {
+        if (parts->component[i] != NULL)
+            GEOSGeom_destroy_r(parts->geos, parts->component[i]);
+    }
+    if (parts->point != NULL)
+        GEOSGeom_destroy_r(parts->geos, parts->point);
+    GEOS_finish_r(parts->geos);
+    oj_free(parts->component_offset);
+    oj_free(parts->component);
+    oj_free(parts);
+}

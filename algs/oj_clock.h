@@ -1,0 +1,15 @@
+/** Wall time, for the times in struct oj_stats. */
+#ifndef OJ_CLOCK_H
+#define OJ_CLOCK_H
+
+#include <time.h>
+
+/** Seconds since some fixed moment; never goes backwards. */
+static inline double oj_clock_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,69 @@
+/** The points of a batch of the input side, and their grouping in quadrants.
+ *
+ *  Input features are points or multipoints.  Here every point stands for
+ *  itself and knows its row, so a method handles one point at a time and
+ *  oj_answers_to_matches() puts the rows together.  Features without geometry
+ *  have no point.
+ *
+ *  A quadrant is a run of points in Morton order: all that lie in one
+ *  Morton-aligned square, split until it holds at most K points - the leaves
+ *  of a PR quadtree without the tree.  Points that cannot be told apart by
+ *  their codes are split in runs of K.
+ *
+ *  Source: Zhang, You, Gruenwald 2012, section 3.2.
+ */
+#ifndef OJ_POINTS_H
+#define OJ_POINTS_H
+
+#include "oj_boxes.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Owner; zeroed memory is a valid empty one. */
+struct oj_points
+{
+    int64_t n;
+    double *x, *y;  /**< [n] */
+    int32_t *row;   /**< [n] input row */
+    uint64_t *code; /**< [n] Morton codes, ascending; NULL until sorted */
+};
+
+/** Points of a quadrant: first <= p < end. */
+struct oj_quadrant
+{
+    int64_t first, end;
+    struct oj_box box; /**< around its points, not widened */
+};
+
+/** Owner; zeroed memory is a valid empty one. */
+struct oj_quadrants
+{
+    int64_t n, capacity;
+    struct oj_quadrant *quadrant;
+};
+
+/** The points of input, in its order. OJ_ERR_ARG when input has parts that are
+ *  no points; OJ_ERR_LIMIT beyond 2^31 - 1 rows. */
+OJ_MUST_USE oj_status oj_points_make(const struct oj_flat *input,
+                                     struct oj_points *out,
+                                     struct oj_error *err);
+
+/** Sorts points by Morton code (32 bits per axis over their own box), points
+ *  with the same code in their present order. O(n). */
+OJ_MUST_USE oj_status oj_points_sort(struct oj_points *points,
+                                     struct oj_error *err);
+
+/** Groups sorted points in quadrants of at most size points, size >= 1. */
+OJ_MUST_USE oj_status oj_quadrants_make(const struct oj_points *points,
+                                        int64_t size, struct oj_quadrants *out,
+                                        struct oj_error *err);
+
+void oj_points_free(struct oj_points *points);
+void oj_quadrants_free(struct oj_quadrants *quadrants);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
