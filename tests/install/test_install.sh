@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# What "cmake --install" leaves behind: the command runs from any place, the
+# library exports its own names alone and needs no GDAL, and a program of a
+# user's compiles by pkg-config and gives the right answers.
+#
+#   test_install.sh BUILD SOURCE
+set -euo pipefail
+build=$1 source=$2
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+fail() { echo "FAILED: $*"; exit 1; }
+
+cmake --install "$build" --prefix "$prefix/first" >/dev/null
+mv "$prefix/first" "$prefix/moved" # nothing may depend on the place
+root=$prefix/moved
+pc=$(find "$root" -name ogrjoin.pc)
+[ -n "$pc" ] || fail "no ogrjoin.pc"
+library=$(find "$root" -name 'libogrjoin.so.0')
+[ -n "$library" ] || fail "no libogrjoin.so.0"
+
+names=$(nm -D --defined-only "$library" | awk '{print $3}' |
+    grep -vE '^(oj_|_init$|_fini$|_edata$|_end$|__bss_start$|__gcov|__asan|__odr)' ||
+    true)
+[ -z "$names" ] || fail "libogrjoin exports more than oj_: $names"
+if readelf -d "$library" | grep NEEDED | grep -qi gdal; then
+    fail "libogrjoin needs GDAL"
+fi
+if readelf -d "$root/bin/ogrjoin" | grep -E 'R(UN)?PATH' | grep -v ORIGIN; then
+    fail "the command looks for its library in a fixed place"
+fi
+"$root/bin/ogrjoin" --version || fail "the installed command does not run"
+"$root/bin/oj_bench" --help >/dev/null || fail "oj_bench does not run"
+[ -s "$root/share/man/man1/ogrjoin.1" ] || fail "no man page"
+[ -s "$root/share/bash-completion/completions/ogrjoin" ] ||
+    fail "no bash completion"
+
+export PKG_CONFIG_PATH=${pc%/*}
+read -ra flags < <(pkg-config --cflags --libs ogrjoin)
+"${CC:-cc}" -std=c11 -Wall -Wextra -Werror "$source/samples/join_arrays.c" \
+    "${flags[@]}" -Wl,-rpath,"${library%/*}" -o "$prefix/join_arrays"
+"$prefix/join_arrays" >"$prefix/out"
+diff -u - "$prefix/out" <<'END' || fail "join_arrays answers otherwise"
+pickup 0: lot 10, 0 ft
+pickup 1: lot 10, 5 ft
+pickup 2: lot 10, 10 ft
+pickup 3: lot 10, 10 ft
+pickup 4: nothing within 100 ft
+END
+echo "installed tree: ok"
