@@ -1,12 +1,11 @@
 #include "oj_points.h"
 #include "../flatten/oj_array.h"
 #include "kernels/oj_morton.h"
+#include "oj_radix.h"
 
 #include <string.h>
 
 #define CODE_BITS 64
-#define DIGIT_BITS 8
-#define N_DIGITS 256
 
 static oj_status make_arrays(struct oj_points *points, int64_t n,
                              struct oj_error *err)
@@ -86,41 +85,7 @@ static uint64_t morton_code(double x, double y, const struct oj_box *frame)
            oj_morton(cx & 0xFFFFu, cy & 0xFFFFu);
 }
 
-/* A code and the place its point had. */
-struct place
-{
-    uint64_t code;
-    int64_t from;
-};
-
-/* Stable radix sort, least digit first, skipping digits that are all alike.
- * Leaves the result in one of the two arrays and returns it. */
-static struct place *radix_sort(struct place *a, struct place *b, int64_t n)
-{
-    for (int shift = 0; shift < CODE_BITS; shift += DIGIT_BITS)
-    {
-        int64_t count[N_DIGITS] = {0}, sum = 0;
-        struct place *other;
-        for (int64_t i = 0; i < n; i++)
-            count[a[i].code >> shift & (N_DIGITS - 1)]++;
-        if (count[a[0].code >> shift & (N_DIGITS - 1)] == n)
-            continue;
-        for (int digit = 0; digit < N_DIGITS; digit++)
-        {
-            int64_t start = sum;
-            sum += count[digit];
-            count[digit] = start;
-        }
-        for (int64_t i = 0; i < n; i++)
-            b[count[a[i].code >> shift & (N_DIGITS - 1)]++] = a[i];
-        other = a;
-        a = b;
-        b = other;
-    }
-    return a;
-}
-
-static oj_status permute(struct oj_points *points, const struct place *order,
+static oj_status permute(struct oj_points *points, const struct oj_keyed *order,
                          struct oj_error *err)
 {
     struct oj_points sorted;
@@ -134,10 +99,10 @@ static oj_status permute(struct oj_points *points, const struct place *order,
     }
     for (int64_t i = 0; i < points->n; i++)
     {
-        sorted.x[i] = points->x[order[i].from];
-        sorted.y[i] = points->y[order[i].from];
-        sorted.row[i] = points->row[order[i].from];
-        sorted.code[i] = order[i].code;
+        sorted.x[i] = points->x[order[i].value];
+        sorted.y[i] = points->y[order[i].value];
+        sorted.row[i] = points->row[order[i].value];
+        sorted.code[i] = order[i].key;
     }
     oj_points_free(points);
     *points = sorted;
@@ -147,7 +112,7 @@ static oj_status permute(struct oj_points *points, const struct place *order,
 oj_status oj_points_sort(struct oj_points *points, struct oj_error *err)
 {
     struct oj_box frame = oj_box_empty();
-    struct place *places, *spare;
+    struct oj_keyed *places, *spare;
     oj_status status;
     if (points->n == 0)
         return OJ_OK;
@@ -162,10 +127,10 @@ oj_status oj_points_sort(struct oj_points *points, struct oj_error *err)
         oj_box_add_point(&frame, points->x[i], points->y[i]);
     for (int64_t i = 0; i < points->n; i++)
     {
-        places[i].code = morton_code(points->x[i], points->y[i], &frame);
-        places[i].from = i;
+        places[i].key = morton_code(points->x[i], points->y[i], &frame);
+        places[i].value = i;
     }
-    status = permute(points, radix_sort(places, spare, points->n), err);
+    status = permute(points, oj_radix_sort(places, spare, points->n), err);
     oj_free(places);
     oj_free(spare);
     return status;

@@ -1,0 +1,177 @@
+#include "oj_validate.h"
+#include "../flatten/oj_array.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct oj_row_pair
+{
+    int32_t join_row;
+    double measure;
+};
+
+const char *oj_difference_kind_name(enum oj_difference_kind kind)
+{
+    static const char *const names[OJ_N_DIFFERENCE_KINDS] = {
+        "missing", "extra", "distance", "order"};
+    return names[kind];
+}
+
+static int same_bits(double a, double b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+static oj_status add_difference(struct oj_validation *v,
+                                enum oj_difference_kind kind, int64_t row,
+                                const struct oj_row_pair *ours,
+                                const struct oj_row_pair *reference,
+                                struct oj_error *err)
+{
+    struct oj_difference difference = {
+        kind,
+        v->n_rows_seen + row,
+        ours != NULL ? ours->join_row : -1,
+        reference != NULL ? reference->join_row : -1,
+        ours != NULL ? ours->measure : NAN,
+        reference != NULL ? reference->measure : NAN};
+    v->n_differences++;
+    v->n_of_kind[kind]++;
+    if (v->n_first < OJ_N_FIRST_DIFFERENCES)
+        v->first[v->n_first++] = difference;
+    return v->report != NULL ? v->report(&difference, v->user, err) : OJ_OK;
+}
+
+/* By join row, then measure: a pair that a broken answer repeats has a defined
+ * place too. */
+static int compare_pairs(const void *left, const void *right)
+{
+    const struct oj_row_pair *a = left, *b = right;
+    if (a->join_row != b->join_row)
+        return a->join_row < b->join_row ? -1 : 1;
+    return (a->measure > b->measure) - (a->measure < b->measure);
+}
+
+static int64_t copy_row(const struct oj_matches *matches, int64_t row,
+                        struct oj_row_pair *pair)
+{
+    int64_t first = oj_matches_first(matches, row);
+    int64_t n = oj_matches_end(matches, row) - first;
+    for (int64_t i = 0; i < n; i++)
+    {
+        pair[i].join_row = matches->join_row[first + i];
+        pair[i].measure = matches->measure[first + i];
+    }
+    return n;
+}
+
+/* The first place where the same pairs stand in other order, if any. */
+static oj_status compare_order(struct oj_validation *v, int64_t row,
+                               const struct oj_row_pair *ours,
+                               const struct oj_row_pair *reference, int64_t n,
+                               struct oj_error *err)
+{
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (ours[i].join_row != reference[i].join_row)
+            return add_difference(v, OJ_DIFFERENCE_ORDER, row, &ours[i],
+                                  &reference[i], err);
+    }
+    return OJ_OK;
+}
+
+/* Merges two rows that are sorted by join row. */
+static oj_status compare_sets(struct oj_validation *v, int64_t row,
+                              const struct oj_row_pair *ours, int64_t n_ours,
+                              const struct oj_row_pair *reference,
+                              int64_t n_reference, struct oj_error *err)
+{
+    int64_t i = 0, j = 0;
+    while (i < n_ours || j < n_reference)
+    {
+        v->n_pairs++;
+        if (j == n_reference ||
+            (i < n_ours && ours[i].join_row < reference[j].join_row))
+        {
+            OJ_TRY(add_difference(v, OJ_DIFFERENCE_EXTRA, row, &ours[i++], NULL,
+                                  err));
+        }
+        else if (i == n_ours || reference[j].join_row < ours[i].join_row)
+        {
+            OJ_TRY(add_difference(v, OJ_DIFFERENCE_MISSING, row, NULL,
+                                  &reference[j++], err));
+        }
+        else
+        {
+            if (!same_bits(ours[i].measure, reference[j].measure))
+                OJ_TRY(add_difference(v, OJ_DIFFERENCE_DISTANCE, row, &ours[i],
+                                      &reference[j], err));
+            i++;
+            j++;
+        }
+    }
+    return OJ_OK;
+}
+
+static oj_status compare_row(struct oj_validation *v,
+                             const struct oj_matches *ours,
+                             const struct oj_matches *reference, int64_t row,
+                             struct oj_error *err)
+{
+    int64_t n_ours = oj_matches_end(ours, row) - oj_matches_first(ours, row);
+    int64_t n_reference =
+        oj_matches_end(reference, row) - oj_matches_first(reference, row);
+    int64_t before = v->n_differences;
+    struct oj_row_pair *a, *b;
+    OJ_TRY(oj_reserve(&v->scratch, 0, n_ours + n_reference, &v->cap_scratch,
+                      sizeof *v->scratch, err));
+    a = v->scratch;
+    b = v->scratch + n_ours;
+    copy_row(ours, row, a);
+    copy_row(reference, row, b);
+    qsort(a, (size_t)n_ours, sizeof *a, compare_pairs);
+    qsort(b, (size_t)n_reference, sizeof *b, compare_pairs);
+    OJ_TRY(compare_sets(v, row, a, n_ours, b, n_reference, err));
+    if (v->n_differences == before && n_ours > 1)
+    {
+        copy_row(ours, row, a);
+        copy_row(reference, row, b);
+        OJ_TRY(compare_order(v, row, a, b, n_ours, err));
+    }
+    v->n_rows++;
+    v->n_rows_different += v->n_differences > before;
+    return OJ_OK;
+}
+
+oj_status oj_validation_compare(struct oj_validation *v,
+                                const struct oj_matches *ours,
+                                const struct oj_matches *reference,
+                                struct oj_error *err)
+{
+    int64_t undecided = 0;
+    if (ours->n_rows != reference->n_rows)
+        return oj_fail(err, OJ_ERR_INTERNAL,
+                       "the two answers have %lld and %lld rows",
+                       (long long)ours->n_rows, (long long)reference->n_rows);
+    for (int64_t row = 0; row < ours->n_rows; row++)
+    {
+        if (undecided < reference->n_undecided &&
+            reference->undecided[undecided] == row)
+        {
+            undecided++;
+            v->n_undecided++;
+            continue;
+        }
+        OJ_TRY(compare_row(v, ours, reference, row, err));
+    }
+    v->n_rows_seen += ours->n_rows;
+    return OJ_OK;
+}
+
+void oj_validation_free(struct oj_validation *v)
+{
+    oj_free(v->scratch);
+    v->scratch = NULL;
+    v->cap_scratch = 0;
+}

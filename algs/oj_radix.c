@@ -1,0 +1,35 @@
+#include "oj_radix.h"
+
+#define DIGIT_BITS 8
+#define N_DIGITS 256
+
+static int digit(uint64_t key, int shift)
+{
+    return (int)(key >> shift & (N_DIGITS - 1));
+}
+
+struct oj_keyed *oj_radix_sort(struct oj_keyed *a, struct oj_keyed *scratch,
+                               int64_t n)
+{
+    for (int shift = 0; shift < 64 && n > 0; shift += DIGIT_BITS)
+    {
+        int64_t place[N_DIGITS] = {0}, sum = 0;
+        struct oj_keyed *other;
+        for (int64_t i = 0; i < n; i++)
+            place[digit(a[i].key, shift)]++;
+        if (place[digit(a[0].key, shift)] == n)
+            continue; /* all alike in this byte */
+        for (int d = 0; d < N_DIGITS; d++)
+        {
+            int64_t first = sum;
+            sum += place[d];
+            place[d] = first;
+        }
+        for (int64_t i = 0; i < n; i++)
+            scratch[place[digit(a[i].key, shift)]++] = a[i];
+        other = a;
+        a = scratch;
+        scratch = other;
+    }
+    return a;
+}

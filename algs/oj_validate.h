@@ -1,0 +1,81 @@
+/** Comparing two answers to the same join: ours and a reference's.
+ *
+ *  Row by row the sets of pairs are compared, and of the pairs that both have,
+ *  the measures, bit for bit.  Rows that the reference could not decide are
+ *  counted apart and are no difference.
+ *
+ *  Batches are compared as they come; every difference goes to the report, the
+ *  first few are kept.
+ */
+#ifndef OJ_VALIDATE_H
+#define OJ_VALIDATE_H
+
+#include "../flatten/oj_matches.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OJ_N_FIRST_DIFFERENCES 10
+
+enum oj_difference_kind
+{
+    OJ_DIFFERENCE_MISSING = 0, /**< the reference has this pair, we do not */
+    OJ_DIFFERENCE_EXTRA,       /**< we have this pair, the reference does not */
+    OJ_DIFFERENCE_DISTANCE,    /**< both have it, at other distances */
+    OJ_DIFFERENCE_ORDER,       /**< the same pairs of the row in other order */
+    OJ_N_DIFFERENCE_KINDS
+};
+
+/** Where one side has no such pair, its join_row is -1 and its measure NaN.
+ *  A row in other order gives one difference: the first place that differs. */
+struct oj_difference
+{
+    enum oj_difference_kind kind;
+    int64_t input_row; /**< counted from the first row of the first batch */
+    int32_t join_row_ours, join_row_reference;
+    double measure_ours, measure_reference;
+};
+
+/** Takes a difference; any status but OJ_OK ends the comparison with it. */
+typedef oj_status (*oj_difference_report)(
+    const struct oj_difference *difference, void *user, struct oj_error *err);
+
+struct oj_row_pair; /**< internal */
+
+/** Owner of its scratch. Zeroed memory, with report and user set or not, is
+ *  ready for the first batch. */
+struct oj_validation
+{
+    oj_difference_report report; /**< or NULL */
+    void *user;                  /**< for report */
+
+    int64_t n_rows;      /**< rows compared, undecided ones not counted */
+    int64_t n_pairs;     /**< pairs that either has in these rows */
+    int64_t n_undecided; /**< rows that the reference could not decide */
+    int64_t n_rows_different;
+    int64_t n_differences;
+    int64_t n_of_kind[OJ_N_DIFFERENCE_KINDS];
+    int64_t n_first; /**< of first; at most OJ_N_FIRST_DIFFERENCES */
+    struct oj_difference first[OJ_N_FIRST_DIFFERENCES];
+
+    int64_t n_rows_seen; /**< where the next batch starts */
+    struct oj_row_pair *scratch;
+    int64_t cap_scratch;
+};
+
+/** Compares the answers for one batch; the two must have as many rows and may
+ *  be in different forms. O(pairs log pairs per row). */
+OJ_MUST_USE OJ_EXPORT oj_status oj_validation_compare(
+    struct oj_validation *validation, const struct oj_matches *ours,
+    const struct oj_matches *reference, struct oj_error *err);
+
+/** "missing", "extra", "distance" or "order". */
+OJ_EXPORT const char *oj_difference_kind_name(enum oj_difference_kind kind);
+
+OJ_EXPORT void oj_validation_free(struct oj_validation *validation);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
