@@ -1,0 +1,159 @@
+#include "cpu_nearest.h"
+
+#include "cpu_candidates.h"
+#include "oj_clock.h"
+
+#include <string.h>
+
+#define NO_FEATURE (-1)
+
+/* 1 when feature a comes before b in tie order. */
+OJ_INLINE int comes_before(const struct oj_cpu_index *index, int32_t a,
+                           int32_t b)
+{
+    if (b == NO_FEATURE)
+        return 1;
+    if (index->tie_rank == NULL)
+        return a < b;
+    return index->tie_rank[a] < index->tie_rank[b];
+}
+
+/* First in tie order of the features with a polygon around the point. */
+static int32_t first_around(const struct oj_cpu_index *index,
+                            const struct oj_nearest_scratch *s, double x,
+                            double y)
+{
+    const struct oj_rings *rings = &index->rings;
+    int32_t first = NO_FEATURE;
+    for (int64_t i = 0; i < s->n_rings; i++)
+    {
+        const struct oj_ring *ring = &rings->ring[s->ring[i]];
+        if (!ring->is_hole && ring->feature != first &&
+            comes_before(index, ring->feature, first) &&
+            oj_shell_contains(rings, s, ring, x, y))
+            first = ring->feature;
+    }
+    return first;
+}
+
+/* Decides the nearest of each point of the group among the candidates; around:
+ * the feature that contains the point, or NO_FEATURE. */
+OJ_INLINE void decide(const struct oj_cpu_index *index,
+                      struct oj_nearest_scratch *s, const struct oj_group *g,
+                      const int32_t around[OJ_GROUP], int32_t *feature,
+                      double *distance)
+{
+    const struct oj_segments *segments = &index->segments;
+    double least2[OJ_GROUP], limit2[OJ_GROUP], best[OJ_GROUP];
+    int32_t best_feature[OJ_GROUP];
+    double off;
+    for (int i = 0; i < OJ_GROUP; i++)
+        least2[i] = INFINITY;
+    off = oj_fill_matrix(segments, s, g, least2);
+    for (int i = 0; i < OJ_GROUP; i++)
+    {
+        int inside = i < g->n && around[i] != NO_FEATURE;
+        double reach = (inside ? 0.0 : sqrt(least2[i])) + 2.0 * off;
+        limit2[i] = reach * reach * (1.0 + 1e-12);
+        best[i] = inside ? 0.0 : INFINITY;
+        best_feature[i] = inside ? around[i] : NO_FEATURE;
+    }
+    for (int64_t j = 0; j < s->n_candidates; j++)
+    {
+        const double *row = s->matrix + j * OJ_GROUP;
+        int64_t slot = s->candidate[j];
+        int32_t f = segments->feature[slot];
+        for (int i = 0; i < g->n; i++)
+        {
+            double d;
+            if (row[i] > limit2[i])
+                continue;
+            d = oj_exact_distance(segments, slot, g->x[i], g->y[i]);
+            if (d < best[i] ||
+                (d == best[i] && comes_before(index, f, best_feature[i])))
+            {
+                best[i] = d;
+                best_feature[i] = f;
+            }
+        }
+    }
+    for (int i = 0; i < g->n; i++)
+    {
+        uint32_t at = g->point[i].index;
+        int matched = best_feature[i] != NO_FEATURE &&
+                      best[i] <= index->relation.max_distance;
+        feature[at] = matched ? best_feature[i] : NO_FEATURE;
+        distance[at] = matched ? best[i] : NAN;
+    }
+}
+
+/* Answers the points of a group, or sets s->too_many. */
+OJ_INLINE oj_status answer_group(const struct oj_cpu_index *index,
+                                 struct oj_nearest_scratch *s,
+                                 struct oj_group *g, int32_t *feature,
+                                 double *distance, struct oj_error *err)
+{
+    int32_t around[OJ_GROUP];
+    double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
+    int n_inside = 0;
+    OJ_TRY(oj_collect_rings(&index->rings, s, g, err));
+    for (int i = 0; i < g->n; i++)
+    {
+        around[i] = first_around(index, s, g->x[i], g->y[i]);
+        n_inside += around[i] != NO_FEATURE;
+    }
+    /* where all are inside, only other features at distance 0 matter */
+    OJ_TRY(oj_collect_candidates(
+        &index->segments, s, g, 1,
+        n_inside == g->n ? 0.0 : index->relation.max_distance, err));
+    if (s->too_many)
+        return OJ_OK;
+    OJ_TRY(oj_matrix_reserve(s, err));
+    if (s->timings)
+        middle = oj_clock_seconds();
+    decide(index, s, g, around, feature, distance);
+    s->n_refined += s->n_candidates * g->n;
+    if (s->timings)
+    {
+        s->filter_s += middle - start;
+        s->refine_s += oj_clock_seconds() - middle;
+    }
+    return OJ_OK;
+}
+
+OJ_CLONES oj_status oj_nearest_one(const struct oj_cpu_index *index,
+                                   struct oj_nearest_scratch *s, int64_t n,
+                                   const struct oj_ordered_point *point,
+                                   int32_t *feature, double *distance,
+                                   struct oj_error *err)
+{
+    struct oj_group g;
+    int most = OJ_GROUP;
+    if (s->group_limit == 0.0)
+        s->group_limit = index->segments.bundle_size;
+    for (int64_t at = 0; at < n;)
+    {
+        oj_group_take(&g, n - at, most, point + at, s->group_limit);
+        OJ_TRY(answer_group(index, s, &g, feature, distance, err));
+        if (s->too_many)
+        {
+            most = (g.n + 1) / 2;
+            continue;
+        }
+        most = OJ_GROUP;
+        at += g.n;
+        oj_adapt_groups(s, &index->segments);
+    }
+    return OJ_OK;
+}
+
+void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
+{
+    oj_free(s->candidate);
+    oj_free(s->candidate_d2);
+    oj_free(s->matrix);
+    oj_free(s->ring);
+    oj_free(s->best_feature);
+    oj_free(s->best_d2);
+    memset(s, 0, sizeof *s);
+}

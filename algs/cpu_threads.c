@@ -1,8 +1,9 @@
-#include "cpu_threads.h"
-
+/* sched_getaffinity and CPU_COUNT are GNU's */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "cpu_threads.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,0 +1,165 @@
+#include "cpu_threads.h"
+#include "ogrjoin.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct oj_join
+{
+    const struct oj_backend *backend;
+    struct oj_relation relation;
+    struct oj_options options;
+    struct oj_stats stats;
+    int32_t *tie_rank; /* [features], or NULL: the ordinal */
+    struct oj_index *index;
+};
+
+const char *oj_version(void)
+{
+    return OGRJOIN_VERSION;
+}
+
+struct fid_at
+{
+    int64_t fid;
+    int32_t ordinal;
+};
+
+static int compare_fids(const void *a, const void *b)
+{
+    const struct fid_at *u = a, *v = b;
+    return (u->fid > v->fid) - (u->fid < v->fid);
+}
+
+/* Tie order is (FID, read order), and read order alone where FIDs are missing
+ * or repeat. *out stays NULL when that is the order of the ordinals. */
+static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
+                               struct oj_error *err)
+{
+    int64_t n = flat->n_features;
+    int64_t i = 1;
+    struct fid_at *at;
+    int32_t *rank;
+    if (flat->fid == NULL)
+        return OJ_OK;
+    while (i < n && flat->fid[i] > flat->fid[i - 1])
+        i++;
+    if (i >= n)
+        return OJ_OK;
+    OJ_NEW(at, n, err);
+    for (i = 0; i < n; i++)
+    {
+        at[i].fid = flat->fid[i];
+        at[i].ordinal = (int32_t)i;
+    }
+    qsort(at, (size_t)n, sizeof *at, compare_fids);
+    for (i = 1; i < n && at[i].fid != at[i - 1].fid; i++)
+        ;
+    if (i < n)
+    {
+        oj_free(at);
+        return OJ_OK;
+    }
+    rank = oj_malloc(n, sizeof *rank);
+    if (rank == NULL)
+    {
+        oj_free(at);
+        return oj_fail_nomem(err, n, sizeof *rank);
+    }
+    for (i = 0; i < n; i++)
+        rank[at[i].ordinal] = (int32_t)i;
+    oj_free(at);
+    *out = rank;
+    return OJ_OK;
+}
+
+static const struct oj_backend *choose_backend(const char *name)
+{
+    if (name == NULL || strcasecmp(name, "auto") == 0)
+        return oj_backend_at(0);
+    return oj_backend_find(name);
+}
+
+oj_status oj_join_open(const struct oj_flat *join_side,
+                       const struct oj_relation *relation, const char *backend,
+                       const struct oj_options *options, struct oj_join **out,
+                       struct oj_error *err)
+{
+    struct oj_join *join;
+    oj_status status;
+    OJ_TRY(oj_relation_check(relation, err));
+    if (choose_backend(backend) == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "there is no backend \"%s\"", backend);
+    if (join_side->n_features > INT32_MAX)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the join layer has %lld features; at most %d are "
+                       "possible",
+                       (long long)join_side->n_features, INT32_MAX);
+    join = oj_calloc(1, sizeof *join);
+    if (join == NULL)
+        return oj_fail_nomem(err, 1, sizeof *join);
+    join->backend = choose_backend(backend);
+    join->relation = *relation;
+    if (options != NULL)
+        join->options = *options;
+    if (join->options.n_threads < 1)
+        join->options.n_threads = oj_cpu_count();
+    if (join->options.quadrant_size < 1)
+        join->options.quadrant_size = 256;
+    status = make_tie_rank(join_side, &join->tie_rank, err);
+    if (status == OJ_OK)
+        status = join->backend->index(join_side, join->tie_rank, relation,
+                                      &join->options, &join->index,
+                                      &join->stats, err);
+    if (status != OJ_OK)
+    {
+        oj_join_close(join);
+        return status;
+    }
+    *out = join;
+    return OJ_OK;
+}
+
+oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
+                        struct oj_matches *out, struct oj_error *err)
+{
+    unsigned kinds = oj_op_get(join->relation.op)->input_kinds;
+    if (input->n_features > INT32_MAX)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a batch of %lld features; at most %d are possible",
+                       (long long)input->n_features, INT32_MAX);
+    if (!oj_flat_is_points(input) && (input->part_kinds & ~kinds) != 0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-op %s takes points and multipoints as input, not "
+                       "lines or polygons",
+                       oj_op_get(join->relation.op)->name);
+    return join->backend->join(join->index, input, out, &join->stats, err);
+}
+
+const struct oj_stats *oj_join_stats(const struct oj_join *join)
+{
+    return &join->stats;
+}
+
+const struct oj_backend *oj_join_backend(const struct oj_join *join)
+{
+    return join->backend;
+}
+
+int oj_join_threads(const struct oj_join *join)
+{
+    return join->backend->is_reference && join->backend != &oj_quadrant_backend
+               ? 1
+               : join->options.n_threads;
+}
+
+void oj_join_close(struct oj_join *join)
+{
+    if (join == NULL)
+        return;
+    if (join->index != NULL)
+        join->backend->free_index(join->index);
+    oj_free(join->tie_rank);
+    oj_free(join);
+}

@@ -23,7 +23,8 @@ OJ_FN uint32_t oj_morton(uint32_t x, uint32_t y)
     return oj_spread_bits(x) | (oj_spread_bits(y) << 1);
 }
 
-/** Maps a coordinate to 0 .. 65535: (v - origin) * scale, clamped.  NaN is 0. */
+/** Maps a coordinate to 0 .. 65535: (v - origin) * scale, clamped.  NaN is 0.
+ */
 OJ_FN uint32_t oj_morton_column(double v, double origin, double scale)
 {
     double c = (v - origin) * scale;

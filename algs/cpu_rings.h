@@ -1,0 +1,50 @@
+/** Which polygons a point is in: a tree over the boxes of all polygon rings,
+ *  and cells with a known state for large rings.
+ *
+ *  A polygon part contains a point that is inside or on its shell and not
+ *  strictly inside one of its holes, ring by ring by even-odd: what GEOS's
+ *  distance takes for 0, also for invalid polygons.
+ */
+#ifndef CPU_RINGS_H
+#define CPU_RINGS_H
+
+#include "../flatten/oj_flat.h"
+#include "cpu_tree.h"
+#include "kernels/oj_ring.h"
+
+/** One ring of a polygon part. */
+struct oj_ring
+{
+    struct oj_box box;
+    int64_t first_vertex, n_vertices;
+    int32_t feature;
+    int32_t part; /**< ordinal among polygon parts */
+    int32_t grid; /**< into oj_rings.grid, or -1: small, no grid */
+    int32_t is_hole;
+};
+
+struct oj_rings
+{
+    const struct oj_flat *flat; /**< outlives this */
+    int64_t n_rings;
+    struct oj_ring *ring; /**< [n_rings] in tree order */
+    struct oj_tree tree;  /**< entry i is ring i */
+    int64_t n_grids;
+    struct oj_ring_grid *grid;
+};
+
+/** Indexes the polygon rings of flat with n_threads; none is fine. */
+OJ_MUST_USE oj_status oj_rings_build(struct oj_rings *rings,
+                                     const struct oj_flat *flat, int n_threads,
+                                     struct oj_error *err);
+
+/** Where p is in ring r. */
+enum oj_location oj_rings_locate(const struct oj_rings *rings,
+                                 const struct oj_ring *ring, double px,
+                                 double py);
+
+int64_t oj_rings_bytes(const struct oj_rings *rings);
+
+void oj_rings_free(struct oj_rings *rings);
+
+#endif

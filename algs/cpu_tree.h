@@ -1,0 +1,90 @@
+/** A packed tree of boxes: eight children a node, all levels in one array.
+ *
+ *  level 0          node 0         node 1     ...   children: entries 0..7, ..
+ *  level 1          node 0 (children: nodes 0..7 of level 0) ...
+ *  ...
+ *  level n_levels-1 one node, the root
+ *
+ *  Boxes are single precision, rounded outward, relative to an origin in the
+ *  middle of the entries and scaled by a power of two, so that they lose little
+ *  where most of the data are; they only ever decide what is looked at.
+ *  Entries come in an order that keeps neighbours together (cpu_order.h).
+ */
+#ifndef CPU_TREE_H
+#define CPU_TREE_H
+
+#include "oj_boxes.h"
+
+#define OJ_FANOUT 8
+#define OJ_TREE_LEVELS 12 /* 8^12 entries */
+
+/** Boxes of the children; an absent one is empty (x0 = +inf, x1 = -inf). */
+struct oj_tree_node
+{
+    float x0[OJ_FANOUT], y0[OJ_FANOUT], x1[OJ_FANOUT], y1[OJ_FANOUT];
+};
+
+struct oj_tree
+{
+    int64_t n_entries;
+    int n_levels;                        /**< 0: no entries */
+    int64_t level_first[OJ_TREE_LEVELS]; /**< into node */
+    int64_t n_nodes;
+    struct oj_tree_node *node;
+    double origin_x, origin_y, scale;
+    double slack; /**< CRS units by which stored boxes may be too small: the
+                       rounding of the shift to the origin */
+};
+
+/** Builds over n entries whose boxes are box[0..n-1].  n_threads are used.
+ *  Source: packed R-trees (Kamel and Faloutsos 1993), Morton instead of
+ *  Hilbert order. */
+OJ_MUST_USE oj_status oj_tree_build(struct oj_tree *tree, int n_threads,
+                                    int64_t n, const struct oj_box *box,
+                                    struct oj_error *err);
+
+int64_t oj_tree_bytes(const struct oj_tree *tree);
+
+void oj_tree_free(struct oj_tree *tree);
+
+/* v relative to the tree, rounded down or up. */
+static inline float oj_tree_down(double v, double origin, double scale)
+{
+    double relative = (v - origin) * scale;
+    float f = (float)relative;
+    return (double)f > relative ? nextafterf(f, -INFINITY) : f;
+}
+
+static inline float oj_tree_up(double v, double origin, double scale)
+{
+    double relative = (v - origin) * scale;
+    float f = (float)relative;
+    return (double)f < relative ? nextafterf(f, INFINITY) : f;
+}
+
+/** The square of a reach as the tree compares it: a child farther than this
+ *  cannot be within reach.  Rounded up, and widened by what single precision
+ *  and the shift to the origin may lose. */
+static inline float oj_tree_reach2(const struct oj_tree *tree, double reach)
+{
+    double r = (reach + tree->slack) * tree->scale * (1.0 + 1e-6);
+    float f = (float)(r * r);
+    return nextafterf(f, INFINITY);
+}
+
+/** Squared distance from box q to child c of node; q is relative to the tree
+ *  ([0] x0, [1] y0, [2] x1, [3] y1).  May be too large by a relative 3e-7,
+ *  which oj_tree_reach2() allows for. */
+static inline float oj_tree_distance2(const struct oj_tree_node *node, int c,
+                                      const float q[4])
+{
+    float left = node->x0[c] - q[2], right = q[0] - node->x1[c];
+    float below = node->y0[c] - q[3], above = q[1] - node->y1[c];
+    float dx = left > right ? left : right;
+    float dy = below > above ? below : above;
+    dx = dx > 0.0f ? dx : 0.0f;
+    dy = dy > 0.0f ? dy : 0.0f;
+    return dx * dx + dy * dy;
+}
+
+#endif
