@@ -1,0 +1,110 @@
+/** Layers built in place and a backend run on them, for the tests of the
+ *  reference backends. Include once, in a test program. */
+#ifndef REFERENCES_H
+#define REFERENCES_H
+
+#include "ogrjoin.h"
+
+#include <check.h>
+
+#include <math.h>
+#include <string.h>
+
+/* --- layers ----------------------------------------------------------------
+ */
+
+static struct oj_error error;
+
+static inline void must(oj_status status)
+{
+    if (status != OJ_OK)
+        ck_abort_msg("%s: %s", oj_status_name(status), error.message);
+}
+
+static inline void add_part(struct oj_flat_buf *buf, enum oj_part_kind kind)
+{
+    must(oj_flat_buf_part(buf, kind, &error));
+}
+
+static inline void add_ring(struct oj_flat_buf *buf, int64_t n,
+                            const double *xy)
+{
+    double *x, *y;
+    must(oj_flat_buf_ring(buf, &error));
+    must(oj_flat_buf_vertices(buf, n, &x, &y, &error));
+    for (int64_t i = 0; i < n; i++)
+    {
+        x[i] = xy[2 * i];
+        y[i] = xy[2 * i + 1];
+    }
+}
+
+static inline void begin(struct oj_flat_buf *buf)
+{
+    must(oj_flat_buf_begin(buf, buf->n_features, &error));
+}
+
+static inline void end(struct oj_flat_buf *buf)
+{
+    must(oj_flat_buf_end(buf, &error));
+}
+
+static inline void add_square(struct oj_flat_buf *buf, double x0, double y0,
+                              double x1, double y1)
+{
+    double xy[] = {x0, y0, x1, y0, x1, y1, x0, y1, x0, y0};
+    begin(buf);
+    add_part(buf, OJ_PART_POLYGON);
+    add_ring(buf, 5, xy);
+    end(buf);
+}
+
+static inline void add_point(struct oj_flat_buf *buf, double x, double y)
+{
+    must(oj_flat_buf_add_point(buf, buf->n_features, x, y, &error));
+}
+
+static inline void add_line(struct oj_flat_buf *buf, double ax, double ay,
+                            double bx, double by)
+{
+    double xy[] = {ax, ay, bx, by};
+    begin(buf);
+    add_part(buf, OJ_PART_LINE);
+    add_ring(buf, 2, xy);
+    end(buf);
+}
+
+/* --- running ---------------------------------------------------------------
+ */
+
+static inline void run(const struct oj_backend *backend,
+                       const struct oj_flat *join, const struct oj_flat *input,
+                       const struct oj_relation *relation,
+                       const int32_t *tie_rank, struct oj_matches *out)
+{
+    struct oj_options options = {2, 16, 1, NULL};
+    struct oj_stats stats;
+    struct oj_index *index;
+    memset(&stats, 0, sizeof stats);
+    must(backend->index(join, tie_rank, relation, &options, &index, &stats,
+                        &error));
+    must(backend->join(index, input, out, &stats, &error));
+    backend->free_index(index);
+    ck_assert_int_eq(out->n_rows, input->n_features);
+    ck_assert(stats.index_s >= 0 && stats.sort_s >= 0 && stats.filter_s >= 0 &&
+              stats.refine_s >= 0);
+}
+
+/* The i-th reference backend, or NULL. */
+static inline const struct oj_backend *reference_at(int i)
+{
+    const struct oj_backend *backend;
+    for (int row = 0; (backend = oj_backend_at(row)) != NULL; row++)
+    {
+        if (backend->is_reference && i-- == 0)
+            return backend;
+    }
+    return NULL;
+}
+
+#endif

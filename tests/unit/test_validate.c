@@ -1,0 +1,324 @@
+/* Planted differences between two answers are found, counted and told apart.
+ * Kind: unit. */
+#include "oj_array.h"
+#include "oj_validate.h"
+
+#include <check.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct oj_error error;
+
+static void must(oj_status status)
+{
+    if (status != OJ_OK)
+        ck_abort_msg("%s: %s", oj_status_name(status), error.message);
+}
+
+/* A one-to-one answer of n rows: row i has feature 10 i at distance i + 0.5,
+ * but for row 3, which has none. */
+static void make_single(struct oj_matches *m, int64_t n)
+{
+    memset(m, 0, sizeof *m);
+    must(oj_matches_reserve(m, n, n, 0, &error));
+    for (int64_t i = 0; i < n; i++)
+    {
+        m->join_row[i] = i == 3 ? -1 : (int32_t)(10 * i);
+        m->measure[i] = i == 3 ? NAN : (double)i + 0.5;
+    }
+}
+
+/* A list answer of 3 rows with 3, 0 and 2 pairs. */
+static void make_lists(struct oj_matches *m)
+{
+    static const int64_t offset[] = {0, 3, 3, 5};
+    static const int32_t join_row[] = {7, 3, 9, 1, 2};
+    static const double measure[] = {1.0, 2.0, 2.0, 0.0, 5.0};
+    memset(m, 0, sizeof *m);
+    must(oj_matches_reserve(m, 3, 5, 1, &error));
+    memcpy(m->offset, offset, sizeof offset);
+    memcpy(m->join_row, join_row, sizeof join_row);
+    memcpy(m->measure, measure, sizeof measure);
+}
+
+static void swap_pairs(struct oj_matches *m, int64_t a, int64_t b)
+{
+    int32_t join_row = m->join_row[a];
+    double measure = m->measure[a];
+    m->join_row[a] = m->join_row[b];
+    m->measure[a] = m->measure[b];
+    m->join_row[b] = join_row;
+    m->measure[b] = measure;
+}
+
+static void check_first(const struct oj_validation *v,
+                        enum oj_difference_kind kind, int64_t row, int32_t ours,
+                        int32_t reference)
+{
+    ck_assert_int_ge(v->n_first, 1);
+    ck_assert_int_eq(v->first[0].kind, kind);
+    ck_assert_int_eq(v->first[0].input_row, row);
+    ck_assert_int_eq(v->first[0].join_row_ours, ours);
+    ck_assert_int_eq(v->first[0].join_row_reference, reference);
+    ck_assert_int_eq(isnan(v->first[0].measure_ours), ours < 0);
+    ck_assert_int_eq(isnan(v->first[0].measure_reference), reference < 0);
+}
+
+START_TEST(same_answers)
+{
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    make_single(&a, 6);
+    make_single(&b, 6);
+    must(oj_validation_compare(&v, &a, &b, &error));
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_rows, 12);
+    ck_assert_int_eq(v.n_pairs, 10);
+    ck_assert_int_eq(v.n_differences, 0);
+    ck_assert_int_eq(v.n_rows_different, 0);
+    ck_assert_int_eq(v.n_first, 0);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    make_lists(&a);
+    make_lists(&b);
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_rows, 15);
+    ck_assert_int_eq(v.n_pairs, 15);
+    ck_assert_int_eq(v.n_differences, 0);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
+START_TEST(missing_pair)
+{
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    make_single(&a, 6);
+    make_single(&b, 6);
+    must(oj_validation_compare(&v, &a, &b, &error));
+    a.join_row[2] = -1;
+    a.measure[2] = NAN;
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_differences, 1);
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
+    ck_assert_int_eq(v.n_rows_different, 1);
+    check_first(&v, OJ_DIFFERENCE_MISSING, 8, -1, 20); /* second batch */
+    ck_assert(v.first[0].measure_reference == 2.5);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
+START_TEST(extra_pair)
+{
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    make_single(&a, 6);
+    make_single(&b, 6);
+    a.join_row[3] = 4;
+    a.measure[3] = 1.0;
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_differences, 1);
+    check_first(&v, OJ_DIFFERENCE_EXTRA, 3, 4, -1);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
+START_TEST(other_feature)
+{
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    make_single(&a, 6);
+    make_single(&b, 6);
+    a.join_row[1] = 11; /* at the same distance: a tie broken otherwise */
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_differences, 2);
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
+    ck_assert_int_eq(v.n_rows_different, 1);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
+START_TEST(last_bit_of_distance)
+{
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    make_single(&a, 6);
+    make_single(&b, 6);
+    a.measure[5] = nextafter(a.measure[5], 0.0);
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_differences, 1);
+    check_first(&v, OJ_DIFFERENCE_DISTANCE, 5, 50, 50);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
+START_TEST(lists_differ)
+{
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    make_lists(&a);
+    make_lists(&b);
+    swap_pairs(&a, 1, 2); /* the two at distance 2: order only */
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_differences, 1);
+    check_first(&v, OJ_DIFFERENCE_ORDER, 0, 9, 3);
+    b.offset[1] = b.offset[2] = 2; /* its last pair goes to row 2 */
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
+    ck_assert_int_eq(v.n_rows_different, 3);
+    ck_assert_int_eq(v.n_rows, 6);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
+/* The two forms of one answer are the same answer. */
+START_TEST(forms_mix)
+{
+    static const int64_t offset[] = {0, 1, 2, 3, 3, 4};
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    make_single(&a, 5);
+    memset(&b, 0, sizeof b);
+    must(oj_matches_reserve(&b, 5, 4, 1, &error));
+    memcpy(b.offset, offset, sizeof offset);
+    for (int i = 0; i < 4; i++)
+    {
+        b.join_row[i] = a.join_row[i < 3 ? i : 4];
+        b.measure[i] = a.measure[i < 3 ? i : 4];
+    }
+    must(oj_validation_compare(&v, &a, &b, &error));
+    must(oj_validation_compare(&v, &b, &a, &error));
+    ck_assert_int_eq(v.n_pairs, 8);
+    ck_assert_int_eq(v.n_differences, 0);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
+START_TEST(undecided_rows)
+{
+    static int64_t undecided[] = {1, 4};
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    make_single(&a, 6);
+    make_single(&b, 6);
+    a.join_row[1] = 99;
+    a.join_row[4] = -1;
+    a.join_row[5] = 98;
+    b.undecided = undecided;
+    b.n_undecided = 2;
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_undecided, 2);
+    ck_assert_int_eq(v.n_rows, 4);
+    ck_assert_int_eq(v.n_rows_different, 1);
+    ck_assert_int_eq(v.first[0].input_row, 5);
+    b.undecided = NULL;
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
+static oj_status count_reports(const struct oj_difference *difference,
+                               void *user, struct oj_error *err)
+{
+    int64_t *n = user;
+    ck_assert_int_eq(difference->kind, OJ_DIFFERENCE_DISTANCE);
+    if (++*n == 1000)
+        return oj_fail(err, OJ_ERR_IO, "the report is full");
+    return OJ_OK;
+}
+
+START_TEST(every_difference_is_reported)
+{
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    int64_t n = 0;
+    make_single(&a, 501);
+    make_single(&b, 501);
+    for (int64_t i = 0; i < 501; i++)
+        a.measure[i] += 1.0;
+    v.report = count_reports;
+    v.user = &n;
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(n, 500);
+    ck_assert_int_eq(v.n_differences, 500);
+    ck_assert_int_eq(v.n_first, OJ_N_FIRST_DIFFERENCES);
+    ck_assert_int_eq(v.first[9].input_row, 10); /* row 3 has no pair */
+    ck_assert_int_eq(oj_validation_compare(&v, &a, &b, &error), OJ_ERR_IO);
+    ck_assert_str_eq(error.message, "the report is full");
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
+START_TEST(other_number_of_rows)
+{
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    make_single(&a, 6);
+    make_single(&b, 5);
+    ck_assert_int_eq(oj_validation_compare(&v, &a, &b, &error),
+                     OJ_ERR_INTERNAL);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
+START_TEST(out_of_memory)
+{
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    make_single(&a, 6);
+    make_single(&b, 6);
+    oj_alloc_fail_at(1);
+    ck_assert_int_eq(oj_validation_compare(&v, &a, &b, &error), OJ_ERR_NOMEM);
+    oj_alloc_fail_at(0);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("validate");
+    TCase *tcase = tcase_create("planted");
+    SRunner *runner = srunner_create(suite);
+    int n_failed;
+    tcase_add_test(tcase, same_answers);
+    tcase_add_test(tcase, missing_pair);
+    tcase_add_test(tcase, extra_pair);
+    tcase_add_test(tcase, other_feature);
+    tcase_add_test(tcase, last_bit_of_distance);
+    tcase_add_test(tcase, lists_differ);
+    tcase_add_test(tcase, forms_mix);
+    tcase_add_test(tcase, undecided_rows);
+    tcase_add_test(tcase, every_difference_is_reported);
+    tcase_add_test(tcase, other_number_of_rows);
+    tcase_add_test(tcase, out_of_memory);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
