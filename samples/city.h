@@ -1,0 +1,152 @@
+/** The sample city: an island with avenues and streets, a diagonal, a park,
+ *  piers, tax lots with a land use, and taxi pickups. The same seed and size
+ *  give the same city on every machine: random numbers are hashes of counters,
+ *  coordinates come from + - * / alone and are rounded to 1/1024 foot.
+ *
+ *  Plan coordinates (u, v) in feet: avenues run along v, streets along u.
+ *  city_to_map() bends and turns them into New York's state plane (EPSG:2263).
+ *
+ *         v                avenue a = 0 .. n_avenues - 1 at u = a * 880
+ *         |  | | / | |     street s = 0 .. n_streets - 1 at v = s * 260
+ *         |  |-|/--|-|     block (a, s): between avenues a, a + 1 and
+ *         |  |/|   | |                   streets s, s + 1
+ *         +---------------- u
+ */
+#ifndef CITY_H
+#define CITY_H
+
+#include <stdint.h>
+
+#define CITY_AVENUE_FT 880.0  /* from avenue to avenue */
+#define CITY_STREET_FT 260.0  /* from street to street */
+#define CITY_AVENUE_HALF 50.0 /* half the width between lots */
+#define CITY_STREET_HALF 30.0
+#define CITY_DIAGONAL_HALF 50.0
+
+enum city_use
+{
+    CITY_HOMES = 0,
+    CITY_APARTMENTS,
+    CITY_MIXED,
+    CITY_OFFICES,
+    CITY_INDUSTRY,
+    CITY_TRANSPORT,
+    CITY_PUBLIC,
+    CITY_PARK,
+    CITY_N_USES
+};
+
+struct city
+{
+    uint64_t seed;
+    int n_avenues, n_streets;
+    double width, height;                   /**< of the plan, ft */
+    double core_u, core_v;                  /**< the busiest place */
+    int park_a0, park_a1, park_s0, park_s1; /**< avenues and streets that
+                                                 bound the park */
+    double diagonal_u, diagonal_v;          /**< a place on the diagonal */
+    double diagonal_nu, diagonal_nv;        /**< its unit normal */
+};
+
+#define CITY_MAX_VERTICES 1024
+#define CITY_MAX_RINGS 16
+#define CITY_MAX_PARTS 4
+
+/** Polygon parts or one line. Ring r has vertices ring_end[r - 1] ..
+ *  ring_end[r]; part p has rings part_end[p - 1] .. part_end[p]; the first is
+ *  its shell. Rings are not closed. */
+struct city_shape
+{
+    int n_parts, n_rings, n_vertices;
+    int part_end[CITY_MAX_PARTS], ring_end[CITY_MAX_RINGS];
+    double x[CITY_MAX_VERTICES], y[CITY_MAX_VERTICES];
+};
+
+struct city_lot
+{
+    int64_t id;
+    enum city_use use;
+    struct city_shape shape;
+};
+
+struct city_street
+{
+    int64_t id;
+    char name[32];
+    double busy; /**< relative number of pickups */
+    struct city_shape shape;
+};
+
+struct city_pickup
+{
+    double x, y, fare;
+    int hour;
+};
+
+/* city_plan.c */
+
+/** At least 6 avenues and 12 streets. */
+struct city city_plan(uint64_t seed, int n_avenues, int n_streets);
+
+const char *city_use_name(enum city_use use);
+
+/** Hash of a counter; u01 of one: [0, 1). */
+uint64_t city_hash(const struct city *city, int stream, uint64_t i);
+double city_random(const struct city *city, int stream, uint64_t i);
+
+/** Smooth noise of period ft, 0 .. 1. */
+double city_noise(const struct city *city, int stream, double u, double v,
+                  double period);
+
+void city_to_map(const struct city *city, double u, double v, double *x,
+                 double *y);
+
+/** Feet inland from the nearer shore, < 0: in the water. */
+double city_inland(const struct city *city, double u, double v);
+
+/** 0 .. 1, 1 at the core. */
+double city_core(const struct city *city, double u, double v);
+
+/** Signed distance from the middle of the diagonal avenue. */
+double city_diagonal(const struct city *city, double u, double v);
+
+int city_in_park(const struct city *city, double u, double v);
+
+/** What a lot at (u, v) is used for; random in [0, 1) decides. */
+enum city_use city_use_at(const struct city *city, double u, double v,
+                          int on_avenue, double random);
+
+/** The island's shore line. */
+void city_land(const struct city *city, struct city_shape *out);
+
+/** Appending to a shape, in plan coordinates. */
+void city_shape_vertex(const struct city *city, struct city_shape *shape,
+                       double u, double v);
+void city_shape_end_ring(struct city_shape *shape);
+void city_shape_end_part(struct city_shape *shape);
+
+/* city_lots.c */
+
+/** Calls take for each lot, in order of id. Stops when it returns nonzero, and
+ *  returns that. */
+int city_lots(const struct city *city,
+              int (*take)(const struct city_lot *lot, void *user), void *user);
+
+/* city_streets.c */
+
+/** The same for streets, from corner to corner. */
+int city_streets(const struct city *city,
+                 int (*take)(const struct city_street *street, void *user),
+                 void *user);
+
+/** What pickups are drawn from. */
+struct city_traffic;
+
+/** NULL when out of memory. */
+struct city_traffic *city_traffic_new(const struct city *city);
+void city_traffic_free(struct city_traffic *traffic);
+
+/** Pickup i, any i. */
+struct city_pickup city_pickup(const struct city_traffic *traffic, uint64_t i);
+
+#endif

@@ -1,0 +1,287 @@
+/* make_city: writes the sample city as OGR layers, one file each, in any format
+ * that GDAL can create.
+ *
+ *   make_city [-f FORMAT] [-seed S] [-avenues A] [-streets S] [-pickups N]
+ *             FOLDER
+ *
+ *   pickups  points         pickup_id, fare (dollars), hour (0 .. 23)
+ *   lots     multipolygons  lot_id, use_code (1 .. 8), land_use
+ *   streets  lines          street_id, name
+ *   land     polygons       name
+ *
+ * Coordinates are EPSG:2263 (US feet). The same numbers give the same layers.
+ */
+#include "city.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <gdal.h>
+#include <ogr_api.h>
+#include <ogr_srs_api.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct request
+{
+    const char *format, *folder;
+    uint64_t seed;
+    int n_avenues, n_streets;
+    int64_t n_pickups;
+};
+
+/* A layer being written. */
+struct output
+{
+    GDALDatasetH dataset;
+    OGRLayerH layer;
+    int64_t n_rows;
+};
+
+static void add_field(OGRLayerH layer, const char *name, OGRFieldType type,
+                      int width, int precision)
+{
+    OGRFieldDefnH field = OGR_Fld_Create(name, type);
+    OGR_Fld_SetWidth(field, width);
+    OGR_Fld_SetPrecision(field, precision);
+    OGR_L_CreateField(layer, field, TRUE);
+    OGR_Fld_Destroy(field);
+}
+
+static int open_output(const struct request *request, const char *name,
+                       OGRwkbGeometryType type, struct output *out)
+{
+    GDALDriverH driver = GDALGetDriverByName(request->format);
+    const char *extension =
+        driver == NULL ? NULL
+                       : GDALGetMetadataItem(driver, GDAL_DMD_EXTENSION, NULL);
+    /* An index would change the order of the rows. */
+    const char *const in_order[] = {"SPATIAL_INDEX=NO", NULL};
+    const int is_fgb = EQUAL(request->format, "FlatGeobuf");
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    out->n_rows = 0;
+    out->dataset = NULL;
+    if (driver == NULL)
+        fprintf(stderr, "make_city: GDAL has no format \"%s\" here\n",
+                request->format);
+    else
+    {
+        char path[4096];
+
+        snprintf(path, sizeof path, "%s/%s.%s", request->folder, name,
+                 extension != NULL ? extension : "out");
+        if (access(path, F_OK) == 0) /* an older one */
+            GDALDeleteDataset(driver, path);
+        out->dataset = GDALCreate(driver, path, 0, 0, 0, GDT_Unknown, NULL);
+    }
+    OSRImportFromEPSG(srs, 2263);
+    out->layer = out->dataset == NULL
+                     ? NULL
+                     : GDALDatasetCreateLayer(
+                           out->dataset, name, srs, type,
+                           is_fgb ? (char **)(uintptr_t)in_order : NULL);
+    OSRRelease(srs);
+    if (out->layer == NULL)
+        return 1;
+    if (GDALDatasetTestCapability(out->dataset, ODsCTransactions))
+        GDALDatasetStartTransaction(out->dataset, FALSE);
+    return 0;
+}
+
+static int close_output(struct output *out, const char *name)
+{
+    int failed = 0;
+    if (out->dataset == NULL)
+        return 1;
+    if (GDALDatasetTestCapability(out->dataset, ODsCTransactions))
+        failed = GDALDatasetCommitTransaction(out->dataset) != OGRERR_NONE;
+    CPLErrorReset();
+    GDALClose(out->dataset);
+    failed |= CPLGetLastErrorType() >= CE_Failure;
+    if (!failed)
+        printf("%-8s %10lld rows\n", name, (long long)out->n_rows);
+    return failed;
+}
+
+/* Adds feature, with geometry, and destroys both. */
+static int add_row(struct output *out, OGRFeatureH feature,
+                   OGRGeometryH geometry)
+{
+    int failed;
+    OGR_F_SetGeometryDirectly(feature, geometry);
+    failed = OGR_L_CreateFeature(out->layer, feature) != OGRERR_NONE;
+    OGR_F_Destroy(feature);
+    out->n_rows++;
+    return failed;
+}
+
+static OGRGeometryH polygon_part(const struct city_shape *shape, int part)
+{
+    OGRGeometryH polygon = OGR_G_CreateGeometry(wkbPolygon);
+    for (int r = part > 0 ? shape->part_end[part - 1] : 0;
+         r < shape->part_end[part]; r++)
+    {
+        OGRGeometryH ring = OGR_G_CreateGeometry(wkbLinearRing);
+        const int first = r > 0 ? shape->ring_end[r - 1] : 0;
+        const int n = shape->ring_end[r] - first;
+        OGR_G_SetPointCount(ring, n + 1);
+        for (int i = 0; i <= n; i++)
+            OGR_G_SetPoint_2D(ring, i, shape->x[first + i % n],
+                              shape->y[first + i % n]);
+        OGR_G_AddGeometryDirectly(polygon, ring);
+    }
+    return polygon;
+}
+
+static int write_lot(const struct city_lot *lot, void *user)
+{
+    struct output *out = user;
+    OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(out->layer));
+    OGRGeometryH parts = OGR_G_CreateGeometry(wkbMultiPolygon);
+    for (int p = 0; p < lot->shape.n_parts; p++)
+        OGR_G_AddGeometryDirectly(parts, polygon_part(&lot->shape, p));
+    OGR_F_SetFieldInteger64(feature, 0, lot->id);
+    OGR_F_SetFieldInteger(feature, 1, (int)lot->use + 1);
+    OGR_F_SetFieldString(feature, 2, city_use_name(lot->use));
+    return add_row(out, feature, parts);
+}
+
+static int write_street(const struct city_street *street, void *user)
+{
+    struct output *out = user;
+    OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(out->layer));
+    OGRGeometryH line = OGR_G_CreateGeometry(wkbLineString);
+    for (int i = 0; i < street->shape.n_vertices; i++)
+        OGR_G_AddPoint_2D(line, street->shape.x[i], street->shape.y[i]);
+    OGR_F_SetFieldInteger64(feature, 0, street->id);
+    OGR_F_SetFieldString(feature, 1, street->name);
+    return add_row(out, feature, line);
+}
+
+static int write_pickups(const struct request *request, const struct city *city,
+                         struct output *out)
+{
+    struct city_traffic *traffic = city_traffic_new(city);
+    int failed = traffic == NULL;
+    for (int64_t i = 0; i < request->n_pickups && !failed; i++)
+    {
+        const struct city_pickup pickup = city_pickup(traffic, (uint64_t)i);
+        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(out->layer));
+        OGRGeometryH point = OGR_G_CreateGeometry(wkbPoint);
+        OGR_G_SetPoint_2D(point, 0, pickup.x, pickup.y);
+        OGR_F_SetFieldInteger64(feature, 0, i + 1);
+        OGR_F_SetFieldDouble(feature, 1, pickup.fare);
+        OGR_F_SetFieldInteger(feature, 2, pickup.hour);
+        failed = add_row(out, feature, point);
+    }
+    city_traffic_free(traffic);
+    return failed;
+}
+
+static int write_land(const struct city *city, struct output *out)
+{
+    struct city_shape *shape = calloc(1, sizeof *shape);
+    OGRFeatureH feature;
+    int failed;
+    if (shape == NULL)
+        return 1;
+    city_land(city, shape);
+    feature = OGR_F_Create(OGR_L_GetLayerDefn(out->layer));
+    OGR_F_SetFieldString(feature, 0, "Island");
+    failed = add_row(out, feature, polygon_part(shape, 0));
+    free(shape);
+    return failed;
+}
+
+static int write_all(const struct request *request)
+{
+    const struct city city =
+        city_plan(request->seed, request->n_avenues, request->n_streets);
+    struct output out;
+    int failed = open_output(request, "land", wkbPolygon, &out);
+    if (!failed)
+    {
+        add_field(out.layer, "name", OFTString, 20, 0);
+        failed = write_land(&city, &out);
+        failed |= close_output(&out, "land");
+    }
+    failed = failed || open_output(request, "streets", wkbLineString, &out);
+    if (!failed)
+    {
+        add_field(out.layer, "street_id", OFTInteger64, 0, 0);
+        add_field(out.layer, "name", OFTString, 32, 0);
+        failed = city_streets(&city, write_street, &out);
+        failed |= close_output(&out, "streets");
+    }
+    failed = failed || open_output(request, "lots", wkbMultiPolygon, &out);
+    if (!failed)
+    {
+        add_field(out.layer, "lot_id", OFTInteger64, 0, 0);
+        add_field(out.layer, "use_code", OFTInteger, 0, 0);
+        add_field(out.layer, "land_use", OFTString, 32, 0);
+        failed = city_lots(&city, write_lot, &out);
+        failed |= close_output(&out, "lots");
+    }
+    failed = failed || open_output(request, "pickups", wkbPoint, &out);
+    if (!failed)
+    {
+        add_field(out.layer, "pickup_id", OFTInteger64, 0, 0);
+        add_field(out.layer, "fare", OFTReal, 8, 2);
+        add_field(out.layer, "hour", OFTInteger, 0, 0);
+        failed = write_pickups(request, &city, &out);
+        failed |= close_output(&out, "pickups");
+    }
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    struct request request = {.format = "FlatGeobuf",
+                              .seed = 1,
+                              .n_avenues = 26,
+                              .n_streets = 76,
+                              .n_pickups = 1000000};
+    for (int i = 1; i < argc; i++)
+    {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (argv[i][0] != '-')
+        {
+            request.folder = argv[i];
+            continue;
+        }
+        if (value == NULL)
+            break;
+        if (EQUAL(argv[i], "-f"))
+            request.format = value;
+        else if (EQUAL(argv[i], "-seed"))
+            request.seed = strtoull(value, NULL, 10);
+        else if (EQUAL(argv[i], "-avenues"))
+            request.n_avenues = atoi(value);
+        else if (EQUAL(argv[i], "-streets"))
+            request.n_streets = atoi(value);
+        else if (EQUAL(argv[i], "-pickups"))
+            request.n_pickups = strtoll(value, NULL, 10);
+        else
+        {
+            fprintf(stderr, "make_city: unknown option %s\n", argv[i]);
+            return 1;
+        }
+        i++;
+    }
+    if (request.folder == NULL)
+    {
+        fprintf(stderr, "usage: make_city [-f FORMAT] [-seed S] [-avenues A] "
+                        "[-streets S] [-pickups N] FOLDER\n");
+        return 1;
+    }
+    GDALAllRegister();
+    VSIMkdirRecursive(request.folder, 0755);
+    if (write_all(&request) != 0)
+    {
+        fprintf(stderr, "make_city: not written: %s\n", CPLGetLastErrorMsg());
+        return 1;
+    }
+    return 0;
+}
