@@ -19,29 +19,20 @@
 
 #include "../flatten/oj_array.h"
 #include "cpu_nearest.h"
+#include "cpu_vector.h"
 
 #define OJ_GROUP 32 /* points a group has at most */
 
 /* A group that still has more candidates than this is taken in halves. */
 #define OJ_MANY_CANDIDATES 256
 
-/* The loops over eight boxes, eight segments or a group of points are written
- * for the compiler's vectoriser; wider registers are used where the machine has
- * them.  Nothing contracts a * b + c, so all clones give the same bits. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) &&    \
-    !defined(__SANITIZE_ADDRESS__) && !defined(OJ_NO_CLONES)
-#define OJ_CLONES                                                              \
-    __attribute__((target_clones("arch=skylake-avx512", "avx2", "default")))
-#else
-#define OJ_CLONES
-#endif
-#define OJ_INLINE static inline __attribute__((always_inline, unused))
-
 struct oj_group
 {
     int n;
     const struct oj_ordered_point *point;
-    double x[OJ_GROUP], y[OJ_GROUP]; /* beyond n: repetitions */
+    /* beyond n, up to a multiple of OJ_LANES: repetitions */
+    _Alignas(64) double x[OJ_GROUP];
+    _Alignas(64) double y[OJ_GROUP];
     struct oj_box box;
     double cx, cy;
     double h;   /* half diagonal, rounded up */
@@ -78,7 +69,7 @@ OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
         g->x[g->n] = x;
         g->y[g->n++] = y;
     }
-    for (int i = g->n; i < OJ_GROUP; i++)
+    for (int i = g->n; i % OJ_LANES != 0; i++)
     {
         g->x[i] = g->x[0];
         g->y[i] = g->y[0];
@@ -95,40 +86,56 @@ OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
 
 struct oj_visit
 {
-    int64_t child; /* node of the level, or entry */
-    int level;     /* -1: an entry */
+    int32_t child; /* node of the level, or entry */
+    int32_t level; /* -1: an entry */
     float d2;
 };
 
 /* Eight children pushed a level, seven of them left behind on the way down. */
 #define OJ_STACK (OJ_TREE_LEVELS * OJ_FANOUT)
 
+/* Squared distances from box q to the children of a node.  May be too large by
+ * a relative 3e-7, which oj_tree_reach2() allows for.  An absent child is at
+ * infinity. */
+OJ_INLINE oj_float8 oj_node_distance2(const struct oj_tree_node *node,
+                                      const float q[4])
+{
+    oj_float8 left = *(const oj_float8 *)node->x0 - q[2];
+    oj_float8 right = q[0] - *(const oj_float8 *)node->x1;
+    oj_float8 below = *(const oj_float8 *)node->y0 - q[3];
+    oj_float8 above = q[1] - *(const oj_float8 *)node->y1;
+    oj_float8 dx = OJ_SELECT_F8(left > right, left, right);
+    oj_float8 dy = OJ_SELECT_F8(below > above, below, above);
+    dx = OJ_POSITIVE_F8(dx);
+    dy = OJ_POSITIVE_F8(dy);
+    return dx * dx + dy * dy;
+}
+
 /* Pushes the children of a node that are within reach of box q, the farthest
  * first, so that the nearest comes off first. */
 OJ_INLINE int oj_push_children(const struct oj_tree *tree, const float q[4],
-                               float reach2, int64_t node_index, int level,
+                               float reach2, int32_t node_index, int level,
                                struct oj_visit *stack, int depth)
 {
     const struct oj_tree_node *node =
         &tree->node[tree->level_first[level] + node_index];
-    float d2[OJ_FANOUT];
+    oj_float8 d2 = oj_node_distance2(node, q);
+    oj_int8 near = d2 <= reach2;
     int first = depth;
     for (int c = 0; c < OJ_FANOUT; c++)
-        d2[c] = oj_tree_distance2(node, c, q);
-    for (int c = 0; c < OJ_FANOUT; c++)
     {
-        int at = depth;
-        if (!(d2[c] <= reach2) || !(node->x0[c] <= node->x1[c]))
-            continue;
-        while (at > first && stack[at - 1].d2 < d2[c])
-        {
+        stack[depth].child = node_index * OJ_FANOUT + c;
+        stack[depth].level = level - 1;
+        stack[depth].d2 = d2[c];
+        depth -= near[c];
+    }
+    for (int i = first + 1; i < depth; i++)
+    {
+        struct oj_visit moved = stack[i];
+        int at = i;
+        for (; at > first && stack[at - 1].d2 < moved.d2; at--)
             stack[at] = stack[at - 1];
-            at--;
-        }
-        stack[at].child = node_index * OJ_FANOUT + c;
-        stack[at].level = level - 1;
-        stack[at].d2 = d2[c];
-        depth++;
+        stack[at] = moved;
     }
     return depth;
 }
@@ -158,21 +165,32 @@ OJ_INLINE void oj_bound_set(struct oj_bound *bound, const struct oj_tree *tree,
 }
 
 /* Squared distances from (x, y) to the segments of a bundle, up to rounding. */
-OJ_INLINE void oj_bundle_distance2(const struct oj_bundle *b, double x,
-                                   double y, double d2[OJ_BUNDLE])
+OJ_INLINE oj_double8 oj_bundle_distance2(const struct oj_bundle *b, double x,
+                                         double y)
 {
-    for (int s = 0; s < OJ_BUNDLE; s++)
-    {
-        double dx = b->bx[s] - b->ax[s], dy = b->by[s] - b->ay[s];
-        double ux = x - b->ax[s], uy = y - b->ay[s];
-        double len2 = dx * dx + dy * dy;
-        double t = (ux * dx + uy * dy) / (len2 > 1e-290 ? len2 : INFINITY);
-        t = t > 0.0 ? t : 0.0;
-        t = t < 1.0 ? t : 1.0;
-        ux -= t * dx;
-        uy -= t * dy;
-        d2[s] = ux * ux + uy * uy;
-    }
+    oj_double8 ax = *(const oj_double8 *)b->ax;
+    oj_double8 ay = *(const oj_double8 *)b->ay;
+    oj_double8 dx = *(const oj_double8 *)b->bx - ax;
+    oj_double8 dy = *(const oj_double8 *)b->by - ay;
+    oj_double8 ux = x - ax, uy = y - ay;
+    oj_double8 len2 = dx * dx + dy * dy;
+    oj_double8 t = (ux * dx + uy * dy) / len2;
+    t = OJ_POSITIVE_D8(t); /* also for 0 / 0: a point */
+    t = OJ_SELECT_D8(t < 1.0, t, (oj_double8){} + 1.0);
+    /* so short that its square underflows: as good as its start */
+    t = (oj_double8)((oj_long8)t & (len2 > 1e-290));
+    ux -= t * dx;
+    uy -= t * dy;
+    return ux * ux + uy * uy;
+}
+
+OJ_INLINE double oj_least8(const double *v)
+{
+    double a = v[0] < v[1] ? v[0] : v[1], b = v[2] < v[3] ? v[2] : v[3];
+    double c = v[4] < v[5] ? v[4] : v[5], d = v[6] < v[7] ? v[6] : v[7];
+    a = a < b ? a : b;
+    c = c < d ? c : d;
+    return a < c ? a : c;
 }
 
 /* k > 1: puts a segment of feature at d2 from the centre among the k best. */
@@ -204,8 +222,7 @@ OJ_INLINE void oj_best_put(struct oj_nearest_scratch *s, int64_t k,
  * k-th least of all features so far. */
 OJ_INLINE double oj_tightened(const struct oj_segments *segments,
                               struct oj_nearest_scratch *s, int64_t k,
-                              int64_t bundle, const double d2[OJ_BUNDLE],
-                              double least2)
+                              int64_t bundle, const double *d2, double least2)
 {
     if (k == 1)
         return least2;
@@ -250,11 +267,12 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
                                     int64_t bundle, struct oj_bound *bound,
                                     struct oj_error *err)
 {
-    double d2[OJ_BUNDLE];
-    double least2 = INFINITY;
-    oj_bundle_distance2(&segments->bundle[bundle], g->cx, g->cy, d2);
-    for (int i = 0; i < OJ_BUNDLE; i++)
-        least2 = d2[i] < least2 ? d2[i] : least2;
+    oj_double8 lanes =
+        oj_bundle_distance2(&segments->bundle[bundle], g->cx, g->cy);
+    _Alignas(64) double d2[OJ_BUNDLE];
+    double least2;
+    *(oj_double8 *)d2 = lanes;
+    least2 = oj_least8(d2);
     if (least2 > bound->keep2)
         return OJ_OK;
     least2 = oj_tightened(segments, s, k, bundle, d2, least2);
@@ -325,10 +343,11 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
 /* --- measuring ------------------------------------------------------------ */
 
 /* Squared distances of all points of the group to the candidates, up to
- * rounding, in s->matrix: one row of OJ_GROUP a candidate; least2: the least of
- * each point.  Returns how far off the distances may be, theirs and those in
- * GEOS's order of operations together: either errs by less than 16 unit
- * roundoffs of the distance between the point and the segment's start. */
+ * rounding, in s->matrix: one row of OJ_GROUP a candidate, of which the first
+ * g->n are of use; least2: the least of each point.  Returns how far off the
+ * distances may be, theirs and those in GEOS's order of operations together:
+ * either errs by less than 16 unit roundoffs of the distance between the point
+ * and the segment's start. */
 OJ_INLINE double oj_fill_matrix(const struct oj_segments *segments,
                                 const struct oj_nearest_scratch *s,
                                 const struct oj_group *g,
@@ -336,6 +355,8 @@ OJ_INLINE double oj_fill_matrix(const struct oj_segments *segments,
 {
     const double unit_roundoff = 1.1102230246251565e-16;
     double extent = 0.0;
+    for (int i = 0; i < g->n; i += OJ_LANES)
+        *(oj_double8 *)(least2 + i) = (oj_double8){} + INFINITY;
     for (int64_t j = 0; j < s->n_candidates; j++)
     {
         int64_t slot = s->candidate[j];
@@ -348,16 +369,19 @@ OJ_INLINE double oj_fill_matrix(const struct oj_segments *segments,
         double size = fabs(ax - g->cx) + fabs(ay - g->cy) + fabs(dx) + fabs(dy);
         double *row = s->matrix + j * OJ_GROUP;
         extent = size > extent ? size : extent;
-        for (int i = 0; i < OJ_GROUP; i++)
+        for (int i = 0; i < g->n; i += OJ_LANES)
         {
-            double ux = g->x[i] - ax, uy = g->y[i] - ay;
-            double t = (ux * dx + uy * dy) * inverse;
-            t = t > 0.0 ? t : 0.0;
-            t = t < 1.0 ? t : 1.0;
+            oj_double8 ux = *(const oj_double8 *)(g->x + i) - ax;
+            oj_double8 uy = *(const oj_double8 *)(g->y + i) - ay;
+            oj_double8 t = (ux * dx + uy * dy) * inverse;
+            oj_double8 d2, least = *(const oj_double8 *)(least2 + i);
+            t = OJ_POSITIVE_D8(t);
+            t = OJ_SELECT_D8(t < 1.0, t, (oj_double8){} + 1.0);
             ux -= t * dx;
             uy -= t * dy;
-            row[i] = ux * ux + uy * uy;
-            least2[i] = row[i] < least2[i] ? row[i] : least2[i];
+            d2 = ux * ux + uy * uy;
+            *(oj_double8 *)(row + i) = d2;
+            *(oj_double8 *)(least2 + i) = OJ_SELECT_D8(d2 < least, d2, least);
         }
     }
     return 64.0 * unit_roundoff * (extent + g->h);

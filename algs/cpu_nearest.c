@@ -36,6 +36,50 @@ static int32_t first_around(const struct oj_cpu_index *index,
     return first;
 }
 
+/* What is known of the point i of a group while its nearest is decided. */
+struct best
+{
+    double distance;
+    int32_t feature;
+};
+
+OJ_INLINE void measure(const struct oj_cpu_index *index, int64_t slot,
+                       const struct oj_group *g, int i, struct best *best)
+{
+    int32_t feature = index->segments.feature[slot];
+    double d = oj_exact_distance(&index->segments, slot, g->x[i], g->y[i]);
+    if (d < best->distance ||
+        (d == best->distance && comes_before(index, feature, best->feature)))
+    {
+        best->distance = d;
+        best->feature = feature;
+    }
+}
+
+/* For each point of the group the last candidate within limit2, and how many
+ * there are; both as doubles, which the lanes hold exactly. */
+OJ_INLINE void find_close(const struct oj_nearest_scratch *s,
+                          const struct oj_group *g,
+                          const double limit2[OJ_GROUP], double last[OJ_GROUP],
+                          double count[OJ_GROUP])
+{
+    for (int i = 0; i < g->n; i += OJ_LANES)
+    {
+        oj_double8 limit = *(const oj_double8 *)(limit2 + i);
+        oj_double8 found = {0.0}, n = {0.0}, number = {0.0};
+        for (int64_t j = 0; j < s->n_candidates; j++)
+        {
+            oj_long8 is_close =
+                *(const oj_double8 *)(s->matrix + j * OJ_GROUP + i) <= limit;
+            found = OJ_SELECT_D8(is_close, number, found);
+            n += (oj_double8)(is_close & (oj_long8)((oj_double8){} + 1.0));
+            number += 1.0;
+        }
+        *(oj_double8 *)(last + i) = found;
+        *(oj_double8 *)(count + i) = n;
+    }
+}
+
 /* Decides the nearest of each point of the group among the candidates; around:
  * the feature that contains the point, or NO_FEATURE. */
 OJ_INLINE void decide(const struct oj_cpu_index *index,
@@ -43,47 +87,40 @@ OJ_INLINE void decide(const struct oj_cpu_index *index,
                       const int32_t around[OJ_GROUP], int32_t *feature,
                       double *distance)
 {
-    const struct oj_segments *segments = &index->segments;
-    double least2[OJ_GROUP], limit2[OJ_GROUP], best[OJ_GROUP];
-    int32_t best_feature[OJ_GROUP];
-    double off;
-    for (int i = 0; i < OJ_GROUP; i++)
-        least2[i] = INFINITY;
-    off = oj_fill_matrix(segments, s, g, least2);
-    for (int i = 0; i < OJ_GROUP; i++)
+    _Alignas(64) double least2[OJ_GROUP];
+    _Alignas(64) double limit2[OJ_GROUP];
+    _Alignas(64) double last[OJ_GROUP];
+    _Alignas(64) double count[OJ_GROUP];
+    double off = oj_fill_matrix(&index->segments, s, g, least2);
+    for (int i = 0; i < g->n; i++)
     {
-        int inside = i < g->n && around[i] != NO_FEATURE;
-        double reach = (inside ? 0.0 : sqrt(least2[i])) + 2.0 * off;
+        double reach = around[i] == NO_FEATURE ? sqrt(least2[i]) : 0.0;
+        reach += 2.0 * off;
         limit2[i] = reach * reach * (1.0 + 1e-12);
-        best[i] = inside ? 0.0 : INFINITY;
-        best_feature[i] = inside ? around[i] : NO_FEATURE;
     }
-    for (int64_t j = 0; j < s->n_candidates; j++)
-    {
-        const double *row = s->matrix + j * OJ_GROUP;
-        int64_t slot = s->candidate[j];
-        int32_t f = segments->feature[slot];
-        for (int i = 0; i < g->n; i++)
-        {
-            double d;
-            if (row[i] > limit2[i])
-                continue;
-            d = oj_exact_distance(segments, slot, g->x[i], g->y[i]);
-            if (d < best[i] ||
-                (d == best[i] && comes_before(index, f, best_feature[i])))
-            {
-                best[i] = d;
-                best_feature[i] = f;
-            }
-        }
-    }
+    for (int i = g->n; i % OJ_LANES != 0; i++)
+        limit2[i] = 0.0;
+    find_close(s, g, limit2, last, count);
     for (int i = 0; i < g->n; i++)
     {
         uint32_t at = g->point[i].index;
-        int matched = best_feature[i] != NO_FEATURE &&
-                      best[i] <= index->relation.max_distance;
-        feature[at] = matched ? best_feature[i] : NO_FEATURE;
-        distance[at] = matched ? best[i] : NAN;
+        struct best best = {around[i] == NO_FEATURE ? INFINITY : 0.0,
+                            around[i]};
+        int matched;
+        if (count[i] == 1.0)
+            measure(index, s->candidate[(int64_t)last[i]], g, i, &best);
+        else if (count[i] > 1.0)
+        {
+            for (int64_t j = (int64_t)last[i]; j >= 0; j--)
+            {
+                if (s->matrix[j * OJ_GROUP + i] <= limit2[i])
+                    measure(index, s->candidate[j], g, i, &best);
+            }
+        }
+        matched = best.feature != NO_FEATURE &&
+                  best.distance <= index->relation.max_distance;
+        feature[at] = matched ? best.feature : NO_FEATURE;
+        distance[at] = matched ? best.distance : NAN;
     }
 }
 

@@ -49,7 +49,7 @@ OJ_INLINE oj_status answer_group(const struct oj_cpu_index *index,
                                  struct oj_answers *answers,
                                  struct oj_error *err)
 {
-    double least2[OJ_GROUP];
+    _Alignas(64) double least2[OJ_GROUP];
     double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0, off;
     OJ_TRY(oj_collect_rings(&index->rings, s, g, err));
     OJ_TRY(oj_collect_candidates(&index->segments, s, g, index->relation.k,
@@ -59,8 +59,6 @@ OJ_INLINE oj_status answer_group(const struct oj_cpu_index *index,
     OJ_TRY(oj_matrix_reserve(s, err));
     if (s->timings)
         middle = oj_clock_seconds();
-    for (int i = 0; i < OJ_GROUP; i++)
-        least2[i] = INFINITY;
     off = oj_fill_matrix(&index->segments, s, g, least2);
     for (int i = 0; i < g->n; i++)
     {

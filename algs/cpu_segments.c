@@ -54,7 +54,7 @@ static int64_t rings_before(const struct oj_flat *flat, int64_t feature)
 
 static int n_pieces_of(const struct build *b, double dx, double dy)
 {
-    double across = fmin(fabs(dx), fabs(dy));
+    double across = fabs(dx) < fabs(dy) ? fabs(dx) : fabs(dy);
     double n;
     if (!(b->fat > 0.0) || !(across > b->fat))
         return 1;
@@ -274,7 +274,7 @@ static void fill_bundles(int64_t task, int thread, void *user)
          i < end && i < b->segments->n_bundles; i++)
     {
         struct oj_bundle *bundle = &b->segments->bundle[i];
-        struct oj_box box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+        struct oj_box box = oj_box_empty();
         for (int s = 0; s < OJ_BUNDLE; s++)
         {
             int64_t at = i * OJ_BUNDLE + s;
@@ -300,10 +300,8 @@ static void fill_bundles(int64_t task, int thread, void *user)
                 ax = ax + dx * from;
                 ay = ay + dy * from;
             }
-            box.x0 = fmin(box.x0, fmin(ax, bx));
-            box.y0 = fmin(box.y0, fmin(ay, by));
-            box.x1 = fmax(box.x1, fmax(ax, bx));
-            box.y1 = fmax(box.y1, fmax(ay, by));
+            oj_box_add_point(&box, ax, ay);
+            oj_box_add_point(&box, bx, by);
         }
         b->box[i] = box;
     }

@@ -42,10 +42,14 @@ static void choose_frame(struct oj_tree *tree, int64_t n,
     tree->origin_y = y[n_samples / 2];
     for (int64_t i = 0; i < n; i++)
     {
-        extent = fmax(extent, fabs(box[i].x0 - tree->origin_x));
-        extent = fmax(extent, fabs(box[i].x1 - tree->origin_x));
-        extent = fmax(extent, fabs(box[i].y0 - tree->origin_y));
-        extent = fmax(extent, fabs(box[i].y1 - tree->origin_y));
+        double left = tree->origin_x - box[i].x0;
+        double right = box[i].x1 - tree->origin_x;
+        double below = tree->origin_y - box[i].y0;
+        double above = box[i].y1 - tree->origin_y;
+        left = left > right ? left : right;
+        below = below > above ? below : above;
+        left = left > below ? left : below;
+        extent = left > extent ? left : extent;
     }
     largest = extent + fmax(fabs(tree->origin_x), fabs(tree->origin_y));
     /* 64 ulp of the largest coordinate: the shift to the origin, and what
@@ -104,17 +108,20 @@ static void fill_level(struct oj_tree *tree, int level, int64_t n_below)
     {
         for (int c = 0; c < OJ_FANOUT; c++)
         {
-            int64_t child = i * OJ_FANOUT + c;
+            const struct oj_tree_node *from = below + i * OJ_FANOUT + c;
             empty_child(node + i, c);
-            if (child >= n_below)
+            if (i * OJ_FANOUT + c >= n_below)
                 continue;
             for (int g = 0; g < OJ_FANOUT; g++)
             {
-                const struct oj_tree_node *from = below + child;
-                node[i].x0[c] = fminf(node[i].x0[c], from->x0[g]);
-                node[i].y0[c] = fminf(node[i].y0[c], from->y0[g]);
-                node[i].x1[c] = fmaxf(node[i].x1[c], from->x1[g]);
-                node[i].y1[c] = fmaxf(node[i].y1[c], from->y1[g]);
+                if (from->x0[g] < node[i].x0[c])
+                    node[i].x0[c] = from->x0[g];
+                if (from->y0[g] < node[i].y0[c])
+                    node[i].y0[c] = from->y0[g];
+                if (from->x1[g] > node[i].x1[c])
+                    node[i].x1[c] = from->x1[g];
+                if (from->y1[g] > node[i].y1[c])
+                    node[i].y1[c] = from->y1[g];
             }
         }
     }

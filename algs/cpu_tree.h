@@ -47,19 +47,18 @@ int64_t oj_tree_bytes(const struct oj_tree *tree);
 
 void oj_tree_free(struct oj_tree *tree);
 
-/* v relative to the tree, rounded down or up. */
+/* v relative to the tree, rounded down or up: twice what the rounding to single
+ * precision can be off, so that no branch is needed. */
 static inline float oj_tree_down(double v, double origin, double scale)
 {
-    double relative = (v - origin) * scale;
-    float f = (float)relative;
-    return (double)f > relative ? nextafterf(f, -INFINITY) : f;
+    float f = (float)((v - origin) * scale);
+    return f - (fabsf(f) * 1.2e-7f + 1e-30f);
 }
 
 static inline float oj_tree_up(double v, double origin, double scale)
 {
-    double relative = (v - origin) * scale;
-    float f = (float)relative;
-    return (double)f < relative ? nextafterf(f, INFINITY) : f;
+    float f = (float)((v - origin) * scale);
+    return f + (fabsf(f) * 1.2e-7f + 1e-30f);
 }
 
 /** The square of a reach as the tree compares it: a child farther than this
@@ -69,22 +68,7 @@ static inline float oj_tree_reach2(const struct oj_tree *tree, double reach)
 {
     double r = (reach + tree->slack) * tree->scale * (1.0 + 1e-6);
     float f = (float)(r * r);
-    return nextafterf(f, INFINITY);
-}
-
-/** Squared distance from box q to child c of node; q is relative to the tree
- *  ([0] x0, [1] y0, [2] x1, [3] y1).  May be too large by a relative 3e-7,
- *  which oj_tree_reach2() allows for. */
-static inline float oj_tree_distance2(const struct oj_tree_node *node, int c,
-                                      const float q[4])
-{
-    float left = node->x0[c] - q[2], right = q[0] - node->x1[c];
-    float below = node->y0[c] - q[3], above = q[1] - node->y1[c];
-    float dx = left > right ? left : right;
-    float dy = below > above ? below : above;
-    dx = dx > 0.0f ? dx : 0.0f;
-    dy = dy > 0.0f ? dy : 0.0f;
-    return dx * dx + dy * dy;
+    return f + (f * 1.2e-7f + 1e-30f);
 }
 
 #endif

@@ -127,11 +127,13 @@ static oj_status compare_row(struct oj_validation *v,
     OJ_TRY(oj_reserve(&v->scratch, 0, n_ours + n_reference, &v->cap_scratch,
                       sizeof *v->scratch, err));
     a = v->scratch;
-    b = v->scratch + n_ours;
+    b = n_ours > 0 ? v->scratch + n_ours : v->scratch;
     copy_row(ours, row, a);
     copy_row(reference, row, b);
-    qsort(a, (size_t)n_ours, sizeof *a, compare_pairs);
-    qsort(b, (size_t)n_reference, sizeof *b, compare_pairs);
+    if (n_ours > 1)
+        qsort(a, (size_t)n_ours, sizeof *a, compare_pairs);
+    if (n_reference > 1)
+        qsort(b, (size_t)n_reference, sizeof *b, compare_pairs);
     OJ_TRY(compare_sets(v, row, a, n_ours, b, n_reference, err));
     if (v->n_differences == before && n_ours > 1)
     {

@@ -285,7 +285,8 @@ int64_t oj_quadrant_grid_gather(const struct oj_quadrant_grid *grid,
         return n;
     }
     n_all = visit(grid, window, feature);
-    qsort(feature, (size_t)n_all, sizeof *feature, compare_features);
+    if (n_all > 1)
+        qsort(feature, (size_t)n_all, sizeof *feature, compare_features);
     for (int64_t i = 0; i < n_all; i++)
     {
         struct oj_box box;

@@ -174,7 +174,8 @@ static oj_status take_quadrants(struct slice *slice, struct oj_error *err)
         n += slice->n_found[q++];
     }
     slice->end = q;
-    return oj_reserve(&slice->feature, 0, n, &slice->capacity,
+    /* never none, so that feature is an array even for no pairs */
+    return oj_reserve(&slice->feature, 0, n + 1, &slice->capacity,
                       sizeof *slice->feature, err);
 }
 

@@ -3,8 +3,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define OJ_ALIGNMENT 64
+
+/* Arrays from this size on ask for huge pages: their first use otherwise costs
+ * a page fault every 4 KB, a fifth of the time of a join in memory. */
+#define HUGE_BYTES ((size_t)4 << 20)
+#define HUGE_PAGE ((size_t)2 << 20)
 
 static atomic_llong n_allocations;
 static atomic_llong fail_at;
@@ -28,7 +34,7 @@ static size_t checked_bytes(int64_t n, size_t size)
 {
     size_t bytes;
     if (n < 0 || __builtin_mul_overflow((size_t)n, size, &bytes) ||
-        bytes > (size_t)PTRDIFF_MAX - 2 * OJ_ALIGNMENT)
+        bytes > (size_t)PTRDIFF_MAX / 2)
         return 0;
     return (bytes + OJ_ALIGNMENT) & ~(size_t)(OJ_ALIGNMENT - 1);
 }
@@ -36,9 +42,18 @@ static size_t checked_bytes(int64_t n, size_t size)
 void *oj_malloc(int64_t n, size_t size)
 {
     size_t bytes = checked_bytes(n, size);
+    void *array;
     if (bytes == 0 || must_fail())
         return NULL;
-    return aligned_alloc(OJ_ALIGNMENT, bytes);
+    if (bytes < HUGE_BYTES)
+        return aligned_alloc(OJ_ALIGNMENT, bytes);
+    bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    array = aligned_alloc(HUGE_PAGE, bytes);
+#ifdef MADV_HUGEPAGE
+    if (array != NULL)
+        madvise(array, bytes, MADV_HUGEPAGE);
+#endif
+    return array;
 }
 
 void *oj_calloc(int64_t n, size_t size)
