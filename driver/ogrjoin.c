@@ -1,0 +1,93 @@
+/* The command ogrjoin. */
+#include "../algs/ogrjoin.h"
+#include "oj_cancel.h"
+#include "oj_command.h"
+#include "oj_help.h"
+#include "oj_message.h"
+#include "oj_run.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <gdal.h>
+
+#include <stdio.h>
+#include <strings.h>
+
+/* Where plugins are looked for is needed before drivers are registered, and so
+ * before GDAL reads --config itself. */
+static void set_early_options(int argc, char **argv)
+{
+    for (int i = 1; i + 2 < argc; i++)
+    {
+        if (strcasecmp(argv[i], "--config") == 0 &&
+            (strcasecmp(argv[i + 1], "GDAL_DRIVER_PATH") == 0 ||
+             strcasecmp(argv[i + 1], "OGR_DRIVER_PATH") == 0 ||
+             strcasecmp(argv[i + 1], "GDAL_SKIP") == 0 ||
+             strcasecmp(argv[i + 1], "OGR_SKIP") == 0))
+            CPLSetConfigOption(argv[i + 1], argv[i + 2]);
+    }
+}
+
+static int asks_version(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+    {
+        if (strcasecmp(argv[i], "--version") == 0 ||
+            strcasecmp(argv[i], "--utility_version") == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static int run_words(int argc, char **argv)
+{
+    struct oj_error err = {OJ_OK, ""};
+    struct oj_command command = {0};
+    int exit_code = OJ_EXIT_ERROR;
+    oj_status status;
+    if (argc < 2)
+    {
+        oj_help_print();
+        return OJ_EXIT_ERROR;
+    }
+    status = oj_command_parse(argc - 1, (const char *const *)argv + 1, &command,
+                              &err);
+    if (status == OJ_OK && command.help)
+    {
+        oj_help_print();
+        oj_command_free(&command);
+        return OJ_EXIT_COMPLETE;
+    }
+    oj_message_open(command.quiet);
+    if (status == OJ_OK)
+        status = oj_cancel_watch(&err);
+    if (status == OJ_OK)
+        status = oj_run(&command, &exit_code, &err);
+    if (status != OJ_OK)
+    {
+        exit_code = oj_is_cancelled() ? OJ_EXIT_INTERRUPTED : OJ_EXIT_ERROR;
+        oj_report_error(&err);
+    }
+    oj_message_close();
+    oj_command_free(&command);
+    return exit_code;
+}
+
+int main(int argc, char **argv)
+{
+    int exit_code;
+    if (asks_version(argc, argv))
+    {
+        printf("ogrjoin %s, %s\n", oj_version(), GDALVersionInfo("--version"));
+        return 0;
+    }
+    set_early_options(argc, argv);
+    GDALAllRegister();
+    argc = GDALGeneralCmdLineProcessor(argc, &argv, GDAL_OF_VECTOR);
+    if (argc < 1)
+        return -argc;
+    exit_code = run_words(argc, argv);
+    CSLDestroy(argv);
+    GDALDestroyDriverManager();
+    return exit_code;
+}

@@ -1,0 +1,461 @@
+#include "oj_command.h"
+
+#include "../algs/oj_backend.h"
+#include "../flatten/oj_array.h"
+#include "oj_command_check.h"
+
+#include <cpl_conv.h>
+#include <cpl_vsi.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Strings of a command, in a chain. */
+struct oj_text
+{
+    struct oj_text *next;
+    char text[];
+};
+
+struct reader
+{
+    struct oj_command *command;
+    const char *const *argv;
+    int argc;
+    int next;        /* the word to read next */
+    int positionals; /* words that are no options, so far */
+    const char *positional[3];
+};
+
+/* Copies n bytes into the command; the rest of the struct points at them. */
+static oj_status keep(struct oj_command *command, const char *text, size_t n,
+                      const char **out, struct oj_error *err)
+{
+    struct oj_text *kept =
+        oj_malloc((int64_t)(sizeof(struct oj_text) + n + 1), 1);
+    if (kept == NULL)
+        return oj_fail_nomem(err, (int64_t)n, 1);
+    memcpy(kept->text, text, n);
+    kept->text[n] = '\0';
+    kept->next = command->texts;
+    command->texts = kept;
+    *out = kept->text;
+    return OJ_OK;
+}
+
+static oj_status keep_word(struct oj_command *command, const char *word,
+                           const char **out, struct oj_error *err)
+{
+    return keep(command, word, strlen(word), out, err);
+}
+
+static oj_status keep_file(struct oj_command *command, const char *name,
+                           const char *option, const char **out,
+                           struct oj_error *err)
+{
+    enum
+    {
+        MAX_BYTES = 10 * 1024 * 1024
+    };
+    GByte *bytes = NULL;
+    vsi_l_offset n = 0;
+    oj_status status;
+    if (!VSIIngestFile(NULL, name, &bytes, &n, MAX_BYTES))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s @%s: this file cannot be read, or is larger than "
+                       "%d bytes",
+                       option, name, MAX_BYTES);
+    while (n > 0 && strchr(" \t\r\n", bytes[n - 1]) != NULL)
+        n--;
+    status = keep(command, (const char *)bytes, (size_t)n, out, err);
+    VSIFree(bytes);
+    return status;
+}
+
+static oj_status append(struct oj_command *command, int argc, const char *word,
+                        const char ***list, struct oj_error *err)
+{
+    const char *kept;
+    int n = 0;
+    OJ_TRY(keep_word(command, word, &kept, err));
+    if (*list == NULL)
+    {
+        *list = oj_calloc(argc + 1, sizeof **list);
+        if (*list == NULL)
+            return oj_fail_nomem(err, argc + 1, sizeof **list);
+    }
+    while ((*list)[n] != NULL)
+        n++;
+    (*list)[n] = kept;
+    return OJ_OK;
+}
+
+/* Case-insensitive distance between two words: how many letters to insert,
+ * delete or replace. Long words are cut: they are no typing errors. */
+static int edit_distance(const char *a, const char *b)
+{
+    enum
+    {
+        MAX = 32
+    };
+    int row[MAX + 1];
+    int n_a = (int)strnlen(a, MAX), n_b = (int)strnlen(b, MAX);
+    for (int j = 0; j <= n_b; j++)
+        row[j] = j;
+    for (int i = 1; i <= n_a; i++)
+    {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n_b; j++)
+        {
+            int same = strncasecmp(&a[i - 1], &b[j - 1], 1) == 0;
+            int best = diagonal + !same;
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[n_b];
+}
+
+/* A word cut short ("max_dist") is nearer than one of other letters. */
+static int unlikeness(const char *word, const char *name)
+{
+    size_t n = strlen(word);
+    if (n >= 3 && strncasecmp(word, name, n) == 0)
+        return 1;
+    return edit_distance(word, name);
+}
+
+static const char *nearest_option(const char *word)
+{
+    const struct oj_option *option;
+    const char *best = "help";
+    int least = INT32_MAX;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        int here = unlikeness(word, option->name);
+        if (here < least)
+        {
+            least = here;
+            best = option->name;
+        }
+    }
+    return best;
+}
+
+static int find_option(const char *word)
+{
+    const struct oj_option *option;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        if (strcasecmp(option->name, word) == 0)
+            return i;
+        if (option->alias != NULL && strcasecmp(option->alias, word) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* The place of word in "a|b|c", or -1. */
+static int find_choice(const char *choices, const char *word)
+{
+    size_t n = strlen(word);
+    int place = 0;
+    for (const char *c = choices;; place++)
+    {
+        size_t length = strcspn(c, "|");
+        if (length == n && strncasecmp(c, word, n) == 0)
+            return place;
+        if (c[length] == '\0')
+            return -1;
+        c += length + 1;
+    }
+}
+
+static oj_status read_choice(const struct oj_option *option, const char *word,
+                             int *out, struct oj_error *err)
+{
+    int place = find_choice(option->choices, word);
+    if (place < 0)
+        return oj_fail(err, OJ_ERR_ARG, "-%s must be one of %s, not '%s'",
+                       option->name, option->choices, word);
+    *out = place;
+    return OJ_OK;
+}
+
+static oj_status read_count(const struct oj_option *option, const char *word,
+                            int64_t *out, struct oj_error *err)
+{
+    char *end;
+    long long value;
+    errno = 0;
+    value = strtoll(word, &end, 10);
+    if (end == word || *end != '\0' || errno != 0 || value < option->minimum)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s must be a whole number of %lld or more, not '%s'",
+                       option->name, (long long)option->minimum, word);
+    *out = value;
+    return OJ_OK;
+}
+
+static oj_status read_real(const struct oj_option *option, const char *word,
+                           double *out, struct oj_error *err)
+{
+    char *end;
+    double value = CPLStrtod(word, &end);
+    if (end == word || *end != '\0' || !isfinite(value))
+        return oj_fail(err, OJ_ERR_ARG, "-%s must be a number, not '%s'",
+                       option->name, word);
+    *out = value;
+    return OJ_OK;
+}
+
+static oj_status read_box(const struct oj_option *option,
+                          const char *const *words, double box[4],
+                          struct oj_error *err)
+{
+    double read[4];
+    for (int i = 0; i < 4; i++)
+        OJ_TRY(read_real(option, words[i], &read[i], err));
+    if (read[0] > read[2] || read[1] > read[3])
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s %s %s %s %s is empty: write XMIN YMIN XMAX YMAX",
+                       option->name, words[0], words[1], words[2], words[3]);
+    memcpy(box, read, sizeof read);
+    return OJ_OK;
+}
+
+static oj_status read_backend(const struct oj_option *option, const char *word,
+                              struct oj_command *command, const char **out,
+                              struct oj_error *err)
+{
+    const struct oj_backend *backend = oj_backend_find(word);
+    char names[256] = "auto";
+    if (backend != NULL)
+    {
+        *out = backend->name;
+        return OJ_OK;
+    }
+    if (strcasecmp(word, "auto") == 0)
+        return keep_word(command, "auto", out, err);
+    for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
+    {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, ", %s", backend->name);
+    }
+    return oj_fail(err, OJ_ERR_ARG, "-%s %s: there is no such backend; %s",
+                   option->name, word, names);
+}
+
+/* How many words an option takes, for all kinds but OJ_OPTION_REFERENCE. */
+static int n_words(const struct oj_option *option)
+{
+    if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_REFERENCE)
+        return 0;
+    return option->kind == OJ_OPTION_BOX ? 4 : 1;
+}
+
+/* Sets the value of option from the words after it. */
+static oj_status read_value(struct reader *r, const struct oj_option *option,
+                            const char *const *words, struct oj_error *err)
+{
+    struct oj_command *command = r->command;
+    void *at = (char *)command + option->offset;
+    switch (option->kind)
+    {
+        case OJ_OPTION_FLAG:
+            *(int *)at = 1;
+            return OJ_OK;
+        case OJ_OPTION_TEXT:
+            return keep_word(command, words[0], at, err);
+        case OJ_OPTION_TEXT_OR_FILE:
+            if (words[0][0] == '@')
+                return keep_file(command, words[0] + 1, option->name, at, err);
+            return keep_word(command, words[0], at, err);
+        case OJ_OPTION_LIST:
+            if (strchr(words[0], '=') == NULL)
+                return oj_fail(err, OJ_ERR_ARG,
+                               "-%s takes NAME=VALUE, not '%s'", option->name,
+                               words[0]);
+            return append(command, r->argc, words[0], at, err);
+        case OJ_OPTION_CHOICE:
+            return read_choice(option, words[0], at, err);
+        case OJ_OPTION_THREADS:
+            if (strcasecmp(words[0], "ALL_CPUS") == 0)
+            {
+                *(int64_t *)at = 0;
+                return OJ_OK;
+            }
+            return read_count(option, words[0], at, err);
+        case OJ_OPTION_COUNT:
+            return read_count(option, words[0], at, err);
+        case OJ_OPTION_SECONDS:
+            OJ_TRY(read_real(option, words[0], at, err));
+            if (*(double *)at <= 0)
+                return oj_fail(err, OJ_ERR_ARG,
+                               "-%s must be more than 0, not '%s'",
+                               option->name, words[0]);
+            return OJ_OK;
+        case OJ_OPTION_DISTANCE:
+            return oj_distance_parse(words[0], option->name, at, err);
+        case OJ_OPTION_BOX:
+            command->has_spat = 1;
+            return read_box(option, words, at, err);
+        case OJ_OPTION_OP:
+            *(int *)at = oj_op_find(words[0]);
+            if (*(int *)at < 0)
+                return oj_fail(err, OJ_ERR_ARG,
+                               "-%s %s: there is no such join; known: nearest",
+                               option->name, words[0]);
+            return OJ_OK;
+        case OJ_OPTION_BACKEND:
+            return read_backend(option, words[0], command, at, err);
+        case OJ_OPTION_REFERENCE:
+            *(const char **)at = "geos";
+            if (r->next < r->argc && oj_backend_find(r->argv[r->next]) != NULL)
+                *(const char **)at = oj_backend_find(r->argv[r->next++])->name;
+            return OJ_OK;
+    }
+    return oj_fail(err, OJ_ERR_INTERNAL, "option -%s has no kind",
+                   option->name);
+}
+
+static oj_status read_option(struct reader *r, const char *word,
+                             struct oj_error *err)
+{
+    const struct oj_option *option;
+    const char *const *words = &r->argv[r->next];
+    const char *name = word + 1 + (word[1] == '-');
+    int row = find_option(name), n;
+    if (row < 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "unknown option %s; did you mean -%s? (ogrjoin --help "
+                       "lists all)",
+                       word, nearest_option(name));
+    option = oj_option_at(row);
+    n = n_words(option);
+    if (r->argc - r->next < n)
+        return oj_fail(err, OJ_ERR_ARG, "-%s needs a value: -%s %s",
+                       option->name, option->name, option->arguments);
+    r->next += n;
+    r->command->given[row] = 1;
+    return read_value(r, option, words, err);
+}
+
+static oj_status read_positional(struct reader *r, const char *word,
+                                 struct oj_error *err)
+{
+    if (r->positionals == 3)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "one word too many: '%s'; ogrjoin takes [options] "
+                       "dst_ds input_ds join_ds",
+                       word);
+    return keep_word(r->command, word, &r->positional[r->positionals++], err);
+}
+
+/* dst_ds is left out where there is nothing to write to. */
+static oj_status place_positionals(struct reader *r, struct oj_error *err)
+{
+    struct oj_command *command = r->command;
+    int has_dst = !command->in_place && !command->benchmark;
+    const char *usage = has_dst ? "[options] dst_ds input_ds join_ds"
+                                : "[options] input_ds join_ds";
+    if (r->positionals != 2 + has_dst)
+        return oj_fail(
+            err, OJ_ERR_ARG, "%d dataset%s given, %d needed: ogrjoin %s%s",
+            r->positionals, r->positionals == 1 ? "" : "s", 2 + has_dst,
+            command->in_place ? "-in_place "
+                              : (command->benchmark ? "-benchmark " : ""),
+            usage);
+    if (has_dst)
+        command->dst = r->positional[0];
+    command->input.dataset = r->positional[has_dst];
+    command->join.dataset = r->positional[has_dst + 1];
+    for (int i = 0; i < r->positionals; i++)
+    {
+        if (r->positional[i][0] == '\0')
+            return oj_fail(err, OJ_ERR_ARG, "an empty dataset name: ogrjoin %s",
+                           usage);
+    }
+    return OJ_OK;
+}
+
+static oj_status parse(struct reader *r, struct oj_error *err)
+{
+    for (int i = 0; i < r->argc; i++)
+    {
+        const char *word = r->argv[i];
+        if (strcasecmp(word, "-h") == 0 || strcasecmp(word, "-help") == 0 ||
+            strcasecmp(word, "--help") == 0)
+        {
+            r->command->help = 1;
+            return OJ_OK;
+        }
+    }
+    while (r->next < r->argc)
+    {
+        const char *word = r->argv[r->next++];
+        if (word[0] == '-' && word[1] != '\0')
+            OJ_TRY(read_option(r, word, err));
+        else
+            OJ_TRY(read_positional(r, word, err));
+    }
+    OJ_TRY(place_positionals(r, err));
+    return oj_command_check(r->command, err);
+}
+
+oj_status oj_command_parse(int argc, const char *const *argv,
+                           struct oj_command *command, struct oj_error *err)
+{
+    struct oj_command empty = {0};
+    struct reader r = {0};
+    oj_status status;
+    empty.op = -1;
+    empty.max_distance.value = INFINITY;
+    empty.k = 1;
+    empty.limit = -1;
+    empty.prefix = "join_";
+    empty.backend = "auto";
+    empty.batch = 65536;
+    empty.benchmark_seconds = 60;
+    r.command = &empty;
+    r.argv = argv;
+    r.argc = argc;
+    status = parse(&r, err);
+    if (status == OJ_OK)
+        *command = empty;
+    else
+        oj_command_free(&empty);
+    return status;
+}
+
+int oj_command_given(const struct oj_command *command, const char *name)
+{
+    int row = find_option(name);
+    return row >= 0 && command->given[row];
+}
+
+void oj_command_free(struct oj_command *command)
+{
+    const struct oj_command nothing = {0};
+    struct oj_text *text = command->texts;
+    while (text != NULL)
+    {
+        struct oj_text *next = text->next;
+        oj_free(text);
+        text = next;
+    }
+    oj_free(command->input.open_options);
+    oj_free(command->join.open_options);
+    oj_free(command->dataset_options);
+    oj_free(command->layer_options);
+    oj_free(command->dst_open_options);
+    *command = nothing;
+}

@@ -1,0 +1,259 @@
+#include "oj_output.h"
+
+#include "oj_driver.h"
+#include "oj_message.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* Text formats are counted by reading them again; only up to so many rows. */
+enum
+{
+    MAX_SLOW_COUNT = 1000000
+};
+
+static oj_status fail_gdal(struct oj_error *err, const char *what,
+                           const char *path)
+{
+    return oj_fail(err, OJ_ERR_IO, "%s %s%s%s", what, path,
+                   CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
+                   CPLGetLastErrorMsg());
+}
+
+static oj_status begin(struct oj_output *o, struct oj_error *err)
+{
+    if (!GDALDatasetTestCapability(o->dataset, ODsCTransactions))
+        return OJ_OK;
+    CPLErrorReset();
+    if (GDALDatasetStartTransaction(o->dataset, 0) != OGRERR_NONE)
+        return fail_gdal(err, "cannot begin a transaction in", o->path);
+    o->in_transaction = 1;
+    return OJ_OK;
+}
+
+static oj_status delete_layer(struct oj_output *o, struct oj_error *err)
+{
+    int n = GDALDatasetGetLayerCount(o->dataset);
+    for (int i = 0; i < n; i++)
+    {
+        OGRLayerH layer = GDALDatasetGetLayer(o->dataset, i);
+        if (!EQUAL(OGR_L_GetName(layer), o->layer_name))
+            continue;
+        CPLErrorReset();
+        if (GDALDatasetDeleteLayer(o->dataset, i) != OGRERR_NONE)
+            return fail_gdal(err, "cannot replace the layer in", o->path);
+        return OJ_OK;
+    }
+    return oj_fail(err, OJ_ERR_IO, "the layer '%s' is gone from %s",
+                   o->layer_name, o->path);
+}
+
+static oj_status create_dataset(struct oj_output *o, const char *path,
+                                struct oj_error *err)
+{
+    CPLErrorReset();
+    o->dataset = GDALCreate(o->driver, path, 0, 0, 0, GDT_Unknown,
+                            (CSLConstList)o->command->dataset_options);
+    if (o->dataset == NULL)
+        return fail_gdal(err, "cannot create", o->path);
+    return begin(o, err);
+}
+
+oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
+{
+    char path[OJ_PATH_MAX];
+    switch (o->kind)
+    {
+        case OJ_OUTPUT_STREAM:
+            return create_dataset(o, o->path, err);
+        case OJ_OUTPUT_FILE:
+            OJ_TRY(oj_temporary_make(o->path, &o->temporary, err));
+            oj_temporary_path(&o->temporary, path, (int)sizeof path);
+            return create_dataset(o, path, err);
+        case OJ_OUTPUT_TRANSACTION:
+            break;
+    }
+    OJ_TRY(begin(o, err));
+    if (o->appends)
+        o->rows_before = OGR_L_GetFeatureCount(o->layer, 1);
+    return o->replaces ? delete_layer(o, err) : OJ_OK;
+}
+
+/* Some drivers tell of failed writes only while they close. */
+static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
+{
+    GDALDatasetH dataset = o->dataset;
+    char text[512];
+    int failed;
+    o->dataset = NULL;
+    o->layer = NULL;
+    oj_message_errors(text, (int)sizeof text);
+    CPLErrorReset();
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
+    failed = GDALClose(dataset) != CE_None;
+#else
+    GDALClose(dataset);
+    failed = 0;
+#endif
+    failed = failed || CPLGetLastErrorType() == CE_Failure;
+    failed = oj_message_errors(text, (int)sizeof text) > 0 || failed;
+    if (failed)
+        return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", o->path,
+                       text[0] != '\0' ? text : CPLGetLastErrorMsg());
+    return OJ_OK;
+}
+
+static oj_status commit(struct oj_output *o, struct oj_error *err)
+{
+    if (!o->in_transaction)
+        return OJ_OK;
+    CPLErrorReset();
+    o->in_transaction = 0;
+    if (GDALDatasetCommitTransaction(o->dataset) != OGRERR_NONE)
+        return fail_gdal(err, "cannot commit to", o->path);
+    return OJ_OK;
+}
+
+static oj_status check_count(const struct oj_output *o, int64_t n_found,
+                             int64_t n_rows, int64_t n_no_geometry,
+                             struct oj_output_counts *counts,
+                             struct oj_error *err)
+{
+    counts->n_rows_checked = n_found;
+    if (n_found == n_rows)
+        return OJ_OK;
+    if (n_found == n_rows - n_no_geometry)
+    {
+        counts->n_left_out = n_no_geometry;
+        return OJ_OK;
+    }
+    return oj_fail(err, OJ_ERR_IO,
+                   "%lld rows were written to %s, but it holds %lld after "
+                   "closing",
+                   (long long)n_rows, o->path, (long long)n_found);
+}
+
+/* Opens the finished file again and counts. */
+static oj_status check_file(const struct oj_output *o, int64_t n_rows,
+                            int64_t n_no_geometry,
+                            struct oj_output_counts *counts,
+                            struct oj_error *err)
+{
+    char path[OJ_PATH_MAX];
+    GDALDatasetH dataset;
+    OGRLayerH layer;
+    oj_status status = OJ_OK;
+    int is_fast;
+    if (GDALGetMetadataItem(o->driver, GDAL_DCAP_OPEN, NULL) == NULL)
+        return OJ_OK;
+    oj_temporary_path(&o->temporary, path, (int)sizeof path);
+    CPLErrorReset();
+    dataset =
+        GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
+    /* An empty layer of some text formats is no dataset to their readers. */
+    if (dataset == NULL && n_rows == n_no_geometry)
+        return OJ_OK;
+    if (dataset == NULL)
+        return fail_gdal(err, "the output cannot be read back:", o->path);
+    layer = GDALDatasetGetLayerByName(dataset, o->layer_name);
+    if (layer == NULL && GDALDatasetGetLayerCount(dataset) == 1)
+        layer = GDALDatasetGetLayer(dataset, 0);
+    is_fast = layer != NULL && OGR_L_TestCapability(layer, OLCFastFeatureCount);
+    if (layer == NULL && n_rows > n_no_geometry)
+        status =
+            oj_fail(err, OJ_ERR_IO, "%s has no layer after closing", o->path);
+    else if (layer != NULL && (is_fast || n_rows <= MAX_SLOW_COUNT))
+        status = check_count(o, OGR_L_GetFeatureCount(layer, 1), n_rows,
+                             n_no_geometry, counts, err);
+    GDALClose(dataset);
+    return status;
+}
+
+static oj_status finish_file(struct oj_output *o, int64_t n_rows,
+                             int64_t n_no_geometry,
+                             struct oj_output_counts *counts,
+                             struct oj_error *err)
+{
+    OJ_TRY(commit(o, err));
+    OJ_TRY(close_dataset(o, err));
+    OJ_TRY(oj_temporary_probe(&o->temporary, err));
+    OJ_TRY(check_file(o, n_rows, n_no_geometry, counts, err));
+    OJ_TRY(oj_temporary_move(&o->temporary, o->old_members, err));
+    oj_temporary_remove(&o->temporary);
+    return OJ_OK;
+}
+
+/* What GDAL builds late (a spatial index) is built before the commit. */
+static oj_status finish_transaction(struct oj_output *o, int64_t n_rows,
+                                    int64_t n_no_geometry,
+                                    struct oj_output_counts *counts,
+                                    struct oj_error *err)
+{
+    int64_t n_before = o->appends ? o->rows_before : 0;
+    char text[512];
+    oj_message_errors(text, (int)sizeof text);
+    CPLErrorReset();
+    GDALFlushCache(o->dataset);
+    if (oj_message_errors(text, (int)sizeof text) > 0)
+        return oj_fail(err, OJ_ERR_IO, "writing to %s failed: %s", o->path,
+                       text);
+    OJ_TRY(check_count(o, OGR_L_GetFeatureCount(o->layer, 1), n_before + n_rows,
+                       n_no_geometry, counts, err));
+    OJ_TRY(commit(o, err));
+    return close_dataset(o, err);
+}
+
+static oj_status finish(struct oj_output *o, int64_t n_rows,
+                        int64_t n_no_geometry, struct oj_output_counts *counts,
+                        struct oj_error *err)
+{
+    switch (o->kind)
+    {
+        case OJ_OUTPUT_FILE:
+            return finish_file(o, n_rows, n_no_geometry, counts, err);
+        case OJ_OUTPUT_TRANSACTION:
+            return finish_transaction(o, n_rows, n_no_geometry, counts, err);
+        case OJ_OUTPUT_STREAM:
+            break;
+    }
+    OJ_TRY(commit(o, err));
+    return close_dataset(o, err);
+}
+
+oj_status oj_output_finish(struct oj_output *o, int64_t n_rows,
+                           int64_t n_no_geometry,
+                           struct oj_output_counts *counts,
+                           struct oj_error *err)
+{
+    oj_status status;
+    counts->n_rows_checked = -1;
+    counts->n_left_out = 0;
+    status = finish(o, n_rows, n_no_geometry, counts, err);
+    oj_output_abort(o);
+    return status;
+}
+
+void oj_output_abort(struct oj_output *o)
+{
+    const struct oj_output closed = {0};
+    int made_here = o->kind == OJ_OUTPUT_STREAM && o->dataset != NULL &&
+                    strncmp(o->path, "/vsi", 4) == 0 &&
+                    !oj_output_is_stdout(o->path);
+    if (o->dataset != NULL)
+    {
+        if (o->in_transaction)
+            GDALDatasetRollbackTransaction(o->dataset);
+        GDALClose(o->dataset);
+    }
+    if (made_here)
+        VSIUnlink(o->path);
+    oj_temporary_remove(&o->temporary);
+    CSLDestroy(o->old_members);
+    *o = closed;
+    o->temporary.lock = -1;
+}

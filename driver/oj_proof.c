@@ -1,0 +1,306 @@
+#include "oj_proof.h"
+
+#include "../algs/oj_validate.h"
+#include "../flatten/oj_array.h"
+#include "oj_message.h"
+#include "oj_output.h"
+
+#include <cpl_error.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum report_field
+{
+    INPUT_FID,
+    KIND,
+    JOIN_FID_OURS,
+    DISTANCE_OURS,
+    JOIN_FID_REFERENCE,
+    DISTANCE_REFERENCE,
+    N_REPORT_FIELDS
+};
+
+struct oj_proof
+{
+    const struct oj_job *job;
+    struct oj_join *reference;
+    struct oj_matches matches;
+    struct oj_validation validation;
+
+    /* The batch at hand. */
+    const struct oj_flat *flat;
+    int64_t first_row;
+
+    /* FIDs of the input rows of validation.first. */
+    int64_t first_fid[OJ_N_FIRST_DIFFERENCES];
+    int64_t n_first_fids;
+
+    /* -validate_report */
+    struct oj_command report_command;
+    const char *report_options[2];
+    struct oj_output report;
+    int64_t n_report_rows, n_report_no_geometry;
+};
+
+static int64_t input_fid(const struct oj_proof *proof, int64_t row)
+{
+    const struct oj_flat *flat = proof->flat;
+    if (flat->fid != NULL)
+        return flat->fid[row - proof->first_row];
+    return row;
+}
+
+static int64_t join_fid(const struct oj_proof *proof, int32_t row)
+{
+    const struct oj_flat *flat = &proof->job->join_flat;
+    return flat->fid != NULL ? flat->fid[row] : row;
+}
+
+/* The first vertex of an input row stands for its place. */
+static OGRGeometryH make_point(const struct oj_flat *flat, int64_t row)
+{
+    int64_t vertex = row;
+    OGRGeometryH point;
+    if (!oj_flat_is_points(flat))
+    {
+        int64_t part = flat->part_offset[row];
+        if (part == flat->part_offset[row + 1])
+            return NULL;
+        vertex = flat->vertex_offset[flat->ring_offset[part]];
+    }
+    if (isnan(flat->x[vertex]))
+        return NULL;
+    point = OGR_G_CreateGeometry(wkbPoint);
+    if (point != NULL)
+        OGR_G_SetPoint_2D(point, 0, flat->x[vertex], flat->y[vertex]);
+    return point;
+}
+
+static oj_status write_difference(struct oj_proof *proof,
+                                  const struct oj_difference *d,
+                                  struct oj_error *err)
+{
+    OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(proof->report.layer));
+    OGRGeometryH point =
+        make_point(proof->flat, d->input_row - proof->first_row);
+    OGRErr result;
+    if (feature == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a row of the report");
+    OGR_F_SetFieldInteger64(feature, INPUT_FID, input_fid(proof, d->input_row));
+    OGR_F_SetFieldString(feature, KIND, oj_difference_kind_name(d->kind));
+    if (d->join_row_ours >= 0)
+    {
+        OGR_F_SetFieldInteger64(feature, JOIN_FID_OURS,
+                                join_fid(proof, d->join_row_ours));
+        OGR_F_SetFieldDouble(feature, DISTANCE_OURS, d->measure_ours);
+    }
+    if (d->join_row_reference >= 0)
+    {
+        OGR_F_SetFieldInteger64(feature, JOIN_FID_REFERENCE,
+                                join_fid(proof, d->join_row_reference));
+        OGR_F_SetFieldDouble(feature, DISTANCE_REFERENCE, d->measure_reference);
+    }
+    proof->n_report_rows++;
+    proof->n_report_no_geometry += point == NULL;
+    if (point != NULL)
+        OGR_F_SetGeometryDirectly(feature, point);
+    CPLErrorReset();
+    result = OGR_L_CreateFeature(proof->report.layer, feature);
+    OGR_F_Destroy(feature);
+    if (result != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_IO, "-validate_report: %s",
+                       CPLGetLastErrorMsg());
+    return OJ_OK;
+}
+
+static oj_status on_difference(const struct oj_difference *d, void *user,
+                               struct oj_error *err)
+{
+    struct oj_proof *proof = user;
+    if (proof->n_first_fids < OJ_N_FIRST_DIFFERENCES)
+        proof->first_fid[proof->n_first_fids++] =
+            input_fid(proof, d->input_row);
+    if (proof->report.layer == NULL)
+        return OJ_OK;
+    return write_difference(proof, d, err);
+}
+
+static oj_status create_report_fields(struct oj_proof *proof,
+                                      struct oj_error *err)
+{
+    static const struct
+    {
+        const char *name;
+        OGRFieldType type;
+    } fields[N_REPORT_FIELDS] = {
+        {"input_fid", OFTInteger64}, {"kind", OFTString},
+        {"join_fid", OFTInteger64},  {"distance", OFTReal},
+        {"ref_fid", OFTInteger64},   {"ref_dist", OFTReal},
+    };
+    for (int i = 0; i < N_REPORT_FIELDS; i++)
+    {
+        OGRFieldDefnH defn = OGR_Fld_Create(fields[i].name, fields[i].type);
+        OGRErr result = OGR_L_CreateField(proof->report.layer, defn, 1);
+        OGR_Fld_Destroy(defn);
+        if (result != OGRERR_NONE)
+            return oj_fail(err, OJ_ERR_IO,
+                           "-validate_report: cannot create the field '%s'",
+                           fields[i].name);
+    }
+    return OJ_OK;
+}
+
+/* The report is an output like any other, but may always be replaced. */
+static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
+{
+    const char *path = proof->job->command->validate_report;
+    struct oj_command *command = &proof->report_command;
+    command->dst = path;
+    command->overwrite = 1;
+    OJ_TRY(oj_output_plan(command, "differences", &proof->job->input,
+                          &proof->job->join, &proof->report, err));
+    if (strcasecmp(GDALGetDescription(proof->report.driver), "CSV") == 0)
+    {
+        proof->report_options[0] = "GEOMETRY=AS_XY";
+        command->layer_options = proof->report_options;
+    }
+    OJ_TRY(oj_output_open(&proof->report, err));
+    CPLErrorReset();
+    proof->report.layer = GDALDatasetCreateLayer(
+        proof->report.dataset, "differences", proof->job->crs.join, wkbPoint,
+        (char **)command->layer_options);
+    if (proof->report.layer == NULL)
+        return oj_fail(err, OJ_ERR_IO, "-validate_report: %s",
+                       CPLGetLastErrorMsg());
+    return create_report_fields(proof, err);
+}
+
+static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
+{
+    const struct oj_job *job = proof->job;
+    const struct oj_options options = oj_job_options(job->command);
+    proof->validation.report = on_difference;
+    proof->validation.user = proof;
+    OJ_TRY(oj_join_open(&job->join_flat, &job->relation, job->command->validate,
+                        &options, &proof->reference, err));
+    if (job->command->validate_report == NULL)
+        return OJ_OK;
+    return open_report(proof, err);
+}
+
+oj_status oj_proof_open(const struct oj_job *job, struct oj_proof **out,
+                        struct oj_error *err)
+{
+    struct oj_proof *proof = oj_calloc(1, sizeof *proof);
+    oj_status status;
+    if (proof == NULL)
+        return oj_fail_nomem(err, 1, sizeof *proof);
+    proof->job = job;
+    status = open_proof(proof, err);
+    if (status == OJ_OK)
+        *out = proof;
+    else
+        oj_proof_close(proof);
+    return status;
+}
+
+oj_status oj_proof_batch(struct oj_proof *proof, const struct oj_flat *flat,
+                         const struct oj_matches *ours, struct oj_error *err)
+{
+    oj_status status;
+    proof->flat = flat;
+    OJ_TRY(oj_join_batch(proof->reference, flat, &proof->matches, err));
+    status =
+        oj_validation_compare(&proof->validation, ours, &proof->matches, err);
+    proof->first_row += flat->n_features;
+    return status;
+}
+
+/* "lot 12 at 3.25", or "nothing". */
+static void describe_pair(const struct oj_proof *proof, int32_t row,
+                          double measure, char *text, size_t size)
+{
+    if (row < 0)
+        snprintf(text, size, "nothing");
+    else
+        snprintf(text, size, "%lld at %.17g", (long long)join_fid(proof, row),
+                 measure);
+}
+
+static void print_differences(const struct oj_proof *proof)
+{
+    const struct oj_validation *v = &proof->validation;
+    const char *reference = oj_join_backend(proof->reference)->name;
+    for (int64_t i = 0; i < v->n_first; i++)
+    {
+        const struct oj_difference *d = &v->first[i];
+        char ours[64], theirs[64];
+        describe_pair(proof, d->join_row_ours, d->measure_ours, ours,
+                      sizeof ours);
+        describe_pair(proof, d->join_row_reference, d->measure_reference,
+                      theirs, sizeof theirs);
+        oj_say("  input feature %lld, %s: here %s, %s %s",
+               (long long)(i < proof->n_first_fids ? proof->first_fid[i]
+                                                   : d->input_row),
+               oj_difference_kind_name(d->kind), ours, reference, theirs);
+    }
+    if (v->n_differences > v->n_first)
+        oj_say("  and %lld more", (long long)(v->n_differences - v->n_first));
+}
+
+static void print_result(const struct oj_proof *proof)
+{
+    const struct oj_validation *v = &proof->validation;
+    const char *ours = oj_join_backend(proof->job->engine)->name;
+    const char *reference = oj_join_backend(proof->reference)->name;
+    char undecided[96] = "";
+    if (v->n_undecided > 0)
+        snprintf(undecided, sizeof undecided,
+                 "; %lld rows undecided by the reference",
+                 (long long)v->n_undecided);
+    if (v->n_differences == 0)
+    {
+        oj_notice("validated: %s against %s, %lld rows, %lld pairs with their "
+                  "distances: no difference%s",
+                  ours, reference, (long long)v->n_rows, (long long)v->n_pairs,
+                  undecided);
+        return;
+    }
+    oj_say("validated: %s against %s, %lld rows, %lld pairs: %lld rows differ "
+           "(%lld pairs missing, %lld extra, %lld at other distances, %lld in "
+           "other order)%s",
+           ours, reference, (long long)v->n_rows, (long long)v->n_pairs,
+           (long long)v->n_rows_different,
+           (long long)v->n_of_kind[OJ_DIFFERENCE_MISSING],
+           (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA],
+           (long long)v->n_of_kind[OJ_DIFFERENCE_DISTANCE],
+           (long long)v->n_of_kind[OJ_DIFFERENCE_ORDER], undecided);
+    print_differences(proof);
+}
+
+oj_status oj_proof_finish(struct oj_proof *proof, int64_t *n_rows,
+                          int64_t *n_different, struct oj_error *err)
+{
+    struct oj_output_counts counts;
+    print_result(proof);
+    if (proof->report.layer != NULL)
+        OJ_TRY(oj_output_finish(&proof->report, proof->n_report_rows,
+                                proof->n_report_no_geometry, &counts, err));
+    *n_rows = proof->validation.n_rows;
+    *n_different = proof->validation.n_rows_different;
+    return OJ_OK;
+}
+
+void oj_proof_close(struct oj_proof *proof)
+{
+    if (proof == NULL)
+        return;
+    oj_output_abort(&proof->report);
+    oj_validation_free(&proof->validation);
+    oj_matches_free(&proof->matches);
+    oj_join_close(proof->reference);
+    oj_free(proof);
+}

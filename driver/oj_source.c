@@ -1,0 +1,314 @@
+#include "oj_source.h"
+
+#include "../flatten/oj_array.h"
+#include "../flatten/oj_flat.h"
+#include "oj_message.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* "input layer 'lots'" */
+#define LAYER_FORMAT "%s layer '%s'"
+
+/* Adds name to the list in text, or "..." when there is no room. */
+static void add_name(char *text, size_t size, const char *name)
+{
+    size_t used = strlen(text);
+    if (used + strlen(name) + 8 < size)
+        snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+    else if (used < 4 || strcmp(text + used - 3, "...") != 0)
+        snprintf(text + used, size - used, ", ...");
+}
+
+static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
+{
+    CPLErrorReset();
+    s->dataset =
+        GDALOpenEx(s->side->dataset,
+                   GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+                   NULL, (const char *const *)s->side->open_options, NULL);
+    if (s->dataset == NULL)
+        return oj_fail(err, OJ_ERR_IO, "cannot open the %s dataset: %s",
+                       s->role,
+                       CPLGetLastErrorMsg()[0] != '\0' ? CPLGetLastErrorMsg()
+                                                       : s->side->dataset);
+    return OJ_OK;
+}
+
+static int has_geometry(OGRLayerH layer)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    return OGR_FD_GetGeomFieldCount(defn) > 0 &&
+           OGR_L_GetGeomType(layer) != wkbNone;
+}
+
+static void list_layers(GDALDatasetH dataset, char *text, size_t size)
+{
+    int n = GDALDatasetGetLayerCount(dataset);
+    text[0] = '\0';
+    for (int i = 0; i < n; i++)
+        add_name(text, size, OGR_L_GetName(GDALDatasetGetLayer(dataset, i)));
+}
+
+static oj_status choose_named_layer(struct oj_source *s, struct oj_error *err)
+{
+    char names[600];
+    s->layer = GDALDatasetGetLayerByName(s->dataset, s->side->layer);
+    if (s->layer != NULL)
+        return OJ_OK;
+    list_layers(s->dataset, names, sizeof names);
+    return oj_fail(err, OJ_ERR_ARG, "%s has no layer '%s'; it has: %s",
+                   s->side->dataset, s->side->layer, names);
+}
+
+/* The only layer, or the only one with a geometry. */
+static oj_status choose_only_layer(struct oj_source *s, struct oj_error *err)
+{
+    char names[600];
+    int n = GDALDatasetGetLayerCount(s->dataset), n_spatial = 0;
+    if (n == 0)
+        return oj_fail(err, OJ_ERR_DATA, "%s has no layers", s->side->dataset);
+    for (int i = 0; i < n; i++)
+    {
+        OGRLayerH layer = GDALDatasetGetLayer(s->dataset, i);
+        if (layer != NULL && (n == 1 || has_geometry(layer)))
+        {
+            n_spatial++;
+            s->layer = layer;
+        }
+    }
+    if (n_spatial == 1)
+        return OJ_OK;
+    list_layers(s->dataset, names, sizeof names);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s has %d layers, name one with -%s_layer: %s",
+                   s->side->dataset, n, s->role, names);
+}
+
+static oj_status run_select(struct oj_source *s, struct oj_error *err)
+{
+    CPLErrorReset();
+    s->layer =
+        GDALDatasetExecuteSQL(s->dataset, s->side->sql, NULL, s->side->dialect);
+    if (s->layer == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "the %s SELECT gives no layer%s%s",
+                       s->role, CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
+                       CPLGetLastErrorMsg());
+    s->is_result_set = 1;
+    return OJ_OK;
+}
+
+static oj_status choose_layer(struct oj_source *s, struct oj_error *err)
+{
+    if (s->side->sql != NULL)
+        return run_select(s, err);
+    if (s->side->layer != NULL)
+        return choose_named_layer(s, err);
+    return choose_only_layer(s, err);
+}
+
+static oj_status check_geometry(const struct oj_source *s, struct oj_error *err)
+{
+    const char *driver = GDALGetDescription(GDALGetDatasetDriver(s->dataset));
+    if (has_geometry(s->layer))
+        return OJ_OK;
+    if (strcasecmp(driver, "CSV") == 0)
+        return oj_fail(err, OJ_ERR_DATA,
+                       LAYER_FORMAT " has no geometry; name its columns, for "
+                                    "example -%s X_POSSIBLE_NAMES=lon -%s "
+                                    "Y_POSSIBLE_NAMES=lat",
+                       s->role, s->name, s->role[0] == 'i' ? "oo" : "joo",
+                       s->role[0] == 'i' ? "oo" : "joo");
+    return oj_fail(err, OJ_ERR_DATA, LAYER_FORMAT " has no geometry", s->role,
+                   s->name);
+}
+
+static oj_status set_filters(const struct oj_source *s, const double *spat,
+                             struct oj_error *err)
+{
+    if (s->side->where != NULL)
+    {
+        CPLErrorReset();
+        if (OGR_L_SetAttributeFilter(s->layer, s->side->where) != OGRERR_NONE)
+            return oj_fail(err, OJ_ERR_ARG, "the %s condition '%s' fails: %s",
+                           s->role, s->side->where, CPLGetLastErrorMsg());
+    }
+    if (spat != NULL)
+        OGR_L_SetSpatialFilterRect(s->layer, spat[0], spat[1], spat[2],
+                                   spat[3]);
+    return OJ_OK;
+}
+
+static oj_status fail_field(const struct oj_source *s, const char *name,
+                            struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
+    char names[600] = "";
+    for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
+        add_name(names, sizeof names,
+                 OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, i)));
+    return oj_fail(err, OJ_ERR_ARG, LAYER_FORMAT " has no field '%s'; %s%s",
+                   s->role, s->name, name,
+                   names[0] != '\0' ? "it has: " : "it has none", names);
+}
+
+/* Adds the field of that name once; the geometry column goes without saying. */
+static oj_status select_field(struct oj_source *s, const char *name,
+                              struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
+    int field = OGR_FD_GetFieldIndex(defn, name);
+    if (field < 0 && OGR_FD_GetGeomFieldIndex(defn, name) >= 0)
+        return OJ_OK;
+    if (field < 0)
+        return fail_field(s, name, err);
+    for (int i = 0; i < s->n_fields; i++)
+    {
+        if (s->fields[i] == field)
+            return OJ_OK;
+    }
+    s->fields[s->n_fields++] = field;
+    return OJ_OK;
+}
+
+static oj_status select_fields(struct oj_source *s, struct oj_error *err)
+{
+    int n = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(s->layer));
+    oj_status status = OJ_OK;
+    char **names;
+    OJ_NEW(s->fields, n + 1, err);
+    if (s->side->select == NULL)
+    {
+        for (int i = 0; i < n; i++)
+            s->fields[i] = i;
+        s->n_fields = n;
+        return OJ_OK;
+    }
+    names = CSLTokenizeString2(s->side->select, ",",
+                               CSLT_HONOURSTRINGS | CSLT_STRIPLEADSPACES |
+                                   CSLT_STRIPENDSPACES);
+    for (int i = 0; names != NULL && names[i] != NULL && status == OJ_OK; i++)
+        status = select_field(s, names[i], err);
+    CSLDestroy(names);
+    return status;
+}
+
+/* A CRS that says of itself that it is none, as some GeoPackages have. */
+static int is_undefined(OGRSpatialReferenceH srs)
+{
+    const char *name = OSRGetName(srs);
+    return name == NULL || strncasecmp(name, "Undefined", 9) == 0;
+}
+
+static oj_status find_crs(struct oj_source *s, struct oj_error *err)
+{
+    OGRSpatialReferenceH srs = OGR_L_GetSpatialRef(s->layer);
+    if (srs == NULL || is_undefined(srs))
+        return OJ_OK;
+    s->srs = OSRClone(srs);
+    if (s->srs == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a CRS");
+    return OJ_OK;
+}
+
+static oj_status open_source(struct oj_source *s, const double *spat,
+                             struct oj_error *err)
+{
+    OJ_TRY(open_dataset(s, err));
+    OJ_TRY(choose_layer(s, err));
+    s->name = OGR_L_GetName(s->layer);
+    OJ_TRY(check_geometry(s, err));
+    s->type = OGR_L_GetGeomType(s->layer);
+    OJ_TRY(set_filters(s, spat, err));
+    OJ_TRY(select_fields(s, err));
+    return find_crs(s, err);
+}
+
+oj_status oj_source_open(const struct oj_side *side, const char *role,
+                         const double *spat, struct oj_source *source,
+                         struct oj_error *err)
+{
+    struct oj_source s = {0};
+    oj_status status;
+    s.side = side;
+    s.role = role;
+    status = open_source(&s, spat, err);
+    if (status == OJ_OK)
+        *source = s;
+    else
+        oj_source_close(&s);
+    return status;
+}
+
+int64_t oj_source_count(const struct oj_source *source, int64_t limit)
+{
+    int64_t n = -1;
+    if (OGR_L_TestCapability(source->layer, OLCFastFeatureCount))
+        n = OGR_L_GetFeatureCount(source->layer, 0);
+    if (limit >= 0 && n > limit)
+        n = limit;
+    return n;
+}
+
+/* The kinds of parts that a layer of this type can hold; 0: unknown. */
+static unsigned kinds_of(OGRwkbGeometryType type)
+{
+    switch (OGR_GT_Flatten(type))
+    {
+        case wkbPoint:
+        case wkbMultiPoint:
+            return OJ_PART_POINT;
+        case wkbLineString:
+        case wkbMultiLineString:
+        case wkbCircularString:
+        case wkbCompoundCurve:
+        case wkbMultiCurve:
+        case wkbCurve:
+        case wkbLinearRing:
+            return OJ_PART_LINE;
+        case wkbPolygon:
+        case wkbMultiPolygon:
+        case wkbCurvePolygon:
+        case wkbMultiSurface:
+        case wkbSurface:
+        case wkbPolyhedralSurface:
+        case wkbTIN:
+        case wkbTriangle:
+            return OJ_PART_POLYGON;
+        default:
+            return 0;
+    }
+}
+
+oj_status oj_source_check_type(const struct oj_source *source, unsigned kinds,
+                               const char *op, struct oj_error *err)
+{
+    unsigned here = kinds_of(source->type);
+    if (here == 0 || (here & kinds) != 0)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_DATA,
+                   LAYER_FORMAT " holds %s features; on the %s side -op %s "
+                                "takes points and multipoints",
+                   source->role, source->name,
+                   OGRGeometryTypeToName(source->type), source->role, op);
+}
+
+void oj_source_close(struct oj_source *source)
+{
+    const struct oj_source closed = {0};
+    oj_free(source->fields);
+    if (source->transformation != NULL)
+        OCTDestroyCoordinateTransformation(source->transformation);
+    if (source->srs != NULL)
+        OSRRelease(source->srs);
+    if (source->is_result_set)
+        GDALDatasetReleaseResultSet(source->dataset, source->layer);
+    if (source->dataset != NULL)
+        GDALClose(source->dataset);
+    *source = closed;
+}

@@ -1,0 +1,268 @@
+#include "oj_summary.h"
+
+#include "oj_message.h"
+#include "oj_temporary.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Features that join nothing, by reason. */
+struct reason
+{
+    int64_t n;
+    const char *words; /* for people */
+    const char *key;   /* for machines */
+};
+
+enum
+{
+    N_REASONS = 4
+};
+
+static void fill_reasons(const struct oj_read_counts *counts,
+                         struct reason reasons[N_REASONS])
+{
+    const struct reason all[N_REASONS] = {
+        {counts->shapes.n_null, "without geometry", "null"},
+        {counts->shapes.n_empty, "empty", "empty"},
+        {counts->shapes.n_not_finite, "with a coordinate that is not finite",
+         "not_finite"},
+        {counts->n_not_transformed, "that could not be reprojected",
+         "not_reprojected"},
+    };
+    memcpy(reasons, all, sizeof all);
+}
+
+static int64_t sum_reasons(const struct reason *reasons)
+{
+    int64_t n = 0;
+    for (int i = 0; i < N_REASONS; i++)
+        n += reasons[i].n;
+    return n;
+}
+
+/* "3 skipped (2 without geometry, 1 empty)" */
+static void write_skipped(const struct oj_read_counts *counts, char *text,
+                          size_t size)
+{
+    struct reason reasons[N_REASONS];
+    const char *comma = "";
+    int used;
+    fill_reasons(counts, reasons);
+    used =
+        snprintf(text, size, "%lld skipped (", (long long)sum_reasons(reasons));
+    for (int i = 0; i < N_REASONS; i++)
+    {
+        if (reasons[i].n == 0)
+            continue;
+        used += snprintf(text + used, size - (size_t)used, "%s%lld %s", comma,
+                         (long long)reasons[i].n, reasons[i].words);
+        comma = ", ";
+    }
+    snprintf(text + used, size - (size_t)used, ")");
+}
+
+static int64_t n_skipped(const struct oj_read_counts *counts)
+{
+    struct reason reasons[N_REASONS];
+    fill_reasons(counts, reasons);
+    return sum_reasons(reasons);
+}
+
+static void note_side(const struct oj_source *source,
+                      const struct oj_read_counts *counts)
+{
+    const struct oj_flat_counts *shapes = &counts->shapes;
+    if (shapes->n_linearized > 0)
+        oj_notice("%s layer '%s': the curves of %lld features were taken as "
+                  "line strings",
+                  source->role, source->name, (long long)shapes->n_linearized);
+    if (shapes->n_empty_members > 0)
+        oj_notice("%s layer '%s': %lld empty members of multi-geometries were "
+                  "left out",
+                  source->role, source->name,
+                  (long long)shapes->n_empty_members);
+    if (shapes->n_rings_closed > 0)
+        oj_notice("%s layer '%s': %lld polygon rings were not closed, and were "
+                  "closed for the join",
+                  source->role, source->name,
+                  (long long)shapes->n_rings_closed);
+}
+
+static void note_join_side(const struct oj_job *job)
+{
+    char skipped[256];
+    note_side(&job->input, &job->input_counts);
+    note_side(&job->join, &job->join_counts);
+    if (n_skipped(&job->join_counts) == 0)
+        return;
+    write_skipped(&job->join_counts, skipped, sizeof skipped);
+    oj_notice("join layer '%s': %s", job->join.name, skipped);
+}
+
+static void note_left_out(const struct oj_summary *summary)
+{
+    if (summary->n_rows_left_out > 0)
+        oj_warn("%lld rows without geometry were left out: this format cannot "
+                "hold them; write GPKG to keep them",
+                (long long)summary->n_rows_left_out);
+}
+
+static void print_line(const struct oj_summary *summary)
+{
+    const struct oj_job *job = summary->job;
+    const struct oj_pipeline_counts *counts = &job->counts;
+    const struct oj_stats *stats = oj_join_stats(job->engine);
+    char skipped[256] = "", written[OJ_PATH_MAX + 64] = "";
+    int n_threads = oj_join_threads(job->engine);
+    if (n_skipped(&job->input_counts) > 0)
+    {
+        strcpy(skipped, ", of which ");
+        write_skipped(&job->input_counts, skipped + strlen(skipped),
+                      sizeof skipped - strlen(skipped));
+    }
+    if (summary->destination != NULL)
+        snprintf(
+            written, sizeof written, "; %lld rows written to %s",
+            (long long)(summary->n_rows_written - summary->n_rows_left_out),
+            summary->destination);
+    oj_notice("%lld rows in: %lld matched, %lld unmatched%s; %lld pairs%s; "
+              "read %.2f s, join %.2f s, write %.2f s, total %.2f s; backend "
+              "%s, %d thread%s",
+              (long long)counts->n_rows, (long long)counts->n_matched,
+              (long long)(counts->n_rows - counts->n_matched), skipped,
+              (long long)counts->n_pairs, written,
+              job->join_read_s + counts->read_s,
+              stats->index_s + counts->join_s, summary->write_s,
+              summary->total_s, oj_join_backend(job->engine)->name, n_threads,
+              n_threads == 1 ? "" : "s");
+}
+
+void oj_summary_print(const struct oj_summary *summary)
+{
+    note_join_side(summary->job);
+    note_left_out(summary);
+    print_line(summary);
+}
+
+static void write_string(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (; *text != '\0'; text++)
+    {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            fprintf(file, "\\%c", c);
+        else if (c < 0x20)
+            fprintf(file, "\\u%04x", c);
+        else
+            fputc(c, file);
+    }
+    fputc('"', file);
+}
+
+static void write_side(FILE *file, const char *key,
+                       const struct oj_source *source,
+                       const struct oj_read_counts *counts)
+{
+    struct reason reasons[N_REASONS];
+    fill_reasons(counts, reasons);
+    fprintf(file, "  \"%s\": {\"dataset\": ", key);
+    write_string(file, source->side->dataset);
+    fprintf(file, ", \"layer\": ");
+    write_string(file, source->name);
+    fprintf(file, ", \"rows\": %lld, \"skipped\": {",
+            (long long)counts->n_rows);
+    for (int i = 0; i < N_REASONS; i++)
+        fprintf(file, "%s\"%s\": %lld", i > 0 ? ", " : "", reasons[i].key,
+                (long long)reasons[i].n);
+    fprintf(file,
+            "}, \"linearized\": %lld, \"empty_members\": %lld, "
+            "\"rings_closed\": %lld, \"arrow\": %s},\n",
+            (long long)counts->shapes.n_linearized,
+            (long long)counts->shapes.n_empty_members,
+            (long long)counts->shapes.n_rings_closed,
+            counts->used_arrow ? "true" : "false");
+}
+
+static void write_number_or_null(FILE *file, const char *key, double value,
+                                 int is_there)
+{
+    if (is_there)
+        fprintf(file, "  \"%s\": %.17g,\n", key, value);
+    else
+        fprintf(file, "  \"%s\": null,\n", key);
+}
+
+static void write_json(FILE *file, const struct oj_summary *summary)
+{
+    const struct oj_job *job = summary->job;
+    const struct oj_pipeline_counts *counts = &job->counts;
+    const struct oj_stats *stats = oj_join_stats(job->engine);
+    double reach = job->relation.max_distance;
+    fprintf(file, "{\n  \"version\": \"%s\",\n  \"op\": \"%s\",\n",
+            oj_version(), oj_op_get(job->relation.op)->name);
+    write_number_or_null(file, "max_distance", reach, isfinite(reach));
+    fprintf(file, "  \"unit\": ");
+    write_string(file, job->crs.unit);
+    fprintf(file, ",\n");
+    write_side(file, "input", &job->input, &job->input_counts);
+    write_side(file, "join", &job->join, &job->join_counts);
+    fprintf(file,
+            "  \"rows_in\": %lld,\n  \"matched\": %lld,\n  \"unmatched\": "
+            "%lld,\n  \"pairs\": %lld,\n",
+            (long long)counts->n_rows, (long long)counts->n_matched,
+            (long long)(counts->n_rows - counts->n_matched),
+            (long long)counts->n_pairs);
+    fprintf(file, "  \"destination\": ");
+    write_string(file,
+                 summary->destination != NULL ? summary->destination : "");
+    fprintf(file, ",\n  \"rows_written\": %lld,\n  \"rows_left_out\": %lld,\n",
+            (long long)summary->n_rows_written,
+            (long long)summary->n_rows_left_out);
+    write_number_or_null(file, "rows_counted_after_closing",
+                         (double)summary->n_rows_checked,
+                         summary->n_rows_checked >= 0);
+    write_number_or_null(file, "rows_validated",
+                         (double)summary->n_rows_validated,
+                         summary->n_rows_validated >= 0);
+    write_number_or_null(file, "rows_different",
+                         (double)summary->n_rows_different,
+                         summary->n_rows_validated >= 0);
+    fprintf(file,
+            "  \"seconds\": {\"read\": %.6f, \"join\": %.6f, \"write\": %.6f, "
+            "\"total\": %.6f},\n  \"backend\": \"%s\",\n  \"threads\": %d\n}\n",
+            job->join_read_s + counts->read_s, stats->index_s + counts->join_s,
+            summary->write_s, summary->total_s,
+            oj_join_backend(job->engine)->name, oj_join_threads(job->engine));
+}
+
+oj_status oj_summary_write_json(const struct oj_summary *summary,
+                                const char *path, struct oj_error *err)
+{
+    char temporary[OJ_PATH_MAX];
+    FILE *file;
+    int failed;
+    if (snprintf(temporary, sizeof temporary, "%s.ogrjoin-%ld", path,
+                 (long)getpid()) >= (int)sizeof temporary)
+        return oj_fail(err, OJ_ERR_ARG, "-json_summary: the name is too long");
+    file = fopen(temporary, "w");
+    if (file == NULL)
+        return oj_fail(err, OJ_ERR_IO, "-json_summary: cannot write %s: %s",
+                       path, strerror(errno));
+    write_json(file, summary);
+    failed = ferror(file) != 0;
+    failed = fclose(file) != 0 || failed;
+    if (failed || rename(temporary, path) != 0)
+    {
+        int number = errno;
+        unlink(temporary);
+        return oj_fail(err, OJ_ERR_IO, "-json_summary: cannot write %s: %s",
+                       path, strerror(number));
+    }
+    return OJ_OK;
+}

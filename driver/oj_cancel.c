@@ -1,0 +1,113 @@
+#include "oj_cancel.h"
+
+#include <cpl_vsi.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum
+{
+    PATIENCE_MS = 700,
+    MAX_TEMPORARIES = 4,
+    EXIT_INTERRUPTED = 130
+};
+
+static struct
+{
+    pthread_mutex_t mutex; /* guards the folders; held while files are moved */
+    int flag;
+    char temporary[MAX_TEMPORARIES][4096]; /* "": a free place */
+} state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void fill(sigset_t *signals)
+{
+    struct sigaction hangup;
+    sigemptyset(signals);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGTERM);
+    /* nohup asks for hangups to be ignored, and blocked ones would not be. */
+    if (sigaction(SIGHUP, NULL, &hangup) != 0 || hangup.sa_handler != SIG_IGN)
+        sigaddset(signals, SIGHUP);
+}
+
+static void *watch(void *unused)
+{
+    const struct timespec patience = {PATIENCE_MS / 1000,
+                                      PATIENCE_MS % 1000 * 1000000};
+    sigset_t signals;
+    int number;
+    (void)unused;
+    fill(&signals);
+    sigwait(&signals, &number);
+    __atomic_store_n(&state.flag, 1, __ATOMIC_RELAXED);
+    /* The orderly way out ends the process while this waits. */
+    sigtimedwait(&signals, NULL, &patience);
+    pthread_mutex_lock(&state.mutex);
+    for (int i = 0; i < MAX_TEMPORARIES; i++)
+    {
+        if (state.temporary[i][0] != '\0')
+            VSIRmdirRecursive(state.temporary[i]);
+    }
+    _exit(EXIT_INTERRUPTED);
+}
+
+oj_status oj_cancel_watch(struct oj_error *err)
+{
+    sigset_t signals;
+    pthread_t thread;
+    fill(&signals);
+    if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
+        pthread_create(&thread, NULL, watch, NULL) != 0)
+        return oj_fail(err, OJ_ERR_NOMEM, "could not start a thread");
+    pthread_detach(thread);
+    return OJ_OK;
+}
+
+const int *oj_cancel_flag(void)
+{
+    return &state.flag;
+}
+
+int oj_is_cancelled(void)
+{
+    return __atomic_load_n(&state.flag, __ATOMIC_RELAXED) != 0;
+}
+
+/* Puts text where old is. */
+static void replace(const char *old, const char *text)
+{
+    pthread_mutex_lock(&state.mutex);
+    for (int i = 0; i < MAX_TEMPORARIES; i++)
+    {
+        if (strcmp(state.temporary[i], old) == 0)
+        {
+            snprintf(state.temporary[i], sizeof state.temporary[i], "%s", text);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&state.mutex);
+}
+
+void oj_cancel_add_temporary(const char *folder)
+{
+    replace("", folder);
+}
+
+void oj_cancel_drop_temporary(const char *folder)
+{
+    replace(folder, "");
+}
+
+void oj_cancel_hold(void)
+{
+    pthread_mutex_lock(&state.mutex);
+}
+
+void oj_cancel_release(void)
+{
+    pthread_mutex_unlock(&state.mutex);
+}

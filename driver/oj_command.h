@@ -1,0 +1,161 @@
+/** What a user asks for: the words of a command line as one plain struct.
+ *
+ *  The same words without a destination will name a virtual dataset, so this
+ *  parser neither prints nor exits, and every option is one row of a table
+ *  that --help, the man page and the completion are checked against.
+ *  Habits are ogr2ogr's: one dash (two are taken too), case does not matter,
+ *  the destination comes first.
+ */
+#ifndef OJ_COMMAND_H
+#define OJ_COMMAND_H
+
+#include "../algs/oj_relation.h"
+#include "../flatten/oj_status.h"
+#include "oj_unit.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum oj_crs_mode
+{
+    OJ_CRS_AUTO = 0, /**< the join side is reprojected; a missing CRS adopted */
+    OJ_CRS_STRICT,   /**< a difference or a missing CRS is an error */
+    OJ_CRS_IGNORE    /**< coordinates are taken as they are */
+};
+
+/** The same values as enum oj_how of oj_layer_write.h. */
+enum oj_command_how
+{
+    OJ_KEEP_LEFT = 0,
+    OJ_KEEP_INNER,
+    OJ_KEEP_SEMI,
+    OJ_KEEP_ANTI
+};
+
+/** What is asked of one of the two inputs. Strings may be NULL. */
+struct oj_side
+{
+    const char *dataset;
+    const char *layer;
+    const char *sql;
+    const char *dialect;
+    const char *where;
+    const char *select;        /**< comma-separated; "": no fields */
+    const char *srs;           /**< replaces the layer's own CRS */
+    const char **open_options; /**< NULL-terminated, or NULL */
+};
+
+#define OJ_MAX_OPTIONS 80
+
+struct oj_command
+{
+    /* What to join. */
+    int op; /**< enum oj_op, or -1: not given */
+    struct oj_distance max_distance;
+    int64_t k;
+    int ties;        /**< enum oj_ties */
+    int distance_to; /**< enum oj_distance_to */
+    int how;         /**< enum oj_command_how */
+    const char *prefix;
+
+    /* The two sides. */
+    struct oj_side input, join;
+    double spat[4]; /**< xmin ymin xmax ymax, when has_spat */
+    int has_spat;
+    int64_t limit; /**< rows of the input side; -1: all */
+
+    /* Coordinate reference systems. */
+    int crs; /**< enum oj_crs_mode */
+    const char *t_srs, *a_srs;
+
+    /* Where the answer goes. */
+    const char *dst; /**< NULL with in_place and benchmark */
+    const char *format;
+    const char **dataset_options; /**< -dsco; NULL-terminated, or NULL */
+    const char **layer_options;   /**< -lco */
+    const char **dst_open_options;
+    const char *layer_name; /**< -nln */
+    int overwrite, append, update;
+    int unset_fid;
+    int promote_to_multi;
+    int in_place, in_place_unsafe;
+
+    /* How to run. */
+    const char *backend;
+    int64_t threads; /**< 0: all */
+    int64_t batch;
+    int64_t quadrant_size; /**< 0: the backend's own */
+
+    /* Proof. */
+    const char *validate; /**< backend to compare with, or NULL */
+    const char *validate_report;
+    int benchmark;
+    const char *benchmark_csv;
+    double benchmark_seconds;
+
+    /* Messages. */
+    int quiet, progress;
+    const char *json_summary;
+    int help;
+
+    unsigned char given[OJ_MAX_OPTIONS]; /**< by row of the table */
+    struct oj_text *texts;               /**< owned: all strings above */
+};
+
+enum oj_option_kind
+{
+    OJ_OPTION_FLAG,         /**< int: 1 when given */
+    OJ_OPTION_TEXT,         /**< const char * */
+    OJ_OPTION_TEXT_OR_FILE, /**< the same; @name: what the file holds */
+    OJ_OPTION_LIST,         /**< const char **, one more each time */
+    OJ_OPTION_CHOICE,       /**< int: place in choices ("a|b|c") */
+    OJ_OPTION_COUNT,        /**< int64_t, from minimum on */
+    OJ_OPTION_THREADS,      /**< the same, or ALL_CPUS: 0 */
+    OJ_OPTION_SECONDS,      /**< double, > 0 */
+    OJ_OPTION_DISTANCE,     /**< struct oj_distance */
+    OJ_OPTION_BOX,          /**< double[4] */
+    OJ_OPTION_OP,           /**< int: enum oj_op */
+    OJ_OPTION_BACKEND,      /**< const char *: auto or a backend's name */
+    OJ_OPTION_REFERENCE     /**< const char *: a reference backend's name may
+                                 follow; geos when none does */
+};
+
+/** A row of the table. */
+struct oj_option
+{
+    const char *group;     /**< heading in --help */
+    const char *name;      /**< without the dash */
+    const char *alias;     /**< or NULL */
+    const char *arguments; /**< "" for flags */
+    enum oj_option_kind kind;
+    size_t offset;       /**< of the value in struct oj_command */
+    const char *choices; /**< OJ_OPTION_CHOICE: "first|all" */
+    int64_t minimum;     /**< OJ_OPTION_COUNT */
+    const char *help;
+};
+
+/** Row i, or NULL past the end. */
+const struct oj_option *oj_option_at(int i);
+
+/** Reads argv[0 .. argc - 1] (no program name) into *command, which owns copies
+ *  of all it needs and is freed by oj_command_free().  With -help among the
+ *  words nothing else is checked.  OJ_ERR_ARG with one line saying what is
+ *  wrong and what to write instead. */
+OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
+                                       struct oj_command *command,
+                                       struct oj_error *err);
+
+/** 1 when the option of that name (not an alias) was among the words. */
+int oj_command_given(const struct oj_command *command, const char *name);
+
+/** Accepts zeroed memory. */
+void oj_command_free(struct oj_command *command);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,12 @@
+/** Which options go together. */
+#ifndef OJ_COMMAND_CHECK_H
+#define OJ_COMMAND_CHECK_H
+
+#include "oj_command.h"
+
+/** OJ_ERR_ARG with one clear line when options contradict each other, or one
+ *  has no meaning without another. Looks at the words only, at no data. */
+OJ_MUST_USE oj_status oj_command_check(const struct oj_command *command,
+                                       struct oj_error *err);
+
+#endif

@@ -1,0 +1,280 @@
+#include "oj_crs.h"
+
+#include "oj_message.h"
+
+#include <cpl_error.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "EPSG:2263", or the name. */
+static void describe(OGRSpatialReferenceH srs, char *text, size_t size)
+{
+    const char *authority, *code;
+    if (srs == NULL)
+    {
+        snprintf(text, size, "none");
+        return;
+    }
+    authority = OSRGetAuthorityName(srs, NULL);
+    code = OSRGetAuthorityCode(srs, NULL);
+    if (authority != NULL && code != NULL)
+        snprintf(text, size, "%s:%s", authority, code);
+    else
+        snprintf(text, size, "%s",
+                 OSRGetName(srs) != NULL ? OSRGetName(srs) : "unnamed");
+}
+
+/* *out = the CRS that the words of an option name; *out is replaced. */
+static oj_status read_crs(const char *words, const char *option,
+                          OGRSpatialReferenceH *out, struct oj_error *err)
+{
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    if (srs == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a CRS");
+    if (OSRSetFromUserInput(srs, words) != OGRERR_NONE)
+    {
+        OSRRelease(srs);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s '%s' is no CRS that PROJ knows; write for example "
+                       "EPSG:2263",
+                       option, words);
+    }
+    /* x is east and y is north, whatever the authority says. */
+    OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
+    if (*out != NULL)
+        OSRRelease(*out);
+    *out = srs;
+    return OJ_OK;
+}
+
+/* A layer can carry its coordinates in another order than x, y. */
+static int is_traditional(OGRSpatialReferenceH srs)
+{
+    OGRSpatialReferenceH usual = OSRClone(srs);
+    const int *a, *b;
+    int n_a = 0, n_b = 0, same;
+    if (usual == NULL)
+        return 1;
+    OSRSetAxisMappingStrategy(usual, OAMS_TRADITIONAL_GIS_ORDER);
+    a = OSRGetDataAxisToSRSAxisMapping(srs, &n_a);
+    b = OSRGetDataAxisToSRSAxisMapping(usual, &n_b);
+    same = n_a >= 2 && n_b >= 2 && a[0] == b[0] && a[1] == b[1];
+    OSRRelease(usual);
+    return same;
+}
+
+static int is_same(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
+{
+    const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
+                                   NULL};
+    if (is_traditional(a) && is_traditional(b))
+        return OSRIsSameEx(a, b, options);
+    return OSRIsSame(a, b);
+}
+
+static oj_status make_transformation(struct oj_source *source,
+                                     OGRSpatialReferenceH from,
+                                     OGRSpatialReferenceH to,
+                                     struct oj_error *err)
+{
+    char from_text[256], to_text[256];
+    if (is_same(from, to))
+        return OJ_OK;
+    describe(from, from_text, sizeof from_text);
+    describe(to, to_text, sizeof to_text);
+    CPLErrorReset();
+    source->transformation = OCTNewCoordinateTransformation(from, to);
+    if (source->transformation == NULL)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%s layer '%s' cannot be brought from %s to %s (%s); "
+                       "correct its CRS with -%s, or use -crs ignore",
+                       source->role, source->name, from_text, to_text,
+                       CPLGetLastErrorMsg(),
+                       source->role[0] == 'i' ? "s_srs" : "join_srs");
+    oj_notice("%s layer '%s' is reprojected from %s to %s", source->role,
+              source->name, from_text, to_text);
+    return OJ_OK;
+}
+
+/* Gives to a side without a CRS the other side's. */
+static oj_status adopt(struct oj_source *has, struct oj_source *lacks, int mode,
+                       struct oj_error *err)
+{
+    char text[256];
+    describe(has->srs, text, sizeof text);
+    if (mode == OJ_CRS_IGNORE)
+        return OJ_OK;
+    if (mode == OJ_CRS_STRICT)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%s layer '%s' has no CRS, and -crs strict takes none "
+                       "for granted; name it with -%s",
+                       lacks->role, lacks->name,
+                       lacks->role[0] == 'i' ? "s_srs" : "join_srs");
+    oj_warn("%s layer '%s' has no CRS; taken to be %s, that of the %s layer",
+            lacks->role, lacks->name, text, has->role);
+    lacks->srs = OSRClone(has->srs);
+    return OJ_OK;
+}
+
+static oj_status adopt_missing(const struct oj_command *command,
+                               struct oj_source *input, struct oj_source *join,
+                               struct oj_error *err)
+{
+    if (input->srs != NULL && join->srs == NULL)
+        return adopt(input, join, command->crs, err);
+    if (input->srs == NULL && join->srs != NULL)
+        return adopt(join, input, command->crs, err);
+    return OJ_OK;
+}
+
+/* -t_srs: both sides are brought into it. */
+static oj_status settle_target(const struct oj_command *command,
+                               struct oj_source *input, struct oj_source *join,
+                               struct oj_crs *crs, struct oj_error *err)
+{
+    OGRSpatialReferenceH join_from = join->srs;
+    OJ_TRY(read_crs(command->t_srs, "t_srs", &crs->join, err));
+    if (input->srs == NULL)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "input layer '%s' has no CRS, so it cannot be brought "
+                       "into %s; name its CRS with -s_srs",
+                       input->name, command->t_srs);
+    if (command->crs == OJ_CRS_IGNORE)
+        join_from = input->srs;
+    if (command->crs == OJ_CRS_STRICT && !is_same(input->srs, join->srs))
+        return oj_fail(err, OJ_ERR_DATA,
+                       "the two layers have different CRS, and -crs strict "
+                       "allows no reprojection of one of them alone");
+    OJ_TRY(make_transformation(input, input->srs, crs->join, err));
+    return make_transformation(join, join_from, crs->join, err);
+}
+
+/* Without -t_srs the join is in the input side's CRS. */
+static oj_status settle_input(const struct oj_command *command,
+                              const struct oj_source *input,
+                              struct oj_source *join, struct oj_crs *crs,
+                              struct oj_error *err)
+{
+    char input_text[256], join_text[256];
+    if (input->srs == NULL)
+        return OJ_OK;
+    crs->join = OSRClone(input->srs);
+    if (command->crs == OJ_CRS_IGNORE || join->srs == NULL ||
+        is_same(input->srs, join->srs))
+        return OJ_OK;
+    if (command->crs == OJ_CRS_AUTO)
+        return make_transformation(join, join->srs, crs->join, err);
+    describe(input->srs, input_text, sizeof input_text);
+    describe(join->srs, join_text, sizeof join_text);
+    return oj_fail(err, OJ_ERR_DATA,
+                   "the layers have different CRS, and -crs strict forbids to "
+                   "reproject: input %s, join %s",
+                   input_text, join_text);
+}
+
+static oj_status fail_geographic(const struct oj_command *command,
+                                 const struct oj_crs *crs, struct oj_error *err)
+{
+    char text[256];
+    describe(crs->join, text, sizeof text);
+    if (!oj_command_given(command, "max_distance"))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the CRS of the join, %s, is in degrees, where the "
+                       "nearest feature is not well defined: name a projected "
+                       "CRS to join in with -t_srs, or accept distances in "
+                       "degrees with -max_distance infdeg",
+                       text);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "the CRS of the join, %s, is in degrees, and -max_distance "
+                   "%g%s has no fixed length there: name a projected CRS to "
+                   "join in with -t_srs, or write degrees, for example "
+                   "-max_distance 0.01deg",
+                   text, command->max_distance.value,
+                   oj_unit_name(command->max_distance.unit));
+}
+
+/* 100us-ft in a CRS of US feet must stay 100 exactly. */
+static double convert(double value, double unit_size, double crs_unit_size)
+{
+    double ratio = unit_size / crs_unit_size;
+    if (fabs(ratio - 1.0) < 1e-12)
+        return value;
+    return value * ratio;
+}
+
+static oj_status settle_distance(const struct oj_command *command,
+                                 struct oj_crs *crs, struct oj_error *err)
+{
+    const struct oj_distance *d = &command->max_distance;
+    char *name = NULL;
+    double crs_unit;
+    crs->max_distance = d->value;
+    if (crs->join == NULL)
+    {
+        if (d->unit == OJ_UNIT_CRS)
+            return OJ_OK;
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-max_distance %g%s: the input layer has no CRS, so the "
+                       "length of its units is unknown; name the CRS with "
+                       "-s_srs, or write the distance without a unit",
+                       d->value, oj_unit_name(d->unit));
+    }
+    if (OSRIsGeographic(crs->join))
+    {
+        if (d->unit != OJ_UNIT_DEG)
+            return fail_geographic(command, crs, err);
+        crs_unit = OSRGetAngularUnits(crs->join, &name);
+    }
+    else
+    {
+        if (d->unit == OJ_UNIT_DEG)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-max_distance %gdeg: the CRS of the join is not in "
+                           "degrees; write m, km, ft, us-ft, mi, or no unit",
+                           d->value);
+        crs_unit = OSRGetLinearUnits(crs->join, &name);
+    }
+    snprintf(crs->unit, sizeof crs->unit, "%s", name != NULL ? name : "");
+    if (d->unit != OJ_UNIT_CRS)
+        crs->max_distance = convert(d->value, oj_unit_size(d->unit), crs_unit);
+    return OJ_OK;
+}
+
+static oj_status settle_output(const struct oj_command *command,
+                               struct oj_crs *crs, struct oj_error *err)
+{
+    if (command->a_srs != NULL)
+        return read_crs(command->a_srs, "a_srs", &crs->output, err);
+    if (crs->join != NULL)
+        crs->output = OSRClone(crs->join);
+    return OJ_OK;
+}
+
+oj_status oj_crs_settle(const struct oj_command *command,
+                        struct oj_source *input, struct oj_source *join,
+                        struct oj_crs *crs, struct oj_error *err)
+{
+    if (command->input.srs != NULL)
+        OJ_TRY(read_crs(command->input.srs, "s_srs", &input->srs, err));
+    if (command->join.srs != NULL)
+        OJ_TRY(read_crs(command->join.srs, "join_srs", &join->srs, err));
+    OJ_TRY(adopt_missing(command, input, join, err));
+    if (command->t_srs != NULL)
+        OJ_TRY(settle_target(command, input, join, crs, err));
+    else
+        OJ_TRY(settle_input(command, input, join, crs, err));
+    OJ_TRY(settle_distance(command, crs, err));
+    return settle_output(command, crs, err);
+}
+
+void oj_crs_free(struct oj_crs *crs)
+{
+    const struct oj_crs empty = {0};
+    if (crs->join != NULL)
+        OSRRelease(crs->join);
+    if (crs->output != NULL)
+        OSRRelease(crs->output);
+    *crs = empty;
+}

@@ -1,0 +1,155 @@
+#include "oj_driver.h"
+
+#include <cpl_minixml.h>
+#include <cpl_string.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *item(GDALDriverH driver, const char *name)
+{
+    return GDALGetMetadataItem(driver, name, NULL);
+}
+
+static int is_writer(GDALDriverH driver)
+{
+    return item(driver, GDAL_DCAP_VECTOR) != NULL &&
+           item(driver, GDAL_DCAP_CREATE) != NULL;
+}
+
+/* Length of the extension of this driver that path ends in, or 0. */
+static size_t match_extension(GDALDriverH driver, const char *path)
+{
+    const char *words = item(driver, GDAL_DMD_EXTENSIONS);
+    char **extensions;
+    size_t n = strlen(path), best = 0;
+    if (words == NULL)
+        words = item(driver, GDAL_DMD_EXTENSION);
+    if (words == NULL)
+        return 0;
+    extensions = CSLTokenizeString2(words, " ", 0);
+    for (int i = 0; extensions != NULL && extensions[i] != NULL; i++)
+    {
+        size_t m = strlen(extensions[i]);
+        if (m > best && n > m + 1 && path[n - m - 1] == '.' &&
+            strcasecmp(path + n - m, extensions[i]) == 0)
+            best = m;
+    }
+    CSLDestroy(extensions);
+    return best;
+}
+
+/* The longest extension wins (shp.zip before zip), then registration order. */
+static GDALDriverH find_by_extension(const char *path)
+{
+    GDALDriverH best = NULL;
+    size_t longest = 0;
+    for (int i = 0; i < GDALGetDriverCount(); i++)
+    {
+        GDALDriverH driver = GDALGetDriver(i);
+        size_t length = is_writer(driver) ? match_extension(driver, path) : 0;
+        if (length > longest)
+        {
+            longest = length;
+            best = driver;
+        }
+    }
+    return best;
+}
+
+oj_status oj_driver_choose(const char *format, const char *path,
+                           GDALDriverH *out, struct oj_error *err)
+{
+    GDALDriverH driver;
+    if (format == NULL)
+    {
+        driver = find_by_extension(path);
+        if (driver == NULL)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "no format is known for the name %s; give it a "
+                           "usual extension (.gpkg, .fgb, .shp, .geojson, "
+                           ".csv) or name the format with -f",
+                           path);
+        *out = driver;
+        return OJ_OK;
+    }
+    driver = GDALGetDriverByName(format);
+    if (driver == NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-f %s: there is no such format; ogrjoin --formats "
+                       "lists all",
+                       format);
+    if (!is_writer(driver))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-f %s: this driver cannot create vector datasets",
+                       format);
+    *out = driver;
+    return OJ_OK;
+}
+
+int oj_driver_is_connection(const char *path)
+{
+    for (int i = 0; i < GDALGetDriverCount(); i++)
+    {
+        GDALDriverH driver = GDALGetDriver(i);
+        const char *prefix = item(driver, GDAL_DMD_CONNECTION_PREFIX);
+        if (prefix != NULL && prefix[0] != '\0' &&
+            item(driver, GDAL_DCAP_VECTOR) != NULL &&
+            strncasecmp(path, prefix, strlen(prefix)) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+int oj_driver_is_database(GDALDriverH driver)
+{
+    const char *prefix = item(driver, GDAL_DMD_CONNECTION_PREFIX);
+    return prefix != NULL && prefix[0] != '\0' &&
+           item(driver, GDAL_DMD_EXTENSION) == NULL;
+}
+
+static int is_word_of(const char *words, const char *word)
+{
+    char **list = CSLTokenizeString2(words, " ", 0);
+    int found = CSLFindString(list, word) >= 0;
+    CSLDestroy(list);
+    return found;
+}
+
+int oj_driver_takes_field(GDALDriverH driver, OGRFieldType type)
+{
+    const char *types = item(driver, GDAL_DMD_CREATIONFIELDDATATYPES);
+    return types == NULL || is_word_of(types, OGR_GetFieldTypeName(type));
+}
+
+int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype)
+{
+    const char *types = item(driver, GDAL_DMD_CREATIONFIELDDATASUBTYPES);
+    if (subtype == OFSTNone)
+        return 1;
+    return types != NULL && is_word_of(types, OGR_GetFieldSubTypeName(subtype));
+}
+
+int oj_driver_has_layer_option(GDALDriverH driver, const char *name,
+                               char *default_value, int size)
+{
+    const char *text = item(driver, GDAL_DS_LAYER_CREATIONOPTIONLIST);
+    CPLXMLNode *root = text != NULL ? CPLParseXMLString(text) : NULL;
+    int found = 0;
+    if (root == NULL)
+        return 0;
+    for (const CPLXMLNode *node = root->psChild; node != NULL && !found;
+         node = node->psNext)
+    {
+        if (node->eType != CXT_Element ||
+            strcasecmp(CPLGetXMLValue(node, "name", ""), name) != 0)
+            continue;
+        found = 1;
+        if (default_value != NULL)
+            snprintf(default_value, (size_t)size, "%s",
+                     CPLGetXMLValue(node, "default", ""));
+    }
+    CPLDestroyXMLNode(root);
+    return found;
+}

@@ -1,0 +1,232 @@
+#include "oj_job.h"
+
+#include "oj_cancel.h"
+#include "oj_message.h"
+#include "oj_output.h"
+
+#include <cpl_progress.h>
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+double oj_now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static struct oj_relation make_relation(const struct oj_command *command,
+                                        const struct oj_crs *crs)
+{
+    struct oj_relation relation = oj_relation_default();
+    relation.op = (enum oj_op)command->op;
+    relation.max_distance = crs->max_distance;
+    relation.k = command->k;
+    relation.ties = (enum oj_ties)command->ties;
+    relation.distance_to = (enum oj_distance_to)command->distance_to;
+    return relation;
+}
+
+struct oj_options oj_job_options(const struct oj_command *command)
+{
+    struct oj_options options = {0};
+    options.n_threads = (int)command->threads;
+    options.quadrant_size = command->quadrant_size;
+    options.cancel = oj_cancel_flag();
+    return options;
+}
+
+static oj_status open_sources(struct oj_job *job, struct oj_error *err)
+{
+    const struct oj_command *command = job->command;
+    const struct oj_op_info *op = oj_op_get((enum oj_op)command->op);
+    OJ_TRY(oj_source_open(&command->input, "input",
+                          command->has_spat ? command->spat : NULL, &job->input,
+                          err));
+    OJ_TRY(oj_source_open(&command->join, "join", NULL, &job->join, err));
+    OJ_TRY(oj_source_check_type(&job->input, op->input_kinds, op->name, err));
+    return oj_source_check_type(&job->join, op->join_kinds, op->name, err);
+}
+
+oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
+                      struct oj_error *err)
+{
+    const struct oj_job closed = {0};
+    *job = closed;
+    job->command = command;
+    OJ_TRY(open_sources(job, err));
+    OJ_TRY(oj_crs_settle(command, &job->input, &job->join, &job->crs, err));
+    job->relation = make_relation(command, &job->crs);
+    OJ_TRY(oj_relation_check(&job->relation, err));
+    /* A join side that only decides who is kept brings no columns. */
+    if (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI)
+        job->join.n_fields = 0;
+    job->n_expected = oj_source_count(&job->input, command->limit);
+    job->show_progress =
+        !command->quiet && (command->progress || isatty(STDOUT_FILENO)) &&
+        (command->dst == NULL || !oj_output_is_stdout(command->dst));
+    if (job->n_expected < 0 && command->progress)
+        oj_notice("no progress is shown: the number of input rows is not known "
+                  "beforehand");
+    if (job->n_expected < 0)
+        job->show_progress = 0;
+    return OJ_OK;
+}
+
+static int is_cancelled(int64_t n_rows, void *user)
+{
+    (void)n_rows;
+    (void)user;
+    return oj_is_cancelled();
+}
+
+static struct oj_read_options read_options(const struct oj_job *job,
+                                           const struct oj_source *source)
+{
+    struct oj_read_options options = {0};
+    options.batch_rows = job->command->batch;
+    options.limit = -1;
+    options.fields = source->fields;
+    options.n_fields = source->n_fields;
+    options.use_arrow = 1;
+    options.transformation = source->transformation;
+    return options;
+}
+
+oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
+{
+    const struct oj_command *command = job->command;
+    const struct oj_read_options reading = read_options(job, &job->join);
+    const struct oj_options options = oj_job_options(command);
+    double start = oj_now_s();
+    OJ_TRY(oj_layer_read_all(job->join.layer, &reading, &job->join_buf,
+                             &job->join_table, &job->join_counts, is_cancelled,
+                             NULL, err));
+    job->join_read_s = oj_now_s() - start;
+    job->join_flat = oj_flat_buf_view(&job->join_buf);
+    return oj_join_open(&job->join_flat, &job->relation, command->backend,
+                        &options, &job->engine, err);
+}
+
+/* The first feature of the batch with a part that is none of kinds. */
+static int64_t find_other_kind(const struct oj_flat *flat, unsigned kinds)
+{
+    for (int64_t i = 0; i < flat->n_features; i++)
+    {
+        for (int64_t p = flat->part_offset[i]; p < flat->part_offset[i + 1];
+             p++)
+        {
+            if ((flat->part_kind[p] & kinds) == 0)
+                return i;
+        }
+    }
+    return 0;
+}
+
+static oj_status check_kinds(const struct oj_job *job,
+                             const struct oj_batch *batch,
+                             const struct oj_flat *flat, struct oj_error *err)
+{
+    const struct oj_op_info *op = oj_op_get(job->relation.op);
+    int64_t row;
+    if ((flat->part_kinds & ~op->input_kinds) == 0)
+        return OJ_OK;
+    row = find_other_kind(flat, op->input_kinds);
+    if (flat->fid != NULL)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "the feature %lld of input layer '%s' is no point; on "
+                       "the input side -op %s takes points and multipoints",
+                       (long long)flat->fid[row], job->input.name, op->name);
+    return oj_fail(err, OJ_ERR_DATA,
+                   "row %lld of input layer '%s' is no point; on the input "
+                   "side -op %s takes points and multipoints",
+                   (long long)(batch->first_row + row + 1), job->input.name,
+                   op->name);
+}
+
+/* Runs on the reader thread. */
+static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
+                            struct oj_error *err)
+{
+    struct oj_job *job = user;
+    struct oj_batch *batch = &job->batches[slot];
+    OJ_TRY(oj_layer_reader_next(job->reader, batch, err));
+    *flat = oj_flat_buf_view(&batch->flat);
+    flat->n_features = batch->n_rows;
+    if (batch->n_rows == 0)
+        return OJ_OK;
+    return check_kinds(job, batch, flat, err);
+}
+
+/* Runs on the join thread. */
+static oj_status join_batch(void *user, const struct oj_flat *flat,
+                            struct oj_matches *out, struct oj_error *err)
+{
+    struct oj_job *job = user;
+    return oj_join_batch(job->engine, flat, out, err);
+}
+
+static int show_progress(int64_t n_rows, void *user)
+{
+    const struct oj_job *job = user;
+    double done = 1.0;
+    if (job->n_expected > 0)
+        done = (double)n_rows / (double)job->n_expected;
+    /* The last step is shown when the output is complete. */
+    if (job->show_progress)
+        GDALTermProgress(done < 0.999 ? done : 0.999, NULL, NULL);
+    return oj_is_cancelled();
+}
+
+oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
+                        const struct oj_pipeline_sink *sink,
+                        struct oj_error *err)
+{
+    struct oj_read_options reading = read_options(job, &job->input);
+    const struct oj_pipeline_source source = {read_batch, job};
+    const struct oj_pipeline_joiner joiner = {join_batch, job};
+    struct oj_pipeline_options options = {0};
+    oj_status status;
+    reading.limit = job->command->limit;
+    reading.keep_attributes = keep_attributes;
+    if (!keep_attributes)
+        reading.n_fields = 0;
+    options.cancel = oj_cancel_flag();
+    options.progress = show_progress;
+    options.progress_user = job;
+    OJ_TRY(oj_layer_reader_open(job->input.layer, &reading, &job->reader, err));
+    if (job->show_progress)
+        GDALTermProgress(0.0, NULL, NULL);
+    job->progress_open = job->show_progress;
+    status =
+        oj_pipeline_run(&source, &joiner, sink, &options, &job->counts, err);
+    job->input_counts = *oj_layer_reader_counts(job->reader);
+    return status;
+}
+
+void oj_job_end_progress(struct oj_job *job)
+{
+    if (job->progress_open)
+        GDALTermProgress(1.0, NULL, NULL);
+    job->progress_open = 0;
+}
+
+void oj_job_close(struct oj_job *job)
+{
+    const struct oj_job closed = {0};
+    /* An error is reported on a line of its own. */
+    if (job->progress_open)
+        printf("\n");
+    for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
+        oj_batch_free(&job->batches[i]);
+    oj_layer_reader_close(job->reader);
+    oj_join_close(job->engine);
+    oj_table_free(job->join_table);
+    oj_flat_buf_free(&job->join_buf);
+    oj_crs_free(&job->crs);
+    oj_source_close(&job->join);
+    oj_source_close(&job->input);
+    *job = closed;
+}

@@ -1,0 +1,74 @@
+/** The part that every way of running shares: two sources opened and brought
+ *  into one CRS, the join side read and indexed, the input side streamed
+ *  through the join to a sink. */
+#ifndef OJ_JOB_H
+#define OJ_JOB_H
+
+#include "../algs/ogrjoin.h"
+#include "../algs/oj_pipeline.h"
+#include "../flatten/oj_layer_read.h"
+#include "oj_command.h"
+#include "oj_crs.h"
+#include "oj_source.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Zeroed memory is a valid closed one. */
+struct oj_job
+{
+    const struct oj_command *command;
+    struct oj_source input, join;
+    struct oj_crs crs;
+    struct oj_relation relation;
+
+    /* The join side, once read. */
+    struct oj_flat_buf join_buf;
+    struct oj_flat join_flat; /**< a view of join_buf */
+    struct oj_table *join_table;
+    struct oj_read_counts join_counts;
+    struct oj_join *engine;
+    double join_read_s;
+
+    /* The input side, while and after it is streamed. */
+    struct oj_layer_reader *reader;
+    struct oj_batch batches[OJ_PIPELINE_SLOTS];
+    struct oj_read_counts input_counts;
+    struct oj_pipeline_counts counts;
+    int64_t n_expected; /**< rows of the input side; -1: unknown */
+    int show_progress;
+    int progress_open; /**< the bar has begun and not ended */
+};
+
+/** Opens both sides, checks their types and settles the CRS. Nothing is read
+ *  yet. command outlives the job. */
+OJ_MUST_USE oj_status oj_job_open(const struct oj_command *command,
+                                  struct oj_job *job, struct oj_error *err);
+
+/** Reads the join side and indexes it. */
+OJ_MUST_USE oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err);
+
+/** Reads the input side batch by batch, joins, and hands the answers to sink,
+ *  whose slot s is job->batches[s]; shows progress when asked to.
+ *  keep_attributes: batches carry geometry and fields as read. */
+OJ_MUST_USE oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
+                                    const struct oj_pipeline_sink *sink,
+                                    struct oj_error *err);
+
+/** Ends the progress bar: the output is complete. */
+void oj_job_end_progress(struct oj_job *job);
+
+/** Options of a backend after the command. */
+struct oj_options oj_job_options(const struct oj_command *command);
+
+/** Accepts a closed one. */
+void oj_job_close(struct oj_job *job);
+
+/** Seconds on a clock that only goes forward. */
+double oj_now_s(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,134 @@
+#include "oj_message.h"
+
+#include <cpl_error.h>
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum
+{
+    MAX_WARNINGS = 64, /* different ones that are remembered */
+    MAX_TEXT = 512
+};
+
+static struct
+{
+    pthread_mutex_t mutex;
+    int quiet;
+    int is_open;
+    long long n_errors;
+    char first_error[MAX_TEXT];
+    int n_warnings;
+    unsigned long long warnings[MAX_WARNINGS]; /* hashes of those printed */
+} state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* FNV-1a. Two warnings of one hash would hide the second: harmless. */
+static unsigned long long hash(const char *text)
+{
+    unsigned long long h = 14695981039346656037ull;
+    for (; *text != '\0'; text++)
+        h = (h ^ (unsigned char)*text) * 1099511628211ull;
+    return h;
+}
+
+static int is_new_warning(const char *text)
+{
+    unsigned long long h = hash(text);
+    for (int i = 0; i < state.n_warnings; i++)
+    {
+        if (state.warnings[i] == h)
+            return 0;
+    }
+    if (state.n_warnings == MAX_WARNINGS)
+        return 0;
+    state.warnings[state.n_warnings++] = h;
+    return 1;
+}
+
+/* Called by GDAL from any thread. */
+static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
+                                        const char *text)
+{
+    if (level == CE_Fatal || level == CE_Debug || level == CE_None)
+    {
+        CPLDefaultErrorHandler(level, number, text);
+        return;
+    }
+    pthread_mutex_lock(&state.mutex);
+    if (level == CE_Failure)
+    {
+        if (state.n_errors++ == 0)
+            snprintf(state.first_error, sizeof state.first_error, "%s", text);
+    }
+    else if (is_new_warning(text))
+    {
+        CPLDefaultErrorHandler(level, number, text);
+    }
+    pthread_mutex_unlock(&state.mutex);
+}
+
+void oj_message_open(int quiet)
+{
+    state.quiet = quiet;
+    state.is_open = 1;
+    state.n_errors = 0;
+    state.n_warnings = 0;
+    CPLSetErrorHandler(on_gdal_message);
+}
+
+void oj_message_close(void)
+{
+    state.is_open = 0;
+    CPLSetErrorHandler(CPLDefaultErrorHandler);
+}
+
+void oj_notice(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    if (state.quiet)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "%s\n", text);
+}
+
+void oj_say(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "%s\n", text);
+}
+
+void oj_warn(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    CPLError(CE_Warning, CPLE_AppDefined, "%s", text);
+}
+
+void oj_report_error(const struct oj_error *error)
+{
+    oj_message_close();
+    CPLError(CE_Failure, CPLE_AppDefined, "%s", error->message);
+}
+
+long long oj_message_errors(char *first, int size)
+{
+    long long n;
+    pthread_mutex_lock(&state.mutex);
+    n = state.n_errors;
+    snprintf(first, (size_t)size, "%s", n > 0 ? state.first_error : "");
+    state.n_errors = 0;
+    pthread_mutex_unlock(&state.mutex);
+    return n;
+}

@@ -1,0 +1,162 @@
+/* The table of options: --help prints it, the tests hold the man page and the
+ * completion against it. */
+#include "oj_command.h"
+
+#include <stddef.h>
+
+#define AT(field) offsetof(struct oj_command, field)
+
+static const char join[] = "The join";
+static const char input_side[] = "Input side (its rows are kept, in order)";
+static const char join_side[] = "Join side (its rows are looked up)";
+static const char crs[] = "Coordinate reference systems";
+static const char output[] = "Output";
+static const char in_place[] = "Writing into the input layer";
+static const char running[] = "How to run";
+static const char proof[] = "Proof and measurement";
+static const char messages[] = "Messages";
+
+static const struct oj_option options[] = {
+    {join, "op", NULL, "NAME", OJ_OPTION_OP, AT(op), NULL, 0,
+     "the join: nearest"},
+    {join, "max_distance", NULL, "D[unit]", OJ_OPTION_DISTANCE,
+     AT(max_distance), NULL, 0,
+     "only join features within this distance; units m, km, ft, us-ft, mi, "
+     "deg, or none for the units of the input layer's CRS; without this "
+     "option the search is unbounded"},
+    {join, "k", NULL, "K", OJ_OPTION_COUNT, AT(k), NULL, 1,
+     "the K nearest instead of one; adds the column join_rank"},
+    {join, "ties", NULL, "first|all", OJ_OPTION_CHOICE, AT(ties), "first|all",
+     0,
+     "of equally near join features, the ones with the smallest FID "
+     "(default), or all"},
+    {join, "distance_to", NULL, "interior|boundary", OJ_OPTION_CHOICE,
+     AT(distance_to), "interior|boundary", 0,
+     "the distance of a point in a polygon is 0 (default), or measured to the "
+     "polygon's rings"},
+    {join, "how", NULL, "left|inner|semi|anti", OJ_OPTION_CHOICE, AT(how),
+     "left|inner|semi|anti", 0,
+     "every input row (default); only rows that match; the same without the "
+     "join's columns; only rows that do not match"},
+    {join, "prefix", NULL, "P", OJ_OPTION_TEXT, AT(prefix), NULL, 0,
+     "put before names of join fields that the output has already (default "
+     "join_)"},
+
+    {input_side, "input_layer", NULL, "NAME", OJ_OPTION_TEXT, AT(input.layer),
+     NULL, 0, "the layer, where input_ds has several"},
+    {input_side, "where", NULL, "CONDITION|@FILE", OJ_OPTION_TEXT_OR_FILE,
+     AT(input.where), NULL, 0, "only rows for which this SQL condition holds"},
+    {input_side, "sql", NULL, "STATEMENT|@FILE", OJ_OPTION_TEXT_OR_FILE,
+     AT(input.sql), NULL, 0, "the result of this SELECT instead of a layer"},
+    {input_side, "dialect", NULL, "NAME", OJ_OPTION_TEXT, AT(input.dialect),
+     NULL, 0, "of -sql: OGRSQL, SQLITE or what the driver knows"},
+    {input_side, "spat", NULL, "XMIN YMIN XMAX YMAX", OJ_OPTION_BOX, AT(spat),
+     NULL, 0, "only rows that touch this box, in the layer's own CRS"},
+    {input_side, "select", NULL, "FIELD,...", OJ_OPTION_TEXT, AT(input.select),
+     NULL, 0, "only these fields; \"\" for none"},
+    {input_side, "limit", NULL, "N", OJ_OPTION_COUNT, AT(limit), NULL, 0,
+     "only the first N rows"},
+    {input_side, "oo", NULL, "NAME=VALUE", OJ_OPTION_LIST,
+     AT(input.open_options), NULL, 0, "open option of the input driver"},
+
+    {join_side, "join_layer", NULL, "NAME", OJ_OPTION_TEXT, AT(join.layer),
+     NULL, 0, "the layer, where join_ds has several"},
+    {join_side, "join_where", NULL, "CONDITION|@FILE", OJ_OPTION_TEXT_OR_FILE,
+     AT(join.where), NULL, 0, "as -where"},
+    {join_side, "join_sql", NULL, "STATEMENT|@FILE", OJ_OPTION_TEXT_OR_FILE,
+     AT(join.sql), NULL, 0, "as -sql"},
+    {join_side, "join_dialect", NULL, "NAME", OJ_OPTION_TEXT, AT(join.dialect),
+     NULL, 0, "of -join_sql"},
+    {join_side, "join_select", NULL, "FIELD,...", OJ_OPTION_TEXT,
+     AT(join.select), NULL, 0, "as -select"},
+    {join_side, "joo", NULL, "NAME=VALUE", OJ_OPTION_LIST,
+     AT(join.open_options), NULL, 0, "open option of the join driver"},
+
+    {crs, "crs", NULL, "auto|strict|ignore", OJ_OPTION_CHOICE, AT(crs),
+     "auto|strict|ignore", 0,
+     "two different CRS: reproject the join side and say so (default); stop; "
+     "or take the coordinates as they are"},
+    {crs, "s_srs", NULL, "CRS", OJ_OPTION_TEXT, AT(input.srs), NULL, 0,
+     "the CRS of the input layer, where it has none or a wrong one"},
+    {crs, "join_srs", NULL, "CRS", OJ_OPTION_TEXT, AT(join.srs), NULL, 0,
+     "the same for the join layer"},
+    {crs, "t_srs", NULL, "CRS", OJ_OPTION_TEXT, AT(t_srs), NULL, 0,
+     "bring both sides into this CRS; the join, its distances and the output "
+     "are in it"},
+    {crs, "a_srs", NULL, "CRS", OJ_OPTION_TEXT, AT(a_srs), NULL, 0,
+     "write this CRS into the output without changing coordinates"},
+
+    {output, "f", "of", "DRIVER", OJ_OPTION_TEXT, AT(format), NULL, 0,
+     "output format; default: by the extension of dst_ds"},
+    {output, "nln", NULL, "NAME", OJ_OPTION_TEXT, AT(layer_name), NULL, 0,
+     "name of the output layer; default: the input layer's"},
+    {output, "dsco", NULL, "NAME=VALUE", OJ_OPTION_LIST, AT(dataset_options),
+     NULL, 0, "dataset creation option"},
+    {output, "lco", NULL, "NAME=VALUE", OJ_OPTION_LIST, AT(layer_options), NULL,
+     0, "layer creation option, e.g. SPATIAL_INDEX=NO"},
+    {output, "doo", NULL, "NAME=VALUE", OJ_OPTION_LIST, AT(dst_open_options),
+     NULL, 0, "open option of an existing dst_ds"},
+    {output, "nlt", NULL, "PROMOTE_TO_MULTI", OJ_OPTION_CHOICE,
+     AT(promote_to_multi), "NONE|PROMOTE_TO_MULTI", 0,
+     "write points as multipoints, for layers that mix both"},
+    {output, "overwrite", NULL, "", OJ_OPTION_FLAG, AT(overwrite), NULL, 0,
+     "replace the layer in an existing dst_ds; the old one stays until the new "
+     "one is complete"},
+    {output, "append", NULL, "", OJ_OPTION_FLAG, AT(append), NULL, 0,
+     "add rows to an existing layer, fields by name"},
+    {output, "update", NULL, "", OJ_OPTION_FLAG, AT(update), NULL, 0,
+     "add a new layer to an existing dst_ds"},
+    {output, "unsetFid", NULL, "", OJ_OPTION_FLAG, AT(unset_fid), NULL, 0,
+     "let the output number its rows, instead of keeping the input's FIDs"},
+
+    {in_place, "in_place", NULL, "", OJ_OPTION_FLAG, AT(in_place), NULL, 0,
+     "add the columns to the input layer itself, or refresh them, in one "
+     "transaction: ogrjoin -in_place [options] input_ds join_ds"},
+    {in_place, "in_place_unsafe", NULL, "", OJ_OPTION_FLAG, AT(in_place_unsafe),
+     NULL, 0, "with -in_place: also where the driver has no transactions"},
+
+    {running, "threads", NULL, "N|ALL_CPUS", OJ_OPTION_THREADS, AT(threads),
+     NULL, 1, "threads of the join; default: ALL_CPUS"},
+    {running, "backend", NULL, "NAME", OJ_OPTION_BACKEND, AT(backend), NULL, 0,
+     "auto (default) or one of the backends listed below"},
+    {running, "batch", NULL, "N", OJ_OPTION_COUNT, AT(batch), NULL, 1,
+     "input rows in flight per batch; default: 65536"},
+    {running, "quadrant_size", NULL, "K", OJ_OPTION_COUNT, AT(quadrant_size),
+     NULL, 1, "points per quadrant, for backends that group points"},
+
+    {proof, "validate", NULL, "[BACKEND]", OJ_OPTION_REFERENCE, AT(validate),
+     NULL, 0,
+     "join again with geos (default) or another reference and compare every "
+     "pair and distance; exit code 3 if any differs"},
+    {proof, "validate_report", NULL, "FILE", OJ_OPTION_TEXT,
+     AT(validate_report), NULL, 0,
+     "with -validate: write the differing rows here, as a layer or CSV by the "
+     "extension"},
+    {proof, "benchmark", NULL, "", OJ_OPTION_FLAG, AT(benchmark), NULL, 0,
+     "time the methods on these two layers and print a table; takes no "
+     "dst_ds"},
+    {proof, "benchmark_csv", NULL, "FILE", OJ_OPTION_TEXT, AT(benchmark_csv),
+     NULL, 0, "with -benchmark: the table as CSV, too"},
+    {proof, "benchmark_seconds", NULL, "S", OJ_OPTION_SECONDS,
+     AT(benchmark_seconds), NULL, 0,
+     "with -benchmark: a method that would take longer runs on a sample; "
+     "default: 60"},
+
+    {messages, "q", "quiet", "", OJ_OPTION_FLAG, AT(quiet), NULL, 0,
+     "no progress, no notices, no summary; warnings and errors stay"},
+    {messages, "progress", NULL, "", OJ_OPTION_FLAG, AT(progress), NULL, 0,
+     "show progress; default: when the output is a terminal"},
+    {messages, "json_summary", NULL, "FILE", OJ_OPTION_TEXT, AT(json_summary),
+     NULL, 0, "write the summary for machines"},
+    {messages, "help", "h", "", OJ_OPTION_FLAG, AT(help), NULL, 0,
+     "show this text"},
+};
+
+_Static_assert(sizeof options / sizeof *options <= OJ_MAX_OPTIONS,
+               "struct oj_command.given holds one mark per option");
+
+const struct oj_option *oj_option_at(int i)
+{
+    int n = (int)(sizeof options / sizeof *options);
+    return i >= 0 && i < n ? &options[i] : NULL;
+}

@@ -1,0 +1,285 @@
+/* Which driver writes, and how: decided before anything is read or written. */
+#include "oj_output.h"
+
+#include "oj_driver.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+int oj_output_is_stdout(const char *dst)
+{
+    return strncmp(dst, "/vsistdout", 10) == 0 ||
+           strcmp(dst, "/dev/stdout") == 0;
+}
+
+static int is_virtual(const char *dst)
+{
+    return strncmp(dst, "/vsi", 4) == 0;
+}
+
+static int has_extension(const char *path, const char *extension)
+{
+    size_t n = strlen(path), m = strlen(extension);
+    return n > m && strcasecmp(path + n - m, extension) == 0;
+}
+
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    if (strcmp(a, b) == 0)
+        return 1;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* 1 when path is the dataset of source or one of the files behind it. */
+static int is_behind(const char *path, const struct oj_source *source)
+{
+    char **files = GDALGetFileList(source->dataset);
+    int found = is_same_file(path, source->side->dataset);
+    for (int i = 0; files != NULL && files[i] != NULL && !found; i++)
+        found = is_same_file(path, files[i]);
+    CSLDestroy(files);
+    return found;
+}
+
+static oj_status check_not_input(const struct oj_output *o,
+                                 const struct oj_source *source,
+                                 struct oj_error *err)
+{
+    if (!is_behind(o->path, source))
+        return OJ_OK;
+    /* Two tables of one database are two things; two layers of one file cannot
+     * be read and written at once. */
+    if (o->kind == OJ_OUTPUT_TRANSACTION && oj_driver_is_database(o->driver) &&
+        strcasecmp(source->name, o->layer_name) != 0)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "the output %s is the %s dataset; write to another file, or "
+                   "add the columns to the input layer with -in_place",
+                   o->path, source->role);
+}
+
+static oj_status check_transactions(const struct oj_output *o,
+                                    struct oj_error *err)
+{
+    if (GDALDatasetTestCapability(o->dataset, ODsCTransactions))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "%s cannot be changed safely: its driver %s has no "
+                   "transactions, so an interrupted run would leave it "
+                   "half-written; write to a new file instead",
+                   o->path, GDALGetDescription(o->driver));
+}
+
+static oj_status open_existing(struct oj_output *o, struct oj_error *err)
+{
+    const struct oj_command *command = o->command;
+    CPLErrorReset();
+    o->dataset = GDALOpenEx(
+        o->path, GDAL_OF_VECTOR | GDAL_OF_UPDATE | GDAL_OF_VERBOSE_ERROR, NULL,
+        (const char *const *)command->dst_open_options, NULL);
+    if (o->dataset == NULL)
+        return oj_fail(err, OJ_ERR_IO, "cannot open %s for writing: %s",
+                       o->path, CPLGetLastErrorMsg());
+    o->driver = GDALGetDatasetDriver(o->dataset);
+    if (command->format != NULL &&
+        strcasecmp(command->format, GDALGetDescription(o->driver)) != 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s exists and is of format %s, not %s as -f says",
+                       o->path, GDALGetDescription(o->driver), command->format);
+    return check_transactions(o, err);
+}
+
+/* The layer to add rows to: the one named, or the only one. */
+static OGRLayerH find_append_layer(const struct oj_output *o)
+{
+    OGRLayerH layer = GDALDatasetGetLayerByName(o->dataset, o->layer_name);
+    if (layer == NULL && o->command->layer_name == NULL &&
+        GDALDatasetGetLayerCount(o->dataset) == 1)
+        layer = GDALDatasetGetLayer(o->dataset, 0);
+    return layer;
+}
+
+/* A layer of an existing dataset, or of a database. */
+static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
+{
+    const struct oj_command *command = o->command;
+    o->kind = OJ_OUTPUT_TRANSACTION;
+    OJ_TRY(open_existing(o, err));
+    if (command->append)
+    {
+        o->layer = find_append_layer(o);
+        o->appends = o->layer != NULL;
+        if (o->appends)
+            o->layer_name = OGR_L_GetName(o->layer);
+        return OJ_OK;
+    }
+    o->replaces = GDALDatasetGetLayerByName(o->dataset, o->layer_name) != NULL;
+    if (o->replaces && !command->overwrite)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s has a layer '%s' already: -overwrite replaces it, "
+                       "-append adds rows to it, -nln NAME writes another one",
+                       o->path, o->layer_name);
+    if (!GDALDatasetTestCapability(o->dataset, ODsCCreateLayer) ||
+        (o->replaces &&
+         !GDALDatasetTestCapability(o->dataset, ODsCDeleteLayer)))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the driver %s cannot %s layers in %s",
+                       GDALGetDescription(o->driver),
+                       o->replaces ? "replace" : "add", o->path);
+    return OJ_OK;
+}
+
+/* 1 when the dataset holds something that a new file of the layer alone would
+ * not: other layers, or rasters. */
+static int holds_more(GDALDatasetH dataset, const char *layer_name)
+{
+    int n = GDALDatasetGetLayerCount(dataset);
+    if (GDALGetRasterCount(dataset) > 0 ||
+        CSLCount(GDALGetMetadata(dataset, "SUBDATASETS")) > 0)
+        return 1;
+    if (n == 1)
+        return strcasecmp(OGR_L_GetName(GDALDatasetGetLayer(dataset, 0)),
+                          layer_name) != 0;
+    return n > 1;
+}
+
+/* -overwrite of something that exists: the whole file is replaced when it holds
+ * no more than the layer, else the layer in it. */
+static oj_status plan_overwrite(struct oj_output *o, int is_folder,
+                                struct oj_error *err)
+{
+    GDALDatasetH old;
+    GDALDriverH driver;
+    int more;
+    if (is_folder && !has_extension(o->path, ".gdb"))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s is a folder, and -overwrite replaces no folders: "
+                       "name the file in it",
+                       o->path);
+    CPLErrorReset();
+    old = GDALOpenEx(o->path, GDAL_OF_READONLY, NULL, NULL, NULL);
+    if (old == NULL)
+        return oj_fail(err, OJ_ERR_IO,
+                       "%s exists and is no dataset that GDAL can open, so it "
+                       "is not overwritten; remove it or write elsewhere",
+                       o->path);
+    driver = GDALGetDatasetDriver(old);
+    more = GDALGetMetadataItem(driver, GDAL_DCAP_MULTIPLE_VECTOR_LAYERS,
+                               NULL) != NULL &&
+           holds_more(old, o->layer_name);
+    if (!more)
+        o->old_members = GDALGetFileList(old);
+    GDALClose(old);
+    if (more)
+        return plan_transaction(o, err);
+    if (o->old_members == NULL)
+        o->old_members = CSLAddString(NULL, o->path);
+    o->kind = OJ_OUTPUT_FILE;
+    o->replaces = 1;
+    return oj_driver_choose(o->command->format, o->path, &o->driver, err);
+}
+
+static oj_status plan_existing(struct oj_output *o, int is_folder,
+                               struct oj_error *err)
+{
+    const struct oj_command *command = o->command;
+    char resolved[OJ_PATH_MAX];
+    if (realpath(o->path, resolved) != NULL)
+        snprintf(o->path, sizeof o->path, "%s", resolved);
+    if (command->append || (command->update && !command->overwrite))
+        return plan_transaction(o, err);
+    if (command->overwrite)
+        return plan_overwrite(o, is_folder, err);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s exists: -overwrite replaces it, -append adds rows to "
+                   "its layer, -update adds a layer",
+                   o->path);
+}
+
+static int virtual_exists(const char *path)
+{
+    VSILFILE *file;
+    if (oj_output_is_stdout(path))
+        return 0;
+    file = VSIFOpenL(path, "rb");
+    if (file == NULL)
+        return 0;
+    VSIFCloseL(file);
+    return 1;
+}
+
+static oj_status plan_virtual(struct oj_output *o, struct oj_error *err)
+{
+    o->kind = OJ_OUTPUT_STREAM;
+    if (virtual_exists(o->path))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s exists, and there it cannot be replaced safely; "
+                       "remove it first",
+                       o->path);
+    return oj_driver_choose(o->command->format, o->path, &o->driver, err);
+}
+
+static oj_status plan(struct oj_output *o, struct oj_error *err)
+{
+    const struct oj_command *command = o->command;
+    struct stat info;
+    if (oj_driver_is_connection(o->path))
+        return plan_transaction(o, err);
+    if (is_virtual(o->path))
+        return plan_virtual(o, err);
+    if (lstat(o->path, &info) == 0)
+    {
+        if (stat(o->path, &info) != 0)
+            return oj_fail(err, OJ_ERR_IO, "%s is a link to nowhere", o->path);
+        if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
+            return plan_existing(o, S_ISDIR(info.st_mode), err);
+        o->kind = OJ_OUTPUT_STREAM; /* a device or a pipe */
+        return oj_driver_choose(command->format, o->path, &o->driver, err);
+    }
+    if (command->update && !command->overwrite)
+        return oj_fail(err, OJ_ERR_IO,
+                       "%s does not exist, so -update cannot add a layer to it",
+                       o->path);
+    o->kind = OJ_OUTPUT_FILE;
+    return oj_driver_choose(command->format, o->path, &o->driver, err);
+}
+
+oj_status oj_output_plan(const struct oj_command *command,
+                         const char *layer_name, const struct oj_source *input,
+                         const struct oj_source *join, struct oj_output *output,
+                         struct oj_error *err)
+{
+    struct oj_output o = {0};
+    oj_status status;
+    o.command = command;
+    o.layer_name = layer_name;
+    o.temporary.lock = -1;
+    o.rows_before = -1;
+    snprintf(o.path, sizeof o.path, "%s", command->dst);
+    if (strlen(command->dst) >= sizeof o.path)
+        return oj_fail(err, OJ_ERR_ARG, "the name of the output is too long");
+    status = plan(&o, err);
+    if (status == OJ_OK || status == OJ_ERR_ARG)
+    {
+        /* Said first: what exists is then an input, not an old output. */
+        oj_status same = check_not_input(&o, input, err);
+        if (same == OJ_OK)
+            same = check_not_input(&o, join, err);
+        status = same != OJ_OK ? same : status;
+    }
+    if (status == OJ_OK)
+        *output = o;
+    else
+        oj_output_abort(&o);
+    return status;
+}

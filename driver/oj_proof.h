@@ -1,0 +1,37 @@
+/** -validate: the same batches through a second backend, pair by pair. */
+#ifndef OJ_PROOF_H
+#define OJ_PROOF_H
+
+#include "oj_job.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct oj_proof;
+
+/** Indexes the join side once more, with the backend of -validate, and opens
+ *  the report of -validate_report. job is prepared and outlives the proof. */
+OJ_MUST_USE oj_status oj_proof_open(const struct oj_job *job,
+                                    struct oj_proof **out,
+                                    struct oj_error *err);
+
+/** Joins a batch again and compares; first_row: its place in the layer. */
+OJ_MUST_USE oj_status oj_proof_batch(struct oj_proof *proof,
+                                     const struct oj_flat *flat,
+                                     const struct oj_matches *ours,
+                                     struct oj_error *err);
+
+/** Prints what was compared and what differs, completes the report, and gives
+ *  the counts. */
+OJ_MUST_USE oj_status oj_proof_finish(struct oj_proof *proof, int64_t *n_rows,
+                                      int64_t *n_different,
+                                      struct oj_error *err);
+
+/** Accepts NULL. A report that was not finished is removed. */
+void oj_proof_close(struct oj_proof *proof);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,295 @@
+/* The planned fields, made in a layer. */
+#include "oj_schema.h"
+
+#include "../flatten/oj_array.h"
+#include "oj_driver.h"
+#include "oj_message.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* What ogr2ogr does, too: what a format has no type for becomes text. */
+static void fit_type(GDALDriverH driver, const struct oj_planned_field *field)
+{
+    OGRFieldType type = OGR_Fld_GetType(field->defn);
+    OGRFieldSubType subtype = OGR_Fld_GetSubType(field->defn);
+    if (!oj_driver_takes_field(driver, type))
+    {
+        OGRFieldType other = type == OFTInteger64 ? OFTReal : OFTString;
+        oj_warn("the format %s has no type %s; field '%s' is written as %s",
+                GDALGetDescription(driver), OGR_GetFieldTypeName(type),
+                field->name, OGR_GetFieldTypeName(other));
+        OGR_Fld_SetSubType(field->defn, OFSTNone);
+        OGR_Fld_SetType(field->defn, other);
+        OGR_Fld_SetWidth(field->defn, 0);
+        OGR_Fld_SetPrecision(field->defn, 0);
+    }
+    else if (!oj_driver_takes_subtype(driver, subtype))
+    {
+        /* The values stay, only the narrower type is lost. */
+        OGR_Fld_SetSubType(field->defn, OFSTNone);
+    }
+}
+
+/* Brings the field's domain along, where both sides can; else forgets it. */
+static void fit_domain(GDALDatasetH dataset,
+                       const struct oj_planned_field *field)
+{
+    const char *name = OGR_Fld_GetDomainName(field->defn);
+    OGRFieldDomainH domain = NULL;
+    char *reason = NULL;
+    int there = 0;
+    if (name == NULL || name[0] == '\0')
+        return;
+    if (field->of != NULL)
+        domain = GDALDatasetGetFieldDomain(field->of->dataset, name);
+    if (domain != NULL)
+    {
+        OGRFieldDomainH old = GDALDatasetGetFieldDomain(dataset, name);
+        there = old != NULL &&
+                OGR_FldDomain_GetDomainType(old) ==
+                    OGR_FldDomain_GetDomainType(domain) &&
+                OGR_FldDomain_GetFieldType(old) ==
+                    OGR_FldDomain_GetFieldType(domain);
+        if (old == NULL &&
+            GDALDatasetTestCapability(dataset, ODsCAddFieldDomain))
+            there = GDALDatasetAddFieldDomain(dataset, domain, &reason);
+    }
+    CPLFree(reason);
+    if (!there)
+        OGR_Fld_SetDomainName(field->defn, "");
+}
+
+oj_status oj_schema_create_field(GDALDatasetH dataset, OGRLayerH layer,
+                                 struct oj_planned_field *field, int *target,
+                                 struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    GDALDriverH driver = GDALGetDatasetDriver(dataset);
+    int n = OGR_FD_GetFieldCount(defn);
+    OGRErr result;
+    const char *name;
+    fit_type(driver, field);
+    fit_domain(dataset, field);
+    CPLErrorReset();
+    /* What GDAL says of shortened names is said better below. */
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    result = OGR_L_CreateField(layer, field->defn, 1);
+    CPLPopErrorHandler();
+    if (result != OGRERR_NONE || OGR_FD_GetFieldCount(defn) != n + 1)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the format %s cannot store the field '%s' (%s)%s%s; "
+                       "leave it out with -select or -join_select, or choose "
+                       "another format",
+                       GDALGetDescription(driver), field->name,
+                       OGR_GetFieldTypeName(OGR_Fld_GetType(field->defn)),
+                       CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
+                       CPLGetLastErrorMsg());
+    name = OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, n));
+    if (strcmp(name, field->name) != 0)
+        oj_notice("the format %s calls the field '%s' '%s'",
+                  GDALGetDescription(driver), field->name, name);
+    *target = n;
+    return OJ_OK;
+}
+
+static int has_option(const char **options, const char *name)
+{
+    return CSLFetchNameValue((char **)options, name) != NULL;
+}
+
+/* 1 when a field of the input that will be written has this name. */
+static int is_input_field(const struct oj_source *input, const char *name)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(input->layer);
+    for (int i = 0; i < input->n_fields; i++)
+    {
+        if (strcasecmp(name, OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(
+                                 defn, input->fields[i]))) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* The output's FID column is called like the input's, and never like one of
+ * the input's fields, whose values would be taken for FIDs. */
+static char **choose_fid_column(const struct oj_output *o,
+                                const struct oj_source *input, char **options)
+{
+    const char *name = OGR_L_GetFIDColumn(input->layer);
+    char usual[128] = "";
+    if (has_option(o->command->layer_options, "FID") ||
+        !oj_driver_has_layer_option(o->driver, "FID", usual, sizeof usual))
+        return options;
+    if (name == NULL || name[0] == '\0' || is_input_field(input, name))
+        name = usual;
+    if (is_input_field(input, name))
+        name = is_input_field(input, "ogr_fid") ? "ogrjoin_fid" : "ogr_fid";
+    if (name[0] != '\0' && strcasecmp(name, usual) != 0)
+        options = CSLSetNameValue(options, "FID", name);
+    return options;
+}
+
+static char **choose_geometry_column(const struct oj_output *o,
+                                     const struct oj_source *input,
+                                     char **options)
+{
+    const char *name = OGR_L_GetGeometryColumn(input->layer);
+    if (name == NULL || name[0] == '\0' || is_input_field(input, name) ||
+        has_option(o->command->layer_options, "GEOMETRY_NAME") ||
+        !oj_driver_has_layer_option(o->driver, "GEOMETRY_NAME", NULL, 0))
+        return options;
+    return CSLSetNameValue(options, "GEOMETRY_NAME", name);
+}
+
+static OGRwkbGeometryType output_type(const struct oj_output *o,
+                                      const struct oj_source *input)
+{
+    if (o->command->promote_to_multi && OGR_GT_Flatten(input->type) == wkbPoint)
+        return OGR_GT_GetCollection(input->type);
+    return input->type;
+}
+
+static oj_status create_layer(struct oj_output *o,
+                              const struct oj_source *input,
+                              const struct oj_crs *crs, struct oj_error *err)
+{
+    char **options = CSLDuplicate((char **)o->command->layer_options);
+    const char *format = GDALGetDescription(o->driver);
+    options = choose_fid_column(o, input, options);
+    options = choose_geometry_column(o, input, options);
+    CPLErrorReset();
+    o->layer = GDALDatasetCreateLayer(o->dataset, o->layer_name, crs->output,
+                                      output_type(o, input), options);
+    CSLDestroy(options);
+    if (o->layer == NULL)
+        return oj_fail(
+            err, OJ_ERR_IO,
+            "the format %s cannot create the layer '%s' of type "
+            "%s%s%s",
+            format, o->layer_name, OGRGeometryTypeToName(output_type(o, input)),
+            CPLGetLastErrorMsg()[0] != '\0' ? ": " : "", CPLGetLastErrorMsg());
+    if (OGR_L_GetGeomType(o->layer) == wkbNone)
+        oj_notice("the format %s writes no geometry here%s", format,
+                  strcasecmp(format, "CSV") == 0
+                      ? "; -lco GEOMETRY=AS_XY or AS_WKT adds it"
+                      : "");
+    return OJ_OK;
+}
+
+static oj_status create_fields(struct oj_output *o, struct oj_schema *schema,
+                               struct oj_error *err)
+{
+    if (schema->n_fields > 0 && !OGR_L_TestCapability(o->layer, OLCCreateField))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the format %s stores no fields of the user's; choose "
+                       "another one",
+                       GDALGetDescription(o->driver));
+    for (int64_t i = 0; i < schema->n_fields; i++)
+    {
+        schema->columns[i].origin = schema->fields[i].origin;
+        schema->columns[i].source = schema->fields[i].source;
+        OJ_TRY(oj_schema_create_field(o->dataset, o->layer, &schema->fields[i],
+                                      &schema->columns[i].target, err));
+    }
+    return OJ_OK;
+}
+
+/* 1 when every value of type from can be stored in a field of type to. */
+static int fits(OGRFieldType from, OGRFieldType to)
+{
+    if (from == to)
+        return 1;
+    if (to == OFTString)
+        return from != OFTBinary;
+    if (from == OFTInteger)
+        return to == OFTInteger64 || to == OFTReal;
+    return 0;
+}
+
+static oj_status map_field(const struct oj_output *o,
+                           const struct oj_planned_field *field, int *target,
+                           struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(o->layer);
+    int place = OGR_FD_GetFieldIndex(defn, field->name);
+    OGRFieldType from = OGR_Fld_GetType(field->defn), to;
+    if (place < 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-append: the layer '%s' of %s has no field '%s'; leave "
+                       "it out with -select or -join_select, or write another "
+                       "layer",
+                       o->layer_name, o->path, field->name);
+    to = OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, place));
+    if (!fits(from, to))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-append: the field '%s' of layer '%s' is of type %s "
+                       "and cannot take %s",
+                       field->name, o->layer_name, OGR_GetFieldTypeName(to),
+                       OGR_GetFieldTypeName(from));
+    *target = place;
+    return OJ_OK;
+}
+
+static oj_status map_fields(const struct oj_output *o, struct oj_schema *schema,
+                            struct oj_error *err)
+{
+    for (int64_t i = 0; i < schema->n_fields; i++)
+    {
+        schema->columns[i].origin = schema->fields[i].origin;
+        schema->columns[i].source = schema->fields[i].source;
+        OJ_TRY(
+            map_field(o, &schema->fields[i], &schema->columns[i].target, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status check_append_crs(const struct oj_output *o,
+                                  const struct oj_crs *crs,
+                                  struct oj_error *err)
+{
+    const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
+                                   NULL};
+    OGRSpatialReferenceH there = OGR_L_GetSpatialRef(o->layer);
+    if (there == NULL || crs->output == NULL ||
+        OSRIsSameEx(there, crs->output, options))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-append: the layer '%s' is in the CRS %s, the new rows in "
+                   "%s; bring them into it with -t_srs",
+                   o->layer_name, OSRGetName(there), OSRGetName(crs->output));
+}
+
+/* FIDs are kept where every row of the output has the FID of another row of
+ * the input. */
+static int may_keep_fids(const struct oj_schema_request *request,
+                         const struct oj_output *o)
+{
+    return !o->appends && !o->command->unset_fid && !request->with_rank &&
+           !request->input->is_result_set;
+}
+
+oj_status oj_schema_create(const struct oj_schema_request *request,
+                           const struct oj_crs *crs, struct oj_output *output,
+                           struct oj_schema *schema, struct oj_error *err)
+{
+    if (output->appends)
+        OJ_TRY(check_append_crs(output, crs, err));
+    else
+        OJ_TRY(create_layer(output, request->input, crs, err));
+    OJ_TRY(oj_names_add(&schema->taken, OGR_L_GetFIDColumn(output->layer), NULL,
+                        err));
+    OJ_TRY(oj_names_add(&schema->taken, OGR_L_GetGeometryColumn(output->layer),
+                        NULL, err));
+    OJ_TRY(oj_schema_plan(request, schema, err));
+    schema->keep_fids = may_keep_fids(request, output);
+    OJ_NEW(schema->columns, schema->n_fields, err);
+    if (output->appends)
+        return map_fields(output, schema, err);
+    return create_fields(output, schema, err);
+}

@@ -1,0 +1,56 @@
+/** One of the two inputs: an open dataset, the layer in it, the filters on it
+ *  and the fields that are wanted. */
+#ifndef OJ_SOURCE_H
+#define OJ_SOURCE_H
+
+#include "oj_command.h"
+
+#include <gdal.h>
+#include <ogr_api.h>
+#include <ogr_srs_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Zeroed memory is a valid closed one. */
+struct oj_source
+{
+    const char *role;           /**< "input" or "join", for messages */
+    const struct oj_side *side; /**< what was asked; the command's */
+    GDALDatasetH dataset;
+    OGRLayerH layer;
+    int is_result_set;        /**< layer comes from a SELECT */
+    const char *name;         /**< of the layer; owned by the layer */
+    OGRwkbGeometryType type;  /**< declared by the layer */
+    OGRSpatialReferenceH srs; /**< owned; NULL: none. See oj_crs.h */
+    int *fields, n_fields;    /**< owned; places of the wanted fields */
+
+    /** Owned; into the CRS of the join, or NULL. Set by oj_crs_settle(). */
+    OGRCoordinateTransformationH transformation;
+};
+
+/** Opens what side asks for, read-only, and checks that it has a geometry.
+ *  spat: xmin ymin xmax ymax, or NULL. side outlives the source. */
+OJ_MUST_USE oj_status oj_source_open(const struct oj_side *side,
+                                     const char *role, const double *spat,
+                                     struct oj_source *source,
+                                     struct oj_error *err);
+
+/** Rows under the filters, or -1 where counting would be a pass over the
+ *  data. limit: -1 or the most rows that will be read. */
+int64_t oj_source_count(const struct oj_source *source, int64_t limit);
+
+/** OJ_ERR_DATA when the layer says that its geometries are not of kinds (enum
+ *  oj_part_kind or'ed); layers of unknown type pass. */
+OJ_MUST_USE oj_status oj_source_check_type(const struct oj_source *source,
+                                           unsigned kinds, const char *op,
+                                           struct oj_error *err);
+
+/** Accepts a closed one. */
+void oj_source_close(struct oj_source *source);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

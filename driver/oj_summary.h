@@ -1,0 +1,35 @@
+/** What a run did, in one line of plain words and as JSON. */
+#ifndef OJ_SUMMARY_H
+#define OJ_SUMMARY_H
+
+#include "oj_job.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Owns nothing. */
+struct oj_summary
+{
+    const struct oj_job *job;
+    const char *destination; /**< what was written */
+    int64_t n_rows_written;
+    int64_t n_rows_left_out; /**< without geometry; the driver dropped them */
+    int64_t n_rows_checked;  /**< counted after closing; -1: not counted */
+    double write_s;          /**< writing rows and finishing the output */
+    double total_s;
+    int64_t n_rows_validated, n_rows_different; /**< -1: not validated */
+};
+
+/** Prints notices on what was odd, then the line, on stderr. */
+void oj_summary_print(const struct oj_summary *summary);
+
+/** Writes the same to a file, which appears complete or not at all. */
+OJ_MUST_USE oj_status oj_summary_write_json(const struct oj_summary *summary,
+                                            const char *path,
+                                            struct oj_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

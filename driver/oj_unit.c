@@ -1,0 +1,92 @@
+#include "oj_unit.h"
+
+#include <cpl_conv.h>
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+struct unit
+{
+    const char *name;
+    double size; /* metres; radians for deg */
+};
+
+static const struct unit units[OJ_N_UNITS] = {
+    {"", 0.0},
+    {"m", 1.0},
+    {"km", 1000.0},
+    {"ft", 0.3048},
+    {"us-ft", 1200.0 / 3937.0},
+    {"mi", 1609.344},
+    {"deg", 3.14159265358979323846 / 180.0},
+};
+
+const char *oj_unit_name(enum oj_unit unit)
+{
+    return units[unit].name;
+}
+
+double oj_unit_size(enum oj_unit unit)
+{
+    return units[unit].size;
+}
+
+static int find_unit(const char *text)
+{
+    for (int i = 0; i < OJ_N_UNITS; i++)
+    {
+        if (strcasecmp(units[i].name, text) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* CPLStrtod reads "inf" and "nan" only when nothing follows them, and the
+ * value's spelling must not depend on the locale. */
+static double read_number(const char *text, const char **rest)
+{
+    char *end;
+    double value;
+    if (strncasecmp(text, "infinity", 8) == 0)
+    {
+        *rest = text + 8;
+        return INFINITY;
+    }
+    if (strncasecmp(text, "inf", 3) == 0)
+    {
+        *rest = text + 3;
+        return INFINITY;
+    }
+    value = CPLStrtod(text, &end);
+    *rest = end;
+    return value;
+}
+
+oj_status oj_distance_parse(const char *text, const char *option,
+                            struct oj_distance *out, struct oj_error *err)
+{
+    const char *rest;
+    double value;
+    int unit;
+    value = read_number(text, &rest);
+    if (rest == text)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s must be a number, with a unit or without "
+                       "(100, 100ft, 0.5km), not '%s'",
+                       option, text);
+    if (isnan(value) || value < 0)
+        return oj_fail(err, OJ_ERR_ARG, "-%s must be 0 or more, not '%s'",
+                       option, text);
+    while (*rest == ' ')
+        rest++;
+    unit = find_unit(rest);
+    if (unit < 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s %s: unknown unit '%s'; known are m, km, ft, us-ft, "
+                       "mi and deg, and none means the units of the CRS",
+                       option, text, rest);
+    out->value = value;
+    out->unit = (enum oj_unit)unit;
+    return OJ_OK;
+}
