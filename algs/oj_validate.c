@@ -1,5 +1,6 @@
 #include "oj_validate.h"
 #include "../flatten/oj_array.h"
+#include "geos_rounding.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ struct oj_row_pair
 const char *oj_difference_kind_name(enum oj_difference_kind kind)
 {
     static const char *const names[OJ_N_DIFFERENCE_KINDS] = {
-        "missing", "extra", "distance", "order"};
+        "missing", "extra", "distance", "order", "rounding"};
     return names[kind];
 }
 
@@ -30,14 +31,14 @@ static oj_status add_difference(struct oj_validation *v,
                                 struct oj_error *err)
 {
     struct oj_difference difference = {
-        kind,
+        v->is_explained ? OJ_DIFFERENCE_ROUNDING : kind,
         v->n_rows_seen + row,
         ours != NULL ? ours->join_row : -1,
         reference != NULL ? reference->join_row : -1,
         ours != NULL ? ours->measure : NAN,
         reference != NULL ? reference->measure : NAN};
-    v->n_differences++;
-    v->n_of_kind[kind]++;
+    v->n_differences += !v->is_explained;
+    v->n_of_kind[difference.kind]++;
     if (v->n_first < OJ_N_FIRST_DIFFERENCES)
         v->first[v->n_first++] = difference;
     return v->report != NULL ? v->report(&difference, v->user, err) : OJ_OK;
@@ -114,6 +115,37 @@ static oj_status compare_sets(struct oj_validation *v, int64_t row,
     return OJ_OK;
 }
 
+/* Whether the rows, sorted by join row, are alike. */
+static int same_pairs(const struct oj_row_pair *a, int64_t n_a,
+                      const struct oj_row_pair *b, int64_t n_b)
+{
+    if (n_a != n_b)
+        return 0;
+    for (int64_t i = 0; i < n_a; i++)
+    {
+        if (a[i].join_row != b[i].join_row ||
+            !same_bits(a[i].measure, b[i].measure))
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether GEOS misjudged one of n features for this row: then all of the row
+ * may be otherwise, as other features move up. */
+static int is_rounding(const struct oj_validation *v, int64_t row,
+                       const struct oj_row_pair *pair, int64_t n)
+{
+    if (v->join_side == NULL || v->input == NULL || v->relation == NULL ||
+        v->relation->distance_to != OJ_TO_INTERIOR)
+        return 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (oj_geos_misjudges(v->input, row, v->join_side, pair[i].join_row))
+            return 1;
+    }
+    return 0;
+}
+
 static oj_status compare_row(struct oj_validation *v,
                              const struct oj_matches *ours,
                              const struct oj_matches *reference, int64_t row,
@@ -134,8 +166,12 @@ static oj_status compare_row(struct oj_validation *v,
         qsort(a, (size_t)n_ours, sizeof *a, compare_pairs);
     if (n_reference > 1)
         qsort(b, (size_t)n_reference, sizeof *b, compare_pairs);
+    v->is_explained =
+        !same_pairs(a, n_ours, b, n_reference) &&
+        (is_rounding(v, row, a, n_ours) || is_rounding(v, row, b, n_reference));
+    v->n_rounding += v->is_explained;
     OJ_TRY(compare_sets(v, row, a, n_ours, b, n_reference, err));
-    if (v->n_differences == before && n_ours > 1)
+    if (v->n_differences == before && !v->is_explained && n_ours > 1)
     {
         copy_row(ours, row, a);
         copy_row(reference, row, b);

@@ -2,7 +2,9 @@
  *
  *  Row by row the sets of pairs are compared, and of the pairs that both have,
  *  the measures, bit for bit.  Rows that the reference could not decide are
- *  counted apart and are no difference.
+ *  counted apart and are no difference; nor are rows where GEOS's rounding put
+ *  a point on the wrong side of an edge (geos_rounding.h), told apart when the
+ *  layers are given.
  *
  *  Batches are compared as they come; every difference goes to the report, the
  *  first few are kept.
@@ -10,7 +12,9 @@
 #ifndef OJ_VALIDATE_H
 #define OJ_VALIDATE_H
 
+#include "../flatten/oj_flat.h"
 #include "../flatten/oj_matches.h"
+#include "oj_relation.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,6 +28,8 @@ enum oj_difference_kind
     OJ_DIFFERENCE_EXTRA,       /**< we have this pair, the reference does not */
     OJ_DIFFERENCE_DISTANCE,    /**< both have it, at other distances */
     OJ_DIFFERENCE_ORDER,       /**< the same pairs of the row in other order */
+    OJ_DIFFERENCE_ROUNDING,    /**< any of these, explained by GEOS rounding;
+                                    reported, but counted apart */
     OJ_N_DIFFERENCE_KINDS
 };
 
@@ -50,16 +56,24 @@ struct oj_validation
     oj_difference_report report; /**< or NULL */
     void *user;                  /**< for report */
 
+    /* To tell GEOS's rounding: the join side, the batch at hand and what was
+     * asked. Any of them NULL: every difference counts. */
+    const struct oj_flat *join_side;
+    const struct oj_flat *input; /**< set before each batch */
+    const struct oj_relation *relation;
+
     int64_t n_rows;      /**< rows compared, undecided ones not counted */
     int64_t n_pairs;     /**< pairs that either has in these rows */
     int64_t n_undecided; /**< rows that the reference could not decide */
+    int64_t n_rounding;  /**< rows explained by GEOS rounding, in n_rows */
     int64_t n_rows_different;
-    int64_t n_differences;
+    int64_t n_differences; /**< without those explained by rounding */
     int64_t n_of_kind[OJ_N_DIFFERENCE_KINDS];
     int64_t n_first; /**< of first; at most OJ_N_FIRST_DIFFERENCES */
     struct oj_difference first[OJ_N_FIRST_DIFFERENCES];
 
     int64_t n_rows_seen; /**< where the next batch starts */
+    int is_explained;    /**< of the row at hand */
     struct oj_row_pair *scratch;
     int64_t cap_scratch;
 };
@@ -70,7 +84,7 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_validation_compare(
     struct oj_validation *validation, const struct oj_matches *ours,
     const struct oj_matches *reference, struct oj_error *err);
 
-/** "missing", "extra", "distance" or "order". */
+/** "missing", "extra", "distance", "order" or "rounding" (of GEOS). */
 OJ_EXPORT const char *oj_difference_kind_name(enum oj_difference_kind kind);
 
 OJ_EXPORT void oj_validation_free(struct oj_validation *validation);

@@ -313,7 +313,7 @@ static int32_t *random_ranks(int64_t n)
     return rank;
 }
 
-static int64_t n_pairs_seen, n_undecided_seen;
+static int64_t n_pairs_seen, n_undecided_seen, n_rounding_seen;
 
 /* Compares every reference with the truth on one random pair of layers. */
 static void run_round(uint64_t seed)
@@ -340,6 +340,9 @@ static void run_round(uint64_t seed)
         struct oj_validation v;
         struct oj_matches out = {0};
         memset(&v, 0, sizeof v);
+        v.join_side = &join_view;
+        v.input = &input_view;
+        v.relation = &relation;
         run(backend, &join_view, &input_view, &relation, rank, &out);
         truth.n_undecided = out.n_undecided;
         truth.undecided = out.undecided;
@@ -358,6 +361,7 @@ static void run_round(uint64_t seed)
         ck_assert_int_eq(v.n_differences, 0);
         n_pairs_seen += v.n_pairs;
         n_undecided_seen += v.n_undecided;
+        n_rounding_seen += v.n_rounding;
         truth.undecided = NULL;
         oj_validation_free(&v);
         oj_matches_free(&out);
@@ -376,8 +380,10 @@ START_TEST(all_agree)
     int n_rounds = rounds_text ? atoi(rounds_text) : N_ROUNDS;
     for (int i = 0; i < n_rounds; i++)
         run_round(seed + (uint64_t)i);
-    printf("%d rounds, %lld pairs compared, %lld rows undecided by GEOS\n",
-           n_rounds, (long long)n_pairs_seen, (long long)n_undecided_seen);
+    printf("%d rounds, %lld pairs compared, %lld rows undecided by GEOS, "
+           "%lld rounded by it\n",
+           n_rounds, (long long)n_pairs_seen, (long long)n_undecided_seen,
+           (long long)n_rounding_seen);
     ck_assert(n_rounds < N_ROUNDS || n_pairs_seen > 100000);
 }
 END_TEST

@@ -270,6 +270,75 @@ START_TEST(every_difference_is_reported)
 }
 END_TEST
 
+/* The point lies exactly on the slanted edge; in double-double arithmetic it
+ * does not, so GEOS has it in the hole. */
+START_TEST(rounding_of_geos)
+{
+    static const double ring_x[] = {-2,
+                                    2,
+                                    2,
+                                    -2,
+                                    -2,
+                                    -0.40000010000000003,
+                                    -0.50000009999999995,
+                                    0.39999990000000002,
+                                    -9.9999999999999995e-08,
+                                    -0.40000010000000003};
+    static const double ring_y[] = {-2,
+                                    -2,
+                                    2,
+                                    2,
+                                    -2,
+                                    0.40000000000000002,
+                                    0.59999999999999998,
+                                    0,
+                                    0.30000000000000004,
+                                    0.40000000000000002};
+    static const int64_t part_offset[] = {0, 1}, ring_offset[] = {0, 2};
+    static const int64_t vertex_offset[] = {0, 5, 10};
+    static const uint8_t kind[] = {OJ_PART_POLYGON};
+    static const double x[] = {0.099999900000000003}, y[] = {0.2};
+    struct oj_flat join = {0}, input = {0};
+    struct oj_relation relation = oj_relation_default();
+    struct oj_matches a = {0}, b = {0};
+    struct oj_validation v = {0};
+    join.n_features = join.n_parts = 1;
+    join.n_rings = 2;
+    join.n_vertices = 10;
+    join.part_kinds = OJ_PART_POLYGON;
+    join.part_offset = part_offset;
+    join.part_kind = kind;
+    join.ring_offset = ring_offset;
+    join.vertex_offset = vertex_offset;
+    join.x = ring_x;
+    join.y = ring_y;
+    input.n_features = input.n_vertices = 1;
+    input.part_kinds = OJ_PART_POINT;
+    input.x = x;
+    input.y = y;
+    must(oj_matches_reserve(&a, 1, 1, 0, &error));
+    must(oj_matches_reserve(&b, 1, 1, 0, &error));
+    a.join_row[0] = b.join_row[0] = 0;
+    a.measure[0] = 0.0;
+    b.measure[0] = 1e-17;
+    v.join_side = &join;
+    v.input = &input;
+    v.relation = &relation;
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_rounding, 1);
+    ck_assert_int_eq(v.n_differences, 0);
+    ck_assert_int_eq(v.n_rows_different, 0);
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_ROUNDING], 1);
+    ck_assert_str_eq(oj_difference_kind_name(v.first[0].kind), "rounding");
+    relation.distance_to = OJ_TO_BOUNDARY; /* no sides are asked for */
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_differences, 1);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
 START_TEST(other_number_of_rows)
 {
     struct oj_matches a, b;
@@ -314,6 +383,7 @@ int main(void)
     tcase_add_test(tcase, forms_mix);
     tcase_add_test(tcase, undecided_rows);
     tcase_add_test(tcase, every_difference_is_reported);
+    tcase_add_test(tcase, rounding_of_geos);
     tcase_add_test(tcase, other_number_of_rows);
     tcase_add_test(tcase, out_of_memory);
     suite_add_tcase(suite, tcase);
