@@ -19,7 +19,7 @@ struct glyph
     const char *strokes;
 };
 
-#define ROUND "~3a0a07043464676a3a" /* the body of a, b, d, g, o, p, q */
+#define ROUND "~3a0a04646a3a" /* the body of a, b, d, g, o, p, q */
 
 static const struct glyph glyphs[] = {
     {'A', "044e84 1777"},
@@ -36,9 +36,9 @@ static const struct glyph glyphs[] = {
     {'L', "0e0474"},
     {'M', "040e478e84"},
     {'N', "040e747e"},
-    {'O', "~4e0e09044484898e4e"},
+    {'O', "~4e0e0b07044484878b8e4e"},
     {'P', "040e ~0e4e7e784808"},
-    {'Q', "~4e0e09044484898e4e 5783"},
+    {'Q', "~4e0e0b07044484878b8e4e 5783"},
     {'R', "040e ~0e4e7e784808 4874"},
     {'S', "~7c7e4e0e0a497874440406"},
     {'T', "0e8e 4e44"},

@@ -104,6 +104,13 @@ void city_to_map(const struct city *city, double u, double v, double *x,
 /** Feet inland from the nearer shore, < 0: in the water. */
 double city_inland(const struct city *city, double u, double v);
 
+/** u of the two shores at v. */
+double city_west_shore(const struct city *city, double v);
+double city_east_shore(const struct city *city, double v);
+
+/** 1 when block (a, s) lies on land with all its corners. */
+int city_block_on_land(const struct city *city, int a, int s);
+
 /** 0 .. 1, 1 at the core. */
 double city_core(const struct city *city, double u, double v);
 

@@ -7,10 +7,10 @@ enum
     STREAM_LOT = 100,
     STREAM_BLOCK,
     STREAM_PIER,
-    STREAM_LAKE
+    STREAM_LAKE,
+    STREAM_FRONT
 };
 
-#define SHORE_FT 130.0 /* blocks keep this far from the water */
 #define END_DEPTH 95.0 /* lots at the ends of a block face the avenue */
 #define MIN_AREA 220.0 /* smaller pieces cut off by the diagonal are street */
 #define MAX_CORNERS 40
@@ -252,14 +252,37 @@ static void add_block(struct builder *b, int a, int s)
     add_column(b, u1 - END_DEPTH, u1, v0, v1);
 }
 
-/* All of a block lies on land. */
-static int on_land(const struct city *city, int a, int s)
+/* Land between the last street of a row and the water: a lot from u0 to u1 at
+ * its lower side, from u2 to u3 at its upper one. */
+static void add_waterfront(struct builder *b, int s, double u0, double u1,
+                           double u2, double u3)
 {
-    for (int i = 0; i < 4; i++)
-        if (city_inland(city, (a + i % 2) * CITY_AVENUE_FT,
-                        (s + i / 2) * CITY_STREET_FT) < SHORE_FT)
-            return 0;
-    return 1;
+    const double v0 = s * CITY_STREET_FT, v1 = v0 + CITY_STREET_FT;
+    const double industry = city_noise(b->city, STREAM_FRONT, u0, v0, 3100);
+    struct ring ring = {0, {0}, {0}};
+    if (u1 - u0 < 40 || u3 - u2 < 40)
+        return;
+    add_corner(&ring, u0, v0);
+    add_corner(&ring, u1, v0);
+    add_corner(&ring, u3, v1);
+    add_corner(&ring, u2, v1);
+    begin_lot(b);
+    add_ring(b, &ring);
+    city_shape_end_part(&b->lot.shape);
+    end_lot(b, industry > 0.56 ? CITY_INDUSTRY : CITY_PARK);
+}
+
+/* Both ends of a row of blocks, first_a to last_a. */
+static void add_waterfronts(struct builder *b, int s, int first_a, int last_a)
+{
+    const struct city *city = b->city;
+    const double v0 = s * CITY_STREET_FT, v1 = v0 + CITY_STREET_FT;
+    const double west = first_a * CITY_AVENUE_FT - CITY_AVENUE_HALF;
+    const double east = (last_a + 1) * CITY_AVENUE_FT + CITY_AVENUE_HALF;
+    add_waterfront(b, s, city_west_shore(city, v0) + 25, west,
+                   city_west_shore(city, v1) + 25, west);
+    add_waterfront(b, s, east, city_east_shore(city, v0) - 25, east,
+                   city_east_shore(city, v1) - 25);
 }
 
 /* The park: one lot with two lakes as holes. */
@@ -323,13 +346,13 @@ static void add_pier(struct builder *b, int s)
         18 + 25 * city_random(b->city, STREAM_PIER, (uint64_t)s + 1000);
     const double length =
         250 + 330 * city_random(b->city, STREAM_PIER, (uint64_t)s + 2000);
-    const double shore = -city_inland(b->city, 0, v); /* u of the shore line */
+    const double shore = city_west_shore(b->city, v);
     struct ring pier = {0, {0}, {0}};
-    if (city_random(b->city, STREAM_PIER, (uint64_t)s) > 0.45 || shore < 0)
+    if (city_random(b->city, STREAM_PIER, (uint64_t)s) > 0.45)
         return;
     add_corner(&pier, shore - length, v - half);
-    add_corner(&pier, shore + 25, v - half);
-    add_corner(&pier, shore + 25, v + half);
+    add_corner(&pier, shore + 15, v - half);
+    add_corner(&pier, shore + 15, v + half);
     add_corner(&pier, shore - length, v + half);
     begin_lot(b);
     add_ring(b, &pier);
@@ -347,6 +370,7 @@ int city_lots(const struct city *city,
     b.user = user;
     for (int s = 0; s + 1 < city->n_streets; s++)
     {
+        int first_a = -1, last_a = -1;
         for (int a = 0; a + 1 < city->n_avenues; a++)
         {
             const int in_park = a >= city->park_a0 && a < city->park_a1 &&
@@ -356,12 +380,18 @@ int city_lots(const struct city *city,
             b.n_random = 0;
             if (in_park && a == city->park_a0 && s == city->park_s0)
                 add_park(&b);
-            else if (!in_park && on_land(city, a, s))
+            else if (!in_park && city_block_on_land(city, a, s))
+            {
                 add_block(&b, a, s);
+                first_a = first_a < 0 ? a : first_a;
+                last_a = a;
+            }
         }
         b.block = (uint64_t)(s + 1) * (uint64_t)city->n_avenues;
         b.n_in_block = 900; /* no block ends on the last avenue */
-        if (s > 2)
+        if (first_a >= 0)
+            add_waterfronts(&b, s, first_a, last_a);
+        if (first_a >= 0 && s > 2)
             add_pier(&b, s);
     }
     return b.status;

@@ -12,6 +12,7 @@ enum
     STREAM_USE /* and the next CITY_N_USES */
 };
 
+#define SHORE_FT 110.0     /* blocks keep this far from the water */
 #define BEND_FT 520.0      /* how far streets leave the straight line */
 #define BEND_PERIOD 7000.0 /* over which distance */
 #define COS_TURN 0.8746197 /* avenues point 29 degrees east of north */
@@ -124,29 +125,41 @@ void city_to_map(const struct city *city, double u, double v, double *x,
     *y = round_1024(MIDDLE_Y - du * SIN_TURN + dv * COS_TURN);
 }
 
-/* The two shores: u at v. The island narrows towards its southern tip. */
-static double west_shore(const struct city *city, double v)
+/* The western shore follows the first avenue; the eastern one swings. Both
+ * close in on the southern tip. */
+double city_west_shore(const struct city *city, double v)
 {
-    const double south = v < 3000 ? (3000 - v) / 3000 : 0;
-    return 250 + 900 * city_noise(city, STREAM_WEST, 0, v, 3100) +
-           0.22 * city->width * south * south;
+    const double south = v < 3600 ? (3600 - v) / 3600 : 0;
+    return -150 - 260 * city_noise(city, STREAM_WEST, 0, v, 2300) +
+           0.30 * city->width * south * south;
 }
 
-static double east_shore(const struct city *city, double v)
+double city_east_shore(const struct city *city, double v)
 {
-    const double south = v < 5000 ? (5000 - v) / 5000 : 0;
-    return city->width - 250 -
-           2600 * city_noise(city, STREAM_EAST, 0, v, 4700) -
-           0.30 * city->width * south * south;
+    const double south = v < 5600 ? (5600 - v) / 5600 : 0;
+    return city->width + 240 -
+           2700 * city_noise(city, STREAM_EAST, 0, v, 4300) -
+           0.34 * city->width * south * south;
 }
 
 double city_inland(const struct city *city, double u, double v)
 {
-    const double west = u - west_shore(city, v);
-    const double east = east_shore(city, v) - u;
+    const double west = u - city_west_shore(city, v);
+    const double east = city_east_shore(city, v) - u;
     const double south = v + 150;
     const double side = west < east ? west : east;
     return side < south ? side : south;
+}
+
+int city_block_on_land(const struct city *city, int a, int s)
+{
+    if (a < 0 || s < 0 || a + 1 >= city->n_avenues || s + 1 >= city->n_streets)
+        return 0;
+    for (int i = 0; i < 4; i++)
+        if (city_inland(city, (a + i % 2) * CITY_AVENUE_FT,
+                        (s + i / 2) * CITY_STREET_FT) < SHORE_FT)
+            return 0;
+    return 1;
 }
 
 void city_shape_vertex(const struct city *city, struct city_shape *shape,
@@ -172,10 +185,10 @@ void city_land(const struct city *city, struct city_shape *out)
     const double step = (city->height + 300) / (n - 1);
     out->n_parts = out->n_rings = out->n_vertices = 0;
     for (int i = 0; i < n; i++)
-        city_shape_vertex(city, out, east_shore(city, step * i - 150),
+        city_shape_vertex(city, out, city_east_shore(city, step * i - 150),
                           step * i - 150);
     for (int i = n - 1; i >= 0; i--)
-        city_shape_vertex(city, out, west_shore(city, step * i - 150),
+        city_shape_vertex(city, out, city_west_shore(city, step * i - 150),
                           step * i - 150);
     city_shape_end_ring(out);
     city_shape_end_part(out);
@@ -183,8 +196,8 @@ void city_land(const struct city *city, struct city_shape *out)
 
 double city_core(const struct city *city, double u, double v)
 {
-    const double du = (u - city->core_u) / 3600;
-    const double dv = (v - city->core_v) / 3000;
+    const double du = (u - city->core_u) / 2700;
+    const double dv = (v - city->core_v) / 2900;
     const double d = du * du + dv * dv;
     return 1 / (1 + d * d);
 }

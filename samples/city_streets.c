@@ -19,7 +19,7 @@ enum
 };
 
 #define LOST 0.004     /* share of pickups whose position is anywhere */
-#define AT_CORNER 0.45 /* share of pickups at a corner */
+#define AT_CORNER 0.3  /* share of pickups at a corner */
 #define GPS_FT 11.0    /* noise of a position in open streets */
 #define CANYON_FT 20.0 /* what high houses add to it */
 
@@ -37,17 +37,22 @@ static const char *ordinal(int n)
     return n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
 }
 
-static int is_open(const struct city *city, double u, double v)
+/* Streets run beside blocks that are there; the diagonal keeps inland. None
+ * crosses the park. kind and place: as in each_piece(). */
+static int is_street(const struct city *city, const struct piece *p, int kind,
+                     int i, int j)
 {
-    return city_inland(city, u, v) > 60;
-}
-
-/* A piece is there when both ends are on land and it does not cross the park.
- */
-static int is_street(const struct city *city, const struct piece *p)
-{
-    return is_open(city, p->u0, p->v0) && is_open(city, p->u1, p->v1) &&
-           !city_in_park(city, (p->u0 + p->u1) / 2, (p->v0 + p->v1) / 2);
+    const double u = (p->u0 + p->u1) / 2, v = (p->v0 + p->v1) / 2;
+    if (city_in_park(city, u, v))
+        return 0;
+    if (kind == 0)
+        return city_block_on_land(city, i - 1, j) ||
+               city_block_on_land(city, i, j);
+    if (kind == 1)
+        return city_block_on_land(city, j, i - 1) ||
+               city_block_on_land(city, j, i);
+    return city_inland(city, p->u0, p->v0) > 200 &&
+           city_inland(city, p->u1, p->v1) > 200;
 }
 
 static double busy_at(const struct city *city, double u, double v)
@@ -103,7 +108,7 @@ static int each_piece(const struct city *city,
                 }
                 p.busy = (kind == 1 ? 1.0 : 1.35) *
                          busy_at(city, (p.u0 + p.u1) / 2, (p.v0 + p.v1) / 2);
-                if (is_street(city, &p))
+                if (is_street(city, &p, kind, i, j))
                     status = take(&p, user);
             }
     }
@@ -273,11 +278,11 @@ struct city_pickup city_pickup(const struct city_traffic *traffic, uint64_t i)
             (p->v1 - p->v0);
         const double r = city_random(city, STREAM_ALONG, i);
         const double kerb = city_random(city, STREAM_ACROSS, i) * 2 - 1;
-        double t = r, noise, across;
-        if (r < AT_CORNER) /* within 70 ft of one end, towards it */
+        double t = (r - AT_CORNER) / (1 - AT_CORNER), noise, across;
+        if (r < AT_CORNER) /* within 90 ft of one end, towards it */
         {
             const double s = r / AT_CORNER * 2 - 1;
-            t = s < 0 ? s * s * 70 / length : 1 - s * s * 70 / length;
+            t = s < 0 ? s * s * 90 / length : 1 - s * s * 90 / length;
         }
         across = p->half * 0.62 * (kerb < 0 ? -1 : 1) * (1 - 0.3 * kerb * kerb);
         u = p->u0 + (p->u1 - p->u0) * t;

@@ -240,9 +240,9 @@ int main(int argc, char **argv)
 {
     struct request request = {.format = "FlatGeobuf",
                               .seed = 1,
-                              .n_avenues = 26,
-                              .n_streets = 76,
-                              .n_pickups = 1000000};
+                              .n_avenues = 15,
+                              .n_streets = 84,
+                              .n_pickups = 500000};
     for (int i = 1; i < argc; i++)
     {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;

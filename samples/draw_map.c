@@ -1,0 +1,358 @@
+/* draw_map: a picture of the sample city and of what the join found.
+ *
+ *   draw_map OUT.png JOINED LOTS STREETS LAND [WIDTH_FT]
+ *
+ * JOINED is what ogrjoin wrote: pickups with use_code, hour and join_distance.
+ * The map shows a window of WIDTH_FT (12,600) around the middle of all pickups;
+ * the panel beside it counts all of them.
+ */
+#include "canvas.h"
+#include "map_panel.h"
+
+#include <gdal.h>
+#include <ogr_api.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WIDTH 1600
+#define HEIGHT 1200
+#define MAP_WIDTH 1170 /* the panel has the rest */
+
+#define WATER 0xBFD9E4
+#define LAND 0xFBFAF6
+#define SHORE 0x93B7C6
+#define LOT_LINE 0xFFFFFF
+
+/* From state plane feet to pixels. */
+struct view
+{
+    double x0, y1; /* upper left corner */
+    double feet;   /* a pixel's side */
+};
+
+static double to_px(const struct view *view, double x)
+{
+    return (x - view->x0) / view->feet;
+}
+
+static double to_py(const struct view *view, double y)
+{
+    return (view->y1 - y) / view->feet;
+}
+
+static OGRLayerH open_layer(const char *path, GDALDatasetH *dataset)
+{
+    *dataset = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR, NULL,
+                          NULL, NULL);
+    return *dataset == NULL ? NULL : GDALDatasetGetLayer(*dataset, 0);
+}
+
+/* A pickup as the map needs it. */
+struct dot
+{
+    float x, y; /* feet from the first pickup */
+    int8_t use; /* -1: no lot near */
+};
+
+struct dots
+{
+    int64_t n, capacity;
+    struct dot *dots;
+    double x0, y0;
+};
+
+static int add_dot(struct dots *dots, double x, double y, int use)
+{
+    if (dots->n == dots->capacity)
+    {
+        const int64_t n = 2 * dots->capacity + 4096;
+        struct dot *grown = realloc(dots->dots, (size_t)n * sizeof *grown);
+        if (grown == NULL)
+            return 1;
+        dots->dots = grown;
+        dots->capacity = n;
+    }
+    if (dots->n == 0)
+    {
+        dots->x0 = x;
+        dots->y0 = y;
+    }
+    dots->dots[dots->n++] =
+        (struct dot){(float)(x - dots->x0), (float)(y - dots->y0), (int8_t)use};
+    return 0;
+}
+
+/* Reads the joined pickups into dots and counts. */
+static int read_pickups(const char *path, struct dots *dots,
+                        struct panel_counts *counts)
+{
+    GDALDatasetH dataset;
+    OGRLayerH layer = open_layer(path, &dataset);
+    OGRFeatureDefnH fields;
+    OGRFeatureH feature;
+    int use_field, hour_field, distance_field, failed = 0;
+    if (layer == NULL)
+        return 1;
+    fields = OGR_L_GetLayerDefn(layer);
+    use_field = OGR_FD_GetFieldIndex(fields, "use_code");
+    hour_field = OGR_FD_GetFieldIndex(fields, "hour");
+    distance_field = OGR_FD_GetFieldIndex(fields, "join_distance");
+    if (use_field < 0 || hour_field < 0 || distance_field < 0)
+    {
+        fprintf(stderr,
+                "draw_map: %s has no fields use_code, hour, join_distance\n",
+                path);
+        GDALClose(dataset);
+        return 1;
+    }
+    while (!failed && (feature = OGR_L_GetNextFeature(layer)) != NULL)
+    {
+        OGRGeometryH point = OGR_F_GetGeometryRef(feature);
+        const int hour = OGR_F_GetFieldAsInteger(feature, hour_field);
+        int use = -1;
+        counts->n_pickups++;
+        if (OGR_F_IsFieldSetAndNotNull(feature, distance_field))
+        {
+            const double d = OGR_F_GetFieldAsDouble(feature, distance_field);
+            use = OGR_F_GetFieldAsInteger(feature, use_field) - 1;
+            counts->n_matched++;
+            counts->n_inside += d == 0;
+            counts->sum_distance += d;
+        }
+        if (use >= 0 && use < CITY_N_USES && hour >= 0 && hour < 24)
+        {
+            counts->by_use[use]++;
+            counts->by_hour[hour][use]++;
+        }
+        if (point != NULL)
+            failed = add_dot(dots, OGR_G_GetX(point, 0), OGR_G_GetY(point, 0),
+                             use < CITY_N_USES ? use : -1);
+        OGR_F_Destroy(feature);
+    }
+    GDALClose(dataset);
+    return failed || dots->n == 0;
+}
+
+/* All rings of a geometry in pixels, for canvas_fill(). */
+struct rings
+{
+    int n, n_vertices, cap_rings, cap_vertices;
+    int *end;
+    double *x, *y;
+};
+
+static int add_rings(struct rings *rings, OGRGeometryH geometry,
+                     const struct view *view)
+{
+    const int n_below = OGR_G_GetGeometryCount(geometry);
+    const int n = OGR_G_GetPointCount(geometry);
+    for (int i = 0; i < n_below; i++)
+        if (add_rings(rings, OGR_G_GetGeometryRef(geometry, i), view) != 0)
+            return 1;
+    if (n_below > 0 || n == 0)
+        return 0;
+    if (rings->n == rings->cap_rings ||
+        rings->n_vertices + n > rings->cap_vertices)
+    {
+        rings->cap_rings = 2 * rings->n + 64;
+        rings->cap_vertices = 2 * rings->n_vertices + n + 1024;
+        rings->end =
+            realloc(rings->end, (size_t)rings->cap_rings * sizeof *rings->end);
+        rings->x =
+            realloc(rings->x, (size_t)rings->cap_vertices * sizeof *rings->x);
+        rings->y =
+            realloc(rings->y, (size_t)rings->cap_vertices * sizeof *rings->y);
+        if (rings->end == NULL || rings->x == NULL || rings->y == NULL)
+            return 1;
+    }
+    for (int i = 0; i < n; i++)
+    {
+        rings->x[rings->n_vertices] = to_px(view, OGR_G_GetX(geometry, i));
+        rings->y[rings->n_vertices++] = to_py(view, OGR_G_GetY(geometry, i));
+    }
+    rings->end[rings->n++] = rings->n_vertices;
+    return 0;
+}
+
+static void outline(struct canvas *canvas, const struct rings *rings,
+                    double width, struct paint paint)
+{
+    for (int r = 0, first = 0; r < rings->n; first = rings->end[r], r++)
+        for (int i = first; i + 1 < rings->end[r]; i++)
+            canvas_line(canvas, rings->x[i], rings->y[i], rings->x[i + 1],
+                        rings->y[i + 1], width, paint);
+}
+
+typedef void draw_shape(struct canvas *canvas, const struct rings *rings,
+                        OGRFeatureH feature);
+
+/* Calls draw for each feature that may be seen. */
+static int each_shape(struct canvas *canvas, const char *path,
+                      const struct view *view, draw_shape *draw)
+{
+    GDALDatasetH dataset;
+    OGRLayerH layer = open_layer(path, &dataset);
+    OGRFeatureH feature;
+    struct rings rings = {0};
+    int failed = 0;
+    if (layer == NULL)
+        return 1;
+    OGR_L_SetSpatialFilterRect(layer, view->x0, view->y1 - HEIGHT * view->feet,
+                               view->x0 + MAP_WIDTH * view->feet, view->y1);
+    while (!failed && (feature = OGR_L_GetNextFeature(layer)) != NULL)
+    {
+        OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
+        rings.n = rings.n_vertices = 0;
+        failed = geometry != NULL && add_rings(&rings, geometry, view) != 0;
+        if (!failed)
+            draw(canvas, &rings, feature);
+        OGR_F_Destroy(feature);
+    }
+    free(rings.end);
+    free(rings.x);
+    free(rings.y);
+    GDALClose(dataset);
+    return failed;
+}
+
+static void draw_land(struct canvas *canvas, const struct rings *rings,
+                      OGRFeatureH feature)
+{
+    (void)feature;
+    outline(canvas, rings, 9, paint_mix(paint_of(WATER), paint_of(SHORE), 0.5));
+    outline(canvas, rings, 4, paint_of(SHORE));
+    canvas_fill(canvas, rings->x, rings->y, rings->end, rings->n,
+                paint_of(LAND));
+}
+
+static void draw_lot(struct canvas *canvas, const struct rings *rings,
+                     OGRFeatureH feature)
+{
+    const int use = OGR_F_GetFieldAsInteger(
+                        feature, OGR_F_GetFieldIndex(feature, "use_code")) -
+                    1;
+    const double tint = use == CITY_PARK ? 0.38 : 0.26;
+    struct paint paint;
+    if (use < 0 || use >= CITY_N_USES)
+        return;
+    canvas_fill(
+        canvas, rings->x, rings->y, rings->end, rings->n,
+        paint_mix(paint_of(LAND), panel_paint((enum city_use)use), tint));
+    if (use == CITY_PARK && rings->n > 1) /* lakes */
+        for (int r = 1; r < rings->n; r++)
+        {
+            const int first = rings->end[r - 1];
+            const int n = rings->end[r] - first;
+            canvas_fill(canvas, rings->x + first, rings->y + first, &n, 1,
+                        paint_of(WATER));
+        }
+    outline(canvas, rings, 0.5, paint_mix(paint, paint_of(LOT_LINE), 0.6));
+}
+
+static void draw_street(struct canvas *canvas, const struct rings *rings,
+                        OGRFeatureH feature)
+{
+    (void)feature;
+    outline(canvas, rings, 0.8,
+            paint_mix(paint_of(LAND), paint_of(0x8A8778), 0.35));
+}
+
+static void draw_dots(struct canvas *canvas, const struct dots *dots,
+                      const struct view *view)
+{
+    for (int64_t i = 0; i < dots->n; i++)
+    {
+        const struct dot *dot = &dots->dots[i];
+        const double x = to_px(view, dots->x0 + (double)dot->x);
+        const double y = to_py(view, dots->y0 + (double)dot->y);
+        struct paint paint = dot->use >= 0
+                                 ? panel_paint((enum city_use)dot->use)
+                                 : panel_unmatched_paint();
+        paint.alpha = dot->use >= 0 ? 0.38 : 0.8;
+        if (x > -3 && x < MAP_WIDTH + 3 && y > -3 && y < HEIGHT + 3)
+            canvas_disc(canvas, x, y, dot->use >= 0 ? 0.8 : 1.2, paint);
+    }
+}
+
+static int compare_floats(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* The window: WIDTH_FT wide, its middle at the median of the pickups. */
+static int place_view(const struct dots *dots, double width_ft,
+                      struct view *view)
+{
+    float *sorted = malloc((size_t)dots->n * sizeof *sorted);
+    if (sorted == NULL)
+        return 1;
+    view->feet = width_ft / MAP_WIDTH;
+    for (int64_t i = 0; i < dots->n; i++)
+        sorted[i] = dots->dots[i].x;
+    qsort(sorted, (size_t)dots->n, sizeof *sorted, compare_floats);
+    view->x0 = dots->x0 + (double)sorted[dots->n / 2] - width_ft / 2;
+    for (int64_t i = 0; i < dots->n; i++)
+        sorted[i] = dots->dots[i].y;
+    qsort(sorted, (size_t)dots->n, sizeof *sorted, compare_floats);
+    view->y1 = dots->y0 + (double)sorted[dots->n / 2] + HEIGHT * view->feet / 2;
+    free(sorted);
+    return 0;
+}
+
+static int64_t count_rows(const char *path)
+{
+    GDALDatasetH dataset;
+    OGRLayerH layer = open_layer(path, &dataset);
+    const int64_t n = layer == NULL ? 0 : OGR_L_GetFeatureCount(layer, TRUE);
+    if (dataset != NULL)
+        GDALClose(dataset);
+    return n;
+}
+
+int main(int argc, char **argv)
+{
+    struct canvas canvas;
+    struct dots dots = {0};
+    struct view view;
+    struct panel_counts counts;
+    const struct panel_place place = {MAP_WIDTH, 0, WIDTH, HEIGHT};
+    int failed;
+    if (argc < 6)
+    {
+        fprintf(stderr, "usage: draw_map OUT.png JOINED LOTS STREETS LAND "
+                        "[WIDTH_FT]\n");
+        return 1;
+    }
+    GDALAllRegister();
+    memset(&counts, 0, sizeof counts);
+    if (read_pickups(argv[2], &dots, &counts) != 0 ||
+        place_view(&dots, argc > 6 ? atof(argv[6]) : 12600, &view) != 0 ||
+        canvas_open(&canvas, WIDTH, HEIGHT, paint_of(WATER)) != 0)
+    {
+        fprintf(stderr, "draw_map: nothing to draw in %s\n", argv[2]);
+        free(dots.dots);
+        return 1;
+    }
+    counts.n_lots = count_rows(argv[3]);
+    canvas_clip(&canvas, 0, 0, MAP_WIDTH, HEIGHT);
+    failed = each_shape(&canvas, argv[5], &view, draw_land) ||
+             each_shape(&canvas, argv[3], &view, draw_lot) ||
+             each_shape(&canvas, argv[4], &view, draw_street);
+    if (!failed)
+    {
+        draw_dots(&canvas, &dots, &view);
+        panel_scale_bar(&canvas, 36, HEIGHT - 40, view.feet);
+        canvas_clip(&canvas, 0, 0, WIDTH, HEIGHT);
+        panel_draw(&canvas, &place, &counts);
+        failed = canvas_write_png(&canvas, argv[1]);
+    }
+    canvas_close(&canvas);
+    free(dots.dots);
+    if (failed)
+        fprintf(stderr, "draw_map: %s was not written\n", argv[1]);
+    return failed;
+}
