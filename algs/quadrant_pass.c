@@ -77,21 +77,24 @@ static oj_status prune(struct oj_quadrant_worker *worker,
     return OJ_OK;
 }
 
-/* Ranks n features for point p. */
+/* Ranks n features for point p, passing over those whose box is out of reach
+ * of this point of the quadrant. */
 static oj_status rank_point(const struct oj_quadrant_pass *pass,
                             struct oj_quadrant_worker *worker, int64_t p,
                             const int32_t *feature, int64_t n)
 {
     double x = pass->points->x[p], y = pass->points->y[p];
-    struct oj_box at = {x, y, x, y}, window = oj_box_around(&at, 0.0);
+    struct oj_box at = {x, y, x, y}, around = oj_box_around(&at, 0.0);
+    struct oj_box window = oj_box_around(&at, pass->grid->reach);
     struct oj_ranking *ranking = &worker->ranking;
     oj_ranking_start(ranking);
     for (int64_t i = 0; i < n; i++)
     {
+        const struct oj_box *box = &pass->boxes->box[feature[i]];
         double distance;
-        if (pass->is_growing &&
-            oj_box_distance(&window, &pass->boxes->box[feature[i]]) >
-                ranking->bound)
+        if (!oj_box_intersects(&window, box) ||
+            (pass->is_growing &&
+             oj_box_distance(&around, box) > ranking->bound))
             continue;
         worker->n_candidates++;
         distance = oj_flat_distance(pass->flat, feature[i],

@@ -40,7 +40,8 @@ struct oj_quadrant_pass
     const struct oj_quadrants *quadrants; /**< of these points */
 
     /** 0: every point of a quadrant meets every segment of its features, as in
-     *  the paper.  1, where the distance is not bounded: features that cannot
+     *  the paper, but for features whose box is out of the point's own reach.
+     *  1, where the distance is not bounded: features that cannot
      *  be near enough are passed over by their boxes, and points whose k-th
      *  distance lies beyond the grid's reach stay open. */
     int is_growing;
