@@ -24,7 +24,7 @@
 #define WATER 0xBFD9E4
 #define LAND 0xFBFAF6
 #define SHORE 0x93B7C6
-#define LOT_LINE 0xFFFFFF
+#define LOT_LINE 0x5F6470
 
 /* From state plane feet to pixels. */
 struct view
@@ -238,9 +238,8 @@ static void draw_lot(struct canvas *canvas, const struct rings *rings,
     struct paint paint;
     if (use < 0 || use >= CITY_N_USES)
         return;
-    canvas_fill(
-        canvas, rings->x, rings->y, rings->end, rings->n,
-        paint_mix(paint_of(LAND), panel_paint((enum city_use)use), tint));
+    paint = paint_mix(paint_of(LAND), panel_paint((enum city_use)use), tint);
+    canvas_fill(canvas, rings->x, rings->y, rings->end, rings->n, paint);
     if (use == CITY_PARK && rings->n > 1) /* lakes */
         for (int r = 1; r < rings->n; r++)
         {
@@ -249,7 +248,7 @@ static void draw_lot(struct canvas *canvas, const struct rings *rings,
             canvas_fill(canvas, rings->x + first, rings->y + first, &n, 1,
                         paint_of(WATER));
         }
-    outline(canvas, rings, 0.5, paint_mix(paint, paint_of(LOT_LINE), 0.6));
+    outline(canvas, rings, 0.4, paint_mix(paint, paint_of(LOT_LINE), 0.38));
 }
 
 static void draw_street(struct canvas *canvas, const struct rings *rings,
