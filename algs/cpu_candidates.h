@@ -1,25 +1,12 @@
-/** Groups of neighbouring points and the segments that can be nearest to one of
- *  them.
+/** Groups of neighbouring points, and the segments that can be nearest to one
+ * of them: the second half of a search that cpu_patch.h begins.
  *
- *  A group walks the tree of segments once.  The least distance D from the
- *  group's centre found so far bounds what any of its points can have as
- *  nearest: D + h from the point, D + 2 h from the centre (h: half the diagonal
- *  of the group).  So the walk ends up with the few segments that can matter,
- *  whatever max_distance is.  For k > 1, D is the k-th least distance to
- *  different features.
- *
- *  Everything here is inlined into the two files that decide, cpu_nearest.c and
- *  cpu_nearest_lists.c, and compiled there for several instruction sets.
- *  Source: ours; the bound is that of nearest neighbour search in R-trees
- *  (Roussopoulos et al. 1995), taken for a box of points at once after the
- *  collective query of Zhang, You, Gruenwald 2012.
+ *  A segment is a candidate when it is within D + 2 h of the group's centre.
  */
 #ifndef CPU_CANDIDATES_H
 #define CPU_CANDIDATES_H
 
-#include "../flatten/oj_array.h"
-#include "cpu_nearest.h"
-#include "cpu_vector.h"
+#include "cpu_patch.h"
 
 #define OJ_GROUP 32 /* points a group has at most */
 
@@ -30,208 +17,43 @@ struct oj_group
 {
     int n;
     const struct oj_ordered_point *point;
+    struct oj_place place;
     /* beyond n, up to a multiple of OJ_LANES: repetitions */
     _Alignas(64) double x[OJ_GROUP];
     _Alignas(64) double y[OJ_GROUP];
-    struct oj_box box;
-    double cx, cy;
-    double h;   /* half diagonal, rounded up */
-    float q[4]; /* box relative to the tree last asked */
 };
 
-OJ_INLINE void oj_group_relative_to(struct oj_group *g,
-                                    const struct oj_tree *tree)
-{
-    g->q[0] = oj_tree_down(g->box.x0, tree->origin_x, tree->scale);
-    g->q[1] = oj_tree_down(g->box.y0, tree->origin_y, tree->scale);
-    g->q[2] = oj_tree_up(g->box.x1, tree->origin_x, tree->scale);
-    g->q[3] = oj_tree_up(g->box.y1, tree->origin_y, tree->scale);
-}
-
-/* Takes points from the front of the n >= 1 that are left, at most most, while
- * width + height stays within limit. */
+/* Takes points from the front of the n >= 1 that are left. */
 OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
                              const struct oj_ordered_point *point, double limit)
 {
-    struct oj_box box = {point[0].x, point[0].y, point[0].x, point[0].y};
-    double dx, dy;
-    most = n < most ? (int)n : most;
-    g->n = 0;
+    g->n = oj_place_take(&g->place, n, most, point, limit);
     g->point = point;
-    while (g->n < most)
+    for (int i = 0; i < g->n; i++)
     {
-        struct oj_box grown = box;
-        double x = point[g->n].x, y = point[g->n].y;
-        oj_box_add_point(&grown, x, y);
-        if (g->n > 0 && (grown.x1 - grown.x0) + (grown.y1 - grown.y0) > limit)
-            break;
-        box = grown;
-        g->x[g->n] = x;
-        g->y[g->n++] = y;
+        g->x[i] = point[i].x;
+        g->y[i] = point[i].y;
     }
     for (int i = g->n; i % OJ_LANES != 0; i++)
     {
-        g->x[i] = g->x[0];
-        g->y[i] = g->y[0];
+        g->x[i] = point[0].x;
+        g->y[i] = point[0].y;
     }
-    g->box = box;
-    g->cx = 0.5 * box.x0 + 0.5 * box.x1;
-    g->cy = 0.5 * box.y0 + 0.5 * box.y1;
-    dx = fmax(box.x1 - g->cx, g->cx - box.x0);
-    dy = fmax(box.y1 - g->cy, g->cy - box.y0);
-    g->h = sqrt(dx * dx + dy * dy) * (1.0 + 1e-12);
 }
 
-/* --- walking a tree ------------------------------------------------------- */
-
-struct oj_visit
+/* Patches and groups grow where they find little and shrink where they find
+ * much; this moves work between the levels, never an answer. */
+OJ_INLINE void oj_adapt(double *limit, int64_t n, int64_t few, int64_t many,
+                        double base)
 {
-    int32_t child; /* node of the level, or entry */
-    int32_t level; /* -1: an entry */
-    float d2;
-};
-
-/* Eight children pushed a level, seven of them left behind on the way down. */
-#define OJ_STACK (OJ_TREE_LEVELS * OJ_FANOUT)
-
-/* Squared distances from box q to the children of a node.  May be too large by
- * a relative 3e-7, which oj_tree_reach2() allows for.  An absent child is at
- * infinity. */
-OJ_INLINE oj_float8 oj_node_distance2(const struct oj_tree_node *node,
-                                      const float q[4])
-{
-    oj_float8 left = *(const oj_float8 *)node->x0 - q[2];
-    oj_float8 right = q[0] - *(const oj_float8 *)node->x1;
-    oj_float8 below = *(const oj_float8 *)node->y0 - q[3];
-    oj_float8 above = q[1] - *(const oj_float8 *)node->y1;
-    oj_float8 dx = OJ_SELECT_F8(left > right, left, right);
-    oj_float8 dy = OJ_SELECT_F8(below > above, below, above);
-    dx = OJ_POSITIVE_F8(dx);
-    dy = OJ_POSITIVE_F8(dy);
-    return dx * dx + dy * dy;
-}
-
-/* Pushes the children of a node that are within reach of box q, the farthest
- * first, so that the nearest comes off first. */
-OJ_INLINE int oj_push_children(const struct oj_tree *tree, const float q[4],
-                               float reach2, int32_t node_index, int level,
-                               struct oj_visit *stack, int depth)
-{
-    const struct oj_tree_node *node =
-        &tree->node[tree->level_first[level] + node_index];
-    oj_float8 d2 = oj_node_distance2(node, q);
-    oj_int8 near = d2 <= reach2;
-    int first = depth;
-    for (int c = 0; c < OJ_FANOUT; c++)
-    {
-        stack[depth].child = node_index * OJ_FANOUT + c;
-        stack[depth].level = level - 1;
-        stack[depth].d2 = d2[c];
-        depth -= near[c];
-    }
-    for (int i = first + 1; i < depth; i++)
-    {
-        struct oj_visit moved = stack[i];
-        int at = i;
-        for (; at > first && stack[at - 1].d2 < moved.d2; at--)
-            stack[at] = stack[at - 1];
-        stack[at] = moved;
-    }
-    return depth;
-}
-
-/* --- the bound ------------------------------------------------------------ */
-
-struct oj_bound
-{
-    double least; /* k-th least distance from the centre found so far */
-    double cap;   /* no pair is farther: max_distance, or 0 */
-    double h;     /* of the group */
-    float reach2; /* from the group's box, as the tree compares it */
-    double keep2; /* squared distance from the centre worth keeping */
-    double slack; /* of the tree */
-};
-
-OJ_INLINE void oj_bound_set(struct oj_bound *bound, const struct oj_tree *tree,
-                            double least)
-{
-    double reach = (least + bound->h) * (1.0 + 1e-12);
-    double keep;
-    bound->least = least;
-    reach = reach < bound->cap ? reach : bound->cap;
-    keep = (reach + bound->h) * (1.0 + 1e-12) + bound->slack;
-    bound->reach2 = oj_tree_reach2(tree, reach);
-    bound->keep2 = keep * keep * (1.0 + 1e-12);
-}
-
-/* Squared distances from (x, y) to the segments of a bundle, up to rounding. */
-OJ_INLINE oj_double8 oj_bundle_distance2(const struct oj_bundle *b, double x,
-                                         double y)
-{
-    oj_double8 ax = *(const oj_double8 *)b->ax;
-    oj_double8 ay = *(const oj_double8 *)b->ay;
-    oj_double8 dx = *(const oj_double8 *)b->bx - ax;
-    oj_double8 dy = *(const oj_double8 *)b->by - ay;
-    oj_double8 ux = x - ax, uy = y - ay;
-    oj_double8 len2 = dx * dx + dy * dy;
-    oj_double8 t = (ux * dx + uy * dy) / len2;
-    t = OJ_POSITIVE_D8(t); /* also for 0 / 0: a point */
-    t = OJ_SELECT_D8(t < 1.0, t, (oj_double8){} + 1.0);
-    /* so short that its square underflows: as good as its start */
-    t = (oj_double8)((oj_long8)t & (len2 > 1e-290));
-    ux -= t * dx;
-    uy -= t * dy;
-    return ux * ux + uy * uy;
-}
-
-OJ_INLINE double oj_least8(const double *v)
-{
-    double a = v[0] < v[1] ? v[0] : v[1], b = v[2] < v[3] ? v[2] : v[3];
-    double c = v[4] < v[5] ? v[4] : v[5], d = v[6] < v[7] ? v[6] : v[7];
-    a = a < b ? a : b;
-    c = c < d ? c : d;
-    return a < c ? a : c;
-}
-
-/* k > 1: puts a segment of feature at d2 from the centre among the k best. */
-OJ_INLINE void oj_best_put(struct oj_nearest_scratch *s, int64_t k,
-                           int32_t feature, double d2)
-{
-    int64_t last = 0;
-    while (last < s->n_best && s->best_feature[last] != feature)
-        last++;
-    if (last < s->n_best && s->best_d2[last] <= d2)
-        return;
-    if (last == s->n_best)
-    {
-        if (s->n_best < k)
-            s->n_best++;
-        else
-            last = k - 1;
-    }
-    for (; last > 0 && s->best_d2[last - 1] > d2; last--)
-    {
-        s->best_d2[last] = s->best_d2[last - 1];
-        s->best_feature[last] = s->best_feature[last - 1];
-    }
-    s->best_d2[last] = d2;
-    s->best_feature[last] = feature;
-}
-
-/* The square of D after a bundle: the least of its distances, or for k > 1 the
- * k-th least of all features so far. */
-OJ_INLINE double oj_tightened(const struct oj_segments *segments,
-                              struct oj_nearest_scratch *s, int64_t k,
-                              int64_t bundle, const double *d2, double least2)
-{
-    if (k == 1)
-        return least2;
-    for (int i = 0; i < OJ_BUNDLE; i++)
-    {
-        if (s->n_best < k || d2[i] < s->best_d2[k - 1])
-            oj_best_put(s, k, segments->feature[bundle * OJ_BUNDLE + i], d2[i]);
-    }
-    return s->n_best < k ? INFINITY : s->best_d2[k - 1];
+    if (n > many)
+        *limit *= 0.7;
+    else if (n < few)
+        *limit *= 1.1;
+    if (!(*limit > base / 64.0))
+        *limit = base / 64.0;
+    if (*limit > base * 16.0)
+        *limit = base * 16.0;
 }
 
 /* --- candidates ----------------------------------------------------------- */
@@ -260,24 +82,17 @@ static inline oj_status oj_candidates_reserve(struct oj_nearest_scratch *s,
                       sizeof *s->candidate, err);
 }
 
-/* Measures a bundle from the centre, tightens the bound, keeps candidates. */
+/* Measures a bundle, tightens the bound and keeps what can be needed. */
 OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
                                     struct oj_nearest_scratch *s,
-                                    const struct oj_group *g, int64_t k,
+                                    const struct oj_place *place, int64_t k,
                                     int64_t bundle, struct oj_bound *bound,
                                     struct oj_error *err)
 {
-    oj_double8 lanes =
-        oj_bundle_distance2(&segments->bundle[bundle], g->cx, g->cy);
     _Alignas(64) double d2[OJ_BUNDLE];
-    double least2;
-    *(oj_double8 *)d2 = lanes;
-    least2 = oj_least8(d2);
-    if (least2 > bound->keep2)
+    if (oj_bound_tighten(segments, s, place, k, bundle, bound, d2) >
+        bound->keep2)
         return OJ_OK;
-    least2 = oj_tightened(segments, s, k, bundle, d2, least2);
-    if (least2 < bound->least * bound->least)
-        oj_bound_set(bound, &segments->tree, sqrt(least2));
     if (s->n_candidates + OJ_BUNDLE > s->cap_candidates)
     {
         oj_candidates_compact(s, bound->keep2);
@@ -292,45 +107,73 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
     return OJ_OK;
 }
 
+/* Measures the boxes of the front from the group; returns the nearest. */
+OJ_INLINE int64_t oj_front_measure(struct oj_front *front, const float q[4])
+{
+    oj_float8 least = {0}, number = {0, 1, 2, 3, 4, 5, 6, 7}, at = {0};
+    int64_t nearest = 0;
+    least += INFINITY;
+    for (int64_t i = 0; i * OJ_FANOUT < front->n; i++)
+    {
+        struct oj_front_block *block = &front->block[i];
+        oj_float8 d2 = oj_boxes_distance2(&block->box, q);
+        oj_int8 is_less = d2 < least;
+        *(oj_float8 *)block->d2 = d2;
+        least = OJ_SELECT_F8(is_less, d2, least);
+        at = OJ_SELECT_F8(is_less, number, at);
+        number += (float)OJ_FANOUT;
+    }
+    for (int c = 1; c < OJ_FANOUT; c++)
+    {
+        if (least[c] < least[nearest])
+            nearest = c;
+    }
+    return (int64_t)at[nearest];
+}
+
 /* Leaves in s->candidate the segments that can be among the k nearest of a
  * point of the group, within cap; or sets s->too_many. */
 OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
                                           struct oj_nearest_scratch *s,
-                                          struct oj_group *g, int64_t k,
-                                          double cap, struct oj_error *err)
+                                          const struct oj_place *place,
+                                          int64_t k, double cap,
+                                          struct oj_error *err)
 {
     const struct oj_tree *tree = &segments->tree;
-    struct oj_visit stack[OJ_STACK + OJ_FANOUT];
-    struct oj_bound bound = {INFINITY, cap, g->h, 0.0f, 0.0, tree->slack};
+    struct oj_front *front = &s->near_bundles;
+    struct oj_bound bound = {INFINITY, cap, place->h, 0.0f, 0.0, tree->slack};
     int64_t check_at = OJ_MANY_CANDIDATES + k;
-    int depth;
+    int64_t nearest;
+    float q[4];
     s->n_candidates = 0;
     s->n_best = 0;
     s->too_many = 0;
-    if (tree->n_levels == 0)
+    if (front->n == 0)
         return OJ_OK;
     OJ_TRY(oj_candidates_reserve(s, err));
-    oj_group_relative_to(g, tree);
+    oj_place_relative_to(place, tree, q);
     oj_bound_set(&bound, tree, INFINITY);
-    depth = oj_push_children(tree, g->q, bound.reach2, 0, tree->n_levels - 1,
-                             stack, 0);
-    while (depth > 0)
+    nearest = oj_front_measure(front, q);
+    if (front->block[nearest / OJ_FANOUT].d2[nearest % OJ_FANOUT] <=
+        bound.reach2)
     {
-        struct oj_visit v = stack[--depth];
-        if (v.d2 > bound.reach2)
+        struct oj_front_block *block = &front->block[nearest / OJ_FANOUT];
+        OJ_TRY(oj_visit_bundle(segments, s, place, k,
+                               block->entry[nearest % OJ_FANOUT], &bound, err));
+        block->d2[nearest % OJ_FANOUT] = INFINITY; /* done */
+    }
+    for (int64_t i = 0; i < front->n; i++)
+    {
+        const struct oj_front_block *block = &front->block[i / OJ_FANOUT];
+        if (!(block->d2[i % OJ_FANOUT] <= bound.reach2))
             continue;
-        if (v.level >= 0)
-        {
-            depth = oj_push_children(tree, g->q, bound.reach2, v.child, v.level,
-                                     stack, depth);
-            continue;
-        }
-        OJ_TRY(oj_visit_bundle(segments, s, g, k, v.child, &bound, err));
+        OJ_TRY(oj_visit_bundle(segments, s, place, k,
+                               block->entry[i % OJ_FANOUT], &bound, err));
         if (s->n_candidates > check_at)
         {
             oj_candidates_compact(s, bound.keep2);
             s->too_many =
-                g->h > 0.0 && s->n_candidates > OJ_MANY_CANDIDATES + k;
+                place->h > 0.0 && s->n_candidates > OJ_MANY_CANDIDATES + k;
             if (s->too_many)
                 return OJ_OK;
             check_at = 2 * s->n_candidates + OJ_MANY_CANDIDATES + k;
@@ -366,7 +209,8 @@ OJ_INLINE double oj_fill_matrix(const struct oj_segments *segments,
         double dx = b->bx[at] - ax, dy = b->by[at] - ay;
         double len2 = dx * dx + dy * dy;
         double inverse = len2 > 1e-290 ? 1.0 / len2 : 0.0;
-        double size = fabs(ax - g->cx) + fabs(ay - g->cy) + fabs(dx) + fabs(dy);
+        double size = fabs(ax - g->place.cx) + fabs(ay - g->place.cy) +
+                      fabs(dx) + fabs(dy);
         double *row = s->matrix + j * OJ_GROUP;
         extent = size > extent ? size : extent;
         for (int i = 0; i < g->n; i += OJ_LANES)
@@ -384,7 +228,7 @@ OJ_INLINE double oj_fill_matrix(const struct oj_segments *segments,
             *(oj_double8 *)(least2 + i) = OJ_SELECT_D8(d2 < least, d2, least);
         }
     }
-    return 64.0 * unit_roundoff * (extent + g->h);
+    return 64.0 * unit_roundoff * (extent + g->place.h);
 }
 
 /* The distance that decides. */
@@ -404,53 +248,32 @@ static inline oj_status oj_matrix_reserve(struct oj_nearest_scratch *s,
                       sizeof *s->matrix, err);
 }
 
-/* Groups grow where they have few candidates and shrink where they have many;
- * this moves work between walking and measuring, never an answer. */
-OJ_INLINE void oj_adapt_groups(struct oj_nearest_scratch *s,
-                               const struct oj_segments *segments)
-{
-    double base = segments->bundle_size;
-    if (s->n_candidates > 40)
-        s->group_limit *= 0.7;
-    else if (s->n_candidates < 16)
-        s->group_limit *= 1.1;
-    if (!(s->group_limit > base / 64.0))
-        s->group_limit = base / 64.0;
-    if (s->group_limit > base * 4.0)
-        s->group_limit = base * 4.0;
-}
-
 /* --- the polygons around the points --------------------------------------- */
 
 /* Leaves in s->ring the polygon rings whose boxes touch that of the group. */
 OJ_INLINE oj_status oj_collect_rings(const struct oj_rings *rings,
                                      struct oj_nearest_scratch *s,
-                                     struct oj_group *g, struct oj_error *err)
+                                     const struct oj_place *place,
+                                     struct oj_error *err)
 {
-    const struct oj_tree *tree = &rings->tree;
-    struct oj_visit stack[OJ_STACK + OJ_FANOUT];
-    float reach2;
-    int depth;
+    const struct oj_front *front = &s->near_rings;
+    float reach2 = oj_tree_reach2(&rings->tree, 0.0);
+    float q[4];
     s->n_rings = 0;
-    if (tree->n_levels == 0)
+    if (front->n == 0)
         return OJ_OK;
-    reach2 = oj_tree_reach2(tree, 0.0);
-    oj_group_relative_to(g, tree);
-    depth =
-        oj_push_children(tree, g->q, reach2, 0, tree->n_levels - 1, stack, 0);
-    while (depth > 0)
+    OJ_TRY(oj_reserve(&s->ring, 0, front->n + OJ_FANOUT, &s->cap_rings,
+                      sizeof *s->ring, err));
+    oj_place_relative_to(place, &rings->tree, q);
+    for (int64_t i = 0; i * OJ_FANOUT < front->n; i++)
     {
-        struct oj_visit v = stack[--depth];
-        if (v.level >= 0)
+        const struct oj_front_block *block = &front->block[i];
+        oj_int8 near = oj_boxes_distance2(&block->box, q) <= reach2;
+        for (int c = 0; c < OJ_FANOUT; c++)
         {
-            depth = oj_push_children(tree, g->q, reach2, v.child, v.level,
-                                     stack, depth);
-            continue;
+            s->ring[s->n_rings] = block->entry[c];
+            s->n_rings -= near[c];
         }
-        if (s->n_rings == s->cap_rings)
-            OJ_TRY(oj_reserve(&s->ring, s->n_rings, s->n_rings + 1,
-                              &s->cap_rings, sizeof *s->ring, err));
-        s->ring[s->n_rings++] = (int32_t)v.child;
     }
     return OJ_OK;
 }

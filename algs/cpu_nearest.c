@@ -133,7 +133,7 @@ OJ_INLINE oj_status answer_group(const struct oj_cpu_index *index,
     int32_t around[OJ_GROUP];
     double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
     int n_inside = 0;
-    OJ_TRY(oj_collect_rings(&index->rings, s, g, err));
+    OJ_TRY(oj_collect_rings(&index->rings, s, &g->place, err));
     for (int i = 0; i < g->n; i++)
     {
         around[i] = first_around(index, s, g->x[i], g->y[i]);
@@ -141,7 +141,7 @@ OJ_INLINE oj_status answer_group(const struct oj_cpu_index *index,
     }
     /* where all are inside, only other features at distance 0 matter */
     OJ_TRY(oj_collect_candidates(
-        &index->segments, s, g, 1,
+        &index->segments, s, &g->place, 1,
         n_inside == g->n ? 0.0 : index->relation.max_distance, err));
     if (s->too_many)
         return OJ_OK;
@@ -158,17 +158,16 @@ OJ_INLINE oj_status answer_group(const struct oj_cpu_index *index,
     return OJ_OK;
 }
 
-OJ_CLONES oj_status oj_nearest_one(const struct oj_cpu_index *index,
-                                   struct oj_nearest_scratch *s, int64_t n,
-                                   const struct oj_ordered_point *point,
-                                   int32_t *feature, double *distance,
-                                   struct oj_error *err)
+/* Answers the points of a patch, group by group. */
+OJ_INLINE oj_status answer_patch(const struct oj_cpu_index *index,
+                                 struct oj_nearest_scratch *s, int n,
+                                 const struct oj_ordered_point *point,
+                                 int32_t *feature, double *distance,
+                                 struct oj_error *err)
 {
     struct oj_group g;
     int most = OJ_GROUP;
-    if (s->group_limit == 0.0)
-        s->group_limit = index->segments.bundle_size;
-    for (int64_t at = 0; at < n;)
+    for (int at = 0; at < n;)
     {
         oj_group_take(&g, n - at, most, point + at, s->group_limit);
         OJ_TRY(answer_group(index, s, &g, feature, distance, err));
@@ -179,13 +178,51 @@ OJ_CLONES oj_status oj_nearest_one(const struct oj_cpu_index *index,
         }
         most = OJ_GROUP;
         at += g.n;
-        oj_adapt_groups(s, &index->segments);
+        oj_adapt(&s->group_limit, s->n_candidates, 16, 40,
+                 index->segments.bundle_size);
+    }
+    return OJ_OK;
+}
+
+OJ_CLONES oj_status oj_nearest_one(const struct oj_cpu_index *index,
+                                   struct oj_nearest_scratch *s, int64_t n,
+                                   const struct oj_ordered_point *point,
+                                   int32_t *feature, double *distance,
+                                   struct oj_error *err)
+{
+    struct oj_place patch;
+    double base = index->segments.bundle_size;
+    int most = OJ_PATCH;
+    if (s->group_limit == 0.0)
+    {
+        s->group_limit = base;
+        s->patch_limit = 4.0 * base;
+    }
+    for (int64_t at = 0; at < n;)
+    {
+        int taken =
+            oj_place_take(&patch, n - at, most, point + at, s->patch_limit);
+        OJ_TRY(oj_patch_bundles(&index->segments, s, &patch, 1,
+                                index->relation.max_distance, err));
+        if (s->too_many)
+        {
+            most = (taken + 1) / 2;
+            continue;
+        }
+        OJ_TRY(oj_patch_rings(&index->rings, s, &patch, err));
+        OJ_TRY(
+            answer_patch(index, s, taken, point + at, feature, distance, err));
+        most = OJ_PATCH;
+        at += taken;
+        oj_adapt(&s->patch_limit, s->near_bundles.n, 48, 160, 4.0 * base);
     }
     return OJ_OK;
 }
 
 void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
 {
+    oj_free(s->near_rings.block);
+    oj_free(s->near_bundles.block);
     oj_free(s->candidate);
     oj_free(s->candidate_d2);
     oj_free(s->matrix);

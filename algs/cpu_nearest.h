@@ -1,10 +1,11 @@
 /** The nearest join features of points, group by group.
  *
- *  Points come in Morton order and are taken in groups that lie close together.
- *  cpu_candidates.h finds the few segments that can be nearest to a point of a
- *  group, whatever max_distance is; then every point is measured against these,
- *  and those that come within rounding of its least distance are measured again
- *  in GEOS's order of operations, which decides.
+ *  Points come in Morton order and are taken in patches of groups that lie
+ * close together.  cpu_patch.h and cpu_candidates.h find the few segments that
+ * can be nearest to a point of a group, whatever max_distance is; then every
+ * point is measured against these, and those that come within rounding of its
+ * least distance are measured again in GEOS's order of operations, which
+ * decides.
  */
 #ifndef CPU_NEAREST_H
 #define CPU_NEAREST_H
@@ -24,10 +25,25 @@ struct oj_cpu_index
     struct oj_rings rings;       /**< empty for distances to the boundary */
 };
 
+/** Boxes near a patch of points, eight at a time. */
+struct oj_front_block
+{
+    struct oj_tree_node box;
+    int32_t entry[OJ_FANOUT]; /**< of the tree they come from */
+    float d2[OJ_FANOUT];      /**< squared distance to what was asked last */
+};
+
+struct oj_front
+{
+    int64_t n, cap_blocks;
+    struct oj_front_block *block;
+};
+
 /** Working memory of one thread; zeroed memory is valid. */
 struct oj_nearest_scratch
 {
-    int64_t n_candidates, cap_candidates;
+    struct oj_front near_rings, near_bundles; /**< of the patch */
+    int64_t n_candidates, cap_candidates;     /**< of the group */
     int64_t *candidate; /**< slots: bundle * OJ_BUNDLE + place */
     double *candidate_d2;
     int64_t cap_d2;
@@ -35,14 +51,14 @@ struct oj_nearest_scratch
     int64_t cap_matrix;
     double *matrix;
     int64_t n_rings, cap_rings;
-    int32_t *ring;
+    int32_t *ring; /**< polygon rings whose boxes touch the group's */
     int64_t n_best, cap_best; /**< k > 1: nearest features to the centre */
     int32_t *best_feature;
     double *best_d2;
     int64_t cap_best_d2;
-    double
-        group_limit; /**< width + height a group may have; follows the data */
-    int timings;     /**< 1: fill filter_s and refine_s */
+    /** width + height that patches and groups may have; follow the data */
+    double patch_limit, group_limit;
+    int timings; /**< 1: fill filter_s and refine_s */
     double filter_s, refine_s;
     int64_t n_refined; /**< (point, segment) pairs measured */
 };

@@ -51,8 +51,9 @@ OJ_INLINE oj_status answer_group(const struct oj_cpu_index *index,
 {
     _Alignas(64) double least2[OJ_GROUP];
     double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0, off;
-    OJ_TRY(oj_collect_rings(&index->rings, s, g, err));
-    OJ_TRY(oj_collect_candidates(&index->segments, s, g, index->relation.k,
+    OJ_TRY(oj_collect_rings(&index->rings, s, &g->place, err));
+    OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place,
+                                 index->relation.k,
                                  index->relation.max_distance, err));
     if (s->too_many)
         return OJ_OK;
@@ -76,17 +77,18 @@ OJ_INLINE oj_status answer_group(const struct oj_cpu_index *index,
     return OJ_OK;
 }
 
-OJ_CLONES static oj_status
-answer_points(const struct oj_cpu_index *index, struct oj_nearest_scratch *s,
-              int64_t n, const struct oj_ordered_point *point,
-              const int32_t *row, struct oj_ranking *ranking,
-              struct oj_answers *answers, struct oj_error *err)
+/* Answers the points of a patch, group by group. */
+OJ_INLINE oj_status answer_patch(const struct oj_cpu_index *index,
+                                 struct oj_nearest_scratch *s, int n,
+                                 const struct oj_ordered_point *point,
+                                 const int32_t *row, struct oj_ranking *ranking,
+                                 struct oj_answers *answers,
+                                 struct oj_error *err)
 {
     struct oj_group g;
+    int64_t k = index->relation.k;
     int most = OJ_GROUP;
-    if (s->group_limit == 0.0)
-        s->group_limit = index->segments.bundle_size;
-    for (int64_t at = 0; at < n;)
+    for (int at = 0; at < n;)
     {
         oj_group_take(&g, n - at, most, point + at, s->group_limit);
         OJ_TRY(answer_group(index, s, &g, row, ranking, answers, err));
@@ -97,7 +99,45 @@ answer_points(const struct oj_cpu_index *index, struct oj_nearest_scratch *s,
         }
         most = OJ_GROUP;
         at += g.n;
-        oj_adapt_groups(s, &index->segments);
+        oj_adapt(&s->group_limit, s->n_candidates, 16 + 2 * k, 40 + 4 * k,
+                 index->segments.bundle_size);
+    }
+    return OJ_OK;
+}
+
+OJ_CLONES static oj_status
+answer_points(const struct oj_cpu_index *index, struct oj_nearest_scratch *s,
+              int64_t n, const struct oj_ordered_point *point,
+              const int32_t *row, struct oj_ranking *ranking,
+              struct oj_answers *answers, struct oj_error *err)
+{
+    struct oj_place patch;
+    double base = index->segments.bundle_size;
+    int64_t k = index->relation.k;
+    int most = OJ_PATCH;
+    if (s->group_limit == 0.0)
+    {
+        s->group_limit = base;
+        s->patch_limit = 4.0 * base;
+    }
+    for (int64_t at = 0; at < n;)
+    {
+        int taken =
+            oj_place_take(&patch, n - at, most, point + at, s->patch_limit);
+        OJ_TRY(oj_patch_bundles(&index->segments, s, &patch, k,
+                                index->relation.max_distance, err));
+        if (s->too_many)
+        {
+            most = (taken + 1) / 2;
+            continue;
+        }
+        OJ_TRY(oj_patch_rings(&index->rings, s, &patch, err));
+        OJ_TRY(answer_patch(index, s, taken, point + at, row, ranking, answers,
+                            err));
+        most = OJ_PATCH;
+        at += taken;
+        oj_adapt(&s->patch_limit, s->near_bundles.n, 48 + k, 160 + 4 * k,
+                 4.0 * base);
     }
     return OJ_OK;
 }

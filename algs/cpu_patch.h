@@ -1,0 +1,411 @@
+/** Patches: runs of points in Morton order that lie close together, and what of
+ *  the join side is near them.
+ *
+ *  patch   up to OJ_PATCH points; walks the trees once and keeps, in its
+ *          fronts, the few boxes that any of its points can need
+ *  group   up to OJ_GROUP points of a patch; looks at the fronts only
+ *          (cpu_candidates.h)
+ *
+ *  The bound of both: with D the least distance from the centre found so far
+ *  (for k > 1 the k-th least to different features) and h half the diagonal of
+ *  the box, no point of the box has its nearest farther than D + h.  So a
+ *  search ends up with the few segments that matter whatever max_distance is.
+ *
+ *  Everything here is inlined into the two files that decide, cpu_nearest.c and
+ *  cpu_nearest_lists.c, and compiled there for several instruction sets.
+ *  Source: ours; the bound is that of nearest neighbour search in R-trees
+ *  (Roussopoulos et al. 1995), taken for a box of points at once after the
+ *  collective query of Zhang, You, Gruenwald 2012.
+ */
+#ifndef CPU_PATCH_H
+#define CPU_PATCH_H
+
+#include "../flatten/oj_array.h"
+#include "cpu_nearest.h"
+#include "cpu_vector.h"
+
+#define OJ_PATCH 512 /* points a patch has at most */
+
+/* A patch that has more boxes near it than this is taken in halves. */
+#define OJ_MANY_BOXES 1024
+
+/* Where some points are: their box, its centre and half diagonal. */
+struct oj_place
+{
+    struct oj_box box;
+    double cx, cy, h;
+};
+
+OJ_INLINE void oj_place_set(struct oj_place *place, const struct oj_box *box)
+{
+    double dx, dy;
+    place->box = *box;
+    place->cx = 0.5 * box->x0 + 0.5 * box->x1;
+    place->cy = 0.5 * box->y0 + 0.5 * box->y1;
+    dx = box->x1 - place->cx;
+    dy = box->y1 - place->cy;
+    dx = dx > place->cx - box->x0 ? dx : place->cx - box->x0;
+    dy = dy > place->cy - box->y0 ? dy : place->cy - box->y0;
+    place->h = sqrt(dx * dx + dy * dy) * (1.0 + 1e-12);
+}
+
+/* How many of the n >= 1 points stay together: at most most, and only while
+ * width + height is within limit.  Sets place. */
+OJ_INLINE int oj_place_take(struct oj_place *place, int64_t n, int most,
+                            const struct oj_ordered_point *point, double limit)
+{
+    struct oj_box box = {point[0].x, point[0].y, point[0].x, point[0].y};
+    int taken = 1;
+    most = n < most ? (int)n : most;
+    for (; taken < most; taken++)
+    {
+        struct oj_box grown = box;
+        oj_box_add_point(&grown, point[taken].x, point[taken].y);
+        if ((grown.x1 - grown.x0) + (grown.y1 - grown.y0) > limit)
+            break;
+        box = grown;
+    }
+    oj_place_set(place, &box);
+    return taken;
+}
+
+/* The box of place relative to a tree.  Points absurdly far away are pulled in
+ * to where single precision still has squares: that only brings them nearer,
+ * which a box filter may. */
+OJ_INLINE void oj_place_relative_to(const struct oj_place *place,
+                                    const struct oj_tree *tree, float q[4])
+{
+    q[0] = oj_tree_down(place->box.x0, tree->origin_x, tree->scale);
+    q[1] = oj_tree_down(place->box.y0, tree->origin_y, tree->scale);
+    q[2] = oj_tree_up(place->box.x1, tree->origin_x, tree->scale);
+    q[3] = oj_tree_up(place->box.y1, tree->origin_y, tree->scale);
+    for (int i = 0; i < 4; i++)
+    {
+        q[i] = q[i] < 1e18f ? q[i] : 1e18f;
+        q[i] = q[i] > -1e18f ? q[i] : -1e18f;
+    }
+}
+
+/* --- walking a tree ------------------------------------------------------- */
+
+struct oj_visit
+{
+    int32_t child; /* node of the level */
+    int32_t level;
+    float d2;
+};
+
+/* Eight children pushed a level, seven of them left behind on the way down. */
+#define OJ_STACK (OJ_TREE_LEVELS * OJ_FANOUT)
+
+/* Squared distances from box q to eight boxes.  May be too large by a relative
+ * 3e-7, which oj_tree_reach2() allows for.  An absent box is at infinity. */
+OJ_INLINE oj_float8 oj_boxes_distance2(const struct oj_tree_node *box,
+                                       const float q[4])
+{
+    oj_float8 left = *(const oj_float8 *)box->x0 - q[2];
+    oj_float8 right = q[0] - *(const oj_float8 *)box->x1;
+    oj_float8 below = *(const oj_float8 *)box->y0 - q[3];
+    oj_float8 above = q[1] - *(const oj_float8 *)box->y1;
+    oj_float8 dx = OJ_SELECT_F8(left > right, left, right);
+    oj_float8 dy = OJ_SELECT_F8(below > above, below, above);
+    dx = OJ_POSITIVE_F8(dx);
+    dy = OJ_POSITIVE_F8(dy);
+    return dx * dx + dy * dy;
+}
+
+/* Pushes the children of the visited node that are within reach of box q, the
+ * farthest first, so that the nearest comes off first. */
+OJ_INLINE int oj_push_children(const struct oj_tree_node *node,
+                               const float q[4], float reach2,
+                               struct oj_visit visited, struct oj_visit *stack,
+                               int depth)
+{
+    oj_float8 d2 = oj_boxes_distance2(node, q);
+    oj_int8 near = d2 <= reach2;
+    int first = depth;
+    for (int c = 0; c < OJ_FANOUT; c++)
+    {
+        stack[depth].child = visited.child * OJ_FANOUT + c;
+        stack[depth].level = visited.level - 1;
+        stack[depth].d2 = d2[c];
+        depth -= near[c];
+    }
+    for (int i = first + 1; i < depth; i++)
+    {
+        struct oj_visit moved = stack[i];
+        int at = i;
+        for (; at > first && stack[at - 1].d2 < moved.d2; at--)
+            stack[at] = stack[at - 1];
+        stack[at] = moved;
+    }
+    return depth;
+}
+
+/* --- the bound ------------------------------------------------------------ */
+
+struct oj_bound
+{
+    double least; /* k-th least distance from the centre found so far */
+    double cap;   /* no pair is farther: max_distance, or 0 */
+    double h;     /* of the place */
+    float reach2; /* from the box of the place, as the tree compares it */
+    double keep2; /* squared distance from the centre worth keeping */
+    double slack; /* of the tree */
+};
+
+OJ_INLINE void oj_bound_set(struct oj_bound *bound, const struct oj_tree *tree,
+                            double least)
+{
+    double reach = (least + bound->h) * (1.0 + 1e-12);
+    double keep;
+    bound->least = least;
+    reach = reach < bound->cap ? reach : bound->cap;
+    keep = (reach + bound->h) * (1.0 + 1e-12) + bound->slack;
+    bound->reach2 = oj_tree_reach2(tree, reach);
+    bound->keep2 = keep * keep * (1.0 + 1e-12);
+}
+
+/* Squared distances from (x, y) to the segments of a bundle, up to rounding. */
+OJ_INLINE oj_double8 oj_bundle_distance2(const struct oj_bundle *b, double x,
+                                         double y)
+{
+    oj_double8 ax = *(const oj_double8 *)b->ax;
+    oj_double8 ay = *(const oj_double8 *)b->ay;
+    oj_double8 dx = *(const oj_double8 *)b->bx - ax;
+    oj_double8 dy = *(const oj_double8 *)b->by - ay;
+    oj_double8 ux = x - ax, uy = y - ay;
+    oj_double8 len2 = dx * dx + dy * dy;
+    oj_double8 t = (ux * dx + uy * dy) / len2;
+    t = OJ_POSITIVE_D8(t); /* also for 0 / 0: a point */
+    t = OJ_SELECT_D8(t < 1.0, t, (oj_double8){} + 1.0);
+    /* so short that its square underflows: as good as its start */
+    t = (oj_double8)((oj_long8)t & (len2 > 1e-290));
+    ux -= t * dx;
+    uy -= t * dy;
+    return ux * ux + uy * uy;
+}
+
+OJ_INLINE double oj_least8(const double *v)
+{
+    double a = v[0] < v[1] ? v[0] : v[1], b = v[2] < v[3] ? v[2] : v[3];
+    double c = v[4] < v[5] ? v[4] : v[5], d = v[6] < v[7] ? v[6] : v[7];
+    a = a < b ? a : b;
+    c = c < d ? c : d;
+    return a < c ? a : c;
+}
+
+/* k > 1: puts a segment of feature at d2 from the centre among the k best. */
+OJ_INLINE void oj_best_put(struct oj_nearest_scratch *s, int64_t k,
+                           int32_t feature, double d2)
+{
+    int64_t last = 0;
+    while (last < s->n_best && s->best_feature[last] != feature)
+        last++;
+    if (last < s->n_best && s->best_d2[last] <= d2)
+        return;
+    if (last == s->n_best)
+    {
+        if (s->n_best < k)
+            s->n_best++;
+        else
+            last = k - 1;
+    }
+    for (; last > 0 && s->best_d2[last - 1] > d2; last--)
+    {
+        s->best_d2[last] = s->best_d2[last - 1];
+        s->best_feature[last] = s->best_feature[last - 1];
+    }
+    s->best_d2[last] = d2;
+    s->best_feature[last] = feature;
+}
+
+/* The square of D after a bundle: the least of its distances, or for k > 1 the
+ * k-th least of all features so far. */
+OJ_INLINE double oj_tightened(const struct oj_segments *segments,
+                              struct oj_nearest_scratch *s, int64_t k,
+                              int64_t bundle, const double *d2, double least2)
+{
+    if (k == 1)
+        return least2;
+    for (int i = 0; i < OJ_BUNDLE; i++)
+    {
+        if (s->n_best < k || d2[i] < s->best_d2[k - 1])
+            oj_best_put(s, k, segments->feature[bundle * OJ_BUNDLE + i], d2[i]);
+    }
+    return s->n_best < k ? INFINITY : s->best_d2[k - 1];
+}
+
+/* Measures a bundle from the centre of place and tightens the bound.  d2: NULL,
+ * or the eight squared distances, 64-byte aligned.  Returns the least. */
+OJ_INLINE double oj_bound_tighten(const struct oj_segments *segments,
+                                  struct oj_nearest_scratch *s,
+                                  const struct oj_place *place, int64_t k,
+                                  int64_t bundle, struct oj_bound *bound,
+                                  double *d2)
+{
+    _Alignas(64) double own[OJ_BUNDLE];
+    double least2, tightened2;
+    if (d2 == NULL)
+        d2 = own;
+    *(oj_double8 *)d2 =
+        oj_bundle_distance2(&segments->bundle[bundle], place->cx, place->cy);
+    least2 = oj_least8(d2);
+    if (least2 > bound->keep2)
+        return least2;
+    tightened2 = oj_tightened(segments, s, k, bundle, d2, least2);
+    if (tightened2 < bound->least * bound->least)
+        oj_bound_set(bound, &segments->tree, sqrt(tightened2));
+    return least2;
+}
+
+/* --- fronts --------------------------------------------------------------- */
+
+/* Room for one more node's children. */
+static inline oj_status oj_front_reserve(struct oj_front *front,
+                                         struct oj_error *err)
+{
+    int64_t n_used = (front->n + OJ_FANOUT - 1) / OJ_FANOUT;
+    return oj_reserve(&front->block, n_used, n_used + 2, &front->cap_blocks,
+                      sizeof *front->block, err);
+}
+
+OJ_INLINE void oj_front_put(struct oj_front *front, int64_t at,
+                            const struct oj_tree_node *node, int child,
+                            int32_t entry, float d2)
+{
+    struct oj_front_block *block = &front->block[at / OJ_FANOUT];
+    int lane = (int)(at % OJ_FANOUT);
+    block->box.x0[lane] = node->x0[child];
+    block->box.y0[lane] = node->y0[child];
+    block->box.x1[lane] = node->x1[child];
+    block->box.y1[lane] = node->y1[child];
+    block->entry[lane] = entry;
+    block->d2[lane] = d2;
+}
+
+/* Keeps the boxes within reach2 of the patch. */
+OJ_INLINE void oj_front_compact(struct oj_front *front, float reach2)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < front->n; i++)
+    {
+        const struct oj_front_block *block = &front->block[i / OJ_FANOUT];
+        int lane = (int)(i % OJ_FANOUT);
+        float d2 = block->d2[lane];
+        oj_front_put(front, n, &block->box, lane, block->entry[lane], d2);
+        n += d2 <= reach2;
+    }
+    front->n = n;
+}
+
+/* Fills the last block up with boxes that are near nothing. */
+OJ_INLINE void oj_front_finish(struct oj_front *front)
+{
+    static const struct oj_tree_node nowhere = {
+        {INFINITY}, {INFINITY}, {-INFINITY}, {-INFINITY}};
+    for (int64_t i = front->n; i % OJ_FANOUT != 0; i++)
+        oj_front_put(front, i, &nowhere, 0, -1, INFINITY);
+}
+
+/* Leaves in s->near_rings the polygon rings whose boxes touch the patch. */
+OJ_INLINE oj_status oj_patch_rings(const struct oj_rings *rings,
+                                   struct oj_nearest_scratch *s,
+                                   const struct oj_place *patch,
+                                   struct oj_error *err)
+{
+    const struct oj_tree *tree = &rings->tree;
+    struct oj_front *front = &s->near_rings;
+    struct oj_visit stack[OJ_STACK + OJ_FANOUT];
+    float reach2, q[4];
+    int depth = 0;
+    front->n = 0;
+    if (tree->n_levels == 0)
+        return OJ_OK;
+    reach2 = oj_tree_reach2(tree, 0.0);
+    oj_place_relative_to(patch, tree, q);
+    stack[depth++] = (struct oj_visit){0, tree->n_levels - 1, 0.0f};
+    while (depth > 0)
+    {
+        struct oj_visit v = stack[--depth];
+        const struct oj_tree_node *node =
+            &tree->node[tree->level_first[v.level] + v.child];
+        oj_float8 d2;
+        if (v.level > 0)
+        {
+            depth = oj_push_children(node, q, reach2, v, stack, depth);
+            continue;
+        }
+        OJ_TRY(oj_front_reserve(front, err));
+        d2 = oj_boxes_distance2(node, q);
+        for (int c = 0; c < OJ_FANOUT; c++)
+        {
+            oj_front_put(front, front->n, node, c, v.child * OJ_FANOUT + c,
+                         d2[c]);
+            front->n += d2[c] <= reach2;
+        }
+    }
+    oj_front_finish(front);
+    return OJ_OK;
+}
+
+/* Leaves in s->near_bundles the bundles that a point of the patch can need for
+ * its k nearest within cap, or sets s->too_many. */
+OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
+                                     struct oj_nearest_scratch *s,
+                                     const struct oj_place *patch, int64_t k,
+                                     double cap, struct oj_error *err)
+{
+    const struct oj_tree *tree = &segments->tree;
+    struct oj_front *front = &s->near_bundles;
+    struct oj_visit stack[OJ_STACK + OJ_FANOUT];
+    struct oj_bound bound = {INFINITY, cap, patch->h, 0.0f, 0.0, tree->slack};
+    int64_t check_at = OJ_MANY_BOXES + k;
+    float q[4];
+    int depth = 0;
+    front->n = 0;
+    s->n_best = 0;
+    s->too_many = 0;
+    if (tree->n_levels == 0)
+        return OJ_OK;
+    oj_place_relative_to(patch, tree, q);
+    oj_bound_set(&bound, tree, INFINITY);
+    stack[depth++] = (struct oj_visit){0, tree->n_levels - 1, 0.0f};
+    while (depth > 0)
+    {
+        struct oj_visit v = stack[--depth];
+        const struct oj_tree_node *node =
+            &tree->node[tree->level_first[v.level] + v.child];
+        oj_float8 d2;
+        if (v.d2 > bound.reach2)
+            continue;
+        if (v.level > 0)
+        {
+            depth = oj_push_children(node, q, bound.reach2, v, stack, depth);
+            continue;
+        }
+        OJ_TRY(oj_front_reserve(front, err));
+        d2 = oj_boxes_distance2(node, q);
+        for (int c = 0; c < OJ_FANOUT; c++)
+        {
+            int32_t bundle = v.child * OJ_FANOUT + c;
+            if (!(d2[c] <= bound.reach2))
+                continue;
+            oj_bound_tighten(segments, s, patch, k, bundle, &bound, NULL);
+            oj_front_put(front, front->n++, node, c, bundle, d2[c]);
+        }
+        if (front->n > check_at)
+        {
+            oj_front_compact(front, bound.reach2);
+            s->too_many = patch->h > 0.0 && front->n > OJ_MANY_BOXES + k;
+            if (s->too_many)
+                return OJ_OK;
+            check_at = 2 * front->n + OJ_MANY_BOXES + k;
+        }
+    }
+    oj_front_compact(front, bound.reach2);
+    oj_front_finish(front);
+    return OJ_OK;
+}
+
+#endif
