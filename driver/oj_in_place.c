@@ -1,9 +1,385 @@
 #include "oj_in_place.h"
 
+#include "../flatten/oj_array.h"
+#include "../flatten/oj_layer_write.h"
+#include "oj_cancel.h"
+#include "oj_job.h"
+#include "oj_message.h"
+#include "oj_proof.h"
+#include "oj_run.h"
+#include "oj_schema.h"
+#include "oj_spool.h"
+#include "oj_summary.h"
+
+#include <cpl_error.h>
+#include <cpl_progress.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+struct update
+{
+    struct oj_job job;
+    struct oj_schema schema;
+    int refreshes;      /* the columns are there from an earlier run */
+    int first_own;      /* place of the first of them */
+    char layer[256];    /* name of the layer */
+    int join_is_inside; /* the join layer lies in the same dataset */
+    struct oj_proof *proof;
+    struct oj_spool *spool;
+
+    /* The second handle, which writes. */
+    GDALDatasetH dataset;
+    OGRLayerH target;
+    int in_transaction;
+    struct oj_layer_writer *writer;
+};
+
+static oj_status open_for_update(struct update *u, struct oj_error *err)
+{
+    const struct oj_side *side = &u->job.command->input;
+    CPLErrorReset();
+    u->dataset = GDALOpenEx(
+        side->dataset, GDAL_OF_VECTOR | GDAL_OF_UPDATE | GDAL_OF_VERBOSE_ERROR,
+        NULL, (const char *const *)side->open_options, NULL);
+    if (u->dataset == NULL)
+        return oj_fail(err, OJ_ERR_IO, "cannot open %s for writing: %s",
+                       side->dataset, CPLGetLastErrorMsg());
+    u->target = GDALDatasetGetLayerByName(u->dataset, u->layer);
+    if (u->target == NULL)
+        return oj_fail(err, OJ_ERR_IO,
+                       "%s has no layer '%s' when opened for "
+                       "writing",
+                       side->dataset, u->layer);
+    return OJ_OK;
+}
+
+static void close_update(struct update *u)
+{
+    oj_layer_writer_close(u->writer);
+    u->writer = NULL;
+    if (u->dataset != NULL)
+    {
+        if (u->in_transaction)
+            GDALDatasetRollbackTransaction(u->dataset);
+        GDALClose(u->dataset);
+    }
+    u->in_transaction = 0;
+    u->dataset = NULL;
+    u->target = NULL;
+}
+
+/* Said before the join, not after it. */
+static oj_status check_target(struct update *u, struct oj_error *err)
+{
+    const struct oj_command *command = u->job.command;
+    const char *driver;
+    OJ_TRY(open_for_update(u, err));
+    driver = GDALGetDescription(GDALGetDatasetDriver(u->dataset));
+    if (!OGR_L_TestCapability(u->target, OLCRandomWrite) ||
+        !OGR_L_TestCapability(u->target, OLCCreateField))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-in_place: the driver %s cannot change rows and add "
+                       "fields; write to a new file",
+                       driver);
+    if (!GDALDatasetTestCapability(u->dataset, ODsCTransactions) &&
+        !command->in_place_unsafe)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-in_place: the driver %s has no transactions, so an "
+                       "interrupted run would leave the layer half-written; "
+                       "write to a new file, or accept that with "
+                       "-in_place_unsafe",
+                       driver);
+    close_update(u);
+    return OJ_OK;
+}
+
+static const char *field_name(OGRLayerH layer, int i)
+{
+    return OGR_Fld_GetNameRef(
+        OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(layer), i));
+}
+
+/* All names of the layer but those of fields [first, first + n). */
+static oj_status take_names(OGRLayerH layer, int first, int n,
+                            struct oj_names *taken, struct oj_error *err)
+{
+    int n_fields = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(layer));
+    OJ_TRY(oj_names_add(taken, OGR_L_GetFIDColumn(layer), NULL, err));
+    OJ_TRY(oj_names_add(taken, OGR_L_GetGeometryColumn(layer), NULL, err));
+    for (int i = 0; i < n_fields; i++)
+    {
+        if (i < first || i >= first + n)
+            OJ_TRY(oj_names_add(taken, field_name(layer, i), NULL, err));
+    }
+    return OJ_OK;
+}
+
+/* 1 when the fields of the layer from first on are the planned ones. */
+static int are_ours(OGRLayerH layer, int first, const struct oj_schema *schema)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    if (first + schema->n_fields > OGR_FD_GetFieldCount(defn))
+        return 0;
+    for (int i = 0; i < (int)schema->n_fields; i++)
+    {
+        OGRFieldDefnH there = OGR_FD_GetFieldDefn(defn, first + i);
+        const struct oj_planned_field *field = &schema->fields[i];
+        if (strcasecmp(OGR_Fld_GetNameRef(there), field->name) != 0 ||
+            OGR_Fld_GetType(there) != OGR_Fld_GetType(field->defn))
+            return 0;
+    }
+    return 1;
+}
+
+static oj_status fail_foreign(const struct update *u, int field,
+                              struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-in_place: the layer '%s' has a column '%s' that is not "
+                   "from an earlier run of this join (whose columns follow "
+                   "each other with the same names and types); rename or drop "
+                   "it, or write to a new file",
+                   u->layer, field_name(u->job.input.layer, field));
+}
+
+/* Plans the columns and finds out whether they are there already. */
+static oj_status plan_columns(struct update *u, struct oj_error *err)
+{
+    OGRLayerH layer = u->job.input.layer;
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    struct oj_schema_request request = {0};
+    int first = OGR_FD_GetFieldIndex(defn, "join_fid");
+    int other = OGR_FD_GetFieldIndex(defn, "join_distance");
+    request.input = &u->job.input;
+    request.join = &u->job.join;
+    request.with_join = 1;
+    request.prefix = u->job.command->prefix;
+    if (first < 0 && other >= 0)
+        return fail_foreign(u, other, err);
+    if (first < 0)
+    {
+        OJ_TRY(take_names(layer, 0, 0, &u->schema.taken, err));
+        return oj_schema_plan(&request, &u->schema, err);
+    }
+    OJ_TRY(take_names(layer, first, 2 + u->job.join.n_fields, &u->schema.taken,
+                      err));
+    OJ_TRY(oj_schema_plan(&request, &u->schema, err));
+    if (!are_ours(layer, first, &u->schema))
+        return fail_foreign(u, first, err);
+    u->refreshes = 1;
+    u->first_own = first;
+    return OJ_OK;
+}
+
+static oj_status keep_batch(void *user, int slot, const struct oj_flat *flat,
+                            const struct oj_matches *matches,
+                            struct oj_error *err)
+{
+    struct update *u = user;
+    (void)slot;
+    if (flat->fid == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-in_place: the rows of layer '%s' have no FIDs",
+                       u->layer);
+    for (int64_t row = 0; row < matches->n_rows; row++)
+    {
+        int64_t entry = oj_matches_first(matches, row);
+        int has = oj_matches_end(matches, row) > entry;
+        struct oj_spool_record record = {0};
+        record.fid = flat->fid[row];
+        record.join_row = has ? matches->join_row[entry] : -1;
+        record.measure = has ? matches->measure[entry] : 0.0;
+        OJ_TRY(oj_spool_write(u->spool, &record, err));
+    }
+    if (u->proof == NULL)
+        return OJ_OK;
+    return oj_proof_batch(u->proof, flat, matches, err);
+}
+
+static oj_status join_and_keep(struct update *u, struct oj_error *err)
+{
+    const struct oj_pipeline_sink sink = {keep_batch, u};
+    struct oj_job *job = &u->job;
+    OJ_TRY(oj_job_prepare(job, err));
+    if (job->command->validate != NULL)
+        OJ_TRY(oj_proof_open(job, &u->proof, err));
+    OJ_TRY(oj_spool_open(&u->spool, err));
+    job->progress_share = 0.5;
+    OJ_TRY(oj_job_stream(job, 0, &sink, err));
+    return oj_spool_rewind(u->spool, err);
+}
+
+/* Nothing may read the dataset while the transaction is open. */
+static void close_readers(struct update *u)
+{
+    struct oj_job *job = &u->job;
+    oj_job_end_reading(job);
+    oj_source_close_dataset(&job->input);
+    if (u->join_is_inside)
+        oj_source_close_dataset(&job->join);
+}
+
+static oj_status create_columns(struct update *u, struct oj_error *err)
+{
+    struct oj_schema *schema = &u->schema;
+    OJ_NEW(schema->columns, schema->n_fields, err);
+    for (int i = 0; i < (int)schema->n_fields; i++)
+    {
+        struct oj_column *column = &schema->columns[i];
+        column->origin = schema->fields[i].origin;
+        column->source = schema->fields[i].source;
+        column->target = u->first_own + i;
+        if (!u->refreshes)
+            OJ_TRY(oj_schema_create_field(u->dataset, u->target,
+                                          &schema->fields[i], &column->target,
+                                          err));
+    }
+    return OJ_OK;
+}
+
+static oj_status open_writer(struct update *u, struct oj_error *err)
+{
+    struct oj_write_options options = {0};
+    options.how = OJ_HOW_LEFT;
+    options.columns = u->schema.columns;
+    options.n_columns = (int)u->schema.n_fields;
+    options.join_side = &u->job.join_flat;
+    options.join_table = u->job.join_table;
+    return oj_layer_writer_open(u->target, &options, &u->writer, err);
+}
+
+static oj_status update_row(struct update *u,
+                            const struct oj_spool_record *record,
+                            struct oj_error *err)
+{
+    OGRFeatureH feature;
+    oj_status status;
+    CPLErrorReset();
+    feature = OGR_L_GetFeature(u->target, record->fid);
+    if (feature == NULL)
+        return oj_fail(err, OJ_ERR_IO,
+                       "the feature %lld of layer '%s' is gone: %s",
+                       (long long)record->fid, u->layer, CPLGetLastErrorMsg());
+    status = oj_layer_writer_set_join_columns(
+        u->writer, feature, record->join_row, record->measure, 1, err);
+    if (status == OJ_OK && OGR_L_SetFeature(u->target, feature) != OGRERR_NONE)
+        status =
+            oj_fail(err, OJ_ERR_IO,
+                    "the feature %lld of layer '%s' cannot be changed: %s",
+                    (long long)record->fid, u->layer, CPLGetLastErrorMsg());
+    OGR_F_Destroy(feature);
+    return status;
+}
+
+static oj_status update_rows(struct update *u, struct oj_error *err)
+{
+    int64_t n = oj_spool_count(u->spool);
+    for (int64_t i = 0;; i++)
+    {
+        struct oj_spool_record record;
+        int at_end;
+        if (oj_is_cancelled())
+            return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+        OJ_TRY(oj_spool_read(u->spool, &record, &at_end, err));
+        if (at_end)
+            return OJ_OK;
+        OJ_TRY(update_row(u, &record, err));
+        if (i % 4096 == 0 && u->job.progress_open)
+            GDALTermProgress(0.5 + 0.499 * (double)i / (double)n, NULL, NULL);
+    }
+}
+
+static oj_status begin(struct update *u, struct oj_error *err)
+{
+    if (!GDALDatasetTestCapability(u->dataset, ODsCTransactions))
+        return OJ_OK;
+    CPLErrorReset();
+    if (GDALDatasetStartTransaction(u->dataset, 0) != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_IO, "cannot begin a transaction in %s: %s",
+                       u->job.command->input.dataset, CPLGetLastErrorMsg());
+    u->in_transaction = 1;
+    return OJ_OK;
+}
+
+static oj_status commit_and_close(struct update *u, struct oj_error *err)
+{
+    const char *name = u->job.command->input.dataset;
+    char text[512];
+    oj_message_errors(text, (int)sizeof text);
+    CPLErrorReset();
+    oj_cancel_hold();
+    if (u->in_transaction &&
+        GDALDatasetCommitTransaction(u->dataset) != OGRERR_NONE)
+    {
+        oj_cancel_release();
+        return oj_fail(err, OJ_ERR_IO, "cannot commit to %s: %s", name,
+                       CPLGetLastErrorMsg());
+    }
+    u->in_transaction = 0;
+    close_update(u);
+    oj_cancel_release();
+    if (oj_message_errors(text, (int)sizeof text) > 0)
+        return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", name, text);
+    return OJ_OK;
+}
+
+static oj_status write_back(struct update *u, struct oj_error *err)
+{
+    close_readers(u);
+    OJ_TRY(open_for_update(u, err));
+    OJ_TRY(begin(u, err));
+    OJ_TRY(create_columns(u, err));
+    OJ_TRY(open_writer(u, err));
+    OJ_TRY(update_rows(u, err));
+    return commit_and_close(u, err);
+}
+
+static oj_status update_in_place(struct update *u,
+                                 const struct oj_command *command,
+                                 int *exit_code, struct oj_error *err)
+{
+    struct oj_job *job = &u->job;
+    struct oj_summary summary = {0};
+    double start = oj_now_s(), write_start;
+    OJ_TRY(oj_job_open(command, job, err));
+    snprintf(u->layer, sizeof u->layer, "%s", job->input.name);
+    u->join_is_inside = oj_source_is_behind(&job->join, command->input.dataset);
+    OJ_TRY(plan_columns(u, err));
+    OJ_TRY(check_target(u, err));
+    OJ_TRY(join_and_keep(u, err));
+    write_start = oj_now_s();
+    OJ_TRY(write_back(u, err));
+    oj_job_end_progress(job);
+
+    summary.job = job;
+    summary.destination = command->input.dataset;
+    summary.n_rows_written = oj_spool_count(u->spool);
+    summary.n_rows_checked = -1;
+    summary.n_rows_validated = -1;
+    summary.write_s = oj_now_s() - write_start + job->counts.write_s;
+    if (u->proof != NULL)
+        OJ_TRY(oj_proof_finish(u->proof, &summary.n_rows_validated,
+                               &summary.n_rows_different, err));
+    summary.total_s = oj_now_s() - start;
+    oj_summary_print(&summary);
+    if (command->json_summary != NULL)
+        OJ_TRY(oj_summary_write_json(&summary, command->json_summary, err));
+    *exit_code =
+        summary.n_rows_different > 0 ? OJ_EXIT_DIFFERENCE : OJ_EXIT_COMPLETE;
+    return OJ_OK;
+}
+
 oj_status oj_in_place_run(const struct oj_command *command, int *exit_code,
                           struct oj_error *err)
 {
-    (void)command;
-    (void)exit_code;
-    return oj_fail(err, OJ_ERR_UNSUPPORTED, "-in_place is not built");
+    struct update u = {0};
+    oj_status status = update_in_place(&u, command, exit_code, err);
+    close_update(&u);
+    oj_spool_close(u.spool);
+    oj_proof_close(u.proof);
+    oj_schema_free(&u.schema);
+    oj_job_close(&u.job);
+    return status;
 }

@@ -174,6 +174,8 @@ static int show_progress(int64_t n_rows, void *user)
     double done = 1.0;
     if (job->n_expected > 0)
         done = (double)n_rows / (double)job->n_expected;
+    if (job->progress_share > 0)
+        done *= job->progress_share;
     /* The last step is shown when the output is complete. */
     if (job->show_progress)
         GDALTermProgress(done < 0.999 ? done : 0.999, NULL, NULL);
@@ -213,15 +215,21 @@ void oj_job_end_progress(struct oj_job *job)
     job->progress_open = 0;
 }
 
+void oj_job_end_reading(struct oj_job *job)
+{
+    for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
+        oj_batch_free(&job->batches[i]);
+    oj_layer_reader_close(job->reader);
+    job->reader = NULL;
+}
+
 void oj_job_close(struct oj_job *job)
 {
     const struct oj_job closed = {0};
     /* An error is reported on a line of its own. */
     if (job->progress_open)
         printf("\n");
-    for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
-        oj_batch_free(&job->batches[i]);
-    oj_layer_reader_close(job->reader);
+    oj_job_end_reading(job);
     oj_join_close(job->engine);
     oj_table_free(job->join_table);
     oj_flat_buf_free(&job->join_buf);

@@ -38,7 +38,8 @@ struct oj_job
     struct oj_pipeline_counts counts;
     int64_t n_expected; /**< rows of the input side; -1: unknown */
     int show_progress;
-    int progress_open; /**< the bar has begun and not ended */
+    double progress_share; /**< of the bar, that streaming takes; 0: all */
+    int progress_open;     /**< the bar has begun and not ended */
 };
 
 /** Opens both sides, checks their types and settles the CRS. Nothing is read
@@ -55,6 +56,10 @@ OJ_MUST_USE oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err);
 OJ_MUST_USE oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
                                     const struct oj_pipeline_sink *sink,
                                     struct oj_error *err);
+
+/** Closes the reader and frees the batches: nothing reads the input any more.
+ *  oj_job_close() does it, too. */
+void oj_job_end_reading(struct oj_job *job);
 
 /** Ends the progress bar: the output is complete. */
 void oj_job_end_progress(struct oj_job *job);

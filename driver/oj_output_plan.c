@@ -31,31 +31,11 @@ static int has_extension(const char *path, const char *extension)
     return n > m && strcasecmp(path + n - m, extension) == 0;
 }
 
-static int is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    if (strcmp(a, b) == 0)
-        return 1;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
-/* 1 when path is the dataset of source or one of the files behind it. */
-static int is_behind(const char *path, const struct oj_source *source)
-{
-    char **files = GDALGetFileList(source->dataset);
-    int found = is_same_file(path, source->side->dataset);
-    for (int i = 0; files != NULL && files[i] != NULL && !found; i++)
-        found = is_same_file(path, files[i]);
-    CSLDestroy(files);
-    return found;
-}
-
 static oj_status check_not_input(const struct oj_output *o,
                                  const struct oj_source *source,
                                  struct oj_error *err)
 {
-    if (!is_behind(o->path, source))
+    if (!oj_source_is_behind(source, o->path))
         return OJ_OK;
     /* Two tables of one database are two things; two layers of one file cannot
      * be read and written at once. */

@@ -184,6 +184,8 @@ static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
     const struct oj_options options = oj_job_options(job->command);
     proof->validation.report = on_difference;
     proof->validation.user = proof;
+    proof->validation.join_side = &job->join_flat;
+    proof->validation.relation = &job->relation;
     OJ_TRY(oj_join_open(&job->join_flat, &job->relation, job->command->validate,
                         &options, &proof->reference, err));
     if (job->command->validate_report == NULL)
@@ -212,6 +214,7 @@ oj_status oj_proof_batch(struct oj_proof *proof, const struct oj_flat *flat,
 {
     oj_status status;
     proof->flat = flat;
+    proof->validation.input = flat;
     OJ_TRY(oj_join_batch(proof->reference, flat, &proof->matches, err));
     status =
         oj_validation_compare(&proof->validation, ours, &proof->matches, err);
@@ -230,10 +233,13 @@ static void describe_pair(const struct oj_proof *proof, int32_t row,
                  measure);
 }
 
-static void print_differences(const struct oj_proof *proof)
+static void print_first(const struct oj_proof *proof)
 {
     const struct oj_validation *v = &proof->validation;
     const char *reference = oj_join_backend(proof->reference)->name;
+    int64_t n_more = -v->n_first;
+    for (int i = 0; i < OJ_N_DIFFERENCE_KINDS; i++)
+        n_more += v->n_of_kind[i];
     for (int64_t i = 0; i < v->n_first; i++)
     {
         const struct oj_difference *d = &v->first[i];
@@ -243,12 +249,11 @@ static void print_differences(const struct oj_proof *proof)
         describe_pair(proof, d->join_row_reference, d->measure_reference,
                       theirs, sizeof theirs);
         oj_say("  input feature %lld, %s: here %s, %s %s",
-               (long long)(i < proof->n_first_fids ? proof->first_fid[i]
-                                                   : d->input_row),
-               oj_difference_kind_name(d->kind), ours, reference, theirs);
+               (long long)proof->first_fid[i], oj_difference_kind_name(d->kind),
+               ours, reference, theirs);
     }
-    if (v->n_differences > v->n_first)
-        oj_say("  and %lld more", (long long)(v->n_differences - v->n_first));
+    if (n_more > 0)
+        oj_say("  and %lld more", (long long)n_more);
 }
 
 static void print_result(const struct oj_proof *proof)
@@ -256,17 +261,18 @@ static void print_result(const struct oj_proof *proof)
     const struct oj_validation *v = &proof->validation;
     const char *ours = oj_join_backend(proof->job->engine)->name;
     const char *reference = oj_join_backend(proof->reference)->name;
-    char undecided[96] = "";
-    if (v->n_undecided > 0)
-        snprintf(undecided, sizeof undecided,
-                 "; %lld rows undecided by the reference",
-                 (long long)v->n_undecided);
+    char apart[160] = "";
+    if (v->n_undecided > 0 || v->n_rounding > 0)
+        snprintf(apart, sizeof apart,
+                 "; counted apart: %lld rows undecided by the reference, %lld "
+                 "with GEOS rounding",
+                 (long long)v->n_undecided, (long long)v->n_rounding);
     if (v->n_differences == 0)
     {
         oj_notice("validated: %s against %s, %lld rows, %lld pairs with their "
                   "distances: no difference%s",
                   ours, reference, (long long)v->n_rows, (long long)v->n_pairs,
-                  undecided);
+                  apart);
         return;
     }
     oj_say("validated: %s against %s, %lld rows, %lld pairs: %lld rows differ "
@@ -277,8 +283,8 @@ static void print_result(const struct oj_proof *proof)
            (long long)v->n_of_kind[OJ_DIFFERENCE_MISSING],
            (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA],
            (long long)v->n_of_kind[OJ_DIFFERENCE_DISTANCE],
-           (long long)v->n_of_kind[OJ_DIFFERENCE_ORDER], undecided);
-    print_differences(proof);
+           (long long)v->n_of_kind[OJ_DIFFERENCE_ORDER], apart);
+    print_first(proof);
 }
 
 oj_status oj_proof_finish(struct oj_proof *proof, int64_t *n_rows,

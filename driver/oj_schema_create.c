@@ -46,7 +46,7 @@ static void fit_domain(GDALDatasetH dataset,
     int there = 0;
     if (name == NULL || name[0] == '\0')
         return;
-    if (field->of != NULL)
+    if (field->of != NULL && field->of->dataset != NULL)
         domain = GDALDatasetGetFieldDomain(field->of->dataset, name);
     if (domain != NULL)
     {

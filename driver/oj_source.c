@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 /* "input layer 'lots'" */
 #define LAYER_FORMAT "%s layer '%s'"
@@ -221,7 +222,7 @@ static oj_status open_source(struct oj_source *s, const double *spat,
 {
     OJ_TRY(open_dataset(s, err));
     OJ_TRY(choose_layer(s, err));
-    s->name = OGR_L_GetName(s->layer);
+    snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
     OJ_TRY(check_geometry(s, err));
     s->type = OGR_L_GetGeomType(s->layer);
     OJ_TRY(set_filters(s, spat, err));
@@ -298,6 +299,36 @@ oj_status oj_source_check_type(const struct oj_source *source, unsigned kinds,
                    OGRGeometryTypeToName(source->type), source->role, op);
 }
 
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    if (strcmp(a, b) == 0)
+        return 1;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+int oj_source_is_behind(const struct oj_source *source, const char *path)
+{
+    char **files = GDALGetFileList(source->dataset);
+    int found = is_same_file(path, source->side->dataset);
+    for (int i = 0; files != NULL && files[i] != NULL && !found; i++)
+        found = is_same_file(path, files[i]);
+    CSLDestroy(files);
+    return found;
+}
+
+void oj_source_close_dataset(struct oj_source *source)
+{
+    if (source->is_result_set)
+        GDALDatasetReleaseResultSet(source->dataset, source->layer);
+    if (source->dataset != NULL)
+        GDALClose(source->dataset);
+    source->is_result_set = 0;
+    source->layer = NULL;
+    source->dataset = NULL;
+}
+
 void oj_source_close(struct oj_source *source)
 {
     const struct oj_source closed = {0};
@@ -306,9 +337,6 @@ void oj_source_close(struct oj_source *source)
         OCTDestroyCoordinateTransformation(source->transformation);
     if (source->srs != NULL)
         OSRRelease(source->srs);
-    if (source->is_result_set)
-        GDALDatasetReleaseResultSet(source->dataset, source->layer);
-    if (source->dataset != NULL)
-        GDALClose(source->dataset);
+    oj_source_close_dataset(source);
     *source = closed;
 }

@@ -21,7 +21,7 @@ struct oj_source
     GDALDatasetH dataset;
     OGRLayerH layer;
     int is_result_set;        /**< layer comes from a SELECT */
-    const char *name;         /**< of the layer; owned by the layer */
+    char name[256];           /**< of the layer */
     OGRwkbGeometryType type;  /**< declared by the layer */
     OGRSpatialReferenceH srs; /**< owned; NULL: none. See oj_crs.h */
     int *fields, n_fields;    /**< owned; places of the wanted fields */
@@ -46,6 +46,12 @@ int64_t oj_source_count(const struct oj_source *source, int64_t limit);
 OJ_MUST_USE oj_status oj_source_check_type(const struct oj_source *source,
                                            unsigned kinds, const char *op,
                                            struct oj_error *err);
+
+/** 1 when path is the dataset of the source or one of the files behind it. */
+int oj_source_is_behind(const struct oj_source *source, const char *path);
+
+/** Closes the dataset and keeps the rest, for messages. */
+void oj_source_close_dataset(struct oj_source *source);
 
 /** Accepts a closed one. */
 void oj_source_close(struct oj_source *source);
