@@ -42,6 +42,12 @@ struct oj_read_options
     int keep_attributes; /**< 1: batches carry geometry and fields as read */
     int use_arrow;       /**< 1: Arrow where it is fast; 0: feature loop */
 
+    /** 1: fields that are not wanted are ignored by the driver, which saves
+     *  time. Must be 0 when an attribute filter is set on the layer: most
+     *  drivers (FlatGeobuf, Shapefile, CSV) evaluate it on the row as read and
+     *  drop every row when its fields are ignored. */
+    int ignore_unwanted;
+
     /** NULL, or the transformation into the CRS of the join, applied to flat
      *  and to the geometry that is carried. A vertex that cannot be
      *  transformed makes its feature one that joins nothing. */
@@ -55,20 +61,25 @@ struct oj_read_counts
     struct oj_flat_counts shapes; /**< summed over batches */
     double seconds;               /**< wall time spent reading */
     int used_arrow;
+    int64_t n_warnings;      /**< that the driver raised while reading */
+    char first_warning[256]; /**< the first of them, or "" */
 };
 
 struct oj_layer_reader;
 
 /** Starts at the layer's first row, under the filters set on it. Sets ignored
  *  fields on the layer.  The layer outlives the reader; so does options->
- *  transformation; the rest of options is copied. */
-OJ_MUST_USE oj_status oj_layer_reader_open(
-    OGRLayerH layer, const struct oj_read_options *options,
-    struct oj_layer_reader **out, struct oj_error *err);
+ *  transformation; the rest of options is copied. Arrow is used only without
+ *  spatial filter (a stream compares it with boxes, the feature loop with the
+ *  features themselves) and when carried geometry is not transformed. */
+OJ_MUST_USE oj_status
+oj_layer_reader_open(OGRLayerH layer, const struct oj_read_options *options,
+                     struct oj_layer_reader **out, struct oj_error *err);
 
 /** Fills batch (zeroed at first; its memory is used again) with the next rows;
- *  batch->n_rows == 0 at the end.  A row that OGR cannot read or whose WKB is
- *  broken is OJ_ERR_DATA naming its FID or place. */
+ *  batch->n_rows == 0 at the end; a batch may be shorter than batch_rows before
+ *  it.  A row that OGR cannot read or whose WKB is broken is OJ_ERR_DATA or
+ *  OJ_ERR_IO naming its FID or place; the reader can only be closed then. */
 OJ_MUST_USE oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
                                            struct oj_batch *batch,
                                            struct oj_error *err);
@@ -76,7 +87,8 @@ OJ_MUST_USE oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
 const struct oj_read_counts *
 oj_layer_reader_counts(const struct oj_layer_reader *reader);
 
-/** Accepts NULL. Restores the layer's ignored fields. Free all batches first. */
+/** Accepts NULL. Restores the layer's ignored fields. Free all batches first.
+ */
 void oj_layer_reader_close(struct oj_layer_reader *reader);
 
 /** Frees what a batch holds; it is a valid empty one afterwards. May be called

@@ -44,7 +44,7 @@ struct oj_write_options
     const struct oj_column *columns; /**< [n_columns]; copied */
     int n_columns;
     int keep_fids;                     /**< 1: output FIDs are the input's */
-    int promote_to_multi;              /**< 1: points are written as multi */
+    int promote_to_multi;              /**< 1: single shapes become multi */
     const struct oj_flat *join_side;   /**< for FIDs; outlives the writer */
     const struct oj_table *join_table; /**< outlives the writer */
 };
@@ -52,9 +52,9 @@ struct oj_write_options
 struct oj_layer_writer;
 
 /** layer outlives the writer. */
-OJ_MUST_USE oj_status oj_layer_writer_open(
-    OGRLayerH layer, const struct oj_write_options *options,
-    struct oj_layer_writer **out, struct oj_error *err);
+OJ_MUST_USE oj_status
+oj_layer_writer_open(OGRLayerH layer, const struct oj_write_options *options,
+                     struct oj_layer_writer **out, struct oj_error *err);
 
 /** Writes the output rows of a batch, in input order, pairs of a row in rank
  *  order. Geometry is written as it was read (Z and M kept).
@@ -67,15 +67,21 @@ OJ_MUST_USE oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
 /** Rows written so far. */
 int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer);
 
-/** Rows written that have no geometry (some drivers drop them at close). */
-int64_t oj_layer_writer_rows_without_geometry(
-    const struct oj_layer_writer *writer);
+/** Rows written whose geometry is NULL or empty (some drivers drop them). 0 for
+ *  a layer that has no geometry. */
+int64_t
+oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer);
+
+/** Warnings that the driver raised while writing; *first is the first of them
+ *  (the writer's memory), or "". */
+int64_t oj_layer_writer_warnings(const struct oj_layer_writer *writer,
+                                 const char **first);
 
 /** Sets the columns of one row on feature (an in-place update): join_row < 0
  *  sets JOIN, JOIN_FID and MEASURE columns to NULL. INPUT columns are left. */
 OJ_MUST_USE oj_status oj_layer_writer_set_join_columns(
-    const struct oj_layer_writer *writer, OGRFeatureH feature,
-    int32_t join_row, double measure, int64_t rank, struct oj_error *err);
+    const struct oj_layer_writer *writer, OGRFeatureH feature, int32_t join_row,
+    double measure, int64_t rank, struct oj_error *err);
 
 /** Accepts NULL. */
 void oj_layer_writer_close(struct oj_layer_writer *writer);

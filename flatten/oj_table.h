@@ -1,0 +1,48 @@
+/** Attributes of a whole layer in memory: typed columns.
+ *
+ *  int, int64, real    one array of values
+ *  string, binary      offset [n + 1] into one pool of bytes; each value is
+ *                      followed by a zero byte, so that OGR can have it as is
+ *  all others          OGR's own field values; lists are deep copies
+ *
+ *  A bit per row says that it has a value. Unset counts as NULL.
+ *  Part of oj_layer_read.h; this is what the reader, the writer and reports
+ *  need of it.
+ */
+#ifndef OJ_TABLE_H
+#define OJ_TABLE_H
+
+#include "oj_batch.h"
+#include "oj_layer_read.h"
+
+/** An empty table with a column for each wanted field of layer. */
+OJ_MUST_USE oj_status oj_table_new(OGRLayerH layer, const int *fields,
+                                   int n_fields, struct oj_table **out,
+                                   struct oj_error *err);
+
+/** Adds n_rows rows of attributes. On failure the table is good for
+ *  oj_table_free() only. */
+OJ_MUST_USE oj_status oj_table_append(struct oj_table *table,
+                                      const struct oj_attributes *attributes,
+                                      int64_t n_rows, struct oj_error *err);
+
+int64_t oj_table_rows(const struct oj_table *table);
+int oj_table_columns(const struct oj_table *table);
+const char *oj_table_name(const struct oj_table *table, int column);
+OGRFieldType oj_table_type(const struct oj_table *table, int column,
+                           OGRFieldSubType *subtype);
+
+/** Valid as long as the table is. */
+void oj_table_value(const struct oj_table *table, int64_t row, int column,
+                    struct oj_value *value);
+
+/** 1 and the number, or 0 where the value is NULL or not a number. */
+int oj_table_number(const struct oj_table *table, int64_t row, int column,
+                    double *number);
+
+/** The value as OGR writes it as text, cut to size - 1 bytes; 0 for NULL
+ *  (text is "" then). */
+int oj_table_text(const struct oj_table *table, int64_t row, int column,
+                  char *text, size_t size);
+
+#endif
