@@ -1,9 +1,350 @@
 #include "oj_benchmark.h"
 
+#include "../algs/oj_validate.h"
+#include "../flatten/oj_array.h"
+#include "oj_benchmark_table.h"
+#include "oj_cancel.h"
+#include "oj_job.h"
+#include "oj_message.h"
+#include "oj_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct method
+{
+    const char *name; /* for people */
+    const char *backend;
+    int all_threads;
+};
+
+static const struct method methods[] = {
+    {"libspatialindex R-tree, GEOS distance", "spatialindex", 0},
+    {"+ one query per quadrant", "spatialindex_collective", 0},
+    {"+ flat arrays: quadrants x boxes x edges", "quadrant", 0},
+    {"+ all threads", "quadrant", 1},
+    {"GEOS STRtree, points sorted", "geos_sorted", 0},
+    {"ogrjoin", "cpu", 0},
+    {"ogrjoin, all threads", "cpu", 1},
+};
+
+enum
+{
+    N_METHODS = sizeof methods / sizeof *methods,
+    TRIAL_ROWS = 2000 /* a method's speed is estimated on so many */
+};
+
+struct benchmark
+{
+    struct oj_job job;
+    struct oj_flat_buf input_buf;
+    struct oj_flat input;
+    struct oj_table *no_columns;
+    struct oj_matches answer; /* of the cpu backend, all rows */
+    struct oj_benchmark_row rows[N_METHODS];
+};
+
+static int is_cancelled(int64_t n_rows, void *user)
+{
+    (void)n_rows;
+    (void)user;
+    return oj_is_cancelled();
+}
+
+static oj_status read_input(struct benchmark *b, struct oj_error *err)
+{
+    struct oj_job *job = &b->job;
+    const struct oj_read_options reading = {
+        .batch_rows = job->command->batch,
+        .limit = -1,
+        .use_arrow = 1,
+        .ignore_unwanted = job->input.side->where == NULL,
+        .transformation = job->input.transformation,
+    };
+    const struct oj_op_info *op = oj_op_get(job->relation.op);
+    OJ_TRY(oj_layer_read_all(job->input.layer, &reading, &b->input_buf,
+                             &b->no_columns, &job->input_counts, is_cancelled,
+                             NULL, err));
+    b->input = oj_flat_buf_view(&b->input_buf);
+    if (job->command->limit >= 0 && b->input.n_features > job->command->limit)
+        b->input.n_features = job->command->limit;
+    if (oj_flat_is_points(&b->input))
+        b->input.n_vertices = b->input.n_features;
+    if ((b->input.part_kinds & ~op->input_kinds) != 0)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "input layer '%s' holds features that are no points; on "
+                       "the input side -op %s takes points and multipoints",
+                       job->input.name, op->name);
+    if (b->input.n_features == 0)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "input layer '%s' has no rows to benchmark with",
+                       job->input.name);
+    return OJ_OK;
+}
+
+/* Row of the input that stands at place i of an even sample of n_sample. */
+static int64_t sample_row(int64_t i, int64_t n_sample, int64_t n_all)
+{
+    return (int64_t)((long double)i * (long double)n_all /
+                     (long double)n_sample);
+}
+
+static oj_status copy_row(const struct oj_flat *flat, int64_t row,
+                          struct oj_flat_buf *out, struct oj_error *err)
+{
+    int64_t fid = flat->fid != NULL ? flat->fid[row] : row;
+    if (oj_flat_is_points(flat))
+        return oj_flat_buf_add_point(out, fid, flat->x[row], flat->y[row], err);
+    OJ_TRY(oj_flat_buf_begin(out, fid, err));
+    for (int64_t p = flat->part_offset[row]; p < flat->part_offset[row + 1];
+         p++)
+    {
+        OJ_TRY(
+            oj_flat_buf_part(out, (enum oj_part_kind)flat->part_kind[p], err));
+        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
+             r++)
+        {
+            int64_t first = flat->vertex_offset[r];
+            int64_t n = flat->vertex_offset[r + 1] - first;
+            double *x, *y;
+            OJ_TRY(oj_flat_buf_ring(out, err));
+            OJ_TRY(oj_flat_buf_vertices(out, n, &x, &y, err));
+            memcpy(x, flat->x + first, (size_t)n * sizeof *x);
+            memcpy(y, flat->y + first, (size_t)n * sizeof *y);
+        }
+    }
+    return oj_flat_buf_end(out, err);
+}
+
+static oj_status make_sample(const struct oj_flat *flat, int64_t n,
+                             struct oj_flat_buf *out, struct oj_error *err)
+{
+    oj_flat_buf_clear(out);
+    for (int64_t i = 0; i < n; i++)
+        OJ_TRY(copy_row(flat, sample_row(i, n, flat->n_features), out, err));
+    return OJ_OK;
+}
+
+/* The answers for the sampled rows, out of those for all. */
+static oj_status pick_answers(const struct oj_matches *all, int64_t n,
+                              struct oj_matches *out, struct oj_error *err)
+{
+    int lists = all->offset != NULL;
+    int64_t n_entries = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t row = sample_row(i, n, all->n_rows);
+        n_entries += lists ? all->offset[row + 1] - all->offset[row] : 1;
+    }
+    OJ_TRY(oj_matches_reserve(out, n, n_entries, lists, err));
+    n_entries = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t row = sample_row(i, n, all->n_rows);
+        int64_t first = lists ? all->offset[row] : row;
+        int64_t end = lists ? all->offset[row + 1] : row + 1;
+        if (lists)
+            out->offset[i] = n_entries;
+        for (int64_t e = first; e < end; e++, n_entries++)
+        {
+            out->join_row[n_entries] = all->join_row[e];
+            out->measure[n_entries] = all->measure[e];
+            out->n_pairs += all->join_row[e] >= 0;
+        }
+    }
+    if (lists)
+        out->offset[n] = n_entries;
+    return OJ_OK;
+}
+
+static oj_status compare(const struct benchmark *b, const struct oj_flat *input,
+                         const struct oj_matches *matches,
+                         struct oj_benchmark_row *row, struct oj_error *err)
+{
+    struct oj_validation validation = {0};
+    struct oj_matches picked = {0};
+    const struct oj_matches *answer = &b->answer;
+    oj_status status = OJ_OK;
+    if (input->n_features < b->answer.n_rows)
+    {
+        status = pick_answers(&b->answer, input->n_features, &picked, err);
+        answer = &picked;
+    }
+    validation.join_side = &b->job.join_flat;
+    validation.input = input;
+    validation.relation = &b->job.relation;
+    if (status == OJ_OK)
+        status = oj_validation_compare(&validation, answer, matches, err);
+    row->n_differ = validation.n_rows_different;
+    row->n_apart = validation.n_undecided + validation.n_rounding;
+    oj_validation_free(&validation);
+    oj_matches_free(&picked);
+    return status;
+}
+
+/* Seconds that the rows of input take; matches are the answers. */
+static oj_status time_join(struct oj_join *join, const struct oj_flat *input,
+                           struct oj_matches *matches, double *seconds,
+                           struct oj_error *err)
+{
+    double start = oj_now_s();
+    OJ_TRY(oj_join_batch(join, input, matches, err));
+    *seconds = oj_now_s() - start;
+    return OJ_OK;
+}
+
+/* As many rows as fit into the time that the user grants. */
+static oj_status choose_rows(const struct benchmark *b, struct oj_join *join,
+                             double index_s, int64_t *n_rows,
+                             struct oj_error *err)
+{
+    struct oj_flat_buf sample = {0};
+    struct oj_matches matches = {0};
+    int64_t n_all = b->input.n_features;
+    double seconds = 0, budget = b->job.command->benchmark_seconds - index_s;
+    oj_status status;
+    *n_rows = n_all;
+    if (n_all <= 5 * TRIAL_ROWS)
+        return OJ_OK;
+    status = make_sample(&b->input, TRIAL_ROWS, &sample, err);
+    if (status == OJ_OK)
+    {
+        struct oj_flat flat = oj_flat_buf_view(&sample);
+        status = time_join(join, &flat, &matches, &seconds, err);
+    }
+    if (status == OJ_OK && seconds > 0)
+    {
+        double fit = budget > 0 ? budget / (seconds / TRIAL_ROWS) : 0.0;
+        if (fit < (double)n_all)
+            *n_rows = fit < TRIAL_ROWS ? TRIAL_ROWS : (int64_t)fit;
+    }
+    oj_matches_free(&matches);
+    oj_flat_buf_free(&sample);
+    return status;
+}
+
+static void fill_row(const struct benchmark *b, const struct method *method,
+                     struct oj_join *join, const struct oj_stats *before,
+                     const struct oj_matches *matches, double join_s,
+                     struct oj_benchmark_row *row)
+{
+    const struct oj_stats *stats = oj_join_stats(join);
+    double scale = (double)b->input.n_features / (double)matches->n_rows;
+    row->method = method->name;
+    row->backend = method->backend;
+    row->n_threads = oj_join_threads(join);
+    row->n_all = b->input.n_features;
+    row->n_run = matches->n_rows;
+    row->index_s = stats->index_s + stats->sort_s - before->sort_s;
+    row->filter_s = stats->filter_s - before->filter_s;
+    row->refine_s = stats->refine_s - before->refine_s;
+    row->total_s = stats->index_s + join_s;
+    row->all_s = stats->index_s + join_s * scale;
+    row->n_pairs = matches->n_pairs;
+}
+
+static oj_status run_opened(struct benchmark *b, const struct method *method,
+                            struct oj_join *join, struct oj_benchmark_row *row,
+                            struct oj_error *err)
+{
+    struct oj_flat_buf sample = {0};
+    struct oj_matches matches = {0};
+    struct oj_flat input = b->input;
+    struct oj_stats before;
+    double seconds = 0;
+    int64_t n;
+    oj_status status;
+    OJ_TRY(choose_rows(b, join, oj_join_stats(join)->index_s, &n, err));
+    before = *oj_join_stats(join);
+    oj_notice("%s: %lld of %lld rows ...", method->name, (long long)n,
+              (long long)b->input.n_features);
+    status = OJ_OK;
+    if (n < b->input.n_features)
+    {
+        status = make_sample(&b->input, n, &sample, err);
+        input = oj_flat_buf_view(&sample);
+    }
+    if (status == OJ_OK)
+        status = time_join(join, &input, &matches, &seconds, err);
+    if (status == OJ_OK)
+    {
+        fill_row(b, method, join, &before, &matches, seconds, row);
+        status = compare(b, &input, &matches, row, err);
+    }
+    oj_matches_free(&matches);
+    oj_flat_buf_free(&sample);
+    return status;
+}
+
+static oj_status open_join(const struct benchmark *b, const char *backend,
+                           int all_threads, int timings, struct oj_join **join,
+                           struct oj_error *err)
+{
+    struct oj_options options = oj_job_options(b->job.command);
+    options.timings = timings;
+    if (!all_threads)
+        options.n_threads = 1;
+    return oj_join_open(&b->job.join_flat, &b->job.relation, backend, &options,
+                        join, err);
+}
+
+static oj_status run_method(struct benchmark *b, const struct method *method,
+                            struct oj_benchmark_row *row, struct oj_error *err)
+{
+    struct oj_join *join;
+    oj_status status;
+    OJ_TRY(open_join(b, method->backend, method->all_threads, 1, &join, err));
+    status = run_opened(b, method, join, row, err);
+    oj_join_close(join);
+    return status;
+}
+
+/* What the others are compared with; also warms up memory and caches. */
+static oj_status make_answer(struct benchmark *b, struct oj_error *err)
+{
+    struct oj_join *join;
+    oj_status status;
+    OJ_TRY(open_join(b, "cpu", 1, 0, &join, err));
+    status = oj_join_batch(join, &b->input, &b->answer, err);
+    oj_join_close(join);
+    return status;
+}
+
+static oj_status run(struct benchmark *b, const struct oj_command *command,
+                     int *exit_code, struct oj_error *err)
+{
+    struct oj_job *job = &b->job;
+    OJ_TRY(oj_job_open(command, job, err));
+    OJ_TRY(oj_job_read_join(job, err));
+    OJ_TRY(read_input(b, err));
+    oj_notice("%lld input rows, %lld join features with %lld vertices",
+              (long long)b->input.n_features,
+              (long long)job->join_flat.n_features,
+              (long long)job->join_flat.n_vertices);
+    OJ_TRY(make_answer(b, err));
+    *exit_code = OJ_EXIT_COMPLETE;
+    for (int i = 0; i < N_METHODS; i++)
+    {
+        OJ_TRY(run_method(b, &methods[i], &b->rows[i], err));
+        if (b->rows[i].n_differ > 0)
+            *exit_code = OJ_EXIT_DIFFERENCE;
+    }
+    oj_benchmark_print(b->rows, N_METHODS);
+    if (command->benchmark_csv == NULL)
+        return OJ_OK;
+    return oj_benchmark_write_csv(b->rows, N_METHODS, command->benchmark_csv,
+                                  err);
+}
+
 oj_status oj_benchmark_run(const struct oj_command *command, int *exit_code,
                            struct oj_error *err)
 {
-    (void)command;
-    (void)exit_code;
-    return oj_fail(err, OJ_ERR_UNSUPPORTED, "-benchmark is not built");
+    struct benchmark b = {0};
+    oj_status status = run(&b, command, exit_code, err);
+    oj_matches_free(&b.answer);
+    oj_table_free(b.no_columns);
+    oj_flat_buf_free(&b.input_buf);
+    oj_job_close(&b.job);
+    return status;
 }

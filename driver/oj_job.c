@@ -91,22 +91,28 @@ static struct oj_read_options read_options(const struct oj_job *job,
     options.fields = source->fields;
     options.n_fields = source->n_fields;
     options.use_arrow = 1;
+    options.ignore_unwanted = source->side->where == NULL;
     options.transformation = source->transformation;
     return options;
 }
 
-oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
+oj_status oj_job_read_join(struct oj_job *job, struct oj_error *err)
 {
-    const struct oj_command *command = job->command;
     const struct oj_read_options reading = read_options(job, &job->join);
-    const struct oj_options options = oj_job_options(command);
     double start = oj_now_s();
     OJ_TRY(oj_layer_read_all(job->join.layer, &reading, &job->join_buf,
                              &job->join_table, &job->join_counts, is_cancelled,
                              NULL, err));
     job->join_read_s = oj_now_s() - start;
     job->join_flat = oj_flat_buf_view(&job->join_buf);
-    return oj_join_open(&job->join_flat, &job->relation, command->backend,
+    return OJ_OK;
+}
+
+oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
+{
+    const struct oj_options options = oj_job_options(job->command);
+    OJ_TRY(oj_job_read_join(job, err));
+    return oj_join_open(&job->join_flat, &job->relation, job->command->backend,
                         &options, &job->engine, err);
 }
 

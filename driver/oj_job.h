@@ -47,6 +47,10 @@ struct oj_job
 OJ_MUST_USE oj_status oj_job_open(const struct oj_command *command,
                                   struct oj_job *job, struct oj_error *err);
 
+/** Reads the join side: job->join_flat and join_table. */
+OJ_MUST_USE oj_status oj_job_read_join(struct oj_job *job,
+                                       struct oj_error *err);
+
 /** Reads the join side and indexes it. */
 OJ_MUST_USE oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err);
 

@@ -2,13 +2,11 @@
 
 #include "oj_message.h"
 #include "oj_temporary.h"
+#include "oj_text_file.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Features that join nothing, by reason. */
 struct reason
@@ -77,6 +75,10 @@ static void note_side(const struct oj_source *source,
                       const struct oj_read_counts *counts)
 {
     const struct oj_flat_counts *shapes = &counts->shapes;
+    if (counts->n_warnings > 0)
+        oj_warn("reading %s layer '%s': %s%s", source->role, source->name,
+                counts->first_warning,
+                counts->n_warnings > 1 ? " (and more warnings)" : "");
     if (shapes->n_linearized > 0)
         oj_notice("%s layer '%s': the curves of %lld features were taken as "
                   "line strings",
@@ -198,8 +200,9 @@ static void write_number_or_null(FILE *file, const char *key, double value,
         fprintf(file, "  \"%s\": null,\n", key);
 }
 
-static void write_json(FILE *file, const struct oj_summary *summary)
+static void write_json(FILE *file, const void *user)
 {
+    const struct oj_summary *summary = user;
     const struct oj_job *job = summary->job;
     const struct oj_pipeline_counts *counts = &job->counts;
     const struct oj_stats *stats = oj_join_stats(job->engine);
@@ -244,25 +247,5 @@ static void write_json(FILE *file, const struct oj_summary *summary)
 oj_status oj_summary_write_json(const struct oj_summary *summary,
                                 const char *path, struct oj_error *err)
 {
-    char temporary[OJ_PATH_MAX];
-    FILE *file;
-    int failed;
-    if (snprintf(temporary, sizeof temporary, "%s.ogrjoin-%ld", path,
-                 (long)getpid()) >= (int)sizeof temporary)
-        return oj_fail(err, OJ_ERR_ARG, "-json_summary: the name is too long");
-    file = fopen(temporary, "w");
-    if (file == NULL)
-        return oj_fail(err, OJ_ERR_IO, "-json_summary: cannot write %s: %s",
-                       path, strerror(errno));
-    write_json(file, summary);
-    failed = ferror(file) != 0;
-    failed = fclose(file) != 0 || failed;
-    if (failed || rename(temporary, path) != 0)
-    {
-        int number = errno;
-        unlink(temporary);
-        return oj_fail(err, OJ_ERR_IO, "-json_summary: cannot write %s: %s",
-                       path, strerror(number));
-    }
-    return OJ_OK;
+    return oj_text_file_write(path, "json_summary", write_json, summary, err);
 }

@@ -1,0 +1,23 @@
+/** A small text file that appears complete or not at all. */
+#ifndef OJ_TEXT_FILE_H
+#define OJ_TEXT_FILE_H
+
+#include "../flatten/oj_status.h"
+
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Writes path by write(file, user), under a temporary name next to it. option:
+ *  who asked, for the error text. */
+OJ_MUST_USE oj_status oj_text_file_write(const char *path, const char *option,
+                                         void (*write)(FILE *, const void *),
+                                         const void *user,
+                                         struct oj_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
