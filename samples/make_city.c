@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct request
@@ -50,13 +51,20 @@ static void add_field(OGRLayerH layer, const char *name, OGRFieldType type,
     OGR_Fld_Destroy(field);
 }
 
+/* The first that the driver names. */
+static void set_extension(GDALDriverH driver, char *extension, size_t size)
+{
+    const char *one = GDALGetMetadataItem(driver, GDAL_DMD_EXTENSION, NULL);
+    const char *all = GDALGetMetadataItem(driver, GDAL_DMD_EXTENSIONS, NULL);
+    const char *text = one != NULL ? one : all != NULL ? all : "out";
+    snprintf(extension, size, "%.*s", (int)strcspn(text, " "), text);
+}
+
 static int open_output(const struct request *request, const char *name,
                        OGRwkbGeometryType type, struct output *out)
 {
     GDALDriverH driver = GDALGetDriverByName(request->format);
-    const char *extension =
-        driver == NULL ? NULL
-                       : GDALGetMetadataItem(driver, GDAL_DMD_EXTENSION, NULL);
+    char extension[16];
     /* An index would change the order of the rows. */
     const char *const in_order[] = {"SPATIAL_INDEX=NO", NULL};
     const int is_fgb = EQUAL(request->format, "FlatGeobuf");
@@ -69,9 +77,9 @@ static int open_output(const struct request *request, const char *name,
     else
     {
         char path[4096];
-
+        set_extension(driver, extension, sizeof extension);
         snprintf(path, sizeof path, "%s/%s.%s", request->folder, name,
-                 extension != NULL ? extension : "out");
+                 extension);
         if (access(path, F_OK) == 0) /* an older one */
             GDALDeleteDataset(driver, path);
         out->dataset = GDALCreate(driver, path, 0, 0, 0, GDT_Unknown, NULL);
@@ -236,6 +244,21 @@ static int write_all(const struct request *request)
     return failed;
 }
 
+/* With the folders above it. Those that are there already stay; one that cannot
+ * be made is noticed when its first file is. */
+static void make_folder(const char *path)
+{
+    char part[4096];
+    const size_t n = strlen(path);
+    for (size_t i = 1; i <= n && i < sizeof part; i++)
+        if (path[i] == '/' || path[i] == '\0')
+        {
+            memcpy(part, path, i);
+            part[i] = '\0';
+            mkdir(part, 0755);
+        }
+}
+
 int main(int argc, char **argv)
 {
     struct request request = {.format = "FlatGeobuf",
@@ -277,7 +300,7 @@ int main(int argc, char **argv)
         return 1;
     }
     GDALAllRegister();
-    VSIMkdirRecursive(request.folder, 0755);
+    make_folder(request.folder);
     if (write_all(&request) != 0)
     {
         fprintf(stderr, "make_city: not written: %s\n", CPLGetLastErrorMsg());
