@@ -7,15 +7,15 @@
 #
 # Everything it makes lies in build/demo and out/.
 set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 pickups=${1:-500000}
-build=$here/build/demo
-out=$here/out
-city=$out/city
+build=build/demo
+out=out
+city=out/city
 step() { printf '\n== %s\n' "$*"; }
 show() { printf '$ %s\n' "$*"; "$@"; }
 
-bash "$here/tests/install_packages.sh" build
+bash tests/install_packages.sh build
 
 step "Building ogrjoin"
 mkdir -p "$build" "$out"
@@ -23,11 +23,11 @@ generator=()
 if command -v ninja >/dev/null && [ ! -e "$build/CMakeCache.txt" ]; then
     generator=(-G Ninja)
 fi
-{ cmake -S "$here" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release \
+{ cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release \
     -DOGRJOIN_TESTS=OFF &&
     cmake --build "$build" -j "$(nproc)"; } >"$build/demo.log" 2>&1 ||
     { cat "$build/demo.log"; exit 1; }
-PATH=$build:$build/samples:$PATH
+PATH=$PWD/$build:$PWD/$build/samples:$PATH
 ogrjoin --version
 
 step "Making the city"
@@ -47,24 +47,25 @@ show draw_map "$out/map.png" "$out/pickups_lots.fgb" "$city/lots.fgb" \
 
 cat <<END
 
-Done.
-  the map                  $out/map.png
-  pickups with their lots  $out/pickups_lots.fgb  (opens in QGIS)
-  the city's layers        $city/
-  the command              $build/ogrjoin
+Done. In $PWD:
+  out/map.png           the map
+  out/pickups_lots.fgb  the pickups with their lots (QGIS opens it)
+  out/city/             the city's layers
+  build/demo/ogrjoin    the command
 
-What to try next (PATH=$build:\$PATH):
-  the street each pickup stands on, in the pickups layer's own units
-    ogrjoin -op nearest -max_distance 60 $out/pickups_streets.gpkg \\
-        $city/pickups.fgb $city/streets.fgb
-  the three nearest lots, as a CSV
-    ogrjoin -op nearest -k 3 -f CSV $out/three.csv $city/pickups.fgb \\
-        $city/lots.fgb
-  pickups far from every lot
-    ogrjoin -op nearest -max_distance 100 -how anti $out/far.fgb \\
-        $city/pickups.fgb $city/lots.fgb
-  how fast that is beside an R-tree and GEOS
-    ogrjoin -benchmark -op nearest -max_distance 100 $city/pickups.fgb \\
-        $city/lots.fgb
-  a layer of your own: ogrjoin --help, README.md
+What to try next:
+  PATH=$PWD/$build:\$PATH
+  # the street each pickup stands on, at most 60 feet away
+  ogrjoin -op nearest -max_distance 60 out/pickups_streets.gpkg \\
+      out/city/pickups.fgb out/city/streets.fgb
+  # the three nearest lots of each
+  ogrjoin -op nearest -k 3 out/three.csv out/city/pickups.fgb out/city/lots.fgb
+  # pickups far from every lot
+  ogrjoin -op nearest -max_distance 100 -how anti out/far.fgb \\
+      out/city/pickups.fgb out/city/lots.fgb
+  # how fast that is beside an R-tree with GEOS
+  ogrjoin -benchmark -op nearest -max_distance 100 \\
+      out/city/pickups.fgb out/city/lots.fgb
+  # layers of your own
+  ogrjoin --help
 END
