@@ -1,0 +1,121 @@
+/* Any bytes into the WKB reader: it refuses them or makes a layer that passes
+ * oj_flat_check(). With clang: -fsanitize=fuzzer,address,undefined. With
+ * OJ_FUZZ_MAIN: fuzz_wkb [ITERATIONS], mutations of the seeds from a fixed
+ * start. */
+#include "oj_array.h"
+#include "oj_wkb.h"
+
+#include "../unit/wkb_seeds.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(int holds, const char *what)
+{
+    if (!holds)
+    {
+        fprintf(stderr, "fuzz_wkb: %s\n", what);
+        abort();
+    }
+}
+
+/* Once as the first feature (short form possible), once after a polygon. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct oj_flat_buf buf = {0};
+    struct oj_flat flat;
+    struct wkb polygon = {0};
+    struct oj_error err;
+    oj_status first, second;
+    wkb_polygon(&polygon, 0, 1, 0, 0);
+    first = oj_wkb_add(&buf, 1, data, size, &err);
+    require(first == OJ_OK || first == OJ_ERR_DATA ||
+                first == OJ_ERR_UNSUPPORTED,
+            "unexpected status");
+    require(buf.n_features == (first == OJ_OK), "a feature too many");
+    flat = oj_flat_buf_view(&buf);
+    require(oj_flat_check(&flat, &err) == OJ_OK, "the layer is inconsistent");
+    require(flat.n_vertices <= (int64_t)size / 8 + 1, "too many vertices");
+    require(oj_wkb_add(&buf, 2, polygon.bytes, polygon.n, NULL) == OJ_OK,
+            "a good polygon is refused");
+    second = oj_wkb_add(&buf, 3, data, size, &err);
+    require(first == second, "two answers to the same bytes");
+    flat = oj_flat_buf_view(&buf);
+    require(oj_flat_check(&flat, &err) == OJ_OK, "the layer is inconsistent");
+    require(flat.n_features == 1 + 2 * (first == OJ_OK), "a feature too many");
+    oj_flat_buf_free(&buf);
+    return 0;
+}
+
+#ifdef OJ_FUZZ_MAIN
+static uint64_t state = 20120807;
+
+static uint32_t next(uint32_t n)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 20) % n;
+}
+
+/* Bits, bytes and counts that hit borders, cuts and repetitions. */
+static void mutate(struct wkb *w)
+{
+    static const uint8_t bytes[] = {0, 1, 2, 7, 0x7F, 0x80, 0xFF, 0xF0};
+    size_t at = next((uint32_t)w->n);
+    switch (next(6))
+    {
+        case 0:
+            w->bytes[at] ^= (uint8_t)(1u << next(8));
+            break;
+        case 1:
+            w->bytes[at] = bytes[next(sizeof bytes)];
+            break;
+        case 2:
+            for (size_t i = at; i < w->n && i < at + 4; i++)
+                w->bytes[i] = bytes[next(sizeof bytes)];
+            break;
+        case 3:
+            w->n = at > 0 ? at : 1;
+            break;
+        case 4:
+            if (w->n + 16 < sizeof w->bytes)
+            {
+                memmove(w->bytes + at + 9, w->bytes + at, w->n - at);
+                w->n += 9;
+            }
+            break;
+        default:
+            if (2 * (w->n - at) + at < sizeof w->bytes)
+            {
+                memcpy(w->bytes + w->n, w->bytes + at, w->n - at);
+                w->n += w->n - at;
+            }
+            break;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    long n = argc > 1 ? atol(argv[1]) : 200000;
+    struct wkb w;
+    for (long i = 0; i < n; i++)
+    {
+        uint8_t *exact;
+        wkb_seed(&w, (int)next(WKB_SEEDS), wkb_flags((int)next(WKB_FLAGS)),
+                 (int)next(2));
+        for (uint32_t m = next(4); m > 0; m--)
+            mutate(&w);
+        exact = malloc(w.n); /* so that a sanitizer sees its end */
+        if (exact == NULL)
+            return 1;
+        memcpy(exact, w.bytes, w.n);
+        LLVMFuzzerTestOneInput(exact, w.n);
+        free(exact);
+    }
+    printf("fuzz_wkb: %ld inputs\n", n);
+    return 0;
+}
+#endif
