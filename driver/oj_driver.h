@@ -29,6 +29,9 @@ int oj_driver_takes_field(GDALDriverH driver, OGRFieldType type);
 /** The same for subtypes. */
 int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype);
 
+/** 1 when new rows can be given the FIDs that one likes. */
+int oj_driver_takes_fids(GDALDriverH driver);
+
 /** 1 when the driver knows this layer creation option; default_value (may be
  *  NULL) receives its default, "" where none is told. */
 int oj_driver_has_layer_option(GDALDriverH driver, const char *name,

@@ -96,13 +96,23 @@ static struct oj_read_options read_options(const struct oj_job *job,
     return options;
 }
 
+static void forget_errors(void)
+{
+    char text[8];
+    oj_message_errors(text, (int)sizeof text);
+}
+
 oj_status oj_job_read_join(struct oj_job *job, struct oj_error *err)
 {
     const struct oj_read_options reading = read_options(job, &job->join);
     double start = oj_now_s();
-    OJ_TRY(oj_layer_read_all(job->join.layer, &reading, &job->join_buf,
-                             &job->join_table, &job->join_counts, is_cancelled,
-                             NULL, err));
+    oj_status status;
+    forget_errors();
+    status = oj_layer_read_all(job->join.layer, &reading, &job->join_buf,
+                               &job->join_table, &job->join_counts,
+                               is_cancelled, NULL, err);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
     job->join_read_s = oj_now_s() - start;
     job->join_flat = oj_flat_buf_view(&job->join_buf);
     return OJ_OK;
@@ -204,14 +214,18 @@ oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
     options.cancel = oj_cancel_flag();
     options.progress = show_progress;
     options.progress_user = job;
-    OJ_TRY(oj_layer_reader_open(job->input.layer, &reading, &job->reader, err));
+    forget_errors();
+    status =
+        oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
     if (job->show_progress)
         GDALTermProgress(0.0, NULL, NULL);
     job->progress_open = job->show_progress;
     status =
         oj_pipeline_run(&source, &joiner, sink, &options, &job->counts, err);
     job->input_counts = *oj_layer_reader_counts(job->reader);
-    return status;
+    return oj_message_add_reason(status, err);
 }
 
 void oj_job_end_progress(struct oj_job *job)

@@ -116,10 +116,34 @@ void oj_warn(const char *format, ...)
     CPLError(CE_Warning, CPLE_AppDefined, "%s", text);
 }
 
+/* One line, whatever a driver or a database put into its own. */
+static void make_one_line(char *text)
+{
+    for (; *text != '\0'; text++)
+    {
+        if (*text == '\n' || *text == '\r' || *text == '\t')
+            *text = ' ';
+    }
+}
+
 void oj_report_error(const struct oj_error *error)
 {
+    struct oj_error line = *error;
+    make_one_line(line.message);
     oj_message_close();
-    CPLError(CE_Failure, CPLE_AppDefined, "%s", error->message);
+    CPLError(CE_Failure, CPLE_AppDefined, "%s", line.message);
+}
+
+oj_status oj_message_add_reason(oj_status status, struct oj_error *err)
+{
+    struct oj_error bare;
+    char text[MAX_TEXT];
+    if (oj_message_errors(text, (int)sizeof text) == 0 || err == NULL ||
+        status == OJ_OK || status == OJ_ERR_CANCELLED ||
+        strstr(err->message, text) != NULL)
+        return status;
+    bare = *err;
+    return oj_fail(err, status, "%.480s (GDAL: %s)", bare.message, text);
 }
 
 long long oj_message_errors(char *first, int size)

@@ -33,6 +33,10 @@ void oj_warn(const char *format, ...) OJ_PRINTF(1, 2);
 /** "ERROR 1: ..." */
 void oj_report_error(const struct oj_error *error);
 
+/** Adds to the text of a failure what GDAL reported on its own threads since
+ *  the last call, if anything, and returns status. */
+oj_status oj_message_add_reason(oj_status status, struct oj_error *err);
+
 /** Errors that GDAL has reported since the last call, from any thread, and the
  *  first of them, cut to size bytes. */
 long long oj_message_errors(char *first, int size);

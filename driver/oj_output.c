@@ -31,7 +31,7 @@ static oj_status begin(struct oj_output *o, struct oj_error *err)
         return OJ_OK;
     CPLErrorReset();
     if (GDALDatasetStartTransaction(o->dataset, 0) != OGRERR_NONE)
-        return fail_gdal(err, "cannot begin a transaction in", o->path);
+        return fail_gdal(err, "cannot begin a transaction in", o->command->dst);
     o->in_transaction = 1;
     return OJ_OK;
 }
@@ -46,11 +46,12 @@ static oj_status delete_layer(struct oj_output *o, struct oj_error *err)
             continue;
         CPLErrorReset();
         if (GDALDatasetDeleteLayer(o->dataset, i) != OGRERR_NONE)
-            return fail_gdal(err, "cannot replace the layer in", o->path);
+            return fail_gdal(err, "cannot replace the layer in",
+                             o->command->dst);
         return OJ_OK;
     }
     return oj_fail(err, OJ_ERR_IO, "the layer '%s' is gone from %s",
-                   o->layer_name, o->path);
+                   o->layer_name, o->command->dst);
 }
 
 static oj_status create_dataset(struct oj_output *o, const char *path,
@@ -60,7 +61,7 @@ static oj_status create_dataset(struct oj_output *o, const char *path,
     o->dataset = GDALCreate(o->driver, path, 0, 0, 0, GDT_Unknown,
                             (CSLConstList)o->command->dataset_options);
     if (o->dataset == NULL)
-        return fail_gdal(err, "cannot create", o->path);
+        return fail_gdal(err, "cannot create", o->command->dst);
     return begin(o, err);
 }
 
@@ -103,7 +104,7 @@ static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
     failed = failed || CPLGetLastErrorType() == CE_Failure;
     failed = oj_message_errors(text, (int)sizeof text) > 0 || failed;
     if (failed)
-        return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", o->path,
+        return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", o->command->dst,
                        text[0] != '\0' ? text : CPLGetLastErrorMsg());
     return OJ_OK;
 }
@@ -115,7 +116,7 @@ static oj_status commit(struct oj_output *o, struct oj_error *err)
     CPLErrorReset();
     o->in_transaction = 0;
     if (GDALDatasetCommitTransaction(o->dataset) != OGRERR_NONE)
-        return fail_gdal(err, "cannot commit to", o->path);
+        return fail_gdal(err, "cannot commit to", o->command->dst);
     return OJ_OK;
 }
 
@@ -135,7 +136,7 @@ static oj_status check_count(const struct oj_output *o, int64_t n_found,
     return oj_fail(err, OJ_ERR_IO,
                    "%lld rows were written to %s, but it holds %lld after "
                    "closing",
-                   (long long)n_rows, o->path, (long long)n_found);
+                   (long long)n_rows, o->command->dst, (long long)n_found);
 }
 
 /* Opens the finished file again and counts. */
@@ -159,14 +160,15 @@ static oj_status check_file(const struct oj_output *o, int64_t n_rows,
     if (dataset == NULL && n_rows == n_no_geometry)
         return OJ_OK;
     if (dataset == NULL)
-        return fail_gdal(err, "the output cannot be read back:", o->path);
+        return fail_gdal(err,
+                         "the output cannot be read back:", o->command->dst);
     layer = GDALDatasetGetLayerByName(dataset, o->layer_name);
     if (layer == NULL && GDALDatasetGetLayerCount(dataset) == 1)
         layer = GDALDatasetGetLayer(dataset, 0);
     is_fast = layer != NULL && OGR_L_TestCapability(layer, OLCFastFeatureCount);
     if (layer == NULL && n_rows > n_no_geometry)
-        status =
-            oj_fail(err, OJ_ERR_IO, "%s has no layer after closing", o->path);
+        status = oj_fail(err, OJ_ERR_IO, "%s has no layer after closing",
+                         o->command->dst);
     else if (layer != NULL && (is_fast || n_rows <= MAX_SLOW_COUNT))
         status = check_count(o, OGR_L_GetFeatureCount(layer, 1), n_rows,
                              n_no_geometry, counts, err);
@@ -200,8 +202,8 @@ static oj_status finish_transaction(struct oj_output *o, int64_t n_rows,
     CPLErrorReset();
     GDALFlushCache(o->dataset);
     if (oj_message_errors(text, (int)sizeof text) > 0)
-        return oj_fail(err, OJ_ERR_IO, "writing to %s failed: %s", o->path,
-                       text);
+        return oj_fail(err, OJ_ERR_IO, "writing to %s failed: %s",
+                       o->command->dst, text);
     OJ_TRY(check_count(o, OGR_L_GetFeatureCount(o->layer, 1), n_before + n_rows,
                        n_no_geometry, counts, err));
     OJ_TRY(commit(o, err));

@@ -57,7 +57,7 @@ static oj_status check_transactions(const struct oj_output *o,
                    "%s cannot be changed safely: its driver %s has no "
                    "transactions, so an interrupted run would leave it "
                    "half-written; write to a new file instead",
-                   o->path, GDALGetDescription(o->driver));
+                   o->command->dst, GDALGetDescription(o->driver));
 }
 
 static oj_status open_existing(struct oj_output *o, struct oj_error *err)
@@ -69,13 +69,13 @@ static oj_status open_existing(struct oj_output *o, struct oj_error *err)
         (const char *const *)command->dst_open_options, NULL);
     if (o->dataset == NULL)
         return oj_fail(err, OJ_ERR_IO, "cannot open %s for writing: %s",
-                       o->path, CPLGetLastErrorMsg());
+                       o->command->dst, CPLGetLastErrorMsg());
     o->driver = GDALGetDatasetDriver(o->dataset);
     if (command->format != NULL &&
         strcasecmp(command->format, GDALGetDescription(o->driver)) != 0)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%s exists and is of format %s, not %s as -f says",
-                       o->path, GDALGetDescription(o->driver), command->format);
+        return oj_fail(
+            err, OJ_ERR_ARG, "%s exists and is of format %s, not %s as -f says",
+            o->command->dst, GDALGetDescription(o->driver), command->format);
     return check_transactions(o, err);
 }
 
@@ -108,14 +108,14 @@ static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
         return oj_fail(err, OJ_ERR_ARG,
                        "%s has a layer '%s' already: -overwrite replaces it, "
                        "-append adds rows to it, -nln NAME writes another one",
-                       o->path, o->layer_name);
+                       o->command->dst, o->layer_name);
     if (!GDALDatasetTestCapability(o->dataset, ODsCCreateLayer) ||
         (o->replaces &&
          !GDALDatasetTestCapability(o->dataset, ODsCDeleteLayer)))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the driver %s cannot %s layers in %s",
                        GDALGetDescription(o->driver),
-                       o->replaces ? "replace" : "add", o->path);
+                       o->replaces ? "replace" : "add", o->command->dst);
     return OJ_OK;
 }
 
@@ -145,7 +145,7 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
         return oj_fail(err, OJ_ERR_ARG,
                        "%s is a folder, and -overwrite replaces no folders: "
                        "name the file in it",
-                       o->path);
+                       o->command->dst);
     CPLErrorReset();
     old = GDALOpenEx(o->path, GDAL_OF_READONLY, NULL, NULL, NULL);
     if (old == NULL)
@@ -157,13 +157,12 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
     more = GDALGetMetadataItem(driver, GDAL_DCAP_MULTIPLE_VECTOR_LAYERS,
                                NULL) != NULL &&
            holds_more(old, o->layer_name);
-    if (!more)
+    if (!more && !is_folder)
         o->old_members = GDALGetFileList(old);
     GDALClose(old);
     if (more)
         return plan_transaction(o, err);
-    if (o->old_members == NULL)
-        o->old_members = CSLAddString(NULL, o->path);
+    o->old_members = CSLAddString(o->old_members, o->path);
     o->kind = OJ_OUTPUT_FILE;
     o->replaces = 1;
     return oj_driver_choose(o->command->format, o->path, &o->driver, err);
@@ -183,7 +182,7 @@ static oj_status plan_existing(struct oj_output *o, int is_folder,
     return oj_fail(err, OJ_ERR_ARG,
                    "%s exists: -overwrite replaces it, -append adds rows to "
                    "its layer, -update adds a layer",
-                   o->path);
+                   o->command->dst);
 }
 
 static int virtual_exists(const char *path)
@@ -220,7 +219,8 @@ static oj_status plan(struct oj_output *o, struct oj_error *err)
     if (lstat(o->path, &info) == 0)
     {
         if (stat(o->path, &info) != 0)
-            return oj_fail(err, OJ_ERR_IO, "%s is a link to nowhere", o->path);
+            return oj_fail(err, OJ_ERR_IO, "%s is a link to nowhere",
+                           o->command->dst);
         if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
             return plan_existing(o, S_ISDIR(info.st_mode), err);
         o->kind = OJ_OUTPUT_STREAM; /* a device or a pipe */
@@ -229,7 +229,7 @@ static oj_status plan(struct oj_output *o, struct oj_error *err)
     if (command->update && !command->overwrite)
         return oj_fail(err, OJ_ERR_IO,
                        "%s does not exist, so -update cannot add a layer to it",
-                       o->path);
+                       o->command->dst);
     o->kind = OJ_OUTPUT_FILE;
     return oj_driver_choose(command->format, o->path, &o->driver, err);
 }

@@ -67,6 +67,15 @@ static oj_status open_output(struct run *run, struct oj_error *err)
     return oj_layer_writer_open(run->output.layer, &options, &run->writer, err);
 }
 
+static void warn_of_writing(const struct run *run)
+{
+    const char *first;
+    int64_t n = oj_layer_writer_warnings(run->writer, &first);
+    if (n > 0)
+        oj_warn("writing %s: %s%s", run->job.command->dst, first,
+                n > 1 ? " (and more warnings)" : "");
+}
+
 /* The rows, then the close that can fail, and only then the last word. */
 static oj_status write_output(struct run *run, struct oj_summary *summary,
                               struct oj_error *err)
@@ -79,6 +88,7 @@ static oj_status write_output(struct run *run, struct oj_summary *summary,
     start = oj_now_s();
     summary->n_rows_written = oj_layer_writer_rows(run->writer);
     n_no_geometry = oj_layer_writer_rows_without_geometry(run->writer);
+    warn_of_writing(run);
     oj_layer_writer_close(run->writer);
     run->writer = NULL;
     OJ_TRY(oj_output_finish(&run->output, summary->n_rows_written,

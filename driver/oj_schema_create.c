@@ -271,7 +271,7 @@ static int may_keep_fids(const struct oj_schema_request *request,
                          const struct oj_output *o)
 {
     return !o->appends && !o->command->unset_fid && !request->with_rank &&
-           !request->input->is_result_set;
+           !request->input->is_result_set && oj_driver_takes_fids(o->driver);
 }
 
 oj_status oj_schema_create(const struct oj_schema_request *request,

@@ -57,6 +57,18 @@ static oj_status split(const char *final, struct oj_temporary *t,
     return OJ_OK;
 }
 
+/* How the name of a temporary folder for this destination begins. */
+static void folder_start(const struct oj_temporary *t, char *start, size_t size)
+{
+    snprintf(start, size, ".%s", t->name);
+    for (char *c = start + 1; *c != '\0'; c++)
+    {
+        if (*c == '.')
+            *c = '_';
+    }
+    snprintf(start + strlen(start), size - strlen(start), "%s", mark);
+}
+
 /* 1 when the run that made this folder is gone. */
 static int is_stale(const char *folder)
 {
@@ -75,13 +87,13 @@ static int is_stale(const char *folder)
 
 static void sweep(const struct oj_temporary *t)
 {
-    char start[sizeof t->name + sizeof mark + 1];
+    char start[sizeof t->name + sizeof mark + 2];
     char path[2 * OJ_PATH_MAX];
     struct dirent *entry;
     DIR *folder = opendir(t->destination);
     if (folder == NULL)
         return;
-    snprintf(start, sizeof start, ".%s%s", t->name, mark);
+    folder_start(t, start, sizeof start);
     while ((entry = readdir(folder)) != NULL)
     {
         if (strncmp(entry->d_name, start, strlen(start)) != 0)
@@ -95,11 +107,13 @@ static void sweep(const struct oj_temporary *t)
 
 static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
 {
+    char start[sizeof t->name + sizeof mark + 2];
+    folder_start(t, start, sizeof start);
     /* Two runs of one number can meet: processes of two containers. */
     for (int attempt = 0; attempt < 100; attempt++)
     {
-        int n = snprintf(t->folder, sizeof t->folder, "%s/.%s%s%ld",
-                         t->destination, t->name, mark, (long)getpid());
+        int n = snprintf(t->folder, sizeof t->folder, "%s/%s%ld",
+                         t->destination, start, (long)getpid());
         if (attempt > 0 && n < (int)sizeof t->folder)
             n += snprintf(t->folder + n, sizeof t->folder - (size_t)n, "-%d",
                           attempt);
@@ -250,13 +264,32 @@ static int move_member(const char *from, const char *to)
     return -1;
 }
 
+/* 1 for a/out.dbf when t is about a/out.shp: a file next to it that differs in
+ * the extension only. */
+static int is_sidecar(const struct oj_temporary *t, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    const char *dot = strrchr(t->name, '.');
+    size_t stem = dot != NULL ? (size_t)(dot - t->name) : strlen(t->name);
+    char folder[OJ_PATH_MAX], resolved[OJ_PATH_MAX];
+    snprintf(folder, sizeof folder, "%.*s",
+             slash != NULL ? (int)(slash - path) : 1,
+             slash != NULL ? path : ".");
+    return strcmp(name, t->name) != 0 && strncmp(name, t->name, stem) == 0 &&
+           name[stem] == '.' && realpath(folder, resolved) != NULL &&
+           strcmp(resolved, t->destination) == 0;
+}
+
+/* Members of the old dataset that the new one does not have, such as an index
+ * that would not fit it. */
 static void remove_old(const struct oj_temporary *t, char **members, char **old)
 {
     for (int i = 0; old != NULL && old[i] != NULL; i++)
     {
         const char *slash = strrchr(old[i], '/');
         const char *name = slash != NULL ? slash + 1 : old[i];
-        if (strcmp(name, t->name) != 0 && CSLFindString(members, name) < 0)
+        if (is_sidecar(t, old[i]) && CSLFindString(members, name) < 0)
             unlink(old[i]);
     }
 }

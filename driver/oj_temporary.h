@@ -1,13 +1,14 @@
 /** A folder next to the destination, in which an output is made.
  *
  *   data/out.shp                        what the user asked for
- *   data/.out.shp.ogrjoin-4711/         made here, while process 4711 lives
+ *   data/.out_shp.ogrjoin-4711/         made here, while process 4711 lives
  *        .lock                          held by it
  *        out.shp out.dbf out.shx ...    the members, with their final names
  *
- *  A member moves into place by one rename within the file system. A run that
- *  was killed leaves the folder, not the lock; the next run to the same
- *  destination removes it.
+ *  The folder has no dot inside its name: GDAL would take .zip, .xlsx and the
+ *  like for an archive.  A member moves into place by one rename within the
+ * file system. A run that was killed leaves the folder, not the lock; the next
+ * run to the same destination removes it.
  */
 #ifndef OJ_TEMPORARY_H
 #define OJ_TEMPORARY_H
