@@ -60,12 +60,15 @@ static int run_words(int argc, char **argv)
     }
     oj_message_open(command.quiet);
     if (status == OJ_OK)
-        status = oj_cancel_watch(&err);
-    if (status == OJ_OK)
         status = oj_run(&command, &exit_code, &err);
     if (status != OJ_OK)
     {
-        exit_code = oj_is_cancelled() ? OJ_EXIT_INTERRUPTED : OJ_EXIT_ERROR;
+        exit_code = OJ_EXIT_ERROR;
+        if (oj_is_cancelled())
+        {
+            exit_code = OJ_EXIT_INTERRUPTED;
+            snprintf(err.message, sizeof err.message, "interrupted");
+        }
         oj_report_error(&err);
     }
     oj_message_close();
@@ -75,7 +78,13 @@ static int run_words(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    struct oj_error err = {OJ_OK, ""};
     int exit_code;
+    if (oj_cancel_watch(&err) != OJ_OK)
+    {
+        oj_report_error(&err);
+        return OJ_EXIT_ERROR;
+    }
     if (asks_version(argc, argv))
     {
         printf("ogrjoin %s, %s\n", oj_version(), GDALVersionInfo("--version"));

@@ -11,7 +11,7 @@
 
 enum
 {
-    PATIENCE_MS = 700,
+    PATIENCE_MS = 800,
     MAX_TEMPORARIES = 4,
     EXIT_INTERRUPTED = 130
 };
@@ -52,6 +52,7 @@ static void *watch(void *unused)
         if (state.temporary[i][0] != '\0')
             VSIRmdirRecursive(state.temporary[i]);
     }
+    fprintf(stderr, "ERROR 1: interrupted\n");
     _exit(EXIT_INTERRUPTED);
 }
 

@@ -93,6 +93,7 @@ static struct oj_read_options read_options(const struct oj_job *job,
     options.use_arrow = 1;
     options.ignore_unwanted = source->side->where == NULL;
     options.transformation = source->transformation;
+    options.cancel = oj_cancel_flag();
     return options;
 }
 

@@ -64,6 +64,7 @@ static oj_status open_output(struct run *run, struct oj_error *err)
     options.promote_to_multi = command->promote_to_multi;
     options.join_side = &run->job.join_flat;
     options.join_table = run->job.join_table;
+    options.cancel = oj_cancel_flag();
     return oj_layer_writer_open(run->output.layer, &options, &run->writer, err);
 }
 

@@ -246,6 +246,14 @@ static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
                    oj_ogr_errors_text(&reader->errors));
 }
 
+/* Asked now and then: a batch can take a second to read. */
+static int is_cancelled(const struct oj_layer_reader *reader, int64_t row)
+{
+    const int *cancel = reader->options.cancel;
+    return row % 1024 == 0 && cancel != NULL &&
+           __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
+}
+
 /* Up to max_rows features to flat, and to attributes unless that is NULL. */
 static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
                                struct oj_flat_buf *flat,
@@ -256,6 +264,8 @@ static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
     {
         OGRFeatureH feature;
         oj_status status;
+        if (is_cancelled(reader, n))
+            return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
         OJ_TRY(next_feature(reader, reader->counts.n_rows + n, &feature, err));
         if (feature == NULL)
         {

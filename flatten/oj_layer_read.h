@@ -52,6 +52,8 @@ struct oj_read_options
      *  and to the geometry that is carried. A vertex that cannot be
      *  transformed makes its feature one that joins nothing. */
     OGRCoordinateTransformationH transformation;
+
+    const int *cancel; /**< nonzero stops within a batch; may be NULL */
 };
 
 struct oj_read_counts

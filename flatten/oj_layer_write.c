@@ -349,6 +349,14 @@ static oj_status write_row(struct oj_layer_writer *writer,
     return OJ_OK;
 }
 
+/* Asked now and then: a batch can take a second to write. */
+static int is_cancelled(const struct oj_layer_writer *writer, int64_t row)
+{
+    const int *cancel = writer->options.cancel;
+    return row % 1024 == 0 && cancel != NULL &&
+           __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
+}
+
 oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
                                 const struct oj_batch *batch,
                                 const struct oj_matches *matches,
@@ -365,7 +373,12 @@ oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
     if (writer->fields != batch->attributes->fields)
         status = set_fields(writer, batch->attributes->fields, err);
     for (int64_t i = 0; status == OJ_OK && i < batch->n_rows; i++)
-        status = write_row(writer, batch, matches, i, err);
+    {
+        if (is_cancelled(writer, i))
+            status = oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+        else
+            status = write_row(writer, batch, matches, i, err);
+    }
     oj_ogr_errors_end(&writer->errors);
     return status;
 }

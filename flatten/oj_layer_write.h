@@ -47,6 +47,7 @@ struct oj_write_options
     int promote_to_multi;              /**< 1: single shapes become multi */
     const struct oj_flat *join_side;   /**< for FIDs; outlives the writer */
     const struct oj_table *join_table; /**< outlives the writer */
+    const int *cancel; /**< nonzero stops within a batch; may be NULL */
 };
 
 struct oj_layer_writer;
