@@ -19,15 +19,18 @@ struct oj_group
     const struct oj_ordered_point *point;
     struct oj_place place;
     /* beyond n, up to a multiple of OJ_LANES: repetitions */
-    _Alignas(64) double x[OJ_GROUP];
-    _Alignas(64) double y[OJ_GROUP];
+    double x[OJ_GROUP], y[OJ_GROUP];
 };
 
-/* Takes points from the front of the n >= 1 that are left. */
+/* Takes points from the front of the n >= 1 that are left; more than OJ_LANES
+ * in multiples of it, so that no lanes idle. */
 OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
                              const struct oj_ordered_point *point, double limit)
 {
     g->n = oj_place_take(&g->place, n, most, point, limit);
+    if (g->n > OJ_LANES && g->n % OJ_LANES != 0)
+        g->n = oj_place_take(&g->place, g->n / OJ_LANES * OJ_LANES, most, point,
+                             INFINITY);
     g->point = point;
     for (int i = 0; i < g->n; i++)
     {
@@ -89,7 +92,7 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
                                     int64_t bundle, struct oj_bound *bound,
                                     struct oj_error *err)
 {
-    _Alignas(64) double d2[OJ_BUNDLE];
+    double d2[OJ_BUNDLE];
     if (oj_bound_tighten(segments, s, place, k, bundle, bound, d2) >
         bound->keep2)
         return OJ_OK;
@@ -110,25 +113,31 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
 /* Measures the boxes of the front from the group; returns the nearest. */
 OJ_INLINE int64_t oj_front_measure(struct oj_front *front, const float q[4])
 {
-    oj_float8 least = {0}, number = {0, 1, 2, 3, 4, 5, 6, 7}, at = {0};
-    int64_t nearest = 0;
-    least += INFINITY;
-    for (int64_t i = 0; i * OJ_FANOUT < front->n; i++)
+    float least[OJ_LANES];
+    int32_t at[OJ_LANES];
+    int nearest = 0;
+    OJ_EIGHT
+    {
+        least[c] = INFINITY;
+        at[c] = 0;
+    }
+    for (int32_t i = 0; i * OJ_FANOUT < front->n; i++)
     {
         struct oj_front_block *block = &front->block[i];
-        oj_float8 d2 = oj_boxes_distance2(&block->box, q);
-        oj_int8 is_less = d2 < least;
-        *(oj_float8 *)block->d2 = d2;
-        least = OJ_SELECT_F8(is_less, d2, least);
-        at = OJ_SELECT_F8(is_less, number, at);
-        number += (float)OJ_FANOUT;
+        oj_boxes_distance2(&block->box, q, block->d2);
+        OJ_EIGHT
+        {
+            float d2 = block->d2[c];
+            at[c] = d2 < least[c] ? i : at[c];
+            least[c] = d2 < least[c] ? d2 : least[c];
+        }
     }
-    for (int c = 1; c < OJ_FANOUT; c++)
+    for (int c = 1; c < OJ_LANES; c++)
     {
         if (least[c] < least[nearest])
             nearest = c;
     }
-    return (int64_t)at[nearest];
+    return (int64_t)at[nearest] * OJ_FANOUT + nearest;
 }
 
 /* Leaves in s->candidate the segments that can be among the k nearest of a
@@ -185,6 +194,25 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
 
 /* --- measuring ------------------------------------------------------------ */
 
+/* Squared distances of eight points to a segment, up to rounding. */
+OJ_INLINE void oj_measure8(const double *restrict x, const double *restrict y,
+                           double ax, double ay, double dx, double dy,
+                           double inverse, double *restrict d2,
+                           double *restrict least2)
+{
+    OJ_EIGHT
+    {
+        double ux = x[c] - ax, uy = y[c] - ay;
+        double t = (ux * dx + uy * dy) * inverse;
+        t = t > 0.0 ? t : 0.0;
+        t = t < 1.0 ? t : 1.0;
+        ux -= t * dx;
+        uy -= t * dy;
+        d2[c] = ux * ux + uy * uy;
+        least2[c] = d2[c] < least2[c] ? d2[c] : least2[c];
+    }
+}
+
 /* Squared distances of all points of the group to the candidates, up to
  * rounding, in s->matrix: one row of OJ_GROUP a candidate, of which the first
  * g->n are of use; least2: the least of each point.  Returns how far off the
@@ -199,7 +227,9 @@ OJ_INLINE double oj_fill_matrix(const struct oj_segments *segments,
     const double unit_roundoff = 1.1102230246251565e-16;
     double extent = 0.0;
     for (int i = 0; i < g->n; i += OJ_LANES)
-        *(oj_double8 *)(least2 + i) = (oj_double8){} + INFINITY;
+    {
+        OJ_EIGHT least2[i + c] = INFINITY;
+    }
     for (int64_t j = 0; j < s->n_candidates; j++)
     {
         int64_t slot = s->candidate[j];
@@ -214,19 +244,8 @@ OJ_INLINE double oj_fill_matrix(const struct oj_segments *segments,
         double *row = s->matrix + j * OJ_GROUP;
         extent = size > extent ? size : extent;
         for (int i = 0; i < g->n; i += OJ_LANES)
-        {
-            oj_double8 ux = *(const oj_double8 *)(g->x + i) - ax;
-            oj_double8 uy = *(const oj_double8 *)(g->y + i) - ay;
-            oj_double8 t = (ux * dx + uy * dy) * inverse;
-            oj_double8 d2, least = *(const oj_double8 *)(least2 + i);
-            t = OJ_POSITIVE_D8(t);
-            t = OJ_SELECT_D8(t < 1.0, t, (oj_double8){} + 1.0);
-            ux -= t * dx;
-            uy -= t * dy;
-            d2 = ux * ux + uy * uy;
-            *(oj_double8 *)(row + i) = d2;
-            *(oj_double8 *)(least2 + i) = OJ_SELECT_D8(d2 < least, d2, least);
-        }
+            oj_measure8(g->x + i, g->y + i, ax, ay, dx, dy, inverse, row + i,
+                        least2 + i);
     }
     return 64.0 * unit_roundoff * (extent + g->place.h);
 }
@@ -256,7 +275,7 @@ OJ_INLINE oj_status oj_collect_rings(const struct oj_rings *rings,
                                      const struct oj_place *place,
                                      struct oj_error *err)
 {
-    const struct oj_front *front = &s->near_rings;
+    struct oj_front *front = &s->near_rings;
     float reach2 = oj_tree_reach2(&rings->tree, 0.0);
     float q[4];
     s->n_rings = 0;
@@ -267,15 +286,50 @@ OJ_INLINE oj_status oj_collect_rings(const struct oj_rings *rings,
     oj_place_relative_to(place, &rings->tree, q);
     for (int64_t i = 0; i * OJ_FANOUT < front->n; i++)
     {
-        const struct oj_front_block *block = &front->block[i];
-        oj_int8 near = oj_boxes_distance2(&block->box, q) <= reach2;
+        struct oj_front_block *block = &front->block[i];
+        oj_boxes_distance2(&block->box, q, block->d2);
         for (int c = 0; c < OJ_FANOUT; c++)
         {
             s->ring[s->n_rings] = block->entry[c];
-            s->n_rings -= near[c];
+            s->n_rings += block->d2[c] <= reach2;
         }
     }
     return OJ_OK;
+}
+
+/* Where eight points are in a small ring, by the signs that double precision
+ * settles: odd[c] is 1 in the lanes that are inside, and unclear[c] is 1 in
+ * those that oj_ring_locate() has to decide. */
+OJ_INLINE void oj_ring_locate8(const double *x, const double *y, int64_t n,
+                               const double *restrict px,
+                               const double *restrict py, int64_t *restrict odd,
+                               int64_t *restrict unclear)
+{
+    OJ_EIGHT
+    {
+        odd[c] = 0;
+        unclear[c] = 0;
+    }
+    for (int64_t i = 0; i + 1 < n; i++)
+    {
+        double ax = x[i], ay = y[i], bx = x[i + 1], by = y[i + 1];
+        int64_t upward = by > ay;
+        OJ_EIGHT
+        {
+            int64_t crosses = (int64_t)(py[c] < ay) ^ (int64_t)(py[c] < by);
+            double left = (ax - px[c]) * (by - py[c]);
+            double right = (ay - py[c]) * (bx - px[c]);
+            double det = left - right;
+            double size = fabs(left) + fabs(right);
+            /* as in oj_orientation() */
+            int64_t settled =
+                (int64_t)(fabs(det) > 3.3306690738754716e-16 * size) &
+                (int64_t)(size > 1e-280);
+            int64_t touches = (int64_t)(py[c] == ay) | (int64_t)(py[c] == by);
+            odd[c] ^= crosses & ((int64_t)(det > 0.0) ^ upward ^ 1);
+            unclear[c] |= (crosses & (settled ^ 1)) | touches;
+        }
+    }
 }
 
 /* 1 when the point is strictly inside a hole of a part. */

@@ -18,65 +18,163 @@ OJ_INLINE int comes_before(const struct oj_cpu_index *index, int32_t a,
     return index->tie_rank[a] < index->tie_rank[b];
 }
 
-/* First in tie order of the features with a polygon around the point. */
-static int32_t first_around(const struct oj_cpu_index *index,
-                            const struct oj_nearest_scratch *s, double x,
-                            double y)
+/* Lets a shell decide about the points of the group that are in its box. */
+OJ_INLINE void try_shell(const struct oj_cpu_index *index,
+                         const struct oj_nearest_scratch *s,
+                         const struct oj_group *g, const struct oj_ring *shell,
+                         int32_t around[OJ_GROUP])
 {
     const struct oj_rings *rings = &index->rings;
-    int32_t first = NO_FEATURE;
-    for (int64_t i = 0; i < s->n_rings; i++)
+    const double *x = rings->flat->x + shell->first_vertex;
+    const double *y = rings->flat->y + shell->first_vertex;
+    struct oj_box box = shell->box;
+    for (int first = 0; first < g->n; first += OJ_LANES)
     {
-        const struct oj_ring *ring = &rings->ring[s->ring[i]];
-        if (!ring->is_hole && ring->feature != first &&
-            comes_before(index, ring->feature, first) &&
-            oj_shell_contains(rings, s, ring, x, y))
-            first = ring->feature;
+        const double *px = g->x + first, *py = g->y + first;
+        int64_t in_box[OJ_LANES], inside[OJ_LANES], unclear[OJ_LANES];
+        int64_t any = 0;
+        OJ_EIGHT in_box[c] =
+            (int64_t)(px[c] >= box.x0) & (int64_t)(px[c] <= box.x1) &
+            (int64_t)(py[c] >= box.y0) & (int64_t)(py[c] <= box.y1);
+        OJ_EIGHT any |= in_box[c];
+        if (any == 0)
+            continue;
+        if (shell->grid < 0)
+            oj_ring_locate8(x, y, shell->n_vertices, px, py, inside, unclear);
+        for (int i = first; i < first + OJ_LANES && i < g->n; i++)
+        {
+            int ask = shell->grid >= 0 || unclear[i - first] != 0;
+            if (in_box[i - first] == 0 || (!ask && inside[i - first] == 0) ||
+                !comes_before(index, shell->feature, around[i]))
+                continue;
+            if (ask ? oj_shell_contains(rings, s, shell, g->x[i], g->y[i])
+                    : !oj_in_hole(rings, s, shell->part, g->x[i], g->y[i]))
+                around[i] = shell->feature;
+        }
     }
-    return first;
 }
 
-/* What is known of the point i of a group while its nearest is decided. */
-struct best
+/* First in tie order of the features with a polygon around each point. */
+OJ_INLINE void find_around(const struct oj_cpu_index *index,
+                           const struct oj_nearest_scratch *s,
+                           const struct oj_group *g, int32_t around[OJ_GROUP])
 {
-    double distance;
-    int32_t feature;
+    for (int i = 0; i < g->n; i++)
+        around[i] = NO_FEATURE;
+    for (int64_t i = 0; i < s->n_rings; i++)
+    {
+        const struct oj_ring *ring = &index->rings.ring[s->ring[i]];
+        if (!ring->is_hole)
+            try_shell(index, s, g, ring, around);
+    }
+}
+
+/* Points and the segments to measure them against exactly, many at once. */
+#define PAIRS 64
+struct pairs
+{
+    int n;
+    int8_t point[PAIRS]; /* of the group */
+    int32_t feature[PAIRS];
+    double px[PAIRS];
+    double py[PAIRS];
+    double ax[PAIRS];
+    double ay[PAIRS];
+    double bx[PAIRS];
+    double by[PAIRS];
 };
 
-OJ_INLINE void measure(const struct oj_cpu_index *index, int64_t slot,
-                       const struct oj_group *g, int i, struct best *best)
+/* The answers of a group while they are found. */
+struct best
 {
-    int32_t feature = index->segments.feature[slot];
-    double d = oj_exact_distance(&index->segments, slot, g->x[i], g->y[i]);
-    if (d < best->distance ||
-        (d == best->distance && comes_before(index, feature, best->feature)))
+    double distance[OJ_GROUP];
+    int32_t feature[OJ_GROUP];
+};
+
+/* oj_segment_distance() for all pairs, without its branches, so that divisions
+ * and roots are done a register at a time; the same operations, so the same
+ * bits. */
+OJ_INLINE void measure_pairs(const struct pairs *p, double distance[PAIRS])
+{
+    for (int i = 0; i < p->n; i++)
     {
-        best->distance = d;
-        best->feature = feature;
+        double dx = p->bx[i] - p->ax[i], dy = p->by[i] - p->ay[i];
+        double ux = p->px[i] - p->ax[i], uy = p->py[i] - p->ay[i];
+        double vx = p->px[i] - p->bx[i], vy = p->py[i] - p->by[i];
+        double len2 = dx * dx + dy * dy;
+        double r = (ux * dx + uy * dy) / len2;
+        double s =
+            ((p->ay[i] - p->py[i]) * dx - (p->ax[i] - p->px[i]) * dy) / len2;
+        int is_point = (dx == 0.0) & (dy == 0.0);
+        int at_start = is_point | (r <= 0.0);
+        double ex = at_start ? ux : vx, ey = at_start ? uy : vy;
+        double to_end = sqrt(ex * ex + ey * ey);
+        double to_line = fabs(s) * sqrt(len2);
+        distance[i] = at_start | (r >= 1.0) ? to_end : to_line;
     }
+}
+
+OJ_INLINE void settle_pairs(const struct oj_cpu_index *index, struct pairs *p,
+                            struct best *best)
+{
+    double distance[PAIRS];
+    measure_pairs(p, distance);
+    for (int i = 0; i < p->n; i++)
+    {
+        int at = p->point[i];
+        int32_t feature = p->feature[i];
+        double d = distance[i];
+        if (d < best->distance[at] ||
+            (d == best->distance[at] && best->feature[at] != NO_FEATURE &&
+             comes_before(index, feature, best->feature[at])))
+        {
+            best->distance[at] = d;
+            best->feature[at] = feature;
+        }
+    }
+    p->n = 0;
+}
+
+OJ_INLINE void add_pair(const struct oj_cpu_index *index,
+                        const struct oj_group *g, int point, int64_t slot,
+                        struct pairs *p, struct best *best)
+{
+    const struct oj_bundle *b = &index->segments.bundle[slot / OJ_BUNDLE];
+    int at = (int)(slot % OJ_BUNDLE);
+    p->point[p->n] = (int8_t)point;
+    p->feature[p->n] = index->segments.feature[slot];
+    p->px[p->n] = g->x[point];
+    p->py[p->n] = g->y[point];
+    p->ax[p->n] = b->ax[at];
+    p->ay[p->n] = b->ay[at];
+    p->bx[p->n] = b->bx[at];
+    p->by[p->n] = b->by[at];
+    if (++p->n == PAIRS)
+        settle_pairs(index, p, best);
 }
 
 /* For each point of the group the last candidate within limit2, and how many
  * there are; both as doubles, which the lanes hold exactly. */
 OJ_INLINE void find_close(const struct oj_nearest_scratch *s,
                           const struct oj_group *g,
-                          const double limit2[OJ_GROUP], double last[OJ_GROUP],
-                          double count[OJ_GROUP])
+                          const double *restrict limit2, double *restrict last,
+                          double *restrict count)
 {
     for (int i = 0; i < g->n; i += OJ_LANES)
     {
-        oj_double8 limit = *(const oj_double8 *)(limit2 + i);
-        oj_double8 found = {0.0}, n = {0.0}, number = {0.0};
+        double number = 0.0;
+        OJ_EIGHT last[i + c] = count[i + c] = 0.0;
         for (int64_t j = 0; j < s->n_candidates; j++)
         {
-            oj_long8 is_close =
-                *(const oj_double8 *)(s->matrix + j * OJ_GROUP + i) <= limit;
-            found = OJ_SELECT_D8(is_close, number, found);
-            n += (oj_double8)(is_close & (oj_long8)((oj_double8){} + 1.0));
+            const double *restrict row = s->matrix + j * OJ_GROUP + i;
+            OJ_EIGHT
+            {
+                int is_close = row[c] <= limit2[i + c];
+                last[i + c] = is_close ? number : last[i + c];
+                count[i + c] += is_close ? 1.0 : 0.0;
+            }
             number += 1.0;
         }
-        *(oj_double8 *)(last + i) = found;
-        *(oj_double8 *)(count + i) = n;
     }
 }
 
@@ -87,40 +185,48 @@ OJ_INLINE void decide(const struct oj_cpu_index *index,
                       const int32_t around[OJ_GROUP], int32_t *feature,
                       double *distance)
 {
-    _Alignas(64) double least2[OJ_GROUP];
-    _Alignas(64) double limit2[OJ_GROUP];
-    _Alignas(64) double last[OJ_GROUP];
-    _Alignas(64) double count[OJ_GROUP];
+    double least2[OJ_GROUP];
+    double limit2[OJ_GROUP];
+    double last[OJ_GROUP];
+    double count[OJ_GROUP];
     double off = oj_fill_matrix(&index->segments, s, g, least2);
+    double max_distance = index->relation.max_distance;
+    struct pairs pairs;
+    struct best best;
+    pairs.n = 0;
     for (int i = 0; i < g->n; i++)
     {
-        double reach = around[i] == NO_FEATURE ? sqrt(least2[i]) : 0.0;
-        reach += 2.0 * off;
+        int inside = around[i] != NO_FEATURE;
+        double reach = (inside ? 0.0 : sqrt(least2[i])) + 2.0 * off;
         limit2[i] = reach * reach * (1.0 + 1e-12);
+        best.distance[i] = inside ? 0.0 : INFINITY;
+        best.feature[i] = around[i];
     }
     for (int i = g->n; i % OJ_LANES != 0; i++)
         limit2[i] = 0.0;
     find_close(s, g, limit2, last, count);
     for (int i = 0; i < g->n; i++)
     {
-        uint32_t at = g->point[i].index;
-        struct best best = {around[i] == NO_FEATURE ? INFINITY : 0.0,
-                            around[i]};
-        int matched;
         if (count[i] == 1.0)
-            measure(index, s->candidate[(int64_t)last[i]], g, i, &best);
+            add_pair(index, g, i, s->candidate[(int64_t)last[i]], &pairs,
+                     &best);
         else if (count[i] > 1.0)
         {
             for (int64_t j = (int64_t)last[i]; j >= 0; j--)
             {
                 if (s->matrix[j * OJ_GROUP + i] <= limit2[i])
-                    measure(index, s->candidate[j], g, i, &best);
+                    add_pair(index, g, i, s->candidate[j], &pairs, &best);
             }
         }
-        matched = best.feature != NO_FEATURE &&
-                  best.distance <= index->relation.max_distance;
-        feature[at] = matched ? best.feature : NO_FEATURE;
-        distance[at] = matched ? best.distance : NAN;
+    }
+    settle_pairs(index, &pairs, &best);
+    for (int i = 0; i < g->n; i++)
+    {
+        uint32_t at = g->point[i].index;
+        int matched =
+            best.feature[i] != NO_FEATURE && best.distance[i] <= max_distance;
+        feature[at] = matched ? best.feature[i] : NO_FEATURE;
+        distance[at] = matched ? best.distance[i] : NAN;
     }
 }
 
@@ -133,12 +239,16 @@ OJ_INLINE oj_status answer_group(const struct oj_cpu_index *index,
     int32_t around[OJ_GROUP];
     double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
     int n_inside = 0;
-    OJ_TRY(oj_collect_rings(&index->rings, s, &g->place, err));
+    /* answers go to random places: fetch their cache lines meanwhile */
     for (int i = 0; i < g->n; i++)
     {
-        around[i] = first_around(index, s, g->x[i], g->y[i]);
-        n_inside += around[i] != NO_FEATURE;
+        __builtin_prefetch(&feature[g->point[i].index], 1);
+        __builtin_prefetch(&distance[g->point[i].index], 1);
     }
+    OJ_TRY(oj_collect_rings(&index->rings, s, &g->place, err));
+    find_around(index, s, g, around);
+    for (int i = 0; i < g->n; i++)
+        n_inside += around[i] != NO_FEATURE;
     /* where all are inside, only other features at distance 0 matter */
     OJ_TRY(oj_collect_candidates(
         &index->segments, s, &g->place, 1,

@@ -49,7 +49,7 @@ OJ_INLINE oj_status answer_group(const struct oj_cpu_index *index,
                                  struct oj_answers *answers,
                                  struct oj_error *err)
 {
-    _Alignas(64) double least2[OJ_GROUP];
+    double least2[OJ_GROUP];
     double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0, off;
     OJ_TRY(oj_collect_rings(&index->rings, s, &g->place, err));
     OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place,

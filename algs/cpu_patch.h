@@ -100,18 +100,20 @@ struct oj_visit
 
 /* Squared distances from box q to eight boxes.  May be too large by a relative
  * 3e-7, which oj_tree_reach2() allows for.  An absent box is at infinity. */
-OJ_INLINE oj_float8 oj_boxes_distance2(const struct oj_tree_node *box,
-                                       const float q[4])
+OJ_INLINE void oj_boxes_distance2(const struct oj_tree_node *restrict box,
+                                  const float q[4], float *restrict d2)
 {
-    oj_float8 left = *(const oj_float8 *)box->x0 - q[2];
-    oj_float8 right = q[0] - *(const oj_float8 *)box->x1;
-    oj_float8 below = *(const oj_float8 *)box->y0 - q[3];
-    oj_float8 above = q[1] - *(const oj_float8 *)box->y1;
-    oj_float8 dx = OJ_SELECT_F8(left > right, left, right);
-    oj_float8 dy = OJ_SELECT_F8(below > above, below, above);
-    dx = OJ_POSITIVE_F8(dx);
-    dy = OJ_POSITIVE_F8(dy);
-    return dx * dx + dy * dy;
+    float q0 = q[0], q1 = q[1], q2 = q[2], q3 = q[3];
+    OJ_EIGHT
+    {
+        float left = box->x0[c] - q2, right = q0 - box->x1[c];
+        float below = box->y0[c] - q3, above = q1 - box->y1[c];
+        float dx = left > right ? left : right;
+        float dy = below > above ? below : above;
+        dx = dx > 0.0f ? dx : 0.0f;
+        dy = dy > 0.0f ? dy : 0.0f;
+        d2[c] = dx * dx + dy * dy;
+    }
 }
 
 /* Pushes the children of the visited node that are within reach of box q, the
@@ -121,15 +123,15 @@ OJ_INLINE int oj_push_children(const struct oj_tree_node *node,
                                struct oj_visit visited, struct oj_visit *stack,
                                int depth)
 {
-    oj_float8 d2 = oj_boxes_distance2(node, q);
-    oj_int8 near = d2 <= reach2;
+    float d2[OJ_FANOUT];
     int first = depth;
+    oj_boxes_distance2(node, q, d2);
     for (int c = 0; c < OJ_FANOUT; c++)
     {
         stack[depth].child = visited.child * OJ_FANOUT + c;
         stack[depth].level = visited.level - 1;
         stack[depth].d2 = d2[c];
-        depth -= near[c];
+        depth += d2[c] <= reach2;
     }
     for (int i = first + 1; i < depth; i++)
     {
@@ -167,23 +169,22 @@ OJ_INLINE void oj_bound_set(struct oj_bound *bound, const struct oj_tree *tree,
 }
 
 /* Squared distances from (x, y) to the segments of a bundle, up to rounding. */
-OJ_INLINE oj_double8 oj_bundle_distance2(const struct oj_bundle *b, double x,
-                                         double y)
+OJ_INLINE void oj_bundle_distance2(const struct oj_bundle *restrict b, double x,
+                                   double y, double *restrict d2)
 {
-    oj_double8 ax = *(const oj_double8 *)b->ax;
-    oj_double8 ay = *(const oj_double8 *)b->ay;
-    oj_double8 dx = *(const oj_double8 *)b->bx - ax;
-    oj_double8 dy = *(const oj_double8 *)b->by - ay;
-    oj_double8 ux = x - ax, uy = y - ay;
-    oj_double8 len2 = dx * dx + dy * dy;
-    oj_double8 t = (ux * dx + uy * dy) / len2;
-    t = OJ_POSITIVE_D8(t); /* also for 0 / 0: a point */
-    t = OJ_SELECT_D8(t < 1.0, t, (oj_double8){} + 1.0);
-    /* so short that its square underflows: as good as its start */
-    t = (oj_double8)((oj_long8)t & (len2 > 1e-290));
-    ux -= t * dx;
-    uy -= t * dy;
-    return ux * ux + uy * uy;
+    OJ_EIGHT
+    {
+        double dx = b->bx[c] - b->ax[c], dy = b->by[c] - b->ay[c];
+        double ux = x - b->ax[c], uy = y - b->ay[c];
+        double len2 = dx * dx + dy * dy;
+        /* a point, or so short that its square underflows: as its start */
+        double t = (ux * dx + uy * dy) / (len2 > 1e-290 ? len2 : INFINITY);
+        t = t > 0.0 ? t : 0.0;
+        t = t < 1.0 ? t : 1.0;
+        ux -= t * dx;
+        uy -= t * dy;
+        d2[c] = ux * ux + uy * uy;
+    }
 }
 
 OJ_INLINE double oj_least8(const double *v)
@@ -237,19 +238,18 @@ OJ_INLINE double oj_tightened(const struct oj_segments *segments,
 }
 
 /* Measures a bundle from the centre of place and tightens the bound.  d2: NULL,
- * or the eight squared distances, 64-byte aligned.  Returns the least. */
+ * or gets the eight squared distances.  Returns the least. */
 OJ_INLINE double oj_bound_tighten(const struct oj_segments *segments,
                                   struct oj_nearest_scratch *s,
                                   const struct oj_place *place, int64_t k,
                                   int64_t bundle, struct oj_bound *bound,
                                   double *d2)
 {
-    _Alignas(64) double own[OJ_BUNDLE];
+    double own[OJ_BUNDLE];
     double least2, tightened2;
     if (d2 == NULL)
         d2 = own;
-    *(oj_double8 *)d2 =
-        oj_bundle_distance2(&segments->bundle[bundle], place->cx, place->cy);
+    oj_bundle_distance2(&segments->bundle[bundle], place->cx, place->cy, d2);
     least2 = oj_least8(d2);
     if (least2 > bound->keep2)
         return least2;
@@ -330,14 +330,14 @@ OJ_INLINE oj_status oj_patch_rings(const struct oj_rings *rings,
         struct oj_visit v = stack[--depth];
         const struct oj_tree_node *node =
             &tree->node[tree->level_first[v.level] + v.child];
-        oj_float8 d2;
+        float d2[OJ_FANOUT];
         if (v.level > 0)
         {
             depth = oj_push_children(node, q, reach2, v, stack, depth);
             continue;
         }
         OJ_TRY(oj_front_reserve(front, err));
-        d2 = oj_boxes_distance2(node, q);
+        oj_boxes_distance2(node, q, d2);
         for (int c = 0; c < OJ_FANOUT; c++)
         {
             oj_front_put(front, front->n, node, c, v.child * OJ_FANOUT + c,
@@ -376,7 +376,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
         struct oj_visit v = stack[--depth];
         const struct oj_tree_node *node =
             &tree->node[tree->level_first[v.level] + v.child];
-        oj_float8 d2;
+        float d2[OJ_FANOUT];
         if (v.d2 > bound.reach2)
             continue;
         if (v.level > 0)
@@ -385,7 +385,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
             continue;
         }
         OJ_TRY(oj_front_reserve(front, err));
-        d2 = oj_boxes_distance2(node, q);
+        oj_boxes_distance2(node, q, d2);
         for (int c = 0; c < OJ_FANOUT; c++)
         {
             int32_t bundle = v.child * OJ_FANOUT + c;
