@@ -208,6 +208,10 @@ oj_status oj_arrow_open(OGRLayerH layer, const struct oj_fields *fields,
 
 /* ---- slices ------------------------------------------------------------- */
 
+/* GeoPackage (seen in GDAL 3.6) answers a broken page with chunks of no rows,
+ * without end, and reports it on a thread of its own where nobody listens. */
+#define MAX_EMPTY_CHUNKS 16
+
 static oj_status next_chunk(struct oj_arrow_stream *stream, const char **text,
                             struct oj_error *err)
 {
@@ -241,8 +245,14 @@ oj_status oj_arrow_next(struct oj_arrow_stream *stream, int64_t max_rows,
 {
     struct oj_arrow_slice *rest = &stream->rest;
     *text = NULL;
-    while (rest->n_rows == 0)
+    for (int n_empty = 0; rest->n_rows == 0; n_empty++)
     {
+        if (n_empty > MAX_EMPTY_CHUNKS)
+        {
+            *text = "the driver has no more rows but is not at the end: "
+                    "the file is broken";
+            return oj_fail(err, OJ_ERR_IO, "%s", *text);
+        }
         OJ_TRY(next_chunk(stream, text, err));
         if (rest->chunk == NULL)
         {

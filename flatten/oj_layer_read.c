@@ -26,6 +26,11 @@ struct oj_layer_reader
     struct oj_layer_geometry geometry;
     struct oj_layer_transform transform;
     struct oj_arrow_stream *arrow; /* NULL: feature loop */
+
+    /* Rows of a stream without geometry, to be looked at again: the streams of
+     * GeoPackage make no difference between NULL and a broken blob. */
+    int64_t *null_fid;
+    int64_t n_null_fids, cap_null_fids;
     int has_ignored_fields;
     int at_end;
 };
@@ -156,6 +161,7 @@ void oj_layer_reader_close(struct oj_layer_reader *reader)
         OGR_L_SetIgnoredFields(reader->layer, NULL);
     oj_layer_geometry_free(&reader->geometry);
     oj_layer_transform_free(&reader->transform);
+    oj_free(reader->null_fid);
     oj_free(reader->field);
     oj_free(reader);
 }
@@ -286,6 +292,41 @@ static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
     return OJ_OK;
 }
 
+/* A layer that has no random access would be read from its start for each. */
+static oj_status note_null(struct oj_layer_reader *reader, int64_t fid,
+                           struct oj_error *err)
+{
+    int64_t n = reader->n_null_fids;
+    if (fid == OGRNullFID || reader->fields.geometry_field < 0 ||
+        !OGR_L_TestCapability(reader->layer, OLCRandomRead))
+        return OJ_OK;
+    OJ_TRY(oj_reserve(&reader->null_fid, n, n + 1, &reader->cap_null_fids,
+                      sizeof *reader->null_fid, err));
+    reader->null_fid[n] = fid;
+    reader->n_null_fids = n + 1;
+    return OJ_OK;
+}
+
+/* After the last row, when no thread of the driver reads any more. */
+static oj_status check_nulls(struct oj_layer_reader *reader,
+                             struct oj_error *err)
+{
+    oj_arrow_close(reader->arrow);
+    reader->arrow = NULL;
+    reader->at_end = 1;
+    for (int64_t i = 0; i < reader->n_null_fids; i++)
+    {
+        OGRFeatureH feature =
+            OGR_L_GetFeature(reader->layer, reader->null_fid[i]);
+        if (feature != NULL)
+            OGR_F_Destroy(feature);
+        if (reader->errors.n_failures > 0)
+            return fail_row(reader, reader->null_fid[i], OJ_ERR_DATA,
+                            oj_ogr_errors_text(&reader->errors), err);
+    }
+    return OJ_OK;
+}
+
 static oj_status add_slice(struct oj_layer_reader *reader,
                            const struct oj_arrow_slice *slice,
                            struct oj_flat_buf *flat, struct oj_error *err)
@@ -294,12 +335,17 @@ static oj_status add_slice(struct oj_layer_reader *reader,
     for (int64_t i = 0; i < slice->n_rows; i++)
     {
         int64_t fid = oj_arrow_fid(slice, i);
-        size_t n;
+        size_t n = 0;
         const uint8_t *wkb = oj_arrow_wkb(slice, i, &n);
-        oj_status status =
-            wkb == NULL ? oj_flat_buf_add_null(flat, fid, &reason)
-                        : oj_layer_geometry_add_wkb(&reader->geometry, flat,
-                                                    fid, wkb, n, &reason);
+        oj_status status;
+        if (wkb == NULL)
+        {
+            OJ_TRY(note_null(reader, fid, err));
+            OJ_TRY(oj_flat_buf_add_null(flat, fid, err));
+            continue;
+        }
+        status = oj_layer_geometry_add_wkb(&reader->geometry, flat, fid, wkb, n,
+                                           &reason);
         if (status != OJ_OK)
             return fail_row(reader, fid, status, reason.message, err);
     }
@@ -329,10 +375,7 @@ static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
                 : text);
     }
     if (slice.chunk == NULL)
-    {
-        reader->at_end = 1;
-        return OJ_OK;
-    }
+        return check_nulls(reader, err);
     status = add_slice(reader, &slice, flat, err);
     if (status == OJ_OK && attributes != NULL)
         attributes->slice = slice;
@@ -353,10 +396,12 @@ static oj_status read_rows(struct oj_layer_reader *reader, int64_t max_rows,
     oj_status status = OJ_OK;
     if (limit >= 0 && max_rows > limit - counts->n_rows)
         max_rows = limit - counts->n_rows;
-    if (max_rows <= 0 || reader->at_end)
+    if (reader->at_end)
         return OJ_OK;
     oj_ogr_errors_begin(&reader->errors);
-    if (reader->arrow != NULL)
+    if (max_rows <= 0) /* the limit */
+        status = check_nulls(reader, err);
+    else if (reader->arrow != NULL)
         status = read_slice(reader, max_rows, flat, attributes, err);
     else
         status =
