@@ -17,6 +17,9 @@ struct run
     struct oj_ranking ranking;
     struct oj_answers answers;
     double raised_at; /* least box distance of a feature that GEOS refused */
+    int32_t *last;    /* [n_last] the answer of the last point that had k */
+    int64_t n_last, cap_last;
+    double enough; /* a window that surely is; INFINITY: not known */
     int64_t n_candidates;
     double filter_s;
     struct oj_error *err;
@@ -66,6 +69,7 @@ static oj_status rank_found(struct run *run, double x, double y, double reach)
 {
     const struct oj_box_search *search = run->search;
     struct oj_box at = {x, y, x, y}, window = oj_box_around(&at, reach);
+    struct oj_box around = oj_box_around(&at, 0.0);
     OJ_TRY(oj_geos_parts_set_point(search->parts, x, y, run->err));
     oj_ranking_start(&run->ranking);
     run->raised_at = INFINITY;
@@ -77,6 +81,10 @@ static oj_status rank_found(struct run *run, double x, double y, double reach)
         enum oj_geos_answer answer;
         if (!oj_box_intersects(&window, box))
             continue;
+        /* a search within a distance stays as plain as it was published */
+        if (search->is_wide &&
+            oj_box_distance(&around, box) > run->ranking.bound)
+            continue;
         run->n_candidates++;
         answer = oj_geos_parts_distance(search->parts, feature, &distance);
         if (answer == OJ_GEOS_NOMEM)
@@ -84,7 +92,8 @@ static oj_status rank_found(struct run *run, double x, double y, double reach)
         if (answer == OJ_GEOS_DISTANCE)
             OJ_TRY(oj_ranking_add(&run->ranking, feature, distance, run->err));
         else
-            run->raised_at = fmin(run->raised_at, oj_box_distance(&at, box));
+            run->raised_at =
+                fmin(run->raised_at, oj_box_distance(&around, box));
     }
     oj_ranking_finish(&run->ranking);
     return OJ_OK;
@@ -117,50 +126,89 @@ static oj_status store(struct run *run, int64_t row)
     return oj_answers_add(&run->answers, row, ranking, run->err);
 }
 
-/* The window that a search around box begins with. */
-static double first_reach(const struct oj_box_search *search,
-                          const struct oj_box *box)
-{
-    double away;
-    if (!search->is_wide)
-        return search->relation.max_distance;
-    away = search->boxes->n_boxes > 0
-               ? oj_box_distance(box, &search->boxes->all)
-               : 0.0;
-    return fmin(away + search->reach, search->relation.max_distance);
-}
-
-/* The next, after reach was not enough and needed (INFINITY: not known) would
- * be. */
-static double next_reach(const struct oj_box_search *search, double reach,
-                         double needed)
-{
-    double next = needed < INFINITY ? needed : fmax(4.0 * reach, DBL_MIN);
-    return fmin(next, search->relation.max_distance);
-}
-
-/* Lets the next search begin with what this one needed, or a little more. */
-static void learn_reach(struct run *run)
-{
-    struct oj_box_search *search = run->search;
-    double least = search->boxes->spacing / 1024.0, needed;
-    if (!search->is_wide || run->ranking.n < run->ranking.k)
-        return;
-    needed = 1.5 * run->ranking.list[run->ranking.k - 1].distance;
-    search->reach = fmax(0.5 * search->reach + 0.5 * needed, least);
-}
-
 static double kth_distance(const struct oj_ranking *ranking)
 {
     return ranking->n >= ranking->k ? ranking->list[ranking->k - 1].distance
                                     : INFINITY;
 }
 
+static double diagonal(const struct oj_box *box)
+{
+    return hypot(box->x1 - box->x0, box->y1 - box->y0);
+}
+
+/* A window that holds k features for every point within spread of x, y: those
+ * that the last point had, which was nearby. */
+static oj_status find_enough(struct run *run, double x, double y, double spread)
+{
+    double farthest = 0.0;
+    run->enough = INFINITY;
+    if (run->n_last < run->search->relation.k)
+        return OJ_OK;
+    OJ_TRY(oj_geos_parts_set_point(run->search->parts, x, y, run->err));
+    for (int64_t i = 0; i < run->n_last; i++)
+    {
+        double distance;
+        if (oj_geos_parts_distance(run->search->parts, run->last[i],
+                                   &distance) != OJ_GEOS_DISTANCE)
+            return OJ_OK;
+        farthest = fmax(farthest, distance);
+    }
+    run->enough = farthest + spread;
+    return OJ_OK;
+}
+
+/* The window that a search for the points in box begins with; x, y is one of
+ * them. */
+static oj_status first_reach(struct run *run, const struct oj_box *box,
+                             double x, double y, double *reach)
+{
+    const struct oj_box_search *search = run->search;
+    *reach = search->relation.max_distance;
+    if (!search->is_wide || search->boxes->n_boxes == 0)
+        return OJ_OK;
+    OJ_TRY(find_enough(run, x, y, diagonal(box)));
+    *reach = search->reach + oj_box_distance(box, &search->boxes->all);
+    if (run->enough <= 2.0 * *reach)
+        *reach = run->enough;
+    *reach = fmin(*reach, search->relation.max_distance);
+    return OJ_OK;
+}
+
+/* The next, after reach was not enough and needed (INFINITY: not known) would
+ * be. */
+static double next_reach(const struct run *run, double reach, double needed)
+{
+    double next = needed < INFINITY ? needed : fmax(4.0 * reach, DBL_MIN);
+    if (reach < run->enough)
+        next = fmin(next, run->enough);
+    return fmin(next, run->search->relation.max_distance);
+}
+
+/* Lets the next search begin with what this one needed, or a little more. */
+static oj_status learn(struct run *run)
+{
+    struct oj_box_search *search = run->search;
+    const struct oj_ranking *ranking = &run->ranking;
+    double least = search->boxes->spacing / 1024.0;
+    if (!search->is_wide || ranking->n < ranking->k)
+        return OJ_OK;
+    search->reach =
+        fmax(0.5 * search->reach + 0.5 * (1.5 * kth_distance(ranking)), least);
+    OJ_TRY(oj_reserve(&run->last, 0, ranking->k, &run->cap_last,
+                      sizeof *run->last, run->err));
+    for (int64_t i = 0; i < ranking->k; i++)
+        run->last[i] = ranking->list[i].feature;
+    run->n_last = ranking->k;
+    return OJ_OK;
+}
+
 static oj_status join_point(struct run *run, int64_t p)
 {
     double x = run->points.x[p], y = run->points.y[p];
     struct oj_box at = {x, y, x, y};
-    double reach = first_reach(run->search, &at);
+    double reach;
+    OJ_TRY(first_reach(run, &at, x, y, &reach));
     for (;;)
     {
         struct oj_box window = oj_box_around(&at, reach);
@@ -168,9 +216,9 @@ static oj_status join_point(struct run *run, int64_t p)
         OJ_TRY(rank_found(run, x, y, reach));
         if (is_settled(run, &window, reach))
             break;
-        reach = next_reach(run->search, reach, kth_distance(&run->ranking));
+        reach = next_reach(run, reach, kth_distance(&run->ranking));
     }
-    learn_reach(run);
+    OJ_TRY(learn(run));
     return store(run, run->points.row[p]);
 }
 
@@ -196,7 +244,7 @@ static oj_status join_together(struct run *run, int64_t *pending, int64_t *n,
         OJ_TRY(rank_found(run, x, y, *reach));
         if (is_settled(run, &window, *reach))
         {
-            learn_reach(run);
+            OJ_TRY(learn(run));
             OJ_TRY(store(run, run->points.row[p]));
             continue;
         }
@@ -204,19 +252,30 @@ static oj_status join_together(struct run *run, int64_t *pending, int64_t *n,
         pending[n_left++] = p;
     }
     *n = n_left;
-    *reach = next_reach(run->search, *reach, needed);
+    *reach = next_reach(run, *reach, needed);
     return OJ_OK;
 }
 
-static oj_status join_quadrant(struct run *run,
-                               const struct oj_quadrant *quadrant)
+/* Points first .. end share a query. Where the window follows the points and
+ * theirs would be mostly the space between them, the two halves do. */
+static oj_status join_run(struct run *run, int64_t first, int64_t end)
 {
-    double reach = first_reach(run->search, &quadrant->box);
-    int64_t n = quadrant->end - quadrant->first, *pending;
+    struct oj_box box = oj_box_empty();
+    int64_t n = end - first, middle = first + n / 2, *pending;
+    double reach;
     oj_status status = OJ_OK;
+    for (int64_t p = first; p < end; p++)
+        oj_box_add_point(&box, run->points.x[p], run->points.y[p]);
+    OJ_TRY(first_reach(run, &box, run->points.x[first], run->points.y[first],
+                       &reach));
+    if (run->search->is_wide && n > 1 && diagonal(&box) > reach)
+    {
+        OJ_TRY(join_run(run, first, middle));
+        return join_run(run, middle, end);
+    }
     OJ_NEW(pending, n, run->err);
     for (int64_t i = 0; i < n; i++)
-        pending[i] = quadrant->first + i;
+        pending[i] = first + i;
     while (n > 0 && status == OJ_OK)
         status = join_together(run, pending, &n, &reach);
     oj_free(pending);
@@ -230,10 +289,12 @@ static oj_status join_quadrants(struct run *run)
                                               : DEFAULT_QUADRANT_SIZE;
     struct oj_quadrants quadrants;
     oj_status status;
-    OJ_TRY(oj_quadrants_make(&run->points, size, &quadrants, run->err));
+    OJ_TRY(
+        oj_quadrants_make(&run->points, size, INFINITY, &quadrants, run->err));
     status = OJ_OK;
     for (int64_t q = 0; q < quadrants.n && status == OJ_OK; q++)
-        status = join_quadrant(run, &quadrants.quadrant[q]);
+        status = join_run(run, quadrants.quadrant[q].first,
+                          quadrants.quadrant[q].end);
     oj_quadrants_free(&quadrants);
     return status;
 }
@@ -255,7 +316,7 @@ static oj_status join_all(struct run *run, const struct oj_flat *input,
     const struct oj_box_search *search = run->search;
     double start = oj_clock_seconds(), sorted;
     OJ_TRY(oj_points_make(input, &run->points, run->err));
-    if (search->visit != OJ_VISIT_AS_GIVEN)
+    if (search->visit != OJ_VISIT_AS_GIVEN || search->is_wide)
         OJ_TRY(oj_points_sort(&run->points, run->err));
     sorted = oj_clock_seconds();
     if (search->visit == OJ_VISIT_COLLECTIVE)
@@ -282,11 +343,13 @@ oj_status oj_box_search_join(struct oj_box_search *search,
     memset(&run, 0, sizeof run);
     run.search = search;
     run.err = err;
+    run.enough = INFINITY;
     run.ranking = oj_ranking_make(&search->relation, search->tie_rank);
     status = join_all(&run, input, out, stats);
     oj_points_free(&run.points);
     oj_ranking_free(&run.ranking);
     oj_answers_free(&run.answers);
     oj_free(run.found.feature);
+    oj_free(run.last);
     return status;
 }

@@ -4,9 +4,10 @@
  *  Within a distance: one query of the tree with the point's box grown by that
  *  distance.  Without one, or with one so wide that most of the layer would be
  *  a candidate: a smaller window first, and again with a larger one until the
- *  k-th distance lies within the window or the window holds every feature.
- *  The window that is begun with follows what earlier points needed; it decides
- *  time, never the answer.
+ *  k-th distance lies within the window or the window holds every feature.  The
+ *  points are then always taken in Morton order: what the last point found
+ *  says how large a window the next one needs.  That decides time, never the
+ *  answer.
  *
  *  Collective: the points of a quadrant share one query, with the quadrant's
  *  box grown, and each takes the candidates in its own window.

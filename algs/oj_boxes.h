@@ -45,6 +45,12 @@ static inline double oj_box_slack(double size)
     return 32.0 * DBL_EPSILON * size;
 }
 
+/** The larger of two numbers, neither of them NaN. (fmax() is a call.) */
+static inline double oj_larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 static inline struct oj_box oj_box_empty(void)
 {
     struct oj_box box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
@@ -84,9 +90,9 @@ static inline void oj_box_add_box(struct oj_box *box, const struct oj_box *b)
 /** The largest coordinate of box, without its sign. */
 static inline double oj_box_size(const struct oj_box *box)
 {
-    double x = fmax(fabs(box->x0), fabs(box->x1));
-    double y = fmax(fabs(box->y0), fabs(box->y1));
-    return fmax(x, y);
+    double x = oj_larger(fabs(box->x0), fabs(box->x1));
+    double y = oj_larger(fabs(box->y0), fabs(box->y1));
+    return oj_larger(x, y);
 }
 
 /** box grown by reach (>= 0, may be INFINITY) on every side, widened against
@@ -105,18 +111,25 @@ static inline struct oj_box oj_box_around(const struct oj_box *box,
 static inline double oj_box_distance(const struct oj_box *a,
                                      const struct oj_box *b)
 {
-    double dx = fmax(fmax(a->x0 - b->x1, b->x0 - a->x1), 0.0);
-    double dy = fmax(fmax(a->y0 - b->y1, b->y0 - a->y1), 0.0);
-    return hypot(dx, dy) * (1.0 - 8.0 * DBL_EPSILON);
+    double dx = oj_larger(oj_larger(a->x0 - b->x1, b->x0 - a->x1), 0.0);
+    double dy = oj_larger(oj_larger(a->y0 - b->y1, b->y0 - a->y1), 0.0);
+    double square = dx * dx + dy * dy;
+    /* squares that under- or overflow say nothing */
+    if (!(square > DBL_MIN / DBL_EPSILON) || !(square < INFINITY))
+        return oj_larger(dx, dy);
+    return sqrt(square) * (1.0 - 8.0 * DBL_EPSILON);
 }
 
 /** At least the distance between any point of a and any point of b. */
 static inline double oj_box_farthest(const struct oj_box *a,
                                      const struct oj_box *b)
 {
-    double dx = fmax(a->x1 - b->x0, b->x1 - a->x0);
-    double dy = fmax(a->y1 - b->y0, b->y1 - a->y0);
-    return hypot(dx, dy) * (1.0 + 8.0 * DBL_EPSILON);
+    double dx = oj_larger(a->x1 - b->x0, b->x1 - a->x0);
+    double dy = oj_larger(a->y1 - b->y0, b->y1 - a->y0);
+    double square = dx * dx + dy * dy;
+    if (!(square > DBL_MIN / DBL_EPSILON) || !(square < INFINITY))
+        return (dx + dy) * (1.0 + 8.0 * DBL_EPSILON);
+    return sqrt(square) * (1.0 + 8.0 * DBL_EPSILON);
 }
 
 /** The boxes of flat's features. O(vertices). */

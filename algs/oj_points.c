@@ -136,20 +136,48 @@ oj_status oj_points_sort(struct oj_points *points, struct oj_error *err)
     return status;
 }
 
-static oj_status add_quadrant(struct oj_quadrants *quadrants,
-                              const struct oj_points *points, int64_t first,
+/* What quadrants are made of, and how large they may be. */
+struct splitting
+{
+    const struct oj_points *points;
+    int64_t size;
+    double spread;
+    struct oj_quadrants *out;
+};
+
+static struct oj_box box_of(const struct oj_points *points, int64_t first,
+                            int64_t end)
+{
+    struct oj_box box = oj_box_empty();
+    for (int64_t i = first; i < end; i++)
+        oj_box_add_point(&box, points->x[i], points->y[i]);
+    return box;
+}
+
+static oj_status add_quadrant(const struct splitting *splitting, int64_t first,
                               int64_t end, struct oj_error *err)
 {
+    struct oj_quadrants *out = splitting->out;
     struct oj_quadrant *quadrant;
-    OJ_TRY(oj_reserve(&quadrants->quadrant, quadrants->n, quadrants->n + 1,
-                      &quadrants->capacity, sizeof *quadrants->quadrant, err));
-    quadrant = &quadrants->quadrant[quadrants->n++];
+    OJ_TRY(oj_reserve(&out->quadrant, out->n, out->n + 1, &out->capacity,
+                      sizeof *out->quadrant, err));
+    quadrant = &out->quadrant[out->n++];
     quadrant->first = first;
     quadrant->end = end;
-    quadrant->box = oj_box_empty();
-    for (int64_t i = first; i < end; i++)
-        oj_box_add_point(&quadrant->box, points->x[i], points->y[i]);
+    quadrant->box = box_of(splitting->points, first, end);
     return OJ_OK;
+}
+
+static int is_small(const struct splitting *splitting, int64_t first,
+                    int64_t end)
+{
+    struct oj_box box;
+    if (end - first > splitting->size)
+        return 0;
+    if (!(splitting->spread < INFINITY) || end - first == 1)
+        return 1;
+    box = box_of(splitting->points, first, end);
+    return hypot(box.x1 - box.x0, box.y1 - box.y0) <= splitting->spread;
 }
 
 /* First point in first .. end whose code, without its low bits, is above that
@@ -169,54 +197,39 @@ static int64_t end_of_square(const struct oj_points *points, int64_t first,
     return end;
 }
 
-/* Splits the points of one square (codes alike but for low_bits bits). */
-static oj_status split(struct oj_quadrants *quadrants,
-                       const struct oj_points *points, int64_t first,
-                       int64_t end, int low_bits, int64_t size,
-                       struct oj_error *err)
+/* Splits the points of one square (codes alike but for low_bits bits) that is
+ * too large. */
+static oj_status split(const struct splitting *splitting, int64_t first,
+                       int64_t end, int low_bits, struct oj_error *err)
 {
-    if (end - first <= size)
-        return add_quadrant(quadrants, points, first, end, err);
     while (first < end)
     {
-        int64_t next;
-        if (low_bits == 0)
-        {
-            next = end - first > size ? first + size : end;
-            OJ_TRY(add_quadrant(quadrants, points, first, next, err));
-        }
+        int64_t next = end;
+        if (low_bits > 0)
+            next = end_of_square(splitting->points, first, end, low_bits - 2);
+        else if (end - first > splitting->size)
+            next = first + splitting->size;
+        if (low_bits == 0 || is_small(splitting, first, next))
+            OJ_TRY(add_quadrant(splitting, first, next, err));
         else
-        {
-            next = end_of_square(points, first, end, low_bits - 2);
-            OJ_TRY(
-                split(quadrants, points, first, next, low_bits - 2, size, err));
-        }
+            OJ_TRY(split(splitting, first, next, low_bits - 2, err));
         first = next;
     }
     return OJ_OK;
 }
 
 oj_status oj_quadrants_make(const struct oj_points *points, int64_t size,
-                            struct oj_quadrants *out, struct oj_error *err)
+                            double spread, struct oj_quadrants *out,
+                            struct oj_error *err)
 {
     struct oj_quadrants quadrants;
+    struct splitting splitting = {points, size, spread, &quadrants};
     oj_status status = OJ_OK;
     memset(&quadrants, 0, sizeof quadrants);
-    if (points->n > 0 && points->n <= size)
-        status = add_quadrant(&quadrants, points, 0, points->n, err);
-    else if (points->n > 0)
-    {
-        /* a shift by all 64 bits is undefined, so the four largest squares
-         * are taken here */
-        for (int64_t first = 0; first < points->n && status == OJ_OK;)
-        {
-            int64_t end =
-                end_of_square(points, first, points->n, CODE_BITS - 2);
-            status =
-                split(&quadrants, points, first, end, CODE_BITS - 2, size, err);
-            first = end;
-        }
-    }
+    if (points->n > 0 && is_small(&splitting, 0, points->n))
+        status = add_quadrant(&splitting, 0, points->n, err);
+    else
+        status = split(&splitting, 0, points->n, CODE_BITS, err);
     if (status != OJ_OK)
     {
         oj_quadrants_free(&quadrants);

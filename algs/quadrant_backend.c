@@ -6,7 +6,7 @@
  *  Where the distance is not bounded, or so wide that most of the layer would
  *  be a candidate, passes with a growing distance take the place of the one
  *  pass: points whose answer does not lie within a pass's distance go on to the
- *  next, which is four times as far.  That is ours. */
+ *  next, which is twice as far.  That is ours. */
 #include "../flatten/oj_array.h"
 #include "cpu_threads.h"
 #include "oj_clock.h"
@@ -16,9 +16,9 @@
 
 #define DEFAULT_QUADRANT_SIZE 256
 
-/* Passes of growing distance; the last has no distance at all. 4^23 times the
+/* Passes of growing distance; the last has no distance at all. 2^46 times the
  * first is enough for coordinates of any sense. */
-#define N_LEVELS 24
+#define N_LEVELS 48
 
 struct oj_index
 {
@@ -53,7 +53,7 @@ static double reach_of_level(const struct oj_index *index, int level)
         return INFINITY;
     reach = index->boxes.spacing * sqrt((double)index->relation.k);
     for (int i = 0; i < level; i++)
-        reach *= 4.0;
+        reach *= 2.0;
     return fmin(reach, max_distance);
 }
 
@@ -144,9 +144,13 @@ static oj_status run_level(struct batch *batch, int level, struct oj_error *err)
     int64_t size = index->options.quadrant_size > 0
                        ? index->options.quadrant_size
                        : DEFAULT_QUADRANT_SIZE;
+    /* points far from one another share too few features to be grouped */
+    double spread =
+        index->is_growing ? 4.0 * reach_of_level(index, level) : INFINITY;
     double start = oj_clock_seconds();
     oj_status status;
-    OJ_TRY(oj_quadrants_make(&batch->points, size, &batch->quadrants, err));
+    OJ_TRY(oj_quadrants_make(&batch->points, size, spread, &batch->quadrants,
+                             err));
     batch->stats->sort_s += oj_clock_seconds() - start;
     OJ_TRY(need_grid(index, level, batch->stats, err));
     memset(&pass, 0, sizeof pass);
