@@ -33,6 +33,16 @@ fi
 [ -s "$root/share/man/man1/ogrjoin.1" ] || fail "no man page"
 [ -s "$root/share/bash-completion/completions/ogrjoin" ] ||
     fail "no bash completion"
+# Every option of --help is in the man page and is completed.
+for option in $("$root/bin/ogrjoin" --help |
+    sed -nE 's/^  (-[a-z_]+).*/\1/p' | sort -u); do
+    sed 's/\\-/-/g' "$root/share/man/man1/ogrjoin.1" |
+        grep -qE -- "(^|[^a-z_])$option([^a-z_]|$)" ||
+        fail "the man page does not know $option"
+    grep -qE -- "(^|[^a-z_])$option([^a-z_]|$)" \
+        "$root/share/bash-completion/completions/ogrjoin" ||
+        fail "the completion does not know $option"
+done
 
 export PKG_CONFIG_PATH=${pc%/*}
 read -ra flags < <(pkg-config --cflags --libs ogrjoin)
