@@ -3,6 +3,7 @@
 #include "../flatten/oj_array.h"
 #include "../flatten/oj_layer_write.h"
 #include "oj_cancel.h"
+#include "oj_index_triggers.h"
 #include "oj_job.h"
 #include "oj_message.h"
 #include "oj_proof.h"
@@ -13,6 +14,7 @@
 
 #include <cpl_error.h>
 #include <cpl_progress.h>
+#include <cpl_string.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -77,7 +79,8 @@ static oj_status check_target(struct update *u, struct oj_error *err)
     const char *driver;
     OJ_TRY(open_for_update(u, err));
     driver = GDALGetDescription(GDALGetDatasetDriver(u->dataset));
-    if (!OGR_L_TestCapability(u->target, OLCRandomWrite) ||
+    if (!OGR_L_TestCapability(u->target, OLCRandomRead) ||
+        !OGR_L_TestCapability(u->target, OLCRandomWrite) ||
         !OGR_L_TestCapability(u->target, OLCCreateField))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-in_place: the driver %s cannot change rows and add "
@@ -116,6 +119,15 @@ static oj_status take_names(OGRLayerH layer, int first, int n,
     return OJ_OK;
 }
 
+/* 1 when a format may have made the name out of the planned one: Shapefile
+ * keeps ten letters. */
+static int is_name(const char *there, const char *planned)
+{
+    size_t n = strlen(there);
+    return strcasecmp(there, planned) == 0 ||
+           (n >= 10 && strncasecmp(there, planned, n) == 0);
+}
+
 /* 1 when the fields of the layer from first on are the planned ones. */
 static int are_ours(OGRLayerH layer, int first, const struct oj_schema *schema)
 {
@@ -126,7 +138,7 @@ static int are_ours(OGRLayerH layer, int first, const struct oj_schema *schema)
     {
         OGRFieldDefnH there = OGR_FD_GetFieldDefn(defn, first + i);
         const struct oj_planned_field *field = &schema->fields[i];
-        if (strcasecmp(OGR_Fld_GetNameRef(there), field->name) != 0 ||
+        if (!is_name(OGR_Fld_GetNameRef(there), field->name) ||
             OGR_Fld_GetType(there) != OGR_Fld_GetType(field->defn))
             return 0;
     }
@@ -325,6 +337,21 @@ static oj_status commit_and_close(struct update *u, struct oj_error *err)
     return OJ_OK;
 }
 
+/* Geometries stay, so their index need not be looked after meanwhile. */
+static oj_status update_rows_quickly(struct update *u, struct oj_error *err)
+{
+    char **triggers = NULL;
+    oj_status status = OJ_OK;
+    if (u->in_transaction)
+        status = oj_index_triggers_drop(u->dataset, u->layer, &triggers, err);
+    if (status == OJ_OK)
+        status = update_rows(u, err);
+    if (status == OJ_OK)
+        status = oj_index_triggers_restore(u->dataset, triggers, err);
+    CSLDestroy(triggers);
+    return status;
+}
+
 static oj_status write_back(struct update *u, struct oj_error *err)
 {
     close_readers(u);
@@ -332,7 +359,7 @@ static oj_status write_back(struct update *u, struct oj_error *err)
     OJ_TRY(begin(u, err));
     OJ_TRY(create_columns(u, err));
     OJ_TRY(open_writer(u, err));
-    OJ_TRY(update_rows(u, err));
+    OJ_TRY(update_rows_quickly(u, err));
     return commit_and_close(u, err);
 }
 
