@@ -32,7 +32,7 @@ static double reference_y(const struct oj_ring_grid *g, int64_t row)
 static void choose_cells(struct oj_ring_grid *g)
 {
     double x1 = g->x[0], y1 = g->y[0], length = 0.0;
-    double area, width, height, size;
+    double width, height, size;
     double n = (double)g->n_vertices;
     g->x0 = x1;
     g->y0 = y1;
@@ -46,14 +46,13 @@ static void choose_cells(struct oj_ring_grid *g)
     }
     width = x1 - g->x0;
     height = y1 - g->y0;
-    area = width * height;
-    g->cell = fmax(sqrt(area / n), length / (4.0 * n));
+    g->cell = fmax(sqrt(width / n) * sqrt(height), length / (4.0 * n));
     g->cell = fmax(g->cell, fmax(width, height) / n);
     /* far from the origin no finer than coordinates can tell, or the margins of
      * visit_cells() would put every edge in every cell */
     size = fmax(fmax(fabs(g->x0), fabs(x1)), fmax(fabs(g->y0), fabs(y1)));
     g->cell = fmax(g->cell, 1e-13 * size);
-    if (!isfinite(g->cell)) /* the area overflows: a few cells will do */
+    if (!isfinite(g->cell)) /* lengths overflow: a few cells will do */
         g->cell = 0.5 * width + 0.5 * height;
     if (!(g->cell > 0.0))
         g->cell = 1.0;

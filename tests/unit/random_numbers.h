@@ -1,0 +1,89 @@
+/** Random numbers for tests: the same on every machine, from a seed that is
+ *  printed when a test fails.  Include once, in a test program. */
+#ifndef RANDOM_NUMBERS_H
+#define RANDOM_NUMBERS_H
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t random_state;
+
+static inline uint64_t random_bits(void)
+{
+    uint64_t z = random_state += 0x9E3779B97F4A7C15u; /* splitmix64 */
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+/* 0 .. n - 1 */
+static inline int pick(int n)
+{
+    return (int)(random_bits() % (uint64_t)n);
+}
+
+/* 1 once in n times */
+static inline int one_in(int n)
+{
+    return pick(n) == 0;
+}
+
+/* 0 <= u < 1 */
+static inline double unit(void)
+{
+    return (double)(random_bits() >> 11) * 0x1p-53;
+}
+
+/* low <= v < high */
+static inline double between(double low, double high)
+{
+    return low + (high - low) * unit();
+}
+
+/* A number whose size is anything from 2^low to 2^high, either sign. */
+static inline double any_size(int low, int high)
+{
+    double v = ldexp(1.0 + unit(), low + pick(high - low));
+    return pick(2) ? v : -v;
+}
+
+/* v moved by up to steps representable numbers, either way; 0 stays, since its
+ * neighbours are smaller than anything in use. */
+static inline double nudge(double v, int steps)
+{
+    int n = v == 0.0 ? 0 : pick(2 * steps + 1) - steps;
+    for (; n > 0; n--)
+        v = nextafter(v, INFINITY);
+    for (; n < 0; n++)
+        v = nextafter(v, -INFINITY);
+    return v;
+}
+
+static inline uint64_t bits_of(double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+/* Rounds of a test: OGRJOIN_TEST_LONG=1 makes them fifty times as many,
+ * OGRJOIN_TEST_ROUNDS=n sets them. */
+static inline int64_t rounds(int64_t usual)
+{
+    const char *text = getenv("OGRJOIN_TEST_ROUNDS");
+    if (text != NULL && atoll(text) > 0)
+        return atoll(text);
+    text = getenv("OGRJOIN_TEST_LONG");
+    return text != NULL && strcmp(text, "1") == 0 ? 50 * usual : usual;
+}
+
+/* Seed of the first round; OGRJOIN_TEST_SEED=n repeats one that failed. */
+static inline uint64_t first_seed(void)
+{
+    const char *text = getenv("OGRJOIN_TEST_SEED");
+    return text != NULL ? strtoull(text, NULL, 10) : 1;
+}
+
+#endif
