@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Which child of the stream a column is, and the letter of its format:
- * b i s l f g u U z Z. */
+ * i s l f g u U z Z. */
 struct column
 {
     int child;
@@ -50,15 +50,16 @@ static void layout_free(struct layout *layout)
 
 /* ---- schema ------------------------------------------------------------- */
 
-/* The format that values of this type have in a stream, 0 where Arrow loses
- * something (times lose their zone, lists are not worth it). */
+/* The format that values of this type have in a stream, 0 where something is
+ * lost (times lose their zone; GDAL 3.6 mixes up the bits of booleans) or where
+ * it is not worth it (lists). */
 static char format_of(const struct oj_field *field)
 {
     switch (field->type)
     {
         case OFTInteger:
             if (field->subtype == OFSTBoolean)
-                return 'b';
+                return 0;
             return field->subtype == OFSTInt16 ? 's' : 'i';
         case OFTInteger64:
             return 'l';
@@ -377,9 +378,6 @@ void oj_arrow_value(const struct oj_arrow_slice *slice, int field, int64_t row,
     oj_value_set_zero(value);
     switch (column->format)
     {
-        case 'b':
-            value->raw.Integer = bit(array->buffers[1], at);
-            break;
         case 's':
             value->raw.Integer = ((const int16_t *)array->buffers[1])[at];
             break;

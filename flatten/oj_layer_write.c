@@ -182,13 +182,20 @@ static oj_status set_point(struct oj_layer_writer *writer, double x, double y,
     return OJ_OK;
 }
 
+/* Takes geometry. Others than points, lines and polygons stay as they are. */
 static OGRGeometryH to_multi(OGRGeometryH geometry)
 {
-    OGRwkbGeometryType type = OGR_G_GetGeometryType(geometry);
-    OGRwkbGeometryType multi = OGR_GT_GetCollection(type);
-    if (multi == wkbUnknown || OGR_GT_IsSubClassOf(type, wkbGeometryCollection))
-        return geometry;
-    return OGR_G_ForceTo(geometry, multi, NULL);
+    switch (wkbFlatten(OGR_G_GetGeometryType(geometry)))
+    {
+        case wkbPoint:
+            return OGR_G_ForceToMultiPoint(geometry);
+        case wkbLineString:
+            return OGR_G_ForceToMultiLineString(geometry);
+        case wkbPolygon:
+            return OGR_G_ForceToMultiPolygon(geometry);
+        default:
+            return geometry;
+    }
 }
 
 /* Takes geometry. */
