@@ -1,7 +1,8 @@
 /** Groups of neighbouring points, and the segments that can be nearest to one
  * of them: the second half of a search that cpu_patch.h begins.
  *
- *  A segment is a candidate when it is within D + 2 h of the group's centre.
+ *  A segment is a candidate when it may come as close to the group's box as the
+ *  bound of cpu_patch.h says that nearest ones do.
  */
 #ifndef CPU_CANDIDATES_H
 #define CPU_CANDIDATES_H
@@ -62,14 +63,14 @@ OJ_INLINE void oj_adapt(double *limit, int64_t n, int64_t few, int64_t many,
 /* --- candidates ----------------------------------------------------------- */
 
 /* Drops the candidates that the bound has overtaken. */
-OJ_INLINE void oj_candidates_compact(struct oj_nearest_scratch *s, double keep2)
+OJ_INLINE void oj_candidates_compact(struct oj_nearest_scratch *s, float keep)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < s->n_candidates; i++)
     {
         s->candidate[n] = s->candidate[i];
-        s->candidate_d2[n] = s->candidate_d2[i];
-        n += s->candidate_d2[i] <= keep2;
+        s->candidate_low[n] = s->candidate_low[i];
+        n += s->candidate_low[i] <= keep;
     }
     s->n_candidates = n;
 }
@@ -79,8 +80,8 @@ static inline oj_status oj_candidates_reserve(struct oj_nearest_scratch *s,
                                               struct oj_error *err)
 {
     int64_t n = s->n_candidates + OJ_BUNDLE;
-    OJ_TRY(oj_reserve(&s->candidate_d2, s->n_candidates, n, &s->cap_d2,
-                      sizeof *s->candidate_d2, err));
+    OJ_TRY(oj_reserve(&s->candidate_low, s->n_candidates, n, &s->cap_low,
+                      sizeof *s->candidate_low, err));
     return oj_reserve(&s->candidate, s->n_candidates, n, &s->cap_candidates,
                       sizeof *s->candidate, err);
 }
@@ -89,23 +90,23 @@ static inline oj_status oj_candidates_reserve(struct oj_nearest_scratch *s,
 OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
                                     struct oj_nearest_scratch *s,
                                     const struct oj_place *place, int64_t k,
-                                    int64_t bundle, struct oj_bound *bound,
+                                    int32_t bundle, struct oj_bound *bound,
                                     struct oj_error *err)
 {
     double d2[OJ_BUNDLE];
-    if (oj_bound_tighten(segments, s, place, k, bundle, bound, d2) >
-        bound->keep2)
-        return OJ_OK;
+    float low[OJ_BUNDLE];
+    oj_bundle_measure(&segments->bundle[bundle], place, d2, low);
+    oj_bound_tighten(segments, s, place, k, bundle, d2, bound);
     if (s->n_candidates + OJ_BUNDLE > s->cap_candidates)
     {
-        oj_candidates_compact(s, bound->keep2);
+        oj_candidates_compact(s, bound->keep);
         OJ_TRY(oj_candidates_reserve(s, err));
     }
     for (int i = 0; i < OJ_BUNDLE; i++)
     {
-        s->candidate[s->n_candidates] = bundle * OJ_BUNDLE + i;
-        s->candidate_d2[s->n_candidates] = d2[i];
-        s->n_candidates += d2[i] <= bound->keep2;
+        s->candidate[s->n_candidates] = (int64_t)bundle * OJ_BUNDLE + i;
+        s->candidate_low[s->n_candidates] = low[i];
+        s->n_candidates += low[i] <= bound->keep;
     }
     return OJ_OK;
 }
@@ -133,11 +134,29 @@ OJ_INLINE int64_t oj_front_measure(struct oj_front *front, const float q[4])
         }
     }
     for (int c = 1; c < OJ_LANES; c++)
-    {
-        if (least[c] < least[nearest])
-            nearest = c;
-    }
+        nearest = least[c] < least[nearest] ? c : nearest;
     return (int64_t)at[nearest] * OJ_FANOUT + nearest;
+}
+
+/* Lists in s->near the places in the front of boxes within reach2. */
+OJ_INLINE void oj_front_list(struct oj_nearest_scratch *s, float reach2)
+{
+    const struct oj_front *front = &s->near_bundles;
+    int32_t n = 0;
+    for (int32_t i = 0; i * OJ_FANOUT < front->n; i++)
+    {
+        const float *d2 = front->block[i].d2;
+        int any = 0;
+        OJ_EIGHT any |= d2[c] <= reach2;
+        if (!any)
+            continue;
+        for (int32_t c = 0; c < OJ_FANOUT; c++)
+        {
+            s->near[n] = i * OJ_FANOUT + c;
+            n += d2[c] <= reach2;
+        }
+    }
+    s->n_near = n;
 }
 
 /* Leaves in s->candidate the segments that can be among the k nearest of a
@@ -150,7 +169,7 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
 {
     const struct oj_tree *tree = &segments->tree;
     struct oj_front *front = &s->near_bundles;
-    struct oj_bound bound = {INFINITY, cap, place->h, 0.0f, 0.0, tree->slack};
+    struct oj_bound bound = oj_bound_make(tree, cap);
     int64_t check_at = OJ_MANY_CANDIDATES + k;
     int64_t nearest;
     float q[4];
@@ -160,27 +179,32 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     if (front->n == 0)
         return OJ_OK;
     OJ_TRY(oj_candidates_reserve(s, err));
+    OJ_TRY(oj_reserve(&s->near, 0, front->n + OJ_FANOUT, &s->cap_near,
+                      sizeof *s->near, err));
     oj_place_relative_to(place, tree, q);
-    oj_bound_set(&bound, tree, INFINITY);
+    /* the nearest box alone gives a bound that most others do not pass */
     nearest = oj_front_measure(front, q);
-    if (front->block[nearest / OJ_FANOUT].d2[nearest % OJ_FANOUT] <=
+    if (front->block[nearest / OJ_FANOUT].d2[nearest % OJ_FANOUT] >
         bound.reach2)
+        return OJ_OK;
+    OJ_TRY(oj_visit_bundle(
+        segments, s, place, k,
+        front->block[nearest / OJ_FANOUT].entry[nearest % OJ_FANOUT], &bound,
+        err));
+    front->block[nearest / OJ_FANOUT].d2[nearest % OJ_FANOUT] = INFINITY;
+    oj_front_list(s, bound.reach2);
+    for (int32_t i = 0; i < s->n_near; i++)
     {
-        struct oj_front_block *block = &front->block[nearest / OJ_FANOUT];
-        OJ_TRY(oj_visit_bundle(segments, s, place, k,
-                               block->entry[nearest % OJ_FANOUT], &bound, err));
-        block->d2[nearest % OJ_FANOUT] = INFINITY; /* done */
-    }
-    for (int64_t i = 0; i < front->n; i++)
-    {
-        const struct oj_front_block *block = &front->block[i / OJ_FANOUT];
-        if (!(block->d2[i % OJ_FANOUT] <= bound.reach2))
+        const struct oj_front_block *block =
+            &front->block[s->near[i] / OJ_FANOUT];
+        int lane = s->near[i] % OJ_FANOUT;
+        if (block->d2[lane] > bound.reach2)
             continue;
-        OJ_TRY(oj_visit_bundle(segments, s, place, k,
-                               block->entry[i % OJ_FANOUT], &bound, err));
+        OJ_TRY(oj_visit_bundle(segments, s, place, k, block->entry[lane],
+                               &bound, err));
         if (s->n_candidates > check_at)
         {
-            oj_candidates_compact(s, bound.keep2);
+            oj_candidates_compact(s, bound.keep);
             s->too_many =
                 place->h > 0.0 && s->n_candidates > OJ_MANY_CANDIDATES + k;
             if (s->too_many)
@@ -188,7 +212,7 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
             check_at = 2 * s->n_candidates + OJ_MANY_CANDIDATES + k;
         }
     }
-    oj_candidates_compact(s, bound.keep2);
+    oj_candidates_compact(s, bound.keep);
     return OJ_OK;
 }
 

@@ -40,11 +40,18 @@ OJ_INLINE void try_shell(const struct oj_cpu_index *index,
         if (any == 0)
             continue;
         if (shell->grid < 0)
+        {
             oj_ring_locate8(x, y, shell->n_vertices, px, py, inside, unclear);
+            any = 0;
+            OJ_EIGHT in_box[c] &= inside[c] | unclear[c];
+            OJ_EIGHT any |= in_box[c];
+            if (any == 0)
+                continue;
+        }
         for (int i = first; i < first + OJ_LANES && i < g->n; i++)
         {
             int ask = shell->grid >= 0 || unclear[i - first] != 0;
-            if (in_box[i - first] == 0 || (!ask && inside[i - first] == 0) ||
+            if (in_box[i - first] == 0 ||
                 !comes_before(index, shell->feature, around[i]))
                 continue;
             if (ask ? oj_shell_contains(rings, s, shell, g->x[i], g->y[i])
@@ -69,19 +76,14 @@ OJ_INLINE void find_around(const struct oj_cpu_index *index,
     }
 }
 
-/* Points and the segments to measure them against exactly, many at once. */
+/* Pairs of a point of the group and a candidate, to be measured exactly: many
+ * at once, so that divisions and roots fill vectors. */
 #define PAIRS 64
 struct pairs
 {
     int n;
-    int8_t point[PAIRS]; /* of the group */
-    int32_t feature[PAIRS];
-    double px[PAIRS];
-    double py[PAIRS];
-    double ax[PAIRS];
-    double ay[PAIRS];
-    double bx[PAIRS];
-    double by[PAIRS];
+    int32_t point[PAIRS + OJ_GROUP];     /* of the group */
+    int32_t candidate[PAIRS + OJ_GROUP]; /* of the scratch */
 };
 
 /* The answers of a group while they are found. */
@@ -91,91 +93,64 @@ struct best
     int32_t feature[OJ_GROUP];
 };
 
-/* oj_segment_distance() for all pairs, without its branches, so that divisions
- * and roots are done a register at a time; the same operations, so the same
+/* oj_segment_distance() without its branches: the same operations, so the same
  * bits. */
-OJ_INLINE void measure_pairs(const struct pairs *p, double distance[PAIRS])
+OJ_INLINE double distance_without_branches(double px, double py, double ax,
+                                           double ay, double bx, double by)
 {
-    for (int i = 0; i < p->n; i++)
-    {
-        double dx = p->bx[i] - p->ax[i], dy = p->by[i] - p->ay[i];
-        double ux = p->px[i] - p->ax[i], uy = p->py[i] - p->ay[i];
-        double vx = p->px[i] - p->bx[i], vy = p->py[i] - p->by[i];
-        double len2 = dx * dx + dy * dy;
-        double r = (ux * dx + uy * dy) / len2;
-        double s =
-            ((p->ay[i] - p->py[i]) * dx - (p->ax[i] - p->px[i]) * dy) / len2;
-        int is_point = (dx == 0.0) & (dy == 0.0);
-        int at_start = is_point | (r <= 0.0);
-        double ex = at_start ? ux : vx, ey = at_start ? uy : vy;
-        double to_end = sqrt(ex * ex + ey * ey);
-        double to_line = fabs(s) * sqrt(len2);
-        distance[i] = at_start | (r >= 1.0) ? to_end : to_line;
-    }
+    double dx = bx - ax, dy = by - ay;
+    double ux = px - ax, uy = py - ay;
+    double vx = px - bx, vy = py - by;
+    double len2 = dx * dx + dy * dy;
+    double r = (ux * dx + uy * dy) / len2;
+    double s = ((ay - py) * dx - (ax - px) * dy) / len2;
+    int is_point = (dx == 0.0) & (dy == 0.0);
+    int at_start = is_point | (r <= 0.0);
+    double ex = at_start ? ux : vx, ey = at_start ? uy : vy;
+    double to_end = sqrt(ex * ex + ey * ey);
+    double to_line = fabs(s) * sqrt(len2);
+    return at_start | (r >= 1.0) ? to_end : to_line;
 }
 
-OJ_INLINE void settle_pairs(const struct oj_cpu_index *index, struct pairs *p,
+/* Measures the pairs and lets them compete. */
+OJ_INLINE void settle_pairs(const struct oj_cpu_index *index,
+                            const struct oj_nearest_scratch *s,
+                            const struct oj_group *g, struct pairs *p,
                             struct best *best)
 {
-    double distance[PAIRS];
-    measure_pairs(p, distance);
-    for (int i = 0; i < p->n; i++)
+    double px[PAIRS + OJ_GROUP], py[PAIRS + OJ_GROUP];
+    double ax[PAIRS + OJ_GROUP], ay[PAIRS + OJ_GROUP];
+    double bx[PAIRS + OJ_GROUP], by[PAIRS + OJ_GROUP];
+    double distance[PAIRS + OJ_GROUP];
+    int n = p->n;
+    for (int i = 0; i < n; i++)
+    {
+        int64_t slot = s->candidate[p->candidate[i]];
+        const struct oj_bundle *b = &index->segments.bundle[slot / OJ_BUNDLE];
+        int at = (int)(slot % OJ_BUNDLE);
+        px[i] = g->x[p->point[i]];
+        py[i] = g->y[p->point[i]];
+        ax[i] = b->ax[at];
+        ay[i] = b->ay[at];
+        bx[i] = b->bx[at];
+        by[i] = b->by[at];
+    }
+    for (int i = 0; i < n; i++)
+        distance[i] =
+            distance_without_branches(px[i], py[i], ax[i], ay[i], bx[i], by[i]);
+    for (int i = 0; i < n; i++)
     {
         int at = p->point[i];
-        int32_t feature = p->feature[i];
+        int32_t feature =
+            index->segments.feature[s->candidate[p->candidate[i]]];
         double d = distance[i];
-        if (d < best->distance[at] ||
-            (d == best->distance[at] && best->feature[at] != NO_FEATURE &&
-             comes_before(index, feature, best->feature[at])))
-        {
-            best->distance[at] = d;
-            best->feature[at] = feature;
-        }
+        int wins = (d < best->distance[at]) |
+                   ((d == best->distance[at]) & (d < INFINITY) &
+                    comes_before(index, feature, best->feature[at]));
+        best->distance[at] = wins ? d : best->distance[at];
+        best->feature[at] = wins ? feature : best->feature[at];
     }
     p->n = 0;
-}
-
-OJ_INLINE void add_pair(const struct oj_cpu_index *index,
-                        const struct oj_group *g, int point, int64_t slot,
-                        struct pairs *p, struct best *best)
-{
-    const struct oj_bundle *b = &index->segments.bundle[slot / OJ_BUNDLE];
-    int at = (int)(slot % OJ_BUNDLE);
-    p->point[p->n] = (int8_t)point;
-    p->feature[p->n] = index->segments.feature[slot];
-    p->px[p->n] = g->x[point];
-    p->py[p->n] = g->y[point];
-    p->ax[p->n] = b->ax[at];
-    p->ay[p->n] = b->ay[at];
-    p->bx[p->n] = b->bx[at];
-    p->by[p->n] = b->by[at];
-    if (++p->n == PAIRS)
-        settle_pairs(index, p, best);
-}
-
-/* For each point of the group the last candidate within limit2, and how many
- * there are; both as doubles, which the lanes hold exactly. */
-OJ_INLINE void find_close(const struct oj_nearest_scratch *s,
-                          const struct oj_group *g,
-                          const double *restrict limit2, double *restrict last,
-                          double *restrict count)
-{
-    for (int i = 0; i < g->n; i += OJ_LANES)
-    {
-        double number = 0.0;
-        OJ_EIGHT last[i + c] = count[i + c] = 0.0;
-        for (int64_t j = 0; j < s->n_candidates; j++)
-        {
-            const double *restrict row = s->matrix + j * OJ_GROUP + i;
-            OJ_EIGHT
-            {
-                int is_close = row[c] <= limit2[i + c];
-                last[i + c] = is_close ? number : last[i + c];
-                count[i + c] += is_close ? 1.0 : 0.0;
-            }
-            number += 1.0;
-        }
-    }
 }
 
 /* Decides the nearest of each point of the group among the candidates; around:
@@ -185,10 +160,7 @@ OJ_INLINE void decide(const struct oj_cpu_index *index,
                       const int32_t around[OJ_GROUP], int32_t *feature,
                       double *distance)
 {
-    double least2[OJ_GROUP];
-    double limit2[OJ_GROUP];
-    double last[OJ_GROUP];
-    double count[OJ_GROUP];
+    double least2[OJ_GROUP], limit2[OJ_GROUP];
     double off = oj_fill_matrix(&index->segments, s, g, least2);
     double max_distance = index->relation.max_distance;
     struct pairs pairs;
@@ -202,29 +174,26 @@ OJ_INLINE void decide(const struct oj_cpu_index *index,
         best.distance[i] = inside ? 0.0 : INFINITY;
         best.feature[i] = around[i];
     }
-    for (int i = g->n; i % OJ_LANES != 0; i++)
-        limit2[i] = 0.0;
-    find_close(s, g, limit2, last, count);
-    for (int i = 0; i < g->n; i++)
+    /* all that rounding might have put in the wrong order; no branch on what
+     * cannot be foreseen */
+    for (int32_t j = 0; j < s->n_candidates; j++)
     {
-        if (count[i] == 1.0)
-            add_pair(index, g, i, s->candidate[(int64_t)last[i]], &pairs,
-                     &best);
-        else if (count[i] > 1.0)
+        const double *row = s->matrix + j * OJ_GROUP;
+        for (int i = 0; i < g->n; i++)
         {
-            for (int64_t j = (int64_t)last[i]; j >= 0; j--)
-            {
-                if (s->matrix[j * OJ_GROUP + i] <= limit2[i])
-                    add_pair(index, g, i, s->candidate[j], &pairs, &best);
-            }
+            pairs.point[pairs.n] = i;
+            pairs.candidate[pairs.n] = j;
+            pairs.n += row[i] <= limit2[i];
         }
+        if (pairs.n > PAIRS)
+            settle_pairs(index, s, g, &pairs, &best);
     }
-    settle_pairs(index, &pairs, &best);
+    settle_pairs(index, s, g, &pairs, &best);
     for (int i = 0; i < g->n; i++)
     {
         uint32_t at = g->point[i].index;
-        int matched =
-            best.feature[i] != NO_FEATURE && best.distance[i] <= max_distance;
+        int matched = (best.feature[i] != NO_FEATURE) &
+                      (best.distance[i] <= max_distance);
         feature[at] = matched ? best.feature[i] : NO_FEATURE;
         distance[at] = matched ? best.distance[i] : NAN;
     }
@@ -288,7 +257,7 @@ OJ_INLINE oj_status answer_patch(const struct oj_cpu_index *index,
         }
         most = OJ_GROUP;
         at += g.n;
-        oj_adapt(&s->group_limit, s->n_candidates, 16, 40,
+        oj_adapt(&s->group_limit, s->n_candidates, 12, 28,
                  index->segments.bundle_size);
     }
     return OJ_OK;
@@ -324,7 +293,7 @@ OJ_CLONES oj_status oj_nearest_one(const struct oj_cpu_index *index,
             answer_patch(index, s, taken, point + at, feature, distance, err));
         most = OJ_PATCH;
         at += taken;
-        oj_adapt(&s->patch_limit, s->near_bundles.n, 48, 160, 4.0 * base);
+        oj_adapt(&s->patch_limit, s->near_bundles.n, 24, 96, 4.0 * base);
     }
     return OJ_OK;
 }
@@ -333,8 +302,9 @@ void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
 {
     oj_free(s->near_rings.block);
     oj_free(s->near_bundles.block);
+    oj_free(s->near);
     oj_free(s->candidate);
-    oj_free(s->candidate_d2);
+    oj_free(s->candidate_low);
     oj_free(s->matrix);
     oj_free(s->ring);
     oj_free(s->best_feature);

@@ -43,10 +43,13 @@ struct oj_front
 struct oj_nearest_scratch
 {
     struct oj_front near_rings, near_bundles; /**< of the patch */
-    int64_t n_candidates, cap_candidates;     /**< of the group */
-    int64_t *candidate; /**< slots: bundle * OJ_BUNDLE + place */
-    double *candidate_d2;
-    int64_t cap_d2;
+    int32_t n_near;
+    int64_t cap_near;
+    int32_t *near; /**< places in near_bundles that the group needs */
+    int64_t n_candidates, cap_candidates; /**< of the group */
+    int64_t *candidate;   /**< slots: bundle * OJ_BUNDLE + place */
+    float *candidate_low; /**< what each is away from the group at least */
+    int64_t cap_low;
     int too_many; /**< the walk was given up: take fewer points */
     int64_t cap_matrix;
     double *matrix;

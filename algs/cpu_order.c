@@ -10,6 +10,7 @@
 #define N_PREFIXES 65536
 #define N_SAMPLES 2048
 #define NO_KEY UINT32_MAX
+#define MOST_DIGIT_BITS 10
 
 struct frame
 {
@@ -207,6 +208,11 @@ oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
     b.x = x;
     b.y = y;
     b.frame = choose_frame(n, x, y);
+    /* sixteen times as many codes as points are told apart; finer sorting
+     * would only cost time */
+    order->sort_from_bit = 28;
+    while (order->sort_from_bit > 0 && (n >> (28 - order->sort_from_bit)) > 0)
+        order->sort_from_bit--;
     b.histogram = oj_calloc(b.n_slices * N_PREFIXES, sizeof(uint32_t));
     b.bucket_of = oj_malloc(N_PREFIXES, sizeof(uint16_t));
     if (b.histogram == NULL || b.bucket_of == NULL)
@@ -231,25 +237,32 @@ void oj_order_sort_bucket(struct oj_order *order, int64_t bucket,
     int64_t n = order->bucket_offset[bucket + 1] - order->bucket_offset[bucket];
     struct oj_ordered_point *to = scratch;
     uint32_t differ = 0;
+    int high = 0, low = order->sort_from_bit, n_passes, width;
     for (int64_t i = 1; i < n; i++)
         differ |= from[i].key ^ from[0].key;
-    for (int shift = 0; shift < 32; shift += 8)
+    while (high < 32 && (differ >> high) != 0)
+        high++;
+    if (high <= low)
+        return;
+    n_passes = (high - low + MOST_DIGIT_BITS - 1) / MOST_DIGIT_BITS;
+    width = (high - low + n_passes - 1) / n_passes;
+    for (int shift = low; shift < high; shift += width)
     {
-        int64_t count[256] = {0};
-        int64_t total = 0;
+        uint32_t mask = (1u << width) - 1;
+        int32_t count[1 << MOST_DIGIT_BITS];
+        int32_t total = 0;
         struct oj_ordered_point *swap;
-        if (((differ >> shift) & 255u) == 0)
-            continue;
+        memset(count, 0, (mask + 1) * sizeof *count);
         for (int64_t i = 0; i < n; i++)
-            count[(from[i].key >> shift) & 255u]++;
-        for (int digit = 0; digit < 256; digit++)
+            count[(from[i].key >> shift) & mask]++;
+        for (uint32_t digit = 0; digit <= mask; digit++)
         {
-            int64_t c = count[digit];
+            int32_t c = count[digit];
             count[digit] = total;
             total += c;
         }
         for (int64_t i = 0; i < n; i++)
-            to[count[(from[i].key >> shift) & 255u]++] = from[i];
+            to[count[(from[i].key >> shift) & mask]++] = from[i];
         swap = from;
         from = to;
         to = swap;

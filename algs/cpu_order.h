@@ -33,6 +33,7 @@ struct oj_order
     struct oj_ordered_point *point;
     int64_t cap_points;
     int64_t largest_bucket;
+    int sort_from_bit; /**< of the key; those below do not matter */
     uint32_t *keys;
     int64_t cap_keys;
 };
@@ -44,8 +45,9 @@ OJ_MUST_USE oj_status oj_order_build(struct oj_order *order, int n_threads,
                                      int64_t n, const double *x,
                                      const double *y, struct oj_error *err);
 
-/** Sorts bucket by key, stable; scratch holds as many points as the bucket.
- *  Different buckets may be sorted by different threads at once. */
+/** Sorts bucket by the upper bits of the key, stable; scratch holds as many
+ * points as the bucket. Different buckets may be sorted by different threads at
+ * once. */
 void oj_order_sort_bucket(struct oj_order *order, int64_t bucket,
                           struct oj_ordered_point *scratch);
 

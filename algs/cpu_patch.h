@@ -6,10 +6,11 @@
  *  group   up to OJ_GROUP points of a patch; looks at the fronts only
  *          (cpu_candidates.h)
  *
- *  The bound of both: with D the least distance from the centre found so far
- *  (for k > 1 the k-th least to different features) and h half the diagonal of
- *  the box, no point of the box has its nearest farther than D + h.  So a
- *  search ends up with the few segments that matter whatever max_distance is.
+ *  The bound of both: the segment nearest to the centre found so far tells how
+ *  far any point of the box can have its nearest (its distance from the
+ *  farthest corner; for k > 1 the k-th least distance to different features
+ *  plus half the diagonal).  So a search ends up with the few segments that
+ *  matter whatever max_distance is.
  *
  *  Everything here is inlined into the two files that decide, cpu_nearest.c and
  *  cpu_nearest_lists.c, and compiled there for several instruction sets.
@@ -29,11 +30,12 @@
 /* A patch that has more boxes near it than this is taken in halves. */
 #define OJ_MANY_BOXES 1024
 
-/* Where some points are: their box, its centre and half diagonal. */
+/* Where some points are: their box, its centre, half its width and height,
+ * half its diagonal (these rounded up). */
 struct oj_place
 {
     struct oj_box box;
-    double cx, cy, h;
+    double cx, cy, hx, hy, h;
 };
 
 OJ_INLINE void oj_place_set(struct oj_place *place, const struct oj_box *box)
@@ -46,6 +48,8 @@ OJ_INLINE void oj_place_set(struct oj_place *place, const struct oj_box *box)
     dy = box->y1 - place->cy;
     dx = dx > place->cx - box->x0 ? dx : place->cx - box->x0;
     dy = dy > place->cy - box->y0 ? dy : place->cy - box->y0;
+    place->hx = dx * (1.0 + 1e-12);
+    place->hy = dy * (1.0 + 1e-12);
     place->h = sqrt(dx * dx + dy * dy) * (1.0 + 1e-12);
 }
 
@@ -146,32 +150,50 @@ OJ_INLINE int oj_push_children(const struct oj_tree_node *node,
 
 /* --- the bound ------------------------------------------------------------ */
 
+/* What the points of a place need: segments that come within "within" of its
+ * box. */
 struct oj_bound
 {
-    double least; /* k-th least distance from the centre found so far */
-    double cap;   /* no pair is farther: max_distance, or 0 */
-    double h;     /* of the place */
-    float reach2; /* from the box of the place, as the tree compares it */
-    double keep2; /* squared distance from the centre worth keeping */
-    double slack; /* of the tree */
+    double least2; /* k == 1: least squared distance from the centre */
+    double within; /* no point has its (k-th) nearest farther away */
+    float reach2;  /* the same, as the tree compares it */
+    float keep;    /* the same, as lower bounds are compared */
+    double cap;    /* no pair is farther: max_distance, or 0 */
+    double slack;  /* of the tree */
 };
 
 OJ_INLINE void oj_bound_set(struct oj_bound *bound, const struct oj_tree *tree,
-                            double least)
+                            double within)
 {
-    double reach = (least + bound->h) * (1.0 + 1e-12);
     double keep;
-    bound->least = least;
-    reach = reach < bound->cap ? reach : bound->cap;
-    keep = (reach + bound->h) * (1.0 + 1e-12) + bound->slack;
-    bound->reach2 = oj_tree_reach2(tree, reach);
-    bound->keep2 = keep * keep * (1.0 + 1e-12);
+    within = within < bound->cap ? within : bound->cap;
+    bound->within = within;
+    bound->reach2 = oj_tree_reach2(tree, within);
+    keep = within * (1.0 + 1e-6) + bound->slack;
+    /* beyond the range of single precision nothing is left out */
+    bound->keep = keep < 1e18 ? (float)keep * (1.0f + 1e-6f) : INFINITY;
 }
 
-/* Squared distances from (x, y) to the segments of a bundle, up to rounding. */
-OJ_INLINE void oj_bundle_distance2(const struct oj_bundle *restrict b, double x,
-                                   double y, double *restrict d2)
+OJ_INLINE struct oj_bound oj_bound_make(const struct oj_tree *tree, double cap)
 {
+    struct oj_bound bound = {INFINITY, INFINITY, 0.0f, 0.0f, cap, tree->slack};
+    oj_bound_set(&bound, tree, INFINITY);
+    return bound;
+}
+
+/* From the centre of place, squared distances to the segments of a bundle, up
+ * to rounding; and what each is at least away from every point of the box: the
+ * distance is a convex function, so it lies above its tangent plane at the
+ * centre, d - |n.x| hx - |n.y| hy with n the unit vector away from the segment
+ * and hx, hy half the box.  low is in single precision, made to err to the
+ * smaller side. */
+OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
+                                 const struct oj_place *place,
+                                 double *restrict d2, float *restrict low)
+{
+    double x = place->cx, y = place->cy;
+    double hx = place->hx, hy = place->hy;
+    double across[OJ_BUNDLE];
     OJ_EIGHT
     {
         double dx = b->bx[c] - b->ax[c], dy = b->by[c] - b->ay[c];
@@ -184,16 +206,41 @@ OJ_INLINE void oj_bundle_distance2(const struct oj_bundle *restrict b, double x,
         ux -= t * dx;
         uy -= t * dy;
         d2[c] = ux * ux + uy * uy;
+        across[c] = fabs(ux) * hx + fabs(uy) * hy;
+    }
+    OJ_EIGHT
+    {
+        float f2 = (float)d2[c], d;
+        f2 = f2 > 1e-36f ? f2 : 1e-36f;
+        d = sqrtf(f2);
+        low[c] = d - ((float)across[c] / d) * (1.0f + 1e-6f) - 1e-6f * d;
     }
 }
 
-OJ_INLINE double oj_least8(const double *v)
+/* The farthest that a point of the box can be from a segment: at a corner,
+ * because the distance is convex. */
+OJ_INLINE double oj_box_reach_to(const struct oj_place *place,
+                                 const struct oj_bundle *b, int at)
 {
-    double a = v[0] < v[1] ? v[0] : v[1], b = v[2] < v[3] ? v[2] : v[3];
-    double c = v[4] < v[5] ? v[4] : v[5], d = v[6] < v[7] ? v[6] : v[7];
-    a = a < b ? a : b;
-    c = c < d ? c : d;
-    return a < c ? a : c;
+    double ax = b->ax[at], ay = b->ay[at];
+    double dx = b->bx[at] - ax, dy = b->by[at] - ay;
+    double len2 = dx * dx + dy * dy;
+    double inverse = len2 > 1e-290 ? 1.0 / len2 : 0.0;
+    double farthest2 = 0.0;
+    for (int corner = 0; corner < 4; corner++)
+    {
+        double ux = (corner & 1 ? place->box.x0 : place->box.x1) - ax;
+        double uy = (corner & 2 ? place->box.y0 : place->box.y1) - ay;
+        double t = (ux * dx + uy * dy) * inverse;
+        double d2;
+        t = t > 0.0 ? t : 0.0;
+        t = t < 1.0 ? t : 1.0;
+        ux -= t * dx;
+        uy -= t * dy;
+        d2 = ux * ux + uy * uy;
+        farthest2 = d2 > farthest2 ? d2 : farthest2;
+    }
+    return sqrt(farthest2);
 }
 
 /* k > 1: puts a segment of feature at d2 from the centre among the k best. */
@@ -221,42 +268,48 @@ OJ_INLINE void oj_best_put(struct oj_nearest_scratch *s, int64_t k,
     s->best_feature[last] = feature;
 }
 
-/* The square of D after a bundle: the least of its distances, or for k > 1 the
- * k-th least of all features so far. */
-OJ_INLINE double oj_tightened(const struct oj_segments *segments,
-                              struct oj_nearest_scratch *s, int64_t k,
-                              int64_t bundle, const double *d2, double least2)
+OJ_INLINE double oj_least8(const double *v)
 {
-    if (k == 1)
-        return least2;
-    for (int i = 0; i < OJ_BUNDLE; i++)
-    {
-        if (s->n_best < k || d2[i] < s->best_d2[k - 1])
-            oj_best_put(s, k, segments->feature[bundle * OJ_BUNDLE + i], d2[i]);
-    }
-    return s->n_best < k ? INFINITY : s->best_d2[k - 1];
+    double a = v[0] < v[1] ? v[0] : v[1], b = v[2] < v[3] ? v[2] : v[3];
+    double c = v[4] < v[5] ? v[4] : v[5], d = v[6] < v[7] ? v[6] : v[7];
+    a = a < b ? a : b;
+    c = c < d ? c : d;
+    return a < c ? a : c;
 }
 
-/* Measures a bundle from the centre of place and tightens the bound.  d2: NULL,
- * or gets the eight squared distances.  Returns the least. */
-OJ_INLINE double oj_bound_tighten(const struct oj_segments *segments,
-                                  struct oj_nearest_scratch *s,
-                                  const struct oj_place *place, int64_t k,
-                                  int64_t bundle, struct oj_bound *bound,
-                                  double *d2)
+/* Tightens the bound by what a bundle showed. */
+OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
+                                struct oj_nearest_scratch *s,
+                                const struct oj_place *place, int64_t k,
+                                int64_t bundle, const double *d2,
+                                struct oj_bound *bound)
 {
-    double own[OJ_BUNDLE];
-    double least2, tightened2;
-    if (d2 == NULL)
-        d2 = own;
-    oj_bundle_distance2(&segments->bundle[bundle], place->cx, place->cy, d2);
-    least2 = oj_least8(d2);
-    if (least2 > bound->keep2)
-        return least2;
-    tightened2 = oj_tightened(segments, s, k, bundle, d2, least2);
-    if (tightened2 < bound->least * bound->least)
-        oj_bound_set(bound, &segments->tree, sqrt(tightened2));
-    return least2;
+    double within = INFINITY;
+    if (k == 1)
+    {
+        double least2 = oj_least8(d2);
+        int nearest = 0;
+        if (!(least2 < bound->least2))
+            return;
+        bound->least2 = least2;
+        while (d2[nearest] != least2)
+            nearest++;
+        within = oj_box_reach_to(place, &segments->bundle[bundle], nearest);
+    }
+    else
+    {
+        for (int i = 0; i < OJ_BUNDLE; i++)
+        {
+            if (s->n_best < k || d2[i] < s->best_d2[k - 1])
+                oj_best_put(s, k, segments->feature[bundle * OJ_BUNDLE + i],
+                            d2[i]);
+        }
+        if (s->n_best == k)
+            within = sqrt(s->best_d2[k - 1]) + place->h;
+    }
+    within = within * (1.0 + 1e-12) + bound->slack;
+    if (within < bound->within)
+        oj_bound_set(bound, &segments->tree, within);
 }
 
 /* --- fronts --------------------------------------------------------------- */
@@ -359,9 +412,10 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
     const struct oj_tree *tree = &segments->tree;
     struct oj_front *front = &s->near_bundles;
     struct oj_visit stack[OJ_STACK + OJ_FANOUT];
-    struct oj_bound bound = {INFINITY, cap, patch->h, 0.0f, 0.0, tree->slack};
+    struct oj_bound bound = oj_bound_make(tree, cap);
     int64_t check_at = OJ_MANY_BOXES + k;
-    float q[4];
+    double from_centre2[OJ_BUNDLE];
+    float q[4], low[OJ_BUNDLE];
     int depth = 0;
     front->n = 0;
     s->n_best = 0;
@@ -369,7 +423,6 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
     if (tree->n_levels == 0)
         return OJ_OK;
     oj_place_relative_to(patch, tree, q);
-    oj_bound_set(&bound, tree, INFINITY);
     stack[depth++] = (struct oj_visit){0, tree->n_levels - 1, 0.0f};
     while (depth > 0)
     {
@@ -391,7 +444,10 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
             int32_t bundle = v.child * OJ_FANOUT + c;
             if (!(d2[c] <= bound.reach2))
                 continue;
-            oj_bound_tighten(segments, s, patch, k, bundle, &bound, NULL);
+            oj_bundle_measure(&segments->bundle[bundle], patch, from_centre2,
+                              low);
+            oj_bound_tighten(segments, s, patch, k, bundle, from_centre2,
+                             &bound);
             oj_front_put(front, front->n++, node, c, bundle, d2[c]);
         }
         if (front->n > check_at)
