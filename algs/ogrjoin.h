@@ -45,11 +45,12 @@ OJ_EXPORT const char *oj_version(void);
  *             more than 2^31 - 1 join features or segments; OJ_ERR_NOMEM;
  *             OJ_ERR_CANCELLED.
  *  Cost       O(n log n) in the segments of the join side. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_join_open(const struct oj_flat *join_side,
-             const struct oj_relation *relation, const char *backend,
-             const struct oj_options *options, struct oj_join **out,
-             struct oj_error *err);
+OJ_MUST_USE OJ_EXPORT oj_status oj_join_open(const struct oj_flat *join_side,
+                                             const struct oj_relation *relation,
+                                             const char *backend,
+                                             const struct oj_options *options,
+                                             struct oj_join **out,
+                                             struct oj_error *err);
 
 /** Joins a batch of input features, in their order.
  *  input      features of the kinds that the join takes (oj_op_get); any number

@@ -22,16 +22,16 @@ struct oj_options
     int n_threads;         /**< >= 1, or 0: all that the machine has */
     int64_t quadrant_size; /**< methods that group points: at most K; 0: 256 */
     int timings;           /**< 1: tell filter and refine apart (costs a bit) */
-    const int *cancel;     /**< read often; nonzero stops the join; may be NULL */
+    const int *cancel; /**< read often; nonzero stops the join; may be NULL */
 };
 
 /** Wall seconds by phase and counts of work, summed over calls. */
 struct oj_stats
 {
-    double index_s;       /**< preparing the join side */
-    double sort_s;        /**< ordering or grouping the input points */
-    double filter_s;      /**< finding candidates (only with timings) */
-    double refine_s;      /**< exact distances; without timings all of the join */
+    double index_s;  /**< preparing the join side */
+    double sort_s;   /**< ordering or grouping the input points */
+    double filter_s; /**< finding candidates (only with timings) */
+    double refine_s; /**< exact distances; without timings all of the join */
     int64_t n_candidates; /**< (point, feature or segment) pairs refined */
     int64_t index_bytes;
 };

@@ -20,67 +20,65 @@
 #include "../flatten/oj_matches.h"
 
 #ifdef __cplusplus
-extern "C"
-{
+extern "C" {
 #endif
 
 #define OJ_PIPELINE_SLOTS 3
 
-    /** Where batches come from. */
-    struct oj_pipeline_source
-    {
-        /** Fills slot with the next batch and *flat with a view of it that is
-         *  valid until the slot is read into again; n_features == 0: the end.
-         */
-        oj_status (*read)(void *user, int slot, struct oj_flat *flat,
-                          struct oj_error *err);
-        void *user;
-    };
+/** Where batches come from. */
+struct oj_pipeline_source
+{
+    /** Fills slot with the next batch and *flat with a view of it that is
+     *  valid until the slot is read into again; n_features == 0: the end.
+     */
+    oj_status (*read)(void *user, int slot, struct oj_flat *flat,
+                      struct oj_error *err);
+    void *user;
+};
 
-    /** What joins them; *out belongs to the pipeline. */
-    struct oj_pipeline_joiner
-    {
-        oj_status (*join)(void *user, const struct oj_flat *flat,
-                          struct oj_matches *out, struct oj_error *err);
-        void *user;
-    };
+/** What joins them; *out belongs to the pipeline. */
+struct oj_pipeline_joiner
+{
+    oj_status (*join)(void *user, const struct oj_flat *flat,
+                      struct oj_matches *out, struct oj_error *err);
+    void *user;
+};
 
-    /** Where the answers go. */
-    struct oj_pipeline_sink
-    {
-        oj_status (*write)(void *user, int slot, const struct oj_flat *flat,
-                           const struct oj_matches *matches,
-                           struct oj_error *err);
-        void *user;
-    };
+/** Where the answers go. */
+struct oj_pipeline_sink
+{
+    oj_status (*write)(void *user, int slot, const struct oj_flat *flat,
+                       const struct oj_matches *matches, struct oj_error *err);
+    void *user;
+};
 
-    struct oj_pipeline_options
-    {
-        const int *cancel; /**< nonzero stops the run; may be NULL */
+struct oj_pipeline_options
+{
+    const int *cancel; /**< nonzero stops the run; may be NULL */
 
-        /** Called after each write with the rows done; nonzero stops the run.
-         * May be NULL. */
-        int (*progress)(int64_t rows_done, void *user);
-        void *progress_user;
-    };
+    /** Called after each write with the rows done; nonzero stops the run.
+     * May be NULL. */
+    int (*progress)(int64_t rows_done, void *user);
+    void *progress_user;
+};
 
-    /** Sums over all batches that were written. Seconds are wall time in each
-     *  function; the stages overlap. */
-    struct oj_pipeline_counts
-    {
-        int64_t n_batches, n_rows, n_matched, n_pairs;
-        double read_s, join_s, write_s;
-    };
+/** Sums over all batches that were written. Seconds are wall time in each
+ *  function; the stages overlap. */
+struct oj_pipeline_counts
+{
+    int64_t n_batches, n_rows, n_matched, n_pairs;
+    double read_s, join_s, write_s;
+};
 
-    /** Runs until the source ends, a stage fails, or the run is cancelled
-     *  (OJ_ERR_CANCELLED).  All threads have ended on return, in every case.
-     *  *counts is filled in every case with what was written. */
-    OJ_MUST_USE OJ_EXPORT oj_status
-    oj_pipeline_run(const struct oj_pipeline_source *source,
-                    const struct oj_pipeline_joiner *joiner,
-                    const struct oj_pipeline_sink *sink,
-                    const struct oj_pipeline_options *options,
-                    struct oj_pipeline_counts *counts, struct oj_error *err);
+/** Runs until the source ends, a stage fails, or the run is cancelled
+ *  (OJ_ERR_CANCELLED).  All threads have ended on return, in every case.
+ *  *counts is filled in every case with what was written. */
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_pipeline_run(const struct oj_pipeline_source *source,
+                const struct oj_pipeline_joiner *joiner,
+                const struct oj_pipeline_sink *sink,
+                const struct oj_pipeline_options *options,
+                struct oj_pipeline_counts *counts, struct oj_error *err);
 
 #ifdef __cplusplus
 }

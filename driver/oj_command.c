@@ -78,7 +78,7 @@ static oj_status keep_file(struct oj_command *command, const char *name,
 static oj_status append(struct oj_command *command, int argc, const char *word,
                         const char ***list, struct oj_error *err)
 {
-    const char *kept;
+    const char *kept = NULL;
     int n = 0;
     OJ_TRY(keep_word(command, word, &kept, err));
     if (*list == NULL)

@@ -208,7 +208,7 @@ void panel_scale_bar(struct canvas *canvas, double x, double y, double feet)
 {
     static const int lengths[] = {100, 200, 500, 1000, 2000, 5000, 10000};
     int length = lengths[0];
-    char text[32], digits[32];
+    char text[40], digits[32];
     double w;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         if (lengths[i] / feet < 260)
