@@ -352,9 +352,26 @@ static oj_status add_slice(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
+/* A stream that gives nothing at all is no proof of anything: FlatGeobuf's does
+ * not end for a layer without rows (GDAL 3.6), GeoPackage's not for a broken
+ * file. The feature loop knows which it is. */
+static oj_status read_features_instead(struct oj_layer_reader *reader,
+                                       int64_t max_rows,
+                                       struct oj_flat_buf *flat,
+                                       struct oj_attributes *attributes,
+                                       int carried, struct oj_error *err)
+{
+    oj_arrow_close(reader->arrow);
+    reader->arrow = NULL;
+    reader->counts.used_arrow = 0;
+    oj_ogr_errors_forget(&reader->errors);
+    OGR_L_ResetReading(reader->layer);
+    return read_features(reader, max_rows, flat, attributes, carried, err);
+}
+
 static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
                             struct oj_flat_buf *flat,
-                            struct oj_attributes *attributes,
+                            struct oj_attributes *attributes, int carried,
                             struct oj_error *err)
 {
     struct oj_arrow_slice slice;
@@ -363,6 +380,9 @@ static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
         oj_arrow_next(reader->arrow, max_rows, &slice, &text, err);
     if (status == OJ_ERR_NOMEM)
         return status;
+    if (status != OJ_OK && reader->counts.n_rows == 0)
+        return read_features_instead(reader, max_rows, flat, attributes,
+                                     carried, err);
     if (status != OJ_OK || reader->errors.n_failures > 0)
     {
         if (status == OJ_OK)
@@ -402,7 +422,7 @@ static oj_status read_rows(struct oj_layer_reader *reader, int64_t max_rows,
     if (max_rows <= 0) /* the limit */
         status = check_nulls(reader, err);
     else if (reader->arrow != NULL)
-        status = read_slice(reader, max_rows, flat, attributes, err);
+        status = read_slice(reader, max_rows, flat, attributes, carried, err);
     else
         status =
             read_features(reader, max_rows, flat, attributes, carried, err);
