@@ -63,11 +63,12 @@ static inline float oj_tree_up(double v, double origin, double scale)
 
 /** The square of a reach as the tree compares it: a child farther than this
  *  cannot be within reach.  Rounded up, and widened by what single precision
- *  and the shift to the origin may lose. */
+ *  and the shift to the origin may lose.  Never infinite, because absent
+ *  children are at infinity; present ones are within 1e37. */
 static inline float oj_tree_reach2(const struct oj_tree *tree, double reach)
 {
     double r = (reach + tree->slack) * tree->scale * (1.0 + 1e-6);
-    float f = (float)(r * r);
+    float f = r < 1e19 ? (float)(r * r) : 1e38f;
     return f + (f * 1.2e-7f + 1e-30f);
 }
 
