@@ -79,15 +79,20 @@ static int is_time(OGRFieldType type)
 }
 
 /* The shortest of 15, 16 or 17 digits that reads back as the same number. */
-static void set_number_text(OGRFeatureH feature, int target, double value)
+static void format_real(char *text, size_t size, double value)
 {
-    char text[64];
     for (int digits = 15; digits <= 17; digits++)
     {
-        CPLsnprintf(text, sizeof text, "%.*g", digits, value);
+        CPLsnprintf(text, size, "%.*g", digits, value);
         if (CPLAtof(text) == value)
             break;
     }
+}
+
+static void set_number_text(OGRFeatureH feature, int target, double value)
+{
+    char text[64];
+    format_real(text, sizeof text, value);
     OGR_F_SetFieldString(feature, target, text);
 }
 
@@ -156,6 +161,24 @@ static double list_number(const struct oj_setter *s, int i)
     return raw->RealList.paList[i];
 }
 
+static void set_text_list(const struct oj_setter *s, OGRFeatureH feature)
+{
+    const OGRField *raw = OGR_F_GetRawFieldRef(s->scratch, 0);
+    char **list = NULL;
+    char text[64];
+    for (int i = 0; i < list_count(s); i++)
+    {
+        if (s->from == OFTInteger64List)
+            CPLsnprintf(text, sizeof text, CPL_FRMT_GIB,
+                        raw->Integer64List.paList[i]);
+        else
+            format_real(text, sizeof text, list_number(s, i));
+        list = CSLAddString(list, text);
+    }
+    OGR_F_SetFieldStringList(feature, s->target, list);
+    CSLDestroy(list);
+}
+
 /* Lists of numbers to wider lists of numbers. 0 when that would lose
  * something: the caller writes text then. */
 static int set_number_list(const struct oj_setter *s, OGRFeatureH feature,
@@ -220,8 +243,7 @@ static oj_status convert(const struct oj_setter *s, OGRFeatureH feature,
     }
     if (is_list(s->from) && s->to == OFTStringList)
     {
-        OGR_F_SetFieldStringList(feature, s->target,
-                                 OGR_F_GetFieldAsStringList(s->scratch, 0));
+        set_text_list(s, feature);
         return OJ_OK;
     }
     if (is_list(s->from) && is_list(s->to) &&
