@@ -16,8 +16,10 @@ struct run
     struct oj_found found;
     struct oj_ranking ranking;
     struct oj_answers answers;
-    double raised_at; /* least box distance of a feature that GEOS refused */
-    int32_t *last;    /* [n_last] the answer of the last point that had k */
+    /* the feature nearest by its box, then by rank, that GEOS refused */
+    double refused_at; /* INFINITY: none */
+    int32_t refused_rank;
+    int32_t *last; /* [n_last] the answer of the last point that had k */
     int64_t n_last, cap_last;
     double enough; /* a window that surely is; INFINITY: not known */
     int64_t n_candidates;
@@ -64,6 +66,18 @@ static oj_status query(struct run *run, const struct oj_box *box, double reach)
     return status;
 }
 
+static void refuse(struct run *run, int32_t feature, double at_least)
+{
+    const int32_t *tie_rank = run->search->tie_rank;
+    int32_t rank = tie_rank != NULL ? tie_rank[feature] : feature;
+    if (at_least < run->refused_at ||
+        (at_least == run->refused_at && rank < run->refused_rank))
+    {
+        run->refused_at = at_least;
+        run->refused_rank = rank;
+    }
+}
+
 /* Ranks the found features whose box lies in the window of a point. */
 static oj_status rank_found(struct run *run, double x, double y, double reach)
 {
@@ -72,7 +86,7 @@ static oj_status rank_found(struct run *run, double x, double y, double reach)
     struct oj_box around = oj_box_around(&at, 0.0);
     OJ_TRY(oj_geos_parts_set_point(search->parts, x, y, run->err));
     oj_ranking_start(&run->ranking);
-    run->raised_at = INFINITY;
+    run->refused_at = INFINITY;
     for (int64_t i = 0; i < run->found.n; i++)
     {
         int32_t feature = run->found.feature[i];
@@ -92,8 +106,7 @@ static oj_status rank_found(struct run *run, double x, double y, double reach)
         if (answer == OJ_GEOS_DISTANCE)
             OJ_TRY(oj_ranking_add(&run->ranking, feature, distance, run->err));
         else
-            run->raised_at =
-                fmin(run->raised_at, oj_box_distance(&around, box));
+            refuse(run, feature, oj_box_distance(&around, box));
     }
     oj_ranking_finish(&run->ranking);
     return OJ_OK;
@@ -114,16 +127,28 @@ static int is_settled(const struct run *run, const struct oj_box *window,
            oj_box_covers(window, &run->search->boxes->all);
 }
 
-static oj_status store(struct run *run, int64_t row)
+/* Whether a feature that GEOS refused might be in the answer: it is at least
+ * as far as its box. */
+static int is_undecided(const struct run *run)
 {
     const struct oj_ranking *ranking = &run->ranking;
-    double bound = ranking->n >= ranking->k
-                       ? ranking->list[ranking->k - 1].distance
-                       : ranking->max_distance;
-    /* A refused feature beyond the k-th cannot change the answer. */
-    if (run->raised_at < INFINITY && run->raised_at <= bound)
+    const struct oj_candidate *kth;
+    if (!(run->refused_at <= ranking->max_distance) ||
+        !(run->refused_at < INFINITY))
+        return 0;
+    if (ranking->n < ranking->k)
+        return 1;
+    kth = &ranking->list[ranking->k - 1];
+    return run->refused_at < kth->distance ||
+           (run->refused_at == kth->distance &&
+            (ranking->keep_ties || run->refused_rank < kth->rank));
+}
+
+static oj_status store(struct run *run, int64_t row)
+{
+    if (is_undecided(run))
         OJ_TRY(oj_answers_add_undecided(&run->answers, row, run->err));
-    return oj_answers_add(&run->answers, row, ranking, run->err);
+    return oj_answers_add(&run->answers, row, &run->ranking, run->err);
 }
 
 static double kth_distance(const struct oj_ranking *ranking)

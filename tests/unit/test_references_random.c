@@ -119,6 +119,14 @@ static void add_random_polygon(struct oj_flat_buf *buf,
         add_random_ring(buf, place, middle, 1 + pick(reach), is_wild);
     if (pick(8) == 0)
         add_random_ring(buf, place, middle, 1 + pick(reach), is_wild);
+    if (pick(100) == 0) /* a hole of two vertices, which GEOS refuses */
+    {
+        double xy[4];
+        put_near(place, middle, reach, xy);
+        xy[2] = xy[0];
+        xy[3] = xy[1];
+        add_ring(buf, 2, xy);
+    }
 }
 
 static void add_random_part(struct oj_flat_buf *buf, const struct place *place,
@@ -384,7 +392,8 @@ START_TEST(all_agree)
            "%lld rounded by it\n",
            n_rounds, (long long)n_pairs_seen, (long long)n_undecided_seen,
            (long long)n_rounding_seen);
-    ck_assert(n_rounds < N_ROUNDS || n_pairs_seen > 100000);
+    ck_assert(n_rounds < N_ROUNDS ||
+              (n_pairs_seen > 100000 && n_undecided_seen > 0));
 }
 END_TEST
 
