@@ -11,6 +11,7 @@
 #include "oj_schema.h"
 #include "oj_spool.h"
 #include "oj_summary.h"
+#include "oj_transaction.h"
 
 #include <cpl_error.h>
 #include <cpl_progress.h>
@@ -61,12 +62,10 @@ static void close_update(struct update *u)
 {
     oj_layer_writer_close(u->writer);
     u->writer = NULL;
-    if (u->dataset != NULL)
-    {
-        if (u->in_transaction)
-            GDALDatasetRollbackTransaction(u->dataset);
+    if (u->dataset != NULL && u->in_transaction)
+        oj_transaction_drop(u->dataset);
+    else if (u->dataset != NULL)
         GDALClose(u->dataset);
-    }
     u->in_transaction = 0;
     u->dataset = NULL;
     u->target = NULL;
@@ -86,8 +85,7 @@ static oj_status check_target(struct update *u, struct oj_error *err)
                        "-in_place: the driver %s cannot change rows and add "
                        "fields; write to a new file",
                        driver);
-    if (!GDALDatasetTestCapability(u->dataset, ODsCTransactions) &&
-        !command->in_place_unsafe)
+    if (!oj_transaction_is_possible(u->dataset) && !command->in_place_unsafe)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-in_place: the driver %s has no transactions, so an "
                        "interrupted run would leave the layer half-written; "
@@ -305,12 +303,10 @@ static oj_status update_rows(struct update *u, struct oj_error *err)
 
 static oj_status begin(struct update *u, struct oj_error *err)
 {
-    if (!GDALDatasetTestCapability(u->dataset, ODsCTransactions))
+    if (!oj_transaction_is_possible(u->dataset))
         return OJ_OK;
-    CPLErrorReset();
-    if (GDALDatasetStartTransaction(u->dataset, 0) != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_IO, "cannot begin a transaction in %s: %s",
-                       u->job.command->input.dataset, CPLGetLastErrorMsg());
+    OJ_TRY(
+        oj_transaction_begin(u->dataset, u->job.command->input.dataset, err));
     u->in_transaction = 1;
     return OJ_OK;
 }
@@ -319,19 +315,14 @@ static oj_status commit_and_close(struct update *u, struct oj_error *err)
 {
     const char *name = u->job.command->input.dataset;
     char text[512];
-    oj_message_errors(text, (int)sizeof text);
-    CPLErrorReset();
-    oj_cancel_hold();
-    if (u->in_transaction &&
-        GDALDatasetCommitTransaction(u->dataset) != OGRERR_NONE)
+    if (u->in_transaction)
     {
-        oj_cancel_release();
-        return oj_fail(err, OJ_ERR_IO, "cannot commit to %s: %s", name,
-                       CPLGetLastErrorMsg());
+        OJ_TRY(oj_transaction_flush(u->dataset, name, err));
+        OJ_TRY(oj_transaction_commit(u->dataset, name, err));
     }
     u->in_transaction = 0;
+    oj_message_errors(text, (int)sizeof text);
     close_update(u);
-    oj_cancel_release();
     if (oj_message_errors(text, (int)sizeof text) > 0)
         return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", name, text);
     return OJ_OK;

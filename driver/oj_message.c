@@ -22,6 +22,9 @@ static struct
     char first_error[MAX_TEXT];
     int n_warnings;
     unsigned long long warnings[MAX_WARNINGS]; /* hashes of those printed */
+    void (*hook)(void *);
+    void *hook_user;
+    pthread_t hook_thread;
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* FNV-1a. Two warnings of one hash would hide the second: harmless. */
@@ -51,6 +54,8 @@ static int is_new_warning(const char *text)
 static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
                                         const char *text)
 {
+    void (*hook)(void *) = NULL;
+    void *user = NULL;
     if (level == CE_Fatal || level == CE_Debug || level == CE_None)
     {
         CPLDefaultErrorHandler(level, number, text);
@@ -61,11 +66,29 @@ static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
     {
         if (state.n_errors++ == 0)
             snprintf(state.first_error, sizeof state.first_error, "%s", text);
+        if (state.hook != NULL &&
+            pthread_equal(state.hook_thread, pthread_self()))
+        {
+            hook = state.hook;
+            user = state.hook_user;
+            state.hook = NULL;
+        }
     }
     else if (is_new_warning(text))
     {
         CPLDefaultErrorHandler(level, number, text);
     }
+    pthread_mutex_unlock(&state.mutex);
+    if (hook != NULL)
+        hook(user);
+}
+
+void oj_message_on_error(void (*hook)(void *), void *user)
+{
+    pthread_mutex_lock(&state.mutex);
+    state.hook = hook;
+    state.hook_user = user;
+    state.hook_thread = pthread_self();
     pthread_mutex_unlock(&state.mutex);
 }
 

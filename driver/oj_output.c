@@ -2,6 +2,7 @@
 
 #include "oj_driver.h"
 #include "oj_message.h"
+#include "oj_transaction.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -25,13 +26,22 @@ static oj_status fail_gdal(struct oj_error *err, const char *what,
                    CPLGetLastErrorMsg());
 }
 
+/* New files are written in a transaction, too: it is faster. */
 static oj_status begin(struct oj_output *o, struct oj_error *err)
 {
-    if (!GDALDatasetTestCapability(o->dataset, ODsCTransactions))
-        return OJ_OK;
-    CPLErrorReset();
-    if (GDALDatasetStartTransaction(o->dataset, 0) != OGRERR_NONE)
-        return fail_gdal(err, "cannot begin a transaction in", o->command->dst);
+    if (o->kind == OJ_OUTPUT_TRANSACTION)
+    {
+        OJ_TRY(oj_transaction_begin(o->dataset, o->command->dst, err));
+    }
+    else
+    {
+        CPLErrorReset();
+        if (!oj_transaction_is_possible(o->dataset))
+            return OJ_OK;
+        if (GDALDatasetStartTransaction(o->dataset, 0) != OGRERR_NONE)
+            return fail_gdal(err, "cannot begin a transaction in",
+                             o->command->dst);
+    }
     o->in_transaction = 1;
     return OJ_OK;
 }
@@ -176,13 +186,26 @@ static oj_status check_file(const struct oj_output *o, int64_t n_rows,
     return status;
 }
 
+oj_status oj_output_explain(const struct oj_output *o, oj_status status,
+                            struct oj_error *err)
+{
+    struct oj_error full;
+    if (status == OJ_ERR_IO && o->temporary.folder[0] != '\0' &&
+        oj_temporary_probe(&o->temporary, &full) != OJ_OK && err != NULL)
+        *err = full;
+    return status;
+}
+
 static oj_status finish_file(struct oj_output *o, int64_t n_rows,
                              int64_t n_no_geometry,
                              struct oj_output_counts *counts,
                              struct oj_error *err)
 {
-    OJ_TRY(commit(o, err));
-    OJ_TRY(close_dataset(o, err));
+    oj_status status = commit(o, err);
+    if (status == OJ_OK)
+        status = close_dataset(o, err);
+    if (status != OJ_OK)
+        return oj_output_explain(o, status, err);
     OJ_TRY(oj_temporary_probe(&o->temporary, err));
     OJ_TRY(check_file(o, n_rows, n_no_geometry, counts, err));
     OJ_TRY(oj_temporary_move(&o->temporary, o->old_members, err));
@@ -190,23 +213,17 @@ static oj_status finish_file(struct oj_output *o, int64_t n_rows,
     return OJ_OK;
 }
 
-/* What GDAL builds late (a spatial index) is built before the commit. */
 static oj_status finish_transaction(struct oj_output *o, int64_t n_rows,
                                     int64_t n_no_geometry,
                                     struct oj_output_counts *counts,
                                     struct oj_error *err)
 {
     int64_t n_before = o->appends ? o->rows_before : 0;
-    char text[512];
-    oj_message_errors(text, (int)sizeof text);
-    CPLErrorReset();
-    GDALFlushCache(o->dataset);
-    if (oj_message_errors(text, (int)sizeof text) > 0)
-        return oj_fail(err, OJ_ERR_IO, "writing to %s failed: %s",
-                       o->command->dst, text);
+    OJ_TRY(oj_transaction_flush(o->dataset, o->command->dst, err));
     OJ_TRY(check_count(o, OGR_L_GetFeatureCount(o->layer, 1), n_before + n_rows,
                        n_no_geometry, counts, err));
-    OJ_TRY(commit(o, err));
+    OJ_TRY(oj_transaction_commit(o->dataset, o->command->dst, err));
+    o->in_transaction = 0;
     return close_dataset(o, err);
 }
 
@@ -246,12 +263,10 @@ void oj_output_abort(struct oj_output *o)
     int made_here = o->kind == OJ_OUTPUT_STREAM && o->dataset != NULL &&
                     strncmp(o->path, "/vsi", 4) == 0 &&
                     !oj_output_is_stdout(o->path);
-    if (o->dataset != NULL)
-    {
-        if (o->in_transaction)
-            GDALDatasetRollbackTransaction(o->dataset);
+    if (o->dataset != NULL && o->in_transaction)
+        oj_transaction_drop(o->dataset);
+    else if (o->dataset != NULL)
         GDALClose(o->dataset);
-    }
     if (made_here)
         VSIUnlink(o->path);
     oj_temporary_remove(&o->temporary);

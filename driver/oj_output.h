@@ -77,6 +77,11 @@ OJ_MUST_USE oj_status oj_output_finish(struct oj_output *output, int64_t n_rows,
                                        struct oj_output_counts *counts,
                                        struct oj_error *err);
 
+/** Replaces the text of a failure when the disk is full, which drivers tell in
+ *  ways of their own; returns status. */
+oj_status oj_output_explain(const struct oj_output *output, oj_status status,
+                            struct oj_error *err);
+
 /** Undoes all that was done. Accepts a closed one. */
 void oj_output_abort(struct oj_output *output);
 

@@ -2,6 +2,7 @@
 #include "oj_output.h"
 
 #include "oj_driver.h"
+#include "oj_transaction.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -51,7 +52,7 @@ static oj_status check_not_input(const struct oj_output *o,
 static oj_status check_transactions(const struct oj_output *o,
                                     struct oj_error *err)
 {
-    if (GDALDatasetTestCapability(o->dataset, ODsCTransactions))
+    if (oj_transaction_is_possible(o->dataset))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "%s cannot be changed safely: its driver %s has no "

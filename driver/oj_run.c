@@ -85,7 +85,9 @@ static oj_status write_output(struct run *run, struct oj_summary *summary,
     struct oj_output_counts counts;
     int64_t n_no_geometry;
     double start;
-    OJ_TRY(oj_job_stream(&run->job, 1, &sink, err));
+    oj_status status = oj_job_stream(&run->job, 1, &sink, err);
+    if (status != OJ_OK)
+        return oj_output_explain(&run->output, status, err);
     start = oj_now_s();
     summary->n_rows_written = oj_layer_writer_rows(run->writer);
     n_no_geometry = oj_layer_writer_rows_without_geometry(run->writer);

@@ -83,13 +83,14 @@ oj_status oj_schema_create_field(GDALDatasetH dataset, OGRLayerH layer,
     CPLPopErrorHandler();
     if (result != OGRERR_NONE || OGR_FD_GetFieldCount(defn) != n + 1)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the format %s cannot store the field '%s' (%s)%s%s; "
-                       "leave it out with -select or -join_select, or choose "
-                       "another format",
-                       GDALGetDescription(driver), field->name,
+                       "cannot create the field '%s' (%s) in the format %s: %s",
+                       field->name,
                        OGR_GetFieldTypeName(OGR_Fld_GetType(field->defn)),
-                       CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
-                       CPLGetLastErrorMsg());
+                       GDALGetDescription(driver),
+                       CPLGetLastErrorMsg()[0] != '\0'
+                           ? CPLGetLastErrorMsg()
+                           : "leave it out with -select or -join_select, or "
+                             "choose another format");
     name = OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, n));
     if (strcmp(name, field->name) != 0)
         oj_notice("the format %s calls the field '%s' '%s'",

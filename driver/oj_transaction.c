@@ -1,0 +1,108 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#endif
+#include "oj_transaction.h"
+
+#include "oj_message.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <ogr_api.h>
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* GDAL 3.6 builds large spatial indexes on another thread in a database of
+ * their own, and commits the transaction of ours to bring them in. */
+static const char threaded_index[] = "OGR_GPKG_ALLOW_THREADED_RTREE";
+
+typedef int (*execute_function)(void *, const char *, void *, void *, char **);
+
+int oj_transaction_is_possible(GDALDatasetH dataset)
+{
+    return GDALDatasetTestCapability(dataset, ODsCTransactions);
+}
+
+/* The connection under GDAL's feet, where it is SQLite's, and the function for
+ * statements on it. GDAL brings the library along; it is looked up at run time,
+ * so that it need not be installed for development. */
+static void *find_sqlite(GDALDatasetH dataset, execute_function *execute)
+{
+    const char *driver = GDALGetDescription(GDALGetDatasetDriver(dataset));
+    if (strcmp(driver, "GPKG") != 0 && strcmp(driver, "SQLite") != 0)
+        return NULL;
+    *(void **)execute = dlsym(RTLD_DEFAULT, "sqlite3_exec");
+    if (*execute == NULL)
+        return NULL;
+    return GDALGetInternalHandle(dataset, "SQLITE_HANDLE");
+}
+
+static void refuse_changes(void *dataset)
+{
+    execute_function execute;
+    void *connection = find_sqlite(dataset, &execute);
+    if (connection != NULL)
+        (void)execute(connection, "PRAGMA query_only = ON", NULL, NULL, NULL);
+}
+
+oj_status oj_transaction_begin(GDALDatasetH dataset, const char *name,
+                               struct oj_error *err)
+{
+    CPLErrorReset();
+    if (CPLGetConfigOption(threaded_index, NULL) == NULL)
+        CPLSetThreadLocalConfigOption(threaded_index, "NO");
+    if (GDALDatasetStartTransaction(dataset, 0) != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_IO, "cannot begin a transaction in %s: %s",
+                       name, CPLGetLastErrorMsg());
+    oj_message_on_error(refuse_changes, dataset);
+    return OJ_OK;
+}
+
+static void forget_errors(void)
+{
+    char text[8];
+    oj_message_errors(text, (int)sizeof text);
+    CPLErrorReset();
+}
+
+oj_status oj_transaction_flush(GDALDatasetH dataset, const char *name,
+                               struct oj_error *err)
+{
+    char text[512];
+    forget_errors();
+    GDALFlushCache(dataset);
+    if (oj_message_errors(text, (int)sizeof text) > 0)
+        return oj_fail(err, OJ_ERR_IO, "writing to %s failed: %s", name, text);
+    return OJ_OK;
+}
+
+oj_status oj_transaction_commit(GDALDatasetH dataset, const char *name,
+                                struct oj_error *err)
+{
+    char text[512];
+    OGRErr result;
+    forget_errors();
+    result = GDALDatasetCommitTransaction(dataset);
+    if (oj_message_errors(text, (int)sizeof text) > 0 || result != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_IO, "cannot commit to %s: %s", name, text);
+    oj_message_on_error(NULL, NULL);
+    return OJ_OK;
+}
+
+void oj_transaction_drop(GDALDatasetH dataset)
+{
+    execute_function execute;
+    void *connection = find_sqlite(dataset, &execute);
+    oj_message_on_error(NULL, NULL);
+    if (connection != NULL)
+    {
+        /* GDAL's own way back begins with writing. */
+        refuse_changes(dataset);
+        (void)execute(connection, "ROLLBACK", NULL, NULL, NULL);
+    }
+    else
+    {
+        GDALDatasetRollbackTransaction(dataset);
+    }
+    GDALClose(dataset);
+}
