@@ -423,7 +423,7 @@ oj_status oj_command_parse(int argc, const char *const *argv,
     empty.limit = -1;
     empty.prefix = "join_";
     empty.backend = "auto";
-    empty.batch = 65536;
+    empty.batch = 262144;
     empty.benchmark_seconds = 60;
     r.command = &empty;
     r.argv = argv;

@@ -120,7 +120,7 @@ static const struct oj_option options[] = {
     {running, "backend", NULL, "NAME", OJ_OPTION_BACKEND, AT(backend), NULL, 0,
      "auto (default) or one of the backends listed below"},
     {running, "batch", NULL, "N", OJ_OPTION_COUNT, AT(batch), NULL, 1,
-     "input rows in flight per batch; default: 65536"},
+     "input rows in flight per batch; default: 262144"},
     {running, "quadrant_size", NULL, "K", OJ_OPTION_COUNT, AT(quadrant_size),
      NULL, 1, "points per quadrant, for backends that group points"},
 
