@@ -5,6 +5,7 @@
 #include "oj_command_check.h"
 
 #include <cpl_conv.h>
+#include <cpl_error.h>
 #include <cpl_vsi.h>
 
 #include <errno.h>
@@ -63,7 +64,11 @@ static oj_status keep_file(struct oj_command *command, const char *name,
     GByte *bytes = NULL;
     vsi_l_offset n = 0;
     oj_status status;
-    if (!VSIIngestFile(NULL, name, &bytes, &n, MAX_BYTES))
+    int has_read;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    has_read = VSIIngestFile(NULL, name, &bytes, &n, MAX_BYTES);
+    CPLPopErrorHandler();
+    if (!has_read)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s @%s: this file cannot be read, or is larger than "
                        "%d bytes",

@@ -22,8 +22,8 @@ static const struct oj_option options[] = {
     {join, "max_distance", NULL, "D[unit]", OJ_OPTION_DISTANCE,
      AT(max_distance), NULL, 0,
      "only join features within this distance; units m, km, ft, us-ft, mi, "
-     "deg, or none for the units of the input layer's CRS; without this "
-     "option the search is unbounded"},
+     "deg, or none for the units of the CRS of the join (the input layer's, or "
+     "-t_srs); without this option the search is unbounded"},
     {join, "k", NULL, "K", OJ_OPTION_COUNT, AT(k), NULL, 1,
      "the K nearest instead of one; adds the column join_rank"},
     {join, "ties", NULL, "first|all", OJ_OPTION_CHOICE, AT(ties), "first|all",

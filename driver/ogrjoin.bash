@@ -1,0 +1,62 @@
+# bash completion for ogrjoin. A test holds it against the table of options.
+
+_ogrjoin()
+{
+    local cur=${COMP_WORDS[COMP_CWORD]}
+    local prev=${COMP_WORDS[COMP_CWORD - 1]}
+    local options="-op -max_distance -k -ties -distance_to -how -prefix
+        -input_layer -where -sql -dialect -spat -select -limit -oo
+        -join_layer -join_where -join_sql -join_dialect -join_select -joo
+        -crs -s_srs -join_srs -t_srs -a_srs
+        -f -of -nln -dsco -lco -doo -nlt -overwrite -append -update -unsetFid
+        -in_place -in_place_unsafe
+        -threads -backend -batch -quadrant_size
+        -validate -validate_report
+        -benchmark -benchmark_csv -benchmark_seconds
+        -q -quiet -progress -json_summary -h -help
+        --help --version --formats --format --config --debug --optfile"
+    local backends="cpu quadrant geos geos_sorted spatialindex
+        spatialindex_collective"
+    local words=
+
+    COMPREPLY=()
+    case ${prev,,} in
+        -op) words="nearest" ;;
+        -ties) words="first all" ;;
+        -distance_to) words="interior boundary" ;;
+        -how) words="left inner semi anti" ;;
+        -crs) words="auto strict ignore" ;;
+        -nlt) words="NONE PROMOTE_TO_MULTI" ;;
+        -threads) words="ALL_CPUS" ;;
+        -backend) words="auto $backends" ;;
+        -validate)
+            if [[ $cur != -* ]]; then
+                words="$backends"
+            fi
+            ;;
+        -f | -of)
+            local IFS=$'\n'
+            COMPREPLY=($(compgen -W "$(ogrjoin --formats 2>/dev/null |
+                sed -n 's/^  \(.*\) -.*vector.*(rw.*/\1/p')" -- "$cur"))
+            return
+            ;;
+        -max_distance | -k | -prefix | -input_layer | -sql | -dialect | \
+            -where | -spat | -select | -limit | -oo | -join_layer | -joo | \
+            -join_where | -join_sql | -join_dialect | -join_select | \
+            -s_srs | -join_srs | -t_srs | -a_srs | -nln | -dsco | -lco | \
+            -doo | -batch | -quadrant_size | -benchmark_seconds)
+            return
+            ;;
+    esac
+    if [[ $cur == -* ]]; then
+        words="$options"
+    fi
+    if [[ -n $words ]]; then
+        COMPREPLY=($(compgen -W "$words" -- "$cur"))
+    fi
+    if [[ $cur != -* ]]; then
+        COMPREPLY+=($(compgen -f -- "$cur"))
+    fi
+}
+
+complete -o filenames -F _ogrjoin ogrjoin

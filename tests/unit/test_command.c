@@ -1,0 +1,433 @@
+/* Kind: unit. The parser of the command: a truth table of words and what they
+ * mean, the errors and their texts, and the table of options against the man
+ * page and the completion. */
+#include "../../driver/oj_command.h"
+
+#include <check.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum
+{
+    MAX_WORDS = 64
+};
+
+/* Words are parted by spaces; '_' stands for a space inside a word when it
+ * follows a backslash ("\_"), and "''" is an empty word. */
+static int split(const char *line, char *copy, const char **words)
+{
+    int n = 0;
+    char *out = copy;
+    while (*line != '\0')
+    {
+        words[n++] = out;
+        ck_assert_int_lt(n, MAX_WORDS);
+        while (*line != '\0' && *line != ' ')
+        {
+            if (line[0] == '\\' && line[1] == '_')
+            {
+                *out++ = ' ';
+                line += 2;
+            }
+            else if (line[0] == '\'' && line[1] == '\'')
+            {
+                line += 2;
+            }
+            else
+            {
+                *out++ = *line++;
+            }
+        }
+        *out++ = '\0';
+        while (*line == ' ')
+            line++;
+    }
+    return n;
+}
+
+static oj_status parse(const char *line, struct oj_command *command,
+                       struct oj_error *err)
+{
+    char copy[1024];
+    const char *words[MAX_WORDS];
+    int n;
+    ck_assert_uint_lt(strlen(line), sizeof copy);
+    n = split(line, copy, words);
+    return oj_command_parse(n, words, command, err);
+}
+
+static struct oj_command must_parse(const char *line)
+{
+    struct oj_command command;
+    struct oj_error err = {OJ_OK, ""};
+    if (parse(line, &command, &err) != OJ_OK)
+        ck_abort_msg("%s: %s", line, err.message);
+    return command;
+}
+
+START_TEST(defaults)
+{
+    struct oj_command c = must_parse("-op nearest out.gpkg in.gpkg join.gpkg");
+    ck_assert_int_eq(c.op, OJ_OP_NEAREST);
+    ck_assert(isinf(c.max_distance.value));
+    ck_assert_int_eq(c.max_distance.unit, OJ_UNIT_CRS);
+    ck_assert_int_eq(c.k, 1);
+    ck_assert_int_eq(c.ties, OJ_TIES_FIRST);
+    ck_assert_int_eq(c.distance_to, OJ_TO_INTERIOR);
+    ck_assert_int_eq(c.how, OJ_KEEP_LEFT);
+    ck_assert_str_eq(c.prefix, "join_");
+    ck_assert_int_eq(c.limit, -1);
+    ck_assert_int_eq(c.crs, OJ_CRS_AUTO);
+    ck_assert_str_eq(c.dst, "out.gpkg");
+    ck_assert_str_eq(c.input.dataset, "in.gpkg");
+    ck_assert_str_eq(c.join.dataset, "join.gpkg");
+    ck_assert_ptr_null(c.input.layer);
+    ck_assert_ptr_null(c.input.open_options);
+    ck_assert_ptr_null(c.validate);
+    ck_assert_str_eq(c.backend, "auto");
+    ck_assert_int_eq(c.threads, 0);
+    ck_assert_int_eq(c.batch, 262144);
+    ck_assert_int_eq(c.has_spat, 0);
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(all_values)
+{
+    struct oj_command c = must_parse(
+        "-op NEAREST -max_distance 1.5km -k 3 -ties all -distance_to boundary "
+        "-how inner -prefix p_ -input_layer a -where x\\_=\\_1 -spat -1 -2 3 4 "
+        "-select n,m -limit 0 -oo A=1 -oo B=2 -join_layer b -join_where y "
+        "-join_select '' out in join");
+    ck_assert_double_eq(c.max_distance.value, 1.5);
+    ck_assert_int_eq(c.max_distance.unit, OJ_UNIT_KM);
+    ck_assert_int_eq(c.k, 3);
+    ck_assert_int_eq(c.ties, OJ_TIES_ALL);
+    ck_assert_int_eq(c.distance_to, OJ_TO_BOUNDARY);
+    ck_assert_int_eq(c.how, OJ_KEEP_INNER);
+    ck_assert_str_eq(c.prefix, "p_");
+    ck_assert_str_eq(c.input.layer, "a");
+    ck_assert_str_eq(c.input.where, "x = 1");
+    ck_assert_int_eq(c.has_spat, 1);
+    ck_assert_double_eq(c.spat[0], -1);
+    ck_assert_double_eq(c.spat[3], 4);
+    ck_assert_str_eq(c.input.select, "n,m");
+    ck_assert_int_eq(c.limit, 0);
+    ck_assert_str_eq(c.input.open_options[0], "A=1");
+    ck_assert_str_eq(c.input.open_options[1], "B=2");
+    ck_assert_ptr_null(c.input.open_options[2]);
+    ck_assert_str_eq(c.join.layer, "b");
+    ck_assert_str_eq(c.join.where, "y");
+    ck_assert_str_eq(c.join.select, "");
+    ck_assert(oj_command_given(&c, "join_select"));
+    ck_assert(!oj_command_given(&c, "join_sql"));
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(output_values)
+{
+    struct oj_command c = must_parse(
+        "out in join -op nearest -of GPKG -NLN name -lco X=1 -dsco Y=2 -doo "
+        "Z=3 -Overwrite -unsetfid -nlt promote_to_multi -threads ALL_CPUS "
+        "-backend GEOS -batch 10 -quadrant_size 5 --quiet -json_summary s "
+        "-crs ignore -s_srs A -join_srs B -t_srs C -a_srs D");
+    ck_assert_str_eq(c.format, "GPKG");
+    ck_assert_str_eq(c.layer_name, "name");
+    ck_assert_str_eq(c.layer_options[0], "X=1");
+    ck_assert_str_eq(c.dataset_options[0], "Y=2");
+    ck_assert_str_eq(c.dst_open_options[0], "Z=3");
+    ck_assert_int_eq(c.overwrite, 1);
+    ck_assert_int_eq(c.unset_fid, 1);
+    ck_assert_int_eq(c.promote_to_multi, 1);
+    ck_assert_int_eq(c.threads, 0);
+    ck_assert_str_eq(c.backend, "geos");
+    ck_assert_int_eq(c.batch, 10);
+    ck_assert_int_eq(c.quadrant_size, 5);
+    ck_assert_int_eq(c.quiet, 1);
+    ck_assert_str_eq(c.json_summary, "s");
+    ck_assert_int_eq(c.crs, OJ_CRS_IGNORE);
+    ck_assert_str_eq(c.input.srs, "A");
+    ck_assert_str_eq(c.join.srs, "B");
+    ck_assert_str_eq(c.t_srs, "C");
+    ck_assert_str_eq(c.a_srs, "D");
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(distances)
+{
+    static const struct
+    {
+        const char *text;
+        double value;
+        enum oj_unit unit;
+    } cases[] = {
+        {"0", 0, OJ_UNIT_CRS},
+        {"100", 100, OJ_UNIT_CRS},
+        {"1e3", 1000, OJ_UNIT_CRS},
+        {".5", .5, OJ_UNIT_CRS},
+        {"100ft", 100, OJ_UNIT_FT},
+        {"100us-ft", 100, OJ_UNIT_US_FT},
+        {"1e3m", 1000, OJ_UNIT_M},
+        {"2KM", 2, OJ_UNIT_KM},
+        {"0.25mi", 0.25, OJ_UNIT_MI},
+        {"0.01deg", 0.01, OJ_UNIT_DEG},
+        {"100\\_ft", 100, OJ_UNIT_FT},
+        {"inf", INFINITY, OJ_UNIT_CRS},
+        {"infdeg", INFINITY, OJ_UNIT_DEG},
+        {"Infinity", INFINITY, OJ_UNIT_CRS},
+        {"-0", 0, OJ_UNIT_CRS},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        char line[128];
+        struct oj_command c;
+        snprintf(line, sizeof line, "-op nearest -max_distance %s a b c",
+                 cases[i].text);
+        c = must_parse(line);
+        ck_assert_msg(c.max_distance.value == cases[i].value &&
+                          c.max_distance.unit == cases[i].unit,
+                      "%s", cases[i].text);
+        oj_command_free(&c);
+    }
+}
+END_TEST
+
+START_TEST(validate_takes_a_backend_or_not)
+{
+    struct oj_command c = must_parse("-op nearest -validate a b c");
+    ck_assert_str_eq(c.validate, "geos");
+    ck_assert_str_eq(c.dst, "a");
+    oj_command_free(&c);
+    c = must_parse("-op nearest -validate SpatialIndex a b c");
+    ck_assert_str_eq(c.validate, "spatialindex");
+    ck_assert_str_eq(c.dst, "a");
+    oj_command_free(&c);
+    c = must_parse("a b c -op nearest -validate");
+    ck_assert_str_eq(c.validate, "geos");
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(positionals_without_destination)
+{
+    struct oj_command c = must_parse("-in_place -op nearest in join");
+    ck_assert_ptr_null(c.dst);
+    ck_assert_str_eq(c.input.dataset, "in");
+    ck_assert_str_eq(c.join.dataset, "join");
+    oj_command_free(&c);
+    c = must_parse("-op nearest in join -benchmark -benchmark_seconds 2.5");
+    ck_assert_ptr_null(c.dst);
+    ck_assert_double_eq(c.benchmark_seconds, 2.5);
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(help_needs_nothing_else)
+{
+    struct oj_command c = must_parse("-foo -h");
+    ck_assert_int_eq(c.help, 1);
+    oj_command_free(&c);
+    c = must_parse("--help");
+    ck_assert_int_eq(c.help, 1);
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(a_condition_can_come_from_a_file)
+{
+    char name[] = "/tmp/test_command_XXXXXX", line[128];
+    int file = mkstemp(name);
+    struct oj_command c;
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(write(file, "a = 1\nAND b\n", 12), 12);
+    close(file);
+    snprintf(line, sizeof line, "-op nearest -where @%s a b c", name);
+    c = must_parse(line);
+    ck_assert_str_eq(c.input.where, "a = 1\nAND b");
+    oj_command_free(&c);
+    unlink(name);
+}
+END_TEST
+
+/* Words that must fail, and what the text must name. */
+START_TEST(errors_say_what_is_wrong)
+{
+    static const struct
+    {
+        const char *line, *text;
+    } cases[] = {
+        {"", "0 datasets given, 3 needed"},
+        {"-op nearest a b", "2 datasets given, 3 needed"},
+        {"-op nearest a", "1 dataset given"},
+        {"-op nearest a b c d", "one word too many: 'd'"},
+        {"-op nearest a '' c", "empty dataset name"},
+        {"a b c", "-op is missing"},
+        {"-op within a b c", "-op within"},
+        {"-op", "-op needs a value"},
+        {"-op nearest -max_dist 5 a b c", "did you mean -max_distance?"},
+        {"-op nearest -maxdistance 5 a b c", "did you mean -max_distance?"},
+        {"-op nearest -jion_layer x a b c", "did you mean -join_layer?"},
+        {"-op nearest --overwrit a b c", "did you mean -overwrite?"},
+        {"-op nearest -max_distance -1 a b c", "0 or more, not '-1'"},
+        {"-op nearest -max_distance -inf a b c", "-max_distance"},
+        {"-op nearest -max_distance nan a b c", "-max_distance"},
+        {"-op nearest -max_distance ft a b c", "must be a number"},
+        {"-op nearest -max_distance 5parsec a b c", "unknown unit 'parsec'"},
+        {"-op nearest -max_distance 1,5 a b c", "unknown unit ',5'"},
+        {"-op nearest a b c -max_distance", "-max_distance needs a value"},
+        {"-op nearest -k 0 a b c", "1 or more, not '0'"},
+        {"-op nearest -k 1.5 a b c", "whole number"},
+        {"-op nearest -k 99999999999999999999 a b c", "whole number"},
+        {"-op nearest -k 3000000000 a b c", "2147483647 or less"},
+        {"-op nearest -ties some a b c", "first|all, not 'some'"},
+        {"-op nearest -how outer a b c", "left|inner|semi|anti"},
+        {"-op nearest -limit -1 a b c", "0 or more, not '-1'"},
+        {"-op nearest -threads none a b c", "-threads"},
+        {"-op nearest -threads 0 a b c", "-threads"},
+        {"-op nearest -threads 100000 a b c", "4096 or less"},
+        {"-op nearest -batch 0 a b c", "-batch"},
+        {"-op nearest -backend gpu a b c", "auto, cpu"},
+        {"-op nearest -oo novalue a b c", "takes NAME=VALUE"},
+        {"-op nearest -spat 1 2 3 a b c", "must be a number, not 'a'"},
+        {"-op nearest -spat 3 2 1 4 a b c", "is empty"},
+        {"a b c -op nearest -spat 1 2 3", "-spat needs a value"},
+        {"-op nearest -where @/no/such/file a b c", "cannot be read"},
+        {"-op nearest -dialect x a b c", "-dialect needs -sql"},
+        {"-op nearest -validate_report x a b c", "needs -validate"},
+        {"-op nearest -sql x -input_layer y a b c", "do not go together"},
+        {"-op nearest -overwrite -append a b c", "do not go together"},
+        {"-op nearest -q -progress a b c", "do not go together"},
+        {"-op nearest -in_place a b c", "3 datasets given, 2 needed"},
+        {"-op nearest -in_place -k 2 a b", "-k can only be 1"},
+        {"-op nearest -in_place -ties all a b", "-ties can only be first"},
+        {"-op nearest -in_place -how inner a b", "-how can only be left"},
+        {"-op nearest -in_place -nln x a b", "do not go together"},
+        {"-op nearest -in_place_unsafe a b c", "needs -in_place"},
+        {"-op nearest -benchmark -overwrite a b", "do not go together"},
+        {"-op nearest -benchmark_seconds 0 -benchmark a b", "more than 0"},
+        {"-op nearest -benchmark_csv x a b c", "needs -benchmark"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        struct oj_command command;
+        struct oj_error err = {OJ_OK, ""};
+        oj_status status = parse(cases[i].line, &command, &err);
+        ck_assert_msg(status == OJ_ERR_ARG, "'%s' gives status %d",
+                      cases[i].line, (int)status);
+        ck_assert_msg(strstr(err.message, cases[i].text) != NULL,
+                      "'%s' says '%s'", cases[i].line, err.message);
+        ck_assert_ptr_null(strchr(err.message, '\n'));
+    }
+}
+END_TEST
+
+START_TEST(error_text_may_be_unwanted)
+{
+    struct oj_command command;
+    const char *words[] = {"-nonsense"};
+    ck_assert_int_eq(oj_command_parse(1, words, &command, NULL), OJ_ERR_ARG);
+}
+END_TEST
+
+START_TEST(names_are_unique)
+{
+    const struct oj_option *a, *b;
+    for (int i = 0; (a = oj_option_at(i)) != NULL; i++)
+    {
+        for (int j = 0; j < i; j++)
+        {
+            b = oj_option_at(j);
+            ck_assert_str_ne(a->name, b->name);
+            if (a->alias != NULL)
+                ck_assert_str_ne(a->alias, b->name);
+        }
+    }
+}
+END_TEST
+
+static char *read_text(const char *name)
+{
+    enum
+    {
+        MAX_BYTES = 200000
+    };
+    char path[1024], *text = malloc(MAX_BYTES);
+    size_t n;
+    FILE *file;
+    snprintf(path, sizeof path, "%s/driver/%s", OJ_SOURCE_DIR, name);
+    file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "%s cannot be read", path);
+    ck_assert_ptr_nonnull(text);
+    n = fread(text, 1, MAX_BYTES - 1, file);
+    fclose(file);
+    text[n] = '\0';
+    return text;
+}
+
+/* dash and name, and then no letter that would make it another name. */
+static int names_option(const char *text, const char *dash, const char *name)
+{
+    char wanted[64];
+    size_t n;
+    snprintf(wanted, sizeof wanted, "%s%s", dash, name);
+    n = strlen(wanted);
+    for (const char *at = text; (at = strstr(at, wanted)) != NULL; at++)
+    {
+        char next = at[n];
+        if (!((next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') ||
+              next == '_'))
+            return 1;
+    }
+    return 0;
+}
+
+START_TEST(man_page_and_completion_name_every_option)
+{
+    char *man = read_text("ogrjoin.1"), *completion = read_text("ogrjoin.bash");
+    const struct oj_option *option;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        ck_assert_msg(names_option(man, "\\-", option->name),
+                      "the man page lacks -%s", option->name);
+        ck_assert_msg(names_option(completion, "-", option->name),
+                      "the completion lacks -%s", option->name);
+        ck_assert_msg(option->alias == NULL ||
+                          names_option(completion, "-", option->alias),
+                      "the completion lacks an alias of -%s", option->name);
+    }
+    free(man);
+    free(completion);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("command");
+    TCase *tests = tcase_create("command");
+    SRunner *runner;
+    int n_failed;
+    tcase_add_test(tests, defaults);
+    tcase_add_test(tests, all_values);
+    tcase_add_test(tests, output_values);
+    tcase_add_test(tests, distances);
+    tcase_add_test(tests, validate_takes_a_backend_or_not);
+    tcase_add_test(tests, positionals_without_destination);
+    tcase_add_test(tests, help_needs_nothing_else);
+    tcase_add_test(tests, a_condition_can_come_from_a_file);
+    tcase_add_test(tests, errors_say_what_is_wrong);
+    tcase_add_test(tests, error_text_may_be_unwanted);
+    tcase_add_test(tests, names_are_unique);
+    tcase_add_test(tests, man_page_and_completion_name_every_option);
+    suite_add_tcase(suite, tests);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? 0 : 1;
+}
