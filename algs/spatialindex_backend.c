@@ -30,14 +30,22 @@ struct stream
 };
 static _Thread_local struct stream *loading;
 
+/* The bulk loader sorts more than a million boxes through files that it makes
+ * in the current folder. */
 static oj_status fail(struct oj_error *err)
 {
     char *text = Error_GetLastErrorMsg();
     oj_status status = OJ_ERR_INTERNAL;
+    const char *hint = "";
     if (text == NULL || strstr(text, "bad_alloc") != NULL)
         status = OJ_ERR_NOMEM;
-    status = oj_fail(err, status, "libspatialindex: %s",
-                     text != NULL ? text : "out of memory");
+    else if (strstr(text, "TemporaryFile") != NULL)
+    {
+        status = OJ_ERR_IO;
+        hint = " (it needs to write to the current folder)";
+    }
+    status = oj_fail(err, status, "libspatialindex: %s%s",
+                     text != NULL ? text : "out of memory", hint);
     free(text);
     return status;
 }
