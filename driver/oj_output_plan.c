@@ -46,7 +46,7 @@ static oj_status check_not_input(const struct oj_output *o,
     return oj_fail(err, OJ_ERR_ARG,
                    "the output %s is the %s dataset; write to another file, or "
                    "add the columns to the input layer with -in_place",
-                   o->path, source->role);
+                   o->command->dst, source->role);
 }
 
 static oj_status check_transactions(const struct oj_output *o,
@@ -153,7 +153,7 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
         return oj_fail(err, OJ_ERR_IO,
                        "%s exists and is no dataset that GDAL can open, so it "
                        "is not overwritten; remove it or write elsewhere",
-                       o->path);
+                       o->command->dst);
     driver = GDALGetDatasetDriver(old);
     more = GDALGetMetadataItem(driver, GDAL_DCAP_MULTIPLE_VECTOR_LAYERS,
                                NULL) != NULL &&
@@ -205,7 +205,7 @@ static oj_status plan_virtual(struct oj_output *o, struct oj_error *err)
         return oj_fail(err, OJ_ERR_ARG,
                        "%s exists, and there it cannot be replaced safely; "
                        "remove it first",
-                       o->path);
+                       o->command->dst);
     return oj_driver_choose(o->command->format, o->path, &o->driver, err);
 }
 

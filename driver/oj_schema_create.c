@@ -136,16 +136,24 @@ static char **choose_fid_column(const struct oj_output *o,
     return options;
 }
 
+/* The same for the geometry column. */
 static char **choose_geometry_column(const struct oj_output *o,
                                      const struct oj_source *input,
                                      char **options)
 {
     const char *name = OGR_L_GetGeometryColumn(input->layer);
-    if (name == NULL || name[0] == '\0' || is_input_field(input, name) ||
-        has_option(o->command->layer_options, "GEOMETRY_NAME") ||
-        !oj_driver_has_layer_option(o->driver, "GEOMETRY_NAME", NULL, 0))
+    char usual[128] = "";
+    if (has_option(o->command->layer_options, "GEOMETRY_NAME") ||
+        !oj_driver_has_layer_option(o->driver, "GEOMETRY_NAME", usual,
+                                    sizeof usual))
         return options;
-    return CSLSetNameValue(options, "GEOMETRY_NAME", name);
+    if (name == NULL || name[0] == '\0' || is_input_field(input, name))
+        name = usual;
+    if (is_input_field(input, name))
+        name = is_input_field(input, "geometry") ? "ogr_geometry" : "geometry";
+    if (name[0] != '\0' && strcasecmp(name, usual) != 0)
+        options = CSLSetNameValue(options, "GEOMETRY_NAME", name);
+    return options;
 }
 
 static OGRwkbGeometryType output_type(const struct oj_output *o,
@@ -225,7 +233,7 @@ static oj_status map_field(const struct oj_output *o,
                        "-append: the layer '%s' of %s has no field '%s'; leave "
                        "it out with -select or -join_select, or write another "
                        "layer",
-                       o->layer_name, o->path, field->name);
+                       o->layer_name, o->command->dst, field->name);
     to = OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, place));
     if (!fits(from, to))
         return oj_fail(err, OJ_ERR_ARG,

@@ -33,12 +33,16 @@ static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
         GDALOpenEx(s->side->dataset,
                    GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
                    NULL, (const char *const *)s->side->open_options, NULL);
-    if (s->dataset == NULL)
+    if (s->dataset != NULL)
+        return OJ_OK;
+    /* Most drivers name the dataset, some do not. */
+    if (strstr(CPLGetLastErrorMsg(), s->side->dataset) != NULL)
         return oj_fail(err, OJ_ERR_IO, "cannot open the %s dataset: %s",
-                       s->role,
-                       CPLGetLastErrorMsg()[0] != '\0' ? CPLGetLastErrorMsg()
-                                                       : s->side->dataset);
-    return OJ_OK;
+                       s->role, CPLGetLastErrorMsg());
+    return oj_fail(err, OJ_ERR_IO, "cannot open the %s dataset %s%s%s", s->role,
+                   s->side->dataset,
+                   CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
+                   CPLGetLastErrorMsg());
 }
 
 static int has_geometry(OGRLayerH layer)
