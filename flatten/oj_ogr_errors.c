@@ -3,25 +3,38 @@
 #include <cpl_error.h>
 
 #include <stdio.h>
+#include <string.h>
 
-/* Copies at most size - 1 bytes and keeps it to one line. A UTF-8 sequence is
- * never cut in the middle. */
+static int is_inside_letter(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+/* Copies at most size - 1 bytes and keeps them to one line. Of a text that is
+ * too long the middle goes: drivers quote values in full and say what is wrong
+ * with them at the end. A UTF-8 sequence is never cut. */
 static void copy_line(char *to, size_t size, const char *from)
 {
-    size_t n = 0;
-    while (from[n] != '\0' && n + 1 < size)
+    static const char gap[] = " ... ";
+    size_t n = strlen(from), head = n, tail = n;
+    if (n + 1 > size)
     {
-        to[n] = from[n] == '\n' || from[n] == '\r' ? ' ' : from[n];
-        n++;
+        head = size / 2;
+        tail = n - (size - head - sizeof gap);
+        while (head > 0 && is_inside_letter(from[head]))
+            head--;
+        while (tail < n && is_inside_letter(from[tail]))
+            tail++;
     }
-    if (from[n] != '\0')
+    snprintf(to, size, "%.*s%s%s", (int)head, from, tail < n ? gap : "",
+             from + tail);
+    for (char *c = to; *c != '\0'; c++)
     {
-        while (n > 0 && ((unsigned char)from[n] & 0xC0) == 0x80)
-            n--;
+        if (*c == '\n' || *c == '\r')
+            *c = ' ';
     }
-    while (n > 0 && to[n - 1] == ' ')
-        n--;
-    to[n] = '\0';
+    for (n = strlen(to); n > 0 && to[n - 1] == ' ';)
+        to[--n] = '\0';
 }
 
 static void CPL_STDCALL collect(CPLErr level, CPLErrorNum number,
