@@ -126,7 +126,8 @@ int oj_driver_takes_field(GDALDriverH driver, OGRFieldType type)
 int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype)
 {
     const char *types = item(driver, GDAL_DMD_CREATIONFIELDDATASUBTYPES);
-    if (subtype == OFSTNone)
+    /* Of text these are only a mark, which drivers keep that do not list it. */
+    if (subtype == OFSTNone || subtype == OFSTJSON)
         return 1;
     return types != NULL && is_word_of(types, OGR_GetFieldSubTypeName(subtype));
 }
