@@ -13,12 +13,8 @@ trap 'rm -rf "$dir"' EXIT
 passed=0 failed=0 skipped=0
 while IFS='|' read -r matched input input_layer join join_layer options; do
     case $matched in '#'* | '') continue ;; esac
-    # shellcheck disable=SC2086  # words without blanks around them
-    {
-        matched=$(echo $matched) input=$(echo $input) join=$(echo $join)
-        input_layer=$(echo $input_layer) join_layer=$(echo $join_layer)
-        options=$(echo $options)
-    }
+    matched=${matched// /} input=${input// /} join=${join// /}
+    input_layer=${input_layer// /} join_layer=${join_layer// /}
     name="$input x $join $join_layer $options"
     if [ ! -e "$data/$input" ] || [ ! -e "$data/$join" ]; then
         skipped=$((skipped + 1))
