@@ -214,8 +214,8 @@ OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
         f2 = f2 > 1e-36f ? f2 : 1e-36f;
         d = sqrtf(f2);
         /* 2e-18: what was lifted to 1e-36 above must not look far */
-        low[c] = d - ((float)across[c] / d) * (1.0f + 1e-6f) - 1e-6f * d -
-                 2e-18f;
+        low[c] =
+            d - ((float)across[c] / d) * (1.0f + 1e-6f) - 1e-6f * d - 2e-18f;
     }
 }
 
