@@ -1,0 +1,341 @@
+"""What is joined: how, k, ties, distances and their units, CRS, and which rows
+and fields of both sides take part."""
+
+from e2e import *
+
+
+def layers(**how):
+    points_file()
+    lots_file()
+    return Layer("points.gpkg"), Layer("lots.gpkg")
+
+
+def rows_of(answers, points, lots):
+    """What -how left writes: (name of the point, use of the lot, distance)."""
+    found = []
+    for given, answer in zip(points.rows, answers):
+        if not answer:
+            found.append((given[2]["name"], None, None))
+        for d, row in answer:
+            found.append((given[2]["name"], lots.rows[row][2]["use"], d))
+    return found
+
+
+def rows_in(path):
+    layer = Layer(path)
+    return [(r[2]["name"], r[2]["use"], r[2]["join_distance"]) for r in layer.rows]
+
+
+def check_how():
+    points, lots = layers()
+    answers = nearest(points.shapes(), lots.rows, 50.0)
+    expected = rows_of(answers, points, lots)
+    n = sum(1 for a in answers if a)
+    true(5 < n < 45, f"matched {n}")
+    join(*"-max_distance 50 left.gpkg points.gpkg lots.gpkg".split())
+    same(rows_in("left.gpkg"), expected)
+    join(*"-max_distance 50 -how inner inner.gpkg points.gpkg lots.gpkg".split())
+    same(rows_in("inner.gpkg"), [r for r in expected if r[1]])
+    for how in ("semi", "anti"):
+        out = f"{how}.gpkg"
+        join("-max_distance", 50, "-how", how, out, "points.gpkg", "lots.gpkg")
+        got = Layer(out)
+        same(list(got.fields), ["name"], how)
+        wanted = [r[0] for r in expected if (r[1] is None) == (how == "anti")]
+        same(got.column("name"), wanted, how)
+        same([r[0] for r in got.rows], [int(n[1:]) + 1 for n in wanted], "FIDs")
+
+
+def check_k():
+    points, lots = layers()
+    for k in (1, 2, 5, 19, 20, 100):
+        answers = nearest(points.shapes(), lots.rows, 200.0, k)
+        join("-max_distance", 200, "-k", k, "k.gpkg", "points.gpkg", "lots.gpkg",
+             "-overwrite")
+        got = Layer("k.gpkg")
+        same(rows_in("k.gpkg"), rows_of(answers, points, lots), f"k {k}")
+        if k == 1:
+            true("join_rank" not in got.fields, "no rank with k 1")
+            continue
+        same(list(got.fields)[1:4], ["join_fid", "join_distance", "join_rank"])
+        ranks = [r for a in answers for r in (range(1, len(a) + 1) if a else [None])]
+        same(got.column("join_rank"), list(ranks), f"ranks, k {k}")
+    answers = nearest(points.shapes(), lots.rows, 200.0, 3)
+    join(*"-max_distance 200 -k 3 -how inner i.gpkg points.gpkg lots.gpkg".split())
+    expected = [r for r in rows_of(answers, points, lots) if r[1]]
+    same(rows_in("i.gpkg"), expected)
+
+
+def check_ties():
+    rows = [(f"POINT ({x} {y})", {"use": f"{x} {y}"}) for x in (0, 2) for y in (0, 2)]
+    rows += [("POINT (0 0)", {"use": "twin"})]
+    make("lots.gpkg", rows, fields=(("use", ogr.OFTString),))
+    make("points.gpkg", [("POINT (1 1)", {"name": "a"}), ("POINT (0 0)", {"name": "b"})])
+    lots = Layer("lots.gpkg")
+    points = Layer("points.gpkg")
+    for k in (1, 2, 4, 5):
+        for ties in (False, True):
+            join("-k", k, "-ties", "all" if ties else "first", "o.gpkg",
+                 "points.gpkg", "lots.gpkg", "-overwrite")
+            answers = nearest(points.shapes(), lots.rows, k=k, ties=ties)
+            expected = rows_of(answers, points, lots)
+            same(rows_in("o.gpkg"), expected, f"k {k} ties {ties}")
+            ranks = "join_rank" in Layer("o.gpkg").fields
+            same(ranks, k > 1 or ties, "rank")
+    # Of equals the smallest FID wins, not the first read.
+    r = run(*("-op nearest -ties first o.gpkg points.gpkg lots.gpkg -overwrite"
+              " -join_sql").split(), "SELECT * FROM lots ORDER BY fid DESC")
+    same(r.rc, 0, str(r))
+    same(Layer("o.gpkg").column("join_fid"), [1, 1])
+
+
+def check_distance_to_boundary():
+    points, lots = layers()
+    inside = nearest(points.shapes(), lots.rows)
+    answers = nearest(points.shapes(), lots.rows, to_boundary=True)
+    true(any(a[0][0] == 0 for a in inside), "some points are inside")
+    join(*"-distance_to boundary o.gpkg points.gpkg lots.gpkg".split())
+    same(rows_in("o.gpkg"), rows_of(answers, points, lots))
+    true(all(d > 0 for d in Layer("o.gpkg").column("join_distance")), "never 0")
+
+
+def check_max_distance_units():
+    """A point just within and one just beyond, by unit and by CRS."""
+    metres = {"": None, "m": 1.0, "km": 1000.0, "ft": 0.3048, "mi": 1609.344,
+              "us-ft": 1200.0 / 3937.0}
+    for srs, unit in (("EPSG:2263", 1200.0 / 3937.0), ("EPSG:25833", 1.0),
+                      ("EPSG:2222", 0.3048)):
+        for word, metre in metres.items():
+            d = 2.0
+            units = d if metre is None else d * metre / unit
+            rows = [(f"POINT ({units * f!r} 0)", {"name": str(f)})
+                    for f in (0.999999, 1.000001)]
+            make("points.gpkg", rows, srs=srs)
+            make("lots.gpkg", [("POINT (0 0)", {"use": "x"})],
+                 fields=(("use", ogr.OFTString),), srs=srs)
+            join("-max_distance", f"{d}{word}", "o.gpkg", "points.gpkg", "lots.gpkg",
+                 "-json_summary", "s.json")
+            same(Layer("o.gpkg").column("use"), ["x", None], f"{srs} {word}")
+            near(summary("s.json")["max_distance"], units, 1e-9 * units, word)
+            for name in ("points.gpkg", "lots.gpkg", "o.gpkg"):
+                os.remove(name)
+    # The same unit is the same number: no rounding.
+    rows = [("POINT (100 0)", {"name": "edge"})]
+    make("points.gpkg", rows)
+    make("lots.gpkg", [("POINT (0 0)", {"use": "x"})], fields=(("use", ogr.OFTString),))
+    join(*"-max_distance 100us-ft o.gpkg points.gpkg lots.gpkg".split())
+    same(Layer("o.gpkg").column("use"), ["x"])
+    join(*"-max_distance 0 o.gpkg points.gpkg lots.gpkg -overwrite".split())
+    same(Layer("o.gpkg").column("use"), [None])
+
+
+def check_geographic():
+    rows = [(f"POINT ({x} 60)", {"name": str(x)}) for x in (10, 10.005, 11)]
+    make("points.gpkg", rows, srs="EPSG:4326")
+    make("lots.gpkg", [("POINT (10 60)", {"use": "x"})],
+         fields=(("use", ogr.OFTString),), srs="EPSG:4326")
+    words = ["points.gpkg", "lots.gpkg"]
+    fails("o.gpkg", *words, says=["degrees", "-t_srs"])
+    fails("-max_distance", "100m", "o.gpkg", *words, says=["degrees", "-t_srs", "deg"])
+    fails("-max_distance", "0.01", "o.gpkg", *words, says=["degrees", "deg"])
+    join("-max_distance", "0.01deg", "o.gpkg", *words)
+    same(Layer("o.gpkg").column("use"), ["x", "x", None])
+    near(Layer("o.gpkg").column("join_distance")[1], 0.005, 1e-14)
+    join("-max_distance", "infdeg", "inf.gpkg", *words)
+    same(Layer("inf.gpkg").column("use"), ["x"] * 3)
+    # Joined in a projected CRS, and written in it.
+    join("-max_distance", "1km", "-t_srs", "EPSG:25833", "t.gpkg", *words)
+    got = Layer("t.gpkg")
+    same(got.column("use"), ["x", "x", None])
+    same(got.srs.GetAuthorityCode(None), "25833")
+    to = osr.CoordinateTransformation(crs("EPSG:4326"), crs("EPSG:25833"))
+    for shape, x in zip(got.shapes(), (10, 10.005, 11)):
+        place = to.TransformPoint(x, 60)
+        near(shape.GetX(), place[0], 1e-6)
+        near(shape.GetY(), place[1], 1e-6)
+    near(got.column("join_distance")[1], 279.3, 1.0)
+    # deg means nothing on a projected CRS.
+    fails("-max_distance", "1deg", "-t_srs", "EPSG:25833", "x.gpkg", *words,
+          says="degrees")
+
+
+def check_crs_modes():
+    rows = [("POINT (10.0 60.0)", {"name": "a"})]
+    make("wgs.gpkg", rows, srs="EPSG:4326")
+    to = osr.CoordinateTransformation(crs("EPSG:4326"), crs("EPSG:25833"))
+    x, y, _ = to.TransformPoint(10.0, 60.0)
+    use = (("use", ogr.OFTString),)
+    make("utm.gpkg", [(f"POINT ({x + 30!r} {y + 40!r})", {"use": "x"})], fields=use,
+         srs="EPSG:25833")
+    r = join("a.gpkg", "utm.gpkg", "wgs.gpkg")
+    true("reprojected from EPSG:4326 to EPSG:25833" in r.err, str(r))
+    near(Layer("a.gpkg").column("join_distance")[0], 50.0, 1e-3)
+    same(Layer("a.gpkg").srs.GetAuthorityCode(None), "25833")
+    fails("-crs", "strict", "x.gpkg", "utm.gpkg", "wgs.gpkg",
+          says=["EPSG:4326", "EPSG:25833", "strict"])
+    r = join("-crs", "ignore", "i.gpkg", "utm.gpkg", "wgs.gpkg")
+    true("reprojected" not in r.err, str(r))
+    near(Layer("i.gpkg").column("join_distance")[0],
+         math.hypot(x + 20, y - 20), 1.0)
+    # One side without a CRS: that of the other, and it is said.
+    make("none.gpkg", [(f"POINT ({x + 3!r} {y + 4!r})", {"name": "n"})], srs=None)
+    for words in (["utm.gpkg", "none.gpkg"], ["none.gpkg", "utm.gpkg"]):
+        r = join("n.gpkg", *words, "-overwrite")
+        true("no CRS" in r.err and "EPSG:25833" in r.err and "Warning" in r.err, str(r))
+        near(Layer("n.gpkg").column("join_distance")[0], 45.0, 1e-3)
+        fails("-crs", "strict", "x.gpkg", *words, says="no CRS")
+        r = join("-crs", "ignore", "n.gpkg", *words, "-overwrite")
+    got = Layer("n.gpkg")
+    # A wrong CRS is put right.
+    make("wrong.gpkg", [("POINT (10.0 60.0)", {"name": "w"})], srs="EPSG:2263")
+    join("-join_srs", "EPSG:4326", "w.gpkg", "utm.gpkg", "wrong.gpkg")
+    near(Layer("w.gpkg").column("join_distance")[0], 50.0, 1e-3)
+    join("-s_srs", "EPSG:4326", "-t_srs", "EPSG:25833", "w2.gpkg", "wrong.gpkg",
+         "utm.gpkg")
+    near(Layer("w2.gpkg").column("join_distance")[0], 50.0, 1e-3)
+    # -a_srs changes no coordinates.
+    join("-a_srs", "EPSG:2263", "as.gpkg", "utm.gpkg", "utm.gpkg")
+    same(Layer("as.gpkg").srs.GetAuthorityCode(None), "2263")
+    same(Layer("as.gpkg").rows[0][1], Layer("utm.gpkg").rows[0][1])
+    fails("-t_srs", "EPSG:25833", "x.gpkg", "none.gpkg", "none.gpkg", says="-s_srs")
+    fails("-t_srs", "EPSG:99999999", "x.gpkg", "utm.gpkg", "utm.gpkg",
+          says="EPSG:99999999")
+    fails("-s_srs", "nonsense", "x.gpkg", "utm.gpkg", "utm.gpkg", says="nonsense")
+
+
+def check_both_without_crs():
+    make("a.gpkg", [("POINT (0 0)", {"name": "a"})], srs=None)
+    join("-max_distance", 5, "o.gpkg", "a.gpkg", "a.gpkg")
+    same(Layer("o.gpkg").column("join_distance"), [0.0])
+    fails("-max_distance", "5m", "x.gpkg", "a.gpkg", "a.gpkg", says=["no CRS", "-s_srs"])
+
+
+def check_axis_order():
+    """Latitude first, as authorities have it, in a file that carries it so."""
+    make("a.gpkg", [("POINT (10.0 60.0)", {"name": "a"})], srs="EPSG:4326")
+    with open("a.gml", "w", encoding="utf-8") as file:
+        file.write(
+            '<?xml version="1.0"?><c:c xmlns:c="http://c" '
+            'xmlns:gml="http://www.opengis.net/gml/3.2">'
+            '<gml:featureMember xmlns:gml="http://www.opengis.net/gml">'
+            "<c:a><c:use>x</c:use><c:g>"
+            '<gml:Point srsName="urn:ogc:def:crs:EPSG::4326">'
+            "<gml:pos>60.0 10.0</gml:pos></gml:Point></c:g></c:a>"
+            "</gml:featureMember></c:c>"
+        )
+    try:
+        Layer("a.gml")
+    except Exception as error:
+        raise Skip(f"no GML: {error}") from None
+    join("-max_distance", "1deg", "o.gpkg", "a.gpkg", "a.gml")
+    near(Layer("o.gpkg").column("join_distance")[0], 0.0, 1e-12)
+    join("-max_distance", "1deg", "o2.gpkg", "a.gml", "a.gpkg")
+    near(Layer("o2.gpkg").column("join_distance")[0], 0.0, 1e-12)
+
+
+def check_input_rows():
+    points, lots = layers()
+    answers = nearest(points.shapes(), lots.rows)
+    expected = rows_of(answers, points, lots)
+    with open("where.sql", "w", encoding="utf-8") as file:
+        file.write("name LIKE 'p1%'\n")
+    some = [r for r in expected if r[0].startswith("p1")]
+    for words in (["-where", "name LIKE 'p1%'"], ["-where", "@where.sql"]):
+        join(*words, "o.gpkg", "points.gpkg", "lots.gpkg", "-overwrite")
+        same(rows_in("o.gpkg"), some, str(words))
+    join("-sql", "SELECT name, geom FROM points WHERE fid > 40", "sql.gpkg",
+         "points.gpkg", "lots.gpkg")
+    same(rows_in("sql.gpkg"), expected[40:])
+    join("-sql", "SELECT name, ST_Centroid(geom) FROM points LIMIT 3", "-dialect",
+         "SQLite", "d.gpkg", "points.gpkg", "lots.gpkg")
+    same([r[0] for r in rows_in("d.gpkg")], ["p0", "p1", "p2"])
+    join("-limit", 7, "limit.gpkg", "points.gpkg", "lots.gpkg")
+    same(rows_in("limit.gpkg"), expected[:7])
+    join("-limit", 7, "-batch", 2, "l2.gpkg", "points.gpkg", "lots.gpkg")
+    same(rows_in("l2.gpkg"), expected[:7])
+    box = (980000.0, 200000.0, 980400.0, 200600.0)
+    join("-spat", *box, "spat.gpkg", "points.gpkg", "lots.gpkg")
+    inside = [r for r, s in zip(expected, points.shapes())
+              if box[0] <= s.GetX() <= box[2] and box[1] <= s.GetY() <= box[3]]
+    same(rows_in("spat.gpkg"), inside)
+    join("-spat", *box, "-where", "name <> 'p1'", "-limit", 3, "sw.gpkg",
+         "points.gpkg", "lots.gpkg")
+    same(rows_in("sw.gpkg"), [r for r in inside if r[0] != "p1"][:3])
+
+
+def check_join_rows():
+    points, lots = layers()
+    some = [r for r in lots.rows if r[2]["area"] > 10]
+    expected = rows_of(nearest(points.shapes(), some), points,
+                       type("L", (), {"rows": some}))
+    with open("q.sql", "w", encoding="utf-8") as file:
+        file.write("SELECT * FROM lots WHERE area > 10")
+    for words in (["-join_where", "area > 10"], ["-join_sql", "@q.sql"],
+                  ["-join_sql", "SELECT * FROM lots WHERE area > 10",
+                   "-join_dialect", "OGRSQL"]):
+        join(*words, "o.gpkg", "points.gpkg", "lots.gpkg", "-overwrite")
+        same(rows_in("o.gpkg"), expected, str(words))
+        fids = [r[0] for r in some]
+        true(set(Layer("o.gpkg").column("join_fid")) <= set(fids), "FIDs")
+
+
+def check_fields():
+    fields = [("a", ogr.OFTString), ("b", ogr.OFTInteger), ("c", ogr.OFTReal)]
+    make("p.gpkg", [("POINT (0 0)", {"a": "1", "b": 2, "c": 3.0})], fields)
+    make("l.gpkg", [("POINT (0 1)", {"a": "4", "b": 5, "c": 6.0})], fields)
+    own = ["join_fid", "join_distance"]
+    join("-select", "c, A", "-join_select", "b", "o.gpkg", "p.gpkg", "l.gpkg")
+    got = Layer("o.gpkg")
+    same(list(got.fields), ["c", "a", *own, "b"])
+    same(list(got.rows[0][2].values()), [3.0, "1", 1, 1.0, 5])
+    join("-select", "", "-join_select", "", "e.gpkg", "p.gpkg", "l.gpkg")
+    same(list(Layer("e.gpkg").fields), own)
+    # A filter may use what is not selected.
+    join("-select", "a", "-where", "b = 2", "-join_select", "a", "-join_where",
+         "b = 5", "w.gpkg", "p.gpkg", "l.gpkg")
+    same(list(Layer("w.gpkg").rows[0][2].values()), ["1", 1, 1.0, "4"])
+    fails("-select", "a,zz", "x.gpkg", "p.gpkg", "l.gpkg", says=["'zz'", "a, b, c"])
+    fails("-join_select", "zz", "x.gpkg", "p.gpkg", "l.gpkg", says=["'zz'", "join"])
+
+
+def check_open_options():
+    with open("p.csv", "w", encoding="utf-8") as file:
+        file.write("lon,lat,name\n1,2,a\n3,4,b\n")
+    with open("l.csv", "w", encoding="utf-8") as file:
+        file.write("east,north,use\n1,2.5,x\n3,4.25,y\n")
+    join("o.gpkg", "p.csv", "l.csv", "-oo", "X_POSSIBLE_NAMES=lon", "-oo",
+         "Y_POSSIBLE_NAMES=lat", "-oo", "KEEP_GEOM_COLUMNS=NO", "-joo",
+         "X_POSSIBLE_NAMES=east", "-joo", "Y_POSSIBLE_NAMES=north")
+    got = Layer("o.gpkg")
+    same(got.column("join_distance"), [0.5, 0.25])
+    same(got.column("use"), ["x", "y"])
+    same(list(got.fields), ["name", "join_fid", "join_distance", "east", "north", "use"])
+    fails("x.gpkg", "p.csv", "l.csv", says=["no geometry", "-oo"])
+    fails("x.gpkg", "o.gpkg", "l.csv", says=["no geometry", "-joo"])
+
+
+def check_several_layers():
+    points_file("d.gpkg", layer="a")
+    points_file("d.gpkg", layer="b", add=True)
+    lots_file("d.gpkg", layer="lots", add=True)
+    fails("x.gpkg", "d.gpkg", "d.gpkg", says=["-input_layer", "a, b, lots"])
+    fails("-input_layer", "a", "x.gpkg", "d.gpkg", "d.gpkg",
+          says=["-join_layer", "a, b, lots"])
+    fails("-input_layer", "zz", "-join_layer", "lots", "x.gpkg", "d.gpkg", "d.gpkg",
+          says=["'zz'", "a, b, lots"])
+    join("-input_layer", "b", "-join_layer", "lots", "o.gpkg", "d.gpkg", "d.gpkg")
+    same(Layer("o.gpkg").name, "b")
+    same(Layer("o.gpkg").column("name"), Layer("d.gpkg", "b").column("name"))
+
+
+def check_self_join():
+    points_file()
+    join("o.gpkg", "points.gpkg", "points.gpkg")
+    got = Layer("o.gpkg")
+    same(got.column("join_distance"), [0.0] * 50)
+    same(got.column("join_fid"), [r[0] for r in got.rows])
+    same(got.column("join_name"), got.column("name"))
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,316 @@
+"""Attributes on their way through the join: types, widths, subtypes, NULL and
+unset, dates, lists, bytes, domains - as far as the output's driver can."""
+
+from e2e import *
+
+FIELDS = [
+    ("s", ogr.OFTString),
+    ("i", ogr.OFTInteger),
+    ("b", ogr.OFTInteger, ogr.OFSTBoolean),
+    ("i16", ogr.OFTInteger, ogr.OFSTInt16),
+    ("i64", ogr.OFTInteger64),
+    ("f", ogr.OFTReal),
+    ("f32", ogr.OFTReal, ogr.OFSTFloat32),
+    ("d", ogr.OFTDate),
+    ("dt", ogr.OFTDateTime),
+    ("js", ogr.OFTString, ogr.OFSTJSON),
+]
+FULL = {
+    "s": "it's \"quoted\", ; \\ ñ\n\ttwo lines",
+    "i": -2147483648,
+    "b": 1,
+    "i16": -32768,
+    "i64": -9007199254740993,
+    "f": 0.1 + 0.2,
+    "f32": 0.5,
+    "d": "1899/12/31",
+    "dt": "2024/02/29 23:59:59.123+00",
+    "js": '{"a": [1, null]}',
+}
+EMPTY = {key: None for key in FULL}
+BLANK = dict(EMPTY, s="", js="")
+ZERO = dict(EMPTY, i=0, b=0, i16=0, i64=0, f=0.0, f32=0.0)
+ROWS = [FULL, EMPTY, BLANK, ZERO, {}]
+
+
+def fields():
+    found = []
+    for field in FIELDS:
+        definition = ogr.FieldDefn(field[0], field[1])
+        if len(field) > 2:
+            definition.SetSubType(field[2])
+        found.append(definition)
+    width = ogr.FieldDefn("w", ogr.OFTString)
+    width.SetWidth(12)
+    return [*found, width]
+
+
+def make_both(end="gpkg"):
+    """Points 0 .. 4 on a line, each with a twin at 0.25 on the other side; and
+    one input row that finds nothing."""
+    rows = [(f"POINT ({10 * i} 0)", v) for i, v in enumerate(ROWS)]
+    make(f"a.{end}", [*rows, ("POINT (500 0)", FULL)], fields(), kind=ogr.wkbPoint)
+    rows = [(f"POINT ({10 * i} 0.25)", v) for i, v in enumerate(ROWS)]
+    make(f"b.{end}", rows, fields(), kind=ogr.wkbPoint)
+    return f"a.{end}", f"b.{end}"
+
+
+def compare(out, a, b):
+    got, left, right = Layer(out), Layer(a), Layer(b)
+    for name, described in left.fields.items():
+        same(got.fields[name], described, f"{out}: definition of {name}")
+    for name, described in right.fields.items():
+        same(got.fields["join_" + name], described, f"{out}: of join_{name}")
+    for i, row in enumerate(got.rows):
+        for key, value in left.rows[i][2].items():
+            same(row[2][key], value, f"{out}: row {i}, {key}")
+        for key in right.fields:
+            expected = right.rows[i][2][key] if i < len(ROWS) else None
+            same(row[2]["join_" + key], expected, f"{out}: row {i}, join_{key}")
+    same(got.column("join_distance")[-1], None)
+
+
+def check_types_gpkg():
+    make_both()
+    for options in ([], ["-batch", "2"], ["-sql", "SELECT * FROM a"]):
+        join("-max_distance", 1, "o.gpkg", "a.gpkg", "b.gpkg", "-overwrite", *options)
+        compare("o.gpkg", "a.gpkg", "b.gpkg")
+    got = Layer("o.gpkg")
+    same(got.fields["join_i16"][1], "Int16")
+    same(got.fields["join_f32"][1], "Float32")
+    same(got.fields["join_b"][1], "Boolean")
+    same(got.fields["join_js"][1], "JSON")
+    same(got.fields["join_w"][2], 12, "width")
+    same(got.rows[0][2]["join_i64"], FULL["i64"])
+    same(got.rows[0][2]["join_f"], FULL["f"])
+    same(got.rows[0][2]["join_dt"], FULL["dt"])
+    same(got.rows[2][2]["join_s"], "", "an empty string is no NULL")
+
+
+def check_types_fgb():
+    make_both("fgb")
+    join(*"-max_distance 1 -lco SPATIAL_INDEX=NO o.fgb a.fgb b.fgb".split())
+    # FlatGeobuf's index reorders its own rows.
+    got, left, right = Layer("o.fgb"), Layer("a.fgb"), Layer("b.fgb")
+    for name, described in right.fields.items():
+        same(got.fields["join_" + name], described, f"definition of {name}")
+    for row, given in zip(got.rows, left.rows):
+        for key, value in given[2].items():
+            same(row[2][key], value, key)
+        fid = row[2]["join_fid"]
+        for key in right.fields:
+            expected = None if fid is None else right.rows[fid][2][key]
+            same(row[2]["join_" + key], expected, key)
+
+
+def check_gpkg_to_others():
+    make_both()
+    left, right = Layer("a.gpkg"), Layer("b.gpkg")
+    for out in ("o.sqlite", "o.geojson", "o.fgb", "o.shp"):
+        lco = ["-lco", "SPATIAL_INDEX=NO"] if out == "o.fgb" else []
+        join("-max_distance", 1, out, "a.gpkg", "b.gpkg", *lco)
+        got = Layer(out)
+        same(len(got.rows), 6, out)
+        n_own = len(FIELDS) + 1
+        same(len(got.fields), 2 * n_own + 2, f"{out}: {list(got.fields)}")
+        for key in ("s", "i", "i64", "f", "b"):
+            values = [row[2][key] for row in right.rows] + [None]
+            if out == "o.shp":
+                values = [v if v != "" else None for v in values]
+            if out in ("o.geojson", "o.shp") and key == "f":  # 15 digits
+                values = [None if v is None else float(f"{v:.15g}") for v in values]
+            place = list(got.fields)[n_own + 2 + list(right.fields).index(key)]
+            true(place.startswith("join_"), f"{out}: {place}")
+            same(got.column(place), values, f"{out}: {place}")
+
+
+def check_time_zones():
+    for end in ("gpkg", "fgb", "geojson"):
+        zones = ["", "+00", "+0530", "-0330", "+1245"]
+        rows = [
+            (f"POINT ({i} 0)", {"t": f"2024/01/02 03:04:05{z}"})
+            for i, z in enumerate(zones)
+        ]
+        fields = (("t", ogr.OFTDateTime),)
+        make(f"a.{end}", rows, fields)
+        make(f"b.{end}", rows, fields)
+        lco = ["-lco", "SPATIAL_INDEX=NO"] if end == "fgb" else []
+        join("o.fgb", f"a.{end}", f"b.{end}", "-overwrite", "-lco", "SPATIAL_INDEX=NO")
+        given = Layer(f"a.{end}").column("t")
+        got = Layer("o.fgb")
+        same(sorted(got.column("t")), sorted(given), end)
+        same(got.column("join_t"), got.column("t"), end)
+
+
+def check_times():
+    """A time of day, where a driver has it (GeoJSON and FlatGeobuf do not)."""
+    fields = (("t", ogr.OFTTime),)
+    make("a.sqlite", [("POINT (0 0)", {"t": "12:34:56"})], fields)
+    join("o.sqlite", "a.sqlite", "a.sqlite")
+    same(Layer("o.sqlite").column("join_t"), ["12:34:56"])
+    r = join("o.fgb", "a.sqlite", "a.sqlite")
+    true("no type Time" in r.err, f"said: {r}")
+    same(Layer("o.fgb").column("join_t"), ["12:34:56"])
+
+
+def check_lists():
+    fields = (
+        ("si", ogr.OFTStringList),
+        ("ii", ogr.OFTIntegerList),
+        ("ll", ogr.OFTInteger64List),
+        ("rr", ogr.OFTRealList),
+    )
+    values = {
+        "si": ["a", "b,c", ""],
+        "ii": [1, -2],
+        "ll": [2**40, 3],
+        "rr": [0.5, 0.1],
+    }
+    rows = [("POINT (0 0)", values), ("POINT (5 0)", {})]
+    make("a.geojson", rows, fields)
+    join("o.geojson", "a.geojson", "a.geojson")
+    got = Layer("o.geojson")
+    for key, value in values.items():
+        same(got.column("join_" + key), [value, None], key)
+    # Formats without lists get text, and it is said.
+    r = join("o.gpkg", "a.geojson", "a.geojson")
+    got = Layer("o.gpkg")
+    true("no type StringList" in r.err and "no type RealList" in r.err, str(r))
+    text = got.column("join_ii")[0]
+    true("1" in text and "-2" in text, text)
+    true("b,c" in got.column("join_si")[0], got.column("join_si")[0])
+
+
+def check_binary():
+    data = bytes(range(256))
+    for end in ("gpkg", "fgb"):
+        driver = ogr.GetDriverByName(DRIVERS[f".{end}"])
+        dataset = driver.CreateDataSource(f"a.{end}")
+        layer = dataset.CreateLayer("a", None, ogr.wkbPoint)
+        layer.CreateField(ogr.FieldDefn("data", ogr.OFTBinary))
+        for x, value in ((0, data), (5, b""), (9, None)):
+            feature = ogr.Feature(layer.GetLayerDefn())
+            feature.SetGeometry(ogr.CreateGeometryFromWkt(f"POINT ({x} 0)"))
+            if value is not None:
+                feature.SetFieldBinaryFromHexString("data", value.hex())
+            layer.CreateFeature(feature)
+        layer = dataset = None
+        out = f"o.{end}"
+        join(out, f"a.{end}", f"a.{end}")
+        given, got = by_x(f"a.{end}", "data"), by_x(out, "join_data")
+        same(sorted(got), sorted(given), end)
+        same(dict(given)[0.0], data.hex().upper())
+
+
+def by_x(path, name):
+    layer = Layer(path)
+    return [
+        (shape.GetX(), value) for shape, value in zip(layer.shapes(), layer.column(name))
+    ]
+
+
+def check_domains():
+    dataset = gdal.GetDriverByName("GPKG").Create("lots.gpkg", 0, 0, 0, 0)
+    dataset.AddFieldDomain(
+        ogr.CreateCodedFieldDomain(
+            "uses", "what it is", ogr.OFTInteger, ogr.OFSTNone, {1: "home", 2: "shop"}
+        )
+    )
+    dataset.AddFieldDomain(
+        ogr.CreateRangeFieldDomain(
+            "heights", "", ogr.OFTReal, ogr.OFSTNone, 0.0, True, 500.0, False
+        )
+    )
+    layer = dataset.CreateLayer("lots", crs("EPSG:2263"), ogr.wkbPolygon)
+    for name, kind, domain in (
+        ("use", ogr.OFTInteger, "uses"),
+        ("height", ogr.OFTReal, "heights"),
+    ):
+        field = ogr.FieldDefn(name, kind)
+        field.SetDomainName(domain)
+        layer.CreateField(field)
+    feature = ogr.Feature(layer.GetLayerDefn())
+    feature["use"] = 2
+    feature["height"] = 7.5
+    feature.SetGeometry(ogr.CreateGeometryFromWkt("POLYGON ((0 0,0 9,9 9,0 0))"))
+    layer.CreateFeature(feature)
+    feature = layer = dataset = None
+    make("points.gpkg", [("POINT (1 1)", {"name": "a"})])
+    join("o.gpkg", "points.gpkg", "lots.gpkg")
+    dataset = gdal.OpenEx("o.gpkg")
+    definition = dataset.GetLayer(0).GetLayerDefn()
+    domain = dataset.GetFieldDomain("uses")
+    same(domain.GetEnumeration(), {"1": "home", "2": "shop"})
+    same(dataset.GetFieldDomain("heights").GetMaxAsDouble(), 500.0)
+    index = definition.GetFieldIndex("use")
+    same(definition.GetFieldDefn(index).GetDomainName(), "uses")
+    dataset = None
+    # A format without domains loses the domain, not the field.
+    join("o.fgb", "points.gpkg", "lots.gpkg")
+    same(Layer("o.fgb").column("use"), [2])
+
+
+def check_constraints():
+    """NOT NULL and UNIQUE of the join side must not meet unmatched or repeated
+    rows; an input's NOT NULL stays."""
+    strict = ogr.FieldDefn("code", ogr.OFTString)
+    strict.SetNullable(False)
+    strict.SetUnique(True)
+    strict.SetDefault("'none'")
+    rows = [("POINT (0 0)", {"code": "x"}), ("POINT (100 0)", {"code": "y"})]
+    make("lots.gpkg", rows, [strict])
+    rows = [(f"POINT ({x} 0)", {"code": str(x)}) for x in (1, 2, 50)]
+    make("points.gpkg", rows, [strict])
+    join("o.gpkg", "points.gpkg", "lots.gpkg", "-max_distance", 5)
+    same(Layer("o.gpkg").column("join_code"), ["x", "x", None])
+    join("k.gpkg", "points.gpkg", "lots.gpkg", "-k", "2")
+    same(len(Layer("k.gpkg").rows), 6)
+    dataset = gdal.OpenEx("o.gpkg")
+    definition = dataset.GetLayer(0).GetLayerDefn()
+    same(definition.GetFieldDefn(0).IsNullable(), 0)
+
+
+def check_long_text():
+    long = "x" * 1000000
+    make("lots.gpkg", [("POINT (0 0)", {"name": long})])
+    make("points.gpkg", [(f"POINT ({i} 0)", {"name": "a"}) for i in range(5)])
+    join("o.gpkg", "points.gpkg", "lots.gpkg")
+    same(Layer("o.gpkg").column("join_name"), [long] * 5)
+    r = run("-op", "nearest", "o.shp", "points.gpkg", "lots.gpkg")
+    # DBF holds 254 bytes a text; what is lost is said.
+    true("truncated to 254" in r.err, str(r))
+
+
+def check_no_fields_and_many_fields():
+    make("bare.gpkg", [("POINT (0 0)", {})], ())
+    join("o.gpkg", "bare.gpkg", "bare.gpkg")
+    same(list(Layer("o.gpkg").fields), ["join_fid", "join_distance"])
+    names = [(f"f{i}", ogr.OFTInteger) for i in range(300)]
+    values = {f"f{i}": i for i in range(300)}
+    make("wide.gpkg", [("POINT (0 0)", values)], names)
+    join("o2.gpkg", "wide.gpkg", "wide.gpkg")
+    row = Layer("o2.gpkg").rows[0][2]
+    same(len(row), 602)
+    same([row[f"join_f{i}"] for i in range(300)], list(range(300)))
+    join("o2.shp", "bare.gpkg", "wide.gpkg")
+    same(list(Layer("o2.shp").rows[0][2].values())[2:], list(range(300)))
+    # A DBF holds 65,535 bytes a row, and a text takes 80.
+    names = [(f"f{i}", ogr.OFTString) for i in range(900)]
+    make("wider.gpkg", [("POINT (0 0)", {})], names)
+    fails("o3.shp", "bare.gpkg", "wider.gpkg", says="field")
+
+
+def check_shapefile_names():
+    """Ten letters that would meet: no field is lost."""
+    names = [(f"a_long_name_{i}", ogr.OFTInteger) for i in range(15)]
+    values = {f"a_long_name_{i}": i for i in range(15)}
+    make("a.gpkg", [("POINT (0 0)", values)], names)
+    r = join("o.shp", "a.gpkg", "a.gpkg")
+    got = Layer("o.shp")
+    same(len(got.fields), 32)
+    same(list(got.rows[0][2].values())[17:], list(range(15)))
+    true(all(len(name) <= 10 for name in got.fields), "ten letters")
+
+
+if __name__ == "__main__":
+    main(globals())
