@@ -212,6 +212,7 @@ OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
     {
         float f2 = (float)d2[c], d;
         f2 = f2 > 1e-36f ? f2 : 1e-36f;
+        f2 = f2 < 1e36f ? f2 : 1e36f;
         d = sqrtf(f2);
         /* 2e-18: what was lifted to 1e-36 above must not look far */
         low[c] =
@@ -441,6 +442,16 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
         }
         OJ_TRY(oj_front_reserve(front, err));
         oj_boxes_distance2(node, q, d2);
+        /* what is measured next comes from memory: all of it at once */
+        for (int c = 0; c < OJ_FANOUT; c++)
+        {
+            const char *from =
+                (const char *)&segments->bundle[v.child * OJ_FANOUT + c];
+            for (size_t at = 0;
+                 d2[c] <= bound.reach2 && at < sizeof(struct oj_bundle);
+                 at += 64)
+                __builtin_prefetch(from + at);
+        }
         for (int c = 0; c < OJ_FANOUT; c++)
         {
             int32_t bundle = v.child * OJ_FANOUT + c;

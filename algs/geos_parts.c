@@ -231,6 +231,38 @@ oj_status oj_geos_parts_set_point(struct oj_geos_parts *parts, double x,
     return OJ_OK;
 }
 
+/* GEOSDistance for one component.  Of a polygon with holes GEOS looks at a ring
+ * only if the ring's box, by a rounded distance, is nearer than what it has;
+ * now and then that costs an ulp.  So where such a polygon is not around the
+ * point, its rings are measured one by one.  0 when GEOS raised. */
+static int measure(struct oj_geos_parts *parts, const GEOSGeometry *component,
+                   double *distance)
+{
+    double least = INFINITY, d = INFINITY;
+    int n_holes;
+    if (GEOSDistance_r(parts->geos, parts->point, component, &least) == 0)
+        return 0;
+    if (least > 0.0 &&
+        GEOSGeomTypeId_r(parts->geos, component) == GEOS_POLYGON &&
+        (n_holes = GEOSGetNumInteriorRings_r(parts->geos, component)) > 0)
+    {
+        if (GEOSDistance_r(parts->geos, parts->point,
+                           GEOSGetExteriorRing_r(parts->geos, component),
+                           &least) == 0)
+            return 0;
+        for (int i = 0; i < n_holes; i++)
+        {
+            if (GEOSDistance_r(
+                    parts->geos, parts->point,
+                    GEOSGetInteriorRingN_r(parts->geos, component, i), &d) == 0)
+                return 0;
+            least = d < least ? d : least;
+        }
+    }
+    *distance = least;
+    return 1;
+}
+
 enum oj_geos_answer oj_geos_parts_distance(struct oj_geos_parts *parts,
                                            int64_t feature, double *distance)
 {
@@ -241,8 +273,7 @@ enum oj_geos_answer oj_geos_parts_distance(struct oj_geos_parts *parts,
         double d = INFINITY;
         if (parts->component[i] == NULL)
             return OJ_GEOS_UNDECIDED;
-        if (GEOSDistance_r(parts->geos, parts->point, parts->component[i],
-                           &d) == 0)
+        if (!measure(parts, parts->component[i], &d))
             return is_out_of_memory(parts) ? OJ_GEOS_NOMEM : OJ_GEOS_UNDECIDED;
         least = d < least ? d : least;
     }
