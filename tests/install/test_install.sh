@@ -22,7 +22,7 @@ names=$(nm -D --defined-only "$library" | awk '{print $3}' |
     grep -vE '^(oj_|_init$|_fini$|_edata$|_end$|__bss_start$|__gcov|__asan|__odr)' ||
     true)
 [ -z "$names" ] || fail "libogrjoin exports more than oj_: $names"
-if readelf -d "$library" | grep NEEDED | grep -qi gdal; then
+if readelf -d "$library" | grep -i 'NEEDED.*gdal'; then
     fail "libogrjoin needs GDAL"
 fi
 if readelf -d "$root/bin/ogrjoin" | grep -E 'R(UN)?PATH' | grep -v ORIGIN; then
@@ -34,10 +34,10 @@ fi
 [ -s "$root/share/bash-completion/completions/ogrjoin" ] ||
     fail "no bash completion"
 # Every option of --help is in the man page and is completed.
+sed 's/\\-/-/g' "$root/share/man/man1/ogrjoin.1" >"$prefix/man"
 for option in $("$root/bin/ogrjoin" --help |
     sed -nE 's/^  (-[a-z_]+).*/\1/p' | sort -u); do
-    sed 's/\\-/-/g' "$root/share/man/man1/ogrjoin.1" |
-        grep -qE -- "(^|[^a-z_])$option([^a-z_]|$)" ||
+    grep -qE -- "(^|[^a-z_])$option([^a-z_]|$)" "$prefix/man" ||
         fail "the man page does not know $option"
     grep -qE -- "(^|[^a-z_])$option([^a-z_]|$)" \
         "$root/share/bash-completion/completions/ogrjoin" ||
