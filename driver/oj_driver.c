@@ -132,6 +132,12 @@ int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype)
     return types != NULL && is_word_of(types, OGR_GetFieldSubTypeName(subtype));
 }
 
+const char *oj_driver_hidden_name(GDALDriverH driver)
+{
+    /* Taken for FIDs, also in a table whose FIDs are elsewhere. */
+    return strcmp(GDALGetDescription(driver), "SQLite") == 0 ? "ogc_fid" : NULL;
+}
+
 int oj_driver_takes_fids(GDALDriverH driver)
 {
     static const char *const others[] = {"GeoJSON", "GeoJSONSeq", "Memory",

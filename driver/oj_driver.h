@@ -29,6 +29,10 @@ int oj_driver_takes_field(GDALDriverH driver, OGRFieldType type);
 /** The same for subtypes. */
 int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype);
 
+/** The name of a column that the driver's reader never shows as a field, or
+ *  NULL. */
+const char *oj_driver_hidden_name(GDALDriverH driver);
+
 /** 1 when new rows can be given the FIDs that one likes. */
 int oj_driver_takes_fids(GDALDriverH driver);
 

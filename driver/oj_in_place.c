@@ -3,6 +3,7 @@
 #include "../flatten/oj_array.h"
 #include "../flatten/oj_layer_write.h"
 #include "oj_cancel.h"
+#include "oj_driver.h"
 #include "oj_index_triggers.h"
 #include "oj_job.h"
 #include "oj_message.h"
@@ -168,6 +169,10 @@ static oj_status plan_columns(struct update *u, struct oj_error *err)
     request.prefix = u->job.command->prefix;
     if (first < 0 && other >= 0)
         return fail_foreign(u, other, err);
+    OJ_TRY(oj_names_add(
+        &u->schema.taken,
+        oj_driver_hidden_name(GDALGetDatasetDriver(u->job.input.dataset)), NULL,
+        err));
     if (first < 0)
     {
         OJ_TRY(take_names(layer, 0, 0, &u->schema.taken, err));

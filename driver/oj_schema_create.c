@@ -293,6 +293,8 @@ oj_status oj_schema_create(const struct oj_schema_request *request,
         OJ_TRY(create_layer(output, request->input, crs, err));
     OJ_TRY(oj_names_add(&schema->taken, OGR_L_GetFIDColumn(output->layer), NULL,
                         err));
+    OJ_TRY(oj_names_add(&schema->taken, oj_driver_hidden_name(output->driver),
+                        NULL, err));
     OJ_TRY(oj_names_add(&schema->taken, OGR_L_GetGeometryColumn(output->layer),
                         NULL, err));
     OJ_TRY(oj_schema_plan(request, schema, err));
