@@ -1,0 +1,256 @@
+"""Where the answer goes: names that clash, new and existing datasets."""
+
+from e2e import *
+
+
+def one(path, values=None, fields=None, at="0 0", **how):
+    fields = fields or (("name", ogr.OFTString),)
+    return make(path, [(f"POINT ({at})", values or {"name": "a"})], fields, **how)
+
+
+def check_clashes():
+    both = (("Name", ogr.OFTString), ("id", ogr.OFTInteger))
+    other = (("NAME", ogr.OFTString), ("ID", ogr.OFTInteger), ("x", ogr.OFTReal))
+    one("p.gpkg", {"Name": "left", "id": 1}, both)
+    one("l.gpkg", {"NAME": "right", "ID": 2, "x": 3.0}, other)
+    r = join("o.gpkg", "p.gpkg", "l.gpkg")
+    expected = {"Name": "left", "id": 1, "join_fid": 1, "join_distance": 0.0}
+    same(
+        Layer("o.gpkg").rows[0][2],
+        {**expected, "join_NAME": "right", "join_ID": 2, "x": 3.0},
+    )
+    true("NAME -> join_NAME" in r.err, str(r))
+    join("-prefix", "lot_", "p2.gpkg", "p.gpkg", "l.gpkg")
+    same(list(Layer("p2.gpkg").fields)[4:], ["lot_NAME", "lot_ID", "x"])
+    # A prefix that does not help: still no field is lost.
+    join("-prefix", "", "p3.gpkg", "p.gpkg", "l.gpkg")
+    got = Layer("p3.gpkg")
+    same(len(got.fields), 7)
+    same(list(got.rows[0][2].values())[4:], ["right", 2, 3.0])
+
+
+def check_own_names_on_the_join_side():
+    fields = [(n, ogr.OFTInteger) for n in
+              ("join_fid", "JOIN_DISTANCE", "join_rank", "fid", "geom", "ogc_fid")]
+    values = {n: i for i, (n, _) in enumerate(fields)}
+    dataset = {"FID": "key", "GEOMETRY_NAME": "shape"}
+    one("p.gpkg")
+    one("l.gpkg", values, fields, lco=[f"{k}={v}" for k, v in dataset.items()])
+    same(len(Layer("l.gpkg").fields), 6)
+    for out in ("o.gpkg", "o.sqlite", "o.geojson", "o.fgb", "o.csv"):
+        join("-k", 2, out, "p.gpkg", "l.gpkg")
+        got = Layer(out)
+        row = list(got.rows[0][2].values())
+        same([int(v) for v in row[-6:]], list(range(6)), f"{out}: {list(got.fields)}")
+        lower = [n.lower() for n in got.fields]
+        same(len(set(lower)), len(lower), f"names without case, {out}")
+        true("fid" not in [got.fid_column] or "fid" not in lower, "FID column")
+        same(lower[1:4], ["join_fid", "join_distance", "join_rank"], out)
+
+
+def check_own_names_on_the_input_side():
+    """Fields called as the output's FID and geometry columns."""
+    fields = [(n, ogr.OFTInteger) for n in ("fid", "geom", "ogc_fid", "wkb_geometry")]
+    values = {n: 100 + i for i, (n, _) in enumerate(fields)}
+    one("p.gpkg", values, fields, lco=["FID=key", "GEOMETRY_NAME=shape"])
+    one("p.fgb", values, fields)
+    one("l.gpkg")
+    for source in ("p.gpkg", "p.fgb"):
+        for out in ("o.gpkg", "o.sqlite", "o.geojson", "o.fgb", "o.shp", "o.csv"):
+            join(out, source, "l.gpkg", "-overwrite")
+            got = Layer(out)
+            row = list(got.rows[0][2].values())
+            same([int(v) for v in row[:4]], [100, 101, 102, 103],
+                 f"{source} {out}: {list(got.fields)}")
+            same(len(row), 7, f"{source} {out}: {list(got.fields)}")
+
+
+def check_on_own_output():
+    points_file()
+    lots_file()
+    join("-max_distance", 50, "a.gpkg", "points.gpkg", "lots.gpkg")
+    join("b.gpkg", "a.gpkg", "lots.gpkg")
+    join("c.gpkg", "b.gpkg", "lots.gpkg", "-k", "2")
+    join("d.gpkg", "c.gpkg", "c.gpkg")
+    a, b, c, d = (Layer(f"{n}.gpkg") for n in "abcd")
+    same(list(a.fields), ["name", "join_fid", "join_distance", "use", "area"])
+    same(
+        list(b.fields),
+        [*a.fields, "join_fid_2", "join_distance_2", "join_use", "join_area"],
+    )
+    same([list(r[2].values())[:5] for r in b.rows],
+         [list(r[2].values()) for r in a.rows], "the first answer stays")
+    true(None in b.column("join_fid") and None not in b.column("join_fid_2"), "both")
+    same(len(c.fields), len(b.fields) + 3 + 2)
+    same(len(d.fields), len(c.fields) + 2 + len(c.fields))
+    same([list(r[2].values())[: len(c.fields)] for r in d.rows],
+         [list(r[2].values()) for r in c.rows])
+
+
+def check_existing_output():
+    one("p.gpkg")
+    one("l.gpkg", {"name": "b"}, at="3 4")
+    for out in ("o.gpkg", "o.fgb", "o.shp", "o.csv", "o.geojson"):
+        join(out, "p.gpkg", "l.gpkg")
+        fails(out, "p.gpkg", "l.gpkg", says=["exists", "-overwrite"])
+        one("p2.gpkg", {"name": "new"}, at="3 4")
+        join("-overwrite", out, "p2.gpkg", "l.gpkg", "-nln", "p")
+        same(Layer(out).column("name"), ["new"], out)
+        os.remove("p2.gpkg")
+
+
+def check_overwrite_one_layer_of_several():
+    one("p.gpkg")
+    one("d.gpkg", {"name": "other"}, layer="other")
+    one("d.gpkg", {"name": "old"}, layer="p", add=True)
+    join("-overwrite", "d.gpkg", "p.gpkg", "p.gpkg")
+    got = Layer("d.gpkg", "p")
+    same(sorted(got.layers), ["other", "p"])
+    same(got.column("name"), ["a"])
+    same(got.column("join_name"), ["a"])
+    same(Layer("d.gpkg", "other").column("name"), ["other"])
+
+
+def check_update():
+    one("p.gpkg")
+    one("d.gpkg", {"name": "other"}, layer="other")
+    fails("-update", "missing.gpkg", "p.gpkg", "p.gpkg", says="does not exist")
+    join("-update", "d.gpkg", "p.gpkg", "p.gpkg", "-nln", "second")
+    same(Layer("d.gpkg", "second").column("join_name"), ["a"])
+    same(Layer("d.gpkg", "other").column("name"), ["other"])
+    fails("-update", "d.gpkg", "p.gpkg", "p.gpkg", "-nln", "second",
+          says=["'second'", "-overwrite"])
+    join("-update", "-overwrite", "d.gpkg", "p.gpkg", "p.gpkg", "-nln", "second")
+    same(len(Layer("d.gpkg").layers), 2)
+    one("d.fgb")
+    fails("-update", "d.fgb", "p.gpkg", "p.gpkg", says="FlatGeobuf")
+
+
+def check_append():
+    one("p.gpkg")
+    one("q.gpkg", {"name": "q"}, at="3 4")
+    join("o.gpkg", "p.gpkg", "p.gpkg")
+    join("-append", "o.gpkg", "q.gpkg", "p.gpkg", "-nln", "p")
+    got = Layer("o.gpkg")
+    same(got.column("name"), ["a", "q"])
+    same(got.column("join_distance"), [0.0, 5.0])
+    same(got.layers, ["p"])
+    # The only layer is meant, whatever its name.
+    join("-append", "o.gpkg", "q.gpkg", "p.gpkg")
+    same(len(Layer("o.gpkg").rows), 3)
+    one("w.gpkg", {"name": "w", "more": 1},
+        (("name", ogr.OFTString), ("more", ogr.OFTInteger)))
+    fails("-append", "o.gpkg", "w.gpkg", "p.gpkg", says=["'more'", "-select"])
+    join("-append", "o.gpkg", "w.gpkg", "p.gpkg", "-select", "name")
+    same(len(Layer("o.gpkg").rows), 4)
+    one("m.gpkg", {"name": "m"}, srs="EPSG:25833")
+    fails("-append", "o.gpkg", "m.gpkg", "m.gpkg", says="CRS")
+    one("t.gpkg", {"name": 5}, (("name", ogr.OFTReal),))
+    join("-append", "new.gpkg", "p.gpkg", "p.gpkg")  # as ogr2ogr: a new file
+    same(len(Layer("new.gpkg").rows), 1)
+    # The spatial index of the layer knows the new rows.
+    dataset = gdal.OpenEx("o.gpkg")
+    layer = dataset.GetLayer(0)
+    layer.SetSpatialFilterRect(2, 3, 4, 5)
+    same(layer.GetFeatureCount(), 2)
+
+
+def check_options_of_the_driver():
+    one("p.gpkg")
+    join("o.gpkg", "p.gpkg", "p.gpkg", "-lco", "SPATIAL_INDEX=NO", "-lco",
+         "GEOMETRY_NAME=place", "-lco", "FID=key", "-dsco", "VERSION=1.2")
+    got = Layer("o.gpkg")
+    same(got.fid_column, "key")
+    dataset = gdal.OpenEx("o.gpkg")
+    same(dataset.GetLayer(0).GetGeometryColumn(), "place")
+    sql = "SELECT count(*) FROM sqlite_master WHERE name LIKE 'rtree%'"
+    result = dataset.ExecuteSQL(sql)
+    same(result.GetNextFeature().GetField(0), 0, "no index")
+    dataset.ReleaseResultSet(result)
+    same(len(Layer("o.gpkg").rows), 1)
+
+
+def check_index_of_a_new_file():
+    points_file(n=500)
+    lots_file()
+    for out in ("o.gpkg", "o.fgb"):
+        join(out, "points.gpkg", "lots.gpkg")
+        dataset = gdal.OpenEx(out)
+        layer = dataset.GetLayer(0)
+        true(layer.TestCapability("FastSpatialFilter"), out)
+        layer.SetSpatialFilterRect(980000, 200000, 980300, 200300)
+        n = layer.GetFeatureCount()
+        places = Layer("points.gpkg").shapes()
+        same(n, sum(s.GetX() <= 980300 and s.GetY() <= 200300 for s in places), out)
+
+
+def check_formats_by_name_and_extension():
+    one("p.gpkg")
+    join("-f", "GeoJSON", "o.txt", "p.gpkg", "p.gpkg")
+    same(len(Layer("o.txt").rows), 1)
+    join("-of", "fLatGeoBuf", "o.dat", "p.gpkg", "p.gpkg")
+    fails("o.unknown", "p.gpkg", "p.gpkg", says=["o.unknown", "-f"])
+    fails("o", "p.gpkg", "p.gpkg", says="-f")
+    fails("-f", "Nonsense", "o.gpkg", "p.gpkg", "p.gpkg", says="Nonsense")
+    fails("-f", "OSM", "o.gpkg", "p.gpkg", "p.gpkg", says=["OSM", "create"])
+    fails("-f", "GTiff", "o.gpkg", "p.gpkg", "p.gpkg", says="GTiff")
+
+
+def check_folders_and_links():
+    os.mkdir("sub")
+    one("p.gpkg")
+    join("sub/o.gpkg", "p.gpkg", "p.gpkg")
+    os.symlink("sub/o.gpkg", "link.gpkg")
+    fails("link.gpkg", "p.gpkg", "p.gpkg", says="exists")
+    join("-overwrite", "link.gpkg", "p.gpkg", "p.gpkg", "-select", "")
+    true(os.path.islink("link.gpkg"), "the link stays")
+    same(len(Layer("sub/o.gpkg").fields), 3, "what it points to is new")
+    os.symlink("nowhere.gpkg", "dangling.gpkg")
+    fails("dangling.gpkg", "p.gpkg", "p.gpkg", says="link")
+    # Relative to where the command runs.
+    join("../o2.gpkg", "../p.gpkg", "../p.gpkg", cwd="sub")
+    same(len(Layer("o2.gpkg").rows), 1)
+    os.chmod("sub/o.gpkg", 0o640)
+    join("-overwrite", "sub/o.gpkg", "p.gpkg", "p.gpkg")
+    same(os.stat("sub/o.gpkg").st_mode & 0o777, 0o640, "permissions stay")
+
+
+def check_shapefile_overwrite_takes_its_members_along():
+    points_file("old.gpkg", n=30)
+    one("p.gpkg")
+    join("o.shp", "old.gpkg", "p.gpkg")
+    gdal.OpenEx("o.shp", gdal.OF_UPDATE).ExecuteSQL("CREATE SPATIAL INDEX ON o")
+    true(os.path.exists("o.qix"), "an index of the old rows")
+    join("-overwrite", "o.shp", "p.gpkg", "p.gpkg")
+    true(not os.path.exists("o.qix"), "it would be wrong now")
+    same(len(Layer("o.shp").rows), 1)
+    # What is no part of the old dataset is not overwritten.
+    with open("new.dbf", "w", encoding="utf-8") as file:
+        file.write("mine")
+    fails("new.shp", "p.gpkg", "p.gpkg", says="new.dbf")
+
+
+def check_zipped_output():
+    one("p.gpkg")
+    join("o.shz", "p.gpkg", "p.gpkg")
+    same(len(Layer("o.shz").rows), 1)
+    join("o.gpkg.zip", "p.gpkg", "p.gpkg", "-f", "GPKG")
+
+
+def check_stdout():
+    one("p.gpkg")
+    for words in (["-f", "GeoJSON", "/vsistdout/"], ["-f", "GeoJSON", "/dev/stdout"],
+                  ["-f", "GeoJSON", "-progress", "/vsistdout/"]):
+        r = join(*words, "p.gpkg", "p.gpkg")
+        found = json.loads(r.out)
+        same(len(found["features"]), 1)
+        same(found["features"][0]["properties"]["join_distance"], 0.0)
+        true("1 rows in" in r.err, "the summary is not in the data")
+    r = join("-f", "CSV", "/vsistdout/", "p.gpkg", "p.gpkg", "-q")
+    same(r.out.splitlines()[0], "name,join_fid,join_distance,join_name")
+    same(len(r.out.splitlines()), 2)
+    same(r.err, "")
+
+
+if __name__ == "__main__":
+    main(globals())
