@@ -1,0 +1,124 @@
+/* The engine gives the same pairs and distances, bit for bit, as GEOS, on
+ * random layers full of ties, touching and broken shapes.
+ * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+ * OGRJOIN_TEST_SEED=n begins with the round that failed. */
+#include "references.h"
+
+#include "layer_trial.h"
+
+static int64_t n_rows, n_pairs, n_undecided, n_rounding;
+
+static void pick_relation(const struct scene *s, struct oj_relation *relation)
+{
+    static const double steps[] = {0.0, 1e-9, 1.0, 2.5, 10.0, 300.0, 1e9};
+    static const int64_t ks[] = {2, 3, 5, 12, 100, 1000};
+    *relation = oj_relation_default();
+    relation->max_distance =
+        pick(3) == 0 ? INFINITY : s->scale * steps[pick(7)];
+    if (one_in(20))
+        relation->max_distance = 1e-300;
+    relation->k = pick(2) ? 1 : ks[pick(6)];
+    relation->ties = pick(3) ? OJ_TIES_FIRST : OJ_TIES_ALL;
+    relation->distance_to = pick(3) ? OJ_TO_INTERIOR : OJ_TO_BOUNDARY;
+}
+
+static int pick_count(int usual, int large)
+{
+    if (one_in(30))
+        return pick(2);
+    return one_in(15) ? pick(large) : 1 + pick(usual);
+}
+
+/* Compares a trial and tells of it when it differs. */
+static void check_trial(const struct trial *t, uint64_t seed)
+{
+    struct oj_validation v;
+    compare_backends(t, "geos", &v);
+    n_rows += v.n_rows;
+    n_pairs += v.n_pairs;
+    n_undecided += v.n_undecided;
+    n_rounding += v.n_rounding;
+    if (v.n_differences == 0)
+        return;
+    fprintf(stderr, "seed %llu:\n", (unsigned long long)seed);
+    print_reduced(t, "geos");
+    ck_abort_msg("seed %llu: %lld differences", (unsigned long long)seed,
+                 (long long)v.n_differences);
+}
+
+static void run_round(uint64_t seed, const struct scene *given)
+{
+    static const int threads[] = {1, 1, 2, 5};
+    struct oj_flat_buf join = {0}, input = {0};
+    struct scene scene;
+    struct trial t;
+    int64_t *fid;
+    unsigned kinds = (unsigned)(1 + pick(7));
+    scene = given != NULL ? *given : pick_scene();
+    pick_relation(&scene, &t.relation);
+    t.n_threads = threads[pick(4)];
+    add_join_features(&join, &scene, pick_count(60, 1500), kinds,
+                      given == NULL && one_in(20));
+    t.join = oj_flat_buf_view(&join);
+    add_input_points(&input, &scene, &t.join, pick_count(150, 2000), pick(2));
+    t.input = oj_flat_buf_view(&input);
+    fid = pick_fids(t.join.n_features);
+    t.join.fid = fid;
+    must(oj_flat_check(&t.join, &error));
+    check_trial(&t, seed);
+    oj_free(fid);
+    oj_flat_buf_free(&join);
+    oj_flat_buf_free(&input);
+}
+
+START_TEST(random_layers)
+{
+    uint64_t first = first_seed();
+    int64_t n = rounds(600);
+    for (int64_t i = 0; i < n; i++)
+    {
+        random_state = first + (uint64_t)i;
+        run_round(first + (uint64_t)i, NULL);
+    }
+    printf("%lld rounds: %lld rows, %lld pairs compared, %lld rows undecided "
+           "by GEOS, %lld rounded by it\n",
+           (long long)n, (long long)n_rows, (long long)n_pairs,
+           (long long)n_undecided, (long long)n_rounding);
+    ck_assert(n < 600 || (n_pairs > 100000 && n_undecided > 0));
+    ck_assert(n_rounding * 1000 <= n_rows);
+}
+END_TEST
+
+/* Coordinates whose squares leave the range of single precision. */
+START_TEST(extreme_scales)
+{
+    static const double scales[] = {1e-12, 1e-16,  1e-18,  1e-20, 1e-30,
+                                    1e-60, 1e-100, 1e-130, 1e12,  1e18,
+                                    1e20,  1e30,   1e60,   1e100, 1e130};
+    uint64_t first = first_seed();
+    for (int64_t i = 0; i < rounds(200); i++)
+    {
+        struct scene scene = {0.0, 0.0, 1.0, 20, 1, 0.0};
+        random_state = first + (uint64_t)i;
+        scene.scale = scales[pick(15)];
+        scene.on_lattice = pick(2);
+        run_round(first + (uint64_t)i, &scene);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("engine");
+    TCase *tcase = tcase_create("engine");
+    SRunner *runner = srunner_create(suite);
+    int n_failed;
+    tcase_set_timeout(tcase, 0);
+    tcase_add_test(tcase, random_layers);
+    tcase_add_test(tcase, extreme_scales);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
