@@ -10,8 +10,10 @@
 #include <cpl_string.h>
 #include <gdal.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* Where plugins are looked for is needed before drivers are registered, and so
  * before GDAL reads --config itself. */
@@ -37,6 +39,20 @@ static int asks_version(int argc, char **argv)
             return 1;
     }
     return 0;
+}
+
+/* Where a standard stream is closed, the next file opened would get its number,
+ * and messages would land in that file. */
+static int open_streams(void)
+{
+    int file;
+    do
+        file = open("/dev/null", O_RDWR);
+    while (file >= 0 && file <= STDERR_FILENO);
+    if (file < 0)
+        return 0;
+    close(file);
+    return 1;
 }
 
 static int run_words(int argc, char **argv)
@@ -80,6 +96,8 @@ int main(int argc, char **argv)
 {
     struct oj_error err = {OJ_OK, ""};
     int exit_code;
+    if (!open_streams())
+        return OJ_EXIT_ERROR;
     if (oj_cancel_watch(&err) != OJ_OK)
     {
         oj_report_error(&err);

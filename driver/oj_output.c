@@ -9,6 +9,7 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -227,6 +228,15 @@ static oj_status finish_transaction(struct oj_output *o, int64_t n_rows,
     return close_dataset(o, err);
 }
 
+/* What was written to stdout may still wait there. */
+static oj_status check_stdout(const struct oj_output *o, struct oj_error *err)
+{
+    if (oj_output_is_stdout(o->path) && (fflush(stdout) != 0 || ferror(stdout)))
+        return oj_fail(err, OJ_ERR_IO, "cannot write to stdout: %s",
+                       strerror(errno));
+    return OJ_OK;
+}
+
 static oj_status finish(struct oj_output *o, int64_t n_rows,
                         int64_t n_no_geometry, struct oj_output_counts *counts,
                         struct oj_error *err)
@@ -241,7 +251,8 @@ static oj_status finish(struct oj_output *o, int64_t n_rows,
             break;
     }
     OJ_TRY(commit(o, err));
-    return close_dataset(o, err);
+    OJ_TRY(close_dataset(o, err));
+    return check_stdout(o, err);
 }
 
 oj_status oj_output_finish(struct oj_output *o, int64_t n_rows,
