@@ -1,0 +1,155 @@
+"""Streams, exit codes, the summary for people and for machines."""
+
+from e2e import *
+
+
+def layers():
+    points_file()
+    lots_file()
+    return ["points.gpkg", "lots.gpkg"]
+
+
+def check_summary_line():
+    words = layers()
+    answers = nearest(Layer("points.gpkg").shapes(), Layer("lots.gpkg").rows, 50.0)
+    n = sum(1 for a in answers if a)
+    r = join("-max_distance", 50, "-threads", 1, "o.gpkg", *words)
+    same(r.out, "", "stdout is for progress and data")
+    line = r.err.rstrip("\n").split("\n")[-1]
+    for text in ("50 rows in", f"{n} matched", f"{50 - n} unmatched", f"{n} pairs",
+                 "read ", "join ", "write ", "backend cpu", "1 thread"):
+        true(text in line, f"'{text}' in {line}")
+
+
+def check_quiet():
+    words = layers()
+    r = join("-q", "o.gpkg", *words)
+    same((r.out, r.err), ("", ""))
+    r = join("-quiet", "-overwrite", "o.gpkg", *words)
+    same((r.out, r.err), ("", ""))
+    # Errors stay.
+    r = run("-op", "nearest", "-q", "o.gpkg", *words)
+    same(r.rc, 1)
+    true(r.err.startswith("ERROR") and r.err.count("\n") == 1, str(r))
+
+
+def check_progress():
+    words = layers()
+    r = join("-progress", "o.gpkg", *words)
+    same(r.out.replace("\n", ""), "0...10...20...30...40...50...60...70...80...90...100"
+         " - done.")
+    r = join("o2.gpkg", *words)
+    same(r.out, "", "no progress into a pipe")
+
+
+def check_json_summary():
+    words = layers()
+    make("odd.gpkg", [("POINT (980100 200100)", {"name": 'a "b" \\'}),
+                      (None, {"name": "n"}), ("POINT EMPTY", {"name": "e"})])
+    answers = nearest(Layer("points.gpkg").shapes(), Layer("lots.gpkg").rows, 100.0, 2)
+    join("-max_distance", "100", "-k", "2", "o.gpkg", *words, "-json_summary", "s.json",
+         "-threads", "2")
+    s = summary("s.json")
+    same(s["rows_in"], 50)
+    same(s["matched"], sum(1 for a in answers if a))
+    same(s["unmatched"], sum(1 for a in answers if not a))
+    same(s["pairs"], sum(len(a) for a in answers))
+    same(s["rows_written"], s["pairs"] + s["unmatched"])
+    same(s["rows_counted_after_closing"], s["rows_written"])
+    same(s["rows_left_out"], 0)
+    same(s["rows_validated"], None)
+    same(s["max_distance"], 100.0)
+    same(s["op"], "nearest")
+    same(s["backend"], "cpu")
+    same(s["threads"], 2)
+    same(s["destination"], "o.gpkg")
+    same(s["input"]["layer"], "points")
+    same(s["join"]["rows"], 20)
+    true(s["seconds"]["total"] >= 0, "seconds")
+    name = 'o "x" \\ ü.gpkg'
+    join(name, "odd.gpkg", words[1], "-json_summary", "s.json")
+    s = summary("s.json")
+    same(s["destination"], name)
+    same(s["max_distance"], None)
+    same(s["input"]["skipped"]["null"], 1)
+    same(s["input"]["skipped"]["empty"], 1)
+    # It is written beside a quiet run too, and replaced as a whole.
+    r = join("-q", "-overwrite", "o.gpkg", *words, "-json_summary", "s.json")
+    same(summary("s.json")["rows_in"], 50)
+
+
+def check_json_summary_that_cannot_be_written():
+    words = layers()
+    r = run("-op", "nearest", "o.gpkg", *words, "-json_summary", "no/such/s.json")
+    same(r.rc, 1, str(r))
+    errors = [x for x in r.err.splitlines() if x.startswith("ERROR")]
+    same(len(errors), 1, str(r))
+    true("json_summary" in errors[0], str(r))
+
+
+def check_help_and_version():
+    r = run("--help")
+    same((r.rc, r.err), (0, ""))
+    for word in ("-max_distance", "-in_place", "geos", "spatialindex", "Exit codes"):
+        true(word in r.out, word)
+    same(run("-help").out, r.out)
+    same(run("-h").rc, 0)
+    r = run("--version")
+    same(r.rc, 0)
+    true(r.out.startswith("ogrjoin ") and "GDAL" in r.out, str(r))
+    r = run("--formats")
+    same(r.rc, 0)
+    true("GPKG" in r.out and "FlatGeobuf" in r.out, str(r))
+    r = run()
+    same(r.rc, 1, "no words")
+    true("ogrjoin [options] dst_ds input_ds join_ds" in r.out, str(r))
+
+
+def check_config():
+    words = layers()
+    r = join("--config", "CPL_DEBUG", "ON", "o.gpkg", *words)
+    true("GDAL" in r.err or "GPKG" in r.err, "GDAL's own debug lines")
+    r = run("--config", "GDAL_SKIP", "GPKG", "-op", "nearest", "o.fgb", *words)
+    same(r.rc, 1)
+
+
+def check_ogr2ogr_habits():
+    """Options between and after the names, in any case, with two dashes."""
+    words = layers()
+    join("o.gpkg", "-MAX_Distance", "50", words[0], "--k", "2", words[1], "-Overwrite")
+    true("join_rank" in Layer("o.gpkg").fields, "-k")
+
+
+def check_stdin_and_streams_closed():
+    words = layers()
+    command = [OGRJOIN, "-op", "nearest", "o.gpkg", *words]
+    rc = subprocess.call(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *command])
+    same(rc, 0)
+    same(len(Layer("o.gpkg").rows), 50)
+
+
+def check_stdout_that_breaks():
+    """A reader that goes away, and a full device, are errors."""
+    words = layers()
+    if not os.path.exists("/dev/full"):
+        raise Skip("no /dev/full")
+    for format_name in ("CSV", "GeoJSON", "GeoJSONSeq"):
+        for dst in ("/vsistdout/", "/dev/stdout", "/dev/full"):
+            command = [OGRJOIN, "-op", "nearest", "-q", "-f", format_name, dst, *words]
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE,
+                                      check=False)
+            err = done.stderr.decode()
+            same(done.returncode, 1, f"{format_name} {dst}: {err}")
+            same(err.count("ERROR"), 1, f"{format_name} {dst}: {err}")
+            if dst == "/vsistdout/":
+                true("no space" in err.lower(), f"{format_name}: {err}")
+    # head takes one line and goes.
+    command = f"'{OGRJOIN}' -op nearest -q -f CSV /vsistdout/ {' '.join(words)}"
+    done = subprocess.run(["sh", "-c", command + " | head -1"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=HANG_S, check=False)
+    same(done.stdout.decode().count("\n"), 1)
+
+
+if __name__ == "__main__":
+    main(globals())
