@@ -109,7 +109,7 @@ OJ_INLINE double distance_without_branches(double px, double py, double ax,
     double ex = at_start ? ux : vx, ey = at_start ? uy : vy;
     double to_end = sqrt(ex * ex + ey * ey);
     double to_line = fabs(s) * sqrt(len2);
-    return at_start | (r >= 1.0) ? to_end : to_line;
+    return (at_start | (r >= 1.0)) ? to_end : to_line;
 }
 
 /* Measures the pairs and lets them compete. */
