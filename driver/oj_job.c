@@ -116,7 +116,7 @@ oj_status oj_job_read_join(struct oj_job *job, struct oj_error *err)
         return oj_message_add_reason(status, err);
     job->join_read_s = oj_now_s() - start;
     job->join_flat = oj_flat_buf_view(&job->join_buf);
-    return OJ_OK;
+    return oj_source_check_count(&job->join, -1, job->join_counts.n_rows, err);
 }
 
 oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
@@ -226,7 +226,10 @@ oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
     status =
         oj_pipeline_run(&source, &joiner, sink, &options, &job->counts, err);
     job->input_counts = *oj_layer_reader_counts(job->reader);
-    return oj_message_add_reason(status, err);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    return oj_source_check_count(&job->input, job->command->limit,
+                                 job->input_counts.n_rows, err);
 }
 
 void oj_job_end_progress(struct oj_job *job)

@@ -188,6 +188,12 @@ static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
     proof->validation.relation = &job->relation;
     OJ_TRY(oj_join_open(&job->join_flat, &job->relation, job->command->validate,
                         &options, &proof->reference, err));
+    if (oj_join_backend(proof->reference) == oj_join_backend(job->engine))
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "-validate %s: the join itself runs on this backend, and "
+            "a comparison with itself proves nothing",
+            job->command->validate);
     if (job->command->validate_report == NULL)
         return OJ_OK;
     return open_report(proof, err);

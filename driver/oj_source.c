@@ -260,6 +260,25 @@ int64_t oj_source_count(const struct oj_source *source, int64_t limit)
     return n;
 }
 
+oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
+                                int64_t n_rows, struct oj_error *err)
+{
+    /* Only here is the count part of the file's own structure. */
+    const char *driver =
+        GDALGetDescription(GDALGetDatasetDriver(source->dataset));
+    int64_t n_promised;
+    if (strcmp(driver, "FlatGeobuf") != 0 || source->is_result_set)
+        return OJ_OK;
+    n_promised = oj_source_count(source, limit);
+    if (n_promised <= n_rows)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_DATA,
+                   LAYER_FORMAT " should have %lld rows, but %s ends after "
+                                "%lld: it is damaged or cut off",
+                   source->role, source->name, (long long)n_promised,
+                   source->side->dataset, (long long)n_rows);
+}
+
 /* The kinds of parts that a layer of this type can hold; 0: unknown. */
 static unsigned kinds_of(OGRwkbGeometryType type)
 {

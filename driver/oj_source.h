@@ -41,6 +41,13 @@ OJ_MUST_USE oj_status oj_source_open(const struct oj_side *side,
  *  data. limit: -1 or the most rows that will be read. */
 int64_t oj_source_count(const struct oj_source *source, int64_t limit);
 
+/** After the last row: OJ_ERR_DATA when the file's header promises more rows
+ *  than n_rows and its driver, which reads such a file as if it ended there,
+ *  has said nothing. */
+OJ_MUST_USE oj_status oj_source_check_count(const struct oj_source *source,
+                                            int64_t limit, int64_t n_rows,
+                                            struct oj_error *err);
+
 /** OJ_ERR_DATA when the layer says that its geometries are not of kinds (enum
  *  oj_part_kind or'ed); layers of unknown type pass. */
 OJ_MUST_USE oj_status oj_source_check_type(const struct oj_source *source,
