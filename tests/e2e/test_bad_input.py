@@ -1,0 +1,248 @@
+"""Bad words and bad inputs: one line that begins with ERROR and says what is
+wrong, exit code 1, nothing left behind."""
+
+import sqlite3
+import struct
+
+from e2e import *
+
+
+def layers():
+    points_file()
+    lots_file()
+    return ["points.gpkg", "lots.gpkg"]
+
+
+def check_words():
+    w = layers()
+    fails("o.gpkg", *w, op=False, says="-op")
+    fails("-op", "nonsense", "o.gpkg", *w, op=False, says=["nonsense", "nearest"])
+    fails("o.gpkg", says="join_ds")
+    fails("o.gpkg", w[0], says="join_ds")
+    fails("o.gpkg", *w, "more.gpkg", says="more.gpkg")
+    fails("-max_distence", "5", "o.gpkg", *w, says=["max_distence", "-max_distance"])
+    fails("-prefx", "5", "o.gpkg", *w, says=["prefx", "-prefix"])
+    fails("-zzzzzz", "o.gpkg", *w, says="zzzzzz")
+    fails(*w, "o.gpkg", "-k", says="-k")
+    fails("", *w)
+    fails("o.gpkg", "", w[1])
+
+
+def check_numbers():
+    w = ["o.gpkg", *layers()]
+    for bad in ("-1", "nan", "NaN", "-inf", "abc", "", "5x", "5 m m", "1e999x", "-0.1",
+                "-1m", "0x", "5parsec", "1,5"):
+        fails("-max_distance", bad, *w, says="max_distance")
+    for bad in ("0", "-1", "1.5", "x", "", "99999999999999999999", "nan"):
+        fails("-k", bad, *w, says="-k")
+    for option in ("threads", "batch", "limit", "quadrant_size"):
+        for bad in ("-1", "x", "1.5", ""):
+            fails(f"-{option}", bad, *w, says=option)
+    for option in ("threads", "batch"):
+        fails(f"-{option}", "0", *w, says=option)
+    for option in ("ties", "how", "crs", "distance_to", "backend"):
+        fails(f"-{option}", "nonsense", *w, says=[option, "nonsense"])
+    fails("-validate", "cpu", *w, says="itself")
+    fails("-backend", "geos", "-validate", "geos", *w, says="itself")
+    fails("-spat", "1", "2", "3", "x", *w, says="spat")
+    fails("-spat", "1", "2", "3", says="spat")
+    fails("-k", "2147483648", *w, says="-k")
+
+
+def check_words_that_contradict():
+    w = ["o.gpkg", *layers()]
+    fails("-overwrite", "-append", *w, says=["-overwrite", "-append"])
+    fails("-sql", "SELECT * FROM points", "-input_layer", "points", *w, says="-sql")
+    fails("-dialect", "SQLite", *w, says="-sql")
+    fails("-validate_report", "r.csv", *w, says="-validate")
+    fails("-in_place", *w)
+    fails("-in_place", "-how", "inner", *w[1:], says="-how")
+    fails("-benchmark", "-overwrite", *w[1:], says="-benchmark")
+    fails("-where", "@nofile.sql", *w, says="nofile.sql")
+
+
+def check_missing():
+    w = layers()
+    fails("o.gpkg", "nofile.gpkg", w[1], says=["nofile.gpkg", "input"])
+    fails("o.gpkg", w[0], "nofile.gpkg", says=["nofile.gpkg", "join"])
+    fails("-input_layer", "nolayer", "o.gpkg", *w, says=["nolayer", "points"])
+    fails("-join_layer", "nolayer", "o.gpkg", *w, says=["nolayer", "lots"])
+    fails("-where", "nofield = 1", "o.gpkg", *w, says="nofield")
+    fails("-join_where", "nofield = 1", "o.gpkg", *w, says="nofield")
+    fails("-where", "name = = 1", "o.gpkg", *w, says="syntax error")
+    fails("-sql", "SELECT * FROM nolayer", "o.gpkg", *w, says="nolayer")
+    fails("-sql", "SELEC", "o.gpkg", *w)
+    fails("-sql", "DELETE FROM points", "o.gpkg", *w)
+    same(len(Layer("points.gpkg").rows), 50, "nothing was deleted")
+    fails("-join_sql", "SELECT 1", "o.gpkg", *w, says="no geometry")
+
+
+def check_no_geometry():
+    w = layers()
+    make("table.gpkg", [(None, {"name": "a"})], kind=ogr.wkbNone, srs=None)
+    fails("o.gpkg", "table.gpkg", w[1], says="no geometry")
+    fails("o.gpkg", w[0], "table.gpkg", says="no geometry")
+    with open("plain.csv", "w", encoding="utf-8") as file:
+        file.write("a,b\n1,2\n")
+    fails("o.gpkg", w[0], "plain.csv", says=["no geometry", "POSSIBLE"])
+
+
+def check_not_points():
+    w = layers()
+    for kind, shape in ((ogr.wkbLineString, "LINESTRING (0 0, 1 1)"),
+                        (ogr.wkbPolygon, "POLYGON ((0 0, 0 1, 1 1, 0 0))"),
+                        (ogr.wkbMultiPolygon, "MULTIPOLYGON (((0 0, 0 1, 1 1, 0 0)))")):
+        make("shapes.gpkg", [(shape, {"name": "x"})], kind=kind)
+        fails("o.gpkg", "shapes.gpkg", w[1], says=["points", "input"])
+        os.remove("shapes.gpkg")
+    # A layer of unknown kind: the feature is named.
+    rows = [("POINT (0 0)", {"name": "a"}, 7), ("LINESTRING (0 0,1 1)", {"name": "b"}, 9)]
+    make("mixed.gpkg", rows)
+    fails("o.gpkg", "mixed.gpkg", w[1], says=["9", "points"])
+    rows = [("GEOMETRYCOLLECTION (POINT (0 0), LINESTRING (0 0,1 1))", {"name": "c"}, 3)]
+    make("collection.gpkg", rows)
+    fails("o.gpkg", "collection.gpkg", w[1], says="3")
+    fails("-overwrite", "o.gpkg", "mixed.gpkg", w[1], says="9")
+
+
+def overwrite_bytes(path, at, data):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        file.write(data)
+
+
+def check_broken_files():
+    w = layers()
+    points_file("big.gpkg", n=3000)
+    points_file("big.fgb", n=3000)
+    size = os.path.getsize("big.gpkg")
+    for n in (size // 2, 5000, 50, 10):
+        with open("big.gpkg", "rb") as source, open("cut.gpkg", "wb") as file:
+            file.write(source.read(n))
+        fails("o.gpkg", "cut.gpkg", w[1])
+        fails("o.gpkg", w[0], "cut.gpkg")
+    shutil.copy("big.gpkg", "torn.gpkg")
+    for at in range(8192, size, 8192):
+        overwrite_bytes("torn.gpkg", at, b"\xff" * 4096)
+    fails("o.gpkg", "torn.gpkg", w[1])
+    size = os.path.getsize("big.fgb")
+    for n in (size // 2, size - 7, 3000, 100, 9):
+        with open("big.fgb", "rb") as source, open("cut.fgb", "wb") as file:
+            file.write(source.read(n))
+        fails("o.gpkg", "cut.fgb", w[1])
+        fails("o.gpkg", w[0], "cut.fgb")
+    points_file("s.shp", n=500)
+    for end in ("shp", "dbf"):
+        shutil.copy(f"s.{end}", "kept")
+        with open(f"s.{end}", "r+b") as file:
+            file.truncate(os.path.getsize(f"s.{end}") // 2)
+        r = run("-op", "nearest", "o.gpkg", "s.shp", w[1])
+        # What the driver does not notice cannot be seen; crashing it may not.
+        true(r.rc in (0, 1), str(r))
+        true(r.rc == 1 or len(Layer("o.gpkg").rows) == 500, f"rows lost: {r}")
+        if r.rc == 0:
+            os.remove("o.gpkg")
+        shutil.copy("kept", f"s.{end}")
+
+
+def check_texts_that_are_broken():
+    w = layers()
+    for name, text in (("a.geojson", '{"type": "FeatureCollection", "features": [{"ty'),
+                       ("b.geojson", '{"type": "FeatureCollection"}'),
+                       ("c.geojson", "{}"),
+                       ("d.geojson", "not json"),
+                       ("e.csv", ""),
+                       ("f.csv", "\0\0\0\0"),
+                       ("g.gpkg", ""),
+                       ("h.gpkg", "SQLite format 3\0 and no more"),
+                       ("i.shp", ""),
+                       ("j.fgb", ""),
+                       ("k.vrt", "<OGRVRTDataSource><OGRVRTLayer"),
+                       ("l.txt", "hello"),
+                       ("m", "hello")):
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(text)
+        fails("o.gpkg", name, w[1])
+        fails("o.gpkg", w[0], name)
+    os.mkdir("folder")
+    fails("o.gpkg", "folder", w[1], says="folder")
+    fails("o.gpkg", w[0], "folder", says="folder")
+    fails("o.gpkg", "/dev/null", w[1])
+
+
+def patch_blobs(path, table, change):
+    """Replaces the geometry blob of row 3 by what change makes of it."""
+    base = sqlite3.connect(path)
+    for (name,) in base.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+    ).fetchall():
+        base.execute(f'DROP TRIGGER "{name}"')
+    (blob,) = base.execute(f"SELECT geom FROM {table} WHERE fid = 3").fetchone()
+    base.execute(f"UPDATE {table} SET geom = ? WHERE fid = 3", (change(blob),))
+    base.commit()
+    base.close()
+
+
+def check_corrupt_wkb():
+    """Never a crash, never a row that goes missing: an error that names the
+    layer, or the row without its geometry, counted."""
+    changes = {
+        "cut in the coordinates": lambda b: b[:-5],
+        "cut in the header": lambda b: b[:5],
+        "nothing but the header": lambda b: b[:8],
+        "no blob": lambda b: b"",
+        "not GeoPackage": lambda b: b"XX" + b[2:],
+        "unknown type": lambda b: wkb_type(b, 999),
+        "a polygon of 4 billion rings": lambda b: wkb_type(b, 3)[: start_of(b) + 5]
+        + b"\xff\xff\xff\xff",
+        "a line that claims 500 million points": lambda b: b[: start_of(b)]
+        + struct.pack("<BII", 1, 2, 500000000),
+        "collections in collections": lambda b: b[: start_of(b)]
+        + struct.pack("<BII", 1, 7, 1) * 100000,
+    }
+    for what, change in changes.items():
+        for side in (0, 1):
+            points_file()
+            lots_file()
+            patch_blobs(["points.gpkg", "lots.gpkg"][side], ["points", "lots"][side],
+                        change)
+            r = run("-op", "nearest", "o.gpkg", "points.gpkg", "lots.gpkg",
+                    "-json_summary", "s.json")
+            true(r.rc in (0, 1), f"{what}: {r}")
+            lines = [x for x in r.err.splitlines() if x.startswith("ERROR")]
+            if r.rc == 1:
+                same(len(lines), 1, f"{what}: {r}")
+                true(not os.path.exists("o.gpkg"), f"{what}: left behind")
+            else:
+                same(lines, [], f"{what}: {r}")
+                same(len(Layer("o.gpkg").rows), 50, f"{what}: rows")
+                skipped = summary("s.json")["input" if side == 0 else "join"]["skipped"]
+                same(sum(skipped.values()), 1, f"{what}: counted in {r}")
+            for name in ("points.gpkg", "lots.gpkg", "o.gpkg", "s.json"):
+                if os.path.exists(name):
+                    os.remove(name)
+
+
+def start_of(blob):
+    """Where the WKB begins: after the header and its envelope."""
+    return 8 + {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}[(blob[3] >> 1) & 7]
+
+
+def wkb_type(blob, number):
+    at = start_of(blob)
+    return blob[: at + 1] + struct.pack("<I", number) + blob[at + 5 :]
+
+
+def check_geometry_columns_that_lie():
+    """A layer of points, as its table says, that holds a polygon."""
+    points_file()
+    lots_file()
+    base = sqlite3.connect("lots.gpkg")
+    (blob,) = base.execute("SELECT geom FROM lots WHERE fid = 1").fetchone()
+    base.close()
+    patch_blobs("points.gpkg", "points", lambda b: blob)
+    fails("o.gpkg", "points.gpkg", "lots.gpkg", says=["3", "point"])
+
+
+if __name__ == "__main__":
+    main(globals())
