@@ -4,9 +4,12 @@
 #include "oj_message.h"
 #include "oj_output.h"
 
+#include <cpl_conv.h>
 #include <cpl_progress.h>
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,6 +53,45 @@ static oj_status open_sources(struct oj_job *job, struct oj_error *err)
     return oj_source_check_type(&job->join, op->join_kinds, op->name, err);
 }
 
+/* 1 when the two names are of one file, which need not be there yet. */
+static int is_same_name(const char *a, const char *b)
+{
+    struct stat x, y;
+    char *folder_a, *folder_b;
+    int same;
+    if (strcmp(a, b) == 0)
+        return 1;
+    if (stat(a, &x) == 0 && stat(b, &y) == 0)
+        return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    if (strcmp(CPLGetFilename(a), CPLGetFilename(b)) != 0)
+        return 0;
+    folder_a = CPLStrdup(CPLGetPath(a));
+    folder_b = CPLStrdup(CPLGetPath(b));
+    same = stat(folder_a[0] != '\0' ? folder_a : ".", &x) == 0 &&
+           stat(folder_b[0] != '\0' ? folder_b : ".", &y) == 0 &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    CPLFree(folder_a);
+    CPLFree(folder_b);
+    return same;
+}
+
+/* Files beside the output replace what is there: never a dataset at work. */
+static oj_status check_side_file(const struct oj_job *job, const char *option,
+                                 const char *path, struct oj_error *err)
+{
+    const char *dst = job->command->dst;
+    if (path == NULL)
+        return OJ_OK;
+    if (oj_source_is_behind(&job->input, path) ||
+        oj_source_is_behind(&job->join, path))
+        return oj_fail(err, OJ_ERR_ARG, "-%s would overwrite the input %s",
+                       option, path);
+    if (dst != NULL && is_same_name(dst, path))
+        return oj_fail(err, OJ_ERR_ARG, "-%s would overwrite the output %s",
+                       option, path);
+    return OJ_OK;
+}
+
 oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
                       struct oj_error *err)
 {
@@ -57,6 +99,10 @@ oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
     *job = closed;
     job->command = command;
     OJ_TRY(open_sources(job, err));
+    OJ_TRY(check_side_file(job, "json_summary", command->json_summary, err));
+    OJ_TRY(
+        check_side_file(job, "validate_report", command->validate_report, err));
+    OJ_TRY(check_side_file(job, "benchmark_csv", command->benchmark_csv, err));
     OJ_TRY(oj_crs_settle(command, &job->input, &job->join, &job->crs, err));
     job->relation = make_relation(command, &job->crs);
     OJ_TRY(oj_relation_check(&job->relation, err));
