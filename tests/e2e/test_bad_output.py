@@ -1,0 +1,235 @@
+"""Outputs that cannot be: one line that begins with ERROR, exit code 1, nothing
+left behind, and what was there stays byte for byte."""
+
+import contextlib
+import hashlib
+import pwd
+
+from e2e import *
+
+
+def layers():
+    points_file()
+    lots_file()
+    return ["points.gpkg", "lots.gpkg"]
+
+
+def digest(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def check_output_is_an_input():
+    w = layers()
+    os.symlink("points.gpkg", "link.gpkg")
+    os.link("points.gpkg", "hard.gpkg")
+    os.mkdir("sub")
+    here = os.path.basename(os.getcwd())
+    names = ["points.gpkg", "./points.gpkg", "sub/../points.gpkg", "link.gpkg",
+             "hard.gpkg", os.path.abspath("points.gpkg"), f"../{here}/points.gpkg"]
+    before = digest("points.gpkg")
+    for name in names:
+        for option in ("-overwrite", "-append", "-update"):
+            fails(option, name, *w, says="input")
+        fails(name, *w, says="input")
+    fails("-overwrite", "lots.gpkg", *w, says="join")
+    fails("-overwrite", "lots.gpkg", *w, "-nln", "new", says="join")
+    same(digest("points.gpkg"), before)
+    points_file("s.shp")
+    fails("-overwrite", "s.shp", "s.shp", w[1], says="input")
+    fails("-overwrite", "s.dbf", "s.shp", w[1])
+    points_file("p.csv", lco=["GEOMETRY=AS_XY"])
+    with open("p.vrt", "w", encoding="utf-8") as file:
+        file.write('<OGRVRTDataSource><OGRVRTLayer name="p"><SrcDataSource '
+                   'relativeToVRT="1">p.csv</SrcDataSource><GeometryField '
+                   'encoding="PointFromColumns" x="X" y="Y"/></OGRVRTLayer>'
+                   "</OGRVRTDataSource>")
+    fails("-overwrite", "p.csv", "p.vrt", w[1], says="input")
+
+
+def check_reports_over_inputs():
+    """Side files are outputs, too."""
+    w = layers()
+    for option in ("-json_summary", "-validate_report"):
+        for target in ("points.gpkg", "lots.gpkg"):
+            extra = ["-validate"] if option == "-validate_report" else []
+            before = digest(target)
+            r = run("-op", "nearest", "o.gpkg", *w, option, target, *extra)
+            same(r.rc, 1, str(r))
+            same(digest(target), before, f"{option} {target}")
+            true("overwrite" in r.err, str(r))
+            true(not os.path.exists("o.gpkg"), "said before anything is written")
+    for target in ("o.gpkg", "./o.gpkg", os.path.abspath("o.gpkg")):
+        fails("o.gpkg", *w, "-json_summary", target, says="output")
+        fails("o.gpkg", *w, "-validate", "-validate_report", target, says="output")
+
+
+def check_folders():
+    w = layers()
+    fails("no/such/folder/o.gpkg", *w, says="no/such/folder")
+    fails("points.gpkg/o.gpkg", *w)
+    os.mkdir("dir")
+    for option in ([], ["-overwrite"], ["-append"]):
+        fails(*option, "dir", *w, says="dir")
+        fails(*option, "dir", *w, "-f", "GPKG", says="dir")
+
+
+def as_nobody(folder):
+    """Words before the command, so that permissions hold; root has them all."""
+    if os.getuid() != 0:
+        return []
+    if not shutil.which("setpriv"):
+        raise Skip("no setpriv, and root may write everywhere")
+    user = pwd.getpwnam("nobody")
+    os.chmod(folder, 0o755)
+    return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}",
+            "--clear-groups"]
+
+
+def check_no_permission():
+    layers()
+    folder = os.getcwd()
+    before_words = as_nobody(folder)
+    os.mkdir("locked")
+    make("locked/old.gpkg", [("POINT (0 0)", {"name": "old"})])
+    os.chmod("locked", 0o555)
+    os.chmod("locked/old.gpkg", 0o444)
+    try:
+        probe = subprocess.run([*before_words, "test", "-r", "points.gpkg"], check=False)
+        if probe.returncode != 0 or not can_start(before_words):
+            raise Skip("another user cannot read here")
+        before = listing()
+        for words in (["locked/o.gpkg"], ["-overwrite", "locked/old.gpkg"],
+                      ["-append", "locked/old.gpkg"], ["locked/o.fgb"]):
+            r = finish(start("-op", "nearest", *words, "points.gpkg", "lots.gpkg",
+                             before=before_words))
+            same(r.rc, 1, str(r))
+            same(r.err.count("ERROR"), 1, str(r))
+            true("locked" in r.err, str(r))
+            same(listing(), before, str(r))
+    finally:
+        os.chmod("locked", 0o755)
+
+
+def can_start(words):
+    try:
+        done = subprocess.run([*words, OGRJOIN, "--version"], check=False,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+def check_old_output_of_another_kind():
+    w = layers()
+    with open("notes.gpkg", "w", encoding="utf-8") as file:
+        file.write("my notes\n")
+    fails("notes.gpkg", *w, says="exists")
+    fails("-overwrite", "notes.gpkg", *w, says="notes.gpkg")
+    fails("-append", "notes.gpkg", *w, says="notes.gpkg")
+
+
+def check_join_fails_while_overwriting():
+    """The old output stays when the new one cannot be completed."""
+    w = layers()
+    rows = [(p, {"name": "x"}) for p in random_points(500)]
+    rows.append(("LINESTRING (0 0,1 1)", {"name": "no point"}))
+    make("mixed.gpkg", rows)
+    for out in ("o.gpkg", "o.fgb", "o.shp", "o.geojson"):
+        join(out, *w)
+    for out in ("o.gpkg", "o.fgb", "o.shp", "o.geojson"):
+        fails("-batch", "50", "-overwrite", out, "mixed.gpkg", w[1], says="501")
+        fails("-batch", "50", "new_" + out, "mixed.gpkg", w[1], says="501")
+    make("d.gpkg", [("POINT (0 0)", {"name": "kept"})], layer="kept")
+    make("d.gpkg", [("POINT (0 0)", {"name": "old"})], layer="mixed", add=True)
+    before = dump("d.gpkg", "kept") + dump("d.gpkg", "mixed")
+    for option in ("-overwrite", "-append", "-update"):
+        r = run("-op", "nearest", "-batch", "50", option, "d.gpkg", "mixed.gpkg", w[1],
+                "-select", "name", "-join_select", "")
+        same(r.rc, 1, str(r))
+        same(dump("d.gpkg", "kept") + dump("d.gpkg", "mixed"), before, option)
+        same(sorted(Layer("d.gpkg").layers), ["kept", "mixed"], option)
+
+
+def check_drivers_that_cannot():
+    w = layers()
+    fails("-f", "WAsP", "o.map", *w)
+    fails("-f", "DGN", "o.dgn", *w, says="DGN")
+    fails("-f", "S57", "o.000", *w)
+    fails("-f", "Selafin", "o.slf", *w)
+    # No multipoints in a format of points is said, not swallowed.
+    make("multi.gpkg", [("MULTIPOINT (980000 200000, 980010 200010)", {"name": "m"})])
+    fails("-f", "GPX", "o.gpx", "multi.gpkg", w[1])
+    mixed = [("POINT (980000 200000)", {"name": "a"}),
+             ("MULTIPOINT (980000 200000)", {"name": "b"})]
+    make("mixed.gpkg", mixed)
+    fails("o.shp", "mixed.gpkg", w[1])
+    join("-nlt", "PROMOTE_TO_MULTI", "o.shp", "mixed.gpkg", w[1])
+    same(len(Layer("o.shp").rows), 2)
+
+
+def full_disk(size, run_there):
+    """Runs in a file system of that many bytes, then takes it away."""
+    if os.getuid() != 0:
+        raise Skip("only root mounts a small file system")
+    os.mkdir("small")
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none",
+                              "small"], stderr=subprocess.PIPE, check=False)
+    if mounted.returncode != 0:
+        raise Skip(f"cannot mount: {mounted.stderr.decode().strip()}")
+    try:
+        run_there()
+    finally:
+        subprocess.run(["umount", "-l", "small"], check=True)
+
+
+def many_points():
+    rows = [(p, {"name": f"a name of some length, number {i}"})
+            for i, p in enumerate(random_points(40000))]
+    make("many.fgb", rows, kind=ogr.wkbPoint, lco=["SPATIAL_INDEX=NO"])
+    lots_file()
+
+
+def check_full_disk():
+    many_points()
+
+    def run_there():
+        make("small/keep.gpkg", [("POINT (0 0)", {"name": "old"})])
+        old = digest("small/keep.gpkg")
+        for out in ("o.gpkg", "o.fgb", "o.csv", "o.shp", "o.geojson", "o.geojsonl",
+                    "o.sqlite"):
+            for extra in ([], ["-lco", "SPATIAL_INDEX=NO"]):
+                if extra and out not in ("o.gpkg", "o.fgb"):
+                    continue
+                fails(*extra, f"small/{out}", "many.fgb", "lots.gpkg", cwd=".")
+        fails("-overwrite", "small/keep.gpkg", "many.fgb", "lots.gpkg", "-nln", "keep")
+        same(digest("small/keep.gpkg"), old, "the old file")
+        for option in ("-append", "-update"):
+            r = run("-op", "nearest", option, "small/keep.gpkg", "many.fgb", "lots.gpkg",
+                    "-select", "name", "-how", "semi")
+            same(r.rc, 1, str(r))
+            same(Layer("small/keep.gpkg").column("name"), ["old"], str(r))
+            same(Layer("small/keep.gpkg").layers, ["keep"], str(r))
+        same(sorted(os.listdir("small")), ["keep.gpkg"], "nothing else is left")
+
+    full_disk(2 * 1024 * 1024, run_there)
+
+
+def check_full_disk_for_side_files():
+    layers()
+
+    def run_there():
+        with contextlib.suppress(OSError), open("small/filler", "wb") as file:
+            while file.write(b"x" * 4096):
+                file.flush()
+        r = run("-op", "nearest", "o.gpkg", "points.gpkg", "lots.gpkg", "-json_summary",
+                "small/s.json")
+        same(r.rc, 1, str(r))
+        same(r.err.count("ERROR"), 1, str(r))
+        same(os.listdir("small"), ["filler"])
+
+    full_disk(256 * 1024, run_there)
+
+
+if __name__ == "__main__":
+    main(globals())
