@@ -10,6 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Chunks no larger than this are asked for: their text columns count bytes in
+ * 32 bits. */
+#define MOST_ROWS 524288
+
 /* Which child of the stream a column is, and the letter of its format:
  * i s l f g u U z Z. */
 struct column
@@ -190,7 +194,7 @@ oj_status oj_arrow_open(OGRLayerH layer, const struct oj_fields *fields,
     if (stream == NULL)
         return oj_fail_nomem(err, 1, sizeof *stream);
     snprintf(rows, sizeof rows, "MAX_FEATURES_IN_BATCH=%lld",
-             (long long)(batch_rows < 65536 ? batch_rows : 65536));
+             (long long)(batch_rows < MOST_ROWS ? batch_rows : MOST_ROWS));
     options[0] = rows;
     options[1] = "INCLUDE_FID=YES";
     options[2] = NULL;

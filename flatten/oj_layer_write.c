@@ -356,6 +356,28 @@ static oj_status write_row(struct oj_layer_writer *writer,
     return OJ_OK;
 }
 
+/* Rows of the join side come in no order: what the writer will need of them is
+ * fetched some rows ahead, in two steps because texts hang on their offsets. */
+#define FETCH_AHEAD 16
+
+static void fetch_ahead(const struct oj_layer_writer *writer,
+                        const struct oj_matches *matches, int64_t row)
+{
+    const struct oj_write_options *options = &writer->options;
+    if (matches->offset != NULL || options->join_table == NULL)
+        return;
+    for (int stage = 0; stage < 2; stage++)
+    {
+        int64_t ahead = row + FETCH_AHEAD * (2 - stage);
+        if (ahead >= matches->n_rows || matches->join_row[ahead] < 0)
+            continue;
+        oj_table_prefetch(options->join_table, matches->join_row[ahead], stage);
+        if (stage == 0 && options->join_side->fid != NULL)
+            __builtin_prefetch(
+                &options->join_side->fid[matches->join_row[ahead]]);
+    }
+}
+
 /* Asked now and then: a batch can take a second to write. */
 static int is_cancelled(const struct oj_layer_writer *writer, int64_t row)
 {
@@ -384,7 +406,10 @@ oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
         if (is_cancelled(writer, i))
             status = oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
         else
+        {
+            fetch_ahead(writer, matches, i);
             status = write_row(writer, batch, matches, i, err);
+        }
     }
     oj_ogr_errors_end(&writer->errors);
     return status;

@@ -307,6 +307,24 @@ void oj_table_value(const struct oj_table *table, int64_t row, int c,
     }
 }
 
+void oj_table_prefetch(const struct oj_table *table, int64_t row, int stage)
+{
+    for (int c = 0; c < table->n_columns; c++)
+    {
+        const struct column *column = &table->column[c];
+        int is_text = column->type == OFTString || column->type == OFTBinary;
+        if (stage == 0)
+        {
+            __builtin_prefetch(&column->has_value[row >> 3]);
+            __builtin_prefetch((const char *)column->values +
+                               (size_t)row * value_size(column->type));
+        }
+        else if (is_text)
+            __builtin_prefetch(column->pool +
+                               ((const int64_t *)column->values)[row]);
+    }
+}
+
 int oj_table_number(const struct oj_table *table, int64_t row, int column,
                     double *number)
 {
