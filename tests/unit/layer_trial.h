@@ -38,14 +38,18 @@ static inline void check_form(const struct trial *t, const struct oj_matches *m)
         int64_t first = oj_matches_first(m, row), n = 0;
         for (int64_t i = first; i < oj_matches_end(m, row); i++, n++)
         {
-            ck_assert(m->join_row[i] >= 0 &&
-                      m->join_row[i] < t->join.n_features);
-            ck_assert(m->measure[i] >= 0.0 && m->measure[i] < INFINITY &&
-                      m->measure[i] <= t->relation.max_distance);
-            ck_assert(i == first || m->measure[i] >= m->measure[i - 1]);
+            expect(m->join_row[i] >= 0 && m->join_row[i] < t->join.n_features,
+                   "row %d: no such feature", (int)row);
+            expect(m->measure[i] >= 0.0 && m->measure[i] < INFINITY &&
+                       m->measure[i] <= t->relation.max_distance,
+                   "row %d: distance %g", (int)row, m->measure[i]);
+            expect(i == first || m->measure[i] >= m->measure[i - 1],
+                   "row %d: order", (int)row);
         }
-        ck_assert(t->relation.ties == OJ_TIES_ALL || n <= t->relation.k);
-        ck_assert(lists || n > 0 || isnan(m->measure[row]));
+        expect(t->relation.ties == OJ_TIES_ALL || n <= t->relation.k,
+               "row %d: %d pairs", (int)row, (int)n);
+        expect(lists || n > 0 || isnan(m->measure[row]), "row %d: no NaN",
+               (int)row);
         n_pairs += n;
         n_matched += n > 0;
     }

@@ -68,6 +68,15 @@ static inline uint64_t bits_of(double v)
     return bits;
 }
 
+/* ck_assert_msg() for inner loops: Check writes a note of every assertion to a
+ * file, which costs more than what is tested here. */
+#define expect(condition, ...)                                                 \
+    do                                                                         \
+    {                                                                          \
+        if (!(condition))                                                      \
+            ck_abort_msg(__VA_ARGS__);                                         \
+    } while (0)
+
 /* Rounds of a test: OGRJOIN_TEST_LONG=1 makes them fifty times as many,
  * OGRJOIN_TEST_ROUNDS=n sets them. */
 static inline int64_t rounds(int64_t usual)

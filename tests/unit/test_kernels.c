@@ -28,11 +28,11 @@ static void check_triple(const struct triple *t)
     int ours = oj_orientation(t->ax, t->ay, t->bx, t->by, t->cx, t->cy);
     int turned = oj_orientation(t->bx, t->by, t->cx, t->cy, t->ax, t->ay);
     int reversed = oj_orientation(t->bx, t->by, t->ax, t->ay, t->cx, t->cy);
-    ck_assert_msg(ours == truth && turned == truth && reversed == -truth,
-                  "seed %llu: (%a %a) (%a %a) (%a %a): %d, turned %d, "
-                  "reversed %d, exact %d",
-                  (unsigned long long)seed, t->ax, t->ay, t->bx, t->by, t->cx,
-                  t->cy, ours, turned, reversed, truth);
+    expect(ours == truth && turned == truth && reversed == -truth,
+           "seed %llu: (%a %a) (%a %a) (%a %a): %d, turned %d, "
+           "reversed %d, exact %d",
+           (unsigned long long)seed, t->ax, t->ay, t->bx, t->by, t->cx, t->cy,
+           ours, turned, reversed, truth);
 }
 
 START_TEST(orientation_on_lattices)
@@ -64,8 +64,9 @@ START_TEST(orientation_of_all_small_triples)
             v[c] = (code >> 3 * c & 7) - 3;
         det = (int64_t)((t.bx - t.ax) * (t.cy - t.ay) -
                         (t.by - t.ay) * (t.cx - t.ax));
-        ck_assert_int_eq(oj_orientation(t.ax, t.ay, t.bx, t.by, t.cx, t.cy),
-                         (det > 0) - (det < 0));
+        expect(oj_orientation(t.ax, t.ay, t.bx, t.by, t.cx, t.cy) ==
+                   (det > 0) - (det < 0),
+               "triple %d", code);
     }
 }
 END_TEST
@@ -182,18 +183,18 @@ static void compare_distance(const GEOSGeometry *line, const double end[4],
     GEOSGeometry *point = GEOSGeom_createPointFromXY_r(geos, px, py);
     double ours = oj_segment_distance(px, py, end[0], end[1], end[2], end[3]);
     double theirs = -1.0;
-    ck_assert_int_eq(GEOSDistance_r(geos, point, line, &theirs), 1);
+    expect(GEOSDistance_r(geos, point, line, &theirs) == 1, "GEOS raised");
     GEOSGeom_destroy_r(geos, point);
     if (isnan(ours)) /* GEOS then finds no distance at all */
     {
         n_nan++;
-        ck_assert_msg(!(theirs < 1e300), "GEOS has %.17g", theirs);
+        expect(!(theirs < 1e300), "GEOS has %.17g", theirs);
         return;
     }
-    ck_assert_msg(bits_of(ours) == bits_of(theirs),
-                  "seed %llu: (%a %a) to (%a %a, %a %a): %a, GEOS %a",
-                  (unsigned long long)seed, px, py, end[0], end[1], end[2],
-                  end[3], ours, theirs);
+    expect(bits_of(ours) == bits_of(theirs),
+           "seed %llu: (%a %a) to (%a %a, %a %a): %a, GEOS %a",
+           (unsigned long long)seed, px, py, end[0], end[1], end[2], end[3],
+           ours, theirs);
 }
 
 START_TEST(distances_as_geos_has_them)
@@ -281,7 +282,7 @@ static void compare_location(const struct test_ring *ring,
     GEOSGeometry *point = GEOSGeom_createPointFromXY_r(geos, x, y);
     double distance = -1.0;
     int inside, touched, differs;
-    ck_assert_int_eq(GEOSDistance_r(geos, point, polygon, &distance), 1);
+    expect(GEOSDistance_r(geos, point, polygon, &distance) == 1, "GEOS raised");
     inside = GEOSPreparedContainsProperly_r(geos, prepared, point);
     touched = GEOSPreparedIntersects_r(geos, prepared, point);
     /* a distance is also 0 where it is lost in rounding, on the border */
@@ -291,11 +292,11 @@ static void compare_location(const struct test_ring *ring,
     if (differs && geos_misjudges(ring, x, y))
         n_misjudged++;
     else
-        ck_assert_msg(!differs,
-                      "seed %llu, ring of %d: (%a %a): ours %d, GEOS inside "
-                      "%d, touched %d, distance %g",
-                      (unsigned long long)seed, (int)ring->n, x, y, (int)ours,
-                      inside, touched, distance);
+        expect(!differs,
+               "seed %llu, ring of %d: (%a %a): ours %d, GEOS inside "
+               "%d, touched %d, distance %g",
+               (unsigned long long)seed, (int)ring->n, x, y, (int)ours, inside,
+               touched, distance);
     GEOSGeom_destroy_r(geos, point);
 }
 
@@ -371,7 +372,7 @@ START_TEST(morton_codes)
         uint32_t code = 0;
         for (int bit = 0; bit < 16; bit++)
             code |= (x >> bit & 1) << 2 * bit | (y >> bit & 1) << (2 * bit + 1);
-        ck_assert_uint_eq(oj_morton(x, y), code);
+        expect(oj_morton(x, y) == code, "code of %u %u", x, y);
     }
     ck_assert_uint_eq(oj_morton(65535, 65535), UINT32_MAX);
     ck_assert_uint_eq(oj_morton_column(NAN, 0.0, 1.0), 0);
