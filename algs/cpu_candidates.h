@@ -19,7 +19,7 @@ struct oj_group
     int n;
     const struct oj_ordered_point *point;
     struct oj_place place;
-    /* beyond n, up to a multiple of OJ_LANES: repetitions */
+    /* beyond n, up to a multiple of OJ_WIDE: repetitions */
     double x[OJ_GROUP], y[OJ_GROUP];
 };
 
@@ -29,8 +29,8 @@ OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
                              const struct oj_ordered_point *point, double limit)
 {
     g->n = oj_place_take(&g->place, n, most, point, limit);
-    if (g->n > OJ_LANES && g->n % OJ_LANES != 0)
-        g->n = oj_place_take(&g->place, g->n / OJ_LANES * OJ_LANES, most, point,
+    if (g->n > OJ_WIDE && g->n % OJ_WIDE != 0)
+        g->n = oj_place_take(&g->place, g->n / OJ_WIDE * OJ_WIDE, most, point,
                              INFINITY);
     g->point = point;
     for (int i = 0; i < g->n; i++)
@@ -38,7 +38,7 @@ OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
         g->x[i] = point[i].x;
         g->y[i] = point[i].y;
     }
-    for (int i = g->n; i % OJ_LANES != 0; i++)
+    for (int i = g->n; i % OJ_WIDE != 0; i++)
     {
         g->x[i] = point[0].x;
         g->y[i] = point[0].y;
@@ -218,18 +218,50 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
 
 /* --- measuring ------------------------------------------------------------ */
 
-/* Squared distances of eight points to a segment, up to rounding. */
-OJ_INLINE void oj_measure8(const double *restrict x, const double *restrict y,
-                           double ax, double ay, double dx, double dy,
-                           double inverse, double *restrict d2,
-                           double *restrict least2)
+/* What a number in the matrix means. It is in single precision, relative to the
+ * group's centre and to the extent of group and candidates, so that nothing in
+ * it is larger than 1 or so. */
+struct oj_scale
 {
-    OJ_EIGHT
+    double inverse_unit; /* 1 / extent in CRS units, 0: nothing is told apart */
+    float off;           /* what distances in the matrix may be off, together
+                            with those in GEOS's order of operations */
+};
+
+/* The extent of the candidates around the centre, and of the group. */
+OJ_INLINE double oj_group_extent(const struct oj_segments *segments,
+                                 const struct oj_nearest_scratch *s,
+                                 const struct oj_group *g)
+{
+    double extent = 0.0;
+    for (int64_t j = 0; j < s->n_candidates; j++)
     {
-        double ux = x[c] - ax, uy = y[c] - ay;
-        double t = (ux * dx + uy * dy) * inverse;
-        t = t > 0.0 ? t : 0.0;
-        t = t < 1.0 ? t : 1.0;
+        int64_t slot = s->candidate[j];
+        const struct oj_bundle *b = &segments->bundle[slot / OJ_BUNDLE];
+        int at = (int)(slot % OJ_BUNDLE);
+        double ax = fabs(b->ax[at] - g->place.cx);
+        double ay = fabs(b->ay[at] - g->place.cy);
+        double bx = fabs(b->bx[at] - g->place.cx);
+        double by = fabs(b->by[at] - g->place.cy);
+        ax = ax > bx ? ax : bx;
+        ay = ay > by ? ay : by;
+        extent = ax + ay > extent ? ax + ay : extent;
+    }
+    return extent + g->place.h;
+}
+
+/* Squared distances of sixteen points to a segment, up to rounding. */
+OJ_INLINE void oj_measure16(const float *restrict x, const float *restrict y,
+                            float ax, float ay, float dx, float dy,
+                            float inverse, float *restrict d2,
+                            float *restrict least2)
+{
+    OJ_SIXTEEN
+    {
+        float ux = x[c] - ax, uy = y[c] - ay;
+        float t = (ux * dx + uy * dy) * inverse;
+        t = t > 0.0f ? t : 0.0f;
+        t = t < 1.0f ? t : 1.0f;
         ux -= t * dx;
         uy -= t * dy;
         d2[c] = ux * ux + uy * uy;
@@ -239,39 +271,68 @@ OJ_INLINE void oj_measure8(const double *restrict x, const double *restrict y,
 
 /* Squared distances of all points of the group to the candidates, up to
  * rounding, in s->matrix: one row of OJ_GROUP a candidate, of which the first
- * g->n are of use; least2: the least of each point.  Returns how far off the
- * distances may be, theirs and those in GEOS's order of operations together:
- * either errs by less than 16 unit roundoffs of the distance between the point
- * and the segment's start. */
-OJ_INLINE double oj_fill_matrix(const struct oj_segments *segments,
-                                const struct oj_nearest_scratch *s,
-                                const struct oj_group *g,
-                                double least2[OJ_GROUP])
+ * g->n are of use; least2: the least of each point.
+ *
+ * Coordinates are rounded to 2^-24 of the extent and some ten operations add as
+ * much each, so off, 64 times 2^-24, is ample; GEOS's double formula errs by
+ * far less. */
+OJ_INLINE struct oj_scale oj_fill_matrix(const struct oj_segments *segments,
+                                         const struct oj_nearest_scratch *s,
+                                         const struct oj_group *g,
+                                         float least2[OJ_GROUP])
 {
-    const double unit_roundoff = 1.1102230246251565e-16;
-    double extent = 0.0;
-    for (int i = 0; i < g->n; i += OJ_LANES)
+    struct oj_scale scale = {1.0 / oj_group_extent(segments, s, g),
+                             64.0f * 5.9604645e-8f};
+    double cx = g->place.cx, cy = g->place.cy, unit;
+    float x[OJ_GROUP], y[OJ_GROUP];
+    if (!isfinite(scale.inverse_unit))
+        scale.inverse_unit = 0.0;
+    unit = scale.inverse_unit;
+    for (int i = 0; i < g->n; i += OJ_WIDE)
     {
-        OJ_EIGHT least2[i + c] = INFINITY;
+        OJ_SIXTEEN
+        {
+            x[i + c] = (float)((g->x[i + c] - cx) * unit);
+            y[i + c] = (float)((g->y[i + c] - cy) * unit);
+            least2[i + c] = INFINITY;
+        }
     }
     for (int64_t j = 0; j < s->n_candidates; j++)
     {
         int64_t slot = s->candidate[j];
         const struct oj_bundle *b = &segments->bundle[slot / OJ_BUNDLE];
         int at = (int)(slot % OJ_BUNDLE);
-        double ax = b->ax[at], ay = b->ay[at];
-        double dx = b->bx[at] - ax, dy = b->by[at] - ay;
-        double len2 = dx * dx + dy * dy;
-        double inverse = len2 > 1e-290 ? 1.0 / len2 : 0.0;
-        double size = fabs(ax - g->place.cx) + fabs(ay - g->place.cy) +
-                      fabs(dx) + fabs(dy);
-        double *row = s->matrix + j * OJ_GROUP;
-        extent = size > extent ? size : extent;
-        for (int i = 0; i < g->n; i += OJ_LANES)
-            oj_measure8(g->x + i, g->y + i, ax, ay, dx, dy, inverse, row + i,
-                        least2 + i);
+        float ax = (float)((b->ax[at] - cx) * unit);
+        float ay = (float)((b->ay[at] - cy) * unit);
+        float dx = (float)((b->bx[at] - b->ax[at]) * unit);
+        float dy = (float)((b->by[at] - b->ay[at]) * unit);
+        float len2 = dx * dx + dy * dy;
+        float inverse = len2 > 1e-30f ? 1.0f / len2 : 0.0f;
+        float *row = s->matrix + j * OJ_GROUP;
+        for (int i = 0; i < g->n; i += OJ_WIDE)
+            oj_measure16(x + i, y + i, ax, ay, dx, dy, inverse, row + i,
+                         least2 + i);
     }
-    return 64.0 * unit_roundoff * (extent + g->place.h);
+    return scale;
+}
+
+/* Which points of the group are within limit2 of the candidate of a row: bit i
+ * for point i. */
+OJ_INLINE uint32_t oj_row_close(const float *restrict row,
+                                const float *restrict limit2, int n)
+{
+    static const uint32_t bit[OJ_GROUP] = {
+        1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,
+        1u << 7,  1u << 8,  1u << 9,  1u << 10, 1u << 11, 1u << 12, 1u << 13,
+        1u << 14, 1u << 15, 1u << 16, 1u << 17, 1u << 18, 1u << 19, 1u << 20,
+        1u << 21, 1u << 22, 1u << 23, 1u << 24, 1u << 25, 1u << 26, 1u << 27,
+        1u << 28, 1u << 29, 1u << 30, 1u << 31};
+    uint32_t close = 0;
+    for (int i = 0; i < n; i += OJ_WIDE)
+    {
+        OJ_SIXTEEN close |= row[i + c] <= limit2[i + c] ? bit[i + c] : 0u;
+    }
+    return close;
 }
 
 /* The distance that decides. */

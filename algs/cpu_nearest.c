@@ -160,8 +160,8 @@ OJ_INLINE void decide(const struct oj_cpu_index *index,
                       const int32_t around[OJ_GROUP], int32_t *feature,
                       double *distance)
 {
-    double least2[OJ_GROUP], limit2[OJ_GROUP];
-    double off = oj_fill_matrix(&index->segments, s, g, least2);
+    float least2[OJ_GROUP], limit2[OJ_GROUP];
+    struct oj_scale scale = oj_fill_matrix(&index->segments, s, g, least2);
     double max_distance = index->relation.max_distance;
     struct pairs pairs;
     struct best best;
@@ -169,21 +169,22 @@ OJ_INLINE void decide(const struct oj_cpu_index *index,
     for (int i = 0; i < g->n; i++)
     {
         int inside = around[i] != NO_FEATURE;
-        double reach = (inside ? 0.0 : sqrt(least2[i])) + 2.0 * off;
-        limit2[i] = reach * reach * (1.0 + 1e-12);
+        float reach = (inside ? 0.0f : sqrtf(least2[i])) + 2.0f * scale.off;
+        limit2[i] = reach * reach * (1.0f + 1e-6f);
         best.distance[i] = inside ? 0.0 : INFINITY;
         best.feature[i] = around[i];
     }
-    /* all that rounding might have put in the wrong order; no branch on what
-     * cannot be foreseen */
+    for (int i = g->n; i % OJ_WIDE != 0; i++)
+        limit2[i] = -1.0f;
+    /* all that rounding might have put in the wrong order */
     for (int32_t j = 0; j < s->n_candidates; j++)
     {
-        const double *row = s->matrix + j * OJ_GROUP;
-        for (int i = 0; i < g->n; i++)
+        uint32_t close =
+            oj_row_close(s->matrix + (int64_t)j * OJ_GROUP, limit2, g->n);
+        for (; close != 0; close &= close - 1)
         {
-            pairs.point[pairs.n] = i;
-            pairs.candidate[pairs.n] = j;
-            pairs.n += row[i] <= limit2[i];
+            pairs.point[pairs.n] = __builtin_ctz(close);
+            pairs.candidate[pairs.n++] = j;
         }
         if (pairs.n > PAIRS)
             settle_pairs(index, s, g, &pairs, &best);
@@ -257,7 +258,7 @@ OJ_INLINE oj_status answer_patch(const struct oj_cpu_index *index,
         }
         most = OJ_GROUP;
         at += g.n;
-        oj_adapt(&s->group_limit, s->n_candidates, 12, 28,
+        oj_adapt(&s->group_limit, s->n_candidates, 20, 40,
                  index->segments.bundle_size);
     }
     return OJ_OK;

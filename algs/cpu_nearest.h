@@ -52,7 +52,7 @@ struct oj_nearest_scratch
     int64_t cap_low;
     int too_many; /**< the walk was given up: take fewer points */
     int64_t cap_matrix;
-    double *matrix;
+    float *matrix; /**< see oj_fill_matrix() */
     int64_t n_rings, cap_rings;
     int32_t *ring; /**< polygon rings whose boxes touch the group's */
     int64_t n_best, cap_best; /**< k > 1: nearest features to the centre */

@@ -21,17 +21,19 @@ static oj_status add_around(const struct oj_cpu_index *index,
  * features come in, and saves most exact distances. */
 static oj_status rank_point(const struct oj_cpu_index *index,
                             struct oj_nearest_scratch *s,
-                            const struct oj_group *g, int i, double off,
-                            struct oj_ranking *ranking, struct oj_error *err)
+                            const struct oj_group *g, int i,
+                            struct oj_scale scale, struct oj_ranking *ranking,
+                            struct oj_error *err)
 {
     const struct oj_segments *segments = &index->segments;
     oj_ranking_start(ranking);
     OJ_TRY(add_around(index, s, g->x[i], g->y[i], ranking, err));
     for (int64_t j = 0; j < s->n_candidates; j++)
     {
-        double reach = ranking->bound + 2.0 * off;
+        float reach =
+            (float)(ranking->bound * scale.inverse_unit) + 2.0f * scale.off;
         int64_t slot = s->candidate[j];
-        if (s->matrix[j * OJ_GROUP + i] > reach * reach * (1.0 + 1e-12))
+        if (s->matrix[j * OJ_GROUP + i] > reach * reach * (1.0f + 1e-6f))
             continue;
         OJ_TRY(oj_ranking_add(
             ranking, segments->feature[slot],
@@ -49,8 +51,9 @@ OJ_INLINE oj_status answer_group(const struct oj_cpu_index *index,
                                  struct oj_answers *answers,
                                  struct oj_error *err)
 {
-    double least2[OJ_GROUP];
-    double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0, off;
+    float least2[OJ_GROUP];
+    struct oj_scale scale;
+    double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
     OJ_TRY(oj_collect_rings(&index->rings, s, &g->place, err));
     OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place,
                                  index->relation.k,
@@ -60,11 +63,11 @@ OJ_INLINE oj_status answer_group(const struct oj_cpu_index *index,
     OJ_TRY(oj_matrix_reserve(s, err));
     if (s->timings)
         middle = oj_clock_seconds();
-    off = oj_fill_matrix(&index->segments, s, g, least2);
+    scale = oj_fill_matrix(&index->segments, s, g, least2);
     for (int i = 0; i < g->n; i++)
     {
         uint32_t at = g->point[i].index;
-        OJ_TRY(rank_point(index, s, g, i, off, ranking, err));
+        OJ_TRY(rank_point(index, s, g, i, scale, ranking, err));
         OJ_TRY(oj_answers_add(answers, row == NULL ? (int64_t)at : row[at],
                               ranking, err));
     }
@@ -99,7 +102,7 @@ OJ_INLINE oj_status answer_patch(const struct oj_cpu_index *index,
         }
         most = OJ_GROUP;
         at += g.n;
-        oj_adapt(&s->group_limit, s->n_candidates, 16 + 2 * k, 40 + 4 * k,
+        oj_adapt(&s->group_limit, s->n_candidates, 20 + 2 * k, 40 + 4 * k,
                  index->segments.bundle_size);
     }
     return OJ_OK;

@@ -1,7 +1,8 @@
-/** Loops over eight lanes that the compiler turns into vector instructions.
+/** Loops over eight or sixteen lanes that the compiler turns into vector
+ *  instructions.
  *
- *  They are plain loops over OJ_LANES array elements behind OJ_EIGHT, which
- *  keeps the compiler from unrolling them before its vectoriser sees them.
+ *  They are plain loops over array elements c behind OJ_EIGHT or OJ_SIXTEEN,
+ *  which keep the compiler from unrolling them before its vectoriser sees them.
  *  Lane by lane these are the ordinary operations, so width changes no bit.
  *  Functions made of them are inlined into one function per instruction set
  *  (OJ_CLONES), chosen when the library is loaded.
@@ -10,13 +11,16 @@
 #define CPU_VECTOR_H
 
 #define OJ_LANES 8
+#define OJ_WIDE 16
 
 #if defined(__clang__)
-#define OJ_EIGHT                                                               \
-    _Pragma("clang loop vectorize(enable)") for (int c = 0; c < OJ_LANES; c++)
+#define OJ_LANE_LOOP(n)                                                        \
+    _Pragma("clang loop vectorize(enable)") for (int c = 0; c < (n); c++)
 #else
-#define OJ_EIGHT _Pragma("GCC unroll 1") for (int c = 0; c < OJ_LANES; c++)
+#define OJ_LANE_LOOP(n) _Pragma("GCC unroll 1") for (int c = 0; c < (n); c++)
 #endif
+#define OJ_EIGHT OJ_LANE_LOOP(OJ_LANES)
+#define OJ_SIXTEEN OJ_LANE_LOOP(OJ_WIDE)
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) &&    \
     !defined(__SANITIZE_ADDRESS__)
