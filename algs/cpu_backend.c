@@ -71,13 +71,15 @@ static oj_status build_index(struct cpu_index *self,
 }
 
 static oj_status
-cpu_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-          const struct oj_relation *relation, const struct oj_options *options,
-          struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+cpu_index(const struct oj_backend *row, const struct oj_flat *join_side,
+          const int32_t *tie_rank, const struct oj_relation *relation,
+          const struct oj_options *options, struct oj_index **out,
+          struct oj_stats *stats, struct oj_error *err)
 {
     struct cpu_index *self = oj_calloc(1, sizeof *self);
     double start = oj_clock_seconds();
     oj_status status;
+    (void)row;
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
     self->index.relation = *relation;
@@ -259,6 +261,7 @@ const struct oj_backend oj_cpu_backend = {
     "cpu",
     "our engine on all CPU cores: segments under a packed tree, asked by "
     "groups",
+    0,
     0,
     cpu_index,
     cpu_join,

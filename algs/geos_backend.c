@@ -154,12 +154,11 @@ static oj_status build(struct oj_index *index, const struct oj_flat *join_side,
     return OJ_OK;
 }
 
-static oj_status make_index(const struct oj_flat *join_side,
-                            const int32_t *tie_rank,
-                            const struct oj_relation *relation,
-                            const struct oj_options *options,
-                            enum oj_visit visit, struct oj_index **out,
-                            struct oj_stats *stats, struct oj_error *err)
+static oj_status
+make_index(const struct oj_backend *self, const struct oj_flat *join_side,
+           const int32_t *tie_rank, const struct oj_relation *relation,
+           const struct oj_options *options, struct oj_index **out,
+           struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
     struct oj_index *index = oj_calloc(1, sizeof *index);
@@ -169,7 +168,7 @@ static oj_status make_index(const struct oj_flat *join_side,
     index->search.tie_rank = tie_rank;
     index->search.relation = *relation;
     index->search.options = *options;
-    index->search.visit = visit;
+    index->search.visit = (enum oj_visit)self->method;
     status = build(index, join_side, err);
     if (status != OJ_OK)
     {
@@ -179,28 +178,6 @@ static oj_status make_index(const struct oj_flat *join_side,
     stats->index_s += oj_clock_seconds() - start;
     *out = index;
     return OJ_OK;
-}
-
-static oj_status index_as_given(const struct oj_flat *join_side,
-                                const int32_t *tie_rank,
-                                const struct oj_relation *relation,
-                                const struct oj_options *options,
-                                struct oj_index **out, struct oj_stats *stats,
-                                struct oj_error *err)
-{
-    return make_index(join_side, tie_rank, relation, options, OJ_VISIT_AS_GIVEN,
-                      out, stats, err);
-}
-
-static oj_status index_sorted(const struct oj_flat *join_side,
-                              const int32_t *tie_rank,
-                              const struct oj_relation *relation,
-                              const struct oj_options *options,
-                              struct oj_index **out, struct oj_stats *stats,
-                              struct oj_error *err)
-{
-    return make_index(join_side, tie_rank, relation, options, OJ_VISIT_SORTED,
-                      out, stats, err);
 }
 
 static oj_status join(struct oj_index *index, const struct oj_flat *input,
@@ -215,7 +192,8 @@ const struct oj_backend oj_geos_backend = {
     "geos",
     "reference: GEOS STRtree and GEOS distance, one thread",
     1,
-    index_as_given,
+    OJ_VISIT_AS_GIVEN,
+    make_index,
     join,
     free_index,
 };
@@ -225,7 +203,8 @@ const struct oj_backend oj_geos_sorted_backend = {
     "geos_sorted",
     "the same with the points in Morton order",
     1,
-    index_sorted,
+    OJ_VISIT_SORTED,
+    make_index,
     join,
     free_index,
 };

@@ -42,11 +42,14 @@ struct oj_backend
     const char *name;        /**< value of -backend */
     const char *description; /**< one line for --help */
     int is_reference;        /**< 1: slow and plain, never chosen by auto */
+    int method; /**< for rows that share functions: which of them */
 
     /** Prepares the join side. flat outlives the index and is not changed.
-     *  tie_rank: [n_features] place of each feature in tie order, or NULL:
-     *  the ordinal is the place.  *out is freed by free_index. */
-    oj_status (*index)(const struct oj_flat *join_side, const int32_t *tie_rank,
+     *  self: the row of the table.  tie_rank: [n_features] place of each
+     * feature in tie order, or NULL: the ordinal is the place.  *out is freed
+     * by free_index. */
+    oj_status (*index)(const struct oj_backend *self,
+                       const struct oj_flat *join_side, const int32_t *tie_rank,
                        const struct oj_relation *relation,
                        const struct oj_options *options, struct oj_index **out,
                        struct oj_stats *stats, struct oj_error *err);

@@ -109,8 +109,8 @@ oj_status oj_join_open(const struct oj_flat *join_side,
         join->options.quadrant_size = 256;
     status = make_tie_rank(join_side, &join->tie_rank, err);
     if (status == OJ_OK)
-        status = join->backend->index(join_side, join->tie_rank, relation,
-                                      &join->options, &join->index,
+        status = join->backend->index(join->backend, join_side, join->tie_rank,
+                                      relation, &join->options, &join->index,
                                       &join->stats, err);
     if (status != OJ_OK)
     {

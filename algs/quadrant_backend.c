@@ -87,13 +87,15 @@ static void free_index(struct oj_index *index)
 }
 
 static oj_status
-make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-           const struct oj_relation *relation, const struct oj_options *options,
-           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+make_index(const struct oj_backend *self, const struct oj_flat *join_side,
+           const int32_t *tie_rank, const struct oj_relation *relation,
+           const struct oj_options *options, struct oj_index **out,
+           struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
     struct oj_index *index = oj_calloc(1, sizeof *index);
     oj_status status;
+    (void)self;
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
     index->flat = join_side;
@@ -254,6 +256,7 @@ const struct oj_backend oj_quadrant_backend = {
     "quadrant",
     "the papers' method: quadrants of points, a grid of boxes, all segments",
     1,
+    0,
     make_index,
     join,
     free_index,

@@ -143,12 +143,11 @@ static oj_status build(struct oj_index *index, const struct oj_flat *join_side,
     return OJ_OK;
 }
 
-static oj_status make_index(const struct oj_flat *join_side,
-                            const int32_t *tie_rank,
-                            const struct oj_relation *relation,
-                            const struct oj_options *options,
-                            enum oj_visit visit, struct oj_index **out,
-                            struct oj_stats *stats, struct oj_error *err)
+static oj_status
+make_index(const struct oj_backend *self, const struct oj_flat *join_side,
+           const int32_t *tie_rank, const struct oj_relation *relation,
+           const struct oj_options *options, struct oj_index **out,
+           struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
     struct oj_index *index = oj_calloc(1, sizeof *index);
@@ -158,7 +157,7 @@ static oj_status make_index(const struct oj_flat *join_side,
     index->search.tie_rank = tie_rank;
     index->search.relation = *relation;
     index->search.options = *options;
-    index->search.visit = visit;
+    index->search.visit = (enum oj_visit)self->method;
     status = build(index, join_side, err);
     if (status != OJ_OK)
     {
@@ -168,28 +167,6 @@ static oj_status make_index(const struct oj_flat *join_side,
     stats->index_s += oj_clock_seconds() - start;
     *out = index;
     return OJ_OK;
-}
-
-static oj_status index_as_given(const struct oj_flat *join_side,
-                                const int32_t *tie_rank,
-                                const struct oj_relation *relation,
-                                const struct oj_options *options,
-                                struct oj_index **out, struct oj_stats *stats,
-                                struct oj_error *err)
-{
-    return make_index(join_side, tie_rank, relation, options, OJ_VISIT_AS_GIVEN,
-                      out, stats, err);
-}
-
-static oj_status index_collective(const struct oj_flat *join_side,
-                                  const int32_t *tie_rank,
-                                  const struct oj_relation *relation,
-                                  const struct oj_options *options,
-                                  struct oj_index **out, struct oj_stats *stats,
-                                  struct oj_error *err)
-{
-    return make_index(join_side, tie_rank, relation, options,
-                      OJ_VISIT_COLLECTIVE, out, stats, err);
 }
 
 static oj_status join(struct oj_index *index, const struct oj_flat *input,
@@ -204,7 +181,8 @@ const struct oj_backend oj_spatialindex_backend = {
     "spatialindex",
     "reference: libspatialindex R-tree and GEOS distance, one thread",
     1,
-    index_as_given,
+    OJ_VISIT_AS_GIVEN,
+    make_index,
     join,
     free_index,
 };
@@ -214,7 +192,8 @@ const struct oj_backend oj_spatialindex_collective_backend = {
     "spatialindex_collective",
     "the same with one R-tree query per quadrant of points",
     1,
-    index_collective,
+    OJ_VISIT_COLLECTIVE,
+    make_index,
     join,
     free_index,
 };

@@ -351,8 +351,8 @@ START_TEST(cancel_stops)
         struct oj_index *index;
         memset(&stats, 0, sizeof stats);
         memset(&out, 0, sizeof out);
-        must(backend->index(&view, NULL, &relation, &options, &index, &stats,
-                            &error));
+        must(backend->index(backend, &view, NULL, &relation, &options, &index,
+                            &stats, &error));
         ck_assert_int_eq(backend->join(index, &view, &out, &stats, &error),
                          OJ_ERR_CANCELLED);
         backend->free_index(index);
@@ -378,8 +378,8 @@ START_TEST(input_must_be_points)
         struct oj_index *index;
         memset(&stats, 0, sizeof stats);
         memset(&out, 0, sizeof out);
-        must(backend->index(&view, NULL, &relation, &options, &index, &stats,
-                            &error));
+        must(backend->index(backend, &view, NULL, &relation, &options, &index,
+                            &stats, &error));
         ck_assert_int_eq(backend->join(index, &view, &out, &stats, &error),
                          OJ_ERR_ARG);
         backend->free_index(index);
@@ -417,8 +417,8 @@ START_TEST(out_of_memory)
             memset(&stats, 0, sizeof stats);
             memset(&out, 0, sizeof out);
             oj_alloc_fail_at(++n);
-            status = backend->index(&join_view, NULL, &relation, &options,
-                                    &index, &stats, &error);
+            status = backend->index(backend, &join_view, NULL, &relation,
+                                    &options, &index, &stats, &error);
             if (status == OJ_OK)
                 status =
                     backend->join(index, &input_view, &out, &stats, &error);
