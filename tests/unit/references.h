@@ -86,8 +86,8 @@ static inline void run(const struct oj_backend *backend,
     struct oj_stats stats;
     struct oj_index *index;
     memset(&stats, 0, sizeof stats);
-    must(backend->index(join, tie_rank, relation, &options, &index, &stats,
-                        &error));
+    must(backend->index(backend, join, tie_rank, relation, &options, &index,
+                        &stats, &error));
     must(backend->join(index, input, out, &stats, &error));
     backend->free_index(index);
     ck_assert_int_eq(out->n_rows, input->n_features);
