@@ -417,19 +417,28 @@ OJ_INLINE void oj_ring_locate8(const double *x, const double *y, int64_t n,
     }
 }
 
-/* 1 when the point is strictly inside a hole of a part. */
+/* 1 when the point is strictly inside a hole of a part.  Where holes overlap,
+ * the first of them in read order that has the point inside or on it decides,
+ * as in GEOS. */
 static inline int oj_in_hole(const struct oj_rings *rings,
                              const struct oj_nearest_scratch *s, int32_t part,
                              double x, double y)
 {
+    int64_t first = INT64_MAX;
+    int inside = 0;
     for (int64_t i = 0; i < s->n_rings; i++)
     {
         const struct oj_ring *ring = &rings->ring[s->ring[i]];
-        if (ring->is_hole && ring->part == part &&
-            oj_rings_locate(rings, ring, x, y) == OJ_INSIDE)
-            return 1;
+        enum oj_location location;
+        if (!ring->is_hole || ring->part != part || ring->first_vertex > first)
+            continue;
+        location = oj_rings_locate(rings, ring, x, y);
+        if (location == OJ_OUTSIDE)
+            continue;
+        first = ring->first_vertex;
+        inside = location == OJ_INSIDE;
     }
-    return 0;
+    return inside;
 }
 
 /* 1 when the polygon part of a shell contains the point. */
