@@ -209,12 +209,6 @@ OJ_INLINE oj_status answer_group(const struct oj_cpu_index *index,
     int32_t around[OJ_GROUP];
     double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
     int n_inside = 0;
-    /* answers go to random places: fetch their cache lines meanwhile */
-    for (int i = 0; i < g->n; i++)
-    {
-        __builtin_prefetch(&feature[g->point[i].index], 1);
-        __builtin_prefetch(&distance[g->point[i].index], 1);
-    }
     OJ_TRY(oj_collect_rings(&index->rings, s, &g->place, err));
     find_around(index, s, g, around);
     for (int i = 0; i < g->n; i++)
@@ -236,6 +230,18 @@ OJ_INLINE oj_status answer_group(const struct oj_cpu_index *index,
         s->refine_s += oj_clock_seconds() - middle;
     }
     return OJ_OK;
+}
+
+/* Answers go to random places of large arrays: has their cache lines come near
+ * while the patch is at work. */
+OJ_INLINE void fetch_answers(int n, const struct oj_ordered_point *point,
+                             const int32_t *feature, const double *distance)
+{
+    for (int i = 0; i < n; i++)
+    {
+        __builtin_prefetch(&feature[point[i].index], 0, 2);
+        __builtin_prefetch(&distance[point[i].index], 0, 2);
+    }
 }
 
 /* Answers the points of a patch, group by group. */
@@ -290,6 +296,8 @@ OJ_CLONES oj_status oj_nearest_one(const struct oj_cpu_index *index,
             continue;
         }
         OJ_TRY(oj_patch_rings(&index->rings, s, &patch, err));
+        oj_patch_fetch_rings(&index->rings, s);
+        fetch_answers(taken, point + at, feature, distance);
         OJ_TRY(
             answer_patch(index, s, taken, point + at, feature, distance, err));
         most = OJ_PATCH;

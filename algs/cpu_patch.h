@@ -405,6 +405,24 @@ OJ_INLINE oj_status oj_patch_rings(const struct oj_rings *rings,
     return OJ_OK;
 }
 
+/* Has the rings near the patch come into the cache: first what is known of
+ * them, then, as that tells where they are, their first vertices. */
+OJ_INLINE void oj_patch_fetch_rings(const struct oj_rings *rings,
+                                    const struct oj_nearest_scratch *s)
+{
+    const struct oj_front *front = &s->near_rings;
+    for (int64_t i = 0; i < front->n; i++)
+        __builtin_prefetch(
+            &rings->ring[front->block[i / OJ_FANOUT].entry[i % OJ_FANOUT]]);
+    for (int64_t i = 0; i < front->n; i++)
+    {
+        const struct oj_ring *ring =
+            &rings->ring[front->block[i / OJ_FANOUT].entry[i % OJ_FANOUT]];
+        __builtin_prefetch(rings->flat->x + ring->first_vertex);
+        __builtin_prefetch(rings->flat->y + ring->first_vertex);
+    }
+}
+
 /* Leaves in s->near_bundles the bundles that a point of the patch can need for
  * its k nearest within cap, or sets s->too_many. */
 OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
