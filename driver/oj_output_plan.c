@@ -149,6 +149,8 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
                        o->command->dst);
     CPLErrorReset();
     old = GDALOpenEx(o->path, GDAL_OF_READONLY, NULL, NULL, NULL);
+    if (old == NULL && oj_transaction_recover(o->path, NULL))
+        old = GDALOpenEx(o->path, GDAL_OF_READONLY, NULL, NULL, NULL);
     if (old == NULL)
         return oj_fail(err, OJ_ERR_IO,
                        "%s exists and is no dataset that GDAL can open, so it "

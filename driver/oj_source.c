@@ -3,6 +3,7 @@
 #include "../flatten/oj_array.h"
 #include "../flatten/oj_flat.h"
 #include "oj_message.h"
+#include "oj_transaction.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -26,13 +27,26 @@ static void add_name(char *text, size_t size, const char *name)
         snprintf(text + used, size - used, ", ...");
 }
 
-static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
+static GDALDatasetH open_to_read(const struct oj_side *side)
 {
     CPLErrorReset();
-    s->dataset =
-        GDALOpenEx(s->side->dataset,
-                   GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
-                   NULL, (const char *const *)s->side->open_options, NULL);
+    return GDALOpenEx(side->dataset,
+                      GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+                      NULL, (const char *const *)side->open_options, NULL);
+}
+
+static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
+{
+    const struct oj_side *side = s->side;
+    s->dataset = open_to_read(side);
+    if (s->dataset == NULL &&
+        oj_transaction_recover(side->dataset,
+                               (const char *const *)side->open_options))
+    {
+        oj_notice("%s: the changes of a run that was killed are undone",
+                  side->dataset);
+        s->dataset = open_to_read(side);
+    }
     if (s->dataset != NULL)
         return OJ_OK;
     /* Most drivers name the dataset, some do not. */

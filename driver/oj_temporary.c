@@ -220,6 +220,36 @@ static int is_listed(char **old, const char *path)
     return 0;
 }
 
+/* SQLite takes journals by their names, and would roll one back into a file
+ * that it never belonged to. */
+static const char *const journals[] = {"-journal", "-wal", "-shm"};
+
+static oj_status check_journals(const char *target, struct oj_error *err)
+{
+    char path[2 * OJ_PATH_MAX + 16];
+    struct stat info;
+    for (size_t i = 0; i < sizeof journals / sizeof *journals; i++)
+    {
+        snprintf(path, sizeof path, "%s%s", target, journals[i]);
+        if (lstat(path, &info) == 0)
+            return oj_fail(err, OJ_ERR_IO,
+                           "%s is in the way of the output: it would be taken "
+                           "for its journal; remove it",
+                           path);
+    }
+    return OJ_OK;
+}
+
+static void remove_journals(const char *target)
+{
+    char path[2 * OJ_PATH_MAX + 16];
+    for (size_t i = 0; i < sizeof journals / sizeof *journals; i++)
+    {
+        snprintf(path, sizeof path, "%s%s", target, journals[i]);
+        unlink(path);
+    }
+}
+
 static oj_status check_targets(const struct oj_temporary *t, char **members,
                                char **old, struct oj_error *err)
 {
@@ -228,7 +258,9 @@ static oj_status check_targets(const struct oj_temporary *t, char **members,
     for (int i = 0; members != NULL && members[i] != NULL; i++)
     {
         snprintf(target, sizeof target, "%s/%s", t->destination, members[i]);
-        if (lstat(target, &info) == 0 && !is_listed(old, target))
+        if (lstat(target, &info) != 0)
+            OJ_TRY(check_journals(target, err));
+        else if (!is_listed(old, target))
             return oj_fail(err, OJ_ERR_IO,
                            "%s is in the way of the output: it exists and is "
                            "no part of what is replaced",
@@ -312,6 +344,7 @@ static oj_status move_members(const struct oj_temporary *t, char **members,
     {
         snprintf(from, sizeof from, "%s/%s", t->folder, members[i]);
         snprintf(to, sizeof to, "%s/%s", t->destination, members[i]);
+        remove_journals(to);
         if (move_member(from, to) != 0)
             return fail_system(err, "cannot write", to);
     }

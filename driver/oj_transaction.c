@@ -10,13 +10,32 @@
 #include <ogr_api.h>
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* GDAL 3.6 builds large spatial indexes on another thread in a database of
  * their own, and commits the transaction of ours to bring them in. */
 static const char threaded_index[] = "OGR_GPKG_ALLOW_THREADED_RTREE";
 
 typedef int (*execute_function)(void *, const char *, void *, void *, char **);
+
+int oj_transaction_recover(const char *name, const char *const *open_options)
+{
+    char journal[4096];
+    struct stat info;
+    GDALDatasetH dataset;
+    if (snprintf(journal, sizeof journal, "%s-journal", name) >=
+            (int)sizeof journal ||
+        stat(journal, &info) != 0 || info.st_size == 0)
+        return 0;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    dataset = GDALOpenEx(name, GDAL_OF_VECTOR | GDAL_OF_UPDATE, NULL,
+                         open_options, NULL);
+    GDALClose(dataset);
+    CPLPopErrorHandler();
+    return dataset != NULL;
+}
 
 int oj_transaction_is_possible(GDALDatasetH dataset)
 {

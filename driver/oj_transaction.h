@@ -17,6 +17,11 @@
 extern "C" {
 #endif
 
+/** A run that was killed leaves a journal beside the database, out of which the
+ *  next one who may write undoes its changes; until then nobody can read it.
+ *  1 when that was so with the file of this name, and is done. */
+int oj_transaction_recover(const char *name, const char *const *open_options);
+
 /** 1 when the driver can undo. */
 int oj_transaction_is_possible(GDALDatasetH dataset);
 
