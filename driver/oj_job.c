@@ -53,6 +53,26 @@ static oj_status open_sources(struct oj_job *job, struct oj_error *err)
     return oj_source_check_type(&job->join, op->join_kinds, op->name, err);
 }
 
+/* Rows are counted only for the progress, and those of a SELECT, whose count
+ * can take as long as reading them, only where it was asked for. */
+static void plan_progress(struct oj_job *job)
+{
+    const struct oj_command *command = job->command;
+    job->n_expected = -1;
+    job->show_progress =
+        !command->quiet && (command->progress || isatty(STDOUT_FILENO)) &&
+        (command->dst == NULL || !oj_output_is_stdout(command->dst));
+    if (!job->show_progress)
+        return;
+    if (command->progress || !job->input.is_result_set)
+        job->n_expected = oj_source_count(&job->input, command->limit);
+    if (job->n_expected < 0 && command->progress)
+        oj_notice("no progress is shown: the number of input rows is not known "
+                  "beforehand");
+    if (job->n_expected < 0)
+        job->show_progress = 0;
+}
+
 /* 1 when the two names are of one file, which need not be there yet. */
 static int is_same_name(const char *a, const char *b)
 {
@@ -109,15 +129,7 @@ oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
     /* A join side that only decides who is kept brings no columns. */
     if (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI)
         job->join.n_fields = 0;
-    job->n_expected = oj_source_count(&job->input, command->limit);
-    job->show_progress =
-        !command->quiet && (command->progress || isatty(STDOUT_FILENO)) &&
-        (command->dst == NULL || !oj_output_is_stdout(command->dst));
-    if (job->n_expected < 0 && command->progress)
-        oj_notice("no progress is shown: the number of input rows is not known "
-                  "beforehand");
-    if (job->n_expected < 0)
-        job->show_progress = 0;
+    plan_progress(job);
     return OJ_OK;
 }
 
