@@ -29,7 +29,7 @@ DATA = os.environ.get("OGRJOIN_TEST_DATA") or os.path.join(
     HERE, "..", "..", "..", "shared", "data"
 )
 IS_LONG = os.environ.get("OGRJOIN_TEST_LONG", "0") not in ("", "0")
-HANG_S = 240  # ends what hangs; nothing is timed
+HANG_S = 120  # ends what hangs; nothing is timed
 
 
 class Skip(Exception):
@@ -79,6 +79,9 @@ class Run:
         )
 
 
+started = []
+
+
 def start(*words, env=None, cwd=None, before=()):
     """The command, started with both streams as pipes."""
     words = [*before, OGRJOIN, *map(str, words)]
@@ -91,6 +94,7 @@ def start(*words, env=None, cwd=None, before=()):
         cwd=cwd,
     )
     process.words = words
+    started.append(process)
     return process
 
 
@@ -429,6 +433,10 @@ def main(scope):
             failed.append(name)
             print(f"FAILED  {name}\n{traceback.format_exc()}", flush=True)
         finally:
+            for process in started:
+                process.kill()
+                process.communicate()
+            started.clear()
             os.chdir("/")
             shutil.rmtree(folder, ignore_errors=True)
     print(f"{passed} passed, {len(failed)} failed, {skipped} skipped")

@@ -1,0 +1,341 @@
+"""kill -9, Ctrl-C and SIGTERM in the middle of reading, joining, writing and of
+an update in place: the old state stays, nothing half-written is ever seen."""
+
+import glob
+import hashlib
+import signal
+import sqlite3
+
+from e2e import *
+
+# Rows without end, out of a GeoPackage of a few.
+ENDLESS = (
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
+    "SELECT points.geom, points.name, c.x FROM c CROSS JOIN points"
+)
+# One row that never comes: the driver does not return.
+STUCK = (
+    "SELECT geom, name FROM points WHERE (WITH RECURSIVE c(x) AS "
+    "(SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1e15) "
+    "SELECT count(*) FROM c) > 0"
+)
+
+
+def wait_until(condition, process, what):
+    """1 when the condition came to hold while the process ran."""
+    end = time.monotonic() + HANG_S
+    while time.monotonic() < end:
+        if condition():
+            return True
+        if process.poll() is not None:
+            return False
+        time.sleep(0.01)
+    process.kill()
+    raise AssertionError(f"{what} never came")
+
+
+def temporaries(folder="."):
+    return glob.glob(os.path.join(folder, ".*ogrjoin-*"))
+
+
+def n_bytes(pattern):
+    found = 0
+    for path in glob.glob(pattern):
+        try:
+            found += os.path.getsize(path)
+        except OSError:
+            pass
+    return found
+
+
+def digest(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def is_writing(process):
+    """Rows are in the temporary file (which FlatGeobuf may hide)."""
+
+    def has_written():
+        with open(f"/proc/{process.pid}/io", encoding="ascii") as file:
+            return temporaries() and int(file.read().split()[3]) > 50000
+
+    if not os.path.exists("/proc/self/io"):
+        raise Skip("no /proc")
+    true(wait_until(has_written, process, "writing"), "the run is still at work")
+
+
+def interrupted(process, number=signal.SIGINT):
+    process.send_signal(number)
+    begin = time.monotonic()
+    r = finish(process)
+    took = time.monotonic() - begin
+    same(r.rc, 130, str(r))
+    errors = [x for x in r.err.splitlines() if x.startswith("ERROR")]
+    same(errors, ["ERROR 1: interrupted"], str(r))
+    true(took < 60, f"took {took:.0f} s")
+    return r
+
+
+def layers():
+    points_file()
+    lots_file()
+    return ["points.gpkg", "lots.gpkg"]
+
+
+OUTPUTS = [("o.gpkg", []), ("o.fgb", ["-lco", "SPATIAL_INDEX=NO"]), ("o.fgb", []),
+           ("o.csv", []), ("o.geojson", []), ("o.shp", [])]
+
+
+def check_kill_while_writing():
+    """A new file: none, and the next run removes what the dead one left."""
+    w = layers()
+    for out, options in OUTPUTS:
+        before = listing()
+        p = start("-op", "nearest", "-batch", 500, "-sql", ENDLESS, *options, out, *w)
+        is_writing(p)
+        p.kill()
+        finish(p)
+        true(not os.path.exists(out), f"{out} is not there")
+        same(len(temporaries()), 1, "what the dead run left")
+        join(out, *w)
+        same(len(Layer(out).rows), 50, out)
+        same(temporaries(), [], "swept")
+        for name in glob.glob("o.*"):
+            os.remove(name)
+        same(listing(), before)
+
+
+def check_kill_while_overwriting():
+    w = layers()
+    for out, options in OUTPUTS:
+        join("-limit", 3, out, *w)
+        before = digest(out)
+        p = start("-op", "nearest", "-batch", 500, "-overwrite", "-sql", ENDLESS,
+                  "-nln", "points", *options, out, *w)
+        is_writing(p)
+        p.kill()
+        finish(p)
+        same(digest(out), before, f"{out} is the old file")
+        join("-overwrite", out, *w)
+        same(len(Layer(out).rows), 50, out)
+        same(temporaries(), [], "swept")
+        for name in glob.glob("o.*"):
+            os.remove(name)
+
+
+def check_signals_while_writing():
+    w = layers()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for out, options in OUTPUTS[: 6 if number == signal.SIGINT else 2]:
+            before = listing()
+            p = start("-op", "nearest", "-batch", 500, "-sql", ENDLESS, *options, out, *w)
+            is_writing(p)
+            interrupted(p, number)
+            same(listing(), before, f"left behind: {out}")
+    join("-limit", 3, "o.gpkg", *w)
+    before = listing()
+    p = start("-op", "nearest", "-overwrite", "-nln", "points", "-sql", ENDLESS,
+              "o.gpkg", *w)
+    is_writing(p)
+    interrupted(p)
+    same(listing(), before, "the old file")
+
+
+def check_signals_while_writing_a_layer():
+    """-update and -append: one transaction, undone."""
+    w = layers()
+    make("d.gpkg", [("POINT (0 0)", {"name": "kept"})], layer="kept")
+    before = dump("d.gpkg", "kept")
+    for number in (signal.SIGINT, signal.SIGKILL):
+        for words in (["-update", "-nln", "new"],
+                      ["-append", "-nln", "kept", "-how", "semi", "-select", "name"]):
+            p = start("-op", "nearest", "-batch", 500, "-sql", ENDLESS, *words,
+                      "d.gpkg", *w)
+            true(wait_until(lambda: n_bytes("d.gpkg*") > 3000000, p, "writing"),
+                 "the run is still at work")
+            if number == signal.SIGINT:
+                interrupted(p)
+            else:
+                p.kill()
+                finish(p)
+                roll_back("d.gpkg")
+            same(dump("d.gpkg", "kept"), before, f"{words} {number}")
+            same(Layer("d.gpkg").layers, ["kept"])
+    join("-update", "-nln", "new", "d.gpkg", *w)
+    same(len(Layer("d.gpkg", "new").rows), 50)
+
+
+def check_signals_while_the_driver_reads():
+    """The driver is deep in a query and does not come back."""
+    w = layers()
+    before = listing()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        for words in (["-sql", STUCK], ["-join_sql", STUCK.replace("points", "lots")
+                                        .replace("name", "use")]):
+            p = start("-op", "nearest", *words, "o.gpkg", *w)
+            time.sleep(0.5)  # it is reading, or about to
+            true(p.poll() is None, "still at work")
+            interrupted(p, number)
+            same(listing(), before, "left behind")
+
+
+def check_signals_while_joining():
+    """One batch that would take minutes."""
+    rows = [(p, {"name": "x"}) for p in random_points(20000)]
+    make("many.fgb", rows, kind=ogr.wkbPoint, lco=["SPATIAL_INDEX=NO"])
+    before = listing()
+    for backend in ("cpu", "geos", "spatialindex", "quadrant"):
+        p = start("-op", "nearest", "-backend", backend, "-k", "10000", "-batch",
+                  "20000", "o.gpkg", "many.fgb", "many.fgb")
+        wait_until(temporaries, p, "the start")
+        time.sleep(0.3)
+        true(p.poll() is None, "still at work")
+        interrupted(p)
+        same(listing(), before, f"left behind: {backend}")
+
+
+def check_interrupt_at_any_time():
+    """Whenever the signal comes: all or nothing, and 130 or 0."""
+    rows = [(p, {"name": "x"}) for p in random_points(8000)]
+    make("points.gpkg", rows, kind=ogr.wkbPoint)
+    lots_file()
+    for i in range(40 if IS_LONG else 12):
+        p = start("-op", "nearest", "-batch", 300, "o.gpkg", "points.gpkg", "lots.gpkg")
+        time.sleep(0.02 * i)
+        p.send_signal(signal.SIGINT)
+        r = finish(p)
+        same(temporaries(), [], str(r))
+        if os.path.exists("o.gpkg"):
+            same(len(Layer("o.gpkg").rows), 8000, str(r))
+            true(r.rc in (0, 130), str(r))
+            os.remove("o.gpkg")
+        else:
+            # before the program has begun the signal itself ends it
+            true(r.rc in (130, -signal.SIGINT), str(r))
+
+
+def roll_back(path):
+    """What every program does that opens a database to write: after a kill the
+    journal is played back. Until then GDAL cannot read it."""
+    dataset = gdal.OpenEx(path, gdal.OF_UPDATE)
+    dataset.GetLayer(0).GetFeatureCount()
+    dataset = None
+
+
+def double_rows(path, layer, times):
+    dataset = gdal.OpenEx(path, gdal.OF_UPDATE)
+    dataset.StartTransaction()
+    for _ in range(times):
+        dataset.ExecuteSQL(f"INSERT INTO {layer} (geom, name) SELECT geom, name "
+                           f"FROM {layer}")
+    dataset.CommitTransaction()
+    dataset = None
+
+
+def table(path):
+    """All of the layer and what SQLite knows of it, in short; reads only."""
+    base = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    same(base.execute("PRAGMA quick_check").fetchall(), [("ok",)], path)
+    found = hashlib.sha256()
+    for query in ("SELECT * FROM points ORDER BY fid", "SELECT sql FROM sqlite_master",
+                  "SELECT count(*) FROM rtree_points_geom"):
+        for row in base.execute(query):
+            found.update(repr(row).encode())
+    base.close()
+    return found.hexdigest()
+
+
+def check_in_place():
+    rows = [(p, {"name": f"a name {i}"}) for i, p in enumerate(random_points(1000))]
+    make("points.gpkg", rows, kind=ogr.wkbPoint)
+    double_rows("points.gpkg", "points", 7)
+    lots_file()
+    before = table("points.gpkg")
+    n_rows = 128000
+    words = ["-op", "nearest", "-in_place", "points.gpkg", "lots.gpkg"]
+
+    def stop_in_the_middle(number, *more):
+        """The database itself is changed already."""
+        size = os.path.getsize("points.gpkg")
+        changed = os.stat("points.gpkg").st_mtime_ns
+        p = start(*words, *more)
+        if not wait_until(lambda: os.stat("points.gpkg").st_mtime_ns != changed, p,
+                          "writing"):
+            raise Skip("the update was over before it could be stopped")
+        p.send_signal(number)
+        r = finish(p)
+        same(r.rc, 130 if number != signal.SIGKILL else -signal.SIGKILL,
+             f"{r}, {size} bytes before")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        stop_in_the_middle(number)
+        same(table("points.gpkg"), before, f"as before: {number}")
+        same(listing().keys(), {"./points.gpkg", "./lots.gpkg"}, "left behind")
+    stop_in_the_middle(signal.SIGKILL)
+    true(os.path.exists("points.gpkg-journal"), "in the middle")
+    shutil.copy("points.gpkg", "copy.gpkg")
+    shutil.copy("points.gpkg-journal", "copy.gpkg-journal")
+    roll_back("copy.gpkg")
+    same(table("copy.gpkg"), before, "as before: kill -9")
+    # The next run, of whatever kind, finds the layer as it was.
+    r = run(*words)
+    same(r.rc, 0, str(r))
+    true("undone" in r.err, str(r))
+    base = sqlite3.connect("file:points.gpkg?mode=ro", uri=True)
+    names = [c[0] for c in base.execute("SELECT * FROM points LIMIT 1").description]
+    same(names, ["fid", "geom", "name", "join_fid", "join_distance", "use", "area"])
+    same(base.execute("SELECT count(*), count(join_fid) FROM points").fetchall(),
+         [(n_rows, n_rows)], "all rows are updated")
+    base.close()
+    # A refresh that is killed leaves the former answers; another file can take
+    # its place, without its journal.
+    before = table("points.gpkg")
+    stop_in_the_middle(signal.SIGKILL, "-max_distance", "10")
+    shutil.copy("points.gpkg", "old.gpkg")
+    shutil.copy("points.gpkg-journal", "old.gpkg-journal")
+    roll_back("points.gpkg")
+    same(table("points.gpkg"), before, "as before the refresh")
+    join("-overwrite", "old.gpkg", "points.gpkg", "lots.gpkg", "-limit", "5", "-nln",
+         "points")
+    same(len(Layer("old.gpkg").rows), 5)
+    true(not os.path.exists("old.gpkg-journal"), "the old journal is gone")
+    with open("new.gpkg-journal", "wb") as file:
+        file.write(b"of another file")
+    fails("new.gpkg", "points.gpkg", "lots.gpkg", "-limit", "5", says="new.gpkg-journal")
+
+
+def check_two_runs_at_once():
+    w = layers()
+    for out, options in (("o.gpkg", []), ("o.fgb", ["-overwrite"]),
+                         ("o.shp", ["-overwrite"])):
+        for _ in range(3):
+            runs = [start("-op", "nearest", "-batch", 3, *options, out, *w)
+                    for _ in range(3)]
+            results = [finish(p) for p in runs]
+            true(any(r.rc == 0 for r in results), "\n".join(map(str, results)))
+            for r in results:
+                true(r.rc in (0, 1), str(r))
+                same(r.err.count("ERROR"), r.rc, str(r))
+            same(len(Layer(out).rows), 50, out)
+            same(temporaries(), [], out)
+            for name in glob.glob("o.*"):
+                os.remove(name)
+
+
+def check_dead_runs_of_others_stay():
+    """Only temporaries of the same output are swept, and none at work."""
+    w = layers()
+    os.mkdir(".other_gpkg.ogrjoin-1")
+    p = start("-op", "nearest", "-batch", 500, "-sql", ENDLESS, "o.gpkg", *w)
+    is_writing(p)
+    join("o.gpkg", *w)
+    same(sorted(map(os.path.basename, temporaries()))[-1], ".other_gpkg.ogrjoin-1")
+    same(len(temporaries()), 2, "that of the run at work is still there")
+    interrupted(p)
+    same(len(temporaries()), 1)
+    same(len(Layer("o.gpkg").rows), 50)
+
+
+if __name__ == "__main__":
+    main(globals())
