@@ -79,6 +79,9 @@ static oj_status check_target(struct update *u, struct oj_error *err)
     const char *driver;
     OJ_TRY(open_for_update(u, err));
     driver = GDALGetDescription(GDALGetDatasetDriver(u->dataset));
+    /* SQLite's driver knows that there are FIDs only when it knows the fields.
+     */
+    OGR_L_GetLayerDefn(u->target);
     if (!OGR_L_TestCapability(u->target, OLCRandomRead) ||
         !OGR_L_TestCapability(u->target, OLCRandomWrite) ||
         !OGR_L_TestCapability(u->target, OLCCreateField))
