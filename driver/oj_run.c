@@ -11,6 +11,8 @@
 #include "oj_schema.h"
 #include "oj_summary.h"
 
+#include <string.h>
+
 /* Everything that a run to a destination holds. */
 struct run
 {
@@ -83,6 +85,21 @@ static void warn_of_writing(const struct run *run)
                 n > 1 ? " (and more warnings)" : "");
 }
 
+/* Says more than the driver does, where more is known. */
+static oj_status explain(const struct run *run, oj_status status,
+                         struct oj_error *err)
+{
+    struct oj_error bare;
+    if (status != OJ_ERR_IO || !run->schema.keep_fids ||
+        strstr(err->message, "UNIQUE") == NULL)
+        return oj_output_explain(&run->output, status, err);
+    bare = *err;
+    return oj_fail(err, status,
+                   "%.600s; where FIDs of the input repeat, -unsetFid lets the "
+                   "output number its rows",
+                   bare.message);
+}
+
 /* The rows, then the close that can fail, and only then the last word. */
 static oj_status write_output(struct run *run, struct oj_summary *summary,
                               struct oj_error *err)
@@ -93,7 +110,7 @@ static oj_status write_output(struct run *run, struct oj_summary *summary,
     double start;
     oj_status status = oj_job_stream(&run->job, 1, &sink, err);
     if (status != OJ_OK)
-        return oj_output_explain(&run->output, status, err);
+        return explain(run, status, err);
     start = oj_now_s();
     summary->n_rows_written = oj_layer_writer_rows(run->writer);
     n_no_geometry = oj_layer_writer_rows_without_geometry(run->writer);
