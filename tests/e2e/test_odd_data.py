@@ -1,0 +1,264 @@
+"""Missing, empty, NaN, repeated, curved and invalid geometries out of real files:
+counted, said, and never in the way of the others."""
+
+from e2e import *
+
+NAN = ogr.Geometry(ogr.wkbPoint)
+NAN.AddPoint_2D(math.nan, 5.0)
+
+
+def lots(rows, path="lots.gpkg", **how):
+    return make(path, [(shape, {"use": f"u{i}"}) for i, shape in enumerate(rows)],
+                fields=(("use", ogr.OFTString),), **how)
+
+
+def points(rows, path="points.gpkg", **how):
+    return make(path, [(shape, {"name": f"p{i}"}) for i, shape in enumerate(rows)],
+                **how)
+
+
+def check_input_without_geometry():
+    points(["POINT (0 0)", None, "POINT EMPTY", NAN, "MULTIPOINT EMPTY",
+            "POINT (1 1)", "GEOMETRYCOLLECTION EMPTY"])
+    lots(["POINT (0 1)"])
+    for batch in (1, 3, 100):
+        r = join("o.gpkg", "points.gpkg", "lots.gpkg", "-json_summary", "s.json",
+                 "-overwrite", "-batch", batch)
+        got = Layer("o.gpkg")
+        same(got.column("use"), ["u0", None, None, None, None, "u0", None])
+        same(got.column("name"), [f"p{i}" for i in range(7)])
+        s = summary("s.json")
+        same((s["rows_in"], s["matched"], s["unmatched"]), (7, 2, 5))
+        skipped = s["input"]["skipped"]
+        same(sum(skipped.values()), 5, str(skipped))
+        same(skipped["null"], 1)
+        true("5 skipped" in r.err and "1 without geometry" in r.err, str(r))
+    for how, names in (("inner", ["p0", "p5"]), ("semi", ["p0", "p5"]),
+                       ("anti", ["p1", "p2", "p3", "p4", "p6"])):
+        join("-how", how, f"{how}.gpkg", "points.gpkg", "lots.gpkg")
+        same(Layer(f"{how}.gpkg").column("name"), names, how)
+
+
+def check_join_side_without_geometry():
+    points(["POINT (0 0)"])
+    lots([None, "POINT EMPTY", NAN, "POLYGON EMPTY", "LINESTRING EMPTY",
+          "GEOMETRYCOLLECTION EMPTY", "POINT (3 4)"])
+    for backend in ("cpu", "geos", "spatialindex", "quadrant"):
+        r = join("-backend", backend, "-k", 5, "o.gpkg", "points.gpkg", "lots.gpkg",
+                 "-overwrite", "-json_summary", "s.json")
+        got = Layer("o.gpkg")
+        same(got.column("use"), ["u6"], backend)
+        same(got.column("join_distance"), [5.0])
+        same(sum(summary("s.json")["join"]["skipped"].values()), 6)
+        true("6 skipped" in r.err and "join layer" in r.err, str(r))
+
+
+def check_empty_members():
+
+    def several(kind, *members):
+        found = ogr.Geometry(kind)
+        for member in members:
+            found.AddGeometry(ogr.CreateGeometryFromWkt(member))
+        return found
+
+    points([several(ogr.wkbMultiPoint, "POINT EMPTY", "POINT (0 0)"),
+            "MULTIPOINT (9 9, 1 1)"])
+    lots([several(ogr.wkbMultiPolygon, "POLYGON EMPTY", "POLYGON ((2 1, 6 0, 6 1, 2 1))"),
+          several(ogr.wkbGeometryCollection, "POINT EMPTY", "LINESTRING (1 2, 1 3)")])
+    r = join("o.gpkg", "points.gpkg", "lots.gpkg")
+    same(Layer("o.gpkg").column("join_distance"), [math.sqrt(5), 1.0])
+    true("empty members" in r.err, str(r))
+
+
+def check_flatgeobuf_drops_rows():
+    """It cannot hold rows without geometry: said, with the number."""
+    points(["POINT (0 0)", None, None, "POINT (1 1)"])
+    lots(["POINT (0 1)"])
+    r = join("o.fgb", "points.gpkg", "lots.gpkg", "-json_summary", "s.json")
+    n = len(Layer("o.fgb").rows)
+    s = summary("s.json")
+    same(s["rows_left_out"], 4 - n)
+    same(s["rows_counted_after_closing"], n)
+    true(n == 4 or ("2 rows without geometry were left out" in r.err and "GPKG" in r.err),
+         str(r))
+    # Warnings stay in quiet runs.
+    r = run("-op", "nearest", "-q", "-overwrite", "o.fgb", "points.gpkg", "lots.gpkg")
+    true(n == 4 or r.err.count("left out") == 1, str(r))
+    # Nothing but such rows.
+    points([None, None], "nothing.gpkg")
+    r = join("o2.fgb", "nothing.gpkg", "lots.gpkg")
+
+
+def check_empty_layers():
+    points([], "none.gpkg", kind=ogr.wkbPoint)
+    points(["POINT (0 0)"])
+    lots(["POINT (0 1)"])
+    lots([], "nothing.gpkg", kind=ogr.wkbPolygon)
+    for out in ("gpkg", "fgb", "shp", "csv", "geojson", "geojsonl", "sqlite"):
+        join("-json_summary", "s.json", f"a.{out}", "none.gpkg", "lots.gpkg")
+        same(summary("s.json")["rows_in"], 0)
+        if out not in ("geojson", "geojsonl"):  # no row tells of no field there
+            same(len(Layer(f"a.{out}").fields), 4, out)
+            same(Layer(f"a.{out}").rows, [], out)
+        join(f"b.{out}", "points.gpkg", "nothing.gpkg")
+        got = Layer(f"b.{out}")
+        same(len(got.rows), 1, out)
+        place = [n for n in got.fields if n.lower() == "join_fid"][0]
+        true(got.column(place)[0] in (None, ""), out)
+    for backend in ("cpu", "geos", "spatialindex", "quadrant"):
+        join("-backend", backend, "c.gpkg", "none.gpkg", "nothing.gpkg", "-overwrite")
+        same(Layer("c.gpkg").rows, [])
+    for how, n in (("inner", 0), ("semi", 0), ("anti", 1)):
+        join("-how", how, f"{how}.gpkg", "points.gpkg", "nothing.gpkg")
+        same(len(Layer(f"{how}.gpkg").rows), n, how)
+
+
+def check_multipoints():
+    r = random.Random(11)
+    shapes = []
+    for _ in range(60):
+        places = ", ".join(f"({980000 + r.uniform(0, 1000)!r} "
+                           f"{200000 + r.uniform(0, 1000)!r})"
+                           for _ in range(r.randint(1, 5)))
+        shapes.append(f"MULTIPOINT ({places})")
+    points(shapes, kind=ogr.wkbMultiPoint)
+    lots_file()
+    for words, how in (([], {}), (["-k", 3], {"k": 3}),
+                       (["-max_distance", 40], {"within": 40.0}),
+                       (["-distance_to", "boundary"], {"to_boundary": True})):
+        join(*words, "o.gpkg", "points.gpkg", "lots.gpkg", "-overwrite", "-validate")
+        answers = nearest(Layer("points.gpkg").shapes(), Layer("lots.gpkg").rows, **how)
+        expected = [d for a in answers for d in ([x[0] for x in a] or [None])]
+        got = Layer("o.gpkg")
+        same(got.column("join_distance"), expected, str(words))
+        same(ogr.GeometryTypeToName(got.kind), "Multi Point")
+
+
+def check_point_collections_as_input():
+    points(["GEOMETRYCOLLECTION (POINT (0 0), MULTIPOINT (5 5, 6 6))"])
+    lots(["POINT (6 7)"])
+    join("o.gpkg", "points.gpkg", "lots.gpkg")
+    same(Layer("o.gpkg").column("join_distance"), [1.0])
+
+
+def check_collections_on_the_join_side():
+    points(["POINT (0 0)", "POINT (10 0)", "POINT (0 10)", "POINT (5 5)"])
+    lots(["GEOMETRYCOLLECTION (POINT (0 1), LINESTRING (9 1, 11 1), "
+          "GEOMETRYCOLLECTION (POLYGON ((4 4, 6 4, 6 6, 4 6, 4 4))))", "POINT (0 10)"])
+    join("o.gpkg", "points.gpkg", "lots.gpkg")
+    same(Layer("o.gpkg").column("join_distance"), [1.0, 1.0, 0.0, 0.0])
+    same(Layer("o.gpkg").column("use"), ["u0", "u0", "u1", "u0"])
+
+
+def check_curves():
+    """Linearised by OGR, and said."""
+    points(["POINT (0 0)", "POINT (0 3)"])
+    lots(["CIRCULARSTRING (-1 0, 0 1, 1 0)",
+          "CURVEPOLYGON (CIRCULARSTRING (4 0, 5 1, 6 0, 5 -1, 4 0))"])
+    r = join("o.gpkg", "points.gpkg", "lots.gpkg")
+    near(Layer("o.gpkg").column("join_distance")[0], 1.0, 1e-3)
+    near(Layer("o.gpkg").column("join_distance")[1], 2.0, 1e-3)
+    true("curves of 2 features" in r.err, str(r))
+    same(Layer("lots.gpkg").shapes()[0].GetGeometryName(), "CIRCULARSTRING")
+    answers = [[d for d, _ in nearest([p], [(1, s.GetLinearGeometry().ExportToWkb(), 0)])
+                [0]][0]
+               for p, s in zip(Layer("points.gpkg").shapes(), Layer("lots.gpkg").shapes())
+               if s.GetGeometryName() == "CIRCULARSTRING"]
+    same(Layer("o.gpkg").column("join_distance")[0], answers[0], "OGR's own linearising")
+
+
+def check_surfaces():
+    points(["POINT (0.2 0.1)", "POINT (5 0)"])
+    lots(["TIN Z (((0 0 0, 1 0 0, 0 1 0, 0 0 0)), ((1 0 0, 1 1 0, 0 1 0, 1 0 0)))",
+          "POLYHEDRALSURFACE Z (((3 0 0, 4 0 0, 4 1 0, 3 0 0)))"])
+    join("o.gpkg", "points.gpkg", "lots.gpkg")
+    same(Layer("o.gpkg").column("join_distance"), [0.0, 1.0])
+
+
+def check_identical_points():
+    points(["POINT (7 7)"] * 500)
+    lots(["POINT (7 7)"] * 20 + ["POINT (8 8)"])
+    join("-k", 3, "o.gpkg", "points.gpkg", "lots.gpkg")
+    got = Layer("o.gpkg")
+    same(got.column("join_fid"), [1, 2, 3] * 500)
+    same(set(got.column("join_distance")), {0.0})
+    join("-ties", "all", "t.gpkg", "points.gpkg", "lots.gpkg", "-limit", 2)
+    same(Layer("t.gpkg").column("join_fid"), list(range(1, 21)) * 2)
+
+
+def check_repeated_fids():
+    """A VRT whose FIDs come from a column that repeats: read order decides, and
+    the attributes are those of the very row."""
+    with open("l.csv", "w", encoding="utf-8") as file:
+        file.write("id,x,y,use\n5,0,1,first\n5,0,-1,second\n3,9,9,third\n5,20,0,last\n")
+    with open("l.vrt", "w", encoding="utf-8") as file:
+        file.write('<OGRVRTDataSource><OGRVRTLayer name="l"><SrcDataSource '
+                   'relativeToVRT="1">l.csv</SrcDataSource><FID>id</FID>'
+                   '<GeometryField encoding="PointFromColumns" x="x" y="y"/>'
+                   '<Field name="use" src="use"/></OGRVRTLayer></OGRVRTDataSource>')
+    points(["POINT (0 0)", "POINT (9 8)", "POINT (21 0)"], srs=None)
+    for backend in ("cpu", "geos"):
+        join("-backend", backend, "o.gpkg", "points.gpkg", "l.vrt", "-overwrite")
+        got = Layer("o.gpkg")
+        same(got.column("use"), ["first", "third", "last"], backend)
+        same(got.column("join_fid"), [5, 3, 5], backend)
+    # An input whose FIDs repeat: no row may overwrite another.
+    join("-unsetFid", "u.gpkg", "l.vrt", "points.gpkg")
+    same(len(Layer("u.gpkg").rows), 4)
+    r = run("-op", "nearest", "k.gpkg", "l.vrt", "points.gpkg")
+    true(r.rc == 1 or len(Layer("k.gpkg").rows) == 4, str(r))
+    true(r.rc == 0 or ("-unsetFid" in r.err and r.err.count("ERROR") == 1), str(r))
+
+
+def check_invalid_polygons():
+    """Even-odd inside, as GEOS's prepared geometry; used as they are."""
+    points(["POINT (2 1)", "POINT (5 5)", "POINT (20.5 20.5)", "POINT (0 30)"])
+    lots(["POLYGON ((0 0, 4 0, 0 4, 4 4, 0 0))",  # a bow tie
+          "POLYGON ((5 5, 5 5, 5 5, 5 5))",  # all one point
+          "POLYGON ((20 20, 22 20, 22 22, 20 22, 20 20), (20 20, 22 20, 22 22, 20 22,"
+          " 20 20))",  # its own hole
+          "POLYGON ((0 30, 1 30, 2 30, 0 30))"])  # flat
+    r = join("o.gpkg", "points.gpkg", "lots.gpkg", "-validate")
+    same(Layer("o.gpkg").column("use"), ["u0", "u1", "u2", "u3"])
+    same(Layer("o.gpkg").column("join_distance")[1:], [0.0, 0.5, 0.0])
+    true("no difference" in r.err, str(r))
+
+
+def check_far_and_tiny_coordinates():
+    for scale, shift in ((1e-7, 0.0), (1e7, 0.0), (1e-9, 1e7), (1e100, 0.0), (1e-300, 0)):
+        shapes = [f"POINT ({shift + x * scale!r} {shift + y * scale!r})"
+                  for x, y in ((0, 0), (3, 4), (1, 0), (-1, 2))]
+        points(shapes, srs=None)
+        lots(shapes[1:], srs=None)
+        join("o.gpkg", "points.gpkg", "lots.gpkg", "-validate", "-overwrite")
+        answers = nearest(Layer("points.gpkg").shapes(), Layer("lots.gpkg").rows)
+        got = Layer("o.gpkg").column("join_distance")
+        if scale > 1e-200:  # GEOS's squares underflow there
+            same(got, [a[0][0] for a in answers], f"{scale} {shift}")
+        for name in ("points.gpkg", "lots.gpkg"):
+            os.remove(name)
+
+
+def check_infinite_coordinates():
+    shape = ogr.Geometry(ogr.wkbPoint)
+    shape.AddPoint_2D(math.inf, 0.0)
+    points(["POINT (0 0)", shape], "points.fgb", lco=["SPATIAL_INDEX=NO"])
+    lots([shape, "POINT (0 1)"], "lots.fgb", lco=["SPATIAL_INDEX=NO"])
+    join("o.csv", "points.fgb", "lots.fgb", "-json_summary", "s.json")
+    same(Layer("o.csv").column("use"), ["u1", ""])
+    same(summary("s.json")["input"]["skipped"]["not_finite"], 1)
+    same(summary("s.json")["join"]["skipped"]["not_finite"], 1)
+
+
+def check_what_cannot_be_reprojected():
+    points(["POINT (10 60)", "POINT (10 6000)"], srs="EPSG:4326")
+    lots(["POINT (10 60.001)"], srs="EPSG:4326")
+    r = join("-t_srs", "EPSG:25833", "o.gpkg", "points.gpkg", "lots.gpkg",
+             "-json_summary", "s.json")
+    same(Layer("o.gpkg").column("use"), ["u0", None])
+    same(summary("s.json")["input"]["skipped"]["not_reprojected"], 1)
+    true("could not be reprojected" in r.err, str(r))
+
+
+if __name__ == "__main__":
+    main(globals())
