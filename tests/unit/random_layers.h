@@ -4,8 +4,9 @@
 #ifndef RANDOM_LAYERS_H
 #define RANDOM_LAYERS_H
 
-#include "oj_array.h"
+#include "../../flatten/oj_array.h"
 #include "random_rings.h"
+#include "references.h"
 
 /* Where the coordinates of a round lie. Positions are in steps. */
 struct scene
