@@ -1,0 +1,150 @@
+"""-validate and -benchmark: that they say "no difference" where there is none,
+and find one where GEOS is made to lie."""
+
+import csv
+
+from e2e import *
+
+
+def layers():
+    points_file(n=200)
+    lots_file(n=30)
+    return ["points.gpkg", "lots.gpkg"]
+
+
+def check_no_difference():
+    w = layers()
+    r = random.Random(8)
+    rows = []
+    for i in range(40):
+        x, y = 980000 + r.uniform(0, 1000), 200000 + r.uniform(0, 1000)
+        rows.append((f"LINESTRING ({x!r} {y!r}, {x + 30!r} {y + 9!r}, {x!r} {y - 9!r})",
+                     {"name": str(i)}))
+    make("roads.gpkg", rows, kind=ogr.wkbLineString)
+    for joined in (w[1], "roads.gpkg", "points.gpkg"):
+        for words in ([], ["-max_distance", "60"], ["-k", "4"], ["-ties", "all"],
+                      ["-distance_to", "boundary"], ["-how", "anti", "-max_distance", 40]):
+            for reference in ([], ["geos"], ["spatialindex"]):
+                r = join("-validate", *reference, *words, "o.gpkg", w[0], joined,
+                         "-overwrite", "-json_summary", "s.json")
+                name = reference[0] if reference else "geos"
+                true(f"cpu against {name}" in r.err and "no difference" in r.err, str(r))
+                s = summary("s.json")
+                same((s["rows_validated"], s["rows_different"]), (200, 0))
+                if not IS_LONG and reference and words:
+                    break
+    r = join("-validate", "-backend", "spatialindex", "b.gpkg", *w)
+    true("spatialindex against geos" in r.err, str(r))
+
+
+def check_report_without_difference():
+    w = layers()
+    for name in ("r.gpkg", "r.csv"):
+        join("-validate", "-validate_report", name, f"o_{name}.gpkg", *w)
+        got = Layer(name)
+        same(got.rows, [], name)
+        for field in ("input_fid", "kind", "join_fid", "distance", "ref_fid", "ref_dist"):
+            true(field in got.fields, f"{field} of {name}: {list(got.fields)}")
+
+
+def lying():
+    """Environment in which GEOS lies."""
+    compiler = os.environ.get("CC") or "cc"
+    if not shutil.which(compiler):
+        raise Skip("no C compiler")
+    done = subprocess.run([compiler, "-shared", "-fPIC", "-o", "lying_geos.so",
+                           os.path.join(HERE, "lying_geos.c"), "-ldl"],
+                          stderr=subprocess.PIPE, check=False)
+    same(done.returncode, 0, done.stderr.decode())
+    loaded = subprocess.run(["ldd", OGRJOIN], stdout=subprocess.PIPE, check=False)
+    if b"libasan" in loaded.stdout:
+        raise Skip("the sanitizers want to be loaded first")
+    return {"LD_PRELOAD": os.path.abspath("lying_geos.so")}
+
+
+def check_a_difference_is_found():
+    w = layers()
+    env = lying()
+    answers = nearest(Layer(w[0]).shapes(), Layer(w[1]).rows)
+    distances = [a[0][0] for a in answers]
+    far = [fid for (fid, _, _), d in zip(Layer(w[0]).rows, distances) if d > 20]
+    true(10 < len(far) < 190, f"{len(far)} of 200 are far")
+    for name in ("r.gpkg", "r.csv"):
+        r = run("-op", "nearest", "-validate", "-validate_report", name, "o.gpkg", *w,
+                "-overwrite", "-json_summary", "s.json", env=env)
+        same(r.rc, 3, str(r))
+        true(f"{len(far)} rows differ" in r.err, str(r))
+        true("here" in r.err and "geos" in r.err, f"first differences: {r}")
+        same(summary("s.json")["rows_different"], len(far))
+        same(Layer("o.gpkg").column("join_distance"), distances, "the output stays")
+        report = Layer(name)
+        same(sorted({int(v) for v in report.column("input_fid")}), sorted(far))
+        if name == "r.gpkg":
+            for row, shape in zip(report.rows, report.shapes()):
+                at = row[2]["input_fid"] - 1
+                near(row[2]["distance"], distances[at], 0.0)
+                same(row[2]["ref_dist"], distances[at] + 1.0)
+                same(shape.ExportToWkb(), Layer(w[0]).shapes()[at].ExportToWkb())
+                if row is report.rows[4]:
+                    break
+    # Quiet runs say it, too.
+    r = run("-op", "nearest", "-q", "-validate", "q.gpkg", *w, env=env)
+    same(r.rc, 3, str(r))
+    true("rows differ" in r.err, str(r))
+    # In place the exit code is the same.
+    r = run("-op", "nearest", "-in_place", "-validate", *w, env=env)
+    same(r.rc, 3, str(r))
+
+
+def check_benchmark():
+    w = layers()
+    r = run("-op", "nearest", "-benchmark", "-max_distance", 60, *w, "-benchmark_csv",
+            "b.csv")
+    same(r.rc, 0, str(r))
+    same(r.err.count("ERROR"), 0, str(r))
+    with open("b.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    backends = [row["backend"] for row in rows]
+    for name in ("spatialindex", "quadrant", "geos_sorted", "cpu"):
+        true(name in backends, f"{name} in {backends}")
+    true(len(rows) >= 6, f"{len(rows)} rows")
+    true({int(row["threads"]) for row in rows} >= {1}, "threads")
+    answers = nearest(Layer(w[0]).shapes(), Layer(w[1]).rows, 60.0)
+    n = sum(1 for a in answers if a)
+    for row in rows:
+        same(int(row["rows"]), 200)
+        same(int(row["rows_run"]), 200)
+        same(int(row["pairs"]), n, row["method"])
+        same(int(row["rows_different"]), 0, row["method"])
+        for key in ("index_s", "filter_s", "refine_s", "total_s", "points_per_s",
+                    "speed_up"):
+            true(float(row[key]) >= 0, f"{key} of {row['method']}")
+        true(row["method"] in r.out, f"{row['method']} in the table")
+    same(r.out.count("equal"), len(rows), r.out)
+    same(listing().keys(), {"./points.gpkg", "./lots.gpkg", "./b.csv"}, "no output")
+
+
+def check_benchmark_finds_a_difference():
+    w = layers()
+    r = run("-op", "nearest", "-benchmark", *w, env=lying())
+    true("differ" in r.out, str(r))
+    same(r.rc, 3, str(r))
+
+
+def check_benchmark_on_a_sample():
+    w = layers()
+    r = run("-op", "nearest", "-benchmark", "-benchmark_seconds", "0.000001", *w,
+            "-benchmark_csv", "b.csv")
+    same(r.rc, 0, str(r))
+    with open("b.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        n_run = int(row["rows_run"])
+        true(0 < n_run <= 200, row["method"])
+        same(row["extrapolated_s"] != "", n_run < 200, row["method"])
+    if any(int(row["rows_run"]) < 200 for row in rows):
+        true("sample" in r.out, r.out)
+
+
+if __name__ == "__main__":
+    main(globals())
