@@ -49,17 +49,13 @@ def check_report_without_difference():
 
 def lying():
     """Environment in which GEOS lies."""
-    compiler = os.environ.get("CC") or "cc"
-    if not shutil.which(compiler):
-        raise Skip("no C compiler")
-    done = subprocess.run([compiler, "-shared", "-fPIC", "-o", "lying_geos.so",
-                           os.path.join(HERE, "lying_geos.c"), "-ldl"],
-                          stderr=subprocess.PIPE, check=False)
-    same(done.returncode, 0, done.stderr.decode())
+    library = os.environ.get("LYING_GEOS", "")
+    if not os.path.exists(library):
+        raise Skip("no LYING_GEOS, which the build makes of lying_geos.c")
     loaded = subprocess.run(["ldd", OGRJOIN], stdout=subprocess.PIPE, check=False)
     if b"libasan" in loaded.stdout:
         raise Skip("the sanitizers want to be loaded first")
-    return {"LD_PRELOAD": os.path.abspath("lying_geos.so")}
+    return {"LD_PRELOAD": library}
 
 
 def check_a_difference_is_found():
