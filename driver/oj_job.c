@@ -293,7 +293,10 @@ oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
 void oj_job_end_progress(struct oj_job *job)
 {
     if (job->progress_open)
+    {
         GDALTermProgress(1.0, NULL, NULL);
+        fflush(stdout); /* before the summary, also where both go to a file */
+    }
     job->progress_open = 0;
 }
 
