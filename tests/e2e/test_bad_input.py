@@ -69,7 +69,7 @@ def check_missing():
     fails("-join_layer", "nolayer", "o.gpkg", *w, says=["nolayer", "lots"])
     fails("-where", "nofield = 1", "o.gpkg", *w, says="nofield")
     fails("-join_where", "nofield = 1", "o.gpkg", *w, says="nofield")
-    fails("-where", "name = = 1", "o.gpkg", *w, says="syntax error")
+    fails("-where", "name = = 1", "o.gpkg", *w)
     fails("-sql", "SELECT * FROM nolayer", "o.gpkg", *w, says="nolayer")
     fails("-sql", "SELEC", "o.gpkg", *w)
     fails("-sql", "DELETE FROM points", "o.gpkg", *w)

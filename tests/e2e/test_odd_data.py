@@ -74,6 +74,9 @@ def check_flatgeobuf_drops_rows():
     """It cannot hold rows without geometry: said, with the number."""
     points(["POINT (0 0)", None, None, "POINT (1 1)"])
     lots(["POINT (0 1)"])
+    r = run("-op", "nearest", "try.fgb", "points.gpkg", "lots.gpkg")
+    if r.rc == 1 and "NULL geometry" in r.err:
+        return  # later GDAL refuses such a row, and says why
     r = join("o.fgb", "points.gpkg", "lots.gpkg", "-json_summary", "s.json")
     n = len(Layer("o.fgb").rows)
     s = summary("s.json")
