@@ -1,269 +1,113 @@
 #include "../flatten/oj_array.h"
-#include "cpu_nearest.h"
-#include "cpu_threads.h"
+#include "cpu_family.h"
 #include "oj_backend.h"
-#include "oj_clock.h"
-#include "oj_points.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
-/* What struct oj_index is for this backend. */
-struct cpu_index
+static const struct oj_cpu_family *const families[] = {
+    &oj_cpu_nearest_points, &oj_cpu_points_in_polygons, &oj_cpu_near_points,
+    &oj_cpu_distance, &oj_cpu_predicate};
+
+#define N_FAMILIES ((int)(sizeof families / sizeof *families))
+
+/* The join side, indexed by the families that were needed so far. */
+struct oj_index
 {
-    struct oj_cpu_index index;
+    const struct oj_flat *join_side;
+    const int32_t *tie_rank;
+    struct oj_relation relation;
     struct oj_options options;
-    struct oj_order order; /* of the batch; its memory is used again */
-    struct oj_nearest_scratch *scratch; /* [n_threads] */
-    struct oj_answers *answers;         /* [n_threads], lists only */
-    struct oj_ordered_point **sorting;  /* [n_threads] */
-    int64_t cap_sorting;
+    struct oj_index *of[N_FAMILIES]; /* NULL: not needed yet */
 };
 
-static struct cpu_index *unwrap(struct oj_index *index)
+const struct oj_cpu_family *oj_cpu_family_at(int i)
 {
-    return (struct cpu_index *)(void *)index;
+    return i >= 0 && i < N_FAMILIES ? families[i] : NULL;
 }
 
-static void cpu_free_index(struct oj_index *wrapped)
+static int choose(const struct oj_index *index, const struct oj_flat *input)
 {
-    struct cpu_index *self = unwrap(wrapped);
-    if (self == NULL)
-        return;
-    for (int t = 0; t < self->options.n_threads; t++)
+    for (int i = 0; i < N_FAMILIES; i++)
     {
-        if (self->scratch != NULL)
-            oj_nearest_scratch_free(&self->scratch[t]);
-        if (self->answers != NULL)
-            oj_answers_free(&self->answers[t]);
-        if (self->sorting != NULL)
-            oj_free(self->sorting[t]);
+        if (families[i]->takes(&index->relation, index->join_side, input))
+            return i;
     }
-    oj_free(self->scratch);
-    oj_free(self->answers);
-    oj_free(self->sorting);
-    oj_order_free(&self->order);
-    oj_segments_free(&self->index.segments);
-    oj_rings_free(&self->index.rings);
-    oj_free(self);
+    return -1;
 }
 
-static oj_status build_index(struct cpu_index *self,
-                             const struct oj_flat *join_side,
-                             struct oj_error *err)
+static oj_status index_for(struct oj_index *index, int family,
+                           struct oj_stats *stats, struct oj_error *err)
 {
-    const struct oj_relation *relation = &self->index.relation;
-    int n_threads = self->options.n_threads;
-    int64_t k_distinct =
-        relation->ties == OJ_TIES_ALL ? INT64_MAX : relation->k;
-    self->scratch = oj_calloc(n_threads, sizeof *self->scratch);
-    self->answers = oj_calloc(n_threads, sizeof *self->answers);
-    self->sorting = oj_calloc(n_threads, sizeof *self->sorting);
-    if (self->scratch == NULL || self->answers == NULL || self->sorting == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *self->scratch);
-    for (int t = 0; t < n_threads; t++)
-        self->scratch[t].timings = self->options.timings;
-    OJ_TRY(oj_segments_build(&self->index.segments, join_side,
-                             self->index.tie_rank, k_distinct, n_threads, err));
-    if (relation->distance_to == OJ_TO_INTERIOR)
-        OJ_TRY(oj_rings_build(&self->index.rings, join_side, n_threads, err));
-    return OJ_OK;
+    if (index->of[family] != NULL)
+        return OJ_OK;
+    return families[family]->index(index->join_side, index->tie_rank,
+                                   &index->relation, &index->options,
+                                   &index->of[family], stats, err);
 }
 
+static void free_index(struct oj_index *index)
+{
+    if (index == NULL)
+        return;
+    for (int i = 0; i < N_FAMILIES; i++)
+    {
+        if (index->of[i] != NULL)
+            families[i]->free_index(index->of[i]);
+    }
+    oj_free(index);
+}
+
+/* What points need is made ready at once: they are the usual input, and errors
+ * of the join side should not wait for it. */
 static oj_status
-cpu_index(const struct oj_backend *row, const struct oj_flat *join_side,
-          const int32_t *tie_rank, const struct oj_relation *relation,
-          const struct oj_options *options, struct oj_index **out,
-          struct oj_stats *stats, struct oj_error *err)
+make_index(const struct oj_backend *row, const struct oj_flat *join_side,
+           const int32_t *tie_rank, const struct oj_relation *relation,
+           const struct oj_options *options, struct oj_index **out,
+           struct oj_stats *stats, struct oj_error *err)
 {
-    struct cpu_index *self = oj_calloc(1, sizeof *self);
-    double start = oj_clock_seconds();
-    oj_status status;
-    (void)row;
-    if (self == NULL)
-        return oj_fail_nomem(err, 1, sizeof *self);
-    self->index.relation = *relation;
-    self->index.tie_rank = tie_rank;
-    self->options = *options;
-    status = build_index(self, join_side, err);
-    if (status != OJ_OK)
-    {
-        cpu_free_index((struct oj_index *)(void *)self);
-        return status;
-    }
-    stats->index_s += oj_clock_seconds() - start;
-    stats->index_bytes = oj_segments_bytes(&self->index.segments) +
-                         oj_rings_bytes(&self->index.rings);
-    *out = (struct oj_index *)(void *)self;
-    return OJ_OK;
-}
-
-/* A batch on its way. */
-struct batch
-{
-    struct cpu_index *self;
-    const int32_t *row; /* of each point, or NULL: the point's place */
-    int lists;
-    struct oj_matches *out;
-    atomic_int status;
-    struct oj_error error; /* written by the thread that sets status */
-};
-
-static void join_bucket(int64_t bucket, int thread, void *user)
-{
-    struct batch *b = user;
-    struct cpu_index *self = b->self;
-    struct oj_order *order = &self->order;
-    int64_t first = order->bucket_offset[bucket];
-    int64_t n = order->bucket_offset[bucket + 1] - first;
-    struct oj_error error;
+    struct oj_index *index = oj_calloc(1, sizeof *index);
+    int family;
     oj_status status = OJ_OK;
-    int expected = OJ_OK;
-    if (atomic_load(&b->status) != OJ_OK)
-        return;
-    if (self->options.cancel != NULL &&
-        __atomic_load_n(self->options.cancel, __ATOMIC_RELAXED))
-        status = oj_fail(&error, OJ_ERR_CANCELLED, "interrupted");
-    else
-    {
-        oj_order_sort_bucket(order, bucket, self->sorting[thread]);
-        if (b->lists)
-            status = oj_nearest_lists(&self->index, &self->scratch[thread], n,
-                                      order->point + first, b->row,
-                                      &self->answers[thread], &error);
-        else
-            status = oj_nearest_one(&self->index, &self->scratch[thread], n,
-                                    order->point + first, b->out->join_row,
-                                    b->out->measure, &error);
-    }
-    if (status != OJ_OK &&
-        atomic_compare_exchange_strong(&b->status, &expected, (int)status))
-        b->error = error;
-}
-
-static oj_status reserve_sorting(struct cpu_index *self, struct oj_error *err)
-{
-    int64_t n = self->order.largest_bucket;
-    if (n <= self->cap_sorting)
-        return OJ_OK;
-    self->cap_sorting = 0;
-    for (int t = 0; t < self->options.n_threads; t++)
-    {
-        oj_free(self->sorting[t]);
-        self->sorting[t] = oj_malloc(n, sizeof **self->sorting);
-        if (self->sorting[t] == NULL)
-            return oj_fail_nomem(err, n, sizeof **self->sorting);
-    }
-    self->cap_sorting = n;
-    return OJ_OK;
-}
-
-static void count_matched(struct oj_matches *out)
-{
-    int64_t n = 0;
-    for (int64_t i = 0; i < out->n_rows; i++)
-        n += out->join_row[i] >= 0;
-    out->n_pairs = out->n_matched = n;
-}
-
-static oj_status join_points(struct batch *b, int64_t n, const double *x,
-                             const double *y, struct oj_stats *stats,
-                             struct oj_error *err)
-{
-    struct cpu_index *self = b->self;
-    double start = oj_clock_seconds(), sorted;
-    int n_threads = self->options.n_threads;
-    OJ_TRY(oj_order_build(&self->order, n_threads, n, x, y, err));
-    OJ_TRY(reserve_sorting(self, err));
-    sorted = oj_clock_seconds();
-    atomic_init(&b->status, OJ_OK);
-    oj_parallel_for(n_threads, self->order.n_buckets, join_bucket, b);
-    stats->sort_s += sorted - start;
-    if (self->options.timings)
-    {
-        for (int t = 0; t < n_threads; t++)
-        {
-            /* shares of the threads' time, as wall seconds */
-            stats->filter_s += self->scratch[t].filter_s / n_threads;
-            stats->refine_s += self->scratch[t].refine_s / n_threads;
-            self->scratch[t].filter_s = self->scratch[t].refine_s = 0.0;
-        }
-    }
-    else
-        stats->refine_s += oj_clock_seconds() - sorted;
-    for (int t = 0; t < n_threads; t++)
-    {
-        stats->n_candidates += self->scratch[t].n_refined;
-        self->scratch[t].n_refined = 0;
-    }
-    if (atomic_load(&b->status) != OJ_OK)
-    {
-        if (err != NULL)
-            *err = b->error;
-        return (oj_status)atomic_load(&b->status);
-    }
-    return OJ_OK;
-}
-
-static oj_status cpu_join(struct oj_index *wrapped, const struct oj_flat *input,
-                          struct oj_matches *out, struct oj_stats *stats,
-                          struct oj_error *err)
-{
-    struct cpu_index *self = unwrap(wrapped);
-    const struct oj_relation *relation = &self->index.relation;
-    struct oj_points points;
-    struct batch b;
-    oj_status status;
-    memset(&b, 0, sizeof b);
-    b.self = self;
-    b.out = out;
-    if (oj_flat_is_points(input) && !oj_relation_gives_lists(relation))
-    {
-        OJ_TRY(oj_matches_reserve(out, input->n_features, input->n_features, 0,
-                                  err));
-        /* rows without a geometry are not visited */
-        for (int64_t i = 0; i < input->n_features; i++)
-        {
-            if (!(input->x[i] == input->x[i] && input->y[i] == input->y[i]))
-            {
-                out->join_row[i] = -1;
-                out->measure[i] = NAN;
-            }
-        }
-        OJ_TRY(
-            join_points(&b, input->n_features, input->x, input->y, stats, err));
-        count_matched(out);
-        return OJ_OK;
-    }
-    b.lists = 1;
-    for (int t = 0; t < self->options.n_threads; t++)
-        oj_answers_clear(&self->answers[t]);
-    if (oj_flat_is_points(input))
-        status =
-            join_points(&b, input->n_features, input->x, input->y, stats, err);
-    else
-    {
-        memset(&points, 0, sizeof points);
-        OJ_TRY(oj_points_make(input, &points, err));
-        b.row = points.row;
-        status = join_points(&b, points.n, points.x, points.y, stats, err);
-        oj_points_free(&points);
-    }
+    (void)row;
+    if (index == NULL)
+        return oj_fail_nomem(err, 1, sizeof *index);
+    index->join_side = join_side;
+    index->tie_rank = tie_rank;
+    index->relation = *relation;
+    index->options = *options;
+    family = choose(index, NULL);
+    if (family >= 0)
+        status = index_for(index, family, stats, err);
     if (status != OJ_OK)
+    {
+        free_index(index);
         return status;
-    return oj_answers_to_matches(self->answers, self->options.n_threads,
-                                 input->n_features, relation,
-                                 self->index.tie_rank, out, err);
+    }
+    *out = index;
+    return OJ_OK;
+}
+
+static oj_status join(struct oj_index *index, const struct oj_flat *input,
+                      struct oj_matches *out, struct oj_stats *stats,
+                      struct oj_error *err)
+{
+    int family = choose(index, input);
+    if (family < 0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-op %s is not possible between these kinds of features",
+                       oj_op_get(index->relation.op)->name);
+    OJ_TRY(index_for(index, family, stats, err));
+    return families[family]->join(index->of[family], input, out, stats, err);
 }
 
 const struct oj_backend oj_cpu_backend = {
     OJ_BACKEND_ABI,
     "cpu",
-    "our engine on all CPU cores: segments under a packed tree, asked by "
-    "groups",
+    "our engine on all CPU cores: packed trees, cells with a known state, "
+    "exact kernels",
     0,
     0,
-    cpu_index,
-    cpu_join,
-    cpu_free_index,
+    make_index,
+    join,
+    free_index,
 };

@@ -23,6 +23,10 @@ struct oj_options
     int64_t quadrant_size; /**< methods that group points: at most K; 0: 256 */
     int timings;           /**< 1: tell filter and refine apart (costs a bit) */
     const int *cancel; /**< read often; nonzero stops the join; may be NULL */
+
+    /** > 0: a batch of two rows or more that has more pairs is
+     *  OJ_ERR_TOO_MANY_PAIRS; 0: no bound. Backends may stop somewhat below. */
+    int64_t max_batch_pairs;
 };
 
 /** Wall seconds by phase and counts of work, summed over calls. */
@@ -34,6 +38,11 @@ struct oj_stats
     double refine_s; /**< exact distances; without timings all of the join */
     int64_t n_candidates; /**< (point, feature or segment) pairs refined */
     int64_t index_bytes;
+
+    /** Pairs that GEOS, asked for what our kernels do not decide, could not
+     *  decide either; they are no pairs of the answer. */
+    int64_t n_undecided_pairs;
+    char undecided_text[128]; /**< GEOS's reason for the first of them */
 };
 
 struct oj_backend

@@ -149,16 +149,26 @@ void oj_answers_free(struct oj_answers *answers)
     memset(answers, 0, sizeof *answers);
 }
 
-oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
-                         const struct oj_ranking *ranking, struct oj_error *err)
+oj_status oj_answers_reserve(struct oj_answers *answers, int64_t n_more,
+                             struct oj_error *err)
 {
-    int64_t first = answers->n_entries, n = first + ranking->n;
+    int64_t first = answers->n_entries, n = first + n_more;
+    if (answers->max_entries > 0 && n > answers->max_entries)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the batch has more pairs than fit");
     OJ_TRY(oj_reserve(&answers->row, first, n, &answers->cap_row,
                       sizeof *answers->row, err));
     OJ_TRY(oj_reserve(&answers->feature, first, n, &answers->cap_feature,
                       sizeof *answers->feature, err));
-    OJ_TRY(oj_reserve(&answers->distance, first, n, &answers->cap_distance,
-                      sizeof *answers->distance, err));
+    return oj_reserve(&answers->distance, first, n, &answers->cap_distance,
+                      sizeof *answers->distance, err);
+}
+
+oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
+                         const struct oj_ranking *ranking, struct oj_error *err)
+{
+    int64_t first = answers->n_entries, n = first + ranking->n;
+    OJ_TRY(oj_answers_reserve(answers, ranking->n, err));
     for (int64_t i = 0; i < ranking->n; i++)
     {
         answers->row[first + i] = (int32_t)row;
@@ -275,6 +285,80 @@ static void scatter(const struct oj_answers *answers, int64_t n_answers,
     }
 }
 
+static int compare_ranked(const void *left, const void *right)
+{
+    const struct oj_candidate *a = left, *b = right;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Sorts the pairs of a row by rank; rows are mostly short. */
+static void sort_row(int64_t n, struct oj_candidate *list)
+{
+    if (n > 24)
+    {
+        qsort(list, (size_t)n, sizeof *list, compare_ranked);
+        return;
+    }
+    for (int64_t i = 1; i < n; i++)
+    {
+        struct oj_candidate moved = list[i];
+        int64_t j = i;
+        for (; j > 0 && list[j - 1].rank > moved.rank; j--)
+            list[j] = list[j - 1];
+        list[j] = moved;
+    }
+}
+
+/* Every row by tie rank. */
+static oj_status order_rows(struct oj_matches *out, const int32_t *tie_rank,
+                            struct oj_error *err)
+{
+    struct oj_candidate *list = NULL;
+    int64_t capacity = 0;
+    for (int64_t row = 0; row < out->n_rows; row++)
+    {
+        int64_t first = out->offset[row], n = out->offset[row + 1] - first;
+        if (n < 2)
+            continue;
+        if (n > capacity)
+        {
+            oj_status status =
+                oj_reserve(&list, 0, n, &capacity, sizeof *list, err);
+            if (status != OJ_OK)
+            {
+                oj_free(list);
+                return status;
+            }
+        }
+        for (int64_t i = 0; i < n; i++)
+        {
+            list[i].feature = out->join_row[first + i];
+            list[i].distance = out->measure[first + i];
+            list[i].rank =
+                tie_rank ? tie_rank[list[i].feature] : list[i].feature;
+        }
+        sort_row(n, list);
+        for (int64_t i = 0; i < n; i++)
+        {
+            out->join_row[first + i] = list[i].feature;
+            out->measure[first + i] = list[i].distance;
+        }
+    }
+    oj_free(list);
+    return OJ_OK;
+}
+
+/* Pairs that came once each need no ranking. */
+static oj_status finish_rows(const struct oj_relation *relation,
+                             const int32_t *tie_rank, struct oj_matches *out,
+                             struct oj_error *err)
+{
+    for (int64_t row = 0; row < out->n_rows; row++)
+        out->n_matched += out->offset[row + 1] > out->offset[row];
+    out->n_pairs = out->n_entries;
+    return relation->any_order ? OJ_OK : order_rows(out, tie_rank, err);
+}
+
 /* Ranks every row anew and closes the gaps that this leaves. */
 static oj_status merge_rows(struct oj_ranking *ranking, struct oj_matches *out,
                             struct oj_error *err)
@@ -323,7 +407,9 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
     OJ_NEW(next, n_rows, err);
     scatter(answers, n_answers, out, next);
     oj_free(next);
-    status = merge_rows(&ranking, out, err);
+    status = relation->op == OJ_OP_NEAREST
+                 ? merge_rows(&ranking, out, err)
+                 : finish_rows(relation, tie_rank, out, err);
     oj_ranking_free(&ranking);
     if (status == OJ_OK)
         status = gather_undecided(answers, n_answers, out, err);

@@ -68,6 +68,9 @@ struct oj_answers
     double *distance;   /**< [n_entries] */
     int32_t *undecided; /**< [n_undecided] input rows, repeats allowed */
     int64_t cap_row, cap_feature, cap_distance, cap_undecided;
+
+    /** When > 0: more entries than this are OJ_ERR_TOO_MANY_PAIRS. */
+    int64_t max_entries;
 };
 
 /** Empties answers and keeps the memory. */
@@ -78,15 +81,30 @@ OJ_MUST_USE oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
                                      const struct oj_ranking *ranking,
                                      struct oj_error *err);
 
+/** Makes room for n more pairs of oj_answers_put(). */
+OJ_MUST_USE oj_status oj_answers_reserve(struct oj_answers *answers, int64_t n,
+                                         struct oj_error *err);
+
+/** Appends a pair, for which there is room.  For joins other than nearest;
+ *  each pair comes once. distance: NaN where the join has no measure. */
+static inline void oj_answers_put(struct oj_answers *answers, int32_t row,
+                                  int32_t feature, double distance)
+{
+    int64_t i = answers->n_entries++;
+    answers->row[i] = row;
+    answers->feature[i] = feature;
+    answers->distance[i] = distance;
+}
+
 /** Says that the backend could not decide row. */
 OJ_MUST_USE oj_status oj_answers_add_undecided(struct oj_answers *answers,
                                                int64_t row,
                                                struct oj_error *err);
 
 /** The answers of n_rows input rows, spread over n_answers collections, as
- *  matches in the form that relation asks for.  A row may occur several times
- *  (points of a multipoint).  The result does not depend on how the rows are
- *  spread or ordered. */
+ *  matches in the form and order that relation asks for.  A row may occur
+ * several times (points of a multipoint).  The result does not depend on how
+ * the rows are spread or ordered. */
 OJ_MUST_USE oj_status oj_answers_to_matches(const struct oj_answers *answers,
                                             int64_t n_answers, int64_t n_rows,
                                             const struct oj_relation *relation,

@@ -27,13 +27,41 @@ enum oj_crs_mode
     OJ_CRS_IGNORE    /**< coordinates are taken as they are */
 };
 
-/** The same values as enum oj_how of oj_layer_write.h. */
+/** The first four have the values of enum oj_how of oj_layer_write.h. */
 enum oj_command_how
 {
     OJ_KEEP_LEFT = 0,
     OJ_KEEP_INNER,
     OJ_KEEP_SEMI,
-    OJ_KEEP_ANTI
+    OJ_KEEP_ANTI,
+    OJ_KEEP_RIGHT, /**< inner, then the join rows that match nothing */
+    OJ_KEEP_FULL   /**< left, then the join rows that match nothing */
+};
+
+/** Sides of which a representative point is joined. */
+enum oj_sides
+{
+    OJ_SIDE_INPUT = 0,
+    OJ_SIDE_JOIN,
+    OJ_SIDE_BOTH
+};
+
+enum oj_invalid_mode
+{
+    OJ_INVALID_USE = 0, /**< as they are, with a count */
+    OJ_INVALID_SKIP,    /**< they join nothing */
+    OJ_INVALID_FIX,     /**< made valid for the join; the output keeps them */
+    OJ_INVALID_FAIL
+};
+
+/** What the geometry of an output row is. */
+enum oj_row_geometry
+{
+    OJ_GEOMETRY_INPUT = 0,
+    OJ_GEOMETRY_JOIN,
+    OJ_GEOMETRY_NEAREST_POINT, /**< of the join feature */
+    OJ_GEOMETRY_CONNECTION,    /**< line from the input feature to it */
+    OJ_GEOMETRY_INTERSECTION
 };
 
 /** What is asked of one of the two inputs. Strings may be NULL. */
@@ -49,18 +77,37 @@ struct oj_side
     const char **open_options; /**< NULL-terminated, or NULL */
 };
 
-#define OJ_MAX_OPTIONS 80
+#define OJ_MAX_OPTIONS 112
 
 struct oj_command
 {
     /* What to join. */
-    int op; /**< enum oj_op, or -1: not given */
-    struct oj_distance max_distance;
+    int op;                /**< enum oj_op */
+    const char *mask;      /**< of -relate, or NULL */
+    const double *windows; /**< [4 * n_windows] xmin ymin xmax ymax */
+    int64_t n_windows;     /**< > 0: the join side; there is no join.dataset */
+    struct oj_distance max_distance, min_distance;
+    const char *max_distance_field, *join_max_distance_field;
+    int metric;           /**< enum oj_metric */
+    const char **exclude; /**< self, same_geometry, field=F; NULL-terminated */
+    int unordered_pairs;
+    const char *on;          /**< "LEFT=RIGHT,..." or NULL */
+    int centroid_of;         /**< enum oj_sides, when given */
+    int point_on_surface_of; /**< the same */
+    int invalid;             /**< enum oj_invalid_mode */
     int64_t k;
-    int ties;        /**< enum oj_ties */
-    int distance_to; /**< enum oj_distance_to */
-    int how;         /**< enum oj_command_how */
+    int ties;                      /**< enum oj_ties */
+    int distance_to;               /**< enum oj_distance_to */
+    int how;                       /**< enum oj_command_how */
+    const char *pick, *aggregates; /**< -pick, -agg; or NULL */
+    const char *unmatched_layer, *unmatched_join_layer;
     const char *prefix;
+
+    /* Columns and geometry of the output. */
+    const char *name_count, *name_distance, *name_rank, *name_fid;
+    const char *overlap; /**< area, length, percent, with commas; or NULL */
+    int nearest_point_fields, bearing_field;
+    int geometry; /**< enum oj_row_geometry */
 
     /* The two sides. */
     struct oj_side input, join;
@@ -89,6 +136,9 @@ struct oj_command
     int64_t threads; /**< 0: all */
     int64_t batch;
     int64_t quadrant_size; /**< 0: the backend's own */
+    int64_t memory;        /**< bytes; 0: no bound */
+    int64_t max_pairs;     /**< 0: no bound */
+    int explain;
 
     /* Proof. */
     const char *validate; /**< backend to compare with, or NULL */
@@ -118,7 +168,10 @@ enum oj_option_kind
     OJ_OPTION_SECONDS,      /**< double, > 0 */
     OJ_OPTION_DISTANCE,     /**< struct oj_distance */
     OJ_OPTION_BOX,          /**< double[4] */
-    OJ_OPTION_OP,           /**< int: enum oj_op */
+    OJ_OPTION_BOXES,        /**< const double *, four more each time; the next
+                                 member is their count */
+    OJ_OPTION_BYTES,        /**< int64_t: "64M", "4G", "100000" */
+    OJ_OPTION_OP,           /**< int: enum oj_op; "window" is not one */
     OJ_OPTION_BACKEND,      /**< const char *: auto or a backend's name */
     OJ_OPTION_REFERENCE     /**< const char *: a reference backend's name may
                                  follow; geos when none does */

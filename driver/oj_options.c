@@ -7,6 +7,7 @@
 #define AT(field) offsetof(struct oj_command, field)
 
 static const char join[] = "The join";
+static const char rows[] = "Who is kept, and what is written";
 static const char input_side[] = "Input side (its rows are kept, in order)";
 static const char join_side[] = "Join side (its rows are looked up)";
 static const char crs[] = "Coordinate reference systems";
@@ -18,12 +19,31 @@ static const char messages[] = "Messages";
 
 static const struct oj_option options[] = {
     {join, "op", NULL, "NAME", OJ_OPTION_OP, AT(op), NULL, 0,
-     "the join: nearest"},
+     "the join, one of those listed below; default: intersects, or nearest, "
+     "dwithin, relate where an option says so"},
+    {join, "relate", NULL, "MASK", OJ_OPTION_TEXT, AT(mask), NULL, 0,
+     "the join is a DE-9IM pattern: nine of T F * 0 1 2, as T*F**F***"},
+    {join, "window", NULL, "XMIN YMIN XMAX YMAX", OJ_OPTION_BOXES, AT(windows),
+     NULL, 0,
+     "with -op window: a box, in the CRS of the join; may be repeated, and "
+     "there is no join_ds then"},
     {join, "max_distance", NULL, "D[unit]", OJ_OPTION_DISTANCE,
      AT(max_distance), NULL, 0,
      "only join features within this distance; units m, km, ft, us-ft, mi, "
      "deg, or none for the units of the CRS of the join (the input layer's, or "
-     "-t_srs); without this option the search is unbounded"},
+     "-t_srs); without this option -op nearest is unbounded"},
+    {join, "max_distance_field", NULL, "F", OJ_OPTION_TEXT,
+     AT(max_distance_field), NULL, 0,
+     "the greatest distance is in this field of the input layer, row by row, "
+     "in the unit of -max_distance"},
+    {join, "join_max_distance_field", NULL, "F", OJ_OPTION_TEXT,
+     AT(join_max_distance_field), NULL, 0, "the same, of the join layer"},
+    {join, "min_distance", NULL, "D[unit]", OJ_OPTION_DISTANCE,
+     AT(min_distance), NULL, 0, "only join features at least so far"},
+    {join, "metric", NULL, "planar|sphere", OJ_OPTION_CHOICE, AT(metric),
+     "planar|sphere", 0,
+     "distances in the plane of the CRS (default), or along great circles, in "
+     "metres, between layers in degrees"},
     {join, "k", NULL, "K", OJ_OPTION_COUNT, AT(k), NULL, 1,
      "the K nearest instead of one; adds the column join_rank"},
     {join, "ties", NULL, "first|all", OJ_OPTION_CHOICE, AT(ties), "first|all",
@@ -34,13 +54,78 @@ static const struct oj_option options[] = {
      AT(distance_to), "interior|boundary", 0,
      "the distance of a point in a polygon is 0 (default), or measured to the "
      "polygon's rings"},
-    {join, "how", NULL, "left|inner|semi|anti", OJ_OPTION_CHOICE, AT(how),
-     "left|inner|semi|anti", 0,
+    {join, "on", NULL, "LEFT=RIGHT,...", OJ_OPTION_TEXT, AT(on), NULL, 0,
+     "only pairs whose fields have equal values: LEFT of the input layer, "
+     "RIGHT of the join layer"},
+    {join, "exclude", NULL, "self|same_geometry|field=F", OJ_OPTION_LIST,
+     AT(exclude), NULL, 0,
+     "leave out pairs of a feature with itself (done anyway where both sides "
+     "are one layer), with an equal geometry, or with the same value in F; may "
+     "be repeated"},
+    {join, "unordered_pairs", NULL, "", OJ_OPTION_FLAG, AT(unordered_pairs),
+     NULL, 0,
+     "in a self join, each pair once: input FID smaller than join FID"},
+    {join, "centroid_of", NULL, "input|join|both", OJ_OPTION_CHOICE,
+     AT(centroid_of), "input|join|both", 0,
+     "join the centroids of this side's features; the output keeps the "
+     "features"},
+    {join, "point_on_surface_of", NULL, "input|join|both", OJ_OPTION_CHOICE,
+     AT(point_on_surface_of), "input|join|both", 0,
+     "the same with a point that lies in the feature"},
+    {join, "invalid", NULL, "use|skip|fix|fail", OJ_OPTION_CHOICE, AT(invalid),
+     "use|skip|fix|fail", 0,
+     "invalid polygons: take them as they are (default), as features that join "
+     "nothing, made valid, or stop at the first"},
+
+    {rows, "how", NULL, "left|inner|semi|anti|right|full", OJ_OPTION_CHOICE,
+     AT(how), "left|inner|semi|anti|right|full", 0,
      "every input row (default); only rows that match; the same without the "
-     "join's columns; only rows that do not match"},
-    {join, "prefix", NULL, "P", OJ_OPTION_TEXT, AT(prefix), NULL, 0,
+     "join's columns; only rows that do not match; inner or left and then "
+     "every join row that matches nothing"},
+    {rows, "pick", NULL, "RULE", OJ_OPTION_TEXT, AT(pick), NULL, 0,
+     "one row per input row, of its pairs the one that is first (smallest "
+     "FID), nearest, largest_overlap, smallest_area, largest_area, max:FIELD "
+     "or min:FIELD; ties go to the smallest FID"},
+    {rows, "agg", NULL, "LIST", OJ_OPTION_TEXT, AT(aggregates), NULL, 0,
+     "one row per input row, with aggregates of its pairs' join features: "
+     "count, and sum, mean, min, max, median, stddev, first, last, mode, "
+     "unique, concat, weighted_sum of a field, as in \"count, mean(fare), "
+     "concat(name,'; ')\""},
+    {rows, "unmatched_layer", NULL, "NAME", OJ_OPTION_TEXT, AT(unmatched_layer),
+     NULL, 0,
+     "write the input rows that match nothing to this layer of dst_ds, too"},
+    {rows, "unmatched_join_layer", NULL, "NAME", OJ_OPTION_TEXT,
+     AT(unmatched_join_layer), NULL, 0, "the same for join rows"},
+    {rows, "prefix", NULL, "P", OJ_OPTION_TEXT, AT(prefix), NULL, 0,
      "put before names of join fields that the output has already (default "
      "join_)"},
+    {rows, "name_fid", NULL, "NAME", OJ_OPTION_TEXT, AT(name_fid), NULL, 0,
+     "call the column of the join feature's FID so, not join_fid; \"\": no "
+     "such column"},
+    {rows, "name_distance", NULL, "NAME", OJ_OPTION_TEXT, AT(name_distance),
+     NULL, 0, "the same for join_distance"},
+    {rows, "name_rank", NULL, "NAME", OJ_OPTION_TEXT, AT(name_rank), NULL, 0,
+     "the same for join_rank"},
+    {rows, "name_count", NULL, "NAME", OJ_OPTION_TEXT, AT(name_count), NULL, 0,
+     "add a column of this name with the number of the input row's pairs"},
+    {rows, "overlap", NULL, "area,length,percent", OJ_OPTION_TEXT, AT(overlap),
+     NULL, 0,
+     "add columns with the size of the intersection: overlap_area, "
+     "overlap_length, overlap_percent (of the input feature)"},
+    {rows, "nearest_point_fields", NULL, "", OJ_OPTION_FLAG,
+     AT(nearest_point_fields), NULL, 0,
+     "add nearest_x and nearest_y: the point of the join feature that is "
+     "nearest to the input feature"},
+    {rows, "bearing_field", NULL, "", OJ_OPTION_FLAG, AT(bearing_field), NULL,
+     0,
+     "add join_bearing: the direction to that point, degrees clockwise from "
+     "north"},
+    {rows, "geometry", NULL, "input|join|nearest_point|connection|intersection",
+     OJ_OPTION_CHOICE, AT(geometry),
+     "input|join|nearest_point|connection|intersection", 0,
+     "the geometry of an output row: the input feature's (default), the join "
+     "feature's, the join feature's nearest point, the line to it, or what "
+     "both have in common"},
 
     {input_side, "input_layer", NULL, "NAME", OJ_OPTION_TEXT, AT(input.layer),
      NULL, 0, "the layer, where input_ds has several"},
@@ -123,6 +208,14 @@ static const struct oj_option options[] = {
      "input rows in flight per batch; default: 262144"},
     {running, "quadrant_size", NULL, "K", OJ_OPTION_COUNT, AT(quadrant_size),
      NULL, 1, "points per quadrant, for backends that group points"},
+
+    {running, "memory", NULL, "SIZE", OJ_OPTION_BYTES, AT(memory), NULL, 0,
+     "bound of what is held in memory, as 512M or 4G: a larger join side is "
+     "split into tiles on disk"},
+    {running, "max_pairs", NULL, "N", OJ_OPTION_COUNT, AT(max_pairs), NULL, 1,
+     "stop with an error when there are more pairs"},
+    {running, "explain", NULL, "", OJ_OPTION_FLAG, AT(explain), NULL, 0,
+     "print what would be done, and do not do it"},
 
     {proof, "validate", NULL, "[BACKEND]", OJ_OPTION_REFERENCE, AT(validate),
      NULL, 0,

@@ -53,6 +53,17 @@ struct oj_flat
     const int64_t *ring_offset; /**< [n_parts + 1] into rings, or NULL */
     const int64_t *vertex_offset; /**< [n_rings + 1] into x, y, or NULL */
     const double *x, *y;          /**< [n_vertices] layer CRS units */
+
+    /* Columns that a join may ask for, [n_features] each, or NULL. */
+
+    /** dwithin: the greatest distance of this feature, in place of the join's
+     *  (one side at most has them); NaN or negative: it joins nothing. */
+    const double *max_distance;
+    /** Only pairs of one class count; a class < 0 joins nothing.  Both sides or
+     *  none have them. */
+    const int32_t *on_class;
+    /** Pairs of one class do not count, a class < 0 aside. Both or none. */
+    const int32_t *exclude_class;
 };
 
 /** What flattening left out or mended, for the summary. */

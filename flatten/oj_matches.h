@@ -4,7 +4,8 @@
  *  join_row[i] is -1 and measure[i] NaN where nothing matched.
  *
  *  List form: the pairs of input row i are offset[i] <= p < offset[i + 1],
- *  sorted by (measure, tie rank); no entries where nothing matched.
+ *  sorted by (measure, tie rank) for the nearest join and by tie rank, which is
+ *  join FID, for all others; no entries where nothing matched.
  */
 #ifndef OJ_MATCHES_H
 #define OJ_MATCHES_H
@@ -28,7 +29,8 @@ struct oj_matches
     int64_t n_matched; /**< input rows with at least one pair */
     int64_t *offset;   /**< [n_rows + 1] or NULL: one-to-one form */
     int32_t *join_row; /**< [n_entries] ordinal in the join layer */
-    double *measure;   /**< [n_entries] distance in CRS units */
+    double *measure;   /**< [n_entries] distance in CRS units; NaN for joins
+                            without a measure */
 
     /** Input rows that the backend could not decide (GEOS raised), ascending.
      *  Only reference backends fill this. */

@@ -41,6 +41,8 @@ const char *oj_status_name(oj_status status)
             return "cancelled";
         case OJ_ERR_INTERNAL:
             return "internal error";
+        case OJ_ERR_TOO_MANY_PAIRS:
+            return "too many pairs";
     }
     return "unknown status";
 }

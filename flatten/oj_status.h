@@ -34,7 +34,11 @@ typedef enum oj_status
     OJ_ERR_UNSUPPORTED = 6, /**< meaningful, but not built or not yet made */
     OJ_ERR_NO_DEVICE = 7,   /**< the backend has no device here */
     OJ_ERR_CANCELLED = 8,   /**< the caller's cancel flag was raised */
-    OJ_ERR_INTERNAL = 9     /**< a bug of ours */
+    OJ_ERR_INTERNAL = 9,    /**< a bug of ours */
+
+    /** A batch has more pairs than struct oj_options.max_batch_pairs: ask for
+     *  fewer rows at once. */
+    OJ_ERR_TOO_MANY_PAIRS = 10
 } oj_status;
 
 /** What went wrong, in one line a user can act on.  Owned by the caller. */

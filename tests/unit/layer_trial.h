@@ -18,7 +18,10 @@ struct trial
 static inline void join_all(const struct trial *t, const char *backend,
                             struct oj_matches *out)
 {
-    struct oj_options options = {t->n_threads, 0, 0, NULL};
+    struct oj_options options = {.n_threads = t->n_threads,
+                                 .quadrant_size = 0,
+                                 .timings = 0,
+                                 .cancel = NULL};
     struct oj_join *join;
     must(
         oj_join_open(&t->join, &t->relation, backend, &options, &join, &error));

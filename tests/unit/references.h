@@ -82,7 +82,8 @@ static inline void run(const struct oj_backend *backend,
                        const struct oj_relation *relation,
                        const int32_t *tie_rank, struct oj_matches *out)
 {
-    struct oj_options options = {2, 16, 1, NULL};
+    struct oj_options options = {
+        .n_threads = 2, .quadrant_size = 16, .timings = 1, .cancel = NULL};
     struct oj_stats stats;
     struct oj_index *index;
     memset(&stats, 0, sizeof stats);

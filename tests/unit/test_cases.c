@@ -264,7 +264,8 @@ static void run_case(const struct truth_case *c, const struct motion *m)
     must(oj_flat_check(&input, &error));
     for (int b = 0; (backend = oj_backend_at(b)) != NULL; b++)
     {
-        struct oj_options options = {1, 0, 0, NULL};
+        struct oj_options options = {
+            .n_threads = 1, .quadrant_size = 0, .timings = 0, .cancel = NULL};
         struct oj_matches out = {0};
         struct oj_join *join;
         must(oj_join_open(&join_side, &relation, backend->name, &options, &join,

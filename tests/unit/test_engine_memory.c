@@ -56,7 +56,10 @@ static oj_status run_once(const char *backend, const struct oj_flat *input,
                           const struct oj_relation *relation, int n_threads,
                           struct oj_matches *out)
 {
-    struct oj_options options = {n_threads, 16, 0, NULL};
+    struct oj_options options = {.n_threads = n_threads,
+                                 .quadrant_size = 16,
+                                 .timings = 0,
+                                 .cancel = NULL};
     struct oj_flat join_view = oj_flat_buf_view(&join_side);
     struct oj_join *join = NULL;
     oj_status status;

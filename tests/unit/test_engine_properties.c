@@ -78,7 +78,10 @@ static struct oj_flat slice(const struct oj_flat *flat, int64_t first,
 static void check_batches(const struct trial *t, const struct oj_matches *truth)
 {
     static const int64_t sizes[] = {1, 7, 1000};
-    struct oj_options options = {t->n_threads, 0, 0, NULL};
+    struct oj_options options = {.n_threads = t->n_threads,
+                                 .quadrant_size = 0,
+                                 .timings = 0,
+                                 .cancel = NULL};
     int64_t *offset = oj_malloc(t->input.n_features + 1, sizeof *offset);
     struct oj_matches part = {0};
     struct oj_join *join;
@@ -503,7 +506,8 @@ START_TEST(cancelled)
     struct oj_flat join_view, input_view;
     struct oj_relation relation = oj_relation_default();
     struct oj_matches out = {0};
-    struct oj_options options = {2, 0, 0, &stop};
+    struct oj_options options = {
+        .n_threads = 2, .quadrant_size = 0, .timings = 0, .cancel = &stop};
     struct oj_join *handle;
     oj_status status;
     add_square(&join, 0, 0, 1, 1);

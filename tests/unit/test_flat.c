@@ -348,18 +348,10 @@ START_TEST(unit_check_finds_what_is_wrong)
     int64_t vertex_offset[] = {0, 4, 6};
     uint8_t kind[] = {OJ_PART_POLYGON, OJ_PART_LINE};
     double x[] = {0, 1, 2, 0, 5, 6}, y[] = {0, 1, 0, 0, 5, 6};
-    struct oj_flat good = {2,
-                           2,
-                           2,
-                           6,
-                           OJ_PART_POLYGON | OJ_PART_LINE,
-                           NULL,
-                           part_offset,
-                           kind,
-                           ring_offset,
-                           vertex_offset,
-                           x,
-                           y};
+    struct oj_flat good = {
+        2,    2,           2,    6,           OJ_PART_POLYGON | OJ_PART_LINE,
+        NULL, part_offset, kind, ring_offset, vertex_offset,
+        x,    y,           NULL, NULL,        NULL};
     struct oj_flat bad;
     ck_assert_int_eq(oj_flat_check(&good, NULL), OJ_OK);
 #define REFUSES(change, back)                                                  \

@@ -340,7 +340,8 @@ START_TEST(cancel_stops)
     struct oj_flat view;
     struct oj_relation relation = oj_relation_default();
     int cancel = 1;
-    struct oj_options options = {1, 0, 0, &cancel};
+    struct oj_options options = {
+        .n_threads = 1, .quadrant_size = 0, .timings = 0, .cancel = &cancel};
     const struct oj_backend *backend;
     add_point(&points, 1, 2);
     view = oj_flat_buf_view(&points);
@@ -367,7 +368,8 @@ START_TEST(input_must_be_points)
     struct oj_flat_buf lines = {0};
     struct oj_flat view;
     struct oj_relation relation = oj_relation_default();
-    struct oj_options options = {1, 0, 0, NULL};
+    struct oj_options options = {
+        .n_threads = 1, .quadrant_size = 0, .timings = 0, .cancel = NULL};
     const struct oj_backend *backend;
     add_line(&lines, 0, 0, 1, 1);
     view = oj_flat_buf_view(&lines);
@@ -395,7 +397,8 @@ START_TEST(out_of_memory)
     struct oj_flat_buf join = {0}, input = {0};
     struct oj_flat join_view, input_view;
     struct oj_relation relation = oj_relation_default();
-    struct oj_options options = {2, 4, 0, NULL};
+    struct oj_options options = {
+        .n_threads = 2, .quadrant_size = 4, .timings = 0, .cancel = NULL};
     const struct oj_backend *backend;
     for (int i = 0; i < 40; i++)
     {

@@ -1,0 +1,73 @@
+/** What GEOS says of pairs of features: the predicates, the distance, the
+ *  overlap.  For the reference backends, and for what our own kernels leave to
+ *  GEOS.
+ *
+ *  One object per thread; objects share nothing.  Geometries are made from the
+ *  flat arrays when they are first asked for, whole features as GEOS would
+ *  read them (several polygons: a MultiPolygon; parts of different kinds: a
+ *  GeometryCollection), and the latest used are kept, a bounded number.
+ *
+ *  Knows GEOS; this header does not.
+ */
+#ifndef GEOS_PAIRS_H
+#define GEOS_PAIRS_H
+
+#include "../flatten/oj_flat.h"
+#include "oj_relation.h"
+
+enum oj_geos_verdict
+{
+    OJ_GEOS_NO = 0,
+    OJ_GEOS_YES = 1,
+    OJ_GEOS_CANNOT_SAY, /**< it raised: an invalid geometry, or a collection
+                             that its relate does not take */
+    OJ_GEOS_OUT_OF_MEMORY
+};
+
+struct oj_geos_pairs;
+
+/** relation and join_side outlive *out.
+ *  prepare  0: plain predicates throughout, except points against polygons,
+ *           which are asked of the prepared polygon (even-odd over all its
+ *           rings, struct oj_flat); 1: prepared ones wherever both features
+ *           are valid and their answers are the same */
+OJ_MUST_USE oj_status oj_geos_pairs_open(const struct oj_relation *relation,
+                                         const struct oj_flat *join_side,
+                                         int prepare,
+                                         struct oj_geos_pairs **out,
+                                         struct oj_error *err);
+
+/** The batch that rows are of from now on; outlives its use. */
+void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
+                             const struct oj_flat *input);
+
+/** Whether the predicate of the relation (any but nearest, dwithin and bbox)
+ *  holds. Features without parts never do. */
+enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
+                                        int64_t row, int64_t feature);
+
+/** Distance between row and feature, the least over all pairs of components,
+ *  each by plain GEOSDistance; OJ_GEOS_YES when *distance is set. */
+enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
+                                            int64_t row, int64_t feature,
+                                            double *distance);
+
+/** Area and length of the intersection; OJ_GEOS_YES when both are set. */
+enum oj_geos_verdict oj_geos_pairs_overlap(struct oj_geos_pairs *pairs,
+                                           int64_t row, int64_t feature,
+                                           double *area, double *length);
+
+/** GEOSisValid of an input row or a join feature; remembered. YES or NO, or out
+ *  of memory. */
+enum oj_geos_verdict oj_geos_pairs_row_is_valid(struct oj_geos_pairs *pairs,
+                                                int64_t row);
+enum oj_geos_verdict oj_geos_pairs_feature_is_valid(struct oj_geos_pairs *pairs,
+                                                    int64_t feature);
+
+/** GEOS's text for the last CANNOT_SAY; "" when there was none. */
+const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs);
+
+/** Accepts NULL. */
+void oj_geos_pairs_close(struct oj_geos_pairs *pairs);
+
+#endif

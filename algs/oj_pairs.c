@@ -1,0 +1,114 @@
+#include "oj_pairs.h"
+
+oj_status oj_pair_filter_make(const struct oj_relation *relation,
+                              const struct oj_flat *input,
+                              const struct oj_flat *join_side,
+                              struct oj_pair_filter *out, struct oj_error *err)
+{
+    int asks_fids = relation->exclude_self || relation->unordered_pairs != 0;
+    struct oj_pair_filter filter = {0, relation, input, join_side};
+    if (asks_fids && (input->fid == NULL || join_side->fid == NULL))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a self join needs the FIDs of both sides");
+    if ((input->on_class == NULL) != (join_side->on_class == NULL) ||
+        (input->exclude_class == NULL) != (join_side->exclude_class == NULL))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "attributes can only be compared where both sides have "
+                       "them");
+    filter.is_needed = asks_fids || relation->exclude_same_geometry ||
+                       input->on_class != NULL || input->exclude_class != NULL;
+    *out = filter;
+    return OJ_OK;
+}
+
+/* The vertices of a feature are one run of the arrays, in either form. */
+static void vertices_of(const struct oj_flat *flat, int64_t feature,
+                        int64_t *first, int64_t *end)
+{
+    *first = feature;
+    *end = feature + 1;
+    if (oj_flat_is_points(flat))
+    {
+        if (!(flat->x[feature] == flat->x[feature]))
+            *end = feature;
+        return;
+    }
+    *first = flat->vertex_offset[flat->ring_offset[flat->part_offset[feature]]];
+    *end =
+        flat->vertex_offset[flat->ring_offset[flat->part_offset[feature + 1]]];
+}
+
+/* Ring by ring as many vertices, part by part the same kind. */
+static int same_structure(const struct oj_flat *a, int64_t feature_a,
+                          const struct oj_flat *b, int64_t feature_b)
+{
+    int64_t pa = a->part_offset[feature_a], pb = b->part_offset[feature_b];
+    int64_t n = a->part_offset[feature_a + 1] - pa;
+    if (b->part_offset[feature_b + 1] - pb != n)
+        return 0;
+    for (int64_t p = 0; p < n; p++)
+    {
+        int64_t ra = a->ring_offset[pa + p], rb = b->ring_offset[pb + p];
+        int64_t n_rings = a->ring_offset[pa + p + 1] - ra;
+        if (a->part_kind[pa + p] != b->part_kind[pb + p] ||
+            b->ring_offset[pb + p + 1] - rb != n_rings)
+            return 0;
+        for (int64_t r = 0; r < n_rings; r++)
+        {
+            if (a->vertex_offset[ra + r + 1] - a->vertex_offset[ra + r] !=
+                b->vertex_offset[rb + r + 1] - b->vertex_offset[rb + r])
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* A feature of the short form is one part that is a point. */
+static int is_one_point(const struct oj_flat *flat, int64_t feature)
+{
+    int64_t part;
+    if (oj_flat_is_points(flat))
+        return 1;
+    part = flat->part_offset[feature];
+    return flat->part_offset[feature + 1] == part + 1 &&
+           flat->part_kind[part] == OJ_PART_POINT;
+}
+
+int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
+                          const struct oj_flat *b, int64_t feature_b)
+{
+    int64_t va, end_a, vb, end_b;
+    vertices_of(a, feature_a, &va, &end_a);
+    vertices_of(b, feature_b, &vb, &end_b);
+    if (end_a - va != end_b - vb || end_a == va)
+        return 0;
+    for (int64_t i = 0; i < end_a - va; i++)
+    {
+        if (a->x[va + i] != b->x[vb + i] || a->y[va + i] != b->y[vb + i])
+            return 0;
+    }
+    if (oj_flat_is_points(a) || oj_flat_is_points(b))
+        return is_one_point(a, feature_a) && is_one_point(b, feature_b);
+    return same_structure(a, feature_a, b, feature_b);
+}
+
+int oj_pair_filter_passes(const struct oj_pair_filter *filter, int64_t row,
+                          int64_t feature)
+{
+    const struct oj_relation *relation = filter->relation;
+    const struct oj_flat *a = filter->input, *b = filter->join_side;
+    if (relation->exclude_self && a->fid[row] == b->fid[feature])
+        return 0;
+    if (relation->unordered_pairs > 0 && !(a->fid[row] < b->fid[feature]))
+        return 0;
+    if (relation->unordered_pairs < 0 && !(a->fid[row] > b->fid[feature]))
+        return 0;
+    if (a->on_class != NULL &&
+        (a->on_class[row] < 0 || a->on_class[row] != b->on_class[feature]))
+        return 0;
+    if (a->exclude_class != NULL && a->exclude_class[row] >= 0 &&
+        a->exclude_class[row] == b->exclude_class[feature])
+        return 0;
+    return !relation->exclude_same_geometry ||
+           !oj_flat_same_geometry(a, row, b, feature);
+}
