@@ -5,15 +5,19 @@
 #include <pthread.h>
 #include <time.h>
 
-struct slot
+/* An answer on its way. */
+struct answer
 {
-    struct oj_flat flat;
+    struct oj_pipeline_part part;
+    struct oj_flat_slice slice; /* part.flat, when it is not the whole batch */
     struct oj_matches matches;
+    int ends_batch;
 };
 
-/* Batches are numbered from 0; batch b lives in slot b % OJ_PIPELINE_SLOTS.
- * n_written <= n_joined <= n_read <= n_written + OJ_PIPELINE_SLOTS holds at all
- * times, and the three counters are all that the stages tell each other. */
+/* Batch b lives in slot b % OJ_PIPELINE_SLOTS, answer a in answer
+ * a % OJ_PIPELINE_SLOTS.  n_released <= n_read <= n_released + SLOTS and
+ * n_written <= n_joined <= n_written + SLOTS hold at all times, and the
+ * counters are all that the stages tell each other. */
 struct pipeline
 {
     const struct oj_pipeline_source *source;
@@ -21,12 +25,21 @@ struct pipeline
     const struct oj_pipeline_sink *sink;
     const struct oj_pipeline_options *options;
     struct oj_pipeline_counts *counts;
-    struct slot slots[OJ_PIPELINE_SLOTS];
+    struct oj_flat batches[OJ_PIPELINE_SLOTS];
+    struct answer answers[OJ_PIPELINE_SLOTS];
+
+    /* The joiner's own. */
+    int64_t n_batches_joined;
+    int64_t most_rows; /* of a part; follows what was too many */
 
     pthread_mutex_t mutex; /* guards all below */
     pthread_cond_t moved;  /* any of it has changed */
-    int64_t n_read, n_joined, n_written;
-    int read_ended; /* n_read is final */
+    int64_t n_read;        /* batches */
+    int64_t n_released;    /* batches that may be read over */
+    int64_t n_joined;      /* answers */
+    int64_t n_written;     /* answers */
+    int read_ended;        /* n_read is final */
+    int join_ended;        /* n_joined is final */
     oj_status status;
     struct oj_error error;
 };
@@ -86,12 +99,17 @@ static void advance(struct pipeline *p, int64_t *counter)
 
 static int may_read(const struct pipeline *p)
 {
-    return p->n_read < p->n_written + OJ_PIPELINE_SLOTS;
+    return p->n_read < p->n_released + OJ_PIPELINE_SLOTS;
 }
 
 static int may_join(const struct pipeline *p)
 {
-    return p->n_joined < p->n_read;
+    return p->n_batches_joined < p->n_read;
+}
+
+static int may_answer(const struct pipeline *p)
+{
+    return p->n_joined < p->n_written + OJ_PIPELINE_SLOTS;
 }
 
 static int may_write(const struct pipeline *p)
@@ -107,12 +125,20 @@ static int never(const struct pipeline *p)
 
 static int all_joined(const struct pipeline *p)
 {
-    return p->read_ended && p->n_joined == p->n_read;
+    return p->read_ended && p->n_batches_joined == p->n_read;
 }
 
 static int all_written(const struct pipeline *p)
 {
-    return p->read_ended && p->n_written == p->n_read;
+    return p->join_ended && p->n_written == p->n_joined;
+}
+
+static void raise_flag(struct pipeline *p, int *flag)
+{
+    pthread_mutex_lock(&p->mutex);
+    *flag = 1;
+    pthread_cond_broadcast(&p->moved);
+    pthread_mutex_unlock(&p->mutex);
 }
 
 static void *reader_main(void *user)
@@ -123,22 +149,19 @@ static void *reader_main(void *user)
         int s = (int)(batch % OJ_PIPELINE_SLOTS);
         struct oj_error error = {OJ_OK, ""};
         double start = now_s();
-        oj_status status = is_cancelled(p)
-                               ? fail_cancelled(&error)
-                               : p->source->read(p->source->user, s,
-                                                 &p->slots[s].flat, &error);
+        oj_status status =
+            is_cancelled(p)
+                ? fail_cancelled(&error)
+                : p->source->read(p->source->user, s, &p->batches[s], &error);
         p->counts->read_s += now_s() - start;
         if (status != OJ_OK)
         {
             stop(p, status, &error);
             break;
         }
-        if (p->slots[s].flat.n_features == 0)
+        if (p->batches[s].n_features == 0)
         {
-            pthread_mutex_lock(&p->mutex);
-            p->read_ended = 1;
-            pthread_cond_broadcast(&p->moved);
-            pthread_mutex_unlock(&p->mutex);
+            raise_flag(p, &p->read_ended);
             break;
         }
         advance(p, &p->n_read);
@@ -146,59 +169,126 @@ static void *reader_main(void *user)
     return NULL;
 }
 
+/* Points answer at the n rows of batch slot from first on. */
+static oj_status take_rows(struct pipeline *p, struct answer *answer, int slot,
+                           int64_t first, int64_t n, struct oj_error *err)
+{
+    const struct oj_flat *batch = &p->batches[slot];
+    answer->part.slot = slot;
+    answer->part.answer = (int)(answer - p->answers);
+    answer->part.first_row = first;
+    answer->part.flat = batch;
+    answer->ends_batch = first + n == batch->n_features;
+    if (n == batch->n_features)
+        return OJ_OK;
+    answer->part.flat = &answer->slice.flat;
+    return oj_flat_slice_make(batch, first, n, &answer->slice, err);
+}
+
+/* Joins the next rows of a batch, as many as do not have too many pairs. */
+static oj_status join_part(struct pipeline *p, struct answer *answer, int slot,
+                           int64_t first, int64_t *n_joined,
+                           struct oj_error *err)
+{
+    int64_t left = p->batches[slot].n_features - first;
+    for (;;)
+    {
+        int64_t n = left < p->most_rows ? left : p->most_rows;
+        oj_status status;
+        if (is_cancelled(p))
+            return fail_cancelled(err);
+        OJ_TRY(take_rows(p, answer, slot, first, n, err));
+        status = p->joiner->join(p->joiner->user, &answer->part,
+                                 &answer->matches, err);
+        *n_joined = n;
+        if (status != OJ_ERR_TOO_MANY_PAIRS || n == 1)
+        {
+            /* Parts grow again, slowly: trying in vain costs a join. */
+            if (p->most_rows < INT64_MAX / 2)
+                p->most_rows += (p->most_rows + 3) / 4;
+            return status;
+        }
+        p->most_rows = (n + 1) / 2;
+    }
+}
+
+static oj_status join_batch(struct pipeline *p, int slot, struct oj_error *err)
+{
+    int64_t first = 0, n = 0;
+    while (first < p->batches[slot].n_features)
+    {
+        struct answer *answer;
+        double start;
+        oj_status status;
+        if (!await(p, may_answer, never))
+            return OJ_OK; /* stopped elsewhere */
+        answer = &p->answers[p->n_joined % OJ_PIPELINE_SLOTS];
+        start = now_s();
+        status = join_part(p, answer, slot, first, &n, err);
+        p->counts->join_s += now_s() - start;
+        OJ_TRY(status);
+        first += n;
+        advance(p, &p->n_joined);
+    }
+    return OJ_OK;
+}
+
 static void *join_main(void *user)
 {
     struct pipeline *p = user;
-    for (int64_t batch = 0; await(p, may_join, all_joined); batch++)
+    while (await(p, may_join, all_joined))
     {
-        struct slot *slot = &p->slots[batch % OJ_PIPELINE_SLOTS];
         struct oj_error error = {OJ_OK, ""};
-        double start = now_s();
-        oj_status status = is_cancelled(p)
-                               ? fail_cancelled(&error)
-                               : p->joiner->join(p->joiner->user, &slot->flat,
-                                                 &slot->matches, &error);
-        p->counts->join_s += now_s() - start;
+        oj_status status = join_batch(
+            p, (int)(p->n_batches_joined % OJ_PIPELINE_SLOTS), &error);
         if (status != OJ_OK)
         {
             stop(p, status, &error);
             break;
         }
-        advance(p, &p->n_joined);
+        p->n_batches_joined++;
     }
+    raise_flag(p, &p->join_ended);
     return NULL;
 }
 
-static oj_status write_batch(struct pipeline *p, int s, struct oj_error *err)
+static oj_status write_answer(struct pipeline *p, const struct answer *answer,
+                              struct oj_error *err)
 {
-    const struct slot *slot = &p->slots[s];
+    struct oj_pipeline_counts *counts = p->counts;
+    int64_t most = p->options->max_pairs;
     double start = now_s();
     if (is_cancelled(p))
         return fail_cancelled(err);
-    OJ_TRY(p->sink->write(p->sink->user, s, &slot->flat, &slot->matches, err));
-    p->counts->write_s += now_s() - start;
-    p->counts->n_batches += 1;
-    p->counts->n_rows += slot->flat.n_features;
-    p->counts->n_matched += slot->matches.n_matched;
-    p->counts->n_pairs += slot->matches.n_pairs;
+    if (most > 0 && counts->n_pairs + answer->matches.n_pairs > most)
+        return oj_fail(err, OJ_ERR_LIMIT, "there are more than %lld pairs",
+                       (long long)most);
+    OJ_TRY(p->sink->write(p->sink->user, &answer->part, &answer->matches, err));
+    counts->write_s += now_s() - start;
+    counts->n_parts += 1;
+    counts->n_rows += answer->part.flat->n_features;
+    counts->n_matched += answer->matches.n_matched;
+    counts->n_pairs += answer->matches.n_pairs;
     if (p->options->progress != NULL &&
-        p->options->progress(p->counts->n_rows, p->options->progress_user) != 0)
+        p->options->progress(counts->n_rows, p->options->progress_user) != 0)
         return fail_cancelled(err);
     return OJ_OK;
 }
 
 static void write_all(struct pipeline *p)
 {
-    for (int64_t batch = 0; await(p, may_write, all_written); batch++)
+    while (await(p, may_write, all_written))
     {
+        struct answer *answer = &p->answers[p->n_written % OJ_PIPELINE_SLOTS];
         struct oj_error error = {OJ_OK, ""};
-        oj_status status =
-            write_batch(p, (int)(batch % OJ_PIPELINE_SLOTS), &error);
+        oj_status status = write_answer(p, answer, &error);
         if (status != OJ_OK)
         {
             stop(p, status, &error);
             break;
         }
+        if (answer->ends_batch)
+            advance(p, &p->n_released);
         advance(p, &p->n_written);
     }
 }
@@ -236,6 +326,7 @@ oj_status oj_pipeline_run(const struct oj_pipeline_source *source,
     p.sink = sink;
     p.options = options;
     p.counts = counts;
+    p.most_rows = INT64_MAX;
     if (pthread_mutex_init(&p.mutex, NULL) != 0)
         return oj_fail(err, OJ_ERR_NOMEM, "could not make a lock");
     if (pthread_cond_init(&p.moved, NULL) != 0)
@@ -247,7 +338,10 @@ oj_status oj_pipeline_run(const struct oj_pipeline_source *source,
     pthread_cond_destroy(&p.moved);
     pthread_mutex_destroy(&p.mutex);
     for (int s = 0; s < OJ_PIPELINE_SLOTS; s++)
-        oj_matches_free(&p.slots[s].matches);
+    {
+        oj_matches_free(&p.answers[s].matches);
+        oj_flat_slice_free(&p.answers[s].slice);
+    }
     if (p.status != OJ_OK)
         return oj_fail(err, p.status, "%s", p.error.message);
     return OJ_OK;

@@ -5,6 +5,8 @@
  *
  *  Batches go round in a ring of slots and keep their order; a slot's memory is
  *  used again, so the run holds n_slots batches however long the input is.
+ *  A batch whose pairs are too many for one answer is joined and written in
+ *  parts, runs of its rows in their order; answers have a ring of their own.
  *  The caller owns what a slot means (an array of batches, say) and gives three
  *  functions; nothing here knows OGR, files or backends.
  *
@@ -36,18 +38,30 @@ struct oj_pipeline_source
     void *user;
 };
 
-/** What joins them; *out belongs to the pipeline. */
+/** Rows of a batch that are joined and written together: all, or a run. */
+struct oj_pipeline_part
+{
+    int slot;                   /**< the batch: what read() was given */
+    int answer;                 /**< below OJ_PIPELINE_SLOTS: for what a caller
+                                     keeps beside the matches; join() of another
+                                     part has it only after write() of this one */
+    int64_t first_row;          /**< of the batch */
+    const struct oj_flat *flat; /**< its rows: row 0 is first_row */
+};
+
+/** What joins them; *out belongs to the pipeline.  OJ_ERR_TOO_MANY_PAIRS for a
+ *  part of more than one row: it is asked for again in smaller parts. */
 struct oj_pipeline_joiner
 {
-    oj_status (*join)(void *user, const struct oj_flat *flat,
+    oj_status (*join)(void *user, const struct oj_pipeline_part *part,
                       struct oj_matches *out, struct oj_error *err);
     void *user;
 };
 
-/** Where the answers go. */
+/** Where the answers go; row 0 of matches is part->first_row of the batch. */
 struct oj_pipeline_sink
 {
-    oj_status (*write)(void *user, int slot, const struct oj_flat *flat,
+    oj_status (*write)(void *user, const struct oj_pipeline_part *part,
                        const struct oj_matches *matches, struct oj_error *err);
     void *user;
 };
@@ -56,17 +70,20 @@ struct oj_pipeline_options
 {
     const int *cancel; /**< nonzero stops the run; may be NULL */
 
+    /** > 0: more pairs than this in the whole run are OJ_ERR_LIMIT. */
+    int64_t max_pairs;
+
     /** Called after each write with the rows done; nonzero stops the run.
      * May be NULL. */
     int (*progress)(int64_t rows_done, void *user);
     void *progress_user;
 };
 
-/** Sums over all batches that were written. Seconds are wall time in each
+/** Sums over all parts that were written. Seconds are wall time in each
  *  function; the stages overlap. */
 struct oj_pipeline_counts
 {
-    int64_t n_batches, n_rows, n_matched, n_pairs;
+    int64_t n_parts, n_rows, n_matched, n_pairs;
     double read_s, join_s, write_s;
 };
 

@@ -191,12 +191,12 @@ static oj_status plan_columns(struct update *u, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status keep_batch(void *user, int slot, const struct oj_flat *flat,
+static oj_status keep_batch(void *user, const struct oj_pipeline_part *part,
                             const struct oj_matches *matches,
                             struct oj_error *err)
 {
     struct update *u = user;
-    (void)slot;
+    const struct oj_flat *flat = part->flat;
     if (flat->fid == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-in_place: the rows of layer '%s' have no FIDs",

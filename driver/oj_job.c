@@ -13,6 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Pairs of one answer: what more rows have comes in the next. 28 bytes a pair
+ * are held, and three answers at a time. */
+#define MAX_BATCH_PAIRS (INT64_C(4) << 20)
+
 double oj_now_s(void)
 {
     struct timespec t;
@@ -38,6 +42,7 @@ struct oj_options oj_job_options(const struct oj_command *command)
     options.n_threads = (int)command->threads;
     options.quadrant_size = command->quadrant_size;
     options.cancel = oj_cancel_flag();
+    options.max_batch_pairs = MAX_BATCH_PAIRS;
     return options;
 }
 
@@ -236,11 +241,11 @@ static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
 }
 
 /* Runs on the join thread. */
-static oj_status join_batch(void *user, const struct oj_flat *flat,
+static oj_status join_batch(void *user, const struct oj_pipeline_part *part,
                             struct oj_matches *out, struct oj_error *err)
 {
     struct oj_job *job = user;
-    return oj_join_batch(job->engine, flat, out, err);
+    return oj_join_batch(job->engine, part->flat, out, err);
 }
 
 static int show_progress(int64_t n_rows, void *user)
@@ -271,6 +276,7 @@ oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
     if (!keep_attributes)
         reading.n_fields = 0;
     options.cancel = oj_cancel_flag();
+    options.max_pairs = job->command->max_pairs;
     options.progress = show_progress;
     options.progress_user = job;
     forget_errors();

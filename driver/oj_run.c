@@ -25,19 +25,19 @@ struct run
 };
 
 /* Runs on the calling thread, as all of the output does. */
-static oj_status write_batch(void *user, int slot, const struct oj_flat *flat,
+static oj_status write_batch(void *user, const struct oj_pipeline_part *part,
                              const struct oj_matches *matches,
                              struct oj_error *err)
 {
     struct run *run = user;
     double start;
     oj_status status;
-    OJ_TRY(oj_layer_writer_write(run->writer, &run->job.batches[slot], matches,
-                                 err));
+    OJ_TRY(oj_layer_writer_write(run->writer, &run->job.batches[part->slot],
+                                 matches, err));
     if (run->proof == NULL)
         return OJ_OK;
     start = oj_now_s();
-    status = oj_proof_batch(run->proof, flat, matches, err);
+    status = oj_proof_batch(run->proof, part->flat, matches, err);
     run->proof_s += oj_now_s() - start;
     return status;
 }

@@ -156,6 +156,25 @@ OJ_EXPORT void oj_flat_buf_drop(struct oj_flat_buf *buf);
 OJ_EXPORT int64_t oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf,
                                               int64_t first);
 
+/** Some consecutive features of a layer, as a layer of their own. Owner of
+ *  offsets; zeroed memory is a valid empty one and may be used again. */
+struct oj_flat_slice
+{
+    struct oj_flat flat; /**< borrows vertices and columns of the layer */
+    int64_t cap_part_offset, cap_ring_offset, cap_vertex_offset;
+    int64_t *part_offset, *ring_offset, *vertex_offset;
+};
+
+/** Makes slice->flat the n features of flat from first on. It is valid as long
+ *  as flat is. O(parts and rings of these features). */
+OJ_MUST_USE OJ_EXPORT oj_status oj_flat_slice_make(const struct oj_flat *flat,
+                                                   int64_t first, int64_t n,
+                                                   struct oj_flat_slice *slice,
+                                                   struct oj_error *err);
+
+/** Frees what a slice owns; it is a valid empty one afterwards. */
+OJ_EXPORT void oj_flat_slice_free(struct oj_flat_slice *slice);
+
 /** counts of one batch onto the sum of all. */
 OJ_EXPORT void oj_flat_counts_add(struct oj_flat_counts *sum,
                                   const struct oj_flat_counts *counts);

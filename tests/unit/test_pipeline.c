@@ -20,8 +20,11 @@ struct fake
     int64_t fail_read, fail_join, fail_write, cancel_at, stop_at; /* or -1 */
     int slow; /* 1: the reader is slow, 2: the joiner, 3: the writer */
     int cancel;
+    int64_t max_pairs; /* of the run; 0: any */
+    int64_t most_rows; /* of a part; more have too many pairs. 0: any */
 
-    int64_t n_read, n_joined, n_written;
+    int64_t n_read, n_joined, n_written; /* batches, or parts of them */
+    int64_t n_rows_written;
     int64_t number[OJ_PIPELINE_SLOTS]; /* which batch a slot holds */
     double x[OJ_PIPELINE_SLOTS][ROWS];
     double y[ROWS];
@@ -62,10 +65,11 @@ static oj_status fake_read(void *user, int slot, struct oj_flat *flat,
 }
 
 /* Even rows match the join row of their number. */
-static oj_status fake_join(void *user, const struct oj_flat *flat,
+static oj_status fake_join(void *user, const struct oj_pipeline_part *part,
                            struct oj_matches *out, struct oj_error *err)
 {
     struct fake *fake = user;
+    const struct oj_flat *flat = part->flat;
     pause_if(fake, 2);
     ck_assert(!pthread_equal(pthread_self(), fake->caller));
     if (fake->n_joined == fake->fail_join)
@@ -73,6 +77,8 @@ static oj_status fake_join(void *user, const struct oj_flat *flat,
                        (long long)fake->n_joined);
     if (fake->n_joined == fake->cancel_at)
         __atomic_store_n(&fake->cancel, 1, __ATOMIC_RELAXED);
+    if (fake->most_rows > 0 && flat->n_features > fake->most_rows)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS, "too many");
     OJ_TRY(oj_matches_reserve(out, flat->n_features, flat->n_features, 0, err));
     for (int64_t i = 0; i < flat->n_features; i++)
     {
@@ -86,24 +92,27 @@ static oj_status fake_join(void *user, const struct oj_flat *flat,
     return OJ_OK;
 }
 
-static oj_status fake_write(void *user, int slot, const struct oj_flat *flat,
+static oj_status fake_write(void *user, const struct oj_pipeline_part *part,
                             const struct oj_matches *matches,
                             struct oj_error *err)
 {
     struct fake *fake = user;
+    const struct oj_flat *flat = part->flat;
     pause_if(fake, 3);
     ck_assert(pthread_equal(pthread_self(), fake->caller));
     if (fake->n_written == fake->fail_write)
         return oj_fail(err, OJ_ERR_IO, "write %lld",
                        (long long)fake->n_written);
-    ck_assert_int_eq(fake->number[slot], fake->n_written);
+    ck_assert_int_eq(fake->number[part->slot], fake->n_rows_written / ROWS);
+    ck_assert_int_eq(part->first_row, fake->n_rows_written % ROWS);
     ck_assert_int_eq(matches->n_rows, flat->n_features);
     for (int64_t i = 0; i < flat->n_features; i++)
     {
-        int64_t row = fake->n_written * ROWS + i;
+        int64_t row = fake->n_rows_written + i;
         ck_assert_double_eq(flat->x[i], (double)row);
         ck_assert_int_eq(matches->join_row[i], (row & 1) == 0 ? row : -1);
     }
+    fake->n_rows_written += flat->n_features;
     __atomic_add_fetch(&fake->n_written, 1, __ATOMIC_SEQ_CST);
     return OJ_OK;
 }
@@ -111,7 +120,7 @@ static oj_status fake_write(void *user, int slot, const struct oj_flat *flat,
 static int on_progress(int64_t n_rows, void *user)
 {
     struct fake *fake = user;
-    ck_assert_int_eq(n_rows, fake->n_written * ROWS);
+    ck_assert_int_eq(n_rows, fake->n_rows_written);
     return fake->n_written == fake->stop_at;
 }
 
@@ -132,6 +141,7 @@ static oj_status run(struct fake *fake, struct oj_pipeline_counts *counts,
     const struct oj_pipeline_sink sink = {fake_write, fake};
     struct oj_pipeline_options options = {0};
     options.cancel = &fake->cancel;
+    options.max_pairs = fake->max_pairs;
     options.progress = on_progress;
     options.progress_user = fake;
     fake->caller = pthread_self();
@@ -148,12 +158,49 @@ START_TEST(all_batches_arrive_in_order)
         struct oj_error err;
         fake.slow = numbers[i] <= 100 ? _i : 0;
         ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
-        ck_assert_int_eq(counts.n_batches, numbers[i]);
+        ck_assert_int_eq(counts.n_parts, numbers[i]);
         ck_assert_int_eq(counts.n_rows, numbers[i] * ROWS);
         ck_assert_int_eq(counts.n_matched, (numbers[i] * ROWS + 1) / 2);
         ck_assert_int_eq(counts.n_pairs, counts.n_matched);
         ck_assert_int_le(fake.most_ahead, OJ_PIPELINE_SLOTS);
     }
+}
+END_TEST
+
+/* What does not fit one answer comes in parts, in order, and nothing is read
+ * over before its last part is written. */
+START_TEST(too_many_pairs_come_in_parts)
+{
+    for (int64_t most = 1; most <= ROWS; most++)
+    {
+        for (int slow = 0; slow < 4; slow++)
+        {
+            struct fake fake = make_fake(20);
+            struct oj_pipeline_counts counts;
+            struct oj_error err = {OJ_OK, ""};
+            fake.most_rows = most;
+            fake.slow = slow;
+            ck_assert_msg(run(&fake, &counts, &err) == OJ_OK, "%s",
+                          err.message);
+            ck_assert_int_eq(counts.n_rows, 20 * ROWS);
+            ck_assert_int_eq(fake.n_rows_written, 20 * ROWS);
+            ck_assert_int_ge(counts.n_parts, 20 * ROWS / most);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_bound_of_pairs_ends_the_run)
+{
+    struct fake fake = make_fake(10);
+    struct oj_pipeline_counts counts;
+    struct oj_error err = {OJ_OK, ""};
+    fake.max_pairs = 10 * ROWS / 2 - 1;
+    ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(err.message, "pairs"));
+    fake = make_fake(10);
+    fake.max_pairs = 10 * ROWS / 2;
+    ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
 }
 END_TEST
 
@@ -163,7 +210,7 @@ START_TEST(empty_input)
     struct oj_pipeline_counts counts;
     struct oj_error err;
     ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
-    ck_assert_int_eq(counts.n_batches, 0);
+    ck_assert_int_eq(counts.n_parts, 0);
     ck_assert_int_eq(counts.n_rows, 0);
 }
 END_TEST
@@ -193,8 +240,8 @@ START_TEST(errors_end_the_run)
                      (long long)n);
             ck_assert_str_eq(err.message, message);
             ck_assert_int_eq(err.status, expected[stage]);
-            ck_assert_int_le(counts.n_batches, n);
-            ck_assert_int_eq(counts.n_rows, counts.n_batches * ROWS);
+            ck_assert_int_le(counts.n_parts, n);
+            ck_assert_int_eq(counts.n_rows, counts.n_parts * ROWS);
         }
     }
 }
@@ -219,7 +266,7 @@ START_TEST(cancel_flag_ends_the_run)
         fake.slow = _i;
         fake.cancel_at = n;
         ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_CANCELLED);
-        ck_assert_int_le(counts.n_batches, n + OJ_PIPELINE_SLOTS);
+        ck_assert_int_le(counts.n_parts, n + OJ_PIPELINE_SLOTS);
     }
 }
 END_TEST
@@ -231,7 +278,7 @@ START_TEST(cancel_before_the_start)
     struct oj_error err = {OJ_OK, ""};
     fake.cancel = 1;
     ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_CANCELLED);
-    ck_assert_int_eq(counts.n_batches, 0);
+    ck_assert_int_eq(counts.n_parts, 0);
     ck_assert_int_eq(fake.n_read, 0);
 }
 END_TEST
@@ -243,7 +290,7 @@ START_TEST(progress_can_stop_the_run)
     struct oj_error err = {OJ_OK, ""};
     fake.stop_at = 5;
     ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_CANCELLED);
-    ck_assert_int_eq(counts.n_batches, 5);
+    ck_assert_int_eq(counts.n_parts, 5);
 }
 END_TEST
 
@@ -257,6 +304,8 @@ int main(void)
     tcase_add_loop_test(tests, all_batches_arrive_in_order, 0, 4);
     tcase_add_loop_test(tests, errors_end_the_run, 0, 4);
     tcase_add_loop_test(tests, cancel_flag_ends_the_run, 0, 4);
+    tcase_add_test(tests, too_many_pairs_come_in_parts);
+    tcase_add_test(tests, a_bound_of_pairs_ends_the_run);
     tcase_add_test(tests, empty_input);
     tcase_add_test(tests, error_text_may_be_unwanted);
     tcase_add_test(tests, cancel_before_the_start);
