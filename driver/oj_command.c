@@ -3,11 +3,14 @@
 #include "../algs/oj_backend.h"
 #include "../flatten/oj_array.h"
 #include "oj_command_check.h"
+#include "oj_command_op.h"
+#include "oj_spelling.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_vsi.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -98,46 +101,6 @@ static oj_status append(struct oj_command *command, int argc, const char *word,
     return OJ_OK;
 }
 
-/* Case-insensitive distance between two words: how many letters to insert,
- * delete or replace. Long words are cut: they are no typing errors. */
-static int edit_distance(const char *a, const char *b)
-{
-    enum
-    {
-        MAX = 32
-    };
-    int row[MAX + 1];
-    int n_a = (int)strnlen(a, MAX), n_b = (int)strnlen(b, MAX);
-    for (int j = 0; j <= n_b; j++)
-        row[j] = j;
-    for (int i = 1; i <= n_a; i++)
-    {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n_b; j++)
-        {
-            int same = strncasecmp(&a[i - 1], &b[j - 1], 1) == 0;
-            int best = diagonal + !same;
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[n_b];
-}
-
-/* A word cut short ("max_dist") is nearer than one of other letters. */
-static int unlikeness(const char *word, const char *name)
-{
-    size_t n = strlen(word);
-    if (n >= 3 && strncasecmp(word, name, n) == 0)
-        return 1;
-    return edit_distance(word, name);
-}
-
 static const char *nearest_option(const char *word)
 {
     const struct oj_option *option;
@@ -145,7 +108,7 @@ static const char *nearest_option(const char *word)
     int least = INT32_MAX;
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
     {
-        int here = unlikeness(word, option->name);
+        int here = oj_spelling_distance(word, option->name);
         if (here < least)
         {
             least = here;
@@ -237,6 +200,57 @@ static oj_status read_box(const struct oj_option *option,
     return OJ_OK;
 }
 
+/* One more box; every option takes at least one word, so argc bounds them. */
+static oj_status append_box(struct reader *r, const struct oj_option *option,
+                            const char *const *words, struct oj_error *err)
+{
+    struct oj_command *command = r->command;
+    double *boxes = (double *)command->windows;
+    if (boxes == NULL)
+    {
+        boxes = oj_calloc(r->argc, 4 * sizeof *boxes);
+        if (boxes == NULL)
+            return oj_fail_nomem(err, r->argc, 4 * sizeof *boxes);
+        command->windows = boxes;
+    }
+    OJ_TRY(read_box(option, words, &boxes[4 * command->n_windows], err));
+    command->n_windows++;
+    return OJ_OK;
+}
+
+/* "100000", "64M", "4G", "1.5GB"; K, M, G, T are powers of 1024. */
+static oj_status read_bytes(const struct oj_option *option, const char *word,
+                            int64_t *out, struct oj_error *err)
+{
+    static const char letters[] = "KMGT";
+    char *end;
+    double value = CPLStrtod(word, &end);
+    const char *rest = end;
+    while (*rest == ' ')
+        rest++;
+    for (int i = 0; letters[i] != '\0'; i++)
+    {
+        if (toupper((unsigned char)*rest) == letters[i])
+        {
+            value *= ldexp(1.0, 10 * (i + 1));
+            rest++;
+            break;
+        }
+    }
+    if (strncasecmp(rest, "iB", 2) == 0 && rest > end)
+        rest += 2;
+    else if (toupper((unsigned char)*rest) == 'B')
+        rest++;
+    if (end == word || *rest != '\0' || !(value >= 1.0) || !(value < 9.0e18) ||
+        strcspn(word, "xXnN") != strlen(word))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s must be a number of bytes, as 512M or 4G, not "
+                       "'%s'",
+                       option->name, word);
+    *out = (int64_t)value;
+    return OJ_OK;
+}
+
 static oj_status read_backend(const struct oj_option *option, const char *word,
                               struct oj_command *command, const char **out,
                               struct oj_error *err)
@@ -264,7 +278,9 @@ static int n_words(const struct oj_option *option)
 {
     if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_REFERENCE)
         return 0;
-    return option->kind == OJ_OPTION_BOX ? 4 : 1;
+    if (option->kind == OJ_OPTION_BOX || option->kind == OJ_OPTION_BOXES)
+        return 4;
+    return 1;
 }
 
 /* Sets the value of option from the words after it. */
@@ -285,7 +301,8 @@ static oj_status read_value(struct reader *r, const struct oj_option *option,
                 return keep_file(command, words[0] + 1, option->name, at, err);
             return keep_word(command, words[0], at, err);
         case OJ_OPTION_LIST:
-            if (strchr(words[0], '=') == NULL)
+            if (strchr(words[0], '=') == NULL &&
+                strcmp(option->arguments, "NAME=VALUE") == 0)
                 return oj_fail(err, OJ_ERR_ARG,
                                "-%s takes NAME=VALUE, not '%s'", option->name,
                                words[0]);
@@ -313,13 +330,12 @@ static oj_status read_value(struct reader *r, const struct oj_option *option,
         case OJ_OPTION_BOX:
             command->has_spat = 1;
             return read_box(option, words, at, err);
+        case OJ_OPTION_BOXES:
+            return append_box(r, option, words, err);
+        case OJ_OPTION_BYTES:
+            return read_bytes(option, words[0], at, err);
         case OJ_OPTION_OP:
-            *(int *)at = oj_op_find(words[0]);
-            if (*(int *)at < 0)
-                return oj_fail(err, OJ_ERR_ARG,
-                               "-%s %s: there is no such join; known: nearest",
-                               option->name, words[0]);
-            return OJ_OK;
+            return oj_command_read_op(command, words[0], err);
         case OJ_OPTION_BACKEND:
             return read_backend(option, words[0], command, at, err);
         case OJ_OPTION_REFERENCE:
@@ -365,29 +381,34 @@ static oj_status read_positional(struct reader *r, const char *word,
     return keep_word(r->command, word, &r->positional[r->positionals++], err);
 }
 
-/* dst_ds is left out where there is nothing to write to. */
+/* dst_ds is left out where there is nothing to write to, join_ds where boxes
+ * are given. */
 static oj_status place_positionals(struct reader *r, struct oj_error *err)
 {
     struct oj_command *command = r->command;
     int has_dst = !command->in_place && !command->benchmark;
-    const char *usage = has_dst ? "[options] dst_ds input_ds join_ds"
-                                : "[options] input_ds join_ds";
-    if (r->positionals != 2 + has_dst)
-        return oj_fail(
-            err, OJ_ERR_ARG, "%d dataset%s given, %d needed: ogrjoin %s%s",
-            r->positionals, r->positionals == 1 ? "" : "s", 2 + has_dst,
-            command->in_place ? "-in_place "
-                              : (command->benchmark ? "-benchmark " : ""),
-            usage);
+    int has_join = command->n_windows == 0;
+    int needed = 1 + has_dst + has_join;
+    char usage[128];
+    snprintf(usage, sizeof usage, "ogrjoin %s%s[options]%s input_ds%s",
+             command->in_place    ? "-in_place "
+             : command->benchmark ? "-benchmark "
+                                  : "",
+             has_join ? "" : "-window XMIN YMIN XMAX YMAX ",
+             has_dst ? " dst_ds" : "", has_join ? " join_ds" : "");
+    if (r->positionals != needed)
+        return oj_fail(err, OJ_ERR_ARG, "%d dataset%s given, %d needed: %s",
+                       r->positionals, r->positionals == 1 ? "" : "s", needed,
+                       usage);
     if (has_dst)
         command->dst = r->positional[0];
     command->input.dataset = r->positional[has_dst];
-    command->join.dataset = r->positional[has_dst + 1];
+    if (has_join)
+        command->join.dataset = r->positional[has_dst + 1];
     for (int i = 0; i < r->positionals; i++)
     {
         if (r->positional[i][0] == '\0')
-            return oj_fail(err, OJ_ERR_ARG, "an empty dataset name: ogrjoin %s",
-                           usage);
+            return oj_fail(err, OJ_ERR_ARG, "an empty dataset name: %s", usage);
     }
     return OJ_OK;
 }
@@ -412,6 +433,7 @@ static oj_status parse(struct reader *r, struct oj_error *err)
         else
             OJ_TRY(read_positional(r, word, err));
     }
+    OJ_TRY(oj_command_settle_op(r->command, err));
     OJ_TRY(place_positionals(r, err));
     return oj_command_check(r->command, err);
 }
@@ -457,6 +479,8 @@ void oj_command_free(struct oj_command *command)
         oj_free(text);
         text = next;
     }
+    oj_free((double *)command->windows);
+    oj_free(command->exclude);
     oj_free(command->input.open_options);
     oj_free(command->join.open_options);
     oj_free(command->dataset_options);

@@ -82,7 +82,8 @@ struct oj_side
 struct oj_command
 {
     /* What to join. */
-    int op;                /**< enum oj_op */
+    int op;                /**< enum oj_op; OJ_OP_INTERSECTS with is_window */
+    int is_window;         /**< -op window: against boxes */
     const char *mask;      /**< of -relate, or NULL */
     const double *windows; /**< [4 * n_windows] xmin ymin xmax ymax */
     int64_t n_windows;     /**< > 0: the join side; there is no join.dataset */
@@ -98,7 +99,8 @@ struct oj_command
     int64_t k;
     int ties;                      /**< enum oj_ties */
     int distance_to;               /**< enum oj_distance_to */
-    int how;                       /**< enum oj_command_how */
+    int how;                       /**< enum oj_command_how; by default left,
+                                        inner with is_window */
     const char *pick, *aggregates; /**< -pick, -agg; or NULL */
     const char *unmatched_layer, *unmatched_join_layer;
     const char *prefix;
@@ -171,7 +173,7 @@ enum oj_option_kind
     OJ_OPTION_BOXES,        /**< const double *, four more each time; the next
                                  member is their count */
     OJ_OPTION_BYTES,        /**< int64_t: "64M", "4G", "100000" */
-    OJ_OPTION_OP,           /**< int: enum oj_op; "window" is not one */
+    OJ_OPTION_OP,           /**< int: enum oj_op, or "window": is_window */
     OJ_OPTION_BACKEND,      /**< const char *: auto or a backend's name */
     OJ_OPTION_REFERENCE     /**< const char *: a reference backend's name may
                                  follow; geos when none does */

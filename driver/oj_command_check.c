@@ -1,5 +1,7 @@
 #include "oj_command_check.h"
 
+#include "oj_command_op.h"
+
 #include <string.h>
 
 /* Option a has no meaning without option b. */
@@ -25,12 +27,50 @@ struct clash
 
 static const char own_layers[] = "a SELECT names its own layers";
 static const char no_output[] = "nothing is written to another dataset";
+static const char no_join_side[] = "the boxes are the join side";
+static const char one_reach[] = "both say how far";
+static const char one_rule[] = "each makes one row of an input row's pairs";
+static const char one_point[] = "a side is joined by one kind of point";
+static const char no_pair[] =
+    "a row of aggregates stands for several join features";
+static const char only_pairs[] = "the benchmark times the finding of pairs";
+static const char own_geometry[] = "the layer keeps its geometries";
+static const char only_said[] = "-explain only says what would be done";
 
 static const struct clash clashes[] = {
     {"overwrite", "append", "one replaces the layer, the other keeps it"},
     {"input_layer", "sql", own_layers},
     {"join_layer", "join_sql", own_layers},
     {"q", "progress", "one hides the progress, the other shows it"},
+    {"max_distance", "max_distance_field", one_reach},
+    {"max_distance", "join_max_distance_field", one_reach},
+    {"max_distance_field", "join_max_distance_field", one_reach},
+    {"centroid_of", "point_on_surface_of", one_point},
+    {"pick", "agg", one_rule},
+    {"agg", "name_distance", no_pair},
+    {"agg", "name_rank", no_pair},
+    {"agg", "name_fid", no_pair},
+    {"agg", "overlap", no_pair},
+    {"agg", "nearest_point_fields", no_pair},
+    {"agg", "bearing_field", no_pair},
+    {"agg", "geometry", no_pair},
+    {"agg", "join_select", "the aggregates name the join side's fields"},
+    {"window", "join_layer", no_join_side},
+    {"window", "join_where", no_join_side},
+    {"window", "join_sql", no_join_side},
+    {"window", "join_select", no_join_side},
+    {"window", "join_srs", no_join_side},
+    {"window", "joo", no_join_side},
+    {"window", "on", no_join_side},
+    {"window", "exclude", no_join_side},
+    {"window", "unordered_pairs", no_join_side},
+    {"explain", "benchmark", only_said},
+    {"explain", "validate", only_said},
+    {"explain", "json_summary", only_said},
+    {"explain", "q", only_said},
+    {"in_place", "geometry", own_geometry},
+    {"in_place", "unmatched_layer", no_output},
+    {"in_place", "unmatched_join_layer", no_output},
     {"in_place", "f", no_output},
     {"in_place", "nln", no_output},
     {"in_place", "dsco", no_output},
@@ -53,6 +93,11 @@ static const struct clash clashes[] = {
     {"benchmark", "append", no_output},
     {"benchmark", "update", no_output},
     {"benchmark", "in_place", no_output},
+    {"benchmark", "pick", only_pairs},
+    {"benchmark", "agg", only_pairs},
+    {"benchmark", "unmatched_layer", no_output},
+    {"benchmark", "unmatched_join_layer", no_output},
+    {"benchmark", "geometry", no_output},
     {"benchmark", "validate", "the benchmark compares its rows itself"},
     {"benchmark", "json_summary", "its table can be had by -benchmark_csv"},
 };
@@ -82,32 +127,68 @@ static oj_status check_tables(const struct oj_command *command,
 static oj_status check_in_place(const struct oj_command *command,
                                 struct oj_error *err)
 {
+    int has_rule = command->pick != NULL || command->aggregates != NULL;
     if (!command->in_place)
         return OJ_OK;
     if (command->how != OJ_KEEP_LEFT)
         return oj_fail(err, OJ_ERR_ARG,
                        "-in_place keeps every row of the layer: -how can only "
                        "be left");
+    if (has_rule)
+        return OJ_OK;
+    if (command->op != OJ_OP_NEAREST)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-in_place has room for one join feature per row, and "
+                       "-op %s can find several: choose one with -pick, for "
+                       "example -pick first, or add them up with -agg",
+                       oj_command_op_name(command));
     if (command->k > 1)
         return oj_fail(err, OJ_ERR_ARG,
                        "-in_place has room for one join feature per row: -k "
-                       "can only be 1");
+                       "can only be 1, unless -pick chooses one of them");
     if (command->ties == OJ_TIES_ALL)
         return oj_fail(err, OJ_ERR_ARG,
                        "-in_place has room for one join feature per row: -ties "
-                       "can only be first");
+                       "can only be first, unless -pick chooses one of them");
+    return OJ_OK;
+}
+
+/* Columns and geometries that come from a pair. */
+static oj_status check_columns(const struct oj_command *command,
+                               struct oj_error *err)
+{
+    static const char *const of_pairs[] = {
+        "name_fid",      "name_distance",
+        "name_rank",     "name_count",
+        "overlap",       "nearest_point_fields",
+        "bearing_field", "geometry",
+        "pick",          "agg"};
+    if ((command->op != OJ_OP_NEAREST && command->op != OJ_OP_DWITHIN) &&
+        command->name_distance != NULL && command->name_distance[0] != '\0')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-name_distance: -op %s has no distance",
+                       oj_command_op_name(command));
+    if (command->how != OJ_KEEP_SEMI && command->how != OJ_KEEP_ANTI)
+        return OJ_OK;
+    for (size_t i = 0; i < sizeof of_pairs / sizeof *of_pairs; i++)
+    {
+        if (oj_command_given(command, of_pairs[i]))
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-%s and -how %s do not go together: only the input "
+                           "layer's geometry and fields are written",
+                           of_pairs[i],
+                           command->how == OJ_KEEP_SEMI ? "semi" : "anti");
+    }
     return OJ_OK;
 }
 
 oj_status oj_command_check(const struct oj_command *command,
                            struct oj_error *err)
 {
-    if (command->op < 0)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-op is missing: say which join, for example "
-                       "-op nearest");
+    OJ_TRY(oj_command_check_op(command, err));
     OJ_TRY(check_tables(command, err));
     OJ_TRY(check_in_place(command, err));
+    OJ_TRY(check_columns(command, err));
     if (command->k > INT32_MAX)
         return oj_fail(err, OJ_ERR_ARG, "-k must be %d or less, not %lld",
                        INT32_MAX, (long long)command->k);

@@ -265,7 +265,9 @@ oj_status oj_crs_settle(const struct oj_command *command,
         OJ_TRY(settle_target(command, input, join, crs, err));
     else
         OJ_TRY(settle_input(command, input, join, crs, err));
-    OJ_TRY(settle_distance(command, crs, err));
+    crs->max_distance = INFINITY;
+    if ((oj_op_get((enum oj_op)command->op)->takes & OJ_TAKES_DISTANCE) != 0)
+        OJ_TRY(settle_distance(command, crs, err));
     return settle_output(command, crs, err);
 }
 

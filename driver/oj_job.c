@@ -7,6 +7,7 @@
 #include <cpl_conv.h>
 #include <cpl_progress.h>
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,6 +34,12 @@ static struct oj_relation make_relation(const struct oj_command *command,
     relation.k = command->k;
     relation.ties = (enum oj_ties)command->ties;
     relation.distance_to = (enum oj_distance_to)command->distance_to;
+    relation.metric = (enum oj_metric)command->metric;
+    if (command->mask != NULL)
+    {
+        for (int i = 0; i < 9 && command->mask[i] != '\0'; i++)
+            relation.mask[i] = (char)toupper((unsigned char)command->mask[i]);
+    }
     return relation;
 }
 
