@@ -37,6 +37,10 @@ OJ_MUST_USE oj_status oj_geos_pairs_open(const struct oj_relation *relation,
                                          struct oj_geos_pairs **out,
                                          struct oj_error *err);
 
+/** Keeps every join feature that was asked for, however many: for a reference
+ *  whose speed is compared. */
+void oj_geos_pairs_keep_join_side(struct oj_geos_pairs *pairs);
+
 /** The batch that rows are of from now on; outlives its use. */
 void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
                              const struct oj_flat *input);

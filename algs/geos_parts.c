@@ -1,9 +1,7 @@
 #include "geos_parts.h"
 #include "../flatten/oj_array.h"
+#include "geos_shapes.h"
 
-#include <geos_c.h>
-
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,9 +22,11 @@ static void keep_message(const char *message, void *user)
     snprintf(parts->message, sizeof parts->message, "%s", message);
 }
 
+/* Every refusal of GEOS's own has a text. */
 static int is_out_of_memory(const struct oj_geos_parts *parts)
 {
-    return strstr(parts->message, "bad_alloc") != NULL;
+    return parts->message[0] == '\0' ||
+           oj_geos_is_out_of_memory(parts->message);
 }
 
 static int64_t count_components(const struct oj_flat *flat, int64_t part,
@@ -38,95 +38,14 @@ static int64_t count_components(const struct oj_flat *flat, int64_t part,
     return 1;
 }
 
-static GEOSCoordSequence *ring_coordinates(struct oj_geos_parts *parts,
-                                           const struct oj_flat *flat,
-                                           int64_t ring)
-{
-    int64_t first = flat->vertex_offset[ring];
-    int64_t n = flat->vertex_offset[ring + 1] - first;
-    GEOSCoordSequence *sequence;
-    if (n > INT_MAX)
-        return NULL;
-    sequence = GEOSCoordSeq_create_r(parts->geos, (unsigned)n, 2);
-    for (int64_t i = 0; sequence != NULL && i < n; i++)
-    {
-        if (GEOSCoordSeq_setXY_r(parts->geos, sequence, (unsigned)i,
-                                 flat->x[first + i], flat->y[first + i]) == 0)
-        {
-            GEOSCoordSeq_destroy_r(parts->geos, sequence);
-            return NULL;
-        }
-    }
-    return sequence;
-}
-
-static GEOSGeometry *make_line(struct oj_geos_parts *parts,
-                               const struct oj_flat *flat, int64_t ring)
-{
-    GEOSCoordSequence *sequence = ring_coordinates(parts, flat, ring);
-    /* takes the sequence, also when it fails */
-    return sequence ? GEOSGeom_createLineString_r(parts->geos, sequence) : NULL;
-}
-
-static GEOSGeometry *make_ring(struct oj_geos_parts *parts,
-                               const struct oj_flat *flat, int64_t ring)
-{
-    GEOSCoordSequence *sequence = ring_coordinates(parts, flat, ring);
-    return sequence ? GEOSGeom_createLinearRing_r(parts->geos, sequence) : NULL;
-}
-
-static GEOSGeometry *make_polygon(struct oj_geos_parts *parts,
-                                  const struct oj_flat *flat, int64_t part)
-{
-    int64_t first = flat->ring_offset[part];
-    int64_t n_holes = flat->ring_offset[part + 1] - first - 1;
-    GEOSGeometry **holes, *shell, *polygon = NULL;
-    int64_t n = 0;
-    if (n_holes > INT_MAX)
-        return NULL;
-    holes = oj_malloc(n_holes, sizeof(GEOSGeometry *));
-    if (holes == NULL)
-    {
-        snprintf(parts->message, sizeof parts->message, "bad_alloc");
-        return NULL;
-    }
-    shell = make_ring(parts, flat, first);
-    while (shell != NULL && n < n_holes)
-    {
-        holes[n] = make_ring(parts, flat, first + 1 + n);
-        if (holes[n] == NULL)
-            break;
-        n++;
-    }
-    if (shell != NULL && n == n_holes)
-    {
-        /* takes shell and holes, also when it fails */
-        polygon = GEOSGeom_createPolygon_r(parts->geos, shell, holes,
-                                           (unsigned)n_holes);
-    }
-    else
-    {
-        for (int64_t i = 0; i < n; i++)
-            GEOSGeom_destroy_r(parts->geos, holes[i]);
-        if (shell != NULL)
-            GEOSGeom_destroy_r(parts->geos, shell);
-    }
-    oj_free(holes);
-    return polygon;
-}
-
 static GEOSGeometry *make_component(struct oj_geos_parts *parts,
                                     const struct oj_flat *flat, int64_t part,
                                     int64_t i, enum oj_distance_to distance_to)
 {
-    int64_t ring = flat->ring_offset[part] + i;
-    int64_t vertex = flat->vertex_offset[ring];
-    if (flat->part_kind[part] == OJ_PART_POINT)
-        return GEOSGeom_createPointFromXY_r(parts->geos, flat->x[vertex],
-                                            flat->y[vertex]);
-    if (flat->part_kind[part] == OJ_PART_LINE || distance_to == OJ_TO_BOUNDARY)
-        return make_line(parts, flat, ring);
-    return make_polygon(parts, flat, part);
+    if (flat->part_kind[part] == OJ_PART_POLYGON &&
+        distance_to == OJ_TO_BOUNDARY)
+        return oj_geos_line(parts->geos, flat, flat->ring_offset[part] + i);
+    return oj_geos_part(parts->geos, flat, part);
 }
 
 /* Fills component_offset and makes component, all NULL. */
@@ -161,6 +80,7 @@ static oj_status keep(struct oj_geos_parts *parts, int64_t place,
     parts->component[place] = component;
     if (component == NULL && is_out_of_memory(parts))
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory in GEOS");
+    parts->message[0] = '\0';
     return OJ_OK;
 }
 
@@ -173,9 +93,7 @@ static oj_status build(struct oj_geos_parts *parts, const struct oj_flat *flat,
         for (int64_t i = 0; i < flat->n_features; i++)
         {
             if (!isnan(flat->x[i]))
-                OJ_TRY(keep(parts, place++,
-                            GEOSGeom_createPointFromXY_r(
-                                parts->geos, flat->x[i], flat->y[i]),
+                OJ_TRY(keep(parts, place++, oj_geos_point(parts->geos, flat, i),
                             err));
         }
         return OJ_OK;
@@ -273,6 +191,7 @@ enum oj_geos_answer oj_geos_parts_distance(struct oj_geos_parts *parts,
         double d = INFINITY;
         if (parts->component[i] == NULL)
             return OJ_GEOS_UNDECIDED;
+        parts->message[0] = '\0';
         if (!measure(parts, parts->component[i], &d))
             return is_out_of_memory(parts) ? OJ_GEOS_NOMEM : OJ_GEOS_UNDECIDED;
         least = d < least ? d : least;

@@ -1,0 +1,442 @@
+#include "geos_pairs.h"
+#include "../flatten/oj_array.h"
+#include "geos_features.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct oj_geos_pairs
+{
+    struct oj_relation relation;
+    int prepare;
+    GEOSContextHandle_t geos;
+    char message[256]; /* of the question at hand */
+    struct oj_geos_features input, join_side;
+};
+
+static void keep_message(const char *message, void *user)
+{
+    struct oj_geos_pairs *pairs = user;
+    snprintf(pairs->message, sizeof pairs->message, "%s", message);
+}
+
+oj_status oj_geos_pairs_open(const struct oj_relation *relation,
+                             const struct oj_flat *join_side, int prepare,
+                             struct oj_geos_pairs **out, struct oj_error *err)
+{
+    struct oj_geos_pairs *pairs = oj_calloc(1, sizeof *pairs);
+    if (pairs == NULL)
+        return oj_fail_nomem(err, 1, sizeof *pairs);
+    pairs->relation = *relation;
+    pairs->prepare = prepare;
+    pairs->geos = GEOS_init_r();
+    if (pairs->geos == NULL)
+    {
+        oj_free(pairs);
+        return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
+    }
+    GEOSContext_setErrorMessageHandler_r(pairs->geos, keep_message, pairs);
+    pairs->input.geos = pairs->geos;
+    pairs->join_side.geos = pairs->geos;
+    pairs->join_side.flat = join_side;
+    pairs->join_side.rings_as_lines = relation->op == OJ_OP_NEAREST &&
+                                      relation->distance_to == OJ_TO_BOUNDARY;
+    *out = pairs;
+    return OJ_OK;
+}
+
+void oj_geos_pairs_keep_join_side(struct oj_geos_pairs *pairs)
+{
+    pairs->join_side.keep_all = 1;
+}
+
+void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
+                             const struct oj_flat *input)
+{
+    oj_geos_features_set(&pairs->input, input);
+}
+
+const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs)
+{
+    return pairs->message;
+}
+
+void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
+{
+    if (pairs == NULL)
+        return;
+    oj_geos_features_free(&pairs->input);
+    oj_geos_features_free(&pairs->join_side);
+    GEOS_finish_r(pairs->geos);
+    oj_free(pairs);
+}
+
+/* Why GEOS has just given nothing: every refusal of its own has a text. */
+static enum oj_geos_verdict reason(const struct oj_geos_pairs *pairs)
+{
+    if (pairs->message[0] == '\0' || oj_geos_is_out_of_memory(pairs->message))
+        return OJ_GEOS_OUT_OF_MEMORY;
+    return OJ_GEOS_CANNOT_SAY;
+}
+
+/* The two features of a pair; NO when one has no parts. */
+static enum oj_geos_verdict get_both(struct oj_geos_pairs *pairs, int64_t row,
+                                     int64_t feature, struct oj_geos_kept **a,
+                                     struct oj_geos_kept **b)
+{
+    pairs->message[0] = '\0';
+    if (oj_geos_feature_kinds(pairs->input.flat, row) == 0 ||
+        oj_geos_feature_kinds(pairs->join_side.flat, feature) == 0)
+        return OJ_GEOS_NO;
+    *a = oj_geos_features_get(&pairs->input, row);
+    if (*a == NULL)
+        return reason(pairs);
+    *b = oj_geos_features_get(&pairs->join_side, feature);
+    return *b != NULL ? OJ_GEOS_YES : reason(pairs);
+}
+
+/* GEOS's answers are 0, 1 and 2: it raised. */
+static enum oj_geos_verdict verdict(const struct oj_geos_pairs *pairs,
+                                    char answer)
+{
+    return answer > 1 ? reason(pairs) : (enum oj_geos_verdict)answer;
+}
+
+/* Where the points of a feature lie in polygons of another. */
+struct tally
+{
+    int64_t n_inside, n_boundary, n_outside;
+};
+
+static enum oj_geos_verdict locate_points(struct oj_geos_pairs *pairs,
+                                          const GEOSPreparedGeometry *polygon,
+                                          const struct oj_geos_kept *points,
+                                          struct tally *tally)
+{
+    memset(tally, 0, sizeof *tally);
+    for (int64_t i = 0; i < points->n_components; i++)
+    {
+        const GEOSGeometry *point =
+            GEOSGetGeometryN_r(pairs->geos, points->geometry, (int)i);
+        char meets, is_inside;
+        if (point == NULL)
+            return reason(pairs);
+        meets = GEOSPreparedIntersects_r(pairs->geos, polygon, point);
+        if (meets > 1)
+            return reason(pairs);
+        is_inside =
+            meets ? GEOSPreparedContainsProperly_r(pairs->geos, polygon, point)
+                  : 0;
+        if (is_inside > 1)
+            return reason(pairs);
+        tally->n_inside += is_inside;
+        tally->n_boundary += meets && !is_inside;
+        tally->n_outside += !meets;
+    }
+    return OJ_GEOS_YES;
+}
+
+/* The DE-9IM matrix of points and polygons, points first. */
+static void fill_matrix(const struct tally *tally, char matrix[10])
+{
+    snprintf(matrix, 10, "%c%c%cFFF212", tally->n_inside > 0 ? '0' : 'F',
+             tally->n_boundary > 0 ? '0' : 'F',
+             tally->n_outside > 0 ? '0' : 'F');
+}
+
+/* op of points and polygons, points first. What is not named cannot hold. */
+static int points_hold(enum oj_op op, const struct tally *tally)
+{
+    switch (op)
+    {
+        case OJ_OP_INTERSECTS:
+            return tally->n_inside + tally->n_boundary > 0;
+        case OJ_OP_DISJOINT:
+            return tally->n_inside + tally->n_boundary == 0;
+        case OJ_OP_WITHIN:
+            return tally->n_outside == 0 && tally->n_inside > 0;
+        case OJ_OP_COVEREDBY:
+            return tally->n_outside == 0;
+        case OJ_OP_TOUCHES:
+            return tally->n_inside == 0 && tally->n_boundary > 0;
+        case OJ_OP_CROSSES:
+            return tally->n_inside > 0 && tally->n_outside > 0;
+        default:
+            return 0;
+    }
+}
+
+static enum oj_geos_verdict ask_points(struct oj_geos_pairs *pairs,
+                                       struct oj_geos_features *polygons,
+                                       struct oj_geos_kept *polygon,
+                                       const struct oj_geos_kept *points)
+{
+    const struct oj_relation *relation = &pairs->relation;
+    int points_are_input = polygons == &pairs->join_side;
+    const GEOSPreparedGeometry *prepared =
+        oj_geos_features_prepare(polygons, polygon);
+    struct oj_relation other = oj_relation_transpose(relation);
+    const struct oj_relation *asked = points_are_input ? relation : &other;
+    enum oj_geos_verdict located;
+    struct tally tally;
+    char matrix[10];
+    if (prepared == NULL)
+        return reason(pairs);
+    located = locate_points(pairs, prepared, points, &tally);
+    if (located != OJ_GEOS_YES)
+        return located;
+    if (asked->op != OJ_OP_RELATE)
+        return points_hold(asked->op, &tally) ? OJ_GEOS_YES : OJ_GEOS_NO;
+    fill_matrix(&tally, matrix);
+    return verdict(pairs,
+                   GEOSRelatePatternMatch_r(pairs->geos, matrix, asked->mask));
+}
+
+/* Only where prepared geometries give the same answers, for less. */
+static int has_prepared_answer(enum oj_op op)
+{
+    switch (op)
+    {
+        case OJ_OP_INTERSECTS:
+        case OJ_OP_DISJOINT:
+        case OJ_OP_WITHIN:
+        case OJ_OP_COVEREDBY:
+        case OJ_OP_CONTAINS:
+        case OJ_OP_COVERS:
+            return 1;
+        default:
+            return 0;
+    }
+}
+
+static int is_one_kind(const struct oj_geos_kept *kept)
+{
+    return (kept->kinds & (kept->kinds - 1)) == 0;
+}
+
+static enum oj_geos_verdict ask_prepared(struct oj_geos_pairs *pairs,
+                                         struct oj_geos_kept *a,
+                                         struct oj_geos_kept *b)
+{
+    enum oj_op op = pairs->relation.op;
+    int input_is_larger = op == OJ_OP_CONTAINS || op == OJ_OP_COVERS;
+    const GEOSPreparedGeometry *prepared =
+        input_is_larger ? oj_geos_features_prepare(&pairs->input, a)
+                        : oj_geos_features_prepare(&pairs->join_side, b);
+    const GEOSGeometry *other = input_is_larger ? b->geometry : a->geometry;
+    if (prepared == NULL)
+        return reason(pairs);
+    switch (op)
+    {
+        case OJ_OP_INTERSECTS:
+            return verdict(
+                pairs, GEOSPreparedIntersects_r(pairs->geos, prepared, other));
+        case OJ_OP_DISJOINT:
+            return verdict(
+                pairs, GEOSPreparedDisjoint_r(pairs->geos, prepared, other));
+        case OJ_OP_WITHIN:
+        case OJ_OP_CONTAINS:
+            return verdict(
+                pairs, GEOSPreparedContains_r(pairs->geos, prepared, other));
+        default:
+            return verdict(pairs,
+                           GEOSPreparedCovers_r(pairs->geos, prepared, other));
+    }
+}
+
+static char opposite(char answer)
+{
+    return answer > 1 ? answer : (char)!answer;
+}
+
+static char ask_plain(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
+                      const GEOSGeometry *b)
+{
+    GEOSContextHandle_t geos = pairs->geos;
+    switch (pairs->relation.op)
+    {
+        case OJ_OP_INTERSECTS:
+            return GEOSIntersects_r(geos, a, b);
+        case OJ_OP_WITHIN:
+            return GEOSWithin_r(geos, a, b);
+        case OJ_OP_CONTAINS:
+            return GEOSContains_r(geos, a, b);
+        case OJ_OP_COVERS:
+            return GEOSCovers_r(geos, a, b);
+        case OJ_OP_COVEREDBY:
+            return GEOSCoveredBy_r(geos, a, b);
+        case OJ_OP_CONTAINS_PROPERLY: /* known to prepared geometries only */
+            return GEOSRelatePattern_r(geos, a, b, "T**FF*FF*");
+        case OJ_OP_TOUCHES:
+            return GEOSTouches_r(geos, a, b);
+        case OJ_OP_CROSSES:
+            return GEOSCrosses_r(geos, a, b);
+        case OJ_OP_OVERLAPS:
+            return GEOSOverlaps_r(geos, a, b);
+        case OJ_OP_EQUALS:
+            return GEOSEquals_r(geos, a, b);
+        case OJ_OP_DISJOINT:
+            return GEOSDisjoint_r(geos, a, b);
+        default:
+            return GEOSRelatePattern_r(geos, a, b, pairs->relation.mask);
+    }
+}
+
+enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
+                                        int64_t row, int64_t feature)
+{
+    struct oj_geos_kept *a = NULL, *b = NULL;
+    enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
+    if (both != OJ_GEOS_YES)
+        return both;
+    if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POLYGON)
+        return ask_points(pairs, &pairs->join_side, b, a);
+    if (a->kinds == OJ_PART_POLYGON && b->kinds == OJ_PART_POINT)
+        return ask_points(pairs, &pairs->input, a, b);
+    if (pairs->prepare && has_prepared_answer(pairs->relation.op) &&
+        is_one_kind(a) && is_one_kind(b) &&
+        oj_geos_features_is_valid(&pairs->input, a) == 1 &&
+        oj_geos_features_is_valid(&pairs->join_side, b) == 1)
+        return ask_prepared(pairs, a, b);
+    pairs->message[0] = '\0'; /* why one is not valid matters no more */
+    return verdict(pairs, ask_plain(pairs, a->geometry, b->geometry));
+}
+
+/* Of a polygon with holes GEOS looks at a ring only if the ring's box, by a
+ * rounded distance, is nearer than what it has; now and then that costs an ulp.
+ * So where such a polygon is not around the point, its rings are measured one
+ * by one. 0 when GEOS raised. */
+static int measure_rings(const struct oj_geos_pairs *pairs,
+                         const GEOSGeometry *point, const GEOSGeometry *polygon,
+                         int n_holes, double *distance)
+{
+    double least = INFINITY, d = INFINITY;
+    if (GEOSDistance_r(pairs->geos, point,
+                       GEOSGetExteriorRing_r(pairs->geos, polygon),
+                       &least) == 0)
+        return 0;
+    for (int i = 0; i < n_holes; i++)
+    {
+        if (GEOSDistance_r(pairs->geos, point,
+                           GEOSGetInteriorRingN_r(pairs->geos, polygon, i),
+                           &d) == 0)
+            return 0;
+        least = d < least ? d : least;
+    }
+    *distance = least;
+    return 1;
+}
+
+/* Distance of two components. 0 when GEOS raised. */
+static int measure(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
+                   const GEOSGeometry *b, double *distance)
+{
+    int type_a = GEOSGeomTypeId_r(pairs->geos, a);
+    int type_b = GEOSGeomTypeId_r(pairs->geos, b);
+    int n_holes = 0;
+    if (GEOSDistance_r(pairs->geos, a, b, distance) == 0)
+        return 0;
+    if (!(*distance > 0.0))
+        return 1;
+    if (type_a == GEOS_POINT && type_b == GEOS_POLYGON &&
+        (n_holes = GEOSGetNumInteriorRings_r(pairs->geos, b)) > 0)
+        return measure_rings(pairs, a, b, n_holes, distance);
+    if (type_a == GEOS_POLYGON && type_b == GEOS_POINT &&
+        (n_holes = GEOSGetNumInteriorRings_r(pairs->geos, a)) > 0)
+        return measure_rings(pairs, b, a, n_holes, distance);
+    return 1;
+}
+
+enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
+                                            int64_t row, int64_t feature,
+                                            double *distance)
+{
+    struct oj_geos_kept *a = NULL, *b = NULL;
+    enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
+    const struct oj_box *box_a = NULL, *box_b = NULL;
+    double least = INFINITY, d = INFINITY;
+    if (both != OJ_GEOS_YES)
+        return both;
+    if (a->n_components > 1 || b->n_components > 1)
+    {
+        box_a = oj_geos_features_boxes(&pairs->input, a);
+        box_b = oj_geos_features_boxes(&pairs->join_side, b);
+        if (box_a == NULL || box_b == NULL)
+            return OJ_GEOS_OUT_OF_MEMORY;
+    }
+    for (int64_t i = 0; i < a->n_components && least > 0.0; i++)
+    {
+        const GEOSGeometry *one =
+            GEOSGetGeometryN_r(pairs->geos, a->geometry, (int)i);
+        for (int64_t j = 0; j < b->n_components && least > 0.0; j++)
+        {
+            const GEOSGeometry *other;
+            if (box_a != NULL && oj_box_distance(&box_a[i], &box_b[j]) > least)
+                continue;
+            other = GEOSGetGeometryN_r(pairs->geos, b->geometry, (int)j);
+            if (one == NULL || other == NULL || !measure(pairs, one, other, &d))
+                return reason(pairs);
+            least = d < least ? d : least;
+        }
+    }
+    *distance = least;
+    return OJ_GEOS_YES;
+}
+
+enum oj_geos_verdict oj_geos_pairs_overlap(struct oj_geos_pairs *pairs,
+                                           int64_t row, int64_t feature,
+                                           double *area, double *length)
+{
+    struct oj_geos_kept *a = NULL, *b = NULL;
+    enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
+    double found_area = 0.0, found_length = 0.0;
+    GEOSGeometry *common;
+    int is_measured;
+    if (both != OJ_GEOS_YES)
+        return both;
+    common = GEOSIntersection_r(pairs->geos, a->geometry, b->geometry);
+    if (common == NULL)
+        return reason(pairs);
+    is_measured = GEOSArea_r(pairs->geos, common, &found_area) != 0 &&
+                  GEOSLength_r(pairs->geos, common, &found_length) != 0;
+    GEOSGeom_destroy_r(pairs->geos, common);
+    if (!is_measured)
+        return reason(pairs);
+    *area = found_area;
+    *length = found_length;
+    return OJ_GEOS_YES;
+}
+
+static enum oj_geos_verdict is_valid(struct oj_geos_pairs *pairs,
+                                     struct oj_geos_features *features,
+                                     int64_t feature)
+{
+    struct oj_geos_kept *kept;
+    pairs->message[0] = '\0';
+    if (oj_geos_feature_kinds(features->flat, feature) == 0)
+        return OJ_GEOS_YES; /* nothing that could be wrong */
+    if (features->validity != NULL && features->validity[feature] != 0)
+        return features->validity[feature] == 2 ? OJ_GEOS_YES : OJ_GEOS_NO;
+    kept = oj_geos_features_get(features, feature);
+    if (kept != NULL)
+    {
+        int answer = oj_geos_features_is_valid(features, kept);
+        if (answer >= 0)
+            return answer ? OJ_GEOS_YES : OJ_GEOS_NO;
+    }
+    return reason(pairs) == OJ_GEOS_OUT_OF_MEMORY ? OJ_GEOS_OUT_OF_MEMORY
+                                                  : OJ_GEOS_NO;
+}
+
+enum oj_geos_verdict oj_geos_pairs_row_is_valid(struct oj_geos_pairs *pairs,
+                                                int64_t row)
+{
+    return is_valid(pairs, &pairs->input, row);
+}
+
+enum oj_geos_verdict oj_geos_pairs_feature_is_valid(struct oj_geos_pairs *pairs,
+                                                    int64_t feature)
+{
+    return is_valid(pairs, &pairs->join_side, feature);
+}

@@ -1,0 +1,37 @@
+/** Flat arrays as GEOS geometries.  Nothing is mended: what GEOS refuses (a
+ *  line of one vertex, a ring of two) is NULL, with its text at the handle's
+ *  message handler.  The caller owns what comes back.
+ */
+#ifndef GEOS_SHAPES_H
+#define GEOS_SHAPES_H
+
+#include "../flatten/oj_flat.h"
+
+#include <geos_c.h>
+
+/** Point from one vertex. */
+GEOSGeometry *oj_geos_point(GEOSContextHandle_t geos,
+                            const struct oj_flat *flat, int64_t vertex);
+
+/** A ring, or the vertices of a line, as a LineString. */
+GEOSGeometry *oj_geos_line(GEOSContextHandle_t geos, const struct oj_flat *flat,
+                           int64_t ring);
+
+/** A part of a layer in the long form, of any kind. */
+GEOSGeometry *oj_geos_part(GEOSContextHandle_t geos, const struct oj_flat *flat,
+                           int64_t part);
+
+/** A whole feature that has parts: its only part, a multi geometry where the
+ *  parts are of one kind, or a GeometryCollection.
+ *  rings_as_lines  1: polygons are taken for their rings, as lines */
+GEOSGeometry *oj_geos_feature(GEOSContextHandle_t geos,
+                              const struct oj_flat *flat, int64_t feature,
+                              int rings_as_lines);
+
+/** Kinds of the parts of a feature, enum oj_part_kind or'ed; 0: no parts. */
+unsigned oj_geos_feature_kinds(const struct oj_flat *flat, int64_t feature);
+
+/** 1 when this text of GEOS means that it ran out of memory. */
+int oj_geos_is_out_of_memory(const char *message);
+
+#endif
