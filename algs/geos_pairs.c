@@ -245,11 +245,6 @@ static enum oj_geos_verdict ask_prepared(struct oj_geos_pairs *pairs,
     }
 }
 
-static char opposite(char answer)
-{
-    return answer > 1 ? answer : (char)!answer;
-}
-
 static char ask_plain(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
                       const GEOSGeometry *b)
 {
