@@ -272,6 +272,7 @@ static oj_status update_row(struct update *u,
                             const struct oj_spool_record *record,
                             struct oj_error *err)
 {
+    struct oj_write_pair pair = {0};
     OGRFeatureH feature;
     oj_status status;
     CPLErrorReset();
@@ -280,8 +281,10 @@ static oj_status update_row(struct update *u,
         return oj_fail(err, OJ_ERR_IO,
                        "the feature %lld of layer '%s' is gone: %s",
                        (long long)record->fid, u->layer, CPLGetLastErrorMsg());
-    status = oj_layer_writer_set_join_columns(
-        u->writer, feature, record->join_row, record->measure, 1, err);
+    pair.join_row = record->join_row;
+    pair.measure = record->measure;
+    pair.rank = 1;
+    status = oj_layer_writer_set_columns(u->writer, feature, &pair, err);
     if (status == OJ_OK && OGR_L_SetFeature(u->target, feature) != OGRERR_NONE)
         status =
             oj_fail(err, OJ_ERR_IO,

@@ -33,7 +33,7 @@ static oj_status write_batch(void *user, const struct oj_pipeline_part *part,
     double start;
     oj_status status;
     OJ_TRY(oj_layer_writer_write(run->writer, &run->job.batches[part->slot],
-                                 matches, err));
+                                 part->first_row, matches, NULL, err));
     if (run->proof == NULL)
         return OJ_OK;
     start = oj_now_s();

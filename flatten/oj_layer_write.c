@@ -2,10 +2,9 @@
 #include "oj_array.h"
 #include "oj_batch.h"
 #include "oj_ogr_errors.h"
+#include "oj_row_geometry.h"
 #include "oj_table.h"
-#include "oj_wkb.h"
 
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -23,8 +22,9 @@ struct oj_layer_writer
     OGRFeatureH feature;            /* one for all rows */
     const struct oj_fields *fields; /* the reader's; NULL: not seen yet */
     struct oj_ogr_errors errors;
+    struct oj_row_geometry geometry;
     int has_geometry;
-    int64_t n_rows, n_without_geometry;
+    int64_t n_rows;
 };
 
 /* ---- open and close ----------------------------------------------------- */
@@ -60,7 +60,12 @@ static oj_status init_way(struct oj_layer_writer *writer, struct way *way,
                                  &subtype);
             break;
         case OJ_COLUMN_MEASURE:
+        case OJ_COLUMN_PAIR_VALUE:
             type = OFTReal;
+            break;
+        case OJ_COLUMN_AGGREGATE:
+            type = way->column.type;
+            subtype = way->column.subtype;
             break;
         default:
             break;
@@ -101,6 +106,9 @@ oj_status oj_layer_writer_open(OGRLayerH layer,
     writer->options.columns = NULL; /* the caller's; copied to way */
     writer->has_geometry = OGR_FD_GetGeomFieldCount(defn) > 0;
     writer->feature = OGR_F_Create(defn);
+    writer->geometry.feature = writer->feature;
+    writer->geometry.promote_to_multi = options->promote_to_multi;
+    writer->geometry.multi_shapes = options->multi_shapes;
     writer->way = oj_calloc(options->n_columns, sizeof *writer->way);
     if (writer->way == NULL || writer->feature == NULL)
         status = oj_fail_nomem(err, options->n_columns, sizeof *writer->way);
@@ -136,7 +144,7 @@ int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer)
 int64_t
 oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer)
 {
-    return writer->n_without_geometry;
+    return writer->geometry.n_without;
 }
 
 int64_t oj_layer_writer_warnings(const struct oj_layer_writer *writer,
@@ -148,110 +156,47 @@ int64_t oj_layer_writer_warnings(const struct oj_layer_writer *writer,
 
 /* ---- geometry ----------------------------------------------------------- */
 
-static oj_status fail_geometry(int64_t fid, struct oj_error *err)
+/* Rows without pair have no such geometry. */
+static oj_status geometry_of_pair(struct oj_layer_writer *writer,
+                                  const struct oj_write_pair *pair,
+                                  const struct oj_flat *shapes, int64_t entry,
+                                  int64_t fid, struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_IO,
-                   "the geometry of input feature %lld cannot be written",
-                   (long long)fid);
-}
-
-/* A 2-D point: the one of the row before is used again where the driver left
- * it in place. */
-static oj_status set_point(struct oj_layer_writer *writer, double x, double y,
-                           int64_t fid, struct oj_error *err)
-{
-    OGRwkbGeometryType type =
-        writer->options.promote_to_multi ? wkbMultiPoint : wkbPoint;
-    OGRGeometryH geometry = OGR_F_GetGeometryRef(writer->feature);
-    OGRGeometryH point;
-    if (geometry == NULL || OGR_G_GetGeometryType(geometry) != type ||
-        (type == wkbMultiPoint && OGR_G_GetGeometryCount(geometry) != 1))
+    const double *value = pair->value;
+    int has_point = pair->join_row >= 0 && !isnan(value[OJ_PAIR_NEAREST_X]);
+    switch (writer->options.geometry)
     {
-        geometry = OGR_G_CreateGeometry(type);
-        if (geometry != NULL && type == wkbMultiPoint)
-            OGR_G_AddGeometryDirectly(geometry, OGR_G_CreateGeometry(wkbPoint));
-        if (geometry == NULL ||
-            OGR_F_SetGeometryDirectly(writer->feature, geometry) != OGRERR_NONE)
-            return fail_geometry(fid, err);
+        case OJ_WRITE_JOIN:
+            if (pair->join_row >= 0)
+                return oj_row_geometry_set_flat(&writer->geometry,
+                                                writer->options.join_side,
+                                                pair->join_row, fid, err);
+            break;
+        case OJ_WRITE_SHAPE:
+            if (pair->join_row >= 0)
+                return oj_row_geometry_set_flat(&writer->geometry, shapes,
+                                                entry, fid, err);
+            break;
+        case OJ_WRITE_NEAREST_POINT:
+            if (has_point)
+                return oj_row_geometry_set_point(
+                    &writer->geometry, value[OJ_PAIR_NEAREST_X],
+                    value[OJ_PAIR_NEAREST_Y], fid, err);
+            break;
+        case OJ_WRITE_CONNECTION:
+            if (has_point)
+                return oj_row_geometry_set_line(
+                    &writer->geometry, value[OJ_PAIR_FROM_X],
+                    value[OJ_PAIR_FROM_Y], value[OJ_PAIR_NEAREST_X],
+                    value[OJ_PAIR_NEAREST_Y], fid, err);
+            break;
+        case OJ_WRITE_INPUT:
+            break;
     }
-    point =
-        type == wkbMultiPoint ? OGR_G_GetGeometryRef(geometry, 0) : geometry;
-    if (OGR_G_GetGeometryType(point) != wkbPoint) /* a driver touched it */
-        OGR_G_SetCoordinateDimension(point, 2);
-    OGR_G_SetPoint_2D(point, 0, x, y);
-    return OJ_OK;
+    return oj_row_geometry_set_null(&writer->geometry, err);
 }
 
-/* Takes geometry. Others than points, lines and polygons stay as they are. */
-static OGRGeometryH to_multi(OGRGeometryH geometry)
-{
-    switch (wkbFlatten(OGR_G_GetGeometryType(geometry)))
-    {
-        case wkbPoint:
-            return OGR_G_ForceToMultiPoint(geometry);
-        case wkbLineString:
-            return OGR_G_ForceToMultiLineString(geometry);
-        case wkbPolygon:
-            return OGR_G_ForceToMultiPolygon(geometry);
-        default:
-            return geometry;
-    }
-}
-
-/* Takes geometry. */
-static oj_status set_geometry(struct oj_layer_writer *writer,
-                              OGRGeometryH geometry, int64_t fid,
-                              struct oj_error *err)
-{
-    if (geometry != NULL && writer->options.promote_to_multi)
-        geometry = to_multi(geometry);
-    if (geometry == NULL || OGR_G_IsEmpty(geometry))
-        writer->n_without_geometry++;
-    if (OGR_F_SetGeometryDirectly(writer->feature, geometry) != OGRERR_NONE)
-        return fail_geometry(fid, err);
-    return OJ_OK;
-}
-
-static oj_status geometry_from_wkb(struct oj_layer_writer *writer,
-                                   const struct oj_batch *batch, int64_t row,
-                                   int64_t fid, struct oj_error *err)
-{
-    size_t n = 0;
-    const uint8_t *wkb = oj_arrow_wkb(&batch->attributes->slice, row, &n);
-    const uint8_t *at = wkb != NULL ? oj_wkb_plain_point(wkb, n) : NULL;
-    OGRGeometryH geometry = NULL;
-    if (at != NULL)
-    {
-        double x = oj_wkb_double(at), y = oj_wkb_double(at + 8);
-        if (!isnan(x) || !isnan(y)) /* NaN NaN: POINT EMPTY */
-            return set_point(writer, x, y, fid, err);
-    }
-    if (wkb != NULL &&
-        (n > INT_MAX ||
-         OGR_G_CreateFromWkb(wkb, NULL, &geometry, (int)n) != OGRERR_NONE))
-        return fail_geometry(fid, err);
-    return set_geometry(writer, geometry, fid, err);
-}
-
-static oj_status geometry_from_feature(struct oj_layer_writer *writer,
-                                       const struct oj_batch *batch,
-                                       int64_t row, int64_t fid,
-                                       struct oj_error *err)
-{
-    const struct oj_attributes *attributes = batch->attributes;
-    int field = attributes->fields->geometry_field;
-    OGRGeometryH geometry = NULL;
-    if (field >= 0)
-        geometry = OGR_F_GetGeomFieldRef(attributes->feature[row], field);
-    if (geometry != NULL && OGR_G_GetGeometryType(geometry) == wkbPoint &&
-        !OGR_G_IsEmpty(geometry))
-        return set_point(writer, OGR_G_GetX(geometry, 0),
-                         OGR_G_GetY(geometry, 0), fid, err);
-    return set_geometry(writer, geometry != NULL ? OGR_G_Clone(geometry) : NULL,
-                        fid, err);
-}
-
-/* ---- rows --------------------------------------------------------------- */
+/* ---- columns ------------------------------------------------------------ */
 
 static oj_status set_input_columns(struct oj_layer_writer *writer,
                                    const struct oj_batch *batch, int64_t row,
@@ -269,90 +214,154 @@ static oj_status set_input_columns(struct oj_layer_writer *writer,
     return OJ_OK;
 }
 
-oj_status oj_layer_writer_set_join_columns(const struct oj_layer_writer *writer,
-                                           OGRFeatureH feature,
-                                           int32_t join_row, double measure,
-                                           int64_t rank, struct oj_error *err)
+static oj_status find_value(const struct oj_layer_writer *writer,
+                            const struct oj_column *column,
+                            const struct oj_write_pair *pair,
+                            struct oj_value *value, struct oj_error *err)
 {
     const struct oj_flat *side = writer->options.join_side;
+    oj_value_set_zero(value);
+    if (column->origin == OJ_COLUMN_COUNT)
+    {
+        value->raw.Integer64 = pair->n_pairs;
+        return OJ_OK;
+    }
+    if (column->origin == OJ_COLUMN_AGGREGATE)
+        return writer->options.aggregate(writer->options.aggregate_user,
+                                         column->source, pair->row, value, err);
+    if (pair->join_row < 0)
+    {
+        oj_value_set_null(value);
+        return OJ_OK;
+    }
+    switch (column->origin)
+    {
+        case OJ_COLUMN_JOIN:
+            oj_table_value(writer->options.join_table, pair->join_row,
+                           column->source, value);
+            break;
+        case OJ_COLUMN_MEASURE:
+            value->raw.Real = pair->measure;
+            break;
+        case OJ_COLUMN_RANK:
+            value->raw.Integer64 = pair->rank;
+            break;
+        case OJ_COLUMN_PAIR_VALUE:
+            if (isnan(pair->value[column->source]))
+                oj_value_set_null(value);
+            else
+                value->raw.Real = pair->value[column->source];
+            break;
+        default:
+            value->raw.Integer64 =
+                side->fid != NULL ? side->fid[pair->join_row] : pair->join_row;
+            break;
+    }
+    return OJ_OK;
+}
+
+oj_status oj_layer_writer_set_columns(const struct oj_layer_writer *writer,
+                                      OGRFeatureH feature,
+                                      const struct oj_write_pair *pair,
+                                      struct oj_error *err)
+{
     for (int i = 0; i < writer->options.n_columns; i++)
     {
         struct way *way = &writer->way[i];
         struct oj_value value;
         if (way->column.origin == OJ_COLUMN_INPUT)
             continue;
-        oj_value_set_zero(&value);
-        if (join_row < 0)
-            oj_value_set_null(&value);
-        else if (way->column.origin == OJ_COLUMN_JOIN)
-            oj_table_value(writer->options.join_table, join_row,
-                           way->column.source, &value);
-        else if (way->column.origin == OJ_COLUMN_MEASURE)
-            value.raw.Real = measure;
-        else if (way->column.origin == OJ_COLUMN_RANK)
-            value.raw.Integer64 = rank;
-        else if (side->fid != NULL)
-            value.raw.Integer64 = side->fid[join_row];
-        else
-            value.raw.Integer64 = join_row;
+        OJ_TRY(find_value(writer, &way->column, pair, &value, err));
         OJ_TRY(oj_setter_set(&way->setter, feature, &value, err));
     }
     return OJ_OK;
 }
 
-static oj_status create_row(struct oj_layer_writer *writer,
-                            const struct oj_batch *batch, int64_t row,
-                            struct oj_error *err)
+/* ---- rows --------------------------------------------------------------- */
+
+/* The part of a batch that is being written. */
+struct part
 {
-    int64_t fid = batch->flat.fid[row];
+    const struct oj_batch *batch;
+    int64_t first_row;
+    const struct oj_matches *matches; /* all pairs */
+    const struct oj_matches *entries; /* those to be written */
+    const struct oj_pair_values *values;
+    struct oj_flat shapes;
+};
+
+static oj_status create_row(struct oj_layer_writer *writer, int64_t from,
+                            int64_t fid, const char *side, struct oj_error *err)
+{
     OGRErr code;
-    if (writer->has_geometry)
-    {
-        if (batch->attributes->slice.chunk != NULL)
-            OJ_TRY(geometry_from_wkb(writer, batch, row, fid, err));
-        else
-            OJ_TRY(geometry_from_feature(writer, batch, row, fid, err));
-    }
-    OGR_F_SetFID(writer->feature, writer->options.keep_fids ? fid : OGRNullFID);
+    OGR_F_SetFID(writer->feature, fid);
     code = OGR_L_CreateFeature(writer->layer, writer->feature);
     if (code != OGRERR_NONE || writer->errors.n_failures > 0)
         return oj_fail(err, OJ_ERR_IO,
-                       "the row of input feature %lld cannot be written to "
+                       "the row of %s feature %lld cannot be written to "
                        "layer %s: %s",
-                       (long long)fid, OGR_L_GetName(writer->layer),
+                       side, (long long)from, OGR_L_GetName(writer->layer),
                        oj_ogr_errors_text(&writer->errors));
     writer->n_rows++;
     return OJ_OK;
 }
 
-/* join_row < 0: the row has no pair. */
+/* entry: of the pair, where there is one. */
 static oj_status write_pair(struct oj_layer_writer *writer,
-                            const struct oj_batch *batch, int64_t row,
-                            int32_t join_row, double measure, int64_t rank,
+                            const struct part *part,
+                            const struct oj_write_pair *pair, int64_t entry,
                             struct oj_error *err)
 {
-    OJ_TRY(oj_layer_writer_set_join_columns(writer, writer->feature, join_row,
-                                            measure, rank, err));
-    return create_row(writer, batch, row, err);
+    int64_t row = part->first_row + pair->row;
+    int64_t fid = part->batch->flat.fid[row];
+    OJ_TRY(oj_layer_writer_set_columns(writer, writer->feature, pair, err));
+    if (writer->has_geometry && writer->options.geometry == OJ_WRITE_INPUT)
+        OJ_TRY(oj_row_geometry_set_batch(&writer->geometry, part->batch, row,
+                                         err));
+    else if (writer->has_geometry)
+        OJ_TRY(geometry_of_pair(writer, pair, &part->shapes, entry, fid, err));
+    return create_row(writer, fid, writer->options.keep_fids ? fid : OGRNullFID,
+                      "input", err);
+}
+
+static void fill_pair(const struct part *part, int64_t entry, int64_t rank,
+                      struct oj_write_pair *pair)
+{
+    pair->join_row = part->entries->join_row[entry];
+    pair->measure = part->entries->measure[entry];
+    pair->rank = rank;
+    for (int i = 0; part->values != NULL && i < OJ_N_PAIR_VALUES; i++)
+    {
+        if (part->values->value[i] != NULL)
+            pair->value[i] = part->values->value[i][entry];
+    }
 }
 
 static oj_status write_row(struct oj_layer_writer *writer,
-                           const struct oj_batch *batch,
-                           const struct oj_matches *matches, int64_t row,
+                           const struct part *part, int64_t row,
                            struct oj_error *err)
 {
-    int64_t first = oj_matches_first(matches, row);
-    int64_t end = oj_matches_end(matches, row);
+    int64_t first = oj_matches_first(part->entries, row);
+    int64_t end = oj_matches_end(part->entries, row);
     enum oj_how how = writer->options.how;
+    struct oj_write_pair pair = {0};
     if (first == end ? how == OJ_HOW_INNER || how == OJ_HOW_SEMI
                      : how == OJ_HOW_ANTI)
         return OJ_OK;
-    OJ_TRY(set_input_columns(writer, batch, row, err));
+    OJ_TRY(set_input_columns(writer, part->batch, part->first_row + row, err));
+    pair.row = row;
+    pair.n_pairs = oj_matches_end(part->matches, row) -
+                   oj_matches_first(part->matches, row);
+    pair.join_row = -1;
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+        pair.value[i] = (double)NAN;
     if (first == end || how == OJ_HOW_SEMI)
-        return write_pair(writer, batch, row, -1, (double)NAN, 0, err);
+        return write_pair(writer, part, &pair, -1, err);
     for (int64_t p = first; p < end; p++)
-        OJ_TRY(write_pair(writer, batch, row, matches->join_row[p],
-                          matches->measure[p], p - first + 1, err));
+    {
+        fill_pair(part, p, p - first + 1, &pair);
+        OJ_TRY(write_pair(writer, part, &pair, p, err));
+    }
     return OJ_OK;
 }
 
@@ -386,30 +395,111 @@ static int is_cancelled(const struct oj_layer_writer *writer, int64_t row)
            __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
 }
 
+static oj_status write_rows(struct oj_layer_writer *writer,
+                            const struct part *part, struct oj_error *err)
+{
+    if (writer->fields != part->batch->attributes->fields)
+        OJ_TRY(set_fields(writer, part->batch->attributes->fields, err));
+    for (int64_t i = 0; i < part->matches->n_rows; i++)
+    {
+        if (is_cancelled(writer, i))
+            return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+        fetch_ahead(writer, part->entries, i);
+        OJ_TRY(write_row(writer, part, i, err));
+    }
+    return OJ_OK;
+}
+
 oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
-                                const struct oj_batch *batch,
+                                const struct oj_batch *batch, int64_t first_row,
                                 const struct oj_matches *matches,
+                                const struct oj_pair_values *values,
                                 struct oj_error *err)
 {
-    oj_status status = OJ_OK;
-    if (batch->n_rows == 0)
+    struct part part = {0};
+    oj_status status;
+    part.batch = batch;
+    part.first_row = first_row;
+    part.matches = matches;
+    part.entries = oj_pair_values_matches(values, matches);
+    part.values = values;
+    if (matches->n_rows == 0)
         return OJ_OK;
-    if (batch->attributes == NULL || matches->n_rows != batch->n_rows)
-        return oj_fail(err, OJ_ERR_INTERNAL,
-                       "%lld answers for a batch of %lld rows",
-                       (long long)matches->n_rows, (long long)batch->n_rows);
+    if (batch->attributes == NULL || first_row < 0 ||
+        matches->n_rows > batch->n_rows - first_row ||
+        part.entries->n_rows != matches->n_rows)
+        return oj_fail(
+            err, OJ_ERR_INTERNAL, "%lld answers for %lld rows of a batch",
+            (long long)matches->n_rows, (long long)(batch->n_rows - first_row));
+    if (values != NULL)
+        part.shapes = oj_flat_buf_view(&values->shapes);
     oj_ogr_errors_begin(&writer->errors);
-    if (writer->fields != batch->attributes->fields)
-        status = set_fields(writer, batch->attributes->fields, err);
+    status = write_rows(writer, &part, err);
+    oj_ogr_errors_end(&writer->errors);
+    return status;
+}
+
+/* ---- rows of the join layer --------------------------------------------- */
+
+static oj_status set_unmatched_columns(struct oj_layer_writer *writer,
+                                       const struct oj_batch *batch,
+                                       int64_t row, struct oj_error *err)
+{
+    for (int i = 0; i < writer->options.n_columns; i++)
+    {
+        struct way *way = &writer->way[i];
+        struct oj_value value;
+        oj_value_set_zero(&value);
+        if (way->column.origin == OJ_COLUMN_JOIN)
+            oj_attributes_value(batch->attributes, way->column.source, row,
+                                &value);
+        else if (way->column.origin == OJ_COLUMN_JOIN_FID)
+            value.raw.Integer64 = batch->flat.fid[row];
+        else if (way->column.origin == OJ_COLUMN_INPUT)
+        {
+            /* Unless rows of the input came first, there is no setter yet. */
+            OGR_F_SetFieldNull(writer->feature, way->column.target);
+            continue;
+        }
+        else
+            oj_value_set_null(&value);
+        OJ_TRY(oj_setter_set(&way->setter, writer->feature, &value, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status write_join_row(struct oj_layer_writer *writer,
+                                const struct oj_batch *batch, int64_t row,
+                                struct oj_error *err)
+{
+    const struct oj_flat flat = oj_flat_buf_view(&batch->flat);
+    int64_t fid = batch->flat.fid[row];
+    OJ_TRY(set_unmatched_columns(writer, batch, row, err));
+    if (writer->has_geometry && writer->options.geometry == OJ_WRITE_INPUT)
+        OJ_TRY(oj_row_geometry_set_batch(&writer->geometry, batch, row, err));
+    else if (writer->has_geometry && writer->options.geometry == OJ_WRITE_JOIN)
+        OJ_TRY(
+            oj_row_geometry_set_flat(&writer->geometry, &flat, row, fid, err));
+    else if (writer->has_geometry)
+        OJ_TRY(oj_row_geometry_set_null(&writer->geometry, err));
+    return create_row(writer, fid, OGRNullFID, "join", err);
+}
+
+oj_status oj_layer_writer_write_join_rows(struct oj_layer_writer *writer,
+                                          const struct oj_batch *batch,
+                                          const uint8_t *is_matched,
+                                          struct oj_error *err)
+{
+    oj_status status = OJ_OK;
+    if (batch->n_rows > 0 && batch->attributes == NULL)
+        return oj_fail(err, OJ_ERR_INTERNAL, "join rows without attributes");
+    oj_ogr_errors_begin(&writer->errors);
     for (int64_t i = 0; status == OJ_OK && i < batch->n_rows; i++)
     {
         if (is_cancelled(writer, i))
             status = oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
-        else
-        {
-            fetch_ahead(writer, matches, i);
-            status = write_row(writer, batch, matches, i, err);
-        }
+        else if (!is_matched[i])
+            status = write_join_row(writer, batch, i, err);
     }
     oj_ogr_errors_end(&writer->errors);
     return status;

@@ -80,7 +80,7 @@ static oj_status copy_layer(OGRLayerH from, OGRLayerH to,
         ck_assert_int_eq(batch.first_row, n);
         n += batch.n_rows;
         no_matches(&matches, batch.n_rows);
-        status = oj_layer_writer_write(writer, &batch, &matches, err);
+        status = oj_layer_writer_write(writer, &batch, 0, &matches, NULL, err);
         if (status != OJ_OK)
             break;
     }
@@ -304,8 +304,8 @@ START_TEST(endtoend_promote_to_multi)
         oj_layer_writer_open(first_layer(out), &options, &writer, NULL), OJ_OK);
     ck_assert_int_eq(oj_layer_reader_next(reader, &batch, NULL), OJ_OK);
     no_matches(&matches, batch.n_rows);
-    ck_assert_int_eq(oj_layer_writer_write(writer, &batch, &matches, NULL),
-                     OJ_OK);
+    ck_assert_int_eq(
+        oj_layer_writer_write(writer, &batch, 0, &matches, NULL, NULL), OJ_OK);
     ck_assert_int_eq(oj_layer_writer_rows_without_geometry(writer), 5);
     OGR_L_ResetReading(first_layer(out));
     while ((feature = OGR_L_GetNextFeature(first_layer(out))) != NULL)
@@ -475,11 +475,12 @@ START_TEST(unit_how_and_lists)
         "0 2 0.5 1;0 1 0.75 2;1 - - -;2 3 0 1;3 - - -;",
         "0 2 0.5 1;0 1 0.75 2;2 3 0 1;", "0 - - -;2 - - -;",
         "1 - - -;3 - - -;"};
-    const struct oj_column columns[] = {{OJ_COLUMN_INPUT, FIELD_TEXT, 0},
-                                        {OJ_COLUMN_JOIN, FIELD_TEXT, 1},
-                                        {OJ_COLUMN_JOIN_FID, 0, 2},
-                                        {OJ_COLUMN_MEASURE, 0, 3},
-                                        {OJ_COLUMN_RANK, 0, 4}};
+    const struct oj_column columns[] = {
+        {OJ_COLUMN_INPUT, FIELD_TEXT, 0, OFTInteger, OFSTNone},
+        {OJ_COLUMN_JOIN, FIELD_TEXT, 1, OFTInteger, OFSTNone},
+        {OJ_COLUMN_JOIN_FID, 0, 2, OFTInteger, OFSTNone},
+        {OJ_COLUMN_MEASURE, 0, 3, OFTInteger, OFSTNone},
+        {OJ_COLUMN_RANK, 0, 4, OFTInteger, OFSTNone}};
     struct oj_write_options options;
     struct oj_read_options read_options;
     struct oj_layer_reader *reader;
@@ -510,12 +511,15 @@ START_TEST(unit_how_and_lists)
     memcpy(matches.offset, (int64_t[]){0, 2, 2, 3, 3}, 5 * sizeof(int64_t));
     memcpy(matches.join_row, (int32_t[]){1, 0, 2}, 3 * sizeof(int32_t));
     memcpy(matches.measure, (double[]){0.5, 0.75, 0}, 3 * sizeof(double));
-    ck_assert_int_eq(oj_layer_writer_write(writer, &batch, &matches, NULL),
-                     OJ_OK);
+    ck_assert_int_eq(
+        oj_layer_writer_write(writer, &batch, 0, &matches, NULL, NULL), OJ_OK);
     describe(first_layer(p.out), text, sizeof text);
     ck_assert_str_eq(text, expected[_i]);
     if (_i == 0) /* values of both sides in the first row: join row 1 */
     {
+        const struct oj_write_pair pair = {
+            .join_row = 0, .measure = 9.5, .rank = 3};
+        const struct oj_write_pair no_pair = {.join_row = -1};
         OGRFeatureH out, in, join;
         OGR_L_ResetReading(first_layer(p.out));
         out = OGR_L_GetNextFeature(first_layer(p.out));
@@ -525,15 +529,13 @@ START_TEST(unit_how_and_lists)
                          OGR_F_GetFieldAsString(in, FIELD_TEXT));
         ck_assert_str_eq(OGR_F_GetFieldAsString(out, 1),
                          OGR_F_GetFieldAsString(join, FIELD_TEXT));
-        ck_assert_int_eq(
-            oj_layer_writer_set_join_columns(writer, out, 0, 9.5, 3, NULL),
-            OJ_OK);
+        ck_assert_int_eq(oj_layer_writer_set_columns(writer, out, &pair, NULL),
+                         OJ_OK);
         ck_assert_int_eq(OGR_F_GetFieldAsInteger64(out, 2), 1);
         ck_assert_double_eq(OGR_F_GetFieldAsDouble(out, 3), 9.5);
         ck_assert_int_eq(OGR_F_GetFieldAsInteger64(out, 4), 3);
         ck_assert_int_eq(
-            oj_layer_writer_set_join_columns(writer, out, -1, 0, 0, NULL),
-            OJ_OK);
+            oj_layer_writer_set_columns(writer, out, &no_pair, NULL), OJ_OK);
         ck_assert(OGR_F_IsFieldNull(out, 1) && OGR_F_IsFieldNull(out, 2) &&
                   OGR_F_IsFieldNull(out, 3));
         ck_assert_str_eq(OGR_F_GetFieldAsString(out, 0),

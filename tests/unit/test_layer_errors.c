@@ -193,7 +193,8 @@ START_TEST(degenerate_refused_rows_say_why)
     const char *path = "/vsimem/refused.gpkg";
     GDALDatasetH in = make_layer("Memory", "", 1, wkbPoint, NULL);
     GDALDatasetH out = make_layer("GPKG", path, 1, wkbPoint, no_index);
-    const struct oj_column column = {OJ_COLUMN_INPUT, 0, 0};
+    const struct oj_column column = {OJ_COLUMN_INPUT, 0, 0, OFTInteger,
+                                     OFSTNone};
     const int field = 0;
     struct oj_write_options options = {0};
     struct oj_read_options read_options = reading(0, 10);
@@ -220,15 +221,17 @@ START_TEST(degenerate_refused_rows_say_why)
     ck_assert_int_eq(oj_layer_reader_next(reader, &batch, NULL), OJ_OK);
     matches.n_rows = matches.n_entries = 3;
     matches.join_row = none;
-    ck_assert_int_eq(oj_layer_writer_write(writer, &batch, &matches, &err),
-                     OJ_ERR_IO);
+    ck_assert_int_eq(
+        oj_layer_writer_write(writer, &batch, 0, &matches, NULL, &err),
+        OJ_ERR_IO);
     ck_assert_msg(strstr(err.message, "input feature 1") != NULL, "%s",
                   err.message);
     if (_i == 1) /* the FID is taken */
         ck_assert_msg(strstr(err.message, "UNIQUE") != NULL, "%s", err.message);
-    matches.n_rows = 2;
-    ck_assert_int_eq(oj_layer_writer_write(writer, &batch, &matches, &err),
-                     OJ_ERR_INTERNAL);
+    matches.n_rows = 4; /* more than the batch has */
+    ck_assert_int_eq(
+        oj_layer_writer_write(writer, &batch, 0, &matches, NULL, &err),
+        OJ_ERR_INTERNAL);
     oj_batch_free(&batch);
     oj_layer_writer_close(writer);
     oj_layer_reader_close(reader);
