@@ -1,0 +1,184 @@
+#include "cpu_feature_tree.h"
+
+#include "../flatten/oj_array.h"
+#include "cpu_threads.h"
+
+#include <string.h>
+
+static int joins_something(const struct oj_flat *flat, int64_t feature)
+{
+    return (flat->on_class == NULL || flat->on_class[feature] >= 0) &&
+           (flat->max_distance == NULL || flat->max_distance[feature] >= 0.0);
+}
+
+void oj_features_middles(const struct oj_features *features, double *x,
+                         double *y)
+{
+    const struct oj_flat *flat = features->flat;
+    for (int64_t f = 0; f < flat->n_features; f++)
+    {
+        struct oj_box box = oj_features_box(features, f);
+        x[f] = y[f] = NAN;
+        if (!oj_box_is_empty(&box) && joins_something(flat, f))
+        {
+            x[f] = 0.5 * box.x0 + 0.5 * box.x1;
+            y[f] = 0.5 * box.y0 + 0.5 * box.y1;
+        }
+    }
+}
+
+struct sorting
+{
+    struct oj_order *order;
+    struct oj_ordered_point **scratch; /* [n_threads] */
+};
+
+static void sort_bucket(int64_t bucket, int thread, void *user)
+{
+    struct sorting *s = user;
+    oj_order_sort_bucket(s->order, bucket, s->scratch[thread]);
+}
+
+static oj_status sort_buckets(struct oj_order *order, int n_threads,
+                              struct oj_error *err)
+{
+    struct sorting s = {order, NULL};
+    oj_status status = OJ_OK;
+    s.scratch = oj_calloc(n_threads, sizeof *s.scratch);
+    if (s.scratch == NULL)
+        return oj_fail_nomem(err, n_threads, sizeof *s.scratch);
+    for (int t = 0; t < n_threads && status == OJ_OK; t++)
+    {
+        s.scratch[t] = oj_malloc(order->largest_bucket, sizeof **s.scratch);
+        if (s.scratch[t] == NULL)
+            status =
+                oj_fail_nomem(err, order->largest_bucket, sizeof **s.scratch);
+    }
+    if (status == OJ_OK)
+        oj_parallel_for(n_threads, order->n_buckets, sort_bucket, &s);
+    for (int t = 0; t < n_threads; t++)
+        oj_free(s.scratch[t]);
+    oj_free(s.scratch);
+    return status;
+}
+
+oj_status oj_features_order(const struct oj_features *features, int n_threads,
+                            struct oj_order *order, struct oj_error *err)
+{
+    int64_t n = features->flat->n_features;
+    double *x, *y;
+    oj_status status;
+    OJ_NEW(x, n, err);
+    y = oj_malloc(n, sizeof *y);
+    if (y == NULL)
+        status = oj_fail_nomem(err, n, sizeof *y);
+    else
+    {
+        oj_features_middles(features, x, y);
+        status = oj_order_build(order, n_threads, n, x, y, err);
+    }
+    oj_free(x);
+    oj_free(y);
+    if (status == OJ_OK)
+        status = sort_buckets(order, n_threads, err);
+    return status;
+}
+
+static oj_status fill_entries(struct oj_feature_tree *tree,
+                              const struct oj_order *order, int n_threads,
+                              struct oj_error *err)
+{
+    const struct oj_features *features = tree->features;
+    int64_t n = order->n_points;
+    struct oj_box *box;
+    oj_status status;
+    OJ_NEW(tree->feature, n, err);
+    if (oj_flat_is_points(features->flat))
+    {
+        OJ_NEW(tree->x, n, err);
+        OJ_NEW(tree->y, n, err);
+    }
+    OJ_NEW(box, n, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t f = order->point[i].index;
+        tree->feature[i] = (int32_t)f;
+        box[i] = oj_features_box(features, f);
+        if (tree->x != NULL)
+        {
+            tree->x[i] = box[i].x0;
+            tree->y[i] = box[i].y0;
+        }
+    }
+    status = oj_tree_build(&tree->tree, n_threads, n, box, err);
+    oj_free(box);
+    return status;
+}
+
+/* The greatest distances, from the features up to the root. */
+static oj_status fill_reach(struct oj_feature_tree *tree, struct oj_error *err)
+{
+    const struct oj_tree *nodes = &tree->tree;
+    const double *max_distance = tree->features->flat->max_distance;
+    if (max_distance == NULL)
+        return OJ_OK;
+    tree->reach2 = oj_calloc(nodes->n_nodes * OJ_FANOUT, sizeof *tree->reach2);
+    if (tree->reach2 == NULL)
+        return oj_fail_nomem(err, nodes->n_nodes * OJ_FANOUT,
+                             sizeof *tree->reach2);
+    for (int64_t i = 0; i < nodes->n_entries; i++)
+        tree->reach2[i] = oj_tree_reach2(nodes, max_distance[tree->feature[i]]);
+    for (int level = 1; level < nodes->n_levels; level++)
+    {
+        int64_t below = nodes->level_first[level - 1];
+        int64_t first = nodes->level_first[level];
+        for (int64_t i = 0; i < (first - below) * OJ_FANOUT; i++)
+        {
+            float *of_node = &tree->reach2[first * OJ_FANOUT + i / OJ_FANOUT];
+            float reach2 = tree->reach2[below * OJ_FANOUT + i];
+            *of_node = reach2 > *of_node ? reach2 : *of_node;
+        }
+    }
+    return OJ_OK;
+}
+
+oj_status oj_feature_tree_build(struct oj_feature_tree *tree,
+                                const struct oj_features *features,
+                                int n_threads, struct oj_error *err)
+{
+    struct oj_order order;
+    oj_status status;
+    memset(tree, 0, sizeof *tree);
+    memset(&order, 0, sizeof order);
+    tree->features = features;
+    status = oj_features_order(features, n_threads, &order, err);
+    if (status == OJ_OK)
+        status = fill_entries(tree, &order, n_threads, err);
+    if (status == OJ_OK)
+        status = fill_reach(tree, err);
+    oj_order_free(&order);
+    if (status != OJ_OK)
+        oj_feature_tree_free(tree);
+    return status;
+}
+
+int64_t oj_feature_tree_bytes(const struct oj_feature_tree *tree)
+{
+    int64_t an_entry = (int64_t)sizeof *tree->feature;
+    int64_t bytes = oj_tree_bytes(&tree->tree);
+    if (tree->x != NULL)
+        an_entry += 2 * (int64_t)sizeof *tree->x;
+    if (tree->reach2 != NULL)
+        bytes += tree->tree.n_nodes * OJ_FANOUT * (int64_t)sizeof(float);
+    return bytes + tree->tree.n_entries * an_entry;
+}
+
+void oj_feature_tree_free(struct oj_feature_tree *tree)
+{
+    oj_tree_free(&tree->tree);
+    oj_free(tree->feature);
+    oj_free(tree->x);
+    oj_free(tree->y);
+    oj_free(tree->reach2);
+    memset(tree, 0, sizeof *tree);
+}
