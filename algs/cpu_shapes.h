@@ -1,0 +1,137 @@
+/** The features of a side, each prepared for questions about pairs, and the
+ *  features of the join side near a box.
+ *
+ *  shape    a feature: where its vertices are, its box, and, when it has many
+ *           edges, cells that know which edges touch them (cpu_cells.h)
+ *  side     the shapes of a layer in an order that keeps neighbours together,
+ *           and a tree over their boxes; a layer of single points has no shapes
+ *           but its coordinates in that order, and a tree over runs of them
+ *
+ *  A feature of parts of different kinds is a shape whose members are shapes of
+ *  one part each; all other shapes are of one kind, all parts together.
+ */
+#ifndef CPU_SHAPES_H
+#define CPU_SHAPES_H
+
+#include "../flatten/oj_flat.h"
+#include "cpu_cells.h"
+#include "cpu_order.h"
+#include "cpu_tree.h"
+
+/** A view of a feature. */
+struct oj_shape
+{
+    struct oj_box box; /**< exact; empty: no parts */
+    const struct oj_flat *flat;
+    const struct oj_cells *cells;  /**< or NULL */
+    const struct oj_shape *member; /**< [n_members] of mixed kinds, or NULL */
+    int64_t first_vertex, n_vertices;
+    int64_t first_ring; /**< -1 in the short form */
+    int32_t n_rings;
+    int32_t n_members;
+    int32_t feature;
+    uint8_t kinds; /**< enum oj_part_kind or'ed */
+};
+
+/** Points a leaf of a side of single points has. */
+#define OJ_RUN_POINTS 32
+
+/** Owner; zeroed memory is a valid empty one. */
+struct oj_side
+{
+    const struct oj_flat *flat; /**< outlives this */
+    int64_t n;                  /**< features that have parts */
+    struct oj_tree tree;
+
+    struct oj_shape *shape;  /**< [n] in tree order; NULL: single points */
+    struct oj_shape *member; /**< members of mixed shapes */
+    struct oj_cells **cells; /**< [n] or NULL */
+
+    /** Single points: [n] in tree order, point[i].index is the feature. */
+    struct oj_order points;
+};
+
+/** Which features oj_side_find() finds. */
+enum oj_box_test
+{
+    OJ_BOX_MEETS,  /**< their boxes meet the given one */
+    OJ_BOX_COVERS, /**< .. contain it */
+    OJ_BOX_WITHIN, /**< .. are contained in it */
+    OJ_BOX_EQUALS  /**< .. are equal to it */
+};
+
+/** What was found; owner of at, reused from box to box. */
+struct oj_found
+{
+    int64_t n, capacity;
+    int32_t *at; /**< [n] places in the side, ascending */
+};
+
+/** Prepares the features of flat. with_cells: shapes of many edges get cells.
+ *  O(vertices), on n_threads. */
+OJ_MUST_USE oj_status oj_side_build(struct oj_side *side,
+                                    const struct oj_flat *flat, int n_threads,
+                                    int with_cells, struct oj_error *err);
+
+/** Finds the features whose exact box passes test against *box. */
+OJ_MUST_USE oj_status oj_side_find(const struct oj_side *side,
+                                   enum oj_box_test test,
+                                   const struct oj_box *box,
+                                   struct oj_found *found,
+                                   struct oj_error *err);
+
+/** The feature in place at. */
+static inline int32_t oj_side_feature(const struct oj_side *side, int64_t at)
+{
+    return side->shape != NULL ? side->shape[at].feature
+                               : (int32_t)side->points.point[at].index;
+}
+
+int64_t oj_side_bytes(const struct oj_side *side);
+
+void oj_side_free(struct oj_side *side);
+
+/** The shape of a feature, without members and cells. */
+struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature);
+
+/** The single point in place at of a side of single points. */
+static inline struct oj_shape oj_side_point(const struct oj_side *side,
+                                            int64_t at)
+{
+    const struct oj_ordered_point *p = &side->points.point[at];
+    struct oj_shape shape = {{p->x, p->y, p->x, p->y},
+                             side->flat,
+                             NULL,
+                             NULL,
+                             p->index,
+                             1,
+                             -1,
+                             1,
+                             0,
+                             (int32_t)p->index,
+                             OJ_PART_POINT};
+    return shape;
+}
+
+/** How many members the shape of a feature needs: its parts when they are of
+ *  different kinds, or 0. */
+int64_t oj_shape_count_members(const struct oj_flat *flat, int64_t feature);
+
+/** Fills the members of *shape into member. */
+void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
+
+/** First vertex of ring r (0 <= r < n_rings) of shape, and how many. */
+static inline int64_t oj_shape_ring(const struct oj_shape *shape, int64_t r,
+                                    int64_t *n)
+{
+    const int64_t *offset = shape->flat->vertex_offset;
+    if (shape->n_rings == 1)
+    {
+        *n = shape->n_vertices;
+        return shape->first_vertex;
+    }
+    *n = offset[shape->first_ring + r + 1] - offset[shape->first_ring + r];
+    return offset[shape->first_ring + r];
+}
+
+#endif

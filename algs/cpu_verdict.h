@@ -1,0 +1,43 @@
+/** What our own kernels say of a pair of shapes.
+ *
+ *  Where boundaries meet in a way that takes a full overlay to judge, they say
+ *  so, and GEOS is asked.
+ */
+#ifndef CPU_VERDICT_H
+#define CPU_VERDICT_H
+
+#include "cpu_shapes.h"
+#include "oj_relation.h"
+
+enum oj_verdict
+{
+    OJ_VERDICT_NO = 0,
+    OJ_VERDICT_YES,
+    OJ_VERDICT_UNSURE
+};
+
+/** What a verdict rests on, or'ed: it holds if these are valid geometries. */
+enum oj_needs_valid
+{
+    OJ_NEEDS_VALID_A = 1,
+    OJ_NEEDS_VALID_B = 2
+};
+
+/** Which boxes a feature must have to form a pair with one of box *box, and
+ *  whether one that has is a pair already. */
+struct oj_box_rule
+{
+    enum oj_box_test test;
+    int is_enough; /**< OJ_OP_BBOX */
+    int takes_all; /**< features whose boxes are apart may be pairs, too */
+};
+
+struct oj_box_rule oj_verdict_box_rule(const struct oj_relation *relation);
+
+/** Whether the join holds between shapes a (input side) and b, for which the
+ *  box rule holds. *needs: enum oj_needs_valid of the answer. */
+enum oj_verdict oj_verdict_of(const struct oj_relation *relation,
+                              const struct oj_shape *a,
+                              const struct oj_shape *b, unsigned *needs);
+
+#endif
