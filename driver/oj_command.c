@@ -403,8 +403,8 @@ static oj_status place_positionals(struct reader *r, struct oj_error *err)
     if (has_dst)
         command->dst = r->positional[0];
     command->input.dataset = r->positional[has_dst];
-    if (has_join)
-        command->join.dataset = r->positional[has_dst + 1];
+    command->join.dataset =
+        has_join ? r->positional[has_dst + 1] : "-window"; /* in messages */
     for (int i = 0; i < r->positionals; i++)
     {
         if (r->positional[i][0] == '\0')

@@ -39,7 +39,7 @@ enum oj_command_how
 };
 
 /** Sides of which a representative point is joined. */
-enum oj_sides
+enum oj_which_side
 {
     OJ_SIDE_INPUT = 0,
     OJ_SIDE_JOIN,
@@ -86,14 +86,15 @@ struct oj_command
     int is_window;         /**< -op window: against boxes */
     const char *mask;      /**< of -relate, or NULL */
     const double *windows; /**< [4 * n_windows] xmin ymin xmax ymax */
-    int64_t n_windows;     /**< > 0: the join side; there is no join.dataset */
+    int64_t n_windows;     /**< > 0: they are the join side, and
+                                 join.dataset is "-window" */
     struct oj_distance max_distance, min_distance;
     const char *max_distance_field, *join_max_distance_field;
     int metric;           /**< enum oj_metric */
     const char **exclude; /**< self, same_geometry, field=F; NULL-terminated */
     int unordered_pairs;
     const char *on;          /**< "LEFT=RIGHT,..." or NULL */
-    int centroid_of;         /**< enum oj_sides, when given */
+    int centroid_of;         /**< enum oj_which_side, when given */
     int point_on_surface_of; /**< the same */
     int invalid;             /**< enum oj_invalid_mode */
     int64_t k;

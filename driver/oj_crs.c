@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* "EPSG:2263", or the name. */
-static void describe(OGRSpatialReferenceH srs, char *text, size_t size)
+void oj_crs_describe(OGRSpatialReferenceH srs, char *text, size_t size)
 {
     const char *authority, *code;
     if (srs == NULL)
@@ -82,8 +82,8 @@ static oj_status make_transformation(struct oj_source *source,
     char from_text[256], to_text[256];
     if (is_same(from, to))
         return OJ_OK;
-    describe(from, from_text, sizeof from_text);
-    describe(to, to_text, sizeof to_text);
+    oj_crs_describe(from, from_text, sizeof from_text);
+    oj_crs_describe(to, to_text, sizeof to_text);
     CPLErrorReset();
     source->transformation = OCTNewCoordinateTransformation(from, to);
     if (source->transformation == NULL)
@@ -103,7 +103,7 @@ static oj_status adopt(struct oj_source *has, struct oj_source *lacks, int mode,
                        struct oj_error *err)
 {
     char text[256];
-    describe(has->srs, text, sizeof text);
+    oj_crs_describe(has->srs, text, sizeof text);
     if (mode == OJ_CRS_IGNORE)
         return OJ_OK;
     if (mode == OJ_CRS_STRICT)
@@ -129,6 +129,16 @@ static oj_status adopt_missing(const struct oj_command *command,
     return OJ_OK;
 }
 
+static oj_status fail_no_srs(const struct oj_source *input,
+                             const struct oj_command *command,
+                             struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_DATA,
+                   "input layer '%s' has no CRS, so it cannot be brought into "
+                   "%s; name its CRS with -s_srs",
+                   input->name, command->t_srs);
+}
+
 /* -t_srs: both sides are brought into it. */
 static oj_status settle_target(const struct oj_command *command,
                                struct oj_source *input, struct oj_source *join,
@@ -137,10 +147,7 @@ static oj_status settle_target(const struct oj_command *command,
     OGRSpatialReferenceH join_from = join->srs;
     OJ_TRY(read_crs(command->t_srs, "t_srs", &crs->join, err));
     if (input->srs == NULL)
-        return oj_fail(err, OJ_ERR_DATA,
-                       "input layer '%s' has no CRS, so it cannot be brought "
-                       "into %s; name its CRS with -s_srs",
-                       input->name, command->t_srs);
+        return fail_no_srs(input, command, err);
     if (command->crs == OJ_CRS_IGNORE)
         join_from = input->srs;
     if (command->crs == OJ_CRS_STRICT && !is_same(input->srs, join->srs))
@@ -166,80 +173,192 @@ static oj_status settle_input(const struct oj_command *command,
         return OJ_OK;
     if (command->crs == OJ_CRS_AUTO)
         return make_transformation(join, join->srs, crs->join, err);
-    describe(input->srs, input_text, sizeof input_text);
-    describe(join->srs, join_text, sizeof join_text);
+    oj_crs_describe(input->srs, input_text, sizeof input_text);
+    oj_crs_describe(join->srs, join_text, sizeof join_text);
     return oj_fail(err, OJ_ERR_DATA,
                    "the layers have different CRS, and -crs strict forbids to "
                    "reproject: input %s, join %s",
                    input_text, join_text);
 }
 
-static oj_status fail_geographic(const struct oj_command *command,
-                                 const struct oj_crs *crs, struct oj_error *err)
+/* What a plain number means, and degrees do not, is a length in metres. */
+static oj_status scale_on_sphere(const struct oj_crs *crs, const char *option,
+                                 const char *written, enum oj_unit unit,
+                                 double *scale, struct oj_error *err)
 {
     char text[256];
-    describe(crs->join, text, sizeof text);
-    if (!oj_command_given(command, "max_distance"))
+    oj_crs_describe(crs->join, text, sizeof text);
+    if (crs->join == NULL || !OSRIsGeographic(crs->join))
         return oj_fail(err, OJ_ERR_ARG,
-                       "the CRS of the join, %s, is in degrees, where the "
-                       "nearest feature is not well defined: name a projected "
-                       "CRS to join in with -t_srs, or accept distances in "
-                       "degrees with -max_distance infdeg",
+                       "-metric sphere measures between longitudes and "
+                       "latitudes, and the CRS of the join is %s: bring both "
+                       "sides into degrees with -t_srs EPSG:4326 (the output "
+                       "too), or leave -metric out",
+                       crs->join == NULL ? "unknown" : text);
+    if (fabs(OSRGetAngularUnits(crs->join, NULL) / oj_unit_size(OJ_UNIT_DEG) -
+             1.0) > 1e-9)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-metric sphere needs degrees, and the unit of %s is "
+                       "another: use -t_srs EPSG:4326",
                        text);
+    if (unit == OJ_UNIT_DEG)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s %s: with -metric sphere distances are lengths; "
+                       "write m, km, ft, us-ft, mi, or none for metres",
+                       option, written);
+    *scale = unit == OJ_UNIT_CRS ? 1.0 : oj_unit_size(unit);
+    return OJ_OK;
+}
+
+static oj_status fail_geographic(const struct oj_crs *crs, const char *option,
+                                 const char *written, struct oj_error *err)
+{
+    char text[256];
+    oj_crs_describe(crs->join, text, sizeof text);
     return oj_fail(err, OJ_ERR_ARG,
-                   "the CRS of the join, %s, is in degrees, and -max_distance "
-                   "%g%s has no fixed length there: name a projected CRS to "
-                   "join in with -t_srs, or write degrees, for example "
-                   "-max_distance 0.01deg",
-                   text, command->max_distance.value,
-                   oj_unit_name(command->max_distance.unit));
+                   "the CRS of the join, %s, is in degrees, and -%s %s has no "
+                   "fixed length there: use -metric sphere for metres along "
+                   "great circles, or name a projected CRS to join in with "
+                   "-t_srs, or write degrees, for example -max_distance "
+                   "0.01deg",
+                   text, option, written);
+}
+
+/* Without -max_distance there is no unit to look at. */
+static oj_status check_unbounded(const struct oj_crs *crs, struct oj_error *err)
+{
+    char text[256];
+    if (crs->join == NULL || !OSRIsGeographic(crs->join))
+        return OJ_OK;
+    oj_crs_describe(crs->join, text, sizeof text);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "the CRS of the join, %s, is in degrees, where the nearest "
+                   "feature is not well defined: use -metric sphere, or name a "
+                   "projected CRS to join in with -t_srs, or accept distances "
+                   "in degrees with -max_distance infdeg",
+                   text);
 }
 
 /* 100us-ft in a CRS of US feet must stay 100 exactly. */
-static double convert(double value, double unit_size, double crs_unit_size)
+static double ratio_of(double unit_size, double crs_unit_size)
 {
     double ratio = unit_size / crs_unit_size;
-    if (fabs(ratio - 1.0) < 1e-12)
-        return value;
-    return value * ratio;
+    return fabs(ratio - 1.0) < 1e-12 ? 1.0 : ratio;
 }
 
-static oj_status settle_distance(const struct oj_command *command,
-                                 struct oj_crs *crs, struct oj_error *err)
+oj_status oj_crs_scale(const struct oj_command *command,
+                       const struct oj_crs *crs, const char *option,
+                       const char *written, enum oj_unit unit, double *scale,
+                       struct oj_error *err)
 {
-    const struct oj_distance *d = &command->max_distance;
-    char *name = NULL;
     double crs_unit;
-    crs->max_distance = d->value;
+    if (command->metric == OJ_METRIC_SPHERE)
+        return scale_on_sphere(crs, option, written, unit, scale, err);
+    *scale = 1.0;
     if (crs->join == NULL)
     {
-        if (d->unit == OJ_UNIT_CRS)
+        if (unit == OJ_UNIT_CRS)
             return OJ_OK;
         return oj_fail(err, OJ_ERR_ARG,
-                       "-max_distance %g%s: the input layer has no CRS, so the "
-                       "length of its units is unknown; name the CRS with "
-                       "-s_srs, or write the distance without a unit",
-                       d->value, oj_unit_name(d->unit));
+                       "-%s %s: the input layer has no CRS, so the length of "
+                       "its units is unknown; name the CRS with -s_srs, or "
+                       "write the distance without a unit",
+                       option, written);
     }
     if (OSRIsGeographic(crs->join))
     {
-        if (d->unit != OJ_UNIT_DEG)
-            return fail_geographic(command, crs, err);
-        crs_unit = OSRGetAngularUnits(crs->join, &name);
+        if (unit != OJ_UNIT_DEG)
+            return fail_geographic(crs, option, written, err);
+        crs_unit = OSRGetAngularUnits(crs->join, NULL);
     }
     else
     {
-        if (d->unit == OJ_UNIT_DEG)
+        if (unit == OJ_UNIT_DEG)
             return oj_fail(err, OJ_ERR_ARG,
-                           "-max_distance %gdeg: the CRS of the join is not in "
-                           "degrees; write m, km, ft, us-ft, mi, or no unit",
-                           d->value);
-        crs_unit = OSRGetLinearUnits(crs->join, &name);
+                           "-%s %s: the CRS of the join is not in degrees; "
+                           "write m, km, ft, us-ft, mi, or no unit",
+                           option, written);
+        crs_unit = OSRGetLinearUnits(crs->join, NULL);
     }
-    snprintf(crs->unit, sizeof crs->unit, "%s", name != NULL ? name : "");
-    if (d->unit != OJ_UNIT_CRS)
-        crs->max_distance = convert(d->value, oj_unit_size(d->unit), crs_unit);
+    if (unit != OJ_UNIT_CRS)
+        *scale = ratio_of(oj_unit_size(unit), crs_unit);
     return OJ_OK;
+}
+
+static void name_unit(const struct oj_command *command, struct oj_crs *crs)
+{
+    char *name = NULL;
+    if (command->metric == OJ_METRIC_SPHERE)
+        name = "metre";
+    else if (crs->join != NULL && OSRIsGeographic(crs->join))
+        OSRGetAngularUnits(crs->join, &name);
+    else if (crs->join != NULL)
+        OSRGetLinearUnits(crs->join, &name);
+    snprintf(crs->unit, sizeof crs->unit, "%s", name != NULL ? name : "");
+}
+
+static oj_status convert(const struct oj_command *command,
+                         const struct oj_crs *crs, const char *option,
+                         const struct oj_distance *distance, double *out,
+                         struct oj_error *err)
+{
+    char written[64];
+    double scale;
+    snprintf(written, sizeof written, "%g%s", distance->value,
+             oj_unit_name(distance->unit));
+    OJ_TRY(oj_crs_scale(command, crs, option, written, distance->unit, &scale,
+                        err));
+    *out = scale == 1.0 ? distance->value : distance->value * scale;
+    return OJ_OK;
+}
+
+static oj_status settle_distances(const struct oj_command *command,
+                                  struct oj_crs *crs, struct oj_error *err)
+{
+    if (oj_command_given(command, "max_distance") ||
+        command->metric == OJ_METRIC_SPHERE)
+        OJ_TRY(convert(command, crs, "max_distance", &command->max_distance,
+                       &crs->max_distance, err));
+    else if (command->op == OJ_OP_NEAREST)
+        OJ_TRY(check_unbounded(crs, err));
+    if (oj_command_given(command, "min_distance"))
+        OJ_TRY(convert(command, crs, "min_distance", &command->min_distance,
+                       &crs->min_distance, err));
+    name_unit(command, crs);
+    if (!(crs->min_distance <= crs->max_distance))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-min_distance is greater than -max_distance: nothing "
+                       "could match");
+    if (isinf(crs->min_distance))
+        return oj_fail(err, OJ_ERR_ARG, "-min_distance must be a number");
+    return OJ_OK;
+}
+
+static oj_status settle_layers(const struct oj_command *command,
+                               struct oj_source *input, struct oj_source *join,
+                               struct oj_crs *crs, struct oj_error *err)
+{
+    OJ_TRY(adopt_missing(command, input, join, err));
+    if (command->t_srs != NULL)
+        return settle_target(command, input, join, crs, err);
+    return settle_input(command, input, join, crs, err);
+}
+
+/* Boxes are in the CRS of the join, whichever that is. */
+static oj_status settle_boxes(const struct oj_command *command,
+                              struct oj_source *input, struct oj_crs *crs,
+                              struct oj_error *err)
+{
+    if (command->t_srs == NULL)
+    {
+        if (input->srs != NULL)
+            crs->join = OSRClone(input->srs);
+        return OJ_OK;
+    }
+    OJ_TRY(read_crs(command->t_srs, "t_srs", &crs->join, err));
+    if (input->srs == NULL)
+        return fail_no_srs(input, command, err);
+    return make_transformation(input, input->srs, crs->join, err);
 }
 
 static oj_status settle_output(const struct oj_command *command,
@@ -260,14 +379,13 @@ oj_status oj_crs_settle(const struct oj_command *command,
         OJ_TRY(read_crs(command->input.srs, "s_srs", &input->srs, err));
     if (command->join.srs != NULL)
         OJ_TRY(read_crs(command->join.srs, "join_srs", &join->srs, err));
-    OJ_TRY(adopt_missing(command, input, join, err));
-    if (command->t_srs != NULL)
-        OJ_TRY(settle_target(command, input, join, crs, err));
+    if (command->n_windows > 0)
+        OJ_TRY(settle_boxes(command, input, crs, err));
     else
-        OJ_TRY(settle_input(command, input, join, crs, err));
+        OJ_TRY(settle_layers(command, input, join, crs, err));
     crs->max_distance = INFINITY;
     if ((oj_op_get((enum oj_op)command->op)->takes & OJ_TAKES_DISTANCE) != 0)
-        OJ_TRY(settle_distance(command, crs, err));
+        OJ_TRY(settle_distances(command, crs, err));
     return settle_output(command, crs, err);
 }
 

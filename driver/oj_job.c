@@ -31,6 +31,7 @@ static struct oj_relation make_relation(const struct oj_command *command,
     struct oj_relation relation = oj_relation_default();
     relation.op = (enum oj_op)command->op;
     relation.max_distance = crs->max_distance;
+    relation.min_distance = crs->min_distance;
     relation.k = command->k;
     relation.ties = (enum oj_ties)command->ties;
     relation.distance_to = (enum oj_distance_to)command->distance_to;
@@ -60,7 +61,14 @@ static oj_status open_sources(struct oj_job *job, struct oj_error *err)
     OJ_TRY(oj_source_open(&command->input, "input",
                           command->has_spat ? command->spat : NULL, &job->input,
                           err));
-    OJ_TRY(oj_source_open(&command->join, "join", NULL, &job->join, err));
+    if (command->n_windows > 0)
+        OJ_TRY(oj_source_open_boxes(&command->join, "join", command->windows,
+                                    command->n_windows, &job->join, err));
+    else
+        OJ_TRY(oj_source_open(&command->join, "join", NULL, &job->join, err));
+    /* A join side that only decides who is kept brings no columns. */
+    if (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI)
+        oj_source_drop_fields(&job->join);
     OJ_TRY(oj_source_check_type(&job->input, op->input_kinds, op->name, err));
     return oj_source_check_type(&job->join, op->join_kinds, op->name, err);
 }
@@ -137,10 +145,9 @@ oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
     OJ_TRY(check_side_file(job, "benchmark_csv", command->benchmark_csv, err));
     OJ_TRY(oj_crs_settle(command, &job->input, &job->join, &job->crs, err));
     job->relation = make_relation(command, &job->crs);
+    OJ_TRY(oj_sides_open(command, &job->input, &job->join, &job->crs,
+                         &job->sides, &job->relation, err));
     OJ_TRY(oj_relation_check(&job->relation, err));
-    /* A join side that only decides who is kept brings no columns. */
-    if (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI)
-        job->join.n_fields = 0;
     plan_progress(job);
     return OJ_OK;
 }
@@ -159,7 +166,7 @@ static struct oj_read_options read_options(const struct oj_job *job,
     options.batch_rows = job->command->batch;
     options.limit = -1;
     options.fields = source->fields;
-    options.n_fields = source->n_fields;
+    options.n_fields = source->n_fields + source->n_hidden;
     options.use_arrow = 1;
     options.ignore_unwanted = source->side->where == NULL;
     options.transformation = source->transformation;
@@ -171,6 +178,14 @@ static void forget_errors(void)
 {
     char text[8];
     oj_message_errors(text, (int)sizeof text);
+}
+
+static oj_status make_join_flat(struct oj_job *job, struct oj_error *err)
+{
+    const struct oj_row_values values = {job->join_table, NULL};
+    job->join_flat = oj_flat_buf_view(&job->join_buf);
+    return oj_sides_make(&job->sides, 1, 1, &values, &job->join_work,
+                         &job->join_flat, err);
 }
 
 oj_status oj_job_read_join(struct oj_job *job, struct oj_error *err)
@@ -185,8 +200,8 @@ oj_status oj_job_read_join(struct oj_job *job, struct oj_error *err)
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     job->join_read_s = oj_now_s() - start;
-    job->join_flat = oj_flat_buf_view(&job->join_buf);
-    return oj_source_check_count(&job->join, -1, job->join_counts.n_rows, err);
+    OJ_TRY(oj_source_check_count(&job->join, -1, job->join_counts.n_rows, err));
+    return make_join_flat(job, err);
 }
 
 oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
@@ -239,11 +254,15 @@ static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
 {
     struct oj_job *job = user;
     struct oj_batch *batch = &job->batches[slot];
+    struct oj_row_values values = {0};
     OJ_TRY(oj_layer_reader_next(job->reader, batch, err));
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
+    values.attributes = batch->attributes;
     if (batch->n_rows == 0)
         return OJ_OK;
+    OJ_TRY(oj_sides_make(&job->sides, 0, 0, &values, &job->batch_work[slot],
+                         flat, err));
     return check_kinds(job, batch, flat, err);
 }
 
@@ -280,7 +299,9 @@ oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
     oj_status status;
     reading.limit = job->command->limit;
     reading.keep_attributes = keep_attributes;
-    if (!keep_attributes)
+    if (oj_sides_need_values(&job->sides, 0))
+        reading.keep_attributes = 1;
+    else if (!keep_attributes)
         reading.n_fields = 0;
     options.cancel = oj_cancel_flag();
     options.max_pairs = job->command->max_pairs;
@@ -316,7 +337,10 @@ void oj_job_end_progress(struct oj_job *job)
 void oj_job_end_reading(struct oj_job *job)
 {
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
+    {
         oj_batch_free(&job->batches[i]);
+        oj_side_work_free(&job->batch_work[i]);
+    }
     oj_layer_reader_close(job->reader);
     job->reader = NULL;
 }
@@ -331,6 +355,8 @@ void oj_job_close(struct oj_job *job)
     oj_join_close(job->engine);
     oj_table_free(job->join_table);
     oj_flat_buf_free(&job->join_buf);
+    oj_side_work_free(&job->join_work);
+    oj_sides_close(&job->sides);
     oj_crs_free(&job->crs);
     oj_source_close(&job->join);
     oj_source_close(&job->input);

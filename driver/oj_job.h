@@ -9,6 +9,7 @@
 #include "../flatten/oj_layer_read.h"
 #include "oj_command.h"
 #include "oj_crs.h"
+#include "oj_sides.h"
 #include "oj_source.h"
 
 #ifdef __cplusplus
@@ -22,10 +23,12 @@ struct oj_job
     struct oj_source input, join;
     struct oj_crs crs;
     struct oj_relation relation;
+    struct oj_sides sides;
 
     /* The join side, once read. */
-    struct oj_flat_buf join_buf;
-    struct oj_flat join_flat; /**< a view of join_buf */
+    struct oj_flat_buf join_buf; /**< as it was read */
+    struct oj_side_work join_work;
+    struct oj_flat join_flat; /**< what is joined: of join_buf or join_work */
     struct oj_table *join_table;
     struct oj_read_counts join_counts;
     struct oj_join *engine;
@@ -33,7 +36,8 @@ struct oj_job
 
     /* The input side, while and after it is streamed. */
     struct oj_layer_reader *reader;
-    struct oj_batch batches[OJ_PIPELINE_SLOTS];
+    struct oj_batch batches[OJ_PIPELINE_SLOTS]; /**< as they were read */
+    struct oj_side_work batch_work[OJ_PIPELINE_SLOTS];
     struct oj_read_counts input_counts;
     struct oj_pipeline_counts counts;
     int64_t n_expected; /**< rows of the input side; -1: unknown */

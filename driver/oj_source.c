@@ -3,6 +3,7 @@
 #include "../flatten/oj_array.h"
 #include "../flatten/oj_flat.h"
 #include "oj_message.h"
+#include "oj_spelling.h"
 #include "oj_transaction.h"
 
 #include <cpl_conv.h>
@@ -163,17 +164,30 @@ static oj_status set_filters(const struct oj_source *s, const double *spat,
     return OJ_OK;
 }
 
-static oj_status fail_field(const struct oj_source *s, const char *name,
-                            struct oj_error *err)
+/* "it has: a, b", with the one that was probably meant first. */
+static oj_status fail_field(const struct oj_source *s, const char *option,
+                            const char *name, struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
+    const char *best = NULL;
     char names[600] = "";
+    int least = 3;
     for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
-        add_name(names, sizeof names,
-                 OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, i)));
-    return oj_fail(err, OJ_ERR_ARG, LAYER_FORMAT " has no field '%s'; %s%s",
-                   s->role, s->name, name,
-                   names[0] != '\0' ? "it has: " : "it has none", names);
+    {
+        const char *here = OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, i));
+        int distance = oj_spelling_distance(name, here);
+        if (distance < least && distance < (int)strlen(name))
+        {
+            best = here;
+            least = distance;
+        }
+        add_name(names, sizeof names, here);
+    }
+    return oj_fail(
+        err, OJ_ERR_ARG, "%s" LAYER_FORMAT " has no field '%.100s'; %s%s%s%s%s",
+        option, s->role, s->name, name, best != NULL ? "did you mean '" : "",
+        best != NULL ? best : "", best != NULL ? "'? " : "",
+        names[0] != '\0' ? "it has: " : "it has none", names);
 }
 
 /* Adds the field of that name once; the geometry column goes without saying. */
@@ -185,7 +199,7 @@ static oj_status select_field(struct oj_source *s, const char *name,
     if (field < 0 && OGR_FD_GetGeomFieldIndex(defn, name) >= 0)
         return OJ_OK;
     if (field < 0)
-        return fail_field(s, name, err);
+        return fail_field(s, "", name, err);
     for (int i = 0; i < s->n_fields; i++)
     {
         if (s->fields[i] == field)
@@ -215,6 +229,36 @@ static oj_status select_fields(struct oj_source *s, struct oj_error *err)
         status = select_field(s, names[i], err);
     CSLDestroy(names);
     return status;
+}
+
+void oj_source_drop_fields(struct oj_source *source)
+{
+    source->n_fields = 0;
+}
+
+oj_status oj_source_need_field(struct oj_source *source, const char *name,
+                               const char *option, int *column,
+                               struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(source->layer);
+    int field = OGR_FD_GetFieldIndex(defn, name);
+    int n = source->n_fields + source->n_hidden;
+    char text[80];
+    snprintf(text, sizeof text, "-%s: ", option);
+    if (field < 0)
+        return fail_field(source, text, name, err);
+    for (int i = 0; i < n; i++)
+    {
+        if (source->fields[i] == field)
+        {
+            *column = i;
+            return OJ_OK;
+        }
+    }
+    source->fields[n] = field; /* there is room for all, once each */
+    source->n_hidden++;
+    *column = n;
+    return OJ_OK;
 }
 
 /* A CRS that says of itself that it is none, as some GeoPackages have. */
@@ -257,6 +301,83 @@ oj_status oj_source_open(const struct oj_side *side, const char *role,
     s.side = side;
     s.role = role;
     status = open_source(&s, spat, err);
+    if (status == OJ_OK)
+        *source = s;
+    else
+        oj_source_close(&s);
+    return status;
+}
+
+static OGRGeometryH make_box(const double *box)
+{
+    double x0 = box[0], y0 = box[1], x1 = box[2], y1 = box[3];
+    OGRGeometryH line, polygon;
+    if (x0 >= x1 && y0 >= y1)
+    {
+        OGRGeometryH point = OGR_G_CreateGeometry(wkbPoint);
+        OGR_G_SetPoint_2D(point, 0, x0, y0);
+        return point;
+    }
+    if (x0 >= x1 || y0 >= y1)
+    {
+        line = OGR_G_CreateGeometry(wkbLineString);
+        OGR_G_AddPoint_2D(line, x0, y0);
+        OGR_G_AddPoint_2D(line, x1, y1);
+        return line;
+    }
+    line = OGR_G_CreateGeometry(wkbLinearRing);
+    OGR_G_AddPoint_2D(line, x0, y0);
+    OGR_G_AddPoint_2D(line, x1, y0);
+    OGR_G_AddPoint_2D(line, x1, y1);
+    OGR_G_AddPoint_2D(line, x0, y1);
+    OGR_G_AddPoint_2D(line, x0, y0);
+    polygon = OGR_G_CreateGeometry(wkbPolygon);
+    OGR_G_AddGeometryDirectly(polygon, line);
+    return polygon;
+}
+
+static oj_status create_boxes(struct oj_source *s, const double *boxes,
+                              int64_t n, struct oj_error *err)
+{
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 11, 0)
+    GDALDriverH driver = GDALGetDriverByName("MEM");
+#else
+    GDALDriverH driver = GDALGetDriverByName("Memory");
+#endif
+    if (driver != NULL)
+        s->dataset = GDALCreate(driver, "", 0, 0, 0, GDT_Unknown, NULL);
+    if (s->dataset != NULL)
+        s->layer = GDALDatasetCreateLayer(s->dataset, "window", NULL,
+                                          wkbUnknown, NULL);
+    if (s->layer == NULL)
+        return oj_fail(err, OJ_ERR_INTERNAL,
+                       "GDAL cannot hold a layer in memory");
+    for (int64_t i = 0; i < n; i++)
+    {
+        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(s->layer));
+        OGRErr result;
+        OGR_F_SetGeometryDirectly(feature, make_box(&boxes[4 * i]));
+        OGR_F_SetFID(feature, i + 1);
+        result = OGR_L_CreateFeature(s->layer, feature);
+        OGR_F_Destroy(feature);
+        if (result != OGRERR_NONE)
+            return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a box");
+    }
+    snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
+    s->type = wkbUnknown;
+    OJ_NEW(s->fields, 1, err);
+    return OJ_OK;
+}
+
+oj_status oj_source_open_boxes(const struct oj_side *side, const char *role,
+                               const double *boxes, int64_t n,
+                               struct oj_source *source, struct oj_error *err)
+{
+    struct oj_source s = {0};
+    oj_status status;
+    s.side = side;
+    s.role = role;
+    status = create_boxes(&s, boxes, n, err);
     if (status == OJ_OK)
         *source = s;
     else
@@ -331,7 +452,7 @@ oj_status oj_source_check_type(const struct oj_source *source, unsigned kinds,
         return OJ_OK;
     return oj_fail(err, OJ_ERR_DATA,
                    LAYER_FORMAT " holds %s features; on the %s side -op %s "
-                                "takes points and multipoints",
+                                "takes others",
                    source->role, source->name,
                    OGRGeometryTypeToName(source->type), source->role, op);
 }

@@ -25,6 +25,8 @@ struct oj_source
     OGRwkbGeometryType type;  /**< declared by the layer */
     OGRSpatialReferenceH srs; /**< owned; NULL: none. See oj_crs.h */
     int *fields, n_fields;    /**< owned; places of the wanted fields */
+    int n_hidden; /**< fields[n_fields .. n_fields + n_hidden): read for the
+                       join, but not written; see oj_source_need_field() */
 
     /** Owned; into the CRS of the join, or NULL. Set by oj_crs_settle(). */
     OGRCoordinateTransformationH transformation;
@@ -36,6 +38,27 @@ OJ_MUST_USE oj_status oj_source_open(const struct oj_side *side,
                                      const char *role, const double *spat,
                                      struct oj_source *source,
                                      struct oj_error *err);
+
+/** The same of boxes that the command line holds (-window): a layer in memory
+ *  of n features with the FIDs 1 to n; boxes without area are lines or points.
+ *  boxes: [4 * n] xmin ymin xmax ymax. */
+OJ_MUST_USE oj_status oj_source_open_boxes(const struct oj_side *side,
+                                           const char *role,
+                                           const double *boxes, int64_t n,
+                                           struct oj_source *source,
+                                           struct oj_error *err);
+
+/** Writes none of the fields: for sides that bring no columns. Before any
+ *  oj_source_need_field(). */
+void oj_source_drop_fields(struct oj_source *source);
+
+/** Has the field of that name read, whether it is written or not; *column: its
+ *  place in fields, which is its column in an oj_table and its number in a
+ *  batch.  OJ_ERR_ARG, naming option and listing the fields, when there is
+ *  none. */
+OJ_MUST_USE oj_status oj_source_need_field(struct oj_source *source,
+                                           const char *name, const char *option,
+                                           int *column, struct oj_error *err);
 
 /** Rows under the filters, or -1 where counting would be a pass over the
  *  data. limit: -1 or the most rows that will be read. */

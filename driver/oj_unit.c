@@ -32,7 +32,7 @@ double oj_unit_size(enum oj_unit unit)
     return units[unit].size;
 }
 
-static int find_unit(const char *text)
+int oj_unit_find(const char *text)
 {
     for (int i = 0; i < OJ_N_UNITS; i++)
     {
@@ -80,7 +80,7 @@ oj_status oj_distance_parse(const char *text, const char *option,
                        option, text);
     while (*rest == ' ')
         rest++;
-    unit = find_unit(rest);
+    unit = oj_unit_find(rest);
     if (unit < 0)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s %s: unknown unit '%s'; known are m, km, ft, us-ft, "

@@ -32,6 +32,9 @@ const char *oj_unit_name(enum oj_unit unit);
 /** Metres, or for OJ_UNIT_DEG radians, in one unit. */
 double oj_unit_size(enum oj_unit unit);
 
+/** The unit of a name (without case), or -1. */
+int oj_unit_find(const char *name);
+
 /** Reads text, which option (for the error text) was given. "inf" is
  *  unbounded. */
 OJ_MUST_USE oj_status oj_distance_parse(const char *text, const char *option,

@@ -1,0 +1,133 @@
+#include "oj_sides.h"
+
+#include "oj_cancel.h"
+#include "oj_message.h"
+
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+/* ---- self joins --------------------------------------------------------- */
+
+static int is_same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* However the paths are written. */
+static int is_same_dataset(const char *a, const char *b)
+{
+    struct stat x, y;
+    if (strcmp(a, b) == 0)
+        return 1;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+static int is_same_options(const char **a, const char **b)
+{
+    for (; a != NULL && b != NULL && *a != NULL && *b != NULL; a++, b++)
+    {
+        if (strcmp(*a, *b) != 0)
+            return 0;
+    }
+    return (a == NULL || *a == NULL) && (b == NULL || *b == NULL);
+}
+
+/* FIDs tell rows apart, so filters may differ, but open options may not: they
+ * can change what a row is. */
+static int is_same_layer(const struct oj_source *a, const struct oj_source *b)
+{
+    return is_same_dataset(a->side->dataset, b->side->dataset) &&
+           is_same_text(a->side->sql, b->side->sql) &&
+           (a->side->sql == NULL ||
+            is_same_text(a->side->dialect, b->side->dialect)) &&
+           is_same_options(a->side->open_options, b->side->open_options) &&
+           strcmp(a->name, b->name) == 0;
+}
+
+static int is_excluded(const struct oj_command *command, const char *what)
+{
+    for (const char **word = command->exclude; word != NULL && *word != NULL;
+         word++)
+    {
+        if (strcasecmp(*word, what) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static oj_status settle_self_join(const struct oj_command *command,
+                                  const struct oj_source *input,
+                                  const struct oj_source *join,
+                                  struct oj_sides *sides,
+                                  struct oj_relation *relation,
+                                  struct oj_error *err)
+{
+    int asked = is_excluded(command, "self");
+    sides->is_self_join = command->n_windows == 0 && is_same_layer(input, join);
+    relation->exclude_self = sides->is_self_join || asked;
+    relation->exclude_same_geometry = is_excluded(command, "same_geometry");
+    relation->unordered_pairs = command->unordered_pairs;
+    if (command->unordered_pairs && !relation->exclude_self)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-unordered_pairs is for two sides that are one layer; "
+                       "where they are one to you (a SELECT, a copy), say so "
+                       "with -exclude self");
+    if (sides->is_self_join && !asked)
+        oj_notice("both sides are the layer '%s': no feature is joined with "
+                  "itself",
+                  input->name);
+    return OJ_OK;
+}
+
+/* ---- both sides --------------------------------------------------------- */
+
+oj_status oj_sides_open(const struct oj_command *command,
+                        struct oj_source *input, struct oj_source *join,
+                        const struct oj_crs *crs, struct oj_sides *sides,
+                        struct oj_relation *relation, struct oj_error *err)
+{
+    sides->reshape[0] = oj_reshape_for(command, 0, input->name);
+    sides->reshape[1] = oj_reshape_for(command, 1, join->name);
+    sides->reshape[0].cancel = sides->reshape[1].cancel = oj_cancel_flag();
+    OJ_TRY(settle_self_join(command, input, join, sides, relation, err));
+    return oj_conditions_open(command, input, join, crs, &sides->conditions,
+                              err);
+}
+
+int oj_sides_need_values(const struct oj_sides *sides, int side)
+{
+    return oj_conditions_needed(&sides->conditions, side);
+}
+
+oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
+                        const struct oj_row_values *values,
+                        struct oj_side_work *work, struct oj_flat *flat,
+                        struct oj_error *err)
+{
+    if (oj_reshape_is_needed(&sides->reshape[side]))
+    {
+        oj_flat_buf_clear(&work->shapes);
+        OJ_TRY(oj_reshape_features(&sides->reshape[side], flat, &work->shapes,
+                                   err));
+        *flat = oj_flat_buf_view(&work->shapes);
+    }
+    if (!oj_conditions_needed(&sides->conditions, side))
+        return OJ_OK;
+    return oj_conditions_fill(&sides->conditions, side, insert, values,
+                              &work->columns, flat, err);
+}
+
+void oj_side_work_free(struct oj_side_work *work)
+{
+    oj_flat_buf_free(&work->shapes);
+    oj_columns_free(&work->columns);
+}
+
+void oj_sides_close(struct oj_sides *sides)
+{
+    oj_reshape_free(&sides->reshape[0]);
+    oj_reshape_free(&sides->reshape[1]);
+    oj_conditions_free(&sides->conditions);
+}
