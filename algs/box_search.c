@@ -1,5 +1,6 @@
 #include "box_search.h"
 #include "../flatten/oj_array.h"
+#include "box_rows.h"
 #include "oj_clock.h"
 #include "oj_points.h"
 #include "oj_ranking.h"
@@ -36,14 +37,53 @@ oj_status oj_found_add(struct oj_found *found, int64_t feature,
     return OJ_OK;
 }
 
-void oj_box_search_prepare(struct oj_box_search *search)
+oj_status oj_box_search_open(struct oj_box_search *search,
+                             const struct oj_backend *backend,
+                             const struct oj_flat *join_side,
+                             const int32_t *tie_rank,
+                             const struct oj_relation *relation,
+                             const struct oj_options *options,
+                             struct oj_error *err)
+{
+    if (relation->metric != OJ_METRIC_PLANAR)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the backend \"%s\" asks GEOS, which measures in the "
+                       "plane only, not on the sphere",
+                       backend->name);
+    search->join_side = join_side;
+    search->tie_rank = tie_rank;
+    search->relation = *relation;
+    search->options = *options;
+    if (search->options.quadrant_size < 1)
+        search->options.quadrant_size = DEFAULT_QUADRANT_SIZE;
+    search->visit = (enum oj_visit)backend->method;
+    return OJ_OK;
+}
+
+oj_status oj_box_search_prepare(struct oj_box_search *search,
+                                struct oj_error *err)
 {
     const struct oj_relation *relation = &search->relation;
+    if (relation->op == OJ_OP_NEAREST)
+        OJ_TRY(oj_geos_parts_make(search->join_side, relation->distance_to,
+                                  &search->parts, err));
+    OJ_TRY(oj_geos_pairs_open(relation, search->join_side, 0, &search->pairs,
+                              err));
+    oj_geos_pairs_keep_join_side(search->pairs);
     search->is_wide = oj_boxes_window_is_wide(
         search->boxes, relation->max_distance, relation->k);
     search->reach = search->is_wide
                         ? search->boxes->spacing * sqrt((double)relation->k)
                         : relation->max_distance;
+    return OJ_OK;
+}
+
+void oj_box_search_close(struct oj_box_search *search)
+{
+    oj_geos_parts_free(search->parts);
+    oj_geos_pairs_close(search->pairs);
+    search->parts = NULL;
+    search->pairs = NULL;
 }
 
 static int is_cancelled(const struct oj_box_search *search)
@@ -309,14 +349,10 @@ static oj_status join_run(struct run *run, int64_t first, int64_t end)
 
 static oj_status join_quadrants(struct run *run)
 {
-    const struct oj_options *options = &run->search->options;
-    int64_t size = options->quadrant_size > 0 ? options->quadrant_size
-                                              : DEFAULT_QUADRANT_SIZE;
     struct oj_quadrants quadrants;
-    oj_status status;
-    OJ_TRY(
-        oj_quadrants_make(&run->points, size, INFINITY, &quadrants, run->err));
-    status = OJ_OK;
+    oj_status status = OJ_OK;
+    OJ_TRY(oj_quadrants_make(&run->points, run->search->options.quadrant_size,
+                             INFINITY, &quadrants, run->err));
     for (int64_t q = 0; q < quadrants.n && status == OJ_OK; q++)
         status = join_run(run, quadrants.quadrant[q].first,
                           quadrants.quadrant[q].end);
@@ -358,17 +394,41 @@ static oj_status join_all(struct run *run, const struct oj_flat *input,
     return OJ_OK;
 }
 
+static int has_points_only(const struct oj_flat *flat)
+{
+    return oj_flat_is_points(flat) ||
+           (flat->part_kinds & ~(unsigned)OJ_PART_POINT) == 0;
+}
+
+/* Whether the nearest of a multipoint are among the nearest of its points. */
+static int goes_by_points(const struct oj_box_search *search,
+                          const struct oj_flat *input,
+                          const struct oj_pair_filter *filter)
+{
+    return search->relation.op == OJ_OP_NEAREST && has_points_only(input) &&
+           !filter->is_needed && search->relation.min_distance == 0.0 &&
+           input->max_distance == NULL &&
+           search->join_side->max_distance == NULL;
+}
+
 oj_status oj_box_search_join(struct oj_box_search *search,
                              const struct oj_flat *input,
                              struct oj_matches *out, struct oj_stats *stats,
                              struct oj_error *err)
 {
+    struct oj_pair_filter filter;
     struct run run;
     oj_status status;
+    OJ_TRY(oj_pair_filter_make(&search->relation, input, search->join_side,
+                               &filter, err));
+    if (!goes_by_points(search, input, &filter))
+        return oj_box_rows_join(search, input, &filter, out, stats, err);
     memset(&run, 0, sizeof run);
     run.search = search;
     run.err = err;
     run.enough = INFINITY;
+    if (input->n_features > 1)
+        run.answers.max_entries = search->options.max_batch_pairs;
     run.ranking = oj_ranking_make(&search->relation, search->tie_rank);
     status = join_all(&run, input, out, stats);
     oj_points_free(&run.points);

@@ -1,5 +1,8 @@
 /** The search that the reference backends share: candidates from a tree of
- *  boxes, distances from GEOS, the answer from their ranking.
+ *  boxes, GEOS's word on them, the answer from their ranking.
+ *
+ *  Here: the nearest join features of points, point by point, which is what the
+ *  papers measured.  Everything else goes row by row (box_rows.h).
  *
  *  Within a distance: one query of the tree with the point's box grown by that
  *  distance.  Without one, or with one so wide that most of the layer would be
@@ -17,6 +20,7 @@
 #ifndef BOX_SEARCH_H
 #define BOX_SEARCH_H
 
+#include "geos_pairs.h"
 #include "geos_parts.h"
 #include "oj_backend.h"
 #include "oj_boxes.h"
@@ -50,12 +54,15 @@ enum oj_visit
     OJ_VISIT_COLLECTIVE /**< in quadrants, one query for each */
 };
 
-/** A join side ready to be searched. Borrows boxes, parts and tie_rank. */
+/** A join side ready to be searched. Borrows join_side and tie_rank; of the
+ *  others a backend sets tree and boxes, which outlive the search. */
 struct oj_box_search
 {
     struct oj_box_tree tree;
     const struct oj_boxes *boxes;
-    struct oj_geos_parts *parts;
+    const struct oj_flat *join_side;
+    struct oj_geos_parts *parts; /**< NULL where the join needs none */
+    struct oj_geos_pairs *pairs;
     const int32_t *tie_rank;
     struct oj_relation relation;
     struct oj_options options;
@@ -64,8 +71,21 @@ struct oj_box_search
     double reach; /**< the window to begin with, when wide */
 };
 
-/** Sets is_wide and reach from the other members. */
-void oj_box_search_prepare(struct oj_box_search *search);
+/** Takes what to ask and how. OJ_ERR_UNSUPPORTED for what GEOS cannot do. */
+OJ_MUST_USE oj_status oj_box_search_open(struct oj_box_search *search,
+                                         const struct oj_backend *backend,
+                                         const struct oj_flat *join_side,
+                                         const int32_t *tie_rank,
+                                         const struct oj_relation *relation,
+                                         const struct oj_options *options,
+                                         struct oj_error *err);
+
+/** Makes parts, pairs, is_wide and reach, once tree and boxes are set. */
+OJ_MUST_USE oj_status oj_box_search_prepare(struct oj_box_search *search,
+                                            struct oj_error *err);
+
+/** Frees what the two above made. */
+void oj_box_search_close(struct oj_box_search *search);
 
 /** Joins a batch: the join of a backend. */
 OJ_MUST_USE oj_status oj_box_search_join(struct oj_box_search *search,

@@ -1,5 +1,5 @@
-/** The reference: GEOS's STRtree and GEOS's distance, one thread.  Two rows:
- *  the points as they come, and in Morton order, which is what an honest
+/** The reference: GEOS's STRtree and GEOS's word on pairs, one thread.  Two
+ * rows: the features as they come, and in Morton order, which is what an honest
  *  comparison of speed has to use. */
 #include "../flatten/oj_array.h"
 #include "box_search.h"
@@ -19,7 +19,6 @@ struct oj_index
     GEOSSTRtree *tree;
     GEOSGeometry **diagonal; /* [boxes.n] envelopes; outlive the tree */
     struct oj_boxes boxes;
-    struct oj_geos_parts *parts;
     struct oj_box_search search;
     /* of the query that is running */
     struct oj_found *found;
@@ -128,7 +127,7 @@ static void free_index(struct oj_index *index)
         GEOS_finish_r(index->geos);
     }
     oj_free(index->diagonal);
-    oj_geos_parts_free(index->parts);
+    oj_box_search_close(&index->search);
     oj_boxes_free(&index->boxes);
     oj_free(index);
 }
@@ -142,16 +141,12 @@ static oj_status build(struct oj_index *index, const struct oj_flat *join_side,
         return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
     GEOSContext_setErrorMessageHandler_r(index->geos, keep_message, index);
     OJ_TRY(oj_boxes_make(join_side, &index->boxes, err));
-    OJ_TRY(oj_geos_parts_make(join_side, search->relation.distance_to,
-                              &index->parts, err));
     if (index->boxes.n_boxes > 0)
         OJ_TRY(build_tree(index, err));
     search->tree.tree = index;
     search->tree.query = query;
     search->boxes = &index->boxes;
-    search->parts = index->parts;
-    oj_box_search_prepare(search);
-    return OJ_OK;
+    return oj_box_search_prepare(search, err);
 }
 
 static oj_status
@@ -165,11 +160,10 @@ make_index(const struct oj_backend *self, const struct oj_flat *join_side,
     oj_status status;
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
-    index->search.tie_rank = tie_rank;
-    index->search.relation = *relation;
-    index->search.options = *options;
-    index->search.visit = (enum oj_visit)self->method;
-    status = build(index, join_side, err);
+    status = oj_box_search_open(&index->search, self, join_side, tie_rank,
+                                relation, options, err);
+    if (status == OJ_OK)
+        status = build(index, join_side, err);
     if (status != OJ_OK)
     {
         free_index(index);
@@ -190,7 +184,7 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
 const struct oj_backend oj_geos_backend = {
     OJ_BACKEND_ABI,
     "geos",
-    "reference: GEOS STRtree and GEOS distance, one thread",
+    "reference: GEOS STRtree and GEOS predicates, one thread",
     1,
     OJ_VISIT_AS_GIVEN,
     make_index,
@@ -201,7 +195,7 @@ const struct oj_backend oj_geos_backend = {
 const struct oj_backend oj_geos_sorted_backend = {
     OJ_BACKEND_ABI,
     "geos_sorted",
-    "the same with the points in Morton order",
+    "the same with the input features in Morton order",
     1,
     OJ_VISIT_SORTED,
     make_index,

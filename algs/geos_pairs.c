@@ -2,6 +2,7 @@
 #include "../flatten/oj_array.h"
 #include "geos_features.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,8 @@ oj_status oj_geos_pairs_open(const struct oj_relation *relation,
     if (pairs == NULL)
         return oj_fail_nomem(err, 1, sizeof *pairs);
     pairs->relation = *relation;
+    for (char *c = pairs->relation.mask; *c != '\0'; c++)
+        *c = (char)toupper((unsigned char)*c);
     pairs->prepare = prepare;
     pairs->geos = GEOS_init_r();
     if (pairs->geos == NULL)
@@ -40,8 +43,9 @@ oj_status oj_geos_pairs_open(const struct oj_relation *relation,
     pairs->input.geos = pairs->geos;
     pairs->join_side.geos = pairs->geos;
     pairs->join_side.flat = join_side;
-    pairs->join_side.rings_as_lines = relation->op == OJ_OP_NEAREST &&
-                                      relation->distance_to == OJ_TO_BOUNDARY;
+    if (relation->distance_to == OJ_TO_BOUNDARY &&
+        (oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE))
+        pairs->input.rings_as_lines = pairs->join_side.rings_as_lines = 1;
     *out = pairs;
     return OJ_OK;
 }

@@ -8,11 +8,10 @@
  * boxes, so this stays a fraction of what building a tree costs. */
 #define N_SAMPLES 31
 
-static struct oj_box feature_box(const struct oj_flat *flat, int64_t feature)
+struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature)
 {
     struct oj_box box = oj_box_empty();
     int64_t first = feature, end = feature + 1;
-    double slack;
     if (!oj_flat_is_points(flat))
     {
         const int64_t *ring = flat->ring_offset, *vertex = flat->vertex_offset;
@@ -23,14 +22,13 @@ static struct oj_box feature_box(const struct oj_flat *flat, int64_t feature)
         return box;
     for (int64_t v = first; v < end; v++)
         oj_box_add_point(&box, flat->x[v], flat->y[v]);
-    if (oj_box_is_empty(&box))
-        return box;
-    slack = oj_box_slack(oj_box_size(&box));
-    box.x0 = fmax(box.x0 - slack, -DBL_MAX);
-    box.y0 = fmax(box.y0 - slack, -DBL_MAX);
-    box.x1 = fmin(box.x1 + slack, DBL_MAX);
-    box.y1 = fmin(box.y1 + slack, DBL_MAX);
     return box;
+}
+
+static struct oj_box feature_box(const struct oj_flat *flat, int64_t feature)
+{
+    struct oj_box box = oj_box_of_feature(flat, feature);
+    return oj_box_is_empty(&box) ? box : oj_box_around(&box, 0.0);
 }
 
 static double middle_x(const struct oj_box *box)

@@ -132,6 +132,9 @@ static inline double oj_box_farthest(const struct oj_box *a,
     return sqrt(square) * (1.0 + 8.0 * DBL_EPSILON);
 }
 
+/** The exact box of a feature; empty when it has no parts. */
+struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature);
+
 /** The boxes of flat's features. O(vertices). */
 OJ_MUST_USE oj_status oj_boxes_make(const struct oj_flat *flat,
                                     struct oj_boxes *out, struct oj_error *err);

@@ -1,6 +1,7 @@
 #include "cpu_threads.h"
 #include "ogrjoin.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -8,6 +9,7 @@
 struct oj_join
 {
     const struct oj_backend *backend;
+    const struct oj_flat *join_side;
     struct oj_relation relation;
     struct oj_options options;
     struct oj_stats stats;
@@ -100,6 +102,7 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     if (join == NULL)
         return oj_fail_nomem(err, 1, sizeof *join);
     join->backend = choose_backend(backend);
+    join->join_side = join_side;
     join->relation = *relation;
     if (options != NULL)
         join->options = *options;
@@ -121,6 +124,23 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     return OJ_OK;
 }
 
+/* A distance has to come from somewhere, and from one place. */
+static oj_status check_distances(const struct oj_join *join,
+                                 const struct oj_flat *input,
+                                 struct oj_error *err)
+{
+    const struct oj_relation *relation = &join->relation;
+    if (input->max_distance != NULL && join->join_side->max_distance != NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "only one side's features can have their own greatest "
+                       "distances");
+    if (relation->op == OJ_OP_DWITHIN && !(relation->max_distance < INFINITY) &&
+        input->max_distance == NULL && join->join_side->max_distance == NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-op dwithin needs a greatest distance");
+    return OJ_OK;
+}
+
 oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
                         struct oj_matches *out, struct oj_error *err)
 {
@@ -131,9 +151,9 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
                        (long long)input->n_features, INT32_MAX);
     if (!oj_flat_is_points(input) && (input->part_kinds & ~kinds) != 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "-op %s takes points and multipoints as input, not "
-                       "lines or polygons",
+                       "-op %s does not take such features as input",
                        oj_op_get(join->relation.op)->name);
+    OJ_TRY(check_distances(join, input, err));
     return join->backend->join(join->index, input, out, &join->stats, err);
 }
 

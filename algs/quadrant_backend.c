@@ -10,6 +10,7 @@
 #include "../flatten/oj_array.h"
 #include "cpu_threads.h"
 #include "oj_clock.h"
+#include "oj_pairs.h"
 #include "quadrant_pass.h"
 
 #include <string.h>
@@ -86,6 +87,34 @@ static void free_index(struct oj_index *index)
     oj_free(index);
 }
 
+/* The papers' method is for the nearest features of points. */
+static oj_status check_relation(const struct oj_relation *relation,
+                                struct oj_error *err)
+{
+    if (relation->op == OJ_OP_NEAREST && relation->metric == OJ_METRIC_PLANAR &&
+        relation->min_distance == 0.0)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "the backend \"quadrant\" knows only -op nearest, in the "
+                   "plane and without a least distance");
+}
+
+static oj_status check_input(const struct oj_index *index,
+                             const struct oj_flat *input, struct oj_error *err)
+{
+    struct oj_pair_filter filter;
+    OJ_TRY(oj_pair_filter_make(&index->relation, input, index->flat, &filter,
+                               err));
+    if (!filter.is_needed && input->max_distance == NULL &&
+        index->flat->max_distance == NULL &&
+        (oj_flat_is_points(input) ||
+         (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "the backend \"quadrant\" takes points as input, and no "
+                   "conditions on pairs");
+}
+
 static oj_status
 make_index(const struct oj_backend *self, const struct oj_flat *join_side,
            const int32_t *tie_rank, const struct oj_relation *relation,
@@ -93,9 +122,11 @@ make_index(const struct oj_backend *self, const struct oj_flat *join_side,
            struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct oj_index *index = oj_calloc(1, sizeof *index);
+    struct oj_index *index;
     oj_status status;
     (void)self;
+    OJ_TRY(check_relation(relation, err));
+    index = oj_calloc(1, sizeof *index);
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
     index->flat = join_side;
@@ -238,6 +269,7 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
 {
     struct batch batch;
     oj_status status;
+    OJ_TRY(check_input(index, input, err));
     memset(&batch, 0, sizeof batch);
     batch.index = index;
     batch.stats = stats;

@@ -15,7 +15,6 @@ struct oj_index
 {
     IndexH tree; /* NULL when no feature has a box */
     struct oj_boxes boxes;
-    struct oj_geos_parts *parts;
     struct oj_box_search search;
 };
 
@@ -121,7 +120,7 @@ static void free_index(struct oj_index *index)
         return;
     if (index->tree != NULL)
         Index_Destroy(index->tree);
-    oj_geos_parts_free(index->parts);
+    oj_box_search_close(&index->search);
     oj_boxes_free(&index->boxes);
     oj_free(index);
 }
@@ -131,16 +130,12 @@ static oj_status build(struct oj_index *index, const struct oj_flat *join_side,
 {
     struct oj_box_search *search = &index->search;
     OJ_TRY(oj_boxes_make(join_side, &index->boxes, err));
-    OJ_TRY(oj_geos_parts_make(join_side, search->relation.distance_to,
-                              &index->parts, err));
     if (index->boxes.n_boxes > 0)
         OJ_TRY(load_tree(index, err));
     search->tree.tree = index;
     search->tree.query = query;
     search->boxes = &index->boxes;
-    search->parts = index->parts;
-    oj_box_search_prepare(search);
-    return OJ_OK;
+    return oj_box_search_prepare(search, err);
 }
 
 static oj_status
@@ -154,11 +149,10 @@ make_index(const struct oj_backend *self, const struct oj_flat *join_side,
     oj_status status;
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
-    index->search.tie_rank = tie_rank;
-    index->search.relation = *relation;
-    index->search.options = *options;
-    index->search.visit = (enum oj_visit)self->method;
-    status = build(index, join_side, err);
+    status = oj_box_search_open(&index->search, self, join_side, tie_rank,
+                                relation, options, err);
+    if (status == OJ_OK)
+        status = build(index, join_side, err);
     if (status != OJ_OK)
     {
         free_index(index);
@@ -179,7 +173,7 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
 const struct oj_backend oj_spatialindex_backend = {
     OJ_BACKEND_ABI,
     "spatialindex",
-    "reference: libspatialindex R-tree and GEOS distance, one thread",
+    "reference: libspatialindex R-tree and GEOS predicates, one thread",
     1,
     OJ_VISIT_AS_GIVEN,
     make_index,
@@ -190,7 +184,7 @@ const struct oj_backend oj_spatialindex_backend = {
 const struct oj_backend oj_spatialindex_collective_backend = {
     OJ_BACKEND_ABI,
     "spatialindex_collective",
-    "the same with one R-tree query per quadrant of points",
+    "the same with one R-tree query per quadrant of input features",
     1,
     OJ_VISIT_COLLECTIVE,
     make_index,

@@ -1,0 +1,443 @@
+#include "box_rows.h"
+#include "../flatten/oj_array.h"
+#include "oj_clock.h"
+#include "oj_points.h"
+#include "oj_ranking.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A batch on its way. */
+struct run
+{
+    struct oj_box_search *search;
+    const struct oj_flat *input;
+    const struct oj_pair_filter *filter;
+    struct oj_points middle; /* of the rows' boxes, in the order of visit */
+    struct oj_found found;
+    struct oj_ranking ranking;
+    struct oj_answers answers;
+    double most; /* greatest distance of any join feature's own; else -1 */
+    /* of the row at hand: the refused feature nearest by its box, then rank */
+    double refused_at; /* INFINITY: none */
+    int32_t refused_rank;
+    int64_t n_candidates;
+    double filter_s;
+    struct oj_stats *stats;
+    struct oj_error *err;
+};
+
+static oj_status look_at_cancel(const struct run *run)
+{
+    const volatile int *cancel = run->search->options.cancel;
+    if (cancel != NULL && *cancel != 0)
+        return oj_fail(run->err, OJ_ERR_CANCELLED, "cancelled");
+    return OJ_OK;
+}
+
+static oj_status query(struct run *run, const struct oj_box *window)
+{
+    const struct oj_box_tree *tree = &run->search->tree;
+    double start;
+    oj_status status;
+    if (!run->search->options.timings)
+        return tree->query(tree->tree, window, &run->found, run->err);
+    start = oj_clock_seconds();
+    status = tree->query(tree->tree, window, &run->found, run->err);
+    run->filter_s += oj_clock_seconds() - start;
+    return status;
+}
+
+/* Every feature that has a box. */
+static oj_status find_all(struct run *run)
+{
+    const struct oj_boxes *boxes = run->search->boxes;
+    run->found.n = 0;
+    for (int64_t i = 0; i < boxes->n; i++)
+    {
+        if (!oj_box_is_empty(&boxes->box[i]))
+            OJ_TRY(oj_found_add(&run->found, i, run->err));
+    }
+    return OJ_OK;
+}
+
+static int takes_distance(const struct run *run)
+{
+    return (oj_op_get(run->search->relation.op)->takes & OJ_TAKES_DISTANCE) !=
+           0;
+}
+
+/* No pair of row counts beyond this; < 0: none counts at all. */
+static double reach_of_row(const struct run *run, int64_t row)
+{
+    if (!takes_distance(run))
+        return 0.0;
+    if (run->most >= 0.0 || run->search->join_side->max_distance != NULL)
+        return run->most;
+    return oj_pair_max_distance(&run->search->relation, run->input, row,
+                                run->search->join_side, 0);
+}
+
+static double greatest_distance(const struct oj_flat *join_side)
+{
+    double most = -1.0;
+    if (join_side->max_distance == NULL)
+        return most;
+    for (int64_t i = 0; i < join_side->n_features; i++)
+    {
+        if (join_side->max_distance[i] > most)
+            most = join_side->max_distance[i];
+    }
+    return most;
+}
+
+static void keep_reason(struct run *run)
+{
+    char *text = run->stats->undecided_text;
+    if (text[0] == '\0')
+        snprintf(text, sizeof run->stats->undecided_text, "%s",
+                 oj_geos_pairs_message(run->search->pairs));
+}
+
+/* 1 when features without a common point may be pairs. */
+static int takes_apart(const struct oj_relation *relation)
+{
+    static const int meeting[] = {0, 1, 3, 4}; /* interiors, boundaries */
+    if (relation->op != OJ_OP_RELATE)
+        return relation->op == OJ_OP_DISJOINT;
+    for (int i = 0; i < 4; i++)
+    {
+        if (strchr("Ff*", relation->mask[meeting[i]]) == NULL)
+            return 0;
+    }
+    return 1;
+}
+
+/* --- every join but nearest ----------------------------------------------- */
+
+static int envelopes_meet(const struct run *run, int64_t row, int64_t feature)
+{
+    struct oj_box a = oj_box_of_feature(run->input, row);
+    struct oj_box b = oj_box_of_feature(run->search->join_side, feature);
+    return oj_box_intersects(&a, &b);
+}
+
+/* YES where the pair counts; *distance where the join has one. */
+static enum oj_geos_verdict ask(const struct run *run, int64_t row,
+                                int64_t feature, double *distance)
+{
+    const struct oj_box_search *search = run->search;
+    const struct oj_relation *relation = &search->relation;
+    enum oj_geos_verdict verdict;
+    *distance = NAN;
+    if (relation->op == OJ_OP_BBOX)
+        return envelopes_meet(run, row, feature) ? OJ_GEOS_YES : OJ_GEOS_NO;
+    if (relation->op == OJ_OP_DISJOINT && !envelopes_meet(run, row, feature))
+        return OJ_GEOS_YES;
+    if (!takes_distance(run))
+        return oj_geos_pairs_hold(search->pairs, row, feature);
+    verdict = oj_geos_pairs_distance(search->pairs, row, feature, distance);
+    if (verdict != OJ_GEOS_YES)
+        return verdict;
+    return *distance >= relation->min_distance &&
+                   *distance <= oj_pair_max_distance(relation, run->input, row,
+                                                     search->join_side, feature)
+               ? OJ_GEOS_YES
+               : OJ_GEOS_NO;
+}
+
+static oj_status take_verdict(struct run *run, int64_t row, int32_t feature,
+                              enum oj_geos_verdict verdict, double distance)
+{
+    switch (verdict)
+    {
+        case OJ_GEOS_NO:
+            return OJ_OK;
+        case OJ_GEOS_YES:
+            OJ_TRY(oj_answers_reserve(&run->answers, 1, run->err));
+            oj_answers_put(&run->answers, (int32_t)row, feature, distance);
+            return OJ_OK;
+        case OJ_GEOS_CANNOT_SAY:
+            keep_reason(run);
+            run->stats->n_undecided_pairs++;
+            return oj_answers_add_undecided(&run->answers, row, run->err);
+        default:
+            return oj_fail(run->err, OJ_ERR_NOMEM, "out of memory in GEOS");
+    }
+}
+
+/* The found features whose box lies in the window of row. */
+static oj_status decide_found(struct run *run, int64_t row,
+                              const struct oj_box *window)
+{
+    const struct oj_box_search *search = run->search;
+    for (int64_t i = 0; i < run->found.n; i++)
+    {
+        int32_t feature = run->found.feature[i];
+        double distance;
+        enum oj_geos_verdict verdict;
+        if (!oj_box_intersects(window, &search->boxes->box[feature]) ||
+            !oj_pair_may_count(run->filter, row, feature))
+            continue;
+        OJ_TRY(look_at_cancel(run));
+        run->n_candidates++;
+        verdict = ask(run, row, feature, &distance);
+        OJ_TRY(take_verdict(run, row, feature, verdict, distance));
+    }
+    return OJ_OK;
+}
+
+/* The box in which row's candidates are; empty when it has none. */
+static struct oj_box window_of_row(const struct run *run, int64_t row)
+{
+    struct oj_box box = oj_box_of_feature(run->input, row);
+    double reach = reach_of_row(run, row);
+    if (reach < 0.0 || oj_box_is_empty(&box))
+        return oj_box_empty();
+    if (takes_apart(&run->search->relation))
+        reach = INFINITY;
+    return oj_box_around(&box, reach);
+}
+
+/* Rows first <= i < end of the order of visit share a query. */
+static oj_status join_together(struct run *run, int64_t first, int64_t end)
+{
+    struct oj_box around = oj_box_empty();
+    for (int64_t i = first; i < end; i++)
+    {
+        struct oj_box window = window_of_row(run, run->middle.row[i]);
+        if (!oj_box_is_empty(&window))
+            oj_box_add_box(&around, &window);
+    }
+    if (oj_box_is_empty(&around))
+        return OJ_OK;
+    if (takes_apart(&run->search->relation))
+        OJ_TRY(find_all(run));
+    else
+        OJ_TRY(query(run, &around));
+    for (int64_t i = first; i < end; i++)
+    {
+        int64_t row = run->middle.row[i];
+        struct oj_box window = window_of_row(run, row);
+        OJ_TRY(look_at_cancel(run));
+        OJ_TRY(decide_found(run, row, &window));
+    }
+    return OJ_OK;
+}
+
+/* --- nearest -------------------------------------------------------------- */
+
+static void refuse(struct run *run, int32_t feature, double at_least)
+{
+    const int32_t *tie_rank = run->search->tie_rank;
+    int32_t rank = tie_rank != NULL ? tie_rank[feature] : feature;
+    if (at_least < run->refused_at ||
+        (at_least == run->refused_at && rank < run->refused_rank))
+    {
+        run->refused_at = at_least;
+        run->refused_rank = rank;
+    }
+}
+
+/* Whether the feature nearest by its box that GEOS refused might be in the
+ * answer: it is at least as far as its box. */
+static int is_undecided(const struct run *run)
+{
+    const struct oj_ranking *ranking = &run->ranking;
+    const struct oj_candidate *kth;
+    if (!(run->refused_at < INFINITY))
+        return 0;
+    if (ranking->n < ranking->k)
+        return 1;
+    kth = &ranking->list[ranking->k - 1];
+    return run->refused_at < kth->distance ||
+           (run->refused_at == kth->distance &&
+            (ranking->keep_ties || run->refused_rank < kth->rank));
+}
+
+static oj_status rank(struct run *run, int64_t row, int32_t feature,
+                      double at_least)
+{
+    double distance;
+    enum oj_geos_verdict verdict = ask(run, row, feature, &distance);
+    if (verdict == OJ_GEOS_YES)
+        return oj_ranking_add(&run->ranking, feature, distance, run->err);
+    if (verdict == OJ_GEOS_OUT_OF_MEMORY)
+        return oj_fail(run->err, OJ_ERR_NOMEM, "out of memory in GEOS");
+    if (verdict == OJ_GEOS_CANNOT_SAY)
+    {
+        refuse(run, feature, at_least);
+        keep_reason(run);
+    }
+    return OJ_OK;
+}
+
+/* Ranks the found features whose box lies in the window of row, which reaches
+ * as far as reach around it. */
+static oj_status rank_found(struct run *run, int64_t row,
+                            const struct oj_box *box,
+                            const struct oj_box *window)
+{
+    const struct oj_box_search *search = run->search;
+    struct oj_box around = oj_box_around(box, 0.0);
+    oj_ranking_start(&run->ranking);
+    run->refused_at = INFINITY;
+    for (int64_t i = 0; i < run->found.n; i++)
+    {
+        int32_t feature = run->found.feature[i];
+        double at_least =
+            oj_box_distance(&around, &search->boxes->box[feature]);
+        if (!oj_box_intersects(window, &search->boxes->box[feature]) ||
+            at_least > run->ranking.bound ||
+            !oj_pair_may_count(run->filter, row, feature))
+            continue;
+        OJ_TRY(look_at_cancel(run));
+        run->n_candidates++;
+        OJ_TRY(rank(run, row, feature, at_least));
+    }
+    oj_ranking_finish(&run->ranking);
+    return OJ_OK;
+}
+
+static double kth_distance(const struct oj_ranking *ranking)
+{
+    return ranking->n >= ranking->k ? ranking->list[ranking->k - 1].distance
+                                    : INFINITY;
+}
+
+/* A window, and a larger one while the answer may lie outside. */
+static oj_status join_nearest(struct run *run, int64_t row)
+{
+    struct oj_box_search *search = run->search;
+    struct oj_box box = oj_box_of_feature(run->input, row), window;
+    double most = reach_of_row(run, row), reach = most;
+    if (most < 0.0 || oj_box_is_empty(&box) || search->boxes->n_boxes == 0)
+        return OJ_OK;
+    run->ranking.max_distance = most;
+    if (search->is_wide)
+        reach = fmin(most, search->reach +
+                               oj_box_distance(&box, &search->boxes->all));
+    for (;;)
+    {
+        double kth;
+        OJ_TRY(look_at_cancel(run));
+        window = oj_box_around(&box, reach);
+        OJ_TRY(query(run, &window));
+        OJ_TRY(rank_found(run, row, &box, &window));
+        kth = kth_distance(&run->ranking);
+        if (reach >= most || kth <= reach ||
+            oj_box_covers(&window, &search->boxes->all))
+            break;
+        reach = kth < INFINITY ? kth : fmax(4.0 * reach, DBL_MIN);
+        reach = fmin(reach, most);
+    }
+    if (is_undecided(run))
+    {
+        run->stats->n_undecided_pairs++;
+        OJ_TRY(oj_answers_add_undecided(&run->answers, row, run->err));
+    }
+    return oj_answers_add(&run->answers, row, &run->ranking, run->err);
+}
+
+/* --- the batch ------------------------------------------------------------ */
+
+static double middle(double low, double high)
+{
+    return 0.5 * low + 0.5 * high;
+}
+
+/* The rows that have parts, each by the middle of its box. */
+static oj_status list_rows(struct run *run)
+{
+    const struct oj_flat *input = run->input;
+    struct oj_points *list = &run->middle;
+    OJ_NEW(list->x, input->n_features, run->err);
+    OJ_NEW(list->y, input->n_features, run->err);
+    OJ_NEW(list->row, input->n_features, run->err);
+    for (int64_t row = 0; row < input->n_features; row++)
+    {
+        struct oj_box box = oj_box_of_feature(input, row);
+        if (oj_box_is_empty(&box))
+            continue;
+        list->x[list->n] = middle(box.x0, box.x1);
+        list->y[list->n] = middle(box.y0, box.y1);
+        list->row[list->n++] = (int32_t)row;
+    }
+    if (run->search->visit != OJ_VISIT_AS_GIVEN)
+        return oj_points_sort(list, run->err);
+    return OJ_OK;
+}
+
+static oj_status join_one_by_one(struct run *run)
+{
+    int is_nearest = run->search->relation.op == OJ_OP_NEAREST;
+    for (int64_t i = 0; i < run->middle.n; i++)
+    {
+        if (is_nearest)
+            OJ_TRY(join_nearest(run, run->middle.row[i]));
+        else
+            OJ_TRY(join_together(run, i, i + 1));
+    }
+    return OJ_OK;
+}
+
+static oj_status join_quadrants(struct run *run)
+{
+    struct oj_quadrants quadrants;
+    oj_status status = OJ_OK;
+    OJ_TRY(oj_quadrants_make(&run->middle, run->search->options.quadrant_size,
+                             INFINITY, &quadrants, run->err));
+    for (int64_t q = 0; q < quadrants.n && status == OJ_OK; q++)
+        status = join_together(run, quadrants.quadrant[q].first,
+                               quadrants.quadrant[q].end);
+    oj_quadrants_free(&quadrants);
+    return status;
+}
+
+static oj_status join_all(struct run *run, struct oj_matches *out)
+{
+    const struct oj_box_search *search = run->search;
+    double start = oj_clock_seconds(), listed;
+    OJ_TRY(list_rows(run));
+    listed = oj_clock_seconds();
+    if (search->visit == OJ_VISIT_COLLECTIVE &&
+        search->relation.op != OJ_OP_NEAREST)
+        OJ_TRY(join_quadrants(run));
+    else
+        OJ_TRY(join_one_by_one(run));
+    OJ_TRY(oj_answers_to_matches(&run->answers, 1, run->input->n_features,
+                                 &search->relation, search->tie_rank, out,
+                                 run->err));
+    run->stats->sort_s += listed - start;
+    run->stats->filter_s += run->filter_s;
+    run->stats->refine_s += oj_clock_seconds() - listed - run->filter_s;
+    run->stats->n_candidates += run->n_candidates;
+    return OJ_OK;
+}
+
+oj_status oj_box_rows_join(struct oj_box_search *search,
+                           const struct oj_flat *input,
+                           const struct oj_pair_filter *filter,
+                           struct oj_matches *out, struct oj_stats *stats,
+                           struct oj_error *err)
+{
+    struct run run;
+    oj_status status;
+    memset(&run, 0, sizeof run);
+    run.search = search;
+    run.input = input;
+    run.filter = filter;
+    run.stats = stats;
+    run.err = err;
+    run.most = greatest_distance(search->join_side);
+    run.ranking = oj_ranking_make(&search->relation, search->tie_rank);
+    if (input->n_features > 1)
+        run.answers.max_entries = search->options.max_batch_pairs;
+    oj_geos_pairs_set_input(search->pairs, input);
+    status = join_all(&run, out);
+    oj_points_free(&run.middle);
+    oj_ranking_free(&run.ranking);
+    oj_answers_free(&run.answers);
+    oj_free(run.found.feature);
+    return status;
+}
