@@ -53,13 +53,13 @@ static size_t value_size(OGRFieldType type)
     }
 }
 
-static oj_status init_column(struct column *column, OGRFieldDefnH field,
+static oj_status init_column(struct column *column, const char *name,
+                             OGRFieldType type, OGRFieldSubType subtype,
                              struct oj_error *err)
 {
-    const char *name = OGR_Fld_GetNameRef(field);
     int64_t n = (int64_t)strlen(name) + 1;
-    column->type = OGR_Fld_GetType(field);
-    column->subtype = OGR_Fld_GetSubType(field);
+    column->type = type;
+    column->subtype = subtype;
     OJ_NEW(column->name, n, err);
     memcpy(column->name, name, (size_t)n);
     OJ_TRY(oj_reserve(&column->values, 0, 1, &column->cap_values,
@@ -69,31 +69,61 @@ static oj_status init_column(struct column *column, OGRFieldDefnH field,
     return OJ_OK;
 }
 
+/* A table of columns that oj_table_free() can free, without names or types. */
+static oj_status make_table(int n_columns, struct oj_table **out,
+                            struct oj_error *err)
+{
+    struct oj_table *table = oj_calloc(1, sizeof *table);
+    if (table != NULL)
+        table->column = oj_calloc(n_columns, sizeof *table->column);
+    if (table == NULL || table->column == NULL)
+    {
+        oj_free(table);
+        return oj_fail_nomem(err, n_columns + 1, sizeof *table->column);
+    }
+    table->n_columns = n_columns;
+    *out = table;
+    return OJ_OK;
+}
+
 oj_status oj_table_new(OGRLayerH layer, const int *fields, int n_fields,
                        struct oj_table **out, struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
-    struct oj_table *table = oj_calloc(1, sizeof *table);
-    if (table != NULL)
-        table->column = oj_calloc(n_fields, sizeof *table->column);
-    if (table == NULL || table->column == NULL)
+    struct oj_table *table = NULL;
+    oj_status status = make_table(n_fields, &table, err);
+    if (status != OJ_OK)
+        return status;
+    for (int c = 0; status == OJ_OK && c < n_fields; c++)
     {
-        oj_free(table);
-        return oj_fail_nomem(err, n_fields + 1, sizeof *table->column);
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, fields[c]);
+        status =
+            init_column(&table->column[c], OGR_Fld_GetNameRef(field),
+                        OGR_Fld_GetType(field), OGR_Fld_GetSubType(field), err);
     }
-    table->n_columns = n_fields;
-    for (int c = 0; c < n_fields; c++)
-    {
-        oj_status status = init_column(
-            &table->column[c], OGR_FD_GetFieldDefn(defn, fields[c]), err);
-        if (status != OJ_OK)
-        {
-            oj_table_free(table);
-            return status;
-        }
-    }
-    *out = table;
-    return OJ_OK;
+    if (status == OJ_OK)
+        *out = table;
+    else
+        oj_table_free(table);
+    return status;
+}
+
+oj_status oj_table_new_like(const struct oj_table *like, struct oj_table **out,
+                            struct oj_error *err)
+{
+    struct oj_table *table = NULL;
+    oj_status status = make_table(like->n_columns, &table, err);
+    if (status != OJ_OK)
+        return status;
+    for (int c = 0; status == OJ_OK && c < like->n_columns; c++)
+        status =
+            init_column(&table->column[c], like->column[c].name,
+                        like->column[c].type, like->column[c].subtype, err);
+    if (status == OJ_OK)
+        *out = table;
+    else
+        oj_table_free(table);
+    return status;
 }
 
 /* ---- filling ------------------------------------------------------------ */
@@ -205,12 +235,12 @@ static void append_null(struct column *column, int64_t row)
                0, value_size(column->type));
 }
 
-static oj_status append_column(struct oj_table *table, int c,
-                               const struct oj_attributes *attributes,
-                               int64_t n_rows, struct oj_error *err)
+/* Room for rows up to end. */
+static oj_status reserve_column(const struct oj_table *table,
+                                struct column *column, int64_t end,
+                                struct oj_error *err)
 {
-    struct column *column = &table->column[c];
-    int64_t first = table->n_rows, end = first + n_rows;
+    int64_t first = table->n_rows;
     OJ_TRY(oj_reserve(&column->values, first + is_bytes(column->type), end + 1,
                       &column->cap_values, value_size(column->type), err));
     OJ_TRY(oj_reserve(&column->has_value, (first + 7) / 8, (end + 7) / 8,
@@ -218,21 +248,37 @@ static oj_status append_column(struct oj_table *table, int c,
     if (is_list(column->type)) /* so that a failure in between is no leak */
     {
         memset((OGRField *)column->values + first, 0,
-               (size_t)n_rows * sizeof(OGRField));
+               (size_t)(end - first) * sizeof(OGRField));
         column->n_lists = end;
     }
+    return OJ_OK;
+}
+
+static oj_status append_one(struct oj_table *table, struct column *column,
+                            int64_t row, const struct oj_value *value,
+                            struct oj_error *err)
+{
+    int has_value =
+        !OGR_RawField_IsNull(&value->raw) && !OGR_RawField_IsUnset(&value->raw);
+    mark(column, row, has_value);
+    if (has_value)
+        return append_value(table, column, row, value, err);
+    append_null(column, row);
+    return OJ_OK;
+}
+
+static oj_status append_column(struct oj_table *table, int c,
+                               const struct oj_attributes *attributes,
+                               int64_t n_rows, struct oj_error *err)
+{
+    struct column *column = &table->column[c];
+    int64_t first = table->n_rows;
+    OJ_TRY(reserve_column(table, column, first + n_rows, err));
     for (int64_t i = 0; i < n_rows; i++)
     {
         struct oj_value value;
-        int has_value;
         oj_attributes_value(attributes, c, i, &value);
-        has_value = !OGR_RawField_IsNull(&value.raw) &&
-                    !OGR_RawField_IsUnset(&value.raw);
-        mark(column, first + i, has_value);
-        if (has_value)
-            OJ_TRY(append_value(table, column, first + i, &value, err));
-        else
-            append_null(column, first + i);
+        OJ_TRY(append_one(table, column, first + i, &value, err));
     }
     return OJ_OK;
 }
@@ -244,6 +290,34 @@ oj_status oj_table_append(struct oj_table *table,
     for (int c = 0; c < table->n_columns; c++)
         OJ_TRY(append_column(table, c, attributes, n_rows, err));
     table->n_rows += n_rows;
+    return OJ_OK;
+}
+
+oj_status oj_table_append_column_value(struct oj_table *table, int c,
+                                       const struct oj_value *value,
+                                       struct oj_error *err)
+{
+    struct column *column = &table->column[c];
+    OJ_TRY(reserve_column(table, column, table->n_rows + 1, err));
+    return append_one(table, column, table->n_rows, value, err);
+}
+
+void oj_table_end_row(struct oj_table *table)
+{
+    table->n_rows++;
+}
+
+oj_status oj_table_append_copy(struct oj_table *table,
+                               const struct oj_table *from, int64_t row,
+                               struct oj_error *err)
+{
+    for (int c = 0; c < table->n_columns; c++)
+    {
+        struct oj_value value;
+        oj_table_value(from, row, c, &value);
+        OJ_TRY(oj_table_append_column_value(table, c, &value, err));
+    }
+    oj_table_end_row(table);
     return OJ_OK;
 }
 

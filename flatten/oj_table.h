@@ -26,6 +26,24 @@ OJ_MUST_USE oj_status oj_table_append(struct oj_table *table,
                                       const struct oj_attributes *attributes,
                                       int64_t n_rows, struct oj_error *err);
 
+/** An empty table with the columns of another. */
+OJ_MUST_USE oj_status oj_table_new_like(const struct oj_table *like,
+                                        struct oj_table **out,
+                                        struct oj_error *err);
+
+/* One row, value by value: each column once, then the end.  On failure the
+ * table is good for oj_table_free() only. */
+OJ_MUST_USE oj_status oj_table_append_column_value(struct oj_table *table,
+                                                   int column,
+                                                   const struct oj_value *value,
+                                                   struct oj_error *err);
+void oj_table_end_row(struct oj_table *table);
+
+/** Adds a row of from, a table with the same columns. */
+OJ_MUST_USE oj_status oj_table_append_copy(struct oj_table *table,
+                                           const struct oj_table *from,
+                                           int64_t row, struct oj_error *err);
+
 int64_t oj_table_rows(const struct oj_table *table);
 int oj_table_columns(const struct oj_table *table);
 const char *oj_table_name(const struct oj_table *table, int column);
