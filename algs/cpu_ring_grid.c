@@ -1,150 +1,237 @@
 #include "cpu_ring_grid.h"
 
 #include "../flatten/oj_array.h"
+#include "cpu_vector.h"
 
+#include <float.h>
 #include <string.h>
 
-/* Where in a cell its reference point lies: an odd place, so that the round
- * coordinates of real data do not hit its row and column. */
+/* Where in a cell the column of its reference point lies: an odd place, so that
+ * the round coordinates of real data do not hit it. */
 #define REFERENCE_X 0.5123456789
-#define REFERENCE_Y 0.4917340683
 
-static int64_t cell_index(double v, double origin, double inverse, int64_t n)
+/* Vertices for each cell: a cell that the ring passes through has some ten
+ * edges then, in one run or two. */
+#define VERTICES_PER_CELL 3.0
+
+#define MOST_VERTICES ((int64_t)1 << 27)
+#define MOST_CELLS 32767.0 /* in a row or a column */
+
+/* Sizes between which differences, products and reciprocals stay finite and
+ * normal. */
+#define LEAST_SIZE 1e-130
+#define GREATEST_SIZE 1e130
+
+/* The number of v's row or column; never decreases with v. */
+static inline int32_t cell_index(double v, double origin, double inverse,
+                                 int64_t n)
 {
-    double c = (v - origin) * inverse;
-    if (!(c > 0.0))
-        return 0;
-    return c >= (double)n ? n - 1 : (int64_t)c;
+    double c = (v - origin) * inverse, last = (double)(n - 1);
+    c = c > 0.0 ? c : 0.0;
+    c = c < last ? c : last;
+    return (int32_t)c;
 }
 
-static double reference_x(const struct oj_ring_grid *g, int64_t column)
+static inline double reference_x(const struct oj_ring_grid *g, int64_t column)
 {
     return g->x0 + ((double)column + REFERENCE_X) * g->cell;
 }
 
-static double reference_y(const struct oj_ring_grid *g, int64_t row)
+struct extent
 {
-    return g->y0 + ((double)row + REFERENCE_Y) * g->cell;
-}
+    double x0, y0, x1, y1, length;
+};
 
-/* Cell size: one edge a cell, but large enough that long edges do not make more
- * than some five entries an edge on average. */
-static void choose_cells(struct oj_ring_grid *g)
+/* Box and length (along both axes) of the ring, in lanes. */
+static struct extent measure(const double *x, const double *y, int64_t n)
 {
-    double x1 = g->x[0], y1 = g->y[0], length = 0.0;
-    double width, height, size;
-    double n = (double)g->n_vertices;
-    g->x0 = x1;
-    g->y0 = y1;
-    for (int64_t i = 1; i < g->n_vertices; i++)
+    double x0[OJ_LANES], y0[OJ_LANES], x1[OJ_LANES], y1[OJ_LANES];
+    double length[OJ_LANES];
+    struct extent e;
+    int64_t i = 0;
+    OJ_EIGHT
     {
-        g->x0 = fmin(g->x0, g->x[i]);
-        g->y0 = fmin(g->y0, g->y[i]);
-        x1 = fmax(x1, g->x[i]);
-        y1 = fmax(y1, g->y[i]);
-        length += fabs(g->x[i] - g->x[i - 1]) + fabs(g->y[i] - g->y[i - 1]);
+        x0[c] = x1[c] = x[0];
+        y0[c] = y1[c] = y[0];
+        length[c] = 0.0;
     }
-    width = x1 - g->x0;
-    height = y1 - g->y0;
-    g->cell = fmax(sqrt(width / n) * sqrt(height), length / (4.0 * n));
-    g->cell = fmax(g->cell, fmax(width, height) / n);
-    /* far from the origin no finer than coordinates can tell, or the margins of
-     * visit_cells() would put every edge in every cell */
-    size = fmax(fmax(fabs(g->x0), fabs(x1)), fmax(fabs(g->y0), fabs(y1)));
-    g->cell = fmax(g->cell, 1e-13 * size);
-    if (!isfinite(g->cell)) /* lengths overflow: a few cells will do */
-        g->cell = 0.5 * width + 0.5 * height;
-    if (!(g->cell > 0.0))
-        g->cell = 1.0;
-    g->inverse_cell = 1.0 / g->cell;
-    if (!isfinite(g->inverse_cell))
-        g->inverse_cell = 0.0;
-    g->nx = cell_index(x1, g->x0, g->inverse_cell, INT32_MAX) + 1;
-    g->ny = cell_index(y1, g->y0, g->inverse_cell, INT32_MAX) + 1;
+    for (; i + OJ_LANES < n; i += OJ_LANES)
+    {
+        OJ_EIGHT
+        {
+            double vx = x[i + c], vy = y[i + c];
+            x0[c] = vx < x0[c] ? vx : x0[c];
+            y0[c] = vy < y0[c] ? vy : y0[c];
+            x1[c] = vx > x1[c] ? vx : x1[c];
+            y1[c] = vy > y1[c] ? vy : y1[c];
+            length[c] += fabs(x[i + c + 1] - vx) + fabs(y[i + c + 1] - vy);
+        }
+    }
+    for (; i < n; i++)
+    {
+        x0[0] = x[i] < x0[0] ? x[i] : x0[0];
+        y0[0] = y[i] < y0[0] ? y[i] : y0[0];
+        x1[0] = x[i] > x1[0] ? x[i] : x1[0];
+        y1[0] = y[i] > y1[0] ? y[i] : y1[0];
+        if (i > 0)
+            length[0] += fabs(x[i] - x[i - 1]) + fabs(y[i] - y[i - 1]);
+    }
+    e.x0 = x0[0];
+    e.y0 = y0[0];
+    e.x1 = x1[0];
+    e.y1 = y1[0];
+    e.length = length[0];
+    for (int c = 1; c < OJ_LANES; c++)
+    {
+        e.x0 = x0[c] < e.x0 ? x0[c] : e.x0;
+        e.y0 = y0[c] < e.y0 ? y0[c] : e.y0;
+        e.x1 = x1[c] > e.x1 ? x1[c] : e.x1;
+        e.y1 = y1[c] > e.y1 ? y1[c] : e.y1;
+        e.length += length[c];
+    }
+    return e;
 }
 
-/* Calls for every cell that edge e may touch.  Rounding is covered by a margin
- * that is large against the error of the few operations here and small against
- * a cell. With fill NULL the cells are counted. */
-static void visit_cells(const struct oj_ring_grid *g, int64_t e,
-                        int64_t *counter, uint32_t *fill)
+/* Square cells, but large enough that long edges do not make more than a few
+ * entries an edge on average. 0: no cells, see nx. */
+static int choose_cells(struct oj_ring_grid *g)
 {
+    struct extent e = measure(g->x, g->y, g->n_vertices);
+    double n = (double)g->n_vertices;
+    double width = e.x1 - e.x0, height = e.y1 - e.y0;
+    double wider = width > height ? width : height;
+    double size =
+        fmax(fmax(fabs(e.x0), fabs(e.x1)), fmax(fabs(e.y0), fabs(e.y1)));
+    if (!(wider > LEAST_SIZE) || !(size < GREATEST_SIZE))
+        return 0;
+    g->cell = sqrt(width * VERTICES_PER_CELL / n) * sqrt(height);
+    g->cell = fmax(g->cell, e.length / (4.0 * n));
+    g->cell = fmax(g->cell, wider / fmin(n, MOST_CELLS - 1.0));
+    /* far from the origin no finer than coordinates can tell, or the margins of
+     * for_cells_of_long() would put every edge in every cell */
+    g->cell = fmax(g->cell, 1e-12 * size);
+    g->x0 = e.x0;
+    g->y0 = e.y0;
+    g->inverse_cell = 1.0 / g->cell;
+    g->nx = cell_index(e.x1, g->x0, g->inverse_cell, INT32_MAX) + 1;
+    g->ny = cell_index(e.y1, g->y0, g->inverse_cell, INT32_MAX) + 1;
+    return 1;
+}
+
+/* A cell on its way: row and column of a vertex. */
+struct place
+{
+    int16_t column, row;
+};
+
+struct build
+{
+    struct oj_ring_grid *g;
+    struct place *place; /* [vertices] */
+    uint8_t *state;      /* [cells] flips of row states, then states */
+    int filling;         /* 0: first_run counts runs, 1: it says where to put
+                            the next */
+};
+
+static OJ_CLONES void place_vertices(const struct oj_ring_grid *g,
+                                     struct place *place)
+{
+    double x0 = g->x0, y0 = g->y0, inverse = g->inverse_cell;
+    double last_x = (double)(g->nx - 1), last_y = (double)(g->ny - 1);
+    const double *x = g->x, *y = g->y;
+    for (int64_t i = 0; i < g->n_vertices; i++)
+    {
+        double u = (x[i] - x0) * inverse, v = (y[i] - y0) * inverse;
+        u = u > 0.0 ? u : 0.0;
+        v = v > 0.0 ? v : 0.0;
+        u = u < last_x ? u : last_x;
+        v = v < last_y ? v : last_y;
+        place[i].column = (int16_t)(int32_t)u;
+        place[i].row = (int16_t)(int32_t)v;
+    }
+}
+
+static inline void add_run(const struct build *b, int64_t cell, int64_t first,
+                           int64_t n)
+{
+    uint32_t at = b->g->first_run[cell]++;
+    if (b->filling)
+    {
+        b->g->run[at].first = (uint32_t)first;
+        b->g->run[at].n = (uint32_t)n;
+    }
+}
+
+/* Puts edge e into every cell that it may touch, but for the two of its ends,
+ * whose runs hold it already.  What of the edge lies in a row is computed, and
+ * the rounding of that is covered by a margin that is large against the error
+ * of the few operations here and small against a cell. */
+static void add_long(const struct build *b, int64_t e)
+{
+    const struct oj_ring_grid *g = b->g;
+    struct place pa = b->place[e], pb = b->place[e + 1], swap_place;
     double ax = g->x[e], ay = g->y[e], bx = g->x[e + 1], by = g->y[e + 1];
-    double swap, size, margin, column_margin, slope;
-    int64_t first_row, last_row;
-    if (by < ay)
+    double swap, size, margin, slope;
+    int32_t least, most;
+    if (pb.row < pa.row)
     {
         swap = ax, ax = bx, bx = swap;
         swap = ay, ay = by, by = swap;
+        swap_place = pa, pa = pb, pb = swap_place;
     }
+    least = pa.column < pb.column ? pa.column : pb.column;
+    most = pa.column < pb.column ? pb.column : pa.column;
     size = fmax(fmax(fabs(ax), fabs(bx)), fmax(fabs(ay), fabs(by)));
-    margin = 1e-9 * g->cell + 1e-14 * size;
     slope = by > ay ? (bx - ax) / (by - ay) : 0.0;
-    if (!isfinite(slope))
-        slope = 0.0; /* as good as horizontal: in one or two rows, whole */
     /* a flat edge enlarges the rounding of the row's limits */
-    column_margin = margin + 1e-14 * size * fabs(slope);
-    first_row = cell_index(ay - margin, g->y0, g->inverse_cell, g->ny);
-    last_row = cell_index(by + margin, g->y0, g->inverse_cell, g->ny);
-    for (int64_t row = first_row; row <= last_row; row++)
+    margin = 1e-9 * g->cell + 1e-14 * size;
+    margin += margin * fabs(slope);
+    for (int32_t row = pa.row; row <= pb.row; row++)
     {
-        double from = ax, to = bx, left, right;
-        int64_t first, last;
-        /* what of the edge lies in this row of cells, a bit widened */
-        if (slope != 0.0)
+        int32_t first = least, last = most;
+        if (pa.row != pb.row && least != most && margin < g->cell)
         {
-            double low = g->y0 + (double)row * g->cell - margin;
-            double high = g->y0 + (double)(row + 1) * g->cell + margin;
-            if (low > ay)
-                from = ax + (low - ay) * slope;
-            if (high < by)
-                to = ax + (high - ay) * slope;
+            double low = g->y0 + (double)row * g->cell;
+            double from = row == pa.row ? ax : ax + (low - ay) * slope;
+            double to = row == pb.row ? bx : ax + (low + g->cell - ay) * slope;
+            double left = (from < to ? from : to) - margin;
+            double right = (from < to ? to : from) + margin;
+            first = cell_index(left, g->x0, g->inverse_cell, g->nx);
+            last = cell_index(right, g->x0, g->inverse_cell, g->nx);
+            first = first > least ? first : least;
+            last = last < most ? last : most;
         }
-        left = fmin(from, to);
-        right = fmax(from, to);
-        left = fmax(left - column_margin, fmin(ax, bx) - g->cell);
-        right = fmin(right + column_margin, fmax(ax, bx) + g->cell);
-        first = cell_index(left, g->x0, g->inverse_cell, g->nx);
-        last = cell_index(right, g->x0, g->inverse_cell, g->nx);
-        for (int64_t column = first; column <= last; column++)
+        for (int32_t column = first; column <= last; column++)
         {
-            int64_t at = counter[row * g->nx + column]++;
-            if (fill != NULL)
-                fill[at] = (uint32_t)e;
+            if (!(row == pa.row && column == pa.column) &&
+                !(row == pb.row && column == pb.column))
+                add_run(b, row * g->nx + column, e, 1);
         }
     }
 }
 
-/* Marks the reference points that lie on a vertex or on a horizontal edge. */
-static void mark_touched(struct oj_ring_grid *g, int64_t row, double from,
-                         double to)
+/* Edge e, whose ends are in different rows, flips the state of every reference
+ * point between these rows that lies left of it; the flip is noted at the last
+ * such point and summed up afterwards. */
+static void flip_rows(const struct build *b, int64_t e)
 {
-    int64_t last = cell_index(fmax(from, to), g->x0, g->inverse_cell, g->nx);
-    for (int64_t column =
-             cell_index(fmin(from, to), g->x0, g->inverse_cell, g->nx);
-         column <= last; column++)
-        g->state[row * g->nx + column] |= OJ_ON_BOUNDARY;
-}
-
-/* Edge e flips the state of every reference point of its rows that lies left of
- * it; the flip is noted at the last such point and summed up afterwards. */
-static void flip_rows(struct oj_ring_grid *g, int64_t e)
-{
+    const struct oj_ring_grid *g = b->g;
     double ax = g->x[e], ay = g->y[e], bx = g->x[e + 1], by = g->y[e + 1];
-    int64_t row = cell_index(fmin(ay, by), g->y0, g->inverse_cell, g->ny);
-    int64_t last = cell_index(fmax(ay, by), g->y0, g->inverse_cell, g->ny);
-    for (; row <= last; row++)
+    int32_t row = b->place[e].row, last = b->place[e + 1].row;
+    double slope = (bx - ax) / (by - ay);
+    if (row > last)
     {
-        double y = reference_y(g, row);
-        double crossing;
-        int64_t column;
-        if (ay == y || by == y)
-            mark_touched(g, row, ay == y ? ax : bx, by == y ? bx : ax);
-        if ((ay > y) == (by > y))
-            continue;
-        crossing = ax + (y - ay) * ((bx - ax) / (by - ay));
-        column = cell_index(crossing, g->x0, g->inverse_cell, g->nx);
+        int32_t swap = row;
+        row = last;
+        last = swap;
+    }
+    while (row++ < last)
+    {
+        uint8_t *state = b->state + row * g->nx;
+        double y = g->below[row];
+        double crossing = ax + (y - ay) * slope;
         /* column: how many reference points lie left of the edge */
+        int64_t column = cell_index(crossing, g->x0, g->inverse_cell, g->nx);
         while (column > 0 &&
                oj_ring_edge(reference_x(g, column - 1), y, ax, ay, bx, by) != 1)
             column--;
@@ -152,21 +239,83 @@ static void flip_rows(struct oj_ring_grid *g, int64_t e)
         {
             int edge = oj_ring_edge(reference_x(g, column), y, ax, ay, bx, by);
             if (edge == OJ_ON_BOUNDARY)
-                g->state[row * g->nx + column] |= OJ_ON_BOUNDARY;
+                state[column] |= OJ_ON_BOUNDARY;
             if (edge != 1)
                 break;
             column++;
         }
         if (column > 0)
-            g->state[row * g->nx + column - 1] ^= 1;
+            state[column - 1] ^= 1;
     }
 }
 
-static void settle_states(struct oj_ring_grid *g)
+/* 1 when the two cells share a side: an edge between them is in no others. */
+static inline int are_neighbours(struct place a, struct place b)
+{
+    int columns = a.column - b.column, rows = a.row - b.row;
+    return columns * columns + rows * rows == 1;
+}
+
+/* Cuts the ring into runs of edges that touch one cell. */
+static void add_runs(const struct build *b)
+{
+    const struct oj_ring_grid *g = b->g;
+    const struct place *place = b->place;
+    int64_t n_edges = g->n_vertices - 1, first = 0;
+    for (int64_t e = 0; e < n_edges; e++)
+    {
+        struct place at = place[e], to = place[e + 1];
+        if (at.column == to.column && at.row == to.row)
+            continue;
+        add_run(b, at.row * g->nx + at.column, first, e + 1 - first);
+        first = e;
+        if (!are_neighbours(at, to))
+            add_long(b, e);
+        if (at.row != to.row && !b->filling)
+            flip_rows(b, e);
+    }
+    add_run(b, place[n_edges].row * g->nx + place[n_edges].column, first,
+            n_edges - first);
+}
+
+/* The rows' limits; 0 when rounding leaves a row or a column without its
+ * reference point. */
+static int place_references(const struct oj_ring_grid *g)
 {
     for (int64_t row = 0; row < g->ny; row++)
     {
-        uint8_t *state = g->state + row * g->nx;
+        double y = g->y0 + (double)row * g->cell;
+        int tries = 0;
+        while (row > 0 && tries++ < 64 &&
+               cell_index(y, g->y0, g->inverse_cell, g->ny) >= row)
+            y = nextafter(y, -INFINITY);
+        while (row > 0 && tries++ < 64 &&
+               cell_index(nextafter(y, INFINITY), g->y0, g->inverse_cell,
+                          g->ny) < row)
+            y = nextafter(y, INFINITY);
+        if (row == 0)
+            y = nextafter(y, -INFINITY);
+        if (tries >= 64)
+            return 0;
+        g->below[row] = y;
+    }
+    for (int64_t column = 0; column < g->nx; column++)
+    {
+        if (cell_index(reference_x(g, column), g->x0, g->inverse_cell, g->nx) !=
+            column)
+            return 0;
+    }
+    return 1;
+}
+
+/* From flips to states, and from counts to places of the first run. */
+static int64_t settle(const struct build *b)
+{
+    struct oj_ring_grid *g = b->g;
+    int64_t total = 0;
+    for (int64_t row = 0; row < g->ny; row++)
+    {
+        uint8_t *state = b->state + row * g->nx;
         uint8_t inside = 0;
         for (int64_t column = g->nx - 1; column >= 0; column--)
         {
@@ -175,79 +324,126 @@ static void settle_states(struct oj_ring_grid *g)
                 (state[column] & OJ_ON_BOUNDARY) ? OJ_ON_BOUNDARY : inside;
         }
     }
+    for (int64_t cell = 0; cell < g->nx * g->ny; cell++)
+    {
+        int64_t n = g->first_run[cell];
+        g->first_run[cell] = (uint32_t)total;
+        total += n;
+    }
+    return total;
+}
+
+static oj_status fill(struct build *b, struct oj_error *err)
+{
+    struct oj_ring_grid *g = b->g;
+    int64_t n_cells = g->nx * g->ny, total;
+    g->first_run = oj_calloc(n_cells + 1, sizeof *g->first_run);
+    g->below = oj_malloc(g->ny, sizeof *g->below);
+    b->place = oj_malloc(g->n_vertices, sizeof *b->place);
+    b->state = oj_calloc(n_cells, sizeof *b->state);
+    if (g->first_run == NULL || g->below == NULL || b->place == NULL ||
+        b->state == NULL)
+        return oj_fail_nomem(err, n_cells + g->n_vertices,
+                             sizeof *g->first_run);
+    if (!place_references(g))
+    {
+        g->nx = g->ny = 0;
+        return OJ_OK;
+    }
+    place_vertices(g, b->place);
+    add_runs(b);
+    total = settle(b);
+    if (total >= UINT32_MAX / 4)
+    {
+        g->nx = g->ny = 0;
+        return OJ_OK;
+    }
+    g->run = oj_malloc(total, sizeof *g->run);
+    if (g->run == NULL)
+        return oj_fail_nomem(err, total, sizeof *g->run);
+    b->filling = 1;
+    add_runs(b);
+    /* filling moved every place to the start of the next cell */
+    g->first_run[n_cells] = (uint32_t)(4 * total);
+    for (int64_t cell = n_cells - 1; cell > 0; cell--)
+        g->first_run[cell] = 4 * g->first_run[cell - 1] + b->state[cell];
+    g->first_run[0] = b->state[0];
+    return OJ_OK;
 }
 
 oj_status oj_ring_grid_build(struct oj_ring_grid *g, const double *x,
                              const double *y, int64_t n, struct oj_error *err)
 {
-    int64_t n_cells, total = 0;
+    struct build b = {g, NULL, NULL, 0};
+    oj_status status;
     memset(g, 0, sizeof *g);
-    if (n < 2 || n > UINT32_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT, "a ring of %lld vertices",
-                       (long long)n);
+    if (n < 2 || n > MOST_VERTICES)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a ring of %lld vertices; at most %lld are possible",
+                       (long long)n, (long long)MOST_VERTICES);
     g->n_vertices = n;
     g->x = x;
     g->y = y;
-    choose_cells(g);
-    n_cells = g->nx * g->ny;
-    g->edge_offset = oj_calloc(n_cells + 1, sizeof *g->edge_offset);
-    g->state = oj_calloc(n_cells, sizeof *g->state);
-    if (g->edge_offset == NULL || g->state == NULL)
-    {
+    if (!choose_cells(g))
+        return OJ_OK;
+    status = fill(&b, err);
+    oj_free(b.place);
+    oj_free(b.state);
+    if (status != OJ_OK)
         oj_ring_grid_free(g);
-        return oj_fail_nomem(err, n_cells, sizeof *g->edge_offset + 1);
-    }
-    for (int64_t e = 0; e + 1 < n; e++)
-    {
-        visit_cells(g, e, g->edge_offset, NULL);
-        flip_rows(g, e);
-    }
-    settle_states(g);
-    for (int64_t cell = 0; cell < n_cells; cell++)
-    {
-        int64_t count = g->edge_offset[cell];
-        g->edge_offset[cell] = total;
-        total += count;
-    }
-    g->edge = oj_malloc(total, sizeof *g->edge);
-    if (g->edge == NULL)
-    {
-        oj_ring_grid_free(g);
-        return oj_fail_nomem(err, total, sizeof *g->edge);
-    }
-    for (int64_t e = 0; e + 1 < n; e++)
-        visit_cells(g, e, g->edge_offset, g->edge);
-    /* filling moved every offset to the start of the next cell */
-    memmove(g->edge_offset + 1, g->edge_offset,
-            (size_t)n_cells * sizeof *g->edge_offset);
-    g->edge_offset[0] = 0;
-    return OJ_OK;
+    return status;
 }
 
 enum oj_location oj_ring_grid_locate(const struct oj_ring_grid *g, double px,
                                      double py)
 {
-    int64_t column = cell_index(px, g->x0, g->inverse_cell, g->nx);
-    int64_t row = cell_index(py, g->y0, g->inverse_cell, g->ny);
-    int64_t cell = row * g->nx + column;
-    int64_t end = g->edge_offset[cell + 1];
-    double cx = reference_x(g, column), cy = reference_y(g, row);
-    int odd = g->state[cell] & 1;
-    int unclear = g->state[cell] == OJ_ON_BOUNDARY;
-    for (int64_t i = g->edge_offset[cell]; i < end; i++)
+    int64_t column, row, cell;
+    uint32_t run, end;
+    double cx, cy;
+    int odd, unclear;
+    if (g->nx == 0)
+        return oj_ring_locate(px, py, g->x, g->y, g->n_vertices);
+    column = cell_index(px, g->x0, g->inverse_cell, g->nx);
+    row = cell_index(py, g->y0, g->inverse_cell, g->ny);
+    cell = row * g->nx + column;
+    run = g->first_run[cell];
+    end = g->first_run[cell + 1] / 4;
+    odd = run & 1;
+    unclear = (run & 3) == OJ_ON_BOUNDARY;
+    run /= 4;
+    if (run == end && !unclear)
+        return odd ? OJ_INSIDE : OJ_OUTSIDE;
+    cx = reference_x(g, column);
+    cy = g->below[row];
+    for (; run < end; run++)
     {
-        int64_t e = g->edge[i];
-        double ax = g->x[e], ay = g->y[e], bx = g->x[e + 1], by = g->y[e + 1];
-        int at_p = oj_ring_edge(px, py, ax, ay, bx, by);
-        int at_q, up_q, up_c;
-        if (at_p == OJ_ON_BOUNDARY)
-            return OJ_ON_BOUNDARY;
-        at_q = oj_ring_edge(cx, py, ax, ay, bx, by);
-        /* the same rule with x and y exchanged: the ray towards +y */
-        up_q = oj_ring_edge(py, cx, ay, ax, by, bx);
-        up_c = oj_ring_edge(cy, cx, ay, ax, by, bx);
-        unclear |= (at_q | up_q | up_c) & OJ_ON_BOUNDARY;
-        odd ^= (at_p ^ at_q ^ up_q ^ up_c) & 1;
+        const double *x = g->x + g->run[run].first;
+        const double *y = g->y + g->run[run].first;
+        for (int64_t i = 0; i < (int64_t)g->run[run].n; i++)
+        {
+            double ax = x[i], ay = y[i], bx = x[i + 1], by = y[i + 1];
+            /* the ray from p, seen from q on: only crossings between */
+            if (((ay > py) != (by > py)) | (ay == py) | (by == py))
+            {
+                int at_p = oj_ring_edge(px, py, ax, ay, bx, by);
+                if (at_p == OJ_ON_BOUNDARY)
+                    return OJ_ON_BOUNDARY;
+                if ((ay > py) != (by > py))
+                {
+                    int at_q = oj_ring_edge(cx, py, ax, ay, bx, by);
+                    unclear |= at_q & OJ_ON_BOUNDARY;
+                    odd ^= (at_p ^ at_q) & 1;
+                }
+            }
+            /* the same rule with x and y exchanged: the ray towards +y */
+            if ((ax > cx) != (bx > cx))
+            {
+                int up_q = oj_ring_edge(py, cx, ay, ax, by, bx);
+                int up_c = oj_ring_edge(cy, cx, ay, ax, by, bx);
+                unclear |= (up_q | up_c) & OJ_ON_BOUNDARY;
+                odd ^= (up_q ^ up_c) & 1;
+            }
+        }
     }
     if (unclear)
         return oj_ring_locate(px, py, g->x, g->y, g->n_vertices);
@@ -257,14 +453,16 @@ enum oj_location oj_ring_grid_locate(const struct oj_ring_grid *g, double px,
 int64_t oj_ring_grid_bytes(const struct oj_ring_grid *g)
 {
     int64_t n_cells = g->nx * g->ny;
-    return g->edge_offset == NULL ? 0
-                                  : n_cells * 9 + g->edge_offset[n_cells] * 4;
+    return n_cells == 0
+               ? 0
+               : n_cells * 4 + g->ny * 8 +
+                     g->first_run[n_cells] / 4 * (int64_t)sizeof *g->run;
 }
 
 void oj_ring_grid_free(struct oj_ring_grid *g)
 {
-    oj_free(g->edge_offset);
-    oj_free(g->edge);
-    oj_free(g->state);
+    oj_free(g->first_run);
+    oj_free(g->run);
+    oj_free(g->below);
     memset(g, 0, sizeof *g);
 }
