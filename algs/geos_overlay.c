@@ -1,0 +1,170 @@
+#include "geos_overlay.h"
+#include "../flatten/oj_array.h"
+#include "geos_features.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct oj_geos_overlay
+{
+    GEOSContextHandle_t geos;
+    char message[256]; /* of the question at hand */
+    struct oj_geos_features input, join_side;
+};
+
+static void keep_message(const char *message, void *user)
+{
+    struct oj_geos_overlay *overlay = user;
+    snprintf(overlay->message, sizeof overlay->message, "%s", message);
+}
+
+oj_status oj_geos_overlay_open(const struct oj_flat *join_side,
+                               struct oj_geos_overlay **out,
+                               struct oj_error *err)
+{
+    struct oj_geos_overlay *overlay = oj_calloc(1, sizeof *overlay);
+    if (overlay == NULL)
+        return oj_fail_nomem(err, 1, sizeof *overlay);
+    overlay->geos = GEOS_init_r();
+    if (overlay->geos == NULL)
+    {
+        oj_free(overlay);
+        return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
+    }
+    GEOSContext_setErrorMessageHandler_r(overlay->geos, keep_message, overlay);
+    overlay->input.geos = overlay->geos;
+    overlay->join_side.geos = overlay->geos;
+    overlay->join_side.flat = join_side;
+    *out = overlay;
+    return OJ_OK;
+}
+
+void oj_geos_overlay_set_input(struct oj_geos_overlay *overlay,
+                               const struct oj_flat *input)
+{
+    oj_geos_features_set(&overlay->input, input);
+}
+
+const char *oj_geos_overlay_message(const struct oj_geos_overlay *overlay)
+{
+    return overlay->message;
+}
+
+void oj_geos_overlay_close(struct oj_geos_overlay *overlay)
+{
+    if (overlay == NULL)
+        return;
+    oj_geos_features_free(&overlay->input);
+    oj_geos_features_free(&overlay->join_side);
+    GEOS_finish_r(overlay->geos);
+    oj_free(overlay);
+}
+
+/* ---- GEOS -> arrays ----------------------------------------------------- */
+
+static oj_status add_ring(GEOSContextHandle_t geos, const GEOSGeometry *line,
+                          struct oj_flat_buf *shapes, struct oj_error *err)
+{
+    const GEOSCoordSequence *sequence = GEOSGeom_getCoordSeq_r(geos, line);
+    unsigned n = 0;
+    double *x, *y;
+    if (sequence == NULL || GEOSCoordSeq_getSize_r(geos, sequence, &n) == 0)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a GEOS geometry");
+    OJ_TRY(oj_flat_buf_ring(shapes, err));
+    OJ_TRY(oj_flat_buf_vertices(shapes, (int64_t)n, &x, &y, err));
+    for (unsigned i = 0; i < n; i++)
+    {
+        if (GEOSCoordSeq_getXY_r(geos, sequence, i, &x[i], &y[i]) == 0)
+            return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a GEOS geometry");
+    }
+    return OJ_OK;
+}
+
+static oj_status add_polygon(GEOSContextHandle_t geos,
+                             const GEOSGeometry *polygon,
+                             struct oj_flat_buf *shapes, struct oj_error *err)
+{
+    int n_holes = GEOSGetNumInteriorRings_r(geos, polygon);
+    OJ_TRY(oj_flat_buf_part(shapes, OJ_PART_POLYGON, err));
+    OJ_TRY(add_ring(geos, GEOSGetExteriorRing_r(geos, polygon), shapes, err));
+    for (int i = 0; i < n_holes; i++)
+        OJ_TRY(add_ring(geos, GEOSGetInteriorRingN_r(geos, polygon, i), shapes,
+                        err));
+    return OJ_OK;
+}
+
+/* Intersections are at most collections of simple members. */
+static oj_status add_member(GEOSContextHandle_t geos, const GEOSGeometry *one,
+                            struct oj_flat_buf *shapes, struct oj_error *err)
+{
+    switch (GEOSGeomTypeId_r(geos, one))
+    {
+        case GEOS_POINT:
+            OJ_TRY(oj_flat_buf_part(shapes, OJ_PART_POINT, err));
+            return add_ring(geos, one, shapes, err);
+        case GEOS_LINESTRING:
+        case GEOS_LINEARRING:
+            OJ_TRY(oj_flat_buf_part(shapes, OJ_PART_LINE, err));
+            return add_ring(geos, one, shapes, err);
+        case GEOS_POLYGON:
+            return add_polygon(geos, one, shapes, err);
+        default:
+            return oj_fail(err, OJ_ERR_INTERNAL,
+                           "GEOS gave an intersection of type %d",
+                           GEOSGeomTypeId_r(geos, one));
+    }
+}
+
+static oj_status add_all(GEOSContextHandle_t geos, const GEOSGeometry *common,
+                         struct oj_flat_buf *shapes, struct oj_error *err)
+{
+    int n = GEOSGetNumGeometries_r(geos, common);
+    OJ_TRY(oj_flat_buf_begin(shapes, shapes->n_features, err));
+    for (int i = 0; i < n; i++)
+    {
+        const GEOSGeometry *one = GEOSGetGeometryN_r(geos, common, i);
+        if (one == NULL)
+            return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a GEOS geometry");
+        if (GEOSisEmpty_r(geos, one) == 0)
+            OJ_TRY(add_member(geos, one, shapes, err));
+    }
+    return oj_flat_buf_end(shapes, err);
+}
+
+/* Why GEOS has just given nothing. */
+static enum oj_geos_verdict reason(const struct oj_geos_overlay *overlay)
+{
+    if (overlay->message[0] == '\0' ||
+        oj_geos_is_out_of_memory(overlay->message))
+        return OJ_GEOS_OUT_OF_MEMORY;
+    return OJ_GEOS_CANNOT_SAY;
+}
+
+enum oj_geos_verdict oj_geos_overlay_add(struct oj_geos_overlay *overlay,
+                                         int64_t row, int64_t feature,
+                                         struct oj_flat_buf *shapes)
+{
+    struct oj_geos_kept *a, *b;
+    GEOSGeometry *common;
+    struct oj_error err;
+    oj_status status;
+    overlay->message[0] = '\0';
+    if (oj_geos_feature_kinds(overlay->input.flat, row) == 0 ||
+        oj_geos_feature_kinds(overlay->join_side.flat, feature) == 0)
+        return oj_flat_buf_add_null(shapes, shapes->n_features, &err) == OJ_OK
+                   ? OJ_GEOS_YES
+                   : OJ_GEOS_OUT_OF_MEMORY;
+    a = oj_geos_features_get(&overlay->input, row);
+    b = a != NULL ? oj_geos_features_get(&overlay->join_side, feature) : NULL;
+    if (b == NULL)
+        return reason(overlay);
+    common = GEOSIntersection_r(overlay->geos, a->geometry, b->geometry);
+    if (common == NULL)
+        return reason(overlay);
+    status = add_all(overlay->geos, common, shapes, &err);
+    GEOSGeom_destroy_r(overlay->geos, common);
+    if (status == OJ_OK)
+        return OJ_GEOS_YES;
+    oj_flat_buf_drop(shapes);
+    return OJ_GEOS_OUT_OF_MEMORY;
+}

@@ -1,0 +1,544 @@
+#include "oj_pair_stage.h"
+
+#include "../flatten/oj_array.h"
+#include "cpu_threads.h"
+#include "geos_overlay.h"
+#include "oj_measures.h"
+#include "oj_nearest_points.h"
+#include "oj_pick.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Entries that a thread takes at once. */
+#define ENTRIES_PER_TASK 64
+
+/* Of one thread. */
+struct worker
+{
+    struct oj_geos_overlay *overlay; /* NULL: not opened yet */
+    int has_input;                   /* overlay knows the batch */
+    struct oj_nearest_work nearest;
+    struct oj_flat_buf common; /* an intersection */
+    struct oj_flat_buf shapes; /* those that are kept */
+    int64_t n_undecided, first_undecided;
+    char text[256];
+    oj_status status;
+    struct oj_error error;
+};
+
+struct oj_pair_stage
+{
+    struct oj_pair_request request;
+    const struct oj_flat *join_side;
+    int n_workers;
+    struct worker *worker;
+    int64_t *area_score; /* [join features], or NULL */
+    int64_t *score;      /* of entries */
+    int64_t *shape_at;   /* of entries: worker + n_workers * place, or -1 */
+    int64_t cap_score, cap_shape_at;
+    int64_t n_undecided;
+    char text[256];
+
+    /* The answer at hand. */
+    const struct oj_flat *input;
+    const struct oj_matches *entries;
+    struct oj_pair_values *values;
+    void (*visit)(struct oj_pair_stage *stage, struct worker *worker,
+                  int64_t row, int64_t entry);
+    int stopped;
+};
+
+static int wants_overlap(const struct oj_pair_request *r)
+{
+    return r->want[OJ_PAIR_OVERLAP_AREA] || r->want[OJ_PAIR_OVERLAP_LENGTH] ||
+           r->want[OJ_PAIR_OVERLAP_PERCENT] || r->want_shapes;
+}
+
+static int wants_points(const struct oj_pair_request *r)
+{
+    return r->want[OJ_PAIR_FROM_X] || r->want[OJ_PAIR_NEAREST_X] ||
+           r->want[OJ_PAIR_BEARING];
+}
+
+int oj_pair_request_is_needed(const struct oj_pair_request *request)
+{
+    return request->pick != OJ_PICK_ALL || wants_overlap(request) ||
+           wants_points(request);
+}
+
+/* ---- open and close ----------------------------------------------------- */
+
+/* Areas of the join features as scores, once. */
+static oj_status score_areas(struct oj_pair_stage *stage, struct oj_error *err)
+{
+    int64_t n = stage->join_side->n_features;
+    OJ_NEW(stage->area_score, n, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t score = oj_score_of_double(oj_flat_area(stage->join_side, i));
+        if (stage->request.pick == OJ_PICK_SMALLEST_AREA)
+            score = oj_score_reversed(score);
+        stage->area_score[i] = score;
+    }
+    return OJ_OK;
+}
+
+oj_status oj_pair_stage_open(const struct oj_pair_request *request,
+                             const struct oj_flat *join_side,
+                             struct oj_pair_stage **out, struct oj_error *err)
+{
+    struct oj_pair_stage *stage;
+    oj_status status = OJ_OK;
+    if (request->relation.metric == OJ_METRIC_SPHERE && wants_points(request))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "nearest points, lines to them and bearings are planar: "
+                       "they do not go with -metric sphere");
+    stage = oj_calloc(1, sizeof *stage);
+    if (stage == NULL)
+        return oj_fail_nomem(err, 1, sizeof *stage);
+    stage->request = *request;
+    stage->join_side = join_side;
+    stage->n_workers =
+        request->n_threads > 0 ? request->n_threads : oj_cpu_count();
+    stage->worker = oj_calloc(stage->n_workers, sizeof *stage->worker);
+    if (stage->worker == NULL)
+        status = oj_fail_nomem(err, stage->n_workers, sizeof *stage->worker);
+    else if (request->pick == OJ_PICK_SMALLEST_AREA ||
+             request->pick == OJ_PICK_LARGEST_AREA)
+        status = score_areas(stage, err);
+    if (status == OJ_OK)
+        *out = stage;
+    else
+        oj_pair_stage_close(stage);
+    return status;
+}
+
+void oj_pair_stage_close(struct oj_pair_stage *stage)
+{
+    if (stage == NULL)
+        return;
+    for (int i = 0; stage->worker != NULL && i < stage->n_workers; i++)
+    {
+        oj_geos_overlay_close(stage->worker[i].overlay);
+        oj_nearest_work_free(&stage->worker[i].nearest);
+        oj_flat_buf_free(&stage->worker[i].common);
+        oj_flat_buf_free(&stage->worker[i].shapes);
+    }
+    oj_free(stage->worker);
+    oj_free(stage->area_score);
+    oj_free(stage->score);
+    oj_free(stage->shape_at);
+    oj_free(stage);
+}
+
+int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
+                                const char **first)
+{
+    *first = stage->text;
+    return stage->n_undecided;
+}
+
+/* ---- every entry, on all threads ---------------------------------------- */
+
+static void stop(struct oj_pair_stage *stage, struct worker *worker,
+                 oj_status status)
+{
+    worker->status = status;
+    __atomic_store_n(&stage->stopped, 1, __ATOMIC_RELAXED);
+}
+
+static int is_stopped(struct oj_pair_stage *stage, struct worker *worker)
+{
+    const int *cancel = stage->request.cancel;
+    if (__atomic_load_n(&stage->stopped, __ATOMIC_RELAXED))
+        return 1;
+    if (cancel == NULL || __atomic_load_n(cancel, __ATOMIC_RELAXED) == 0)
+        return 0;
+    stop(stage, worker,
+         oj_fail(&worker->error, OJ_ERR_CANCELLED, "interrupted"));
+    return 1;
+}
+
+/* The row of an entry. */
+static int64_t row_of(const struct oj_matches *m, int64_t entry)
+{
+    int64_t low = 0, high = m->n_rows;
+    if (m->offset == NULL)
+        return entry;
+    while (high - low > 1)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (m->offset[middle] <= entry)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void run_task(int64_t task, int thread, void *user)
+{
+    struct oj_pair_stage *stage = user;
+    struct worker *worker = &stage->worker[thread];
+    const struct oj_matches *m = stage->entries;
+    int64_t entry = task * ENTRIES_PER_TASK;
+    int64_t end = entry + ENTRIES_PER_TASK < m->n_entries
+                      ? entry + ENTRIES_PER_TASK
+                      : m->n_entries;
+    int64_t row = row_of(m, entry);
+    for (; entry < end; entry++)
+    {
+        if (is_stopped(stage, worker))
+            return;
+        while (m->offset != NULL && m->offset[row + 1] <= entry)
+            row++;
+        if (m->offset == NULL)
+            row = entry;
+        stage->visit(stage, worker, row, entry);
+    }
+}
+
+static oj_status visit_all(struct oj_pair_stage *stage,
+                           const struct oj_matches *entries,
+                           void (*visit)(struct oj_pair_stage *,
+                                         struct worker *, int64_t, int64_t),
+                           struct oj_error *err)
+{
+    int64_t n = entries->n_entries, first = INT64_MAX;
+    stage->entries = entries;
+    stage->visit = visit;
+    stage->stopped = 0;
+    for (int i = 0; i < stage->n_workers; i++)
+    {
+        stage->worker[i].status = OJ_OK;
+        stage->worker[i].n_undecided = 0;
+        stage->worker[i].first_undecided = INT64_MAX;
+    }
+    oj_parallel_for(stage->n_workers,
+                    (n + ENTRIES_PER_TASK - 1) / ENTRIES_PER_TASK, run_task,
+                    stage);
+    for (int i = 0; i < stage->n_workers; i++)
+    {
+        struct worker *worker = &stage->worker[i];
+        if (worker->status != OJ_OK)
+            return oj_fail(err, worker->status, "%s", worker->error.message);
+        if (worker->first_undecided < first && stage->text[0] == '\0')
+            first = worker->first_undecided;
+        stage->n_undecided += worker->n_undecided;
+    }
+    for (int i = 0; first < INT64_MAX && i < stage->n_workers; i++)
+    {
+        if (stage->worker[i].first_undecided == first)
+            memcpy(stage->text, stage->worker[i].text, sizeof stage->text);
+    }
+    return OJ_OK;
+}
+
+/* ---- overlaps ----------------------------------------------------------- */
+
+/* Adds the intersection to shapes. 1 when it is there; 0 when GEOS cannot make
+ * it, or the stage has to stop. */
+static int add_common(struct oj_pair_stage *stage, struct worker *worker,
+                      int64_t row, int64_t entry, struct oj_flat_buf *shapes)
+{
+    enum oj_geos_verdict verdict;
+    if (worker->overlay == NULL)
+    {
+        oj_status status = oj_geos_overlay_open(
+            stage->join_side, &worker->overlay, &worker->error);
+        if (status != OJ_OK)
+        {
+            stop(stage, worker, status);
+            return 0;
+        }
+    }
+    if (!worker->has_input)
+        oj_geos_overlay_set_input(worker->overlay, stage->input);
+    worker->has_input = 1;
+    verdict = oj_geos_overlay_add(worker->overlay, row,
+                                  stage->entries->join_row[entry], shapes);
+    if (verdict == OJ_GEOS_YES)
+        return 1;
+    if (verdict == OJ_GEOS_OUT_OF_MEMORY)
+    {
+        stop(stage, worker,
+             oj_fail(&worker->error, OJ_ERR_NOMEM,
+                     "out of memory: an intersection"));
+        return 0;
+    }
+    worker->n_undecided++;
+    if (entry < worker->first_undecided)
+    {
+        worker->first_undecided = entry;
+        snprintf(worker->text, sizeof worker->text, "%s",
+                 oj_geos_overlay_message(worker->overlay));
+    }
+    return 0;
+}
+
+/* Area and length of what a pair has in common; NaN where GEOS cannot say. */
+static void measure_common(struct oj_pair_stage *stage, struct worker *worker,
+                           int64_t row, int64_t entry, double *area,
+                           double *length)
+{
+    unsigned kinds = oj_flat_kinds(stage->input, row);
+    unsigned other =
+        oj_flat_kinds(stage->join_side, stage->entries->join_row[entry]);
+    struct oj_flat common;
+    *area = *length = 0.0;
+    if (kinds == OJ_PART_POINT || other == OJ_PART_POINT)
+        return;
+    *area = *length = (double)NAN;
+    oj_flat_buf_clear(&worker->common);
+    if (!add_common(stage, worker, row, entry, &worker->common))
+        return;
+    common = oj_flat_buf_view(&worker->common);
+    *area = oj_flat_area(&common, 0);
+    *length = oj_flat_length(&common, 0);
+}
+
+static double percent_of(const struct oj_flat *input, int64_t row, double area,
+                         double length)
+{
+    double whole = oj_flat_area(input, row);
+    if (whole > 0.0)
+        return 100.0 * area / whole;
+    whole = oj_flat_length(input, row);
+    return whole > 0.0 ? 100.0 * length / whole : (double)NAN;
+}
+
+static void set_value(const struct oj_pair_stage *stage,
+                      enum oj_pair_value which, int64_t entry, double value)
+{
+    if (stage->request.want[which])
+        stage->values->value[which][entry] = value;
+}
+
+static void visit_overlap(struct oj_pair_stage *stage, struct worker *worker,
+                          int64_t row, int64_t entry)
+{
+    double area = (double)NAN, length = (double)NAN, percent = (double)NAN;
+    if (stage->entries->join_row[entry] < 0)
+    {
+        if (stage->request.want_shapes)
+            stage->shape_at[entry] = -1;
+    }
+    else if (stage->request.want_shapes)
+    {
+        int64_t at = worker->shapes.n_features;
+        stage->shape_at[entry] = -1;
+        if (add_common(stage, worker, row, entry, &worker->shapes))
+        {
+            struct oj_flat shapes = oj_flat_buf_view(&worker->shapes);
+            stage->shape_at[entry] =
+                worker - stage->worker + stage->n_workers * at;
+            area = oj_flat_area(&shapes, at);
+            length = oj_flat_length(&shapes, at);
+        }
+    }
+    else
+        measure_common(stage, worker, row, entry, &area, &length);
+    if (!isnan(area) && stage->request.want[OJ_PAIR_OVERLAP_PERCENT])
+        percent = percent_of(stage->input, row, area, length);
+    set_value(stage, OJ_PAIR_OVERLAP_AREA, entry, area);
+    set_value(stage, OJ_PAIR_OVERLAP_LENGTH, entry, length);
+    set_value(stage, OJ_PAIR_OVERLAP_PERCENT, entry, percent);
+}
+
+static oj_status copy_part(const struct oj_flat *from, int64_t part,
+                           struct oj_flat_buf *to, struct oj_error *err)
+{
+    OJ_TRY(oj_flat_buf_part(to, (enum oj_part_kind)from->part_kind[part], err));
+    for (int64_t ring = from->ring_offset[part];
+         ring < from->ring_offset[part + 1]; ring++)
+    {
+        int64_t first = from->vertex_offset[ring];
+        int64_t n = from->vertex_offset[ring + 1] - first;
+        double *x, *y;
+        OJ_TRY(oj_flat_buf_ring(to, err));
+        OJ_TRY(oj_flat_buf_vertices(to, n, &x, &y, err));
+        memcpy(x, from->x + first, (size_t)n * sizeof *x);
+        memcpy(y, from->y + first, (size_t)n * sizeof *y);
+    }
+    return OJ_OK;
+}
+
+static oj_status copy_shape(const struct oj_pair_stage *stage, int64_t entry,
+                            struct oj_flat_buf *to, struct oj_error *err)
+{
+    int64_t at = stage->shape_at[entry], part = 0, end = 0;
+    struct oj_flat from = {0};
+    OJ_TRY(oj_flat_buf_begin(to, entry, err));
+    if (at >= 0)
+        from = oj_flat_buf_view(&stage->worker[at % stage->n_workers].shapes);
+    if (from.part_offset != NULL) /* else all of them are without parts */
+    {
+        part = from.part_offset[at / stage->n_workers];
+        end = from.part_offset[at / stage->n_workers + 1];
+    }
+    for (; part < end; part++)
+    {
+        if (stage->request.shape_kinds == 0 ||
+            (stage->request.shape_kinds & from.part_kind[part]) != 0)
+            OJ_TRY(copy_part(&from, part, to, err));
+    }
+    return oj_flat_buf_end(to, err);
+}
+
+static oj_status fill_overlaps(struct oj_pair_stage *stage,
+                               const struct oj_matches *entries,
+                               struct oj_error *err)
+{
+    struct oj_flat_buf *shapes = &stage->values->shapes;
+    oj_flat_buf_clear(shapes);
+    for (int i = 0; i < stage->n_workers; i++)
+        oj_flat_buf_clear(&stage->worker[i].shapes);
+    if (stage->request.want_shapes)
+        OJ_TRY(oj_reserve(&stage->shape_at, 0, entries->n_entries + 1,
+                          &stage->cap_shape_at, sizeof *stage->shape_at, err));
+    OJ_TRY(visit_all(stage, entries, visit_overlap, err));
+    for (int64_t i = 0; stage->request.want_shapes && i < entries->n_entries;
+         i++)
+        OJ_TRY(copy_shape(stage, i, shapes, err));
+    return OJ_OK;
+}
+
+/* ---- nearest points ----------------------------------------------------- */
+
+static void find_points(struct oj_pair_stage *stage, struct worker *worker,
+                        int64_t row, int64_t entry,
+                        struct oj_nearest_points *points)
+{
+    oj_status status = oj_nearest_points_find(
+        stage->input, row, stage->join_side, stage->entries->join_row[entry],
+        stage->request.relation.distance_to, &worker->nearest, points,
+        &worker->error);
+    if (status != OJ_OK)
+        stop(stage, worker, status);
+}
+
+static void visit_points(struct oj_pair_stage *stage, struct worker *worker,
+                         int64_t row, int64_t entry)
+{
+    struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
+    if (stage->entries->join_row[entry] >= 0)
+        find_points(stage, worker, row, entry, &p);
+    set_value(stage, OJ_PAIR_FROM_X, entry, p.ax);
+    set_value(stage, OJ_PAIR_FROM_Y, entry, p.ay);
+    set_value(stage, OJ_PAIR_NEAREST_X, entry, p.bx);
+    set_value(stage, OJ_PAIR_NEAREST_Y, entry, p.by);
+    set_value(stage, OJ_PAIR_BEARING, entry,
+              oj_bearing(p.ax, p.ay, p.bx, p.by));
+}
+
+/* ---- picking ------------------------------------------------------------ */
+
+/* Rows with one pair need no score. */
+static int is_alone(const struct oj_matches *m, int64_t row)
+{
+    return m->offset == NULL || m->offset[row + 1] - m->offset[row] == 1;
+}
+
+static void visit_overlap_score(struct oj_pair_stage *stage,
+                                struct worker *worker, int64_t row,
+                                int64_t entry)
+{
+    double area, length;
+    unsigned both;
+    stage->score[entry] = 0;
+    if (is_alone(stage->entries, row))
+        return;
+    measure_common(stage, worker, row, entry, &area, &length);
+    both = oj_flat_kinds(stage->input, row) &
+           oj_flat_kinds(stage->join_side, stage->entries->join_row[entry]);
+    stage->score[entry] =
+        oj_score_of_double((both & OJ_PART_POLYGON) != 0 ? area : length);
+}
+
+static void visit_distance_score(struct oj_pair_stage *stage,
+                                 struct worker *worker, int64_t row,
+                                 int64_t entry)
+{
+    struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
+    stage->score[entry] = 0;
+    if (is_alone(stage->entries, row))
+        return;
+    find_points(stage, worker, row, entry, &p);
+    stage->score[entry] = oj_score_of_double(-p.distance);
+}
+
+/* Joins whose pairs meet are all at distance 0. */
+static int pairs_meet(enum oj_op op)
+{
+    return op != OJ_OP_NEAREST && op != OJ_OP_DWITHIN && op != OJ_OP_DISJOINT &&
+           op != OJ_OP_RELATE && op != OJ_OP_BBOX;
+}
+
+/* Scores of single entries, where the rule needs them. */
+static oj_status score_entries(struct oj_pair_stage *stage,
+                               const struct oj_matches *matches,
+                               struct oj_pick_scores *scores,
+                               struct oj_error *err)
+{
+    const struct oj_pair_request *request = &stage->request;
+    enum oj_op op = request->relation.op;
+    if (matches->offset == NULL ||
+        (request->pick != OJ_PICK_LARGEST_OVERLAP &&
+         (request->pick != OJ_PICK_NEAREST || pairs_meet(op))))
+        return OJ_OK;
+    OJ_TRY(oj_reserve(&stage->score, 0, matches->n_entries + 1,
+                      &stage->cap_score, sizeof *stage->score, err));
+    scores->of_entry = stage->score;
+    if (request->pick == OJ_PICK_LARGEST_OVERLAP)
+        return visit_all(stage, matches, visit_overlap_score, err);
+    if (op != OJ_OP_NEAREST && op != OJ_OP_DWITHIN)
+        return visit_all(stage, matches, visit_distance_score, err);
+    for (int64_t i = 0; i < matches->n_entries; i++)
+        stage->score[i] = oj_score_of_double(-matches->measure[i]);
+    return OJ_OK;
+}
+
+static oj_status pick(struct oj_pair_stage *stage,
+                      const struct oj_matches *matches,
+                      struct oj_pair_values *values, struct oj_error *err)
+{
+    struct oj_pick_scores scores = {0};
+    values->is_picked = stage->request.pick != OJ_PICK_ALL;
+    if (!values->is_picked)
+        return OJ_OK;
+    scores.tie_rank = stage->request.tie_rank;
+    scores.of_feature = stage->request.pick == OJ_PICK_SCORE
+                            ? stage->request.feature_score
+                            : stage->area_score;
+    OJ_TRY(score_entries(stage, matches, &scores, err));
+    return oj_pick(matches, &scores, &values->picked, err);
+}
+
+oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
+                            const struct oj_flat *input,
+                            const struct oj_matches *matches,
+                            struct oj_pair_values *values, struct oj_error *err)
+{
+    const struct oj_pair_request *request = &stage->request;
+    const struct oj_matches *entries;
+    stage->input = input;
+    stage->values = values;
+    for (int i = 0; i < stage->n_workers; i++)
+        stage->worker[i].has_input = 0;
+    OJ_TRY(pick(stage, matches, values, err));
+    entries = oj_pair_values_matches(values, matches);
+    values->n_entries = entries->n_entries;
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+    {
+        if (request->want[i])
+            OJ_TRY(oj_pair_values_reserve(values, (enum oj_pair_value)i,
+                                          entries->n_entries, err));
+    }
+    if (wants_overlap(request))
+        OJ_TRY(fill_overlaps(stage, entries, err));
+    if (wants_points(request))
+        OJ_TRY(visit_all(stage, entries, visit_points, err));
+    return OJ_OK;
+}
