@@ -1,0 +1,351 @@
+/** Pairs by distance the plain way: every input feature against every join
+ *  feature, all pairs of segments, exact crossings, all vertices in all
+ *  polygons; and the comparison of an answer with that.  Include once, after
+ *  random_layers.h. */
+#ifndef PLAIN_PAIRS_H
+#define PLAIN_PAIRS_H
+
+#include "exact_sign.h"
+#include "random_layers.h"
+
+#include "kernels/oj_segment.h"
+#include "oj_pairs.h"
+
+/* A side: where its parts, rings and vertices are, in either form. */
+static inline int64_t part_begin(const struct oj_flat *flat, int64_t feature)
+{
+    if (!oj_flat_is_points(flat))
+        return flat->part_offset[feature];
+    return feature;
+}
+
+static inline int64_t part_end(const struct oj_flat *flat, int64_t feature)
+{
+    if (!oj_flat_is_points(flat))
+        return flat->part_offset[feature + 1];
+    return feature + (flat->x[feature] == flat->x[feature]);
+}
+
+static inline int64_t ring_begin(const struct oj_flat *flat, int64_t part)
+{
+    return oj_flat_is_points(flat) ? part : flat->ring_offset[part];
+}
+
+static inline int64_t vertex_begin(const struct oj_flat *flat, int64_t ring)
+{
+    return oj_flat_is_points(flat) ? ring : flat->vertex_offset[ring];
+}
+
+/* --- the plain distance --------------------------------------------------- */
+
+static inline int plain_between(double u, double a, double b)
+{
+    return (a <= u && u <= b) || (b <= u && u <= a);
+}
+
+/* c on the segment a -> b */
+static inline int plain_on(const double *a, const double *b, const double *c)
+{
+    return plain_between(c[0], a[0], b[0]) && plain_between(c[1], a[1], b[1]) &&
+           exact_orientation(a[0], a[1], b[0], b[1], c[0], c[1]) == 0;
+}
+
+static inline int plain_meet(const double *a, const double *b, const double *c,
+                             const double *d)
+{
+    int abc, abd, cda, cdb;
+    /* most are far apart */
+    if (fmax(a[0], b[0]) < fmin(c[0], d[0]) ||
+        fmax(c[0], d[0]) < fmin(a[0], b[0]) ||
+        fmax(a[1], b[1]) < fmin(c[1], d[1]) ||
+        fmax(c[1], d[1]) < fmin(a[1], b[1]))
+        return 0;
+    abc = exact_orientation(a[0], a[1], b[0], b[1], c[0], c[1]);
+    abd = exact_orientation(a[0], a[1], b[0], b[1], d[0], d[1]);
+    cda = exact_orientation(c[0], c[1], d[0], d[1], a[0], a[1]);
+    cdb = exact_orientation(c[0], c[1], d[0], d[1], b[0], b[1]);
+    return (abc * abd < 0 && cda * cdb < 0) || plain_on(a, b, c) ||
+           plain_on(a, b, d) || plain_on(c, d, a) || plain_on(c, d, b);
+}
+
+static inline double plain_least(double a, double b)
+{
+    return b < a ? b : a; /* NaN never is */
+}
+
+static inline double plain_segments(const double *a, const double *b,
+                                    const double *c, const double *d)
+{
+    double least = INFINITY;
+    if (a[0] == b[0] && a[1] == b[1])
+        return plain_least(
+            least, oj_segment_distance(a[0], a[1], c[0], c[1], d[0], d[1]));
+    if (c[0] == d[0] && c[1] == d[1])
+        return plain_least(
+            least, oj_segment_distance(d[0], d[1], a[0], a[1], b[0], b[1]));
+    if (plain_meet(a, b, c, d))
+        return 0.0;
+    least = plain_least(
+        least, oj_segment_distance(a[0], a[1], c[0], c[1], d[0], d[1]));
+    least = plain_least(
+        least, oj_segment_distance(b[0], b[1], c[0], c[1], d[0], d[1]));
+    least = plain_least(
+        least, oj_segment_distance(c[0], c[1], a[0], a[1], b[0], b[1]));
+    return plain_least(least,
+                       oj_segment_distance(d[0], d[1], a[0], a[1], b[0], b[1]));
+}
+
+static inline double plain_rings(const struct oj_flat *f, int64_t r,
+                                 const struct oj_flat *g, int64_t q)
+{
+    int64_t i = vertex_begin(f, r), last_i = vertex_begin(f, r + 1) - 1;
+    int64_t first_j = vertex_begin(g, q), last_j = vertex_begin(g, q + 1) - 1;
+    double least = INFINITY;
+    do
+    {
+        int64_t i2 = i < last_i ? i + 1 : i, j = first_j;
+        double a[2] = {f->x[i], f->y[i]}, b[2] = {f->x[i2], f->y[i2]};
+        do
+        {
+            int64_t j2 = j < last_j ? j + 1 : j;
+            double c[2] = {g->x[j], g->y[j]}, d[2] = {g->x[j2], g->y[j2]};
+            least = plain_least(least, plain_segments(a, b, c, d));
+        } while (++j < last_j);
+    } while (++i < last_i);
+    return least;
+}
+
+/* 1 inside, 2 on the ring, 0 outside, by counting crossings. */
+static inline int plain_locate(const struct oj_flat *flat, int64_t ring,
+                               const double *p)
+{
+    int odd = 0;
+    for (int64_t v = flat->vertex_offset[ring];
+         v + 1 < flat->vertex_offset[ring + 1]; v++)
+    {
+        double a[2] = {flat->x[v], flat->y[v]};
+        double b[2] = {flat->x[v + 1], flat->y[v + 1]};
+        int side;
+        if (plain_on(a, b, p))
+            return 2;
+        if ((a[1] > p[1]) == (b[1] > p[1]))
+            continue;
+        side = exact_orientation(a[0], a[1], b[0], b[1], p[0], p[1]);
+        odd ^= (side > 0) == (b[1] > a[1]);
+    }
+    return odd;
+}
+
+static inline int plain_holds(const struct oj_flat *flat, int64_t part,
+                              const double *p)
+{
+    int where = plain_locate(flat, flat->ring_offset[part], p);
+    if (where != 1)
+        return where == 2;
+    for (int64_t r = flat->ring_offset[part] + 1;
+         r < flat->ring_offset[part + 1]; r++)
+    {
+        where = plain_locate(flat, r, p);
+        if (where != 0)
+            return where == 2;
+    }
+    return 1;
+}
+
+/* A vertex of part q of g in the polygon part p of f. */
+static inline int plain_contains(const struct oj_flat *f, int64_t p,
+                                 const struct oj_flat *g, int64_t q)
+{
+    if (oj_flat_is_points(f) || f->part_kind[p] != OJ_PART_POLYGON)
+        return 0;
+    for (int64_t v = vertex_begin(g, ring_begin(g, q));
+         v < vertex_begin(g, ring_begin(g, q + 1)); v++)
+    {
+        double at[2] = {g->x[v], g->y[v]};
+        if (plain_holds(f, p, at))
+            return 1;
+    }
+    return 0;
+}
+
+static inline double plain_distance(const struct oj_flat *f, int64_t a,
+                                    const struct oj_flat *g, int64_t b,
+                                    enum oj_distance_to to)
+{
+    double least = INFINITY;
+    for (int64_t p = part_begin(f, a); p < part_end(f, a); p++)
+    {
+        for (int64_t q = part_begin(g, b); q < part_end(g, b); q++)
+        {
+            if (to == OJ_TO_INTERIOR &&
+                (plain_contains(f, p, g, q) || plain_contains(g, q, f, p)))
+                return 0.0;
+            for (int64_t r = ring_begin(f, p); r < ring_begin(f, p + 1); r++)
+            {
+                for (int64_t s = ring_begin(g, q); s < ring_begin(g, q + 1);
+                     s++)
+                    least = plain_least(least, plain_rings(f, r, g, s));
+            }
+        }
+    }
+    return least;
+}
+
+/* --- the plain join ------------------------------------------------------- */
+
+struct plain_pair
+{
+    double distance;
+    int32_t rank, feature;
+};
+
+static inline int plain_by_distance(const void *left, const void *right)
+{
+    const struct plain_pair *a = left, *b = right;
+    if (a->distance != b->distance)
+        return a->distance < b->distance ? -1 : 1;
+    return a->rank - b->rank;
+}
+
+static inline int plain_by_rank(const void *left, const void *right)
+{
+    const struct plain_pair *a = left, *b = right;
+    return a->rank - b->rank;
+}
+
+/* The place of each join feature in tie order: by FID where they differ. */
+static inline int32_t plain_rank(const struct oj_flat *flat, int64_t feature)
+{
+    int32_t rank = 0;
+    int repeats = flat->fid == NULL;
+    for (int64_t i = 0; i < flat->n_features && !repeats; i++)
+    {
+        rank += flat->fid[i] < flat->fid[feature];
+        for (int64_t j = 0; j < i && !repeats; j++)
+            repeats = flat->fid[i] == flat->fid[j];
+    }
+    return repeats ? (int32_t)feature : rank;
+}
+
+static inline int plain_counts(const struct oj_relation *relation,
+                               const struct oj_flat *f, int64_t a,
+                               const struct oj_flat *g, int64_t b)
+{
+    if (relation->exclude_self && f->fid[a] == g->fid[b])
+        return 0;
+    if (relation->unordered_pairs > 0 && f->fid[a] >= g->fid[b])
+        return 0;
+    if (relation->unordered_pairs < 0 && f->fid[a] <= g->fid[b])
+        return 0;
+    if (f->on_class != NULL &&
+        (f->on_class[a] < 0 || f->on_class[a] != g->on_class[b]))
+        return 0;
+    if (f->exclude_class != NULL && f->exclude_class[a] >= 0 &&
+        f->exclude_class[a] == g->exclude_class[b])
+        return 0;
+    return !relation->exclude_same_geometry ||
+           !oj_flat_same_geometry(f, a, g, b);
+}
+
+static inline double plain_limit(const struct oj_relation *relation,
+                                 const struct oj_flat *f, int64_t a,
+                                 const struct oj_flat *g, int64_t b)
+{
+    double limit = relation->max_distance;
+    if (f->max_distance != NULL)
+        limit = f->max_distance[a];
+    else if (g->max_distance != NULL)
+        limit = g->max_distance[b];
+    return limit >= 0.0 ? limit : -1.0;
+}
+
+/* The pairs of row a, in order. Returns how many. */
+static inline int64_t plain_row(const struct oj_relation *relation,
+                                const struct oj_flat *f, int64_t a,
+                                const struct oj_flat *g, const int32_t *rank,
+                                const double *distance, struct plain_pair *out)
+{
+    int64_t n = 0, kept;
+    for (int64_t b = 0; b < g->n_features; b++)
+    {
+        double d = distance[b];
+        if (!plain_counts(relation, f, a, g, b) || !(d < INFINITY) ||
+            d < relation->min_distance ||
+            !(d <= plain_limit(relation, f, a, g, b)))
+            continue;
+        out[n].distance = d;
+        out[n].rank = rank[b];
+        out[n++].feature = (int32_t)b;
+    }
+    if (relation->op != OJ_OP_NEAREST)
+    {
+        qsort(out, (size_t)n, sizeof *out, plain_by_rank);
+        return n;
+    }
+    qsort(out, (size_t)n, sizeof *out, plain_by_distance);
+    kept = n < relation->k ? n : relation->k;
+    while (relation->ties == OJ_TIES_ALL && kept > 0 && kept < n &&
+           out[kept].distance == out[kept - 1].distance)
+        kept++;
+    return kept;
+}
+
+/* All distances between two sides: [f features][g features]. */
+static inline double *plain_matrix(const struct oj_flat *f,
+                                   const struct oj_flat *g,
+                                   enum oj_distance_to to)
+{
+    double *matrix = oj_malloc(f->n_features * g->n_features, sizeof *matrix);
+    ck_assert_ptr_nonnull(matrix);
+    for (int64_t a = 0; a < f->n_features; a++)
+    {
+        for (int64_t b = 0; b < g->n_features; b++)
+            matrix[a * g->n_features + b] = plain_distance(f, a, g, b, to);
+    }
+    return matrix;
+}
+
+static inline void check_answer(const char *what, uint64_t seed,
+                                const struct oj_relation *relation,
+                                const struct oj_flat *f,
+                                const struct oj_flat *g, const double *matrix,
+                                const struct oj_matches *m)
+{
+    struct plain_pair *pairs = oj_malloc(g->n_features + 1, sizeof *pairs);
+    int32_t *rank = oj_malloc(g->n_features + 1, sizeof *rank);
+    int64_t n_pairs = 0, n_matched = 0;
+    ck_assert(pairs != NULL && rank != NULL);
+    ck_assert_int_eq(m->n_rows, f->n_features);
+    for (int64_t b = 0; b < g->n_features; b++)
+        rank[b] = plain_rank(g, b);
+    for (int64_t a = 0; a < f->n_features; a++)
+    {
+        int64_t n = plain_row(relation, f, a, g, rank,
+                              matrix + a * g->n_features, pairs);
+        int64_t first = oj_matches_first(m, a);
+        int64_t n_got = oj_matches_end(m, a) - first;
+        expect(n == n_got, "%s, seed %llu: row %d has %d pairs, not %d", what,
+               (unsigned long long)seed, (int)a, (int)n_got, (int)n);
+        for (int64_t i = 0; i < n; i++)
+        {
+            expect(pairs[i].feature == m->join_row[first + i],
+                   "%s, seed %llu: row %d, pair %d: feature %d (%.17g), not "
+                   "%d (%.17g)",
+                   what, (unsigned long long)seed, (int)a, (int)i,
+                   (int)m->join_row[first + i], m->measure[first + i],
+                   (int)pairs[i].feature, pairs[i].distance);
+            expect(pairs[i].distance == m->measure[first + i],
+                   "%s, seed %llu: row %d, feature %d: %.17g, not %.17g", what,
+                   (unsigned long long)seed, (int)a, (int)pairs[i].feature,
+                   m->measure[first + i], pairs[i].distance);
+        }
+        n_pairs += n;
+        n_matched += n > 0;
+    }
+    ck_assert_int_eq(m->n_pairs, n_pairs);
+    ck_assert_int_eq(m->n_matched, n_matched);
+    oj_free(pairs);
+    oj_free(rank);
+}
+
+#endif
