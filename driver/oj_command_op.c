@@ -208,9 +208,27 @@ static oj_status check_mask(const struct oj_command *command,
     return OJ_OK;
 }
 
+static oj_status check_excludes(const struct oj_command *command,
+                                struct oj_error *err)
+{
+    for (const char **word = command->exclude; word != NULL && *word != NULL;
+         word++)
+    {
+        if (strcasecmp(*word, "self") != 0 &&
+            strcasecmp(*word, "same_geometry") != 0 &&
+            strncasecmp(*word, "field=", 6) != 0)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-exclude must be self, same_geometry or field=F, "
+                           "not '%.60s'",
+                           *word);
+    }
+    return OJ_OK;
+}
+
 oj_status oj_command_check_op(const struct oj_command *command,
                               struct oj_error *err)
 {
+    OJ_TRY(check_excludes(command, err));
     if (command->n_windows > 0 && !command->is_window)
         return oj_fail(err, OJ_ERR_ARG,
                        "-window has no meaning with -op %s; it goes with -op "

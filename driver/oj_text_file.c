@@ -2,29 +2,51 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+static oj_status fail(const char *option, const char *path,
+                      struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_IO, "-%s: cannot write %s: %s", option, path,
+                   strerror(errno));
+}
+
+/* A device, a pipe or a link stays what it is: written as it stands. */
+static int is_special(const char *path)
+{
+    struct stat file;
+    return lstat(path, &file) == 0 && !S_ISREG(file.st_mode);
+}
+
+/* errno says why, where this is 0. */
+static int write_to(const char *path, void (*write)(FILE *, const void *),
+                    const void *user)
+{
+    FILE *file = fopen(path, "w");
+    int failed;
+    if (file == NULL)
+        return 0;
+    write(file, user);
+    failed = ferror(file) != 0;
+    return fclose(file) == 0 && !failed;
+}
 
 oj_status oj_text_file_write(const char *path, const char *option,
                              void (*write)(FILE *, const void *),
                              const void *user, struct oj_error *err)
 {
     char temporary[4096];
-    FILE *file;
-    int failed, number;
+    int number;
+    if (is_special(path))
+        return write_to(path, write, user) ? OJ_OK : fail(option, path, err);
     if (snprintf(temporary, sizeof temporary, "%s.ogrjoin-%ld", path,
                  (long)getpid()) >= (int)sizeof temporary)
         return oj_fail(err, OJ_ERR_ARG, "-%s: the name is too long", option);
-    file = fopen(temporary, "w");
-    if (file == NULL)
-        return oj_fail(err, OJ_ERR_IO, "-%s: cannot write %s: %s", option, path,
-                       strerror(errno));
-    write(file, user);
-    failed = ferror(file) != 0;
-    failed = fclose(file) != 0 || failed;
-    if (!failed && rename(temporary, path) == 0)
+    if (write_to(temporary, write, user) && rename(temporary, path) == 0)
         return OJ_OK;
     number = errno;
     unlink(temporary);
-    return oj_fail(err, OJ_ERR_IO, "-%s: cannot write %s: %s", option, path,
-                   strerror(number));
+    errno = number;
+    return fail(option, path, err);
 }
