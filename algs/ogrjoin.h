@@ -75,6 +75,10 @@ OJ_EXPORT const struct oj_backend *oj_join_backend(const struct oj_join *join);
 /** Threads that this join uses. */
 OJ_EXPORT int oj_join_threads(const struct oj_join *join);
 
+/** [join features] place of each in tie order, which is FID order, or NULL
+ * where that is the order of the ordinals. Valid as long as join is. */
+OJ_EXPORT const int32_t *oj_join_tie_rank(const struct oj_join *join);
+
 /** Accepts NULL. */
 OJ_EXPORT void oj_join_close(struct oj_join *join);
 

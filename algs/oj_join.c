@@ -174,6 +174,11 @@ int oj_join_threads(const struct oj_join *join)
                : join->options.n_threads;
 }
 
+const int32_t *oj_join_tie_rank(const struct oj_join *join)
+{
+    return join->tie_rank;
+}
+
 void oj_join_close(struct oj_join *join)
 {
     if (join == NULL)

@@ -31,18 +31,18 @@ struct worker
 struct oj_pair_stage
 {
     struct oj_pair_request request;
-    const struct oj_flat *join_side;
+    struct oj_pair_side join_side;
     int n_workers;
     struct worker *worker;
     int64_t *area_score; /* [join features], or NULL */
     int64_t *score;      /* of entries */
     int64_t *shape_at;   /* of entries: worker + n_workers * place, or -1 */
-    int64_t cap_score, cap_shape_at;
+    int64_t cap_area_score, cap_score, cap_shape_at;
     int64_t n_undecided;
     char text[256];
 
     /* The answer at hand. */
-    const struct oj_flat *input;
+    struct oj_pair_side input;
     const struct oj_matches *entries;
     struct oj_pair_values *values;
     void (*visit)(struct oj_pair_stage *stage, struct worker *worker,
@@ -70,27 +70,10 @@ int oj_pair_request_is_needed(const struct oj_pair_request *request)
 
 /* ---- open and close ----------------------------------------------------- */
 
-/* Areas of the join features as scores, once. */
-static oj_status score_areas(struct oj_pair_stage *stage, struct oj_error *err)
-{
-    int64_t n = stage->join_side->n_features;
-    OJ_NEW(stage->area_score, n, err);
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t score = oj_score_of_double(oj_flat_area(stage->join_side, i));
-        if (stage->request.pick == OJ_PICK_SMALLEST_AREA)
-            score = oj_score_reversed(score);
-        stage->area_score[i] = score;
-    }
-    return OJ_OK;
-}
-
 oj_status oj_pair_stage_open(const struct oj_pair_request *request,
-                             const struct oj_flat *join_side,
                              struct oj_pair_stage **out, struct oj_error *err)
 {
     struct oj_pair_stage *stage;
-    oj_status status = OJ_OK;
     if (request->relation.metric == OJ_METRIC_SPHERE && wants_points(request))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "nearest points, lines to them and bearings are planar: "
@@ -99,20 +82,49 @@ oj_status oj_pair_stage_open(const struct oj_pair_request *request,
     if (stage == NULL)
         return oj_fail_nomem(err, 1, sizeof *stage);
     stage->request = *request;
-    stage->join_side = join_side;
     stage->n_workers =
         request->n_threads > 0 ? request->n_threads : oj_cpu_count();
     stage->worker = oj_calloc(stage->n_workers, sizeof *stage->worker);
     if (stage->worker == NULL)
-        status = oj_fail_nomem(err, stage->n_workers, sizeof *stage->worker);
-    else if (request->pick == OJ_PICK_SMALLEST_AREA ||
-             request->pick == OJ_PICK_LARGEST_AREA)
-        status = score_areas(stage, err);
-    if (status == OJ_OK)
-        *out = stage;
-    else
-        oj_pair_stage_close(stage);
-    return status;
+    {
+        oj_free(stage);
+        return oj_fail_nomem(err, request->n_threads, sizeof *stage->worker);
+    }
+    *out = stage;
+    return OJ_OK;
+}
+
+/* Areas of the join features as scores. */
+static oj_status score_areas(struct oj_pair_stage *stage,
+                             const struct oj_flat *flat, struct oj_error *err)
+{
+    int64_t n = flat->n_features;
+    OJ_TRY(oj_reserve(&stage->area_score, 0, n + 1, &stage->cap_area_score,
+                      sizeof *stage->area_score, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t score = oj_score_of_double(oj_flat_area(flat, i));
+        if (stage->request.pick == OJ_PICK_SMALLEST_AREA)
+            score = oj_score_reversed(score);
+        stage->area_score[i] = score;
+    }
+    return OJ_OK;
+}
+
+oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
+                                      const struct oj_pair_side *side,
+                                      struct oj_error *err)
+{
+    stage->join_side = *side;
+    for (int i = 0; i < stage->n_workers; i++)
+    {
+        oj_geos_overlay_close(stage->worker[i].overlay);
+        stage->worker[i].overlay = NULL;
+    }
+    if (stage->request.pick == OJ_PICK_SMALLEST_AREA ||
+        stage->request.pick == OJ_PICK_LARGEST_AREA)
+        return score_areas(stage, side->whole, err);
+    return OJ_OK;
 }
 
 void oj_pair_stage_close(struct oj_pair_stage *stage)
@@ -247,7 +259,7 @@ static int add_common(struct oj_pair_stage *stage, struct worker *worker,
     if (worker->overlay == NULL)
     {
         oj_status status = oj_geos_overlay_open(
-            stage->join_side, &worker->overlay, &worker->error);
+            stage->join_side.whole, &worker->overlay, &worker->error);
         if (status != OJ_OK)
         {
             stop(stage, worker, status);
@@ -255,7 +267,7 @@ static int add_common(struct oj_pair_stage *stage, struct worker *worker,
         }
     }
     if (!worker->has_input)
-        oj_geos_overlay_set_input(worker->overlay, stage->input);
+        oj_geos_overlay_set_input(worker->overlay, stage->input.whole);
     worker->has_input = 1;
     verdict = oj_geos_overlay_add(worker->overlay, row,
                                   stage->entries->join_row[entry], shapes);
@@ -283,9 +295,9 @@ static void measure_common(struct oj_pair_stage *stage, struct worker *worker,
                            int64_t row, int64_t entry, double *area,
                            double *length)
 {
-    unsigned kinds = oj_flat_kinds(stage->input, row);
+    unsigned kinds = oj_flat_kinds(stage->input.whole, row);
     unsigned other =
-        oj_flat_kinds(stage->join_side, stage->entries->join_row[entry]);
+        oj_flat_kinds(stage->join_side.whole, stage->entries->join_row[entry]);
     struct oj_flat common;
     *area = *length = 0.0;
     if (kinds == OJ_PART_POINT || other == OJ_PART_POINT)
@@ -341,7 +353,7 @@ static void visit_overlap(struct oj_pair_stage *stage, struct worker *worker,
     else
         measure_common(stage, worker, row, entry, &area, &length);
     if (!isnan(area) && stage->request.want[OJ_PAIR_OVERLAP_PERCENT])
-        percent = percent_of(stage->input, row, area, length);
+        percent = percent_of(stage->input.whole, row, area, length);
     set_value(stage, OJ_PAIR_OVERLAP_AREA, entry, area);
     set_value(stage, OJ_PAIR_OVERLAP_LENGTH, entry, length);
     set_value(stage, OJ_PAIR_OVERLAP_PERCENT, entry, percent);
@@ -412,9 +424,9 @@ static void find_points(struct oj_pair_stage *stage, struct worker *worker,
                         struct oj_nearest_points *points)
 {
     oj_status status = oj_nearest_points_find(
-        stage->input, row, stage->join_side, stage->entries->join_row[entry],
-        stage->request.relation.distance_to, &worker->nearest, points,
-        &worker->error);
+        stage->input.joined, row, stage->join_side.joined,
+        stage->entries->join_row[entry], stage->request.relation.distance_to,
+        &worker->nearest, points, &worker->error);
     if (status != OJ_OK)
         stop(stage, worker, status);
 }
@@ -451,8 +463,9 @@ static void visit_overlap_score(struct oj_pair_stage *stage,
     if (is_alone(stage->entries, row))
         return;
     measure_common(stage, worker, row, entry, &area, &length);
-    both = oj_flat_kinds(stage->input, row) &
-           oj_flat_kinds(stage->join_side, stage->entries->join_row[entry]);
+    both =
+        oj_flat_kinds(stage->input.whole, row) &
+        oj_flat_kinds(stage->join_side.whole, stage->entries->join_row[entry]);
     stage->score[entry] =
         oj_score_of_double((both & OJ_PART_POLYGON) != 0 ? area : length);
 }
@@ -508,22 +521,24 @@ static oj_status pick(struct oj_pair_stage *stage,
     values->is_picked = stage->request.pick != OJ_PICK_ALL;
     if (!values->is_picked)
         return OJ_OK;
-    scores.tie_rank = stage->request.tie_rank;
+    scores.in_tie_order =
+        !oj_relation_sorts_by_measure(&stage->request.relation);
+    scores.tie_rank = stage->join_side.tie_rank;
     scores.of_feature = stage->request.pick == OJ_PICK_SCORE
-                            ? stage->request.feature_score
+                            ? stage->join_side.score
                             : stage->area_score;
     OJ_TRY(score_entries(stage, matches, &scores, err));
     return oj_pick(matches, &scores, &values->picked, err);
 }
 
 oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
-                            const struct oj_flat *input,
+                            const struct oj_pair_side *input,
                             const struct oj_matches *matches,
                             struct oj_pair_values *values, struct oj_error *err)
 {
     const struct oj_pair_request *request = &stage->request;
     const struct oj_matches *entries;
-    stage->input = input;
+    stage->input = *input;
     stage->values = values;
     for (int i = 0; i < stage->n_workers; i++)
         stage->worker[i].has_input = 0;

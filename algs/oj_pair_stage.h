@@ -23,15 +23,13 @@ enum oj_pick_rule
                                   length */
     OJ_PICK_SMALLEST_AREA,   /**< of the join feature */
     OJ_PICK_LARGEST_AREA,
-    OJ_PICK_SCORE /**< greatest feature_score */
+    OJ_PICK_SCORE /**< greatest score of the join feature */
 };
 
-/** Plain values; borrows what it points at. */
+/** Plain values. */
 struct oj_pair_request
 {
     enum oj_pick_rule pick;
-    const int64_t *feature_score; /**< [join features] of oj_pick.h */
-    const int32_t *tie_rank;      /**< [join features] or NULL: the ordinal */
     unsigned char want[OJ_N_PAIR_VALUES];
     int want_shapes;
 
@@ -44,20 +42,39 @@ struct oj_pair_request
     const int *cancel;
 };
 
+/** A side of the join. Where a point was joined in place of each feature,
+ *  distances and nearest points are those of the points, and areas and
+ *  intersections those of the features. */
+struct oj_pair_side
+{
+    const struct oj_flat *joined;
+    const struct oj_flat *whole; /**< the features; may be the same */
+
+    /* Of the join side. */
+    const int64_t *score;    /**< OJ_PICK_SCORE: [features] of oj_pick.h */
+    const int32_t *tie_rank; /**< [features] or NULL: the ordinal */
+};
+
 struct oj_pair_stage;
 
 /** 1 when request asks for anything. */
 OJ_EXPORT int oj_pair_request_is_needed(const struct oj_pair_request *request);
 
-/** join_side and what request points at outlive *out; request is copied.
- *  OJ_ERR_UNSUPPORTED in one line for what is not computed on a sphere. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_pair_stage_open(
-    const struct oj_pair_request *request, const struct oj_flat *join_side,
-    struct oj_pair_stage **out, struct oj_error *err);
+/** request is copied. OJ_ERR_UNSUPPORTED in one line for what is not computed
+ *  on a sphere. */
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_pair_stage_open(const struct oj_pair_request *request,
+                   struct oj_pair_stage **out, struct oj_error *err);
+
+/** The join side of the answers from now on; what side points at outlives its
+ *  use. Before the first run. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_pair_stage_set_join_side(
+    struct oj_pair_stage *stage, const struct oj_pair_side *side,
+    struct oj_error *err);
 
 /** Fills *values for the matches of input. One thread at a time. */
 OJ_MUST_USE OJ_EXPORT oj_status
-oj_pair_stage_run(struct oj_pair_stage *stage, const struct oj_flat *input,
+oj_pair_stage_run(struct oj_pair_stage *stage, const struct oj_pair_side *input,
                   const struct oj_matches *matches,
                   struct oj_pair_values *values, struct oj_error *err);
 

@@ -28,6 +28,8 @@ static int32_t rank_of(const struct oj_matches *m,
                        const struct oj_pick_scores *scores, int64_t entry)
 {
     int32_t feature = m->join_row[entry];
+    if (scores->in_tie_order)
+        return 0;
     return scores->tie_rank != NULL ? scores->tie_rank[feature] : feature;
 }
 

@@ -38,7 +38,8 @@ struct oj_pick_scores
 {
     const int64_t *of_entry;   /**< [matches->n_entries], or NULL */
     const int64_t *of_feature; /**< [join features], or NULL */
-    const int32_t *tie_rank;   /**< [join features], or NULL: the ordinal */
+    int in_tie_order;          /**< 1: entries of a row are in tie order */
+    const int32_t *tie_rank; /**< else: [join features], or NULL: the ordinal */
 };
 
 /** Picks, from matches in either form, one pair of each row that has any; *out

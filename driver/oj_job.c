@@ -271,7 +271,10 @@ static oj_status join_batch(void *user, const struct oj_pipeline_part *part,
                             struct oj_matches *out, struct oj_error *err)
 {
     struct oj_job *job = user;
-    return oj_join_batch(job->engine, part->flat, out, err);
+    OJ_TRY(oj_join_batch(job->engine, part->flat, out, err));
+    if (job->after_join == NULL)
+        return OJ_OK;
+    return job->after_join(job->after_join_user, part, out, err);
 }
 
 static int show_progress(int64_t n_rows, void *user)

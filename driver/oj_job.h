@@ -34,6 +34,13 @@ struct oj_job
     struct oj_join *engine;
     double join_read_s;
 
+    /** Called on the join thread after each join, for what is to be found out
+     *  about the pairs; may be NULL. part->answer tells answers apart. */
+    oj_status (*after_join)(void *user, const struct oj_pipeline_part *part,
+                            const struct oj_matches *matches,
+                            struct oj_error *err);
+    void *after_join_user;
+
     /* The input side, while and after it is streamed. */
     struct oj_layer_reader *reader;
     struct oj_batch batches[OJ_PIPELINE_SLOTS]; /**< as they were read */
