@@ -248,6 +248,8 @@ static oj_status create_columns(struct update *u, struct oj_error *err)
         struct oj_column *column = &schema->columns[i];
         column->origin = schema->fields[i].origin;
         column->source = schema->fields[i].source;
+        column->type = schema->fields[i].type;
+        column->subtype = schema->fields[i].subtype;
         column->target = u->first_own + i;
         if (!u->refreshes)
             OJ_TRY(oj_schema_create_field(u->dataset, u->target,

@@ -67,6 +67,8 @@ static oj_status add(struct oj_schema *schema, enum oj_column_origin origin,
     field->name = name;
     field->defn = defn;
     field->of = of;
+    field->type = OGR_Fld_GetType(defn);
+    field->subtype = OGR_Fld_GetSubType(defn);
     return OJ_OK;
 }
 
@@ -153,12 +155,30 @@ static oj_status plan_join(const struct oj_schema_request *request,
     return OJ_OK;
 }
 
+static oj_status plan_aggregates(const struct oj_schema_request *request,
+                                 struct oj_schema *schema, char *renamed,
+                                 size_t size, struct oj_error *err)
+{
+    for (int i = 0; i < request->n_aggregates; i++)
+    {
+        const struct oj_schema_aggregate *from = &request->aggregates[i];
+        const char *kept = "";
+        OJ_TRY(oj_names_add_free(&schema->taken, request->prefix, from->name,
+                                 &kept, err));
+        note_renamed(renamed, size, from->name, kept);
+        OJ_TRY(add(schema, OJ_COLUMN_AGGREGATE, i, kept,
+                   copy_defn(from->defn, kept, 0), NULL, err));
+    }
+    return OJ_OK;
+}
+
 oj_status oj_schema_plan(const struct oj_schema_request *request,
                          struct oj_schema *schema, struct oj_error *err)
 {
     char renamed[700] = "";
     if (request->with_input)
         OJ_TRY(plan_input(request, schema, renamed, sizeof renamed, err));
+    OJ_TRY(plan_aggregates(request, schema, renamed, sizeof renamed, err));
     if (request->with_join)
     {
         OJ_TRY(plan_own(request, schema, renamed, sizeof renamed, err));

@@ -20,6 +20,10 @@ struct oj_planned_field
     const char *name;           /**< owned by the schema's names */
     OGRFieldDefnH defn;         /**< owned: complete, under that name */
     const struct oj_source *of; /**< whose field this is a copy of, or NULL */
+
+    /** OJ_COLUMN_AGGREGATE: of the values, whatever becomes of defn. */
+    OGRFieldType type;
+    OGRFieldSubType subtype;
 };
 
 /** Owner; zeroed memory is a valid empty one. */
@@ -32,6 +36,13 @@ struct oj_schema
     int keep_fids;
 };
 
+/** A column of aggregates. */
+struct oj_schema_aggregate
+{
+    const char *name;   /**< that it should have */
+    OGRFieldDefnH defn; /**< type, width and precision; not changed */
+};
+
 /** What goes into a schema. */
 struct oj_schema_request
 {
@@ -40,6 +51,11 @@ struct oj_schema_request
     int with_join;  /**< 0: semi and anti joins */
     int with_rank;  /**< 1: join_rank */
     const char *prefix;
+
+    /** [n_aggregates], after the input's fields; source of their columns is
+     *  their place here. */
+    const struct oj_schema_aggregate *aggregates;
+    int n_aggregates;
 };
 
 /** Names the fields and defines them; schema->taken may hold names that are

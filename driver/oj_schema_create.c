@@ -203,6 +203,8 @@ static oj_status create_fields(struct oj_output *o, struct oj_schema *schema,
     {
         schema->columns[i].origin = schema->fields[i].origin;
         schema->columns[i].source = schema->fields[i].source;
+        schema->columns[i].type = schema->fields[i].type;
+        schema->columns[i].subtype = schema->fields[i].subtype;
         OJ_TRY(oj_schema_create_field(o->dataset, o->layer, &schema->fields[i],
                                       &schema->columns[i].target, err));
     }
@@ -252,6 +254,8 @@ static oj_status map_fields(const struct oj_output *o, struct oj_schema *schema,
     {
         schema->columns[i].origin = schema->fields[i].origin;
         schema->columns[i].source = schema->fields[i].source;
+        schema->columns[i].type = schema->fields[i].type;
+        schema->columns[i].subtype = schema->fields[i].subtype;
         OJ_TRY(
             map_field(o, &schema->fields[i], &schema->columns[i].target, err));
     }
