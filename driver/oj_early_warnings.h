@@ -1,0 +1,24 @@
+/** What can be seen to be wrong before the long work: layers that do not meet,
+ *  axes that were swapped, distances in the wrong unit.  Only what the drivers
+ *  know without reading the layers is looked at. */
+#ifndef OJ_EARLY_WARNINGS_H
+#define OJ_EARLY_WARNINGS_H
+
+#include "oj_command.h"
+#include "oj_crs.h"
+#include "oj_source.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Prints a warning for each of them. Both sides are open, their CRS settled;
+ *  layers are not read. */
+void oj_warn_early(const struct oj_command *command,
+                   const struct oj_source *input, const struct oj_source *join,
+                   const struct oj_crs *crs);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
