@@ -1,6 +1,7 @@
 #include "oj_job.h"
 
 #include "oj_cancel.h"
+#include "oj_early_warnings.h"
 #include "oj_message.h"
 #include "oj_output.h"
 
@@ -17,6 +18,11 @@
 /* Pairs of one answer: what more rows have comes in the next. 28 bytes a pair
  * are held, and three answers at a time. */
 #define MAX_BATCH_PAIRS (INT64_C(4) << 20)
+
+/* Of -memory, what a row of a batch may take: three batches are in flight, of
+ * rows of some hundred bytes. */
+#define BYTES_PER_BATCH_ROW 1024
+#define LEAST_BATCH 4096
 
 double oj_now_s(void)
 {
@@ -148,6 +154,7 @@ oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
     OJ_TRY(oj_sides_open(command, &job->input, &job->join, &job->crs,
                          &job->sides, &job->relation, err));
     OJ_TRY(oj_relation_check(&job->relation, err));
+    oj_warn_early(command, &job->input, &job->join, &job->crs);
     plan_progress(job);
     return OJ_OK;
 }
@@ -159,11 +166,22 @@ static int is_cancelled(int64_t n_rows, void *user)
     return oj_is_cancelled();
 }
 
-static struct oj_read_options read_options(const struct oj_job *job,
+/* Under -memory the batches in flight take a share of it; the larger a batch,
+ * the less often tiles are loaded. */
+static int64_t batch_rows(const struct oj_command *command)
+{
+    int64_t most = command->memory / BYTES_PER_BATCH_ROW;
+    if (command->memory == 0 || oj_command_given(command, "batch") ||
+        most >= command->batch)
+        return command->batch;
+    return most > LEAST_BATCH ? most : LEAST_BATCH;
+}
+
+struct oj_read_options oj_job_read_options(const struct oj_job *job,
                                            const struct oj_source *source)
 {
     struct oj_read_options options = {0};
-    options.batch_rows = job->command->batch;
+    options.batch_rows = batch_rows(job->command);
     options.limit = -1;
     options.fields = source->fields;
     options.n_fields = source->n_fields + source->n_hidden;
@@ -190,13 +208,20 @@ static oj_status make_join_flat(struct oj_job *job, struct oj_error *err)
 
 oj_status oj_job_read_join(struct oj_job *job, struct oj_error *err)
 {
-    const struct oj_read_options reading = read_options(job, &job->join);
+    return oj_job_read_join_watched(job, is_cancelled, NULL, err);
+}
+
+oj_status oj_job_read_join_watched(struct oj_job *job,
+                                   int (*watch)(int64_t, void *), void *user,
+                                   struct oj_error *err)
+{
+    const struct oj_read_options reading = oj_job_read_options(job, &job->join);
     double start = oj_now_s();
     oj_status status;
     forget_errors();
     status = oj_layer_read_all(job->join.layer, &reading, &job->join_buf,
-                               &job->join_table, &job->join_counts,
-                               is_cancelled, NULL, err);
+                               &job->join_table, &job->join_counts, watch, user,
+                               err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     job->join_read_s = oj_now_s() - start;
@@ -207,6 +232,8 @@ oj_status oj_job_read_join(struct oj_job *job, struct oj_error *err)
 oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
 {
     const struct oj_options options = oj_job_options(job->command);
+    if (job->command->memory > 0)
+        return oj_job_prepare_bounded(job, err);
     OJ_TRY(oj_job_read_join(job, err));
     return oj_join_open(&job->join_flat, &job->relation, job->command->backend,
                         &options, &job->engine, err);
@@ -271,10 +298,44 @@ static oj_status join_batch(void *user, const struct oj_pipeline_part *part,
                             struct oj_matches *out, struct oj_error *err)
 {
     struct oj_job *job = user;
-    OJ_TRY(oj_join_batch(job->engine, part->flat, out, err));
+    if (job->tiled != NULL)
+        OJ_TRY(oj_tiled_join_batch(job->tiled, part->flat, out,
+                                   &job->answer_side[part->answer], err));
+    else
+        OJ_TRY(oj_join_batch(job->engine, part->flat, out, err));
     if (job->after_join == NULL)
         return OJ_OK;
     return job->after_join(job->after_join_user, part, out, err);
+}
+
+struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)
+{
+    struct oj_answer_side side = {job->join_flat, job->join_table, NULL};
+    if (job->tiled != NULL)
+    {
+        side.flat = oj_feature_set_view(&job->answer_side[answer]);
+        side.table = job->answer_side[answer].table;
+        side.ordinal = job->answer_side[answer].ordinal;
+    }
+    return side;
+}
+
+const struct oj_stats *oj_job_stats(const struct oj_job *job)
+{
+    return job->tiled != NULL ? oj_tiled_join_stats(job->tiled)
+                              : oj_join_stats(job->engine);
+}
+
+const struct oj_backend *oj_job_backend(const struct oj_job *job)
+{
+    return job->tiled != NULL ? oj_tiled_join_backend(job->tiled)
+                              : oj_join_backend(job->engine);
+}
+
+int oj_job_threads(const struct oj_job *job)
+{
+    return job->tiled != NULL ? oj_tiled_join_threads(job->tiled)
+                              : oj_join_threads(job->engine);
 }
 
 static int show_progress(int64_t n_rows, void *user)
@@ -295,7 +356,7 @@ oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
                         const struct oj_pipeline_sink *sink,
                         struct oj_error *err)
 {
-    struct oj_read_options reading = read_options(job, &job->input);
+    struct oj_read_options reading = oj_job_read_options(job, &job->input);
     const struct oj_pipeline_source source = {read_batch, job};
     const struct oj_pipeline_joiner joiner = {join_batch, job};
     struct oj_pipeline_options options = {0};
@@ -356,6 +417,10 @@ void oj_job_close(struct oj_job *job)
         printf("\n");
     oj_job_end_reading(job);
     oj_join_close(job->engine);
+    oj_tiled_join_close(job->tiled);
+    oj_tiles_close(&job->tiles);
+    for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
+        oj_feature_set_free(&job->answer_side[i]);
     oj_table_free(job->join_table);
     oj_flat_buf_free(&job->join_buf);
     oj_side_work_free(&job->join_work);

@@ -11,6 +11,7 @@
 #include "oj_crs.h"
 #include "oj_sides.h"
 #include "oj_source.h"
+#include "oj_tiled_join.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,8 +32,14 @@ struct oj_job
     struct oj_flat join_flat; /**< what is joined: of join_buf or join_work */
     struct oj_table *join_table;
     struct oj_read_counts join_counts;
-    struct oj_join *engine;
+    struct oj_join *engine; /**< NULL when the join side lies in tiles */
     double join_read_s;
+
+    /* A join side larger than -memory: join_flat and join_table hold no rows,
+     * and answers come with the features they speak of. */
+    struct oj_tiles tiles;
+    struct oj_tiled_join *tiled; /**< NULL: in memory */
+    struct oj_feature_set answer_side[OJ_PIPELINE_SLOTS];
 
     /** Called on the join thread after each join, for what is to be found out
      *  about the pairs; may be NULL. part->answer tells answers apart. */
@@ -62,6 +69,13 @@ OJ_MUST_USE oj_status oj_job_open(const struct oj_command *command,
 OJ_MUST_USE oj_status oj_job_read_join(struct oj_job *job,
                                        struct oj_error *err);
 
+/** The same; watch(rows read, user) stops it with OJ_ERR_CANCELLED when it
+ *  returns nonzero. */
+OJ_MUST_USE oj_status oj_job_read_join_watched(struct oj_job *job,
+                                               int (*watch)(int64_t, void *),
+                                               void *user,
+                                               struct oj_error *err);
+
 /** Reads the join side and indexes it. */
 OJ_MUST_USE oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err);
 
@@ -78,6 +92,33 @@ void oj_job_end_reading(struct oj_job *job);
 
 /** Ends the progress bar: the output is complete. */
 void oj_job_end_progress(struct oj_job *job);
+
+/** What the join_row of an answer means. Borrowed from the job, valid until the
+ *  answer's number is used again. */
+struct oj_answer_side
+{
+    struct oj_flat flat;
+    const struct oj_table *table;
+    const int64_t
+        *ordinal; /**< place in the join layer, NULL: the row itself */
+};
+
+/** Of the answer with that number (struct oj_pipeline_part). */
+struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer);
+
+/** What the engine did, whichever it is. */
+const struct oj_stats *oj_job_stats(const struct oj_job *job);
+const struct oj_backend *oj_job_backend(const struct oj_job *job);
+int oj_job_threads(const struct oj_job *job);
+
+/** How a source is read. */
+struct oj_read_options oj_job_read_options(const struct oj_job *job,
+                                           const struct oj_source *source);
+
+/** oj_job_prepare() under -memory: reads the join side into memory if it fits,
+ *  else into tiles (oj_job_tiles.c). */
+OJ_MUST_USE oj_status oj_job_prepare_bounded(struct oj_job *job,
+                                             struct oj_error *err);
 
 /** Options of a backend after the command. */
 struct oj_options oj_job_options(const struct oj_command *command);

@@ -188,7 +188,7 @@ static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
     proof->validation.relation = &job->relation;
     OJ_TRY(oj_join_open(&job->join_flat, &job->relation, job->command->validate,
                         &options, &proof->reference, err));
-    if (oj_join_backend(proof->reference) == oj_join_backend(job->engine))
+    if (oj_join_backend(proof->reference) == oj_job_backend(job))
         return oj_fail(
             err, OJ_ERR_ARG,
             "-validate %s: the join itself runs on this backend, and "
@@ -265,7 +265,7 @@ static void print_first(const struct oj_proof *proof)
 static void print_result(const struct oj_proof *proof)
 {
     const struct oj_validation *v = &proof->validation;
-    const char *ours = oj_join_backend(proof->job->engine)->name;
+    const char *ours = oj_job_backend(proof->job)->name;
     const char *reference = oj_join_backend(proof->reference)->name;
     char apart[160] = "";
     if (v->n_undecided > 0 || v->n_rounding > 0)

@@ -23,6 +23,8 @@ struct oj_tiled_join
     char backend[64]; /* "": the default */
     int fids_are_unique;
     struct oj_stats stats;
+    const struct oj_backend *used; /* NULL: none yet */
+    int n_threads;
 
     /* The tile in memory. */
     int64_t loaded; /* -1: none */
@@ -109,6 +111,8 @@ static oj_status load(struct oj_tiled_join *join, int64_t tile,
                         join->backend[0] != '\0' ? join->backend : NULL,
                         &join->options, &join->engine, err));
     join->loaded = tile;
+    join->used = oj_join_backend(join->engine);
+    join->n_threads = oj_join_threads(join->engine);
     return OJ_OK;
 }
 
@@ -345,6 +349,20 @@ oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
 const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join)
 {
     return &join->stats;
+}
+
+const struct oj_backend *oj_tiled_join_backend(const struct oj_tiled_join *join)
+{
+    if (join->used != NULL)
+        return join->used;
+    return join->backend[0] != '\0' && oj_backend_find(join->backend) != NULL
+               ? oj_backend_find(join->backend)
+               : oj_backend_at(0);
+}
+
+int oj_tiled_join_threads(const struct oj_tiled_join *join)
+{
+    return join->n_threads > 0 ? join->n_threads : 1;
 }
 
 void oj_tiled_join_close(struct oj_tiled_join *join)

@@ -33,6 +33,11 @@ OJ_MUST_USE oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
 /** Summed over tiles and batches. */
 const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join);
 
+/** The backend at work, and its threads. */
+const struct oj_backend *
+oj_tiled_join_backend(const struct oj_tiled_join *join);
+int oj_tiled_join_threads(const struct oj_tiled_join *join);
+
 /** Accepts NULL. */
 void oj_tiled_join_close(struct oj_tiled_join *join);
 
