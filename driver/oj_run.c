@@ -30,8 +30,11 @@ static oj_status write_batch(void *user, const struct oj_pipeline_part *part,
                              struct oj_error *err)
 {
     struct run *run = user;
+    const struct oj_answer_side side =
+        oj_job_answer_side(&run->job, part->answer);
     double start;
     oj_status status;
+    oj_layer_writer_set_join_side(run->writer, &side.flat, side.table);
     OJ_TRY(oj_layer_writer_write(run->writer, &run->job.batches[part->slot],
                                  part->first_row, matches, NULL, err));
     if (run->proof == NULL)

@@ -18,6 +18,7 @@ struct oj_layer_writer
 {
     OGRLayerH layer;
     struct oj_write_options options;
+    struct oj_flat join_side; /* the latest set, or not in use */
     struct way *way;
     OGRFeatureH feature;            /* one for all rows */
     const struct oj_fields *fields; /* the reader's; NULL: not seen yet */
@@ -122,6 +123,15 @@ oj_status oj_layer_writer_open(OGRLayerH layer,
     else
         oj_layer_writer_close(writer);
     return status;
+}
+
+void oj_layer_writer_set_join_side(struct oj_layer_writer *writer,
+                                   const struct oj_flat *join_side,
+                                   const struct oj_table *table)
+{
+    writer->join_side = *join_side;
+    writer->options.join_side = &writer->join_side;
+    writer->options.join_table = table;
 }
 
 void oj_layer_writer_close(struct oj_layer_writer *writer)

@@ -96,6 +96,13 @@ OJ_MUST_USE oj_status
 oj_layer_writer_open(OGRLayerH layer, const struct oj_write_options *options,
                      struct oj_layer_writer **out, struct oj_error *err);
 
+/** The join side that matches speak of from now on; its columns are those of
+ *  options.join_table. table outlives its use; *join_side is copied, and what
+ *  it points at outlives its use. */
+void oj_layer_writer_set_join_side(struct oj_layer_writer *writer,
+                                   const struct oj_flat *join_side,
+                                   const struct oj_table *table);
+
 /** Writes the output rows of the rows of a batch from first_row on that matches
  *  answers, in input order, pairs of a row in the order of the matches.  The
  *  geometry of the input is written as it was read (Z and M kept).
