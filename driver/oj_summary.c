@@ -114,12 +114,18 @@ static void note_left_out(const struct oj_summary *summary)
                 (long long)summary->n_rows_left_out);
 }
 
+/* Tiles are indexed while they are joined. */
+static double join_seconds(const struct oj_job *job)
+{
+    double index_s = job->tiled != NULL ? 0.0 : oj_job_stats(job)->index_s;
+    return index_s + job->counts.join_s;
+}
+
 static void print_line(const struct oj_summary *summary)
 {
     const struct oj_job *job = summary->job;
     const struct oj_pipeline_counts *counts = &job->counts;
-    const struct oj_stats *stats = oj_job_stats(job);
-    char skipped[256] = "", written[OJ_PATH_MAX + 64] = "";
+    char skipped[256] = "", written[OJ_PATH_MAX + 64] = "", tiles[64] = "";
     int n_threads = oj_job_threads(job);
     if (n_skipped(&job->input_counts) > 0)
     {
@@ -132,15 +138,18 @@ static void print_line(const struct oj_summary *summary)
             written, sizeof written, "; %lld rows written to %s",
             (long long)(summary->n_rows_written - summary->n_rows_left_out),
             summary->destination);
-    oj_notice(
-        "%lld rows in: %lld matched, %lld unmatched%s; %lld pairs%s; "
-        "read %.2f s, join %.2f s, write %.2f s, total %.2f s; backend "
-        "%s, %d thread%s",
-        (long long)counts->n_rows, (long long)counts->n_matched,
-        (long long)(counts->n_rows - counts->n_matched), skipped,
-        (long long)counts->n_pairs, written, job->join_read_s + counts->read_s,
-        stats->index_s + counts->join_s, summary->write_s, summary->total_s,
-        oj_job_backend(job)->name, n_threads, n_threads == 1 ? "" : "s");
+    if (job->tiled != NULL)
+        snprintf(tiles, sizeof tiles, ", the join side in %lld tiles",
+                 (long long)job->tiles.n_tiles);
+    oj_notice("%lld rows in: %lld matched, %lld unmatched%s; %lld pairs%s; "
+              "read %.2f s, join %.2f s, write %.2f s, total %.2f s; backend "
+              "%s, %d thread%s%s",
+              (long long)counts->n_rows, (long long)counts->n_matched,
+              (long long)(counts->n_rows - counts->n_matched), skipped,
+              (long long)counts->n_pairs, written,
+              job->join_read_s + counts->read_s, join_seconds(job),
+              summary->write_s, summary->total_s, oj_job_backend(job)->name,
+              n_threads, n_threads == 1 ? "" : "s", tiles);
 }
 
 void oj_summary_print(const struct oj_summary *summary)
@@ -204,7 +213,6 @@ static void write_json(FILE *file, const void *user)
     const struct oj_summary *summary = user;
     const struct oj_job *job = summary->job;
     const struct oj_pipeline_counts *counts = &job->counts;
-    const struct oj_stats *stats = oj_job_stats(job);
     double reach = job->relation.max_distance;
     fprintf(file, "{\n  \"version\": \"%s\",\n  \"op\": \"%s\",\n",
             oj_version(), oj_op_get(job->relation.op)->name);
@@ -237,10 +245,11 @@ static void write_json(FILE *file, const void *user)
                          summary->n_rows_validated >= 0);
     fprintf(file,
             "  \"seconds\": {\"read\": %.6f, \"join\": %.6f, \"write\": %.6f, "
-            "\"total\": %.6f},\n  \"backend\": \"%s\",\n  \"threads\": %d\n}\n",
-            job->join_read_s + counts->read_s, stats->index_s + counts->join_s,
+            "\"total\": %.6f},\n  \"backend\": \"%s\",\n  \"threads\": %d,\n  "
+            "\"tiles\": %lld\n}\n",
+            job->join_read_s + counts->read_s, join_seconds(job),
             summary->write_s, summary->total_s, oj_job_backend(job)->name,
-            oj_job_threads(job));
+            oj_job_threads(job), (long long)job->tiles.n_tiles);
 }
 
 oj_status oj_summary_write_json(const struct oj_summary *summary,
