@@ -1,15 +1,16 @@
 /** Cells over a feature of many edges.
  *
  *  The feature's box is cut into nx x ny cells. A cell knows which edges touch
- *  it, and where it lies if none does; if some do, whether its reference point
- *  is inside.  So a window of a few cells is often decided without a look at
- *  the feature, and else by a few edges.
+ *  it; one that no edge touches knows whether it is inside, the others whether
+ *  their reference point is.  So a window of a few cells is often decided
+ *  without a look at the feature, and else by a few edges.
  *
- *      state   outside, inside: no edge touches the cell
- *              edges: entry[first .. first of the next cell)
+ *      state        [0 0 4 4 1 4 ...]    enum oj_cell_state
+ *      first_entry  [0 0 0 3 5 5 ...]    edges of cell i: entry[first_entry[i]
+ *                                        .. first_entry[i + 1])
  *
- *  Works for rings of all polygons together (even-odd), for lines, and for
- *  points as edges of no length; the last two have no inside.
+ *  For the rings of all polygons of a feature together (even-odd), for lines,
+ *  and for points as edges of no length; the last two have no inside.
  *  Source: cells with a reference point as in S2's cell index; planar and even-
  *  odd here.
  */
@@ -22,12 +23,98 @@
 
 #include <stdint.h>
 
-/** Owner. */
-struct oj_cells
+struct oj_shape;
+
+/** Bits, so that the states of many cells can be or'ed. */
+enum oj_cell_state
 {
-    int64_t n_cells;
+    OJ_CELL_OUTSIDE = 1,      /**< no edge; all of it is outside */
+    OJ_CELL_INSIDE = 2,       /**< no edge; all of it is inside */
+    OJ_CELL_EDGES = 4,        /**< edges; reference point outside */
+    OJ_CELL_EDGES_INSIDE = 8, /**< edges; reference point inside */
+    OJ_CELL_EDGES_UNCLEAR = 16
 };
 
+/** Owner; zeroed memory is a valid empty one. */
+struct oj_cells
+{
+    double x0, y0, cell, inverse_cell;
+    int32_t nx, ny;
+    uint8_t *state;        /**< [nx * ny] */
+    uint32_t *first_entry; /**< [nx * ny + 1] into entry */
+    uint32_t *entry;       /**< edges: 2 * (vertex - first vertex of the
+                                feature) + 1 if the edge is that vertex alone */
+    void *block;           /**< all arrays */
+    int64_t cap_block;
+};
+
+/** What building needs in between; owner, one per thread, reused. */
+struct oj_cells_scratch
+{
+    uint32_t *cell, *edge; /* [n] an edge touches a cell */
+    int64_t n, cap_cell, cap_edge;
+};
+
+#define OJ_CELLS_MOST_VERTICES (INT64_C(1) << 28)
+
+/** Makes the cells of shape (of one kind, with parts, no more vertices than
+ *  that); cells may hold earlier ones, whose memory is reused. O(edges). */
+OJ_MUST_USE oj_status oj_cells_build(struct oj_cells *cells,
+                                     const struct oj_shape *shape,
+                                     struct oj_cells_scratch *scratch,
+                                     struct oj_error *err);
+
+/** Where p, inside the box of the shape, is: for polygons by even-odd over all
+ *  rings; for others OJ_ON_BOUNDARY on an edge and OJ_OUTSIDE else. */
+enum oj_location oj_cells_locate(const struct oj_cells *cells,
+                                 const struct oj_shape *shape, double px,
+                                 double py);
+
+int64_t oj_cells_bytes(const struct oj_cells *cells);
 void oj_cells_free(struct oj_cells *cells);
+void oj_cells_scratch_free(struct oj_cells_scratch *scratch);
+
+/** Column or row of a coordinate; those beyond the cells are on the rim. */
+static inline int32_t oj_cell_of(double v, double origin, double inverse,
+                                 int32_t n)
+{
+    double c = (v - origin) * inverse;
+    if (!(c > 0.0))
+        return 0;
+    return c >= (double)n ? n - 1 : (int32_t)c;
+}
+
+/** Columns and rows that a box touches. */
+struct oj_cell_window
+{
+    int32_t column0, column1, row0, row1;
+};
+
+static inline struct oj_cell_window oj_cells_window(const struct oj_cells *c,
+                                                    const struct oj_box *box)
+{
+    struct oj_cell_window w = {
+        oj_cell_of(box->x0, c->x0, c->inverse_cell, c->nx),
+        oj_cell_of(box->x1, c->x0, c->inverse_cell, c->nx),
+        oj_cell_of(box->y0, c->y0, c->inverse_cell, c->ny),
+        oj_cell_of(box->y1, c->y0, c->inverse_cell, c->ny)};
+    return w;
+}
+
+/** The states of the cells of a window, or'ed; stops where they differ. */
+static inline unsigned oj_cells_states(const struct oj_cells *c,
+                                       const struct oj_cell_window *w)
+{
+    unsigned states = 0;
+    for (int32_t row = w->row0; row <= w->row1; row++)
+    {
+        const uint8_t *state = c->state + (int64_t)row * c->nx;
+        for (int32_t column = w->column0; column <= w->column1; column++)
+            states |= state[column];
+        if ((states & (states - 1)) != 0)
+            break;
+    }
+    return states;
+}
 
 #endif

@@ -35,6 +35,8 @@ struct worker
     struct oj_answers answers;
     struct oj_shape *member;
     int64_t cap_members;
+    struct oj_cells cells; /* of the row at hand */
+    struct oj_cells_scratch scratch;
     uint8_t *is_met; /* [features] disjoint: marks of the row at hand */
     int64_t n_asked;
     struct undecided undecided;
@@ -268,24 +270,41 @@ static oj_status find_all(const struct oj_side *side, struct oj_found *found,
     return OJ_OK;
 }
 
+/* Rows that meet fewer features than this are not worth cells. */
+#define FOUND_FOR_CELLS 8
+
+/* Members, where its parts are of different kinds, and cells. */
+static oj_status prepare_row(struct worker *w, struct oj_shape *shape,
+                             struct oj_error *err)
+{
+    if (oj_shape_is_mixed(shape))
+    {
+        OJ_TRY(oj_reserve(&w->member, 0, shape->n_parts, &w->cap_members,
+                          sizeof *w->member, err));
+        oj_shape_set_members(shape, w->member);
+        return OJ_OK;
+    }
+    if (shape->n_vertices < OJ_CELLS_VERTICES ||
+        shape->n_vertices > OJ_CELLS_MOST_VERTICES ||
+        w->found.n < FOUND_FOR_CELLS)
+        return OJ_OK;
+    OJ_TRY(oj_cells_build(&w->cells, shape, &w->scratch, err));
+    shape->cells = &w->cells;
+    return OJ_OK;
+}
+
 static oj_status take_row(const struct batch *b, struct worker *w, int64_t row,
                           struct oj_error *err)
 {
     struct oj_index *index = b->index;
     struct oj_shape shape = oj_shape_of(b->input, row);
-    int64_t n_members;
     if (index->rule.takes_all)
         OJ_TRY(find_all(&index->side, &w->found, err));
     else
         OJ_TRY(oj_side_find(&index->side, index->rule.test, &shape.box,
                             &w->found, err));
-    n_members = w->found.n > 0 ? oj_shape_count_members(b->input, row) : 0;
-    if (n_members > 0)
-    {
-        OJ_TRY(oj_reserve(&w->member, 0, n_members, &w->cap_members,
-                          sizeof *w->member, err));
-        oj_shape_set_members(&shape, w->member);
-    }
+    if (w->found.n > 0)
+        OJ_TRY(prepare_row(w, &shape, err));
     if (index->relation.op == OJ_OP_DISJOINT)
         return take_others(b, w, row, &shape, err);
     return take_found(b, w, row, &shape, err);
@@ -499,6 +518,8 @@ static void free_index(struct oj_index *index)
             oj_free(w->found.at);
             oj_answers_free(&w->answers);
             oj_free(w->member);
+            oj_cells_free(&w->cells);
+            oj_cells_scratch_free(&w->scratch);
             oj_free(w->is_met);
         }
     }
@@ -520,8 +541,7 @@ static oj_status fill_index(struct oj_index *index,
     index->validity = oj_calloc(n, sizeof *index->validity);
     if (index->validity == NULL)
         return oj_fail_nomem(err, n, sizeof *index->validity);
-    return oj_side_build(&index->side, join_side, n_threads,
-                         !index->rule.is_enough, err);
+    return oj_side_build(&index->side, join_side, n_threads, err);
 }
 
 static oj_status

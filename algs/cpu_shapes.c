@@ -12,80 +12,60 @@
  * differences are finite; both alike, so that nothing is lost. */
 #define LARGEST 8e307
 
-struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)
+/* Parts, rings, vertices and kinds of parts first .. first + n. */
+static void set_parts(struct oj_shape *shape, int64_t first, int64_t n)
 {
-    struct oj_shape shape;
-    memset(&shape, 0, sizeof shape);
-    shape.box = oj_box_empty();
-    shape.flat = flat;
-    shape.feature = (int32_t)feature;
-    if (oj_flat_is_points(flat))
-    {
-        double x = flat->x[feature], y = flat->y[feature];
-        shape.first_vertex = feature;
-        shape.first_ring = -1;
-        if (!(x == x))
-            return shape;
-        shape.n_vertices = shape.n_rings = 1;
-        shape.kinds = OJ_PART_POINT;
-        oj_box_add_point(&shape.box, x, y);
-        return shape;
-    }
-    {
-        int64_t part = flat->part_offset[feature];
-        int64_t end_part = flat->part_offset[feature + 1];
-        int64_t end_ring = flat->ring_offset[end_part];
-        shape.first_ring = flat->ring_offset[part];
-        shape.n_rings = (int32_t)(end_ring - shape.first_ring);
-        shape.first_vertex = flat->vertex_offset[shape.first_ring];
-        shape.n_vertices = flat->vertex_offset[end_ring] - shape.first_vertex;
-        for (; part < end_part; part++)
-            shape.kinds |= flat->part_kind[part];
-    }
-    for (int64_t i = 0; i < shape.n_vertices; i++)
-        oj_box_add_point(&shape.box, flat->x[shape.first_vertex + i],
-                         flat->y[shape.first_vertex + i]);
-    return shape;
+    const struct oj_flat *flat = shape->flat;
+    int64_t ring = flat->ring_offset[first];
+    int64_t end_ring = flat->ring_offset[first + n];
+    shape->first_part = first;
+    shape->n_parts = (int32_t)n;
+    shape->n_rings = (int32_t)(end_ring - ring);
+    shape->first_vertex = flat->vertex_offset[ring];
+    shape->n_vertices = flat->vertex_offset[end_ring] - shape->first_vertex;
+    for (int64_t p = first; p < first + n; p++)
+        shape->kinds |= flat->part_kind[p];
 }
 
-int64_t oj_shape_count_members(const struct oj_flat *flat, int64_t feature)
+static void set_box(struct oj_shape *shape)
 {
-    int64_t part, end;
-    if (oj_flat_is_points(flat))
-        return 0;
-    part = flat->part_offset[feature];
-    end = flat->part_offset[feature + 1];
-    for (int64_t p = part + 1; p < end; p++)
+    const double *x = shape->flat->x + shape->first_vertex;
+    const double *y = shape->flat->y + shape->first_vertex;
+    struct oj_box box = oj_box_empty();
+    for (int64_t i = 0; i < shape->n_vertices; i++)
+        oj_box_add_point(&box, x[i], y[i]);
+    shape->box = box;
+}
+
+struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)
+{
+    struct oj_shape shape = {.flat = flat, .feature = (int32_t)feature};
+    if (!oj_flat_is_points(flat))
     {
-        if (flat->part_kind[p] != flat->part_kind[part])
-            return end - part;
+        int64_t first = flat->part_offset[feature];
+        set_parts(&shape, first, flat->part_offset[feature + 1] - first);
     }
-    return 0;
+    else if (flat->x[feature] == flat->x[feature])
+    {
+        shape.first_vertex = feature;
+        shape.n_parts = shape.n_rings = 1;
+        shape.n_vertices = 1;
+        shape.kinds = OJ_PART_POINT;
+    }
+    set_box(&shape);
+    return shape;
 }
 
 void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member)
 {
-    const struct oj_flat *flat = shape->flat;
-    int64_t first = flat->part_offset[shape->feature];
-    int64_t n = flat->part_offset[shape->feature + 1] - first;
-    for (int64_t p = 0; p < n; p++)
+    for (int64_t p = 0; p < shape->n_parts; p++)
     {
-        struct oj_shape *m = &member[p];
-        int64_t end_ring = flat->ring_offset[first + p + 1];
-        *m = *shape;
-        m->cells = NULL;
-        m->first_ring = flat->ring_offset[first + p];
-        m->n_rings = (int32_t)(end_ring - m->first_ring);
-        m->first_vertex = flat->vertex_offset[m->first_ring];
-        m->n_vertices = flat->vertex_offset[end_ring] - m->first_vertex;
-        m->kinds = flat->part_kind[first + p];
-        m->box = oj_box_empty();
-        for (int64_t i = 0; i < m->n_vertices; i++)
-            oj_box_add_point(&m->box, flat->x[m->first_vertex + i],
-                             flat->y[m->first_vertex + i]);
+        struct oj_shape m = {.flat = shape->flat, .feature = shape->feature};
+        set_parts(&m, shape->first_part + p, 1);
+        set_box(&m);
+        member[p] = m;
     }
     shape->member = member;
-    shape->n_members = (int32_t)n;
 }
 
 /* --- building ------------------------------------------------------------- */
@@ -98,8 +78,6 @@ struct build
     struct oj_box *tree_box; /* [entries of the tree] */
     double *x, *y;           /* [features] middles */
     struct oj_ordered_point **scratch; /* [n_threads] */
-    atomic_int status;
-    struct oj_error *err;
 };
 
 static double middle(double a, double b)
@@ -141,30 +119,10 @@ static struct oj_box clamp_box(const struct oj_box *box)
     return b;
 }
 
-/* Everything of a shape but its box, which is known. */
-static struct oj_shape place_shape(const struct build *b, int64_t feature)
-{
-    const struct oj_flat *flat = b->side->flat;
-    struct oj_shape shape;
-    int64_t part = flat->part_offset[feature];
-    int64_t end_part = flat->part_offset[feature + 1];
-    int64_t end_ring = flat->ring_offset[end_part];
-    memset(&shape, 0, sizeof shape);
-    shape.box = b->box[feature];
-    shape.flat = flat;
-    shape.feature = (int32_t)feature;
-    shape.first_ring = flat->ring_offset[part];
-    shape.n_rings = (int32_t)(end_ring - shape.first_ring);
-    shape.first_vertex = flat->vertex_offset[shape.first_ring];
-    shape.n_vertices = flat->vertex_offset[end_ring] - shape.first_vertex;
-    for (; part < end_part; part++)
-        shape.kinds |= flat->part_kind[part];
-    return shape;
-}
-
 static void place_bucket(int64_t bucket, int thread, void *user)
 {
     struct build *b = user;
+    const struct oj_flat *flat = b->side->flat;
     const struct oj_order *order = b->order;
     int64_t end = order->bucket_offset[bucket + 1];
     oj_order_sort_bucket(b->order, bucket, b->scratch[thread]);
@@ -173,8 +131,12 @@ static void place_bucket(int64_t bucket, int thread, void *user)
     for (int64_t i = order->bucket_offset[bucket]; i < end; i++)
     {
         int64_t feature = order->point[i].index;
-        b->side->shape[i] = place_shape(b, feature);
-        b->tree_box[i] = clamp_box(&b->box[feature]);
+        int64_t part = flat->part_offset[feature];
+        struct oj_shape shape = {
+            .box = b->box[feature], .flat = flat, .feature = (int32_t)feature};
+        set_parts(&shape, part, flat->part_offset[feature + 1] - part);
+        b->side->shape[i] = shape;
+        b->tree_box[i] = clamp_box(&shape.box);
     }
 }
 
@@ -250,16 +212,18 @@ static oj_status build_members(struct oj_side *side, struct oj_error *err)
     if ((kinds & (kinds - 1)) == 0)
         return OJ_OK;
     for (int64_t i = 0; i < side->n; i++)
-        n += oj_shape_count_members(side->flat, side->shape[i].feature);
+    {
+        if (oj_shape_is_mixed(&side->shape[i]))
+            n += side->shape[i].n_parts;
+    }
     OJ_NEW(side->member, n, err);
     n = 0;
     for (int64_t i = 0; i < side->n; i++)
     {
-        struct oj_shape *shape = &side->shape[i];
-        if (oj_shape_count_members(side->flat, shape->feature) == 0)
+        if (!oj_shape_is_mixed(&side->shape[i]))
             continue;
-        oj_shape_set_members(shape, side->member + n);
-        n += shape->n_members;
+        oj_shape_set_members(&side->shape[i], side->member + n);
+        n += side->shape[i].n_parts;
     }
     return OJ_OK;
 }
@@ -283,7 +247,7 @@ static oj_status build_shapes(struct build *b, int n_threads,
 }
 
 oj_status oj_side_build(struct oj_side *side, const struct oj_flat *flat,
-                        int n_threads, int with_cells, struct oj_error *err)
+                        int n_threads, struct oj_error *err)
 {
     struct build b;
     struct oj_order order;
@@ -294,7 +258,6 @@ oj_status oj_side_build(struct oj_side *side, const struct oj_flat *flat,
     side->flat = flat;
     b.side = side;
     b.order = oj_flat_is_points(flat) ? &side->points : &order;
-    (void)with_cells;
     status = oj_flat_is_points(flat) ? build_points(&b, n_threads, err)
                                      : build_shapes(&b, n_threads, err);
     oj_order_free(&order);
@@ -307,6 +270,52 @@ oj_status oj_side_build(struct oj_side *side, const struct oj_flat *flat,
     return status;
 }
 
+/* --- cells, when they are wanted ------------------------------------------ */
+
+#define ASKS_BEFORE_CELLS 3
+#define MANY_VERTICES 32
+
+static oj_status make_cells(struct oj_shape *shape,
+                            struct oj_cells_scratch *scratch,
+                            struct oj_error *err)
+{
+    struct oj_cells *cells = oj_calloc(1, sizeof *cells), *none = NULL;
+    oj_status status;
+    if (cells == NULL)
+        return oj_fail_nomem(err, 1, sizeof *cells);
+    status = oj_cells_build(cells, shape, scratch, err);
+    /* another thread may have been faster; its cells are the same */
+    if (status == OJ_OK &&
+        atomic_compare_exchange_strong(&shape->cells, &none, cells))
+        return OJ_OK;
+    oj_cells_free(cells);
+    oj_free(cells);
+    return status;
+}
+
+oj_status oj_side_want_cells(struct oj_side *side, int64_t at,
+                             int64_t n_vertices,
+                             struct oj_cells_scratch *scratch,
+                             struct oj_error *err)
+{
+    struct oj_shape *shape = &side->shape[at];
+    uint8_t n_asks;
+    if (shape->n_vertices < OJ_CELLS_VERTICES ||
+        shape->n_vertices > OJ_CELLS_MOST_VERTICES ||
+        atomic_load_explicit(&shape->cells, memory_order_relaxed) != NULL ||
+        oj_shape_is_mixed(shape))
+        return OJ_OK;
+    n_asks = atomic_load_explicit(&shape->n_asks, memory_order_relaxed);
+    if (n_asks < ASKS_BEFORE_CELLS &&
+        (n_vertices < MANY_VERTICES || shape->n_vertices < MANY_VERTICES))
+    {
+        atomic_store_explicit(&shape->n_asks, (uint8_t)(n_asks + 1),
+                              memory_order_relaxed);
+        return OJ_OK;
+    }
+    return make_cells(shape, scratch, err);
+}
+
 int64_t oj_side_bytes(const struct oj_side *side)
 {
     int64_t bytes = oj_tree_bytes(&side->tree);
@@ -316,9 +325,20 @@ int64_t oj_side_bytes(const struct oj_side *side)
            side->points.cap_points * (int64_t)sizeof *side->points.point;
 }
 
+static void free_cells(struct oj_shape *shape)
+{
+    struct oj_cells *cells =
+        atomic_load_explicit(&shape->cells, memory_order_relaxed);
+    if (cells != NULL)
+        oj_cells_free(cells);
+    oj_free(cells);
+}
+
 void oj_side_free(struct oj_side *side)
 {
     oj_tree_free(&side->tree);
+    for (int64_t i = 0; side->shape != NULL && i < side->n; i++)
+        free_cells(&side->shape[i]);
     oj_free(side->shape);
     oj_free(side->member);
     oj_order_free(&side->points);

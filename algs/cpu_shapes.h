@@ -23,14 +23,15 @@ struct oj_shape
 {
     struct oj_box box; /**< exact; empty: no parts */
     const struct oj_flat *flat;
-    const struct oj_cells *cells;  /**< or NULL */
-    const struct oj_shape *member; /**< [n_members] of mixed kinds, or NULL */
+    /** NULL: none, or not yet; of a side: owned by it */
+    _Atomic(struct oj_cells *) cells;
+    const struct oj_shape *member; /**< [n_parts] of mixed kinds, or NULL */
     int64_t first_vertex, n_vertices;
-    int64_t first_ring; /**< -1 in the short form */
-    int32_t n_rings;
-    int32_t n_members;
+    int64_t first_part; /**< nothing in the short form */
+    int32_t n_parts, n_rings;
     int32_t feature;
-    uint8_t kinds; /**< enum oj_part_kind or'ed */
+    uint8_t kinds;           /**< enum oj_part_kind or'ed */
+    _Atomic(uint8_t) n_asks; /**< how often cells were missed */
 };
 
 /** Points a leaf of a side of single points has. */
@@ -44,8 +45,7 @@ struct oj_side
     struct oj_tree tree;
 
     struct oj_shape *shape;  /**< [n] in tree order; NULL: single points */
-    struct oj_shape *member; /**< members of mixed shapes */
-    struct oj_cells **cells; /**< [n] or NULL */
+    struct oj_shape *member; /**< those of mixed shapes */
 
     /** Single points: [n] in tree order, point[i].index is the feature. */
     struct oj_order points;
@@ -67,11 +67,10 @@ struct oj_found
     int32_t *at; /**< [n] places in the side, ascending */
 };
 
-/** Prepares the features of flat. with_cells: shapes of many edges get cells.
- *  O(vertices), on n_threads. */
+/** Prepares the features of flat. O(vertices), on n_threads. */
 OJ_MUST_USE oj_status oj_side_build(struct oj_side *side,
                                     const struct oj_flat *flat, int n_threads,
-                                    int with_cells, struct oj_error *err);
+                                    struct oj_error *err);
 
 /** Finds the features whose exact box passes test against *box. */
 OJ_MUST_USE oj_status oj_side_find(const struct oj_side *side,
@@ -79,6 +78,18 @@ OJ_MUST_USE oj_status oj_side_find(const struct oj_side *side,
                                    const struct oj_box *box,
                                    struct oj_found *found,
                                    struct oj_error *err);
+
+/** Shapes with fewer vertices never get cells: they are as fast without. */
+#define OJ_CELLS_VERTICES 24
+
+/** Gives the shape in place at, of one kind, cells when that pays: when it has
+ *  many vertices and was asked often, or is about to be compared with another
+ *  shape of many vertices (n_vertices) that has none itself. Any thread may ask
+ *  for any shape at any time. */
+OJ_MUST_USE oj_status oj_side_want_cells(struct oj_side *side, int64_t at,
+                                         int64_t n_vertices,
+                                         struct oj_cells_scratch *scratch,
+                                         struct oj_error *err);
 
 /** The feature in place at. */
 static inline int32_t oj_side_feature(const struct oj_side *side, int64_t at)
@@ -99,39 +110,49 @@ static inline struct oj_shape oj_side_point(const struct oj_side *side,
                                             int64_t at)
 {
     const struct oj_ordered_point *p = &side->points.point[at];
-    struct oj_shape shape = {{p->x, p->y, p->x, p->y},
-                             side->flat,
-                             NULL,
-                             NULL,
-                             p->index,
-                             1,
-                             -1,
-                             1,
-                             0,
-                             (int32_t)p->index,
-                             OJ_PART_POINT};
+    struct oj_shape shape = {.box = {p->x, p->y, p->x, p->y},
+                             .flat = side->flat,
+                             .first_vertex = p->index,
+                             .n_vertices = 1,
+                             .n_parts = 1,
+                             .n_rings = 1,
+                             .feature = (int32_t)p->index,
+                             .kinds = OJ_PART_POINT};
     return shape;
 }
 
-/** How many members the shape of a feature needs: its parts when they are of
- *  different kinds, or 0. */
-int64_t oj_shape_count_members(const struct oj_flat *flat, int64_t feature);
+/** 1 when the parts of shape are of different kinds. */
+static inline int oj_shape_is_mixed(const struct oj_shape *shape)
+{
+    return (shape->kinds & (shape->kinds - 1)) != 0;
+}
 
-/** Fills the members of *shape into member. */
+/** Fills the members of *shape, one a part, into member. */
 void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
+
+/** First vertex of part p (0 <= p < n_parts) of shape. */
+static inline int64_t oj_shape_part(const struct oj_shape *shape, int64_t p)
+{
+    const struct oj_flat *flat = shape->flat;
+    return p == 0
+               ? shape->first_vertex
+               : flat->vertex_offset[flat->ring_offset[shape->first_part + p]];
+}
 
 /** First vertex of ring r (0 <= r < n_rings) of shape, and how many. */
 static inline int64_t oj_shape_ring(const struct oj_shape *shape, int64_t r,
                                     int64_t *n)
 {
-    const int64_t *offset = shape->flat->vertex_offset;
+    const int64_t *offset;
     if (shape->n_rings == 1)
     {
         *n = shape->n_vertices;
         return shape->first_vertex;
     }
-    *n = offset[shape->first_ring + r + 1] - offset[shape->first_ring + r];
-    return offset[shape->first_ring + r];
+    offset = shape->flat->vertex_offset +
+             shape->flat->ring_offset[shape->first_part] + r;
+    *n = offset[1] - offset[0];
+    return offset[0];
 }
 
 #endif

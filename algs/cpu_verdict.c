@@ -1,5 +1,7 @@
 #include "cpu_verdict.h"
 
+#include "cpu_meet.h"
+
 #include <string.h>
 
 /* A pattern holds for features apart only if it asks for no common point of
@@ -49,9 +51,16 @@ enum oj_verdict oj_verdict_of(const struct oj_relation *relation,
                               const struct oj_shape *a,
                               const struct oj_shape *b, unsigned *needs)
 {
-    (void)relation;
-    (void)a;
-    (void)b;
-    *needs = 0;
-    return OJ_VERDICT_UNSURE;
+    int meet = oj_shapes_meet(a, b, needs);
+    switch (relation->op)
+    {
+        case OJ_OP_INTERSECTS:
+            return meet ? OJ_VERDICT_YES : OJ_VERDICT_NO;
+        case OJ_OP_DISJOINT:
+            return meet ? OJ_VERDICT_NO : OJ_VERDICT_YES;
+        case OJ_OP_RELATE:
+            return OJ_VERDICT_UNSURE;
+        default:
+            return meet ? OJ_VERDICT_UNSURE : OJ_VERDICT_NO;
+    }
 }

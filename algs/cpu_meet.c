@@ -1,0 +1,401 @@
+#include "cpu_meet.h"
+
+#include <stdatomic.h>
+
+static const struct oj_cells *cells_of(const struct oj_shape *shape)
+{
+    return atomic_load_explicit(&shape->cells, memory_order_acquire);
+}
+
+static int has_point(const struct oj_box *box, double x, double y)
+{
+    return (box->x0 <= x) & (x <= box->x1) & (box->y0 <= y) & (y <= box->y1);
+}
+
+/* --- one point ------------------------------------------------------------ */
+
+static enum oj_location locate_on_lines(const struct oj_shape *shape, double px,
+                                        double py)
+{
+    const double *x = shape->flat->x, *y = shape->flat->y;
+    for (int64_t r = 0; r < shape->n_rings; r++)
+    {
+        int64_t n, v = oj_shape_ring(shape, r, &n);
+        int64_t end = v + n;
+        if (n == 1 && x[v] == px && y[v] == py)
+            return OJ_ON_BOUNDARY;
+        for (; v + 1 < end; v++)
+        {
+            if (oj_on_segment(px, py, x[v], y[v], x[v + 1], y[v + 1]))
+                return OJ_ON_BOUNDARY;
+        }
+    }
+    return OJ_OUTSIDE;
+}
+
+static enum oj_location locate_on_points(const struct oj_shape *shape,
+                                         double px, double py)
+{
+    const double *x = shape->flat->x + shape->first_vertex;
+    const double *y = shape->flat->y + shape->first_vertex;
+    for (int64_t i = 0; i < shape->n_vertices; i++)
+    {
+        if (x[i] == px && y[i] == py)
+            return OJ_ON_BOUNDARY;
+    }
+    return OJ_OUTSIDE;
+}
+
+static enum oj_location locate_in_rings(const struct oj_shape *shape, double px,
+                                        double py)
+{
+    int odd = 0;
+    for (int64_t r = 0; r < shape->n_rings; r++)
+    {
+        int64_t n, first = oj_shape_ring(shape, r, &n);
+        enum oj_location location = oj_ring_locate(
+            px, py, shape->flat->x + first, shape->flat->y + first, n);
+        if (location == OJ_ON_BOUNDARY)
+            return OJ_ON_BOUNDARY;
+        odd ^= location == OJ_INSIDE;
+    }
+    return odd ? OJ_INSIDE : OJ_OUTSIDE;
+}
+
+enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
+                                 double py)
+{
+    const struct oj_cells *cells = cells_of(shape);
+    if (!has_point(&shape->box, px, py))
+        return OJ_OUTSIDE;
+    if (cells != NULL)
+        return oj_cells_locate(cells, shape, px, py);
+    if (shape->kinds == OJ_PART_POLYGON)
+        return locate_in_rings(shape, px, py);
+    if (shape->kinds == OJ_PART_LINE)
+        return locate_on_lines(shape, px, py);
+    return locate_on_points(shape, px, py);
+}
+
+enum oj_location oj_shape_locate_box(const struct oj_shape *polygon,
+                                     const struct oj_box *box)
+{
+    const struct oj_cells *cells = cells_of(polygon);
+    struct oj_cell_window window;
+    unsigned states;
+    if (!oj_box_intersects(&polygon->box, box))
+        return OJ_OUTSIDE;
+    if (cells == NULL)
+        return OJ_ON_BOUNDARY;
+    window = oj_cells_window(cells, box);
+    states = oj_cells_states(cells, &window);
+    if (states == OJ_CELL_OUTSIDE)
+        return OJ_OUTSIDE;
+    if (states == OJ_CELL_INSIDE && oj_box_covers(&polygon->box, box))
+        return OJ_INSIDE;
+    return OJ_ON_BOUNDARY;
+}
+
+/* --- edges ---------------------------------------------------------------- */
+
+struct edge
+{
+    double ax, ay, bx, by;
+};
+
+static struct oj_box edge_box(const struct edge *e)
+{
+    struct oj_box box = {
+        e->ax < e->bx ? e->ax : e->bx, e->ay < e->by ? e->ay : e->by,
+        e->ax < e->bx ? e->bx : e->ax, e->ay < e->by ? e->by : e->ay};
+    return box;
+}
+
+static inline enum oj_contact edges_contact(const struct edge *e,
+                                            const struct oj_box *box, double cx,
+                                            double cy, double dx, double dy)
+{
+    double u0 = cx < dx ? cx : dx, u1 = cx < dx ? dx : cx;
+    double v0 = cy < dy ? cy : dy, v1 = cy < dy ? dy : cy;
+    if (!((box->x0 <= u1) & (u0 <= box->x1) & (box->y0 <= v1) &
+          (v0 <= box->y1)))
+        return OJ_APART;
+    return oj_segments_contact(e->ax, e->ay, e->bx, e->by, cx, cy, dx, dy);
+}
+
+/* With the edges of one cell. */
+static enum oj_contact contact_in_cell(const struct edge *e,
+                                       const struct oj_box *box,
+                                       const struct oj_shape *shape,
+                                       const struct oj_cells *c, int64_t cell,
+                                       enum oj_contact enough)
+{
+    const double *x = shape->flat->x + shape->first_vertex;
+    const double *y = shape->flat->y + shape->first_vertex;
+    enum oj_contact best = OJ_APART;
+    for (uint32_t i = c->first_entry[cell]; i < c->first_entry[cell + 1]; i++)
+    {
+        int64_t a = c->entry[i] >> 1, b = a + !(c->entry[i] & 1);
+        enum oj_contact contact = edges_contact(e, box, x[a], y[a], x[b], y[b]);
+        if (contact > best)
+            best = contact;
+        if (best >= enough)
+            break;
+    }
+    return best;
+}
+
+/* Columns of a row of cells that the edge can touch, where a box around it
+ * would have many cells; the margin as in cpu_cells.c. */
+static void narrow_row(const struct edge *e, const struct oj_cells *c,
+                       int32_t row, const struct oj_box *box, int32_t *first,
+                       int32_t *last)
+{
+    double slope = (e->bx - e->ax) / (e->by - e->ay);
+    double size = oj_box_size(box);
+    double margin = 1e-9 * c->cell + 1e-14 * size * (1.0 + fabs(slope));
+    double low = c->y0 + (double)row * c->cell;
+    double high = c->y0 + (double)(row + 1) * c->cell;
+    double from = e->ax + (low - e->ay) * slope;
+    double to = e->ax + (high - e->ay) * slope;
+    double u = (from < to ? from : to) - margin;
+    double v = (from < to ? to : from) + margin;
+    int32_t column;
+    /* comparisons that NaN and infinities fail: the whole row */
+    if (u > box->x0 && u <= box->x1)
+    {
+        column = oj_cell_of(u, c->x0, c->inverse_cell, c->nx);
+        *first = column > *first ? column : *first;
+    }
+    if (v < box->x1 && v >= box->x0)
+    {
+        column = oj_cell_of(v, c->x0, c->inverse_cell, c->nx);
+        *last = column < *last ? column : *last;
+    }
+}
+
+#define MANY_CELLS 12
+
+static enum oj_contact contact_in_cells(const struct edge *e,
+                                        const struct oj_box *box,
+                                        const struct oj_shape *shape,
+                                        const struct oj_cells *c,
+                                        enum oj_contact enough)
+{
+    struct oj_cell_window w = oj_cells_window(c, box);
+    int64_t n_cells =
+        (int64_t)(w.column1 - w.column0 + 1) * (w.row1 - w.row0 + 1);
+    int is_long =
+        n_cells > MANY_CELLS && w.row0 < w.row1 && w.column0 < w.column1;
+    enum oj_contact best = OJ_APART;
+    for (int32_t row = w.row0; row <= w.row1; row++)
+    {
+        int32_t first = w.column0, last = w.column1;
+        int64_t cell = (int64_t)row * c->nx;
+        if (is_long)
+            narrow_row(e, c, row, box, &first, &last);
+        for (int32_t column = first; column <= last; column++)
+        {
+            enum oj_contact contact;
+            if (c->state[cell + column] <= OJ_CELL_INSIDE)
+                continue;
+            contact = contact_in_cell(e, box, shape, c, cell + column, enough);
+            if (contact > best)
+                best = contact;
+            if (best >= enough)
+                return best;
+        }
+    }
+    return best;
+}
+
+static enum oj_contact contact_in_rings(const struct edge *e,
+                                        const struct oj_box *box,
+                                        const struct oj_shape *shape,
+                                        enum oj_contact enough)
+{
+    enum oj_contact best = OJ_APART;
+    for (int64_t r = 0; r < shape->n_rings; r++)
+    {
+        int64_t n, first = oj_shape_ring(shape, r, &n);
+        const double *x = shape->flat->x + first;
+        const double *y = shape->flat->y + first;
+        int64_t last = n > 1 ? n - 1 : 1, step = n > 1;
+        for (int64_t i = 0; i < last; i++)
+        {
+            enum oj_contact contact =
+                edges_contact(e, box, x[i], y[i], x[i + step], y[i + step]);
+            if (contact > best)
+                best = contact;
+            if (best >= enough)
+                return best;
+        }
+    }
+    return best;
+}
+
+enum oj_contact oj_shapes_contact(const struct oj_shape *a,
+                                  const struct oj_shape *b,
+                                  enum oj_contact enough)
+{
+    const struct oj_cells *cells_a = cells_of(a), *cells_b = cells_of(b);
+    /* edges of a are looked up among those of b */
+    int swap = cells_b == NULL
+                   ? cells_a != NULL
+                   : cells_a != NULL && a->n_vertices > b->n_vertices;
+    const struct oj_shape *from = swap ? b : a, *to = swap ? a : b;
+    const struct oj_cells *cells = swap ? cells_a : cells_b;
+    enum oj_contact best = OJ_APART;
+    for (int64_t r = 0; r < from->n_rings; r++)
+    {
+        int64_t n, first = oj_shape_ring(from, r, &n);
+        const double *x = from->flat->x + first, *y = from->flat->y + first;
+        int64_t last = n > 1 ? n - 1 : 1, step = n > 1;
+        for (int64_t i = 0; i < last; i++)
+        {
+            struct edge e = {x[i], y[i], x[i + step], y[i + step]};
+            struct oj_box box = edge_box(&e);
+            enum oj_contact contact;
+            if (!oj_box_intersects(&box, &to->box))
+                continue;
+            contact = cells != NULL
+                          ? contact_in_cells(&e, &box, to, cells, enough)
+                          : contact_in_rings(&e, &box, to, enough);
+            if (contact > best)
+                best = contact;
+            if (best >= enough)
+                return best;
+        }
+    }
+    return best;
+}
+
+/* --- points --------------------------------------------------------------- */
+
+/* Points of many parts that have cells: only those of cells near other. */
+static int near_points_meet(const struct oj_shape *points,
+                            const struct oj_cells *c,
+                            const struct oj_shape *other)
+{
+    struct oj_cell_window w = oj_cells_window(c, &other->box);
+    const double *x = points->flat->x + points->first_vertex;
+    const double *y = points->flat->y + points->first_vertex;
+    for (int32_t row = w.row0; row <= w.row1; row++)
+    {
+        const uint32_t *first = c->first_entry + (int64_t)row * c->nx;
+        for (uint32_t i = first[w.column0]; i < first[w.column1 + 1]; i++)
+        {
+            uint32_t v = c->entry[i] >> 1;
+            if (oj_shape_locate(other, x[v], y[v]) != OJ_OUTSIDE)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+static int points_meet(const struct oj_shape *points,
+                       const struct oj_shape *other)
+{
+    const struct oj_cells *cells = cells_of(points);
+    const double *x = points->flat->x + points->first_vertex;
+    const double *y = points->flat->y + points->first_vertex;
+    if (cells != NULL)
+        return near_points_meet(points, cells, other);
+    for (int64_t i = 0; i < points->n_vertices; i++)
+    {
+        if (oj_shape_locate(other, x[i], y[i]) != OJ_OUTSIDE)
+            return 1;
+    }
+    return 0;
+}
+
+/* --- two shapes ----------------------------------------------------------- */
+
+/* 1 when a part of shape begins in polygon. */
+static int begins_in(const struct oj_shape *shape,
+                     const struct oj_shape *polygon)
+{
+    const double *x = shape->flat->x, *y = shape->flat->y;
+    if (polygon->kinds != OJ_PART_POLYGON)
+        return 0;
+    for (int64_t p = 0; p < shape->n_parts; p++)
+    {
+        int64_t v = oj_shape_part(shape, p);
+        if (oj_shape_locate(polygon, x[v], y[v]) != OJ_OUTSIDE)
+            return 1;
+    }
+    return 0;
+}
+
+static int is_many_rings(const struct oj_shape *shape)
+{
+    return shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1;
+}
+
+/* Lines and polygons.  Without any contact of edges, what the two have in
+ * common is whole components: for rings that do not cross themselves or one
+ * another, the first vertex of a part tells of the part.  A polygon of one ring
+ * needs no validity for that: its even-odd inside is bounded by that ring
+ * alone. */
+static int edges_meet(const struct oj_shape *a, const struct oj_shape *b,
+                      unsigned *rests_on)
+{
+    unsigned many = (is_many_rings(a) ? 1u : 0u) | (is_many_rings(b) ? 2u : 0u);
+    const struct oj_shape *large = a, *small = b;
+    enum oj_location window;
+    if (cells_of(a) == NULL ||
+        (cells_of(b) != NULL && b->n_vertices > a->n_vertices))
+    {
+        large = b;
+        small = a;
+    }
+    window = oj_shape_locate_box(large, &small->box);
+    if (window == OJ_ON_BOUNDARY)
+    {
+        if (many == 0 && begins_in(small, large))
+            return 1;
+        if (oj_shapes_contact(small, large, OJ_TOUCHING) != OJ_APART)
+            return 1;
+    }
+    *rests_on |= many;
+    if (window != OJ_ON_BOUNDARY)
+        return window == OJ_INSIDE;
+    return (many != 0 && begins_in(small, large)) || begins_in(large, small);
+}
+
+/* Shapes of one kind each. */
+static int one_kind_meets(const struct oj_shape *a, const struct oj_shape *b,
+                          unsigned *rests_on)
+{
+    if (!oj_box_intersects(&a->box, &b->box))
+        return 0;
+    if (a->kinds == OJ_PART_POINT &&
+        (b->kinds != OJ_PART_POINT || a->n_vertices <= b->n_vertices))
+        return points_meet(a, b);
+    if (b->kinds == OJ_PART_POINT)
+        return points_meet(b, a);
+    return edges_meet(a, b, rests_on);
+}
+
+int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
+                   unsigned *rests_on)
+{
+    int n_a = a->member != NULL ? a->n_parts : 1;
+    int n_b = b->member != NULL ? b->n_parts : 1;
+    *rests_on = 0;
+    if (n_a == 1 && n_b == 1)
+        return one_kind_meets(a, b, rests_on);
+    for (int i = 0; i < n_a; i++)
+    {
+        const struct oj_shape *of_a = a->member != NULL ? a->member + i : a;
+        if (!oj_box_intersects(&of_a->box, &b->box))
+            continue;
+        for (int j = 0; j < n_b; j++)
+        {
+            const struct oj_shape *of_b = b->member != NULL ? b->member + j : b;
+            if (one_kind_meets(of_a, of_b, rests_on))
+                return 1;
+        }
+    }
+    return 0;
+}

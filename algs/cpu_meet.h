@@ -1,0 +1,37 @@
+/** Whether two shapes meet: exact tests of vertices and edges, only where the
+ *  boxes of both are.
+ *
+ *  Source: ours; cells before edges (cpu_cells.h), edges by exact orientation
+ *  (kernels/oj_cross.h).
+ */
+#ifndef CPU_MEET_H
+#define CPU_MEET_H
+
+#include "cpu_shapes.h"
+#include "kernels/oj_cross.h"
+
+/** Where p is: in a polygon by even-odd over all rings; OJ_ON_BOUNDARY on a
+ *  line or a point. For shapes of one kind. */
+enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
+                                 double py);
+
+/** The closest contact of an edge of a with an edge of b: crossing before
+ *  touching before none.  Looks no further once it has found one that is at
+ *  least enough.  For shapes of one kind each. */
+enum oj_contact oj_shapes_contact(const struct oj_shape *a,
+                                  const struct oj_shape *b,
+                                  enum oj_contact enough);
+
+/** Where the window of a shape's box lies in polygon: OJ_INSIDE or OJ_OUTSIDE
+ *  when all of the box is, seen from cells alone; else OJ_ON_BOUNDARY. */
+enum oj_location oj_shape_locate_box(const struct oj_shape *polygon,
+                                     const struct oj_box *box);
+
+/** 1 when a and b have a point in common: of any kinds, collections by their
+ *  members. *rests_on: or'ed 1 or 2 where the answer holds only if a or b is
+ *  valid: polygons of several rings, asked for lines and polygons (in
+ *  overlapping parts even-odd is not what GEOS says). */
+int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
+                   unsigned *rests_on);
+
+#endif
