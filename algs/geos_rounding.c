@@ -3,6 +3,9 @@
 
 #include <geos_c.h>
 
+/* Vertices times edges that are looked at for one pair: a few seconds. */
+#define MOST_SIGNS (INT64_C(1) << 26)
+
 /* GEOS walks rings backwards in places, and its sign may be wrong for one
  * direction of an edge only, so both are asked for. */
 static int misjudges_edge(GEOSContextHandle_t geos, double ax, double ay,
@@ -13,15 +16,45 @@ static int misjudges_edge(GEOSContextHandle_t geos, double ax, double ay,
            GEOSOrientationIndex_r(geos, bx, by, ax, ay, x, y) != -sign;
 }
 
+/* A side of the pair: which part kinds of it count, and its vertices. */
+struct side
+{
+    const struct oj_flat *flat;
+    int64_t first_vertex, end_vertex;
+    int64_t first_part, end_part; /* long form */
+};
+
+static struct side side_of(const struct oj_flat *flat, int64_t feature)
+{
+    struct side side = {flat, feature, feature + 1, 0, 0};
+    if (oj_flat_is_points(flat))
+        return side;
+    side.first_part = flat->part_offset[feature];
+    side.end_part = flat->part_offset[feature + 1];
+    side.first_vertex = flat->vertex_offset[flat->ring_offset[side.first_part]];
+    side.end_vertex = flat->vertex_offset[flat->ring_offset[side.end_part]];
+    return side;
+}
+
+static int has_points_only(const struct side *side)
+{
+    for (int64_t part = side->first_part; part < side->end_part; part++)
+    {
+        if (side->flat->part_kind[part] != OJ_PART_POINT)
+            return 0;
+    }
+    return 1;
+}
+
 static int misjudges_ring(GEOSContextHandle_t geos, const struct oj_flat *flat,
-                          int64_t ring, double x, double y)
+                          int64_t ring, double x, double y, int rays_only)
 {
     for (int64_t v = flat->vertex_offset[ring];
          v + 1 < flat->vertex_offset[ring + 1]; v++)
     {
         double ax = flat->x[v], ay = flat->y[v];
         double bx = flat->x[v + 1], by = flat->y[v + 1];
-        if ((ay > y) == (by > y))
+        if (rays_only && (ay > y) == (by > y))
             continue; /* no ray of either crosses it */
         if (misjudges_edge(geos, ax, ay, bx, by, x, y))
             return 1;
@@ -29,19 +62,27 @@ static int misjudges_ring(GEOSContextHandle_t geos, const struct oj_flat *flat,
     return 0;
 }
 
-static int misjudges_point(GEOSContextHandle_t geos, const struct oj_flat *flat,
-                           int64_t feature, double x, double y)
+/* Points ask polygons by a ray; of lines and polygons any vertex and any edge
+ * may decide. */
+static int misjudges_vertices(GEOSContextHandle_t geos, const struct side *a,
+                              const struct side *b)
 {
-    for (int64_t part = flat->part_offset[feature];
-         part < flat->part_offset[feature + 1]; part++)
+    int rays_only = has_points_only(a);
+    for (int64_t part = b->first_part; part < b->end_part; part++)
     {
-        if (flat->part_kind[part] != OJ_PART_POLYGON)
+        const struct oj_flat *flat = b->flat;
+        if (flat->part_kind[part] == OJ_PART_POINT ||
+            (rays_only && flat->part_kind[part] != OJ_PART_POLYGON))
             continue;
         for (int64_t ring = flat->ring_offset[part];
              ring < flat->ring_offset[part + 1]; ring++)
         {
-            if (misjudges_ring(geos, flat, ring, x, y))
-                return 1;
+            for (int64_t v = a->first_vertex; v < a->end_vertex; v++)
+            {
+                if (misjudges_ring(geos, flat, ring, a->flat->x[v],
+                                   a->flat->y[v], rays_only))
+                    return 1;
+            }
         }
     }
     return 0;
@@ -50,27 +91,17 @@ static int misjudges_point(GEOSContextHandle_t geos, const struct oj_flat *flat,
 int oj_geos_misjudges(const struct oj_flat *input, int64_t row,
                       const struct oj_flat *join_side, int64_t feature)
 {
+    struct side a = side_of(input, row), b = side_of(join_side, feature);
     GEOSContextHandle_t geos;
-    int64_t first = row, end = row + 1;
-    int found = 0;
-    if (oj_flat_is_points(join_side))
+    int found;
+    if (a.end_vertex - a.first_vertex >
+        MOST_SIGNS / (b.end_vertex - b.first_vertex + 1))
         return 0;
     geos = GEOS_init_r();
     if (geos == NULL)
         return 0;
-    if (!oj_flat_is_points(input))
-    {
-        first = input->part_offset[row];
-        end = input->part_offset[row + 1];
-    }
-    for (int64_t i = first; i < end && !found; i++)
-    {
-        int64_t v = i; /* points have one ring of one vertex */
-        if (!oj_flat_is_points(input))
-            v = input->vertex_offset[input->ring_offset[i]];
-        found =
-            misjudges_point(geos, join_side, feature, input->x[v], input->y[v]);
-    }
+    found =
+        misjudges_vertices(geos, &a, &b) || misjudges_vertices(geos, &b, &a);
     GEOS_finish_r(geos);
     return found;
 }

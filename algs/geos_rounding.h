@@ -4,18 +4,19 @@
  *  arithmetic, whose products are not exact for every pair of doubles.  Our
  *  sign is exact.  Where GEOS gets the sign of an edge wrong, it may put a
  *  point that is exactly on a polygon's border inside a hole or outside the
- *  shell, and its distance is then a tiny number instead of 0, or the other
- *  way round.  Knows GEOS; this header does not.
+ *  shell, its distance is then a tiny number instead of 0, and lines cross or
+ *  do not; or the other way round.  Knows GEOS; this header does not.
  */
 #ifndef GEOS_ROUNDING_H
 #define GEOS_ROUNDING_H
 
 #include "../flatten/oj_flat.h"
 
-/** 1 when GEOS gives a wrong sign for a point of input row against an edge of
- *  a polygon of feature that a ray from the point crosses: GEOS's word on
- *  whether the polygon holds the point is then worth nothing.  0 also when GEOS
- *  cannot be started. O(vertices of feature). */
+/** 1 when GEOS gives a wrong sign for a vertex of one feature against an edge
+ *  of the other (of points against polygons: an edge that a ray from the point
+ *  crosses): GEOS's word on the pair is then worth nothing.  Both have parts.
+ *  0 also when GEOS cannot be started, and for pairs of more than 2^26 vertices
+ *  times edges. O(vertices times edges). */
 int oj_geos_misjudges(const struct oj_flat *input, int64_t row,
                       const struct oj_flat *join_side, int64_t feature);
 

@@ -1,6 +1,7 @@
 #include "oj_validate.h"
 #include "../flatten/oj_array.h"
 #include "geos_rounding.h"
+#include "oj_pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,9 +20,46 @@ const char *oj_difference_kind_name(enum oj_difference_kind kind)
     return names[kind];
 }
 
-static int same_bits(double a, double b)
+/* A join without a measure has NaN on both sides. */
+static int same_measure(double a, double b)
 {
-    return memcmp(&a, &b, sizeof a) == 0;
+    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+}
+
+/* Whether a and b, distances, are the same but for a few ulps. */
+static int is_near(double a, double b)
+{
+    int64_t bits_a, bits_b;
+    if (!(a >= 0.0) || !(b >= 0.0))
+        return 0;
+    memcpy(&bits_a, &a, sizeof bits_a);
+    memcpy(&bits_b, &b, sizeof bits_b);
+    return llabs(bits_a - bits_b) <= OJ_VALIDATION_ULPS;
+}
+
+static int has_points_only(const struct oj_flat *flat, int64_t feature)
+{
+    if (oj_flat_is_points(flat))
+        return 1;
+    for (int64_t part = flat->part_offset[feature];
+         part < flat->part_offset[feature + 1]; part++)
+    {
+        if (flat->part_kind[part] != OJ_PART_POINT)
+            return 0;
+    }
+    return 1;
+}
+
+static int knows_layers(const struct oj_validation *v)
+{
+    return v->join_side != NULL && v->input != NULL && v->relation != NULL;
+}
+
+/* Whether the distance of the pair may be off by some ulps. */
+static int is_loose(const struct oj_validation *v, int64_t row, int64_t feature)
+{
+    return knows_layers(v) && !has_points_only(v->input, row) &&
+           !has_points_only(v->join_side, feature);
 }
 
 static oj_status add_difference(struct oj_validation *v,
@@ -75,11 +113,80 @@ static oj_status compare_order(struct oj_validation *v, int64_t row,
 {
     for (int64_t i = 0; i < n; i++)
     {
-        if (ours[i].join_row != reference[i].join_row)
-            return add_difference(v, OJ_DIFFERENCE_ORDER, row, &ours[i],
-                                  &reference[i], err);
+        if (ours[i].join_row == reference[i].join_row ||
+            (is_near(ours[i].measure, reference[i].measure) &&
+             (is_loose(v, row, ours[i].join_row) ||
+              is_loose(v, row, reference[i].join_row))))
+            continue;
+        return add_difference(v, OJ_DIFFERENCE_ORDER, row, &ours[i],
+                              &reference[i], err);
     }
     return OJ_OK;
+}
+
+/* Whether a pair that only one side has lies so near a bound that ulps decide:
+ * the greatest or least distance, or the farthest pair of the other side. */
+static int is_at_bound(const struct oj_validation *v, int64_t row,
+                       const struct oj_row_pair *pair,
+                       const struct oj_row_pair *other, int64_t n_other)
+{
+    double farthest = -1.0;
+    if (!is_loose(v, row, pair->join_row))
+        return 0;
+    if (is_near(pair->measure, v->relation->min_distance) ||
+        is_near(pair->measure,
+                oj_pair_max_distance(v->relation, v->input, row, v->join_side,
+                                     pair->join_row)))
+        return 1;
+    for (int64_t i = 0; i < n_other; i++)
+        farthest = fmax(farthest, other[i].measure);
+    return v->relation->op == OJ_OP_NEAREST && is_near(pair->measure, farthest);
+}
+
+/* Of joins but nearest a pair does not depend on the others of its row. */
+static void explain_pair(struct oj_validation *v, int64_t row, int64_t feature)
+{
+    if (!knows_layers(v) || v->relation->op == OJ_OP_NEAREST)
+        return;
+    v->is_explained = oj_geos_misjudges(v->input, row, v->join_side, feature);
+    v->is_row_explained |= v->is_explained;
+}
+
+/* A pair that only one side has. */
+static oj_status compare_single(struct oj_validation *v, int64_t row,
+                                const struct oj_row_pair *ours,
+                                const struct oj_row_pair *reference,
+                                const struct oj_row_pair *other,
+                                int64_t n_other, struct oj_error *err)
+{
+    const struct oj_row_pair *pair = ours != NULL ? ours : reference;
+    if (is_at_bound(v, row, pair, other, n_other))
+    {
+        v->n_within_ulps++;
+        return OJ_OK;
+    }
+    explain_pair(v, row, pair->join_row);
+    return add_difference(
+        v, ours != NULL ? OJ_DIFFERENCE_EXTRA : OJ_DIFFERENCE_MISSING, row,
+        ours, reference, err);
+}
+
+/* A pair that both have. */
+static oj_status compare_measures(struct oj_validation *v, int64_t row,
+                                  const struct oj_row_pair *ours,
+                                  const struct oj_row_pair *reference,
+                                  struct oj_error *err)
+{
+    if (same_measure(ours->measure, reference->measure))
+        return OJ_OK;
+    if (is_loose(v, row, ours->join_row) &&
+        is_near(ours->measure, reference->measure))
+    {
+        v->n_within_ulps++;
+        return OJ_OK;
+    }
+    explain_pair(v, row, ours->join_row);
+    return add_difference(v, OJ_DIFFERENCE_DISTANCE, row, ours, reference, err);
 }
 
 /* Merges two rows that are sorted by join row. */
@@ -95,22 +202,16 @@ static oj_status compare_sets(struct oj_validation *v, int64_t row,
         if (j == n_reference ||
             (i < n_ours && ours[i].join_row < reference[j].join_row))
         {
-            OJ_TRY(add_difference(v, OJ_DIFFERENCE_EXTRA, row, &ours[i++], NULL,
-                                  err));
+            OJ_TRY(compare_single(v, row, &ours[i++], NULL, reference,
+                                  n_reference, err));
         }
         else if (i == n_ours || reference[j].join_row < ours[i].join_row)
         {
-            OJ_TRY(add_difference(v, OJ_DIFFERENCE_MISSING, row, NULL,
-                                  &reference[j++], err));
+            OJ_TRY(compare_single(v, row, NULL, &reference[j++], ours, n_ours,
+                                  err));
         }
         else
-        {
-            if (!same_bits(ours[i].measure, reference[j].measure))
-                OJ_TRY(add_difference(v, OJ_DIFFERENCE_DISTANCE, row, &ours[i],
-                                      &reference[j], err));
-            i++;
-            j++;
-        }
+            OJ_TRY(compare_measures(v, row, &ours[i++], &reference[j++], err));
     }
     return OJ_OK;
 }
@@ -124,18 +225,18 @@ static int same_pairs(const struct oj_row_pair *a, int64_t n_a,
     for (int64_t i = 0; i < n_a; i++)
     {
         if (a[i].join_row != b[i].join_row ||
-            !same_bits(a[i].measure, b[i].measure))
+            !same_measure(a[i].measure, b[i].measure))
             return 0;
     }
     return 1;
 }
 
-/* Whether GEOS misjudged one of n features for this row: then all of the row
- * may be otherwise, as other features move up. */
+/* Whether GEOS misjudged one of n features for this row of the nearest join:
+ * then all of the row may be otherwise, as other features move up. */
 static int is_rounding(const struct oj_validation *v, int64_t row,
                        const struct oj_row_pair *pair, int64_t n)
 {
-    if (v->join_side == NULL || v->input == NULL || v->relation == NULL ||
+    if (!knows_layers(v) || v->relation->op != OJ_OP_NEAREST ||
         v->relation->distance_to != OJ_TO_INTERIOR)
         return 0;
     for (int64_t i = 0; i < n; i++)
@@ -144,6 +245,11 @@ static int is_rounding(const struct oj_validation *v, int64_t row,
             return 1;
     }
     return 0;
+}
+
+static int is_ordered(const struct oj_validation *v)
+{
+    return v->relation == NULL || !v->relation->any_order;
 }
 
 static oj_status compare_row(struct oj_validation *v,
@@ -169,9 +275,11 @@ static oj_status compare_row(struct oj_validation *v,
     v->is_explained =
         !same_pairs(a, n_ours, b, n_reference) &&
         (is_rounding(v, row, a, n_ours) || is_rounding(v, row, b, n_reference));
-    v->n_rounding += v->is_explained;
+    v->is_row_explained = v->is_explained;
     OJ_TRY(compare_sets(v, row, a, n_ours, b, n_reference, err));
-    if (v->n_differences == before && !v->is_explained && n_ours > 1)
+    v->n_rounding += v->is_row_explained;
+    if (v->n_differences == before && !v->is_row_explained &&
+        n_ours == n_reference && n_ours > 1 && is_ordered(v))
     {
         copy_row(ours, row, a);
         copy_row(reference, row, b);
@@ -182,22 +290,31 @@ static oj_status compare_row(struct oj_validation *v,
     return OJ_OK;
 }
 
+/* Whether row is the next that could not be decided; *at then moves on. */
+static int next_is(const struct oj_matches *matches, int64_t *at, int64_t row)
+{
+    if (*at >= matches->n_undecided || matches->undecided[*at] != row)
+        return 0;
+    (*at)++;
+    return 1;
+}
+
 oj_status oj_validation_compare(struct oj_validation *v,
                                 const struct oj_matches *ours,
                                 const struct oj_matches *reference,
                                 struct oj_error *err)
 {
-    int64_t undecided = 0;
+    int64_t at_ours = 0, at_reference = 0;
     if (ours->n_rows != reference->n_rows)
         return oj_fail(err, OJ_ERR_INTERNAL,
                        "the two answers have %lld and %lld rows",
                        (long long)ours->n_rows, (long long)reference->n_rows);
     for (int64_t row = 0; row < ours->n_rows; row++)
     {
-        if (undecided < reference->n_undecided &&
-            reference->undecided[undecided] == row)
+        int is_undecided = next_is(reference, &at_reference, row);
+        is_undecided |= next_is(ours, &at_ours, row);
+        if (is_undecided)
         {
-            undecided++;
             v->n_undecided++;
             continue;
         }

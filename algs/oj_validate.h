@@ -1,10 +1,13 @@
 /** Comparing two answers to the same join: ours and a reference's.
  *
  *  Row by row the sets of pairs are compared, and of the pairs that both have,
- *  the measures, bit for bit.  Rows that the reference could not decide are
- *  counted apart and are no difference; nor are rows where GEOS's rounding put
- *  a point on the wrong side of an edge (geos_rounding.h), told apart when the
- *  layers are given.
+ *  the measures, where the join has one.  Distances from or to points must be
+ *  equal bit for bit.  Between lines and polygons GEOS passes over some parts
+ *  by a rounded distance of their boxes, so there two ulps are equal, too, also
+ *  where they decide which side of a bound a pair is on; such pairs are
+ *  counted.  Rows that one of the two could not decide are counted apart and
+ *  are no difference; nor is what GEOS's rounding explains (geos_rounding.h).
+ *  All this is told apart when the layers are given.
  *
  *  Batches are compared as they come; every difference goes to the report, the
  *  first few are kept.
@@ -21,6 +24,9 @@ extern "C" {
 #endif
 
 #define OJ_N_FIRST_DIFFERENCES 10
+
+/** By so many ulps may distances between lines and polygons differ. */
+#define OJ_VALIDATION_ULPS 2
 
 enum oj_difference_kind
 {
@@ -56,24 +62,27 @@ struct oj_validation
     oj_difference_report report; /**< or NULL */
     void *user;                  /**< for report */
 
-    /* To tell GEOS's rounding: the join side, the batch at hand and what was
-     * asked. Any of them NULL: every difference counts. */
+    /* To tell GEOS's rounding and lines from points: the join side, the batch
+     * at hand and what was asked. Any of them NULL: every difference counts. */
     const struct oj_flat *join_side;
     const struct oj_flat *input; /**< set before each batch */
     const struct oj_relation *relation;
 
-    int64_t n_rows;      /**< rows compared, undecided ones not counted */
-    int64_t n_pairs;     /**< pairs that either has in these rows */
-    int64_t n_undecided; /**< rows that the reference could not decide */
-    int64_t n_rounding;  /**< rows explained by GEOS rounding, in n_rows */
+    int64_t n_rows;        /**< rows compared, undecided ones not counted */
+    int64_t n_pairs;       /**< pairs that either has in these rows */
+    int64_t n_undecided;   /**< rows that one of the two could not decide */
+    int64_t n_rounding;    /**< rows explained by GEOS rounding, in n_rows */
+    int64_t n_within_ulps; /**< pairs of lines or polygons that are equal but
+                                for OJ_VALIDATION_ULPS, in n_pairs */
     int64_t n_rows_different;
     int64_t n_differences; /**< without those explained by rounding */
     int64_t n_of_kind[OJ_N_DIFFERENCE_KINDS];
     int64_t n_first; /**< of first; at most OJ_N_FIRST_DIFFERENCES */
     struct oj_difference first[OJ_N_FIRST_DIFFERENCES];
 
-    int64_t n_rows_seen; /**< where the next batch starts */
-    int is_explained;    /**< of the row at hand */
+    int64_t n_rows_seen;  /**< where the next batch starts */
+    int is_explained;     /**< of the row or pair at hand */
+    int is_row_explained; /**< of any pair of the row at hand */
     struct oj_row_pair *scratch;
     int64_t cap_scratch;
 };

@@ -187,6 +187,109 @@ START_TEST(lists_differ)
 }
 END_TEST
 
+/* A join without a measure: only the sets count, and NaN equals NaN. */
+START_TEST(no_measure)
+{
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    make_lists(&a);
+    make_lists(&b);
+    for (int i = 0; i < 5; i++)
+    {
+        a.measure[i] = NAN;
+        b.measure[i] = -NAN;
+    }
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_differences, 0);
+    a.join_row[4] = 8;
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_differences, 2);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
+/* A row that either of the two could not decide is no row that differs. */
+START_TEST(undecided_on_either_side)
+{
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    make_single(&a, 6);
+    make_single(&b, 6);
+    a.undecided = oj_malloc(1, sizeof *a.undecided);
+    b.undecided = oj_malloc(2, sizeof *b.undecided);
+    ck_assert(a.undecided != NULL && b.undecided != NULL);
+    a.undecided[0] = b.undecided[0] = 1;
+    b.undecided[1] = 4;
+    a.n_undecided = 1;
+    b.n_undecided = 2;
+    a.join_row[1] = 12;
+    a.join_row[4] = -1;
+    must(oj_validation_compare(&v, &a, &b, &error));
+    must(oj_validation_compare(&v, &b, &a, &error));
+    ck_assert_int_eq(v.n_differences, 0);
+    ck_assert_int_eq(v.n_undecided, 4);
+    ck_assert_int_eq(v.n_rows, 8);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
+/* Distances between lines may be two ulps off, and a pair at a bound may be on
+ * either side of it; those of points may not. */
+START_TEST(some_ulps_between_lines)
+{
+    static const double x[] = {0, 1, 2, 3}, y[] = {0, 0, 0, 0};
+    static const int64_t two[] = {0, 1, 2}, vertices[] = {0, 2, 4};
+    static const uint8_t lines[] = {OJ_PART_LINE, OJ_PART_LINE};
+    struct oj_flat flat = {.n_features = 2,
+                           .n_parts = 2,
+                           .n_rings = 2,
+                           .n_vertices = 4,
+                           .part_kinds = OJ_PART_LINE,
+                           .part_offset = two,
+                           .part_kind = lines,
+                           .ring_offset = two,
+                           .vertex_offset = vertices,
+                           .x = x,
+                           .y = y};
+    struct oj_flat points = {.n_features = 2, .n_vertices = 2, .x = x, .y = y};
+    struct oj_relation relation = oj_relation_default();
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    relation.op = OJ_OP_DWITHIN;
+    relation.max_distance = 8.0;
+    make_single(&a, 2);
+    make_single(&b, 2);
+    a.join_row[0] = b.join_row[0] = a.join_row[1] = b.join_row[1] = 1;
+    v.join_side = v.input = &flat;
+    v.relation = &relation;
+    a.measure[0] = nextafter(nextafter(a.measure[0], 9.0), 9.0);
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_differences, 0);
+    ck_assert_int_eq(v.n_within_ulps, 1);
+    a.join_row[1] = -1; /* at 8, as far as may be, or just beyond */
+    b.measure[1] = 8.0;
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_differences, 0);
+    ck_assert_int_eq(v.n_within_ulps, 3);
+    a.measure[0] = nextafter(a.measure[0], 9.0);
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_differences, 1);
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_DISTANCE], 1);
+    v.input = &points;
+    b.measure[0] = nextafter(a.measure[0], 9.0);
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_DISTANCE], 2);
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
 /* The two forms of one answer are the same answer. */
 START_TEST(forms_mix)
 {
@@ -380,6 +483,9 @@ int main(void)
     tcase_add_test(tcase, other_feature);
     tcase_add_test(tcase, last_bit_of_distance);
     tcase_add_test(tcase, lists_differ);
+    tcase_add_test(tcase, no_measure);
+    tcase_add_test(tcase, undecided_on_either_side);
+    tcase_add_test(tcase, some_ulps_between_lines);
     tcase_add_test(tcase, forms_mix);
     tcase_add_test(tcase, undecided_rows);
     tcase_add_test(tcase, every_difference_is_reported);
