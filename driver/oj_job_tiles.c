@@ -28,10 +28,10 @@ static int look(int64_t n_rows, void *user)
 {
     struct watch *watch = user;
     const struct oj_job *job = watch->job;
-    int64_t n_vertices = job->join_buf.n_vertices;
-    int64_t n_fields = job->join.n_fields + job->join.n_hidden;
-    int64_t bytes = oj_tiles_estimate(
-        16 * n_vertices + n_rows * (24 + 16 * n_fields), n_vertices);
+    const struct oj_read_counts *counts = &job->join_counts;
+    int64_t bytes = oj_tiles_estimate(16 * counts->n_vertices + 24 * n_rows +
+                                          counts->n_table_bytes,
+                                      counts->n_vertices);
     watch->is_too_large = bytes > job->command->memory;
     return watch->is_too_large || oj_is_cancelled();
 }

@@ -476,6 +476,7 @@ oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
 static oj_status read_chunks(struct oj_layer_reader *reader,
                              struct oj_flat_buf *flat, struct oj_table *table,
                              struct oj_attributes *attributes,
+                             struct oj_read_counts *counts,
                              int (*progress)(int64_t, void *), void *user,
                              struct oj_error *err)
 {
@@ -489,6 +490,9 @@ static oj_status read_chunks(struct oj_layer_reader *reader,
             return OJ_OK;
         OJ_TRY(oj_table_append(table, attributes, n, err));
         oj_attributes_clear(attributes);
+        *counts = reader->counts;
+        counts->n_vertices = flat->n_vertices;
+        counts->n_table_bytes = oj_table_bytes(table);
         if (progress != NULL && progress(reader->counts.n_rows, user) != 0)
             return oj_fail(err, OJ_ERR_CANCELLED, "cancelled");
     }
@@ -519,14 +523,16 @@ oj_status oj_layer_read_all(OGRLayerH layer,
     if (status == OJ_OK)
     {
         attributes.fields = &reader->fields;
-        status = read_chunks(reader, &shapes, rows, &attributes, progress, user,
-                             err);
+        status = read_chunks(reader, &shapes, rows, &attributes, counts,
+                             progress, user, err);
     }
     oj_attributes_clear(&attributes);
     oj_free(attributes.feature);
     if (status == OJ_OK)
     {
         *counts = reader->counts;
+        counts->n_vertices = shapes.n_vertices;
+        counts->n_table_bytes = oj_table_bytes(rows);
         counts->shapes = shapes.counts;
         counts->seconds = now() - started;
         oj_flat_buf_free(flat);

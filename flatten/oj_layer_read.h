@@ -65,6 +65,8 @@ struct oj_read_counts
     int used_arrow;
     int64_t n_warnings;      /**< that the driver raised while reading */
     char first_warning[256]; /**< the first of them, or "" */
+    int64_t n_vertices;      /**< oj_layer_read_all(): read so far */
+    int64_t n_table_bytes;   /**< the same: held by the attributes */
 };
 
 struct oj_layer_reader;
@@ -105,7 +107,7 @@ struct oj_table;
 /** Reads the whole layer: geometry into flat, the wanted fields into *table
  *  (column c is options->fields[c]). options->limit and keep_attributes are
  *  not looked at.  progress(done rows, user) may be NULL; nonzero stops with
- *  OJ_ERR_CANCELLED. */
+ *  OJ_ERR_CANCELLED; *counts says what has been read by then. */
 OJ_MUST_USE oj_status oj_layer_read_all(OGRLayerH layer,
                                         const struct oj_read_options *options,
                                         struct oj_flat_buf *flat,
