@@ -25,6 +25,18 @@ const struct oj_cpu_family *oj_cpu_family_at(int i)
     return i >= 0 && i < N_FAMILIES ? families[i] : NULL;
 }
 
+const char *oj_cpu_family_name(const struct oj_relation *relation,
+                               const struct oj_flat *join_side,
+                               const struct oj_flat *input)
+{
+    for (int i = 0; i < N_FAMILIES; i++)
+    {
+        if (families[i]->takes(relation, join_side, input))
+            return families[i]->name;
+    }
+    return "none";
+}
+
 static int choose(const struct oj_index *index, const struct oj_flat *input)
 {
     for (int i = 0; i < N_FAMILIES; i++)

@@ -324,7 +324,6 @@ static oj_status settle_distances(const struct oj_command *command,
     if (oj_command_given(command, "min_distance"))
         OJ_TRY(convert(command, crs, "min_distance", &command->min_distance,
                        &crs->min_distance, err));
-    name_unit(command, crs);
     if (!(crs->min_distance <= crs->max_distance))
         return oj_fail(err, OJ_ERR_ARG,
                        "-min_distance is greater than -max_distance: nothing "
@@ -384,6 +383,7 @@ oj_status oj_crs_settle(const struct oj_command *command,
     else
         OJ_TRY(settle_layers(command, input, join, crs, err));
     crs->max_distance = INFINITY;
+    name_unit(command, crs);
     if ((oj_op_get((enum oj_op)command->op)->takes & OJ_TAKES_DISTANCE) != 0)
         OJ_TRY(settle_distances(command, crs, err));
     return settle_output(command, crs, err);

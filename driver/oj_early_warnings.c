@@ -78,7 +78,7 @@ static int looks_like_degrees(const struct extent *e)
 
 static const char *unit_of(const struct oj_crs *crs)
 {
-    return crs->unit[0] != '\0' ? crs->unit : "unit";
+    return crs->unit[0] != '\0' ? crs->unit : "unknown unit";
 }
 
 /* How far apart two features may be and still be a pair; INFINITY where that is
@@ -157,9 +157,9 @@ static void warn_of_gap(const struct oj_command *command,
     if (gap > reach)
         oj_warn("the two layers do not meet, so nothing can match: input x %g "
                 "to %g, y %g to %g; join x %g to %g, y %g to %g; nearest gap "
-                "%g %s%s",
+                "%g (%s)",
                 a.x0, a.x1, a.y0, a.y1, b.x0, b.x1, b.y0, b.y1, gap,
-                unit_of(crs), gap != 1 ? "s" : "");
+                unit_of(crs));
     else if (isfinite(reach) || command->op == OJ_OP_DISJOINT)
         return;
     warn_of_axes(input, join, &input_own, &join_own, &a, &b,
@@ -187,9 +187,10 @@ static void warn_of_distance(const struct oj_command *command,
     if (d->unit != OJ_UNIT_CRS)
         return;
     if (crs->join != NULL && value < 0.1)
-        oj_warn("-max_distance %g is %g %s here, not degrees; write a unit "
-                "(%gm, %gft) where so small a distance is meant",
-                value, value, unit_of(crs), value, value);
+        oj_warn(
+            "-max_distance %g is in the unit %s here, not in degrees; write "
+            "%gm or %gft where so small a distance is meant",
+            value, unit_of(crs), value, value);
     own = extent_of(input);
     if (crs->join == NULL && value > 10 && own.is_known &&
         looks_like_degrees(&own))

@@ -3,6 +3,7 @@
 #include "../flatten/oj_layer_write.h"
 #include "oj_benchmark.h"
 #include "oj_cancel.h"
+#include "oj_explain.h"
 #include "oj_in_place.h"
 #include "oj_job.h"
 #include "oj_message.h"
@@ -180,6 +181,8 @@ static oj_status run_to_output(const struct oj_command *command, int *exit_code,
 oj_status oj_run(const struct oj_command *command, int *exit_code,
                  struct oj_error *err)
 {
+    if (command->explain)
+        return oj_explain_run(command, exit_code, err);
     if (command->benchmark)
         return oj_benchmark_run(command, exit_code, err);
     if (command->in_place)
