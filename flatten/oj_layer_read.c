@@ -115,7 +115,8 @@ static oj_status start(struct oj_layer_reader *reader, struct oj_error *err)
     ignore_fields(reader);
     OGR_L_ResetReading(reader->layer);
     if (options->use_arrow &&
-        (options->transformation == NULL || !options->keep_attributes))
+        (options->transformation == NULL || !options->keep_attributes ||
+         options->fields_only))
         OJ_TRY(oj_arrow_open(reader->layer, &reader->fields,
                              options->batch_rows, &reader->arrow, err));
     reader->counts.used_arrow = reader->arrow != NULL;
@@ -459,8 +460,9 @@ oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
         attributes = batch->attributes;
         attributes->fields = &reader->fields;
     }
-    status = read_rows(reader, reader->options.batch_rows, &batch->flat,
-                       attributes, attributes != NULL, err);
+    status =
+        read_rows(reader, reader->options.batch_rows, &batch->flat, attributes,
+                  attributes != NULL && !reader->options.fields_only, err);
     if (status == OJ_OK)
     {
         batch->n_rows = batch->flat.n_features;
@@ -514,7 +516,6 @@ oj_status oj_layer_read_all(OGRLayerH layer,
     oj_status status;
     memset(&shapes, 0, sizeof shapes);
     memset(&attributes, 0, sizeof attributes);
-    all.limit = -1;
     all.keep_attributes = 0;
     status = oj_layer_reader_open(layer, &all, &reader, err);
     if (status == OJ_OK)

@@ -40,6 +40,9 @@ struct oj_read_options
     int n_fields;        /**< 0: none */
     int geometry_field;  /**< which geometry field; 0 is the usual one */
     int keep_attributes; /**< 1: batches carry geometry and fields as read */
+    int fields_only;     /**< 1, with keep_attributes: of these only the fields,
+                              so that geometry may be transformed on the way
+                              to flat alone */
     int use_arrow;       /**< 1: Arrow where it is fast; 0: feature loop */
 
     /** 1: fields that are not wanted are ignored by the driver, which saves
@@ -105,9 +108,9 @@ void oj_batch_free(struct oj_batch *batch);
 struct oj_table;
 
 /** Reads the whole layer: geometry into flat, the wanted fields into *table
- *  (column c is options->fields[c]). options->limit and keep_attributes are
- *  not looked at.  progress(done rows, user) may be NULL; nonzero stops with
- *  OJ_ERR_CANCELLED; *counts says what has been read by then. */
+ *  (column c is options->fields[c]); keep_attributes is not looked at.
+ *  progress(done rows, user) may be NULL; nonzero stops with OJ_ERR_CANCELLED;
+ *  *counts says what has been read by then. */
 OJ_MUST_USE oj_status oj_layer_read_all(OGRLayerH layer,
                                         const struct oj_read_options *options,
                                         struct oj_flat_buf *flat,
