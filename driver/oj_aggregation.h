@@ -1,0 +1,86 @@
+/** -agg in one run: the aggregates that the command asks for, bound to the
+ *  fields of the join layer, fed with pairs and read by the writer.
+ *
+ *   answers of the join ----------------.
+ *     (one after the other)              \
+ *                                         > oj_aggregates -> columns of rows
+ *   or the whole join layer, streamed ---/
+ *     (oj_aggregate_stream.h)
+ */
+#ifndef OJ_AGGREGATION_H
+#define OJ_AGGREGATION_H
+
+#include "../flatten/oj_batch.h"
+#include "../flatten/oj_pair_values.h"
+#include "oj_job.h"
+#include "oj_schema.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct oj_aggregation;
+
+/** Reads command->aggregates, finds their fields in the join layer and has
+ *  these read; after oj_job_open().  command outlives *out. OJ_ERR_ARG for what
+ *  makes no sense, with the fields or the functions that there are. */
+OJ_MUST_USE oj_status oj_aggregation_open(const struct oj_command *command,
+                                          struct oj_source *join,
+                                          struct oj_aggregation **out,
+                                          struct oj_error *err);
+
+/** The columns of the output; owned by the aggregation. */
+const struct oj_own_column *
+oj_aggregation_columns(const struct oj_aggregation *aggregation, int *n);
+
+/** 1 when oj_aggregation_answer() needs OJ_PAIR_OVERLAP_AREA and _LENGTH. */
+int oj_aggregation_needs_overlap(const struct oj_aggregation *aggregation);
+
+/** Takes an answer of the join whose rows are about to be written. values may
+ *  be NULL where no overlap is needed. */
+OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
+                                            const struct oj_matches *matches,
+                                            const struct oj_answer_side *side,
+                                            const struct oj_pair_values *values,
+                                            struct oj_error *err);
+
+/** Instead of answers: n_rows rows at once, and their pairs, join feature by
+ *  join feature, from a batch of the join layer.
+ *  rows [n_rows_of]: the rows that feature, of batch, is paired with */
+OJ_MUST_USE oj_status oj_aggregation_start(struct oj_aggregation *aggregation,
+                                           int64_t n_rows,
+                                           struct oj_error *err);
+OJ_MUST_USE oj_status oj_aggregation_add(struct oj_aggregation *aggregation,
+                                         const struct oj_batch *batch,
+                                         int64_t feature, const int32_t *rows,
+                                         int64_t n_rows_of,
+                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_aggregation_finish(struct oj_aggregation *aggregation,
+                                            struct oj_error *err);
+
+/** Rows first to first + n - 1 as matches in one-to-one form: an entry is a
+ *  pair where the row has any. n_pairs counts them all. */
+OJ_MUST_USE oj_status
+oj_aggregation_rows(const struct oj_aggregation *aggregation, int64_t first,
+                    int64_t n, struct oj_matches *out, struct oj_error *err);
+
+/** The same, of all rows of the last answer; owned by the aggregation. */
+const struct oj_matches *
+oj_aggregation_matches(const struct oj_aggregation *aggregation);
+
+/** Row 0 of oj_aggregation_value() is this one. */
+void oj_aggregation_set_first_row(struct oj_aggregation *aggregation,
+                                  int64_t first);
+
+/** For struct oj_write_options.aggregate; user is the aggregation, rows come
+ *  in ascending order. */
+oj_status oj_aggregation_value(void *user, int source, int64_t row,
+                               struct oj_value *value, struct oj_error *err);
+
+/** Accepts NULL. */
+void oj_aggregation_close(struct oj_aggregation *aggregation);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
