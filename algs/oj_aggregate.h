@@ -90,46 +90,45 @@ struct oj_aggregate_pair
 struct oj_aggregates;
 
 /** The type of a result. */
-enum oj_aggregate_type oj_aggregate_type(enum oj_aggregate_kind kind,
-                                         enum oj_aggregate_type column);
+OJ_EXPORT enum oj_aggregate_type
+oj_aggregate_type(enum oj_aggregate_kind kind, enum oj_aggregate_type column);
 
 /** plan's arrays and separators outlive *out; the struct itself is copied.
  *  OJ_ERR_ARG for aggregates that bytes do not have. */
-OJ_MUST_USE oj_status oj_aggregates_open(const struct oj_aggregate_plan *plan,
-                                         struct oj_aggregates **out,
-                                         struct oj_error *err);
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_aggregates_open(const struct oj_aggregate_plan *plan,
+                   struct oj_aggregates **out, struct oj_error *err);
 
 /** Forgets everything; rows 0 to n_rows - 1 have no pairs. */
-OJ_MUST_USE oj_status oj_aggregates_start(struct oj_aggregates *aggregates,
-                                          int64_t n_rows, struct oj_error *err);
+OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_start(
+    struct oj_aggregates *aggregates, int64_t n_rows, struct oj_error *err);
 
 /** Adds a pair, 0 <= pair->row < n_rows. Tens of nanoseconds. */
-OJ_MUST_USE oj_status oj_aggregates_add(struct oj_aggregates *aggregates,
-                                        const struct oj_aggregate_pair *pair,
-                                        struct oj_error *err);
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_aggregates_add(struct oj_aggregates *aggregates,
+                  const struct oj_aggregate_pair *pair, struct oj_error *err);
 
 /** After the last pair. */
-OJ_MUST_USE oj_status oj_aggregates_rewind(struct oj_aggregates *aggregates,
-                                           struct oj_error *err);
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_aggregates_rewind(struct oj_aggregates *aggregates, struct oj_error *err);
 
 /** Pairs of row. */
-int64_t oj_aggregates_pairs(const struct oj_aggregates *aggregates,
-                            int64_t row);
+OJ_EXPORT int64_t oj_aggregates_pairs(const struct oj_aggregates *aggregates,
+                                      int64_t row);
 
 /** The result of plan->aggregates[i] for row; its bytes are valid until the
  *  next call.  Rows are asked in ascending order, and of one row each
  *  aggregate any number of times.  OJ_ERR_LIMIT when it does not fit: a sum of
  *  integers into 64 bits, a text into two GB. */
-OJ_MUST_USE oj_status oj_aggregates_result(struct oj_aggregates *aggregates,
-                                           int64_t row, int i,
-                                           struct oj_aggregate_value *value,
-                                           struct oj_error *err);
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_aggregates_result(struct oj_aggregates *aggregates, int64_t row, int i,
+                     struct oj_aggregate_value *value, struct oj_error *err);
 
 /** Runs that were put aside in files since start. */
-int64_t oj_aggregates_spills(const struct oj_aggregates *aggregates);
+OJ_EXPORT int64_t oj_aggregates_spills(const struct oj_aggregates *aggregates);
 
 /** Accepts NULL. */
-void oj_aggregates_close(struct oj_aggregates *aggregates);
+OJ_EXPORT void oj_aggregates_close(struct oj_aggregates *aggregates);
 
 #ifdef __cplusplus
 }
