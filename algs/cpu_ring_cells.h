@@ -1,0 +1,117 @@
+/** The rings of a polygon layer, found by place: squares of the plane that know
+ *  which rings' boxes touch them, for points in any order.
+ *
+ *  A layer of cells holds rings of similar size.  A cell is cut into 8 x 8
+ *  spots; one bit says whether the box of any ring touches the spot, so most
+ *  points that are in no ring are done with one look-up:
+ *
+ *      mask[cell]   64 bits, one a spot
+ *      first[cell]  entries first[cell] .. first[cell + 1] - 1
+ *      entry        a ring, and its box in 128 x 128 steps of the cell
+ *
+ *  A ring that would be in too many cells goes to the next, coarser layer.  A
+ *  cell with too many entries becomes a set of layers of its own, so clustered
+ *  data cost one look-up more a level, and far away rings spoil nothing.
+ *
+ *  Steps are computed by one function that never decreases with the coordinate
+ *  and is clamped to the frame, so whatever the frame and the rounding, a point
+ *  in a ring's box is in the ring's steps: filters lose nothing, and the exact
+ *  test behind them decides.
+ *  Source: ours.
+ */
+#ifndef CPU_RING_CELLS_H
+#define CPU_RING_CELLS_H
+
+#include "../flatten/oj_flat.h"
+#include "cpu_ring_grid.h"
+
+/** Steps of a cell along one axis, and of a spot. */
+#define OJ_CELL_STEPS 128
+#define OJ_SPOT_STEPS 16
+
+/** Most layers of a set. */
+#define OJ_RING_LAYERS 6
+
+/** A ring of the layer; 24 bytes. */
+struct oj_located_ring
+{
+    int64_t first_vertex;
+    int32_t n_vertices;
+    int32_t feature;
+    int32_t grid;    /**< into oj_ring_cells.grid, or -1: walk the ring */
+    int32_t is_lone; /**< 1: the only ring of its feature */
+};
+
+/** steps: x0, y0, 127 - x1, 127 - y1, a byte each from the lowest. */
+struct oj_ring_entry
+{
+    uint32_t steps;
+    int32_t ring;
+};
+
+struct oj_ring_layer
+{
+    double x0, y0, scale_x, scale_y; /* coordinate to steps */
+    double last_x, last_y;           /* last step */
+    int32_t nx, ny;
+    uint64_t *mask;  /* [nx * ny + 1]; the last one, of no cell, is 0 */
+    uint32_t *first; /* [nx * ny + 1] into entry */
+    struct oj_ring_entry *entry; /* by cell */
+    int32_t *child;              /* [nx * ny] set, or -1; NULL: all -1 */
+};
+
+struct oj_ring_set
+{
+    int n_layers;
+    struct oj_ring_layer layer[OJ_RING_LAYERS];
+};
+
+/** Owner. */
+struct oj_ring_cells
+{
+    const struct oj_flat *flat; /**< outlives this */
+    int64_t n_rings;
+    struct oj_located_ring *ring; /**< [n_rings] in read order */
+    int64_t n_grids;
+    struct oj_ring_grid *grid;
+    int64_t n_sets, cap_sets;
+    struct oj_ring_set *set; /**< the last one is the whole; none: no rings */
+};
+
+/** Indexes all rings of flat, whose parts are polygons, with n_threads.
+ *  O(vertices). */
+OJ_MUST_USE oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
+                                          const struct oj_flat *flat,
+                                          int n_threads, struct oj_error *err);
+
+int64_t oj_ring_cells_bytes(const struct oj_ring_cells *cells);
+
+void oj_ring_cells_free(struct oj_ring_cells *cells);
+
+/** A coordinate in steps from the corner of the frame. */
+static inline int32_t oj_ring_step(double v, double origin, double scale,
+                                   double last)
+{
+    double s = (v - origin) * scale;
+    s = s > 0.0 ? s : 0.0;
+    s = s < last ? s : last;
+    return (int32_t)s;
+}
+
+/** What an entry is compared with: x, y, 127 - x, 127 - y, of the steps within
+ *  the cell, and a bit to borrow from in each byte. */
+static inline uint32_t oj_ring_probe(int32_t step_x, int32_t step_y)
+{
+    uint32_t x = (uint32_t)step_x % OJ_CELL_STEPS;
+    uint32_t y = (uint32_t)step_y % OJ_CELL_STEPS;
+    uint32_t both = x | y << 8;
+    return 0x80808080u | both | (0x7f7fu - both) << 16;
+}
+
+/** 1 when the probed point is in the entry's box. */
+static inline int oj_ring_entry_holds(uint32_t steps, uint32_t probe)
+{
+    return ((probe - steps) & 0x80808080u) == 0x80808080u;
+}
+
+#endif
