@@ -47,13 +47,14 @@ static oj_status begin(struct oj_output *o, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status delete_layer(struct oj_output *o, struct oj_error *err)
+static oj_status delete_layer(const struct oj_output *o, const char *name,
+                              struct oj_error *err)
 {
     int n = GDALDatasetGetLayerCount(o->dataset);
     for (int i = 0; i < n; i++)
     {
         OGRLayerH layer = GDALDatasetGetLayer(o->dataset, i);
-        if (!EQUAL(OGR_L_GetName(layer), o->layer_name))
+        if (!EQUAL(OGR_L_GetName(layer), name))
             continue;
         CPLErrorReset();
         if (GDALDatasetDeleteLayer(o->dataset, i) != OGRERR_NONE)
@@ -61,8 +62,26 @@ static oj_status delete_layer(struct oj_output *o, struct oj_error *err)
                              o->command->dst);
         return OJ_OK;
     }
-    return oj_fail(err, OJ_ERR_IO, "the layer '%s' is gone from %s",
-                   o->layer_name, o->command->dst);
+    return oj_fail(err, OJ_ERR_IO, "the layer '%s' is gone from %s", name,
+                   o->command->dst);
+}
+
+/* What is replaced goes, and what is added to is counted. */
+static oj_status open_layers(struct oj_output *o, struct oj_error *err)
+{
+    if (o->appends)
+        o->rows_before = OGR_L_GetFeatureCount(o->layer, 1);
+    if (o->replaces)
+        OJ_TRY(delete_layer(o, o->layer_name, err));
+    for (int i = 0; i < o->n_beside; i++)
+    {
+        struct oj_beside *beside = &o->beside[i];
+        if (beside->appends)
+            beside->rows_before = OGR_L_GetFeatureCount(beside->layer, 1);
+        if (beside->replaces)
+            OJ_TRY(delete_layer(o, beside->name, err));
+    }
+    return OJ_OK;
 }
 
 static oj_status create_dataset(struct oj_output *o, const char *path,
@@ -91,9 +110,7 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
             break;
     }
     OJ_TRY(begin(o, err));
-    if (o->appends)
-        o->rows_before = OGR_L_GetFeatureCount(o->layer, 1);
-    return o->replaces ? delete_layer(o, err) : OJ_OK;
+    return open_layers(o, err);
 }
 
 /* Some drivers tell of failed writes only while they close. */
@@ -104,6 +121,8 @@ static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
     int failed;
     o->dataset = NULL;
     o->layer = NULL;
+    for (int i = 0; i < o->n_beside; i++)
+        o->beside[i].layer = NULL;
     oj_message_errors(text, (int)sizeof text);
     CPLErrorReset();
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
@@ -150,40 +169,104 @@ static oj_status check_count(const struct oj_output *o, int64_t n_found,
                    (long long)n_rows, o->command->dst, (long long)n_found);
 }
 
+/* A layer that is expected in the finished dataset. */
+struct expected
+{
+    const char *name;
+    int64_t n_rows, n_no_geometry;
+};
+
+static oj_status check_layer(const struct oj_output *o, OGRLayerH layer,
+                             const struct expected *expected,
+                             struct oj_output_counts *counts,
+                             struct oj_error *err)
+{
+    int is_fast =
+        layer != NULL && OGR_L_TestCapability(layer, OLCFastFeatureCount);
+    if (layer == NULL && expected->n_rows > expected->n_no_geometry)
+        return oj_fail(err, OJ_ERR_IO, "%s has no layer '%s' after closing",
+                       o->command->dst, expected->name);
+    if (layer == NULL || (!is_fast && expected->n_rows > MAX_SLOW_COUNT))
+        return OJ_OK;
+    return check_count(o, OGR_L_GetFeatureCount(layer, 1), expected->n_rows,
+                       expected->n_no_geometry, counts, err);
+}
+
+/* The layer of that name, or the only one. */
+static OGRLayerH find_layer(GDALDatasetH dataset, const char *name)
+{
+    OGRLayerH layer = GDALDatasetGetLayerByName(dataset, name);
+    if (layer == NULL && GDALDatasetGetLayerCount(dataset) == 1)
+        layer = GDALDatasetGetLayer(dataset, 0);
+    return layer;
+}
+
+/* Opens a finished file again; no dataset and no error where the layer is
+ * empty: of some text formats that is no dataset to their readers. */
+static oj_status open_finished(const struct oj_output *o, const char *path,
+                               const struct expected *expected,
+                               GDALDatasetH *dataset, struct oj_error *err)
+{
+    CPLErrorReset();
+    *dataset =
+        GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
+    if (*dataset == NULL && expected->n_rows != expected->n_no_geometry)
+        return fail_gdal(err,
+                         "the output cannot be read back:", o->command->dst);
+    return OJ_OK;
+}
+
+/* A layer beside the main one, of dataset or in its own file. */
+static oj_status check_beside(const struct oj_output *o, GDALDatasetH dataset,
+                              const struct oj_beside *beside,
+                              struct oj_error *err)
+{
+    const struct expected expected = {beside->name, beside->n_rows,
+                                      beside->n_no_geometry};
+    struct oj_output_counts counts = {-1, 0};
+    GDALDatasetH own = NULL;
+    oj_status status = OJ_OK;
+    char *extension = CPLStrdup(CPLGetExtension(o->path));
+    if (beside->has_file)
+    {
+        status = open_finished(
+            o, CPLFormFilename(o->temporary.folder, beside->name, extension),
+            &expected, &own, err);
+        dataset = own;
+    }
+    if (status == OJ_OK && dataset != NULL)
+        status = check_layer(
+            o,
+            beside->has_file ? find_layer(dataset, beside->name)
+                             : GDALDatasetGetLayerByName(dataset, beside->name),
+            &expected, &counts, err);
+    if (own != NULL)
+        GDALClose(own);
+    CPLFree(extension);
+    return status;
+}
+
 /* Opens the finished file again and counts. */
 static oj_status check_file(const struct oj_output *o, int64_t n_rows,
                             int64_t n_no_geometry,
                             struct oj_output_counts *counts,
                             struct oj_error *err)
 {
+    const struct expected expected = {o->layer_name, n_rows, n_no_geometry};
     char path[OJ_PATH_MAX];
     GDALDatasetH dataset;
-    OGRLayerH layer;
     oj_status status = OJ_OK;
-    int is_fast;
     if (GDALGetMetadataItem(o->driver, GDAL_DCAP_OPEN, NULL) == NULL)
         return OJ_OK;
     oj_temporary_path(&o->temporary, path, (int)sizeof path);
-    CPLErrorReset();
-    dataset =
-        GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
-    /* An empty layer of some text formats is no dataset to their readers. */
-    if (dataset == NULL && n_rows == n_no_geometry)
-        return OJ_OK;
-    if (dataset == NULL)
-        return fail_gdal(err,
-                         "the output cannot be read back:", o->command->dst);
-    layer = GDALDatasetGetLayerByName(dataset, o->layer_name);
-    if (layer == NULL && GDALDatasetGetLayerCount(dataset) == 1)
-        layer = GDALDatasetGetLayer(dataset, 0);
-    is_fast = layer != NULL && OGR_L_TestCapability(layer, OLCFastFeatureCount);
-    if (layer == NULL && n_rows > n_no_geometry)
-        status = oj_fail(err, OJ_ERR_IO, "%s has no layer after closing",
-                         o->command->dst);
-    else if (layer != NULL && (is_fast || n_rows <= MAX_SLOW_COUNT))
-        status = check_count(o, OGR_L_GetFeatureCount(layer, 1), n_rows,
-                             n_no_geometry, counts, err);
-    GDALClose(dataset);
+    OJ_TRY(open_finished(o, path, &expected, &dataset, err));
+    if (dataset != NULL)
+        status = check_layer(o, find_layer(dataset, o->layer_name), &expected,
+                             counts, err);
+    for (int i = 0; status == OJ_OK && i < o->n_beside; i++)
+        status = check_beside(o, dataset, &o->beside[i], err);
+    if (dataset != NULL)
+        GDALClose(dataset);
     return status;
 }
 
@@ -223,6 +306,15 @@ static oj_status finish_transaction(struct oj_output *o, int64_t n_rows,
     OJ_TRY(oj_transaction_flush(o->dataset, o->command->dst, err));
     OJ_TRY(check_count(o, OGR_L_GetFeatureCount(o->layer, 1), n_before + n_rows,
                        n_no_geometry, counts, err));
+    for (int i = 0; i < o->n_beside; i++)
+    {
+        const struct oj_beside *beside = &o->beside[i];
+        struct oj_output_counts other = {-1, 0};
+        int64_t before = beside->appends ? beside->rows_before : 0;
+        OJ_TRY(check_count(o, OGR_L_GetFeatureCount(beside->layer, 1),
+                           before + beside->n_rows, beside->n_no_geometry,
+                           &other, err));
+    }
     OJ_TRY(oj_transaction_commit(o->dataset, o->command->dst, err));
     o->in_transaction = 0;
     return close_dataset(o, err);

@@ -29,6 +29,27 @@ enum oj_output_kind
     OJ_OUTPUT_TRANSACTION /**< part of an existing dataset */
 };
 
+enum
+{
+    OJ_MAX_BESIDE = 2
+};
+
+/** A further layer of the output: in the same dataset, or, where the driver's
+ *  datasets are files of one layer, in a file beside it. */
+struct oj_beside
+{
+    const char *option; /**< that asked for it, for messages */
+    const char *name;
+    int has_file; /**< 1: a file of its own */
+    int replaces; /**< a layer of that name exists and will go */
+    int appends;  /**< rows are added to layer */
+    OGRLayerH layer;
+    int64_t rows_before; /**< in a layer that is added to; -1 unknown */
+
+    /** Told by who writes, before the output is finished. */
+    int64_t n_rows, n_no_geometry;
+};
+
 /** Zeroed memory is a valid closed one. */
 struct oj_output
 {
@@ -45,6 +66,8 @@ struct oj_output
     OGRLayerH layer; /**< set by oj_schema, or the layer added to */
     int in_transaction;
     int64_t rows_before; /**< in a layer that is added to; -1 unknown */
+    struct oj_beside beside[OJ_MAX_BESIDE];
+    int n_beside;
 };
 
 /** Rows that the finished output holds, as far as that could be counted. */
@@ -64,8 +87,17 @@ OJ_MUST_USE oj_status oj_output_plan(const struct oj_command *command,
                                      struct oj_output *output,
                                      struct oj_error *err);
 
+/** Plans a further layer, between plan and open; option is the one that asks
+ * for it. Refuses what the output cannot hold. name outlives the output. */
+OJ_MUST_USE oj_status oj_output_plan_beside(struct oj_output *output,
+                                            const char *option,
+                                            const char *name,
+                                            const struct oj_source *input,
+                                            const struct oj_source *join,
+                                            struct oj_error *err);
+
 /** Creates the dataset, or begins the transaction in the existing one; in the
- *  latter a layer to be replaced is deleted. */
+ *  latter layers to be replaced are deleted. */
 OJ_MUST_USE oj_status oj_output_open(struct oj_output *output,
                                      struct oj_error *err);
 

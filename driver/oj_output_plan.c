@@ -266,3 +266,155 @@ oj_status oj_output_plan(const struct oj_command *command,
         oj_output_abort(&o);
     return status;
 }
+
+/* ---- layers beside the main one ----------------------------------------- */
+
+/* Drivers that write several layers of a dataset at the same time. */
+static int takes_layers(GDALDriverH driver)
+{
+    static const char *const names[] = {
+        "GPKG",   "SQLite",     "LIBKML", "XLSX",         "ODS",
+        "Memory", "PostgreSQL", "MySQL",  "MSSQLSpatial", "OpenFileGDB"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    {
+        if (strcmp(GDALGetDescription(driver), names[i]) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* Drivers whose further layers become files beside the first. */
+static int takes_files(GDALDriverH driver)
+{
+    const char *name = GDALGetDescription(driver);
+    return strcmp(name, "ESRI Shapefile") == 0 || strcmp(name, "CSV") == 0;
+}
+
+/* The file of a layer, in the folder of the output. */
+static oj_status plan_file(struct oj_output *o, const struct oj_beside *beside,
+                           const struct oj_source *input,
+                           const struct oj_source *join, struct oj_error *err)
+{
+    char *folder = CPLStrdup(CPLGetPath(o->path));
+    const char *path =
+        CPLFormFilename(folder, beside->name, CPLGetExtension(o->path));
+    oj_status status = OJ_OK;
+    struct stat info;
+    if (strchr(beside->name, '/') != NULL)
+        status = oj_fail(err, OJ_ERR_ARG,
+                         "-%s: '%s' becomes the name of a file and cannot hold "
+                         "a slash",
+                         beside->option, beside->name);
+    else if (strcasecmp(path, o->path) == 0 ||
+             oj_source_is_behind(input, path) ||
+             oj_source_is_behind(join, path))
+        status =
+            oj_fail(err, OJ_ERR_ARG,
+                    "-%s: the layer '%s' would be written to %s, which is in "
+                    "use; choose another name",
+                    beside->option, beside->name, path);
+    else if (lstat(path, &info) == 0 && !o->command->overwrite)
+        status = oj_fail(err, OJ_ERR_ARG,
+                         "%s exists: -overwrite replaces it, or choose another "
+                         "name in -%s",
+                         path, beside->option);
+    else if (lstat(path, &info) == 0)
+    {
+        GDALDatasetH old = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY,
+                                      NULL, NULL, NULL);
+        char **files = old != NULL ? GDALGetFileList(old) : NULL;
+        for (int i = 0; files != NULL && files[i] != NULL; i++)
+            o->old_members = CSLAddString(o->old_members, files[i]);
+        if (old == NULL)
+            status = oj_fail(err, OJ_ERR_IO,
+                             "%s exists and is no dataset that GDAL can open, "
+                             "so it is not overwritten",
+                             path);
+        else
+            GDALClose(old);
+        CSLDestroy(files);
+    }
+    CPLFree(folder);
+    return status;
+}
+
+static oj_status plan_in_dataset(const struct oj_output *o,
+                                 struct oj_beside *beside, struct oj_error *err)
+{
+    const struct oj_command *command = o->command;
+    beside->layer = GDALDatasetGetLayerByName(o->dataset, beside->name);
+    beside->appends = beside->layer != NULL && command->append;
+    beside->replaces = beside->layer != NULL && !command->append;
+    if (beside->replaces && !command->overwrite)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s has a layer '%s' already: -overwrite replaces it, "
+                       "or choose another name in -%s",
+                       command->dst, beside->name, beside->option);
+    if (!beside->appends &&
+        (!GDALDatasetTestCapability(o->dataset, ODsCCreateLayer) ||
+         (beside->replaces &&
+          !GDALDatasetTestCapability(o->dataset, ODsCDeleteLayer))))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the driver %s cannot %s layers in %s",
+                       GDALGetDescription(o->driver),
+                       beside->replaces ? "replace" : "add", command->dst);
+    if (beside->replaces)
+        beside->layer = NULL;
+    return OJ_OK;
+}
+
+static oj_status check_name(const struct oj_output *o,
+                            const struct oj_beside *beside,
+                            const struct oj_source *input,
+                            const struct oj_source *join, struct oj_error *err)
+{
+    int is_taken = strcasecmp(beside->name, o->layer_name) == 0;
+    for (int i = 0; i < o->n_beside; i++)
+        is_taken = is_taken || strcasecmp(beside->name, o->beside[i].name) == 0;
+    if (beside->name[0] == '\0')
+        return oj_fail(err, OJ_ERR_ARG, "-%s: the layer needs a name",
+                       beside->option);
+    if (is_taken)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s: another layer of the output is called '%s'",
+                       beside->option, beside->name);
+    if ((oj_source_is_behind(input, o->path) &&
+         strcasecmp(input->name, beside->name) == 0) ||
+        (oj_source_is_behind(join, o->path) &&
+         strcasecmp(join->name, beside->name) == 0))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s: '%s' is an input of the join; choose another name",
+                       beside->option, beside->name);
+    return OJ_OK;
+}
+
+oj_status oj_output_plan_beside(struct oj_output *o, const char *option,
+                                const char *name, const struct oj_source *input,
+                                const struct oj_source *join,
+                                struct oj_error *err)
+{
+    struct oj_beside *beside = &o->beside[o->n_beside];
+    beside->option = option;
+    beside->name = name;
+    beside->rows_before = -1;
+    OJ_TRY(check_name(o, beside, input, join, err));
+    if (o->kind == OJ_OUTPUT_STREAM)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-%s: %s is written as it comes and takes one layer; "
+                       "write to a file",
+                       option, o->command->dst);
+    if (o->kind == OJ_OUTPUT_TRANSACTION)
+        OJ_TRY(plan_in_dataset(o, beside, err));
+    else if (takes_files(o->driver))
+    {
+        beside->has_file = 1;
+        OJ_TRY(plan_file(o, beside, input, join, err));
+    }
+    else if (!takes_layers(o->driver))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-%s: the format %s does not take several layers at a "
+                       "time; write GPKG, SQLite, Shapefile or CSV",
+                       option, GDALGetDescription(o->driver));
+    o->n_beside++;
+    return OJ_OK;
+}

@@ -9,21 +9,66 @@
 #include "oj_message.h"
 #include "oj_output.h"
 #include "oj_proof.h"
+#include "oj_rows.h"
 #include "oj_schema.h"
 #include "oj_summary.h"
+#include "oj_unmatched.h"
 
 #include <string.h>
+
+/* A layer that is written. */
+struct target
+{
+    int place; /* -1: the main layer; else in output.beside */
+    struct oj_schema schema;
+    struct oj_layer_writer *writer; /* NULL: not wanted, or not open */
+};
+
+enum
+{
+    MAIN,
+    UNMATCHED,      /* input rows without a pair, alone */
+    UNMATCHED_JOIN, /* join rows without a pair, alone */
+    N_TARGETS
+};
 
 /* Everything that a run to a destination holds. */
 struct run
 {
     struct oj_job job;
+    struct oj_rows rows;
     struct oj_output output;
-    struct oj_schema schema;
-    struct oj_layer_writer *writer;
+    OGRwkbGeometryType type; /* of the main layer */
+    struct target target[N_TARGETS];
+    struct oj_unmatched unmatched;
     struct oj_proof *proof; /* NULL without -validate */
     double proof_s;         /* spent on it while writing */
 };
+
+/* ---- rows --------------------------------------------------------------- */
+
+/* The rows of an answer, in each layer. */
+static oj_status write_answer(struct run *run,
+                              const struct oj_pipeline_part *part,
+                              const struct oj_matches *matches,
+                              struct oj_error *err)
+{
+    const struct oj_job *job = &run->job;
+    const struct oj_answer_side side = oj_job_answer_side(job, part->answer);
+    const struct oj_batch *batch = &job->batches[part->slot];
+    oj_unmatched_mark(&run->unmatched, matches, &side);
+    oj_layer_writer_set_join_side(run->target[MAIN].writer,
+                                  side.ordinal == NULL ? &run->rows.join_as_read
+                                                       : &side.flat,
+                                  side.table);
+    OJ_TRY(oj_layer_writer_write(
+        run->target[MAIN].writer, batch, part->first_row, matches,
+        oj_rows_values(&run->rows, part->answer), err));
+    if (run->target[UNMATCHED].writer == NULL)
+        return OJ_OK;
+    return oj_layer_writer_write(run->target[UNMATCHED].writer, batch,
+                                 part->first_row, matches, NULL, err);
+}
 
 /* Runs on the calling thread, as all of the output does. */
 static oj_status write_batch(void *user, const struct oj_pipeline_part *part,
@@ -31,13 +76,9 @@ static oj_status write_batch(void *user, const struct oj_pipeline_part *part,
                              struct oj_error *err)
 {
     struct run *run = user;
-    const struct oj_answer_side side =
-        oj_job_answer_side(&run->job, part->answer);
     double start;
     oj_status status;
-    oj_layer_writer_set_join_side(run->writer, &side.flat, side.table);
-    OJ_TRY(oj_layer_writer_write(run->writer, &run->job.batches[part->slot],
-                                 part->first_row, matches, NULL, err));
+    OJ_TRY(write_answer(run, part, matches, err));
     if (run->proof == NULL)
         return OJ_OK;
     start = oj_now_s();
@@ -45,6 +86,8 @@ static oj_status write_batch(void *user, const struct oj_pipeline_part *part,
     run->proof_s += oj_now_s() - start;
     return status;
 }
+
+/* ---- layers ------------------------------------------------------------- */
 
 static struct oj_schema_request make_request(const struct run *run)
 {
@@ -54,39 +97,128 @@ static struct oj_schema_request make_request(const struct run *run)
     request.join = &run->job.join;
     request.with_input = 1;
     request.with_join =
-        command->how == OJ_KEEP_LEFT || command->how == OJ_KEEP_INNER;
-    request.with_rank =
-        request.with_join && oj_relation_gives_lists(&run->job.relation);
+        command->how != OJ_KEEP_SEMI && command->how != OJ_KEEP_ANTI;
+    request.own = run->rows.own;
+    request.n_own = run->rows.n_own;
+    request.one_row_per_input = oj_rows_one_per_input(&run->rows);
+    request.has_other_rows = oj_rows_has_unmatched_join(&run->rows);
+    request.type = run->type;
     request.prefix = command->prefix;
     return request;
+}
+
+/* Of a layer that holds rows of one side alone, as they are. */
+static struct oj_schema_request request_alone(const struct oj_source *side)
+{
+    struct oj_schema_request request = {0};
+    request.input = side;
+    request.with_input = 1;
+    request.one_row_per_input = 1;
+    request.type = side->type;
+    return request;
+}
+
+/* Right and full joins take the input's rows as inner and left ones do. */
+static enum oj_how how_of_input(int how)
+{
+    return how == OJ_KEEP_RIGHT  ? OJ_HOW_INNER
+           : how == OJ_KEEP_FULL ? OJ_HOW_LEFT
+                                 : (enum oj_how)how;
+}
+
+static oj_status open_target(struct run *run, struct target *target,
+                             const struct oj_schema_request *request,
+                             enum oj_how how, struct oj_error *err)
+{
+    struct oj_write_options options = {0};
+    OGRLayerH layer;
+    OJ_TRY(oj_schema_create(request, &run->job.crs, &run->output, target->place,
+                            &target->schema, err));
+    layer = target->place < 0 ? run->output.layer
+                              : run->output.beside[target->place].layer;
+    options.how = how;
+    options.columns = target->schema.columns;
+    options.n_columns = (int)target->schema.n_fields;
+    options.keep_fids = target->schema.keep_fids;
+    options.promote_to_multi = run->job.command->promote_to_multi;
+    options.join_side = &run->job.join_flat;
+    options.join_table = run->job.join_table;
+    options.cancel = oj_cancel_flag();
+    if (target->place < 0)
+        oj_rows_fill_write_options(&run->rows, &options);
+    return oj_layer_writer_open(layer, &options, &target->writer, err);
 }
 
 static oj_status open_output(struct run *run, struct oj_error *err)
 {
     const struct oj_command *command = run->job.command;
-    const struct oj_schema_request request = make_request(run);
-    struct oj_write_options options = {0};
+    const struct oj_schema_request pairs = make_request(run);
+    const struct oj_schema_request input = request_alone(&run->job.input);
+    const struct oj_schema_request join = request_alone(&run->job.join);
+    struct target *target = run->target;
     OJ_TRY(oj_output_open(&run->output, err));
-    OJ_TRY(oj_schema_create(&request, &run->job.crs, &run->output, &run->schema,
-                            err));
-    options.how = (enum oj_how)command->how;
-    options.columns = run->schema.columns;
-    options.n_columns = (int)run->schema.n_fields;
-    options.keep_fids = run->schema.keep_fids;
-    options.promote_to_multi = command->promote_to_multi;
-    options.join_side = &run->job.join_flat;
-    options.join_table = run->job.join_table;
-    options.cancel = oj_cancel_flag();
-    return oj_layer_writer_open(run->output.layer, &options, &run->writer, err);
+    OJ_TRY(open_target(run, &target[MAIN], &pairs, how_of_input(command->how),
+                       err));
+    if (target[UNMATCHED].place >= 0)
+        OJ_TRY(open_target(run, &target[UNMATCHED], &input, OJ_HOW_ANTI, err));
+    if (target[UNMATCHED_JOIN].place >= 0)
+        OJ_TRY(
+            open_target(run, &target[UNMATCHED_JOIN], &join, OJ_HOW_ANTI, err));
+    if (oj_rows_has_unmatched_join(&run->rows) ||
+        target[UNMATCHED_JOIN].place >= 0)
+        OJ_TRY(oj_unmatched_open(&run->job, &run->unmatched, err));
+    return OJ_OK;
 }
+
+static oj_status plan_beside(struct run *run, int which, const char *option,
+                             const char *name, struct oj_error *err)
+{
+    run->target[which].place = -1;
+    if (name == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_output_plan_beside(&run->output, option, name, &run->job.input,
+                                 &run->job.join, err));
+    run->target[which].place = run->output.n_beside - 1;
+    return OJ_OK;
+}
+
+static oj_status plan_output(struct run *run, struct oj_error *err)
+{
+    const struct oj_command *command = run->job.command;
+    const struct oj_job *job = &run->job;
+    OJ_TRY(oj_output_plan(command,
+                          command->layer_name != NULL ? command->layer_name
+                                                      : job->input.name,
+                          &job->input, &job->join, &run->output, err));
+    run->target[MAIN].place = -1;
+    OJ_TRY(plan_beside(run, UNMATCHED, "unmatched_layer",
+                       command->unmatched_layer, err));
+    OJ_TRY(plan_beside(run, UNMATCHED_JOIN, "unmatched_join_layer",
+                       command->unmatched_join_layer, err));
+    if (command->unmatched_join_layer != NULL &&
+        (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-unmatched_join_layer does not go with -how semi and "
+                       "anti, for which the join layer's fields are not read");
+    return oj_rows_type(&run->rows, run->output.driver, &run->type, err);
+}
+
+/* ---- the end of writing ------------------------------------------------- */
 
 static void warn_of_writing(const struct run *run)
 {
-    const char *first;
-    int64_t n = oj_layer_writer_warnings(run->writer, &first);
-    if (n > 0)
-        oj_warn("writing %s: %s%s", run->job.command->dst, first,
-                n > 1 ? " (and more warnings)" : "");
+    for (int i = 0; i < N_TARGETS; i++)
+    {
+        const char *first;
+        int64_t n;
+        if (run->target[i].writer == NULL)
+            continue;
+        n = oj_layer_writer_warnings(run->target[i].writer, &first);
+        if (n > 0)
+            oj_warn("writing %s: %s%s", run->job.command->dst, first,
+                    n > 1 ? " (and more warnings)" : "");
+    }
+    oj_rows_warn(&run->rows);
 }
 
 /* Says more than the driver does, where more is known. */
@@ -94,7 +226,7 @@ static oj_status explain(const struct run *run, oj_status status,
                          struct oj_error *err)
 {
     struct oj_error bare;
-    if (status != OJ_ERR_IO || !run->schema.keep_fids ||
+    if (status != OJ_ERR_IO || !run->target[MAIN].schema.keep_fids ||
         strstr(err->message, "UNIQUE") == NULL)
         return oj_output_explain(&run->output, status, err);
     bare = *err;
@@ -104,23 +236,63 @@ static oj_status explain(const struct run *run, oj_status status,
                    bare.message);
 }
 
+static oj_status write_unmatched_join(struct run *run, struct oj_error *err)
+{
+    if (run->unmatched.matched == NULL)
+        return OJ_OK;
+    return oj_unmatched_write(&run->unmatched, &run->job,
+                              oj_rows_has_unmatched_join(&run->rows)
+                                  ? run->target[MAIN].writer
+                                  : NULL,
+                              run->target[UNMATCHED_JOIN].writer, err);
+}
+
+static void close_writers(struct run *run)
+{
+    for (int i = 0; i < N_TARGETS; i++)
+    {
+        struct target *target = &run->target[i];
+        if (target->writer != NULL && target->place >= 0)
+        {
+            struct oj_beside *beside = &run->output.beside[target->place];
+            beside->n_rows = oj_layer_writer_rows(target->writer);
+            beside->n_no_geometry =
+                oj_layer_writer_rows_without_geometry(target->writer);
+        }
+        oj_layer_writer_close(target->writer);
+        target->writer = NULL;
+    }
+}
+
+static void note_beside(const struct oj_beside *beside, int n)
+{
+    for (int i = 0; i < n; i++)
+        oj_notice("%lld rows that match nothing written to layer '%s'",
+                  (long long)beside[i].n_rows, beside[i].name);
+}
+
 /* The rows, then the close that can fail, and only then the last word. */
 static oj_status write_output(struct run *run, struct oj_summary *summary,
                               struct oj_error *err)
 {
     const struct oj_pipeline_sink sink = {write_batch, run};
+    struct oj_beside beside[OJ_MAX_BESIDE];
+    int n_beside = run->output.n_beside;
     struct oj_output_counts counts;
     int64_t n_no_geometry;
     double start;
     oj_status status = oj_job_stream(&run->job, 1, &sink, err);
+    start = oj_now_s();
+    if (status == OJ_OK)
+        status = write_unmatched_join(run, err);
     if (status != OJ_OK)
         return explain(run, status, err);
-    start = oj_now_s();
-    summary->n_rows_written = oj_layer_writer_rows(run->writer);
-    n_no_geometry = oj_layer_writer_rows_without_geometry(run->writer);
+    summary->n_rows_written = oj_layer_writer_rows(run->target[MAIN].writer);
+    n_no_geometry =
+        oj_layer_writer_rows_without_geometry(run->target[MAIN].writer);
     warn_of_writing(run);
-    oj_layer_writer_close(run->writer);
-    run->writer = NULL;
+    close_writers(run);
+    memcpy(beside, run->output.beside, sizeof beside);
     OJ_TRY(oj_output_finish(&run->output, summary->n_rows_written,
                             n_no_geometry, &counts, err));
     summary->write_s =
@@ -128,8 +300,11 @@ static oj_status write_output(struct run *run, struct oj_summary *summary,
     summary->n_rows_left_out = counts.n_left_out;
     summary->n_rows_checked = counts.n_rows_checked;
     oj_job_end_progress(&run->job);
+    note_beside(beside, n_beside);
     return OJ_OK;
 }
+
+/* ---- the run ------------------------------------------------------------ */
 
 static oj_status join_to_output(struct run *run,
                                 const struct oj_command *command,
@@ -139,13 +314,12 @@ static oj_status join_to_output(struct run *run,
     struct oj_summary summary = {0};
     double start = oj_now_s();
     OJ_TRY(oj_job_open(command, job, err));
-    OJ_TRY(oj_output_plan(command,
-                          command->layer_name != NULL ? command->layer_name
-                                                      : job->input.name,
-                          &job->input, &job->join, &run->output, err));
+    OJ_TRY(oj_rows_plan(job, &run->rows, err));
+    OJ_TRY(plan_output(run, err));
     OJ_TRY(oj_job_prepare(job, err));
     if (command->validate != NULL)
         OJ_TRY(oj_proof_open(job, &run->proof, err));
+    OJ_TRY(oj_rows_open(&run->rows, err));
     OJ_TRY(open_output(run, err));
     OJ_TRY(write_output(run, &summary, err));
 
@@ -170,10 +344,14 @@ static oj_status run_to_output(const struct oj_command *command, int *exit_code,
 {
     struct run run = {0};
     oj_status status = join_to_output(&run, command, exit_code, err);
-    oj_layer_writer_close(run.writer);
+    for (int i = 0; i < N_TARGETS; i++)
+        oj_layer_writer_close(run.target[i].writer);
     oj_output_abort(&run.output);
     oj_proof_close(run.proof);
-    oj_schema_free(&run.schema);
+    for (int i = 0; i < N_TARGETS; i++)
+        oj_schema_free(&run.target[i].schema);
+    oj_unmatched_close(&run.unmatched);
+    oj_rows_close(&run.rows);
     oj_job_close(&run.job);
     return status;
 }

@@ -5,9 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
-
-static const char *const own_names[] = {"join_fid", "join_distance",
-                                        "join_rank"};
+#include <strings.h>
 
 static OGRFieldDefnH field_of(const struct oj_source *source, int i)
 {
@@ -16,9 +14,9 @@ static OGRFieldDefnH field_of(const struct oj_source *source, int i)
 }
 
 /* A copy of a definition under another name. What an unmatched row needs is
- * kept possible: fields of the join side may be NULL and are never unique. */
+ * kept possible: fields of the other side may be NULL and are never unique. */
 static OGRFieldDefnH copy_defn(OGRFieldDefnH from, const char *name,
-                               int is_input)
+                               int is_always_there)
 {
     OGRFieldDefnH to = OGR_Fld_Create(name, OGR_Fld_GetType(from));
     if (to == NULL)
@@ -35,7 +33,7 @@ static OGRFieldDefnH copy_defn(OGRFieldDefnH from, const char *name,
     if (OGR_Fld_GetComment(from) != NULL)
         OGR_Fld_SetComment(to, OGR_Fld_GetComment(from));
 #endif
-    if (is_input)
+    if (is_always_there)
     {
         OGR_Fld_SetNullable(to, OGR_Fld_IsNullable(from));
         if (OGR_Fld_GetDefault(from) != NULL &&
@@ -65,10 +63,10 @@ static oj_status add(struct oj_schema *schema, enum oj_column_origin origin,
     field->origin = origin;
     field->source = source;
     field->name = name;
-    field->defn = defn;
-    field->of = of;
     field->type = OGR_Fld_GetType(defn);
     field->subtype = OGR_Fld_GetSubType(defn);
+    field->defn = defn;
+    field->of = of;
     return OJ_OK;
 }
 
@@ -97,8 +95,56 @@ static oj_status plan_input(const struct oj_schema_request *request,
         OJ_TRY(oj_names_add_free(&schema->taken, "", name[0] ? name : "field",
                                  &kept, err));
         note_renamed(renamed, size, name, kept);
-        OJ_TRY(add(schema, OJ_COLUMN_INPUT, i, kept, copy_defn(from, kept, 1),
+        OJ_TRY(add(schema, OJ_COLUMN_INPUT, i, kept,
+                   copy_defn(from, kept, !request->has_other_rows),
                    request->input, err));
+    }
+    return OJ_OK;
+}
+
+/* Usual names with a number, so that none of them is taken. */
+static int choose_number(const struct oj_schema_request *request,
+                         const struct oj_names *taken)
+{
+    for (int number = 1;; number++)
+    {
+        int clash = 0;
+        for (int i = 0; i < request->n_own && !clash; i++)
+        {
+            char name[256];
+            oj_schema_own_name(&request->own[i], number, name, sizeof name);
+            clash = request->own[i].option == NULL && oj_names_has(taken, name);
+        }
+        if (!clash)
+            return number;
+    }
+}
+
+void oj_schema_own_name(const struct oj_own_column *own, int number, char *name,
+                        size_t size)
+{
+    if (number == 1 || own->option != NULL)
+        snprintf(name, size, "%s", own->name);
+    else
+        snprintf(name, size, "%s_%d", own->name, number);
+}
+
+/* Names that the user gave. */
+static oj_status check_given(const struct oj_schema_request *request,
+                             const struct oj_names *taken, struct oj_error *err)
+{
+    for (int i = 0; i < request->n_own; i++)
+    {
+        const struct oj_own_column *own = &request->own[i];
+        int is_twice = 0;
+        for (int j = 0; j < i && own->option != NULL; j++)
+            is_twice =
+                is_twice || strcasecmp(own->name, request->own[j].name) == 0;
+        if (own->option != NULL && (is_twice || oj_names_has(taken, own->name)))
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-%s: the output has a column '%s' already; choose "
+                           "another name",
+                           own->option, own->name);
     }
     return OJ_OK;
 }
@@ -109,31 +155,22 @@ static oj_status plan_own(const struct oj_schema_request *request,
                           struct oj_schema *schema, char *renamed, size_t size,
                           struct oj_error *err)
 {
-    static const enum oj_column_origin origins[] = {
-        OJ_COLUMN_JOIN_FID, OJ_COLUMN_MEASURE, OJ_COLUMN_RANK};
-    static const OGRFieldType types[] = {OFTInteger64, OFTReal, OFTInteger};
-    int n = request->with_rank ? 3 : 2, clash = 1;
-    char names[3][32];
-    for (int number = 1; clash; number++)
+    int number;
+    OJ_TRY(check_given(request, &schema->taken, err));
+    number = choose_number(request, &schema->taken);
+    for (int i = 0; i < request->n_own; i++)
     {
-        clash = 0;
-        for (int i = 0; i < n; i++)
-        {
-            if (number == 1)
-                snprintf(names[i], sizeof names[i], "%s", own_names[i]);
-            else
-                snprintf(names[i], sizeof names[i], "%s_%d", own_names[i],
-                         number);
-            clash = clash || oj_names_has(&schema->taken, names[i]);
-        }
-    }
-    for (int i = 0; i < n; i++)
-    {
+        const struct oj_own_column *own = &request->own[i];
+        OGRFieldDefnH defn;
         const char *kept = "";
-        OJ_TRY(oj_names_add(&schema->taken, names[i], &kept, err));
-        note_renamed(renamed, size, own_names[i], kept);
-        OJ_TRY(add(schema, origins[i], 0, kept, OGR_Fld_Create(kept, types[i]),
-                   NULL, err));
+        char name[256];
+        oj_schema_own_name(own, number, name, sizeof name);
+        OJ_TRY(oj_names_add(&schema->taken, name, &kept, err));
+        note_renamed(renamed, size, own->name, kept);
+        defn = OGR_Fld_Create(kept, own->type);
+        if (defn != NULL)
+            OGR_Fld_SetSubType(defn, own->subtype);
+        OJ_TRY(add(schema, own->origin, own->source, kept, defn, NULL, err));
     }
     return OJ_OK;
 }
@@ -155,38 +192,27 @@ static oj_status plan_join(const struct oj_schema_request *request,
     return OJ_OK;
 }
 
-static oj_status plan_aggregates(const struct oj_schema_request *request,
-                                 struct oj_schema *schema, char *renamed,
-                                 size_t size, struct oj_error *err)
-{
-    for (int i = 0; i < request->n_aggregates; i++)
-    {
-        const struct oj_schema_aggregate *from = &request->aggregates[i];
-        const char *kept = "";
-        OJ_TRY(oj_names_add_free(&schema->taken, request->prefix, from->name,
-                                 &kept, err));
-        note_renamed(renamed, size, from->name, kept);
-        OJ_TRY(add(schema, OJ_COLUMN_AGGREGATE, i, kept,
-                   copy_defn(from->defn, kept, 0), NULL, err));
-    }
-    return OJ_OK;
-}
-
 oj_status oj_schema_plan(const struct oj_schema_request *request,
                          struct oj_schema *schema, struct oj_error *err)
 {
     char renamed[700] = "";
     if (request->with_input)
         OJ_TRY(plan_input(request, schema, renamed, sizeof renamed, err));
-    OJ_TRY(plan_aggregates(request, schema, renamed, sizeof renamed, err));
+    OJ_TRY(plan_own(request, schema, renamed, sizeof renamed, err));
     if (request->with_join)
-    {
-        OJ_TRY(plan_own(request, schema, renamed, sizeof renamed, err));
         OJ_TRY(plan_join(request, schema, renamed, sizeof renamed, err));
-    }
     if (renamed[0] != '\0')
         oj_notice("fields renamed, because their names are taken: %s", renamed);
     return OJ_OK;
+}
+
+void oj_schema_column(const struct oj_schema *schema, int64_t f,
+                      struct oj_column *column)
+{
+    column->origin = schema->fields[f].origin;
+    column->source = schema->fields[f].source;
+    column->type = schema->fields[f].type;
+    column->subtype = schema->fields[f].subtype;
 }
 
 void oj_schema_free(struct oj_schema *schema)

@@ -8,6 +8,8 @@
 #include "oj_output.h"
 #include "oj_source.h"
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -16,14 +18,12 @@ extern "C" {
 struct oj_planned_field
 {
     enum oj_column_origin origin;
-    int source;                 /**< as in struct oj_column */
+    int source;        /**< as in struct oj_column */
+    OGRFieldType type; /**< of the values; defn may say otherwise */
+    OGRFieldSubType subtype;
     const char *name;           /**< owned by the schema's names */
     OGRFieldDefnH defn;         /**< owned: complete, under that name */
     const struct oj_source *of; /**< whose field this is a copy of, or NULL */
-
-    /** OJ_COLUMN_AGGREGATE: of the values, whatever becomes of defn. */
-    OGRFieldType type;
-    OGRFieldSubType subtype;
 };
 
 /** Owner; zeroed memory is a valid empty one. */
@@ -36,26 +36,30 @@ struct oj_schema
     int keep_fids;
 };
 
-/** A column of aggregates. */
-struct oj_schema_aggregate
+/** A column of ours. */
+struct oj_own_column
 {
-    const char *name;   /**< that it should have */
-    OGRFieldDefnH defn; /**< type, width and precision; not changed */
+    enum oj_column_origin origin;
+    int source; /**< as in struct oj_column */
+    OGRFieldType type;
+    OGRFieldSubType subtype;
+    const char *name;
+    const char *option; /**< that gave the name; NULL: the usual one, which gets
+                             a number when it is taken */
 };
 
-/** What goes into a schema. */
+/** What goes into a layer. */
 struct oj_schema_request
 {
     const struct oj_source *input, *join;
     int with_input; /**< 0: the input's fields are there already (in place) */
-    int with_join;  /**< 0: semi and anti joins */
-    int with_rank;  /**< 1: join_rank */
+    int with_join;  /**< 0: the join side's fields are not written */
+    const struct oj_own_column *own; /**< [n_own] */
+    int n_own;
+    int one_row_per_input;   /**< no input row gives two rows */
+    int has_other_rows;      /**< 1: some rows have no input feature */
+    OGRwkbGeometryType type; /**< of the geometries, before promotion */
     const char *prefix;
-
-    /** [n_aggregates], after the input's fields; source of their columns is
-     *  their place here. */
-    const struct oj_schema_aggregate *aggregates;
-    int n_aggregates;
 };
 
 /** Names the fields and defines them; schema->taken may hold names that are
@@ -63,6 +67,10 @@ struct oj_schema_request
 OJ_MUST_USE oj_status oj_schema_plan(const struct oj_schema_request *request,
                                      struct oj_schema *schema,
                                      struct oj_error *err);
+
+/** The name of a column of ours under this number (1: without one). */
+void oj_schema_own_name(const struct oj_own_column *own, int number, char *name,
+                        size_t size);
 
 /** Creates field f in layer and returns its place in *target.  Types that the
  *  driver cannot store become text, with a notice; a name that the driver
@@ -72,13 +80,18 @@ OJ_MUST_USE oj_status oj_schema_create_field(GDALDatasetH dataset,
                                              struct oj_planned_field *field,
                                              int *target, struct oj_error *err);
 
-/** Makes output->layer with all its fields, or maps the fields to those of the
- *  layer that rows are added to; schema->columns is then complete. */
+/** Makes the layer with all its fields, or maps the fields to those of the
+ * layer that rows are added to; schema->columns is then complete. place: -1 the
+ * output's main layer, or one of output->beside. */
 OJ_MUST_USE oj_status oj_schema_create(const struct oj_schema_request *request,
                                        const struct oj_crs *crs,
-                                       struct oj_output *output,
+                                       struct oj_output *output, int place,
                                        struct oj_schema *schema,
                                        struct oj_error *err);
+
+/** schema->fields[f] as a column of the writer, but for its target. */
+void oj_schema_column(const struct oj_schema *schema, int64_t f,
+                      struct oj_column *column);
 
 void oj_schema_free(struct oj_schema *schema);
 

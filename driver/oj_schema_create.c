@@ -156,34 +156,47 @@ static char **choose_geometry_column(const struct oj_output *o,
     return options;
 }
 
-static OGRwkbGeometryType output_type(const struct oj_output *o,
-                                      const struct oj_source *input)
+static OGRwkbGeometryType promote(const struct oj_output *o,
+                                  OGRwkbGeometryType type)
 {
-    if (o->command->promote_to_multi && OGR_GT_Flatten(input->type) == wkbPoint)
-        return OGR_GT_GetCollection(input->type);
-    return input->type;
+    OGRwkbGeometryType flat = OGR_GT_Flatten(type);
+    if (o->command->promote_to_multi &&
+        (flat == wkbPoint || flat == wkbLineString || flat == wkbPolygon))
+        return OGR_GT_GetCollection(type);
+    return type;
 }
 
-static oj_status create_layer(struct oj_output *o,
-                              const struct oj_source *input,
-                              const struct oj_crs *crs, struct oj_error *err)
+/* The layer at hand: the main one or one beside it. */
+struct place
 {
+    const char *name;
+    OGRLayerH layer;
+    int appends;
+};
+
+static oj_status create_layer(struct oj_output *o,
+                              const struct oj_schema_request *request,
+                              const struct oj_crs *crs, struct place *place,
+                              int is_main, struct oj_error *err)
+{
+    const struct oj_source *input = request->input;
+    OGRwkbGeometryType type = promote(o, request->type);
     char **options = CSLDuplicate((char **)o->command->layer_options);
     const char *format = GDALGetDescription(o->driver);
     options = choose_fid_column(o, input, options);
     options = choose_geometry_column(o, input, options);
     CPLErrorReset();
-    o->layer = GDALDatasetCreateLayer(o->dataset, o->layer_name, crs->output,
-                                      output_type(o, input), options);
+    place->layer = GDALDatasetCreateLayer(o->dataset, place->name, crs->output,
+                                          type, options);
     CSLDestroy(options);
-    if (o->layer == NULL)
-        return oj_fail(
-            err, OJ_ERR_IO,
-            "the format %s cannot create the layer '%s' of type "
-            "%s%s%s",
-            format, o->layer_name, OGRGeometryTypeToName(output_type(o, input)),
-            CPLGetLastErrorMsg()[0] != '\0' ? ": " : "", CPLGetLastErrorMsg());
-    if (OGR_L_GetGeomType(o->layer) == wkbNone)
+    if (place->layer == NULL)
+        return oj_fail(err, OJ_ERR_IO,
+                       "the format %s cannot create the layer '%s' of type "
+                       "%s%s%s",
+                       format, place->name, OGRGeometryTypeToName(type),
+                       CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
+                       CPLGetLastErrorMsg());
+    if (is_main && OGR_L_GetGeomType(place->layer) == wkbNone)
         oj_notice("the format %s writes no geometry here%s", format,
                   strcasecmp(format, "CSV") == 0
                       ? "; -lco GEOMETRY=AS_XY or AS_WKT adds it"
@@ -191,21 +204,21 @@ static oj_status create_layer(struct oj_output *o,
     return OJ_OK;
 }
 
-static oj_status create_fields(struct oj_output *o, struct oj_schema *schema,
-                               struct oj_error *err)
+static oj_status create_fields(const struct oj_output *o,
+                               const struct place *place,
+                               struct oj_schema *schema, struct oj_error *err)
 {
-    if (schema->n_fields > 0 && !OGR_L_TestCapability(o->layer, OLCCreateField))
+    if (schema->n_fields > 0 &&
+        !OGR_L_TestCapability(place->layer, OLCCreateField))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the format %s stores no fields of the user's; choose "
                        "another one",
                        GDALGetDescription(o->driver));
     for (int64_t i = 0; i < schema->n_fields; i++)
     {
-        schema->columns[i].origin = schema->fields[i].origin;
-        schema->columns[i].source = schema->fields[i].source;
-        schema->columns[i].type = schema->fields[i].type;
-        schema->columns[i].subtype = schema->fields[i].subtype;
-        OJ_TRY(oj_schema_create_field(o->dataset, o->layer, &schema->fields[i],
+        oj_schema_column(schema, i, &schema->columns[i]);
+        OJ_TRY(oj_schema_create_field(o->dataset, place->layer,
+                                      &schema->fields[i],
                                       &schema->columns[i].target, err));
     }
     return OJ_OK;
@@ -223,11 +236,11 @@ static int fits(OGRFieldType from, OGRFieldType to)
     return 0;
 }
 
-static oj_status map_field(const struct oj_output *o,
+static oj_status map_field(const struct oj_output *o, const struct place *at,
                            const struct oj_planned_field *field, int *target,
                            struct oj_error *err)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(o->layer);
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(at->layer);
     int place = OGR_FD_GetFieldIndex(defn, field->name);
     OGRFieldType from = OGR_Fld_GetType(field->defn), to;
     if (place < 0)
@@ -235,76 +248,90 @@ static oj_status map_field(const struct oj_output *o,
                        "-append: the layer '%s' of %s has no field '%s'; leave "
                        "it out with -select or -join_select, or write another "
                        "layer",
-                       o->layer_name, o->command->dst, field->name);
+                       at->name, o->command->dst, field->name);
     to = OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, place));
     if (!fits(from, to))
         return oj_fail(err, OJ_ERR_ARG,
                        "-append: the field '%s' of layer '%s' is of type %s "
                        "and cannot take %s",
-                       field->name, o->layer_name, OGR_GetFieldTypeName(to),
+                       field->name, at->name, OGR_GetFieldTypeName(to),
                        OGR_GetFieldTypeName(from));
     *target = place;
     return OJ_OK;
 }
 
-static oj_status map_fields(const struct oj_output *o, struct oj_schema *schema,
-                            struct oj_error *err)
+static oj_status map_fields(const struct oj_output *o, const struct place *at,
+                            struct oj_schema *schema, struct oj_error *err)
 {
     for (int64_t i = 0; i < schema->n_fields; i++)
     {
-        schema->columns[i].origin = schema->fields[i].origin;
-        schema->columns[i].source = schema->fields[i].source;
-        schema->columns[i].type = schema->fields[i].type;
-        schema->columns[i].subtype = schema->fields[i].subtype;
-        OJ_TRY(
-            map_field(o, &schema->fields[i], &schema->columns[i].target, err));
+        oj_schema_column(schema, i, &schema->columns[i]);
+        OJ_TRY(map_field(o, at, &schema->fields[i], &schema->columns[i].target,
+                         err));
     }
     return OJ_OK;
 }
 
-static oj_status check_append_crs(const struct oj_output *o,
+static oj_status check_append_crs(const struct place *at,
                                   const struct oj_crs *crs,
                                   struct oj_error *err)
 {
     const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
                                    NULL};
-    OGRSpatialReferenceH there = OGR_L_GetSpatialRef(o->layer);
+    OGRSpatialReferenceH there = OGR_L_GetSpatialRef(at->layer);
     if (there == NULL || crs->output == NULL ||
         OSRIsSameEx(there, crs->output, options))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
                    "-append: the layer '%s' is in the CRS %s, the new rows in "
                    "%s; bring them into it with -t_srs",
-                   o->layer_name, OSRGetName(there), OSRGetName(crs->output));
+                   at->name, OSRGetName(there), OSRGetName(crs->output));
 }
 
 /* FIDs are kept where every row of the output has the FID of another row of
- * the input. */
+ * the input; rows without input feature then get what the driver gives them. */
 static int may_keep_fids(const struct oj_schema_request *request,
-                         const struct oj_output *o)
+                         const struct oj_output *o, const struct place *at)
 {
-    return !o->appends && !o->command->unset_fid && !request->with_rank &&
-           !request->input->is_result_set && oj_driver_takes_fids(o->driver);
+    return !at->appends && !o->command->unset_fid &&
+           request->one_row_per_input && !request->input->is_result_set &&
+           oj_driver_takes_fids(o->driver);
+}
+
+static oj_status take_layer_names(const struct oj_output *o, OGRLayerH layer,
+                                  struct oj_names *taken, struct oj_error *err)
+{
+    OJ_TRY(oj_names_add(taken, OGR_L_GetFIDColumn(layer), NULL, err));
+    OJ_TRY(oj_names_add(taken, oj_driver_hidden_name(o->driver), NULL, err));
+    return oj_names_add(taken, OGR_L_GetGeometryColumn(layer), NULL, err);
 }
 
 oj_status oj_schema_create(const struct oj_schema_request *request,
-                           const struct oj_crs *crs, struct oj_output *output,
-                           struct oj_schema *schema, struct oj_error *err)
+                           const struct oj_crs *crs, struct oj_output *o,
+                           int place, struct oj_schema *schema,
+                           struct oj_error *err)
 {
-    if (output->appends)
-        OJ_TRY(check_append_crs(output, crs, err));
+    struct oj_beside *beside = place >= 0 ? &o->beside[place] : NULL;
+    struct place at = {o->layer_name, o->layer, o->appends};
+    if (beside != NULL)
+    {
+        at.name = beside->name;
+        at.layer = beside->layer;
+        at.appends = beside->appends;
+    }
+    if (at.appends)
+        OJ_TRY(check_append_crs(&at, crs, err));
     else
-        OJ_TRY(create_layer(output, request->input, crs, err));
-    OJ_TRY(oj_names_add(&schema->taken, OGR_L_GetFIDColumn(output->layer), NULL,
-                        err));
-    OJ_TRY(oj_names_add(&schema->taken, oj_driver_hidden_name(output->driver),
-                        NULL, err));
-    OJ_TRY(oj_names_add(&schema->taken, OGR_L_GetGeometryColumn(output->layer),
-                        NULL, err));
+        OJ_TRY(create_layer(o, request, crs, &at, place < 0, err));
+    if (beside != NULL)
+        beside->layer = at.layer;
+    else
+        o->layer = at.layer;
+    OJ_TRY(take_layer_names(o, at.layer, &schema->taken, err));
     OJ_TRY(oj_schema_plan(request, schema, err));
-    schema->keep_fids = may_keep_fids(request, output);
+    schema->keep_fids = may_keep_fids(request, o, &at);
     OJ_NEW(schema->columns, schema->n_fields, err);
-    if (output->appends)
-        return map_fields(output, schema, err);
-    return create_fields(output, schema, err);
+    if (at.appends)
+        return map_fields(o, &at, schema, err);
+    return create_fields(o, &at, schema, err);
 }
