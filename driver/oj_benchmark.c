@@ -20,11 +20,11 @@ struct method
 };
 
 static const struct method methods[] = {
-    {"libspatialindex R-tree, GEOS distance", "spatialindex", 0},
+    {"libspatialindex R-tree, GEOS", "spatialindex", 0},
     {"+ one query per quadrant", "spatialindex_collective", 0},
     {"+ flat arrays: quadrants x boxes x edges", "quadrant", 0},
     {"+ all threads", "quadrant", 1},
-    {"GEOS STRtree, points sorted", "geos_sorted", 0},
+    {"GEOS STRtree, sorted", "geos_sorted", 0},
     {"ogrjoin", "cpu", 0},
     {"ogrjoin, all threads", "cpu", 1},
 };
@@ -40,9 +40,11 @@ struct benchmark
     struct oj_job job;
     struct oj_flat_buf input_buf;
     struct oj_flat input;
-    struct oj_table *no_columns;
+    struct oj_table *table; /* fields that the join asks for */
+    struct oj_side_work work;
     struct oj_matches answer; /* of the cpu backend, all rows */
     struct oj_benchmark_row rows[N_METHODS];
+    int n_rows;
 };
 
 static int is_cancelled(int64_t n_rows, void *user)
@@ -52,35 +54,28 @@ static int is_cancelled(int64_t n_rows, void *user)
     return oj_is_cancelled();
 }
 
+/* Memory and answers of all rows at once: that is what is timed. */
 static oj_status read_input(struct benchmark *b, struct oj_error *err)
 {
     struct oj_job *job = &b->job;
-    const struct oj_read_options reading = {
-        .batch_rows = job->command->batch,
-        .limit = -1,
-        .use_arrow = 1,
-        .ignore_unwanted = job->input.side->where == NULL,
-        .transformation = job->input.transformation,
-    };
-    const struct oj_op_info *op = oj_op_get(job->relation.op);
+    struct oj_read_options reading = oj_job_read_options(job, &job->input);
+    struct oj_row_values values = {0};
+    if (!oj_sides_need_values(&job->sides, 0))
+        reading.n_fields = 0;
     OJ_TRY(oj_layer_read_all(job->input.layer, &reading, &b->input_buf,
-                             &b->no_columns, &job->input_counts, is_cancelled,
-                             NULL, err));
+                             &b->table, &job->input_counts, is_cancelled, NULL,
+                             err));
     b->input = oj_flat_buf_view(&b->input_buf);
     if (job->command->limit >= 0 && b->input.n_features > job->command->limit)
         b->input.n_features = job->command->limit;
     if (oj_flat_is_points(&b->input))
         b->input.n_vertices = b->input.n_features;
-    if ((b->input.part_kinds & ~op->input_kinds) != 0)
-        return oj_fail(err, OJ_ERR_DATA,
-                       "input layer '%s' holds features that are no points; on "
-                       "the input side -op %s takes points and multipoints",
-                       job->input.name, op->name);
     if (b->input.n_features == 0)
         return oj_fail(err, OJ_ERR_DATA,
                        "input layer '%s' has no rows to benchmark with",
                        job->input.name);
-    return OJ_OK;
+    values.table = b->table;
+    return oj_sides_make(&job->sides, 0, 0, &values, &b->work, &b->input, err);
 }
 
 /* Row of the input that stands at place i of an even sample of n_sample. */
@@ -117,13 +112,58 @@ static oj_status copy_row(const struct oj_flat *flat, int64_t row,
     return oj_flat_buf_end(out, err);
 }
 
-static oj_status make_sample(const struct oj_flat *flat, int64_t n,
-                             struct oj_flat_buf *out, struct oj_error *err)
+/* Rows evenly spread over the input. */
+struct sample
 {
-    oj_flat_buf_clear(out);
+    struct oj_flat_buf buf;
+    struct oj_columns columns;
+    struct oj_flat flat; /* a view of both */
+};
+
+static void free_sample(struct sample *sample)
+{
+    oj_flat_buf_free(&sample->buf);
+    oj_columns_free(&sample->columns);
+}
+
+static oj_status make_columns(const struct oj_flat *flat, int64_t n,
+                              struct oj_columns *c, struct oj_flat *out,
+                              struct oj_error *err)
+{
+    if (flat->max_distance != NULL)
+        OJ_TRY(oj_reserve(&c->max_distance, 0, n, &c->cap_max_distance,
+                          sizeof *c->max_distance, err));
+    if (flat->on_class != NULL)
+        OJ_TRY(oj_reserve(&c->on_class, 0, n, &c->cap_on_class,
+                          sizeof *c->on_class, err));
+    if (flat->exclude_class != NULL)
+        OJ_TRY(oj_reserve(&c->exclude_class, 0, n, &c->cap_exclude_class,
+                          sizeof *c->exclude_class, err));
     for (int64_t i = 0; i < n; i++)
-        OJ_TRY(copy_row(flat, sample_row(i, n, flat->n_features), out, err));
+    {
+        int64_t row = sample_row(i, n, flat->n_features);
+        if (flat->max_distance != NULL)
+            c->max_distance[i] = flat->max_distance[row];
+        if (flat->on_class != NULL)
+            c->on_class[i] = flat->on_class[row];
+        if (flat->exclude_class != NULL)
+            c->exclude_class[i] = flat->exclude_class[row];
+    }
+    out->max_distance = flat->max_distance != NULL ? c->max_distance : NULL;
+    out->on_class = flat->on_class != NULL ? c->on_class : NULL;
+    out->exclude_class = flat->exclude_class != NULL ? c->exclude_class : NULL;
     return OJ_OK;
+}
+
+static oj_status make_sample(const struct oj_flat *flat, int64_t n,
+                             struct sample *out, struct oj_error *err)
+{
+    oj_flat_buf_clear(&out->buf);
+    for (int64_t i = 0; i < n; i++)
+        OJ_TRY(
+            copy_row(flat, sample_row(i, n, flat->n_features), &out->buf, err));
+    out->flat = oj_flat_buf_view(&out->buf);
+    return make_columns(flat, n, &out->columns, &out->flat, err);
 }
 
 /* The answers for the sampled rows, out of those for all. */
@@ -199,7 +239,7 @@ static oj_status choose_rows(const struct benchmark *b, struct oj_join *join,
                              double index_s, int64_t *n_rows,
                              struct oj_error *err)
 {
-    struct oj_flat_buf sample = {0};
+    struct sample sample = {0};
     struct oj_matches matches = {0};
     int64_t n_all = b->input.n_features;
     double seconds = 0, budget = b->job.command->benchmark_seconds - index_s;
@@ -209,10 +249,7 @@ static oj_status choose_rows(const struct benchmark *b, struct oj_join *join,
         return OJ_OK;
     status = make_sample(&b->input, TRIAL_ROWS, &sample, err);
     if (status == OJ_OK)
-    {
-        struct oj_flat flat = oj_flat_buf_view(&sample);
-        status = time_join(join, &flat, &matches, &seconds, err);
-    }
+        status = time_join(join, &sample.flat, &matches, &seconds, err);
     if (status == OJ_OK && seconds > 0)
     {
         double fit = budget > 0 ? budget / (seconds / TRIAL_ROWS) : 0.0;
@@ -220,7 +257,7 @@ static oj_status choose_rows(const struct benchmark *b, struct oj_join *join,
             *n_rows = fit < TRIAL_ROWS ? TRIAL_ROWS : (int64_t)fit;
     }
     oj_matches_free(&matches);
-    oj_flat_buf_free(&sample);
+    free_sample(&sample);
     return status;
 }
 
@@ -248,7 +285,7 @@ static oj_status run_opened(struct benchmark *b, const struct method *method,
                             struct oj_join *join, struct oj_benchmark_row *row,
                             struct oj_error *err)
 {
-    struct oj_flat_buf sample = {0};
+    struct sample sample = {0};
     struct oj_matches matches = {0};
     struct oj_flat input = b->input;
     struct oj_stats before;
@@ -263,7 +300,7 @@ static oj_status run_opened(struct benchmark *b, const struct method *method,
     if (n < b->input.n_features)
     {
         status = make_sample(&b->input, n, &sample, err);
-        input = oj_flat_buf_view(&sample);
+        input = sample.flat;
     }
     if (status == OJ_OK)
         status = time_join(join, &input, &matches, &seconds, err);
@@ -273,7 +310,7 @@ static oj_status run_opened(struct benchmark *b, const struct method *method,
         status = compare(b, &input, &matches, row, err);
     }
     oj_matches_free(&matches);
-    oj_flat_buf_free(&sample);
+    free_sample(&sample);
     return status;
 }
 
@@ -283,12 +320,14 @@ static oj_status open_join(const struct benchmark *b, const char *backend,
 {
     struct oj_options options = oj_job_options(b->job.command);
     options.timings = timings;
+    options.max_batch_pairs = 0;
     if (!all_threads)
         options.n_threads = 1;
     return oj_join_open(&b->job.join_flat, &b->job.relation, backend, &options,
                         join, err);
 }
 
+/* OJ_ERR_UNSUPPORTED where the method cannot do this join. */
 static oj_status run_method(struct benchmark *b, const struct method *method,
                             struct oj_benchmark_row *row, struct oj_error *err)
 {
@@ -298,6 +337,29 @@ static oj_status run_method(struct benchmark *b, const struct method *method,
     status = run_opened(b, method, join, row, err);
     oj_join_close(join);
     return status;
+}
+
+/* All methods that can do the join; rows of others are left out. */
+static oj_status run_methods(struct benchmark *b, int *exit_code,
+                             struct oj_error *err)
+{
+    for (int i = 0; i < N_METHODS; i++)
+    {
+        struct oj_error here = {OJ_OK, ""};
+        struct oj_benchmark_row *row = &b->rows[b->n_rows];
+        oj_status status = run_method(b, &methods[i], row, &here);
+        if (status == OJ_ERR_UNSUPPORTED)
+        {
+            oj_notice("%s: left out (%s)", methods[i].name, here.message);
+            continue;
+        }
+        if (status != OJ_OK)
+            return oj_fail(err, status, "%s", here.message);
+        b->n_rows++;
+        if (row->n_differ > 0)
+            *exit_code = OJ_EXIT_DIFFERENCE;
+    }
+    return OJ_OK;
 }
 
 /* What the others are compared with; also warms up memory and caches. */
@@ -324,16 +386,11 @@ static oj_status run(struct benchmark *b, const struct oj_command *command,
               (long long)job->join_flat.n_vertices);
     OJ_TRY(make_answer(b, err));
     *exit_code = OJ_EXIT_COMPLETE;
-    for (int i = 0; i < N_METHODS; i++)
-    {
-        OJ_TRY(run_method(b, &methods[i], &b->rows[i], err));
-        if (b->rows[i].n_differ > 0)
-            *exit_code = OJ_EXIT_DIFFERENCE;
-    }
-    oj_benchmark_print(b->rows, N_METHODS);
+    OJ_TRY(run_methods(b, exit_code, err));
+    oj_benchmark_print(b->rows, b->n_rows);
     if (command->benchmark_csv == NULL)
         return OJ_OK;
-    return oj_benchmark_write_csv(b->rows, N_METHODS, command->benchmark_csv,
+    return oj_benchmark_write_csv(b->rows, b->n_rows, command->benchmark_csv,
                                   err);
 }
 
@@ -343,7 +400,8 @@ oj_status oj_benchmark_run(const struct oj_command *command, int *exit_code,
     struct benchmark b = {0};
     oj_status status = run(&b, command, exit_code, err);
     oj_matches_free(&b.answer);
-    oj_table_free(b.no_columns);
+    oj_table_free(b.table);
+    oj_side_work_free(&b.work);
     oj_flat_buf_free(&b.input_buf);
     oj_job_close(&b.job);
     return status;

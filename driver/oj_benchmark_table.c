@@ -40,7 +40,7 @@ void oj_benchmark_print(const struct oj_benchmark_row *rows, int n)
     int has_sample = 0, has_apart = 0;
     printf("%-42s %3s %10s %9s %9s %9s %9s %11s %11s %9s %11s  %s\n", "method",
            "thr", "rows run", "index s", "filter s", "refine s", "total s",
-           "all rows s", "points/s", "speed-up", "pairs", "agreement");
+           "all rows s", "rows/s", "speed-up", "pairs", "agreement");
     for (int i = 0; i < n; i++)
     {
         const struct oj_benchmark_row *row = &rows[i];

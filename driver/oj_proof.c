@@ -79,6 +79,13 @@ static OGRGeometryH make_point(const struct oj_flat *flat, int64_t row)
     return point;
 }
 
+/* Joins without a distance leave the column NULL. */
+static void set_measure(OGRFeatureH feature, int field, double measure)
+{
+    if (!isnan(measure))
+        OGR_F_SetFieldDouble(feature, field, measure);
+}
+
 static oj_status write_difference(struct oj_proof *proof,
                                   const struct oj_difference *d,
                                   struct oj_error *err)
@@ -95,13 +102,13 @@ static oj_status write_difference(struct oj_proof *proof,
     {
         OGR_F_SetFieldInteger64(feature, JOIN_FID_OURS,
                                 join_fid(proof, d->join_row_ours));
-        OGR_F_SetFieldDouble(feature, DISTANCE_OURS, d->measure_ours);
+        set_measure(feature, DISTANCE_OURS, d->measure_ours);
     }
     if (d->join_row_reference >= 0)
     {
         OGR_F_SetFieldInteger64(feature, JOIN_FID_REFERENCE,
                                 join_fid(proof, d->join_row_reference));
-        OGR_F_SetFieldDouble(feature, DISTANCE_REFERENCE, d->measure_reference);
+        set_measure(feature, DISTANCE_REFERENCE, d->measure_reference);
     }
     proof->n_report_rows++;
     proof->n_report_no_geometry += point == NULL;
@@ -181,7 +188,8 @@ static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
 static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
 {
     const struct oj_job *job = proof->job;
-    const struct oj_options options = oj_job_options(job->command);
+    struct oj_options options = oj_job_options(job->command);
+    options.max_batch_pairs = 0; /* the join's own parts are small enough */
     proof->validation.report = on_difference;
     proof->validation.user = proof;
     proof->validation.join_side = &job->join_flat;
@@ -228,12 +236,14 @@ oj_status oj_proof_batch(struct oj_proof *proof, const struct oj_flat *flat,
     return status;
 }
 
-/* "lot 12 at 3.25", or "nothing". */
+/* "12 at 3.25", "12" where the join has no distance, or "nothing". */
 static void describe_pair(const struct oj_proof *proof, int32_t row,
                           double measure, char *text, size_t size)
 {
     if (row < 0)
         snprintf(text, size, "nothing");
+    else if (isnan(measure))
+        snprintf(text, size, "%lld", (long long)join_fid(proof, row));
     else
         snprintf(text, size, "%lld at %.17g", (long long)join_fid(proof, row),
                  measure);
@@ -262,34 +272,49 @@ static void print_first(const struct oj_proof *proof)
         oj_say("  and %lld more", (long long)n_more);
 }
 
+/* What is no difference, and still worth a word. */
+static void count_apart(const struct oj_validation *v, char *text, size_t size)
+{
+    int n = 0;
+    if (v->n_undecided > 0 || v->n_rounding > 0)
+        n = snprintf(text, size,
+                     "; counted apart: %lld rows undecided by one of the two, "
+                     "%lld with GEOS rounding",
+                     (long long)v->n_undecided, (long long)v->n_rounding);
+    if (v->n_within_ulps > 0)
+        snprintf(text + n, size - (size_t)n,
+                 "; %lld distances between lines or polygons are equal up to "
+                 "%d ulps",
+                 (long long)v->n_within_ulps, OJ_VALIDATION_ULPS);
+}
+
 static void print_result(const struct oj_proof *proof)
 {
     const struct oj_validation *v = &proof->validation;
     const char *ours = oj_job_backend(proof->job)->name;
     const char *reference = oj_join_backend(proof->reference)->name;
-    char apart[160] = "";
-    if (v->n_undecided > 0 || v->n_rounding > 0)
-        snprintf(apart, sizeof apart,
-                 "; counted apart: %lld rows undecided by the reference, %lld "
-                 "with GEOS rounding",
-                 (long long)v->n_undecided, (long long)v->n_rounding);
+    int has_measure = oj_op_get(proof->job->relation.op)->measure != NULL;
+    char apart[240] = "", kinds[96] = "";
+    count_apart(v, apart, sizeof apart);
     if (v->n_differences == 0)
     {
-        oj_notice("validated: %s against %s, %lld rows, %lld pairs with their "
-                  "distances: no difference%s",
+        oj_notice("validated: %s against %s, %lld rows, %lld pairs%s: no "
+                  "difference%s",
                   ours, reference, (long long)v->n_rows, (long long)v->n_pairs,
-                  apart);
+                  has_measure ? " with their distances" : "", apart);
         return;
     }
+    if (has_measure)
+        snprintf(kinds, sizeof kinds,
+                 ", %lld at other distances, %lld in other order",
+                 (long long)v->n_of_kind[OJ_DIFFERENCE_DISTANCE],
+                 (long long)v->n_of_kind[OJ_DIFFERENCE_ORDER]);
     oj_say("validated: %s against %s, %lld rows, %lld pairs: %lld rows differ "
-           "(%lld pairs missing, %lld extra, %lld at other distances, %lld in "
-           "other order)%s",
+           "(%lld pairs missing, %lld extra%s)%s",
            ours, reference, (long long)v->n_rows, (long long)v->n_pairs,
            (long long)v->n_rows_different,
            (long long)v->n_of_kind[OJ_DIFFERENCE_MISSING],
-           (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA],
-           (long long)v->n_of_kind[OJ_DIFFERENCE_DISTANCE],
-           (long long)v->n_of_kind[OJ_DIFFERENCE_ORDER], apart);
+           (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA], kinds, apart);
     print_first(proof);
 }
 

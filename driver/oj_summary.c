@@ -1,5 +1,6 @@
 #include "oj_summary.h"
 
+#include "oj_command_op.h"
 #include "oj_message.h"
 #include "oj_temporary.h"
 #include "oj_text_file.h"
@@ -95,11 +96,61 @@ static void note_side(const struct oj_source *source,
                   (long long)shapes->n_rings_closed);
 }
 
+/* What -invalid and the representative points did. */
+static void note_reshape(const struct oj_reshape *r)
+{
+    char not_fixed[80] = "";
+    if (r->n_not_fixed > 0)
+        snprintf(not_fixed, sizeof not_fixed,
+                 ", but %lld of them cannot be and were skipped",
+                 (long long)r->n_not_fixed);
+    if (r->n_invalid > 0)
+        oj_notice(
+            "%s layer '%s': %lld of %lld features with polygons are not "
+            "valid and were %s%s; the first is %lld (%s)",
+            r->role, r->name, (long long)r->n_invalid, (long long)r->n_tested,
+            r->invalid == OJ_INVALID_FIX ? "made so for the join" : "skipped",
+            not_fixed, (long long)r->first_invalid, r->reason);
+    if (r->n_no_point > 0)
+        oj_notice("%s layer '%s': %lld features have no %s, and were skipped",
+                  r->role, r->name, (long long)r->n_no_point,
+                  r->shape == OJ_SHAPE_CENTROID ? "centroid"
+                                                : "point on surface");
+}
+
+static void note_reach(const struct oj_job *job)
+{
+    for (int side = 0; side < 2; side++)
+    {
+        int64_t n = job->sides.conditions.n_no_reach[side];
+        if (n > 0)
+            oj_notice("%lld rows of the %s layer match nothing, because their "
+                      "distance is NULL, negative or no number",
+                      (long long)n, side == 0 ? "input" : "join");
+    }
+}
+
+static void warn_undecided(const struct oj_job *job)
+{
+    const struct oj_stats *stats = oj_job_stats(job);
+    if (stats->n_undecided_pairs > 0)
+        oj_warn("GEOS cannot say whether %lld pairs match, and they are left "
+                "out (%s)%s",
+                (long long)stats->n_undecided_pairs, stats->undecided_text,
+                job->command->invalid == OJ_INVALID_USE
+                    ? "; -invalid fix makes polygons valid first"
+                    : "");
+}
+
 static void note_join_side(const struct oj_job *job)
 {
     char skipped[256];
     note_side(&job->input, &job->input_counts);
     note_side(&job->join, &job->join_counts);
+    note_reshape(&job->sides.reshape[0]);
+    note_reshape(&job->sides.reshape[1]);
+    note_reach(job);
+    warn_undecided(job);
     if (n_skipped(&job->join_counts) == 0)
         return;
     write_skipped(&job->join_counts, skipped, sizeof skipped);
@@ -177,7 +228,8 @@ static void write_string(FILE *file, const char *text)
 
 static void write_side(FILE *file, const char *key,
                        const struct oj_source *source,
-                       const struct oj_read_counts *counts)
+                       const struct oj_read_counts *counts,
+                       const struct oj_reshape *reshape)
 {
     struct reason reasons[N_REASONS];
     fill_reasons(counts, reasons);
@@ -192,11 +244,15 @@ static void write_side(FILE *file, const char *key,
                 (long long)reasons[i].n);
     fprintf(file,
             "}, \"linearized\": %lld, \"empty_members\": %lld, "
-            "\"rings_closed\": %lld, \"arrow\": %s},\n",
+            "\"rings_closed\": %lld, ",
             (long long)counts->shapes.n_linearized,
             (long long)counts->shapes.n_empty_members,
-            (long long)counts->shapes.n_rings_closed,
-            counts->used_arrow ? "true" : "false");
+            (long long)counts->shapes.n_rings_closed);
+    if (reshape->invalid == OJ_INVALID_USE)
+        fprintf(file, "\"invalid\": null, ");
+    else
+        fprintf(file, "\"invalid\": %lld, ", (long long)reshape->n_invalid);
+    fprintf(file, "\"arrow\": %s},\n", counts->used_arrow ? "true" : "false");
 }
 
 static void write_number_or_null(FILE *file, const char *key, double value,
@@ -215,19 +271,24 @@ static void write_json(FILE *file, const void *user)
     const struct oj_pipeline_counts *counts = &job->counts;
     double reach = job->relation.max_distance;
     fprintf(file, "{\n  \"version\": \"%s\",\n  \"op\": \"%s\",\n",
-            oj_version(), oj_op_get(job->relation.op)->name);
+            oj_version(), oj_command_op_name(job->command));
     write_number_or_null(file, "max_distance", reach, isfinite(reach));
     fprintf(file, "  \"unit\": ");
     write_string(file, job->crs.unit);
     fprintf(file, ",\n");
-    write_side(file, "input", &job->input, &job->input_counts);
-    write_side(file, "join", &job->join, &job->join_counts);
+    write_side(file, "input", &job->input, &job->input_counts,
+               &job->sides.reshape[0]);
+    write_side(file, "join", &job->join, &job->join_counts,
+               &job->sides.reshape[1]);
     fprintf(file,
             "  \"rows_in\": %lld,\n  \"matched\": %lld,\n  \"unmatched\": "
-            "%lld,\n  \"pairs\": %lld,\n",
+            "%lld,\n  \"pairs\": %lld,\n  \"undecided_pairs\": %lld,\n  "
+            "\"self_join\": %s,\n",
             (long long)counts->n_rows, (long long)counts->n_matched,
             (long long)(counts->n_rows - counts->n_matched),
-            (long long)counts->n_pairs);
+            (long long)counts->n_pairs,
+            (long long)oj_job_stats(job)->n_undecided_pairs,
+            job->sides.is_self_join ? "true" : "false");
     fprintf(file, "  \"destination\": ");
     write_string(file,
                  summary->destination != NULL ? summary->destination : "");
