@@ -343,10 +343,50 @@ static enum oj_location locate_in_rings(const struct oj_shape *shape, double px,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
+/* Sign of the orientation of a, b, c where double precision settles it, in
+ * *sign (1: left); else *unclear is set (oj_segment.h has the bound). */
+static inline int is_left(double ax, double ay, double bx, double by, double cx,
+                          double cy, int *unclear)
+{
+    double left = (ax - cx) * (by - cy);
+    double right = (ay - cy) * (bx - cx);
+    double det = left - right;
+    double size = fabs(left) + fabs(right);
+    *unclear = !((fabs(det) > 3.3306690738754716e-16 * size) & (size > 1e-280));
+    return det > 0.0;
+}
+
 /* p is inside iff the path p, q, c (q below or above c, left or right of p)
  * crosses rings an odd number of times and c is outside, or an even number and
- * c is inside; only edges of the cell can cross it. Where the path touches an
- * edge without crossing it clearly, all rings are asked. */
+ * c is inside; only edges of the cell can cross it.  This is the usual case,
+ * without a branch an edge; -1 where an edge takes exact arithmetic. */
+static int parity_in_cell(const struct oj_cells *c,
+                          const struct oj_shape *shape, int64_t cell, double cx,
+                          double cy, double px, double py)
+{
+    const double *x = shape->flat->x + shape->first_vertex;
+    const double *y = shape->flat->y + shape->first_vertex;
+    int odd = c->state[cell] == OJ_CELL_EDGES_INSIDE;
+    int unclear = c->state[cell] == OJ_CELL_EDGES_UNCLEAR;
+    for (uint32_t i = c->first_entry[cell]; i < c->first_entry[cell + 1]; i++)
+    {
+        uint32_t at = c->entry[i] >> 1;
+        double ax = x[at], ay = y[at], bx = x[at + 1], by = y[at + 1];
+        int across = (ay > py) != (by > py), along = (ax > cx) != (bx > cx);
+        int unclear_p, unclear_q, unclear_c;
+        int p = is_left(ax, ay, bx, by, px, py, &unclear_p);
+        int q = is_left(ax, ay, bx, by, cx, py, &unclear_q);
+        int r = is_left(ax, ay, bx, by, cx, cy, &unclear_c);
+        unclear |= (across & (unclear_p | unclear_q)) |
+                   (along & (unclear_q | unclear_c)) | (ay == py) | (by == py) |
+                   (ax == cx) | (bx == cx);
+        odd ^= (across & (p ^ q)) ^ (along & (q ^ r));
+    }
+    return unclear ? -1 : odd;
+}
+
+/* The same, exact.  Where the path touches an edge without crossing it clearly,
+ * all rings are asked. */
 static enum oj_location locate_in_cell(const struct oj_cells *c,
                                        const struct oj_shape *shape,
                                        int64_t cell, double cx, double cy,
@@ -355,6 +395,9 @@ static enum oj_location locate_in_cell(const struct oj_cells *c,
     const double *x = shape->flat->x, *y = shape->flat->y;
     int odd = c->state[cell] == OJ_CELL_EDGES_INSIDE;
     int unclear = c->state[cell] == OJ_CELL_EDGES_UNCLEAR;
+    int parity = parity_in_cell(c, shape, cell, cx, cy, px, py);
+    if (parity >= 0)
+        return parity ? OJ_INSIDE : OJ_OUTSIDE;
     for (uint32_t i = c->first_entry[cell]; i < c->first_entry[cell + 1]; i++)
     {
         int64_t a, b;

@@ -234,17 +234,56 @@ static enum oj_contact contact_in_rings(const struct edge *e,
     return best;
 }
 
-enum oj_contact oj_shapes_contact(const struct oj_shape *a,
-                                  const struct oj_shape *b,
-                                  enum oj_contact enough)
+/* Edge e of a large shape against all edges of a small one. */
+static enum oj_contact contact_with_small(const struct edge *e,
+                                          const struct oj_box *box,
+                                          const struct oj_shape *small,
+                                          enum oj_contact enough)
 {
-    const struct oj_cells *cells_a = cells_of(a), *cells_b = cells_of(b);
-    /* edges of a are looked up among those of b */
-    int swap = cells_b == NULL
-                   ? cells_a != NULL
-                   : cells_a != NULL && a->n_vertices > b->n_vertices;
-    const struct oj_shape *from = swap ? b : a, *to = swap ? a : b;
-    const struct oj_cells *cells = swap ? cells_a : cells_b;
+    const struct oj_box *s = &small->box;
+    if (!oj_box_intersects(box, s) ||
+        oj_line_misses_box(e->ax, e->ay, e->bx, e->by, s->x0, s->y0, s->x1,
+                           s->y1))
+        return OJ_APART;
+    return contact_in_rings(e, box, small, enough);
+}
+
+/* The edges of the cells that the small shape's box touches, against it: few
+ * of them come near, and most of those not near enough. */
+static enum oj_contact contact_in_window(const struct oj_shape *small,
+                                         const struct oj_shape *large,
+                                         const struct oj_cells *c,
+                                         const struct oj_cell_window *w,
+                                         enum oj_contact enough)
+{
+    const double *x = large->flat->x + large->first_vertex;
+    const double *y = large->flat->y + large->first_vertex;
+    enum oj_contact best = OJ_APART;
+    for (int32_t row = w->row0; row <= w->row1; row++)
+    {
+        const uint32_t *first = c->first_entry + (int64_t)row * c->nx;
+        for (uint32_t i = first[w->column0]; i < first[w->column1 + 1]; i++)
+        {
+            uint32_t a = c->entry[i] >> 1, b = a + !(c->entry[i] & 1);
+            struct edge e = {x[a], y[a], x[b], y[b]};
+            struct oj_box box = edge_box(&e);
+            enum oj_contact contact =
+                contact_with_small(&e, &box, small, enough);
+            best = contact > best ? contact : best;
+            if (best >= enough)
+                return best;
+        }
+    }
+    return best;
+}
+
+/* The edges of a shape, each looked up among those of another, which may have
+ * cells. */
+static enum oj_contact contact_of_edges(const struct oj_shape *from,
+                                        const struct oj_shape *to,
+                                        const struct oj_cells *cells,
+                                        enum oj_contact enough)
+{
     enum oj_contact best = OJ_APART;
     for (int64_t r = 0; r < from->n_rings; r++)
     {
@@ -261,13 +300,35 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
             contact = cells != NULL
                           ? contact_in_cells(&e, &box, to, cells, enough)
                           : contact_in_rings(&e, &box, to, enough);
-            if (contact > best)
-                best = contact;
+            best = contact > best ? contact : best;
             if (best >= enough)
                 return best;
         }
     }
     return best;
+}
+
+#define SMALL_VERTICES 32
+
+enum oj_contact oj_shapes_contact(const struct oj_shape *a,
+                                  const struct oj_shape *b,
+                                  enum oj_contact enough)
+{
+    const struct oj_cells *cells_a = cells_of(a), *cells_b = cells_of(b);
+    int swap = cells_b == NULL
+                   ? cells_a != NULL
+                   : cells_a != NULL && a->n_vertices > b->n_vertices;
+    const struct oj_shape *small = swap ? b : a, *large = swap ? a : b;
+    const struct oj_cells *cells = swap ? cells_a : cells_b;
+    if (cells != NULL && small->n_vertices <= SMALL_VERTICES)
+    {
+        struct oj_cell_window w = oj_cells_window(cells, &small->box);
+        int64_t n_cells =
+            (int64_t)(w.column1 - w.column0 + 1) * (w.row1 - w.row0 + 1);
+        if (n_cells <= 4 * small->n_vertices)
+            return contact_in_window(small, large, cells, &w, enough);
+    }
+    return contact_of_edges(small, large, cells, enough);
 }
 
 /* --- points --------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 #include "../flatten/oj_array.h"
 #include "cpu_family.h"
+#include "cpu_simple.h"
 #include "cpu_threads.h"
 #include "cpu_verdict.h"
 #include "geos_pairs.h"
@@ -36,6 +37,7 @@ struct worker
     struct oj_shape *member;
     int64_t cap_members;
     struct oj_cells cells; /* of the row at hand */
+    int row_validity;      /* of it */
     struct oj_cells_scratch scratch;
     uint8_t *is_met; /* [features] disjoint: marks of the row at hand */
     int64_t n_asked;
@@ -51,7 +53,7 @@ struct oj_index
     struct oj_box_rule rule;
     struct oj_side side;
     struct worker *worker;     /* [options.n_threads] */
-    _Atomic uint8_t *validity; /* [features] 0: not known, else 1 + valid */
+    _Atomic uint8_t *validity; /* [features] by place in the side */
 };
 
 /* A batch on its way. */
@@ -133,36 +135,59 @@ static oj_status ask_geos(const struct batch *b, struct worker *w, int64_t row,
     return OJ_OK;
 }
 
-/* Whether what a verdict rests on is so. */
-static oj_status are_valid(const struct batch *b, struct worker *w,
-                           unsigned needs, int64_t row, int64_t feature,
-                           int *yes, struct oj_error *err)
+/* States of validity; what is not seen at once is asked of GEOS. */
+enum
 {
-    _Atomic uint8_t *known = &b->index->validity[feature];
-    enum oj_geos_verdict verdict = OJ_GEOS_YES;
+    NOT_KNOWN,
+    INVALID,
+    VALID
+};
+
+static oj_status feature_is_valid(const struct batch *b, struct worker *w,
+                                  int64_t at, int *yes, struct oj_error *err)
+{
+    const struct oj_side *side = &b->index->side;
+    _Atomic uint8_t *known = &b->index->validity[at];
     uint8_t state = atomic_load_explicit(known, memory_order_relaxed);
-    *yes = 1;
-    if (needs & OJ_NEEDS_VALID_B)
+    if (side->shape == NULL)
+        state = VALID;
+    if (state == NOT_KNOWN)
     {
-        if (state == 0)
+        state = VALID;
+        if (!oj_shape_is_surely_valid(&side->shape[at]))
         {
+            enum oj_geos_verdict verdict;
             OJ_TRY(open_geos(b, w, err));
-            verdict = oj_geos_pairs_feature_is_valid(w->geos, feature);
+            verdict = oj_geos_pairs_feature_is_valid(w->geos,
+                                                     oj_side_feature(side, at));
             if (verdict == OJ_GEOS_OUT_OF_MEMORY)
                 return oj_fail(err, OJ_ERR_NOMEM, "out of memory in GEOS");
-            state = (uint8_t)(1 + (verdict == OJ_GEOS_YES));
-            atomic_store_explicit(known, state, memory_order_relaxed);
+            state = verdict == OJ_GEOS_YES ? VALID : INVALID;
         }
-        *yes = state == 2;
+        atomic_store_explicit(known, state, memory_order_relaxed);
     }
-    if (*yes && (needs & OJ_NEEDS_VALID_A))
+    *yes = state == VALID;
+    return OJ_OK;
+}
+
+static oj_status row_is_valid(const struct batch *b, struct worker *w,
+                              int64_t row, const struct oj_shape *shape,
+                              int *yes, struct oj_error *err)
+{
+    if (w->row_validity == NOT_KNOWN)
     {
-        OJ_TRY(open_geos(b, w, err));
-        verdict = oj_geos_pairs_row_is_valid(w->geos, row);
-        if (verdict == OJ_GEOS_OUT_OF_MEMORY)
-            return oj_fail(err, OJ_ERR_NOMEM, "out of memory in GEOS");
-        *yes = verdict == OJ_GEOS_YES;
+        w->row_validity = VALID;
+        if (!oj_shape_is_surely_valid(shape))
+        {
+            enum oj_geos_verdict verdict;
+            OJ_TRY(open_geos(b, w, err));
+            verdict = oj_geos_pairs_row_is_valid(w->geos, row);
+            if (verdict == OJ_GEOS_OUT_OF_MEMORY)
+                return oj_fail(err, OJ_ERR_NOMEM, "out of memory in GEOS");
+            w->row_validity = verdict == OJ_GEOS_YES ? VALID : INVALID;
+        }
     }
+    *yes = w->row_validity == VALID;
     return OJ_OK;
 }
 
@@ -170,21 +195,27 @@ static oj_status ask(const struct batch *b, struct worker *w, int64_t row,
                      const struct oj_shape *shape, int64_t at, int *holds,
                      struct oj_error *err)
 {
-    const struct oj_side *side = &b->index->side;
+    struct oj_side *side = &b->index->side;
     enum oj_verdict verdict;
     unsigned needs = 0;
     int is_sure = 1;
     if (side->shape != NULL)
+    {
+        OJ_TRY(oj_side_want_cells(side, at,
+                                  shape->cells == NULL ? shape->n_vertices : 0,
+                                  &w->scratch, err));
         verdict =
             oj_verdict_of(&b->index->relation, shape, &side->shape[at], &needs);
+    }
     else
     {
         struct oj_shape point = oj_side_point(side, at);
         verdict = oj_verdict_of(&b->index->relation, shape, &point, &needs);
     }
-    if (verdict != OJ_VERDICT_UNSURE && needs != 0)
-        OJ_TRY(are_valid(b, w, needs, row, oj_side_feature(side, at), &is_sure,
-                         err));
+    if (verdict != OJ_VERDICT_UNSURE && (needs & OJ_NEEDS_VALID_B))
+        OJ_TRY(feature_is_valid(b, w, at, &is_sure, err));
+    if (verdict != OJ_VERDICT_UNSURE && is_sure && (needs & OJ_NEEDS_VALID_A))
+        OJ_TRY(row_is_valid(b, w, row, shape, &is_sure, err));
     if (verdict == OJ_VERDICT_UNSURE || !is_sure)
         return ask_geos(b, w, row, oj_side_feature(side, at), holds, err);
     *holds = verdict == OJ_VERDICT_YES;
@@ -277,6 +308,7 @@ static oj_status find_all(const struct oj_side *side, struct oj_found *found,
 static oj_status prepare_row(struct worker *w, struct oj_shape *shape,
                              struct oj_error *err)
 {
+    w->row_validity = NOT_KNOWN;
     if (oj_shape_is_mixed(shape))
     {
         OJ_TRY(oj_reserve(&w->member, 0, shape->n_parts, &w->cap_members,
