@@ -8,6 +8,7 @@
 #include "oj_job.h"
 #include "oj_message.h"
 #include "oj_proof.h"
+#include "oj_rows.h"
 #include "oj_run.h"
 #include "oj_schema.h"
 #include "oj_spool.h"
@@ -25,6 +26,7 @@
 struct update
 {
     struct oj_job job;
+    struct oj_rows rows;
     struct oj_schema schema;
     int refreshes;      /* the columns are there from an earlier run */
     int first_own;      /* place of the first of them */
@@ -158,20 +160,44 @@ static oj_status fail_foreign(const struct update *u, int field,
                    u->layer, field_name(u->job.input.layer, field));
 }
 
+static struct oj_schema_request make_request(const struct update *u)
+{
+    struct oj_schema_request request = {0};
+    request.input = &u->job.input;
+    request.join = &u->job.join;
+    request.with_join = 1;
+    request.own = u->rows.own;
+    request.n_own = u->rows.n_own;
+    request.one_row_per_input = 1;
+    request.prefix = u->job.command->prefix;
+    return request;
+}
+
+/* Place of the first of our columns in the layer, from an earlier run; -1: it
+ * has none of them. One without the first is somebody else's. */
+static oj_status find_own(const struct update *u, int *first,
+                          struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(u->job.input.layer);
+    *first = -1;
+    for (int i = 0; i < u->rows.n_own; i++)
+    {
+        int place = OGR_FD_GetFieldIndex(defn, u->rows.own[i].name);
+        if (i == 0)
+            *first = place;
+        else if (place >= 0 && *first < 0)
+            return fail_foreign(u, place, err);
+    }
+    return OJ_OK;
+}
+
 /* Plans the columns and finds out whether they are there already. */
 static oj_status plan_columns(struct update *u, struct oj_error *err)
 {
     OGRLayerH layer = u->job.input.layer;
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
-    struct oj_schema_request request = {0};
-    int first = OGR_FD_GetFieldIndex(defn, "join_fid");
-    int other = OGR_FD_GetFieldIndex(defn, "join_distance");
-    request.input = &u->job.input;
-    request.join = &u->job.join;
-    request.with_join = 1;
-    request.prefix = u->job.command->prefix;
-    if (first < 0 && other >= 0)
-        return fail_foreign(u, other, err);
+    const struct oj_schema_request request = make_request(u);
+    int first;
+    OJ_TRY(find_own(u, &first, err));
     OJ_TRY(oj_names_add(
         &u->schema.taken,
         oj_driver_hidden_name(GDALGetDatasetDriver(u->job.input.dataset)), NULL,
@@ -181,14 +207,39 @@ static oj_status plan_columns(struct update *u, struct oj_error *err)
         OJ_TRY(take_names(layer, 0, 0, &u->schema.taken, err));
         return oj_schema_plan(&request, &u->schema, err);
     }
-    OJ_TRY(take_names(layer, first, 2 + u->job.join.n_fields, &u->schema.taken,
-                      err));
+    OJ_TRY(take_names(layer, first, request.n_own + u->job.join.n_fields,
+                      &u->schema.taken, err));
     OJ_TRY(oj_schema_plan(&request, &u->schema, err));
     if (!are_ours(layer, first, &u->schema))
         return fail_foreign(u, first, err);
     u->refreshes = 1;
     u->first_own = first;
     return OJ_OK;
+}
+
+static oj_status keep_row(struct update *u, int64_t fid,
+                          const struct oj_matches *matches,
+                          const struct oj_pair_values *values, int64_t row,
+                          struct oj_error *err)
+{
+    const struct oj_matches *entries = oj_pair_values_matches(values, matches);
+    int64_t entry = oj_matches_first(entries, row);
+    struct oj_spool_record record = {0};
+    record.fid = fid;
+    record.n_pairs =
+        oj_matches_end(matches, row) - oj_matches_first(matches, row);
+    record.join_row = -1;
+    if (oj_matches_end(entries, row) > entry)
+    {
+        record.join_row = entries->join_row[entry];
+        record.measure = entries->measure[entry];
+        for (int i = 0; values != NULL && i < OJ_N_PAIR_VALUES; i++)
+        {
+            if (values->value[i] != NULL)
+                record.value[i] = values->value[i][entry];
+        }
+    }
+    return oj_spool_write(u->spool, &record, err);
 }
 
 static oj_status keep_batch(void *user, const struct oj_pipeline_part *part,
@@ -202,15 +253,8 @@ static oj_status keep_batch(void *user, const struct oj_pipeline_part *part,
                        "-in_place: the rows of layer '%s' have no FIDs",
                        u->layer);
     for (int64_t row = 0; row < matches->n_rows; row++)
-    {
-        int64_t entry = oj_matches_first(matches, row);
-        int has = oj_matches_end(matches, row) > entry;
-        struct oj_spool_record record = {0};
-        record.fid = flat->fid[row];
-        record.join_row = has ? matches->join_row[entry] : -1;
-        record.measure = has ? matches->measure[entry] : 0.0;
-        OJ_TRY(oj_spool_write(u->spool, &record, err));
-    }
+        OJ_TRY(keep_row(u, flat->fid[row], matches,
+                        oj_rows_values(&u->rows, part->answer), row, err));
     if (u->proof == NULL)
         return OJ_OK;
     return oj_proof_batch(u->proof, flat, matches, err);
@@ -223,7 +267,12 @@ static oj_status join_and_keep(struct update *u, struct oj_error *err)
     OJ_TRY(oj_job_prepare(job, err));
     if (job->command->validate != NULL)
         OJ_TRY(oj_proof_open(job, &u->proof, err));
-    OJ_TRY(oj_spool_open(&u->spool, err));
+    if (job->tiled != NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-in_place needs the join side in memory: allow more "
+                       "with -memory, or write to a new file");
+    OJ_TRY(oj_rows_open(&u->rows, err));
+    OJ_TRY(oj_spool_open(u->rows.stage != NULL, &u->spool, err));
     job->progress_share = 0.5;
     OJ_TRY(oj_job_stream(job, 0, &sink, err));
     return oj_spool_rewind(u->spool, err);
@@ -283,9 +332,11 @@ static oj_status update_row(struct update *u,
         return oj_fail(err, OJ_ERR_IO,
                        "the feature %lld of layer '%s' is gone: %s",
                        (long long)record->fid, u->layer, CPLGetLastErrorMsg());
+    pair.n_pairs = record->n_pairs;
     pair.join_row = record->join_row;
     pair.measure = record->measure;
     pair.rank = 1;
+    memcpy(pair.value, record->value, sizeof pair.value);
     status = oj_layer_writer_set_columns(u->writer, feature, &pair, err);
     if (status == OJ_OK && OGR_L_SetFeature(u->target, feature) != OGRERR_NONE)
         status =
@@ -301,7 +352,7 @@ static oj_status update_rows(struct update *u, struct oj_error *err)
     int64_t n = oj_spool_count(u->spool);
     for (int64_t i = 0;; i++)
     {
-        struct oj_spool_record record;
+        struct oj_spool_record record = {0};
         int at_end;
         if (oj_is_cancelled())
             return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
@@ -375,13 +426,20 @@ static oj_status update_in_place(struct update *u,
     struct oj_summary summary = {0};
     double start = oj_now_s(), write_start;
     OJ_TRY(oj_job_open(command, job, err));
+    OJ_TRY(oj_rows_plan(job, &u->rows, err));
     snprintf(u->layer, sizeof u->layer, "%s", job->input.name);
+    if (!oj_rows_one_per_input(&u->rows))
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "-in_place has room for one join feature per row: choose "
+            "one with -pick");
     u->join_is_inside = oj_source_is_behind(&job->join, command->input.dataset);
     OJ_TRY(plan_columns(u, err));
     OJ_TRY(check_target(u, err));
     OJ_TRY(join_and_keep(u, err));
     write_start = oj_now_s();
     OJ_TRY(write_back(u, err));
+    oj_rows_warn(&u->rows);
     oj_job_end_progress(job);
 
     summary.job = job;
@@ -411,6 +469,7 @@ oj_status oj_in_place_run(const struct oj_command *command, int *exit_code,
     oj_spool_close(u.spool);
     oj_proof_close(u.proof);
     oj_schema_free(&u.schema);
+    oj_rows_close(&u.rows);
     oj_job_close(&u.job);
     return status;
 }

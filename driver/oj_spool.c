@@ -3,6 +3,7 @@
 #include "../flatten/oj_array.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 struct oj_spool
 {
     FILE *file;
+    size_t record_size;
     int64_t n_records, n_read;
 };
 
@@ -46,7 +48,8 @@ static FILE *open_nameless(void)
     return file;
 }
 
-oj_status oj_spool_open(struct oj_spool **out, struct oj_error *err)
+oj_status oj_spool_open(int with_values, struct oj_spool **out,
+                        struct oj_error *err)
 {
     struct oj_spool *spool = oj_calloc(1, sizeof *spool);
     if (spool == NULL)
@@ -57,6 +60,8 @@ oj_status oj_spool_open(struct oj_spool **out, struct oj_error *err)
         oj_free(spool);
         return fail_spool(err);
     }
+    spool->record_size = with_values ? sizeof(struct oj_spool_record)
+                                     : offsetof(struct oj_spool_record, value);
     *out = spool;
     return OJ_OK;
 }
@@ -65,7 +70,7 @@ oj_status oj_spool_write(struct oj_spool *spool,
                          const struct oj_spool_record *record,
                          struct oj_error *err)
 {
-    if (fwrite(record, sizeof *record, 1, spool->file) != 1)
+    if (fwrite(record, spool->record_size, 1, spool->file) != 1)
         return fail_spool(err);
     spool->n_records++;
     return OJ_OK;
@@ -85,7 +90,7 @@ oj_status oj_spool_read(struct oj_spool *spool, struct oj_spool_record *record,
     *at_end = spool->n_read == spool->n_records;
     if (*at_end)
         return OJ_OK;
-    if (fread(record, sizeof *record, 1, spool->file) != 1)
+    if (fread(record, spool->record_size, 1, spool->file) != 1)
         return fail_spool(err);
     spool->n_read++;
     return OJ_OK;

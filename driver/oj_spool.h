@@ -3,7 +3,7 @@
 #ifndef OJ_SPOOL_H
 #define OJ_SPOOL_H
 
-#include "../flatten/oj_status.h"
+#include "../flatten/oj_pair_values.h"
 
 #include <stdint.h>
 
@@ -11,18 +11,21 @@
 extern "C" {
 #endif
 
+/** A row of the input and the pair it keeps. */
 struct oj_spool_record
 {
     int64_t fid;
+    int64_t n_pairs;
     double measure;
     int32_t join_row; /**< -1: nothing matched */
     int32_t unused;   /**< 0 */
+    double value[OJ_N_PAIR_VALUES];
 };
 
 struct oj_spool;
 
-/** In TMPDIR, or /tmp. */
-OJ_MUST_USE oj_status oj_spool_open(struct oj_spool **out,
+/** In TMPDIR, or /tmp. with_values: 0 when the records need no value. */
+OJ_MUST_USE oj_status oj_spool_open(int with_values, struct oj_spool **out,
                                     struct oj_error *err);
 
 OJ_MUST_USE oj_status oj_spool_write(struct oj_spool *spool,
@@ -33,7 +36,8 @@ OJ_MUST_USE oj_status oj_spool_write(struct oj_spool *spool,
 OJ_MUST_USE oj_status oj_spool_rewind(struct oj_spool *spool,
                                       struct oj_error *err);
 
-/** *at_end is 1 when there is no record any more. */
+/** Values that were not kept are as they were. *at_end is 1 when there is no
+ * record any more. */
 OJ_MUST_USE oj_status oj_spool_read(struct oj_spool *spool,
                                     struct oj_spool_record *record, int *at_end,
                                     struct oj_error *err);
