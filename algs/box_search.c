@@ -67,8 +67,9 @@ oj_status oj_box_search_prepare(struct oj_box_search *search,
     if (relation->op == OJ_OP_NEAREST)
         OJ_TRY(oj_geos_parts_make(search->join_side, relation->distance_to,
                                   &search->parts, err));
-    OJ_TRY(oj_geos_pairs_open(relation, search->join_side, 0, &search->pairs,
-                              err));
+    OJ_TRY(oj_geos_pairs_open(relation, search->join_side,
+                              search->visit == OJ_VISIT_SORTED ? 2 : 0,
+                              &search->pairs, err));
     oj_geos_pairs_keep_join_side(search->pairs);
     search->is_wide = oj_boxes_window_is_wide(
         search->boxes, relation->max_distance, relation->k);

@@ -50,7 +50,7 @@ struct oj_box_tree
 enum oj_visit
 {
     OJ_VISIT_AS_GIVEN,
-    OJ_VISIT_SORTED,    /**< in Morton order */
+    OJ_VISIT_SORTED,    /**< in Morton order, with prepared geometries */
     OJ_VISIT_COLLECTIVE /**< in quadrants, one query for each */
 };
 

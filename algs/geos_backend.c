@@ -1,6 +1,7 @@
 /** The reference: GEOS's STRtree and GEOS's word on pairs, one thread.  Two
- * rows: the features as they come, and in Morton order, which is what an honest
- *  comparison of speed has to use. */
+ *  rows: the features as they come, with plain predicates; and in Morton order
+ *  with prepared geometries, which is what an honest comparison of speed has to
+ *  use. */
 #include "../flatten/oj_array.h"
 #include "box_search.h"
 #include "oj_clock.h"
@@ -195,7 +196,7 @@ const struct oj_backend oj_geos_backend = {
 const struct oj_backend oj_geos_sorted_backend = {
     OJ_BACKEND_ABI,
     "geos_sorted",
-    "the same with the input features in Morton order",
+    "the same with the input in Morton order and prepared geometries",
     1,
     OJ_VISIT_SORTED,
     make_index,

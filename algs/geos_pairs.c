@@ -282,6 +282,15 @@ static char ask_plain(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
     }
 }
 
+static int both_are_valid(struct oj_geos_pairs *pairs, struct oj_geos_kept *a,
+                          struct oj_geos_kept *b)
+{
+    int answer = oj_geos_features_is_valid(&pairs->input, a) == 1 &&
+                 oj_geos_features_is_valid(&pairs->join_side, b) == 1;
+    pairs->message[0] = '\0'; /* why one is not valid matters no more */
+    return answer;
+}
+
 enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
                                         int64_t row, int64_t feature)
 {
@@ -295,10 +304,8 @@ enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
         return ask_points(pairs, &pairs->input, a, b);
     if (pairs->prepare && has_prepared_answer(pairs->relation.op) &&
         is_one_kind(a) && is_one_kind(b) &&
-        oj_geos_features_is_valid(&pairs->input, a) == 1 &&
-        oj_geos_features_is_valid(&pairs->join_side, b) == 1)
+        (pairs->prepare > 1 || both_are_valid(pairs, a, b)))
         return ask_prepared(pairs, a, b);
-    pairs->message[0] = '\0'; /* why one is not valid matters no more */
     return verdict(pairs, ask_plain(pairs, a->geometry, b->geometry));
 }
 

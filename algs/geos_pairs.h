@@ -30,7 +30,8 @@ struct oj_geos_pairs;
  *  prepare  0: plain predicates throughout, except points against polygons,
  *           which are asked of the prepared polygon (even-odd over all its
  *           rings, struct oj_flat); 1: prepared ones wherever both features
- *           are valid and their answers are the same */
+ *           are valid and their answers are the same; 2: also where they are
+ *           not valid: for speed that is compared */
 OJ_MUST_USE oj_status oj_geos_pairs_open(const struct oj_relation *relation,
                                          const struct oj_flat *join_side,
                                          int prepare,

@@ -1,13 +1,13 @@
 #include "bench_answer.h"
 
+#include "bench_data.h"
 #include "nycgen.h"
+#include "oj_validate.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#define N_SHOWN 10 /* differences printed */
 
 /* Neumaier's sum: what rounding loses is kept beside it. */
 static void add_distance(struct bench_answer *answer, double d)
@@ -20,24 +20,35 @@ static void add_distance(struct bench_answer *answer, double d)
     answer->sum_distance = sum;
 }
 
+static uint64_t id_of(const struct oj_flat *flat, int64_t feature)
+{
+    return (uint64_t)(flat->fid != NULL ? flat->fid[feature] : feature);
+}
+
 void bench_answer_add(struct bench_answer *answer,
                       const struct oj_matches *matches, int64_t first_row,
-                      const int64_t *id)
+                      const struct oj_flat *input,
+                      const struct oj_flat *join_side)
 {
     for (int64_t row = 0; row < matches->n_rows; row++)
     {
         const int64_t end = oj_matches_end(matches, row);
         int64_t i = oj_matches_first(matches, row);
+        const uint64_t input_id = id_of(input, first_row + row);
         answer->n_matched += i < end;
         for (; i < end; i++)
         {
             const int32_t joined = matches->join_row[i];
             const double d = matches->measure[i];
+            const uint64_t join_id = id_of(join_side, joined);
             answer->n_pairs++;
-            answer->sum_id +=
-                id != NULL ? (uint64_t)id[joined] : (uint64_t)joined;
-            add_distance(answer, d);
-            answer->sum_q1024 += llround(d * 1024);
+            answer->sum_id += join_id;
+            answer->sum_ids += input_id + join_id;
+            if (!isnan(d))
+            {
+                add_distance(answer, d);
+                answer->sum_q1024 += llround(d * 1024);
+            }
             answer->checksum +=
                 nyc_mix(((uint64_t)(first_row + row) << 32) + (uint64_t)joined);
         }
@@ -48,16 +59,17 @@ int bench_answer_equal(const struct bench_answer *a,
                        const struct bench_answer *b)
 {
     return a->n_matched == b->n_matched && a->n_pairs == b->n_pairs &&
-           a->sum_id == b->sum_id && a->sum_q1024 == b->sum_q1024 &&
-           a->checksum == b->checksum &&
+           a->sum_id == b->sum_id && a->sum_ids == b->sum_ids &&
+           a->sum_q1024 == b->sum_q1024 && a->checksum == b->checksum &&
            memcmp(&a->sum_distance, &b->sum_distance, sizeof(double)) == 0;
 }
 
 void bench_answer_print(const struct bench_answer *answer)
 {
     printf("ANSWER matched=%" PRId64 " pairs=%" PRId64 " sum_id=%" PRIu64
-           " sum_distance=%.6f sum_q1024=%" PRId64 " checksum=%016" PRIx64 "\n",
-           answer->n_matched, answer->n_pairs, answer->sum_id,
+           " sum_ids=%" PRIu64 " sum_distance=%.6f sum_q1024=%" PRId64
+           " checksum=%016" PRIx64 "\n",
+           answer->n_matched, answer->n_pairs, answer->sum_id, answer->sum_ids,
            answer->sum_distance + answer->lost, answer->sum_q1024,
            answer->checksum);
 }
@@ -108,60 +120,77 @@ oj_status bench_sample_take(struct bench_sample *sample,
     return OJ_OK;
 }
 
-/* 1 when row i of the sample has other pairs or other distances in expected. */
-static int row_differs(const struct bench_sample *sample, int64_t i,
-                       const struct oj_matches *expected)
+/* The sampled rows as a layer. */
+static oj_status copy_rows(const struct bench_sample *sample,
+                           const struct oj_flat *input, struct oj_flat_buf *out,
+                           struct oj_error *err)
 {
-    const int64_t a = sample->offset[i], n = sample->offset[i + 1] - a;
-    const int64_t b = oj_matches_first(expected, i);
-    if (oj_matches_end(expected, i) - b != n)
-        return 1;
-    if (n == 0)
-        return 0;
-    return memcmp(sample->join_row + a, expected->join_row + b,
-                  (size_t)n * sizeof *sample->join_row) != 0 ||
-           memcmp(sample->measure + a, expected->measure + b,
-                  (size_t)n * sizeof *sample->measure) != 0;
-}
-
-static void print_row(const struct bench_sample *sample, int64_t i,
-                      const struct oj_matches *expected)
-{
-    const int64_t a = sample->offset[i], b = oj_matches_first(expected, i);
-    printf("DIFFERENT row=%" PRId64, sample_row(sample, i));
-    if (sample->offset[i + 1] > a)
-        printf(" joined=%" PRId32 " distance=%.17g", sample->join_row[a],
-               sample->measure[a]);
-    else
-        printf(" joined=none");
-    if (oj_matches_end(expected, i) > b)
-        printf(" geos_joined=%" PRId32 " geos_distance=%.17g\n",
-               expected->join_row[b], expected->measure[b]);
-    else
-        printf(" geos_joined=none\n");
-}
-
-static int64_t compare(const struct bench_sample *sample,
-                       const struct oj_matches *expected)
-{
-    int64_t n_different = 0, undecided = 0;
     for (int64_t i = 0; i < sample->n_rows; i++)
     {
-        if (undecided < expected->n_undecided &&
-            expected->undecided[undecided] == i)
-        {
-            undecided++;
-            continue;
-        }
-        if (!row_differs(sample, i, expected))
-            continue;
-        if (++n_different <= N_SHOWN)
-            print_row(sample, i, expected);
+        const int64_t row = sample_row(sample, i);
+        OJ_TRY(bench_copy_feature(out, input, row, (int64_t)id_of(input, row),
+                                  0.0, err));
+    }
+    return OJ_OK;
+}
+
+/* One pair of a difference: "joined=12 distance=3.5". */
+static void print_pair(const char *prefix, int32_t join_row, double distance)
+{
+    if (join_row < 0)
+        printf(" %sjoined=none", prefix);
+    else
+        printf(" %sjoined=%" PRId32 " %sdistance=%.17g", prefix, join_row,
+               prefix, distance);
+}
+
+static void print_differences(const struct bench_sample *sample,
+                              const struct oj_validation *v)
+{
+    for (int64_t i = 0; i < v->n_first; i++)
+    {
+        const struct oj_difference *d = &v->first[i];
+        if (d->kind != OJ_DIFFERENCE_ROUNDING)
+            printf("DIFFERENT");
+        else
+            printf("ROUNDED");
+        printf(" row=%" PRId64 " kind=%s", sample_row(sample, d->input_row),
+               oj_difference_kind_name(d->kind));
+        print_pair("", d->join_row_ours, d->measure_ours);
+        print_pair("geos_", d->join_row_reference, d->measure_reference);
+        printf("\n");
     }
     printf("CHECK backend=geos rows=%" PRId64 " pairs=%" PRId64
-           " different=%" PRId64 " undecided=%" PRId64 "\n",
-           sample->n_rows, sample->n_pairs, n_different, undecided);
-    return n_different;
+           " different=%" PRId64 " undecided=%" PRId64 " rounded=%" PRId64
+           " within_ulps=%" PRId64 "\n",
+           sample->n_rows, sample->n_pairs, v->n_rows_different, v->n_undecided,
+           v->n_rounding, v->n_within_ulps);
+}
+
+static oj_status check(const struct bench_sample *sample,
+                       const struct oj_flat *rows,
+                       const struct oj_flat *join_side,
+                       const struct oj_relation *relation, struct oj_join *join,
+                       int64_t *n_different, struct oj_error *err)
+{
+    const struct oj_matches ours = {.n_rows = sample->n_rows,
+                                    .n_entries = sample->n_pairs,
+                                    .n_pairs = sample->n_pairs,
+                                    .offset = sample->offset,
+                                    .join_row = sample->join_row,
+                                    .measure = sample->measure};
+    struct oj_validation v = {
+        .join_side = join_side, .input = rows, .relation = relation};
+    struct oj_matches expected = {0};
+    oj_status status = oj_join_batch(join, rows, &expected, err);
+    if (status == OJ_OK)
+        status = oj_validation_compare(&v, &ours, &expected, err);
+    if (status == OJ_OK)
+        print_differences(sample, &v);
+    *n_different = v.n_rows_different;
+    oj_validation_free(&v);
+    oj_matches_free(&expected);
+    return status;
 }
 
 oj_status bench_sample_check(const struct bench_sample *sample,
@@ -171,26 +200,17 @@ oj_status bench_sample_check(const struct bench_sample *sample,
                              int64_t *n_different, struct oj_error *err)
 {
     struct oj_flat_buf rows = {0};
-    struct oj_matches expected = {0};
     struct oj_join *join = NULL;
-    oj_status status = OJ_OK;
-    for (int64_t i = 0; status == OJ_OK && i < sample->n_rows; i++)
-    {
-        const int64_t row = sample_row(sample, i);
-        status = oj_flat_buf_add_point(&rows, row, input->x[row], input->y[row],
-                                       err);
-    }
+    oj_status status = copy_rows(sample, input, &rows, err);
     if (status == OJ_OK)
         status = oj_join_open(join_side, relation, "geos", NULL, &join, err);
     if (status == OJ_OK)
     {
         const struct oj_flat view = oj_flat_buf_view(&rows);
-        status = oj_join_batch(join, &view, &expected, err);
+        status =
+            check(sample, &view, join_side, relation, join, n_different, err);
     }
-    if (status == OJ_OK)
-        *n_different = compare(sample, &expected);
     oj_join_close(join);
-    oj_matches_free(&expected);
     oj_flat_buf_free(&rows);
     return status;
 }

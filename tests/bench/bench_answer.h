@@ -10,23 +10,24 @@ struct bench_answer
     int64_t n_matched;   /**< input rows with a pair */
     int64_t n_pairs;     /**< */
     uint64_t sum_id;     /**< of the joined ids, mod 2^64 */
+    uint64_t sum_ids;    /**< of the ids of both sides, mod 2^64 */
     double sum_distance; /**< CRS units, compensated sum in row order */
     double lost;         /**< its compensation */
     int64_t sum_q1024;   /**< of round(distance * 1024) */
     uint64_t checksum;   /**< of splitmix64(row * 2^32 + ordinal), mod 2^64 */
 };
 
-/** Adds the pairs of a batch whose first row is first_row of the layer.
- *  id: [join features], or NULL: the ordinal is the id. */
+/** Adds the pairs of a batch whose first row is first_row of input. */
 void bench_answer_add(struct bench_answer *answer,
                       const struct oj_matches *matches, int64_t first_row,
-                      const int64_t *id);
+                      const struct oj_flat *input,
+                      const struct oj_flat *join_side);
 
 /** 1 when both say the same, to the last pair. */
 int bench_answer_equal(const struct bench_answer *a,
                        const struct bench_answer *b);
 
-/** Prints the line "ANSWER ...". */
+/** Prints the line "ANSWER ...". Distances are 0 where the join has none. */
 void bench_answer_print(const struct bench_answer *answer);
 
 /** Pairs of evenly spaced rows: row i of the sample is row i * n / n_rows. */
@@ -48,8 +49,8 @@ OJ_MUST_USE oj_status bench_sample_take(struct bench_sample *sample,
                                         struct oj_error *err);
 
 /** Joins the sample's rows again with the backend "geos", compares every pair
- *  and distance bit for bit and prints the line "CHECK ..." and the first few
- *  differences. *n_different: rows. */
+ *  and distance (oj_validate.h) and prints the line "CHECK ..." and the first
+ *  few differences. *n_different: rows. */
 OJ_MUST_USE oj_status bench_sample_check(const struct bench_sample *sample,
                                          const struct oj_flat *input,
                                          const struct oj_flat *join_side,

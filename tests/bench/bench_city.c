@@ -129,12 +129,15 @@ static void load_points(const struct bench_data_options *options,
 }
 
 oj_status bench_city_load(const struct bench_data_options *options,
-                          int64_t n_extra, struct bench_points *points,
-                          struct oj_flat_buf *join_side, struct oj_error *err)
+                          int64_t n_extra, struct bench_layers *layers,
+                          struct oj_error *err)
 {
     const int64_t n = options->n > 0 ? options->n : 170000000;
+    struct bench_points *points = &layers->points;
     struct land land = {nyc_city(options->seed), NULL, 0};
     oj_status status;
+    if (strcmp(options->input, "points") != 0)
+        return oj_fail(err, OJ_ERR_ARG, "the input of nycgen is points");
     OJ_NEW(points->x, n + n_extra, err);
     OJ_NEW(points->y, n + n_extra, err);
     points->n = n;
@@ -142,7 +145,7 @@ oj_status bench_city_load(const struct bench_data_options *options,
     if (land.n_blocks < 0)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory for the blocks");
     load_points(options, &land, points);
-    status = load_join_side(options, &land, join_side, err);
+    status = load_join_side(options, &land, &layers->join_side, err);
     free(land.blocks);
     return status;
 }

@@ -66,80 +66,110 @@ static oj_status add_star(struct oj_flat_buf *buf, int64_t n,
     return oj_flat_buf_end(buf, err);
 }
 
-/* Feature i once more, moved. */
-static oj_status add_moved(struct oj_flat_buf *buf, int64_t i, int64_t fid,
-                           double shift, struct oj_error *err)
+oj_status bench_copy_feature(struct oj_flat_buf *buf,
+                             const struct oj_flat *flat, int64_t i, int64_t fid,
+                             double shift, struct oj_error *err)
 {
-    const struct oj_flat flat = oj_flat_buf_view(buf);
-    if (oj_flat_is_points(&flat))
-        return oj_flat_buf_add_point(buf, fid, flat.x[i] + shift,
-                                     flat.y[i] + shift, err);
+    if (oj_flat_is_points(flat))
+        return oj_flat_buf_add_point(buf, fid, flat->x[i] + shift,
+                                     flat->y[i] + shift, err);
     OJ_TRY(oj_flat_buf_begin(buf, fid, err));
-    for (int64_t p = buf->part_offset[i]; p < buf->part_offset[i + 1]; p++)
+    for (int64_t p = flat->part_offset[i]; p < flat->part_offset[i + 1]; p++)
     {
         OJ_TRY(
-            oj_flat_buf_part(buf, (enum oj_part_kind)buf->part_kind[p], err));
-        for (int64_t r = buf->ring_offset[p]; r < buf->ring_offset[p + 1]; r++)
+            oj_flat_buf_part(buf, (enum oj_part_kind)flat->part_kind[p], err));
+        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
+             r++)
         {
-            const int64_t first = buf->vertex_offset[r];
-            const int64_t n = buf->vertex_offset[r + 1] - first;
+            const int64_t first = flat->vertex_offset[r];
+            const int64_t n = flat->vertex_offset[r + 1] - first;
             double *x, *y;
             OJ_TRY(oj_flat_buf_ring(buf, err));
             OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, err));
             for (int64_t k = 0; k < n; k++)
             {
-                x[k] = buf->x[first + k] + shift;
-                y[k] = buf->y[first + k] + shift;
+                x[k] = flat->x[first + k] + shift;
+                y[k] = flat->y[first + k] + shift;
             }
         }
     }
     return oj_flat_buf_end(buf, err);
 }
 
-static oj_status add_far(struct bench_points *points, struct oj_flat_buf *buf,
-                         int64_t n_points, struct oj_error *err)
+/* Point i once more, moved. */
+static void add_point(struct bench_points *points, int64_t i, double shift)
+{
+    points->x[points->n] = points->x[i] + shift;
+    points->y[points->n] = points->y[i] + shift;
+    if (points->id != NULL)
+        points->id[points->n] = points->id[points->n - 1] + 1;
+    points->n++;
+}
+
+/* The first join features once more, moved: by way of copies, as buf moves
+ * while it grows. */
+static oj_status add_far_features(struct oj_flat_buf *buf, struct oj_error *err)
 {
     const int64_t n = buf->n_features < N_FAR ? buf->n_features : N_FAR;
     const int64_t fid = n == 0 ? 0 : buf->fid[buf->n_features - 1] + 1;
-    for (int64_t i = 0; i < n_points; i++)
-    {
-        points->x[points->n] = points->x[i] + FAR_FEET;
-        points->y[points->n] = points->y[i] + FAR_FEET;
-        points->n++;
-    }
-    for (int64_t i = 0; i < n; i++)
-        OJ_TRY(add_moved(buf, i, fid + i, FAR_FEET, err));
-    return OJ_OK;
+    struct oj_flat_buf moved = {0};
+    struct oj_flat view = oj_flat_buf_view(buf);
+    oj_status status = OJ_OK;
+    for (int64_t i = 0; status == OJ_OK && i < n; i++)
+        status = bench_copy_feature(&moved, &view, i, fid + i, FAR_FEET, err);
+    view = oj_flat_buf_view(&moved);
+    for (int64_t i = 0; status == OJ_OK && i < n; i++)
+        status = bench_copy_feature(buf, &view, i, fid + i, 0.0, err);
+    oj_flat_buf_free(&moved);
+    return status;
 }
 
 oj_status bench_data_load(const struct bench_data_options *options,
-                          struct bench_points *points,
-                          struct oj_flat_buf *join_side, struct oj_error *err)
+                          struct bench_layers *layers, struct oj_error *err)
 {
     const int64_t n_extra = options->identical + (options->far ? N_FAR : 0);
-    int64_t n_far, middle;
+    struct bench_points *points = &layers->points;
+    int64_t n_far;
     if (strcmp(options->data, "nycgen") == 0)
-        OJ_TRY(bench_city_load(options, n_extra, points, join_side, err));
+        OJ_TRY(bench_city_load(options, n_extra, layers, err));
     else
-        OJ_TRY(bench_raw_load(options, n_extra, points, join_side, err));
+        OJ_TRY(bench_raw_load(options, n_extra, layers, err));
+    if (n_extra > 0 && points->n == 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "--identical and --far are for points as input");
     n_far = points->n < N_FAR ? points->n : N_FAR;
-    middle = points->n / 2;
     if (options->add_polygon > 0)
-        OJ_TRY(add_star(join_side, options->add_polygon, err));
-    for (int64_t i = 0; i < options->identical && points->n > 0; i++)
-    {
-        points->x[points->n] = points->x[middle];
-        points->y[points->n] = points->y[middle];
-        points->n++;
-    }
-    if (options->far)
-        OJ_TRY(add_far(points, join_side, n_far, err));
-    return OJ_OK;
+        OJ_TRY(add_star(&layers->join_side, options->add_polygon, err));
+    for (int64_t i = 0, middle = points->n / 2; i < options->identical; i++)
+        add_point(points, middle, 0.0);
+    if (!options->far)
+        return OJ_OK;
+    for (int64_t i = 0; i < n_far; i++)
+        add_point(points, i, FAR_FEET);
+    return add_far_features(&layers->join_side, err);
 }
 
-void bench_points_free(struct bench_points *points)
+struct oj_flat bench_input(const struct bench_layers *layers)
 {
-    oj_free(points->x);
-    oj_free(points->y);
-    memset(points, 0, sizeof *points);
+    const struct bench_points *points = &layers->points;
+    if (points->x == NULL)
+        return oj_flat_buf_view(&layers->shapes);
+    return (struct oj_flat){.n_features = points->n,
+                            .n_parts = points->n,
+                            .n_rings = points->n,
+                            .n_vertices = points->n,
+                            .part_kinds = OJ_PART_POINT,
+                            .fid = points->id,
+                            .x = points->x,
+                            .y = points->y};
+}
+
+void bench_layers_free(struct bench_layers *layers)
+{
+    oj_free(layers->points.x);
+    oj_free(layers->points.y);
+    oj_free(layers->points.id);
+    oj_flat_buf_free(&layers->shapes);
+    oj_flat_buf_free(&layers->join_side);
+    memset(layers, 0, sizeof *layers);
 }

@@ -93,12 +93,11 @@ static oj_status check_offsets(const char *what, const void *array, int64_t n,
     return OJ_OK;
 }
 
-static oj_status read_shapes(const struct bench_data_options *options,
+static oj_status read_shapes(const char *folder, const char *layer, int64_t n,
                              int is_lines, struct raw_shapes *raw,
                              struct oj_error *err)
 {
-    const char *folder = options->data, *layer = options->layer;
-    int64_t n_y = 0, n_offsets = options->m > 0 ? options->m + 1 : 0, n_id = 0;
+    int64_t n_y = 0, n_offsets = n > 0 ? n + 1 : 0, n_id = 0;
     OJ_TRY(read_array(folder, layer, "x.f64", 8, 0, &raw->x, &raw->n_vertices,
                       err));
     OJ_TRY(read_array(folder, layer, "y.f64", 8, 0, &raw->y, &n_y, err));
@@ -153,61 +152,63 @@ static oj_status add_feature(struct oj_flat_buf *buf,
     return oj_flat_buf_end(buf, err);
 }
 
-static oj_status load_shapes(const struct bench_data_options *options,
-                             int is_lines, struct oj_flat_buf *join_side,
-                             struct oj_error *err)
+/* Lines or polygons. n: at most so many, 0: all. */
+static oj_status load_shapes(const char *folder, const char *layer, int64_t n,
+                             struct oj_flat_buf *out, struct oj_error *err)
 {
     struct raw_shapes raw = {0};
-    oj_status status = read_shapes(options, is_lines, &raw, err);
+    const int is_lines = strcmp(layer, "streets") == 0;
+    oj_status status = read_shapes(folder, layer, n, is_lines, &raw, err);
     for (int64_t i = 0; status == OJ_OK && i < raw.n; i++)
-        status = add_feature(join_side, &raw, i, err);
+        status = add_feature(out, &raw, i, err);
     free_shapes(&raw);
     return status;
 }
 
-/* Points as the join side. */
-static oj_status load_sites(const struct bench_data_options *options,
-                            struct oj_flat_buf *join_side, struct oj_error *err)
+/* n: at most so many, 0: all. */
+static oj_status load_points(const char *folder, int64_t n, int64_t n_extra,
+                             struct bench_points *points, struct oj_error *err)
 {
-    struct raw_shapes raw = {0};
-    int64_t n_x = options->m, n_y = options->m, n_id = options->m;
-    oj_status status =
-        read_array(options->data, "points", "x.f64", 8, 0, &raw.x, &n_x, err);
-    if (status == OJ_OK)
-        status = read_array(options->data, "points", "y.f64", 8, 0, &raw.y,
-                            &n_y, err);
-    if (status == OJ_OK)
-        status = read_array(options->data, "points", "id.i64", 8, 0, &raw.id,
-                            &n_id, err);
-    if (status == OJ_OK && (n_x != n_y || n_x != n_id))
-        status = oj_fail(err, OJ_ERR_DATA,
-                         "points: arrays of different "
-                         "lengths");
-    for (int64_t i = 0; status == OJ_OK && i < n_x; i++)
-        status = oj_flat_buf_add_point(join_side, ((const int64_t *)raw.id)[i],
-                                       ((const double *)raw.x)[i],
-                                       ((const double *)raw.y)[i], err);
-    free_shapes(&raw);
+    int64_t n_x = n, n_y = n, n_id = n;
+    void *x = NULL, *y = NULL, *id = NULL;
+    OJ_TRY(read_array(folder, "points", "x.f64", 8, n_extra, &x, &n_x, err));
+    points->x = x;
+    OJ_TRY(read_array(folder, "points", "y.f64", 8, n_extra, &y, &n_y, err));
+    points->y = y;
+    OJ_TRY(read_array(folder, "points", "id.i64", 8, n_extra, &id, &n_id, err));
+    points->id = id;
+    if (n_x != n_y || n_x != n_id)
+        return oj_fail(err, OJ_ERR_DATA, "points: arrays of different lengths");
+    points->n = n_x;
+    return OJ_OK;
+}
+
+/* Points as the join side. */
+static oj_status load_sites(const char *folder, int64_t n,
+                            struct oj_flat_buf *out, struct oj_error *err)
+{
+    struct bench_layers layers = {0};
+    struct bench_points *points = &layers.points;
+    oj_status status = load_points(folder, n, 0, points, err);
+    for (int64_t i = 0; status == OJ_OK && i < points->n; i++)
+        status = oj_flat_buf_add_point(out, points->id[i], points->x[i],
+                                       points->y[i], err);
+    bench_layers_free(&layers);
     return status;
 }
 
 oj_status bench_raw_load(const struct bench_data_options *options,
-                         int64_t n_extra, struct bench_points *points,
-                         struct oj_flat_buf *join_side, struct oj_error *err)
+                         int64_t n_extra, struct bench_layers *layers,
+                         struct oj_error *err)
 {
-    void *x = NULL, *y = NULL;
-    int64_t n_x = options->n, n_y = options->n;
-    OJ_TRY(read_array(options->data, "points", "x.f64", 8, n_extra, &x, &n_x,
-                      err));
-    points->x = x;
-    OJ_TRY(read_array(options->data, "points", "y.f64", 8, n_extra, &y, &n_y,
-                      err));
-    points->y = y;
-    if (n_x != n_y)
-        return oj_fail(err, OJ_ERR_DATA, "points: arrays of different lengths");
-    points->n = n_x;
+    const char *folder = options->data;
+    if (strcmp(options->input, "points") == 0)
+        OJ_TRY(load_points(folder, options->n, n_extra, &layers->points, err));
+    else
+        OJ_TRY(load_shapes(folder, options->input, options->n, &layers->shapes,
+                           err));
     if (strcmp(options->layer, "points") == 0)
-        return load_sites(options, join_side, err);
-    return load_shapes(options, strcmp(options->layer, "streets") == 0,
-                       join_side, err);
+        return load_sites(folder, options->m, &layers->join_side, err);
+    return load_shapes(folder, options->layer, options->m, &layers->join_side,
+                       err);
 }

@@ -1,10 +1,12 @@
 /* oj_bench: times a join of layers in memory, without OGR, and proves what it
  * answered. Prints lines of the forms
- *   LAYERS data=.. points=.. layer=.. features=.. vertices=..
+ *   LAYERS data=.. input=.. n=.. layer=.. features=.. vertices=..
  *   RESULT op=.. backend=.. n=.. phase=.. wall_ms=.. cpu_ms=..
- *   WORK threads=.. candidates=.. index_mb=.. peak_rss_mb=..
- *   ANSWER matched=.. pairs=.. sum_id=.. sum_distance=.. sum_q1024=..
- * checksum=.. CHECK backend=geos rows=.. pairs=.. different=.. undecided=..
+ *   WORK threads=.. candidates=.. undecided=.. index_mb=.. peak_rss_mb=..
+ *   ANSWER matched=.. pairs=.. sum_id=.. sum_ids=.. sum_distance=..
+ *          sum_q1024=.. checksum=..
+ *   CHECK backend=geos rows=.. pairs=.. different=.. undecided=.. rounded=..
+ *         within_ulps=..
  * Exit code: 0, 1 on an error, 3 when repeats or the check differ.
  */
 #include "bench_answer.h"
@@ -46,20 +48,27 @@ static double clock_seconds(clockid_t clock)
 
 static void print_help(void)
 {
-    puts("oj_bench [options]: times a nearest-feature join in memory\n"
+    puts("oj_bench [options]: times a join in memory\n"
          "  --data nycgen|FOLDER   generated city, or raw arrays (nycgen)\n"
+         "  --input NAME           input layer: points, lots, streets, zones "
+         "(points)\n"
          "  --layer NAME           join layer: lots, streets, zones, points "
          "(lots)\n"
-         "  --n N --m M            points and join features (all)\n"
+         "  --n N --m M            input and join features (all)\n"
          "  --seed S               of nycgen (1)\n"
-         "  --op nearest           the join (nearest)\n"
+         "  --op NAME              any join of the table (nearest)\n"
+         "  --mask PATTERN         of --op relate\n"
          "  --max_distance D|inf   units of the data (100)\n"
+         "  --min_distance D       (0)\n"
          "  --distance_to interior|boundary\n"
          "  --k K --ties first|all\n"
+         "  --exclude_self         no pairs of equal ids\n"
+         "  --unordered            only pairs with input id < join id\n"
+         "  --any_order            pairs of a row need no order\n"
          "  --backend NAME         auto, cpu, quadrant, geos, spatialindex\n"
          "  --quadrant_size K      for backends that group points\n"
          "  --threads T            0: all (0)\n"
-         "  --batch N              points per batch, 0: one batch (0)\n"
+         "  --batch N              rows per batch, 0: one batch (0)\n"
          "  --repeat R             runs; the one of least processor time is "
          "shown (1)\n"
          "  --check K              K evenly spaced rows are compared with "
@@ -112,6 +121,8 @@ static void parse_option(struct arguments *a, const char *name,
 {
     if (strcmp(name, "--data") == 0)
         a->data.data = value;
+    else if (strcmp(name, "--input") == 0)
+        a->data.input = value;
     else if (strcmp(name, "--layer") == 0)
         a->data.layer = value;
     else if (strcmp(name, "--n") == 0)
@@ -132,6 +143,10 @@ static void parse_option(struct arguments *a, const char *name,
     }
     else if (strcmp(name, "--max_distance") == 0)
         a->relation.max_distance = to_real(name, value);
+    else if (strcmp(name, "--min_distance") == 0)
+        a->relation.min_distance = to_real(name, value);
+    else if (strcmp(name, "--mask") == 0)
+        snprintf(a->relation.mask, sizeof a->relation.mask, "%s", value);
     else if (strcmp(name, "--distance_to") == 0)
         a->relation.distance_to = to_choice(name, value, "interior", "boundary")
                                       ? OJ_TO_BOUNDARY
@@ -179,6 +194,12 @@ static void parse(struct arguments *a, int argc, char **argv)
             a->data.far = 1;
         else if (strcmp(argv[i], "--timings") == 0)
             a->options.timings = 1;
+        else if (strcmp(argv[i], "--exclude_self") == 0)
+            a->relation.exclude_self = 1;
+        else if (strcmp(argv[i], "--unordered") == 0)
+            a->relation.unordered_pairs = 1;
+        else if (strcmp(argv[i], "--any_order") == 0)
+            a->relation.any_order = 1;
         else if (i + 1 < argc)
         {
             parse_option(a, argv[i], argv[i + 1]);
@@ -195,15 +216,28 @@ static void parse(struct arguments *a, int argc, char **argv)
     }
 }
 
-/* Rows first .. first + n of a layer of points. */
-static struct oj_flat rows_of(const struct oj_flat *points, int64_t first,
-                              int64_t n)
+/* Rows first .. first + n of a layer as a batch; copy owns what is not a view
+ * of the layer. */
+static oj_status take_rows(const struct oj_flat *input, int64_t first,
+                           int64_t n, struct oj_flat_buf *copy,
+                           struct oj_flat *out, struct oj_error *err)
 {
-    struct oj_flat rows = *points;
-    rows.n_features = rows.n_parts = rows.n_rings = rows.n_vertices = n;
-    rows.x += first;
-    rows.y += first;
-    return rows;
+    *out = *input;
+    if (n == input->n_features)
+        return OJ_OK;
+    if (oj_flat_is_points(input))
+    {
+        out->n_features = out->n_parts = out->n_rings = out->n_vertices = n;
+        out->fid = input->fid != NULL ? input->fid + first : NULL;
+        out->x += first;
+        out->y += first;
+        return OJ_OK;
+    }
+    oj_flat_buf_clear(copy);
+    for (int64_t i = first; i < first + n; i++)
+        OJ_TRY(bench_copy_feature(copy, input, i, input->fid[i], 0.0, err));
+    *out = oj_flat_buf_view(copy);
+    return OJ_OK;
 }
 
 /* Indexes, and joins all batches. Only the two calls of the library are
@@ -215,6 +249,7 @@ static oj_status run(const struct arguments *a, const struct oj_flat *input,
 {
     const int64_t step = a->batch > 0 ? a->batch : input->n_features;
     struct oj_matches matches = {0};
+    struct oj_flat_buf copy = {0};
     double wall = clock_seconds(CLOCK_MONOTONIC);
     double cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
     double share;
@@ -227,19 +262,23 @@ static oj_status run(const struct arguments *a, const struct oj_flat *input,
          first += step)
     {
         const int64_t left = input->n_features - first;
-        const struct oj_flat rows =
-            rows_of(input, first, left < step ? left : step);
+        struct oj_flat rows;
+        status = take_rows(input, first, left < step ? left : step, &copy,
+                           &rows, err);
+        if (status != OJ_OK)
+            break;
         wall = clock_seconds(CLOCK_MONOTONIC);
         cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
         status = oj_join_batch(*join, &rows, &matches, err);
         times->wall[2] += clock_seconds(CLOCK_MONOTONIC) - wall;
         times->cpu[2] += clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
         if (status == OJ_OK)
-            bench_answer_add(answer, &matches, first, join_side->fid);
+            bench_answer_add(answer, &matches, first, input, join_side);
         if (status == OJ_OK && sample != NULL)
             status = bench_sample_take(sample, &matches, first, err);
     }
     oj_matches_free(&matches);
+    oj_flat_buf_free(&copy);
     if (status != OJ_OK)
         return status;
     times->wall[1] = oj_join_stats(*join)->sort_s;
@@ -266,9 +305,9 @@ static void print_results(const struct arguments *a, const struct oj_join *join,
                " phase=%s wall_ms=%.3f cpu_ms=%.3f\n",
                oj_op_get(a->relation.op)->name, oj_join_backend(join)->name, n,
                phase_names[i], 1e3 * times->wall[i], 1e3 * times->cpu[i]);
-    printf("WORK threads=%d candidates=%" PRId64
+    printf("WORK threads=%d candidates=%" PRId64 " undecided=%" PRId64
            " index_mb=%.1f peak_rss_mb=%.0f\n",
-           oj_join_threads(join), stats->n_candidates,
+           oj_join_threads(join), stats->n_candidates, stats->n_undecided_pairs,
            (double)stats->index_bytes / 1048576,
            (double)usage.ru_maxrss / 1024);
 }
@@ -321,12 +360,13 @@ static oj_status bench(const struct arguments *a, const struct oj_flat *input,
 
 int main(int argc, char **argv)
 {
-    struct arguments a = {
-        .data = {.data = "nycgen", .layer = "lots", .seed = 1},
-        .relation = oj_relation_default(),
-        .n_repeats = 1};
-    struct bench_points points = {0};
-    struct oj_flat_buf join_buf = {0};
+    struct arguments a = {.data = {.data = "nycgen",
+                                   .input = "points",
+                                   .layer = "lots",
+                                   .seed = 1},
+                          .relation = oj_relation_default(),
+                          .n_repeats = 1};
+    struct bench_layers layers = {0};
     struct oj_error err = {OJ_OK, ""};
     oj_status status;
     int different = 0;
@@ -334,27 +374,20 @@ int main(int argc, char **argv)
     parse(&a, argc, argv);
     if (a.n_repeats < 1)
         a.n_repeats = 1;
-    status = bench_data_load(&a.data, &points, &join_buf, &err);
+    status = bench_data_load(&a.data, &layers, &err);
     if (status == OJ_OK)
     {
-        const struct oj_flat join_side = oj_flat_buf_view(&join_buf);
-        const struct oj_flat input = {.n_features = points.n,
-                                      .n_parts = points.n,
-                                      .n_rings = points.n,
-                                      .n_vertices = points.n,
-                                      .part_kinds = OJ_PART_POINT,
-                                      .x = points.x,
-                                      .y = points.y};
-        printf("LAYERS data=%s points=%" PRId64 " layer=%s features=%" PRId64
-               " vertices=%" PRId64 "\n",
-               a.data.data, points.n, a.data.layer, join_side.n_features,
-               join_side.n_vertices);
+        const struct oj_flat join_side = oj_flat_buf_view(&layers.join_side);
+        const struct oj_flat input = bench_input(&layers);
+        printf("LAYERS data=%s input=%s n=%" PRId64
+               " layer=%s features=%" PRId64 " vertices=%" PRId64 "\n",
+               a.data.data, a.data.input, input.n_features, a.data.layer,
+               join_side.n_features, join_side.n_vertices);
         status = bench(&a, &input, &join_side, &different, &err);
     }
     if (status != OJ_OK)
         fprintf(stderr, "oj_bench: %s: %s\n", oj_status_name(status),
                 err.message);
-    bench_points_free(&points);
-    oj_flat_buf_free(&join_buf);
+    bench_layers_free(&layers);
     return status != OJ_OK ? 1 : different ? 3 : 0;
 }

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# The five joins of the generated city, whose answers are known from other
+# programs, GEOS, PostGIS and Boost among them; a sample of rows is compared
+# with GEOS as well. The city is made once and kept.
+# usage: test_city.sh OJ_BENCH CITYGEN FOLDER S|M
+set -uo pipefail
+bench=$1 generator=$2 folder=$3 size=$4
+case $size in
+    S) n_points=100000 n_lots=10000 ;;
+    M) n_points=1000000 n_lots=100000 ;;
+    *) echo "unknown size: $size"; exit 1 ;;
+esac
+if [ ! -e "$folder/$size.done" ]; then
+    # Debian's packages, whatever other python comes first in the path
+    python=python3
+    [ -x /usr/bin/python3 ] && python=/usr/bin/python3
+    "$python" -c 'import numpy' 2>/dev/null ||
+        { echo "skipped: python3-numpy is missing"; exit 77; }
+    mkdir -p "$folder"
+    "$python" "$generator" "$folder/$size" $n_points $n_lots > /dev/null ||
+        exit 1
+    touch "$folder/$size.done"
+fi
+
+status=0
+answers() { # S or M, expected fields of the line ANSWER, options
+    local fields=$2 out
+    [ "$1" = "$size" ] || return 0
+    shift 2
+    if ! out=$("$bench" --data "$folder/$size" --check 1000 "$@") ||
+        ! grep -qE "^ANSWER .*$fields " <<< "$out" ||
+        ! grep -q "^CHECK .*different=0 " <<< "$out"; then
+        printf 'expected %s:\n%s\n' "$fields" "$out"
+        status=1
+    fi
+}
+lots="--op nearest --layer lots"
+streets="--op nearest --layer streets"
+inside="--op intersects --layer lots"
+near="--op dwithin --layer points --max_distance 20 --unordered"
+zones="--op intersects --input lots --layer zones"
+# shellcheck disable=SC2086  # the options are words
+{
+answers S 'pairs=95807 sum_id=95958992582599 .*sum_distance=2805554\.2390[0-9]*' $lots
+answers S 'pairs=98092 sum_id=33147460 .*sum_distance=1940682\.0546[0-9]*' $streets
+answers S 'pairs=12986 sum_id=13006560540564 .*' $inside
+answers S 'pairs=681432 .*sum_ids=67987004215 sum_distance=9001803\.4964[0-9]*' $near
+answers S 'pairs=681432 .*sum_ids=67987004215 .*' $near --any_order --batch 999
+answers S 'pairs=40202 .*sum_ids=40262924759970 .*' $zones
+answers S 'pairs=40202 .*sum_ids=40262924759970 .*' \
+    --op intersects --input zones --layer lots --batch 17
+answers M 'pairs=972275 sum_id=987700880299768 .*sum_distance=26296820\.026[0-9]*' \
+    $lots
+answers M 'pairs=981034 sum_id=3119812902 .*sum_distance=18961602\.272[0-9]*' $streets
+answers M 'pairs=134917 sum_id=137058014359986 .*' $inside
+answers M 'pairs=7475831 .*sum_ids=7475953424293 sum_distance=98719583\.459[0-9]*' \
+    $near
+answers M 'pairs=431238 .*sum_ids=438126171303663 .*' $zones
+}
+# and every backend that can
+if [ "$size" = S ]; then
+    for backend in geos geos_sorted spatialindex spatialindex_collective; do
+        # shellcheck disable=SC2086
+        {
+        answers S 'pairs=12986 sum_id=13006560540564 .*' $inside \
+            --backend $backend
+        answers S 'pairs=681432 .*sum_ids=67987004215 .*' $near \
+            --backend $backend
+        answers S 'pairs=40202 .*sum_ids=40262924759970 .*' $zones \
+            --backend $backend
+        }
+    done
+fi
+exit $status
