@@ -61,6 +61,18 @@ static void print_options(void)
     }
 }
 
+static void print_joins(void)
+{
+    printf("\nJoins (-op):\n");
+    for (int i = 0; i < OJ_N_OPS; i++)
+    {
+        const struct oj_op_info *op = oj_op_get((enum oj_op)i);
+        print_entry(op->name, op->description);
+    }
+    print_entry("window", "the input feature meets a box of -window, or the "
+                          "envelope of a join feature");
+}
+
 static void print_backends(void)
 {
     const struct oj_backend *backend;
@@ -73,16 +85,19 @@ void oj_help_print(void)
 {
     printf(
         "ogrjoin joins two vector layers: each feature of the input layer gets "
-        "the\nattributes of the join feature that is nearest to it.\n"
+        "the\nattributes of the join features that it intersects, lies in, is "
+        "nearest to, ...\n"
         "\n"
         "  ogrjoin [options] dst_ds input_ds join_ds\n"
+        "  ogrjoin -window XMIN YMIN XMAX YMAX [options] dst_ds input_ds\n"
         "  ogrjoin -in_place [options] input_ds join_ds\n"
         "  ogrjoin -benchmark [options] input_ds join_ds\n"
         "\n"
-        "The output has the input's rows in their order, with geometry and "
-        "fields, then\njoin_fid (NULL where nothing is near), join_distance, "
-        "join_rank where there can\nbe several, then the join layer's "
-        "fields.\n");
+        "The output has the input's rows in their order, one per pair, with "
+        "geometry and\nfields, then join_fid (NULL where nothing matches), "
+        "join_distance and join_rank\nwhere the join has them, then the join "
+        "layer's fields. -pick and -agg make one\nrow per input row.\n");
+    print_joins();
     print_options();
     printf("\nGDAL's own:\n");
     print_entry("--formats", "formats that can be read and written");
@@ -92,6 +107,11 @@ void oj_help_print(void)
     printf("\nExit codes: 0 complete, 1 error, 3 -validate found a difference, "
            "130 interrupted.\n"
            "\nExamples:\n"
+           "  the zone of each pickup:\n"
+           "    ogrjoin out.gpkg pickups.gpkg zones.gpkg\n"
+           "  pickups counted and added up by zone:\n"
+           "    ogrjoin -agg \"count, sum(fare)\" out.gpkg zones.gpkg "
+           "pickups.gpkg\n"
            "  the tax lot of each pickup, up to 100 ft away:\n"
            "    ogrjoin -op nearest -max_distance 100ft out.gpkg pickups.gpkg "
            "lots.gpkg\n"
@@ -106,5 +126,10 @@ void oj_help_print(void)
            "far.gpkg \\\n"
            "      pickups.gpkg streets.gpkg\n"
            "  add the columns to the layer itself:\n"
-           "    ogrjoin -in_place -op nearest pickups.gpkg lots.gpkg\n");
+           "    ogrjoin -in_place -op nearest pickups.gpkg lots.gpkg\n"
+           "  shops within 500 m of another one of the same chain, each pair "
+           "once:\n"
+           "    ogrjoin -op dwithin -max_distance 500m -on chain "
+           "-unordered_pairs \\\n"
+           "      -how inner out.gpkg shops.gpkg shops.gpkg\n");
 }

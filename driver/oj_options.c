@@ -19,31 +19,33 @@ static const char messages[] = "Messages";
 
 static const struct oj_option options[] = {
     {join, "op", NULL, "NAME", OJ_OPTION_OP, AT(op), NULL, 0,
-     "the join, one of those listed below; default: intersects, or nearest, "
-     "dwithin, relate where an option says so"},
+     "the join, one of those listed above; default: intersects, but relate "
+     "with -relate, window with -window, nearest with -k, -ties or "
+     "-distance_to, dwithin with a field of distances"},
     {join, "relate", NULL, "MASK", OJ_OPTION_TEXT, AT(mask), NULL, 0,
      "the join is a DE-9IM pattern: nine of T F * 0 1 2, as T*F**F***"},
     {join, "window", NULL, "XMIN YMIN XMAX YMAX", OJ_OPTION_BOXES, AT(windows),
      NULL, 0,
-     "with -op window: a box, in the CRS of the join; may be repeated, and "
-     "there is no join_ds then"},
+     "a box of -op window, in the CRS of the join; may be repeated; the boxes "
+     "are the join side, numbered from 1, and there is no join_ds"},
     {join, "max_distance", NULL, "D[unit]", OJ_OPTION_DISTANCE,
      AT(max_distance), NULL, 0,
      "only join features within this distance; units m, km, ft, us-ft, mi, "
      "deg, or none for the units of the CRS of the join (the input layer's, or "
      "-t_srs); without this option -op nearest is unbounded"},
-    {join, "max_distance_field", NULL, "F", OJ_OPTION_TEXT,
+    {join, "max_distance_field", NULL, "F[:unit]", OJ_OPTION_TEXT,
      AT(max_distance_field), NULL, 0,
-     "the greatest distance is in this field of the input layer, row by row, "
-     "in the unit of -max_distance"},
-    {join, "join_max_distance_field", NULL, "F", OJ_OPTION_TEXT,
+     "-op dwithin: the distance is in this field of the input layer, row by "
+     "row, as reach or reach:km; rows where it is NULL or negative match "
+     "nothing"},
+    {join, "join_max_distance_field", NULL, "F[:unit]", OJ_OPTION_TEXT,
      AT(join_max_distance_field), NULL, 0, "the same, of the join layer"},
     {join, "min_distance", NULL, "D[unit]", OJ_OPTION_DISTANCE,
      AT(min_distance), NULL, 0, "only join features at least so far"},
     {join, "metric", NULL, "planar|sphere", OJ_OPTION_CHOICE, AT(metric),
      "planar|sphere", 0,
      "distances in the plane of the CRS (default), or along great circles, in "
-     "metres, between layers in degrees"},
+     "metres, where the CRS of the join is in degrees"},
     {join, "k", NULL, "K", OJ_OPTION_COUNT, AT(k), NULL, 1,
      "the K nearest instead of one; adds the column join_rank"},
     {join, "ties", NULL, "first|all", OJ_OPTION_CHOICE, AT(ties), "first|all",
@@ -55,33 +57,34 @@ static const struct oj_option options[] = {
      "the distance of a point in a polygon is 0 (default), or measured to the "
      "polygon's rings"},
     {join, "on", NULL, "LEFT=RIGHT,...", OJ_OPTION_TEXT, AT(on), NULL, 0,
-     "only pairs whose fields have equal values: LEFT of the input layer, "
-     "RIGHT of the join layer"},
+     "only pairs whose fields have equal values, LEFT of the input layer and "
+     "RIGHT of the join layer (one name: both); numbers as numbers, else as "
+     "text; NULL equals nothing"},
     {join, "exclude", NULL, "self|same_geometry|field=F", OJ_OPTION_LIST,
      AT(exclude), NULL, 0,
-     "leave out pairs of a feature with itself (done anyway where both sides "
-     "are one layer), with an equal geometry, or with the same value in F; may "
-     "be repeated"},
+     "leave out pairs with the same FID (done anyway where both sides are one "
+     "layer), with an equal geometry, or with equal values in F (or "
+     "LEFT=RIGHT); may be repeated"},
     {join, "unordered_pairs", NULL, "", OJ_OPTION_FLAG, AT(unordered_pairs),
-     NULL, 0,
-     "in a self join, each pair once: input FID smaller than join FID"},
+     NULL, 0, "in a self join each pair once: input FID smaller than join FID"},
     {join, "centroid_of", NULL, "input|join|both", OJ_OPTION_CHOICE,
      AT(centroid_of), "input|join|both", 0,
-     "join the centroids of this side's features; the output keeps the "
-     "features"},
+     "join the centroids of this side's features, taken in the CRS of the "
+     "join; the output keeps the features"},
     {join, "point_on_surface_of", NULL, "input|join|both", OJ_OPTION_CHOICE,
      AT(point_on_surface_of), "input|join|both", 0,
      "the same with a point that lies in the feature"},
     {join, "invalid", NULL, "use|skip|fix|fail", OJ_OPTION_CHOICE, AT(invalid),
      "use|skip|fix|fail", 0,
-     "invalid polygons: take them as they are (default), as features that join "
-     "nothing, made valid, or stop at the first"},
+     "polygons that are not valid: take them as they are, untested (default); "
+     "as features that join nothing; made valid for the join; or stop at the "
+     "first"},
 
     {rows, "how", NULL, "left|inner|semi|anti|right|full", OJ_OPTION_CHOICE,
      AT(how), "left|inner|semi|anti|right|full", 0,
-     "every input row (default); only rows that match; the same without the "
-     "join's columns; only rows that do not match; inner or left and then "
-     "every join row that matches nothing"},
+     "every input row (default; inner with -op window); only rows that match; "
+     "those once each, without the join's columns; only rows that do not "
+     "match; inner, or left, and then every join row that matches nothing"},
     {rows, "pick", NULL, "RULE", OJ_OPTION_TEXT, AT(pick), NULL, 0,
      "one row per input row, of its pairs the one that is first (smallest "
      "FID), nearest, largest_overlap, smallest_area, largest_area, max:FIELD "
@@ -215,7 +218,7 @@ static const struct oj_option options[] = {
     {running, "max_pairs", NULL, "N", OJ_OPTION_COUNT, AT(max_pairs), NULL, 1,
      "stop with an error when there are more pairs"},
     {running, "explain", NULL, "", OJ_OPTION_FLAG, AT(explain), NULL, 0,
-     "print what would be done, and do not do it"},
+     "print what would be done, from a sample of the rows, and do not do it"},
 
     {proof, "validate", NULL, "[BACKEND]", OJ_OPTION_REFERENCE, AT(validate),
      NULL, 0,
