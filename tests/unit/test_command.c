@@ -198,6 +198,107 @@ START_TEST(distances)
 }
 END_TEST
 
+/* Which join the options mean, where -op does not say it. */
+START_TEST(the_join_follows_from_the_options)
+{
+    static const struct
+    {
+        const char *line;
+        int op, is_window, how;
+    } cases[] = {
+        {"a b c", OJ_OP_INTERSECTS, 0, OJ_KEEP_LEFT},
+        {"-relate T*F**F*** a b c", OJ_OP_RELATE, 0, OJ_KEEP_LEFT},
+        {"-k 3 a b c", OJ_OP_NEAREST, 0, OJ_KEEP_LEFT},
+        {"-k 3 -max_distance 5 a b c", OJ_OP_NEAREST, 0, OJ_KEEP_LEFT},
+        {"-ties all a b c", OJ_OP_NEAREST, 0, OJ_KEEP_LEFT},
+        {"-distance_to boundary a b c", OJ_OP_NEAREST, 0, OJ_KEEP_LEFT},
+        {"-max_distance_field f a b c", OJ_OP_DWITHIN, 0, OJ_KEEP_LEFT},
+        {"-join_max_distance_field f a b c", OJ_OP_DWITHIN, 0, OJ_KEEP_LEFT},
+        {"-window 0 0 1 1 a b", OJ_OP_INTERSECTS, 1, OJ_KEEP_INNER},
+        {"-op window a b c", OJ_OP_INTERSECTS, 1, OJ_KEEP_INNER},
+        {"-op WINDOW -how left a b c", OJ_OP_INTERSECTS, 1, OJ_KEEP_LEFT},
+        {"-op window -in_place -pick first a b", OJ_OP_INTERSECTS, 1,
+         OJ_KEEP_LEFT},
+        {"-op Contains_Properly a b c", OJ_OP_CONTAINS_PROPERLY, 0,
+         OJ_KEEP_LEFT},
+        {"-op bbox -how full a b c", OJ_OP_BBOX, 0, OJ_KEEP_FULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        struct oj_command c = must_parse(cases[i].line);
+        ck_assert_msg(c.op == cases[i].op &&
+                          c.is_window == cases[i].is_window &&
+                          c.how == cases[i].how,
+                      "%s", cases[i].line);
+        oj_command_free(&c);
+    }
+}
+END_TEST
+
+START_TEST(boxes_come_in_fours)
+{
+    struct oj_command c =
+        must_parse("-window -1 2 3 4.5 out -window 1e3 0 1e3 0 in");
+    ck_assert_int_eq(c.n_windows, 2);
+    ck_assert_double_eq(c.windows[0], -1);
+    ck_assert_double_eq(c.windows[3], 4.5);
+    ck_assert_double_eq(c.windows[4], 1000);
+    ck_assert_double_eq(c.windows[7], 0);
+    ck_assert_str_eq(c.dst, "out");
+    ck_assert_str_eq(c.input.dataset, "in");
+    ck_assert_str_eq(c.join.dataset, "-window");
+    oj_command_free(&c);
+    c = must_parse("-in_place -pick first -window 0 0 1 1 in");
+    ck_assert_ptr_null(c.dst);
+    ck_assert_str_eq(c.input.dataset, "in");
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(sizes_have_units)
+{
+    static const struct
+    {
+        const char *text;
+        int64_t bytes;
+    } cases[] = {
+        {"100000", 100000},          {"64M", 64 << 20},
+        {"4G", INT64_C(4) << 30},    {"1.5g", INT64_C(3) << 29},
+        {"512MB", INT64_C(1) << 29}, {"2KiB", 2048},
+        {"1T", INT64_C(1) << 40},    {"7b", 7},
+        {"64\\_M", 64 << 20},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        char line[64];
+        struct oj_command c;
+        snprintf(line, sizeof line, "-memory %s a b c", cases[i].text);
+        c = must_parse(line);
+        ck_assert_msg(c.memory == cases[i].bytes, "%s", cases[i].text);
+        oj_command_free(&c);
+    }
+}
+END_TEST
+
+START_TEST(lists_of_words)
+{
+    struct oj_command c = must_parse(
+        "-exclude self -exclude field=a=b -on x=y,z -invalid fix -centroid_of "
+        "both -min_distance 3m -op dwithin -max_distance 1km -max_pairs 9 "
+        "-explain a b c");
+    ck_assert_str_eq(c.exclude[0], "self");
+    ck_assert_str_eq(c.exclude[1], "field=a=b");
+    ck_assert_ptr_null(c.exclude[2]);
+    ck_assert_str_eq(c.on, "x=y,z");
+    ck_assert_int_eq(c.invalid, OJ_INVALID_FIX);
+    ck_assert_int_eq(c.centroid_of, OJ_SIDE_BOTH);
+    ck_assert_double_eq(c.min_distance.value, 3);
+    ck_assert_int_eq(c.max_pairs, 9);
+    ck_assert_int_eq(c.explain, 1);
+    oj_command_free(&c);
+}
+END_TEST
+
 START_TEST(validate_takes_a_backend_or_not)
 {
     struct oj_command c = must_parse("-op nearest -validate a b c");
@@ -268,7 +369,58 @@ START_TEST(errors_say_what_is_wrong)
         {"-op nearest a b c d", "one word too many: 'd'"},
         {"-op nearest a '' c", "empty dataset name"},
         {"-max_distance 5 a b c", "-op nearest"},
+        {"-min_distance 5 a b c", "-op nearest"},
+        {"-metric sphere a b c", "-op nearest"},
         {"-op inside a b c", "did you mean within?"},
+        {"-op intresects a b c", "did you mean intersects?"},
+        {"-op windw a b c", "did you mean window?"},
+        {"-op knn a b c", "did you mean nearest?"},
+        {"-op xyzzy a b c", "known: nearest, dwithin, intersects"},
+        {"-op relate a b c", "needs -relate"},
+        {"-relate T*F**F** a b c", "nine of the letters"},
+        {"-relate T*F**F**3 a b c", "nine of the letters"},
+        {"-op within -relate T*F**F*** a b c", "goes with -op relate"},
+        {"-op dwithin a b c", "needs a distance"},
+        {"-op dwithin -max_distance inf a b c", "every pair"},
+        {"-op dwithin -max_distance 5 -max_distance_field f a b c",
+         "do not go together"},
+        {"-max_distance_field f -join_max_distance_field g a b c",
+         "do not go together"},
+        {"-op nearest -max_distance_field f a b c", "-op dwithin"},
+        {"-op intersects -k 2 a b c", "it goes with -op nearest"},
+        {"-op dwithin -max_distance 1 -ties all a b c",
+         "goes with -op nearest"},
+        {"-op within -max_distance 1 a b c", "nearest or dwithin"},
+        {"-op window -min_distance 1 a b c", "with -op window"},
+        {"-op nearest -metric sphere -distance_to boundary a b c", "planar"},
+        {"-op within -window 0 0 1 1 a b", "goes with -op window"},
+        {"-window 0 0 1 1 a b c", "3 datasets given, 2 needed"},
+        {"-window 0 0 1 a b", "must be a number, not 'a'"},
+        {"-window 5 0 1 1 a b", "is empty"},
+        {"-window 0 0 1 1 -join_layer x a b", "do not go together"},
+        {"-window 0 0 1 1 -on x a b", "do not go together"},
+        {"-memory 0 a b c", "number of bytes"},
+        {"-memory 4X a b c", "number of bytes"},
+        {"-memory -1G a b c", "number of bytes"},
+        {"-memory inf a b c", "number of bytes"},
+        {"-max_pairs 0 a b c", "1 or more"},
+        {"-exclude same a b c", "self, same_geometry or field=F"},
+        {"-centroid_of left a b c", "input|join|both"},
+        {"-centroid_of join -point_on_surface_of input a b c",
+         "do not go together"},
+        {"-pick first -agg count a b c", "do not go together"},
+        {"-agg count -name_rank x a b c", "do not go together"},
+        {"-how semi -pick first a b c", "only the input layer's"},
+        {"-how anti -name_count n a b c", "only the input layer's"},
+        {"-how semi -geometry connection a b c", "only the input layer's"},
+        {"-name_distance d a b c", "-op intersects has no distance"},
+        {"-in_place a b", "choose one with -pick"},
+        {"-in_place -pick first -how right a b", "-how can only be left"},
+        {"-in_place -pick first -geometry join a b", "do not go together"},
+        {"-in_place -pick first -unmatched_layer x a b", "do not go together"},
+        {"-explain -validate a b c", "do not go together"},
+        {"-explain -q a b c", "do not go together"},
+        {"-benchmark -pick first a b", "do not go together"},
         {"-op", "-op needs a value"},
         {"-op nearest -max_dist 5 a b c", "did you mean -max_distance?"},
         {"-op nearest -maxdistance 5 a b c", "did you mean -max_distance?"},
@@ -401,6 +553,15 @@ START_TEST(man_page_and_completion_name_every_option)
                           names_option(completion, "-", option->alias),
                       "the completion lacks an alias of -%s", option->name);
     }
+    for (int i = 0; i < OJ_N_OPS; i++)
+    {
+        const char *name = oj_op_get((enum oj_op)i)->name;
+        ck_assert_msg(names_option(man, ".B ", name),
+                      "the man page lacks the join %s", name);
+        ck_assert_msg(names_option(completion, " ", name) ||
+                          names_option(completion, "\"", name),
+                      "the completion lacks the join %s", name);
+    }
     free(man);
     free(completion);
 }
@@ -416,6 +577,10 @@ int main(void)
     tcase_add_test(tests, all_values);
     tcase_add_test(tests, output_values);
     tcase_add_test(tests, distances);
+    tcase_add_test(tests, the_join_follows_from_the_options);
+    tcase_add_test(tests, boxes_come_in_fours);
+    tcase_add_test(tests, sizes_have_units);
+    tcase_add_test(tests, lists_of_words);
     tcase_add_test(tests, validate_takes_a_backend_or_not);
     tcase_add_test(tests, positionals_without_destination);
     tcase_add_test(tests, help_needs_nothing_else);
