@@ -47,6 +47,7 @@ static int may_stream_join(const struct oj_job *job,
            job->relation.metric == OJ_METRIC_PLANAR &&
            !oj_aggregation_needs_overlap(aggregation) &&
            job->command->validate == NULL && job->command->n_windows == 0 &&
+           job->command->unmatched_join_layer == NULL &&
            !reads_once(&job->input);
 }
 

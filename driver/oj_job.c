@@ -72,8 +72,10 @@ static oj_status open_sources(struct oj_job *job, struct oj_error *err)
                                     command->n_windows, &job->join, err));
     else
         OJ_TRY(oj_source_open(&command->join, "join", NULL, &job->join, err));
-    /* A join side that only decides who is kept brings no columns. */
-    if (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI)
+    /* A join side that only decides who is kept brings no columns, and one that
+     * is added up those that are asked for. */
+    if (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI ||
+        command->aggregates != NULL)
         oj_source_drop_fields(&job->join);
     OJ_TRY(oj_source_check_type(&job->input, op->input_kinds, op->name, err));
     return oj_source_check_type(&job->join, op->join_kinds, op->name, err);

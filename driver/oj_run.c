@@ -1,6 +1,7 @@
 #include "oj_run.h"
 
 #include "../flatten/oj_layer_write.h"
+#include "oj_aggregate_stream.h"
 #include "oj_benchmark.h"
 #include "oj_cancel.h"
 #include "oj_explain.h"
@@ -41,11 +42,36 @@ struct run
     OGRwkbGeometryType type; /* of the main layer */
     struct target target[N_TARGETS];
     struct oj_unmatched unmatched;
-    struct oj_proof *proof; /* NULL without -validate */
-    double proof_s;         /* spent on it while writing */
+    struct oj_aggregation *aggregation; /* NULL without -agg */
+    struct oj_aggregate_stream *stream; /* NULL: the input layer streams */
+    struct oj_proof *proof;             /* NULL without -validate */
+    double proof_s;                     /* spent on it while writing */
 };
 
 /* ---- rows --------------------------------------------------------------- */
+
+/* The answer as the writer is to have it: of aggregates, one row per input
+ * row. */
+static oj_status take_aggregates(struct run *run,
+                                 const struct oj_pipeline_part *part,
+                                 const struct oj_answer_side *side,
+                                 const struct oj_matches **matches,
+                                 struct oj_error *err)
+{
+    int64_t first = run->job.batches[part->slot].first_row + part->first_row;
+    if (run->aggregation == NULL)
+        return OJ_OK;
+    if (run->stream != NULL)
+    {
+        oj_aggregation_set_first_row(run->aggregation, first);
+        return OJ_OK;
+    }
+    OJ_TRY(oj_aggregation_answer(run->aggregation, *matches, side,
+                                 oj_rows_values(&run->rows, part->answer),
+                                 err));
+    *matches = oj_aggregation_matches(run->aggregation);
+    return OJ_OK;
+}
 
 /* The rows of an answer, in each layer. */
 static oj_status write_answer(struct run *run,
@@ -56,14 +82,17 @@ static oj_status write_answer(struct run *run,
     const struct oj_job *job = &run->job;
     const struct oj_answer_side side = oj_job_answer_side(job, part->answer);
     const struct oj_batch *batch = &job->batches[part->slot];
+    const struct oj_pair_values *values = NULL;
     oj_unmatched_mark(&run->unmatched, matches, &side);
+    OJ_TRY(take_aggregates(run, part, &side, &matches, err));
+    if (run->aggregation == NULL)
+        values = oj_rows_values(&run->rows, part->answer);
     oj_layer_writer_set_join_side(run->target[MAIN].writer,
                                   side.ordinal == NULL ? &run->rows.join_as_read
                                                        : &side.flat,
                                   side.table);
-    OJ_TRY(oj_layer_writer_write(
-        run->target[MAIN].writer, batch, part->first_row, matches,
-        oj_rows_values(&run->rows, part->answer), err));
+    OJ_TRY(oj_layer_writer_write(run->target[MAIN].writer, batch,
+                                 part->first_row, matches, values, err));
     if (run->target[UNMATCHED].writer == NULL)
         return OJ_OK;
     return oj_layer_writer_write(run->target[UNMATCHED].writer, batch,
@@ -100,6 +129,8 @@ static struct oj_schema_request make_request(const struct run *run)
         command->how != OJ_KEEP_SEMI && command->how != OJ_KEEP_ANTI;
     request.own = run->rows.own;
     request.n_own = run->rows.n_own;
+    if (run->aggregation != NULL)
+        request.own = oj_aggregation_columns(run->aggregation, &request.n_own);
     request.one_row_per_input = oj_rows_one_per_input(&run->rows);
     request.has_other_rows = oj_rows_has_unmatched_join(&run->rows);
     request.type = run->type;
@@ -144,6 +175,8 @@ static oj_status open_target(struct run *run, struct target *target,
     options.join_side = &run->job.join_flat;
     options.join_table = run->job.join_table;
     options.cancel = oj_cancel_flag();
+    options.aggregate = oj_aggregation_value;
+    options.aggregate_user = run->aggregation;
     if (target->place < 0)
         oj_rows_fill_write_options(&run->rows, &options);
     return oj_layer_writer_open(layer, &options, &target->writer, err);
@@ -281,7 +314,10 @@ static oj_status write_output(struct run *run, struct oj_summary *summary,
     struct oj_output_counts counts;
     int64_t n_no_geometry;
     double start;
-    oj_status status = oj_job_stream(&run->job, 1, &sink, err);
+    oj_status status =
+        run->stream != NULL
+            ? oj_aggregate_stream_rows(run->stream, 1, &sink, err)
+            : oj_job_stream(&run->job, 1, &sink, err);
     start = oj_now_s();
     if (status == OJ_OK)
         status = write_unmatched_join(run, err);
@@ -306,6 +342,29 @@ static oj_status write_output(struct run *run, struct oj_summary *summary,
 
 /* ---- the run ------------------------------------------------------------ */
 
+static oj_status plan_aggregates(struct run *run, struct oj_error *err)
+{
+    struct oj_job *job = &run->job;
+    unsigned char *want = run->rows.request.want;
+    if (job->command->aggregates == NULL)
+        return OJ_OK;
+    OJ_TRY(
+        oj_aggregation_open(job->command, &job->join, &run->aggregation, err));
+    if (oj_aggregation_needs_overlap(run->aggregation))
+        want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] = 1;
+    return OJ_OK;
+}
+
+/* Reads and indexes one of the layers. */
+static oj_status prepare(struct run *run, struct oj_error *err)
+{
+    if (run->aggregation != NULL &&
+        oj_aggregate_streams_join(&run->job, run->aggregation))
+        return oj_aggregate_stream_open(&run->job, run->aggregation,
+                                        &run->stream, err);
+    return oj_job_prepare(&run->job, err);
+}
+
 static oj_status join_to_output(struct run *run,
                                 const struct oj_command *command,
                                 int *exit_code, struct oj_error *err)
@@ -315,8 +374,9 @@ static oj_status join_to_output(struct run *run,
     double start = oj_now_s();
     OJ_TRY(oj_job_open(command, job, err));
     OJ_TRY(oj_rows_plan(job, &run->rows, err));
+    OJ_TRY(plan_aggregates(run, err));
     OJ_TRY(plan_output(run, err));
-    OJ_TRY(oj_job_prepare(job, err));
+    OJ_TRY(prepare(run, err));
     if (command->validate != NULL)
         OJ_TRY(oj_proof_open(job, &run->proof, err));
     OJ_TRY(oj_rows_open(&run->rows, err));
@@ -352,6 +412,8 @@ static oj_status run_to_output(const struct oj_command *command, int *exit_code,
         oj_schema_free(&run.target[i].schema);
     oj_unmatched_close(&run.unmatched);
     oj_rows_close(&run.rows);
+    oj_aggregate_stream_close(run.stream);
+    oj_aggregation_close(run.aggregation);
     oj_job_close(&run.job);
     return status;
 }
