@@ -9,6 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 /* Shares of -memory: a tile with its index; the rest is for batches, answers
  * and what GDAL holds. */
@@ -234,10 +237,21 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     return open_tiled(job, unique, err);
 }
 
+/* Large arrays of a tile go back to the system with the tile: by default glibc
+ * keeps ever larger ones, in an arena for each thread. */
+static void return_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 4 << 20);
+    mallopt(M_TRIM_THRESHOLD, 16 << 20);
+#endif
+}
+
 oj_status oj_job_prepare_bounded(struct oj_job *job, struct oj_error *err)
 {
     const struct oj_options options = oj_job_options(job->command);
     int fits;
+    return_memory();
     OJ_TRY(read_if_it_fits(job, &fits, err));
     if (!fits)
         return prepare_tiles(job, err);
