@@ -216,12 +216,29 @@ static oj_status open_tiled(struct oj_job *job, int unique,
                               &job->tiled, err);
 }
 
+/* What looks at join features again after their answer is gone. */
+static oj_status check_command(const struct oj_command *command,
+                               struct oj_error *err)
+{
+    const char *option = command->in_place           ? "-in_place"
+                         : command->validate != NULL ? "-validate"
+                                                     : NULL;
+    if (option == NULL)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "the join side does not fit in -memory, and %s needs it "
+                   "there: allow more, or leave -memory out",
+                   option);
+}
+
 static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
 {
     struct spill spill = {0};
     double start = oj_now_s();
     int unique;
-    oj_status status;
+    oj_status status = check_command(job->command, err);
+    if (status != OJ_OK)
+        return status;
     spill.job = job;
     spill.reading = oj_job_read_options(job, &job->join);
     spill.reading.keep_attributes = 1;
