@@ -325,6 +325,7 @@ static oj_status plan_file(struct oj_output *o, const struct oj_beside *beside,
         char **files = old != NULL ? GDALGetFileList(old) : NULL;
         for (int i = 0; files != NULL && files[i] != NULL; i++)
             o->old_members = CSLAddString(o->old_members, files[i]);
+        o->old_members = CSLAddString(o->old_members, path);
         if (old == NULL)
             status = oj_fail(err, OJ_ERR_IO,
                              "%s exists and is no dataset that GDAL can open, "
