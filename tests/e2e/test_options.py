@@ -1,6 +1,8 @@
 """What is joined: how, k, ties, distances and their units, CRS, and which rows
 and fields of both sides take part."""
 
+import os
+
 from e2e import *
 
 
@@ -205,9 +207,10 @@ def check_crs_modes():
 
 def check_both_without_crs():
     make("a.gpkg", [("POINT (0 0)", {"name": "a"})], srs=None)
-    join("-max_distance", 5, "o.gpkg", "a.gpkg", "a.gpkg")
+    make("b.gpkg", [("POINT (0 0)", {"name": "b"})], srs=None)
+    join("-max_distance", 5, "o.gpkg", "a.gpkg", "b.gpkg")
     same(Layer("o.gpkg").column("join_distance"), [0.0])
-    fails("-max_distance", "5m", "x.gpkg", "a.gpkg", "a.gpkg", says=["no CRS", "-s_srs"])
+    fails("-max_distance", "5m", "x.gpkg", "a.gpkg", "b.gpkg", says=["no CRS", "-s_srs"])
 
 
 def check_axis_order():
@@ -329,12 +332,28 @@ def check_several_layers():
 
 
 def check_self_join():
+    """Each point's nearest other point; a SELECT is another layer, and says
+    itself that it is the same."""
     points_file()
-    join("o.gpkg", "points.gpkg", "points.gpkg")
-    got = Layer("o.gpkg")
-    same(got.column("join_distance"), [0.0] * 50)
-    same(got.column("join_fid"), [r[0] for r in got.rows])
-    same(got.column("join_name"), got.column("name"))
+    shapes = Layer("points.gpkg").shapes()
+    others = []
+    for i, a in enumerate(shapes):
+        others.append(min((a.Distance(b), j + 1) for j, b in enumerate(shapes) if j != i))
+    os.mkdir("d")
+    os.symlink("../points.gpkg", "d/link.gpkg")
+    for join_ds in ("points.gpkg", "./points.gpkg", "d/link.gpkg"):
+        r = join("-overwrite", "o.gpkg", "points.gpkg", join_ds)
+        true("no feature is joined with itself" in r.err, f"it is said: {r}")
+        got = Layer("o.gpkg")
+        same(list(zip(got.column("join_distance"), got.column("join_fid"))), others)
+    query = "SELECT * FROM points"
+    r = join("-overwrite", "-join_sql", query, "o.gpkg", "points.gpkg", "points.gpkg")
+    true("itself" not in r.err, f"a SELECT is another layer: {r}")
+    same(Layer("o.gpkg").column("join_distance"), [0.0] * 50)
+    join("-overwrite", "-join_sql", query, "-exclude", "self", "o.gpkg", "points.gpkg", "points.gpkg")
+    same(Layer("o.gpkg").column("join_distance"), [d for d, _ in others])
+    join("-overwrite", "-sql", query, "-join_sql", query, "o.gpkg", "points.gpkg", "points.gpkg")
+    same(Layer("o.gpkg").column("join_distance"), [d for d, _ in others])
 
 
 if __name__ == "__main__":
