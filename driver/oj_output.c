@@ -226,12 +226,12 @@ static oj_status check_beside(const struct oj_output *o, GDALDatasetH dataset,
     struct oj_output_counts counts = {-1, 0};
     GDALDatasetH own = NULL;
     oj_status status = OJ_OK;
-    char *extension = CPLStrdup(CPLGetExtension(o->path));
+    char path[2 * OJ_PATH_MAX];
     if (beside->has_file)
     {
-        status = open_finished(
-            o, CPLFormFilename(o->temporary.folder, beside->name, extension),
-            &expected, &own, err);
+        snprintf(path, sizeof path, "%s/%s.%s", o->temporary.folder,
+                 beside->name, CPLGetExtension(o->path));
+        status = open_finished(o, path, &expected, &own, err);
         dataset = own;
     }
     if (status == OJ_OK && dataset != NULL)
@@ -242,7 +242,6 @@ static oj_status check_beside(const struct oj_output *o, GDALDatasetH dataset,
             &expected, &counts, err);
     if (own != NULL)
         GDALClose(own);
-    CPLFree(extension);
     return status;
 }
 

@@ -283,11 +283,46 @@ static int takes_layers(GDALDriverH driver)
     return 0;
 }
 
-/* Drivers whose further layers become files beside the first. */
-static int takes_files(GDALDriverH driver)
+/* Drivers whose datasets are folders of layers. */
+static int takes_folders(GDALDriverH driver)
 {
     const char *name = GDALGetDescription(driver);
     return strcmp(name, "ESRI Shapefile") == 0 || strcmp(name, "CSV") == 0;
+}
+
+/* Their further layers become files beside the first, where that has the name
+ * of a file. */
+static int takes_files(const struct oj_output *o)
+{
+    return takes_folders(o->driver) &&
+           (has_extension(o->path, ".shp") || has_extension(o->path, ".csv"));
+}
+
+/* An archive takes one layer. */
+static int takes_folder(const struct oj_output *o)
+{
+    return takes_folders(o->driver) && CPLGetExtension(o->path)[0] == '\0';
+}
+
+/* A file that is there goes with the dataset that is replaced. */
+static oj_status plan_to_replace(struct oj_output *o, const char *path,
+                                 struct oj_error *err)
+{
+    GDALDatasetH old =
+        GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
+    char **files;
+    if (old == NULL)
+        return oj_fail(err, OJ_ERR_IO,
+                       "%s exists and is no dataset that GDAL can open, so it "
+                       "is not overwritten",
+                       path);
+    files = GDALGetFileList(old);
+    for (int i = 0; files != NULL && files[i] != NULL; i++)
+        o->old_members = CSLAddString(o->old_members, files[i]);
+    o->old_members = CSLAddString(o->old_members, path);
+    CSLDestroy(files);
+    GDALClose(old);
+    return OJ_OK;
 }
 
 /* The file of a layer, in the folder of the output. */
@@ -295,48 +330,31 @@ static oj_status plan_file(struct oj_output *o, const struct oj_beside *beside,
                            const struct oj_source *input,
                            const struct oj_source *join, struct oj_error *err)
 {
-    char *folder = CPLStrdup(CPLGetPath(o->path));
-    const char *path =
-        CPLFormFilename(folder, beside->name, CPLGetExtension(o->path));
-    oj_status status = OJ_OK;
+    const char *slash = strrchr(o->path, '/');
+    int n_folder = slash != NULL ? (int)(slash + 1 - o->path) : 0;
+    char path[2 * OJ_PATH_MAX];
     struct stat info;
+    snprintf(path, sizeof path, "%.*s%s.%s", n_folder, o->path, beside->name,
+             CPLGetExtension(o->path));
     if (strchr(beside->name, '/') != NULL)
-        status = oj_fail(err, OJ_ERR_ARG,
-                         "-%s: '%s' becomes the name of a file and cannot hold "
-                         "a slash",
-                         beside->option, beside->name);
-    else if (strcasecmp(path, o->path) == 0 ||
-             oj_source_is_behind(input, path) ||
-             oj_source_is_behind(join, path))
-        status =
-            oj_fail(err, OJ_ERR_ARG,
-                    "-%s: the layer '%s' would be written to %s, which is in "
-                    "use; choose another name",
-                    beside->option, beside->name, path);
-    else if (lstat(path, &info) == 0 && !o->command->overwrite)
-        status = oj_fail(err, OJ_ERR_ARG,
-                         "%s exists: -overwrite replaces it, or choose another "
-                         "name in -%s",
-                         path, beside->option);
-    else if (lstat(path, &info) == 0)
-    {
-        GDALDatasetH old = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY,
-                                      NULL, NULL, NULL);
-        char **files = old != NULL ? GDALGetFileList(old) : NULL;
-        for (int i = 0; files != NULL && files[i] != NULL; i++)
-            o->old_members = CSLAddString(o->old_members, files[i]);
-        o->old_members = CSLAddString(o->old_members, path);
-        if (old == NULL)
-            status = oj_fail(err, OJ_ERR_IO,
-                             "%s exists and is no dataset that GDAL can open, "
-                             "so it is not overwritten",
-                             path);
-        else
-            GDALClose(old);
-        CSLDestroy(files);
-    }
-    CPLFree(folder);
-    return status;
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s: '%s' becomes the name of a file and cannot hold a "
+                       "slash",
+                       beside->option, beside->name);
+    if (strcasecmp(path, o->path) == 0 || oj_source_is_behind(input, path) ||
+        oj_source_is_behind(join, path))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s: the layer '%s' would be written to %s, which is "
+                       "in use; choose another name",
+                       beside->option, beside->name, path);
+    if (lstat(path, &info) != 0)
+        return OJ_OK;
+    if (!o->command->overwrite)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s exists: -overwrite replaces it, or choose another "
+                       "name in -%s",
+                       path, beside->option);
+    return plan_to_replace(o, path, err);
 }
 
 static oj_status plan_in_dataset(const struct oj_output *o,
@@ -406,12 +424,12 @@ oj_status oj_output_plan_beside(struct oj_output *o, const char *option,
                        option, o->command->dst);
     if (o->kind == OJ_OUTPUT_TRANSACTION)
         OJ_TRY(plan_in_dataset(o, beside, err));
-    else if (takes_files(o->driver))
+    else if (takes_files(o))
     {
         beside->has_file = 1;
         OJ_TRY(plan_file(o, beside, input, join, err));
     }
-    else if (!takes_layers(o->driver))
+    else if (!takes_layers(o->driver) && !takes_folder(o))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-%s: the format %s does not take several layers at a "
                        "time; write GPKG, SQLite, Shapefile or CSV",
