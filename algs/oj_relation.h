@@ -70,7 +70,8 @@ struct oj_relation
                                     -1: only those with input FID > join FID */
     int exclude_same_geometry; /**< 1: no pairs of equal vertices */
     int any_order; /**< 1: pairs of a row may come in any order (not nearest),
-                        which saves the sorting */
+                        which saves the sorting, and lists may be scattered
+                        (oj_matches.h), which saves much of the rest */
 };
 
 /** What else of struct oj_relation a join reads. */

@@ -24,9 +24,20 @@ oj_status oj_matches_reserve(struct oj_matches *m, int64_t n_rows,
         m->offset = NULL;
         m->cap_offset = 0;
     }
+    m->scattered = 0;
     m->n_rows = n_rows;
     m->n_entries = n_entries;
     m->n_pairs = m->n_matched = m->n_undecided = 0;
+    return OJ_OK;
+}
+
+oj_status oj_matches_reserve_scattered(struct oj_matches *m, int64_t n_rows,
+                                       int64_t n_entries, struct oj_error *err)
+{
+    OJ_TRY(oj_matches_reserve(m, n_rows, n_entries, 1, err));
+    OJ_TRY(oj_reserve(&m->offset, 0, 2 * n_rows, &m->cap_offset,
+                      sizeof *m->offset, err));
+    m->scattered = 1;
     return OJ_OK;
 }
 

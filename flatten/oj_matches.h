@@ -6,6 +6,11 @@
  *  List form: the pairs of input row i are offset[i] <= p < offset[i + 1],
  *  sorted by (measure, tie rank) for the nearest join and by tie rank, which is
  *  join FID, for all others; no entries where nothing matched.
+ *
+ *  Scattered lists, only for a relation with any_order: those of row i are
+ *  offset[2 i] <= p < offset[2 i + 1], anywhere in the arrays; entries between
+ *  lists mean nothing, so n_entries may be more than n_pairs.
+ *  oj_matches_first() and oj_matches_end() read all forms.
  */
 #ifndef OJ_MATCHES_H
 #define OJ_MATCHES_H
@@ -25,9 +30,11 @@ struct oj_matches
 {
     int64_t n_rows;    /**< input features */
     int64_t n_entries; /**< of join_row and measure */
-    int64_t n_pairs;   /**< entries that are pairs; n_entries in list form */
+    int64_t n_pairs;   /**< entries that are pairs */
     int64_t n_matched; /**< input rows with at least one pair */
-    int64_t *offset;   /**< [n_rows + 1] or NULL: one-to-one form */
+    int64_t *offset;   /**< [n_rows + 1] or NULL: one-to-one form; scattered:
+                            [2 n_rows] */
+    int scattered;     /**< 1: scattered lists, else 0 */
     int32_t *join_row; /**< [n_entries] ordinal in the join layer */
     double *measure;   /**< [n_entries] distance in CRS units; NaN for joins
                             without a measure */
@@ -42,24 +49,29 @@ struct oj_matches
 
 /** Makes room for n_rows rows and n_entries entries, list form or not, and sets
  *  n_rows, n_entries and clears the counts; contents are not initialised.
- *  offset is NULL after this in one-to-one form. */
+ *  offset is NULL after this in one-to-one form; lists are not scattered. */
 OJ_MUST_USE OJ_EXPORT oj_status oj_matches_reserve(struct oj_matches *matches,
                                                    int64_t n_rows,
                                                    int64_t n_entries, int lists,
                                                    struct oj_error *err);
+
+/** The same for scattered lists. */
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_matches_reserve_scattered(struct oj_matches *matches, int64_t n_rows,
+                             int64_t n_entries, struct oj_error *err);
 
 OJ_EXPORT void oj_matches_free(struct oj_matches *matches);
 
 /** First and one-past-last entry of row, in either form. */
 static inline int64_t oj_matches_first(const struct oj_matches *m, int64_t row)
 {
-    return m->offset != NULL ? m->offset[row] : row;
+    return m->offset != NULL ? m->offset[row << m->scattered] : row;
 }
 
 static inline int64_t oj_matches_end(const struct oj_matches *m, int64_t row)
 {
     if (m->offset != NULL)
-        return m->offset[row + 1];
+        return m->offset[(row << m->scattered) + 1];
     return row + (m->join_row[row] >= 0);
 }
 

@@ -1,0 +1,323 @@
+#include "cpu_near_rows.h"
+
+#include "../flatten/oj_array.h"
+#include "cpu_vector.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAS_AVX512 1
+#include <immintrin.h>
+#endif
+
+double oj_near_most2(double d)
+{
+    double e = d * d < DBL_MAX ? d * d : DBL_MAX;
+    while (sqrt(e) > d)
+        e = nextafter(e, 0.0);
+    while (e < DBL_MAX && sqrt(nextafter(e, INFINITY)) <= d)
+        e = nextafter(e, INFINITY);
+    return e;
+}
+
+double oj_near_least2(double d)
+{
+    double e = d * d;
+    while (sqrt(e) < d && e < INFINITY)
+        e = nextafter(e, INFINITY);
+    while (e > 0.0 && sqrt(nextafter(e, 0.0)) >= d)
+        e = nextafter(e, 0.0);
+    return e;
+}
+
+/* --- neighbourhoods ------------------------------------------------------- */
+
+static void hood_add(struct oj_near_hood *hood, int64_t at,
+                     const struct oj_near_grid *grid, int64_t first, int64_t n)
+{
+    memcpy(hood->x + at, grid->x + first, (size_t)n * sizeof *hood->x);
+    memcpy(hood->y + at, grid->y + first, (size_t)n * sizeof *hood->y);
+    memcpy(hood->id + at, grid->id + first, (size_t)n * sizeof *hood->id);
+}
+
+oj_status oj_near_hood_move(struct oj_near_hood *hood,
+                            const struct oj_near_grid *grid, double x, double y,
+                            struct oj_error *err)
+{
+    const uint32_t *cell = oj_near_cell(grid, x, y);
+    int64_t n = 0, capacity = OJ_NEAR_LANES, at = 0;
+    if (cell == hood->cell)
+        return OJ_OK;
+    hood->cell = NULL;
+    for (int64_t row = -1; row <= 1; row++)
+        n += oj_near_run_end(grid, cell, row) -
+             oj_near_run_begin(grid, cell, row);
+    capacity += n;
+    OJ_TRY(
+        oj_reserve(&hood->x, 0, capacity, &hood->cap_x, sizeof *hood->x, err));
+    OJ_TRY(
+        oj_reserve(&hood->y, 0, capacity, &hood->cap_y, sizeof *hood->y, err));
+    OJ_TRY(oj_reserve(&hood->id, 0, capacity, &hood->cap_id, sizeof *hood->id,
+                      err));
+    for (int64_t row = -1; row <= 1; row++)
+    {
+        int64_t first = oj_near_run_begin(grid, cell, row);
+        int64_t n_run = oj_near_run_end(grid, cell, row) - first;
+        hood_add(hood, at, grid, first, n_run);
+        at += n_run;
+    }
+    for (; at % OJ_NEAR_LANES != 0; at++)
+    {
+        hood->x[at] = hood->y[at] = NAN;
+        hood->id[at] = 0;
+    }
+    hood->n = n;
+    hood->cell = cell;
+    return OJ_OK;
+}
+
+void oj_near_hood_free(struct oj_near_hood *hood)
+{
+    oj_free(hood->x);
+    oj_free(hood->y);
+    oj_free(hood->id);
+    memset(hood, 0, sizeof *hood);
+}
+
+/* --- the plain way -------------------------------------------------------- */
+
+OJ_CLONES static int64_t plain_count(const struct oj_near_hood *hood,
+                                     const struct oj_near_query *query)
+{
+    const struct oj_near_query q = *query;
+    int64_t n = 0;
+    for (int64_t i = 0; i < hood->n; i++)
+    {
+        double dx = q.x - hood->x[i], dy = q.y - hood->y[i];
+        double d2 = dx * dx + dy * dy;
+        int32_t id = hood->id[i];
+        n += (d2 <= q.most2) & (d2 >= q.least2) & (id >= q.from) &
+             (id < q.end) & (id != q.except);
+    }
+    return n;
+}
+
+OJ_CLONES static int64_t plain_collect(const struct oj_near_hood *hood,
+                                       const struct oj_near_query *query,
+                                       int32_t *restrict out_id,
+                                       double *restrict out_d2)
+{
+    const struct oj_near_query q = *query;
+    int64_t n = 0;
+    for (int64_t i = 0; i < hood->n; i++)
+    {
+        double dx = q.x - hood->x[i], dy = q.y - hood->y[i];
+        double d2 = dx * dx + dy * dy;
+        int32_t id = hood->id[i];
+        out_id[n] = id;
+        out_d2[n] = d2;
+        n += (d2 <= q.most2) & (d2 >= q.least2) & (id >= q.from) &
+             (id < q.end) & (id != q.except);
+    }
+    return n;
+}
+
+OJ_CLONES static void plain_roots(int64_t n, const double *d2, double *distance)
+{
+    for (int64_t i = 0; i < n; i++)
+        distance[i] = sqrt(d2[i]);
+}
+
+const struct oj_near_kernel oj_near_plain = {plain_count, plain_collect,
+                                             plain_roots};
+
+/* --- eight at a time ------------------------------------------------------ */
+
+#ifdef HAS_AVX512
+
+#define WIDE __attribute__((target("avx512f,avx512vl,popcnt")))
+
+/* The query in all lanes. */
+struct wide_query
+{
+    __m512d x, y, least2, most2;
+    __m256i from, end, except;
+};
+
+WIDE static inline struct wide_query spread(const struct oj_near_query *q)
+{
+    struct wide_query w;
+    w.x = _mm512_set1_pd(q->x);
+    w.y = _mm512_set1_pd(q->y);
+    w.least2 = _mm512_set1_pd(q->least2);
+    w.most2 = _mm512_set1_pd(q->most2);
+    w.from = _mm256_set1_epi32(q->from);
+    w.end = _mm256_set1_epi32(q->end);
+    w.except = _mm256_set1_epi32(q->except);
+    return w;
+}
+
+/* Which of eight points count; NaN never does. The product and the sum stay
+ * apart: a fused multiply-add would decide otherwise. */
+WIDE static inline __mmask8 test8(const struct oj_near_hood *hood, int64_t at,
+                                  const struct wide_query *w, __m512d *d2,
+                                  __m256i *id)
+{
+    __m512d dx = _mm512_sub_pd(w->x, _mm512_loadu_pd(hood->x + at));
+    __m512d dy = _mm512_sub_pd(w->y, _mm512_loadu_pd(hood->y + at));
+    __mmask8 mask;
+    *d2 = _mm512_add_pd(_mm512_mul_pd(dx, dx), _mm512_mul_pd(dy, dy));
+    *id = _mm256_loadu_si256((const void *)(hood->id + at));
+    mask = _mm512_cmp_pd_mask(*d2, w->most2, _CMP_LE_OQ);
+    mask = _mm512_mask_cmp_pd_mask(mask, *d2, w->least2, _CMP_GE_OQ);
+    mask = _mm256_mask_cmpge_epi32_mask(mask, *id, w->from);
+    mask = _mm256_mask_cmplt_epi32_mask(mask, *id, w->end);
+    return _mm256_mask_cmpneq_epi32_mask(mask, *id, w->except);
+}
+
+WIDE static int64_t wide_count(const struct oj_near_hood *hood,
+                               const struct oj_near_query *query)
+{
+    struct wide_query w = spread(query);
+    int64_t n = 0;
+    for (int64_t i = 0; i < hood->n; i += 8)
+    {
+        __m512d d2;
+        __m256i id;
+        n += __builtin_popcount(test8(hood, i, &w, &d2, &id));
+    }
+    return n;
+}
+
+WIDE static int64_t wide_collect(const struct oj_near_hood *hood,
+                                 const struct oj_near_query *query,
+                                 int32_t *out_id, double *out_d2)
+{
+    struct wide_query w = spread(query);
+    int64_t n = 0;
+    for (int64_t i = 0; i < hood->n; i += 8)
+    {
+        __m512d d2;
+        __m256i id;
+        __mmask8 mask = test8(hood, i, &w, &d2, &id);
+        _mm512_storeu_pd(out_d2 + n, _mm512_maskz_compress_pd(mask, d2));
+        _mm256_storeu_si256((void *)(out_id + n),
+                            _mm256_maskz_compress_epi32(mask, id));
+        n += __builtin_popcount(mask);
+    }
+    return n;
+}
+
+WIDE static void wide_roots(int64_t n, const double *d2, double *distance)
+{
+    for (int64_t i = 0; i < n; i += 8)
+    {
+        __mmask8 mask = (__mmask8)(n - i >= 8 ? 0xFF : (1 << (n - i)) - 1);
+        __m512d v = _mm512_maskz_loadu_pd(mask, d2 + i);
+        _mm512_mask_storeu_pd(distance + i, mask, _mm512_sqrt_pd(v));
+    }
+}
+
+static const struct oj_near_kernel wide = {wide_count, wide_collect,
+                                           wide_roots};
+
+#endif
+
+const struct oj_near_kernel *oj_near_kernel(void)
+{
+#ifdef HAS_AVX512
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+        return &wide;
+#endif
+    return &oj_near_plain;
+}
+
+/* --- sorting -------------------------------------------------------------- */
+
+/* A pair's place is the number of pairs with a lower id. */
+OJ_CLONES static void sort_few(int64_t n, int32_t *restrict id,
+                               double *restrict d2,
+                               int32_t *restrict scratch_id,
+                               double *restrict scratch_d2)
+{
+    int32_t place[OJ_NEAR_SORTED];
+    for (int64_t i = 0; i < n; i += OJ_WIDE)
+    {
+        OJ_SIXTEEN place[i + c] = 0;
+        for (int64_t j = 0; j < n; j++)
+        {
+            int32_t other = id[j];
+            OJ_SIXTEEN place[i + c] += other < id[i + c];
+        }
+    }
+    for (int64_t i = 0; i < n; i++)
+    {
+        scratch_id[place[i]] = id[i];
+        scratch_d2[place[i]] = d2[i];
+    }
+    memcpy(id, scratch_id, (size_t)n * sizeof *id);
+    memcpy(d2, scratch_d2, (size_t)n * sizeof *d2);
+}
+
+/* Merges the two ascending runs that begin at first: where the second ends. */
+static int64_t merge_two(int64_t n, int64_t first, const int32_t *id,
+                         const double *d2, int32_t *to_id, double *to_d2)
+{
+    int64_t i = first, middle = first + 1, end, j, at = first;
+    while (middle < n && id[middle] > id[middle - 1])
+        middle++;
+    end = middle < n ? middle + 1 : n;
+    while (end < n && id[end] > id[end - 1])
+        end++;
+    for (j = middle; i < middle && j < end; at++)
+    {
+        int64_t from = id[i] < id[j] ? i++ : j++;
+        to_id[at] = id[from];
+        to_d2[at] = d2[from];
+    }
+    for (; i < middle; i++, at++)
+    {
+        to_id[at] = id[i];
+        to_d2[at] = d2[i];
+    }
+    for (; j < end; j++, at++)
+    {
+        to_id[at] = id[j];
+        to_d2[at] = d2[j];
+    }
+    return end;
+}
+
+/* Pairs come in a few ascending runs, one of each cell, where ids are
+ * ordinals: the runs there are get merged, two by two. */
+void oj_near_sort(int64_t n, int32_t *id, double *d2, int32_t *scratch_id,
+                  double *scratch_d2)
+{
+    int32_t *from_id = id, *to_id = scratch_id;
+    double *from_d2 = d2, *to_d2 = scratch_d2;
+    int64_t n_merged;
+    if (n <= OJ_NEAR_SORTED)
+    {
+        sort_few(n, id, d2, scratch_id, scratch_d2);
+        return;
+    }
+    do
+    {
+        int32_t *swap_id = from_id;
+        double *swap_d2 = from_d2;
+        n_merged = 0;
+        for (int64_t i = 0; i < n; n_merged++)
+            i = merge_two(n, i, from_id, from_d2, to_id, to_d2);
+        from_id = to_id;
+        from_d2 = to_d2;
+        to_id = swap_id;
+        to_d2 = swap_d2;
+    } while (n_merged > 1);
+    if (from_id != id)
+    {
+        memcpy(id, from_id, (size_t)n * sizeof *id);
+        memcpy(d2, from_d2, (size_t)n * sizeof *d2);
+    }
+}
