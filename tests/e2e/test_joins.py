@@ -1,0 +1,469 @@
+"""Joins other than the nearest, and the conditions on their pairs: compared
+with what OGR says of every pair, one by one."""
+
+import math
+import os
+import random
+
+from e2e import *
+
+EMPTY = ["GEOMETRYCOLLECTION EMPTY", None, "POLYGON EMPTY"]
+
+
+def shapes_file(path, n=40, seed=5, kinds="plca", **how):
+    """Points, lines, collections and areas in a small square, some on shared
+    coordinates, and three that join nothing."""
+    r = random.Random(seed)
+
+    def xy():
+        return r.randint(0, 20), r.randint(0, 20)
+
+    rows = []
+    for i in range(n):
+        kind = kinds[i % len(kinds)]
+        (x, y), (u, v) = xy(), xy()
+        square = f"({x} {y}, {x + 4} {y}, {x + 4} {y + 4}, {x} {y + 4}, {x} {y})"
+        if kind == "p":
+            shape = f"POINT ({x} {y})"
+        elif kind == "l":
+            shape = f"LINESTRING ({x} {y}, {u + 1} {v}, {u} {v + 2})"
+        elif kind == "c":
+            shape = f"MULTIPOINT ({x} {y}, {u} {v})"
+        else:
+            shape = f"POLYGON ({square})"
+        rows.append((shape, {"name": f"{path[0]}{i}"}))
+    rows += [(shape, {"name": f"{path[0]}none{i}"}) for i, shape in enumerate(EMPTY)]
+    make(path, rows, **how)
+    return Layer(path)
+
+
+def pairs(*words, rc=0, left="name", right="join_name"):
+    """The pairs that the command gives, as names."""
+    if os.path.exists("pairs.gpkg"):
+        os.remove("pairs.gpkg")
+    r = run("-how", "inner", *words[:-2], "pairs.gpkg", *words[-2:])
+    same(r.rc, rc, str(r))
+    got = Layer("pairs.gpkg")
+    return list(zip(got.column(left), got.column(right)))
+
+
+def expected(a, b, holds):
+    """Pairs for which OGR's own predicate holds, in the order of the output."""
+    found = []
+    for i, (row, x) in enumerate(zip(a.rows, a.shapes())):
+        for j, (other, y) in enumerate(zip(b.rows, b.shapes())):
+            if is_joinable(x) and is_joinable(y) and holds(x, y, row, other):
+                found.append((row[2]["name"], other[2]["name"]))
+    return found
+
+
+PREDICATES = {
+    "intersects": lambda x, y: x.Intersects(y),
+    "within": lambda x, y: x.Within(y),
+    "contains": lambda x, y: x.Contains(y),
+    "touches": lambda x, y: x.Touches(y),
+    "crosses": lambda x, y: x.Crosses(y),
+    "overlaps": lambda x, y: x.Overlaps(y),
+    "equals": lambda x, y: x.Equals(y),
+    "disjoint": lambda x, y: x.Disjoint(y),
+}
+
+
+def check_predicates():
+    a, b = shapes_file("a.gpkg"), shapes_file("b.gpkg", seed=6)
+    for op, holds in PREDICATES.items():
+        want = expected(a, b, lambda x, y, p, q: holds(x, y))
+        same(pairs("-op", op, "a.gpkg", "b.gpkg"), want, op)
+    same(pairs("a.gpkg", "b.gpkg"), pairs("-op", "intersects", "a.gpkg", "b.gpkg"))
+
+
+def check_predicates_that_ogr_lacks():
+    """By what they have in common with others, and by their patterns."""
+    a, b = shapes_file("a.gpkg"), shapes_file("b.gpkg", seed=6)
+    covers = set(pairs("-op", "covers", "a.gpkg", "b.gpkg"))
+    covered = set(pairs("-op", "coveredby", "b.gpkg", "a.gpkg"))
+    same(covers, {(q, p) for p, q in covered})
+    true(covers >= set(pairs("-op", "contains", "a.gpkg", "b.gpkg")), "covers")
+    masks = {"within": "T*F**F***", "contains": "T*****FF*", "disjoint": "FF*FF****",
+             "equals": "T*F**FFF*", "contains_properly": "T**FF*FF*"}
+    for op, mask in masks.items():
+        same(pairs("-relate", mask.lower(), "a.gpkg", "b.gpkg"),
+             pairs("-op", op, "a.gpkg", "b.gpkg"), op)
+    boxes = expected(a, b, lambda x, y, p, q: boxes_meet(x.GetEnvelope(), y.GetEnvelope()))
+    same(pairs("-op", "bbox", "a.gpkg", "b.gpkg"), boxes)
+
+
+def boxes_meet(s, t):
+    return s[0] <= t[1] and t[0] <= s[1] and s[2] <= t[3] and t[2] <= s[3]
+
+
+def check_all_are_proved():
+    shapes_file("a.gpkg")
+    shapes_file("b.gpkg", seed=6)
+    for op in [*PREDICATES, "covers", "coveredby", "contains_properly", "bbox"]:
+        r = run("-overwrite", "-op", op, "-validate", "o.gpkg", "a.gpkg", "b.gpkg")
+        same(r.rc, 0, str(r))
+        true("no difference" in r.err and "distance" not in r.err.split("validated")[1],
+             f"joins without a distance: {r}")
+    r = run("-overwrite", "-op", "dwithin", "-max_distance", "2.5", "-validate", "o.gpkg",
+            "a.gpkg", "b.gpkg")
+    true(r.rc == 0 and "with their distances: no difference" in r.err, str(r))
+
+
+def check_dwithin():
+    a, b = shapes_file("a.gpkg"), shapes_file("b.gpkg", seed=6)
+    for d in (0, 1, 2.5, 100):
+        want = expected(a, b, lambda x, y, p, q: x.Distance(y) <= d)
+        same(pairs("-op", "dwithin", "-max_distance", d, "a.gpkg", "b.gpkg"), want, str(d))
+    want = expected(a, b, lambda x, y, p, q: 1 <= x.Distance(y) <= 2)
+    same(pairs("-op", "dwithin", "-max_distance", 2, "-min_distance", 1, "a.gpkg", "b.gpkg"), want)
+    # A foot in a CRS of US feet, a kilometre.
+    want = expected(a, b, lambda x, y, p, q: x.Distance(y) <= 3.2)
+    same(pairs("-op", "dwithin", "-max_distance", "0.000975362km", "a.gpkg", "b.gpkg"), want)
+
+
+# --- distances in fields, equal attributes, exclusions --------------------
+
+
+FIELDS = (("name", ogr.OFTString), ("i", ogr.OFTInteger), ("s", ogr.OFTString),
+          ("r", ogr.OFTReal), ("b", ogr.OFTInteger64))
+
+
+def table(path, n=120, seed=1, big=2**53):
+    r = random.Random(seed)
+    rows = []
+    for k in range(n):
+        values = {
+            "name": f"{path[0]}{k}",
+            "i": r.choice([1, 2, 3, None, 7]),
+            "s": r.choice(["1", "2", "3.5", "x", "", None]),
+            "r": r.choice([0.5, 1.0, 2.0, None, -1.0, float("nan"), 3.5]),
+            "b": r.choice([1, 2, big, big + 1, None]),
+        }
+        rows.append((f"POINT ({r.randint(0, 9)} {r.randint(0, 9)})", values))
+    make(path, rows, FIELDS, kind=ogr.wkbPoint)
+    return Layer(path)
+
+
+def near_by(x, y):
+    return x.Distance(y) <= 1.5
+
+
+def equal(p, left, q, right):
+    """NULL and NaN equal nothing; a number and a text are texts."""
+    u, v = p[2][left], q[2][right]
+    if u is None or v is None or u != u or v != v:
+        return False
+    if isinstance(u, str) or isinstance(v, str):
+        u, v = (w if isinstance(w, str) else f"{w:.15g}" for w in (u, v))
+    return u == v
+
+
+def check_on():
+    a, b = table("a.gpkg"), table("b.gpkg", seed=2)
+    words = ["-op", "dwithin", "-max_distance", 1.5]
+    for left, right in (("i", "i"), ("i", "r"), ("r", "i"), ("i", "s"), ("s", "r"),
+                        ("r", "r"), ("s", "s"), ("b", "b"), ("b", "i"), ("r", "b")):
+        want = expected(a, b, lambda x, y, p, q: near_by(x, y) and equal(p, left, q, right))
+        true(want, "some are equal")
+        same(pairs(*words, "-on", f"{left}={right}", "a.gpkg", "b.gpkg"), want, f"{left}={right}")
+    want = expected(a, b, lambda x, y, p, q: near_by(x, y) and equal(p, "i", q, "i")
+                    and equal(p, "s", q, "s"))
+    for on in ("i=i,s=s", "i, s", "S=s , I=i"):
+        same(pairs(*words, "-on", on, "a.gpkg", "b.gpkg"), want, on)
+    # Fields that are not written take part, and stay unwritten.
+    same(pairs(*words, "-on", "i,s", "-select", "name", "-join_select", "name",
+               "-batch", 7, "a.gpkg", "b.gpkg"), want)
+    same([n for n in Layer("pairs.gpkg").fields if not n.startswith("join_")], ["name"])
+    # The k nearest are chosen among the pairs that count.
+    got = pairs("-op", "nearest", "-k", 3, "-on", "i", "-name_distance", "d", "a.gpkg", "b.gpkg")
+    for p, x in zip(a.rows, a.shapes()):
+        best = sorted(x.Distance(y) for q, y in zip(b.rows, b.shapes()) if equal(p, "i", q, "i"))
+        found = [r[2]["d"] for r in Layer("pairs.gpkg").rows if r[2]["name"] == p[2]["name"]]
+        same(found, best[:3])
+    true(got, "some are near")
+
+
+def check_exclude():
+    a, b = table("a.gpkg"), table("b.gpkg", seed=2)
+    words = ["-op", "dwithin", "-max_distance", 1.5]
+
+    def want(counts):
+        return expected(a, b, lambda x, y, p, q: near_by(x, y) and counts(x, y, p, q))
+
+    same(pairs(*words, "-exclude", "self", "a.gpkg", "b.gpkg"), want(lambda x, y, p, q: p[0] != q[0]))
+    same(pairs(*words, "-exclude", "self", "-unordered_pairs", "a.gpkg", "b.gpkg"),
+         want(lambda x, y, p, q: p[0] < q[0]))
+    same(pairs(*words, "-exclude", "SAME_geometry", "a.gpkg", "b.gpkg"),
+         want(lambda x, y, p, q: not x.Equals(y)))
+    same(pairs(*words, "-exclude", "field=i", "-select", "name", "a.gpkg", "b.gpkg"),
+         want(lambda x, y, p, q: not equal(p, "i", q, "i")))
+    same(pairs(*words, "-exclude", "field=i=r", "-exclude", "self", "-on", "s", "a.gpkg", "b.gpkg"),
+         want(lambda x, y, p, q: not equal(p, "i", q, "r") and p[0] != q[0] and equal(p, "s", q, "s")))
+    same(pairs(*words, "-exclude", "field=i,s", "a.gpkg", "b.gpkg"),
+         want(lambda x, y, p, q: not (equal(p, "i", q, "i") and equal(p, "s", q, "s"))))
+
+
+def check_fields_of_distances():
+    a, b = table("a.gpkg"), table("b.gpkg", seed=2)
+
+    def reach(row, field, scale=1.0):
+        value = row[2][field]
+        try:
+            value = float(value)
+        except (TypeError, ValueError):
+            return -1
+        return value * scale if value >= 0 else -1
+
+    want = expected(a, b, lambda x, y, p, q: x.Distance(y) <= reach(p, "r"))
+    same(pairs("-max_distance_field", "r", "-json_summary", "s.json", "a.gpkg", "b.gpkg"), want)
+    want = expected(a, b, lambda x, y, p, q: x.Distance(y) <= reach(q, "i"))
+    same(pairs("-join_max_distance_field", "i", "-select", "name", "a.gpkg", "b.gpkg"), want)
+    want = expected(a, b, lambda x, y, p, q: x.Distance(y) <= reach(p, "s"))
+    same(pairs("-op", "dwithin", "-max_distance_field", "s", "a.gpkg", "b.gpkg"), want)
+    want = expected(a, b, lambda x, y, p, q: x.Distance(y) <= reach(p, "r", 3937 / 1200))
+    same(pairs("-max_distance_field", "r:m", "a.gpkg", "b.gpkg"), want)
+    r = run("-overwrite", "-max_distance_field", "r", "o.gpkg", "a.gpkg", "b.gpkg")
+    lacking = sum(reach(p, "r") < 0 for p in a.rows)
+    true(f"{lacking} rows of the input layer match nothing" in r.err, str(r))
+
+
+def check_conditions_said_wrong():
+    table("a.gpkg")
+    table("b.gpkg", seed=2)
+    w = ["o.gpkg", "a.gpkg", "b.gpkg"]
+
+    def wrong(*words, says):
+        fails(*words, *w, says=says, op=False)
+
+    near = ["-op", "dwithin", "-max_distance", 1]
+    wrong(*near, "-on", "nofield=i", says=["-on", "input layer", "nofield", "it has: name, i, s"])
+    wrong(*near, "-on", "i=nofield", says=["-on", "join layer", "nofield"])
+    wrong(*near, "-on", "nam", says="did you mean 'name'?")
+    for bad in ("", ",", "i=", "=i", "i=s=r"):
+        wrong(*near, "-on", bad, says="-on")
+    wrong(*near, "-exclude", "field=", says="-exclude")
+    wrong(*near, "-exclude", "field=q", says=["-exclude", "q", "it has"])
+    wrong(*near, "-exclude", "field=i", "-exclude", "field=s", says="once")
+    wrong(*near, "-exclude", "others", says="self, same_geometry or field=F")
+    wrong(*near, "-unordered_pairs", says=["one layer", "-exclude self"])
+    wrong("-max_distance_field", "q", says=["-max_distance_field", "q", "it has"])
+    wrong("-max_distance_field", "r:parsec", says="parsec")
+    wrong("-max_distance_field", "r:deg", says="not in degrees")
+    wrong("-join_max_distance_field", "rr", says=["join layer", "did you mean 'r'?"])
+    wrong(*near, "-min_distance", 2, says="-min_distance is greater")
+
+
+def check_self_join_pairs():
+    a = table("a.gpkg")
+    words = ["-op", "dwithin", "-max_distance", 1]
+    want = expected(a, a, lambda x, y, p, q: x.Distance(y) <= 1 and p[0] < q[0])
+    same(pairs(*words, "-unordered_pairs", "a.gpkg", "a.gpkg"), want)
+    want = expected(a, a, lambda x, y, p, q: x.Distance(y) <= 1 and p[0] != q[0])
+    same(pairs(*words, "a.gpkg", os.path.abspath("a.gpkg")), want)
+    # Other rows of the same layer are the same layer.
+    got = pairs(*words, "-where", "i = 1", "-join_where", "i = 2", "a.gpkg", "a.gpkg")
+    same(got, expected(a, a, lambda x, y, p, q: x.Distance(y) <= 1 and p[2]["i"] == 1 and q[2]["i"] == 2))
+    same(summary_of(*words, "a.gpkg", "a.gpkg")["self_join"], True)
+
+
+def summary_of(*words):
+    run("-overwrite", *words[:-2], "-json_summary", "s.json", "o.gpkg", *words[-2:])
+    return summary("s.json")
+
+
+# --- windows, points of features, invalid ones ----------------------------
+
+
+def check_windows():
+    a = shapes_file("a.gpkg")
+
+    def box(x0, y0, x1, y1):
+        if x0 == x1 and y0 == y1:
+            return ogr.CreateGeometryFromWkt(f"POINT ({x0} {y0})")
+        if x0 == x1 or y0 == y1:
+            return ogr.CreateGeometryFromWkt(f"LINESTRING ({x0} {y0}, {x1} {y1})")
+        return ogr.CreateGeometryFromWkt(
+            f"POLYGON (({x0} {y0}, {x1} {y0}, {x1} {y1}, {x0} {y1}, {x0} {y0}))")
+
+    boxes = [(0, 0, 10, 10), (5, 5, 5, 5), (3, 0, 3, 20), (100, 100, 101, 101)]
+    words = [w for b in boxes for w in ("-window", *b)]
+    r = run(*words, "o.gpkg", "a.gpkg")
+    same(r.rc, 0, str(r))
+    got = [(row[2]["name"], row[2]["join_fid"]) for row in Layer("o.gpkg").rows]
+    want = [(row[2]["name"], i + 1) for row, x in zip(a.rows, a.shapes()) if is_joinable(x)
+            for i, b in enumerate(boxes) if x.Intersects(box(*b))]
+    same(got, want)
+    run(*words, "-overwrite", "-how", "semi", "o.gpkg", "a.gpkg")
+    same(Layer("o.gpkg").column("name"), list(dict.fromkeys(n for n, _ in want)))
+    run(*words, "-overwrite", "-how", "left", "o.gpkg", "a.gpkg")
+    same(len(Layer("o.gpkg").rows), len(want) + len(a.rows) - len({n for n, _ in want}))
+
+
+def check_windows_of_a_layer():
+    a, b = shapes_file("a.gpkg"), shapes_file("b.gpkg", seed=6)
+
+    def meets(x, y, p, q):
+        x0, x1, y0, y1 = y.GetEnvelope()
+        corners = f"{x0} {y0}, {x1} {y0}, {x1} {y1}, {x0} {y1}, {x0} {y0}"
+        if x0 < x1 and y0 < y1:
+            wkt = f"POLYGON (({corners}))"
+        elif x0 < x1 or y0 < y1:
+            wkt = f"LINESTRING ({x0} {y0}, {x1} {y1})"
+        else:
+            wkt = f"POINT ({x0} {y0})"
+        return x.Intersects(ogr.CreateGeometryFromWkt(wkt))
+
+    same(pairs("-op", "window", "a.gpkg", "b.gpkg"), expected(a, b, meets))
+
+
+def check_window_crs():
+    """Boxes are in the CRS of the join."""
+    make("a.gpkg", [("POINT (10 60)", {"name": "in"}), ("POINT (11 60)", {"name": "out"})],
+         srs="EPSG:4326")
+    run("-window", 9.9, 59.9, 10.1, 60.1, "o.gpkg", "a.gpkg")
+    same(Layer("o.gpkg").column("name"), ["in"])
+    x, y, _ = osr.CoordinateTransformation(crs("EPSG:4326"), crs("EPSG:25833")).TransformPoint(10, 60)
+    r = run("-overwrite", "-t_srs", "EPSG:25833", "-window", x - 1, y - 1, x + 1, y + 1, "o.gpkg", "a.gpkg")
+    same(Layer("o.gpkg").column("name"), ["in"], str(r))
+
+
+def check_points_of_features():
+    a, b = shapes_file("a.gpkg"), shapes_file("b.gpkg", seed=6)
+    words = ["-op", "dwithin", "-max_distance", 2]
+    for option, point in (("-centroid_of", lambda g: g.Centroid()),
+                          ("-point_on_surface_of", lambda g: g.PointOnSurface())):
+        for side in ("input", "join", "both"):
+            def holds(x, y, p, q):
+                u = point(x) if side != "join" else x
+                v = point(y) if side != "input" else y
+                return u.Distance(v) <= 2
+            same(pairs(*words, option, side, "-batch", 9, "a.gpkg", "b.gpkg"),
+                 expected(a, b, holds), f"{option} {side}")
+    # Bit for bit, and the features themselves are written.
+    run("-overwrite", "-op", "nearest", "-centroid_of", "both", "o.gpkg", "a.gpkg", "b.gpkg")
+    got = Layer("o.gpkg")
+    same([w for _, w, _ in got.rows], [w for _, w, _ in a.rows])
+    for x, d in zip(a.shapes(), got.column("join_distance")):
+        if is_joinable(x):
+            same(d, min(x.Centroid().Distance(y.Centroid()) for y in b.shapes() if is_joinable(y)))
+
+
+BOWTIE = "POLYGON ((0 0, 10 10, 10 0, 0 10, 0 0))"
+
+
+def check_invalid():
+    make("a.gpkg", [("POINT (1 5)", {"name": "left"}), ("POINT (9 5)", {"name": "right"}),
+                    ("POINT (5 1)", {"name": "below"})])
+    make("b.gpkg", [("POLYGON ((0 0, 0 10, 10 10, 10 0, 0 0))", {"name": "good"}),
+                    (BOWTIE, {"name": "bowtie"})])
+    good = [("left", "good"), ("right", "good"), ("below", "good")]
+    even_odd = [("left", "good"), ("left", "bowtie"), ("right", "good"), ("right", "bowtie"),
+                ("below", "good")]
+    same(pairs("a.gpkg", "b.gpkg"), even_odd)
+    same(pairs("-invalid", "skip", "a.gpkg", "b.gpkg"), good)
+    same(pairs("-invalid", "fix", "a.gpkg", "b.gpkg"), even_odd)
+    fails("-invalid", "fail", "o.gpkg", "a.gpkg", "b.gpkg", op=False,
+          says=["join layer 'b'", "feature 2", "Self-intersection", "-invalid fix"])
+    fails("-invalid", "fail", "o.gpkg", "b.gpkg", "a.gpkg", op=False, says=["input layer 'b'", "feature 2"])
+    r = run("-overwrite", "-invalid", "skip", "-json_summary", "s.json", "o.gpkg", "a.gpkg", "b.gpkg")
+    true("1 of 2 features with polygons are not valid and were skipped; the first is 2" in r.err, str(r))
+    same((summary("s.json")["join"]["invalid"], summary("s.json")["input"]["invalid"]), (1, 0))
+    run("-overwrite", "-json_summary", "s.json", "o.gpkg", "a.gpkg", "b.gpkg")
+    same(summary("s.json")["join"]["invalid"], None)
+    # What GEOS refuses to say is counted, never guessed; -invalid fix helps.
+    r = run("-overwrite", "-op", "overlaps", "-json_summary", "s.json", "o.gpkg", "b.gpkg", "b.gpkg")
+    if summary("s.json")["undecided_pairs"]:
+        true("-invalid fix" in r.err, str(r))
+    run("-overwrite", "-op", "overlaps", "-invalid", "fix", "-json_summary", "s.json", "o.gpkg",
+        "b.gpkg", "b.gpkg")
+    same(summary("s.json")["undecided_pairs"], 0)
+
+
+# --- CRS, warnings, -explain ----------------------------------------------
+
+
+def check_degrees():
+    """Predicates take degrees as a plane; distances need a word more."""
+    make("a.gpkg", [("POINT (10 60)", {"name": "a"})], srs="EPSG:4326")
+    make("b.gpkg", [("POLYGON ((9 59, 9 61, 11 61, 11 59, 9 59))", {"name": "b"})], srs="EPSG:4326")
+    same(pairs("-op", "within", "a.gpkg", "b.gpkg"), [("a", "b")])
+    near = ["-op", "dwithin", "-max_distance"]
+    fails(*near, "100m", "o.gpkg", "a.gpkg", "b.gpkg", op=False,
+          says=["degrees", "-metric sphere", "-t_srs", "deg"])
+    fails(*near, "100", "o.gpkg", "a.gpkg", "b.gpkg", op=False, says="degrees")
+    same(pairs(*near, "0.5deg", "a.gpkg", "b.gpkg"), [("a", "b")])
+    same(pairs(*near, "1m", "-t_srs", "EPSG:25833", "a.gpkg", "b.gpkg"), [("a", "b")])
+    fails("-op", "nearest", "-metric", "sphere", "-t_srs", "EPSG:25833", "o.gpkg", "a.gpkg", "b.gpkg",
+          op=False, says=["-metric sphere", "EPSG:25833", "-t_srs EPSG:4326"])
+    fails("-op", "nearest", "-metric", "sphere", "-max_distance", "1deg", "o.gpkg", "a.gpkg", "b.gpkg",
+          op=False, says=["-max_distance 1deg", "lengths"])
+
+
+def warnings_of(*words):
+    r = run("-overwrite", *words[:-2], "o.gpkg", *words[-2:])
+    same(r.rc, 0, str(r))
+    return [line for line in r.err.split("\n") if line.startswith("Warning")]
+
+
+def check_early_warnings():
+    make("near.gpkg", [("POINT (10 60)", {"name": "a"}), ("POINT (11 61)", {"name": "b"})], srs="EPSG:4326")
+    make("swap.gpkg", [("POINT (60 10)", {"name": "a"}), ("POINT (61 11)", {"name": "b"})], srs="EPSG:4326")
+    make("far.gpkg", [("POINT (-70 -10)", {"name": "a"}), ("POINT (-71 -11)", {"name": "b"})], srs="EPSG:4326")
+    make("wrong.gpkg", [("POINT (10 60)", {"name": "a"}), ("POINT (11 61)", {"name": "b"})], srs="EPSG:25833")
+    make("plane.gpkg", [("POINT (700000 6600000)", {"name": "a"}), ("POINT (0 6700000)", {"name": "b"})],
+         srs="EPSG:25833")
+    same(warnings_of("near.gpkg", "near.gpkg"), [])
+    found = warnings_of("near.gpkg", "far.gpkg")
+    same(len(found), 1)
+    true("do not meet" in found[0] and "nearest gap" in found[0], found[0])
+    same(warnings_of("-op", "disjoint", "near.gpkg", "far.gpkg"), [])
+    same(warnings_of("-op", "nearest", "-max_distance", "infdeg", "near.gpkg", "far.gpkg"), [])
+    found = warnings_of("near.gpkg", "swap.gpkg")
+    true(len(found) == 2 and "x and y look swapped" in found[1], str(found))
+    found = warnings_of("plane.gpkg", "wrong.gpkg")
+    true(any("look like degrees" in f and "-join_srs EPSG:4326" in f for f in found), str(found))
+    found = warnings_of("-op", "dwithin", "-max_distance", 0.001, "plane.gpkg", "plane.gpkg")
+    true(len(found) == 1 and "not in degrees" in found[0], str(found))
+    same(warnings_of("-op", "dwithin", "-max_distance", "0.001m", "plane.gpkg", "plane.gpkg"), [])
+    found = warnings_of("-op", "dwithin", "-max_distance", "100deg", "near.gpkg", "far.gpkg")
+    true("-metric sphere" in found[0], str(found))
+
+
+def check_explain():
+    """Says all, does nothing."""
+    table("a.gpkg")
+    table("b.gpkg", seed=2)
+    before = listing()
+    r = run("-explain", "-op", "dwithin", "-max_distance", "2m", "-on", "i", "-exclude", "field=s",
+            "-centroid_of", "join", "o.gpkg", "a.gpkg", "b.gpkg")
+    same(r.rc, 0, str(r))
+    same(listing(), before)
+    for text in ("dwithin", "6.56166", "i", "centroids", "120 rows", "EPSG:2263", "cpu (", "all 120 input",
+                 "GPKG layer 'a' in o.gpkg", "nothing was written"):
+        true(text in r.out, f"{text} in {r}")
+    r = run("-explain", "-in_place", "-pick", "first", "a.gpkg", "b.gpkg")
+    true(r.rc == 0 and "columns of the input layer" in r.out, str(r))
+    same(listing(), before)
+    fails("-explain", "o.gpkg", "a.gpkg", "nofile.gpkg", op=False, says="nofile.gpkg")
+    run("o.gpkg", "a.gpkg", "b.gpkg")
+    fails("-explain", "o.gpkg", "a.gpkg", "b.gpkg", op=False, says="-overwrite")
+    r = run("-explain", "-op", "disjoint", "-window", 0, 0, 1, 1, "o2.gpkg", "a.gpkg")
+    same(r.rc, 1, str(r))
+
+
+def check_benchmark():
+    """Methods that cannot do a join are left out."""
+    table("a.gpkg")
+    table("b.gpkg", seed=2)
+    r = run("-benchmark", "-op", "dwithin", "-max_distance", 1, "-on", "i", "-benchmark_csv", "b.csv",
+            "a.gpkg", "b.gpkg")
+    same(r.rc, 0, str(r))
+    backends = Layer("b.csv").column("backend")
+    true("quadrant" not in backends and {"cpu", "spatialindex", "geos_sorted"} <= set(backends), str(backends))
+    same(set(Layer("b.csv").column("rows_different")), {"0"})
+    true("left out" in r.err, str(r))
+
+
+if __name__ == "__main__":
+    main(globals())
