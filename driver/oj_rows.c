@@ -291,6 +291,43 @@ static oj_status fill_scores(struct oj_rows *rows, const struct oj_table *table,
     return OJ_OK;
 }
 
+/* ---- tie order ---------------------------------------------------------- */
+
+struct place
+{
+    int64_t key; /* FID, or ordinal in the join layer */
+    int32_t row;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *u = a, *v = b;
+    return (u->key > v->key) - (u->key < v->key);
+}
+
+/* The tie order of features that came with an answer, out of tiles. */
+static oj_status rank_answer(struct oj_rows *rows,
+                             const struct oj_answer_side *side,
+                             struct oj_error *err)
+{
+    int by_fid = oj_tiled_join_ties_by_fid(rows->job->tiled);
+    int64_t n = side->flat.n_features;
+    struct place *places;
+    OJ_TRY(oj_reserve(&rows->tie_rank, 0, n + 1, &rows->cap_tie_rank,
+                      sizeof *rows->tie_rank, err));
+    OJ_NEW(places, n, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        places[i].key = by_fid ? side->flat.fid[i] : side->ordinal[i];
+        places[i].row = (int32_t)i;
+    }
+    qsort(places, (size_t)n, sizeof *places, compare_places);
+    for (int64_t i = 0; i < n; i++)
+        rows->tie_rank[places[i].row] = (int32_t)i;
+    oj_free(places);
+    return OJ_OK;
+}
+
 /* ---- the stage ---------------------------------------------------------- */
 
 /* 1 when points are joined in place of the features. */
@@ -315,6 +352,12 @@ static oj_status set_join_side(struct oj_rows *rows, int answer,
     side.score = rows->score;
     if (job->engine != NULL)
         side.tie_rank = oj_join_tie_rank(job->engine);
+    else if (rows->request.pick != OJ_PICK_ALL &&
+             oj_relation_sorts_by_measure(&job->relation))
+    {
+        OJ_TRY(rank_answer(rows, &from, err));
+        side.tie_rank = rows->tie_rank;
+    }
     return oj_pair_stage_set_join_side(rows->stage, &side, err);
 }
 

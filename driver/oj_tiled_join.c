@@ -365,6 +365,11 @@ int oj_tiled_join_threads(const struct oj_tiled_join *join)
     return join->n_threads > 0 ? join->n_threads : 1;
 }
 
+int oj_tiled_join_ties_by_fid(const struct oj_tiled_join *join)
+{
+    return join->fids_are_unique;
+}
+
 void oj_tiled_join_close(struct oj_tiled_join *join)
 {
     if (join == NULL)

@@ -38,6 +38,9 @@ const struct oj_backend *
 oj_tiled_join_backend(const struct oj_tiled_join *join);
 int oj_tiled_join_threads(const struct oj_tiled_join *join);
 
+/** 1 when equal measures are in the order of FIDs, 0: in that of ordinals. */
+int oj_tiled_join_ties_by_fid(const struct oj_tiled_join *join);
+
 /** Accepts NULL. */
 void oj_tiled_join_close(struct oj_tiled_join *join);
 
