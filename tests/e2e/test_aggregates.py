@@ -1,0 +1,482 @@
+"""-agg: one row per input feature, every function, compared with fractions and
+statistics on pairs that GEOS finds; whichever layer streams; spilled; in place;
+and the words it refuses."""
+
+import statistics
+from fractions import Fraction
+
+from e2e import *
+
+FIELDS = [
+    ("s", ogr.OFTString),
+    ("i", ogr.OFTInteger),
+    ("n", ogr.OFTInteger64),
+    ("f", ogr.OFTReal),
+    ("d", ogr.OFTDate),
+    ("t", ogr.OFTDateTime),
+    ('odd, "name"', ogr.OFTInteger),
+]
+NUMBERS = ["i", "n", "f"]
+ORDERED = ["s", "i", "n", "f", "d", "t"]
+WORDS = ["", "a", "B", "ä, b", "it's", "long " * 12]
+COUNTED = ["count", "count(f)", "count(s)", "count(t)"]
+LIST = COUNTED + [
+    f"{what}({name})"
+    for names, whats in (
+        (NUMBERS, ["sum", "mean", "median", "stddev"]),
+        (ORDERED, ["min", "max", "first", "last", "mode", "unique"]),
+    )
+    for what in whats
+    for name in names
+]
+LIST += ["concat(s,'; ')", "concat(i)"]
+
+
+def box(x, y, w, h):
+    return (
+        f"POLYGON (({x} {y}, {x + w} {y}, {x + w} {y + h}, {x} {y + h}, {x} {y}))"
+    )
+
+
+def random_value(kind, draw):
+    if draw.random() < 0.15:
+        return None
+    if kind == ogr.OFTString:
+        return draw.choice(WORDS)
+    if kind == ogr.OFTInteger:
+        return draw.choice([draw.randint(-5, 5), draw.randint(-(2**31), 2**31 - 1)])
+    if kind == ogr.OFTInteger64:
+        return draw.choice([draw.randint(-3, 3), draw.randint(-(2**55), 2**55)])
+    if kind == ogr.OFTReal:
+        return draw.choice(
+            [
+                draw.gauss(0, 1) * 10.0 ** draw.randint(-20, 20),
+                draw.randint(0, 9) / 10,
+                -0.0,
+                1e300,
+                5e-324,
+            ]
+        )
+    day = f"{draw.randint(1890, 2030)}/{draw.randint(1, 12):02}/{draw.randint(1, 28):02}"
+    if kind == ogr.OFTDate:
+        return day
+    return f"{day} {draw.randint(0, 23):02}:30:{draw.randint(0, 59):02}.250+00"
+
+
+def random_layers(draw, end="gpkg", n_zones=30, n_points=600):
+    zones = [
+        (box(draw.randint(0, 80), draw.randint(0, 80), draw.randint(1, 40), 25), {})
+        for _ in range(n_zones)
+    ]
+    zones[3] = (None, {})
+    zones[5] = (box(500, 500, 1, 1), {})
+    zones[7] = (
+        "MULTIPOLYGON (((0 0, 30 0, 30 30, 0 30, 0 0), (5 5, 5 20, 20 20, 20 5, 5 5)),"
+        " ((50 50, 60 50, 60 60, 50 50)))",
+        {},
+    )
+    zones = [(g, {"name": f"z{i}"}) for i, (g, _) in enumerate(zones)]
+    points = [
+        (
+            f"POINT ({draw.randint(0, 400) / 4} {draw.randint(0, 400) / 4})",
+            {name: random_value(kind, draw) for name, kind in FIELDS},
+        )
+        for _ in range(n_points)
+    ]
+    points[11] = (None, points[11][1])
+    make(f"zones.{end}", zones)
+    make(f"points.{end}", points, FIELDS, kind=ogr.wkbPoint)
+    return f"zones.{end}", f"points.{end}"
+
+
+# --- the answer, found the plain way ---------------------------------------
+
+
+def pairs_of(zones, points, test):
+    """For each zone the points' rows that are its, in FID order."""
+    shapes = points.shapes()
+    found = []
+    for zone in zones.shapes():
+        mine = []
+        for shape, row in zip(shapes, points.rows):
+            if zone is not None and is_joinable(shape) and test(zone, shape):
+                mine.append(row)
+        found.append(sorted(mine, key=lambda row: row[0]))
+    return found
+
+
+def nearest_double(x):
+    try:
+        return x.numerator / x.denominator
+    except OverflowError:
+        return math.inf if x > 0 else -math.inf
+
+
+def expected(what, name, rows):
+    values = [row[2][name] for row in rows if row[2][name] is not None]
+    if what == "count":
+        return len(values)
+    if what == "unique":
+        return len(set(values))
+    if not values:
+        return None
+    if what in ("sum", "mean"):
+        total = sum(Fraction(v) for v in values)
+        whole = all(isinstance(v, int) for v in values)
+        if what == "sum":
+            return int(total) if whole else nearest_double(total)
+        return nearest_double(total) / len(values)
+    if what == "median":
+        return float(statistics.median(values))
+    if what == "stddev":
+        if len(values) < 2:
+            return None
+        total = sum(Fraction(v) for v in values)
+        squares = sum(Fraction(v) ** 2 for v in values)
+        n = len(values)
+        variance = (squares - total**2 / n) / (n - 1)
+        scale = 2**2200
+        root = math.isqrt(int(variance * scale**2))
+        return nearest_double(Fraction(root, scale))
+    if what in ("first", "last"):
+        return values[0 if what == "first" else -1]
+    if what == "mode":
+        most = max(values.count(v) for v in values)
+        return min(v for v in values if values.count(v) == most)
+    if what == "concat":
+        return values
+    return min(values) if what == "min" else max(values)
+
+
+def compare(got, pairs, words=None, what=""):
+    """got: the output layer's rows, of the same order as pairs."""
+    same(len(got), len(pairs), "rows")
+    for row, mine in zip(got, pairs):
+        if (words or LIST)[0] == "count":
+            same(row[2]["count"], len(mine), f"{what} count of {row[0]}")
+        for word in words or LIST:
+            if "(" not in word:
+                continue
+            function, name = word.rstrip(")").split("(")
+            name = name.split(",")[0]
+            want = expected(function, name, mine)
+            have = row[2][f"{function}_{name}"]
+            if function == "concat" and want is not None:
+                separator = "; " if ";" in word else ", "
+                want = separator.join(str(v) for v in want)
+            if function == "stddev" and want is not None:
+                near(have, want, 3 * math.ulp(want), f"{what} {word} of {row[0]}")
+            else:
+                same(have, want, f"{what} {word} of {row[0]}")
+
+
+def aggregate(*words, stream=None, op="contains"):
+    given = ["--config", "OGRJOIN_AGG_STREAM", stream] if stream else []
+    r = run("-op", op, *given, *words)
+    true(r.rc == 0 and "ERROR" not in r.err, f"should succeed: {r}")
+    return r
+
+
+# --- checks ----------------------------------------------------------------
+
+
+def check_all_functions_both_ways():
+    for seed, op, test in (
+        (1, "contains", lambda a, b: a.Contains(b)),
+        (2, "intersects", lambda a, b: a.Intersects(b)),
+        (3, "covers", lambda a, b: b.Within(a) or b.Touches(a)),
+        (4, "touches", lambda a, b: a.Touches(b)),
+        (5, "disjoint", lambda a, b: a.Disjoint(b)),
+    ):
+        os.makedirs(op)
+        os.chdir(op)
+        zones, points = random_layers(random.Random(seed))
+        pairs = pairs_of(Layer(zones), Layer(points), test)
+        dumps = []
+        for stream in ("join", "input"):
+            out = f"{stream}.gpkg"
+            aggregate("-agg", ", ".join(LIST), out, zones, points, stream=stream, op=op)
+            compare(Layer(out).rows, pairs, what=f"{op} {stream}")
+            dumps.append(dump(out))
+        same(dumps[0], dumps[1], op)
+        os.chdir("..")
+
+
+def check_types_and_names():
+    zones, points = random_layers(random.Random(7))
+    aggregate("-agg", ", ".join(LIST), "out.gpkg", zones, points)
+    fields = {k: v[0] for k, v in Layer("out.gpkg").fields.items()}
+    same(list(fields)[:2], ["name", "count"])
+    for name, kind in (
+        ("count", "Integer64"),
+        ("count_f", "Integer64"),
+        ("sum_i", "Integer64"),
+        ("sum_n", "Integer64"),
+        ("sum_f", "Real"),
+        ("mean_i", "Real"),
+        ("median_i", "Real"),
+        ("stddev_n", "Real"),
+        ("min_i", "Integer"),
+        ("mode_n", "Integer64"),
+        ("max_d", "Date"),
+        ("first_t", "DateTime"),
+        ("last_s", "String"),
+        ("unique_d", "Integer64"),
+        ("concat_i", "String"),
+    ):
+        same(fields[name], kind, name)
+
+
+def check_formats_and_feature_ids():
+    for end in ("gpkg", "fgb", "csv", "geojson"):
+        zones, points = random_layers(random.Random(8), "gpkg")
+        for stream in ("join", "input"):
+            lco = ["-lco", "SPATIAL_INDEX=NO"] if end == "fgb" else []
+            aggregate(
+                *lco, "-where", "fid > 4", "-agg", "count as n, sum(i) as total",
+                f"{stream}.{end}", zones, points, stream=stream,
+            )
+        if end != "gpkg":  # which holds the time
+            both = [open(f"{s}.{end}", "rb").read() for s in ("join", "input")]
+            true(both[0] == both[1], f"bytes of {end}")
+        got = Layer(f"join.{end}")
+        same("n" in got.fields and "total" in got.fields, True, end)
+        if end == "gpkg":
+            same([row[0] for row in got.rows], list(range(5, 31)))
+        for name in os.listdir("."):
+            if os.path.isfile(name):
+                os.remove(name)
+
+
+def check_inner_keeps_rows_with_pairs():
+    zones, points = random_layers(random.Random(9))
+    pairs = pairs_of(Layer(zones), Layer(points), lambda a, b: a.Contains(b))
+    for stream in ("join", "input"):
+        out = f"{stream}.gpkg"
+        aggregate("-how", "inner", "-agg", "count, mean(f)", out, zones, points,
+                  stream=stream)
+        compare(Layer(out).rows, [p for p in pairs if p], ["count", "mean(f)"], stream)
+
+
+def check_unmatched_rows_go_to_their_layer():
+    zones, points = random_layers(random.Random(9))
+    pairs = pairs_of(Layer(zones), Layer(points), lambda a, b: a.Contains(b))
+    for stream in ("join", "input"):
+        out = f"{stream}.gpkg"
+        aggregate("-how", "inner", "-unmatched_layer", "alone", "-agg", "count",
+                  out, zones, points, stream=stream)
+        same(len(Layer(out, "alone").rows), sum(1 for p in pairs if not p), stream)
+
+
+def check_nearest_and_dwithin():
+    zones, points = random_layers(random.Random(10))
+    many = Layer(points)
+    shapes = [(s, r) for s, r in zip(many.shapes(), many.rows) if s is not None]
+    pairs = []
+    for zone in Layer(zones).shapes():
+        near_by = []
+        if zone is not None:
+            near_by = sorted((zone.Distance(s), r[0], i) for i, (s, r) in enumerate(shapes))
+        pairs.append(sorted((shapes[i][1] for _, _, i in near_by[:5]), key=lambda r: r[0]))
+    words = ["count", "sum(f)", "median(n)", "concat(s,'; ')", "first(i)"]
+    aggregate("-k", "5", "-agg", ", ".join(words), "near.gpkg", zones, points,
+              op="nearest")
+    compare(Layer("near.gpkg").rows, pairs, words, "nearest")
+    pairs = pairs_of(Layer(zones), many, lambda a, b: a.Distance(b) <= 4)
+    for stream in ("join", "input"):
+        aggregate("-max_distance", "4", "-agg", ", ".join(words), f"{stream}.gpkg",
+                  zones, points, op="dwithin", stream=stream)
+        compare(Layer(f"{stream}.gpkg").rows, pairs, words, f"dwithin {stream}")
+
+
+def check_conditions_on_attributes():
+    draw = random.Random(11)
+    fields = [("key", ogr.OFTInteger), ("reach", ogr.OFTReal), ("v", ogr.OFTReal)]
+    for name, n in (("a", 40), ("b", 300)):
+        rows = [
+            (
+                f"POINT ({draw.randint(0, 40)} {draw.randint(0, 40)})",
+                {
+                    "key": draw.choice([1, 2, 3, None]),
+                    "reach": draw.choice([None, 3.0, 6.0, 0.0]),
+                    "v": draw.random(),
+                },
+            )
+            for _ in range(n)
+        ]
+        make(f"{name}.gpkg", rows, fields, kind=ogr.wkbPoint)
+    cases = (
+        (["-on", "key=key", "-max_distance", "5"],
+         lambda a, b: a["key"] is not None and a["key"] == b["key"], 5),
+        (["-exclude", "field=key", "-max_distance", "5"],
+         lambda a, b: a["key"] is None or a["key"] != b["key"], 5),
+        (["-max_distance_field", "reach"], lambda a, b: True, "left"),
+        (["-join_max_distance_field", "reach"], lambda a, b: True, "right"),
+    )
+    words = ["count", "sum(v)", "unique(key)", "last(reach)"]
+    left, right = Layer("a.gpkg"), Layer("b.gpkg")
+    for given, test, reach in cases:
+        pairs = []
+        for a, p in zip(left.rows, left.shapes()):
+            mine = []
+            for b, q in zip(right.rows, right.shapes()):
+                r = a[2]["reach"] if reach == "left" else b[2]["reach"]
+                r = r if isinstance(reach, str) else reach
+                if r is not None and p.Distance(q) <= r and test(a[2], b[2]):
+                    mine.append(b)
+            pairs.append(mine)
+        for stream in ("join", "input"):
+            out = f"{stream}.gpkg"
+            aggregate(*given, "-overwrite", "-agg", ", ".join(words), out, "a.gpkg",
+                      "b.gpkg", op="dwithin", stream=stream)
+            compare(Layer(out).rows, pairs, words, f"{given} {stream}")
+
+
+def check_self_join():
+    zones, points = random_layers(random.Random(12))
+    dumps = []
+    for stream in ("join", "input"):
+        aggregate("-max_distance", "2", "-agg", "count, sum(n), concat(i)",
+                  f"{stream}.gpkg", points, points, op="dwithin", stream=stream)
+        dumps.append(dump(f"{stream}.gpkg"))
+    same(dumps[0], dumps[1])
+    many = Layer(points)
+    pairs = pairs_of(many, many, lambda a, b: a.Distance(b) <= 2)
+    pairs = [[r for r in p if r[0] != row[0]] for p, row in zip(pairs, many.rows)]
+    compare(Layer("join.gpkg").rows, pairs, ["count", "sum(n)", "concat(i)"])
+
+
+def check_reprojected_join_layer():
+    zones, points = random_layers(random.Random(13))
+    gdal.VectorTranslate("far.gpkg", points, dstSRS="EPSG:32118", reproject=True)
+    dumps = []
+    for stream in ("join", "input"):
+        aggregate("-agg", "count, sum(f), concat(s)", f"{stream}.gpkg", zones,
+                  "far.gpkg", stream=stream, op="intersects")
+        dumps.append(dump(f"{stream}.gpkg"))
+    same(dumps[0], dumps[1])
+
+
+def check_weighted_sum():
+    zones = [(box(0, 0, 10, 10), {}), (box(10, 0, 10, 10), {}), (box(90, 0, 5, 5), {})]
+    make("zones.gpkg", zones)
+    shares = [
+        (box(8, 2, 8, 4), {"v": 100.0}),
+        (box(1, 1, 2, 2), {"v": 7.0}),
+        ("LINESTRING (5 8, 15 8, 15 18)", {"v": 40.0}),
+        ("POINT (3 3)", {"v": 3.0}),
+        ("POINT (10 5)", {"v": 5.0}),
+        (box(12, 2, 1, 1), {"v": None}),
+    ]
+    make("parts.gpkg", shares, [("v", ogr.OFTReal)])
+    aggregate("-agg", "weighted_sum(v), count", "out.gpkg", "zones.gpkg",
+              "parts.gpkg", op="intersects")
+    got = Layer("out.gpkg")
+    same(got.column("weighted_sum_v")[2], None)
+    near(got.column("weighted_sum_v")[0], 25 + 7 + 10 + 3 + 5, 1e-9)
+    near(got.column("weighted_sum_v")[1], 75 + 40 * 7 / 20 + 5, 1e-9)
+    same(got.column("count"), [5, 4, 0])
+    zones, points = random_layers(random.Random(14), n_points=300)
+    aggregate("-overwrite", "-agg", "weighted_sum(i), sum(i)", "out.gpkg", zones, points)
+    for row in Layer("out.gpkg").rows:
+        near(row[2]["weighted_sum_i"], row[2]["sum_i"], 0)
+
+
+def check_spilled_values():
+    zones, points = random_layers(random.Random(15), n_points=30000)
+    words = "median(f), mode(s), unique(n), concat(s,'; '), mode(d), concat(i), count"
+    whole = []
+    for memory in ([], ["-memory", "1"], ["-memory", "200K"]):
+        for stream in ("join", "input"):
+            aggregate(*memory, "-overwrite", "-agg", words, "out.gpkg", zones, points,
+                      stream=stream)
+            whole.append(dump("out.gpkg"))
+    same(len(set(whole)), 1, "with and without spilling")
+    left = [name for name in os.listdir(".") if "ogrjoin" in name]
+    same(left, [], "left behind")
+
+
+def check_names_that_clash():
+    zones, points = random_layers(random.Random(16))
+    aggregate("-agg", "count as name_2, sum(i)", "first.gpkg", zones, points)
+    r = aggregate("-agg", "count, sum(i)", "second.gpkg", "first.gpkg", points)
+    true("renamed" in r.err, r)
+    same(list(Layer("second.gpkg").fields),
+         ["name", "name_2", "sum_i", "count_2", "sum_i_2"])
+
+
+def check_quoted_names():
+    zones, points = random_layers(random.Random(17))
+    aggregate("-agg", ' COUNT ,Sum( "odd, ""name""" ) AS "a b", max(I)as M', "out.csv",
+              zones, points)
+    same(list(Layer("out.csv").fields), ["name", "COUNT".lower(), "a b", "M"])
+
+
+def check_bad_words():
+    random_layers(random.Random(18))
+    files = ["out.gpkg", "zones.gpkg", "points.gpkg"]
+    for words, says in (
+        ("", "function is missing"),
+        ("summ(f)", ["no function 'summ'", "weighted_sum"]),
+        ("sum", "needs a field"),
+        ("sum()", "names no field"),
+        ("sum(nothing)", ["nothing", "odd"]),
+        ("sum(s)", ["needs numbers", "String"]),
+        ("median(d)", "needs numbers"),
+        ("count,", "function is missing"),
+        ("count sum(f)", "comma is missing"),
+        ("sum(f", "not closed"),
+        ("sum(f,i)", "one field"),
+        ("concat(s, ;)", "quotes"),
+        ("concat(s, ';)", "not closed"),
+        ("sum(f), SUM(f)", "two columns"),
+        ("count as name", "another name"),
+        ("count as", "missing"),
+    ):
+        fails("-op", "contains", "-agg", words, *files, says=says, op=False)
+    for given, says in (
+        (["-how", "semi"], "-how semi"),
+        (["-how", "full"], "-how"),
+        (["-pick", "first"], "do not go together"),
+        (["-name_count", "n"], "count as n"),
+    ):
+        fails("-op", "contains", "-agg", "count", *given, *files, says=says, op=False)
+
+
+def check_integer_sums_that_do_not_fit():
+    make("zones.gpkg", [(box(0, 0, 9, 9), {})])
+    big = [("POINT (1 1)", {"n": 2**62}), ("POINT (2 2)", {"n": 2**62})]
+    make("points.gpkg", big, [("n", ogr.OFTInteger64)], kind=ogr.wkbPoint)
+    fails("-op", "contains", "-agg", "sum(n)", "out.gpkg", "zones.gpkg", "points.gpkg",
+          says="64 bits", op=False)
+    aggregate("-agg", "mean(n)", "out.gpkg", "zones.gpkg", "points.gpkg")
+    same(Layer("out.gpkg").column("mean_n"), [float(2**62)])
+
+
+def check_the_larger_layer_streams():
+    """Seen by the summary: the side that streams is not indexed."""
+    zones, points = random_layers(random.Random(19))
+    r = aggregate("-agg", "count", "-json_summary", "s.json", "out.gpkg", zones, points)
+    got = summary("s.json")
+    same(got["rows_in"], 30)
+    same(got["pairs"], sum(Layer("out.gpkg").column("count")))
+    same(got["matched"], sum(1 for n in Layer("out.gpkg").column("count") if n))
+    true("30 rows in" in r.err, r)
+
+
+def check_empty_layers():
+    random_layers(random.Random(20))
+    make("none.gpkg", [], FIELDS, kind=ogr.wkbPoint)
+    for stream in ("join", "input"):
+        aggregate("-overwrite", "-agg", "count, sum(f), unique(s)", "out.gpkg",
+                  "zones.gpkg", "none.gpkg", stream=stream)
+        got = Layer("out.gpkg")
+        same(got.column("count"), [0] * 30)
+        same(got.column("sum_f"), [None] * 30)
+        aggregate("-overwrite", "-agg", "count, sum(f)", "no.gpkg", "none.gpkg",
+                  "points.gpkg", stream=stream, op="intersects")
+        same(len(Layer("no.gpkg").rows), 0)
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,622 @@
+/* Kind: unit, property, memory. Aggregates against a plain computation over
+ * sorted pairs; held values in memory and in runs; every allocation failing. */
+#include "oj_aggregate.h"
+#include "oj_exact_sum.h"
+
+#include "oj_array.h"
+
+#include <check.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "random_numbers.h"
+
+enum
+{
+    ROWS = 9,
+    MOST_PAIRS = 4000,
+    COLUMNS = 3 /* an integer, a real, a text */
+};
+
+static const enum oj_aggregate_type types[COLUMNS] = {
+    OJ_AGG_INTEGER, OJ_AGG_REAL, OJ_AGG_BYTES};
+
+static const struct oj_aggregate all[] = {
+    {OJ_AGG_COUNT, 0, NULL},        {OJ_AGG_COUNT_VALUES, 0, NULL},
+    {OJ_AGG_COUNT_VALUES, 2, NULL}, {OJ_AGG_SUM, 0, NULL},
+    {OJ_AGG_SUM, 1, NULL},          {OJ_AGG_MEAN, 0, NULL},
+    {OJ_AGG_MEAN, 1, NULL},         {OJ_AGG_MIN, 0, NULL},
+    {OJ_AGG_MIN, 1, NULL},          {OJ_AGG_MIN, 2, NULL},
+    {OJ_AGG_MAX, 0, NULL},          {OJ_AGG_MAX, 1, NULL},
+    {OJ_AGG_MAX, 2, NULL},          {OJ_AGG_MEDIAN, 0, NULL},
+    {OJ_AGG_MEDIAN, 1, NULL},       {OJ_AGG_STDDEV, 0, NULL},
+    {OJ_AGG_STDDEV, 1, NULL},       {OJ_AGG_FIRST, 0, NULL},
+    {OJ_AGG_FIRST, 1, NULL},        {OJ_AGG_FIRST, 2, NULL},
+    {OJ_AGG_LAST, 0, NULL},         {OJ_AGG_LAST, 1, NULL},
+    {OJ_AGG_LAST, 2, NULL},         {OJ_AGG_MODE, 0, NULL},
+    {OJ_AGG_MODE, 1, NULL},         {OJ_AGG_MODE, 2, NULL},
+    {OJ_AGG_UNIQUE, 0, NULL},       {OJ_AGG_UNIQUE, 1, NULL},
+    {OJ_AGG_UNIQUE, 2, NULL},       {OJ_AGG_CONCAT, 2, "; "},
+    {OJ_AGG_CONCAT, 2, ""},         {OJ_AGG_WEIGHTED_SUM, 0, NULL},
+    {OJ_AGG_WEIGHTED_SUM, 1, NULL},
+};
+
+enum
+{
+    N_ALL = (int)(sizeof all / sizeof *all)
+};
+
+struct pair
+{
+    int64_t row, fid, place;
+    double share;
+    struct oj_aggregate_value value[COLUMNS];
+};
+
+static struct pair pairs[MOST_PAIRS];
+static int n_pairs;
+
+static int n_open;
+
+static int open_file(void *user)
+{
+    char path[] = "/tmp/test_aggregates-XXXXXX";
+    int file = mkstemp(path);
+    (void)user;
+    if (file >= 0)
+        unlink(path);
+    n_open++;
+    return file;
+}
+
+static int open_nothing(void *user)
+{
+    (void)user;
+    return -1;
+}
+
+static const struct oj_held_files files = {open_file, NULL};
+static const struct oj_held_files no_files = {open_nothing, NULL};
+
+static void must(oj_status status)
+{
+    ck_assert_int_eq(status, OJ_OK);
+}
+
+static const char *const texts[] = {
+    "", "a", "ab", "b", "B", "a longer text", "\xc3\xa4"};
+
+static void make_pairs(uint64_t seed)
+{
+    random_state = seed;
+    n_pairs = 1 + pick(MOST_PAIRS - 1);
+    if (one_in(3))
+        n_pairs = 1 + pick(20);
+    for (int i = 0; i < n_pairs; i++)
+    {
+        struct pair *p = &pairs[i];
+        memset(p, 0, sizeof *p);
+        p->row = pick(ROWS - 1); /* the last has none */
+        p->fid = pick(50);
+        p->place = i;
+        p->share = one_in(2) ? 1.0 : unit();
+        for (int c = 0; c < COLUMNS; c++)
+            p->value[c].is_null = one_in(8) || p->row == ROWS - 2;
+        p->value[0].integer =
+            one_in(2) ? pick(5) - 2 : (int64_t)random_bits() >> 14;
+        p->value[1].real = one_in(3) ? any_size(-400, 400) : pick(7) / 10.0;
+        if (one_in(20))
+            p->value[1].real = -0.0;
+        if (seed % 5 == 0 && one_in(40))
+            p->value[1].real = one_in(2) ? (double)NAN : (double)INFINITY;
+        p->value[2].bytes = texts[pick(7)];
+        p->value[2].n_bytes = (int64_t)strlen(p->value[2].bytes);
+    }
+}
+
+/* ---- the plain way ------------------------------------------------------ */
+
+static struct pair *mine[MOST_PAIRS];
+
+static int by_place(const void *a, const void *b)
+{
+    const struct pair *u = *(struct pair *const *)a;
+    const struct pair *v = *(struct pair *const *)b;
+    if (u->fid != v->fid)
+        return u->fid < v->fid ? -1 : 1;
+    return u->place < v->place ? -1 : 1;
+}
+
+static int compare(int c, const struct oj_aggregate_value *a,
+                   const struct oj_aggregate_value *b)
+{
+    if (c == 0)
+        return (a->integer > b->integer) - (a->integer < b->integer);
+    if (c == 2)
+        return strcmp(a->bytes, b->bytes);
+    if (isnan(a->real) || isnan(b->real))
+        return isnan(a->real) - isnan(b->real);
+    return (a->real > b->real) - (a->real < b->real);
+}
+
+static int column;
+
+static int by_value(const void *a, const void *b)
+{
+    const struct pair *u = *(struct pair *const *)a;
+    const struct pair *v = *(struct pair *const *)b;
+    int by = compare(column, &u->value[column], &v->value[column]);
+    return by != 0 ? by : by_place(a, b);
+}
+
+static int select_pairs(int64_t row, int c, int is_sorted)
+{
+    int n = 0;
+    column = c;
+    for (int i = 0; i < n_pairs; i++)
+    {
+        if (pairs[i].row == row && !pairs[i].value[c].is_null)
+            mine[n++] = &pairs[i];
+    }
+    qsort(mine, (size_t)n, sizeof *mine, is_sorted ? by_value : by_place);
+    return n;
+}
+
+static char joined[MOST_PAIRS * 20];
+
+static double add_up(int c, int n, int what)
+{
+    struct oj_exact_sum sum = {0}, squares = {0};
+    double result;
+    for (int i = 0; i < n; i++)
+    {
+        double x =
+            c == 0 ? (double)mine[i]->value[0].integer : mine[i]->value[1].real;
+        if (what == OJ_AGG_WEIGHTED_SUM)
+            must(oj_exact_sum_add(&sum, x * mine[i]->share, NULL));
+        else if (c == 0)
+        {
+            must(oj_exact_sum_add_integer(&sum, mine[i]->value[0].integer,
+                                          NULL));
+            must(oj_exact_sum_add_integer_square(
+                &squares, mine[i]->value[0].integer, NULL));
+        }
+        else
+        {
+            must(oj_exact_sum_add(&sum, x, NULL));
+            must(oj_exact_sum_add_square(&squares, x, NULL));
+        }
+    }
+    result = what == OJ_AGG_STDDEV ? oj_exact_sum_deviation(&sum, &squares, n)
+                                   : oj_exact_sum_value(&sum);
+    oj_exact_sum_clear(&sum);
+    oj_exact_sum_clear(&squares);
+    return what == OJ_AGG_MEAN ? result / n : result;
+}
+
+static struct oj_aggregate_value mode_of(int c, int n, int64_t *n_unique)
+{
+    struct oj_aggregate_value best = {0};
+    int most = 0;
+    *n_unique = 0;
+    for (int first = 0, end; first < n; first = end)
+    {
+        for (end = first; end < n && compare(c, &mine[end]->value[c],
+                                             &mine[first]->value[c]) == 0;)
+            end++;
+        ++*n_unique;
+        if (end - first > most)
+        {
+            most = end - first;
+            best = mine[first]->value[c];
+        }
+    }
+    return best;
+}
+
+static double median_of(int c, int n)
+{
+    const struct oj_aggregate_value *u = &mine[(n - 1) / 2]->value[c];
+    const struct oj_aggregate_value *v = &mine[n / 2]->value[c];
+    if (c == 0)
+        return ((double)u->integer + (double)v->integer) / 2.0;
+    if (compare(c, u, v) == 0)
+        return u->real;
+    return isinf(u->real + v->real) ? u->real / 2 + v->real / 2
+                                    : (u->real + v->real) / 2;
+}
+
+static struct oj_aggregate_value plain(const struct oj_aggregate *what,
+                                       int64_t row)
+{
+    struct oj_aggregate_value result = {0}, mode;
+    int c = what->column, n = 0;
+    int64_t n_unique;
+    char *at = joined;
+    for (int i = 0; i < n_pairs; i++)
+        n += pairs[i].row == row;
+    result.integer = n;
+    if (what->kind == OJ_AGG_COUNT)
+        return result;
+    n = select_pairs(row, c,
+                     what->kind != OJ_AGG_FIRST && what->kind != OJ_AGG_LAST &&
+                         what->kind != OJ_AGG_CONCAT);
+    result.integer = n;
+    if (what->kind == OJ_AGG_COUNT_VALUES)
+        return result;
+    mode = mode_of(c, n, &n_unique);
+    result.integer = n_unique;
+    if (what->kind == OJ_AGG_UNIQUE)
+        return result;
+    result.is_null = n == 0 || (what->kind == OJ_AGG_STDDEV && n < 2);
+    if (result.is_null)
+        return result;
+    switch (what->kind)
+    {
+        case OJ_AGG_MIN:
+        case OJ_AGG_FIRST:
+            return mine[0]->value[c];
+        case OJ_AGG_MAX:
+        case OJ_AGG_LAST:
+            return mine[n - 1]->value[c];
+        case OJ_AGG_MODE:
+            return mode;
+        case OJ_AGG_MEDIAN:
+            result.real = median_of(c, n);
+            return result;
+        case OJ_AGG_CONCAT:
+            for (int i = 0; i < n; i++)
+                at += sprintf(at, "%s%s", i > 0 ? what->separator : "",
+                              mine[i]->value[c].bytes);
+            result.bytes = joined;
+            result.n_bytes = at - joined;
+            return result;
+        default:
+            result.real = add_up(c, n, (int)what->kind);
+            if (what->kind == OJ_AGG_SUM && c == 0)
+            {
+                result.integer = 0;
+                for (int i = 0; i < n; i++)
+                    result.integer += mine[i]->value[0].integer;
+            }
+            return result;
+    }
+}
+
+/* ---- both ways ---------------------------------------------------------- */
+
+static int is_same(enum oj_aggregate_type type,
+                   const struct oj_aggregate_value *a,
+                   const struct oj_aggregate_value *b)
+{
+    if (a->is_null || b->is_null)
+        return a->is_null == b->is_null;
+    if (type == OJ_AGG_INTEGER)
+        return a->integer == b->integer;
+    if (type == OJ_AGG_REAL)
+        return a->real == b->real || (isnan(a->real) && isnan(b->real));
+    return a->n_bytes == b->n_bytes &&
+           memcmp(a->bytes, b->bytes, (size_t)a->n_bytes) == 0;
+}
+
+static struct oj_aggregate_plan make_plan(int64_t memory)
+{
+    struct oj_aggregate_plan plan = {all,     N_ALL,  types,
+                                     COLUMNS, memory, &files};
+    return plan;
+}
+
+static oj_status add_pair(struct oj_aggregates *a, const struct pair *p,
+                          struct oj_error *err)
+{
+    const struct oj_aggregate_pair pair = {p->row, p->fid, p->place, p->share,
+                                           p->value};
+    return oj_aggregates_add(a, &pair, err);
+}
+
+static void shuffle(void)
+{
+    for (int i = n_pairs - 1; i > 0; i--)
+    {
+        int k = pick(i + 1);
+        struct pair other = pairs[i];
+        pairs[i] = pairs[k];
+        pairs[k] = other;
+    }
+}
+
+static void check_results(struct oj_aggregates *a, uint64_t seed)
+{
+    for (int64_t row = 0; row < ROWS; row++)
+    {
+        for (int i = 0; i < N_ALL; i++)
+        {
+            struct oj_aggregate_value got, expected = plain(&all[i], row);
+            struct oj_error error;
+            enum oj_aggregate_type type =
+                oj_aggregate_type(all[i].kind, types[all[i].column]);
+            must(oj_aggregates_result(a, row, i, &got, &error));
+            expect(is_same(type, &got, &expected),
+                   "seed %llu, row %d, aggregate %d: %d %lld %g %.*s, not %d "
+                   "%lld %g",
+                   (unsigned long long)seed, (int)row, i, got.is_null,
+                   (long long)got.integer, got.real, (int)got.n_bytes,
+                   got.bytes != NULL ? got.bytes : "", expected.is_null,
+                   (long long)expected.integer, expected.real);
+        }
+    }
+}
+
+START_TEST(property_all_aggregates)
+{
+    static const int64_t memory[] = {0, 1, 3000, 100000};
+    for (int m = 0; m < 4; m++)
+    {
+        const struct oj_aggregate_plan plan = make_plan(memory[m]);
+        struct oj_aggregates *a;
+        uint64_t seed = first_seed();
+        must(oj_aggregates_open(&plan, &a, NULL));
+        for (int64_t round = 0; round < rounds(12); round++, seed++)
+        {
+            make_pairs(seed);
+            for (int turn = 0; turn < 2; turn++)
+            {
+                must(oj_aggregates_start(a, ROWS, NULL));
+                for (int i = 0; i < n_pairs; i++)
+                    must(add_pair(a, &pairs[i], NULL));
+                expect((oj_aggregates_spills(a) > 0) ==
+                               (memory[m] == 1 && n_pairs >= 256) ||
+                           memory[m] > 1,
+                       "spills");
+                must(oj_aggregates_rewind(a, NULL));
+                check_results(a, seed);
+                shuffle();
+            }
+        }
+        oj_aggregates_close(a);
+    }
+}
+END_TEST
+
+/* Far more runs than are merged at a time. */
+START_TEST(large_many_runs)
+{
+    struct oj_held *held;
+    int64_t n = 0, last = -1;
+    uint64_t sum = 0;
+    n_open = 0;
+    must(oj_held_open(OJ_HELD_BY_PLACE, &files, &held, NULL));
+    random_state = 5;
+    for (int i = 0; i < 20000; i++)
+    {
+        char text[40];
+        struct oj_held_value value = {0};
+        value.row = pick(3);
+        value.fid = pick(1000);
+        value.place = i;
+        value.bytes = text;
+        value.n_bytes =
+            sprintf(text, "%.*s%d", pick(20), "abcdefghijklmnopqrst", i);
+        must(oj_held_add(held, &value, NULL));
+        if (i % 4 == 3)
+            must(oj_held_spill(held, NULL));
+    }
+    ck_assert_int_eq(oj_held_runs(held), 5000);
+    must(oj_held_rewind(held, NULL));
+    ck_assert_int_gt(n_open, 1);
+    while (oj_held_peek(held) != NULL)
+    {
+        const struct oj_held_value *v = oj_held_peek(held);
+        int64_t key = (v->row * 1000 + v->fid) * 20000 + v->place;
+        expect(key > last, "order");
+        expect(atoi(v->bytes + strcspn(v->bytes, "0123456789")) == v->place,
+               "text of %d", (int)v->place);
+        last = key;
+        sum += (uint64_t)v->place;
+        n++;
+        must(oj_held_skip(held, NULL));
+    }
+    ck_assert_int_eq(n, 20000);
+    ck_assert(sum == 19999u * 10000u);
+    oj_held_close(held);
+}
+END_TEST
+
+/* A value longer than any buffer. */
+START_TEST(large_values)
+{
+    static char text[300000];
+    struct oj_held *held;
+    must(oj_held_open(OJ_HELD_BY_BYTES, &files, &held, NULL));
+    memset(text, 'x', sizeof text);
+    for (int i = 0; i < 9; i++)
+    {
+        const struct oj_held_value value = {1, 0,    0,
+                                            0, text, (int64_t)sizeof text - i};
+        must(oj_held_add(held, &value, NULL));
+        must(oj_held_spill(held, NULL));
+    }
+    must(oj_held_rewind(held, NULL));
+    for (int i = 8; i >= 0; i--)
+    {
+        const struct oj_held_value *value = oj_held_peek(held);
+        ck_assert_int_eq(value->n_bytes, (int64_t)sizeof text - i);
+        ck_assert(memcmp(value->bytes, text, sizeof text - 9) == 0);
+        must(oj_held_skip(held, NULL));
+    }
+    ck_assert_ptr_null(oj_held_peek(held));
+    oj_held_close(held);
+}
+END_TEST
+
+/* Values that quicksort does not like. */
+START_TEST(degenerate_orders)
+{
+    for (int kind = 0; kind < 4; kind++)
+    {
+        struct oj_held *held;
+        uint64_t last = 0;
+        int n = 100000;
+        must(oj_held_open(OJ_HELD_BY_NUMBER, NULL, &held, NULL));
+        for (int i = 0; i < n; i++)
+        {
+            struct oj_held_value value = {0};
+            value.number = kind == 0   ? 7u
+                           : kind == 1 ? (uint64_t)i
+                           : kind == 2 ? (uint64_t)(n - i)
+                                       : (uint64_t)(i < n / 2 ? i : n - i);
+            must(oj_held_add(held, &value, NULL));
+        }
+        must(oj_held_rewind(held, NULL));
+        for (int i = 0; i < n; i++)
+        {
+            expect(oj_held_peek(held)->number >= last, "order %d", kind);
+            last = oj_held_peek(held)->number;
+            must(oj_held_skip(held, NULL));
+        }
+        ck_assert_ptr_null(oj_held_peek(held));
+        oj_held_close(held);
+    }
+}
+END_TEST
+
+START_TEST(unit_integer_sums)
+{
+    static const enum oj_aggregate_type type = OJ_AGG_INTEGER;
+    static const struct oj_aggregate list[] = {{OJ_AGG_SUM, 0, NULL},
+                                               {OJ_AGG_MEAN, 0, NULL}};
+    const struct oj_aggregate_plan plan = {list, 2, &type, 1, 0, NULL};
+    struct oj_aggregates *a;
+    struct oj_aggregate_value value = {0};
+    struct oj_aggregate_pair pair = {0, 0, 0, 1.0, &value};
+    struct oj_error error;
+    must(oj_aggregates_open(&plan, &a, NULL));
+    must(oj_aggregates_start(a, 1, NULL));
+    value.integer = INT64_MAX;
+    for (int i = 0; i < 3; i++)
+        must(oj_aggregates_add(a, &pair, NULL));
+    must(oj_aggregates_rewind(a, NULL));
+    ck_assert_int_eq(oj_aggregates_result(a, 0, 0, &value, &error),
+                     OJ_ERR_LIMIT);
+    must(oj_aggregates_result(a, 0, 1, &value, NULL));
+    ck_assert(value.real == 0x1p63);
+    value.integer = INT64_MIN;
+    value.is_null = 0;
+    for (int i = 0; i < 3; i++)
+        must(oj_aggregates_add(a, &pair, NULL));
+    must(oj_aggregates_result(a, 0, 0, &value, &error));
+    ck_assert_int_eq(value.integer, -3);
+    oj_aggregates_close(a);
+}
+END_TEST
+
+START_TEST(unit_wrong_plans)
+{
+    static const struct oj_aggregate wrong[] = {{OJ_AGG_SUM, 2, NULL},
+                                                {OJ_AGG_MEDIAN, 2, NULL},
+                                                {OJ_AGG_CONCAT, 0, ","},
+                                                {OJ_AGG_MIN, 3, NULL},
+                                                {OJ_AGG_MIN, -1, NULL}};
+    for (int i = 0; i < 5; i++)
+    {
+        const struct oj_aggregate_plan plan = {&wrong[i], 1, types,
+                                               COLUMNS,   0, NULL};
+        struct oj_aggregates *a = NULL;
+        struct oj_error error;
+        ck_assert_int_eq(oj_aggregates_open(&plan, &a, &error), OJ_ERR_ARG);
+        ck_assert_ptr_null(a);
+    }
+}
+END_TEST
+
+START_TEST(unit_no_room_for_runs)
+{
+    struct oj_aggregate_plan plan = make_plan(1);
+    struct oj_aggregates *a;
+    struct oj_error error;
+    oj_status status = OJ_OK;
+    plan.files = &no_files;
+    make_pairs(1);
+    while (n_pairs < 300)
+        pairs[n_pairs] = pairs[0], n_pairs++;
+    must(oj_aggregates_open(&plan, &a, NULL));
+    must(oj_aggregates_start(a, ROWS, NULL));
+    for (int i = 0; i < n_pairs && status == OJ_OK; i++)
+        status = add_pair(a, &pairs[i], &error);
+    ck_assert_int_eq(status, OJ_ERR_IO);
+    oj_aggregates_close(a);
+}
+END_TEST
+
+static oj_status run_all(int64_t memory, struct oj_error *err)
+{
+    const struct oj_aggregate_plan plan = make_plan(memory);
+    struct oj_aggregates *a;
+    oj_status status;
+    OJ_TRY(oj_aggregates_open(&plan, &a, err));
+    status = oj_aggregates_start(a, ROWS, err);
+    for (int i = 0; i < n_pairs && status == OJ_OK; i++)
+        status = add_pair(a, &pairs[i], err);
+    if (status == OJ_OK)
+        status = oj_aggregates_rewind(a, err);
+    for (int i = 0; i < ROWS * N_ALL && status == OJ_OK; i++)
+    {
+        struct oj_aggregate_value value;
+        status = oj_aggregates_result(a, i / N_ALL, i % N_ALL, &value, err);
+    }
+    oj_aggregates_close(a);
+    return status;
+}
+
+START_TEST(memory_every_allocation_fails)
+{
+    static const int64_t memory[] = {0, 1, 3000};
+    for (int m = 0; m < 3; m++)
+    {
+        struct oj_error error;
+        int64_t n;
+        make_pairs(3);
+        n_pairs = 600;
+        oj_alloc_fail_at(0);
+        must(run_all(memory[m], &error));
+        n = oj_alloc_fail_at(0);
+        ck_assert_int_gt(n, 10);
+        for (int64_t i = 1; i <= n; i++)
+        {
+            oj_status status;
+            oj_alloc_fail_at(i);
+            status = run_all(memory[m], &error);
+            oj_alloc_fail_at(0);
+            expect(status == OJ_ERR_NOMEM, "allocation %d of %d: %s", (int)i,
+                   (int)n, oj_status_name(status));
+        }
+        must(run_all(memory[m], &error));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("aggregates");
+    TCase *tests = tcase_create("aggregates");
+    SRunner *runner;
+    int n_failed;
+    tcase_set_timeout(tests, 300);
+    tcase_add_test(tests, property_all_aggregates);
+    tcase_add_test(tests, large_many_runs);
+    tcase_add_test(tests, large_values);
+    tcase_add_test(tests, degenerate_orders);
+    tcase_add_test(tests, unit_integer_sums);
+    tcase_add_test(tests, unit_wrong_plans);
+    tcase_add_test(tests, unit_no_room_for_runs);
+    tcase_add_test(tests, memory_every_allocation_fails);
+    suite_add_tcase(suite, tests);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? 0 : 1;
+}
