@@ -43,9 +43,9 @@ extern const struct oj_cpu_family oj_cpu_predicate;
 
 /** The name of the family that answers such a batch, for -explain; "none" where
  *  none can.  input NULL: any of points. */
-OJ_EXPORT const char *oj_cpu_family_name(const struct oj_relation *relation,
-                                         const struct oj_flat *join_side,
-                                         const struct oj_flat *input);
+const char *oj_cpu_family_name(const struct oj_relation *relation,
+                               const struct oj_flat *join_side,
+                               const struct oj_flat *input);
 
 /** Family i in the order they are asked, or NULL past the last. */
 const struct oj_cpu_family *oj_cpu_family_at(int i);

@@ -72,6 +72,11 @@ OJ_EXPORT const struct oj_stats *oj_join_stats(const struct oj_join *join);
 /** The backend at work. */
 OJ_EXPORT const struct oj_backend *oj_join_backend(const struct oj_join *join);
 
+/** What answers a batch like input, in words for people: a backend can have
+ *  several ways. input NULL: a batch of points. */
+OJ_EXPORT const char *oj_join_method(const struct oj_join *join,
+                                     const struct oj_flat *input);
+
 /** Threads that this join uses. */
 OJ_EXPORT int oj_join_threads(const struct oj_join *join);
 

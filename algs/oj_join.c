@@ -1,3 +1,4 @@
+#include "cpu_family.h"
 #include "cpu_threads.h"
 #include "ogrjoin.h"
 
@@ -103,6 +104,7 @@ oj_status oj_join_open(const struct oj_flat *join_side,
         return oj_fail_nomem(err, 1, sizeof *join);
     join->backend = choose_backend(backend);
     join->join_side = join_side;
+    join->join_side = join_side;
     join->relation = *relation;
     if (options != NULL)
         join->options = *options;
@@ -165,6 +167,14 @@ const struct oj_stats *oj_join_stats(const struct oj_join *join)
 const struct oj_backend *oj_join_backend(const struct oj_join *join)
 {
     return join->backend;
+}
+
+const char *oj_join_method(const struct oj_join *join,
+                           const struct oj_flat *input)
+{
+    if (join->backend == &oj_cpu_backend)
+        return oj_cpu_family_name(&join->relation, join->join_side, input);
+    return join->backend->description;
 }
 
 int oj_join_threads(const struct oj_join *join)

@@ -1,6 +1,5 @@
 #include "oj_explain.h"
 
-#include "../algs/cpu_family.h"
 #include "../flatten/oj_layer_read.h"
 #include "../flatten/oj_table.h"
 #include "oj_cancel.h"
@@ -294,9 +293,8 @@ static void print_engine(const struct explanation *e)
     const struct oj_job *job = &e->job;
     const struct oj_stats *stats = oj_join_stats(job->engine);
     const struct oj_flat *flat = &job->join_flat;
-    const char *method = oj_cpu_family_name(
-        &job->relation, flat, e->sample.n_features > 0 ? &e->sample : NULL);
-    int is_cpu = strcmp(oj_join_backend(job->engine)->name, "cpu") == 0;
+    const char *method = oj_join_method(
+        job->engine, e->sample.n_features > 0 ? &e->sample : NULL);
     char arrays[32], index[32], attributes[32];
     double scale = 1.0;
     if (e->is_part && e->n_join > flat->n_features && flat->n_features > 0)
@@ -310,9 +308,8 @@ static void print_engine(const struct explanation *e)
                    ? scale * (double)oj_table_bytes(job->join_table)
                    : 0.0,
                attributes, sizeof attributes);
-    line("backend", "%s%s%s%s, %d thread%s", oj_join_backend(job->engine)->name,
-         is_cpu ? " (" : "", is_cpu ? method : "", is_cpu ? ")" : "",
-         oj_join_threads(job->engine),
+    line("backend", "%s (%s), %d thread%s", oj_join_backend(job->engine)->name,
+         method, oj_join_threads(job->engine),
          oj_join_threads(job->engine) == 1 ? "" : "s");
     line("memory", "%s: %s of coordinates, %s of index%s%s",
          scale > 1.0 ? "join side, estimated from its first rows" : "join side",
