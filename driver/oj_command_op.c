@@ -182,6 +182,10 @@ static oj_status check_distances(const struct oj_command *command,
         return oj_fail(err, OJ_ERR_ARG,
                        "-op dwithin with an unbounded distance is every pair "
                        "there is: write a number");
+    if (command->metric == OJ_METRIC_SPHERE && command->validate != NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-validate and -metric sphere do not go together: the "
+                       "references measure in the plane");
     if (command->metric == OJ_METRIC_SPHERE &&
         command->distance_to == OJ_TO_BOUNDARY)
         return oj_fail(err, OJ_ERR_ARG,

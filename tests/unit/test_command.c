@@ -393,6 +393,7 @@ START_TEST(errors_say_what_is_wrong)
         {"-op within -max_distance 1 a b c", "nearest or dwithin"},
         {"-op window -min_distance 1 a b c", "with -op window"},
         {"-op nearest -metric sphere -distance_to boundary a b c", "planar"},
+        {"-op nearest -metric sphere -validate a b c", "in the plane"},
         {"-op within -window 0 0 1 1 a b", "goes with -op window"},
         {"-window 0 0 1 1 a b c", "3 datasets given, 2 needed"},
         {"-window 0 0 1 a b", "must be a number, not 'a'"},
