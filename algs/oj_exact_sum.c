@@ -9,10 +9,11 @@ __extension__ typedef unsigned __int128 u128;
 
 enum
 {
-    /* A wide sum: 2^-2176 is below the smallest square, 2^-2148, and 2^2176 is
-     * above the sum of 2^63 largest squares. */
-    WIDE_LIMBS = 68,
-    WIDE_SCALE = -2176,
+    /* A wide sum reaches below the smallest square, 2^-2148, by the room that a
+     * window may have there, and above the sum of 2^63 largest squares, 2^2111.
+     */
+    WIDE_LIMBS = 70,
+    WIDE_SCALE = -2240,
 
     /* Bits below the first value of a window that are kept free for smaller
      * ones. */
