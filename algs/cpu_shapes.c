@@ -172,7 +172,6 @@ static oj_status order_places(struct build *b, int n_threads, const double *x,
     oj_free(b->order->keys);
     b->order->keys = NULL;
     b->order->cap_keys = 0;
-    b->side->n = b->order->n_points;
     b->scratch = oj_calloc(n_threads, sizeof *b->scratch);
     if (b->scratch == NULL)
         return oj_fail_nomem(err, n_threads, sizeof *b->scratch);
@@ -185,7 +184,10 @@ static oj_status order_places(struct build *b, int n_threads, const double *x,
                                    sizeof **b->scratch);
     }
     if (status == OJ_OK)
+    {
         oj_parallel_for(n_threads, b->order->n_buckets, place_bucket, b);
+        b->side->n = b->order->n_points; /* from now on shapes are there */
+    }
     for (int t = 0; t < n_threads; t++)
         oj_free(b->scratch[t]);
     oj_free(b->scratch);

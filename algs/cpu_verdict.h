@@ -6,22 +6,9 @@
 #ifndef CPU_VERDICT_H
 #define CPU_VERDICT_H
 
+#include "cpu_contain.h"
 #include "cpu_shapes.h"
 #include "oj_relation.h"
-
-enum oj_verdict
-{
-    OJ_VERDICT_NO = 0,
-    OJ_VERDICT_YES,
-    OJ_VERDICT_UNSURE
-};
-
-/** What a verdict rests on, or'ed: it holds if these are valid geometries. */
-enum oj_needs_valid
-{
-    OJ_NEEDS_VALID_A = 1,
-    OJ_NEEDS_VALID_B = 2
-};
 
 /** Which boxes a feature must have to form a pair with one of box *box, and
  *  whether one that has is a pair already. */

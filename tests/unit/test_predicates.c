@@ -1,0 +1,416 @@
+/* The predicates of the cpu backend, pair by pair against plain GEOS.
+ * Kinds: property, degenerate, memory.  Layers are random features on a small
+ * lattice; every join, any kinds on both sides, both ways round, threads and
+ * batches that must not matter, exclusions, bounds, interruption. */
+#include "references.h"
+
+#include "../../flatten/oj_array.h"
+#include "cpu_family.h"
+#include "geos_pairs.h"
+#include "random_shapes.h"
+
+static const char *const masks[] = {
+    "T********", "FF*FF****", "F********", "*********", "T*F**F***",
+    "FF*F*****", "0********", "1*T***T**", "FT*******", "F**T*****",
+    "**2******", "FF0******", "FFTFF****", "FF*FF*F**", "****1****",
+    "T*T***T**", "******0**", "*****F***", "FF1FF0212", "TFFFTFFFT"};
+
+#define N_MASKS ((int)(sizeof masks / sizeof *masks))
+
+static struct oj_relation some_relation(enum oj_op op)
+{
+    struct oj_relation relation = oj_relation_default();
+    relation.op = op;
+    memcpy(relation.mask, masks[pick(N_MASKS)], 10);
+    return relation;
+}
+
+/* Runs the family itself, so that it is asked whatever the kinds are. */
+static oj_status run_family(const struct oj_relation *relation,
+                            const struct oj_flat *input,
+                            const struct oj_flat *join_side,
+                            const struct oj_options *options,
+                            struct oj_stats *stats, struct oj_matches *out)
+{
+    struct oj_index *index = NULL;
+    oj_status status;
+    memset(stats, 0, sizeof *stats);
+    ck_assert(oj_cpu_predicate.takes(relation, join_side, input));
+    status = oj_cpu_predicate.index(join_side, NULL, relation, options, &index,
+                                    stats, &error);
+    if (status != OJ_OK)
+        return status;
+    status = oj_cpu_predicate.join(index, input, out, stats, &error);
+    oj_cpu_predicate.free_index(index);
+    return status;
+}
+
+static int is_pair(const struct oj_matches *m, int64_t row, int64_t feature)
+{
+    for (int64_t i = oj_matches_first(m, row); i < oj_matches_end(m, row); i++)
+    {
+        if (m->join_row[i] == feature)
+            return 1;
+    }
+    return 0;
+}
+
+static unsigned kinds_of(const struct oj_flat *flat, int64_t feature)
+{
+    unsigned kinds = 0;
+    if (oj_flat_is_points(flat))
+        return flat->x[feature] == flat->x[feature] ? OJ_PART_POINT : 0u;
+    for (int64_t p = flat->part_offset[feature];
+         p < flat->part_offset[feature + 1]; p++)
+        kinds |= flat->part_kind[p];
+    return kinds;
+}
+
+static void box_of(const struct oj_flat *flat, int64_t feature, double *box)
+{
+    int64_t v = feature, end = feature + 1;
+    if (!oj_flat_is_points(flat))
+    {
+        v = flat->vertex_offset[flat->ring_offset[flat->part_offset[feature]]];
+        end = flat->vertex_offset
+                  [flat->ring_offset[flat->part_offset[feature + 1]]];
+    }
+    box[0] = box[1] = INFINITY;
+    box[2] = box[3] = -INFINITY;
+    for (; v < end; v++)
+    {
+        box[0] = fmin(box[0], flat->x[v]);
+        box[1] = fmin(box[1], flat->y[v]);
+        box[2] = fmax(box[2], flat->x[v]);
+        box[3] = fmax(box[3], flat->y[v]);
+    }
+}
+
+static int boxes_meet(const struct oj_flat *input, int64_t row,
+                      const struct oj_flat *join_side, int64_t feature)
+{
+    double a[4], b[4];
+    box_of(input, row, a);
+    box_of(join_side, feature, b);
+    return a[0] <= b[2] && b[0] <= a[2] && a[1] <= b[3] && b[1] <= a[3];
+}
+
+/* Four edges that go there and back: GEOS takes some of them for rectangles. */
+static int may_pass_for_rectangle(const struct oj_flat *flat, int64_t feature)
+{
+    int64_t ring;
+    if (oj_flat_is_points(flat))
+        return 0;
+    ring = flat->ring_offset[flat->part_offset[feature]];
+    return kinds_of(flat, feature) == OJ_PART_POLYGON &&
+           flat->vertex_offset[ring + 1] - flat->vertex_offset[ring] == 5;
+}
+
+/* What plain GEOS says; CANNOT_SAY also where our rules say more than it: an
+ * invalid polygon against anything but points. */
+static enum oj_geos_verdict truth_of(struct oj_geos_pairs *geos,
+                                     const struct oj_relation *relation,
+                                     const struct oj_flat *input, int64_t row,
+                                     const struct oj_flat *join_side,
+                                     int64_t feature)
+{
+    unsigned a = kinds_of(input, row), b = kinds_of(join_side, feature);
+    if (a == 0 || b == 0)
+        return OJ_GEOS_NO;
+    if (relation->op == OJ_OP_BBOX)
+        return boxes_meet(input, row, join_side, feature) ? OJ_GEOS_YES
+                                                          : OJ_GEOS_NO;
+    if (((a != OJ_PART_POINT && b != OJ_PART_POINT) ||
+         may_pass_for_rectangle(input, row) ||
+         may_pass_for_rectangle(join_side, feature)) &&
+        (oj_geos_pairs_row_is_valid(geos, row) != OJ_GEOS_YES ||
+         oj_geos_pairs_feature_is_valid(geos, feature) != OJ_GEOS_YES))
+        return OJ_GEOS_CANNOT_SAY;
+    return oj_geos_pairs_hold(geos, row, feature);
+}
+
+static int64_t n_checked, n_held;
+
+static void check_pairs(const struct oj_relation *relation,
+                        const struct oj_flat *input,
+                        const struct oj_flat *join_side,
+                        const struct oj_matches *m, uint64_t seed)
+{
+    struct oj_geos_pairs *geos;
+    must(oj_geos_pairs_open(relation, join_side, 0, &geos, &error));
+    oj_geos_pairs_set_input(geos, input);
+    for (int64_t row = 0; row < input->n_features; row++)
+    {
+        for (int64_t f = 0; f < join_side->n_features; f++)
+        {
+            enum oj_geos_verdict truth =
+                truth_of(geos, relation, input, row, join_side, f);
+            int ours = is_pair(m, row, f);
+            ck_assert_int_ne(truth, OJ_GEOS_OUT_OF_MEMORY);
+            if (truth == OJ_GEOS_CANNOT_SAY)
+                continue;
+            n_checked++;
+            n_held += ours;
+            expect(ours == (truth == OJ_GEOS_YES),
+                   "seed %llu: %s %s: row %d (kinds %u), feature %d (kinds "
+                   "%u): ours %d",
+                   (unsigned long long)seed, oj_op_get(relation->op)->name,
+                   relation->mask, (int)row, kinds_of(input, row), (int)f,
+                   kinds_of(join_side, f), ours);
+        }
+    }
+    oj_geos_pairs_close(geos);
+}
+
+static void check_same(const struct oj_matches *a, const struct oj_matches *b)
+{
+    ck_assert_int_eq(a->n_rows, b->n_rows);
+    ck_assert_int_eq(a->n_pairs, b->n_pairs);
+    ck_assert_int_eq(a->n_matched, b->n_matched);
+    ck_assert_mem_eq(a->offset, b->offset,
+                     (size_t)(a->n_rows + 1) * sizeof *a->offset);
+    ck_assert_mem_eq(a->join_row, b->join_row,
+                     (size_t)a->n_entries * sizeof *a->join_row);
+}
+
+/* The rows of a batch, one by one or in two batches, are the same. */
+static void check_cuts(const struct oj_relation *relation,
+                       const struct oj_flat *input,
+                       const struct oj_flat *join_side,
+                       const struct oj_matches *whole, int64_t cut)
+{
+    struct oj_options options = {.n_threads = 1};
+    struct oj_index *index;
+    struct oj_stats stats;
+    struct oj_matches out = {0};
+    memset(&stats, 0, sizeof stats);
+    must(oj_cpu_predicate.index(join_side, NULL, relation, &options, &index,
+                                &stats, &error));
+    for (int64_t first = 0; first < input->n_features;)
+    {
+        struct oj_flat_buf part = {0};
+        struct oj_flat view;
+        int64_t end = first == 0 ? cut : input->n_features;
+        for (int64_t i = first; i < end; i++)
+            copy_feature(&part, input, i);
+        view = oj_flat_buf_view(&part);
+        must(oj_cpu_predicate.join(index, &view, &out, &stats, &error));
+        for (int64_t i = first; i < end; i++)
+        {
+            int64_t n = out.offset[i - first + 1] - out.offset[i - first];
+            ck_assert_int_eq(n, whole->offset[i + 1] - whole->offset[i]);
+            ck_assert_mem_eq(out.join_row + out.offset[i - first],
+                             whole->join_row + whole->offset[i],
+                             (size_t)n * sizeof *out.join_row);
+        }
+        oj_flat_buf_free(&part);
+        first = end;
+    }
+    oj_matches_free(&out);
+    oj_cpu_predicate.free_index(index);
+}
+
+static void check_join(const struct oj_relation *relation,
+                       const struct oj_flat *input,
+                       const struct oj_flat *join_side, uint64_t seed)
+{
+    struct oj_options one = {.n_threads = 1}, three = {.n_threads = 3};
+    struct oj_stats stats, other_stats;
+    struct oj_matches m = {0}, other = {0};
+    must(run_family(relation, input, join_side, &one, &stats, &m));
+    check_pairs(relation, input, join_side, &m, seed);
+    must(run_family(relation, input, join_side, &three, &other_stats, &other));
+    check_same(&m, &other);
+    ck_assert_int_eq(stats.n_undecided_pairs, other_stats.n_undecided_pairs);
+    ck_assert_str_eq(stats.undecided_text, other_stats.undecided_text);
+    if (one_in(3))
+        check_cuts(relation, input, join_side, &m,
+                   1 + pick((int)input->n_features - 1));
+    oj_matches_free(&m);
+    oj_matches_free(&other);
+}
+
+static struct lattice some_lattice(void)
+{
+    static const int sizes[] = {2, 4, 8, 20};
+    struct lattice l = {sizes[pick(4)], 0.0, 1.0};
+    if (one_in(3))
+    {
+        l.origin = 123456.7;
+        l.step = 1.0 / 3;
+    }
+    return l;
+}
+
+START_TEST(every_join)
+{
+    uint64_t seed = first_seed();
+    n_checked = n_held = 0;
+    for (int64_t round = rounds(6); round > 0; round--, seed++)
+    {
+        struct oj_flat_buf a = {0}, b = {0}, points = {0};
+        struct oj_flat sides[3];
+        struct lattice l;
+        random_state = seed;
+        l = some_lattice();
+        add_shapes(&a, &l, 10 + pick(30));
+        add_shapes(&b, &l, 10 + pick(30));
+        for (int i = 0; i < 40; i++)
+            add_point(&points, place(&l, pick(l.size + 1)),
+                      place(&l, pick(l.size + 1)) + (one_in(3) ? 0.25 : 0.0));
+        ck_assert(!points.long_form);
+        sides[0] = oj_flat_buf_view(&a);
+        sides[1] = oj_flat_buf_view(&b);
+        sides[2] = oj_flat_buf_view(&points);
+        for (int op = OJ_OP_INTERSECTS; op < OJ_N_OPS; op++)
+        {
+            struct oj_relation relation = some_relation((enum oj_op)op);
+            int second = 1 + pick(2);
+            check_join(&relation, &sides[0], &sides[1], seed);
+            check_join(&relation, &sides[1], &sides[0], seed);
+            check_join(&relation, &sides[2], &sides[second], seed);
+            check_join(&relation, &sides[0], &sides[2], seed);
+        }
+        oj_flat_buf_free(&a);
+        oj_flat_buf_free(&b);
+        oj_flat_buf_free(&points);
+    }
+    ck_assert_int_gt(n_held, n_checked / 50);
+}
+END_TEST
+
+/* Pairs of the layer with itself that an exclusion takes out are those that are
+ * missing. */
+START_TEST(exclusions)
+{
+    struct oj_flat_buf a = {0};
+    struct oj_flat view;
+    struct oj_options options = {.n_threads = 2};
+    struct oj_stats stats;
+    struct oj_matches all = {0}, some = {0};
+    struct oj_relation relation = oj_relation_default();
+    struct lattice l = {8, 0.0, 1.0};
+    int32_t class_of[60];
+    random_state = 5;
+    add_shapes(&a, &l, 60);
+    view = oj_flat_buf_view(&a);
+    for (int i = 0; i < 60; i++)
+        class_of[i] = pick(3) - 1;
+    for (int op = OJ_OP_INTERSECTS; op < OJ_N_OPS; op++)
+    {
+        relation = some_relation((enum oj_op)op);
+        view.on_class = NULL;
+        must(run_family(&relation, &view, &view, &options, &stats, &all));
+        relation.exclude_self = 1;
+        relation.unordered_pairs = 1;
+        view.on_class = class_of;
+        must(run_family(&relation, &view, &view, &options, &stats, &some));
+        for (int64_t row = 0; row < 60; row++)
+        {
+            for (int64_t f = 0; f < 60; f++)
+                ck_assert_int_eq(is_pair(&some, row, f),
+                                 is_pair(&all, row, f) && row < f &&
+                                     class_of[row] >= 0 &&
+                                     class_of[row] == class_of[f]);
+        }
+    }
+    oj_matches_free(&all);
+    oj_matches_free(&some);
+    oj_flat_buf_free(&a);
+}
+END_TEST
+
+START_TEST(bounds)
+{
+    struct oj_flat_buf a = {0}, one = {0};
+    struct oj_flat view, single;
+    const int raised = 1;
+    struct oj_options options = {.n_threads = 2, .max_batch_pairs = 8};
+    struct oj_stats stats;
+    struct oj_matches out = {0};
+    struct oj_relation relation = oj_relation_default();
+    for (int i = 0; i < 30; i++)
+        add_square(&a, 0, 0, 1 + i, 1 + i);
+    add_square(&one, 0, 0, 1, 1);
+    view = oj_flat_buf_view(&a);
+    single = oj_flat_buf_view(&one);
+    relation.op = OJ_OP_INTERSECTS;
+    ck_assert_int_eq(
+        run_family(&relation, &view, &view, &options, &stats, &out),
+        OJ_ERR_TOO_MANY_PAIRS);
+    must(run_family(&relation, &single, &view, &options, &stats, &out));
+    ck_assert_int_eq(out.n_pairs, 30);
+    options.max_batch_pairs = 0;
+    options.cancel = &raised;
+    ck_assert_int_eq(
+        run_family(&relation, &view, &view, &options, &stats, &out),
+        OJ_ERR_CANCELLED);
+    oj_matches_free(&out);
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&one);
+}
+END_TEST
+
+/* The n-th allocation fails, n = 1, 2, 3 ... until none does. */
+START_TEST(memory)
+{
+    static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
+                                     OJ_OP_DISJOINT, OJ_OP_RELATE,
+                                     OJ_OP_TOUCHES};
+    struct oj_flat_buf a = {0}, b = {0};
+    struct oj_flat input, join_side;
+    struct oj_options options = {.n_threads = 1 + (_i & 1)};
+    struct oj_relation relation;
+    struct oj_stats stats;
+    struct oj_matches truth = {0};
+    struct lattice l = {12, 0.0, 1.0};
+    oj_status status = OJ_ERR_NOMEM;
+    random_state = 9;
+    add_shapes(&a, &l, 30);
+    add_shapes(&b, &l, 30);
+    input = oj_flat_buf_view(&a);
+    join_side = oj_flat_buf_view(&b);
+    relation = some_relation(ops[_i / 2]);
+    must(run_family(&relation, &input, &join_side, &options, &stats, &truth));
+    for (int64_t n = 1; status != OJ_OK; n++)
+    {
+        struct oj_matches out = {0};
+        error.message[0] = '\0';
+        oj_alloc_fail_at(n);
+        status =
+            run_family(&relation, &input, &join_side, &options, &stats, &out);
+        oj_alloc_fail_at(0);
+        expect(status == OJ_OK ||
+                   (status == OJ_ERR_NOMEM && error.message[0] != '\0'),
+               "allocation %d: %s: %s", (int)n, oj_status_name(status),
+               error.message);
+        if (status == OJ_OK)
+        {
+            ck_assert_int_gt(n, 10);
+            check_same(&truth, &out);
+        }
+        oj_matches_free(&out);
+    }
+    oj_matches_free(&truth);
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&b);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("predicates");
+    TCase *tcase = tcase_create("predicates");
+    SRunner *runner = srunner_create(suite);
+    int n_failed;
+    tcase_set_timeout(tcase, 0);
+    tcase_add_test(tcase, every_join);
+    tcase_add_test(tcase, exclusions);
+    tcase_add_test(tcase, bounds);
+    tcase_add_loop_test(tcase, memory, 0, 10);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
