@@ -23,7 +23,11 @@
 struct candidate
 {
     int32_t point, ring;
+    int32_t cell;     /* of the ring's grid, if it has one */
+    int32_t location; /* in the ring, or UNKNOWN */
 };
+
+#define UNKNOWN (-1)
 
 /* Where a point is in one ring of a feature of several. */
 struct ring_state
@@ -175,24 +179,38 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
 
 /* --- filter: from points to candidates ------------------------------------ */
 
-/* The cell of each point and what its entries are compared with. A point that
- * is none gets the cell that has no rings. */
-static OJ_CLONES void probe_points(const struct oj_ring_layer *layer, int64_t n,
-                                   const double *x, const double *y,
-                                   uint32_t *cell, uint32_t *probe)
+/* The cell of a point and what its entries are compared with. A point that is
+ * none gets the cell that has no rings. */
+OJ_INLINE void probe(const struct oj_ring_axes *axes,
+                     const struct oj_ring_layer *layer, double x, double y,
+                     int is_turned, uint32_t *cell, uint32_t *out)
 {
-    double x0 = layer->x0, y0 = layer->y0;
-    double scale_x = layer->scale_x, scale_y = layer->scale_y;
-    double last_x = layer->last_x, last_y = layer->last_y;
-    int32_t nx = layer->nx, none = layer->nx * layer->ny;
-    for (int64_t i = 0; i < n; i++)
+    double nothing = (x - x) + (y - y);
+    double u = is_turned ? oj_ring_u(axes, x, y) : x;
+    double v = is_turned ? oj_ring_v(axes, x, y) : y;
+    int32_t i = oj_ring_step(u, layer->x0, layer->scale_x, layer->last_x);
+    int32_t j = oj_ring_step(v, layer->y0, layer->scale_y, layer->last_y);
+    int32_t at = j / OJ_CELL_STEPS * layer->nx + i / OJ_CELL_STEPS;
+    *cell = (uint32_t)(nothing == 0.0 ? at : layer->nx * layer->ny);
+    *out = oj_ring_probe(i, j);
+}
+
+static OJ_CLONES void probe_points(const struct oj_ring_axes *borrowed_axes,
+                                   const struct oj_ring_layer *borrowed,
+                                   int64_t n, const double *x, const double *y,
+                                   uint32_t *cell, uint32_t *out)
+{
+    const struct oj_ring_axes axes = *borrowed_axes;
+    const struct oj_ring_layer layer = *borrowed;
+    if (axes.is_turned)
     {
-        int32_t u = oj_ring_step(x[i], x0, scale_x, last_x);
-        int32_t v = oj_ring_step(y[i], y0, scale_y, last_y);
-        int32_t at = v / OJ_CELL_STEPS * nx + u / OJ_CELL_STEPS;
-        double nothing = (x[i] - x[i]) + (y[i] - y[i]);
-        cell[i] = (uint32_t)(nothing == 0.0 ? at : none);
-        probe[i] = oj_ring_probe(u, v);
+        for (int64_t i = 0; i < n; i++)
+            probe(&axes, &layer, x[i], y[i], 1, &cell[i], &out[i]);
+    }
+    else
+    {
+        for (int64_t i = 0; i < n; i++)
+            probe(&axes, &layer, x[i], y[i], 0, &cell[i], &out[i]);
     }
 }
 
@@ -258,14 +276,14 @@ static oj_status descend(const struct oj_ring_cells *cells, struct worker *w,
     for (int l = 0; l < set->n_layers; l++)
     {
         const struct oj_ring_layer *layer = &set->layer[l];
-        uint32_t cell, probe;
-        probe_points(layer, 1, &x, &y, &cell, &probe);
-        if (!(layer->mask[cell] >> spot_of(probe) & 1))
+        uint32_t cell, at;
+        probe(&cells->axes, layer, x, y, cells->axes.is_turned, &cell, &at);
+        if (!(layer->mask[cell] >> spot_of(at) & 1))
             continue;
         if (layer->child != NULL && layer->child[cell] >= 0)
             OJ_TRY(descend(cells, w, layer->child[cell], x, y, point, err));
         else
-            OJ_TRY(add_candidates(cells, w, layer, cell, probe, point, err));
+            OJ_TRY(add_candidates(cells, w, layer, cell, at, point, err));
     }
     return OJ_OK;
 }
@@ -318,6 +336,24 @@ static int by_feature(const void *left, const void *right)
     return (a->feature > b->feature) - (a->feature < b->feature);
 }
 
+/* Rings of one feature side by side; mostly there are one or two. */
+static void sort_states(int64_t n, struct ring_state *state)
+{
+    if (n > 32)
+    {
+        qsort(state, (size_t)n, sizeof *state, by_feature);
+        return;
+    }
+    for (int64_t i = 1; i < n; i++)
+    {
+        struct ring_state moved = state[i];
+        int64_t j = i;
+        for (; j > 0 && state[j - 1].feature > moved.feature; j--)
+            state[j] = state[j - 1];
+        state[j] = moved;
+    }
+}
+
 /* Puts together where the current point is in the rings of each feature: on any
  * of them is on the boundary, and inside of an odd number is inside. */
 static oj_status finish_point(const struct cpu_index *self, struct worker *w,
@@ -325,8 +361,7 @@ static oj_status finish_point(const struct cpu_index *self, struct worker *w,
 {
     int64_t n = w->n_states;
     w->n_states = 0;
-    if (n > 1)
-        qsort(w->state, (size_t)n, sizeof *w->state, by_feature);
+    sort_states(n, w->state);
     for (int64_t i = 0; i < n;)
     {
         int32_t feature = w->state[i].feature;
@@ -342,50 +377,105 @@ static oj_status finish_point(const struct cpu_index *self, struct worker *w,
     return OJ_OK;
 }
 
+/* Asks the memory for what the candidates' tests read: each step asks for what
+ * the one before has told the place of. Points in cells without edges are done
+ * with on the way. */
+static void fetch(const struct oj_ring_cells *cells, int64_t n,
+                  struct candidate *candidate, const double *x, const double *y)
+{
+    const double *rx = cells->flat->x, *ry = cells->flat->y;
+    int64_t n_unknown = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct candidate *c = &candidate[i];
+        const struct oj_located_ring *ring = &cells->ring[c->ring];
+        c->location = UNKNOWN;
+        if (ring->grid >= 0)
+        {
+            const struct oj_ring_grid *grid = &cells->grid[ring->grid];
+            c->cell =
+                (int32_t)oj_ring_grid_cell(grid, x[c->point], y[c->point]);
+            __builtin_prefetch(grid->first_run + c->cell);
+            n_unknown++;
+        }
+        else
+        {
+            __builtin_prefetch(rx + ring->first_vertex);
+            __builtin_prefetch(ry + ring->first_vertex);
+        }
+    }
+    if (n_unknown == 0)
+        return;
+    n_unknown = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct candidate *c = &candidate[i];
+        const struct oj_located_ring *ring = &cells->ring[c->ring];
+        if (ring->grid < 0)
+            continue;
+        c->location = oj_ring_grid_known(&cells->grid[ring->grid], c->cell);
+        if (c->location < 0)
+        {
+            oj_ring_grid_fetch_runs(&cells->grid[ring->grid], c->cell);
+            n_unknown++;
+        }
+    }
+    for (int64_t i = 0; n_unknown > 0 && i < n; i++)
+    {
+        struct candidate *c = &candidate[i];
+        const struct oj_located_ring *ring = &cells->ring[c->ring];
+        if (c->location < 0 && ring->grid >= 0)
+            oj_ring_grid_fetch_edges(&cells->grid[ring->grid], c->cell);
+    }
+}
+
+static enum oj_location locate(const struct oj_ring_cells *cells,
+                               const struct oj_located_ring *ring,
+                               const struct candidate *c, double px, double py)
+{
+    if (c->location >= 0)
+        return (enum oj_location)c->location;
+    if (ring->grid >= 0)
+        return oj_ring_grid_test(&cells->grid[ring->grid], c->cell, px, py);
+    return walk(px, py, cells->flat->x + ring->first_vertex,
+                cells->flat->y + ring->first_vertex, ring->n_vertices);
+}
+
 static oj_status refine(const struct batch *b, struct worker *w,
                         int64_t first_row, struct oj_error *err)
 {
     const struct cpu_index *self = b->self;
     const struct oj_ring_cells *cells = &self->cells;
-    const double *rx = cells->flat->x, *ry = cells->flat->y;
     const double *x = b->input->x + first_row, *y = b->input->y + first_row;
     int64_t n = w->n_candidates;
+    fetch(cells, n, w->candidate, x, y);
     for (int64_t i = 0; i < n; i++)
     {
-        const struct oj_located_ring *ring = &cells->ring[w->candidate[i].ring];
-        __builtin_prefetch(rx + ring->first_vertex);
-        __builtin_prefetch(ry + ring->first_vertex);
-    }
-    for (int64_t i = 0; i < n; i++)
-    {
-        int32_t point = w->candidate[i].point;
-        const struct oj_located_ring *ring = &cells->ring[w->candidate[i].ring];
+        const struct candidate *c = &w->candidate[i];
+        const struct oj_located_ring *ring = &cells->ring[c->ring];
         enum oj_location location;
-        if (point != w->current_point)
+        if (c->point != w->current_point)
         {
             if (w->n_states > 0)
                 OJ_TRY(finish_point(self, w, err));
-            w->current_point = point;
+            w->current_point = c->point;
         }
-        if (!oj_pair_may_count(&b->filter, first_row + point, ring->feature))
+        if (!oj_pair_may_count(&b->filter, first_row + c->point, ring->feature))
             continue;
-        location = ring->grid >= 0
-                       ? oj_ring_grid_locate(&cells->grid[ring->grid], x[point],
-                                             y[point])
-                       : walk(x[point], y[point], rx + ring->first_vertex,
-                              ry + ring->first_vertex, ring->n_vertices);
+        location = locate(cells, ring, c, x[c->point], y[c->point]);
         if (location == OJ_OUTSIDE)
             continue;
         if (ring->is_lone)
         {
             if (self->accepted >> location & 1)
-                OJ_TRY(add_pair(w, point, ring->feature, err));
+                OJ_TRY(add_pair(w, c->point, ring->feature, err));
             continue;
         }
-        OJ_TRY(oj_reserve(&w->state, w->n_states, w->n_states + 1,
-                          &w->cap_states, sizeof *w->state, err));
+        if (w->n_states == w->cap_states)
+            OJ_TRY(oj_reserve(&w->state, w->n_states, w->n_states + 1,
+                              &w->cap_states, sizeof *w->state, err));
         w->state[w->n_states].feature = ring->feature;
-        w->state[w->n_states++].location = location;
+        w->state[w->n_states++].location = (int32_t)location;
     }
     w->n_refined += n;
     w->n_candidates = 0;
@@ -485,7 +575,7 @@ static oj_status join_block(struct batch *b, struct worker *w,
     for (int l = 0; l < set->n_layers; l++)
     {
         const struct oj_ring_layer *layer = &set->layer[l];
-        probe_points(layer, n, x, y, w->cell[l], w->probe[l]);
+        probe_points(&cells->axes, layer, n, x, y, w->cell[l], w->probe[l]);
         for (int64_t i = 0; i < n; i++)
             __builtin_prefetch(&layer->mask[w->cell[l][i]]);
     }

@@ -17,6 +17,9 @@
  *  and is clamped to the frame, so whatever the frame and the rounding, a point
  *  in a ring's box is in the ring's steps: filters lose nothing, and the exact
  *  test behind them decides.
+ *
+ *  The axes of the cells may be turned to those of the streets, where that
+ * makes the boxes of lots much smaller; boxes are widened by the rounding then.
  *  Source: ours.
  */
 #ifndef CPU_RING_CELLS_H
@@ -51,7 +54,7 @@ struct oj_ring_entry
 
 struct oj_ring_layer
 {
-    double x0, y0, scale_x, scale_y; /* coordinate to steps */
+    double x0, y0, scale_x, scale_y; /* u, v to steps */
     double last_x, last_y;           /* last step */
     int32_t nx, ny;
     uint64_t *mask;  /* [nx * ny + 1]; the last one, of no cell, is 0 */
@@ -66,9 +69,18 @@ struct oj_ring_set
     struct oj_ring_layer layer[OJ_RING_LAYERS];
 };
 
+/** Coordinates u, v along the axes of the cells. */
+struct oj_ring_axes
+{
+    int is_turned; /**< 0: u, v are x, y */
+    double x0, y0; /**< where u and v are 0 */
+    double cos, sin;
+};
+
 /** Owner. */
 struct oj_ring_cells
 {
+    struct oj_ring_axes axes;
     const struct oj_flat *flat; /**< outlives this */
     int64_t n_rings;
     struct oj_located_ring *ring; /**< [n_rings] in read order */
@@ -88,7 +100,17 @@ int64_t oj_ring_cells_bytes(const struct oj_ring_cells *cells);
 
 void oj_ring_cells_free(struct oj_ring_cells *cells);
 
-/** A coordinate in steps from the corner of the frame. */
+static inline double oj_ring_u(const struct oj_ring_axes *a, double x, double y)
+{
+    return (x - a->x0) * a->cos + (y - a->y0) * a->sin;
+}
+
+static inline double oj_ring_v(const struct oj_ring_axes *a, double x, double y)
+{
+    return (y - a->y0) * a->cos - (x - a->x0) * a->sin;
+}
+
+/** A coordinate u or v in steps from the corner of the frame. */
 static inline int32_t oj_ring_step(double v, double origin, double scale,
                                    double last)
 {

@@ -22,16 +22,6 @@
 #define LEAST_SIZE 1e-130
 #define GREATEST_SIZE 1e130
 
-/* The number of v's row or column; never decreases with v. */
-static inline int32_t cell_index(double v, double origin, double inverse,
-                                 int64_t n)
-{
-    double c = (v - origin) * inverse, last = (double)(n - 1);
-    c = c > 0.0 ? c : 0.0;
-    c = c < last ? c : last;
-    return (int32_t)c;
-}
-
 static inline double reference_x(const struct oj_ring_grid *g, int64_t column)
 {
     return g->x0 + ((double)column + REFERENCE_X) * g->cell;
@@ -43,7 +33,8 @@ struct extent
 };
 
 /* Box and length (along both axes) of the ring, in lanes. */
-static struct extent measure(const double *x, const double *y, int64_t n)
+static OJ_CLONES struct extent measure(const double *x, const double *y,
+                                       int64_t n)
 {
     double x0[OJ_LANES], y0[OJ_LANES], x1[OJ_LANES], y1[OJ_LANES];
     double length[OJ_LANES];
@@ -113,8 +104,8 @@ static int choose_cells(struct oj_ring_grid *g)
     g->x0 = e.x0;
     g->y0 = e.y0;
     g->inverse_cell = 1.0 / g->cell;
-    g->nx = cell_index(e.x1, g->x0, g->inverse_cell, INT32_MAX) + 1;
-    g->ny = cell_index(e.y1, g->y0, g->inverse_cell, INT32_MAX) + 1;
+    g->nx = oj_ring_grid_index(e.x1, g->x0, g->inverse_cell, INT32_MAX) + 1;
+    g->ny = oj_ring_grid_index(e.y1, g->y0, g->inverse_cell, INT32_MAX) + 1;
     return 1;
 }
 
@@ -196,8 +187,8 @@ static void add_long(const struct build *b, int64_t e)
             double to = row == pb.row ? bx : ax + (low + g->cell - ay) * slope;
             double left = (from < to ? from : to) - margin;
             double right = (from < to ? to : from) + margin;
-            first = cell_index(left, g->x0, g->inverse_cell, g->nx);
-            last = cell_index(right, g->x0, g->inverse_cell, g->nx);
+            first = oj_ring_grid_index(left, g->x0, g->inverse_cell, g->nx);
+            last = oj_ring_grid_index(right, g->x0, g->inverse_cell, g->nx);
             first = first > least ? first : least;
             last = last < most ? last : most;
         }
@@ -231,7 +222,8 @@ static void flip_rows(const struct build *b, int64_t e)
         double y = g->below[row];
         double crossing = ax + (y - ay) * slope;
         /* column: how many reference points lie left of the edge */
-        int64_t column = cell_index(crossing, g->x0, g->inverse_cell, g->nx);
+        int64_t column =
+            oj_ring_grid_index(crossing, g->x0, g->inverse_cell, g->nx);
         while (column > 0 &&
                oj_ring_edge(reference_x(g, column - 1), y, ax, ay, bx, by) != 1)
             column--;
@@ -278,31 +270,71 @@ static void add_runs(const struct build *b)
             n_edges - first);
 }
 
+/* Doubles as integers of the same order, and back. */
+static int64_t to_ordinal(double v)
+{
+    int64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits >= 0 ? bits : INT64_MIN - bits;
+}
+
+static double from_ordinal(int64_t ordinal)
+{
+    int64_t bits = ordinal >= 0 ? ordinal : INT64_MIN - ordinal;
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* The last double below row. Near 0 there may be very many doubles between the
+ * computed limit and the true one, so they are halved, not counted. */
+static double last_below(const struct oj_ring_grid *g, int64_t row)
+{
+    double at = g->y0 + (double)row * g->cell;
+    double step = 1e-3 * g->cell;
+    int64_t low, high;
+    if (row == 0)
+        return nextafter(g->y0, -INFINITY);
+    low = to_ordinal(at - step);
+    high = to_ordinal(at + step);
+    if (oj_ring_grid_index(nextafter(at, -INFINITY), g->y0, g->inverse_cell,
+                           g->ny) < row)
+    {
+        /* most often the limit is at, or next to it */
+        low = to_ordinal(nextafter(at, -INFINITY));
+        if (oj_ring_grid_index(at, g->y0, g->inverse_cell, g->ny) >= row)
+            return from_ordinal(low);
+    }
+    while (high - low > 1)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (oj_ring_grid_index(from_ordinal(middle), g->y0, g->inverse_cell,
+                               g->ny) < row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return from_ordinal(low);
+}
+
 /* The rows' limits; 0 when rounding leaves a row or a column without its
  * reference point. */
 static int place_references(const struct oj_ring_grid *g)
 {
     for (int64_t row = 0; row < g->ny; row++)
     {
-        double y = g->y0 + (double)row * g->cell;
-        int tries = 0;
-        while (row > 0 && tries++ < 64 &&
-               cell_index(y, g->y0, g->inverse_cell, g->ny) >= row)
-            y = nextafter(y, -INFINITY);
-        while (row > 0 && tries++ < 64 &&
-               cell_index(nextafter(y, INFINITY), g->y0, g->inverse_cell,
-                          g->ny) < row)
-            y = nextafter(y, INFINITY);
-        if (row == 0)
-            y = nextafter(y, -INFINITY);
-        if (tries >= 64)
+        double y = last_below(g, row);
+        if (row > 0 &&
+            (oj_ring_grid_index(y, g->y0, g->inverse_cell, g->ny) >= row ||
+             oj_ring_grid_index(nextafter(y, INFINITY), g->y0, g->inverse_cell,
+                                g->ny) < row))
             return 0;
         g->below[row] = y;
     }
     for (int64_t column = 0; column < g->nx; column++)
     {
-        if (cell_index(reference_x(g, column), g->x0, g->inverse_cell, g->nx) !=
-            column)
+        if (oj_ring_grid_index(reference_x(g, column), g->x0, g->inverse_cell,
+                               g->nx) != column)
             return 0;
     }
     return 1;
@@ -394,59 +426,83 @@ oj_status oj_ring_grid_build(struct oj_ring_grid *g, const double *x,
     return status;
 }
 
-enum oj_location oj_ring_grid_locate(const struct oj_ring_grid *g, double px,
-                                     double py)
+/* The way p -> q -> c of a test, and the boxes of its two halves. */
+struct way
 {
-    int64_t column, row, cell;
+    double px, py, cx, cy;
+    double left, right, low, high;
+};
+
+/* On which sides of the two boxes a vertex lies, four bits each.  An edge whose
+ * ends are on one side of a box does not touch it. */
+OJ_INLINE unsigned sides(const struct way *w, double x, double y)
+{
+    return (unsigned)(y > w->py) | (unsigned)(y < w->py) << 1 |
+           (unsigned)(x > w->right) << 2 | (unsigned)(x < w->left) << 3 |
+           (unsigned)(x > w->cx) << 4 | (unsigned)(x < w->cx) << 5 |
+           (unsigned)(y > w->high) << 6 | (unsigned)(y < w->low) << 7;
+}
+
+/* Flips *odd where the way crosses the edge; *unclear where it cannot be told.
+ * 1 when p is on the edge. */
+OJ_INLINE int cross(const struct way *w, double ax, double ay, double bx,
+                    double by, int *odd, int *unclear)
+{
+    int at_p = oj_ring_edge(w->px, w->py, ax, ay, bx, by);
+    if (at_p == OJ_ON_BOUNDARY)
+        return 1;
+    if ((ay > w->py) != (by > w->py))
+    {
+        int at_q = oj_ring_edge(w->cx, w->py, ax, ay, bx, by);
+        *unclear |= at_q & OJ_ON_BOUNDARY;
+        *odd ^= (at_p ^ at_q) & 1;
+    }
+    /* the same rule with x and y exchanged: the ray towards +y */
+    if ((ax > w->cx) != (bx > w->cx))
+    {
+        int up_q = oj_ring_edge(w->py, w->cx, ay, ax, by, bx);
+        int up_c = oj_ring_edge(w->cy, w->cx, ay, ax, by, bx);
+        *unclear |= (up_q | up_c) & OJ_ON_BOUNDARY;
+        *odd ^= (up_q ^ up_c) & 1;
+    }
+    return 0;
+}
+
+enum oj_location oj_ring_grid_test(const struct oj_ring_grid *g, int64_t cell,
+                                   double px, double py)
+{
+    const double *x = g->x, *y = g->y;
+    struct way w = {px, py, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     uint32_t run, end;
-    double cx, cy;
     int odd, unclear;
     if (g->nx == 0)
-        return oj_ring_locate(px, py, g->x, g->y, g->n_vertices);
-    column = cell_index(px, g->x0, g->inverse_cell, g->nx);
-    row = cell_index(py, g->y0, g->inverse_cell, g->ny);
-    cell = row * g->nx + column;
+        return oj_ring_locate(px, py, x, y, g->n_vertices);
     run = g->first_run[cell];
     end = g->first_run[cell + 1] / 4;
     odd = run & 1;
     unclear = (run & 3) == OJ_ON_BOUNDARY;
-    run /= 4;
-    if (run == end && !unclear)
-        return odd ? OJ_INSIDE : OJ_OUTSIDE;
-    cx = reference_x(g, column);
-    cy = g->below[row];
-    for (; run < end; run++)
+    w.cx = reference_x(g, cell % g->nx);
+    w.cy = g->below[cell / g->nx];
+    w.left = px < w.cx ? px : w.cx;
+    w.right = px < w.cx ? w.cx : px;
+    w.low = py < w.cy ? py : w.cy;
+    w.high = py < w.cy ? w.cy : py;
+    for (run /= 4; run < end; run++)
     {
-        const double *x = g->x + g->run[run].first;
-        const double *y = g->y + g->run[run].first;
-        for (int64_t i = 0; i < (int64_t)g->run[run].n; i++)
+        int64_t e = g->run[run].first, end_edge = e + g->run[run].n;
+        unsigned from = sides(&w, x[e], y[e]);
+        for (; e < end_edge; e++)
         {
-            double ax = x[i], ay = y[i], bx = x[i + 1], by = y[i + 1];
-            /* the ray from p, seen from q on: only crossings between */
-            if (((ay > py) != (by > py)) | (ay == py) | (by == py))
-            {
-                int at_p = oj_ring_edge(px, py, ax, ay, bx, by);
-                if (at_p == OJ_ON_BOUNDARY)
-                    return OJ_ON_BOUNDARY;
-                if ((ay > py) != (by > py))
-                {
-                    int at_q = oj_ring_edge(cx, py, ax, ay, bx, by);
-                    unclear |= at_q & OJ_ON_BOUNDARY;
-                    odd ^= (at_p ^ at_q) & 1;
-                }
-            }
-            /* the same rule with x and y exchanged: the ray towards +y */
-            if ((ax > cx) != (bx > cx))
-            {
-                int up_q = oj_ring_edge(py, cx, ay, ax, by, bx);
-                int up_c = oj_ring_edge(cy, cx, ay, ax, by, bx);
-                unclear |= (up_q | up_c) & OJ_ON_BOUNDARY;
-                odd ^= (up_q ^ up_c) & 1;
-            }
+            unsigned to = sides(&w, x[e + 1], y[e + 1]), both = from & to;
+            from = to;
+            if ((both & 0x0f) != 0 && (both & 0xf0) != 0)
+                continue;
+            if (cross(&w, x[e], y[e], x[e + 1], y[e + 1], &odd, &unclear))
+                return OJ_ON_BOUNDARY;
         }
     }
     if (unclear)
-        return oj_ring_locate(px, py, g->x, g->y, g->n_vertices);
+        return oj_ring_locate(px, py, x, y, g->n_vertices);
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 

@@ -56,9 +56,74 @@ OJ_MUST_USE oj_status oj_ring_grid_build(struct oj_ring_grid *grid,
                                          const double *x, const double *y,
                                          int64_t n, struct oj_error *err);
 
+/** The number of v's row or column among n; never decreases with v. */
+static inline int32_t oj_ring_grid_index(double v, double origin,
+                                         double inverse, int64_t n)
+{
+    double c = (v - origin) * inverse, last = (double)(n - 1);
+    c = c > 0.0 ? c : 0.0;
+    c = c < last ? c : last;
+    return (int32_t)c;
+}
+
+/** The cell of p, or 0 where there are none. */
+static inline int64_t oj_ring_grid_cell(const struct oj_ring_grid *g, double px,
+                                        double py)
+{
+    return g->nx == 0
+               ? 0
+               : oj_ring_grid_index(py, g->y0, g->inverse_cell, g->ny) * g->nx +
+                     oj_ring_grid_index(px, g->x0, g->inverse_cell, g->nx);
+}
+
+/** Where all points of a cell without edges are; -1: the cell has edges. */
+static inline int oj_ring_grid_known(const struct oj_ring_grid *g, int64_t cell)
+{
+    uint32_t run;
+    if (g->nx == 0)
+        return -1;
+    run = g->first_run[cell];
+    return run / 4 == g->first_run[cell + 1] / 4 && run % 4 != OJ_ON_BOUNDARY
+               ? (int)(run % 4)
+               : -1;
+}
+
+/** Where p, which is in this cell, is, by the cell's edges. */
+enum oj_location oj_ring_grid_test(const struct oj_ring_grid *grid,
+                                   int64_t cell, double px, double py);
+
+/* Asks the memory for what oj_ring_grid_test() will read of a cell that is not
+ * known: the runs, and later their edges. */
+
+static inline void oj_ring_grid_fetch_runs(const struct oj_ring_grid *g,
+                                           int64_t cell)
+{
+    if (g->nx > 0)
+        __builtin_prefetch(g->run + g->first_run[cell] / 4);
+}
+
+static inline void oj_ring_grid_fetch_edges(const struct oj_ring_grid *g,
+                                            int64_t cell)
+{
+    int64_t edge;
+    if (g->nx == 0)
+        return;
+    edge = g->run[g->first_run[cell] / 4].first;
+    __builtin_prefetch(g->x + edge);
+    __builtin_prefetch(g->y + edge);
+    __builtin_prefetch(g->x + edge + 8);
+    __builtin_prefetch(g->y + edge + 8);
+}
+
 /** Where p is. Equal to oj_ring_locate(). */
-enum oj_location oj_ring_grid_locate(const struct oj_ring_grid *grid, double px,
-                                     double py);
+static inline enum oj_location oj_ring_grid_locate(const struct oj_ring_grid *g,
+                                                   double px, double py)
+{
+    int64_t cell = oj_ring_grid_cell(g, px, py);
+    int known = oj_ring_grid_known(g, cell);
+    return known >= 0 ? (enum oj_location)known
+                      : oj_ring_grid_test(g, cell, px, py);
+}
 
 int64_t oj_ring_grid_bytes(const struct oj_ring_grid *grid);
 
