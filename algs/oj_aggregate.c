@@ -274,19 +274,27 @@ oj_status oj_aggregates_start(struct oj_aggregates *a, int64_t n_rows,
                               struct oj_error *err)
 {
     free_rows(a);
-    if (n_rows > INT64_MAX / a->words)
-        return oj_fail_nomem(err, n_rows, WORD);
-    OJ_TRY(
-        oj_reserve(&a->rows, 0, n_rows * a->words, &a->cap_words, WORD, err));
-    if (n_rows > 0)
-        memset(a->rows, 0, (size_t)(n_rows * a->words) * WORD);
-    a->n_rows = n_rows;
     a->n_to_check = PAIRS_UNCHECKED;
     for (int i = 0; i < a->n_stores; i++)
     {
         oj_held_clear(a->stores[i].held);
         a->stores[i].row = -1;
     }
+    return oj_aggregates_extend(a, n_rows, err);
+}
+
+oj_status oj_aggregates_extend(struct oj_aggregates *a, int64_t n_rows,
+                               struct oj_error *err)
+{
+    int64_t used = a->n_rows * a->words;
+    if (n_rows <= a->n_rows)
+        return OJ_OK;
+    if (n_rows > INT64_MAX / a->words)
+        return oj_fail_nomem(err, n_rows, WORD);
+    OJ_TRY(oj_reserve(&a->rows, used, n_rows * a->words, &a->cap_words, WORD,
+                      err));
+    memset(a->rows + used, 0, (size_t)(n_rows * a->words - used) * WORD);
+    a->n_rows = n_rows;
     return OJ_OK;
 }
 

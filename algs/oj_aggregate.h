@@ -103,6 +103,10 @@ oj_aggregates_open(const struct oj_aggregate_plan *plan,
 OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_start(
     struct oj_aggregates *aggregates, int64_t n_rows, struct oj_error *err);
 
+/** More rows, without pairs: 0 to n_rows - 1 there are then. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_extend(
+    struct oj_aggregates *aggregates, int64_t n_rows, struct oj_error *err);
+
 /** Adds a pair, 0 <= pair->row < n_rows. Tens of nanoseconds. */
 OJ_MUST_USE OJ_EXPORT oj_status
 oj_aggregates_add(struct oj_aggregates *aggregates,

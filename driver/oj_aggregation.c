@@ -308,11 +308,11 @@ static double share_of(const struct oj_flat *flat, int32_t feature,
     return part / whole;
 }
 
-oj_status oj_aggregation_answer(struct oj_aggregation *a,
-                                const struct oj_matches *matches,
-                                const struct oj_answer_side *side,
-                                const struct oj_pair_values *values,
-                                struct oj_error *err)
+oj_status oj_aggregation_keep(struct oj_aggregation *a, int64_t first,
+                              const struct oj_matches *matches,
+                              const struct oj_answer_side *side,
+                              const struct oj_pair_values *values,
+                              struct oj_error *err)
 {
     struct oj_aggregate_pair pair = {0};
     pair.values = a->values;
@@ -320,11 +320,12 @@ oj_status oj_aggregation_answer(struct oj_aggregation *a,
         (values == NULL || values->value[OJ_PAIR_OVERLAP_AREA] == NULL ||
          values->value[OJ_PAIR_OVERLAP_LENGTH] == NULL))
         return oj_fail(err, OJ_ERR_INTERNAL, "there are no overlaps");
-    OJ_TRY(oj_aggregates_start(a->state, matches->n_rows, err));
-    for (pair.row = 0; pair.row < matches->n_rows; pair.row++)
+    OJ_TRY(oj_aggregates_extend(a->state, first + matches->n_rows, err));
+    for (int64_t row = 0; row < matches->n_rows; row++)
     {
-        int64_t end = oj_matches_end(matches, pair.row);
-        for (int64_t p = oj_matches_first(matches, pair.row); p < end; p++)
+        int64_t end = oj_matches_end(matches, row);
+        pair.row = first + row;
+        for (int64_t p = oj_matches_first(matches, row); p < end; p++)
         {
             int32_t feature = matches->join_row[p];
             for (int i = 0; i < a->n_ways; i++)
@@ -343,6 +344,17 @@ oj_status oj_aggregation_answer(struct oj_aggregation *a,
             OJ_TRY(oj_aggregates_add(a->state, &pair, err));
         }
     }
+    return OJ_OK;
+}
+
+oj_status oj_aggregation_answer(struct oj_aggregation *a,
+                                const struct oj_matches *matches,
+                                const struct oj_answer_side *side,
+                                const struct oj_pair_values *values,
+                                struct oj_error *err)
+{
+    OJ_TRY(oj_aggregates_start(a->state, matches->n_rows, err));
+    OJ_TRY(oj_aggregation_keep(a, 0, matches, side, values, err));
     OJ_TRY(oj_aggregates_rewind(a->state, err));
     a->first_row = 0;
     return oj_aggregation_rows(a, 0, matches->n_rows, &a->rows, err);

@@ -44,6 +44,15 @@ OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
                                             const struct oj_pair_values *values,
                                             struct oj_error *err);
 
+/** The same for answers whose rows are written after the last of them: row 0 of
+ *  matches is row first of all. After oj_aggregation_start() with 0 rows. */
+OJ_MUST_USE oj_status oj_aggregation_keep(struct oj_aggregation *aggregation,
+                                          int64_t first,
+                                          const struct oj_matches *matches,
+                                          const struct oj_answer_side *side,
+                                          const struct oj_pair_values *values,
+                                          struct oj_error *err);
+
 /** Instead of answers: n_rows rows at once, and their pairs, join feature by
  *  join feature, from a batch of the join layer.
  *  rows [n_rows_of]: the rows that feature, of batch, is paired with */

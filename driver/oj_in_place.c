@@ -2,6 +2,7 @@
 
 #include "../flatten/oj_array.h"
 #include "../flatten/oj_layer_write.h"
+#include "oj_aggregate_stream.h"
 #include "oj_cancel.h"
 #include "oj_driver.h"
 #include "oj_index_triggers.h"
@@ -34,6 +35,8 @@ struct update
     int join_is_inside; /* the join layer lies in the same dataset */
     struct oj_proof *proof;
     struct oj_spool *spool;
+    struct oj_aggregation *aggregation; /* NULL without -agg */
+    struct oj_aggregate_stream *stream; /* NULL: the input layer streams */
 
     /* The second handle, which writes. */
     GDALDatasetH dataset;
@@ -168,6 +171,8 @@ static struct oj_schema_request make_request(const struct update *u)
     request.with_join = 1;
     request.own = u->rows.own;
     request.n_own = u->rows.n_own;
+    if (u->aggregation != NULL)
+        request.own = oj_aggregation_columns(u->aggregation, &request.n_own);
     request.one_row_per_input = 1;
     request.prefix = u->job.command->prefix;
     return request;
@@ -175,14 +180,15 @@ static struct oj_schema_request make_request(const struct update *u)
 
 /* Place of the first of our columns in the layer, from an earlier run; -1: it
  * has none of them. One without the first is somebody else's. */
-static oj_status find_own(const struct update *u, int *first,
+static oj_status find_own(const struct update *u,
+                          const struct oj_schema_request *request, int *first,
                           struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(u->job.input.layer);
     *first = -1;
-    for (int i = 0; i < u->rows.n_own; i++)
+    for (int i = 0; i < request->n_own; i++)
     {
-        int place = OGR_FD_GetFieldIndex(defn, u->rows.own[i].name);
+        int place = OGR_FD_GetFieldIndex(defn, request->own[i].name);
         if (i == 0)
             *first = place;
         else if (place >= 0 && *first < 0)
@@ -197,7 +203,7 @@ static oj_status plan_columns(struct update *u, struct oj_error *err)
     OGRLayerH layer = u->job.input.layer;
     const struct oj_schema_request request = make_request(u);
     int first;
-    OJ_TRY(find_own(u, &first, err));
+    OJ_TRY(find_own(u, &request, &first, err));
     OJ_TRY(oj_names_add(
         &u->schema.taken,
         oj_driver_hidden_name(GDALGetDatasetDriver(u->job.input.dataset)), NULL,
@@ -252,6 +258,14 @@ static oj_status keep_batch(void *user, const struct oj_pipeline_part *part,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-in_place: the rows of layer '%s' have no FIDs",
                        u->layer);
+    if (u->aggregation != NULL && u->stream == NULL)
+    {
+        const struct oj_answer_side side =
+            oj_job_answer_side(&u->job, part->answer);
+        OJ_TRY(oj_aggregation_keep(
+            u->aggregation, oj_spool_count(u->spool), matches, &side,
+            oj_rows_values(&u->rows, part->answer), err));
+    }
     for (int64_t row = 0; row < matches->n_rows; row++)
         OJ_TRY(keep_row(u, flat->fid[row], matches,
                         oj_rows_values(&u->rows, part->answer), row, err));
@@ -260,10 +274,23 @@ static oj_status keep_batch(void *user, const struct oj_pipeline_part *part,
     return oj_proof_batch(u->proof, flat, matches, err);
 }
 
+static oj_status stream_and_keep(struct update *u,
+                                 const struct oj_pipeline_sink *sink,
+                                 struct oj_error *err)
+{
+    OJ_TRY(oj_aggregate_stream_open(&u->job, u->aggregation, &u->stream, err));
+    OJ_TRY(oj_spool_open(0, &u->spool, err));
+    OJ_TRY(oj_aggregate_stream_rows(u->stream, 0, sink, err));
+    return oj_spool_rewind(u->spool, err);
+}
+
 static oj_status join_and_keep(struct update *u, struct oj_error *err)
 {
     const struct oj_pipeline_sink sink = {keep_batch, u};
     struct oj_job *job = &u->job;
+    if (u->aggregation != NULL &&
+        oj_aggregate_streams_join(job, u->aggregation))
+        return stream_and_keep(u, &sink, err);
     OJ_TRY(oj_job_prepare(job, err));
     if (job->command->validate != NULL)
         OJ_TRY(oj_proof_open(job, &u->proof, err));
@@ -274,7 +301,11 @@ static oj_status join_and_keep(struct update *u, struct oj_error *err)
     OJ_TRY(oj_rows_open(&u->rows, err));
     OJ_TRY(oj_spool_open(u->rows.stage != NULL, &u->spool, err));
     job->progress_share = 0.5;
+    if (u->aggregation != NULL)
+        OJ_TRY(oj_aggregation_start(u->aggregation, 0, err));
     OJ_TRY(oj_job_stream(job, 0, &sink, err));
+    if (u->aggregation != NULL)
+        OJ_TRY(oj_aggregation_finish(u->aggregation, err));
     return oj_spool_rewind(u->spool, err);
 }
 
@@ -316,10 +347,12 @@ static oj_status open_writer(struct update *u, struct oj_error *err)
     options.n_columns = (int)u->schema.n_fields;
     options.join_side = &u->job.join_flat;
     options.join_table = u->job.join_table;
+    options.aggregate = oj_aggregation_value;
+    options.aggregate_user = u->aggregation;
     return oj_layer_writer_open(u->target, &options, &u->writer, err);
 }
 
-static oj_status update_row(struct update *u,
+static oj_status update_row(struct update *u, int64_t row,
                             const struct oj_spool_record *record,
                             struct oj_error *err)
 {
@@ -332,6 +365,7 @@ static oj_status update_row(struct update *u,
         return oj_fail(err, OJ_ERR_IO,
                        "the feature %lld of layer '%s' is gone: %s",
                        (long long)record->fid, u->layer, CPLGetLastErrorMsg());
+    pair.row = row;
     pair.n_pairs = record->n_pairs;
     pair.join_row = record->join_row;
     pair.measure = record->measure;
@@ -359,7 +393,7 @@ static oj_status update_rows(struct update *u, struct oj_error *err)
         OJ_TRY(oj_spool_read(u->spool, &record, &at_end, err));
         if (at_end)
             return OJ_OK;
-        OJ_TRY(update_row(u, &record, err));
+        OJ_TRY(update_row(u, i, &record, err));
         if (i % 4096 == 0 && u->job.progress_open)
             GDALTermProgress(0.5 + 0.499 * (double)i / (double)n, NULL, NULL);
     }
@@ -418,6 +452,18 @@ static oj_status write_back(struct update *u, struct oj_error *err)
     return commit_and_close(u, err);
 }
 
+static oj_status plan_aggregates(struct update *u, struct oj_error *err)
+{
+    unsigned char *want = u->rows.request.want;
+    if (u->job.command->aggregates == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_aggregation_open(u->job.command, &u->job.join, &u->aggregation,
+                               err));
+    if (oj_aggregation_needs_overlap(u->aggregation))
+        want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] = 1;
+    return OJ_OK;
+}
+
 static oj_status update_in_place(struct update *u,
                                  const struct oj_command *command,
                                  int *exit_code, struct oj_error *err)
@@ -427,6 +473,7 @@ static oj_status update_in_place(struct update *u,
     double start = oj_now_s(), write_start;
     OJ_TRY(oj_job_open(command, job, err));
     OJ_TRY(oj_rows_plan(job, &u->rows, err));
+    OJ_TRY(plan_aggregates(u, err));
     snprintf(u->layer, sizeof u->layer, "%s", job->input.name);
     if (!oj_rows_one_per_input(&u->rows))
         return oj_fail(
@@ -470,6 +517,8 @@ oj_status oj_in_place_run(const struct oj_command *command, int *exit_code,
     oj_proof_close(u.proof);
     oj_schema_free(&u.schema);
     oj_rows_close(&u.rows);
+    oj_aggregate_stream_close(u.stream);
+    oj_aggregation_close(u.aggregation);
     oj_job_close(&u.job);
     return status;
 }

@@ -396,6 +396,26 @@ def check_spilled_values():
     same(left, [], "left behind")
 
 
+def check_in_place():
+    words = ["count", "sum(f)", "median(i)", "concat(s,'; ')", "first(t)", "mode(s)"]
+    zones, points = random_layers(random.Random(21))
+    pairs = pairs_of(Layer(zones), Layer(points), lambda a, b: a.Contains(b))
+    before = Layer(zones)
+    for stream in ("join", "input"):
+        shutil.copy(zones, f"{stream}.gpkg")
+        for _ in range(2):  # adds, then refreshes
+            aggregate("-in_place", "-agg", ", ".join(words), f"{stream}.gpkg",
+                      points, stream=stream)
+            got = Layer(f"{stream}.gpkg")
+            compare(got.rows, pairs, words, stream)
+            same([row[:2] for row in got.rows], [row[:2] for row in before.rows])
+        fails("-in_place", "-op", "contains", "-agg", "sum(f), count", f"{stream}.gpkg",
+              points, says="-in_place", op=False)
+    aggregate("-in_place", "-k", "3", "-agg", "mean(f) as near", zones, points,
+              op="nearest")
+    same("near" in Layer(zones).fields, True)
+
+
 def check_names_that_clash():
     zones, points = random_layers(random.Random(16))
     aggregate("-agg", "count as name_2, sum(i)", "first.gpkg", zones, points)
