@@ -63,7 +63,6 @@ struct oj_options oj_job_options(const struct oj_command *command)
 static oj_status open_sources(struct oj_job *job, struct oj_error *err)
 {
     const struct oj_command *command = job->command;
-    const struct oj_op_info *op = oj_op_get((enum oj_op)command->op);
     OJ_TRY(oj_source_open(&command->input, "input",
                           command->has_spat ? command->spat : NULL, &job->input,
                           err));
@@ -77,8 +76,7 @@ static oj_status open_sources(struct oj_job *job, struct oj_error *err)
     if (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI ||
         command->aggregates != NULL)
         oj_source_drop_fields(&job->join);
-    OJ_TRY(oj_source_check_type(&job->input, op->input_kinds, op->name, err));
-    return oj_source_check_type(&job->join, op->join_kinds, op->name, err);
+    return OJ_OK;
 }
 
 /* Rows are counted only for the progress, and those of a SELECT, whose count
@@ -241,42 +239,6 @@ oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
                         &options, &job->engine, err);
 }
 
-/* The first feature of the batch with a part that is none of kinds. */
-static int64_t find_other_kind(const struct oj_flat *flat, unsigned kinds)
-{
-    for (int64_t i = 0; i < flat->n_features; i++)
-    {
-        for (int64_t p = flat->part_offset[i]; p < flat->part_offset[i + 1];
-             p++)
-        {
-            if ((flat->part_kind[p] & kinds) == 0)
-                return i;
-        }
-    }
-    return 0;
-}
-
-static oj_status check_kinds(const struct oj_job *job,
-                             const struct oj_batch *batch,
-                             const struct oj_flat *flat, struct oj_error *err)
-{
-    const struct oj_op_info *op = oj_op_get(job->relation.op);
-    int64_t row;
-    if ((flat->part_kinds & ~op->input_kinds) == 0)
-        return OJ_OK;
-    row = find_other_kind(flat, op->input_kinds);
-    if (flat->fid != NULL)
-        return oj_fail(err, OJ_ERR_DATA,
-                       "the feature %lld of input layer '%s' is no point; on "
-                       "the input side -op %s takes points and multipoints",
-                       (long long)flat->fid[row], job->input.name, op->name);
-    return oj_fail(err, OJ_ERR_DATA,
-                   "row %lld of input layer '%s' is no point; on the input "
-                   "side -op %s takes points and multipoints",
-                   (long long)(batch->first_row + row + 1), job->input.name,
-                   op->name);
-}
-
 /* Runs on the reader thread. */
 static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
                             struct oj_error *err)
@@ -290,9 +252,8 @@ static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
     values.attributes = batch->attributes;
     if (batch->n_rows == 0)
         return OJ_OK;
-    OJ_TRY(oj_sides_make(&job->sides, 0, 0, &values, &job->batch_work[slot],
-                         flat, err));
-    return check_kinds(job, batch, flat, err);
+    return oj_sides_make(&job->sides, 0, 0, &values, &job->batch_work[slot],
+                         flat, err);
 }
 
 /* Runs on the join thread. */

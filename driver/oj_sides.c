@@ -81,6 +81,51 @@ static oj_status settle_self_join(const struct oj_command *command,
     return OJ_OK;
 }
 
+/* ---- the sphere --------------------------------------------------------- */
+
+static const char points_only[] =
+    "-metric sphere measures from points and multipoints of the input layer; "
+    "-centroid_of input or -point_on_surface_of input makes points of others";
+
+static int becomes_points(const struct oj_reshape *reshape)
+{
+    return reshape->shape == OJ_SHAPE_CENTROID ||
+           reshape->shape == OJ_SHAPE_POINT_ON_SURFACE;
+}
+
+static oj_status check_type(const struct oj_sides *sides,
+                            const struct oj_source *input, struct oj_error *err)
+{
+    if (!sides->needs_points || becomes_points(&sides->reshape[0]) ||
+        oj_source_can_hold_points(input))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_DATA, "input layer '%s' holds %s features; %s",
+                   input->name, OGRGeometryTypeToName(input->type),
+                   points_only);
+}
+
+static oj_status check_points(const struct oj_sides *sides,
+                              const struct oj_flat *flat, struct oj_error *err)
+{
+    if (!sides->needs_points || oj_flat_is_points(flat) ||
+        (flat->part_kinds & ~(unsigned)OJ_PART_POINT) == 0)
+        return OJ_OK;
+    for (int64_t i = 0; i < flat->n_features; i++)
+    {
+        for (int64_t p = flat->part_offset[i]; p < flat->part_offset[i + 1];
+             p++)
+        {
+            if (flat->part_kind[p] != OJ_PART_POINT)
+                return oj_fail(
+                    err, OJ_ERR_DATA,
+                    "feature %lld of input layer '%s' is no point; %s",
+                    (long long)(flat->fid != NULL ? flat->fid[i] : i),
+                    sides->reshape[0].name, points_only);
+        }
+    }
+    return OJ_OK;
+}
+
 /* ---- both sides --------------------------------------------------------- */
 
 oj_status oj_sides_open(const struct oj_command *command,
@@ -91,6 +136,8 @@ oj_status oj_sides_open(const struct oj_command *command,
     sides->reshape[0] = oj_reshape_for(command, 0, input->name);
     sides->reshape[1] = oj_reshape_for(command, 1, join->name);
     sides->reshape[0].cancel = sides->reshape[1].cancel = oj_cancel_flag();
+    sides->needs_points = command->metric == OJ_METRIC_SPHERE;
+    OJ_TRY(check_type(sides, input, err));
     OJ_TRY(settle_self_join(command, input, join, sides, relation, err));
     return oj_conditions_open(command, input, join, crs, &sides->conditions,
                               err);
@@ -113,6 +160,8 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
                                    err));
         *flat = oj_flat_buf_view(&work->shapes);
     }
+    if (side == 0)
+        OJ_TRY(check_points(sides, flat, err));
     if (!oj_conditions_needed(&sides->conditions, side))
         return OJ_OK;
     return oj_conditions_fill(&sides->conditions, side, insert, values,

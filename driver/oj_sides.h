@@ -18,6 +18,7 @@ struct oj_sides
     struct oj_reshape reshape[2];
     struct oj_conditions conditions;
     int is_self_join; /**< both sides are one layer */
+    int needs_points; /**< on the input side */
 };
 
 /** What was made of some rows. Owner; zeroed memory is a valid empty one and

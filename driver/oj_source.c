@@ -1,7 +1,6 @@
 #include "oj_source.h"
 
 #include "../flatten/oj_array.h"
-#include "../flatten/oj_flat.h"
 #include "oj_message.h"
 #include "oj_spelling.h"
 #include "oj_transaction.h"
@@ -414,47 +413,18 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
                    source->side->dataset, (long long)n_rows);
 }
 
-/* The kinds of parts that a layer of this type can hold; 0: unknown. */
-static unsigned kinds_of(OGRwkbGeometryType type)
+int oj_source_can_hold_points(const struct oj_source *source)
 {
-    switch (OGR_GT_Flatten(type))
+    switch (OGR_GT_Flatten(source->type))
     {
+        case wkbUnknown:
         case wkbPoint:
         case wkbMultiPoint:
-            return OJ_PART_POINT;
-        case wkbLineString:
-        case wkbMultiLineString:
-        case wkbCircularString:
-        case wkbCompoundCurve:
-        case wkbMultiCurve:
-        case wkbCurve:
-        case wkbLinearRing:
-            return OJ_PART_LINE;
-        case wkbPolygon:
-        case wkbMultiPolygon:
-        case wkbCurvePolygon:
-        case wkbMultiSurface:
-        case wkbSurface:
-        case wkbPolyhedralSurface:
-        case wkbTIN:
-        case wkbTriangle:
-            return OJ_PART_POLYGON;
+        case wkbGeometryCollection:
+            return 1;
         default:
             return 0;
     }
-}
-
-oj_status oj_source_check_type(const struct oj_source *source, unsigned kinds,
-                               const char *op, struct oj_error *err)
-{
-    unsigned here = kinds_of(source->type);
-    if (here == 0 || (here & kinds) != 0)
-        return OJ_OK;
-    return oj_fail(err, OJ_ERR_DATA,
-                   LAYER_FORMAT " holds %s features; on the %s side -op %s "
-                                "takes others",
-                   source->role, source->name,
-                   OGRGeometryTypeToName(source->type), source->role, op);
 }
 
 static int is_same_file(const char *a, const char *b)

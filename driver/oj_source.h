@@ -71,11 +71,9 @@ OJ_MUST_USE oj_status oj_source_check_count(const struct oj_source *source,
                                             int64_t limit, int64_t n_rows,
                                             struct oj_error *err);
 
-/** OJ_ERR_DATA when the layer says that its geometries are not of kinds (enum
- *  oj_part_kind or'ed); layers of unknown type pass. */
-OJ_MUST_USE oj_status oj_source_check_type(const struct oj_source *source,
-                                           unsigned kinds, const char *op,
-                                           struct oj_error *err);
+/** 0 when the layer says that it holds no points; 1 also where it says nothing
+ *  or holds them among others. */
+int oj_source_can_hold_points(const struct oj_source *source);
 
 /** 1 when path is the dataset of the source or one of the files behind it. */
 int oj_source_is_behind(const struct oj_source *source, const char *path);
