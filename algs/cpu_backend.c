@@ -5,8 +5,9 @@
 #include <string.h>
 
 static const struct oj_cpu_family *const families[] = {
-    &oj_cpu_nearest_points, &oj_cpu_points_in_polygons, &oj_cpu_near_points,
-    &oj_cpu_distance, &oj_cpu_predicate};
+    &oj_cpu_nearest_points, &oj_cpu_points_in_polygons,
+    &oj_cpu_near_points,    &oj_cpu_distance,
+    &oj_cpu_sphere,         &oj_cpu_predicate};
 
 #define N_FAMILIES ((int)(sizeof families / sizeof *families))
 

@@ -38,6 +38,8 @@ extern const struct oj_cpu_family oj_cpu_points_in_polygons;
 extern const struct oj_cpu_family oj_cpu_near_points;
 /** nearest and dwithin between features of any kinds. */
 extern const struct oj_cpu_family oj_cpu_distance;
+/** nearest and dwithin on the sphere, points as input. */
+extern const struct oj_cpu_family oj_cpu_sphere;
 /** Predicates between features of any kinds. */
 extern const struct oj_cpu_family oj_cpu_predicate;
 

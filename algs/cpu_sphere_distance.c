@@ -1,0 +1,202 @@
+/* Distances on the sphere from a point to a feature: the edges of its rings
+ * nearest first, and whether a polygon part holds the point. */
+#include "cpu_sphere_side.h"
+
+/* Eight children pushed a level, seven left behind on the way down. */
+#define STACK (OJ_TREE3_LEVELS * OJ_TREE3_FANOUT)
+
+/* What the side of a box of a plane may be off. */
+#define PLANE_SLACK 1e-14
+
+struct visit
+{
+    double d2;
+    int64_t node;
+    int level;
+};
+
+/* --- nearest edge --------------------------------------------------------- */
+
+static double edges_chord2(const struct oj_sphere_side *side, int64_t first,
+                           int64_t last, struct oj_vec3 p, double least)
+{
+    for (int64_t v = first; v < last; v++)
+    {
+        double chord2 = oj_arc_chord2(p, side->at[v], side->at[v + 1]);
+        least = chord2 < least ? chord2 : least;
+    }
+    return least;
+}
+
+/* Pushes the children nearer than least, the nearest last. */
+static int push_nearer(const struct oj_tree3 *tree, struct visit at,
+                       const struct oj_box3 *box, double least,
+                       struct visit *stack, int depth)
+{
+    int level = at.level - 1, bottom = depth;
+    int64_t first = tree->first_node[level];
+    int64_t n = tree->first_node[level + 1] - first;
+    for (int64_t i = at.node * OJ_TREE3_FANOUT;
+         i < (at.node + 1) * OJ_TREE3_FANOUT && i < n; i++)
+    {
+        struct visit child = {oj_box3_distance2(box, &tree->node[first + i]), i,
+                              level};
+        int place = depth;
+        if (child.d2 > least)
+            continue;
+        for (; place > bottom && stack[place - 1].d2 < child.d2; place--)
+            stack[place] = stack[place - 1];
+        stack[place] = child;
+        depth++;
+    }
+    return depth;
+}
+
+static double tree_chord2(const struct oj_sphere_side *side,
+                          const struct oj_tree3 *tree, int64_t first,
+                          int64_t last, struct oj_vec3 p, double least)
+{
+    struct oj_box3 box = oj_box3_of(p);
+    struct visit stack[STACK];
+    int depth = 0;
+    stack[depth++] = (struct visit){0.0, 0, tree->n_levels - 1};
+    while (depth > 0)
+    {
+        struct visit at = stack[--depth];
+        int64_t v = first + at.node * OJ_TREE3_FANOUT;
+        int64_t end = v + OJ_TREE3_FANOUT;
+        if (at.d2 > least)
+            continue;
+        if (at.level > 0)
+            depth = push_nearer(tree, at, &box, least, stack, depth);
+        else
+            least = edges_chord2(side, v, end < last ? end : last, p, least);
+    }
+    return least;
+}
+
+static double ring_chord2(const struct oj_sphere_side *side, int64_t ring,
+                          struct oj_vec3 p, double least)
+{
+    int64_t first = side->flat->vertex_offset[ring];
+    int64_t last = side->flat->vertex_offset[ring + 1] - 1;
+    struct oj_box3 box = oj_box3_of(p);
+    double chord2;
+    if (first == last) /* a point, or a line of one vertex */
+    {
+        chord2 = oj_chord2(p, side->at[first]);
+        return chord2 < least ? chord2 : least;
+    }
+    if (oj_box3_distance2(&box, &side->ring_box[ring]) > least)
+        return least;
+    if (side->tree_of[ring] < 0)
+        return edges_chord2(side, first, last, p, least);
+    return tree_chord2(side, &side->tree[side->tree_of[ring]], first, last, p,
+                       least);
+}
+
+/* --- inside --------------------------------------------------------------- */
+
+static int edges_crossed(const struct oj_sphere_side *side, int64_t first,
+                         int64_t last, struct oj_vec3 p, struct oj_vec3 r,
+                         struct oj_vec3 m)
+{
+    int odd = 0;
+    for (int64_t v = first; v < last; v++)
+        odd ^= oj_arcs_cross(p, r, m, side->at[v], side->at[v + 1]);
+    return odd;
+}
+
+/* 1 when the box may have vertices on both sides of the plane m. */
+static int is_cut(const struct oj_box3 *box, struct oj_vec3 m)
+{
+    const double of[3] = {m.x, m.y, m.z};
+    double middle = 0.0, half = PLANE_SLACK;
+    for (int i = 0; i < 3; i++)
+    {
+        middle += of[i] * (0.5 * box->low[i] + 0.5 * box->high[i]);
+        half += fabs(of[i]) * (0.5 * box->high[i] - 0.5 * box->low[i]);
+    }
+    return fabs(middle) <= half;
+}
+
+static int tree_crossed(const struct oj_sphere_side *side,
+                        const struct oj_tree3 *tree, int64_t first,
+                        int64_t last, struct oj_vec3 p, struct oj_vec3 r,
+                        struct oj_vec3 m)
+{
+    struct visit stack[STACK];
+    int depth = 0, odd = 0;
+    stack[depth++] = (struct visit){0.0, 0, tree->n_levels - 1};
+    while (depth > 0)
+    {
+        struct visit at = stack[--depth];
+        int64_t v = first + at.node * OJ_TREE3_FANOUT;
+        int64_t end = v + OJ_TREE3_FANOUT, n;
+        if (!is_cut(&tree->node[tree->first_node[at.level] + at.node], m))
+            continue;
+        if (at.level == 0)
+        {
+            odd ^= edges_crossed(side, v, end < last ? end : last, p, r, m);
+            continue;
+        }
+        n = tree->first_node[at.level] - tree->first_node[at.level - 1];
+        for (int64_t i = at.node * OJ_TREE3_FANOUT;
+             i < (at.node + 1) * OJ_TREE3_FANOUT && i < n; i++)
+            stack[depth++] = (struct visit){0.0, i, at.level - 1};
+    }
+    return odd;
+}
+
+/* 1 when p is inside the ring: the way to a point outside crosses it an odd
+ * number of times. */
+static int ring_holds(const struct oj_sphere_side *side, int64_t ring,
+                      struct oj_vec3 p)
+{
+    const struct oj_cap *cap = &side->cap[ring];
+    int64_t first = side->flat->vertex_offset[ring];
+    int64_t last = side->flat->vertex_offset[ring + 1] - 1;
+    struct oj_vec3 m;
+    if (oj_chord2(p, cap->centre) > cap->chord2)
+        return 0;
+    m = oj_vec3_cross(p, cap->reference);
+    if (side->tree_of[ring] < 0)
+        return edges_crossed(side, first, last, p, cap->reference, m);
+    return tree_crossed(side, &side->tree[side->tree_of[ring]], first, last, p,
+                        cap->reference, m);
+}
+
+static int part_holds(const struct oj_sphere_side *side, int64_t part,
+                      struct oj_vec3 p)
+{
+    const struct oj_flat *flat = side->flat;
+    int64_t shell = flat->ring_offset[part];
+    if (!ring_holds(side, shell, p))
+        return 0;
+    for (int64_t hole = shell + 1; hole < flat->ring_offset[part + 1]; hole++)
+    {
+        if (ring_holds(side, hole, p))
+            return 0;
+    }
+    return 1;
+}
+
+double oj_sphere_chord2(const struct oj_sphere_side *side, int64_t feature,
+                        struct oj_vec3 p, double limit2)
+{
+    const struct oj_flat *flat = side->flat;
+    double beyond = nextafter(limit2, INFINITY), least = beyond;
+    if (oj_flat_is_points(flat))
+        return oj_chord2(p, side->at[feature]);
+    for (int64_t part = flat->part_offset[feature];
+         part < flat->part_offset[feature + 1]; part++)
+    {
+        if (side->cap != NULL && flat->part_kind[part] == OJ_PART_POLYGON &&
+            part_holds(side, part, p))
+            return 0.0;
+        for (int64_t r = flat->ring_offset[part];
+             r < flat->ring_offset[part + 1]; r++)
+            least = ring_chord2(side, r, p, least);
+    }
+    return least < beyond ? least : INFINITY;
+}

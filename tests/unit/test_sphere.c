@@ -1,0 +1,523 @@
+/* nearest and dwithin on the sphere against plain spherical trigonometry in
+ * long double: every point against every arc, poles, the antimeridian and
+ * polygons around them included; ties, filters, threads, batches, memory.
+ * Kind: property, degenerate, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as
+ * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
+#include "plain_sphere.h"
+
+#include "cpu_family.h"
+
+static uint64_t seed;
+
+/* --- layers ----------------------------------------------------------------
+ */
+
+/* Where a round takes place: longitude, latitude, how far around. */
+struct region
+{
+    double x, y, reach;
+};
+
+static struct region pick_region(void)
+{
+    static const struct region regions[] = {
+        {0, 0, 180},       {10, 50, 3},     {180, 10, 2},     {-180, -60, 0.01},
+        {0, 90, 3},        {30, -90, 1},    {179.999, 80, 5}, {0, 0, 1e-4},
+        {-73.9, 40.7, .1}, {90, 89.99, .02}};
+    return regions[pick(10)];
+}
+
+static void place(const struct region *region, double *x, double *y)
+{
+    *x = region->x + region->reach * (2 * unit() - 1);
+    *y = region->y + region->reach / 2 * (2 * unit() - 1);
+    if (fabs(region->y) > 85) /* around a pole: any longitude */
+        *x = 360 * unit() - 180;
+    if (*y > 90)
+        *y = 180 - *y;
+    if (*y < -90)
+        *y = -180 - *y;
+    if (one_in(5)) /* the same place by another name */
+        *x += pick(2) ? 360 : -360;
+    if (one_in(60))
+        *y = pick(2) ? 90 : -90;
+    if (one_in(200))
+        *y = 91;
+}
+
+/* A ring that does not cross itself, around a place: n vertices at nearly the
+ * same distance, made on the sphere. */
+static void add_round(struct oj_flat_buf *buf, double x, double y,
+                      double degrees, int n)
+{
+    double xy[2 * 202];
+    double around = x * (double)PI / 180, up = y * (double)PI / 180;
+    for (int i = 0; i < n; i++)
+    {
+        double turn = 2 * (double)PI * i / n;
+        double r = degrees * (0.8 + 0.2 * unit()) * (double)PI / 180;
+        double latitude = asin(sin(up) * cos(r) + cos(up) * sin(r) * cos(turn));
+        double longitude = around + atan2(sin(turn) * sin(r) * cos(up),
+                                          cos(r) - sin(up) * sin(latitude));
+        xy[2 * i] = remainder(longitude * 180 / (double)PI, 360);
+        xy[2 * i + 1] = latitude * 180 / (double)PI;
+    }
+    xy[2 * n] = xy[0];
+    xy[2 * n + 1] = xy[1];
+    add_ring(buf, n + 1, xy);
+}
+
+static void add_sphere_part(struct oj_flat_buf *buf,
+                            const struct region *region, unsigned kind)
+{
+    double xy[2 * 60], degrees = fmin(region->reach * unit(), 70);
+    int n = kind == OJ_PART_POINT ? 1 : 2 + pick(one_in(4) ? 50 : 8);
+    add_part(buf, (enum oj_part_kind)kind);
+    for (int i = 0; i < n; i++)
+        place(region, &xy[2 * i], &xy[2 * i + 1]);
+    if (kind != OJ_PART_POLYGON)
+    {
+        add_ring(buf, n, xy);
+        return;
+    }
+    n = 3 + pick(one_in(4) ? 190 : 8);
+    xy[1] = fmax(-90, fmin(90, xy[1]));
+    add_round(buf, xy[0], xy[1], degrees, n);
+    if (one_in(3))
+        add_round(buf, xy[0], xy[1], degrees / 3, 3 + pick(8));
+}
+
+static void add_features(struct oj_flat_buf *buf, const struct region *region,
+                         int n, unsigned kinds, int with_multi)
+{
+    int is_short = kinds == OJ_PART_POINT && pick(2);
+    for (int i = 0; i < n; i++)
+    {
+        double x, y;
+        if (one_in(40))
+        {
+            must(oj_flat_buf_add_null(buf, i, &error));
+            continue;
+        }
+        if (is_short)
+        {
+            place(region, &x, &y);
+            add_point(buf, x, y);
+            continue;
+        }
+        begin(buf);
+        for (int p = with_multi && one_in(4) ? 1 + pick(3) : 1; p > 0; p--)
+            add_sphere_part(buf, region, pick_kind(kinds));
+        end(buf);
+    }
+}
+
+/* --- comparing -------------------------------------------------------------
+ */
+
+/* Pairs whose distance rounding may put on either side of a limit are left
+ * out; the others must be there, at their distance, in order. */
+static void check_row(const struct oj_relation *r, const struct oj_flat *f,
+                      const struct oj_flat *g, const double *distance,
+                      const struct oj_matches *m, int64_t a)
+{
+    int64_t first = oj_matches_first(m, a), end = oj_matches_end(m, a);
+    double last = -1, kth = INFINITY;
+    char *seen = oj_calloc(g->n_features + 1, 1);
+    ck_assert_ptr_nonnull(seen);
+    for (int64_t i = first; i < end; i++)
+    {
+        int32_t b = m->join_row[i];
+        double d = distance[b], t = tolerance(d);
+        expect(!seen[b] && plain_counts(r, f, a, g, b),
+               "seed %llu, row %d: feature %d", (unsigned long long)seed,
+               (int)a, (int)b);
+        expect(fabs(m->measure[i] - d) <= t,
+               "seed %llu, row %d, feature %d: %.9f, not %.9f",
+               (unsigned long long)seed, (int)a, (int)b, m->measure[i], d);
+        expect(d <= plain_limit(r, f, a, g, b) + t && d >= r->min_distance - t,
+               "seed %llu, row %d, feature %d: %.9f", (unsigned long long)seed,
+               (int)a, (int)b, d);
+        expect(r->op != OJ_OP_NEAREST || m->measure[i] >= last,
+               "seed %llu, row %d: order", (unsigned long long)seed, (int)a);
+        seen[b] = 1;
+        last = m->measure[i];
+    }
+    if (r->op == OJ_OP_NEAREST && end - first >= r->k)
+        kth = m->measure[first + r->k - 1];
+    for (int64_t b = 0; b < g->n_features; b++)
+    {
+        double d = distance[b], t = tolerance(d);
+        int must_be = plain_counts(r, f, a, g, b) && d < INFINITY &&
+                      d < plain_limit(r, f, a, g, b) - t &&
+                      (d > r->min_distance + t || r->min_distance == 0) &&
+                      d < kth - 2 * t;
+        expect(seen[b] || !must_be,
+               "seed %llu, row %d: feature %d at %.9f is missing",
+               (unsigned long long)seed, (int)a, (int)b, d);
+    }
+    oj_free(seen);
+}
+
+static void ask(const struct oj_relation *relation, const struct oj_flat *input,
+                const struct oj_flat *join, int n_threads,
+                struct oj_matches *out)
+{
+    struct oj_options options = {.n_threads = n_threads};
+    struct oj_join *opened;
+    must(oj_join_open(join, relation, "cpu", &options, &opened, &error));
+    must(oj_join_batch(opened, input, out, &error));
+    oj_join_close(opened);
+}
+
+static struct oj_relation pick_relation(const struct region *region)
+{
+    struct oj_relation r = oj_relation_default();
+    double width = fmin(region->reach * 111e3, 25e6);
+    r.metric = OJ_METRIC_SPHERE;
+    r.op = pick(2) ? OJ_OP_NEAREST : OJ_OP_DWITHIN;
+    r.max_distance =
+        r.op == OJ_OP_NEAREST && pick(2) ? (double)INFINITY : width * unit();
+    r.min_distance = one_in(4) ? fmin(r.max_distance, width * unit() / 3) : 0;
+    if (r.op == OJ_OP_NEAREST)
+    {
+        r.k = 1 + pick(4);
+        r.ties = one_in(4) ? OJ_TIES_ALL : OJ_TIES_FIRST;
+    }
+    r.distance_to = one_in(4) ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
+    r.exclude_self = one_in(4);
+    r.unordered_pairs = one_in(5);
+    return r;
+}
+
+START_TEST(plain_way)
+{
+    static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
+                                     OJ_PART_POLYGON, 7};
+    int64_t n_rounds = rounds(120);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct oj_flat_buf a = {0}, b = {0};
+        struct oj_matches m = {0};
+        struct oj_flat va, vb;
+        struct region region;
+        double *own, *matrix[2];
+        random_state = seed;
+        region = pick_region();
+        add_features(&a, &region, 1 + pick(25), OJ_PART_POINT, 1);
+        add_features(&b, &region, 1 + pick(40), kinds[pick(4)], 1);
+        va = oj_flat_buf_view(&a);
+        vb = oj_flat_buf_view(&b);
+        own = oj_malloc(va.n_features + vb.n_features, sizeof *own);
+        for (int64_t i = 0; i < va.n_features + vb.n_features; i++)
+            own[i] = one_in(8) ? (double)NAN : region.reach * 40e3 * unit();
+        matrix[0] = sphere_matrix(&va, &vb, 0);
+        matrix[1] = sphere_matrix(&va, &vb, 1);
+        for (int i = 0; i < 5; i++)
+        {
+            struct oj_relation r = pick_relation(&region);
+            va.max_distance = vb.max_distance = NULL;
+            if (r.op == OJ_OP_DWITHIN && one_in(3))
+                va.max_distance = own;
+            else if (r.op == OJ_OP_DWITHIN && one_in(3))
+                vb.max_distance = own;
+            ask(&r, &va, &vb, 1 + pick(3), &m);
+            for (int64_t row = 0; row < va.n_features; row++)
+                check_row(&r, &va, &vb,
+                          matrix[r.distance_to == OJ_TO_INTERIOR] +
+                              row * vb.n_features,
+                          &m, row);
+        }
+        oj_free(own);
+        oj_free(matrix[0]);
+        oj_free(matrix[1]);
+        oj_matches_free(&m);
+        oj_flat_buf_free(&a);
+        oj_flat_buf_free(&b);
+    }
+}
+END_TEST
+
+/* --- known answers ---------------------------------------------------------
+ */
+
+static void expect_nearest(const struct oj_flat_buf *a,
+                           const struct oj_flat_buf *b, int64_t row,
+                           int32_t feature, double metres)
+{
+    struct oj_relation r = oj_relation_default();
+    struct oj_flat va = oj_flat_buf_view(a), vb = oj_flat_buf_view(b);
+    struct oj_matches m = {0};
+    r.metric = OJ_METRIC_SPHERE;
+    ask(&r, &va, &vb, 1, &m);
+    expect(m.join_row[row] == feature, "row %d: feature %d, not %d", (int)row,
+           (int)m.join_row[row], (int)feature);
+    expect(fabs(m.measure[row] - metres) <= 1e-6 + 1e-12 * metres,
+           "row %d: %.9f, not %.9f", (int)row, m.measure[row], metres);
+    oj_matches_free(&m);
+}
+
+START_TEST(known_points)
+{
+    const double degree = (double)(R * PI / 180);
+    struct oj_flat_buf a = {0}, b = {0};
+    add_point(&b, -179.9, 0);
+    add_point(&b, 179.0, 0);
+    add_point(&b, 0, 90);
+    add_point(&b, 180, -45);
+    add_point(&b, 10, 20);
+    add_point(&b, 0, 95); /* nowhere */
+    add_point(&a, 179.9, 0);
+    add_point(&a, 123, 89.5);
+    add_point(&a, -180, -45);     /* the same place: 0, not nearly */
+    add_point(&a, 370, 20);       /* the same place */
+    add_point(&a, 57, 90);        /* the pole by another name */
+    add_point(&a, 0, -90.000001); /* nowhere */
+    add_point(&a, 10, -70);
+    expect_nearest(&a, &b, 0, 0, 0.2 * degree);
+    expect_nearest(&a, &b, 1, 2, 0.5 * degree);
+    expect_nearest(&a, &b, 2, 3, 0);
+    expect_nearest(&a, &b, 3, 4, 0);
+    expect_nearest(&a, &b, 4, 2, 0);
+    {
+        struct oj_relation r = oj_relation_default();
+        struct oj_flat va = oj_flat_buf_view(&a), vb = oj_flat_buf_view(&b);
+        struct oj_matches m = {0};
+        r.metric = OJ_METRIC_SPHERE;
+        ask(&r, &va, &vb, 1, &m);
+        ck_assert_int_eq(m.join_row[5], -1);
+        expect(m.measure[2] == 0 && m.measure[3] == 0 && m.measure[4] == 0,
+               "not the same places: %g %g %g", m.measure[2], m.measure[3],
+               m.measure[4]);
+        oj_matches_free(&m);
+    }
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&b);
+}
+END_TEST
+
+/* Lines follow great circles; polygons around a pole, across the antimeridian,
+ * as the plane draws Antarctica, and wound either way. */
+START_TEST(known_shapes)
+{
+    const double degree = (double)(R * PI / 180);
+    static const double across[] = {170, 10,  -170, 10,  -170,
+                                    -10, 170, -10,  170, 10};
+    static const double back[] = {170, 10,   170, -10, -170,
+                                  -10, -170, 10,  170, 10};
+    static const double antarctica[] = {-180, -90, 180,  -90, 180, -70,
+                                        90,   -65, 0,    -70, -90, -65,
+                                        -180, -70, -180, -90};
+    static const double arctic[] = {0, 60, 90, 60, 180, 60, -90, 60, 0, 60};
+    struct oj_flat_buf a = {0}, b = {0};
+    const double *rings[] = {across, back, antarctica, arctic};
+    const int n_of[] = {5, 5, 8, 5};
+    for (int i = 0; i < 4; i++)
+    {
+        struct oj_flat_buf polygon = {0};
+        struct oj_flat_buf points = {0};
+        begin(&polygon);
+        add_part(&polygon, OJ_PART_POLYGON);
+        add_ring(&polygon, n_of[i], rings[i]);
+        end(&polygon);
+        if (i < 2)
+        {
+            add_point(&points, 180, 0);
+            add_point(&points, -175, 5);
+            add_point(&points, 0, 0); /* opposite */
+            expect_nearest(&points, &polygon, 0, 0, 0);
+            expect_nearest(&points, &polygon, 1, 0, 0);
+            expect_nearest(
+                &points, &polygon, 2, 0,
+                (double)(angle(to_vector(0, 0), to_vector(170, 10)) * R));
+        }
+        else if (i == 2)
+        {
+            add_point(&points, 12, -90);
+            add_point(&points, 179, -80);
+            add_point(&points, -179, -80);
+            add_point(&points, 90, -64);
+            for (int64_t p = 0; p < 3; p++)
+                expect_nearest(&points, &polygon, p, 0, 0);
+            expect_nearest(&points, &polygon, 3, 0, degree);
+        }
+        else
+        {
+            /* the arc from 0 to 90 E reaches 67.8 N: 64 N is outside it */
+            add_point(&points, 45, 64);
+            add_point(&points, 45, 69);
+            add_point(&points, 7, 90);
+            expect_nearest(&points, &polygon, 1, 0, 0);
+            expect_nearest(&points, &polygon, 2, 0, 0);
+            expect_nearest(
+                &points, &polygon, 0, 0,
+                (double)(arc_angle(to_vector(45, 64), to_vector(0, 60),
+                                   to_vector(90, 60)) *
+                         R));
+        }
+        oj_flat_buf_free(&polygon);
+        oj_flat_buf_free(&points);
+    }
+    add_line(&b, 0, 60, 90, 60);
+    add_point(&a, 45, 60);
+    expect_nearest(&a, &b, 0, 0,
+                   (double)(arc_angle(to_vector(45, 60), to_vector(0, 60),
+                                      to_vector(90, 60)) *
+                            R));
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&b);
+}
+END_TEST
+
+/* Equal distances go by FID; ties can all be had. */
+START_TEST(ties)
+{
+    struct oj_flat_buf a = {0}, b = {0};
+    struct oj_relation r = oj_relation_default();
+    struct oj_matches m = {0};
+    struct oj_flat va, vb;
+    for (int i = 0; i < 50; i++)
+        add_point(&b, i % 2 ? 180 : -180, 0);
+    for (int64_t i = 0; i < 50; i++)
+        b.fid[i] = 100 - i;
+    add_point(&a, 179, 0);
+    va = oj_flat_buf_view(&a);
+    vb = oj_flat_buf_view(&b);
+    r.metric = OJ_METRIC_SPHERE;
+    r.k = 3;
+    ask(&r, &va, &vb, 1, &m);
+    ck_assert_int_eq(m.n_pairs, 3);
+    ck_assert_int_eq(m.join_row[0], 49);
+    ck_assert_int_eq(m.join_row[2], 47);
+    r.ties = OJ_TIES_ALL;
+    ask(&r, &va, &vb, 1, &m);
+    ck_assert_int_eq(m.n_pairs, 50);
+    oj_matches_free(&m);
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&b);
+}
+END_TEST
+
+/* --- the same whatever the way --------------------------------------------
+ */
+
+START_TEST(threads_and_batches)
+{
+    struct oj_options options = {.n_threads = 2};
+    struct region region = {175, 60, 20};
+    struct oj_flat_buf a = {0}, b = {0};
+    struct oj_relation r = oj_relation_default();
+    struct oj_matches one = {0}, other = {0};
+    struct oj_join *join;
+    struct oj_flat va, vb;
+    random_state = 6;
+    add_features(&a, &region, 3000, OJ_PART_POINT, 0);
+    add_features(&b, &region, 500, 7, 1);
+    va = oj_flat_buf_view(&a);
+    vb = oj_flat_buf_view(&b);
+    r.metric = OJ_METRIC_SPHERE;
+    r.op = _i ? OJ_OP_DWITHIN : OJ_OP_NEAREST;
+    r.k = _i ? 1 : 4;
+    r.max_distance = 3e5;
+    ask(&r, &va, &vb, 1, &one);
+    ask(&r, &va, &vb, 3, &other);
+    ck_assert_int_gt(one.n_pairs, 3000);
+    ck_assert_int_eq(one.n_pairs, other.n_pairs);
+    ck_assert_mem_eq(one.join_row, other.join_row,
+                     (size_t)one.n_pairs * sizeof *one.join_row);
+    ck_assert_mem_eq(one.measure, other.measure,
+                     (size_t)one.n_pairs * sizeof *one.measure);
+    must(oj_join_open(&vb, &r, "cpu", &options, &join, &error));
+    for (int64_t at = 0; at < va.n_features; at += 37)
+    {
+        struct oj_flat batch = va;
+        batch.n_features = va.n_features - at < 37 ? va.n_features - at : 37;
+        if (oj_flat_is_points(&va))
+        {
+            batch.x += at;
+            batch.y += at;
+            batch.n_vertices = batch.n_features;
+        }
+        else
+            batch.part_offset += at;
+        must(oj_join_batch(join, &batch, &other, &error));
+        for (int64_t row = 0; row < batch.n_features; row++)
+        {
+            int64_t i = oj_matches_first(&one, at + row);
+            int64_t j = oj_matches_first(&other, row);
+            expect(oj_matches_end(&one, at + row) - i ==
+                       oj_matches_end(&other, row) - j,
+                   "row %d", (int)(at + row));
+            for (; i < oj_matches_end(&one, at + row); i++, j++)
+                expect(one.join_row[i] == other.join_row[j] &&
+                           one.measure[i] == other.measure[j],
+                       "row %d", (int)(at + row));
+        }
+    }
+    oj_join_close(join);
+    oj_matches_free(&one);
+    oj_matches_free(&other);
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&b);
+}
+END_TEST
+
+START_TEST(memory)
+{
+    struct region region = {175, 60, 20};
+    struct oj_flat_buf a = {0}, b = {0};
+    struct oj_relation r = oj_relation_default();
+    struct oj_matches m = {0}, truth = {0};
+    struct oj_flat va, vb;
+    oj_status status = OJ_ERR_NOMEM;
+    random_state = 6;
+    add_features(&a, &region, 100, OJ_PART_POINT, 1);
+    add_features(&b, &region, 100, 7, 1);
+    va = oj_flat_buf_view(&a);
+    vb = oj_flat_buf_view(&b);
+    r.metric = OJ_METRIC_SPHERE;
+    r.k = 3;
+    ask(&r, &va, &vb, 1, &truth);
+    for (int64_t n = 1; status != OJ_OK; n++)
+    {
+        struct oj_options options = {.n_threads = 1 + (int)(n % 2)};
+        struct oj_join *join = NULL;
+        oj_alloc_fail_at(n);
+        status = oj_join_open(&vb, &r, "cpu", &options, &join, &error);
+        if (status == OJ_OK)
+            status = oj_join_batch(join, &va, &m, &error);
+        oj_alloc_fail_at(0);
+        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
+        if (join != NULL) /* and it works again */
+            must(oj_join_batch(join, &va, &m, &error));
+        oj_join_close(join);
+    }
+    ck_assert_int_eq(m.n_pairs, truth.n_pairs);
+    ck_assert_mem_eq(m.join_row, truth.join_row,
+                     (size_t)m.n_pairs * sizeof *m.join_row);
+    oj_matches_free(&m);
+    oj_matches_free(&truth);
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&b);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sphere");
+    TCase *tcase = tcase_create("sphere");
+    SRunner *runner = srunner_create(suite);
+    int n_failed;
+    tcase_set_timeout(tcase, 0);
+    tcase_add_test(tcase, plain_way);
+    tcase_add_test(tcase, known_points);
+    tcase_add_test(tcase, known_shapes);
+    tcase_add_test(tcase, ties);
+    tcase_add_loop_test(tcase, threads_and_batches, 0, 2);
+    tcase_add_test(tcase, memory);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
