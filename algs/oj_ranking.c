@@ -1,5 +1,6 @@
 #include "oj_ranking.h"
 #include "../flatten/oj_array.h"
+#include "oj_radix.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -285,67 +286,100 @@ static void scatter(const struct oj_answers *answers, int64_t n_answers,
     }
 }
 
-static int compare_ranked(const void *left, const void *right)
+/* What putting rows in order needs in between. */
+struct order_scratch
 {
-    const struct oj_candidate *a = left, *b = right;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
+    struct oj_keyed *key; /* [2 n] */
+    int32_t *feature;     /* [n] */
+    double *measure;      /* [n] */
+    int64_t cap_key, cap_feature, cap_measure;
+};
 
-/* Sorts the pairs of a row by rank; rows are mostly short. */
-static void sort_row(int64_t n, struct oj_candidate *list)
+/* A few pairs, by insertion. */
+static void sort_short_row(int64_t n, int32_t *feature, double *measure,
+                           const int32_t *tie_rank)
 {
-    if (n > 24)
-    {
-        qsort(list, (size_t)n, sizeof *list, compare_ranked);
-        return;
-    }
     for (int64_t i = 1; i < n; i++)
     {
-        struct oj_candidate moved = list[i];
+        int32_t moved = feature[i];
+        int32_t rank = tie_rank ? tie_rank[moved] : moved;
+        double distance = measure[i];
         int64_t j = i;
-        for (; j > 0 && list[j - 1].rank > moved.rank; j--)
-            list[j] = list[j - 1];
-        list[j] = moved;
+        for (; j > 0 &&
+               (tie_rank ? tie_rank[feature[j - 1]] : feature[j - 1]) > rank;
+             j--)
+        {
+            feature[j] = feature[j - 1];
+            measure[j] = measure[j - 1];
+        }
+        feature[j] = moved;
+        measure[j] = distance;
     }
+}
+
+static oj_status sort_long_row(int64_t n, int32_t *feature, double *measure,
+                               const int32_t *tie_rank, struct order_scratch *s,
+                               struct oj_error *err)
+{
+    struct oj_keyed *sorted;
+    OJ_TRY(oj_reserve(&s->key, 0, 2 * n, &s->cap_key, sizeof *s->key, err));
+    OJ_TRY(oj_reserve(&s->feature, 0, n, &s->cap_feature, sizeof *s->feature,
+                      err));
+    OJ_TRY(oj_reserve(&s->measure, 0, n, &s->cap_measure, sizeof *s->measure,
+                      err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        s->key[i].key =
+            (uint64_t)(tie_rank ? tie_rank[feature[i]] : feature[i]);
+        s->key[i].value = i;
+        s->feature[i] = feature[i];
+        s->measure[i] = measure[i];
+    }
+    sorted = oj_radix_sort(s->key, s->key + n, n);
+    for (int64_t i = 0; i < n; i++)
+    {
+        feature[i] = s->feature[sorted[i].value];
+        measure[i] = s->measure[sorted[i].value];
+    }
+    return OJ_OK;
+}
+
+static int is_in_order(int64_t n, const int32_t *feature,
+                       const int32_t *tie_rank)
+{
+    for (int64_t i = 1; i < n; i++)
+    {
+        if (tie_rank ? tie_rank[feature[i - 1]] > tie_rank[feature[i]]
+                     : feature[i - 1] > feature[i])
+            return 0;
+    }
+    return 1;
 }
 
 /* Every row by tie rank. */
 static oj_status order_rows(struct oj_matches *out, const int32_t *tie_rank,
                             struct oj_error *err)
 {
-    struct oj_candidate *list = NULL;
-    int64_t capacity = 0;
-    for (int64_t row = 0; row < out->n_rows; row++)
+    struct order_scratch scratch;
+    oj_status status = OJ_OK;
+    memset(&scratch, 0, sizeof scratch);
+    for (int64_t row = 0; row < out->n_rows && status == OJ_OK; row++)
     {
         int64_t first = out->offset[row], n = out->offset[row + 1] - first;
-        if (n < 2)
+        int32_t *feature = out->join_row + first;
+        double *measure = out->measure + first;
+        if (is_in_order(n, feature, tie_rank))
             continue;
-        if (n > capacity)
-        {
-            oj_status status =
-                oj_reserve(&list, 0, n, &capacity, sizeof *list, err);
-            if (status != OJ_OK)
-            {
-                oj_free(list);
-                return status;
-            }
-        }
-        for (int64_t i = 0; i < n; i++)
-        {
-            list[i].feature = out->join_row[first + i];
-            list[i].distance = out->measure[first + i];
-            list[i].rank =
-                tie_rank ? tie_rank[list[i].feature] : list[i].feature;
-        }
-        sort_row(n, list);
-        for (int64_t i = 0; i < n; i++)
-        {
-            out->join_row[first + i] = list[i].feature;
-            out->measure[first + i] = list[i].distance;
-        }
+        if (n <= SHORT_LIST)
+            sort_short_row(n, feature, measure, tie_rank);
+        else
+            status =
+                sort_long_row(n, feature, measure, tie_rank, &scratch, err);
     }
-    oj_free(list);
-    return OJ_OK;
+    oj_free(scratch.key);
+    oj_free(scratch.feature);
+    oj_free(scratch.measure);
+    return status;
 }
 
 /* Pairs that came once each need no ranking. */

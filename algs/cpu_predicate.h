@@ -1,0 +1,74 @@
+/** One row against the join side: the middle of the family that answers
+ *  predicates (cpu_predicate.c has its ends).
+ *
+ *  row -> shape -> features whose boxes pass (cpu_find.c) -> pair filter ->
+ *  our kernels (cpu_verdict.h) -> GEOS for what they leave -> answers
+ */
+#ifndef CPU_PREDICATE_H
+#define CPU_PREDICATE_H
+
+#include "cpu_verdict.h"
+#include "geos_pairs.h"
+#include "oj_backend.h"
+#include "oj_pairs.h"
+#include "oj_ranking.h"
+
+#include <stdatomic.h>
+
+/** What GEOS could not decide; the first is the one of least row, then least
+ *  feature, whichever thread met it. */
+struct oj_undecided
+{
+    int64_t n;
+    int64_t row, feature;
+    char text[128];
+};
+
+/** One thread's own. */
+struct oj_predicate_worker
+{
+    struct oj_geos_pairs *geos; /**< NULL: not needed yet */
+    const struct oj_flat *geos_input;
+    struct oj_found found;
+    struct oj_answers answers;
+    struct oj_shape *member; /**< of the row at hand */
+    int64_t cap_members;
+    struct oj_cells cells; /**< of the row at hand */
+    struct oj_cells_scratch scratch;
+    int row_validity; /**< of it: 0, not known */
+    uint8_t *is_met;  /**< [features] disjoint: marks of the row at hand */
+    int64_t n_rows, n_asked;
+    struct oj_undecided undecided;
+    int64_t n_to_look;
+};
+
+/** The join side, prepared. */
+struct oj_index
+{
+    const int32_t *tie_rank;
+    struct oj_relation relation;
+    struct oj_options options;
+    struct oj_box_rule rule;
+    struct oj_side side;
+    struct oj_predicate_worker *worker; /**< [options.n_threads] */
+    _Atomic uint8_t *validity;          /**< [features] by place in the side */
+};
+
+/** What the rows of a batch are compared with, and under which filter. */
+struct oj_predicate_rows
+{
+    struct oj_index *index;
+    const struct oj_flat *input;
+    struct oj_pair_filter filter;
+};
+
+/** Puts the pairs of a row into worker's answers. */
+OJ_MUST_USE oj_status oj_predicate_row(const struct oj_predicate_rows *rows,
+                                       struct oj_predicate_worker *worker,
+                                       int64_t row, struct oj_error *err);
+
+/** OJ_ERR_CANCELLED when the caller's flag is raised. */
+OJ_MUST_USE oj_status oj_predicate_look_up(const struct oj_options *options,
+                                           struct oj_error *err);
+
+#endif
