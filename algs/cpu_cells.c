@@ -13,7 +13,7 @@
 
 /* Cells an edge: many for small features, which they decide without an edge,
  * fewer for large ones, where they cost memory. */
-#define CELLS_SMALL 8.0
+#define CELLS_SMALL 20.0
 #define CELLS_LARGE 2.0
 
 static double reference_x(const struct oj_cells *c, int32_t column)
@@ -52,7 +52,7 @@ static void choose_cells(struct oj_cells *c, const struct oj_shape *shape)
             length += fabs(x[i] - x[i - 1]) + fabs(y[i] - y[i - 1]);
     }
     c->cell = sqrt(width / n / per_edge) * sqrt(height);
-    c->cell = oj_larger(c->cell, length / (6.0 * n));
+    c->cell = oj_larger(c->cell, length / (12.0 * n));
     c->cell = oj_larger(c->cell, oj_larger(width, height) / (4.0 * n));
     size = oj_box_size(&shape->box);
     /* far from the origin no finer than coordinates can tell, or the margins of
@@ -249,7 +249,7 @@ static oj_status reserve_arrays(struct oj_cells *c, int64_t n_entries,
                                 struct oj_error *err)
 {
     int64_t n_cells = (int64_t)c->nx * c->ny;
-    int64_t n_state = (n_cells + 3) / 4;
+    int64_t n_state = (n_cells + OJ_CELLS_PADDING + 3) / 4;
     int64_t n_words = n_state + n_cells + 1 + n_entries;
     uint32_t *words;
     OJ_TRY(

@@ -22,6 +22,7 @@
 #include "oj_boxes.h"
 
 #include <stdint.h>
+#include <string.h>
 
 struct oj_shape;
 
@@ -101,11 +102,34 @@ static inline struct oj_cell_window oj_cells_window(const struct oj_cells *c,
     return w;
 }
 
+/** Bytes past the last state that may be read. */
+#define OJ_CELLS_PADDING 8
+
 /** The states of the cells of a window, or'ed; stops where they differ. */
 static inline unsigned oj_cells_states(const struct oj_cells *c,
                                        const struct oj_cell_window *w)
 {
     unsigned states = 0;
+    int n = w->column1 - w->column0 + 1;
+    if (n <= 8)
+    {
+        static const uint8_t mask[16] = {0xFF, 0xFF, 0xFF, 0xFF,
+                                         0xFF, 0xFF, 0xFF, 0xFF};
+        uint64_t eight, all = 0;
+        const uint8_t *state = c->state + (int64_t)w->row0 * c->nx + w->column0;
+        for (int32_t row = w->row0; row <= w->row1; row++, state += c->nx)
+        {
+            memcpy(&eight, state, sizeof eight);
+            all |= eight;
+        }
+        /* the first n bytes, whatever the byte order */
+        memcpy(&eight, mask + 8 - n, sizeof eight);
+        all &= eight;
+        all |= all >> 32;
+        all |= all >> 16;
+        all |= all >> 8;
+        return (unsigned)(all & 0xFF);
+    }
     for (int32_t row = w->row0; row <= w->row1; row++)
     {
         const uint8_t *state = c->state + (int64_t)row * c->nx;

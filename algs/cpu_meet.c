@@ -77,25 +77,6 @@ enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
     return locate_on_points(shape, px, py);
 }
 
-enum oj_location oj_shape_locate_box(const struct oj_shape *polygon,
-                                     const struct oj_box *box)
-{
-    const struct oj_cells *cells = cells_of(polygon);
-    struct oj_cell_window window;
-    unsigned states;
-    if (!oj_box_intersects(&polygon->box, box))
-        return OJ_OUTSIDE;
-    if (cells == NULL)
-        return OJ_ON_BOUNDARY;
-    window = oj_cells_window(cells, box);
-    states = oj_cells_states(cells, &window);
-    if (states == OJ_CELL_OUTSIDE)
-        return OJ_OUTSIDE;
-    if (states == OJ_CELL_INSIDE && oj_box_covers(&polygon->box, box))
-        return OJ_INSIDE;
-    return OJ_ON_BOUNDARY;
-}
-
 /* --- edges ---------------------------------------------------------------- */
 
 struct edge
@@ -418,9 +399,12 @@ static int edges_meet(const struct oj_shape *a, const struct oj_shape *b,
         if (oj_shapes_contact(small, large, OJ_TOUCHING) != OJ_APART)
             return 1;
     }
-    *rests_on |= many;
     if (window != OJ_ON_BOUNDARY)
+    {
+        *rests_on |= many & (large == a ? 1u : 2u);
         return window == OJ_INSIDE;
+    }
+    *rests_on |= many;
     return (many != 0 && begins_in(small, large)) || begins_in(large, small);
 }
 

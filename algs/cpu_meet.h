@@ -10,6 +10,8 @@
 #include "cpu_shapes.h"
 #include "kernels/oj_cross.h"
 
+#include <stdatomic.h>
+
 /** Where p is: in a polygon by even-odd over all rings; OJ_ON_BOUNDARY on a
  *  line or a point. For shapes of one kind. */
 enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
@@ -24,8 +26,25 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
 
 /** Where the window of a shape's box lies in polygon: OJ_INSIDE or OJ_OUTSIDE
  *  when all of the box is, seen from cells alone; else OJ_ON_BOUNDARY. */
-enum oj_location oj_shape_locate_box(const struct oj_shape *polygon,
-                                     const struct oj_box *box);
+static inline enum oj_location
+oj_shape_locate_box(const struct oj_shape *polygon, const struct oj_box *box)
+{
+    const struct oj_cells *cells =
+        atomic_load_explicit(&polygon->cells, memory_order_acquire);
+    struct oj_cell_window window;
+    unsigned states;
+    if (!oj_box_intersects(&polygon->box, box))
+        return OJ_OUTSIDE;
+    if (cells == NULL)
+        return OJ_ON_BOUNDARY;
+    window = oj_cells_window(cells, box);
+    states = oj_cells_states(cells, &window);
+    if (states == OJ_CELL_OUTSIDE)
+        return OJ_OUTSIDE;
+    if (states == OJ_CELL_INSIDE && oj_box_covers(&polygon->box, box))
+        return OJ_INSIDE;
+    return OJ_ON_BOUNDARY;
+}
 
 /** 1 when a and b have a point in common: of any kinds, collections by their
  *  members. *rests_on: or'ed 1 or 2 where the answer holds only if a or b is

@@ -13,7 +13,7 @@ struct batch
 {
     struct oj_predicate_rows rows;
     struct oj_order order;
-    double *x, *y; /* [rows] middles, where the input has none itself */
+    double *x, *y; /* [rows] first vertices, where rows are not points */
     struct oj_ordered_point **scratch; /* [n_threads] */
     atomic_int status;
     struct oj_error *err;
@@ -57,23 +57,25 @@ static void sort_bucket(int64_t bucket, int thread, void *user)
     oj_order_sort_bucket(&b->order, bucket, b->scratch[thread]);
 }
 
-#define MIDDLES_PER_TASK 4096
+#define ROWS_TO_PLACE 4096
 
-static void set_middles(int64_t task, int thread, void *user)
+/* A feature's first vertex is near enough to order by, and all that is read of
+ * it. */
+static void set_places(int64_t task, int thread, void *user)
 {
     struct batch *b = user;
     const struct oj_flat *flat = b->rows.input;
-    int64_t end = (task + 1) * MIDDLES_PER_TASK;
+    int64_t end = (task + 1) * ROWS_TO_PLACE;
     (void)thread;
-    for (int64_t f = task * MIDDLES_PER_TASK; f < end && f < flat->n_features;
-         f++)
+    for (int64_t f = task * ROWS_TO_PLACE; f < end && f < flat->n_features; f++)
     {
-        struct oj_shape shape = oj_shape_of(flat, f);
+        int64_t part = flat->part_offset[f], v;
         b->x[f] = b->y[f] = NAN;
-        if (oj_box_is_empty(&shape.box))
+        if (part == flat->part_offset[f + 1])
             continue;
-        b->x[f] = 0.5 * shape.box.x0 + 0.5 * shape.box.x1;
-        b->y[f] = 0.5 * shape.box.y0 + 0.5 * shape.box.y1;
+        v = flat->vertex_offset[flat->ring_offset[part]];
+        b->x[f] = flat->x[v];
+        b->y[f] = flat->y[v];
     }
 }
 
@@ -88,9 +90,8 @@ static oj_status sort_rows(struct batch *b, int n_threads, struct oj_error *err)
         b->y = oj_malloc(n, sizeof *b->y);
         if (b->x == NULL || b->y == NULL)
             return oj_fail_nomem(err, n, 2 * sizeof *b->x);
-        oj_parallel_for(n_threads,
-                        (n + MIDDLES_PER_TASK - 1) / MIDDLES_PER_TASK,
-                        set_middles, b);
+        oj_parallel_for(n_threads, (n + ROWS_TO_PLACE - 1) / ROWS_TO_PLACE,
+                        set_places, b);
         x = b->x;
         y = b->y;
     }

@@ -223,12 +223,27 @@ static oj_status take_points(const struct oj_predicate_rows *b,
     return OJ_OK;
 }
 
+/* Intersects, as far as one of the two shapes sees from its cells that the box
+ * of the other is inside or outside: most pairs.  Holds for polygons of one
+ * ring that may be invalid, too (cpu_meet.c). */
+static enum oj_location meet_by_cells(const struct oj_shape *a,
+                                      const struct oj_shape *b)
+{
+    enum oj_location location = OJ_ON_BOUNDARY;
+    if (a->cells != NULL && a->n_rings == 1)
+        location = oj_shape_locate_box(a, &b->box);
+    if (location == OJ_ON_BOUNDARY && b->cells != NULL && b->n_rings == 1)
+        location = oj_shape_locate_box(b, &a->box);
+    return location;
+}
+
 /* The pairs of the row among what was found. */
 static oj_status take_found(const struct oj_predicate_rows *b,
                             struct oj_predicate_worker *w, int64_t row,
                             const struct oj_shape *shape, struct oj_error *err)
 {
     const struct oj_side *side = &b->index->side;
+    int is_intersects = b->index->relation.op == OJ_OP_INTERSECTS;
     int when_inside, when_on;
     if (side->shape == NULL && shape->kinds == OJ_PART_POLYGON &&
         is_decided_by_place(b->index->relation.op, &when_inside, &when_on))
@@ -237,13 +252,18 @@ static oj_status take_found(const struct oj_predicate_rows *b,
     {
         int32_t at = w->found.at[i];
         int32_t feature = oj_side_feature(side, at);
+        enum oj_location location = OJ_ON_BOUNDARY;
         int holds = 1;
         if (!oj_pair_may_count(&b->filter, row, feature))
             continue;
         OJ_TRY(look_up(&b->index->options, w, err));
-        if (!b->index->rule.is_enough)
-            OJ_TRY(ask(b, w, row, shape, at, &holds, err));
         w->n_asked++;
+        if (is_intersects && side->shape != NULL)
+            location = meet_by_cells(shape, &side->shape[at]);
+        if (location != OJ_ON_BOUNDARY)
+            holds = location == OJ_INSIDE;
+        else if (!b->index->rule.is_enough)
+            OJ_TRY(ask(b, w, row, shape, at, &holds, err));
         if (!holds)
             continue;
         OJ_TRY(reserve_pair(b, w, err));
