@@ -380,23 +380,27 @@ static oj_status finish_point(const struct cpu_index *self, struct worker *w,
 /* Asks the memory for what the candidates' tests read: each step asks for what
  * the one before has told the place of. Points in cells without edges are done
  * with on the way. */
-static void fetch(const struct oj_ring_cells *cells, int64_t n,
-                  struct candidate *candidate, const double *x, const double *y)
+static oj_status fetch(struct oj_ring_cells *cells, int64_t n,
+                       struct candidate *candidate, const double *x,
+                       const double *y, struct oj_error *err)
 {
     const double *rx = cells->flat->x, *ry = cells->flat->y;
-    int64_t n_unknown = 0;
+    int64_t n_in_grids = 0;
     for (int64_t i = 0; i < n; i++)
     {
         struct candidate *c = &candidate[i];
         const struct oj_located_ring *ring = &cells->ring[c->ring];
+        const struct oj_ring_grid *grid = NULL;
         c->location = UNKNOWN;
+        c->cell = -1;
         if (ring->grid >= 0)
+            OJ_TRY(oj_ring_cells_grid(cells, ring, &grid, err));
+        if (grid != NULL)
         {
-            const struct oj_ring_grid *grid = &cells->grid[ring->grid];
             c->cell =
                 (int32_t)oj_ring_grid_cell(grid, x[c->point], y[c->point]);
             __builtin_prefetch(grid->first_run + c->cell);
-            n_unknown++;
+            n_in_grids++;
         }
         else
         {
@@ -404,39 +408,36 @@ static void fetch(const struct oj_ring_cells *cells, int64_t n,
             __builtin_prefetch(ry + ring->first_vertex);
         }
     }
-    if (n_unknown == 0)
-        return;
-    n_unknown = 0;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; n_in_grids > 0 && i < n; i++)
     {
         struct candidate *c = &candidate[i];
-        const struct oj_located_ring *ring = &cells->ring[c->ring];
-        if (ring->grid < 0)
+        const struct oj_ring_grid *grid;
+        if (c->cell < 0)
             continue;
-        c->location = oj_ring_grid_known(&cells->grid[ring->grid], c->cell);
-        if (c->location < 0)
-        {
-            oj_ring_grid_fetch_runs(&cells->grid[ring->grid], c->cell);
-            n_unknown++;
-        }
+        grid = &cells->grid[cells->ring[c->ring].grid].grid;
+        c->location = oj_ring_grid_known(grid, c->cell);
+        if (c->location == UNKNOWN)
+            oj_ring_grid_fetch_runs(grid, c->cell);
     }
-    for (int64_t i = 0; n_unknown > 0 && i < n; i++)
+    for (int64_t i = 0; n_in_grids > 0 && i < n; i++)
     {
         struct candidate *c = &candidate[i];
-        const struct oj_located_ring *ring = &cells->ring[c->ring];
-        if (c->location < 0 && ring->grid >= 0)
-            oj_ring_grid_fetch_edges(&cells->grid[ring->grid], c->cell);
+        if (c->cell >= 0 && c->location == UNKNOWN)
+            oj_ring_grid_fetch_edges(
+                &cells->grid[cells->ring[c->ring].grid].grid, c->cell);
     }
+    return OJ_OK;
 }
 
 static enum oj_location locate(const struct oj_ring_cells *cells,
                                const struct oj_located_ring *ring,
                                const struct candidate *c, double px, double py)
 {
-    if (c->location >= 0)
+    if (c->location != UNKNOWN)
         return (enum oj_location)c->location;
-    if (ring->grid >= 0)
-        return oj_ring_grid_test(&cells->grid[ring->grid], c->cell, px, py);
+    if (c->cell >= 0)
+        return oj_ring_grid_test(&cells->grid[ring->grid].grid, c->cell, px,
+                                 py);
     return walk(px, py, cells->flat->x + ring->first_vertex,
                 cells->flat->y + ring->first_vertex, ring->n_vertices);
 }
@@ -444,11 +445,11 @@ static enum oj_location locate(const struct oj_ring_cells *cells,
 static oj_status refine(const struct batch *b, struct worker *w,
                         int64_t first_row, struct oj_error *err)
 {
-    const struct cpu_index *self = b->self;
-    const struct oj_ring_cells *cells = &self->cells;
+    struct cpu_index *self = b->self;
+    struct oj_ring_cells *cells = &self->cells;
     const double *x = b->input->x + first_row, *y = b->input->y + first_row;
     int64_t n = w->n_candidates;
-    fetch(cells, n, w->candidate, x, y);
+    OJ_TRY(fetch(cells, n, w->candidate, x, y, err));
     for (int64_t i = 0; i < n; i++)
     {
         const struct candidate *c = &w->candidate[i];
@@ -719,6 +720,7 @@ static oj_status join_batch(struct batch *b, struct oj_stats *stats,
         self->worker[t].n_pairs = 0;
     oj_parallel_for(n_threads, n_tasks, join_task, b);
     sum_stats(self, oj_clock_seconds() - start, stats);
+    stats->index_bytes += atomic_exchange(&self->cells.new_bytes, 0);
     if (atomic_load(&b->status) != OJ_OK)
     {
         if (err != NULL)

@@ -8,12 +8,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* From how many vertices on a ring gets a grid of its own. */
-#define GRID_VERTICES 32
-
 /* Cells for each ring. More cost memory, and with it time, to build and to look
  * up; fewer leave more rings to be told apart in each. */
 #define CELLS_PER_RING 1.0
+#define CELLS_PER_RING_OF_FEW 4.0
+#define FEW_RINGS 4096
 #define MOST_CELLS (1 << 26)
 #define MOST_ALONG (1 << 22) /* along one axis: steps are 32-bit */
 
@@ -21,6 +20,11 @@
  * cells that none is. */
 #define MOST_SPAN 64
 #define LAST_ALONG 8
+
+/* But where there are few cells, and the large rings add few entries to each,
+ * another layer would cost more than these. */
+#define FEW_CELLS 32768
+#define FEW_ENTRIES 6
 
 /* A cell with more entries than this gets layers of its own, if the boxes of
  * these leave enough of it free that this tells them apart. */
@@ -31,7 +35,10 @@
 #define N_SAMPLES 1024
 #define RINGS_PER_TASK 4096
 
-/* Steps that the box of a ring covers; x0 < 0: the ring is not in the layer. */
+/* Steps that the box of a ring covers; x0 < 0: the ring is not in the layer,
+ * and if it is large, x0 is ~x0. */
+#define NO_STEPS INT32_MIN
+
 struct steps
 {
     int32_t x0, y0, x1, y1;
@@ -45,160 +52,10 @@ struct build
     int n_threads;
     const int32_t *ring; /* [n] the rings, or NULL: all */
     int64_t n;
-    struct steps *steps; /* [n] */
-    int32_t *rest;       /* [n_rest] for the next layer */
-    atomic_llong n_rest;
+    struct steps *steps;            /* [n] */
+    int32_t *rest;                  /* [n_rest] for the next layer */
+    atomic_llong n_rest, rest_span; /* cells of the rest */
 };
-
-/* The box of vertices in u and v, in lanes where there are many. */
-OJ_INLINE struct oj_box box_of(const struct oj_ring_axes *axes, int is_turned,
-                               const double *x, const double *y, int64_t n)
-{
-    double x0[OJ_LANES], y0[OJ_LANES], x1[OJ_LANES], y1[OJ_LANES];
-    struct oj_box box = oj_box_empty();
-    int64_t i = 0;
-    if (n >= 2 * OJ_LANES)
-    {
-        OJ_EIGHT
-        {
-            x0[c] = y0[c] = INFINITY;
-            x1[c] = y1[c] = -INFINITY;
-        }
-        for (; i + OJ_LANES <= n; i += OJ_LANES)
-        {
-            OJ_EIGHT
-            {
-                double px = x[i + c], py = y[i + c];
-                double u = is_turned ? oj_ring_u(axes, px, py) : px;
-                double v = is_turned ? oj_ring_v(axes, px, py) : py;
-                x0[c] = u < x0[c] ? u : x0[c];
-                y0[c] = v < y0[c] ? v : y0[c];
-                x1[c] = u > x1[c] ? u : x1[c];
-                y1[c] = v > y1[c] ? v : y1[c];
-            }
-        }
-        for (int c = 0; c < OJ_LANES; c++)
-        {
-            box.x0 = x0[c] < box.x0 ? x0[c] : box.x0;
-            box.y0 = y0[c] < box.y0 ? y0[c] : box.y0;
-            box.x1 = x1[c] > box.x1 ? x1[c] : box.x1;
-            box.y1 = y1[c] > box.y1 ? y1[c] : box.y1;
-        }
-    }
-    for (; i < n; i++)
-    {
-        double u = is_turned ? oj_ring_u(axes, x[i], y[i]) : x[i];
-        double v = is_turned ? oj_ring_v(axes, x[i], y[i]) : y[i];
-        box.x0 = u < box.x0 ? u : box.x0;
-        box.y0 = v < box.y0 ? v : box.y0;
-        box.x1 = u > box.x1 ? u : box.x1;
-        box.y1 = v > box.y1 ? v : box.y1;
-    }
-    return box;
-}
-
-/* The box of a ring in u and v.  In turned axes it is wider by more than the
- * rounding of u and v of any point in the ring. */
-static OJ_CLONES struct oj_box ring_box(const struct oj_ring_cells *cells,
-                                        int64_t r)
-{
-    const struct oj_located_ring *ring = &cells->ring[r];
-    const struct oj_ring_axes axes = cells->axes;
-    const double *x = cells->flat->x + ring->first_vertex;
-    const double *y = cells->flat->y + ring->first_vertex;
-    struct oj_box box;
-    double reach;
-    if (!axes.is_turned)
-        return box_of(&axes, 0, x, y, ring->n_vertices);
-    box = box_of(&axes, 1, x, y, ring->n_vertices);
-    reach = fmax(fabs(box.x0), fabs(box.x1)) + fmax(fabs(box.y0), fabs(box.y1));
-    reach *= 1e-14;
-    box.x0 -= reach;
-    box.y0 -= reach;
-    box.x1 += reach;
-    box.y1 += reach;
-    return box;
-}
-
-/* --- the axes ------------------------------------------------------------- */
-
-#define N_DIRECTIONS                                                           \
-    90 /* of a degree each: edges at right angles are alike                    \
-        */
-#define AXES_SAMPLES 256
-#define AXES_VERTICES 24 /* rings of more say little about lots */
-#define AXES_SIZE 1e100  /* of coordinates, so that nothing overflows */
-
-/* Product of width and height, summed over a sample of small rings. */
-static double sum_areas(const struct oj_ring_cells *cells)
-{
-    double sum = 0.0;
-    for (int64_t i = 0; i < AXES_SAMPLES; i++)
-    {
-        int64_t r = cells->n_rings * i / AXES_SAMPLES;
-        struct oj_box box;
-        if (cells->ring[r].n_vertices < 1 ||
-            cells->ring[r].n_vertices > AXES_VERTICES)
-            continue;
-        box = ring_box(cells, r);
-        sum += (box.x1 - box.x0) * (box.y1 - box.y0);
-    }
-    return sum;
-}
-
-/* The direction, in radians, in which most of the edges of a sample go, by
- * their length. NaN: none, or coordinates of no usual size. */
-static double main_direction(const struct oj_ring_cells *cells)
-{
-    const double quarter = 1.5707963267948966;
-    double length_in[N_DIRECTIONS] = {0.0}, sum_of[N_DIRECTIONS] = {0.0};
-    int best = 0;
-    for (int64_t i = 0; i < AXES_SAMPLES; i++)
-    {
-        int64_t r = cells->n_rings * i / AXES_SAMPLES;
-        const struct oj_located_ring *ring = &cells->ring[r];
-        const double *x = cells->flat->x + ring->first_vertex;
-        const double *y = cells->flat->y + ring->first_vertex;
-        if (ring->n_vertices > AXES_VERTICES)
-            continue;
-        for (int64_t v = 0; v + 1 < ring->n_vertices; v++)
-        {
-            double dx = x[v + 1] - x[v], dy = y[v + 1] - y[v];
-            double length = fabs(dx) + fabs(dy), angle = atan2(dy, dx);
-            int at;
-            if (!(fabs(x[v]) + fabs(y[v]) < AXES_SIZE))
-                return NAN;
-            angle -= quarter * floor(angle / quarter);
-            at = (int)(angle / quarter * N_DIRECTIONS);
-            at = at < 0 ? 0 : at < N_DIRECTIONS ? at : N_DIRECTIONS - 1;
-            length_in[at] += length;
-            sum_of[at] += length * angle;
-        }
-    }
-    for (int d = 1; d < N_DIRECTIONS; d++)
-        best = length_in[d] > length_in[best] ? d : best;
-    return sum_of[best] / length_in[best];
-}
-
-/* Turns the axes where that makes boxes smaller by more than it costs. */
-static void choose_axes(struct oj_ring_cells *cells)
-{
-    struct oj_ring_axes turned = {1, 0.0, 0.0, 1.0, 0.0};
-    double direction = main_direction(cells), plain;
-    const struct oj_located_ring *middle = &cells->ring[cells->n_rings / 2];
-    if (!(direction == direction) || middle->n_vertices < 1)
-        return;
-    plain = sum_areas(cells);
-    turned.x0 = cells->flat->x[middle->first_vertex];
-    turned.y0 = cells->flat->y[middle->first_vertex];
-    turned.cos = cos(direction);
-    turned.sin = sin(direction);
-    if (!(fabs(turned.x0) + fabs(turned.y0) < AXES_SIZE))
-        return;
-    cells->axes = turned;
-    if (!(sum_areas(cells) < 0.75 * plain))
-        cells->axes.is_turned = 0;
-}
 
 /* --- the frame of a layer ------------------------------------------------- */
 
@@ -222,7 +79,7 @@ static struct sample take_sample(const struct build *b,
         struct oj_box box;
         if (b->cells->ring[r].n_vertices < 1)
             continue;
-        box = ring_box(b->cells, r);
+        box = oj_ring_cells_box(b->cells, r);
         box.x0 = fmin(fmax(box.x0, clip->x0), clip->x1);
         box.y0 = fmin(fmax(box.y0, clip->y0), clip->y1);
         box.x1 = fmin(fmax(box.x1, clip->x0), clip->x1);
@@ -265,10 +122,13 @@ static void choose_frame(const struct build *b, const struct oj_box *clip,
     struct oj_ring_layer *layer = b->layer;
     struct sample s = take_sample(b, clip);
     double most = is_last ? LAST_ALONG : MOST_ALONG;
-    double target = within((double)b->n * CELLS_PER_RING + 16.0, 1, MOST_CELLS);
+    double n = (double)b->n;
+    double target = n < FEW_RINGS ? n * CELLS_PER_RING_OF_FEW + 64.0
+                                  : fmax(n * CELLS_PER_RING, 4.0 * FEW_RINGS);
     double width = s.all.x1 - s.all.x0, height = s.all.y1 - s.all.y0;
     double shape = sqrt(s.width / s.height), side;
     shape = shape > 0.0 ? within(shape, 1.0 / 16.0, 16.0) : 1.0;
+    target = fmin(target, MOST_CELLS);
     /* a rim without rings, for the points that are outside of all */
     layer->x0 = s.all.x0 - width / 64.0;
     layer->y0 = s.all.y0 - height / 64.0;
@@ -295,6 +155,23 @@ static inline uint32_t take_place(const struct build *b, int64_t cell)
     return (*place)++;
 }
 
+static void count_cells(const struct build *b, const struct steps *s)
+{
+    int32_t last_column = s->x1 / OJ_CELL_STEPS;
+    int32_t last_row = s->y1 / OJ_CELL_STEPS;
+    for (int32_t row = s->y0 / OJ_CELL_STEPS; row <= last_row; row++)
+    {
+        for (int32_t c = s->x0 / OJ_CELL_STEPS; c <= last_column; c++)
+            take_place(b, (int64_t)row * b->layer->nx + c);
+    }
+}
+
+static int64_t span_of(const struct steps *s)
+{
+    return (int64_t)(s->x1 / OJ_CELL_STEPS - s->x0 / OJ_CELL_STEPS + 1) *
+           (s->y1 / OJ_CELL_STEPS - s->y0 / OJ_CELL_STEPS + 1);
+}
+
 static void measure_rings(int64_t task, int thread, void *user)
 {
     struct build *b = user;
@@ -306,40 +183,39 @@ static void measure_rings(int64_t task, int thread, void *user)
     for (int64_t i = task * RINGS_PER_TASK; i < end; i++)
     {
         int64_t r = b->ring != NULL ? b->ring[i] : i;
-        struct steps s = {-1, 0, 0, 0};
-        if (b->cells->ring[r].n_vertices > 0)
+        struct steps *s = &b->steps[i];
+        struct oj_box box;
+        s->x0 = NO_STEPS;
+        if (b->cells->ring[r].n_vertices < 1)
+            continue;
+        box = oj_ring_cells_box(b->cells, r);
+        s->x0 = oj_ring_step(box.x0, layer->x0, layer->scale_x, layer->last_x);
+        s->y0 = oj_ring_step(box.y0, layer->y0, layer->scale_y, layer->last_y);
+        s->x1 = oj_ring_step(box.x1, layer->x0, layer->scale_x, layer->last_x);
+        s->y1 = oj_ring_step(box.y1, layer->y0, layer->scale_y, layer->last_y);
+        if (span_of(s) <= MOST_SPAN)
+            count_cells(b, s);
+        else
         {
-            struct oj_box box = ring_box(b->cells, r);
-            int32_t column, row, last_column, last_row;
-            s.x0 =
-                oj_ring_step(box.x0, layer->x0, layer->scale_x, layer->last_x);
-            s.y0 =
-                oj_ring_step(box.y0, layer->y0, layer->scale_y, layer->last_y);
-            s.x1 =
-                oj_ring_step(box.x1, layer->x0, layer->scale_x, layer->last_x);
-            s.y1 =
-                oj_ring_step(box.y1, layer->y0, layer->scale_y, layer->last_y);
-            column = s.x0 / OJ_CELL_STEPS;
-            last_column = s.x1 / OJ_CELL_STEPS;
-            row = s.y0 / OJ_CELL_STEPS;
-            last_row = s.y1 / OJ_CELL_STEPS;
-            if ((int64_t)(last_column - column + 1) * (last_row - row + 1) >
-                MOST_SPAN)
-            {
-                b->rest[atomic_fetch_add(&b->n_rest, 1)] = (int32_t)r;
-                s.x0 = -1;
-            }
-            else
-            {
-                for (; row <= last_row; row++)
-                {
-                    for (int32_t c = column; c <= last_column; c++)
-                        take_place(b, (int64_t)row * layer->nx + c);
-                }
-            }
+            atomic_fetch_add(&b->rest_span, span_of(s));
+            b->rest[atomic_fetch_add(&b->n_rest, 1)] = (int32_t)r;
+            s->x0 = ~s->x0;
         }
-        b->steps[i] = s;
     }
+}
+
+/* Takes the large rings into the layer after all. */
+static void take_rest(struct build *b)
+{
+    for (int64_t i = 0; i < b->n; i++)
+    {
+        struct steps *s = &b->steps[i];
+        if (s->x0 >= 0 || s->x0 == NO_STEPS)
+            continue;
+        s->x0 = ~s->x0;
+        count_cells(b, s);
+    }
+    atomic_store(&b->n_rest, 0);
 }
 
 /* Bits of the spots from step x0, y0 to x1, y1 of a cell. */
@@ -428,6 +304,9 @@ static oj_status fill_layer(struct build *b, const struct oj_box *clip,
         b->rest == NULL)
         return oj_fail_nomem(err, b->n, 2 * sizeof *b->steps);
     oj_parallel_for(b->n_threads, tasks_of(b->n), measure_rings, b);
+    if (n_cells <= FEW_CELLS &&
+        atomic_load(&b->rest_span) <= FEW_ENTRIES * n_cells)
+        take_rest(b);
     for (int64_t cell = 0; cell <= n_cells; cell++)
     {
         int64_t n = layer->first[cell];
@@ -545,6 +424,7 @@ static oj_status build_set(struct oj_ring_cells *cells, const int32_t *ring,
         struct oj_ring_layer *layer = &set.layer[set.n_layers++];
         b.layer = layer;
         atomic_init(&b.n_rest, 0);
+        atomic_init(&b.rest_span, 0);
         status = fill_layer(&b, clip, set.n_layers == OJ_RING_LAYERS || b.n < 8,
                             err);
         for (int64_t cell = 0; status == OJ_OK && depth < MOST_DEPTH &&
@@ -577,7 +457,7 @@ static oj_status build_set(struct oj_ring_cells *cells, const int32_t *ring,
     return OJ_OK;
 }
 
-/* --- rings and their grids ------------------------------------------------ */
+/* --- the whole --- */
 
 static void list_rings(int64_t task, int thread, void *user)
 {
@@ -607,62 +487,6 @@ static void list_rings(int64_t task, int thread, void *user)
     }
 }
 
-struct grids
-{
-    struct oj_ring_cells *cells;
-    int32_t *ring; /* [n_grids] */
-    atomic_int status;
-    struct oj_error error; /* of the thread that set status */
-};
-
-static void build_grid(int64_t task, int thread, void *user)
-{
-    struct grids *g = user;
-    const struct oj_flat *flat = g->cells->flat;
-    struct oj_located_ring *ring = &g->cells->ring[g->ring[task]];
-    struct oj_error error;
-    int expected = OJ_OK;
-    oj_status status = oj_ring_grid_build(
-        &g->cells->grid[task], flat->x + ring->first_vertex,
-        flat->y + ring->first_vertex, ring->n_vertices, &error);
-    (void)thread;
-    ring->grid = (int32_t)task;
-    if (status != OJ_OK &&
-        atomic_compare_exchange_strong(&g->status, &expected, (int)status))
-        g->error = error;
-}
-
-static oj_status build_grids(struct oj_ring_cells *cells, int n_threads,
-                             struct oj_error *err)
-{
-    struct grids g = {.cells = cells};
-    oj_status status;
-    int64_t n = 0;
-    for (int64_t r = 0; r < cells->n_rings; r++)
-        n += cells->ring[r].n_vertices >= GRID_VERTICES;
-    if (n == 0)
-        return OJ_OK;
-    OJ_NEW(g.ring, n, err);
-    cells->grid = oj_calloc(n, sizeof *cells->grid);
-    if (cells->grid == NULL)
-    {
-        oj_free(g.ring);
-        return oj_fail_nomem(err, n, sizeof *cells->grid);
-    }
-    for (int64_t r = 0; r < cells->n_rings; r++)
-    {
-        if (cells->ring[r].n_vertices >= GRID_VERTICES)
-            g.ring[cells->n_grids++] = (int32_t)r;
-    }
-    atomic_init(&g.status, OJ_OK);
-    oj_parallel_for(n_threads, n, build_grid, &g);
-    oj_free(g.ring);
-    status = (oj_status)atomic_load(&g.status);
-    if (status != OJ_OK && err != NULL)
-        *err = g.error;
-    return status;
-}
-
 oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
                               const struct oj_flat *flat, int n_threads,
                               struct oj_error *err)
@@ -682,11 +506,11 @@ oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
         return OJ_OK;
     OJ_NEW(cells->ring, cells->n_rings, err);
     oj_parallel_for(n_threads, tasks_of(flat->n_features), list_rings, cells);
-    choose_axes(cells);
+    oj_ring_cells_choose_axes(cells);
     status = build_set(cells, NULL, cells->n_rings, &everywhere, 0, n_threads,
                        &set, err);
     if (status == OJ_OK)
-        status = build_grids(cells, n_threads, err);
+        status = oj_ring_cells_list_grids(cells, err);
     if (status != OJ_OK)
         oj_ring_cells_free(cells);
     return status;
@@ -696,8 +520,8 @@ int64_t oj_ring_cells_bytes(const struct oj_ring_cells *cells)
 {
     int64_t bytes = cells->n_rings * (int64_t)sizeof *cells->ring;
     for (int64_t i = 0; i < cells->n_grids; i++)
-        bytes +=
-            (int64_t)sizeof *cells->grid + oj_ring_grid_bytes(&cells->grid[i]);
+        bytes += (int64_t)sizeof *cells->grid +
+                 oj_ring_grid_bytes(&cells->grid[i].grid);
     for (int64_t i = 0; i < cells->n_sets; i++)
     {
         for (int l = 0; l < cells->set[i].n_layers; l++)
@@ -719,7 +543,7 @@ void oj_ring_cells_free(struct oj_ring_cells *cells)
             free_layer(&cells->set[i].layer[l]);
     }
     for (int64_t i = 0; i < cells->n_grids; i++)
-        oj_ring_grid_free(&cells->grid[i]);
+        oj_ring_grid_free(&cells->grid[i].grid);
     oj_free(cells->set);
     oj_free(cells->grid);
     oj_free(cells->ring);

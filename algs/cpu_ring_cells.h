@@ -27,6 +27,9 @@
 
 #include "../flatten/oj_flat.h"
 #include "cpu_ring_grid.h"
+#include "oj_boxes.h"
+
+#include <stdatomic.h>
 
 /** Steps of a cell along one axis, and of a spot. */
 #define OJ_CELL_STEPS 128
@@ -35,13 +38,23 @@
 /** Most layers of a set. */
 #define OJ_RING_LAYERS 6
 
+/** The grid of a large ring, built when the ring has been asked for a few
+ *  times. */
+struct oj_late_grid
+{
+    atomic_int n_asked; /* OJ_GRID_IS_READY or more: grid may be read */
+    struct oj_ring_grid grid;
+};
+
+#define OJ_GRID_IS_READY (1 << 30)
+
 /** A ring of the layer; 24 bytes. */
 struct oj_located_ring
 {
     int64_t first_vertex;
     int32_t n_vertices;
     int32_t feature;
-    int32_t grid;    /**< into oj_ring_cells.grid, or -1: walk the ring */
+    int32_t grid;    /**< into oj_ring_cells.grid, or -1: a small ring */
     int32_t is_lone; /**< 1: the only ring of its feature */
 };
 
@@ -85,7 +98,8 @@ struct oj_ring_cells
     int64_t n_rings;
     struct oj_located_ring *ring; /**< [n_rings] in read order */
     int64_t n_grids;
-    struct oj_ring_grid *grid;
+    struct oj_late_grid *grid;
+    atomic_llong new_bytes; /* of grids built since this was last read */
     int64_t n_sets, cap_sets;
     struct oj_ring_set *set; /**< the last one is the whole; none: no rings */
 };
@@ -96,9 +110,43 @@ OJ_MUST_USE oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
                                           const struct oj_flat *flat,
                                           int n_threads, struct oj_error *err);
 
+/** The grid of a large ring, or NULL: it is better to walk the ring so far. By
+ *  any thread. */
+OJ_MUST_USE oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
+                                               const struct oj_located_ring *r,
+                                               const struct oj_ring_grid **out,
+                                               struct oj_error *err);
+
+OJ_MUST_USE static inline oj_status
+oj_ring_cells_grid(struct oj_ring_cells *cells, const struct oj_located_ring *r,
+                   const struct oj_ring_grid **out, struct oj_error *err)
+{
+    struct oj_late_grid *late = &cells->grid[r->grid];
+    if (atomic_load_explicit(&late->n_asked, memory_order_acquire) <
+        OJ_GRID_IS_READY)
+        return oj_ring_cells_build_grid(cells, r, out, err);
+    *out = &late->grid;
+    return OJ_OK;
+}
+
+/** Without the grids that are not built yet. */
 int64_t oj_ring_cells_bytes(const struct oj_ring_cells *cells);
 
 void oj_ring_cells_free(struct oj_ring_cells *cells);
+
+/* Steps of the building, in files of their own. */
+
+/** The box of ring r in u and v. In turned axes it is wider by more than the
+ *  rounding of u and v of any point in the ring. (cpu_ring_axes.c) */
+struct oj_box oj_ring_cells_box(const struct oj_ring_cells *cells, int64_t r);
+
+/** Turns the axes where that makes boxes smaller by more than it costs.
+ *  (cpu_ring_axes.c) */
+void oj_ring_cells_choose_axes(struct oj_ring_cells *cells);
+
+/** Gives the large rings a place for their grids. (cpu_ring_late.c) */
+OJ_MUST_USE oj_status oj_ring_cells_list_grids(struct oj_ring_cells *cells,
+                                               struct oj_error *err);
 
 static inline double oj_ring_u(const struct oj_ring_axes *a, double x, double y)
 {

@@ -256,9 +256,11 @@ static void add_runs(const struct build *b)
     int64_t n_edges = g->n_vertices - 1, first = 0;
     for (int64_t e = 0; e < n_edges; e++)
     {
-        struct place at = place[e], to = place[e + 1];
-        if (at.column == to.column && at.row == to.row)
+        struct place at, to;
+        if (memcmp(&place[e], &place[e + 1], sizeof *place) == 0)
             continue;
+        at = place[e];
+        to = place[e + 1];
         add_run(b, at.row * g->nx + at.column, first, e + 1 - first);
         first = e;
         if (!are_neighbours(at, to))
@@ -433,14 +435,32 @@ struct way
     double left, right, low, high;
 };
 
-/* On which sides of the two boxes a vertex lies, four bits each.  An edge whose
- * ends are on one side of a box does not touch it. */
-OJ_INLINE unsigned sides(const struct way *w, double x, double y)
+OJ_INLINE double greater(double a, double b)
 {
-    return (unsigned)(y > w->py) | (unsigned)(y < w->py) << 1 |
-           (unsigned)(x > w->right) << 2 | (unsigned)(x < w->left) << 3 |
-           (unsigned)(x > w->cx) << 4 | (unsigned)(x < w->cx) << 5 |
-           (unsigned)(y > w->high) << 6 | (unsigned)(y < w->low) << 7;
+    return a > b ? a : b;
+}
+
+/* Of eight edges, those whose boxes touch one of the way's: bit i is edge i. */
+OJ_INLINE unsigned touching(const struct way *w, const double *x,
+                            const double *y)
+{
+    double apart[OJ_LANES]; /* > 0: from both; the sign is never rounded */
+    unsigned bits = 0;
+    OJ_EIGHT
+    {
+        double x0 = x[c] < x[c + 1] ? x[c] : x[c + 1];
+        double x1 = x[c] < x[c + 1] ? x[c + 1] : x[c];
+        double y0 = y[c] < y[c + 1] ? y[c] : y[c + 1];
+        double y1 = y[c] < y[c + 1] ? y[c + 1] : y[c];
+        double across = greater(greater(y0 - w->py, w->py - y1),
+                                greater(x0 - w->right, w->left - x1));
+        double along = greater(greater(x0 - w->cx, w->cx - x1),
+                               greater(y0 - w->high, w->low - y1));
+        apart[c] = across < along ? across : along;
+    }
+    for (int c = 0; c < OJ_LANES; c++)
+        bits |= (unsigned)(apart[c] <= 0.0) << c;
+    return bits;
 }
 
 /* Flips *odd where the way crosses the edge; *unclear where it cannot be told.
@@ -468,14 +488,15 @@ OJ_INLINE int cross(const struct way *w, double ax, double ay, double bx,
     return 0;
 }
 
-enum oj_location oj_ring_grid_test(const struct oj_ring_grid *g, int64_t cell,
-                                   double px, double py)
+OJ_CLONES enum oj_location oj_ring_grid_test(const struct oj_ring_grid *g,
+                                             int64_t cell, double px, double py)
 {
     const double *x = g->x, *y = g->y;
     struct way w = {px, py, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    int64_t last_eight = g->n_vertices - 1 - OJ_LANES;
     uint32_t run, end;
     int odd, unclear;
-    if (g->nx == 0)
+    if (g->nx == 0 || last_eight < 0)
         return oj_ring_locate(px, py, x, y, g->n_vertices);
     run = g->first_run[cell];
     end = g->first_run[cell + 1] / 4;
@@ -490,15 +511,20 @@ enum oj_location oj_ring_grid_test(const struct oj_ring_grid *g, int64_t cell,
     for (run /= 4; run < end; run++)
     {
         int64_t e = g->run[run].first, end_edge = e + g->run[run].n;
-        unsigned from = sides(&w, x[e], y[e]);
-        for (; e < end_edge; e++)
+        while (e < end_edge)
         {
-            unsigned to = sides(&w, x[e + 1], y[e + 1]), both = from & to;
-            from = to;
-            if ((both & 0x0f) != 0 && (both & 0xf0) != 0)
-                continue;
-            if (cross(&w, x[e], y[e], x[e + 1], y[e + 1], &odd, &unclear))
-                return OJ_ON_BOUNDARY;
+            int64_t first = e < last_eight ? e : last_eight;
+            unsigned bits = touching(&w, x + first, y + first);
+            bits &= 0xffu << (e - first);
+            if (end_edge - first < OJ_LANES)
+                bits &= (1u << (end_edge - first)) - 1;
+            for (; bits != 0; bits &= bits - 1)
+            {
+                int64_t i = first + __builtin_ctz(bits);
+                if (cross(&w, x[i], y[i], x[i + 1], y[i + 1], &odd, &unclear))
+                    return OJ_ON_BOUNDARY;
+            }
+            e = first + OJ_LANES;
         }
     }
     if (unclear)

@@ -105,14 +105,19 @@ static inline void oj_ring_grid_fetch_runs(const struct oj_ring_grid *g,
 static inline void oj_ring_grid_fetch_edges(const struct oj_ring_grid *g,
                                             int64_t cell)
 {
-    int64_t edge;
+    uint32_t run, end;
     if (g->nx == 0)
         return;
-    edge = g->run[g->first_run[cell] / 4].first;
-    __builtin_prefetch(g->x + edge);
-    __builtin_prefetch(g->y + edge);
-    __builtin_prefetch(g->x + edge + 8);
-    __builtin_prefetch(g->y + edge + 8);
+    run = g->first_run[cell] / 4;
+    end = g->first_run[cell + 1] / 4;
+    for (end = end < run + 4 ? end : run + 4; run < end; run++)
+    {
+        int64_t first = g->run[run].first, last = first + g->run[run].n;
+        __builtin_prefetch(g->x + first);
+        __builtin_prefetch(g->y + first);
+        __builtin_prefetch(g->x + last);
+        __builtin_prefetch(g->y + last);
+    }
 }
 
 /** Where p is. Equal to oj_ring_locate(). */

@@ -1,0 +1,62 @@
+#include "cpu_ring_cells.h"
+
+#include "../flatten/oj_array.h"
+
+#include <string.h>
+
+/* From how many vertices on a ring may get a grid. */
+#define GRID_VERTICES 32
+
+/* A ring that is asked for more often than this will be asked for again. */
+#define ASKED_BEFORE 2
+
+oj_status oj_ring_cells_list_grids(struct oj_ring_cells *cells,
+                                   struct oj_error *err)
+{
+    int64_t n = 0;
+    for (int64_t r = 0; r < cells->n_rings; r++)
+    {
+        if (cells->ring[r].n_vertices >= GRID_VERTICES)
+            cells->ring[r].grid = (int32_t)n++;
+    }
+    if (n == 0)
+        return OJ_OK;
+    OJ_NEW(cells->grid, n, err);
+    memset(cells->grid, 0, (size_t)n * sizeof *cells->grid);
+    cells->n_grids = n;
+    for (int64_t i = 0; i < n; i++)
+        atomic_init(&cells->grid[i].n_asked, 0);
+    return OJ_OK;
+}
+
+/* The thread that asks for the ASKED_BEFORE-th time builds; the others walk the
+ * ring until the grid is ready, so none waits for another. */
+oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
+                                   const struct oj_located_ring *ring,
+                                   const struct oj_ring_grid **out,
+                                   struct oj_error *err)
+{
+    struct oj_late_grid *late = &cells->grid[ring->grid];
+    int n_asked = atomic_fetch_add(&late->n_asked, 1);
+    oj_status status;
+    *out = NULL;
+    if (n_asked != ASKED_BEFORE)
+    {
+        if (n_asked >= OJ_GRID_IS_READY)
+            *out = &late->grid;
+        return OJ_OK;
+    }
+    status = oj_ring_grid_build(
+        &late->grid, cells->flat->x + ring->first_vertex,
+        cells->flat->y + ring->first_vertex, ring->n_vertices, err);
+    if (status != OJ_OK)
+    {
+        atomic_store(&late->n_asked, 0); /* another batch may try again */
+        return status;
+    }
+    atomic_fetch_add(&cells->new_bytes, oj_ring_grid_bytes(&late->grid));
+    atomic_store_explicit(&late->n_asked, OJ_GRID_IS_READY,
+                          memory_order_release);
+    *out = &late->grid;
+    return OJ_OK;
+}
