@@ -261,7 +261,9 @@ static oj_status write_answer(struct pipeline *p, const struct answer *answer,
     if (is_cancelled(p))
         return fail_cancelled(err);
     if (most > 0 && counts->n_pairs + answer->matches.n_pairs > most)
-        return oj_fail(err, OJ_ERR_LIMIT, "there are more than %lld pairs",
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "there are more than %lld pairs, the most that "
+                       "-max_pairs allows",
                        (long long)most);
     OJ_TRY(p->sink->write(p->sink->user, &answer->part, &answer->matches, err));
     counts->write_s += now_s() - start;
