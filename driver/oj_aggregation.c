@@ -37,9 +37,13 @@ static oj_status fail_type(const struct oj_aggregate_word *word,
                            const char *needs, OGRFieldType type,
                            struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_ARG, "-agg: %s(%s) needs %s; the field is %s",
+    return oj_fail(err, OJ_ERR_ARG, "-agg: %s(%s) needs %s; the field is %s%s",
                    oj_aggregate_name(word->kind), word->field, needs,
-                   OGR_GetFieldTypeName(type));
+                   OGR_GetFieldTypeName(type),
+                   type == OFTString
+                       ? ", which -join_sql can CAST; of CSV files "
+                         "-joo AUTODETECT_TYPE=YES tells the types"
+                       : "");
 }
 
 static int is_number(OGRFieldType type)

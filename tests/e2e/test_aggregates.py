@@ -498,5 +498,33 @@ def check_empty_layers():
         same(len(Layer("no.gpkg").rows), 0)
 
 
+def check_real_zones():
+    """Pickups in taxi zones and census tracts; the numbers of pairs are known
+    from GEOS."""
+    zones = need_data("nyc_polygons.gpkg")
+    gdal.VectorTranslate("p.gpkg", need_data("uber_2014_apr_2263.vrt"), format="GPKG")
+    points = Layer("p.gpkg")
+    words = ["count", "min(t)", "mode(base)", "unique(t)", "last(lon)"]
+    for name, n_pairs, n_hit in (("taxi_zones", 63437, 235), ("tracts2010", 62902, 1258)):
+        dumps = []
+        for stream in ("join", "input"):
+            aggregate("-input_layer", name, "-select", "", "-agg", ", ".join(words),
+                      f"{name}_{stream}.gpkg", zones, "p.gpkg", op="intersects",
+                      stream=stream)
+            dumps.append(dump(f"{name}_{stream}.gpkg"))
+        same(dumps[0], dumps[1], name)
+        got = Layer(f"{name}_join.gpkg")
+        counts = got.column("count")
+        same((sum(counts), sum(1 for n in counts if n)), (n_pairs, n_hit), name)
+    dataset = gdal.OpenEx("p.gpkg", gdal.OF_VECTOR)
+    layer, rows = dataset.GetLayer(0), {row[0]: row for row in points.rows}
+    got, pairs = Layer("taxi_zones_join.gpkg"), []
+    for zone in got.shapes():
+        layer.SetSpatialFilter(zone)
+        pairs.append([rows[f.GetFID()] for f in layer])
+        pairs[-1].sort(key=lambda row: row[0])
+    compare(got.rows, pairs, words, "taxi zones")
+
+
 if __name__ == "__main__":
     main(globals())
