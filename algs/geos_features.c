@@ -15,6 +15,10 @@ static void drop(struct oj_geos_features *features, struct oj_geos_kept *kept)
         return;
     if (kept->prepared != NULL)
         GEOSPreparedGeom_destroy_r(features->geos, kept->prepared);
+    if (kept->prepared_rings != NULL)
+        GEOSPreparedGeom_destroy_r(features->geos, kept->prepared_rings);
+    if (kept->rings != NULL)
+        GEOSGeom_destroy_r(features->geos, kept->rings);
     GEOSGeom_destroy_r(features->geos, kept->geometry);
     oj_free(kept->box);
     features->n_vertices -= kept->n_vertices;
@@ -134,6 +138,22 @@ oj_geos_features_prepare(struct oj_geos_features *features,
     if (kept->prepared == NULL)
         kept->prepared = GEOSPrepare_r(features->geos, kept->geometry);
     return kept->prepared;
+}
+
+const GEOSPreparedGeometry *
+oj_geos_features_locator(struct oj_geos_features *features,
+                         struct oj_geos_kept *kept)
+{
+    const struct oj_flat *flat = features->flat;
+    int64_t first = flat->part_offset[kept->feature];
+    int64_t end = flat->part_offset[kept->feature + 1];
+    if (flat->ring_offset[end] - flat->ring_offset[first] == 1)
+        return oj_geos_features_prepare(features, kept);
+    if (kept->rings == NULL)
+        kept->rings = oj_geos_rings(features->geos, flat, kept->feature);
+    if (kept->prepared_rings == NULL && kept->rings != NULL)
+        kept->prepared_rings = GEOSPrepare_r(features->geos, kept->rings);
+    return kept->prepared_rings;
 }
 
 static struct oj_box box_of(const double *x, const double *y, int64_t first,

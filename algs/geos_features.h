@@ -24,6 +24,8 @@ struct oj_geos_kept
     int64_t n_components;
     GEOSGeometry *geometry;
     const GEOSPreparedGeometry *prepared; /**< NULL: not made yet */
+    GEOSGeometry *rings; /**< oj_geos_rings(); NULL: not made, or not needed */
+    const GEOSPreparedGeometry *prepared_rings; /**< NULL: as above */
     struct oj_box *box; /**< [n_components] widened; NULL: not made yet */
 };
 
@@ -53,6 +55,12 @@ struct oj_geos_kept *oj_geos_features_get(struct oj_geos_features *features,
 /** The prepared geometry of kept, or NULL, as above. */
 const GEOSPreparedGeometry *
 oj_geos_features_prepare(struct oj_geos_features *features,
+                         struct oj_geos_kept *kept);
+
+/** The prepared geometry that tells where points lie: even-odd over all rings
+ *  of kept, polygons; or NULL, as above. */
+const GEOSPreparedGeometry *
+oj_geos_features_locator(struct oj_geos_features *features,
                          struct oj_geos_kept *kept);
 
 /** The boxes of kept's components, or NULL: out of memory. */

@@ -114,7 +114,7 @@ struct tally
 };
 
 static enum oj_geos_verdict locate_points(struct oj_geos_pairs *pairs,
-                                          const GEOSPreparedGeometry *polygon,
+                                          const GEOSPreparedGeometry *locator,
                                           const struct oj_geos_kept *points,
                                           struct tally *tally)
 {
@@ -126,11 +126,11 @@ static enum oj_geos_verdict locate_points(struct oj_geos_pairs *pairs,
         char meets, is_inside;
         if (point == NULL)
             return reason(pairs);
-        meets = GEOSPreparedIntersects_r(pairs->geos, polygon, point);
+        meets = GEOSPreparedIntersects_r(pairs->geos, locator, point);
         if (meets > 1)
             return reason(pairs);
         is_inside =
-            meets ? GEOSPreparedContainsProperly_r(pairs->geos, polygon, point)
+            meets ? GEOSPreparedContainsProperly_r(pairs->geos, locator, point)
                   : 0;
         if (is_inside > 1)
             return reason(pairs);
@@ -178,16 +178,16 @@ static enum oj_geos_verdict ask_points(struct oj_geos_pairs *pairs,
 {
     const struct oj_relation *relation = &pairs->relation;
     int points_are_input = polygons == &pairs->join_side;
-    const GEOSPreparedGeometry *prepared =
-        oj_geos_features_prepare(polygons, polygon);
+    const GEOSPreparedGeometry *locator =
+        oj_geos_features_locator(polygons, polygon);
     struct oj_relation other = oj_relation_transpose(relation);
     const struct oj_relation *asked = points_are_input ? relation : &other;
     enum oj_geos_verdict located;
     struct tally tally;
     char matrix[10];
-    if (prepared == NULL)
+    if (locator == NULL)
         return reason(pairs);
-    located = locate_points(pairs, prepared, points, &tally);
+    located = locate_points(pairs, locator, points, &tally);
     if (located != OJ_GEOS_YES)
         return located;
     if (asked->op != OJ_OP_RELATE)
@@ -197,7 +197,7 @@ static enum oj_geos_verdict ask_points(struct oj_geos_pairs *pairs,
                    GEOSRelatePatternMatch_r(pairs->geos, matrix, asked->mask));
 }
 
-/* Only where prepared geometries give the same answers, for less. */
+/* Prepared geometries decide these by signs alone, for less. */
 static int has_prepared_answer(enum oj_op op)
 {
     switch (op)

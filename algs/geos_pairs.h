@@ -28,10 +28,13 @@ struct oj_geos_pairs;
 
 /** relation and join_side outlive *out.
  *  prepare  0: plain predicates throughout, except points against polygons,
- *           which are asked of the prepared polygon (even-odd over all its
- *           rings, struct oj_flat); 1: prepared ones wherever both features
- *           are valid and their answers are the same; 2: also where they are
- *           not valid: for speed that is compared */
+ *           which are asked of prepared rings (even-odd over all of them,
+ * struct oj_flat); 1: prepared geometries for intersects, disjoint, within,
+ *           contains, covers and coveredby wherever both features are valid:
+ *           they decide by the signs of orientations, where plain predicates
+ *           also round the nodes that they compute, and now and then say
+ *           otherwise; 2: also where they are not valid: for speed that is
+ *           compared */
 OJ_MUST_USE oj_status oj_geos_pairs_open(const struct oj_relation *relation,
                                          const struct oj_flat *join_side,
                                          int prepare,

@@ -1,4 +1,5 @@
 #include "geos_rounding.h"
+#include "geos_pairs.h"
 #include "kernels/oj_segment.h"
 
 #include <geos_c.h>
@@ -104,4 +105,34 @@ int oj_geos_misjudges(const struct oj_flat *input, int64_t row,
         misjudges_vertices(geos, &a, &b) || misjudges_vertices(geos, &b, &a);
     GEOS_finish_r(geos);
     return found;
+}
+
+static enum oj_geos_verdict ask(const struct oj_relation *relation, int prepare,
+                                const struct oj_flat *input, int64_t row,
+                                const struct oj_flat *join_side,
+                                int64_t feature)
+{
+    struct oj_geos_pairs *pairs;
+    struct oj_error err;
+    enum oj_geos_verdict verdict;
+    if (oj_geos_pairs_open(relation, join_side, prepare, &pairs, &err) != OJ_OK)
+        return OJ_GEOS_OUT_OF_MEMORY;
+    oj_geos_pairs_set_input(pairs, input);
+    verdict = oj_geos_pairs_hold(pairs, row, feature);
+    oj_geos_pairs_close(pairs);
+    return verdict;
+}
+
+int oj_geos_contradicts_itself(const struct oj_relation *relation,
+                               const struct oj_flat *input, int64_t row,
+                               const struct oj_flat *join_side, int64_t feature)
+{
+    enum oj_geos_verdict plain, prepared;
+    if ((oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE) ||
+        relation->op == OJ_OP_BBOX)
+        return 0;
+    plain = ask(relation, 0, input, row, join_side, feature);
+    prepared = ask(relation, 1, input, row, join_side, feature);
+    return (plain == OJ_GEOS_NO && prepared == OJ_GEOS_YES) ||
+           (plain == OJ_GEOS_YES && prepared == OJ_GEOS_NO);
 }

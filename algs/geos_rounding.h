@@ -5,12 +5,18 @@
  *  sign is exact.  Where GEOS gets the sign of an edge wrong, it may put a
  *  point that is exactly on a polygon's border inside a hole or outside the
  *  shell, its distance is then a tiny number instead of 0, and lines cross or
- *  do not; or the other way round.  Knows GEOS; this header does not.
+ *  do not; or the other way round.
+ *
+ *  Its plain predicates also round the nodes where edges meet, and then may
+ *  take a line that ends a hair beside an edge for one that ends on it.  Its
+ *  prepared geometries do not: where the two say different things, GEOS's word
+ *  is worth nothing either.  Knows GEOS; this header does not.
  */
 #ifndef GEOS_ROUNDING_H
 #define GEOS_ROUNDING_H
 
 #include "../flatten/oj_flat.h"
+#include "oj_relation.h"
 
 /** 1 when GEOS gives a wrong sign for a vertex of one feature against an edge
  *  of the other (of points against polygons: an edge that a ray from the point
@@ -19,5 +25,13 @@
  *  times edges. O(vertices times edges). */
 int oj_geos_misjudges(const struct oj_flat *input, int64_t row,
                       const struct oj_flat *join_side, int64_t feature);
+
+/** 1 when GEOS's plain and prepared predicates contradict each other on a pair
+ *  of valid features. 0 also for joins that prepared geometries do not know,
+ *  and when GEOS cannot be started. */
+int oj_geos_contradicts_itself(const struct oj_relation *relation,
+                               const struct oj_flat *input, int64_t row,
+                               const struct oj_flat *join_side,
+                               int64_t feature);
 
 #endif

@@ -207,3 +207,33 @@ GEOSGeometry *oj_geos_feature(GEOSContextHandle_t geos,
     oj_free(list);
     return whole;
 }
+
+GEOSGeometry *oj_geos_rings(GEOSContextHandle_t geos,
+                            const struct oj_flat *flat, int64_t feature)
+{
+    int64_t first = flat->ring_offset[flat->part_offset[feature]];
+    int64_t n = flat->ring_offset[flat->part_offset[feature + 1]] - first;
+    GEOSGeometry **list, *whole = NULL;
+    int64_t n_made = 0;
+    list = n <= INT_MAX ? oj_malloc(n, sizeof(GEOSGeometry *)) : NULL;
+    if (list == NULL)
+        return NULL;
+    while (n_made < n)
+    {
+        GEOSGeometry *ring = make_ring(geos, flat, first + n_made);
+        /* takes the ring, also when it fails */
+        list[n_made] =
+            ring ? GEOSGeom_createPolygon_r(geos, ring, NULL, 0) : NULL;
+        if (list[n_made] == NULL)
+            break;
+        n_made++;
+    }
+    if (n_made == n)
+        /* takes the polygons, also when it fails */
+        whole = GEOSGeom_createCollection_r(geos, GEOS_MULTIPOLYGON, list,
+                                            (unsigned)n);
+    else
+        destroy(geos, list, n_made);
+    oj_free(list);
+    return whole;
+}

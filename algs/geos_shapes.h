@@ -28,6 +28,12 @@ GEOSGeometry *oj_geos_feature(GEOSContextHandle_t geos,
                               const struct oj_flat *flat, int64_t feature,
                               int rings_as_lines);
 
+/** The rings of a feature of polygons, in the long form, each as a polygon of
+ *  its own: of these GEOS's prepared geometry tells even-odd over all rings,
+ *  also where a hole lies outside of its shell's envelope. */
+GEOSGeometry *oj_geos_rings(GEOSContextHandle_t geos,
+                            const struct oj_flat *flat, int64_t feature);
+
 /** Kinds of the parts of a feature, enum oj_part_kind or'ed; 0: no parts. */
 unsigned oj_geos_feature_kinds(const struct oj_flat *flat, int64_t feature);
 

@@ -7,6 +7,11 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
 {
     int asks_fids = relation->exclude_self || relation->unordered_pairs != 0;
     struct oj_pair_filter filter = {0, relation, input, join_side};
+    if (input->n_features == 0 || join_side->n_features == 0)
+    {
+        *out = filter; /* no pairs; an empty layer may lack the arrays */
+        return OJ_OK;
+    }
     if (asks_fids && (input->fid == NULL || join_side->fid == NULL))
         return oj_fail(err, OJ_ERR_ARG,
                        "a self join needs the FIDs of both sides");
