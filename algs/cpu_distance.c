@@ -279,7 +279,7 @@ static double reach_of_row(const struct batch *b, int64_t row)
     return relation->max_distance;
 }
 
-static oj_status join_row(struct batch *b, struct worker *worker, int64_t row,
+OJ_INLINE oj_status join_row(struct batch *b, struct worker *worker, int64_t row,
                           struct oj_error *err)
 {
     struct oj_box box = oj_features_box(&b->features, row);
@@ -295,7 +295,7 @@ static oj_status join_row(struct batch *b, struct worker *worker, int64_t row,
 
 /* --- a batch -------------------------------------------------------------- */
 
-static void join_rows(int64_t task, int thread, void *user)
+OJ_CLONES static void join_rows(int64_t task, int thread, void *user)
 {
     struct batch *b = user;
     struct distance_index *self = b->self;

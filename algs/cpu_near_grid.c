@@ -288,11 +288,16 @@ static oj_status sort_points(struct build *b, int n_threads,
     oj_parallel_for(n_threads, b->n_slices, scatter_slice, b);
     oj_free(b->cell);
     b->cell = NULL;
-    OJ_NEW(grid->x, grid->n, err);
-    OJ_NEW(grid->y, grid->n, err);
-    OJ_NEW(grid->id, grid->n, err);
+    OJ_NEW(grid->x, grid->n + OJ_NEAR_LANES, err);
+    OJ_NEW(grid->y, grid->n + OJ_NEAR_LANES, err);
+    OJ_NEW(grid->id, grid->n + OJ_NEAR_LANES, err);
     OJ_NEW(grid->cell_start, n_cells + 1, err);
     grid->cell_start[0] = 0;
+    for (int64_t i = grid->n; i < grid->n + OJ_NEAR_LANES; i++)
+    {
+        grid->x[i] = grid->y[i] = 0.0;
+        grid->id[i] = 0;
+    }
     oj_parallel_for(n_threads, b->n_buckets, sort_bucket, b);
     return OJ_OK;
 }

@@ -19,6 +19,9 @@
 
 #include "../flatten/oj_flat.h"
 
+/** Points are looked at so many at a time. */
+#define OJ_NEAR_LANES 8
+
 /** Owner; zeroed memory is a valid empty one. */
 struct oj_near_grid
 {

@@ -34,12 +34,19 @@ double oj_near_least2(double d)
 
 /* --- neighbourhoods ------------------------------------------------------- */
 
+/* Eight at a time, which writes and reads a bit too far. */
 static void hood_add(struct oj_near_hood *hood, int64_t at,
                      const struct oj_near_grid *grid, int64_t first, int64_t n)
 {
-    memcpy(hood->x + at, grid->x + first, (size_t)n * sizeof *hood->x);
-    memcpy(hood->y + at, grid->y + first, (size_t)n * sizeof *hood->y);
-    memcpy(hood->id + at, grid->id + first, (size_t)n * sizeof *hood->id);
+    for (int64_t i = 0; i < n; i += OJ_NEAR_LANES)
+    {
+        memcpy(hood->x + at + i, grid->x + first + i,
+               OJ_NEAR_LANES * sizeof *hood->x);
+        memcpy(hood->y + at + i, grid->y + first + i,
+               OJ_NEAR_LANES * sizeof *hood->y);
+        memcpy(hood->id + at + i, grid->id + first + i,
+               OJ_NEAR_LANES * sizeof *hood->id);
+    }
 }
 
 oj_status oj_near_hood_move(struct oj_near_hood *hood,
@@ -47,7 +54,7 @@ oj_status oj_near_hood_move(struct oj_near_hood *hood,
                             struct oj_error *err)
 {
     const uint32_t *cell = oj_near_cell(grid, x, y);
-    int64_t n = 0, capacity = OJ_NEAR_LANES, at = 0;
+    int64_t n = 0, capacity = 2 * OJ_NEAR_LANES, at = 0;
     if (cell == hood->cell)
         return OJ_OK;
     hood->cell = NULL;
@@ -68,10 +75,10 @@ oj_status oj_near_hood_move(struct oj_near_hood *hood,
         hood_add(hood, at, grid, first, n_run);
         at += n_run;
     }
-    for (; at % OJ_NEAR_LANES != 0; at++)
+    for (int i = 0; i < OJ_NEAR_LANES; i++)
     {
-        hood->x[at] = hood->y[at] = NAN;
-        hood->id[at] = 0;
+        hood->x[at + i] = hood->y[at + i] = NAN;
+        hood->id[at + i] = 0;
     }
     hood->n = n;
     hood->cell = cell;
@@ -139,31 +146,39 @@ const struct oj_near_kernel oj_near_plain = {plain_count, plain_collect,
 
 #define WIDE __attribute__((target("avx512f,avx512vl,popcnt")))
 
-/* The query in all lanes. */
+/* The query in all lanes; ids that count are an interval, which one unsigned
+ * comparison decides. */
 struct wide_query
 {
     __m512d x, y, least2, most2;
-    __m256i from, end, except;
+    __m256i from, n_ids, except;
 };
 
 WIDE static inline struct wide_query spread(const struct oj_near_query *q)
 {
+    int32_t n_ids = q->end > q->from ? q->end - q->from : 0;
     struct wide_query w;
     w.x = _mm512_set1_pd(q->x);
     w.y = _mm512_set1_pd(q->y);
     w.least2 = _mm512_set1_pd(q->least2);
     w.most2 = _mm512_set1_pd(q->most2);
     w.from = _mm256_set1_epi32(q->from);
-    w.end = _mm256_set1_epi32(q->end);
+    w.n_ids = _mm256_set1_epi32(n_ids);
     w.except = _mm256_set1_epi32(q->except);
     return w;
 }
 
+/* 1 when the query has an exception or a least distance. */
+static inline int is_special(const struct oj_near_query *q)
+{
+    return q->least2 > 0.0 || q->except >= 0;
+}
+
 /* Which of eight points count; NaN never does. The product and the sum stay
  * apart: a fused multiply-add would decide otherwise. */
-WIDE static inline __mmask8 test8(const struct oj_near_hood *hood, int64_t at,
-                                  const struct wide_query *w, __m512d *d2,
-                                  __m256i *id)
+WIDE static inline __attribute__((always_inline)) __mmask8
+test8(const struct oj_near_hood *hood, int64_t at, const struct wide_query *w,
+      int special, __m512d *d2, __m256i *id)
 {
     __m512d dx = _mm512_sub_pd(w->x, _mm512_loadu_pd(hood->x + at));
     __m512d dy = _mm512_sub_pd(w->y, _mm512_loadu_pd(hood->y + at));
@@ -171,14 +186,17 @@ WIDE static inline __mmask8 test8(const struct oj_near_hood *hood, int64_t at,
     *d2 = _mm512_add_pd(_mm512_mul_pd(dx, dx), _mm512_mul_pd(dy, dy));
     *id = _mm256_loadu_si256((const void *)(hood->id + at));
     mask = _mm512_cmp_pd_mask(*d2, w->most2, _CMP_LE_OQ);
+    mask = _mm256_mask_cmplt_epu32_mask(mask, _mm256_sub_epi32(*id, w->from),
+                                        w->n_ids);
+    if (!special)
+        return mask;
     mask = _mm512_mask_cmp_pd_mask(mask, *d2, w->least2, _CMP_GE_OQ);
-    mask = _mm256_mask_cmpge_epi32_mask(mask, *id, w->from);
-    mask = _mm256_mask_cmplt_epi32_mask(mask, *id, w->end);
     return _mm256_mask_cmpneq_epi32_mask(mask, *id, w->except);
 }
 
-WIDE static int64_t wide_count(const struct oj_near_hood *hood,
-                               const struct oj_near_query *query)
+WIDE static inline __attribute__((always_inline)) int64_t
+count8(const struct oj_near_hood *hood, const struct oj_near_query *query,
+       int special)
 {
     struct wide_query w = spread(query);
     int64_t n = 0;
@@ -186,14 +204,14 @@ WIDE static int64_t wide_count(const struct oj_near_hood *hood,
     {
         __m512d d2;
         __m256i id;
-        n += __builtin_popcount(test8(hood, i, &w, &d2, &id));
+        n += __builtin_popcount(test8(hood, i, &w, special, &d2, &id));
     }
     return n;
 }
 
-WIDE static int64_t wide_collect(const struct oj_near_hood *hood,
-                                 const struct oj_near_query *query,
-                                 int32_t *out_id, double *out_d2)
+WIDE static inline __attribute__((always_inline)) int64_t
+collect8(const struct oj_near_hood *hood, const struct oj_near_query *query,
+         int special, int32_t *out_id, double *out_d2)
 {
     struct wide_query w = spread(query);
     int64_t n = 0;
@@ -201,13 +219,27 @@ WIDE static int64_t wide_collect(const struct oj_near_hood *hood,
     {
         __m512d d2;
         __m256i id;
-        __mmask8 mask = test8(hood, i, &w, &d2, &id);
+        __mmask8 mask = test8(hood, i, &w, special, &d2, &id);
         _mm512_storeu_pd(out_d2 + n, _mm512_maskz_compress_pd(mask, d2));
         _mm256_storeu_si256((void *)(out_id + n),
                             _mm256_maskz_compress_epi32(mask, id));
         n += __builtin_popcount(mask);
     }
     return n;
+}
+
+WIDE static int64_t wide_count(const struct oj_near_hood *hood,
+                               const struct oj_near_query *query)
+{
+    return is_special(query) ? count8(hood, query, 1) : count8(hood, query, 0);
+}
+
+WIDE static int64_t wide_collect(const struct oj_near_hood *hood,
+                                 const struct oj_near_query *query,
+                                 int32_t *out_id, double *out_d2)
+{
+    return is_special(query) ? collect8(hood, query, 1, out_id, out_d2)
+                             : collect8(hood, query, 0, out_id, out_d2);
 }
 
 WIDE static void wide_roots(int64_t n, const double *d2, double *distance)

@@ -10,16 +10,12 @@
 
 #include "cpu_near_grid.h"
 
-/** Points are looked at so many at a time. */
-#define OJ_NEAR_LANES 8
-
 /** The points that can be partners of those in one cell, side by side.
  *  Owner; zeroed memory is a valid one of no cell. */
 struct oj_near_hood
 {
     const uint32_t *cell; /**< whose: its place in cell_start */
-    int64_t n;            /**< points; filled up to a multiple of OJ_NEAR_LANES
-                               with points that are NaN */
+    int64_t n;            /**< points; OJ_NEAR_LANES more follow that are NaN */
     double *x, *y;
     int32_t *id;
     int64_t cap_x, cap_y, cap_id;
