@@ -1,0 +1,79 @@
+/** A block of points against the rings of a polygon layer: from rows to pairs.
+ *
+ *  Points go through the stages in blocks: every stage asks the memory for what
+ *  the next one reads of all points, so points may lie anywhere, in any order.
+ *
+ *      points -> cells and spots -> survivors -> entries -> candidates
+ *             -> grids, runs, edges -> locations in rings -> pairs
+ */
+#ifndef CPU_POINT_BLOCK_H
+#define CPU_POINT_BLOCK_H
+
+#include "cpu_ring_cells.h"
+#include "oj_pairs.h"
+
+/** Most points of a block. */
+#define OJ_POINT_BLOCK 256
+
+/** What is asked; the same for all blocks of a batch. Owns nothing. */
+struct oj_point_query
+{
+    struct oj_ring_cells *cells;   /* grids may be built on the way */
+    const struct oj_ring_set *set; /* the whole */
+    const struct oj_flat *input;   /* in the short form */
+    const struct oj_pair_filter *filter;
+    unsigned accepted; /* bits 1 << enum oj_location: these are pairs */
+    const int *cancel; /* or NULL */
+    int timings;
+};
+
+/* A ring that may hold a point of the block. */
+struct oj_point_candidate
+{
+    int32_t point, ring;
+    int32_t cell;     /* of the ring's grid, if it has one */
+    int32_t location; /* in the ring, or -1: not known yet */
+};
+
+/* Where a point is in one ring of a feature of several. */
+struct oj_point_state
+{
+    int32_t feature, location;
+};
+
+/* A point that is in a spot with rings. */
+struct oj_point_survivor
+{
+    int32_t point, layer;
+    uint32_t cell, probe;
+};
+
+/** The memory of one thread. Owner; zeroed memory is a valid empty one. */
+struct oj_point_worker
+{
+    uint32_t cell[OJ_RING_LAYERS][OJ_POINT_BLOCK],
+        probe[OJ_RING_LAYERS][OJ_POINT_BLOCK];
+    struct oj_point_survivor survivor[OJ_RING_LAYERS * OJ_POINT_BLOCK];
+    uint32_t n_pairs_of[OJ_POINT_BLOCK];
+    int64_t n_candidates, cap_candidates;
+    struct oj_point_candidate *candidate;
+    int64_t n_states, cap_states;
+    struct oj_point_state *state; /* of current_point */
+    int32_t current_point;
+    int64_t n_pairs, cap_pairs;
+    int32_t *feature; /* [n_pairs] in the order of the rows of each task */
+    int64_t n_refined;
+    double filter_s, refine_s;
+};
+
+/** Joins rows first_row .. first_row + n - 1, n <= OJ_POINT_BLOCK: appends the
+ *  features of their pairs to worker->feature, in the order of the rows, and
+ *  sets n_pairs_of of each. */
+OJ_MUST_USE oj_status oj_point_block_join(const struct oj_point_query *query,
+                                          struct oj_point_worker *worker,
+                                          int64_t first_row, int64_t n,
+                                          struct oj_error *err);
+
+void oj_point_worker_free(struct oj_point_worker *worker);
+
+#endif
