@@ -237,6 +237,14 @@ def make(
     return path
 
 
+def twin(path):
+    """A copy of a dataset of one file: a feature joins its double in it, which
+    it does not where both sides are one layer."""
+    copy = os.path.join(os.path.dirname(path), "twin_" + os.path.basename(path))
+    shutil.copy(path, copy)
+    return copy
+
+
 class Layer:
     """A layer read by Python: fields (name -> definition), rows (fid, WKB or
     None, {field: value}), in the layer's order."""

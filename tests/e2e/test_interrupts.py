@@ -184,10 +184,11 @@ def check_signals_while_joining():
     """One batch that would take minutes."""
     rows = [(p, {"name": "x"}) for p in random_points(20000)]
     make("many.fgb", rows, kind=ogr.wkbPoint, lco=["SPATIAL_INDEX=NO"])
+    double = twin("many.fgb")
     before = listing()
     for backend in ("cpu", "geos", "spatialindex", "quadrant"):
         p = start("-op", "nearest", "-backend", backend, "-k", "10000", "-batch",
-                  "20000", "o.gpkg", "many.fgb", "many.fgb")
+                  "20000", "o.gpkg", "many.fgb", double)
         wait_until(temporaries, p, "the start")
         time.sleep(0.3)
         true(p.poll() is None, "still at work")

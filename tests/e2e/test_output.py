@@ -71,7 +71,7 @@ def check_on_own_output():
     join("-max_distance", 50, "a.gpkg", "points.gpkg", "lots.gpkg")
     join("b.gpkg", "a.gpkg", "lots.gpkg")
     join("c.gpkg", "b.gpkg", "lots.gpkg", "-k", "2")
-    join("d.gpkg", "c.gpkg", "c.gpkg")
+    join("d.gpkg", "c.gpkg", twin("c.gpkg"))
     a, b, c, d = (Layer(f"{n}.gpkg") for n in "abcd")
     same(list(a.fields), ["name", "join_fid", "join_distance", "use", "area"])
     same(
@@ -103,7 +103,7 @@ def check_overwrite_one_layer_of_several():
     one("p.gpkg")
     one("d.gpkg", {"name": "other"}, layer="other")
     one("d.gpkg", {"name": "old"}, layer="p", add=True)
-    join("-overwrite", "d.gpkg", "p.gpkg", "p.gpkg")
+    join("-overwrite", "d.gpkg", "p.gpkg", twin("p.gpkg"))
     got = Layer("d.gpkg", "p")
     same(sorted(got.layers), ["other", "p"])
     same(got.column("name"), ["a"])
@@ -114,22 +114,22 @@ def check_overwrite_one_layer_of_several():
 def check_update():
     one("p.gpkg")
     one("d.gpkg", {"name": "other"}, layer="other")
-    fails("-update", "missing.gpkg", "p.gpkg", "p.gpkg", says="does not exist")
-    join("-update", "d.gpkg", "p.gpkg", "p.gpkg", "-nln", "second")
+    fails("-update", "missing.gpkg", "p.gpkg", twin("p.gpkg"), says="does not exist")
+    join("-update", "d.gpkg", "p.gpkg", twin("p.gpkg"), "-nln", "second")
     same(Layer("d.gpkg", "second").column("join_name"), ["a"])
     same(Layer("d.gpkg", "other").column("name"), ["other"])
-    fails("-update", "d.gpkg", "p.gpkg", "p.gpkg", "-nln", "second",
+    fails("-update", "d.gpkg", "p.gpkg", twin("p.gpkg"), "-nln", "second",
           says=["'second'", "-overwrite"])
-    join("-update", "-overwrite", "d.gpkg", "p.gpkg", "p.gpkg", "-nln", "second")
+    join("-update", "-overwrite", "d.gpkg", "p.gpkg", twin("p.gpkg"), "-nln", "second")
     same(len(Layer("d.gpkg").layers), 2)
     one("d.fgb")
-    fails("-update", "d.fgb", "p.gpkg", "p.gpkg", says="FlatGeobuf")
+    fails("-update", "d.fgb", "p.gpkg", twin("p.gpkg"), says="FlatGeobuf")
 
 
 def check_append():
     one("p.gpkg")
     one("q.gpkg", {"name": "q"}, at="3 4")
-    join("o.gpkg", "p.gpkg", "p.gpkg")
+    join("o.gpkg", "p.gpkg", twin("p.gpkg"))
     join("-append", "o.gpkg", "q.gpkg", "p.gpkg", "-nln", "p")
     got = Layer("o.gpkg")
     same(got.column("name"), ["a", "q"])
@@ -144,9 +144,9 @@ def check_append():
     join("-append", "o.gpkg", "w.gpkg", "p.gpkg", "-select", "name")
     same(len(Layer("o.gpkg").rows), 4)
     one("m.gpkg", {"name": "m"}, srs="EPSG:25833")
-    fails("-append", "o.gpkg", "m.gpkg", "m.gpkg", says="CRS")
+    fails("-append", "o.gpkg", "m.gpkg", twin("m.gpkg"), says="CRS")
     one("t.gpkg", {"name": 5}, (("name", ogr.OFTReal),))
-    join("-append", "new.gpkg", "p.gpkg", "p.gpkg")  # as ogr2ogr: a new file
+    join("-append", "new.gpkg", "p.gpkg", twin("p.gpkg"))  # as ogr2ogr: a new file
     same(len(Layer("new.gpkg").rows), 1)
     # The spatial index of the layer knows the new rows.
     dataset = gdal.OpenEx("o.gpkg")
@@ -157,7 +157,7 @@ def check_append():
 
 def check_options_of_the_driver():
     one("p.gpkg")
-    join("o.gpkg", "p.gpkg", "p.gpkg", "-lco", "SPATIAL_INDEX=NO", "-lco",
+    join("o.gpkg", "p.gpkg", twin("p.gpkg"), "-lco", "SPATIAL_INDEX=NO", "-lco",
          "GEOMETRY_NAME=place", "-lco", "FID=key", "-dsco", "VERSION=1.2")
     got = Layer("o.gpkg")
     same(got.fid_column, "key")
@@ -186,32 +186,32 @@ def check_index_of_a_new_file():
 
 def check_formats_by_name_and_extension():
     one("p.gpkg")
-    join("-f", "GeoJSON", "o.txt", "p.gpkg", "p.gpkg")
+    join("-f", "GeoJSON", "o.txt", "p.gpkg", twin("p.gpkg"))
     same(len(Layer("o.txt").rows), 1)
-    join("-of", "fLatGeoBuf", "o.dat", "p.gpkg", "p.gpkg")
-    fails("o.unknown", "p.gpkg", "p.gpkg", says=["o.unknown", "-f"])
-    fails("o", "p.gpkg", "p.gpkg", says="-f")
-    fails("-f", "Nonsense", "o.gpkg", "p.gpkg", "p.gpkg", says="Nonsense")
-    fails("-f", "OSM", "o.gpkg", "p.gpkg", "p.gpkg", says=["OSM", "create"])
-    fails("-f", "GTiff", "o.gpkg", "p.gpkg", "p.gpkg", says="GTiff")
+    join("-of", "fLatGeoBuf", "o.dat", "p.gpkg", twin("p.gpkg"))
+    fails("o.unknown", "p.gpkg", twin("p.gpkg"), says=["o.unknown", "-f"])
+    fails("o", "p.gpkg", twin("p.gpkg"), says="-f")
+    fails("-f", "Nonsense", "o.gpkg", "p.gpkg", twin("p.gpkg"), says="Nonsense")
+    fails("-f", "OSM", "o.gpkg", "p.gpkg", twin("p.gpkg"), says=["OSM", "create"])
+    fails("-f", "GTiff", "o.gpkg", "p.gpkg", twin("p.gpkg"), says="GTiff")
 
 
 def check_folders_and_links():
     os.mkdir("sub")
     one("p.gpkg")
-    join("sub/o.gpkg", "p.gpkg", "p.gpkg")
+    join("sub/o.gpkg", "p.gpkg", twin("p.gpkg"))
     os.symlink("sub/o.gpkg", "link.gpkg")
-    fails("link.gpkg", "p.gpkg", "p.gpkg", says="exists")
-    join("-overwrite", "link.gpkg", "p.gpkg", "p.gpkg", "-select", "")
+    fails("link.gpkg", "p.gpkg", twin("p.gpkg"), says="exists")
+    join("-overwrite", "link.gpkg", "p.gpkg", twin("p.gpkg"), "-select", "")
     true(os.path.islink("link.gpkg"), "the link stays")
     same(len(Layer("sub/o.gpkg").fields), 3, "what it points to is new")
     os.symlink("nowhere.gpkg", "dangling.gpkg")
-    fails("dangling.gpkg", "p.gpkg", "p.gpkg", says="link")
+    fails("dangling.gpkg", "p.gpkg", twin("p.gpkg"), says="link")
     # Relative to where the command runs.
     join("../o2.gpkg", "../p.gpkg", "../p.gpkg", cwd="sub")
     same(len(Layer("o2.gpkg").rows), 1)
     os.chmod("sub/o.gpkg", 0o640)
-    join("-overwrite", "sub/o.gpkg", "p.gpkg", "p.gpkg")
+    join("-overwrite", "sub/o.gpkg", "p.gpkg", twin("p.gpkg"))
     same(os.stat("sub/o.gpkg").st_mode & 0o777, 0o640, "permissions stay")
 
 
@@ -221,32 +221,32 @@ def check_shapefile_overwrite_takes_its_members_along():
     join("o.shp", "old.gpkg", "p.gpkg")
     gdal.OpenEx("o.shp", gdal.OF_UPDATE).ExecuteSQL("CREATE SPATIAL INDEX ON o")
     true(os.path.exists("o.qix"), "an index of the old rows")
-    join("-overwrite", "o.shp", "p.gpkg", "p.gpkg")
+    join("-overwrite", "o.shp", "p.gpkg", twin("p.gpkg"))
     true(not os.path.exists("o.qix"), "it would be wrong now")
     same(len(Layer("o.shp").rows), 1)
     # What is no part of the old dataset is not overwritten.
     with open("new.dbf", "w", encoding="utf-8") as file:
         file.write("mine")
-    fails("new.shp", "p.gpkg", "p.gpkg", says="new.dbf")
+    fails("new.shp", "p.gpkg", twin("p.gpkg"), says="new.dbf")
 
 
 def check_zipped_output():
     one("p.gpkg")
-    join("o.shz", "p.gpkg", "p.gpkg")
+    join("o.shz", "p.gpkg", twin("p.gpkg"))
     same(len(Layer("o.shz").rows), 1)
-    join("o.gpkg.zip", "p.gpkg", "p.gpkg", "-f", "GPKG")
+    join("o.gpkg.zip", "p.gpkg", twin("p.gpkg"), "-f", "GPKG")
 
 
 def check_stdout():
     one("p.gpkg")
     for words in (["-f", "GeoJSON", "/vsistdout/"], ["-f", "GeoJSON", "/dev/stdout"],
                   ["-f", "GeoJSON", "-progress", "/vsistdout/"]):
-        r = join(*words, "p.gpkg", "p.gpkg")
+        r = join(*words, "p.gpkg", twin("p.gpkg"))
         found = json.loads(r.out)
         same(len(found["features"]), 1)
         same(found["features"][0]["properties"]["join_distance"], 0.0)
         true("1 rows in" in r.err, "the summary is not in the data")
-    r = join("-f", "CSV", "/vsistdout/", "p.gpkg", "p.gpkg", "-q")
+    r = join("-f", "CSV", "/vsistdout/", "p.gpkg", twin("p.gpkg"), "-q")
     same(r.out.splitlines()[0], "name,join_fid,join_distance,join_name")
     same(len(r.out.splitlines()), 2)
     same(r.err, "")

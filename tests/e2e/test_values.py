@@ -146,9 +146,9 @@ def check_times():
     """A time of day, where a driver has it (GeoJSON and FlatGeobuf do not)."""
     fields = (("t", ogr.OFTTime),)
     make("a.sqlite", [("POINT (0 0)", {"t": "12:34:56"})], fields)
-    join("o.sqlite", "a.sqlite", "a.sqlite")
+    join("o.sqlite", "a.sqlite", twin("a.sqlite"))
     same(Layer("o.sqlite").column("join_t"), ["12:34:56"])
-    r = join("o.fgb", "a.sqlite", "a.sqlite")
+    r = join("o.fgb", "a.sqlite", twin("a.sqlite"))
     true("no type Time" in r.err, f"said: {r}")
     same(Layer("o.fgb").column("join_t"), ["12:34:56"])
 
@@ -168,12 +168,12 @@ def check_lists():
     }
     rows = [("POINT (0 0)", values), ("POINT (5 0)", {})]
     make("a.geojson", rows, fields)
-    join("o.geojson", "a.geojson", "a.geojson")
+    join("o.geojson", "a.geojson", twin("a.geojson"))
     got = Layer("o.geojson")
     for key, value in values.items():
         same(got.column("join_" + key), [value, None], key)
     # Formats without lists get text, and it is said.
-    r = join("o.gpkg", "a.geojson", "a.geojson")
+    r = join("o.gpkg", "a.geojson", twin("a.geojson"))
     got = Layer("o.gpkg")
     true("no type StringList" in r.err and "no type RealList" in r.err, str(r))
     text = got.column("join_ii")[0]
@@ -196,7 +196,7 @@ def check_binary():
             layer.CreateFeature(feature)
         layer = dataset = None
         out = f"o.{end}"
-        join(out, f"a.{end}", f"a.{end}")
+        join(out, f"a.{end}", twin(f"a.{end}"))
         given, got = by_x(f"a.{end}", "data"), by_x(out, "join_data")
         same(sorted(got), sorted(given), end)
         same(dict(given)[0.0], data.hex().upper())
@@ -283,12 +283,12 @@ def check_long_text():
 
 def check_no_fields_and_many_fields():
     make("bare.gpkg", [("POINT (0 0)", {})], ())
-    join("o.gpkg", "bare.gpkg", "bare.gpkg")
+    join("o.gpkg", "bare.gpkg", twin("bare.gpkg"))
     same(list(Layer("o.gpkg").fields), ["join_fid", "join_distance"])
     names = [(f"f{i}", ogr.OFTInteger) for i in range(300)]
     values = {f"f{i}": i for i in range(300)}
     make("wide.gpkg", [("POINT (0 0)", values)], names)
-    join("o2.gpkg", "wide.gpkg", "wide.gpkg")
+    join("o2.gpkg", "wide.gpkg", twin("wide.gpkg"))
     row = Layer("o2.gpkg").rows[0][2]
     same(len(row), 602)
     same([row[f"join_f{i}"] for i in range(300)], list(range(300)))
@@ -305,7 +305,7 @@ def check_shapefile_names():
     names = [(f"a_long_name_{i}", ogr.OFTInteger) for i in range(15)]
     values = {f"a_long_name_{i}": i for i in range(15)}
     make("a.gpkg", [("POINT (0 0)", values)], names)
-    r = join("o.shp", "a.gpkg", "a.gpkg")
+    r = join("o.shp", "a.gpkg", twin("a.gpkg"))
     got = Layer("o.shp")
     same(len(got.fields), 32)
     same(list(got.rows[0][2].values())[17:], list(range(15)))
