@@ -15,14 +15,15 @@ struct extent
 
 /* ---- extents ------------------------------------------------------------ */
 
-/* In the layer's own CRS, where the driver has it at hand. */
-static struct extent extent_of(const struct oj_source *source)
+/* In the layer's own CRS, where the driver has it at hand; all of a layer is
+ * read for it only with force. */
+static struct extent extent_of(const struct oj_source *source, int force)
 {
     struct extent extent = {0, 0, 0, 0, 0};
     OGREnvelope box;
     OGRErr result;
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    result = OGR_L_GetExtent(source->layer, &box, 0);
+    result = OGR_L_GetExtent(source->layer, &box, force);
     CPLErrorReset();
     CPLPopErrorHandler();
     if (result != OGRERR_NONE || !isfinite(box.MinX) || !isfinite(box.MinY) ||
@@ -145,7 +146,8 @@ static void warn_of_gap(const struct oj_command *command,
                         const struct oj_source *input,
                         const struct oj_source *join, const struct oj_crs *crs)
 {
-    struct extent input_own = extent_of(input), join_own = extent_of(join);
+    struct extent input_own = extent_of(input, 0);
+    struct extent join_own = extent_of(join, command->n_windows > 0);
     struct extent a = transformed(&input_own, input->transformation);
     struct extent b = transformed(&join_own, join->transformation);
     double reach = reach_of(command, crs), gap;
@@ -191,7 +193,7 @@ static void warn_of_distance(const struct oj_command *command,
             "-max_distance %g is in the unit %s here, not in degrees; write "
             "%gm or %gft where so small a distance is meant",
             value, unit_of(crs), value, value);
-    own = extent_of(input);
+    own = extent_of(input, 0);
     if (crs->join == NULL && value > 10 && own.is_known &&
         looks_like_degrees(&own))
         oj_warn("the coordinates look like degrees, and no CRS is known: "

@@ -67,6 +67,7 @@ static oj_status settle_self_join(const struct oj_command *command,
     int asked = is_excluded(command, "self");
     sides->is_self_join = command->n_windows == 0 && is_same_layer(input, join);
     relation->exclude_self = sides->is_self_join || asked;
+    sides->needs_fids = relation->exclude_self;
     relation->exclude_same_geometry = is_excluded(command, "same_geometry");
     relation->unordered_pairs = command->unordered_pairs;
     if (command->unordered_pairs && !relation->exclude_self)
@@ -78,6 +79,25 @@ static oj_status settle_self_join(const struct oj_command *command,
         oj_notice("both sides are the layer '%s': no feature is joined with "
                   "itself",
                   input->name);
+    return OJ_OK;
+}
+
+/* Rows that all have the FID -1 would all be one feature. */
+static oj_status check_fids(const struct oj_sides *sides, int side,
+                            const struct oj_flat *flat, struct oj_error *err)
+{
+    if (!sides->needs_fids || flat->fid == NULL)
+        return OJ_OK;
+    for (int64_t i = 0; i < flat->n_features; i++)
+    {
+        if (flat->fid[i] == OGRNullFID)
+            return oj_fail(err, OJ_ERR_DATA,
+                           "%s layer '%s' has rows without a FID, so it cannot "
+                           "be told whether two features are one: -exclude "
+                           "same_geometry needs no FIDs",
+                           sides->reshape[side].role,
+                           sides->reshape[side].name);
+    }
     return OJ_OK;
 }
 
@@ -160,6 +180,7 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
                                    err));
         *flat = oj_flat_buf_view(&work->shapes);
     }
+    OJ_TRY(check_fids(sides, side, flat, err));
     if (side == 0)
         OJ_TRY(check_points(sides, flat, err));
     if (!oj_conditions_needed(&sides->conditions, side))

@@ -19,6 +19,7 @@ struct oj_sides
     struct oj_conditions conditions;
     int is_self_join; /**< both sides are one layer */
     int needs_points; /**< on the input side */
+    int needs_fids;   /**< of both sides: a feature and itself are no pair */
 };
 
 /** What was made of some rows. Owner; zeroed memory is a valid empty one and
