@@ -78,6 +78,25 @@ static enum oj_verdict points_are_inside(const struct oj_shape *a,
                                           : (found & SOME_ON_BOUNDARY) == 0);
 }
 
+static int has_one_ring(const struct oj_shape *shape)
+{
+    return shape->kinds == OJ_PART_LINE || shape->n_rings == 1;
+}
+
+/* Whether the interiors are where they should be next to a point in which an
+ * edge of a crosses one of b.  Not if another ring of the polygon touches its
+ * edge in that very point, or a line ends on itself there; either then has a
+ * vertex on the other feature. */
+static int crossing_is_sure(const struct oj_shape *a, const struct oj_shape *b)
+{
+    int are_lines = a->kinds == OJ_PART_LINE && b->kinds == OJ_PART_LINE;
+    if (has_one_ring(a) && has_one_ring(b) && !are_lines)
+        return 1;
+    return ((locate_vertices(a, b, SOME_ON_BOUNDARY) |
+             locate_vertices(b, a, SOME_ON_BOUNDARY)) &
+            SOME_ON_BOUNDARY) == 0;
+}
+
 /* Lines or polygons in a polygon.  Valid ones: next to a point where edges
  * cross, both have points that the other lacks; where edges do not meet at all,
  * a lies inside or outside part by part, and inside only if no ring of b is in
@@ -101,7 +120,9 @@ static enum oj_verdict edges_are_inside(const struct oj_shape *a,
     contact = oj_shapes_contact(
         a, b, how == OJ_INSIDE_PROPERLY ? OJ_TOUCHING : OJ_CROSSING);
     if (contact == OJ_CROSSING)
-        return OJ_VERDICT_NO;
+        return how == OJ_INSIDE_PROPERLY || crossing_is_sure(a, b)
+                   ? OJ_VERDICT_NO
+                   : OJ_VERDICT_UNSURE;
     if (contact == OJ_TOUCHING)
         return how == OJ_INSIDE_PROPERLY ? OJ_VERDICT_NO : OJ_VERDICT_UNSURE;
     return yes_if(a->kinds == OJ_PART_LINE || !has_ring_in(b, a));
@@ -159,7 +180,8 @@ enum oj_verdict oj_shapes_touch(const struct oj_shape *a,
      * own feature next to it */
     *needs = BOTH_VALID;
     contact = oj_shapes_contact(a, b, OJ_CROSSING);
-    if (contact != OJ_TOUCHING)
+    if (contact == OJ_APART ||
+        (contact == OJ_CROSSING && crossing_is_sure(a, b)))
         return OJ_VERDICT_NO;
     if ((b->kinds == OJ_PART_POLYGON &&
          (locate_vertices(a, b, SOME_INSIDE) & SOME_INSIDE)) ||
@@ -186,7 +208,7 @@ enum oj_verdict oj_shapes_cross(const struct oj_shape *a,
     *needs = BOTH_VALID;
     contact = oj_shapes_contact(a, b, OJ_CROSSING);
     if (contact == OJ_CROSSING)
-        return OJ_VERDICT_YES;
+        return crossing_is_sure(a, b) ? OJ_VERDICT_YES : OJ_VERDICT_UNSURE;
     /* without contact a line that meets a polygon is all inside */
     if (contact == OJ_APART && (a->kinds == OJ_PART_LINE ? a : b)->n_parts == 1)
         return OJ_VERDICT_NO;
@@ -208,7 +230,7 @@ enum oj_verdict oj_shapes_overlap(const struct oj_shape *a,
         return OJ_VERDICT_UNSURE;
     contact = oj_shapes_contact(a, b, OJ_CROSSING);
     if (contact == OJ_CROSSING)
-        return OJ_VERDICT_YES;
+        return crossing_is_sure(a, b) ? OJ_VERDICT_YES : OJ_VERDICT_UNSURE;
     /* without contact one of two simple shapes that meet contains the other */
     if (contact == OJ_APART && a->n_rings == 1 && b->n_rings == 1)
         return OJ_VERDICT_NO;
