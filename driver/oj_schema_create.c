@@ -288,6 +288,15 @@ static oj_status check_append_crs(const struct place *at,
                    at->name, OSRGetName(there), OSRGetName(crs->output));
 }
 
+/* 1 when the driver gives rows without FID one that no other row has, also
+ * after rows that brought theirs.  Readers of GeoJSON count the features, and a
+ * script of SQL leaves it to a sequence that has not moved. */
+static int numbers_the_rest(GDALDriverH driver)
+{
+    const char *name = GDALGetDescription(driver);
+    return strncmp(name, "GeoJSON", 7) != 0 && strcmp(name, "PGDUMP") != 0;
+}
+
 /* FIDs are kept where every row of the output has the FID of another row of
  * the input; rows without input feature then get what the driver gives them. */
 static int may_keep_fids(const struct oj_schema_request *request,
@@ -295,7 +304,8 @@ static int may_keep_fids(const struct oj_schema_request *request,
 {
     return !at->appends && !o->command->unset_fid &&
            request->one_row_per_input && !request->input->is_result_set &&
-           oj_driver_takes_fids(o->driver);
+           oj_driver_takes_fids(o->driver) &&
+           (!request->has_other_rows || numbers_the_rest(o->driver));
 }
 
 static oj_status take_layer_names(const struct oj_output *o, OGRLayerH layer,
