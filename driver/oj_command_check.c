@@ -145,11 +145,12 @@ static oj_status check_in_place(const struct oj_command *command,
     if (command->k > 1)
         return oj_fail(err, OJ_ERR_ARG,
                        "-in_place has room for one join feature per row: -k "
-                       "can only be 1, unless -pick chooses one of them");
+                       "can only be 1, unless -pick or -agg makes one of them");
     if (command->ties == OJ_TIES_ALL)
         return oj_fail(err, OJ_ERR_ARG,
                        "-in_place has room for one join feature per row: -ties "
-                       "can only be first, unless -pick chooses one of them");
+                       "can only be first, unless -pick or -agg makes one of "
+                       "them");
     return OJ_OK;
 }
 

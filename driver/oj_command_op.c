@@ -229,9 +229,26 @@ static oj_status check_excludes(const struct oj_command *command,
     return OJ_OK;
 }
 
+/* Of the join side -op window joins envelopes or boxes, and nothing else. */
+static oj_status check_window(const struct oj_command *command,
+                              struct oj_error *err)
+{
+    if (!command->is_window)
+        return OJ_OK;
+    if ((is_given(command, "centroid_of") &&
+         command->centroid_of != OJ_SIDE_INPUT) ||
+        (is_given(command, "point_on_surface_of") &&
+         command->point_on_surface_of != OJ_SIDE_INPUT))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "with -op window -centroid_of and -point_on_surface_of "
+                       "can only be input: the join side are boxes");
+    return OJ_OK;
+}
+
 oj_status oj_command_check_op(const struct oj_command *command,
                               struct oj_error *err)
 {
+    OJ_TRY(check_window(command, err));
     OJ_TRY(check_excludes(command, err));
     if (command->n_windows > 0 && !command->is_window)
         return oj_fail(err, OJ_ERR_ARG,

@@ -398,6 +398,7 @@ START_TEST(errors_say_what_is_wrong)
         {"-window 0 0 1 1 a b c", "3 datasets given, 2 needed"},
         {"-window 0 0 1 a b", "must be a number, not 'a'"},
         {"-window 5 0 1 1 a b", "is empty"},
+        {"-op window -centroid_of both a b c", "can only be input"},
         {"-window 0 0 1 1 -join_layer x a b", "do not go together"},
         {"-window 0 0 1 1 -on x a b", "do not go together"},
         {"-memory 0 a b c", "number of bytes"},
