@@ -183,9 +183,12 @@ def check_nearest_right_and_full_keep_fids_apart():
     rest = [r[2]["join_fid"] for r in got[len(before):]]
     same(rest, [z[0] for z in Layer("zones.gpkg").rows if z[0] not in matched])
     same({r[2]["join_distance"] for r in got[len(before):]}, {None})
+    # A property called id would be taken for the FID by GDAL's GeoJSON reader.
+    zones_file("other.gpkg", seed=8)
     for out in ("o.sqlite", "o.geojson", "o.geojsonl", "o.csv"):
-        go(*words, "-how", "full", out, "points.gpkg", "zones.gpkg")
-        same(len({r[0] for r in Layer(out).rows}), len(got), f"each FID once, {out}")
+        go(*words, "-how", "full", out, "other.gpkg", "zones.gpkg")
+        fids = [r[0] for r in Layer(out).rows]
+        same(len(set(fids)), len(fids), f"each FID once, {out}")
     go(*words, "-how", "right", "r.gpkg", "points.gpkg", "zones.gpkg")
     same(rows_of("r.gpkg"), [x for x in rows_of("o.gpkg") if x[1] is not None])
 
