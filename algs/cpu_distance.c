@@ -102,7 +102,8 @@ static oj_status build_index(struct distance_index *self, struct oj_error *err)
     OJ_TRY(oj_features_build(&self->features, self->join_side,
                              self->relation.distance_to == OJ_TO_INTERIOR,
                              n_threads, err));
-    return oj_feature_tree_build(&self->tree, &self->features, n_threads, err);
+    return oj_feature_tree_build(&self->tree, &self->features, self->tie_rank,
+                                 n_threads, err);
 }
 
 static oj_status
@@ -140,8 +141,10 @@ struct row_search
     struct batch *b;
     struct worker *worker;
     int64_t row;
-    double x, y;  /* of a row that is a single point */
-    float reach2; /* children farther away are left out */
+    double x, y;       /* of a row that is a single point */
+    float reach2;      /* children farther away are left out */
+    int32_t last_rank; /* the one nearest is at 0 and has this rank: only lower
+                          ones matter; else INT32_MAX */
 };
 
 /* The greatest distance that matters for a feature, or below 0: none does. */
@@ -205,31 +208,32 @@ static oj_status try_entry(struct row_search *s, int64_t entry,
         return put_pair(s, feature, distance, err);
     OJ_TRY(oj_ranking_add(&s->worker->ranking, feature, distance, err));
     s->reach2 = oj_tree_reach2(&self->tree.tree, s->worker->ranking.bound);
+    if (s->worker->ranking.bound == 0.0 && self->relation.k == 1 &&
+        self->relation.ties == OJ_TIES_FIRST && s->worker->ranking.n > 0)
+        s->last_rank = s->worker->ranking.list[0].rank;
     return OJ_OK;
 }
 
 /* Pushes the children of the visited node that are within reach, the farthest
- * first, so that the nearest comes off first; a child of level -1 is an entry.
- */
+ * first, so that the nearest comes off first, and the first of those that are
+ * as near; a child of level -1 is an entry. */
 OJ_INLINE int push_children(const struct oj_feature_tree *tree,
                             const float q[4], float reach2,
                             struct oj_visit visited, struct oj_visit *stack,
                             int depth)
 {
     int64_t at = tree->tree.level_first[visited.level] + visited.child;
-    const float *own = tree->reach2 + at * OJ_FANOUT;
     float d2[OJ_FANOUT];
     int first = depth;
-    if (tree->reach2 == NULL)
-        return oj_push_children(&tree->tree.node[at], q, reach2, visited, stack,
-                                depth);
     oj_boxes_distance2(&tree->tree.node[at], q, d2);
-    for (int c = 0; c < OJ_FANOUT; c++)
+    for (int c = OJ_FANOUT - 1; c >= 0; c--)
     {
         stack[depth].child = visited.child * OJ_FANOUT + c;
         stack[depth].level = visited.level - 1;
         stack[depth].d2 = d2[c];
-        depth += (d2[c] <= own[c]) & (d2[c] <= reach2);
+        depth +=
+            (d2[c] <= reach2) &
+            (tree->reach2 == NULL || d2[c] <= tree->reach2[at * OJ_FANOUT + c]);
     }
     for (int i = first + 1; i < depth; i++)
     {
@@ -240,6 +244,14 @@ OJ_INLINE int push_children(const struct oj_feature_tree *tree,
         stack[place] = moved;
     }
     return depth;
+}
+
+/* The lowest tie rank below a visit; not for the root. */
+OJ_INLINE int32_t first_rank(const struct oj_feature_tree *tree,
+                             const struct oj_visit *v)
+{
+    int64_t parents = tree->tree.level_first[v->level + 1];
+    return tree->first_rank[parents * OJ_FANOUT + v->child];
 }
 
 OJ_INLINE oj_status walk(struct row_search *s, const struct oj_box *box,
@@ -260,6 +272,8 @@ OJ_INLINE oj_status walk(struct row_search *s, const struct oj_box *box,
         struct oj_visit v = stack[--depth];
         if (v.d2 > s->reach2)
             continue;
+        if (s->last_rank < INT32_MAX && first_rank(tree, &v) > s->last_rank)
+            continue;
         if (v.level < 0)
             OJ_TRY(try_entry(s, v.child, err));
         else
@@ -279,11 +293,11 @@ static double reach_of_row(const struct batch *b, int64_t row)
     return relation->max_distance;
 }
 
-OJ_INLINE oj_status join_row(struct batch *b, struct worker *worker, int64_t row,
-                          struct oj_error *err)
+OJ_INLINE oj_status join_row(struct batch *b, struct worker *worker,
+                             int64_t row, struct oj_error *err)
 {
     struct oj_box box = oj_features_box(&b->features, row);
-    struct row_search s = {b, worker, row, box.x0, box.y0, 0.0f};
+    struct row_search s = {b, worker, row, box.x0, box.y0, 0.0f, INT32_MAX};
     s.reach2 = oj_tree_reach2(&b->self->tree.tree, reach_of_row(b, row));
     if (b->self->relation.op != OJ_OP_NEAREST)
         return walk(&s, &box, err);

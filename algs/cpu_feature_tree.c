@@ -142,9 +142,37 @@ static oj_status fill_reach(struct oj_feature_tree *tree, struct oj_error *err)
     return OJ_OK;
 }
 
+/* The lowest ranks, from the features up to the root. */
+static oj_status fill_ranks(struct oj_feature_tree *tree,
+                            const int32_t *tie_rank, struct oj_error *err)
+{
+    const struct oj_tree *nodes = &tree->tree;
+    int64_t n = nodes->n_nodes * OJ_FANOUT;
+    OJ_NEW(tree->first_rank, n, err);
+    for (int64_t i = 0; i < n; i++)
+        tree->first_rank[i] = INT32_MAX;
+    for (int64_t i = 0; i < nodes->n_entries; i++)
+        tree->first_rank[i] =
+            tie_rank != NULL ? tie_rank[tree->feature[i]] : tree->feature[i];
+    for (int level = 1; level < nodes->n_levels; level++)
+    {
+        int64_t below = nodes->level_first[level - 1];
+        int64_t first = nodes->level_first[level];
+        for (int64_t i = 0; i < (first - below) * OJ_FANOUT; i++)
+        {
+            int32_t *of_node =
+                &tree->first_rank[first * OJ_FANOUT + i / OJ_FANOUT];
+            int32_t rank = tree->first_rank[below * OJ_FANOUT + i];
+            *of_node = rank < *of_node ? rank : *of_node;
+        }
+    }
+    return OJ_OK;
+}
+
 oj_status oj_feature_tree_build(struct oj_feature_tree *tree,
                                 const struct oj_features *features,
-                                int n_threads, struct oj_error *err)
+                                const int32_t *tie_rank, int n_threads,
+                                struct oj_error *err)
 {
     struct oj_order order;
     oj_status status;
@@ -156,6 +184,8 @@ oj_status oj_feature_tree_build(struct oj_feature_tree *tree,
         status = fill_entries(tree, &order, n_threads, err);
     if (status == OJ_OK)
         status = fill_reach(tree, err);
+    if (status == OJ_OK)
+        status = fill_ranks(tree, tie_rank, err);
     oj_order_free(&order);
     if (status != OJ_OK)
         oj_feature_tree_free(tree);
@@ -168,6 +198,7 @@ int64_t oj_feature_tree_bytes(const struct oj_feature_tree *tree)
     int64_t bytes = oj_tree_bytes(&tree->tree);
     if (tree->x != NULL)
         an_entry += 2 * (int64_t)sizeof *tree->x;
+    bytes += tree->tree.n_nodes * OJ_FANOUT * (int64_t)sizeof(int32_t);
     if (tree->reach2 != NULL)
         bytes += tree->tree.n_nodes * OJ_FANOUT * (int64_t)sizeof(float);
     return bytes + tree->tree.n_entries * an_entry;
@@ -180,5 +211,6 @@ void oj_feature_tree_free(struct oj_feature_tree *tree)
     oj_free(tree->x);
     oj_free(tree->y);
     oj_free(tree->reach2);
+    oj_free(tree->first_rank);
     memset(tree, 0, sizeof *tree);
 }

@@ -25,6 +25,10 @@ struct oj_feature_tree
     /** [n_nodes * OJ_FANOUT] greatest distance of the features below a child,
      *  as the tree compares it; NULL: features have none of their own. */
     float *reach2;
+
+    /** [n_nodes * OJ_FANOUT] lowest place in tie order below a child: among
+     *  very many features in one place, only the first of them matter. */
+    int32_t *first_rank;
 };
 
 /** Where the features of a side go: middles of their boxes, NaN for those that
@@ -37,8 +41,10 @@ OJ_MUST_USE oj_status oj_features_order(const struct oj_features *features,
                                         int n_threads, struct oj_order *order,
                                         struct oj_error *err);
 
+/** tie_rank: [n_features], or NULL: the ordinal. */
 OJ_MUST_USE oj_status oj_feature_tree_build(struct oj_feature_tree *tree,
                                             const struct oj_features *features,
+                                            const int32_t *tie_rank,
                                             int n_threads,
                                             struct oj_error *err);
 

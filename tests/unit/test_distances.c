@@ -285,6 +285,35 @@ START_TEST(bounded_batches)
 }
 END_TEST
 
+/* Very many features in one place: each finds the first of the others without
+ * looking at all. */
+START_TEST(one_place)
+{
+    struct oj_flat_buf points = {0};
+    struct oj_relation r = oj_relation_default();
+    struct oj_matches m = {0};
+    struct oj_flat view;
+    struct timespec start, now;
+    for (int i = 0; i < 200000; i++)
+        add_point(&points, 3.0, 4.0);
+    for (int64_t i = 0; _i == 1 && i < points.n_features; i++)
+        points.fid[i] = (i * 7919) % points.n_features;
+    view = oj_flat_buf_view(&points);
+    r.exclude_self = 1;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+    ask_backend(&r, &view, &view, &m);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    for (int64_t row = 0; row < m.n_rows; row++)
+        expect(m.measure[row] == 0.0 &&
+                   view.fid[m.join_row[row]] == (view.fid[row] == 0),
+               "row %d: FID %d", (int)row, (int)view.fid[m.join_row[row]]);
+    expect(now.tv_sec - start.tv_sec < 20, "%d s",
+           (int)(now.tv_sec - start.tv_sec));
+    oj_matches_free(&m);
+    oj_flat_buf_free(&points);
+}
+END_TEST
+
 /* --- memory ----------------------------------------------------------------
  */
 
@@ -341,6 +370,7 @@ int main(void)
     tcase_add_test(tcase, plain_way);
     tcase_add_test(tcase, very_large);
     tcase_add_test(tcase, bounded_batches);
+    tcase_add_loop_test(tcase, one_place, 0, 2);
     tcase_add_loop_test(tcase, memory, 0, 2);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_ENV);
