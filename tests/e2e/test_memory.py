@@ -1,0 +1,408 @@
+"""-memory: a join side in tiles on disk answers as one in memory does, byte for
+byte, and leaves nothing behind."""
+
+import signal
+
+from e2e import *
+
+FIELDS = (
+    ("jid", ogr.OFTInteger),
+    ("big", ogr.OFTInteger64),
+    ("real", ogr.OFTReal),
+    ("single", ogr.OFTReal, ogr.OFSTFloat32),
+    ("yes", ogr.OFTInteger, ogr.OFSTBoolean),
+    ("text", ogr.OFTString),
+    ("day", ogr.OFTDate),
+    ("moment", ogr.OFTDateTime),
+    ("bytes", ogr.OFTBinary),
+    ("code", ogr.OFTInteger),
+    ("reach", ogr.OFTReal),
+)
+LISTS = (
+    ("ints", ogr.OFTIntegerList),
+    ("longs", ogr.OFTInteger64List),
+    ("reals", ogr.OFTRealList),
+    ("texts", ogr.OFTStringList),
+)
+
+
+def values_of(r, i):
+    def maybe(value):
+        return None if r.random() < 0.15 else value
+
+    return {
+        "jid": i,
+        "big": maybe(2**60 + i),
+        "real": maybe(r.uniform(-1, 1)),
+        "single": maybe(float(r.randint(-9, 9)) / 4),
+        "yes": maybe(i % 2),
+        # "" is not NULL, and long ones are longer than a record is otherwise
+        "text": maybe(["", "a", "ü — ß", "long " * 200, '"quoted", \n'][i % 5]),
+        "day": maybe(f"20{i % 90 + 10}/0{i % 9 + 1}/1{i % 9}"),
+        "moment": maybe(f"2024/01/0{i % 9 + 1} 1{i % 9}:20:3{i % 9}.125"),
+        "code": maybe(i % 6),
+        "reach": maybe([0.0, 5.0, 20.0, -1.0][i % 4]),
+    }
+
+
+def with_bytes(path, layer):
+    """Binary values, which the bindings set only this way."""
+    dataset = gdal.OpenEx(path, gdal.OF_UPDATE | gdal.OF_VECTOR)
+    source = dataset.GetLayer(layer)
+    source.StartTransaction()
+    for feature in list(source):
+        if feature.GetFID() % 3:
+            feature.SetFieldBinaryFromHexString("bytes", "00FF" * (feature.GetFID() % 20))
+            source.SetFeature(feature)
+    source.CommitTransaction()
+
+
+def join_points(path="points.gpkg", n=6000):
+    """Points, every fourth at the place of another: ties."""
+    r = random.Random(41)
+    rows, places = [], []
+    for i in range(n):
+        if i % 4 == 3:
+            x, y = r.choice(places)
+        else:
+            x, y = 980000 + r.uniform(0, 1000), 200000 + r.uniform(0, 1000)
+        places.append((x, y))
+        shape = f"POINT ({x!r} {y!r})"
+        if i % 100 == 50:
+            shape = None if i % 200 == 50 else "POINT EMPTY"
+        rows.append((shape, values_of(r, i)))
+    make(path, rows, FIELDS, kind=ogr.wkbPoint)
+    with_bytes(path, "points")
+    return path
+
+
+def join_polygons(path="polygons.gpkg", n=3000):
+    r = random.Random(42)
+    rows = [(p, values_of(r, i)) for i, p in enumerate(random_polygons(n, seed=43))]
+    rows[7] = (None, rows[7][1])
+    make(path, rows, FIELDS, kind=ogr.wkbMultiPolygon)
+    with_bytes(path, "polygons")
+    return path
+
+
+def input_points(path="input.gpkg", n=300):
+    r = random.Random(44)
+    rows = [(p, {"id": i, "code": i % 6 if i % 9 else None, "far": [0.0, 4.0, 25.0, None][i % 4]})
+            for i, p in enumerate(random_points(n, seed=45, size=1100.0))]
+    rows.append((None, {"id": n, "code": 1, "far": 1.0}))
+    # at the place of a join feature
+    for shape in Layer("points.gpkg").shapes()[:40]:
+        if shape is not None and not shape.IsEmpty():
+            rows.append((shape, {"id": len(rows), "code": 2, "far": 3.0}))
+    r.shuffle(rows)
+    return make(path, rows, (("id", ogr.OFTInteger), ("code", ogr.OFTInteger), ("far", ogr.OFTReal)), kind=ogr.wkbPoint)
+
+
+def input_polygons(path="zones.gpkg", n=60):
+    rows = [(p, {"id": i, "code": i % 6, "far": 1.5 * (i % 7)}) for i, p in enumerate(random_polygons(n, seed=46))]
+    return make(path, rows, (("id", ogr.OFTInteger), ("code", ogr.OFTInteger), ("far", ogr.OFTReal)), kind=ogr.wkbMultiPolygon)
+
+
+def go(*words, **how):
+    r = run(*words, "-json_summary", "s.json", **how)
+    true(r.rc == 0 and "ERROR" not in r.err, f"should succeed: {r}")
+    return r
+
+
+def contents(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def compare(words, left, right, memory="300K", least=2):
+    """The same bytes with and without -memory; says in how many tiles."""
+    if os.path.exists("plain.fgb"):
+        os.remove("plain.fgb")  # without rows it could not be overwritten
+    out = ("-lco", "SPATIAL_INDEX=NO", "-overwrite")
+    go(*words, *out, "plain.fgb", left, right)
+    same(summary("s.json")["tiles"], 0, "without -memory")
+    plain = contents("plain.fgb")
+    r = go(*words, "-memory", memory, *out, "tiled.fgb", left, right)
+    n = summary("s.json")["tiles"]
+    true(n >= least, f"{n} tiles, {least} expected: {r}")
+    true(f"the join side in {n} tiles" in r.err, f"says so: {r}")
+    # The name of the layer is in the file.
+    if contents("tiled.fgb").replace(b"tiled", b"plain") != plain:
+        os.rename("plain.fgb", "p.fgb")
+        os.rename("tiled.fgb", "t.fgb")
+        same(dump("t.fgb"), dump("p.fgb"), f"{words} {left} {right}")
+        true(False, f"the same rows, but not the same bytes: {words} {left} {right}")
+    os.remove("tiled.fgb")
+    return n
+
+
+JOINS = (
+    ("-op", "nearest"),
+    ("-k", 5),
+    ("-k", 3, "-ties", "all"),
+    ("-op", "nearest", "-ties", "all", "-max_distance", 10),
+    ("-op", "nearest", "-min_distance", 5, "-k", 2),
+    ("-op", "nearest", "-on", "code", "-k", 2),
+    ("-op", "dwithin", "-max_distance", 12),
+    ("-op", "dwithin", "-max_distance", 30, "-on", "code=code"),
+    ("-op", "dwithin", "-max_distance", 15, "-min_distance", 3),
+    ("-max_distance_field", "far"),
+    ("-join_max_distance_field", "reach"),
+    ("-op", "intersects"),
+    ("-op", "within"),
+    ("-op", "covers"),
+    ("-op", "window"),
+    ("-op", "intersects", "-how", "inner", "-on", "code"),
+    ("-op", "intersects", "-how", "semi"),
+    ("-op", "intersects", "-how", "anti"),
+    ("-op", "dwithin", "-max_distance", 5, "-how", "anti"),
+    ("-op", "equals", "-how", "inner"),
+    ("-op", "bbox", "-exclude", "field=code"),
+    ("-op", "intersects", "-exclude", "same_geometry"),
+    ("-op", "intersects", "-name_count", "n"),
+    ("-op", "within", "-centroid_of", "join"),
+    ("-op", "intersects", "-point_on_surface_of", "both"),
+    ("-op", "intersects", "-invalid", "fix"),
+)
+
+
+def check_same_bytes():
+    join_points()
+    join_polygons()
+    input_points()
+    input_polygons()
+    sides = [(a, b) for a in ("input.gpkg", "zones.gpkg") for b in ("points.gpkg", "polygons.gpkg")]
+    for i, words in enumerate(JOINS):
+        for left, right in sides if IS_LONG else (sides[i % 4], sides[(i + 1) % 4]):
+            compare(words, left, right)
+    compare(("-op", "disjoint", "-limit", 20, "-how", "inner"), "input.gpkg", "polygons.gpkg")
+
+
+def check_sizes_batches_and_threads():
+    join_points()
+    join_polygons()
+    input_points()
+    n = []
+    for memory in ("64K", "200K", "500k", "1M"):
+        n.append(compare(("-op", "intersects"), "input.gpkg", "polygons.gpkg", memory))
+    same(n, sorted(n, reverse=True), "more memory, no more tiles")
+    true(n[0] > n[-1], "more memory, fewer tiles")
+    for words in (("-batch", 7), ("-batch", 1, "-limit", 50), ("-threads", 1), ("-threads", 5, "-batch", 33)):
+        compare(("-k", 4, *words), "input.gpkg", "points.gpkg")
+        compare(("-op", "dwithin", "-max_distance", 9, *words), "input.gpkg", "polygons.gpkg")
+    # What fits is not put into tiles, and says nothing of it.
+    r = go("-k", 2, "-memory", "1G", "-overwrite", "o.fgb", "input.gpkg", "points.gpkg")
+    same(summary("s.json")["tiles"], 0)
+    true("tiles" not in r.err, f"{r}")
+
+
+def check_backends():
+    join_points()
+    input_points()
+    go("-k", 3, "-lco", "SPATIAL_INDEX=NO", "o.fgb", "input.gpkg", "points.gpkg")
+    want = dump("o.fgb")
+    for backend in ("cpu", "geos", "geos_sorted", "spatialindex"):
+        go("-k", 3, "-memory", "300K", "-backend", backend, "-lco", "SPATIAL_INDEX=NO",
+           "-overwrite", "o.fgb", "input.gpkg", "points.gpkg")
+        true(summary("s.json")["tiles"] > 1, backend)
+        same(dump("o.fgb"), want, backend)
+
+
+def check_lists_and_dates():
+    """GeoJSON holds lists; the output as well."""
+    join_points("points.gpkg")
+    input_points()
+    r = random.Random(47)
+    rows = []
+    for i, (_, wkb, _) in enumerate(Layer("points.gpkg").rows):
+        lists = {}
+        if i % 5:
+            lists = {"ints": [i, -i], "longs": [2**40 + i], "reals": [i / 4.0, 1e300], "texts": ["a", "", "ü" * (i % 50)]}
+        values = {**values_of(r, i), **lists}
+        rows.append((ogr.CreateGeometryFromWkb(wkb) if wkb else None, values))
+    fields = tuple(f for f in FIELDS if f[0] != "bytes") + LISTS
+    make("lists.geojson", rows, fields)
+    for words in (("-k", 3), ("-op", "dwithin", "-max_distance", 20)):
+        found = []
+        for memory in ((), ("-memory", "300K")):
+            go(*words, *memory, "-overwrite", "o.geojson", "input.gpkg", "lists.geojson")
+            found.append(contents("o.geojson"))
+            same(summary("s.json")["tiles"] > 1, bool(memory))
+        true(found[0] == found[1], f"{words}: the same text")
+        compare(words, "input.gpkg", "lists.geojson")
+
+
+def check_selects_with_repeated_fids():
+    join_points()
+    input_points()
+    twice = "SELECT * FROM points UNION ALL SELECT * FROM points"
+    for words in (("-k", 3), ("-k", 2, "-ties", "all"), ("-op", "dwithin", "-max_distance", 8)):
+        compare((*words, "-join_sql", twice, "-join_dialect", "SQLITE"), "input.gpkg", "points.gpkg")
+        compare((*words, "-join_sql", "SELECT * FROM points ORDER BY real", "-join_dialect", "SQLITE"),
+                "input.gpkg", "points.gpkg")
+        compare((*words, "-join_where", "jid % 2 = 0"), "input.gpkg", "points.gpkg", memory="200K")
+        compare((*words, "-join_select", "text"), "input.gpkg", "points.gpkg", memory="200K")
+        compare((*words, "-join_select", ""), "input.gpkg", "points.gpkg", memory="200K")
+
+
+def check_self_joins():
+    join_points()
+    join_polygons()
+    for words in (("-k", 2), ("-op", "dwithin", "-max_distance", 4, "-how", "inner"),
+                  ("-op", "dwithin", "-max_distance", 4, "-unordered_pairs", "-how", "inner"),
+                  ("-op", "equals", "-how", "inner", "-exclude", "same_geometry")):
+        compare((*words, "-limit", 800), "points.gpkg", "points.gpkg")
+    compare(("-op", "intersects", "-limit", 200), "polygons.gpkg", "polygons.gpkg")
+
+
+def check_reprojected():
+    join_points()
+    input_points()
+    dataset = gdal.OpenEx("points.gpkg", gdal.OF_VECTOR)
+    gdal.VectorTranslate("degrees.fgb", dataset, dstSRS="EPSG:4326", format="FlatGeobuf", where="jid % 50 > 0")
+    dataset = None
+    compare(("-k", 2), "input.gpkg", "degrees.fgb")
+    compare(("-op", "nearest", "-metric", "sphere", "-t_srs", "EPSG:4326"), "input.gpkg", "degrees.fgb")
+    compare(("-op", "dwithin", "-max_distance", "3m", "-t_srs", "EPSG:26918"), "input.gpkg", "points.gpkg")
+
+
+# --- with what looks at join features or rows once more -------------------------------
+
+
+def check_columns_and_rows():
+    """Each of these either gives the same answer or says in one line that it
+    needs the join side in memory."""
+    join_points(n=100)
+    join_polygons(n=1500)
+    input_points(n=150)
+    refused, done = [], []
+    for i, words in enumerate((
+        ("-how", "right"),
+        ("-how", "full"),
+        ("-pick", "first"),
+        ("-pick", "nearest"),
+        ("-pick", "largest_area"),
+        ("-pick", "largest_overlap"),
+        ("-pick", "max:real"),
+        ("-pick", "min:code"),
+        ("-agg", "count, sum(real), mean(single), first(text), last(day), mode(code), median(real), unique(code)"),
+        ("-agg", "count, concat(text,';'), stddev(real)"),
+        ("-overlap", "area,length,percent"),
+        ("-nearest_point_fields",),
+        ("-bearing_field",),
+        ("-geometry", "join"),
+        ("-geometry", "nearest_point"),
+        ("-geometry", "connection"),
+        ("-geometry", "intersection"),
+        ("-unmatched_layer", "lonely"),
+        ("-unmatched_join_layer", "unwanted"),
+        ("-max_pairs", 1000000),
+    )):
+        for op in (("-op", "intersects"), (("-op", "dwithin", "-max_distance", 5), ("-k", 2))[i % 2]):
+            out = ("-nln", "o", "-unsetFid")
+            go(*op, *words, *out, "plain.gpkg", "input.gpkg", "polygons.gpkg")
+            before = listing()
+            r = run(*op, *words, *out, "-memory", "200K", "-json_summary", "s.json", "tiled.gpkg", "input.gpkg", "polygons.gpkg")
+            if r.rc != 0:
+                fails(*op, *words, *out, "-memory", "200K", "t.gpkg", "input.gpkg", "polygons.gpkg",
+                      op=False, says=["-memory"])
+                after = listing()
+                before.pop("./s.json"), after.pop("./s.json")
+                same(after, before, f"left behind by {r}")
+                refused.append(words[:2])
+            else:
+                for layer in Layer("plain.gpkg").layers:
+                    same(dump("tiled.gpkg", layer), dump("plain.gpkg", layer), f"{op} {words} {layer}")
+                done.append(words[:2])
+                os.remove("tiled.gpkg")
+            os.remove("plain.gpkg")
+    print(f"        {len(set(done))} kinds of columns and rows in tiles, refused: {sorted(set(refused))}")
+
+
+def check_aggregates_of_a_streaming_join_side():
+    """Zones as input: the points are added up as they pass, in any memory."""
+    join_points()
+    input_polygons()
+    words = ("-agg", "count, sum(real), mean(single), min(day), max(text), median(real), unique(code), concat(text,'|')")
+    for op in (("-op", "intersects"), ("-op", "dwithin", "-max_distance", 7)):
+        go(*op, *words, "-nln", "o", "-overwrite", "plain.gpkg", "zones.gpkg", "points.gpkg")
+        for memory in ("100K", "1M"):
+            go(*op, *words, "-nln", "o", "-memory", memory, "-overwrite", "tiled.gpkg", "zones.gpkg", "points.gpkg")
+            same(dump("tiled.gpkg"), dump("plain.gpkg"), f"{op} {memory}")
+
+
+# --- nothing is left ----------------------------------------------------------------
+
+
+def check_killed_at_any_time():
+    join_points(n=20000)
+    input_points(n=2000)
+    before = set(listing())
+    os.mkdir("tmp")
+    words = ("-k", 20, "-memory", "300K", "-batch", 100, "out.fgb", "input.gpkg", "points.gpkg")
+    for how in (signal.SIGKILL, signal.SIGINT, signal.SIGTERM):
+        for seconds in (0.05, 0.2, 0.5, 0.9):
+            process = start(*words, env={"TMPDIR": os.path.abspath("tmp")})
+            time.sleep(seconds)
+            process.send_signal(how)
+            r = finish(process)
+            if r.rc == 0:
+                os.remove("out.fgb")
+                continue
+            if r.rc < 0 and how != signal.SIGKILL:
+                continue  # before main()
+            same(os.listdir("tmp"), [], f"files in TMPDIR after {how.name}")
+            left = set(listing()) - before - {"./tmp"}
+            if how != signal.SIGKILL and any(".ogrjoin-" in p for p in left):
+                pid = str(process.pid)
+                left = {p for p in left if pid in p}  # a killed run's waits
+            for path in left if how == signal.SIGKILL else ():
+                # the hidden folder of the output, which the next run removes
+                true(".ogrjoin-" in path, f"left behind by {r}: {left}")
+            if how != signal.SIGKILL:
+                same(left, set(), f"left behind after {how.name}, {seconds} s: {r}")
+                same(r.rc, 130, f"{r}")
+    go(*words)
+    same(set(listing()) - before, {"./tmp", "./out.fgb", "./s.json"}, "the next run cleans up")
+
+
+def check_folder_that_takes_no_files():
+    """The tiles go to TMPDIR where the output is no file."""
+    join_points()
+    input_points()
+    os.mkdir("tmp")
+    r = run("-k", 2, "-memory", "300K", "-f", "GeoJSON", "/vsistdout/", "input.gpkg", "points.gpkg",
+            env={"TMPDIR": os.path.abspath("tmp")})
+    same(r.rc, 0, f"{r}")
+    true("tiles" in r.err, f"{r}")
+    n = len(Layer("input.gpkg").rows)
+    same(len(json.loads(r.out)["features"]), 2 * (n - 1) + 1, "rows")
+    same(os.listdir("tmp"), [])
+
+
+def check_disk_that_is_full():
+    """A limit on the size of files stands for a full disk."""
+    join_points()
+    input_points()
+    before = listing()
+    r = run("-k", 2, "-memory", "300K", "o.fgb", "input.gpkg", "points.gpkg",
+            before=["bash", "-c", 'ulimit -f 200; trap "" XFSZ; exec "$0" "$@"'])
+    same(r.rc, 1, f"{r}")
+    lines = [x for x in r.err.splitlines() if x.startswith("ERROR")]
+    same(len(lines), 1, f"{r}")
+    true("temporary" in lines[0] or "disk" in lines[0] or "too large" in lines[0], f"{r}")
+    same(listing(), before, "left behind")
+
+
+def check_words():
+    join_points(n=10)
+    input_points(n=5)
+    for word in ("", "0", "-1", "12X", "M", "1.5.2M", "nan", "1e400", "9999999999999G"):
+        fails("-memory", word, "o.gpkg", "input.gpkg", "points.gpkg", says=["-memory"])
+    for word in ("1", "1B", "1k", "1.5M", "2g", "1T"):
+        r = run("-op", "nearest", "-memory", word, "-overwrite", "o.gpkg", "input.gpkg", "points.gpkg")
+        true(r.rc == 0 or "-memory" in r.err, f"{r}")
+
+
+if __name__ == "__main__":
+    main(globals())
