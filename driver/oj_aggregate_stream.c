@@ -1,5 +1,6 @@
 #include "oj_aggregate_stream.h"
 
+#include "../algs/oj_point_order.h"
 #include "../flatten/oj_array.h"
 #include "oj_cancel.h"
 #include "oj_message.h"
@@ -28,6 +29,7 @@ struct oj_aggregate_stream
     struct oj_layer_reader *reader;
     struct oj_batch batches[OJ_PIPELINE_SLOTS];
     struct oj_side_work work[OJ_PIPELINE_SLOTS];
+    struct oj_point_order order[OJ_PIPELINE_SLOTS];
     int64_t n_expected; /* its rows; -1: unknown */
 };
 
@@ -129,8 +131,9 @@ static oj_status read_features(void *user, int slot, struct oj_flat *flat,
     values.attributes = batch->attributes;
     if (batch->n_rows == 0)
         return OJ_OK;
-    return oj_sides_make(&s->job->sides, 1, 0, &values, &s->work[slot], flat,
-                         err);
+    OJ_TRY(oj_sides_make(&s->job->sides, 1, 0, &values, &s->work[slot], flat,
+                         err));
+    return oj_point_order_apply(&s->order[slot], flat, err);
 }
 
 /* Runs on the join thread. */
@@ -148,13 +151,16 @@ static oj_status add_pairs(void *user, const struct oj_pipeline_part *part,
 {
     struct oj_aggregate_stream *s = user;
     const struct oj_batch *batch = &s->batches[part->slot];
+    const struct oj_point_order *order = &s->order[part->slot];
     for (int64_t i = 0; i < matches->n_rows; i++)
     {
         int64_t first = oj_matches_first(matches, i);
         int64_t n = oj_matches_end(matches, i) - first;
+        int64_t feature = part->first_row + i;
+        if (order->n > 0)
+            feature = order->row[feature];
         if (n > 0)
-            OJ_TRY(oj_aggregation_add(s->aggregation, batch,
-                                      part->first_row + i,
+            OJ_TRY(oj_aggregation_add(s->aggregation, batch, feature,
                                       matches->join_row + first, n, err));
     }
     return OJ_OK;
@@ -210,6 +216,7 @@ static void end_streaming(struct oj_aggregate_stream *s)
     {
         oj_batch_free(&s->batches[i]);
         oj_side_work_free(&s->work[i]);
+        oj_point_order_free(&s->order[i]);
     }
     oj_layer_reader_close(s->reader);
     s->reader = NULL;
