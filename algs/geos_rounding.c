@@ -1,6 +1,7 @@
 #include "geos_rounding.h"
 #include "geos_pairs.h"
 #include "kernels/oj_segment.h"
+#include "oj_boxes.h"
 
 #include <geos_c.h>
 
@@ -107,6 +108,57 @@ int oj_geos_misjudges(const struct oj_flat *input, int64_t row,
     return found;
 }
 
+/* Whether a vertex lies beside an edge by less than rounding: within 4 ulps of
+ * the largest coordinate, and not on it. */
+static int lies_beside(double ax, double ay, double bx, double by, double x,
+                       double y, double size)
+{
+    double near = 4.0 * DBL_EPSILON * size;
+    double dx = bx - ax, dy = by - ay, length = sqrt(dx * dx + dy * dy);
+    if (x < fmin(ax, bx) - near || x > fmax(ax, bx) + near ||
+        y < fmin(ay, by) - near || y > fmax(ay, by) + near)
+        return 0;
+    return fabs((x - ax) * dy - (y - ay) * dx) <= near * length &&
+           oj_orientation(ax, ay, bx, by, x, y) != 0;
+}
+
+static int has_vertex_beside(const struct side *a, const struct side *b,
+                             double size)
+{
+    const double *x = b->flat->x, *y = b->flat->y;
+    for (int64_t part = b->first_part; part < b->end_part; part++)
+    {
+        for (int64_t ring = b->flat->ring_offset[part];
+             ring < b->flat->ring_offset[part + 1]; ring++)
+        {
+            int64_t end = b->flat->vertex_offset[ring + 1];
+            for (int64_t v = b->flat->vertex_offset[ring]; v + 1 < end; v++)
+            {
+                for (int64_t i = a->first_vertex; i < a->end_vertex; i++)
+                {
+                    if (lies_beside(x[v], y[v], x[v + 1], y[v + 1],
+                                    a->flat->x[i], a->flat->y[i], size))
+                        return 1;
+                }
+            }
+        }
+    }
+    return 0;
+}
+
+static int may_merge(const struct oj_flat *input, int64_t row,
+                     const struct oj_flat *join_side, int64_t feature)
+{
+    struct side a = side_of(input, row), b = side_of(join_side, feature);
+    struct oj_box box_a = oj_box_of_feature(input, row);
+    struct oj_box box_b = oj_box_of_feature(join_side, feature);
+    double size = fmax(oj_box_size(&box_a), oj_box_size(&box_b));
+    if (a.end_vertex - a.first_vertex >
+        MOST_SIGNS / (b.end_vertex - b.first_vertex + 1))
+        return 0;
+    return has_vertex_beside(&a, &b, size) || has_vertex_beside(&b, &a, size);
+}
+
 static enum oj_geos_verdict ask(const struct oj_relation *relation, int prepare,
                                 const struct oj_flat *input, int64_t row,
                                 const struct oj_flat *join_side,
@@ -123,14 +175,16 @@ static enum oj_geos_verdict ask(const struct oj_relation *relation, int prepare,
     return verdict;
 }
 
-int oj_geos_contradicts_itself(const struct oj_relation *relation,
-                               const struct oj_flat *input, int64_t row,
-                               const struct oj_flat *join_side, int64_t feature)
+int oj_geos_rounds_nodes(const struct oj_relation *relation,
+                         const struct oj_flat *input, int64_t row,
+                         const struct oj_flat *join_side, int64_t feature)
 {
     enum oj_geos_verdict plain, prepared;
     if ((oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE) ||
         relation->op == OJ_OP_BBOX)
         return 0;
+    if (may_merge(input, row, join_side, feature))
+        return 1;
     plain = ask(relation, 0, input, row, join_side, feature);
     prepared = ask(relation, 1, input, row, join_side, feature);
     return (plain == OJ_GEOS_NO && prepared == OJ_GEOS_YES) ||

@@ -7,10 +7,10 @@
  *  shell, its distance is then a tiny number instead of 0, and lines cross or
  *  do not; or the other way round.
  *
- *  Its plain predicates also round the nodes where edges meet, and then may
- *  take a line that ends a hair beside an edge for one that ends on it.  Its
- *  prepared geometries do not: where the two say different things, GEOS's word
- *  is worth nothing either.  Knows GEOS; this header does not.
+ *  Its plain predicates also round the nodes where edges meet, and then take a
+ *  line that ends a hair beside an edge for one that ends on it.  Its prepared
+ *  geometries do not: where the two say different things, GEOS's word is worth
+ *  nothing either.  Knows GEOS; this header does not.
  */
 #ifndef GEOS_ROUNDING_H
 #define GEOS_ROUNDING_H
@@ -26,12 +26,13 @@
 int oj_geos_misjudges(const struct oj_flat *input, int64_t row,
                       const struct oj_flat *join_side, int64_t feature);
 
-/** 1 when GEOS's plain and prepared predicates contradict each other on a pair
- *  of valid features. 0 also for joins that prepared geometries do not know,
- *  and when GEOS cannot be started. */
-int oj_geos_contradicts_itself(const struct oj_relation *relation,
-                               const struct oj_flat *input, int64_t row,
-                               const struct oj_flat *join_side,
-                               int64_t feature);
+/** 1 when GEOS's plain predicate may have rounded a node into another place:
+ *  when a vertex of one feature lies beside an edge of the other by no more
+ *  than 4 ulps of the largest coordinate, and not on it; or when the plain and
+ *  the prepared predicates contradict each other on valid features.  0 for
+ *  distances and bbox. O(vertices times edges), and as above. */
+int oj_geos_rounds_nodes(const struct oj_relation *relation,
+                         const struct oj_flat *input, int64_t row,
+                         const struct oj_flat *join_side, int64_t feature);
 
 #endif

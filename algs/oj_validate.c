@@ -148,9 +148,9 @@ static void explain_pair(struct oj_validation *v, int64_t row, int64_t feature)
 {
     if (!knows_layers(v) || v->relation->op == OJ_OP_NEAREST)
         return;
-    v->is_explained = oj_geos_misjudges(v->input, row, v->join_side, feature) ||
-                      oj_geos_contradicts_itself(v->relation, v->input, row,
-                                                 v->join_side, feature);
+    v->is_explained =
+        oj_geos_misjudges(v->input, row, v->join_side, feature) ||
+        oj_geos_rounds_nodes(v->relation, v->input, row, v->join_side, feature);
     v->is_row_explained |= v->is_explained;
 }
 
