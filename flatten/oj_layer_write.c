@@ -1,8 +1,8 @@
 #include "oj_layer_write.h"
 #include "oj_array.h"
 #include "oj_batch.h"
+#include "oj_layer_row.h"
 #include "oj_ogr_errors.h"
-#include "oj_row_geometry.h"
 #include "oj_table.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /** The geometry of the row that the layer writer is about to write. */
-#ifndef OJ_ROW_GEOMETRY_H
-#define OJ_ROW_GEOMETRY_H
+#ifndef OJ_LAYER_ROW_H
+#define OJ_LAYER_ROW_H
 
 #include "oj_batch.h"
 #include "oj_flat.h"

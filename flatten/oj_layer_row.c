@@ -1,4 +1,4 @@
-#include "oj_row_geometry.h"
+#include "oj_layer_row.h"
 #include "oj_layer_shape.h"
 #include "oj_wkb.h"
 
