@@ -88,6 +88,7 @@ static oj_status add_number(struct oj_classes *c, OGRFieldType type,
                             const struct oj_value *value, int *is_null,
                             struct oj_error *err)
 {
+    const double two_to_63 = 9223372036854775808.0;
     unsigned char key[9] = {0};
     if (type == OFTReal)
     {
@@ -99,7 +100,7 @@ static oj_status add_number(struct oj_classes *c, OGRFieldType type,
         }
         key[0] = 1;
         memcpy(key + 1, &real, sizeof real);
-        if (real == floor(real) && real >= -0x1p63 && real < 0x1p63)
+        if (real == floor(real) && real >= -two_to_63 && real < two_to_63)
         {
             int64_t whole = (int64_t)real;
             key[0] = 0;

@@ -288,6 +288,17 @@ static void bytes_text(double bytes, char *text, size_t size)
     snprintf(text, size, "%.*f %s", i > 0, bytes, units[i]);
 }
 
+/* The short form has no parts and rings. */
+static double bytes_of(const struct oj_flat *flat)
+{
+    double bytes = 16.0 * (double)flat->n_vertices +
+                   8.0 * (double)flat->n_features; /* FIDs */
+    if (!oj_flat_is_points(flat))
+        bytes += 8.0 * (double)(flat->n_features + flat->n_rings) +
+                 9.0 * (double)flat->n_parts;
+    return bytes;
+}
+
 static void print_engine(const struct explanation *e)
 {
     const struct oj_job *job = &e->job;
@@ -299,10 +310,7 @@ static void print_engine(const struct explanation *e)
     double scale = 1.0;
     if (e->is_part && e->n_join > flat->n_features && flat->n_features > 0)
         scale = (double)e->n_join / (double)flat->n_features;
-    bytes_text(scale * (16.0 * (double)flat->n_vertices +
-                        8.0 * (double)(flat->n_parts + flat->n_rings) +
-                        16.0 * (double)flat->n_features),
-               arrays, sizeof arrays);
+    bytes_text(scale * bytes_of(flat), arrays, sizeof arrays);
     bytes_text(scale * (double)stats->index_bytes, index, sizeof index);
     bytes_text(job->join_table != NULL
                    ? scale * (double)oj_table_bytes(job->join_table)
