@@ -127,6 +127,40 @@ static oj_status descend(const struct oj_ring_cells *cells,
 
 /* --- refine: from candidates to pairs ------------------------------------- */
 
+/* The edges of a ring of at most eight, all at once: OJ_INSIDE, OJ_OUTSIDE, or
+ * UNKNOWN where p is so near an edge that the sign of its side is not sure.
+ * Nine vertices are read, whatever n; those past the ring count for nothing. */
+static OJ_CLONES int locate_in_few(double px, double py, const double *x,
+                                   const double *y, int64_t n)
+{
+    double crossings[OJ_LANES], unsure[OJ_LANES];
+    double n_crossings = 0.0, n_unsure = 0.0;
+    OJ_EIGHT
+    {
+        double ax = x[c], ay = y[c], bx = x[c + 1], by = y[c + 1];
+        /* as oj_orientation() does it, so that the signs are the same */
+        double left = (ax - px) * (by - py), right = (ay - py) * (bx - px);
+        double det = left - right, size = fabs(left) + fabs(right);
+        double bound = 3.3306690738754716e-16 * size;
+        double up = by > py ? 1.0 : 0.0, from_up = ay > py ? 1.0 : 0.0;
+        double low = ay < by ? ay : by, high = ay < by ? by : ay;
+        double is_left = det > bound ? 1.0 : 0.0;
+        double is_right = -det > bound ? 1.0 : 0.0;
+        double is_sure = size > 1e-280 ? is_left + is_right : 0.0;
+        double touches = (low <= py ? 1.0 : 0.0) * (high >= py ? 1.0 : 0.0);
+        double counts = (double)c + 1.0 < (double)n ? 1.0 : 0.0;
+        crossings[c] = counts * (up * (1.0 - from_up) * is_left +
+                                 from_up * (1.0 - up) * is_right);
+        unsure[c] = counts * touches * (1.0 - is_sure);
+    }
+    for (int c = 0; c < OJ_LANES; c++)
+    {
+        n_crossings += crossings[c];
+        n_unsure += unsure[c];
+    }
+    return n_unsure > 0.0 ? UNKNOWN : (int)n_crossings & 1;
+}
+
 /* oj_ring_locate(), with what an edge shares with the next computed once. */
 static enum oj_location walk(double px, double py, const double *x,
                              const double *y, int64_t n)
@@ -241,8 +275,11 @@ static oj_status fetch(struct oj_ring_cells *cells, int64_t n,
         }
         else
         {
+            int64_t last = ring->first_vertex + ring->n_vertices - 1;
             __builtin_prefetch(rx + ring->first_vertex);
             __builtin_prefetch(ry + ring->first_vertex);
+            __builtin_prefetch(rx + last);
+            __builtin_prefetch(ry + last);
         }
     }
     for (int64_t i = 0; n_in_grids > 0 && i < n; i++)
@@ -271,13 +308,21 @@ static enum oj_location locate(const struct oj_ring_cells *cells,
                                const struct oj_point_candidate *c, double px,
                                double py)
 {
+    const double *x = cells->flat->x + ring->first_vertex;
+    const double *y = cells->flat->y + ring->first_vertex;
     if (c->location != UNKNOWN)
         return (enum oj_location)c->location;
     if (c->cell >= 0)
         return oj_ring_grid_test(&cells->grid[ring->grid].grid, c->cell, px,
                                  py);
-    return walk(px, py, cells->flat->x + ring->first_vertex,
-                cells->flat->y + ring->first_vertex, ring->n_vertices);
+    if (ring->n_vertices <= OJ_LANES + 1 &&
+        ring->first_vertex + OJ_LANES < cells->flat->n_vertices)
+    {
+        int few = locate_in_few(px, py, x, y, ring->n_vertices);
+        if (few != UNKNOWN)
+            return (enum oj_location)few;
+    }
+    return walk(px, py, x, y, ring->n_vertices);
 }
 
 static oj_status refine(const struct oj_point_query *q,
