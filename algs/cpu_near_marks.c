@@ -51,6 +51,11 @@ static int64_t n_below(const struct oj_near_fids *fids, int64_t fid,
     return low;
 }
 
+static int same_fids(const int64_t *a, const int64_t *b, int64_t n)
+{
+    return a == b || memcmp(a, b, (size_t)n * sizeof *a) == 0;
+}
+
 oj_status oj_near_marks_make(const struct oj_pair_filter *filter,
                              const struct oj_near_fids *fids, int is_join_side,
                              struct oj_near_marks *out, int *asks_filter,
@@ -69,7 +74,7 @@ oj_status oj_near_marks_make(const struct oj_pair_filter *filter,
     out->kind = relation->unordered_pairs > 0   ? OJ_NEAR_FROM
                 : relation->unordered_pairs < 0 ? OJ_NEAR_TO
                                                 : OJ_NEAR_EXCEPT;
-    if (is_join_side && input->fid == filter->join_side->fid)
+    if (is_join_side && same_fids(input->fid, filter->join_side->fid, n))
         return OJ_OK;
     OJ_NEW(out->mark, n, err);
     for (int64_t row = 0; row < n; row++)
