@@ -59,9 +59,13 @@ static void note_undecided(struct oj_predicate_worker *w, int64_t row,
     snprintf(u->text, sizeof u->text, "%s", oj_geos_pairs_message(w->geos));
 }
 
+/* own: what our kernels say of a pair whose features need not be valid for that
+ * (intersects, disjoint: even-odd over all rings); UNSURE where they say
+ * nothing. */
 static oj_status ask_geos(const struct oj_predicate_rows *b,
                           struct oj_predicate_worker *w, int64_t row,
-                          int64_t feature, int *holds, struct oj_error *err)
+                          int64_t feature, enum oj_verdict own, int *holds,
+                          struct oj_error *err)
 {
     enum oj_geos_verdict verdict;
     OJ_TRY(open_geos(b, w, err));
@@ -69,9 +73,11 @@ static oj_status ask_geos(const struct oj_predicate_rows *b,
     verdict = oj_geos_pairs_hold(w->geos, row, feature);
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory in GEOS");
-    if (verdict == OJ_GEOS_CANNOT_SAY)
-        note_undecided(w, row, feature);
     *holds = verdict == OJ_GEOS_YES;
+    if (verdict == OJ_GEOS_CANNOT_SAY && own != OJ_VERDICT_UNSURE)
+        *holds = own == OJ_VERDICT_YES;
+    else if (verdict == OJ_GEOS_CANNOT_SAY)
+        note_undecided(w, row, feature);
     return OJ_OK;
 }
 
@@ -160,7 +166,13 @@ static oj_status ask(const struct oj_predicate_rows *b,
     if (verdict != OJ_VERDICT_UNSURE && is_sure && (needs & OJ_NEEDS_VALID_A))
         OJ_TRY(row_is_valid(b, w, row, shape, &is_sure, err));
     if (verdict == OJ_VERDICT_UNSURE || !is_sure)
-        return ask_geos(b, w, row, oj_side_feature(side, at), holds, err);
+    {
+        enum oj_op op = b->index->relation.op;
+        if (op != OJ_OP_INTERSECTS && op != OJ_OP_DISJOINT)
+            verdict = OJ_VERDICT_UNSURE;
+        return ask_geos(b, w, row, oj_side_feature(side, at), verdict, holds,
+                        err);
+    }
     *holds = verdict == OJ_VERDICT_YES;
     return OJ_OK;
 }
