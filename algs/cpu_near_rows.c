@@ -7,11 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define HAS_AVX512 1
-#include <immintrin.h>
-#endif
-
 double oj_near_most2(double d)
 {
     double e = d * d < DBL_MAX ? d * d : DBL_MAX;
@@ -140,130 +135,10 @@ OJ_CLONES static void plain_roots(int64_t n, const double *d2, double *distance)
 const struct oj_near_kernel oj_near_plain = {plain_count, plain_collect,
                                              plain_roots};
 
-/* --- eight at a time ------------------------------------------------------ */
-
-#ifdef HAS_AVX512
-
-#define WIDE __attribute__((target("avx512f,avx512vl,popcnt")))
-
-/* The query in all lanes; ids that count are an interval, which one unsigned
- * comparison decides. */
-struct wide_query
-{
-    __m512d x, y, least2, most2;
-    __m256i from, n_ids, except;
-};
-
-WIDE static inline struct wide_query spread(const struct oj_near_query *q)
-{
-    int32_t n_ids = q->end > q->from ? q->end - q->from : 0;
-    struct wide_query w;
-    w.x = _mm512_set1_pd(q->x);
-    w.y = _mm512_set1_pd(q->y);
-    w.least2 = _mm512_set1_pd(q->least2);
-    w.most2 = _mm512_set1_pd(q->most2);
-    w.from = _mm256_set1_epi32(q->from);
-    w.n_ids = _mm256_set1_epi32(n_ids);
-    w.except = _mm256_set1_epi32(q->except);
-    return w;
-}
-
-/* 1 when the query has an exception or a least distance. */
-static inline int is_special(const struct oj_near_query *q)
-{
-    return q->least2 > 0.0 || q->except >= 0;
-}
-
-/* Which of eight points count; NaN never does. The product and the sum stay
- * apart: a fused multiply-add would decide otherwise. */
-WIDE static inline __attribute__((always_inline)) __mmask8
-test8(const struct oj_near_hood *hood, int64_t at, const struct wide_query *w,
-      int special, __m512d *d2, __m256i *id)
-{
-    __m512d dx = _mm512_sub_pd(w->x, _mm512_loadu_pd(hood->x + at));
-    __m512d dy = _mm512_sub_pd(w->y, _mm512_loadu_pd(hood->y + at));
-    __mmask8 mask;
-    *d2 = _mm512_add_pd(_mm512_mul_pd(dx, dx), _mm512_mul_pd(dy, dy));
-    *id = _mm256_loadu_si256((const void *)(hood->id + at));
-    mask = _mm512_cmp_pd_mask(*d2, w->most2, _CMP_LE_OQ);
-    mask = _mm256_mask_cmplt_epu32_mask(mask, _mm256_sub_epi32(*id, w->from),
-                                        w->n_ids);
-    if (!special)
-        return mask;
-    mask = _mm512_mask_cmp_pd_mask(mask, *d2, w->least2, _CMP_GE_OQ);
-    return _mm256_mask_cmpneq_epi32_mask(mask, *id, w->except);
-}
-
-WIDE static inline __attribute__((always_inline)) int64_t
-count8(const struct oj_near_hood *hood, const struct oj_near_query *query,
-       int special)
-{
-    struct wide_query w = spread(query);
-    int64_t n = 0;
-    for (int64_t i = 0; i < hood->n; i += 8)
-    {
-        __m512d d2;
-        __m256i id;
-        n += __builtin_popcount(test8(hood, i, &w, special, &d2, &id));
-    }
-    return n;
-}
-
-WIDE static inline __attribute__((always_inline)) int64_t
-collect8(const struct oj_near_hood *hood, const struct oj_near_query *query,
-         int special, int32_t *out_id, double *out_d2)
-{
-    struct wide_query w = spread(query);
-    int64_t n = 0;
-    for (int64_t i = 0; i < hood->n; i += 8)
-    {
-        __m512d d2;
-        __m256i id;
-        __mmask8 mask = test8(hood, i, &w, special, &d2, &id);
-        _mm512_storeu_pd(out_d2 + n, _mm512_maskz_compress_pd(mask, d2));
-        _mm256_storeu_si256((void *)(out_id + n),
-                            _mm256_maskz_compress_epi32(mask, id));
-        n += __builtin_popcount(mask);
-    }
-    return n;
-}
-
-WIDE static int64_t wide_count(const struct oj_near_hood *hood,
-                               const struct oj_near_query *query)
-{
-    return is_special(query) ? count8(hood, query, 1) : count8(hood, query, 0);
-}
-
-WIDE static int64_t wide_collect(const struct oj_near_hood *hood,
-                                 const struct oj_near_query *query,
-                                 int32_t *out_id, double *out_d2)
-{
-    return is_special(query) ? collect8(hood, query, 1, out_id, out_d2)
-                             : collect8(hood, query, 0, out_id, out_d2);
-}
-
-WIDE static void wide_roots(int64_t n, const double *d2, double *distance)
-{
-    for (int64_t i = 0; i < n; i += 8)
-    {
-        __mmask8 mask = (__mmask8)(n - i >= 8 ? 0xFF : (1 << (n - i)) - 1);
-        __m512d v = _mm512_maskz_loadu_pd(mask, d2 + i);
-        _mm512_mask_storeu_pd(distance + i, mask, _mm512_sqrt_pd(v));
-    }
-}
-
-static const struct oj_near_kernel wide = {wide_count, wide_collect,
-                                           wide_roots};
-
-#endif
-
 const struct oj_near_kernel *oj_near_kernel(void)
 {
-#ifdef HAS_AVX512
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
-        return &wide;
-#endif
-    return &oj_near_plain;
+    const struct oj_near_kernel *wide = oj_near_avx512();
+    return wide != NULL ? wide : &oj_near_plain;
 }
 
 /* --- sorting -------------------------------------------------------------- */

@@ -58,6 +58,9 @@ void oj_near_hood_free(struct oj_near_hood *hood);
 /** The plain one. */
 extern const struct oj_near_kernel oj_near_plain;
 
+/** The one for processors with AVX-512, or NULL where this one has none. */
+const struct oj_near_kernel *oj_near_avx512(void);
+
 /** The fastest that this processor can do. */
 const struct oj_near_kernel *oj_near_kernel(void);
 
