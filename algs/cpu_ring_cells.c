@@ -334,12 +334,11 @@ static oj_status build_set(struct oj_ring_cells *cells, const int32_t *ring,
                            int n_threads, int64_t *out, struct oj_error *err);
 
 /* 1 when layers of their own would tell the entries of a cell apart. */
-static int is_crowded(const struct oj_ring_layer *layer, int64_t cell,
-                      int64_t n_rings)
+static int is_crowded(const struct oj_ring_layer *layer, int64_t cell)
 {
     int64_t first = layer->first[cell], end = layer->first[cell + 1];
     double covered = 0.0;
-    if (end - first <= MOST_ENTRIES || (end - first) * 2 > n_rings + 64)
+    if (end - first <= MOST_ENTRIES)
         return 0;
     for (int64_t i = first; i < end; i++)
     {
@@ -431,7 +430,7 @@ static oj_status build_set(struct oj_ring_cells *cells, const int32_t *ring,
                                cell < (int64_t)layer->nx * layer->ny;
              cell++)
         {
-            if (is_crowded(layer, cell, b.n))
+            if (is_crowded(layer, cell))
                 status =
                     split_cell(cells, layer, cell, clip, depth, n_threads, err);
         }
