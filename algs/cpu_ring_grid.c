@@ -307,9 +307,10 @@ static double last_below(const struct oj_ring_grid *g, int64_t row)
         if (oj_ring_grid_index(at, g->y0, g->inverse_cell, g->ny) >= row)
             return from_ordinal(low);
     }
-    while (high - low > 1)
+    /* low and high may be farther apart than an int64_t can say */
+    while ((uint64_t)high - (uint64_t)low > 1)
     {
-        int64_t middle = low + (high - low) / 2;
+        int64_t middle = low + (int64_t)(((uint64_t)high - (uint64_t)low) / 2);
         if (oj_ring_grid_index(from_ordinal(middle), g->y0, g->inverse_cell,
                                g->ny) < row)
             low = middle;

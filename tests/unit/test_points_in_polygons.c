@@ -5,8 +5,9 @@
 #include "references.h"
 
 #include "cpu_family.h"
-#include "kernels/oj_ring.h"
 #include "random_layers.h"
+
+#include "plain_rings.h"
 
 #include <stdio.h>
 
@@ -14,69 +15,6 @@ static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
                                  OJ_OP_COVEREDBY, OJ_OP_TOUCHES};
 static uint64_t seed;
 static int64_t n_pairs_seen;
-
-/* --- the plain loop ------------------------------------------------------- */
-
-static enum oj_location locate(const struct oj_flat *flat, int64_t feature,
-                               double x, double y)
-{
-    int odd = 0;
-    int64_t first = flat->ring_offset[flat->part_offset[feature]];
-    int64_t end = flat->ring_offset[flat->part_offset[feature + 1]];
-    for (int64_t r = first; r < end; r++)
-    {
-        int64_t v = flat->vertex_offset[r];
-        enum oj_location at = oj_ring_locate(x, y, flat->x + v, flat->y + v,
-                                             flat->vertex_offset[r + 1] - v);
-        if (at == OJ_ON_BOUNDARY)
-            return OJ_ON_BOUNDARY;
-        odd ^= at == OJ_INSIDE;
-    }
-    return odd ? OJ_INSIDE : OJ_OUTSIDE;
-}
-
-static int holds(enum oj_op op, enum oj_location at)
-{
-    if (op == OJ_OP_WITHIN)
-        return at == OJ_INSIDE;
-    if (op == OJ_OP_TOUCHES)
-        return at == OJ_ON_BOUNDARY;
-    return at != OJ_OUTSIDE;
-}
-
-static int may_count(const struct oj_relation *relation,
-                     const struct oj_flat *a, int64_t i,
-                     const struct oj_flat *b, int64_t j)
-{
-    if (relation->exclude_self && a->fid[i] == b->fid[j])
-        return 0;
-    if (relation->unordered_pairs > 0 && a->fid[i] >= b->fid[j])
-        return 0;
-    if (relation->unordered_pairs < 0 && a->fid[i] <= b->fid[j])
-        return 0;
-    if (a->on_class != NULL &&
-        (a->on_class[i] < 0 || a->on_class[i] != b->on_class[j]))
-        return 0;
-    return a->exclude_class == NULL || a->exclude_class[i] < 0 ||
-           a->exclude_class[i] != b->exclude_class[j];
-}
-
-/* One byte for every row and feature: 1, a pair. */
-static uint8_t *make_truth(const struct oj_flat *join,
-                           const struct oj_flat *input,
-                           const struct oj_relation *relation)
-{
-    int64_t n = join->n_features;
-    uint8_t *truth = oj_calloc(input->n_features * n, 1);
-    for (int64_t i = 0; i < input->n_features; i++)
-    {
-        double x = input->x[i], y = input->y[i];
-        for (int64_t f = 0; isfinite(x) && isfinite(y) && f < n; f++)
-            truth[i * n + f] = may_count(relation, input, i, join, f) &&
-                               holds(relation->op, locate(join, f, x, y));
-    }
-    return truth;
-}
 
 /* --- the family ----------------------------------------------------------- */
 
