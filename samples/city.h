@@ -126,6 +126,13 @@ enum city_use city_use_at(const struct city *city, double u, double v,
 /** The island's shore line. */
 void city_land(const struct city *city, struct city_shape *out);
 
+/** Zones cover the island: bands of about six streets, each with a west, middle
+ *  and east zone. Neighbours share their border vertex by vertex; most borders
+ *  cut through lots. */
+int city_n_zones(const struct city *city);
+void city_zone(const struct city *city, int zone, char name[32],
+               struct city_shape *out);
+
 /** Appending to a shape, in plan coordinates. */
 void city_shape_vertex(const struct city *city, struct city_shape *shape,
                        double u, double v);

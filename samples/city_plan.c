@@ -1,5 +1,6 @@
 #include "city.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Streams of random numbers. */
@@ -190,6 +191,58 @@ void city_land(const struct city *city, struct city_shape *out)
     for (int i = n - 1; i >= 0; i--)
         city_shape_vertex(city, out, city_west_shore(city, step * i - 150),
                           step * i - 150);
+    city_shape_end_ring(out);
+    city_shape_end_part(out);
+}
+
+#define ZONE_COLUMNS 3
+#define ZONE_STREETS 6
+
+static int n_bands(const struct city *city)
+{
+    return city->n_streets / ZONE_STREETS;
+}
+
+int city_n_zones(const struct city *city)
+{
+    return ZONE_COLUMNS * n_bands(city);
+}
+
+/* Where a band begins: at a street, the outermost beyond the shore. */
+static double band_edge(const struct city *city, int band)
+{
+    return band <= 0               ? -150
+           : band >= n_bands(city) ? city->height + 150
+                                   : band * ZONE_STREETS * CITY_STREET_FT;
+}
+
+/* The line between two columns of zones at v, as a share of the island. */
+static double column_edge(const struct city *city, int column, double v)
+{
+    const double west = city_west_shore(city, v);
+    const double east = city_east_shore(city, v);
+    return west + (east - west) * column / ZONE_COLUMNS;
+}
+
+void city_zone(const struct city *city, int zone, char name[32],
+               struct city_shape *out)
+{
+    static const char *const columns[ZONE_COLUMNS] = {"West", "Middle", "East"};
+    const int band = zone / ZONE_COLUMNS, column = zone % ZONE_COLUMNS;
+    const double v0 = band_edge(city, band), v1 = band_edge(city, band + 1);
+    const int n = 16; /* pieces of a side */
+    snprintf(name, 32, "%s %d", columns[column], band + 1);
+    out->n_parts = out->n_rings = out->n_vertices = 0;
+    for (int i = 0; i <= n; i++)
+    {
+        const double v = v0 + (v1 - v0) * i / n;
+        city_shape_vertex(city, out, column_edge(city, column + 1, v), v);
+    }
+    for (int i = n; i >= 0; i--)
+    {
+        const double v = v0 + (v1 - v0) * i / n;
+        city_shape_vertex(city, out, column_edge(city, column, v), v);
+    }
     city_shape_end_ring(out);
     city_shape_end_part(out);
 }

@@ -8,8 +8,11 @@
  *   lots     multipolygons  lot_id, use_code (1 .. 8), land_use
  *   streets  lines          street_id, name
  *   land     polygons       name
+ *   zones    polygons       zone_id, name
+ *   stations points         station_id, reach (metres)
  *
- * Coordinates are EPSG:2263 (US feet). The same numbers give the same layers.
+ * Coordinates are EPSG:2263 (US feet), those of the stations longitudes and
+ * latitudes (EPSG:4326). The same numbers give the same layers.
  */
 #include "city.h"
 
@@ -19,6 +22,7 @@
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +65,7 @@ static void set_extension(GDALDriverH driver, char *extension, size_t size)
 }
 
 static int open_output(const struct request *request, const char *name,
-                       OGRwkbGeometryType type, struct output *out)
+                       OGRwkbGeometryType type, int epsg, struct output *out)
 {
     GDALDriverH driver = GDALGetDriverByName(request->format);
     char extension[16];
@@ -84,7 +88,8 @@ static int open_output(const struct request *request, const char *name,
             GDALDeleteDataset(driver, path);
         out->dataset = GDALCreate(driver, path, 0, 0, 0, GDT_Unknown, NULL);
     }
-    OSRImportFromEPSG(srs, 2263);
+    OSRImportFromEPSG(srs, epsg);
+    OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
     out->layer = out->dataset == NULL
                      ? NULL
                      : GDALDatasetCreateLayer(
@@ -203,19 +208,76 @@ static int write_land(const struct city *city, struct output *out)
     return failed;
 }
 
+static int write_zones(const struct city *city, struct output *out)
+{
+    struct city_shape *shape = calloc(1, sizeof *shape);
+    int failed = shape == NULL;
+    for (int i = 0; i < city_n_zones(city) && !failed; i++)
+    {
+        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(out->layer));
+        char name[32];
+        city_zone(city, i, name, shape);
+        OGR_F_SetFieldInteger64(feature, 0, i + 1);
+        OGR_F_SetFieldString(feature, 1, name);
+        failed = add_row(out, feature, polygon_part(shape, 0));
+    }
+    free(shape);
+    return failed;
+}
+
+/* Underground stations at corners on land, each with a reach of its own; whole
+ * millionths of a degree. */
+static int write_stations(const struct city *city, struct output *out)
+{
+    OGRSpatialReferenceH feet = OSRNewSpatialReference(NULL);
+    OGRSpatialReferenceH degrees = OSRNewSpatialReference(NULL);
+    OGRCoordinateTransformationH project;
+    int64_t id = 0;
+    int failed;
+    OSRImportFromEPSG(feet, 2263);
+    OSRImportFromEPSG(degrees, 4326);
+    OSRSetAxisMappingStrategy(degrees, OAMS_TRADITIONAL_GIS_ORDER);
+    project = OCTNewCoordinateTransformation(feet, degrees);
+    failed = project == NULL;
+    for (int s = 2; s < city->n_streets && !failed; s += 4)
+        for (int a = 1; a < city->n_avenues && !failed; a++)
+        {
+            const double u = a * CITY_AVENUE_FT, v = s * CITY_STREET_FT;
+            OGRFeatureH feature;
+            OGRGeometryH point;
+            double x, y;
+            if (city_inland(city, u, v) < 100)
+                continue;
+            city_to_map(city, u, v, &x, &y);
+            failed = !OCTTransform(project, 1, &x, &y, NULL);
+            feature = OGR_F_Create(OGR_L_GetLayerDefn(out->layer));
+            point = OGR_G_CreateGeometry(wkbPoint);
+            OGR_G_SetPoint_2D(point, 0, floor(x * 1e6 + 0.5) / 1e6,
+                              floor(y * 1e6 + 0.5) / 1e6);
+            OGR_F_SetFieldInteger64(feature, 0, ++id);
+            OGR_F_SetFieldDouble(feature, 1, 100 + 50 * (double)(id % 4));
+            failed |= add_row(out, feature, point);
+        }
+    OCTDestroyCoordinateTransformation(project);
+    OSRRelease(feet);
+    OSRRelease(degrees);
+    return failed;
+}
+
 static int write_all(const struct request *request)
 {
     const struct city city =
         city_plan(request->seed, request->n_avenues, request->n_streets);
     struct output out;
-    int failed = open_output(request, "land", wkbPolygon, &out);
+    int failed = open_output(request, "land", wkbPolygon, 2263, &out);
     if (!failed)
     {
         add_field(out.layer, "name", OFTString, 20, 0);
         failed = write_land(&city, &out);
         failed |= close_output(&out, "land");
     }
-    failed = failed || open_output(request, "streets", wkbLineString, &out);
+    failed =
+        failed || open_output(request, "streets", wkbLineString, 2263, &out);
     if (!failed)
     {
         add_field(out.layer, "street_id", OFTInteger64, 0, 0);
@@ -223,7 +285,8 @@ static int write_all(const struct request *request)
         failed = city_streets(&city, write_street, &out);
         failed |= close_output(&out, "streets");
     }
-    failed = failed || open_output(request, "lots", wkbMultiPolygon, &out);
+    failed =
+        failed || open_output(request, "lots", wkbMultiPolygon, 2263, &out);
     if (!failed)
     {
         add_field(out.layer, "lot_id", OFTInteger64, 0, 0);
@@ -232,7 +295,7 @@ static int write_all(const struct request *request)
         failed = city_lots(&city, write_lot, &out);
         failed |= close_output(&out, "lots");
     }
-    failed = failed || open_output(request, "pickups", wkbPoint, &out);
+    failed = failed || open_output(request, "pickups", wkbPoint, 2263, &out);
     if (!failed)
     {
         add_field(out.layer, "pickup_id", OFTInteger64, 0, 0);
@@ -240,6 +303,22 @@ static int write_all(const struct request *request)
         add_field(out.layer, "hour", OFTInteger, 0, 0);
         failed = write_pickups(request, &city, &out);
         failed |= close_output(&out, "pickups");
+    }
+    failed = failed || open_output(request, "zones", wkbPolygon, 2263, &out);
+    if (!failed)
+    {
+        add_field(out.layer, "zone_id", OFTInteger64, 0, 0);
+        add_field(out.layer, "name", OFTString, 32, 0);
+        failed = write_zones(&city, &out);
+        failed |= close_output(&out, "zones");
+    }
+    failed = failed || open_output(request, "stations", wkbPoint, 4326, &out);
+    if (!failed)
+    {
+        add_field(out.layer, "station_id", OFTInteger64, 0, 0);
+        add_field(out.layer, "reach", OFTReal, 0, 0);
+        failed = write_stations(&city, &out);
+        failed |= close_output(&out, "stations");
     }
     return failed;
 }
