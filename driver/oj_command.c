@@ -179,8 +179,12 @@ static oj_status read_real(const struct oj_option *option, const char *word,
     char *end;
     double value = CPLStrtod(word, &end);
     if (end == word || *end != '\0' || !isfinite(value))
-        return oj_fail(err, OJ_ERR_ARG, "-%s must be a number, not '%s'",
-                       option->name, word);
+        return oj_fail(err, OJ_ERR_ARG, "-%s must be %s, not '%s'",
+                       option->name,
+                       option->kind == OJ_OPTION_SECONDS
+                           ? "a number"
+                           : "four numbers, XMIN YMIN XMAX YMAX",
+                       word);
     *out = value;
     return OJ_OK;
 }

@@ -39,11 +39,15 @@ static oj_status fail_op(const char *word, struct oj_error *err)
 {
     char names[256] = "";
     const char *best = NULL;
-    int least = 4; /* letters: more than that is another word */
+    /* ST_Within and the like, as databases say. */
+    const char *meant = strncasecmp(word, "st_", 3) == 0 ? word + 3 : word;
+    /* Letters: with half of them or more than 3 wrong it is another word. */
+    int half = (int)(strlen(meant) + 1) / 2;
+    int least = half < 4 ? half : 4;
     for (int i = 0; i < OJ_N_OPS; i++)
     {
         const char *name = oj_op_get((enum oj_op)i)->name;
-        int here = oj_spelling_distance(word, name);
+        int here = oj_spelling_distance(meant, name);
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s, ", name);
         if (here < least)
@@ -52,11 +56,11 @@ static oj_status fail_op(const char *word, struct oj_error *err)
             best = name;
         }
     }
-    if (oj_spelling_distance(word, window) < least)
+    if (oj_spelling_distance(meant, window) < least)
         best = window;
     for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
     {
-        if (strcasecmp(synonyms[i].word, word) == 0)
+        if (strcasecmp(synonyms[i].word, meant) == 0)
             best = synonyms[i].op;
     }
     return oj_fail(

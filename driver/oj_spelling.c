@@ -36,7 +36,7 @@ static int edit_distance(const char *a, const char *b)
 int oj_spelling_distance(const char *word, const char *name)
 {
     size_t n = strlen(word);
-    if (n >= 3 && strncasecmp(word, name, n) == 0)
+    if (n >= 3 && n < strlen(name) && strncasecmp(word, name, n) == 0)
         return 1;
     return edit_distance(word, name);
 }
