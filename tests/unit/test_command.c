@@ -450,7 +450,7 @@ START_TEST(errors_say_what_is_wrong)
         {"-op nearest -batch 0 a b c", "-batch"},
         {"-op nearest -backend gpu a b c", "auto, cpu"},
         {"-op nearest -oo novalue a b c", "takes NAME=VALUE"},
-        {"-op nearest -spat 1 2 3 a b c", "must be a number, not 'a'"},
+        {"-op nearest -spat 1 2 3 a b c", "must be four numbers, XMIN YMIN XMAX YMAX, not 'a'"},
         {"-op nearest -spat 3 2 1 4 a b c", "is empty"},
         {"a b c -op nearest -spat 1 2 3", "-spat needs a value"},
         {"-op nearest -where @/no/such/file a b c", "cannot be read"},
