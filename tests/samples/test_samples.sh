@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The samples at work on a small city: the same seed makes the same bytes, other
-# formats hold the same rows, and join, proof and map end well.
+# formats hold the same rows, joins, proof and map end well, and joins that ask
+# the same in two ways find the same.
 #
 #   test_samples.sh OGRJOIN MAKE_CITY DRAW_MAP
 set -euo pipefail
@@ -16,7 +17,7 @@ rows() { # of a file with one layer
 "$make_city" "${small[@]}" "$dir/a" >"$dir/log"
 "$make_city" "${small[@]}" "$dir/b" >>"$dir/log"
 "$make_city" "${small[@]}" -seed 2 "$dir/c" >>"$dir/log"
-for layer in pickups lots streets land; do
+for layer in pickups lots streets land zones stations; do
     cmp "$dir/a/$layer.fgb" "$dir/b/$layer.fgb" ||
         fail "$layer: the same seed made other bytes"
     if cmp -s "$dir/a/$layer.fgb" "$dir/c/$layer.fgb"; then
@@ -46,4 +47,43 @@ if "$draw_map" "$dir/no.png" "$dir/a/lots.fgb" "$dir/a/lots.fgb" \
     fail "a layer without the join's fields was drawn"
 fi
 [ ! -e "$dir/no.png" ] || fail "a map was left behind"
+
+# The joins one by one. Their summary lines have the pairs and the rows.
+mkdir "$dir/bin"
+ln -s "$(realpath "$ogrjoin")" "$dir/bin/ogrjoin"
+ln -s "$(realpath "$make_city")" "$dir/bin/make_city"
+log=$dir/joins.log
+PATH=$dir/bin:$PATH bash "$(dirname "$0")/../../samples/joins.sh" "$dir/joins" \
+    >"$log" 2>&1 || { tail -20 "$log"; fail "samples/joins.sh"; }
+part() { # FILE NAME: the number before " NAME" in the summary of FILE
+    sed -n "s/^.*[:;,] \([0-9]*\) $2[,;].* rows written to $1\.[a-z]*;.*/\1/p" \
+        "$log"
+}
+rows_of() { sed -n "s/^.* \([0-9]*\) rows written to $1\.[a-z]*;.*/\1/p" "$log"; }
+same() { # WHAT NUMBER NUMBER
+    if [ -z "$2" ] || [ "$2" != "$3" ]; then fail "$1: '$2' and '$3'"; fi
+}
+same "within and contains" "$(part within pairs)" "$(part contains pairs)"
+same "coveredby and covers" "$(part coveredby pairs)" "$(part covers pairs)"
+same "in a zone or cut by its border" "$(part pieces pairs)" \
+    $(($(part coveredby pairs) + $(part overlaps pairs)))
+same "disjoint and intersects" $((20000 * $(rows "$dir/joins/city/zones.fgb"))) \
+    $(($(part disjoint pairs) + $(part pickup_zones pairs)))
+same "a box and equals" "$(part window pairs)" "$(part equals pairs)"
+same "own reaches, both ways" "$(part reach pairs)" "$(part reached pairs)"
+same "semi and anti" 20000 $(($(rows_of semi) + $(rows_of anti)))
+same "inner and semi" "$(rows_of three)" "$(rows_of semi)"
+same "full" "$(rows_of full)" $((20000 + $(sed -n \
+    "s/^\([0-9]*\) rows .* written to layer 'no_pickup'/\1/p" "$log")))
+same "-pick, one row per lot" "$(rows_of most)" "$(rows "$dir/joins/city/lots.fgb")"
+same "-agg, one row per zone" "$(rows_of totals)" \
+    "$(rows "$dir/joins/city/zones.fgb")"
+same "sum of counts" "$(part contains pairs)" $(($(ogrinfo -ro -q -al \
+    "$dir/joins/city/totals.fgb" | sed -n 's/^  count (.*= //p' |
+    paste -s -d +)))
+same "tiles" "$(part tiles pairs)" "$(part proved pairs)"
+grep -q 'the join side in [0-9]* tiles' "$log" || fail "no tiles"
+grep -q '^validated: .*: no difference' "$log" || fail "no proof"
+grep -q 'nothing was written' "$log" || fail "-explain"
+[ ! -e "$dir/joins/city/out.fgb" ] || fail "-explain has written"
 echo "samples: ok"
