@@ -216,40 +216,17 @@ static void parse(struct arguments *a, int argc, char **argv)
     }
 }
 
-/* Rows first .. first + n of a layer as a batch; copy owns what is not a view
- * of the layer. */
-static oj_status take_rows(const struct oj_flat *input, int64_t first,
-                           int64_t n, struct oj_flat_buf *copy,
-                           struct oj_flat *out, struct oj_error *err)
-{
-    *out = *input;
-    if (n == input->n_features)
-        return OJ_OK;
-    if (oj_flat_is_points(input))
-    {
-        out->n_features = out->n_parts = out->n_rings = out->n_vertices = n;
-        out->fid = input->fid != NULL ? input->fid + first : NULL;
-        out->x += first;
-        out->y += first;
-        return OJ_OK;
-    }
-    oj_flat_buf_clear(copy);
-    for (int64_t i = first; i < first + n; i++)
-        OJ_TRY(bench_copy_feature(copy, input, i, input->fid[i], 0.0, err));
-    *out = oj_flat_buf_view(copy);
-    return OJ_OK;
-}
-
 /* Indexes, and joins all batches. Only the two calls of the library are
- * timed. sample may be NULL. */
+ * timed. sample may be NULL.  The memory of matches is used again by the next
+ * repeat, as a run of many batches uses it. */
 static oj_status run(const struct arguments *a, const struct oj_flat *input,
-                     const struct oj_flat *join_side, struct times *times,
+                     const struct oj_flat *join_side,
+                     struct oj_matches *matches, struct times *times,
                      struct bench_answer *answer, struct bench_sample *sample,
                      struct oj_join **join, struct oj_error *err)
 {
     const int64_t step = a->batch > 0 ? a->batch : input->n_features;
-    struct oj_matches matches = {0};
-    struct oj_flat_buf copy = {0};
+    struct oj_flat_slice rows = {0};
     double wall = clock_seconds(CLOCK_MONOTONIC);
     double cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
     double share;
@@ -262,23 +239,21 @@ static oj_status run(const struct arguments *a, const struct oj_flat *input,
          first += step)
     {
         const int64_t left = input->n_features - first;
-        struct oj_flat rows;
-        status = take_rows(input, first, left < step ? left : step, &copy,
-                           &rows, err);
+        status = oj_flat_slice_make(input, first, left < step ? left : step,
+                                    &rows, err);
         if (status != OJ_OK)
             break;
         wall = clock_seconds(CLOCK_MONOTONIC);
         cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
-        status = oj_join_batch(*join, &rows, &matches, err);
+        status = oj_join_batch(*join, &rows.flat, matches, err);
         times->wall[2] += clock_seconds(CLOCK_MONOTONIC) - wall;
         times->cpu[2] += clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
         if (status == OJ_OK)
-            bench_answer_add(answer, &matches, first, input, join_side);
+            bench_answer_add(answer, matches, first, input, join_side);
         if (status == OJ_OK && sample != NULL)
-            status = bench_sample_take(sample, &matches, first, err);
+            status = bench_sample_take(sample, matches, first, err);
     }
-    oj_matches_free(&matches);
-    oj_flat_buf_free(&copy);
+    oj_flat_slice_free(&rows);
     if (status != OJ_OK)
         return status;
     times->wall[1] = oj_join_stats(*join)->sort_s;
@@ -323,13 +298,14 @@ static oj_status bench(const struct arguments *a, const struct oj_flat *input,
                                                 : input->n_features};
     struct bench_answer first = {0};
     struct times best = {{0}, {0}};
+    struct oj_matches matches = {0};
     oj_status status = OJ_OK;
     for (int64_t i = 0; status == OJ_OK && i < a->n_repeats; i++)
     {
         struct bench_answer answer = {0};
         struct times times;
         struct oj_join *join = NULL;
-        status = run(a, input, join_side, &times, &answer,
+        status = run(a, input, join_side, &matches, &times, &answer,
                      i == 0 ? &sample : NULL, &join, err);
         if (status == OJ_OK && i == 0)
             first = answer;
@@ -344,6 +320,7 @@ static oj_status bench(const struct arguments *a, const struct oj_flat *input,
             print_results(a, join, input->n_features, &best);
         oj_join_close(join);
     }
+    oj_matches_free(&matches);
     if (status == OJ_OK)
         bench_answer_print(&first);
     fflush(stdout);
