@@ -45,10 +45,17 @@ step "Drawing the map"
 show draw_map "$out/map.png" "$out/pickups_lots.fgb" "$city/lots.fgb" \
     "$city/streets.fgb" "$city/land.fgb"
 
+step "Pickups and their mean fare, zone by zone"
+show ogrjoin -agg 'count, mean(fare)' -overwrite \
+    "$out/zones.fgb" "$city/zones.fgb" "$city/pickups.fgb"
+show draw_zones "$out/zones.png" "$out/zones.fgb" "$city/lots.fgb" \
+    "$city/land.fgb"
+
 cat <<END
 
 Done. In $PWD:
   out/map.png           the map
+  out/zones.png         the zones
   out/pickups_lots.fgb  the pickups with their lots (QGIS opens it)
   out/city/             the city's layers
   build/demo/ogrjoin    the command
@@ -63,6 +70,8 @@ What to try next:
   # pickups far from every lot
   ogrjoin -op nearest -max_distance 100 -how anti out/far.fgb \\
       out/city/pickups.fgb out/city/lots.fgb
+  # every kind of join by example
+  samples/joins.sh
   # how fast that is beside an R-tree with GEOS
   ogrjoin -benchmark -op nearest -max_distance 100 \\
       out/city/pickups.fgb out/city/lots.fgb

@@ -8,6 +8,7 @@
  */
 #include "canvas.h"
 #include "map_panel.h"
+#include "map_shapes.h"
 
 #include <gdal.h>
 #include <ogr_api.h>
@@ -25,30 +26,6 @@
 #define LAND 0xFBFAF6
 #define SHORE 0x93B7C6
 #define LOT_LINE 0x5F6470
-
-/* From state plane feet to pixels. */
-struct view
-{
-    double x0, y1; /* upper left corner */
-    double feet;   /* a pixel's side */
-};
-
-static double to_px(const struct view *view, double x)
-{
-    return (x - view->x0) / view->feet;
-}
-
-static double to_py(const struct view *view, double y)
-{
-    return (view->y1 - y) / view->feet;
-}
-
-static OGRLayerH open_layer(const char *path, GDALDatasetH *dataset)
-{
-    *dataset = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR, NULL,
-                          NULL, NULL);
-    return *dataset == NULL ? NULL : GDALDatasetGetLayer(*dataset, 0);
-}
 
 /* A pickup as the map needs it. */
 struct dot
@@ -90,7 +67,7 @@ static int read_pickups(const char *path, struct dots *dots,
                         struct panel_counts *counts)
 {
     GDALDatasetH dataset;
-    OGRLayerH layer = open_layer(path, &dataset);
+    OGRLayerH layer = map_open(path, &dataset);
     OGRFeatureDefnH fields;
     OGRFeatureH feature;
     int use_field, hour_field, distance_field, failed = 0;
@@ -136,106 +113,27 @@ static int read_pickups(const char *path, struct dots *dots,
     return failed || dots->n == 0;
 }
 
-/* All rings of a geometry in pixels, for canvas_fill(). */
-struct rings
-{
-    int n, n_vertices, cap_rings, cap_vertices;
-    int *end;
-    double *x, *y;
-};
-
-static int add_rings(struct rings *rings, OGRGeometryH geometry,
-                     const struct view *view)
-{
-    const int n_below = OGR_G_GetGeometryCount(geometry);
-    const int n = OGR_G_GetPointCount(geometry);
-    for (int i = 0; i < n_below; i++)
-        if (add_rings(rings, OGR_G_GetGeometryRef(geometry, i), view) != 0)
-            return 1;
-    if (n_below > 0 || n == 0)
-        return 0;
-    if (rings->n == rings->cap_rings ||
-        rings->n_vertices + n > rings->cap_vertices)
-    {
-        rings->cap_rings = 2 * rings->n + 64;
-        rings->cap_vertices = 2 * rings->n_vertices + n + 1024;
-        rings->end =
-            realloc(rings->end, (size_t)rings->cap_rings * sizeof *rings->end);
-        rings->x =
-            realloc(rings->x, (size_t)rings->cap_vertices * sizeof *rings->x);
-        rings->y =
-            realloc(rings->y, (size_t)rings->cap_vertices * sizeof *rings->y);
-        if (rings->end == NULL || rings->x == NULL || rings->y == NULL)
-            return 1;
-    }
-    for (int i = 0; i < n; i++)
-    {
-        rings->x[rings->n_vertices] = to_px(view, OGR_G_GetX(geometry, i));
-        rings->y[rings->n_vertices++] = to_py(view, OGR_G_GetY(geometry, i));
-    }
-    rings->end[rings->n++] = rings->n_vertices;
-    return 0;
-}
-
-static void outline(struct canvas *canvas, const struct rings *rings,
-                    double width, struct paint paint)
-{
-    for (int r = 0, first = 0; r < rings->n; first = rings->end[r], r++)
-        for (int i = first; i + 1 < rings->end[r]; i++)
-            canvas_line(canvas, rings->x[i], rings->y[i], rings->x[i + 1],
-                        rings->y[i + 1], width, paint);
-}
-
-typedef void draw_shape(struct canvas *canvas, const struct rings *rings,
-                        OGRFeatureH feature);
-
-/* Calls draw for each feature that may be seen. */
-static int each_shape(struct canvas *canvas, const char *path,
-                      const struct view *view, draw_shape *draw)
-{
-    GDALDatasetH dataset;
-    OGRLayerH layer = open_layer(path, &dataset);
-    OGRFeatureH feature;
-    struct rings rings = {0};
-    int failed = 0;
-    if (layer == NULL)
-        return 1;
-    OGR_L_SetSpatialFilterRect(layer, view->x0, view->y1 - HEIGHT * view->feet,
-                               view->x0 + MAP_WIDTH * view->feet, view->y1);
-    while (!failed && (feature = OGR_L_GetNextFeature(layer)) != NULL)
-    {
-        OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
-        rings.n = rings.n_vertices = 0;
-        failed = geometry != NULL && add_rings(&rings, geometry, view) != 0;
-        if (!failed)
-            draw(canvas, &rings, feature);
-        OGR_F_Destroy(feature);
-    }
-    free(rings.end);
-    free(rings.x);
-    free(rings.y);
-    GDALClose(dataset);
-    return failed;
-}
-
-static void draw_land(struct canvas *canvas, const struct rings *rings,
-                      OGRFeatureH feature)
+static void draw_land(struct canvas *canvas, const struct map_rings *rings,
+                      OGRFeatureH feature, void *user)
 {
     (void)feature;
-    outline(canvas, rings, 9, paint_mix(paint_of(WATER), paint_of(SHORE), 0.5));
-    outline(canvas, rings, 4, paint_of(SHORE));
+    (void)user;
+    map_outline(canvas, rings, 9,
+                paint_mix(paint_of(WATER), paint_of(SHORE), 0.5));
+    map_outline(canvas, rings, 4, paint_of(SHORE));
     canvas_fill(canvas, rings->x, rings->y, rings->end, rings->n,
                 paint_of(LAND));
 }
 
-static void draw_lot(struct canvas *canvas, const struct rings *rings,
-                     OGRFeatureH feature)
+static void draw_lot(struct canvas *canvas, const struct map_rings *rings,
+                     OGRFeatureH feature, void *user)
 {
     const int use = OGR_F_GetFieldAsInteger(
                         feature, OGR_F_GetFieldIndex(feature, "use_code")) -
                     1;
     const double tint = use == CITY_PARK ? 0.38 : 0.26;
     struct paint paint;
+    (void)user;
     if (use < 0 || use >= CITY_N_USES)
         return;
     paint = paint_mix(paint_of(LAND), panel_paint((enum city_use)use), tint);
@@ -248,25 +146,26 @@ static void draw_lot(struct canvas *canvas, const struct rings *rings,
             canvas_fill(canvas, rings->x + first, rings->y + first, &n, 1,
                         paint_of(WATER));
         }
-    outline(canvas, rings, 0.4, paint_mix(paint, paint_of(LOT_LINE), 0.38));
+    map_outline(canvas, rings, 0.4, paint_mix(paint, paint_of(LOT_LINE), 0.38));
 }
 
-static void draw_street(struct canvas *canvas, const struct rings *rings,
-                        OGRFeatureH feature)
+static void draw_street(struct canvas *canvas, const struct map_rings *rings,
+                        OGRFeatureH feature, void *user)
 {
     (void)feature;
-    outline(canvas, rings, 0.8,
-            paint_mix(paint_of(LAND), paint_of(0x8A8778), 0.35));
+    (void)user;
+    map_outline(canvas, rings, 0.8,
+                paint_mix(paint_of(LAND), paint_of(0x8A8778), 0.35));
 }
 
 static void draw_dots(struct canvas *canvas, const struct dots *dots,
-                      const struct view *view)
+                      const struct map_view *view)
 {
     for (int64_t i = 0; i < dots->n; i++)
     {
         const struct dot *dot = &dots->dots[i];
-        const double x = to_px(view, dots->x0 + (double)dot->x);
-        const double y = to_py(view, dots->y0 + (double)dot->y);
+        const double x = map_px(view, dots->x0 + (double)dot->x);
+        const double y = map_py(view, dots->y0 + (double)dot->y);
         struct paint paint = dot->use >= 0
                                  ? panel_paint((enum city_use)dot->use)
                                  : panel_unmatched_paint();
@@ -284,11 +183,13 @@ static int compare_floats(const void *a, const void *b)
 
 /* The window: WIDTH_FT wide, its middle at the median of the pickups. */
 static int place_view(const struct dots *dots, double width_ft,
-                      struct view *view)
+                      struct map_view *view)
 {
     float *sorted = malloc((size_t)dots->n * sizeof *sorted);
     if (sorted == NULL)
         return 1;
+    view->width = MAP_WIDTH;
+    view->height = HEIGHT;
     view->feet = width_ft / MAP_WIDTH;
     for (int64_t i = 0; i < dots->n; i++)
         sorted[i] = dots->dots[i].x;
@@ -305,7 +206,7 @@ static int place_view(const struct dots *dots, double width_ft,
 static int64_t count_rows(const char *path)
 {
     GDALDatasetH dataset;
-    OGRLayerH layer = open_layer(path, &dataset);
+    OGRLayerH layer = map_open(path, &dataset);
     const int64_t n = layer == NULL ? 0 : OGR_L_GetFeatureCount(layer, TRUE);
     if (dataset != NULL)
         GDALClose(dataset);
@@ -316,7 +217,7 @@ int main(int argc, char **argv)
 {
     struct canvas canvas;
     struct dots dots = {0};
-    struct view view;
+    struct map_view view;
     struct panel_counts counts;
     const struct panel_place place = {MAP_WIDTH, 0, WIDTH, HEIGHT};
     int failed;
@@ -338,9 +239,9 @@ int main(int argc, char **argv)
     }
     counts.n_lots = count_rows(argv[3]);
     canvas_clip(&canvas, 0, 0, MAP_WIDTH, HEIGHT);
-    failed = each_shape(&canvas, argv[5], &view, draw_land) ||
-             each_shape(&canvas, argv[3], &view, draw_lot) ||
-             each_shape(&canvas, argv[4], &view, draw_street);
+    failed = map_each_shape(&canvas, argv[5], &view, draw_land, NULL) ||
+             map_each_shape(&canvas, argv[3], &view, draw_lot, NULL) ||
+             map_each_shape(&canvas, argv[4], &view, draw_street, NULL);
     if (!failed)
     {
         draw_dots(&canvas, &dots, &view);

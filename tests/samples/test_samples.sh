@@ -48,6 +48,12 @@ if "$draw_map" "$dir/no.png" "$dir/a/lots.fgb" "$dir/a/lots.fgb" \
 fi
 [ ! -e "$dir/no.png" ] || fail "a map was left behind"
 
+"$ogrjoin" -agg 'count, mean(fare)' "$dir/zones.fgb" "$dir/a/zones.fgb" \
+    "$dir/a/pickups.fgb" || fail "-agg ended with $?"
+"$(dirname "$draw_map")/draw_zones" "$dir/zones.png" "$dir/zones.fgb" \
+    "$dir/a/lots.fgb" "$dir/a/land.fgb" || fail "no map of zones"
+gdalinfo "$dir/zones.png" | grep '^Size is 1000, 1000' || fail "no map of zones"
+
 # The joins one by one. Their summary lines have the pairs and the rows.
 mkdir "$dir/bin"
 ln -s "$(realpath "$ogrjoin")" "$dir/bin/ogrjoin"
