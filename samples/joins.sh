@@ -30,7 +30,7 @@ ask() {
 # What an earlier run has written is replaced.
 join() { ask "$1" ogrjoin -overwrite "${@:2}"; }
 
-command -v ogrjoin make_city >/dev/null ||
+{ command -v ogrjoin && command -v make_city; } >/dev/null ||
     { echo "build first: samples/demo.sh"; exit 1; }
 make_city -avenues 8 -streets 14 -pickups 20000 city
 cd city
