@@ -69,7 +69,7 @@ static oj_status ask_geos(const struct oj_predicate_rows *b,
 {
     enum oj_geos_verdict verdict;
     OJ_TRY(open_geos(b, w, err));
-    w->n_to_look = 0;
+    w->n_to_look = 0; /* GEOS takes its time */
     verdict = oj_geos_pairs_hold(w->geos, row, feature);
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory in GEOS");
@@ -139,6 +139,19 @@ static oj_status row_is_valid(const struct oj_predicate_rows *b,
     return OJ_OK;
 }
 
+/* Where a hole reaches out of its shell, GEOS goes by the shell's envelope for
+ * all but points, which it locates among all rings. */
+static int is_for_geos(const struct oj_side *side, const struct oj_shape *shape,
+                       int64_t at)
+{
+    const struct oj_shape *other =
+        side->shape != NULL ? &side->shape[at] : NULL;
+    if (shape->kinds == OJ_PART_POINT || other == NULL ||
+        other->kinds == OJ_PART_POINT)
+        return 0;
+    return shape->has_hole_beyond || other->has_hole_beyond;
+}
+
 static oj_status ask(const struct oj_predicate_rows *b,
                      struct oj_predicate_worker *w, int64_t row,
                      const struct oj_shape *shape, int64_t at, int *holds,
@@ -165,6 +178,8 @@ static oj_status ask(const struct oj_predicate_rows *b,
         OJ_TRY(feature_is_valid(b, w, at, &is_sure, err));
     if (verdict != OJ_VERDICT_UNSURE && is_sure && (needs & OJ_NEEDS_VALID_A))
         OJ_TRY(row_is_valid(b, w, row, shape, &is_sure, err));
+    if (is_for_geos(side, shape, at))
+        is_sure = 0;
     if (verdict == OJ_VERDICT_UNSURE || !is_sure)
     {
         enum oj_op op = b->index->relation.op;

@@ -37,6 +37,23 @@ static void set_box(struct oj_shape *shape)
     shape->box = box;
 }
 
+static void look_for_holes_beyond(struct oj_shape *shape)
+{
+    const struct oj_flat *flat = shape->flat;
+    struct oj_box shells = oj_box_empty();
+    if (!(shape->kinds & OJ_PART_POLYGON) || shape->n_rings == shape->n_parts)
+        return;
+    for (int64_t p = shape->first_part; p < shape->first_part + shape->n_parts;
+         p++)
+    {
+        int64_t ring = flat->ring_offset[p];
+        for (int64_t v = flat->vertex_offset[ring];
+             v < flat->vertex_offset[ring + 1]; v++)
+            oj_box_add_point(&shells, flat->x[v], flat->y[v]);
+    }
+    shape->has_hole_beyond = (uint8_t)!oj_box_covers(&shells, &shape->box);
+}
+
 struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)
 {
     struct oj_shape shape = {.flat = flat, .feature = (int32_t)feature};
@@ -53,6 +70,7 @@ struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)
         shape.kinds = OJ_PART_POINT;
     }
     set_box(&shape);
+    look_for_holes_beyond(&shape);
     return shape;
 }
 
@@ -135,6 +153,7 @@ static void place_bucket(int64_t bucket, int thread, void *user)
         struct oj_shape shape = {
             .box = b->box[feature], .flat = flat, .feature = (int32_t)feature};
         set_parts(&shape, part, flat->part_offset[feature + 1] - part);
+        look_for_holes_beyond(&shape);
         b->side->shape[i] = shape;
         b->tree_box[i] = clamp_box(&shape.box);
     }

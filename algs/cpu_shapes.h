@@ -31,6 +31,8 @@ struct oj_shape
     int32_t n_parts, n_rings;
     int32_t feature;
     uint8_t kinds;           /**< enum oj_part_kind or'ed */
+    uint8_t has_hole_beyond; /**< a hole reaches out of all shells' boxes: for
+                                  GEOS the feature ends with its shells */
     _Atomic(uint8_t) n_asks; /**< how often cells were missed */
 };
 
