@@ -34,13 +34,9 @@ static int split(const char *line, char *copy, const char **words)
                 line += 2;
             }
             else if (line[0] == '\'' && line[1] == '\'')
-            {
                 line += 2;
-            }
             else
-            {
                 *out++ = *line++;
-            }
         }
         *out++ = '\0';
         while (*line == ' ')
@@ -398,7 +394,7 @@ START_TEST(errors_say_what_is_wrong)
         {"-op nearest -metric sphere -validate a b c", "in the plane"},
         {"-op within -window 0 0 1 1 a b", "goes with -op window"},
         {"-window 0 0 1 1 a b c", "3 datasets given, 2 needed"},
-        {"-window 0 0 1 a b", "must be four numbers, XMIN YMIN XMAX YMAX, not 'a'"},
+        {"-window 0 0 1 a b", "four numbers, XMIN YMIN XMAX YMAX, not 'a'"},
         {"-window 5 0 1 1 a b", "is empty"},
         {"-op window -centroid_of both a b c", "can only be input"},
         {"-window 0 0 1 1 -join_layer x a b", "do not go together"},
@@ -450,7 +446,8 @@ START_TEST(errors_say_what_is_wrong)
         {"-op nearest -batch 0 a b c", "-batch"},
         {"-op nearest -backend gpu a b c", "auto, cpu"},
         {"-op nearest -oo novalue a b c", "takes NAME=VALUE"},
-        {"-op nearest -spat 1 2 3 a b c", "must be four numbers, XMIN YMIN XMAX YMAX, not 'a'"},
+        {"-op nearest -spat 1 2 3 a b c",
+         "four numbers, XMIN YMIN XMAX YMAX, not 'a'"},
         {"-op nearest -spat 3 2 1 4 a b c", "is empty"},
         {"a b c -op nearest -spat 1 2 3", "-spat needs a value"},
         {"-op nearest -where @/no/such/file a b c", "cannot be read"},
