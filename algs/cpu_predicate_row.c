@@ -139,17 +139,19 @@ static oj_status row_is_valid(const struct oj_predicate_rows *b,
     return OJ_OK;
 }
 
-/* Where a hole reaches out of its shell, GEOS goes by the shell's envelope for
- * all but points, which it locates among all rings. */
+/* What GEOS reads in its own way it is asked about, but for points, which are
+ * located among all rings of a polygon. */
 static int is_for_geos(const struct oj_side *side, const struct oj_shape *shape,
                        int64_t at)
 {
     const struct oj_shape *other =
         side->shape != NULL ? &side->shape[at] : NULL;
-    if (shape->kinds == OJ_PART_POINT || other == NULL ||
-        other->kinds == OJ_PART_POINT)
+    int other_is_odd = other != NULL && other->is_odd;
+    unsigned kinds = shape->kinds;
+    if (!shape->is_odd && !other_is_odd)
         return 0;
-    return shape->has_hole_beyond || other->has_hole_beyond;
+    kinds |= other != NULL ? other->kinds : (unsigned)OJ_PART_POINT;
+    return kinds != (OJ_PART_POINT | OJ_PART_POLYGON);
 }
 
 static oj_status ask(const struct oj_predicate_rows *b,
@@ -285,7 +287,8 @@ static oj_status take_found(const struct oj_predicate_rows *b,
             continue;
         OJ_TRY(look_up(&b->index->options, w, err));
         w->n_asked++;
-        if (is_intersects && side->shape != NULL)
+        if (is_intersects && side->shape != NULL &&
+            !is_for_geos(side, shape, at))
             location = meet_by_cells(shape, &side->shape[at]);
         if (location != OJ_ON_BOUNDARY)
             holds = location == OJ_INSIDE;

@@ -37,12 +37,12 @@ static void set_box(struct oj_shape *shape)
     shape->box = box;
 }
 
-static void look_for_holes_beyond(struct oj_shape *shape)
+static int has_hole_beyond(const struct oj_shape *shape)
 {
     const struct oj_flat *flat = shape->flat;
     struct oj_box shells = oj_box_empty();
     if (!(shape->kinds & OJ_PART_POLYGON) || shape->n_rings == shape->n_parts)
-        return;
+        return 0;
     for (int64_t p = shape->first_part; p < shape->first_part + shape->n_parts;
          p++)
     {
@@ -51,7 +51,34 @@ static void look_for_holes_beyond(struct oj_shape *shape)
              v < flat->vertex_offset[ring + 1]; v++)
             oj_box_add_point(&shells, flat->x[v], flat->y[v]);
     }
-    shape->has_hole_beyond = (uint8_t)!oj_box_covers(&shells, &shape->box);
+    return !oj_box_covers(&shells, &shape->box);
+}
+
+static int has_line_of_no_length(const struct oj_shape *shape)
+{
+    const struct oj_flat *flat = shape->flat;
+    if (!(shape->kinds & OJ_PART_LINE))
+        return 0;
+    for (int64_t p = shape->first_part; p < shape->first_part + shape->n_parts;
+         p++)
+    {
+        int64_t ring = flat->ring_offset[p], v = flat->vertex_offset[ring];
+        int64_t first = v, end = flat->vertex_offset[ring + 1];
+        if (flat->part_kind[p] != OJ_PART_LINE)
+            continue;
+        while (v < end && flat->x[v] == flat->x[first] &&
+               flat->y[v] == flat->y[first])
+            v++;
+        if (v == end)
+            return 1;
+    }
+    return 0;
+}
+
+static void set_odd(struct oj_shape *shape)
+{
+    shape->is_odd =
+        (uint8_t)(has_hole_beyond(shape) || has_line_of_no_length(shape));
 }
 
 struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)
@@ -70,7 +97,7 @@ struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)
         shape.kinds = OJ_PART_POINT;
     }
     set_box(&shape);
-    look_for_holes_beyond(&shape);
+    set_odd(&shape);
     return shape;
 }
 
@@ -153,7 +180,7 @@ static void place_bucket(int64_t bucket, int thread, void *user)
         struct oj_shape shape = {
             .box = b->box[feature], .flat = flat, .feature = (int32_t)feature};
         set_parts(&shape, part, flat->part_offset[feature + 1] - part);
-        look_for_holes_beyond(&shape);
+        set_odd(&shape);
         b->side->shape[i] = shape;
         b->tree_box[i] = clamp_box(&shape.box);
     }

@@ -30,9 +30,11 @@ struct oj_shape
     int64_t first_part; /**< nothing in the short form */
     int32_t n_parts, n_rings;
     int32_t feature;
-    uint8_t kinds;           /**< enum oj_part_kind or'ed */
-    uint8_t has_hole_beyond; /**< a hole reaches out of all shells' boxes: for
-                                  GEOS the feature ends with its shells */
+    uint8_t kinds; /**< enum oj_part_kind or'ed */
+    /** GEOS takes it for something else than its vertices say: a hole reaches
+     *  out of all shells' boxes (for GEOS a polygon ends with its shells), or a
+     *  line has no length (for GEOS it has no inside, and meets nothing). */
+    uint8_t is_odd;
     _Atomic(uint8_t) n_asks; /**< how often cells were missed */
 };
 

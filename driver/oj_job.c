@@ -19,6 +19,11 @@
  * are held, and three answers at a time. */
 #define MAX_BATCH_PAIRS (INT64_C(4) << 20)
 
+/* Of -memory, what a pair may take: three answers in flight, and what a join in
+ * tiles keeps in between. */
+#define BYTES_PER_PAIR 512
+#define LEAST_BATCH_PAIRS 16384
+
 /* Of -memory, what a row of a batch may take: three batches are in flight, of
  * rows of some hundred bytes. */
 #define BYTES_PER_BATCH_ROW 1024
@@ -50,13 +55,21 @@ static struct oj_relation make_relation(const struct oj_command *command,
     return relation;
 }
 
+static int64_t most_pairs(const struct oj_command *command)
+{
+    int64_t most = command->memory / BYTES_PER_PAIR;
+    if (command->memory == 0 || most > MAX_BATCH_PAIRS)
+        return MAX_BATCH_PAIRS;
+    return most > LEAST_BATCH_PAIRS ? most : LEAST_BATCH_PAIRS;
+}
+
 struct oj_options oj_job_options(const struct oj_command *command)
 {
     struct oj_options options = {0};
     options.n_threads = (int)command->threads;
     options.quadrant_size = command->quadrant_size;
     options.cancel = oj_cancel_flag();
-    options.max_batch_pairs = MAX_BATCH_PAIRS;
+    options.max_batch_pairs = most_pairs(command);
     return options;
 }
 

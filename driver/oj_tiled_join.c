@@ -137,7 +137,9 @@ static oj_status keep_pairs(struct oj_tiled_join *join, struct oj_error *err)
     const struct oj_feature_set *features = &join->features;
     int64_t most = join->options.max_batch_pairs;
     int64_t n = join->n_found + matches->n_pairs;
-    if (most > 0 && n > most && matches->n_rows > 1)
+    /* of the nearest, most go again */
+    if (most > 0 && n > most && matches->n_rows > 1 &&
+        join->relation.op != OJ_OP_NEAREST)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
                        "the batch has more pairs than fit");
     OJ_TRY(oj_reserve(&join->found, join->n_found, n, &join->cap_found,
@@ -158,24 +160,6 @@ static oj_status keep_pairs(struct oj_tiled_join *join, struct oj_error *err)
             entry->place = join->place[feature];
             join->row[join->n_found++] = (int32_t)row;
         }
-    }
-    return OJ_OK;
-}
-
-/* Every other batch goes through the tiles backwards: the one in memory is
- * used again. */
-static oj_status join_tiles(struct oj_tiled_join *join,
-                            const struct oj_flat *input, struct oj_error *err)
-{
-    int64_t n = join->tiles->n_tiles;
-    int backwards = join->loaded > 0;
-    join->n_found = join->n_undecided = 0;
-    for (int64_t i = 0; i < n; i++)
-    {
-        OJ_TRY(load(join, backwards ? n - 1 - i : i, err));
-        OJ_TRY(oj_join_batch(join->engine, input, &join->matches, err));
-        OJ_TRY(keep_undecided(join, err));
-        OJ_TRY(keep_pairs(join, err));
     }
     return OJ_OK;
 }
@@ -253,6 +237,50 @@ static int64_t merge_rows(struct oj_tiled_join *join, int64_t n_rows)
     join->offset[n_rows] = n;
     return n;
 }
+
+/* Of the nearest join features in each tile only the nearest of all are kept,
+ * so that their number does not grow with that of the tiles. */
+static oj_status forget_losers(struct oj_tiled_join *join, int64_t n_rows,
+                               struct oj_error *err)
+{
+    int64_t n;
+    if (join->relation.op != OJ_OP_NEAREST ||
+        join->n_found <= 2 * n_rows * join->relation.k)
+        return OJ_OK;
+    OJ_TRY(sort_by_row(join, n_rows, err));
+    n = merge_rows(join, n_rows);
+    for (int64_t row = 0; row < n_rows; row++)
+    {
+        for (int64_t i = join->offset[row]; i < join->offset[row + 1]; i++)
+            join->row[i] = (int32_t)row;
+    }
+    memcpy(join->found, join->sorted, (size_t)n * sizeof *join->found);
+    join->n_found = n;
+    return OJ_OK;
+}
+
+/* ---- all tiles ----------------------------------------------------------- */
+
+/* Every other batch goes through the tiles backwards: the one in memory is
+ * used again. */
+static oj_status join_tiles(struct oj_tiled_join *join,
+                            const struct oj_flat *input, struct oj_error *err)
+{
+    int64_t n = join->tiles->n_tiles;
+    int backwards = join->loaded > 0;
+    join->n_found = join->n_undecided = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        OJ_TRY(load(join, backwards ? n - 1 - i : i, err));
+        OJ_TRY(oj_join_batch(join->engine, input, &join->matches, err));
+        OJ_TRY(keep_undecided(join, err));
+        OJ_TRY(keep_pairs(join, err));
+        OJ_TRY(forget_losers(join, input->n_features, err));
+    }
+    return OJ_OK;
+}
+
+/* ---- the answer ---------------------------------------------------------- */
 
 static int compare_numbers(const void *left, const void *right)
 {
