@@ -229,7 +229,8 @@ static int64_t merge_rows(struct oj_tiled_join *join, int64_t n_rows)
                   oj_relation_sorts_by_measure(relation) ? compare_by_measure
                                                          : compare_by_fid);
         kept = cut(relation, list, end - first);
-        memmove(join->sorted + n, list, (size_t)kept * sizeof *list);
+        if (kept > 0)
+            memmove(join->sorted + n, list, (size_t)kept * sizeof *list);
         join->offset[row] = n;
         n += kept;
         first = end;
@@ -254,7 +255,8 @@ static oj_status forget_losers(struct oj_tiled_join *join, int64_t n_rows,
         for (int64_t i = join->offset[row]; i < join->offset[row + 1]; i++)
             join->row[i] = (int32_t)row;
     }
-    memcpy(join->found, join->sorted, (size_t)n * sizeof *join->found);
+    if (n > 0)
+        memcpy(join->found, join->sorted, (size_t)n * sizeof *join->found);
     join->n_found = n;
     return OJ_OK;
 }
