@@ -326,9 +326,8 @@ oj_status oj_cells_build(struct oj_cells *c, const struct oj_shape *shape,
     return OJ_OK;
 }
 
-/* Even-odd over all rings, edge by edge. */
-static enum oj_location locate_in_rings(const struct oj_shape *shape, double px,
-                                        double py)
+enum oj_location oj_shape_locate_in_rings(const struct oj_shape *shape,
+                                          double px, double py)
 {
     int odd = 0;
     for (int64_t r = 0; r < shape->n_rings; r++)
@@ -414,7 +413,7 @@ static enum oj_location locate_in_cell(const struct oj_cells *c,
         odd ^= (at_p ^ at_q ^ up_q ^ up_c) & 1;
     }
     if (unclear)
-        return locate_in_rings(shape, px, py);
+        return oj_shape_locate_in_rings(shape, px, py);
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 

@@ -141,4 +141,9 @@ static inline unsigned oj_cells_states(const struct oj_cells *c,
     return states;
 }
 
+/** Where p is in a polygon shape by even-odd over all its rings, edge by edge:
+ *  what cells answer faster. */
+enum oj_location oj_shape_locate_in_rings(const struct oj_shape *shape,
+                                          double px, double py);
+
 #endif

@@ -46,22 +46,6 @@ static enum oj_location locate_on_points(const struct oj_shape *shape,
     return OJ_OUTSIDE;
 }
 
-static enum oj_location locate_in_rings(const struct oj_shape *shape, double px,
-                                        double py)
-{
-    int odd = 0;
-    for (int64_t r = 0; r < shape->n_rings; r++)
-    {
-        int64_t n, first = oj_shape_ring(shape, r, &n);
-        enum oj_location location = oj_ring_locate(
-            px, py, shape->flat->x + first, shape->flat->y + first, n);
-        if (location == OJ_ON_BOUNDARY)
-            return OJ_ON_BOUNDARY;
-        odd ^= location == OJ_INSIDE;
-    }
-    return odd ? OJ_INSIDE : OJ_OUTSIDE;
-}
-
 enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
                                  double py)
 {
@@ -71,7 +55,7 @@ enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
     if (cells != NULL)
         return oj_cells_locate(cells, shape, px, py);
     if (shape->kinds == OJ_PART_POLYGON)
-        return locate_in_rings(shape, px, py);
+        return oj_shape_locate_in_rings(shape, px, py);
     if (shape->kinds == OJ_PART_LINE)
         return locate_on_lines(shape, px, py);
     return locate_on_points(shape, px, py);
