@@ -8,6 +8,10 @@
 /* What the side of a box of a plane may be off. */
 #define PLANE_SLACK 1e-14
 
+/* Nearer than this squared chord to the opposite point, a great circle has no
+ * sure direction. */
+#define NO_DIRECTION 1e-12
+
 struct visit
 {
     double d2;
@@ -148,22 +152,50 @@ static int tree_crossed(const struct oj_sphere_side *side,
     return odd;
 }
 
+/* 1 when the way from p to r crosses the ring an odd number of times. */
+static int is_across(const struct oj_sphere_side *side, int64_t ring,
+                     struct oj_vec3 p, struct oj_vec3 r)
+{
+    int64_t first = side->flat->vertex_offset[ring];
+    int64_t last = side->flat->vertex_offset[ring + 1] - 1;
+    struct oj_vec3 m = oj_vec3_cross(p, r);
+    if (side->tree_of[ring] < 0)
+        return edges_crossed(side, first, last, p, r, m);
+    return tree_crossed(side, &side->tree[side->tree_of[ring]], first, last, p,
+                        r, m);
+}
+
+/* A point some degrees from p. */
+static struct oj_vec3 beside(struct oj_vec3 p)
+{
+    struct oj_vec3 w = {p.x, p.y, p.z};
+    double length;
+    if (fabs(p.x) < 0.5)
+        w.x += 0.1;
+    else
+        w.y += 0.1;
+    length = sqrt(oj_vec3_dot(w, w));
+    w.x /= length;
+    w.y /= length;
+    w.z /= length;
+    return w;
+}
+
 /* 1 when p is inside the ring: the way to a point outside crosses it an odd
  * number of times. */
 static int ring_holds(const struct oj_sphere_side *side, int64_t ring,
                       struct oj_vec3 p)
 {
     const struct oj_cap *cap = &side->cap[ring];
-    int64_t first = side->flat->vertex_offset[ring];
-    int64_t last = side->flat->vertex_offset[ring + 1] - 1;
-    struct oj_vec3 m;
+    struct oj_vec3 by;
     if (oj_chord2(p, cap->centre) > cap->chord2)
         return 0;
-    m = oj_vec3_cross(p, cap->reference);
-    if (side->tree_of[ring] < 0)
-        return edges_crossed(side, first, last, p, cap->reference, m);
-    return tree_crossed(side, &side->tree[side->tree_of[ring]], first, last, p,
-                        cap->reference, m);
+    if (cap->chord2 < 4.0 || oj_chord2(p, cap->centre) > NO_DIRECTION)
+        return is_across(side, ring, p, cap->reference);
+    /* opposite to the point outside: every way there is as short */
+    by = beside(p);
+    return is_across(side, ring, p, by) ^
+           is_across(side, ring, by, cap->reference);
 }
 
 static int part_holds(const struct oj_sphere_side *side, int64_t part,

@@ -7,6 +7,7 @@ static const struct oj_backend *const backends[] = {
     &oj_cpu_backend,          &oj_quadrant_backend,
     &oj_geos_backend,         &oj_geos_sorted_backend,
     &oj_spatialindex_backend, &oj_spatialindex_collective_backend,
+    &oj_sphere_backend,
 };
 
 const struct oj_backend *oj_backend_at(int i)

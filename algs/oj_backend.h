@@ -85,6 +85,7 @@ extern const struct oj_backend oj_geos_backend;
 extern const struct oj_backend oj_geos_sorted_backend;
 extern const struct oj_backend oj_spatialindex_backend;
 extern const struct oj_backend oj_spatialindex_collective_backend;
+extern const struct oj_backend oj_sphere_backend;
 
 #ifdef __cplusplus
 }

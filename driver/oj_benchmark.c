@@ -25,6 +25,7 @@ static const struct method methods[] = {
     {"+ flat arrays: quadrants x boxes x edges", "quadrant", 0},
     {"+ all threads", "quadrant", 1},
     {"GEOS STRtree, sorted", "geos_sorted", 0},
+    {"great circles, every edge in reach", "sphere", 0},
     {"ogrjoin", "cpu", 0},
     {"ogrjoin, all threads", "cpu", 1},
 };
@@ -347,7 +348,11 @@ static oj_status run_methods(struct benchmark *b, int *exit_code,
     {
         struct oj_error here = {OJ_OK, ""};
         struct oj_benchmark_row *row = &b->rows[b->n_rows];
-        oj_status status = run_method(b, &methods[i], row, &here);
+        oj_status status;
+        if (strcmp(methods[i].backend, "sphere") == 0 &&
+            b->job.relation.metric != OJ_METRIC_SPHERE)
+            continue;
+        status = run_method(b, &methods[i], row, &here);
         if (status == OJ_ERR_UNSUPPORTED)
         {
             oj_notice("%s: left out (%s)", methods[i].name, here.message);

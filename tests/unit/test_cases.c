@@ -268,6 +268,8 @@ static void run_case(const struct truth_case *c, const struct motion *m)
             .n_threads = 1, .quadrant_size = 0, .timings = 0, .cancel = NULL};
         struct oj_matches out = {0};
         struct oj_join *join;
+        if (backend == &oj_sphere_backend) /* another metric */
+            continue;
         must(oj_join_open(&join_side, &relation, backend->name, &options, &join,
                           &error));
         must(oj_join_batch(join, &input, &out, &error));
