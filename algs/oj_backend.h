@@ -27,6 +27,11 @@ struct oj_options
     /** > 0: a batch of two rows or more that has more pairs is
      *  OJ_ERR_TOO_MANY_PAIRS; 0: no bound. Backends may stop somewhat below. */
     int64_t max_batch_pairs;
+
+    /* Only for the backend cuda. */
+    uint64_t gpus;      /**< bit i: use CUDA device i; 0: device 0 */
+    int64_t gpu_memory; /**< bytes to use at most on each; 0: what is free */
+    int64_t gpu_batch;  /**< rows on the way at a time; 0: chosen */
 };
 
 /** Wall seconds by phase and counts of work, summed over calls. */
@@ -43,6 +48,10 @@ struct oj_stats
      *  decide either; they are no pairs of the answer. */
     int64_t n_undecided_pairs;
     char undecided_text[128]; /**< GEOS's reason for the first of them */
+
+    /** Pairs on which GEOS's plain predicate raised, and its prepared ones had
+     *  an answer, which was taken. */
+    int64_t n_second_words;
 };
 
 struct oj_backend

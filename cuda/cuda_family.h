@@ -1,0 +1,82 @@
+/** The module is several engines under one name, as the cpu backend is: each
+ *  family answers some joins between some kinds of features, all with the
+ *  bits of the cpu backend. */
+#ifndef CUDA_FAMILY_H
+#define CUDA_FAMILY_H
+
+#include "oj_cuda.h"
+
+/** A family's index of one layer on one device; each family has its own. */
+struct oj_cuda_index;
+
+/** Points of a batch on the device. x is NaN where there is none. */
+struct oj_cuda_points
+{
+    int64_t n;
+    const double *x, *y; /**< [n] */
+};
+
+/** Pairs of a batch on the device, in the list form of struct oj_matches:
+ *  sorted within a row as the relation asks; rows are points. */
+struct oj_cuda_pairs
+{
+    int64_t n_pairs;
+    struct oj_cuda_array<int64_t> offset; /**< [n + 1] */
+    struct oj_cuda_array<int32_t> row;    /**< [n_pairs] join ordinal */
+    struct oj_cuda_array<double>
+        measure; /**< [n_pairs], or empty: no measure */
+};
+
+struct oj_cuda_family
+{
+    const char *name; /**< for -explain */
+
+    /** 1 when this family answers relation for this join side and this batch;
+     *  input NULL: any layer of points. */
+    int (*takes)(const struct oj_relation *relation,
+                 const struct oj_flat *join_side, const struct oj_flat *input);
+
+    /** Everything is enqueued or done on device->stream on return. layer
+     *  outlives the index. */
+    oj_status (*index)(struct oj_cuda_device *device,
+                       const struct oj_cuda_layer *layer,
+                       const struct oj_relation *relation,
+                       struct oj_cuda_index **out, struct oj_error *err);
+    void (*free_index)(struct oj_cuda_index *index);
+    int64_t (*index_bytes)(const struct oj_cuda_index *index);
+
+    /** Bytes of device memory that a batch of n rows needs beside its points
+     *  and one-to-one answers; for choosing batch sizes. */
+    int64_t (*batch_bytes)(const struct oj_cuda_index *index, int64_t n);
+
+    /** One-to-one joins: join ordinal or -1 and distance or NaN of each point,
+     *  in stream order; d_measure may be NULL. May be called from several
+     *  threads with different streams. NULL when the family has no such. */
+    oj_status (*join_one)(struct oj_cuda_index *index, cudaStream_t stream,
+                          const struct oj_cuda_points *points, int32_t *d_row,
+                          double *d_measure, struct oj_error *err);
+
+    /** Joins that give lists; waits for the stream to learn the size. More
+     *  than max_pairs (> 0) in a batch of two rows or more:
+     *  OJ_ERR_TOO_MANY_PAIRS. NULL when the family has no such. */
+    oj_status (*join_lists)(struct oj_cuda_index *index, cudaStream_t stream,
+                            const struct oj_cuda_points *points,
+                            int64_t max_pairs, struct oj_cuda_pairs *out,
+                            struct oj_error *err);
+
+    /** Adds to d_count [features of the join layer, by ordinal] the pairs of
+     *  each; NULL when the family has no such. */
+    oj_status (*count)(struct oj_cuda_index *index, cudaStream_t stream,
+                       const struct oj_cuda_points *points,
+                       unsigned long long *d_count, struct oj_error *err);
+};
+
+/** nearest of points: one each, any join features; cuda_nearest.cu */
+extern const struct oj_cuda_family oj_cuda_nearest;
+/** Points in polygons; cuda_points_in_polygons.cu */
+extern const struct oj_cuda_family oj_cuda_points_in_polygons;
+
+/** Family i in the order they are asked, or NULL past the last. */
+const struct oj_cuda_family *oj_cuda_family_at(int i);
+
+#endif
