@@ -21,15 +21,22 @@ struct visit
 
 /* --- nearest edge --------------------------------------------------------- */
 
-static double edges_chord2(const struct oj_sphere_side *side, int64_t first,
-                           int64_t last, struct oj_vec3 p, double least)
+static void try_place(double chord2, int64_t vertex,
+                      struct oj_sphere_place *best)
+{
+    if (chord2 > best->chord2 ||
+        (chord2 == best->chord2 && vertex >= best->vertex))
+        return;
+    best->chord2 = chord2;
+    best->vertex = vertex;
+}
+
+static void try_edges(const struct oj_sphere_side *side, int64_t first,
+                      int64_t last, struct oj_vec3 p,
+                      struct oj_sphere_place *best)
 {
     for (int64_t v = first; v < last; v++)
-    {
-        double chord2 = oj_arc_chord2(p, side->at[v], side->at[v + 1]);
-        least = chord2 < least ? chord2 : least;
-    }
-    return least;
+        try_place(oj_arc_chord2(p, side->at[v], side->at[v + 1]), v, best);
 }
 
 /* Pushes the children nearer than least, the nearest last. */
@@ -56,9 +63,9 @@ static int push_nearer(const struct oj_tree3 *tree, struct visit at,
     return depth;
 }
 
-static double tree_chord2(const struct oj_sphere_side *side,
-                          const struct oj_tree3 *tree, int64_t first,
-                          int64_t last, struct oj_vec3 p, double least)
+static void try_tree(const struct oj_sphere_side *side,
+                     const struct oj_tree3 *tree, int64_t first, int64_t last,
+                     struct oj_vec3 p, struct oj_sphere_place *best)
 {
     struct oj_box3 box = oj_box3_of(p);
     struct visit stack[STACK];
@@ -69,34 +76,29 @@ static double tree_chord2(const struct oj_sphere_side *side,
         struct visit at = stack[--depth];
         int64_t v = first + at.node * OJ_TREE3_FANOUT;
         int64_t end = v + OJ_TREE3_FANOUT;
-        if (at.d2 > least)
+        if (at.d2 > best->chord2)
             continue;
         if (at.level > 0)
-            depth = push_nearer(tree, at, &box, least, stack, depth);
+            depth = push_nearer(tree, at, &box, best->chord2, stack, depth);
         else
-            least = edges_chord2(side, v, end < last ? end : last, p, least);
+            try_edges(side, v, end < last ? end : last, p, best);
     }
-    return least;
 }
 
-static double ring_chord2(const struct oj_sphere_side *side, int64_t ring,
-                          struct oj_vec3 p, double least)
+static void try_ring(const struct oj_sphere_side *side, int64_t ring,
+                     struct oj_vec3 p, struct oj_sphere_place *best)
 {
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
     struct oj_box3 box = oj_box3_of(p);
-    double chord2;
     if (first == last) /* a point, or a line of one vertex */
-    {
-        chord2 = oj_chord2(p, side->at[first]);
-        return chord2 < least ? chord2 : least;
-    }
-    if (oj_box3_distance2(&box, &side->ring_box[ring]) > least)
-        return least;
-    if (side->tree_of[ring] < 0)
-        return edges_chord2(side, first, last, p, least);
-    return tree_chord2(side, &side->tree[side->tree_of[ring]], first, last, p,
-                       least);
+        try_place(oj_chord2(p, side->at[first]), first, best);
+    else if (oj_box3_distance2(&box, &side->ring_box[ring]) > best->chord2)
+        return;
+    else if (side->tree_of[ring] < 0)
+        try_edges(side, first, last, p, best);
+    else
+        try_tree(side, &side->tree[side->tree_of[ring]], first, last, p, best);
 }
 
 /* --- inside --------------------------------------------------------------- */
@@ -213,22 +215,26 @@ static int part_holds(const struct oj_sphere_side *side, int64_t part,
     return 1;
 }
 
-double oj_sphere_chord2(const struct oj_sphere_side *side, int64_t feature,
-                        struct oj_vec3 p, double limit2)
+struct oj_sphere_place oj_sphere_nearest(const struct oj_sphere_side *side,
+                                         int64_t feature, struct oj_vec3 p,
+                                         double limit2)
 {
     const struct oj_flat *flat = side->flat;
-    double beyond = nextafter(limit2, INFINITY), least = beyond;
+    struct oj_sphere_place best = {limit2, INT64_MAX};
     if (oj_flat_is_points(flat))
-        return oj_chord2(p, side->at[feature]);
+        return (struct oj_sphere_place){oj_chord2(p, side->at[feature]),
+                                        feature};
     for (int64_t part = flat->part_offset[feature];
          part < flat->part_offset[feature + 1]; part++)
     {
         if (side->cap != NULL && flat->part_kind[part] == OJ_PART_POLYGON &&
             part_holds(side, part, p))
-            return 0.0;
+            return (struct oj_sphere_place){0.0, -1};
         for (int64_t r = flat->ring_offset[part];
              r < flat->ring_offset[part + 1]; r++)
-            least = ring_chord2(side, r, p, least);
+            try_ring(side, r, p, &best);
     }
-    return least < beyond ? least : INFINITY;
+    if (best.vertex == INT64_MAX)
+        best.chord2 = INFINITY;
+    return best;
 }

@@ -103,7 +103,7 @@ static void turn(double degrees, double *sine, double *cosine)
     }
 }
 
-static struct oj_vec3 unit_vector(double longitude, double latitude)
+struct oj_vec3 oj_sphere_vector(double longitude, double latitude)
 {
     struct oj_vec3 v;
     double sine, cosine, around;
@@ -277,7 +277,7 @@ static oj_status build_feature(struct build *b, int64_t feature,
     {
         if (!is_on_sphere(flat->x[v], flat->y[v]))
             return OJ_OK;
-        side->at[v] = unit_vector(flat->x[v], flat->y[v]);
+        side->at[v] = oj_sphere_vector(flat->x[v], flat->y[v]);
     }
     if (oj_flat_is_points(flat))
         box = box_of_arc(side->at[feature], side->at[feature]);

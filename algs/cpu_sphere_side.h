@@ -66,10 +66,30 @@ void oj_sphere_side_free(struct oj_sphere_side *side);
 
 int64_t oj_sphere_side_bytes(const struct oj_sphere_side *side);
 
-/** Squared chord from p to feature; 0 inside a polygon part.  Only what is at
- *  most limit2 is exact; farther away it is anything greater. */
-double oj_sphere_chord2(const struct oj_sphere_side *side, int64_t feature,
-                        struct oj_vec3 p, double limit2);
+/** Where a feature is nearest to a point. */
+struct oj_sphere_place
+{
+    double chord2;  /**< INFINITY: nowhere within the limit */
+    int64_t vertex; /**< the edge from it on, or the point that it is; of
+                         several the first; -1: p is inside */
+};
+
+/** Squared chord from p to feature and where; 0 inside a polygon part.  Only
+ *  what is at most limit2 is looked for. */
+struct oj_sphere_place oj_sphere_nearest(const struct oj_sphere_side *side,
+                                         int64_t feature, struct oj_vec3 p,
+                                         double limit2);
+
+static inline double oj_sphere_chord2(const struct oj_sphere_side *side,
+                                      int64_t feature, struct oj_vec3 p,
+                                      double limit2)
+{
+    return oj_sphere_nearest(side, feature, p, limit2).chord2;
+}
+
+/** The point of the unit sphere at so many degrees; 180 and -180 are one
+ *  meridian and a pole is one point, to the last bit. */
+struct oj_vec3 oj_sphere_vector(double longitude, double latitude);
 
 /** Over n boxes, neighbours side by side. */
 OJ_MUST_USE oj_status oj_tree3_build(struct oj_tree3 *tree, int64_t n,

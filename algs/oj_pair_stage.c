@@ -6,6 +6,7 @@
 #include "oj_measures.h"
 #include "oj_nearest_points.h"
 #include "oj_pick.h"
+#include "sphere_points.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@ struct oj_pair_stage
 {
     struct oj_pair_request request;
     struct oj_pair_side join_side;
+    struct oj_sphere_side sphere; /* of it, where points on it are asked for */
     int n_workers;
     struct worker *worker;
     int64_t *area_score; /* [join features], or NULL */
@@ -74,10 +76,6 @@ oj_status oj_pair_stage_open(const struct oj_pair_request *request,
                              struct oj_pair_stage **out, struct oj_error *err)
 {
     struct oj_pair_stage *stage;
-    if (request->relation.metric == OJ_METRIC_SPHERE && wants_points(request))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "nearest points, lines to them and bearings are planar: "
-                       "they do not go with -metric sphere");
     stage = oj_calloc(1, sizeof *stage);
     if (stage == NULL)
         return oj_fail_nomem(err, 1, sizeof *stage);
@@ -92,6 +90,11 @@ oj_status oj_pair_stage_open(const struct oj_pair_request *request,
     }
     *out = stage;
     return OJ_OK;
+}
+
+static int is_on_sphere(const struct oj_pair_stage *stage)
+{
+    return stage->request.relation.metric == OJ_METRIC_SPHERE;
 }
 
 /* Areas of the join features as scores. */
@@ -121,6 +124,14 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
         oj_geos_overlay_close(stage->worker[i].overlay);
         stage->worker[i].overlay = NULL;
     }
+    if (is_on_sphere(stage) && wants_points(&stage->request))
+    {
+        oj_sphere_side_free(&stage->sphere);
+        OJ_TRY(oj_sphere_side_build(&stage->sphere, side->joined, 1,
+                                    stage->request.relation.distance_to ==
+                                        OJ_TO_INTERIOR,
+                                    stage->n_workers, err));
+    }
     if (stage->request.pick == OJ_PICK_SMALLEST_AREA ||
         stage->request.pick == OJ_PICK_LARGEST_AREA)
         return score_areas(stage, side->whole, err);
@@ -138,6 +149,7 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
         oj_flat_buf_free(&stage->worker[i].common);
         oj_flat_buf_free(&stage->worker[i].shapes);
     }
+    oj_sphere_side_free(&stage->sphere);
     oj_free(stage->worker);
     oj_free(stage->area_score);
     oj_free(stage->score);
@@ -423,7 +435,15 @@ static void find_points(struct oj_pair_stage *stage, struct worker *worker,
                         int64_t row, int64_t entry,
                         struct oj_nearest_points *points)
 {
-    oj_status status = oj_nearest_points_find(
+    oj_status status;
+    if (is_on_sphere(stage))
+    {
+        *points =
+            oj_sphere_points_find(stage->input.joined, row, &stage->sphere,
+                                  stage->entries->join_row[entry]);
+        return;
+    }
+    status = oj_nearest_points_find(
         stage->input.joined, row, stage->join_side.joined,
         stage->entries->join_row[entry], stage->request.relation.distance_to,
         &worker->nearest, points, &worker->error);
@@ -442,7 +462,8 @@ static void visit_points(struct oj_pair_stage *stage, struct worker *worker,
     set_value(stage, OJ_PAIR_NEAREST_X, entry, p.bx);
     set_value(stage, OJ_PAIR_NEAREST_Y, entry, p.by);
     set_value(stage, OJ_PAIR_BEARING, entry,
-              oj_bearing(p.ax, p.ay, p.bx, p.by));
+              is_on_sphere(stage) ? oj_sphere_bearing(p.ax, p.ay, p.bx, p.by)
+                                  : oj_bearing(p.ax, p.ay, p.bx, p.by));
 }
 
 /* ---- picking ------------------------------------------------------------ */

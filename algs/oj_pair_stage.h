@@ -60,8 +60,7 @@ struct oj_pair_stage;
 /** 1 when request asks for anything. */
 OJ_EXPORT int oj_pair_request_is_needed(const struct oj_pair_request *request);
 
-/** request is copied. OJ_ERR_UNSUPPORTED in one line for what is not computed
- *  on a sphere. */
+/** request is copied. */
 OJ_MUST_USE OJ_EXPORT oj_status
 oj_pair_stage_open(const struct oj_pair_request *request,
                    struct oj_pair_stage **out, struct oj_error *err);

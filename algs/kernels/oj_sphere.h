@@ -51,27 +51,60 @@ OJ_FN double oj_chord2(struct oj_vec3 p, struct oj_vec3 q)
     return oj_vec3_dot(d, d);
 }
 
+/** The normal n of the great circle through a and b, not scaled, and its
+ *  squared length.  1 when the point of the circle that is nearest to p lies on
+ *  the shorter arc a -> b: p is ahead of a and not yet past b.  What comes near
+ *  1e-16 is no direction. */
+OJ_FN int oj_arc_has_foot(struct oj_vec3 p, struct oj_vec3 a, struct oj_vec3 b,
+                          struct oj_vec3 *n, double *n2)
+{
+    *n = oj_vec3_cross(a, oj_vec3_sub(b, a));
+    *n2 = oj_vec3_dot(*n, *n);
+    return *n2 > 1e-31 &&
+           oj_vec3_dot(oj_vec3_cross(*n, a), oj_vec3_sub(p, a)) > 0.0 &&
+           oj_vec3_dot(oj_vec3_cross(*n, b), oj_vec3_sub(p, b)) < 0.0;
+}
+
 /** Squared chord from p to the nearest point of the shorter great-circle arc
  *  a -> b.  Of opposite points there is no shorter one: then only a and b. */
 OJ_FN double oj_arc_chord2(struct oj_vec3 p, struct oj_vec3 a, struct oj_vec3 b)
 {
-    struct oj_vec3 from_a = oj_vec3_sub(p, a), from_b = oj_vec3_sub(p, b);
-    struct oj_vec3 n = oj_vec3_cross(a, oj_vec3_sub(b, a));
-    double n2 = oj_vec3_dot(n, n);
-    double to_a = oj_vec3_dot(from_a, from_a);
-    double to_b = oj_vec3_dot(from_b, from_b);
+    double to_a = oj_chord2(p, a), to_b = oj_chord2(p, b);
     double least = to_a < to_b ? to_a : to_b;
-    double across, sine2, chord2;
-    /* the foot is on the arc when p is ahead of a and not yet past b; what
-     * comes near 1e-16 is no direction */
-    if (!(n2 > 1e-31) || !(oj_vec3_dot(oj_vec3_cross(n, a), from_a) > 0.0) ||
-        !(oj_vec3_dot(oj_vec3_cross(n, b), from_b) < 0.0))
+    double across, sine2, chord2, n2;
+    struct oj_vec3 n;
+    if (!oj_arc_has_foot(p, a, b, &n, &n2))
         return least;
-    across = oj_vec3_dot(n, from_a);
+    across = oj_vec3_dot(n, oj_vec3_sub(p, a));
     sine2 = across * across / n2;
     sine2 = sine2 < 1.0 ? sine2 : 1.0;
     chord2 = 2.0 * sine2 / (1.0 + sqrt(1.0 - sine2));
     return chord2 < least ? chord2 : least;
+}
+
+/** The point at that distance: 1 when it is a, 2 when it is b, 0 when it lies
+ *  between them and is *foot, a unit vector. */
+OJ_FN int oj_arc_nearest(struct oj_vec3 p, struct oj_vec3 a, struct oj_vec3 b,
+                         struct oj_vec3 *foot)
+{
+    double to_a = oj_chord2(p, a), to_b = oj_chord2(p, b);
+    int end = to_a <= to_b ? 1 : 2;
+    double by, length, n2;
+    struct oj_vec3 n;
+    if (!(oj_arc_chord2(p, a, b) < (end == 1 ? to_a : to_b)) ||
+        !oj_arc_has_foot(p, a, b, &n, &n2))
+        return end;
+    by = oj_vec3_dot(n, oj_vec3_sub(p, a)) / n2;
+    foot->x = p.x - by * n.x;
+    foot->y = p.y - by * n.y;
+    foot->z = p.z - by * n.z;
+    length = sqrt(oj_vec3_dot(*foot, *foot));
+    if (!(length > 1e-15)) /* p is a pole of the circle */
+        return end;
+    foot->x /= length;
+    foot->y /= length;
+    foot->z /= length;
+    return 0;
 }
 
 /** 1 when the arc a -> b crosses the arc p -> r; m is p x r.  A vertex on the

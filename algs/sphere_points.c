@@ -1,0 +1,89 @@
+#include "sphere_points.h"
+
+#include <math.h>
+
+#define DEGREES (180.0 / 3.14159265358979323846)
+
+/* A longitude like those of the edge. */
+static double longitude_like(double x, double x0, double x1)
+{
+    if (fabs(x0) <= 180.0 && fabs(x1) <= 180.0)
+        return x;
+    return x + 360.0 * round((x0 - x) / 360.0);
+}
+
+/* The point of b's feature at place, nearest to p. */
+static void point_at(const struct oj_sphere_side *b, int64_t feature,
+                     int64_t vertex, struct oj_vec3 p, double *x, double *y)
+{
+    const struct oj_flat *flat = b->flat;
+    struct oj_vec3 foot;
+    int64_t v = vertex, ring;
+    int end = 1;
+    if (!oj_flat_is_points(flat))
+    {
+        ring = flat->ring_offset[flat->part_offset[feature]];
+        while (flat->vertex_offset[ring + 1] <= v)
+            ring++;
+        if (v + 1 < flat->vertex_offset[ring + 1]) /* no lone point */
+            end = oj_arc_nearest(p, b->at[v], b->at[v + 1], &foot);
+    }
+    v += end == 2;
+    *x = flat->x[v];
+    *y = flat->y[v];
+    if (end > 0)
+        return;
+    *x = longitude_like(atan2(foot.y, foot.x) * DEGREES, flat->x[v],
+                        flat->x[v + 1]);
+    *y = atan2(foot.z, hypot(foot.x, foot.y)) * DEGREES;
+}
+
+struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
+                                               int64_t a,
+                                               const struct oj_sphere_side *b,
+                                               int64_t feature)
+{
+    struct oj_nearest_points out = {INFINITY, NAN, NAN, NAN, NAN};
+    struct oj_sphere_place best = {INFINITY, -1};
+    int64_t first = a, end = a + 1, at = -1;
+    if (!oj_flat_is_points(flat)) /* every part is a point */
+    {
+        first = flat->vertex_offset[flat->ring_offset[flat->part_offset[a]]];
+        end = flat->vertex_offset[flat->ring_offset[flat->part_offset[a + 1]]];
+    }
+    for (int64_t v = first; v < end; v++)
+    {
+        struct oj_sphere_place here = oj_sphere_nearest(
+            b, feature, oj_sphere_vector(flat->x[v], flat->y[v]), best.chord2);
+        if (!(here.chord2 < best.chord2))
+            continue;
+        best = here;
+        at = v;
+    }
+    if (at < 0)
+        return out;
+    out.distance = best.chord2;
+    out.ax = out.bx = flat->x[at];
+    out.ay = out.by = flat->y[at];
+    if (best.vertex >= 0)
+        point_at(b, feature, best.vertex, oj_sphere_vector(out.ax, out.ay),
+                 &out.bx, &out.by);
+    return out;
+}
+
+double oj_sphere_bearing(double ax, double ay, double bx, double by)
+{
+    struct oj_vec3 p = oj_sphere_vector(ax, ay);
+    /* the same meridian where only the latitude is turned */
+    struct oj_vec3 up = oj_sphere_vector(ax, 0.0), east, north;
+    struct oj_vec3 d = oj_vec3_sub(oj_sphere_vector(bx, by), p);
+    double degrees;
+    if (!(oj_vec3_dot(d, d) > 0.0))
+        return (double)NAN;
+    east = (struct oj_vec3){-up.y, up.x, 0.0};
+    north = (struct oj_vec3){-p.z * up.x, -p.z * up.y, up.x * p.x + up.y * p.y};
+    degrees = atan2(oj_vec3_dot(east, d), oj_vec3_dot(north, d)) * DEGREES;
+    if (degrees < 0.0)
+        degrees += 360.0;
+    return degrees < 360.0 ? degrees : 0.0;
+}
