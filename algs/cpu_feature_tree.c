@@ -1,7 +1,6 @@
 #include "cpu_feature_tree.h"
 
 #include "../flatten/oj_array.h"
-#include "cpu_threads.h"
 
 #include <string.h>
 
@@ -27,41 +26,6 @@ void oj_features_middles(const struct oj_features *features, double *x,
     }
 }
 
-struct sorting
-{
-    struct oj_order *order;
-    struct oj_ordered_point **scratch; /* [n_threads] */
-};
-
-static void sort_bucket(int64_t bucket, int thread, void *user)
-{
-    struct sorting *s = user;
-    oj_order_sort_bucket(s->order, bucket, s->scratch[thread]);
-}
-
-static oj_status sort_buckets(struct oj_order *order, int n_threads,
-                              struct oj_error *err)
-{
-    struct sorting s = {order, NULL};
-    oj_status status = OJ_OK;
-    s.scratch = oj_calloc(n_threads, sizeof *s.scratch);
-    if (s.scratch == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *s.scratch);
-    for (int t = 0; t < n_threads && status == OJ_OK; t++)
-    {
-        s.scratch[t] = oj_malloc(order->largest_bucket, sizeof **s.scratch);
-        if (s.scratch[t] == NULL)
-            status =
-                oj_fail_nomem(err, order->largest_bucket, sizeof **s.scratch);
-    }
-    if (status == OJ_OK)
-        oj_parallel_for(n_threads, order->n_buckets, sort_bucket, &s);
-    for (int t = 0; t < n_threads; t++)
-        oj_free(s.scratch[t]);
-    oj_free(s.scratch);
-    return status;
-}
-
 oj_status oj_features_order(const struct oj_features *features, int n_threads,
                             struct oj_order *order, struct oj_error *err)
 {
@@ -80,7 +44,7 @@ oj_status oj_features_order(const struct oj_features *features, int n_threads,
     oj_free(x);
     oj_free(y);
     if (status == OJ_OK)
-        status = sort_buckets(order, n_threads, err);
+        status = oj_order_sort(order, n_threads, NULL, NULL, err);
     return status;
 }
 

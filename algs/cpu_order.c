@@ -272,6 +272,48 @@ void oj_order_sort_bucket(struct oj_order *order, int64_t bucket,
                (size_t)n * sizeof *scratch);
 }
 
+struct sorting
+{
+    struct oj_order *order;
+    struct oj_ordered_point **scratch; /* [n_threads] */
+    oj_status (*then)(int64_t, int, void *, struct oj_error *);
+    void *user;
+};
+
+static oj_status sort_one(int64_t bucket, int thread, void *user,
+                          struct oj_error *err)
+{
+    struct sorting *s = user;
+    oj_order_sort_bucket(s->order, bucket, s->scratch[thread]);
+    return s->then == NULL ? OJ_OK : s->then(bucket, thread, s->user, err);
+}
+
+oj_status oj_order_sort(struct oj_order *order, int n_threads,
+                        oj_status (*then)(int64_t, int, void *,
+                                          struct oj_error *),
+                        void *user, struct oj_error *err)
+{
+    struct sorting s = {order, NULL, then, user};
+    oj_status status = OJ_OK;
+    s.scratch = oj_calloc(n_threads, sizeof *s.scratch);
+    if (s.scratch == NULL)
+        return oj_fail_nomem(err, n_threads, sizeof *s.scratch);
+    for (int t = 0; t < n_threads && status == OJ_OK; t++)
+    {
+        s.scratch[t] = oj_malloc(order->largest_bucket, sizeof **s.scratch);
+        if (s.scratch[t] == NULL)
+            status =
+                oj_fail_nomem(err, order->largest_bucket, sizeof **s.scratch);
+    }
+    if (status == OJ_OK)
+        status =
+            oj_parallel_try(n_threads, order->n_buckets, 1, sort_one, &s, err);
+    for (int t = 0; t < n_threads; t++)
+        oj_free(s.scratch[t]);
+    oj_free(s.scratch);
+    return status;
+}
+
 void oj_order_free(struct oj_order *order)
 {
     oj_free(order->bucket_offset);

@@ -51,6 +51,14 @@ OJ_MUST_USE oj_status oj_order_build(struct oj_order *order, int n_threads,
 void oj_order_sort_bucket(struct oj_order *order, int64_t bucket,
                           struct oj_ordered_point *scratch);
 
+/** Sorts all buckets with n_threads. then, unless it is NULL, is called for
+ *  each by the thread that has just sorted it; its errors end the work. */
+OJ_MUST_USE oj_status oj_order_sort(struct oj_order *order, int n_threads,
+                                    oj_status (*then)(int64_t bucket,
+                                                      int thread, void *user,
+                                                      struct oj_error *err),
+                                    void *user, struct oj_error *err);
+
 void oj_order_free(struct oj_order *order);
 
 #endif

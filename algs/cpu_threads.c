@@ -65,3 +65,45 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
     for (int i = 0; i < n_started; i++)
         pthread_join(started[i], NULL);
 }
+
+struct trial
+{
+    int64_t n, at_once;
+    oj_status (*body)(int64_t, int, void *, struct oj_error *);
+    void *user;
+    atomic_int status;
+    struct oj_error *err; /* written by the thread that sets status */
+};
+
+static void run_trial(int64_t task, int thread, void *user)
+{
+    struct trial *trial = user;
+    int64_t end = (task + 1) * trial->at_once;
+    end = end < trial->n ? end : trial->n;
+    for (int64_t i = task * trial->at_once; i < end; i++)
+    {
+        struct oj_error err;
+        oj_status status;
+        int expected = OJ_OK;
+        if (atomic_load_explicit(&trial->status, memory_order_relaxed) != OJ_OK)
+            return;
+        status = trial->body(i, thread, trial->user, &err);
+        if (status != OJ_OK &&
+            atomic_compare_exchange_strong(&trial->status, &expected,
+                                           (int)status) &&
+            trial->err != NULL)
+            *trial->err = err;
+    }
+}
+
+oj_status oj_parallel_try(int n_threads, int64_t n, int64_t at_once,
+                          oj_status (*body)(int64_t, int, void *,
+                                            struct oj_error *),
+                          void *user, struct oj_error *err)
+{
+    struct trial trial = {
+        .n = n, .at_once = at_once, .body = body, .user = user, .err = err};
+    atomic_init(&trial.status, OJ_OK);
+    oj_parallel_for(n_threads, (n + at_once - 1) / at_once, run_trial, &trial);
+    return (oj_status)atomic_load(&trial.status);
+}
