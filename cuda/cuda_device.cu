@@ -1,0 +1,217 @@
+#include "oj_cuda.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* What joins of one process share of a device: the pool keeps memory between
+ * joins, since taking gigabytes from the driver costs milliseconds. */
+struct shared_device
+{
+    cudaMemPool_t pool; /* NULL: not opened yet, or the device has no pools */
+    int opened;
+    int n_users;
+    size_t total_bytes;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shared_device shared[OJ_GPU_MAX_DEVICES];
+
+/* Without users a pool keeps at most this part of the device's memory, so that
+ * a process that is idle leaves the device to others. */
+#define KEPT_PART 16
+
+oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
+                       const char *doing)
+{
+    oj_status status = OJ_ERR_INTERNAL;
+    const char *hint = "";
+    switch (error)
+    {
+        case cudaErrorMemoryAllocation:
+            status = OJ_ERR_NOMEM;
+            hint = " (memory of the GPU; a smaller -gpu_batch needs less)";
+            break;
+        case cudaErrorNoDevice:
+        case cudaErrorInvalidDevice:
+        case cudaErrorInsufficientDriver:
+        case cudaErrorInitializationError:
+        case cudaErrorDevicesUnavailable:
+        case cudaErrorSystemNotReady:
+        case cudaErrorSystemDriverMismatch:
+        case cudaErrorCompatNotSupportedOnDevice:
+        case cudaErrorNoKernelImageForDevice:
+        case cudaErrorDeviceUninitialized:
+        case cudaErrorECCUncorrectable:
+        case cudaErrorNvlinkUncorrectable:
+        case cudaErrorStubLibrary:
+            status = OJ_ERR_NO_DEVICE;
+            break;
+        default:
+            break;
+    }
+    /* An error that does not stick must not show up at a later call. */
+    (void)cudaGetLastError();
+    return oj_fail(err, status, "CUDA, %s: %s%s", doing,
+                   cudaGetErrorString(error), hint);
+}
+
+static oj_status make_pool(int ordinal, struct shared_device *device,
+                           struct oj_error *err)
+{
+    struct cudaMemPoolProps properties;
+    uint64_t keep_all = UINT64_MAX;
+    size_t free_bytes;
+    int has_pools = 0;
+    OJ_CUDA_TRY(cudaMemGetInfo(&free_bytes, &device->total_bytes),
+                "opening the device", err);
+    OJ_CUDA_TRY(cudaDeviceGetAttribute(
+                    &has_pools, cudaDevAttrMemoryPoolsSupported, ordinal),
+                "asking for memory pools", err);
+    if (!has_pools)
+        return OJ_OK;
+    memset(&properties, 0, sizeof properties);
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.handleTypes = cudaMemHandleTypeNone;
+    properties.location.type = cudaMemLocationTypeDevice;
+    properties.location.id = ordinal;
+    OJ_CUDA_TRY(cudaMemPoolCreate(&device->pool, &properties),
+                "making a memory pool", err);
+    OJ_CUDA_TRY(cudaMemPoolSetAttribute(
+                    device->pool, cudaMemPoolAttrReleaseThreshold, &keep_all),
+                "making a memory pool", err);
+    return OJ_OK;
+}
+
+static oj_status take_part(int ordinal, cudaMemPool_t *pool,
+                           struct oj_error *err)
+{
+    struct shared_device *device = &shared[ordinal];
+    oj_status status = OJ_OK;
+    pthread_mutex_lock(&lock);
+    if (!device->opened)
+        status = make_pool(ordinal, device, err);
+    if (status == OJ_OK)
+    {
+        device->opened = 1;
+        device->n_users++;
+        *pool = device->pool;
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static void let_go(int ordinal)
+{
+    struct shared_device *device = &shared[ordinal];
+    pthread_mutex_lock(&lock);
+    if (--device->n_users == 0 && device->pool != NULL)
+        (void)cudaMemPoolTrimTo(device->pool, device->total_bytes / KEPT_PART);
+    (void)cudaGetLastError();
+    pthread_mutex_unlock(&lock);
+}
+
+oj_status oj_cuda_open(int ordinal, int64_t limit, const int *cancel,
+                       struct oj_cuda_device *out, struct oj_error *err)
+{
+    struct oj_cuda_device device;
+    cudaError_t error;
+    memset(&device, 0, sizeof device);
+    if (ordinal < 0 || ordinal >= OJ_GPU_MAX_DEVICES)
+        return oj_fail(err, OJ_ERR_NO_DEVICE, "there is no GPU %d", ordinal);
+    device.ordinal = ordinal;
+    device.limit = limit;
+    device.cancel = cancel;
+    OJ_CUDA_TRY(cudaSetDevice(ordinal), "choosing a device", err);
+    OJ_CUDA_TRY(cudaDeviceGetAttribute(&device.n_processors,
+                                       cudaDevAttrMultiProcessorCount, ordinal),
+                "asking the device", err);
+    OJ_TRY(take_part(ordinal, &device.pool, err));
+    error = cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking);
+    if (error != cudaSuccess)
+    {
+        let_go(ordinal);
+        return oj_cuda_fail(err, error, "making a stream");
+    }
+    *out = device;
+    return OJ_OK;
+}
+
+void oj_cuda_close(struct oj_cuda_device *device)
+{
+    if (device->stream == NULL)
+        return;
+    (void)cudaSetDevice(device->ordinal);
+    (void)cudaStreamSynchronize(device->stream);
+    (void)cudaStreamDestroy(device->stream);
+    let_go(device->ordinal);
+    memset(device, 0, sizeof *device);
+}
+
+/* Memory freed on another stream comes back only when that stream has got
+ * there: so wait for all once, before giving up. */
+static cudaError_t take(struct oj_cuda_device *device, cudaStream_t stream,
+                        size_t bytes, void **out)
+{
+    cudaError_t error;
+    if (device->pool == NULL)
+        return cudaMalloc(out, bytes);
+    error = cudaMallocFromPoolAsync(out, bytes, device->pool, stream);
+    if (error != cudaErrorMemoryAllocation)
+        return error;
+    (void)cudaGetLastError();
+    error = cudaDeviceSynchronize();
+    if (error == cudaSuccess)
+        error = cudaMemPoolTrimTo(device->pool, 0);
+    if (error == cudaSuccess)
+        error = cudaMallocFromPoolAsync(out, bytes, device->pool, stream);
+    return error;
+}
+
+oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
+                              cudaStream_t stream, int64_t n, size_t size,
+                              void **out, struct oj_error *err)
+{
+    int64_t bytes;
+    cudaError_t error;
+    if (n < 0 || __builtin_mul_overflow(n, (int64_t)size, &bytes))
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "%lld elements of %lld bytes are more than there is",
+                       (long long)n, (long long)size);
+    if (n == 0)
+    {
+        *out = NULL;
+        return OJ_OK;
+    }
+    if (__atomic_add_fetch(&device->used, bytes, __ATOMIC_RELAXED) >
+            device->limit &&
+        device->limit > 0)
+    {
+        __atomic_sub_fetch(&device->used, bytes, __ATOMIC_RELAXED);
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "the memory of GPU %d that may be used (%.1f MB) is "
+                       "not enough: %.1f MB more were needed",
+                       device->ordinal, (double)device->limit / 1048576.0,
+                       (double)bytes / 1048576.0);
+    }
+    error = take(device, stream, (size_t)bytes, out);
+    if (error != cudaSuccess)
+    {
+        __atomic_sub_fetch(&device->used, bytes, __ATOMIC_RELAXED);
+        return oj_cuda_fail(err, error, "taking memory of the device");
+    }
+    return OJ_OK;
+}
+
+void oj_cuda_free_bytes(struct oj_cuda_device *device, cudaStream_t stream,
+                        void *memory, int64_t n, size_t size)
+{
+    if (memory == NULL)
+        return;
+    /* A device that is lost has lost this too: errors mean nothing here. */
+    if (device->pool != NULL)
+        (void)cudaFreeAsync(memory, stream);
+    else
+        (void)cudaFree(memory);
+    (void)cudaGetLastError();
+    __atomic_sub_fetch(&device->used, n * (int64_t)size, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,559 @@
+#include "oj_cuda.h"
+
+#include <cub/device/device_scan.cuh>
+
+#include <math.h>
+#include <string.h>
+
+#define BLOCK 256
+#define EXTENT_BLOCKS 512
+
+/* The flat layer as it is on the host, copied; freed when all is made. */
+struct raw
+{
+    struct oj_cuda_array<double> x, y;
+    struct oj_cuda_array<int64_t> part_offset, ring_offset, vertex_offset;
+    struct oj_cuda_array<uint8_t> part_kind;
+    struct oj_cuda_array<int32_t> tie_rank;
+    struct oj_cuda_array<int64_t> ring_first; /* [rings made] first vertex */
+    struct oj_cuda_array<int32_t> ring_part;  /* [rings made] */
+    struct oj_cuda_array<int64_t> part_ring;  /* [parts made] first ring */
+    struct oj_cuda_array<uint8_t> scratch;
+};
+
+/* Greatest and least of what a block saw. */
+struct extent
+{
+    double x0, y0, x1, y1;
+};
+
+struct making
+{
+    struct oj_cuda_device *device;
+    const struct oj_flat *flat;
+    struct raw raw;
+    struct oj_cuda_layer *layer;
+    struct oj_error *err;
+};
+
+static unsigned blocks_of(int64_t n)
+{
+    return (unsigned)((n + BLOCK - 1) / BLOCK);
+}
+
+/* The last i with offset[i] <= at, of n + 1 offsets that ascend; entries
+ * without anything are stepped over. */
+static __device__ int64_t owner_of(const int64_t *offset, int64_t n, int64_t at)
+{
+    int64_t low = 0, high = n;
+    while (high - low > 1)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (offset[middle] <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static __global__ void invert(int64_t n, const int32_t *rank, int32_t *ordinal)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n)
+        ordinal[rank[i]] = (int32_t)i;
+}
+
+static __device__ int64_t ordinal_at(const int32_t *ordinal_of, int64_t rank)
+{
+    return ordinal_of != NULL ? ordinal_of[rank] : rank;
+}
+
+static __global__ void count_parts(int64_t n, const int32_t *ordinal_of,
+                                   const int64_t *part_offset, const double *x,
+                                   const double *y, int64_t *count)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n)
+    {
+        int64_t o = ordinal_at(ordinal_of, i);
+        count[i] = part_offset != NULL ? part_offset[o + 1] - part_offset[o]
+                                       : (isfinite(x[o]) && isfinite(y[o]));
+    }
+    else if (i == n)
+        count[i] = 0;
+}
+
+struct part_view
+{
+    int64_t n_features, n_parts;
+    const int32_t *ordinal_of;
+    const int64_t *offset; /* made */
+    const int64_t *raw_part_offset, *raw_ring_offset;
+    const uint8_t *raw_kind;
+};
+
+static __global__ void make_parts(struct part_view v, uint8_t *kind,
+                                  int32_t *feature, int64_t *part_ring,
+                                  int64_t *count)
+{
+    int64_t p = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t f, o;
+    if (p > v.n_parts)
+        return;
+    if (p == v.n_parts)
+    {
+        count[p] = 0;
+        return;
+    }
+    f = owner_of(v.offset, v.n_features, p);
+    o = ordinal_at(v.ordinal_of, f);
+    feature[p] = (int32_t)f;
+    if (v.raw_part_offset == NULL)
+    {
+        kind[p] = OJ_PART_POINT;
+        part_ring[p] = o;
+        count[p] = 1;
+    }
+    else
+    {
+        int64_t q = v.raw_part_offset[o] + (p - v.offset[f]);
+        kind[p] = v.raw_kind[q];
+        part_ring[p] = v.raw_ring_offset[q];
+        count[p] = v.raw_ring_offset[q + 1] - v.raw_ring_offset[q];
+    }
+}
+
+/* A ring of one vertex is a segment that ends where it starts: its first
+ * vertex is noted as its complement. */
+static __global__ void
+make_rings(int64_t n_rings, int64_t n_parts, const int64_t *ring_offset,
+           const int64_t *part_ring, const int64_t *vertex_offset,
+           int64_t *ring_first, int32_t *ring_part, int64_t *count)
+{
+    int64_t g = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t p, r, n, first;
+    if (g > n_rings)
+        return;
+    if (g == n_rings)
+    {
+        count[g] = 0;
+        return;
+    }
+    p = owner_of(ring_offset, n_parts, g);
+    r = part_ring[p] + (g - ring_offset[p]);
+    n = vertex_offset != NULL ? vertex_offset[r + 1] - vertex_offset[r] : 1;
+    first = vertex_offset != NULL ? vertex_offset[r] : r;
+    ring_part[g] = (int32_t)p;
+    ring_first[g] = n == 1 ? ~first : first;
+    count[g] = n > 1 ? n - 1 : n;
+}
+
+struct segment_view
+{
+    int64_t n_segments, n_rings;
+    const int64_t *segment_offset, *ring_first;
+    const int32_t *ring_part, *part_feature;
+    const double *x, *y;
+};
+
+static __global__ void make_segments(struct segment_view v,
+                                     struct oj_cuda_segment *segment,
+                                     int32_t *feature, int32_t *part)
+{
+    int64_t s = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t g, a, b;
+    struct oj_cuda_segment made;
+    if (s >= v.n_segments)
+        return;
+    g = owner_of(v.segment_offset, v.n_rings, s);
+    a = v.ring_first[g];
+    if (a < 0)
+        b = a = ~a;
+    else
+    {
+        a += s - v.segment_offset[g];
+        b = a + 1;
+    }
+    made.ax = v.x[a];
+    made.ay = v.y[a];
+    made.bx = v.x[b];
+    made.by = v.y[b];
+    segment[s] = made;
+    feature[s] = v.part_feature[v.ring_part[g]];
+    if (part != NULL)
+        part[s] = v.ring_part[g];
+}
+
+static __global__ void make_point_segments(int64_t n, const int32_t *ordinal_of,
+                                           const double *x, const double *y,
+                                           struct oj_cuda_segment *segment,
+                                           int32_t *feature)
+{
+    int64_t s = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (s < n)
+    {
+        int64_t o = ordinal_at(ordinal_of, s);
+        struct oj_cuda_segment made = {x[o], y[o], x[o], y[o]};
+        segment[s] = made;
+        feature[s] = (int32_t)s;
+    }
+}
+
+static __device__ void join_extent(struct extent *e, double x, double y)
+{
+    e->x0 = fmin(e->x0, x);
+    e->y0 = fmin(e->y0, y);
+    e->x1 = fmax(e->x1, x);
+    e->y1 = fmax(e->y1, y);
+}
+
+static __global__ void measure(int64_t n, const struct oj_cuda_segment *segment,
+                               struct extent *out)
+{
+    __shared__ struct extent of_thread[BLOCK];
+    struct extent mine = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < n;
+         i += (int64_t)gridDim.x * BLOCK)
+    {
+        join_extent(&mine, segment[i].ax, segment[i].ay);
+        join_extent(&mine, segment[i].bx, segment[i].by);
+    }
+    of_thread[threadIdx.x] = mine;
+    for (int step = BLOCK / 2; step > 0; step /= 2)
+    {
+        __syncthreads();
+        if ((int)threadIdx.x < step)
+        {
+            struct extent *a = &of_thread[threadIdx.x];
+            const struct extent *b = &of_thread[threadIdx.x + step];
+            join_extent(a, b->x0, b->y0);
+            join_extent(a, b->x1, b->y1);
+        }
+    }
+    if (threadIdx.x == 0)
+        out[blockIdx.x] = of_thread[0];
+}
+
+/* Turns counts [n + 1] with a last one of 0 into offsets, in place. */
+static oj_status scan(struct making *m, int64_t *counts, int64_t n)
+{
+    cudaStream_t stream = m->device->stream;
+    size_t bytes = 0;
+    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, counts, counts,
+                                              n + 1, stream),
+                "summing counts", m->err);
+    if ((int64_t)bytes > m->raw.scratch.n)
+    {
+        oj_cuda_drop(m->device, stream, &m->raw.scratch);
+        OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)bytes, &m->raw.scratch,
+                            m->err));
+    }
+    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(m->raw.scratch.data, bytes,
+                                              counts, counts, n + 1, stream),
+                "summing counts", m->err);
+    return OJ_OK;
+}
+
+/* The last of n + 1 offsets; waits for the stream. */
+static oj_status total_of(struct making *m, const int64_t *offset, int64_t n,
+                          int64_t *out)
+{
+    OJ_CUDA_TRY(cudaMemcpyAsync(out, offset + n, sizeof *out,
+                                cudaMemcpyDeviceToHost, m->device->stream),
+                "reading a count", m->err);
+    OJ_CUDA_TRY(cudaStreamSynchronize(m->device->stream), "reading a count",
+                m->err);
+    return OJ_OK;
+}
+
+template <typename T>
+static oj_status upload(struct making *m, const T *host, int64_t n,
+                        struct oj_cuda_array<T> *out)
+{
+    if (host == NULL || n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_make(m->device, m->device->stream, n, out, m->err));
+    OJ_CUDA_TRY(cudaMemcpyAsync(out->data, host, (size_t)n * sizeof(T),
+                                cudaMemcpyHostToDevice, m->device->stream),
+                "copying the join layer", m->err);
+    return OJ_OK;
+}
+
+static oj_status upload_all(struct making *m, const int32_t *tie_rank)
+{
+    const struct oj_flat *flat = m->flat;
+    int64_t n_vertices =
+        oj_flat_is_points(flat) ? flat->n_features : flat->n_vertices;
+    OJ_TRY(upload(m, flat->x, n_vertices, &m->raw.x));
+    OJ_TRY(upload(m, flat->y, n_vertices, &m->raw.y));
+    OJ_TRY(upload(m, tie_rank, flat->n_features, &m->raw.tie_rank));
+    if (oj_flat_is_points(flat))
+        return OJ_OK;
+    OJ_TRY(upload(m, flat->part_offset, flat->n_features + 1,
+                  &m->raw.part_offset));
+    OJ_TRY(upload(m, flat->part_kind, flat->n_parts, &m->raw.part_kind));
+    OJ_TRY(
+        upload(m, flat->ring_offset, flat->n_parts + 1, &m->raw.ring_offset));
+    return upload(m, flat->vertex_offset, flat->n_rings + 1,
+                  &m->raw.vertex_offset);
+}
+
+static oj_status order_features(struct making *m)
+{
+    struct oj_cuda_layer *layer = m->layer;
+    int64_t n = layer->n_features;
+    if (m->raw.tie_rank.n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_make(m->device, m->device->stream, n, &layer->ordinal_of,
+                        m->err));
+    invert<<<blocks_of(n), BLOCK, 0, m->device->stream>>>(
+        n, m->raw.tie_rank.data, layer->ordinal_of.data);
+    OJ_CUDA_TRY_LAUNCH("ordering the join layer", m->err);
+    return OJ_OK;
+}
+
+static oj_status parts_of(struct making *m)
+{
+    struct oj_cuda_layer *layer = m->layer;
+    struct oj_cuda_device *device = m->device;
+    int64_t n = layer->n_features;
+    struct part_view view;
+    OJ_TRY(oj_cuda_make(device, device->stream, n + 1, &layer->part_offset,
+                        m->err));
+    count_parts<<<blocks_of(n + 1), BLOCK, 0, device->stream>>>(
+        n, layer->ordinal_of.data, m->raw.part_offset.data, m->raw.x.data,
+        m->raw.y.data, layer->part_offset.data);
+    OJ_CUDA_TRY_LAUNCH("counting parts", m->err);
+    OJ_TRY(scan(m, layer->part_offset.data, n));
+    layer->n_parts = m->flat->n_parts;
+    if (oj_flat_is_points(m->flat))
+        OJ_TRY(total_of(m, layer->part_offset.data, n, &layer->n_parts));
+    OJ_TRY(oj_cuda_make(device, device->stream, layer->n_parts,
+                        &layer->part_kind, m->err));
+    OJ_TRY(oj_cuda_make(device, device->stream, layer->n_parts,
+                        &layer->part_feature, m->err));
+    OJ_TRY(oj_cuda_make(device, device->stream, layer->n_parts,
+                        &m->raw.part_ring, m->err));
+    OJ_TRY(oj_cuda_make(device, device->stream, layer->n_parts + 1,
+                        &layer->ring_offset, m->err));
+    view.n_features = n;
+    view.n_parts = layer->n_parts;
+    view.ordinal_of = layer->ordinal_of.data;
+    view.offset = layer->part_offset.data;
+    view.raw_part_offset = m->raw.part_offset.data;
+    view.raw_ring_offset = m->raw.ring_offset.data;
+    view.raw_kind = m->raw.part_kind.data;
+    make_parts<<<blocks_of(layer->n_parts + 1), BLOCK, 0, device->stream>>>(
+        view, layer->part_kind.data, layer->part_feature.data,
+        m->raw.part_ring.data, layer->ring_offset.data);
+    OJ_CUDA_TRY_LAUNCH("listing parts", m->err);
+    return scan(m, layer->ring_offset.data, layer->n_parts);
+}
+
+static oj_status rings_of(struct making *m)
+{
+    struct oj_cuda_layer *layer = m->layer;
+    struct oj_cuda_device *device = m->device;
+    layer->n_rings =
+        oj_flat_is_points(m->flat) ? layer->n_parts : m->flat->n_rings;
+    OJ_TRY(oj_cuda_make(device, device->stream, layer->n_rings,
+                        &m->raw.ring_first, m->err));
+    OJ_TRY(oj_cuda_make(device, device->stream, layer->n_rings,
+                        &m->raw.ring_part, m->err));
+    OJ_TRY(oj_cuda_make(device, device->stream, layer->n_rings + 1,
+                        &layer->segment_offset, m->err));
+    make_rings<<<blocks_of(layer->n_rings + 1), BLOCK, 0, device->stream>>>(
+        layer->n_rings, layer->n_parts, layer->ring_offset.data,
+        m->raw.part_ring.data, m->raw.vertex_offset.data,
+        m->raw.ring_first.data, m->raw.ring_part.data,
+        layer->segment_offset.data);
+    OJ_CUDA_TRY_LAUNCH("listing rings", m->err);
+    OJ_TRY(scan(m, layer->segment_offset.data, layer->n_rings));
+    return total_of(m, layer->segment_offset.data, layer->n_rings,
+                    &layer->n_segments);
+}
+
+static oj_status check_size(struct making *m)
+{
+    if (m->layer->n_segments > INT32_MAX)
+        return oj_fail(m->err, OJ_ERR_LIMIT,
+                       "the join layer has %lld segments; at most %d are "
+                       "possible",
+                       (long long)m->layer->n_segments, INT32_MAX);
+    return OJ_OK;
+}
+
+static oj_status segments_of(struct making *m)
+{
+    struct oj_cuda_layer *layer = m->layer;
+    struct oj_cuda_device *device = m->device;
+    int64_t n = layer->n_segments;
+    int has_polygons = (m->flat->part_kinds & OJ_PART_POLYGON) != 0;
+    struct segment_view view;
+    OJ_TRY(check_size(m));
+    OJ_TRY(oj_cuda_make(device, device->stream, n, &layer->segment, m->err));
+    OJ_TRY(oj_cuda_make(device, device->stream, n, &layer->segment_feature,
+                        m->err));
+    if (has_polygons)
+        OJ_TRY(oj_cuda_make(device, device->stream, n, &layer->segment_part,
+                            m->err));
+    if (n == 0)
+        return OJ_OK;
+    if (layer->short_points)
+        make_point_segments<<<blocks_of(n), BLOCK, 0, device->stream>>>(
+            n, layer->ordinal_of.data, m->raw.x.data, m->raw.y.data,
+            layer->segment.data, layer->segment_feature.data);
+    else
+    {
+        view.n_segments = n;
+        view.n_rings = layer->n_rings;
+        view.segment_offset = layer->segment_offset.data;
+        view.ring_first = m->raw.ring_first.data;
+        view.ring_part = m->raw.ring_part.data;
+        view.part_feature = layer->part_feature.data;
+        view.x = m->raw.x.data;
+        view.y = m->raw.y.data;
+        make_segments<<<blocks_of(n), BLOCK, 0, device->stream>>>(
+            view, layer->segment.data, layer->segment_feature.data,
+            layer->segment_part.data);
+    }
+    OJ_CUDA_TRY_LAUNCH("listing segments", m->err);
+    return OJ_OK;
+}
+
+static double greater(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static oj_status extent_of(struct making *m)
+{
+    struct oj_cuda_layer *layer = m->layer;
+    struct oj_cuda_device *device = m->device;
+    struct oj_cuda_array<struct extent> of_block =
+    {
+    };
+    struct extent host[EXTENT_BLOCKS];
+    unsigned n_blocks = blocks_of(layer->n_segments);
+    cudaError_t error;
+    layer->x0 = layer->y0 = INFINITY;
+    layer->x1 = layer->y1 = -INFINITY;
+    if (layer->n_segments == 0)
+        return OJ_OK;
+    if (n_blocks > EXTENT_BLOCKS)
+        n_blocks = EXTENT_BLOCKS;
+    OJ_TRY(oj_cuda_make(device, device->stream, (int64_t)n_blocks, &of_block,
+                        m->err));
+    measure<<<n_blocks, BLOCK, 0, device->stream>>>(
+        layer->n_segments, layer->segment.data, of_block.data);
+    error = cudaGetLastError();
+    if (error == cudaSuccess)
+        error = cudaMemcpyAsync(host, of_block.data, n_blocks * sizeof *host,
+                                cudaMemcpyDeviceToHost, device->stream);
+    oj_cuda_drop(device, device->stream, &of_block);
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(device->stream);
+    OJ_CUDA_TRY(error, "measuring the join layer", m->err);
+    for (unsigned i = 0; i < n_blocks; i++)
+    {
+        layer->x0 = -greater(-layer->x0, -host[i].x0);
+        layer->y0 = -greater(-layer->y0, -host[i].y0);
+        layer->x1 = greater(layer->x1, host[i].x1);
+        layer->y1 = greater(layer->y1, host[i].y1);
+    }
+    layer->magnitude = greater(greater(fabs(layer->x0), fabs(layer->x1)),
+                               greater(fabs(layer->y0), fabs(layer->y1)));
+    return OJ_OK;
+}
+
+/* 1 when every feature of a layer of points has one. */
+static int all_there(const struct oj_flat *flat)
+{
+    for (int64_t i = 0; i < flat->n_features; i++)
+    {
+        if (!(isfinite(flat->x[i]) && isfinite(flat->y[i])))
+            return 0;
+    }
+    return 1;
+}
+
+static oj_status make_layer(struct making *m, const int32_t *tie_rank)
+{
+    struct oj_cuda_layer *layer = m->layer;
+    layer->n_features = m->flat->n_features;
+    layer->short_points = oj_flat_is_points(m->flat) && all_there(m->flat);
+    OJ_TRY(upload_all(m, tie_rank));
+    OJ_TRY(order_features(m));
+    if (layer->short_points)
+        layer->n_parts = layer->n_rings = layer->n_segments = layer->n_features;
+    else
+    {
+        OJ_TRY(parts_of(m));
+        OJ_TRY(rings_of(m));
+    }
+    OJ_TRY(segments_of(m));
+    OJ_TRY(extent_of(m));
+    /* The host's arrays were read by copies that may still run. */
+    OJ_CUDA_TRY(cudaStreamSynchronize(m->device->stream),
+                "copying the join layer", m->err);
+    return OJ_OK;
+}
+
+static void drop_raw(struct oj_cuda_device *device, struct raw *raw)
+{
+    cudaStream_t stream = device->stream;
+    oj_cuda_drop(device, stream, &raw->x);
+    oj_cuda_drop(device, stream, &raw->y);
+    oj_cuda_drop(device, stream, &raw->part_offset);
+    oj_cuda_drop(device, stream, &raw->ring_offset);
+    oj_cuda_drop(device, stream, &raw->vertex_offset);
+    oj_cuda_drop(device, stream, &raw->part_kind);
+    oj_cuda_drop(device, stream, &raw->tie_rank);
+    oj_cuda_drop(device, stream, &raw->ring_first);
+    oj_cuda_drop(device, stream, &raw->ring_part);
+    oj_cuda_drop(device, stream, &raw->part_ring);
+    oj_cuda_drop(device, stream, &raw->scratch);
+}
+
+oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
+                             const struct oj_flat *flat,
+                             const int32_t *tie_rank, struct oj_cuda_layer *out,
+                             struct oj_error *err)
+{
+    struct oj_cuda_layer layer;
+    struct making making;
+    oj_status status;
+    memset(&layer, 0, sizeof layer);
+    memset(&making, 0, sizeof making);
+    making.device = device;
+    making.flat = flat;
+    making.layer = &layer;
+    making.err = err;
+    status = make_layer(&making, tie_rank);
+    drop_raw(device, &making.raw);
+    if (status != OJ_OK)
+    {
+        (void)cudaStreamSynchronize(device->stream);
+        oj_cuda_layer_drop(device, &layer);
+        return status;
+    }
+    *out = layer;
+    return OJ_OK;
+}
+
+void oj_cuda_layer_drop(struct oj_cuda_device *device,
+                        struct oj_cuda_layer *layer)
+{
+    cudaStream_t stream = device->stream;
+    oj_cuda_drop(device, stream, &layer->segment);
+    oj_cuda_drop(device, stream, &layer->segment_feature);
+    oj_cuda_drop(device, stream, &layer->segment_part);
+    oj_cuda_drop(device, stream, &layer->part_kind);
+    oj_cuda_drop(device, stream, &layer->part_feature);
+    oj_cuda_drop(device, stream, &layer->part_offset);
+    oj_cuda_drop(device, stream, &layer->ring_offset);
+    oj_cuda_drop(device, stream, &layer->segment_offset);
+    oj_cuda_drop(device, stream, &layer->ordinal_of);
+    memset(layer, 0, sizeof *layer);
+}

@@ -1,0 +1,125 @@
+#include "cuda_family.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* In the order they are asked: the special ones first. */
+static const struct oj_cuda_family *const families[] = {
+    NULL,
+};
+
+const struct oj_cuda_family *oj_cuda_family_at(int i)
+{
+    int n = (int)(sizeof families / sizeof *families) - 1;
+    return i >= 0 && i < n ? families[i] : NULL;
+}
+
+static const struct oj_cuda_family *choose(const struct oj_relation *relation,
+                                           const struct oj_flat *join_side,
+                                           const struct oj_flat *input)
+{
+    const struct oj_cuda_family *family;
+    for (int i = 0; (family = oj_cuda_family_at(i)) != NULL; i++)
+    {
+        if (family->takes(relation, join_side, input))
+            return family;
+    }
+    return NULL;
+}
+
+static int takes(const struct oj_relation *relation,
+                 const struct oj_flat *join_side, const struct oj_flat *input)
+{
+    return choose(relation, join_side, input) != NULL;
+}
+
+static const char *method(const struct oj_relation *relation,
+                          const struct oj_flat *join_side,
+                          const struct oj_flat *input)
+{
+    const struct oj_cuda_family *family = choose(relation, join_side, input);
+    return family != NULL ? family->name : "none";
+}
+
+static oj_status count(int *n, struct oj_error *err)
+{
+    int seen = 0;
+    OJ_CUDA_TRY(cudaGetDeviceCount(&seen), "looking for devices", err);
+    if (seen == 0)
+        return oj_fail(err, OJ_ERR_NO_DEVICE, "CUDA sees no GPU");
+    *n = seen < OJ_GPU_MAX_DEVICES ? seen : OJ_GPU_MAX_DEVICES;
+    return OJ_OK;
+}
+
+static __global__ void nothing(void)
+{
+}
+
+/* What would stop a join on this device. */
+static cudaError_t try_out(int ordinal, struct oj_gpu_device *out)
+{
+    struct cudaFuncAttributes attributes;
+    size_t free_bytes = 0, total_bytes = 0;
+    cudaError_t error = cudaSetDevice(ordinal);
+    if (error == cudaSuccess)
+        error = cudaMemGetInfo(&free_bytes, &total_bytes);
+    if (error == cudaSuccess)
+        error = cudaFuncGetAttributes(&attributes, (const void *)nothing);
+    out->free_bytes = (int64_t)free_bytes;
+    return error;
+}
+
+static oj_status describe(int ordinal, struct oj_gpu_device *out,
+                          struct oj_error *err)
+{
+    struct oj_gpu_device device;
+    struct cudaDeviceProp properties;
+    cudaError_t error;
+    memset(&device, 0, sizeof device);
+    OJ_CUDA_TRY(cudaGetDeviceProperties(&properties, ordinal),
+                "asking the device", err);
+    device.ordinal = ordinal;
+    snprintf(device.name, sizeof device.name, "%.127s", properties.name);
+    device.major = properties.major;
+    device.minor = properties.minor;
+    device.total_bytes = (int64_t)properties.totalGlobalMem;
+    device.n_processors = properties.multiProcessorCount;
+    error = try_out(ordinal, &device);
+    if (error != cudaSuccess)
+    {
+        (void)cudaGetLastError();
+        snprintf(device.why_not, sizeof device.why_not, "%s",
+                 cudaGetErrorString(error));
+    }
+    *out = device;
+    return OJ_OK;
+}
+
+#define TEXT(x) TEXT_OF(x)
+#define TEXT_OF(x) #x
+
+static const struct oj_gpu_module module = {
+    OJ_GPU_ABI,
+    "CUDA " TEXT(__CUDACC_VER_MAJOR__) "." TEXT(
+        __CUDACC_VER_MINOR__) ", " OJ_CUDA_ARCHITECTURES,
+    count,
+    describe,
+    takes,
+    method,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+};
+
+extern "C" OJ_EXPORT const struct oj_gpu_module *oj_gpu_module(uint32_t abi)
+{
+    return abi == OJ_GPU_ABI ? &module : NULL;
+}

@@ -1,0 +1,95 @@
+# The CUDA module, ogrjoin_cuda.so: the library loads it at run time and works
+# without it. Its code is there for every architecture from sm_75 on, and as PTX
+# of the newest for those that come later.
+
+set(OJ_CUDA_SOURCES
+  cuda/cuda_device.cu
+  cuda/cuda_layer.cu
+  cuda/cuda_module.cu)
+
+# The module is nobody's dependency: it has its own copies of these.
+set(OJ_CUDA_COPIES
+  flatten/oj_status.c
+  flatten/oj_array.c
+  flatten/oj_matches.c)
+
+# A sanitizer's run time does not go with CUDA's.
+if(OGRJOIN_CUDA STREQUAL "OFF" OR
+   (OGRJOIN_CUDA STREQUAL "AUTO" AND OGRJOIN_SANITIZE))
+  return()
+endif()
+
+include(CheckLanguage)
+if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+  find_program(OJ_NVCC nvcc HINTS ENV CUDA_HOME PATHS /usr/local/cuda/bin)
+  mark_as_advanced(OJ_NVCC)
+  if(OJ_NVCC)
+    set(ENV{CUDACXX} ${OJ_NVCC})
+  endif()
+endif()
+# CMake tries the compiler with some architecture: any that is there.
+set(CMAKE_CUDA_ARCHITECTURES OFF)
+check_language(CUDA)
+if(NOT CMAKE_CUDA_COMPILER)
+  if(OGRJOIN_CUDA STREQUAL "AUTO")
+    message(STATUS "No nvcc: no CUDA module")
+    return()
+  endif()
+  message(FATAL_ERROR "OGRJOIN_CUDA is ON, and there is no nvcc that works")
+endif()
+enable_language(CUDA)
+if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 11.8)
+  if(OGRJOIN_CUDA STREQUAL "AUTO")
+    message(STATUS "nvcc ${CMAKE_CUDA_COMPILER_VERSION} is older than 11.8: "
+                   "no CUDA module")
+    return()
+  endif()
+  message(FATAL_ERROR "nvcc ${CMAKE_CUDA_COMPILER_VERSION} is older than 11.8")
+endif()
+
+set(oj_cuda_list ${OGRJOIN_CUDA_ARCHITECTURES})
+if(NOT oj_cuda_list)
+  execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code
+                  OUTPUT_VARIABLE oj_cuda_known OUTPUT_STRIP_TRAILING_WHITESPACE)
+  string(REGEX MATCHALL "sm_[0-9]+" oj_cuda_known "${oj_cuda_known}")
+  foreach(name IN LISTS oj_cuda_known)
+    string(SUBSTRING ${name} 3 -1 number)
+    if(number GREATER_EQUAL 75)
+      list(APPEND oj_cuda_list ${number})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES oj_cuda_list)
+  list(SORT oj_cuda_list COMPARE NATURAL)
+endif()
+list(GET oj_cuda_list -1 oj_cuda_newest)
+set(oj_cuda_codes ${oj_cuda_list})
+list(TRANSFORM oj_cuda_codes APPEND "-real")
+list(APPEND oj_cuda_codes "${oj_cuda_newest}-virtual")
+string(REPLACE ";" " " oj_cuda_text "${oj_cuda_list}")
+
+add_library(ogrjoin_cuda MODULE ${OJ_CUDA_SOURCES} ${OJ_CUDA_COPIES})
+target_link_libraries(ogrjoin_cuda PRIVATE oj_flags Threads::Threads)
+target_compile_definitions(ogrjoin_cuda PRIVATE
+  $<$<COMPILE_LANGUAGE:CUDA>:OJ_CUDA_ARCHITECTURES="sm ${oj_cuda_text}">)
+# No fused multiply-add: it would change answers.
+target_compile_options(ogrjoin_cuda PRIVATE
+  $<$<COMPILE_LANGUAGE:CUDA>:-O3;-fmad=false;-Xcompiler=-ffp-contract=off>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall;-Xcompiler=-Wextra>
+  $<$<COMPILE_LANGUAGE:CUDA>:--threads=2>)
+if(OGRJOIN_WERROR)
+  target_compile_options(ogrjoin_cuda PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
+endif()
+target_link_options(ogrjoin_cuda PRIVATE
+  -static-libstdc++ -static-libgcc -Wl,--no-undefined
+  -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cuda/module.map)
+set_target_properties(ogrjoin_cuda PROPERTIES
+  PREFIX ""
+  CUDA_ARCHITECTURES "${oj_cuda_codes}"
+  CUDA_STANDARD 17
+  CUDA_STANDARD_REQUIRED ON
+  CUDA_EXTENSIONS OFF
+  CUDA_RUNTIME_LIBRARY Static
+  CUDA_VISIBILITY_PRESET hidden
+  LINKER_LANGUAGE CXX
+  LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/module.map)
