@@ -1,6 +1,7 @@
 #include "oj_validate.h"
 #include "../flatten/oj_array.h"
 #include "geos_rounding.h"
+#include "kernels/oj_sphere.h"
 #include "oj_pairs.h"
 
 #include <math.h>
@@ -26,12 +27,35 @@ static int same_measure(double a, double b)
     return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
 }
 
-/* Whether a and b, distances, are the same but for a few ulps. */
-static int is_near(double a, double b)
+static int knows_layers(const struct oj_validation *v)
+{
+    return v->join_side != NULL && v->input != NULL && v->relation != NULL;
+}
+
+static int is_on_sphere(const struct oj_validation *v)
+{
+    return knows_layers(v) && v->relation->metric == OJ_METRIC_SPHERE;
+}
+
+/* On the sphere the two come by different ways, whose roundings are those of
+ * unit vectors: the nearer two points are to being opposite, the less a chord
+ * says about the way between them. */
+static int is_near_on_sphere(double a, double b)
+{
+    double flatness = cos(0.5 * a / OJ_SPHERE_RADIUS);
+    double least = sqrt(OJ_VALIDATION_CHORD);
+    flatness = flatness > least ? flatness : least;
+    return fabs(a - b) <= OJ_SPHERE_RADIUS * OJ_VALIDATION_CHORD / flatness;
+}
+
+/* Whether a and b, distances, are the same but for rounding. */
+static int is_near(const struct oj_validation *v, double a, double b)
 {
     int64_t bits_a, bits_b;
     if (!(a >= 0.0) || !(b >= 0.0))
         return 0;
+    if (is_on_sphere(v))
+        return is_near_on_sphere(a, b);
     memcpy(&bits_a, &a, sizeof bits_a);
     memcpy(&bits_b, &b, sizeof bits_b);
     return llabs(bits_a - bits_b) <= OJ_VALIDATION_ULPS;
@@ -50,16 +74,12 @@ static int has_points_only(const struct oj_flat *flat, int64_t feature)
     return 1;
 }
 
-static int knows_layers(const struct oj_validation *v)
-{
-    return v->join_side != NULL && v->input != NULL && v->relation != NULL;
-}
-
-/* Whether the distance of the pair may be off by some ulps. */
+/* Whether the distance of the pair may be off by rounding. */
 static int is_loose(const struct oj_validation *v, int64_t row, int64_t feature)
 {
-    return knows_layers(v) && !has_points_only(v->input, row) &&
-           !has_points_only(v->join_side, feature);
+    return is_on_sphere(v) ||
+           (knows_layers(v) && !has_points_only(v->input, row) &&
+            !has_points_only(v->join_side, feature));
 }
 
 static oj_status add_difference(struct oj_validation *v,
@@ -114,7 +134,7 @@ static oj_status compare_order(struct oj_validation *v, int64_t row,
     for (int64_t i = 0; i < n; i++)
     {
         if (ours[i].join_row == reference[i].join_row ||
-            (is_near(ours[i].measure, reference[i].measure) &&
+            (is_near(v, ours[i].measure, reference[i].measure) &&
              (is_loose(v, row, ours[i].join_row) ||
               is_loose(v, row, reference[i].join_row))))
             continue;
@@ -133,20 +153,22 @@ static int is_at_bound(const struct oj_validation *v, int64_t row,
     double farthest = -1.0;
     if (!is_loose(v, row, pair->join_row))
         return 0;
-    if (is_near(pair->measure, v->relation->min_distance) ||
-        is_near(pair->measure,
+    if (is_near(v, pair->measure, v->relation->min_distance) ||
+        is_near(v, pair->measure,
                 oj_pair_max_distance(v->relation, v->input, row, v->join_side,
                                      pair->join_row)))
         return 1;
     for (int64_t i = 0; i < n_other; i++)
         farthest = fmax(farthest, other[i].measure);
-    return v->relation->op == OJ_OP_NEAREST && is_near(pair->measure, farthest);
+    return v->relation->op == OJ_OP_NEAREST &&
+           is_near(v, pair->measure, farthest);
 }
 
 /* Of joins but nearest a pair does not depend on the others of its row. */
 static void explain_pair(struct oj_validation *v, int64_t row, int64_t feature)
 {
-    if (!knows_layers(v) || v->relation->op == OJ_OP_NEAREST)
+    if (!knows_layers(v) || v->relation->op == OJ_OP_NEAREST ||
+        is_on_sphere(v)) /* GEOS is not there */
         return;
     v->is_explained =
         oj_geos_misjudges(v->input, row, v->join_side, feature) ||
@@ -182,7 +204,7 @@ static oj_status compare_measures(struct oj_validation *v, int64_t row,
     if (same_measure(ours->measure, reference->measure))
         return OJ_OK;
     if (is_loose(v, row, ours->join_row) &&
-        is_near(ours->measure, reference->measure))
+        is_near(v, ours->measure, reference->measure))
     {
         v->n_within_ulps++;
         return OJ_OK;
@@ -239,7 +261,7 @@ static int is_rounding(const struct oj_validation *v, int64_t row,
                        const struct oj_row_pair *pair, int64_t n)
 {
     if (!knows_layers(v) || v->relation->op != OJ_OP_NEAREST ||
-        v->relation->distance_to != OJ_TO_INTERIOR)
+        is_on_sphere(v) || v->relation->distance_to != OJ_TO_INTERIOR)
         return 0;
     for (int64_t i = 0; i < n; i++)
     {

@@ -9,6 +9,10 @@
  *  are no difference; nor is what GEOS's rounding explains (geos_rounding.h).
  *  All this is told apart when the layers are given.
  *
+ *  On the sphere every distance is compared up to the rounding of unit vectors
+ *  (OJ_VALIDATION_CHORD), and pairs that are equal but for it are counted the
+ *  same way.
+ *
  *  Batches are compared as they come; every difference goes to the report, the
  *  first few are kept.
  */
@@ -27,6 +31,10 @@ extern "C" {
 
 /** By so many ulps may distances between lines and polygons differ. */
 #define OJ_VALIDATION_ULPS 2
+
+/** By so much may chords between points of the unit sphere differ, which is 0.06
+ *  micrometres on the Earth (more towards the opposite point). */
+#define OJ_VALIDATION_CHORD 1e-14
 
 enum oj_difference_kind
 {

@@ -343,13 +343,44 @@ static oj_status read_value(struct reader *r, const struct oj_option *option,
         case OJ_OPTION_BACKEND:
             return read_backend(option, words[0], command, at, err);
         case OJ_OPTION_REFERENCE:
-            *(const char **)at = "geos";
+            *(const char **)at = ""; /* settled by the join */
             if (r->next < r->argc && oj_backend_find(r->argv[r->next]) != NULL)
                 *(const char **)at = oj_backend_find(r->argv[r->next++])->name;
             return OJ_OK;
     }
     return oj_fail(err, OJ_ERR_INTERNAL, "option -%s has no kind",
                    option->name);
+}
+
+/* What to write in place of an option that is given twice. */
+static const struct
+{
+    const char *option, *instead;
+} lists[] = {
+    {"on", "write one list, as -on a=b,c=d"},
+    {"select", "write one list, as -select a,b"},
+    {"join_select", "write one list, as -join_select a,b"},
+    {"agg", "write one list, as -agg \"count, sum(a)\""},
+    {"overlap", "write one list, as -overlap area,percent"},
+    {"where", "write one condition, as -where \"a > 1 AND b = 2\""},
+    {"join_where", "write one condition, as -join_where \"a > 1 AND b = 2\""},
+};
+
+/* Of two values one would be lost. */
+static oj_status check_repeated(const struct oj_option *option,
+                                struct oj_error *err)
+{
+    const char *instead = "leave one out";
+    if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_LIST ||
+        option->kind == OJ_OPTION_BOXES)
+        return OJ_OK;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    {
+        if (strcmp(lists[i].option, option->name) == 0)
+            instead = lists[i].instead;
+    }
+    return oj_fail(err, OJ_ERR_ARG, "-%s is given twice: %s", option->name,
+                   instead);
 }
 
 static oj_status read_option(struct reader *r, const char *word,
@@ -369,6 +400,8 @@ static oj_status read_option(struct reader *r, const char *word,
     if (r->argc - r->next < n)
         return oj_fail(err, OJ_ERR_ARG, "-%s needs a value: -%s %s",
                        option->name, option->name, option->arguments);
+    if (r->command->given[row])
+        OJ_TRY(check_repeated(option, err));
     r->next += n;
     r->command->given[row] = 1;
     return read_value(r, option, words, err);

@@ -30,7 +30,6 @@ static const char no_output[] = "nothing is written to another dataset";
 static const char no_join_side[] = "the boxes are the join side";
 static const char one_reach[] = "both say how far";
 static const char one_rule[] = "each makes one row of an input row's pairs";
-static const char one_point[] = "a side is joined by one kind of point";
 static const char no_pair[] =
     "a row of aggregates stands for several join features";
 static const char only_pairs[] = "the benchmark times the finding of pairs";
@@ -45,7 +44,6 @@ static const struct clash clashes[] = {
     {"max_distance", "max_distance_field", one_reach},
     {"max_distance", "join_max_distance_field", one_reach},
     {"max_distance_field", "join_max_distance_field", one_reach},
-    {"centroid_of", "point_on_surface_of", one_point},
     {"pick", "agg", one_rule},
     {"agg", "name_distance", no_pair},
     {"agg", "name_rank", no_pair},
@@ -183,11 +181,34 @@ static oj_status check_columns(const struct oj_command *command,
     return OJ_OK;
 }
 
+static oj_status check_points(const struct oj_command *command,
+                              struct oj_error *err)
+{
+    static const char *const sides[] = {"input", "join"};
+    if (!oj_command_given(command, "centroid_of") ||
+        !oj_command_given(command, "point_on_surface_of"))
+        return OJ_OK;
+    for (int side = 0; side < 2; side++)
+    {
+        if ((command->centroid_of == OJ_SIDE_BOTH ||
+             command->centroid_of == side) &&
+            (command->point_on_surface_of == OJ_SIDE_BOTH ||
+             command->point_on_surface_of == side))
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-centroid_of and -point_on_surface_of both say "
+                           "what the %s side is joined by: leave it out of "
+                           "one of them",
+                           sides[side]);
+    }
+    return OJ_OK;
+}
+
 oj_status oj_command_check(const struct oj_command *command,
                            struct oj_error *err)
 {
     OJ_TRY(oj_command_check_op(command, err));
     OJ_TRY(check_tables(command, err));
+    OJ_TRY(check_points(command, err));
     OJ_TRY(check_in_place(command, err));
     OJ_TRY(check_columns(command, err));
     if (command->k > INT32_MAX)

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 static const char window[] = "window";
+static const char sphere[] = "sphere"; /* the reference for -metric sphere */
 
 const char *oj_command_op_name(const struct oj_command *command)
 {
@@ -123,6 +124,9 @@ oj_status oj_command_settle_op(struct oj_command *command, struct oj_error *err)
         OJ_TRY(choose_op(command, err));
     if (command->is_window && !is_given(command, "how") && !command->in_place)
         command->how = OJ_KEEP_INNER;
+    if (command->validate != NULL && command->validate[0] == '\0')
+        command->validate =
+            command->metric == OJ_METRIC_SPHERE ? sphere : "geos";
     return OJ_OK;
 }
 
@@ -186,10 +190,17 @@ static oj_status check_distances(const struct oj_command *command,
         return oj_fail(err, OJ_ERR_ARG,
                        "-op dwithin with an unbounded distance is every pair "
                        "there is: write a number");
-    if (command->metric == OJ_METRIC_SPHERE && command->validate != NULL)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-validate and -metric sphere do not go together: the "
-                       "references measure in the plane");
+    if (command->validate != NULL &&
+        (command->metric == OJ_METRIC_SPHERE) !=
+            (strcmp(command->validate, sphere) == 0))
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            command->metric == OJ_METRIC_SPHERE
+                ? "-validate %s: this reference measures in the plane, as GEOS "
+                  "does; that of -metric sphere is -validate sphere"
+                : "-validate %s: this reference is for -metric sphere; in the "
+                  "plane it is -validate geos",
+            command->validate);
     if (command->metric == OJ_METRIC_SPHERE &&
         command->distance_to == OJ_TO_BOUNDARY)
         return oj_fail(err, OJ_ERR_ARG,

@@ -6,35 +6,91 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SAMPLE_ROWS 1000
 
 struct extent
 {
     int is_known;
+    int is_sample; /* of the first SAMPLE_ROWS rows only */
     double x0, y0, x1, y1;
 };
 
 /* ---- extents ------------------------------------------------------------ */
 
+static struct extent extent_of_box(const OGREnvelope *box)
+{
+    struct extent extent = {0, 0, box->MinX, box->MinY, box->MaxX, box->MaxY};
+    extent.is_known = isfinite(box->MinX) && isfinite(box->MinY) &&
+                      isfinite(box->MaxX) && isfinite(box->MaxY) &&
+                      box->MinX <= box->MaxX && box->MinY <= box->MaxY;
+    return extent;
+}
+
+/* Whether the first rows can be read at no great cost, and then again. */
+static int can_sample(const struct oj_source *source)
+{
+    const char *dataset = source->side->dataset;
+    struct stat file;
+    if (source->is_result_set || source->side->where != NULL ||
+        OGR_L_GetSpatialFilter(source->layer) != NULL)
+        return 0;
+    if (strncmp(dataset, "/vsi", 4) == 0)
+        return strncmp(dataset, "/vsistdin", 9) != 0 &&
+               strstr(dataset, "_streaming") == NULL;
+    return stat(dataset, &file) == 0 &&
+           (S_ISREG(file.st_mode) || S_ISDIR(file.st_mode));
+}
+
+static void add_box(OGREnvelope *sum, const OGREnvelope *box)
+{
+    sum->MinX = fmin(sum->MinX, box->MinX);
+    sum->MinY = fmin(sum->MinY, box->MinY);
+    sum->MaxX = fmax(sum->MaxX, box->MaxX);
+    sum->MaxY = fmax(sum->MaxY, box->MaxY);
+}
+
+static struct extent sample_extent(const struct oj_source *source)
+{
+    OGREnvelope sum = {INFINITY, -INFINITY, INFINITY, -INFINITY}, box;
+    struct extent extent;
+    OGRFeatureH feature;
+    int n = 0;
+    OGR_L_ResetReading(source->layer);
+    while (n < SAMPLE_ROWS &&
+           (feature = OGR_L_GetNextFeature(source->layer)) != NULL)
+    {
+        OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
+        if (geometry != NULL && !OGR_G_IsEmpty(geometry))
+        {
+            OGR_G_GetEnvelope(geometry, &box);
+            if (extent_of_box(&box).is_known)
+                add_box(&sum, &box);
+        }
+        OGR_F_Destroy(feature);
+        n++;
+    }
+    OGR_L_ResetReading(source->layer);
+    extent = extent_of_box(&sum);
+    extent.is_sample = n == SAMPLE_ROWS;
+    return extent;
+}
+
 /* In the layer's own CRS, where the driver has it at hand; all of a layer is
- * read for it only with force. */
+ * read for it only with force, else its first rows. */
 static struct extent extent_of(const struct oj_source *source, int force)
 {
-    struct extent extent = {0, 0, 0, 0, 0};
+    struct extent extent = {0, 0, 0, 0, 0, 0};
     OGREnvelope box;
-    OGRErr result;
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    result = OGR_L_GetExtent(source->layer, &box, force);
+    if (OGR_L_GetExtent(source->layer, &box, force) == OGRERR_NONE)
+        extent = extent_of_box(&box);
+    else if (can_sample(source))
+        extent = sample_extent(source);
     CPLErrorReset();
     CPLPopErrorHandler();
-    if (result != OGRERR_NONE || !isfinite(box.MinX) || !isfinite(box.MinY) ||
-        !isfinite(box.MaxX) || !isfinite(box.MaxY) || box.MinX > box.MaxX ||
-        box.MinY > box.MaxY)
-        return extent;
-    extent.is_known = 1;
-    extent.x0 = box.MinX;
-    extent.y0 = box.MinY;
-    extent.x1 = box.MaxX;
-    extent.y1 = box.MaxY;
     return extent;
 }
 
@@ -59,7 +115,8 @@ static struct extent transformed(const struct extent *from,
 
 static struct extent swapped(const struct extent *from)
 {
-    struct extent to = {from->is_known, from->y0, from->x0, from->y1, from->x1};
+    struct extent to = {from->is_known, from->is_sample, from->y0,
+                        from->x0,       from->y1,        from->x1};
     return to;
 }
 
@@ -142,43 +199,68 @@ static void warn_of_crs(const struct oj_source *source,
                 source->role, source->name);
 }
 
+static double width_of(const struct extent *e)
+{
+    return hypot(e->x1 - e->x0, e->y1 - e->y0);
+}
+
+/* The first rows may lie to one side of the others: only a gap that is wider
+ * than all that was seen says something. */
+static int is_telling(const struct extent *a, const struct extent *b,
+                      double gap)
+{
+    return (!a->is_sample && !b->is_sample) || gap > width_of(a) + width_of(b);
+}
+
+static void warn_of_no_match(const struct extent *a, const struct extent *b,
+                             double gap, const struct oj_crs *crs)
+{
+    char so[96] = "the two layers do not meet, so nothing can match";
+    if (a->is_sample || b->is_sample)
+        snprintf(so, sizeof so,
+                 "the two layers do not meet, judging by the first %d rows of "
+                 "%s",
+                 SAMPLE_ROWS,
+                 !b->is_sample   ? "the input layer"
+                 : !a->is_sample ? "the join layer"
+                                 : "each");
+    oj_warn("%s: input x %g to %g, y %g to %g; join x %g to %g, y %g to %g; "
+            "nearest gap %g (%s)",
+            so, a->x0, a->x1, a->y0, a->y1, b->x0, b->x1, b->y0, b->y1, gap,
+            unit_of(crs));
+}
+
 static void warn_of_gap(const struct oj_command *command,
                         const struct oj_source *input,
-                        const struct oj_source *join, const struct oj_crs *crs)
+                        const struct extent *input_own,
+                        const struct oj_source *join,
+                        const struct extent *join_own, const struct oj_crs *crs)
 {
-    struct extent input_own = extent_of(input, 0);
-    struct extent join_own = extent_of(join, command->n_windows > 0);
-    struct extent a = transformed(&input_own, input->transformation);
-    struct extent b = transformed(&join_own, join->transformation);
+    struct extent a = transformed(input_own, input->transformation);
+    struct extent b = transformed(join_own, join->transformation);
     double reach = reach_of(command, crs), gap;
     if (!a.is_known || !b.is_known)
         return;
     gap = gap_between(&a, &b);
-    if (gap <= 0.0)
+    if (gap <= 0.0 || !is_telling(&a, &b, gap))
         return;
     if (gap > reach)
-        oj_warn("the two layers do not meet, so nothing can match: input x %g "
-                "to %g, y %g to %g; join x %g to %g, y %g to %g; nearest gap "
-                "%g (%s)",
-                a.x0, a.x1, a.y0, a.y1, b.x0, b.x1, b.y0, b.y1, gap,
-                unit_of(crs));
+        warn_of_no_match(&a, &b, gap, crs);
     else if (isfinite(reach) || command->op == OJ_OP_DISJOINT)
         return;
-    warn_of_axes(input, join, &input_own, &join_own, &a, &b,
+    warn_of_axes(input, join, input_own, join_own, &a, &b,
                  isfinite(reach) ? reach : 0.0);
-    warn_of_crs(input, &input_own, &join_own);
-    warn_of_crs(join, &join_own, &input_own);
+    warn_of_crs(input, input_own, join_own);
+    warn_of_crs(join, join_own, input_own);
 }
 
 /* ---- distances ---------------------------------------------------------- */
 
 static void warn_of_distance(const struct oj_command *command,
-                             const struct oj_source *input,
-                             const struct oj_crs *crs)
+                             const struct extent *own, const struct oj_crs *crs)
 {
     const struct oj_distance *d = &command->max_distance;
     double value = d->value;
-    struct extent own;
     if (!oj_command_given(command, "max_distance") || value <= 0 ||
         isinf(value))
         return;
@@ -193,9 +275,8 @@ static void warn_of_distance(const struct oj_command *command,
             "-max_distance %g is in the unit %s here, not in degrees; write "
             "%gm or %gft where so small a distance is meant",
             value, unit_of(crs), value, value);
-    own = extent_of(input, 0);
-    if (crs->join == NULL && value > 10 && own.is_known &&
-        looks_like_degrees(&own))
+    if (crs->join == NULL && value > 10 && own->is_known &&
+        looks_like_degrees(own))
         oj_warn("the coordinates look like degrees, and no CRS is known: "
                 "-max_distance %g is %g degrees then; with -s_srs EPSG:4326 "
                 "-metric sphere it is in metres",
@@ -206,7 +287,9 @@ void oj_warn_early(const struct oj_command *command,
                    const struct oj_source *input, const struct oj_source *join,
                    const struct oj_crs *crs)
 {
+    struct extent input_own = extent_of(input, 0);
+    struct extent join_own = extent_of(join, command->n_windows > 0);
     if ((oj_op_get((enum oj_op)command->op)->takes & OJ_TAKES_DISTANCE) != 0)
-        warn_of_distance(command, input, crs);
-    warn_of_gap(command, input, join, crs);
+        warn_of_distance(command, &input_own, crs);
+    warn_of_gap(command, input, &input_own, join, &join_own, crs);
 }

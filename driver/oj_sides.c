@@ -3,6 +3,7 @@
 #include "oj_cancel.h"
 #include "oj_message.h"
 
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -146,6 +147,26 @@ static oj_status check_points(const struct oj_sides *sides,
     return OJ_OK;
 }
 
+/* Features of which a vertex is nowhere on the sphere. */
+static int64_t count_beyond_poles(const struct oj_flat *flat)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < flat->n_features; i++)
+    {
+        int64_t v = i, end = i + 1;
+        if (!oj_flat_is_points(flat))
+        {
+            v = flat->vertex_offset[flat->ring_offset[flat->part_offset[i]]];
+            end = flat->part_offset[i + 1];
+            end = flat->vertex_offset[flat->ring_offset[end]];
+        }
+        while (v < end && !(fabs(flat->y[v]) > 90.0))
+            v++;
+        n += v < end;
+    }
+    return n;
+}
+
 /* ---- both sides --------------------------------------------------------- */
 
 oj_status oj_sides_open(const struct oj_command *command,
@@ -183,6 +204,8 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
     OJ_TRY(check_fids(sides, side, flat, err));
     if (side == 0)
         OJ_TRY(check_points(sides, flat, err));
+    if (sides->needs_points)
+        sides->n_beyond_poles[side] += count_beyond_poles(flat);
     if (!oj_conditions_needed(&sides->conditions, side))
         return OJ_OK;
     return oj_conditions_fill(&sides->conditions, side, insert, values,

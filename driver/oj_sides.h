@@ -18,8 +18,10 @@ struct oj_sides
     struct oj_reshape reshape[2];
     struct oj_conditions conditions;
     int is_self_join; /**< both sides are one layer */
-    int needs_points; /**< on the input side */
+    int needs_points; /**< on the input side: -metric sphere */
     int needs_fids;   /**< of both sides: a feature and itself are no pair */
+    int64_t n_beyond_poles[2]; /**< -metric sphere: features with a latitude
+                                    beyond 90, which join nothing */
 };
 
 /** What was made of some rows. Owner; zeroed memory is a valid empty one and

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Room for all reasons with 19 digits each. */
+#define SKIPPED_SIZE 512
+
 /* Features that join nothing, by reason. */
 struct reason
 {
@@ -19,12 +22,15 @@ struct reason
 
 enum
 {
-    N_REASONS = 4
+    N_REASONS = 7
 };
 
-static void fill_reasons(const struct oj_read_counts *counts,
+static void fill_reasons(const struct oj_job *job, int side,
                          struct reason reasons[N_REASONS])
 {
+    const struct oj_read_counts *counts =
+        side == 0 ? &job->input_counts : &job->join_counts;
+    const struct oj_reshape *reshape = &job->sides.reshape[side];
     const struct reason all[N_REASONS] = {
         {counts->shapes.n_null, "without geometry", "null"},
         {counts->shapes.n_empty, "empty", "empty"},
@@ -32,28 +38,36 @@ static void fill_reasons(const struct oj_read_counts *counts,
          "not_finite"},
         {counts->n_not_transformed, "that could not be reprojected",
          "not_reprojected"},
+        {reshape->invalid == OJ_INVALID_SKIP ? reshape->n_invalid
+                                             : reshape->n_not_fixed,
+         "not valid", "invalid"},
+        {reshape->n_no_point, "without such a point", "no_point"},
+        {job->sides.n_beyond_poles[side], "with a latitude beyond 90",
+         "beyond_poles"},
     };
     memcpy(reasons, all, sizeof all);
 }
 
-static int64_t sum_reasons(const struct reason *reasons)
+static int64_t n_skipped(const struct oj_job *job, int side)
 {
+    struct reason reasons[N_REASONS];
     int64_t n = 0;
+    fill_reasons(job, side, reasons);
     for (int i = 0; i < N_REASONS; i++)
         n += reasons[i].n;
     return n;
 }
 
 /* "3 skipped (2 without geometry, 1 empty)" */
-static void write_skipped(const struct oj_read_counts *counts, char *text,
+static void write_skipped(const struct oj_job *job, int side, char *text,
                           size_t size)
 {
     struct reason reasons[N_REASONS];
     const char *comma = "";
     int used;
-    fill_reasons(counts, reasons);
+    fill_reasons(job, side, reasons);
     used =
-        snprintf(text, size, "%lld skipped (", (long long)sum_reasons(reasons));
+        snprintf(text, size, "%lld skipped (", (long long)n_skipped(job, side));
     for (int i = 0; i < N_REASONS; i++)
     {
         if (reasons[i].n == 0)
@@ -63,13 +77,6 @@ static void write_skipped(const struct oj_read_counts *counts, char *text,
         comma = ", ";
     }
     snprintf(text + used, size - (size_t)used, ")");
-}
-
-static int64_t n_skipped(const struct oj_read_counts *counts)
-{
-    struct reason reasons[N_REASONS];
-    fill_reasons(counts, reasons);
-    return sum_reasons(reasons);
 }
 
 static void note_side(const struct oj_source *source,
@@ -144,16 +151,16 @@ static void warn_undecided(const struct oj_job *job)
 
 static void note_join_side(const struct oj_job *job)
 {
-    char skipped[256];
+    char skipped[SKIPPED_SIZE];
     note_side(&job->input, &job->input_counts);
     note_side(&job->join, &job->join_counts);
     note_reshape(&job->sides.reshape[0]);
     note_reshape(&job->sides.reshape[1]);
     note_reach(job);
     warn_undecided(job);
-    if (n_skipped(&job->join_counts) == 0)
+    if (n_skipped(job, 1) == 0)
         return;
-    write_skipped(&job->join_counts, skipped, sizeof skipped);
+    write_skipped(job, 1, skipped, sizeof skipped);
     oj_notice("join layer '%s': %s", job->join.name, skipped);
 }
 
@@ -176,12 +183,13 @@ static void print_line(const struct oj_summary *summary)
 {
     const struct oj_job *job = summary->job;
     const struct oj_pipeline_counts *counts = &job->counts;
-    char skipped[256] = "", written[OJ_PATH_MAX + 64] = "", tiles[64] = "";
+    char skipped[SKIPPED_SIZE] = "", written[OJ_PATH_MAX + 64] = "";
+    char tiles[64] = "";
     int n_threads = oj_job_threads(job);
-    if (n_skipped(&job->input_counts) > 0)
+    if (n_skipped(job, 0) > 0)
     {
         strcpy(skipped, ", of which ");
-        write_skipped(&job->input_counts, skipped + strlen(skipped),
+        write_skipped(job, 0, skipped + strlen(skipped),
                       sizeof skipped - strlen(skipped));
     }
     if (summary->destination != NULL)
@@ -226,13 +234,15 @@ static void write_string(FILE *file, const char *text)
     fputc('"', file);
 }
 
-static void write_side(FILE *file, const char *key,
-                       const struct oj_source *source,
-                       const struct oj_read_counts *counts,
-                       const struct oj_reshape *reshape)
+static void write_side(FILE *file, const char *key, const struct oj_job *job,
+                       int side)
 {
+    const struct oj_source *source = side == 0 ? &job->input : &job->join;
+    const struct oj_read_counts *counts =
+        side == 0 ? &job->input_counts : &job->join_counts;
+    const struct oj_reshape *reshape = &job->sides.reshape[side];
     struct reason reasons[N_REASONS];
-    fill_reasons(counts, reasons);
+    fill_reasons(job, side, reasons);
     fprintf(file, "  \"%s\": {\"dataset\": ", key);
     write_string(file, source->side->dataset);
     fprintf(file, ", \"layer\": ");
@@ -276,10 +286,8 @@ static void write_json(FILE *file, const void *user)
     fprintf(file, "  \"unit\": ");
     write_string(file, job->crs.unit);
     fprintf(file, ",\n");
-    write_side(file, "input", &job->input, &job->input_counts,
-               &job->sides.reshape[0]);
-    write_side(file, "join", &job->join, &job->join_counts,
-               &job->sides.reshape[1]);
+    write_side(file, "input", job, 0);
+    write_side(file, "join", job, 1);
     fprintf(file,
             "  \"rows_in\": %lld,\n  \"matched\": %lld,\n  \"unmatched\": "
             "%lld,\n  \"pairs\": %lld,\n  \"undecided_pairs\": %lld,\n  "

@@ -301,12 +301,30 @@ START_TEST(validate_takes_a_backend_or_not)
     ck_assert_str_eq(c.validate, "geos");
     ck_assert_str_eq(c.dst, "a");
     oj_command_free(&c);
+    c = must_parse("-op nearest -validate -metric sphere a b c");
+    ck_assert_str_eq(c.validate, "sphere");
+    oj_command_free(&c);
+
     c = must_parse("-op nearest -validate SpatialIndex a b c");
     ck_assert_str_eq(c.validate, "spatialindex");
     ck_assert_str_eq(c.dst, "a");
     oj_command_free(&c);
     c = must_parse("a b c -op nearest -validate");
     ck_assert_str_eq(c.validate, "geos");
+    oj_command_free(&c);
+}
+END_TEST
+
+/* Each side has its own kind of point; flags and lists may come again. */
+START_TEST(what_may_be_said_twice)
+{
+    struct oj_command c =
+        must_parse("-centroid_of input -point_on_surface_of join -q -q "
+                   "-exclude self -exclude field=f -lco A=1 -lco B=2 a b c");
+    ck_assert_int_eq(c.centroid_of, OJ_SIDE_INPUT);
+    ck_assert_int_eq(c.point_on_surface_of, OJ_SIDE_JOIN);
+    ck_assert_str_eq(c.exclude[1], "field=f");
+    ck_assert_str_eq(c.layer_options[1], "B=2");
     oj_command_free(&c);
 }
 END_TEST
@@ -391,7 +409,16 @@ START_TEST(errors_say_what_is_wrong)
         {"-op within -max_distance 1 a b c", "nearest or dwithin"},
         {"-op window -min_distance 1 a b c", "with -op window"},
         {"-op nearest -metric sphere -distance_to boundary a b c", "planar"},
-        {"-op nearest -metric sphere -validate a b c", "in the plane"},
+        {"-op nearest -metric sphere -validate geos a b c", "-validate sphere"},
+        {"-op nearest -validate sphere a b c", "-validate geos"},
+        {"-op nearest -on a=b -on c=d a b c",
+         "-on is given twice: write one list, as -on a=b,c=d"},
+        {"-op nearest -where x=1 -where y=2 a b c", "a > 1 AND b = 2"},
+        {"-op nearest -k 2 -k 3 a b c", "-k is given twice: leave one out"},
+        {"-op nearest -op within a b c", "-op is given twice"},
+        {"-f GPKG -of CSV a b c", "-f is given twice"},
+        {"-spat 0 0 1 1 -spat 2 2 3 3 a b c", "-spat is given twice"},
+        {"-validate -validate geos a b c", "-validate is given twice"},
         {"-op within -window 0 0 1 1 a b", "goes with -op window"},
         {"-window 0 0 1 1 a b c", "3 datasets given, 2 needed"},
         {"-window 0 0 1 a b", "four numbers, XMIN YMIN XMAX YMAX, not 'a'"},
@@ -406,8 +433,9 @@ START_TEST(errors_say_what_is_wrong)
         {"-max_pairs 0 a b c", "1 or more"},
         {"-exclude same a b c", "self, same_geometry or field=F"},
         {"-centroid_of left a b c", "input|join|both"},
-        {"-centroid_of join -point_on_surface_of input a b c",
-         "do not go together"},
+        {"-centroid_of join -point_on_surface_of join a b c", "the join side"},
+        {"-centroid_of both -point_on_surface_of input a b c",
+         "the input side"},
         {"-pick first -agg count a b c", "do not go together"},
         {"-agg count -name_rank x a b c", "do not go together"},
         {"-how semi -pick first a b c", "only the input layer's"},
@@ -583,6 +611,7 @@ int main(void)
     tcase_add_test(tests, sizes_have_units);
     tcase_add_test(tests, lists_of_words);
     tcase_add_test(tests, validate_takes_a_backend_or_not);
+    tcase_add_test(tests, what_may_be_said_twice);
     tcase_add_test(tests, positionals_without_destination);
     tcase_add_test(tests, help_needs_nothing_else);
     tcase_add_test(tests, a_condition_can_come_from_a_file);
