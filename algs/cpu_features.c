@@ -4,7 +4,6 @@
 #include "cpu_threads.h"
 #include "kernels/oj_morton.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,16 +17,7 @@ struct build
     struct oj_features *features;
     int with_interiors;
     int64_t *n_segments; /* [n_features], of features that get a tree */
-    atomic_int status;
-    struct oj_error error; /* written by the thread that sets status */
 };
-
-static void fail(struct build *b, oj_status status, const struct oj_error *err)
-{
-    int expected = OJ_OK;
-    if (atomic_compare_exchange_strong(&b->status, &expected, (int)status))
-        b->error = *err;
-}
 
 /* --- boxes ---------------------------------------------------------------- */
 
@@ -202,36 +192,23 @@ static void fill_nodes(struct oj_features *features,
     }
 }
 
-static void fill_trees(int64_t task, int thread, void *user)
+static oj_status fill_tree(int64_t f, int thread, void *user,
+                           struct oj_error *err)
 {
-    struct build *b = user;
-    struct oj_features *features = b->features;
+    struct oj_features *features = user;
     const struct oj_flat *flat = features->flat;
-    int64_t end = (task + 1) * FEATURES_PER_TASK;
+    const struct oj_own_tree *tree;
+    uint32_t *item;
     (void)thread;
-    for (int64_t f = task * FEATURES_PER_TASK; f < end && f < flat->n_features;
-         f++)
-    {
-        struct oj_error err;
-        const struct oj_own_tree *tree;
-        uint32_t *item;
-        if (features->own[f] < 0)
-            continue;
-        tree = &features->tree[features->own[f]];
-        item = features->item + tree->first_item;
-        list_items(flat, f, item);
-        if (first_ring(flat, f + 1) - first_ring(flat, f) > 1)
-        {
-            oj_status status =
-                sort_items(features, f, tree->n_items, item, &err);
-            if (status != OJ_OK)
-            {
-                fail(b, status, &err);
-                return;
-            }
-        }
-        fill_nodes(features, tree);
-    }
+    if (features->own[f] < 0)
+        return OJ_OK;
+    tree = &features->tree[features->own[f]];
+    item = features->item + tree->first_item;
+    list_items(flat, f, item);
+    if (first_ring(flat, f + 1) - first_ring(flat, f) > 1)
+        OJ_TRY(sort_items(features, f, tree->n_items, item, err));
+    fill_nodes(features, tree);
+    return OJ_OK;
 }
 
 /* --- large rings ---------------------------------------------------------- */
@@ -275,19 +252,17 @@ static oj_status list_large_rings(struct oj_features *features,
     return OJ_OK;
 }
 
-static void build_grid(int64_t task, int thread, void *user)
+static oj_status build_grid(int64_t i, int thread, void *user,
+                            struct oj_error *err)
 {
-    struct build *b = user;
-    const struct oj_flat *flat = b->features->flat;
-    struct oj_large_ring *large = &b->features->large_ring[task];
+    struct oj_features *features = user;
+    const struct oj_flat *flat = features->flat;
+    struct oj_large_ring *large = &features->large_ring[i];
     int64_t first = flat->vertex_offset[large->ring];
-    struct oj_error err;
-    oj_status status =
-        oj_ring_grid_build(&large->grid, flat->x + first, flat->y + first,
-                           flat->vertex_offset[large->ring + 1] - first, &err);
     (void)thread;
-    if (status != OJ_OK)
-        fail(b, status, &err);
+    return oj_ring_grid_build(&large->grid, flat->x + first, flat->y + first,
+                              flat->vertex_offset[large->ring + 1] - first,
+                              err);
 }
 
 /* --- all ------------------------------------------------------------------ */
@@ -298,7 +273,6 @@ static oj_status build_long_form(struct build *b, int n_threads,
     struct oj_features *features = b->features;
     const struct oj_flat *flat = features->flat;
     int64_t n = flat->n_features;
-    int64_t n_tasks = (n + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK;
     OJ_NEW(features->box, n, err);
     OJ_NEW(features->own, n, err);
     OJ_NEW(b->n_segments, n, err);
@@ -307,13 +281,13 @@ static oj_status build_long_form(struct build *b, int n_threads,
         OJ_NEW(features->ring_box, flat->n_rings, err);
         OJ_TRY(list_large_rings(features, err));
     }
-    oj_parallel_for(n_threads, n_tasks, measure_features, b);
+    oj_parallel_for(n_threads, (n + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK,
+                    measure_features, b);
     OJ_TRY(place_trees(b, err));
-    oj_parallel_for(n_threads, n_tasks, fill_trees, b);
-    oj_parallel_for(n_threads, features->n_large_rings, build_grid, b);
-    if (atomic_load(&b->status) != OJ_OK && err != NULL)
-        *err = b->error;
-    return (oj_status)atomic_load(&b->status);
+    OJ_TRY(oj_parallel_try(n_threads, n, FEATURES_PER_TASK, fill_tree, features,
+                           err));
+    return oj_parallel_try(n_threads, features->n_large_rings, 1, build_grid,
+                           features, err);
 }
 
 oj_status oj_features_build(struct oj_features *features,
@@ -333,7 +307,6 @@ oj_status oj_features_build(struct oj_features *features,
     memset(&b, 0, sizeof b);
     b.features = features;
     b.with_interiors = with_interiors;
-    atomic_init(&b.status, OJ_OK);
     status = build_long_form(&b, n_threads, err);
     oj_free(b.n_segments);
     if (status != OJ_OK)

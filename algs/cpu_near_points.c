@@ -9,7 +9,6 @@
 #include "../flatten/oj_array.h"
 #include "cpu_family.h"
 #include "cpu_near_visit.h"
-#include "cpu_threads.h"
 #include "oj_clock.h"
 
 #include <math.h>
@@ -43,21 +42,15 @@ static void free_index(struct oj_index *wrapped)
         return;
     if (self->general != NULL)
         oj_cpu_distance.free_index(self->general);
-    for (int t = 0; t < self->options.n_threads; t++)
+    for (int t = 0; self->worker != NULL && t < self->options.n_threads; t++)
     {
-        if (self->worker != NULL)
-        {
-            oj_free(self->worker[t].id);
-            oj_free(self->worker[t].d2);
-            oj_free(self->worker[t].sort_id);
-            oj_free(self->worker[t].sort_d2);
-            oj_near_hood_free(&self->worker[t].hood);
-        }
-        if (self->sorting != NULL)
-            oj_free(self->sorting[t]);
+        oj_free(self->worker[t].id);
+        oj_free(self->worker[t].d2);
+        oj_free(self->worker[t].sort_id);
+        oj_free(self->worker[t].sort_d2);
+        oj_near_hood_free(&self->worker[t].hood);
     }
     oj_free(self->worker);
-    oj_free(self->sorting);
     oj_free(self->feature_of);
     oj_near_fids_free(&self->fids);
     oj_order_free(&self->order);
@@ -83,8 +76,7 @@ static oj_status build_index(struct oj_near_index *self, struct oj_stats *stats,
     int n_threads = self->options.n_threads;
     double start = oj_clock_seconds();
     self->worker = oj_calloc(n_threads, sizeof *self->worker);
-    self->sorting = oj_calloc(n_threads, sizeof *self->sorting);
-    if (self->worker == NULL || self->sorting == NULL)
+    if (self->worker == NULL)
         return oj_fail_nomem(err, n_threads, sizeof *self->worker);
     OJ_TRY(oj_near_grid_build(&self->grid, self->join_side, self->tie_rank,
                               self->relation.max_distance, n_threads, err));
@@ -127,34 +119,14 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
     return OJ_OK;
 }
 
-static void sort_bucket(int64_t bucket, int thread, void *user)
-{
-    struct oj_near_index *self = user;
-    oj_order_sort_bucket(&self->order, bucket, self->sorting[thread]);
-}
-
 static oj_status order_input(const struct oj_near_batch *b,
                              struct oj_error *err)
 {
-    struct oj_near_index *self = b->self;
-    int n_threads = self->options.n_threads;
-    int64_t n;
-    OJ_TRY(oj_order_build(&self->order, n_threads, b->input->n_features,
-                          b->input->x, b->input->y, err));
-    n = self->order.largest_bucket;
-    for (int t = 0; n > self->cap_sorting && t < n_threads; t++)
-    {
-        oj_free(self->sorting[t]);
-        self->sorting[t] = oj_malloc(n, sizeof **self->sorting);
-        if (self->sorting[t] == NULL)
-        {
-            self->cap_sorting = 0;
-            return oj_fail_nomem(err, n, sizeof **self->sorting);
-        }
-    }
-    self->cap_sorting = n > self->cap_sorting ? n : self->cap_sorting;
-    oj_parallel_for(n_threads, self->order.n_buckets, sort_bucket, self);
-    return OJ_OK;
+    struct oj_order *order = &b->self->order;
+    int n_threads = b->self->options.n_threads;
+    OJ_TRY(oj_order_build(order, n_threads, b->input->n_features, b->input->x,
+                          b->input->y, err));
+    return oj_order_sort(order, n_threads, NULL, NULL, err);
 }
 
 static oj_status check_budget(const struct oj_near_batch *b, int64_t n,
@@ -278,7 +250,6 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     b.self = self;
     b.input = input;
     b.out = out;
-    atomic_init(&b.status, OJ_OK);
     atomic_init(&b.n_taken, 0);
     atomic_init(&b.is_full, 0);
     start_batch(&b);

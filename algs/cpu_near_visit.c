@@ -221,32 +221,28 @@ static void fetch(const struct oj_near_batch *b, int64_t i)
         __builtin_prefetch(&b->marks.mark[later]);
 }
 
-static void visit_points(int64_t task, int thread, void *user)
+static oj_status visit_points(int64_t task, int thread, void *user,
+                              struct oj_error *err)
 {
     struct oj_near_batch *b = user;
     const struct oj_near_index *self = b->self;
     int64_t first = task * POINTS_PER_TASK *
                     (b->visit == OJ_NEAR_ESTIMATE ? OJ_NEAR_ONE_OF : 1);
     int64_t n = oj_near_n_visits(b), end = first + POINTS_PER_TASK;
-    struct oj_error error;
-    oj_status status = OJ_OK;
-    int expected = OJ_OK;
-    if (atomic_load(&b->status) != OJ_OK || atomic_load(&b->is_full))
-        return;
+    if (atomic_load(&b->is_full))
+        return OJ_OK;
     end = end < n ? end : n;
-    for (int64_t i = first; i < end && status == OJ_OK; i++)
+    for (int64_t i = first; i < end; i++)
     {
         double x, y;
         if (i + AHEAD < n)
             fetch(b, i);
         x = b->is_join_side ? self->grid.x[i] : self->order.point[i].x;
         y = b->is_join_side ? self->grid.y[i] : self->order.point[i].y;
-        status = visit_point(b, &self->worker[thread], x, y, row_at(b, i),
-                             b->is_join_side ? self->grid.id[i] : 0, &error);
+        OJ_TRY(visit_point(b, &self->worker[thread], x, y, row_at(b, i),
+                           b->is_join_side ? self->grid.id[i] : 0, err));
     }
-    if (status != OJ_OK &&
-        atomic_compare_exchange_strong(&b->status, &expected, (int)status))
-        b->error = error;
+    return OJ_OK;
 }
 
 oj_status oj_near_visit(struct oj_near_batch *b, enum oj_near_visit what,
@@ -263,9 +259,7 @@ oj_status oj_near_visit(struct oj_near_batch *b, enum oj_near_visit what,
         worker->block_at = worker->block_end = worker->squares_from = -1;
         worker->n_unlooked = LOOK_AFTER;
     }
-    oj_parallel_for(self->options.n_threads,
-                    (oj_near_n_visits(b) + step - 1) / step, visit_points, b);
-    if (atomic_load(&b->status) != OJ_OK && err != NULL)
-        *err = b->error;
-    return (oj_status)atomic_load(&b->status);
+    return oj_parallel_try(self->options.n_threads,
+                           (oj_near_n_visits(b) + step - 1) / step, 1,
+                           visit_points, b, err);
 }

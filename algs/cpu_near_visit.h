@@ -49,8 +49,6 @@ struct oj_near_index
     struct oj_near_fids fids;
     struct oj_near_worker *worker; /* [n_threads] */
     struct oj_order order;         /* of the batch; its memory is used again */
-    struct oj_ordered_point **sorting; /* [n_threads] */
-    int64_t cap_sorting;
     struct oj_index *general; /* data that cells do not serve: by the family
                                  that measures anything */
 };
@@ -70,8 +68,6 @@ struct oj_near_batch
     atomic_llong n_taken;       /* entries in blocks */
     int64_t n_entries;          /* that there is room for */
     atomic_int is_full;         /* the room was not enough */
-    atomic_int status;
-    struct oj_error error; /* written by the thread that sets status */
 };
 
 /** How many points a visit has. */

@@ -1,11 +1,9 @@
 #include "../flatten/oj_array.h"
 #include "cpu_family.h"
 #include "cpu_nearest.h"
-#include "cpu_threads.h"
 #include "oj_clock.h"
 #include "oj_points.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 /* What struct oj_index is for this backend. */
@@ -16,8 +14,6 @@ struct cpu_index
     struct oj_order order; /* of the batch; its memory is used again */
     struct oj_nearest_scratch *scratch; /* [n_threads] */
     struct oj_answers *answers;         /* [n_threads], lists only */
-    struct oj_ordered_point **sorting;  /* [n_threads] */
-    int64_t cap_sorting;
 };
 
 static struct cpu_index *unwrap(struct oj_index *index)
@@ -36,12 +32,9 @@ static void free_index(struct oj_index *wrapped)
             oj_nearest_scratch_free(&self->scratch[t]);
         if (self->answers != NULL)
             oj_answers_free(&self->answers[t]);
-        if (self->sorting != NULL)
-            oj_free(self->sorting[t]);
     }
     oj_free(self->scratch);
     oj_free(self->answers);
-    oj_free(self->sorting);
     oj_order_free(&self->order);
     oj_segments_free(&self->index.segments);
     oj_rings_free(&self->index.rings);
@@ -58,8 +51,7 @@ static oj_status build_index(struct cpu_index *self,
         relation->ties == OJ_TIES_ALL ? INT64_MAX : relation->k;
     self->scratch = oj_calloc(n_threads, sizeof *self->scratch);
     self->answers = oj_calloc(n_threads, sizeof *self->answers);
-    self->sorting = oj_calloc(n_threads, sizeof *self->sorting);
-    if (self->scratch == NULL || self->answers == NULL || self->sorting == NULL)
+    if (self->scratch == NULL || self->answers == NULL)
         return oj_fail_nomem(err, n_threads, sizeof *self->scratch);
     for (int t = 0; t < n_threads; t++)
         self->scratch[t].timings = self->options.timings;
@@ -119,57 +111,26 @@ struct batch
     const int32_t *row; /* of each point, or NULL: the point's place */
     int lists;
     struct oj_matches *out;
-    atomic_int status;
-    struct oj_error error; /* written by the thread that sets status */
 };
 
-static void join_bucket(int64_t bucket, int thread, void *user)
+static oj_status join_bucket(int64_t bucket, int thread, void *user,
+                             struct oj_error *err)
 {
     struct batch *b = user;
     struct cpu_index *self = b->self;
-    struct oj_order *order = &self->order;
+    const struct oj_order *order = &self->order;
     int64_t first = order->bucket_offset[bucket];
     int64_t n = order->bucket_offset[bucket + 1] - first;
-    struct oj_error error;
-    oj_status status = OJ_OK;
-    int expected = OJ_OK;
-    if (atomic_load(&b->status) != OJ_OK)
-        return;
     if (self->options.cancel != NULL &&
         __atomic_load_n(self->options.cancel, __ATOMIC_RELAXED))
-        status = oj_fail(&error, OJ_ERR_CANCELLED, "interrupted");
-    else
-    {
-        oj_order_sort_bucket(order, bucket, self->sorting[thread]);
-        if (b->lists)
-            status = oj_nearest_lists(&self->index, &self->scratch[thread], n,
-                                      order->point + first, b->row,
-                                      &self->answers[thread], &error);
-        else
-            status = oj_nearest_one(&self->index, &self->scratch[thread], n,
-                                    order->point + first, b->out->join_row,
-                                    b->out->measure, &error);
-    }
-    if (status != OJ_OK &&
-        atomic_compare_exchange_strong(&b->status, &expected, (int)status))
-        b->error = error;
-}
-
-static oj_status reserve_sorting(struct cpu_index *self, struct oj_error *err)
-{
-    int64_t n = self->order.largest_bucket;
-    if (n <= self->cap_sorting)
-        return OJ_OK;
-    self->cap_sorting = 0;
-    for (int t = 0; t < self->options.n_threads; t++)
-    {
-        oj_free(self->sorting[t]);
-        self->sorting[t] = oj_malloc(n, sizeof **self->sorting);
-        if (self->sorting[t] == NULL)
-            return oj_fail_nomem(err, n, sizeof **self->sorting);
-    }
-    self->cap_sorting = n;
-    return OJ_OK;
+        return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+    if (b->lists)
+        return oj_nearest_lists(&self->index, &self->scratch[thread], n,
+                                order->point + first, b->row,
+                                &self->answers[thread], err);
+    return oj_nearest_one(&self->index, &self->scratch[thread], n,
+                          order->point + first, b->out->join_row,
+                          b->out->measure, err);
 }
 
 static void count_matched(struct oj_matches *out)
@@ -187,11 +148,10 @@ static oj_status join_points(struct batch *b, int64_t n, const double *x,
     struct cpu_index *self = b->self;
     double start = oj_clock_seconds(), sorted;
     int n_threads = self->options.n_threads;
+    oj_status status;
     OJ_TRY(oj_order_build(&self->order, n_threads, n, x, y, err));
-    OJ_TRY(reserve_sorting(self, err));
     sorted = oj_clock_seconds();
-    atomic_init(&b->status, OJ_OK);
-    oj_parallel_for(n_threads, self->order.n_buckets, join_bucket, b);
+    status = oj_order_sort(&self->order, n_threads, join_bucket, b, err);
     stats->sort_s += sorted - start;
     if (self->options.timings)
     {
@@ -210,13 +170,7 @@ static oj_status join_points(struct batch *b, int64_t n, const double *x,
         stats->n_candidates += self->scratch[t].n_refined;
         self->scratch[t].n_refined = 0;
     }
-    if (atomic_load(&b->status) != OJ_OK)
-    {
-        if (err != NULL)
-            *err = b->error;
-        return (oj_status)atomic_load(&b->status);
-    }
-    return OJ_OK;
+    return status;
 }
 
 static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,

@@ -5,7 +5,6 @@
 #include "cpu_ring_grid.h"
 #include "cpu_threads.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 /* From how many vertices on a ring gets a grid: below, walking the ring costs
@@ -19,9 +18,6 @@ struct build
     double *x, *y; /* middles of the boxes */
     struct oj_box *box;
     struct oj_order order;
-    struct oj_ordered_point **scratch; /* [n_threads] */
-    atomic_int status;
-    struct oj_error *err;
     int32_t *large; /* [n_grids] rings in tree order */
 };
 
@@ -97,35 +93,32 @@ static void measure_rings(int64_t task, int thread, void *user)
     }
 }
 
-static void place_bucket(int64_t bucket, int thread, void *user)
+static oj_status place_bucket(int64_t bucket, int thread, void *user,
+                              struct oj_error *err)
 {
     struct build *b = user;
-    oj_order_sort_bucket(&b->order, bucket, b->scratch[thread]);
+    (void)thread;
+    (void)err;
     for (int64_t i = b->order.bucket_offset[bucket];
          i < b->order.bucket_offset[bucket + 1]; i++)
     {
         b->rings->ring[i] = b->unordered[b->order.point[i].index];
         b->box[i] = b->rings->ring[i].box;
     }
+    return OJ_OK;
 }
 
-static void build_grid(int64_t task, int thread, void *user)
+static oj_status build_grid(int64_t i, int thread, void *user,
+                            struct oj_error *err)
 {
     struct build *b = user;
     struct oj_rings *rings = b->rings;
-    struct oj_ring *ring = &rings->ring[b->large[task]];
-    struct oj_error err;
-    oj_status status;
-    int expected = OJ_OK;
+    struct oj_ring *ring = &rings->ring[b->large[i]];
     (void)thread;
-    status = oj_ring_grid_build(
-        &rings->grid[task], rings->flat->x + ring->first_vertex,
-        rings->flat->y + ring->first_vertex, ring->n_vertices, &err);
-    ring->grid = (int32_t)task;
-    if (status != OJ_OK &&
-        atomic_compare_exchange_strong(&b->status, &expected, (int)status) &&
-        b->err != NULL)
-        *b->err = err;
+    ring->grid = (int32_t)i;
+    return oj_ring_grid_build(
+        &rings->grid[i], rings->flat->x + ring->first_vertex,
+        rings->flat->y + ring->first_vertex, ring->n_vertices, err);
 }
 
 static oj_status build_grids(struct build *b, int n_threads,
@@ -144,10 +137,7 @@ static oj_status build_grids(struct build *b, int n_threads,
         if (rings->ring[i].n_vertices >= GRID_VERTICES)
             b->large[rings->n_grids++] = (int32_t)i;
     }
-    b->err = err;
-    atomic_init(&b->status, OJ_OK);
-    oj_parallel_for(n_threads, n, build_grid, b);
-    return (oj_status)atomic_load(&b->status);
+    return oj_parallel_try(n_threads, n, 1, build_grid, b, err);
 }
 
 static oj_status order_rings(struct build *b, int n_threads,
@@ -167,17 +157,7 @@ static oj_status order_rings(struct build *b, int n_threads,
     oj_parallel_for(n_threads, (n + RINGS_PER_TASK - 1) / RINGS_PER_TASK,
                     measure_rings, b);
     OJ_TRY(oj_order_build(&b->order, n_threads, n, b->x, b->y, err));
-    b->scratch = oj_calloc(n_threads, sizeof *b->scratch);
-    if (b->scratch == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *b->scratch);
-    for (int t = 0; t < n_threads; t++)
-    {
-        b->scratch[t] = oj_malloc(b->order.largest_bucket, sizeof **b->scratch);
-        if (b->scratch[t] == NULL)
-            return oj_fail_nomem(err, b->order.largest_bucket,
-                                 sizeof **b->scratch);
-    }
-    oj_parallel_for(n_threads, b->order.n_buckets, place_bucket, b);
+    OJ_TRY(oj_order_sort(&b->order, n_threads, place_bucket, b, err));
     return oj_tree_build(&rings->tree, n_threads, n, b->box, err);
 }
 
@@ -205,12 +185,6 @@ oj_status oj_rings_build(struct oj_rings *rings, const struct oj_flat *flat,
     status = order_rings(&b, n_threads, err);
     if (status == OJ_OK)
         status = build_grids(&b, n_threads, err);
-    if (b.scratch != NULL)
-    {
-        for (int t = 0; t < n_threads; t++)
-            oj_free(b.scratch[t]);
-    }
-    oj_free(b.scratch);
     oj_free(b.unordered);
     oj_free(b.x);
     oj_free(b.y);

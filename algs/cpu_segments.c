@@ -34,8 +34,7 @@ struct build
     struct item *item;
     double *x, *y; /* [n_items] middles */
     struct oj_order order;
-    struct oj_ordered_point **scratch; /* [n_threads] */
-    uint32_t *sorted;                  /* [n_items] items, bucket by bucket */
+    uint32_t *sorted; /* [n_items] items, bucket by bucket */
     int64_t *kept; /* [n_buckets + 1] how many of a bucket, then their place */
     struct oj_box *box; /* [n_bundles] */
 };
@@ -227,14 +226,16 @@ static int64_t drop_repetitions(const struct build *b, int64_t n, uint32_t *run)
     return n_kept;
 }
 
-static void sort_bucket(int64_t bucket, int thread, void *user)
+static oj_status list_bucket(int64_t bucket, int thread, void *user,
+                             struct oj_error *err)
 {
     struct build *b = user;
     int64_t first = b->order.bucket_offset[bucket];
     int64_t end = b->order.bucket_offset[bucket + 1];
     uint32_t *sorted = b->sorted + first;
     int64_t n = 0;
-    oj_order_sort_bucket(&b->order, bucket, b->scratch[thread]);
+    (void)thread;
+    (void)err;
     for (int64_t i = first; i < end;)
     {
         uint32_t key = b->order.point[i].key;
@@ -246,6 +247,7 @@ static void sort_bucket(int64_t bucket, int thread, void *user)
         n += n_run;
     }
     b->kept[bucket + 1] = n;
+    return OJ_OK;
 }
 
 /* Closes the gaps that dropped repetitions left; buckets only move down. */
@@ -336,17 +338,9 @@ static oj_status sort_items(struct build *b, int n_threads,
     b->x = b->y = NULL;
     b->sorted = oj_malloc(b->n_items, sizeof *b->sorted);
     b->kept = oj_calloc(b->order.n_buckets + 1, sizeof *b->kept);
-    b->scratch = oj_calloc(n_threads, sizeof *b->scratch);
-    if (b->sorted == NULL || b->kept == NULL || b->scratch == NULL)
+    if (b->sorted == NULL || b->kept == NULL)
         return oj_fail_nomem(err, b->n_items, sizeof *b->sorted);
-    for (int t = 0; t < n_threads; t++)
-    {
-        b->scratch[t] = oj_malloc(b->order.largest_bucket, sizeof **b->scratch);
-        if (b->scratch[t] == NULL)
-            return oj_fail_nomem(err, b->order.largest_bucket,
-                                 sizeof **b->scratch);
-    }
-    oj_parallel_for(n_threads, b->order.n_buckets, sort_bucket, b);
+    OJ_TRY(oj_order_sort(&b->order, n_threads, list_bucket, b, err));
     close_gaps(b);
     return OJ_OK;
 }
@@ -370,12 +364,6 @@ oj_status oj_segments_build(struct oj_segments *segments,
     oj_order_free(&b.order);
     if (status == OJ_OK)
         status = make_bundles(&b, n_threads, err);
-    if (b.scratch != NULL)
-    {
-        for (int t = 0; t < n_threads; t++)
-            oj_free(b.scratch[t]);
-    }
-    oj_free(b.scratch);
     oj_free(b.first_item);
     oj_free(b.length);
     oj_free(b.item);

@@ -122,7 +122,6 @@ struct build
     struct oj_box *box;      /* [features], then [entries of the tree] */
     struct oj_box *tree_box; /* [entries of the tree] */
     double *x, *y;           /* [features] middles */
-    struct oj_ordered_point **scratch; /* [n_threads] */
 };
 
 static double middle(double a, double b)
@@ -164,15 +163,15 @@ static struct oj_box clamp_box(const struct oj_box *box)
     return b;
 }
 
-static void place_bucket(int64_t bucket, int thread, void *user)
+static oj_status place_bucket(int64_t bucket, int thread, void *user,
+                              struct oj_error *err)
 {
     struct build *b = user;
     const struct oj_flat *flat = b->side->flat;
     const struct oj_order *order = b->order;
     int64_t end = order->bucket_offset[bucket + 1];
-    oj_order_sort_bucket(b->order, bucket, b->scratch[thread]);
-    if (b->side->shape == NULL)
-        return;
+    (void)thread;
+    (void)err;
     for (int64_t i = order->bucket_offset[bucket]; i < end; i++)
     {
         int64_t feature = order->point[i].index;
@@ -184,6 +183,7 @@ static void place_bucket(int64_t bucket, int thread, void *user)
         b->side->shape[i] = shape;
         b->tree_box[i] = clamp_box(&shape.box);
     }
+    return OJ_OK;
 }
 
 static void box_runs(int64_t task, int thread, void *user)
@@ -212,32 +212,15 @@ static int64_t n_tasks(int64_t n)
 static oj_status order_places(struct build *b, int n_threads, const double *x,
                               const double *y, struct oj_error *err)
 {
-    oj_status status = OJ_OK;
     OJ_TRY(oj_order_build(b->order, n_threads, b->side->flat->n_features, x, y,
                           err));
     oj_free(b->order->keys);
     b->order->keys = NULL;
     b->order->cap_keys = 0;
-    b->scratch = oj_calloc(n_threads, sizeof *b->scratch);
-    if (b->scratch == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *b->scratch);
-    for (int t = 0; t < n_threads && status == OJ_OK; t++)
-    {
-        b->scratch[t] =
-            oj_malloc(b->order->largest_bucket, sizeof **b->scratch);
-        if (b->scratch[t] == NULL)
-            status = oj_fail_nomem(err, b->order->largest_bucket,
-                                   sizeof **b->scratch);
-    }
-    if (status == OJ_OK)
-    {
-        oj_parallel_for(n_threads, b->order->n_buckets, place_bucket, b);
-        b->side->n = b->order->n_points; /* from now on shapes are there */
-    }
-    for (int t = 0; t < n_threads; t++)
-        oj_free(b->scratch[t]);
-    oj_free(b->scratch);
-    return status;
+    OJ_TRY(oj_order_sort(b->order, n_threads,
+                         b->side->shape != NULL ? place_bucket : NULL, b, err));
+    b->side->n = b->order->n_points; /* from now on shapes are there */
+    return OJ_OK;
 }
 
 static oj_status build_points(struct build *b, int n_threads,

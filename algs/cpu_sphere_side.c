@@ -3,10 +3,9 @@
 #include "../flatten/oj_array.h"
 #include "cpu_threads.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
-#define FEATURES_PER_TASK 1024
+#define FEATURES_AT_ONCE 1024
 
 /* Rings with more edges than this have a tree. */
 #define FEW_EDGES 32
@@ -22,16 +21,7 @@ struct build
 {
     struct oj_sphere_side *side;
     int with_edges;
-    atomic_int status;
-    struct oj_error error; /* written by the thread that sets status */
 };
-
-static void fail(struct build *b, oj_status status, const struct oj_error *err)
-{
-    int expected = OJ_OK;
-    if (atomic_compare_exchange_strong(&b->status, &expected, (int)status))
-        b->error = *err;
-}
 
 /* --- trees ---------------------------------------------------------------- */
 
@@ -264,14 +254,16 @@ static oj_status build_ring(struct build *b, int64_t ring, int is_polygon,
     return build_ring_tree(side, ring, &side->tree[side->tree_of[ring]], err);
 }
 
-static oj_status build_feature(struct build *b, int64_t feature,
+static oj_status build_feature(int64_t feature, int thread, void *user,
                                struct oj_error *err)
 {
+    struct build *b = user;
     struct oj_sphere_side *side = b->side;
     const struct oj_flat *flat = side->flat;
     struct oj_box3 box = oj_box3_empty();
     int64_t first = first_vertex(flat, first_ring(flat, feature));
     int64_t end = first_vertex(flat, first_ring(flat, feature + 1));
+    (void)thread;
     side->box[feature] = oj_box3_empty();
     for (int64_t v = first; v < end; v++)
     {
@@ -294,21 +286,6 @@ static oj_status build_feature(struct build *b, int64_t feature,
     }
     side->box[feature] = box;
     return OJ_OK;
-}
-
-static void build_features(int64_t task, int thread, void *user)
-{
-    struct build *b = user;
-    int64_t n = b->side->flat->n_features;
-    int64_t end = (task + 1) * FEATURES_PER_TASK;
-    struct oj_error err;
-    oj_status status = OJ_OK;
-    (void)thread;
-    end = end < n ? end : n;
-    for (int64_t f = task * FEATURES_PER_TASK; f < end && status == OJ_OK; f++)
-        status = build_feature(b, f, &err);
-    if (status != OJ_OK)
-        fail(b, status, &err);
 }
 
 static oj_status reserve_rings(struct oj_sphere_side *side, int with_interiors,
@@ -335,15 +312,11 @@ oj_status oj_sphere_side_build(struct oj_sphere_side *side,
                                int with_interiors, int n_threads,
                                struct oj_error *err)
 {
-    struct build b;
+    struct build b = {side, with_edges};
     int64_t n = flat->n_features;
     oj_status status = OJ_OK;
     memset(side, 0, sizeof *side);
-    memset(&b, 0, sizeof b);
     side->flat = flat;
-    b.side = side;
-    b.with_edges = with_edges;
-    atomic_init(&b.status, OJ_OK);
     side->at = oj_malloc(flat->n_vertices, sizeof *side->at);
     side->box = oj_malloc(n, sizeof *side->box);
     if (side->at == NULL || side->box == NULL)
@@ -351,14 +324,8 @@ oj_status oj_sphere_side_build(struct oj_sphere_side *side,
     else if (with_edges && !oj_flat_is_points(flat))
         status = reserve_rings(side, with_interiors, err);
     if (status == OJ_OK)
-    {
-        oj_parallel_for(n_threads,
-                        (n + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK,
-                        build_features, &b);
-        status = (oj_status)atomic_load(&b.status);
-        if (status != OJ_OK && err != NULL)
-            *err = b.error;
-    }
+        status = oj_parallel_try(n_threads, n, FEATURES_AT_ONCE, build_feature,
+                                 &b, err);
     if (status != OJ_OK)
         oj_sphere_side_free(side);
     return status;
