@@ -43,6 +43,10 @@ struct update
     OGRLayerH target;
     int in_transaction;
     struct oj_layer_writer *writer;
+
+    /* The join feature at hand, where they lie in tiles. */
+    struct oj_feature_set fetched;
+    int64_t fetched_place; /* -1: none */
 };
 
 static oj_status open_for_update(struct update *u, struct oj_error *err)
@@ -225,7 +229,8 @@ static oj_status plan_columns(struct update *u, struct oj_error *err)
 
 static oj_status keep_row(struct update *u, int64_t fid,
                           const struct oj_matches *matches,
-                          const struct oj_pair_values *values, int64_t row,
+                          const struct oj_pair_values *values,
+                          const struct oj_answer_side *side, int64_t row,
                           struct oj_error *err)
 {
     const struct oj_matches *entries = oj_pair_values_matches(values, matches);
@@ -238,6 +243,8 @@ static oj_status keep_row(struct update *u, int64_t fid,
     if (oj_matches_end(entries, row) > entry)
     {
         record.join_row = entries->join_row[entry];
+        if (side->place != NULL && record.join_row >= 0)
+            record.join_row = side->place[record.join_row];
         record.measure = entries->measure[entry];
         for (int i = 0; values != NULL && i < OJ_N_PAIR_VALUES; i++)
         {
@@ -254,24 +261,22 @@ static oj_status keep_batch(void *user, const struct oj_pipeline_part *part,
 {
     struct update *u = user;
     const struct oj_flat *flat = part->flat;
+    const struct oj_answer_side side =
+        oj_job_answer_side(&u->job, part->answer);
+    const struct oj_pair_values *values =
+        oj_rows_values(&u->rows, part->answer);
     if (flat->fid == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-in_place: the rows of layer '%s' have no FIDs",
                        u->layer);
     if (u->aggregation != NULL && u->stream == NULL)
-    {
-        const struct oj_answer_side side =
-            oj_job_answer_side(&u->job, part->answer);
-        OJ_TRY(oj_aggregation_keep(
-            u->aggregation, oj_spool_count(u->spool), matches, &side,
-            oj_rows_values(&u->rows, part->answer), err));
-    }
+        OJ_TRY(oj_aggregation_keep(u->aggregation, oj_spool_count(u->spool),
+                                   matches, &side, values, err));
     for (int64_t row = 0; row < matches->n_rows; row++)
-        OJ_TRY(keep_row(u, flat->fid[row], matches,
-                        oj_rows_values(&u->rows, part->answer), row, err));
+        OJ_TRY(keep_row(u, flat->fid[row], matches, values, &side, row, err));
     if (u->proof == NULL)
         return OJ_OK;
-    return oj_proof_batch(u->proof, flat, matches, err);
+    return oj_proof_batch(u->proof, flat, &side, matches, err);
 }
 
 static oj_status stream_and_keep(struct update *u,
@@ -294,10 +299,6 @@ static oj_status join_and_keep(struct update *u, struct oj_error *err)
     OJ_TRY(oj_job_prepare(job, err));
     if (job->command->validate != NULL)
         OJ_TRY(oj_proof_open(job, &u->proof, err));
-    if (job->tiled != NULL)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "-in_place needs the join side in memory: allow more "
-                       "with -memory, or write to a new file");
     OJ_TRY(oj_rows_open(&u->rows, err));
     OJ_TRY(oj_spool_open(u->rows.stage != NULL, &u->spool, err));
     job->progress_share = 0.5;
@@ -352,6 +353,20 @@ static oj_status open_writer(struct update *u, struct oj_error *err)
     return oj_layer_writer_open(u->target, &options, &u->writer, err);
 }
 
+/* Makes row 0 of the writer's join side the feature at place. */
+static oj_status fetch(struct update *u, int64_t place, struct oj_error *err)
+{
+    struct oj_flat side;
+    if (place == u->fetched_place)
+        return OJ_OK;
+    OJ_TRY(oj_feature_set_clear(&u->fetched, err));
+    OJ_TRY(oj_tiles_fetch(&u->job.tiles, place, &u->fetched, err));
+    side = oj_feature_set_view(&u->fetched);
+    oj_layer_writer_set_join_side(u->writer, &side, u->fetched.table);
+    u->fetched_place = place;
+    return OJ_OK;
+}
+
 static oj_status update_row(struct update *u, int64_t row,
                             const struct oj_spool_record *record,
                             struct oj_error *err)
@@ -359,6 +374,8 @@ static oj_status update_row(struct update *u, int64_t row,
     struct oj_write_pair pair = {0};
     OGRFeatureH feature;
     oj_status status;
+    if (u->job.tiled != NULL && record->join_row >= 0)
+        OJ_TRY(fetch(u, record->join_row, err));
     CPLErrorReset();
     feature = OGR_L_GetFeature(u->target, record->fid);
     if (feature == NULL)
@@ -367,7 +384,9 @@ static oj_status update_row(struct update *u, int64_t row,
                        (long long)record->fid, u->layer, CPLGetLastErrorMsg());
     pair.row = row;
     pair.n_pairs = record->n_pairs;
-    pair.join_row = record->join_row;
+    pair.join_row = u->job.tiled != NULL && record->join_row >= 0
+                        ? 0
+                        : (int32_t)record->join_row;
     pair.measure = record->measure;
     pair.rank = 1;
     memcpy(pair.value, record->value, sizeof pair.value);
@@ -510,11 +529,12 @@ static oj_status update_in_place(struct update *u,
 oj_status oj_in_place_run(const struct oj_command *command, int *exit_code,
                           struct oj_error *err)
 {
-    struct update u = {0};
+    struct update u = {.fetched_place = -1};
     oj_status status = update_in_place(&u, command, exit_code, err);
     close_update(&u);
     oj_spool_close(u.spool);
     oj_proof_close(u.proof);
+    oj_feature_set_free(&u.fetched);
     oj_schema_free(&u.schema);
     oj_rows_close(&u.rows);
     oj_aggregate_stream_close(u.stream);

@@ -269,14 +269,30 @@ static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
                          flat, err);
 }
 
+static oj_status join_tiles(struct oj_job *job,
+                            const struct oj_pipeline_part *part,
+                            struct oj_matches *out, struct oj_error *err)
+{
+    struct oj_feature_set *side = &job->answer_side[part->answer];
+    int64_t **place = &job->answer_place[part->answer], n;
+    OJ_TRY(oj_tiled_join_batch(job->tiled, part->flat, out, side, err));
+    n = side->buf.n_features;
+    if (!job->command->in_place || n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_reserve(place, 0, n, &job->cap_answer_place[part->answer],
+                      sizeof **place, err));
+    memcpy(*place, oj_tiled_join_places(job->tiled),
+           (size_t)n * sizeof **place);
+    return OJ_OK;
+}
+
 /* Runs on the join thread. */
 static oj_status join_batch(void *user, const struct oj_pipeline_part *part,
                             struct oj_matches *out, struct oj_error *err)
 {
     struct oj_job *job = user;
     if (job->tiled != NULL)
-        OJ_TRY(oj_tiled_join_batch(job->tiled, part->flat, out,
-                                   &job->answer_side[part->answer], err));
+        OJ_TRY(join_tiles(job, part, out, err));
     else
         OJ_TRY(oj_join_batch(job->engine, part->flat, out, err));
     if (job->after_join == NULL)
@@ -286,12 +302,13 @@ static oj_status join_batch(void *user, const struct oj_pipeline_part *part,
 
 struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)
 {
-    struct oj_answer_side side = {job->join_flat, job->join_table, NULL};
+    struct oj_answer_side side = {job->join_flat, job->join_table, NULL, NULL};
     if (job->tiled != NULL)
     {
         side.flat = oj_feature_set_view(&job->answer_side[answer]);
         side.table = job->answer_side[answer].table;
         side.ordinal = job->answer_side[answer].ordinal;
+        side.place = job->answer_place[answer];
     }
     return side;
 }
@@ -396,7 +413,10 @@ void oj_job_close(struct oj_job *job)
     oj_tiled_join_close(job->tiled);
     oj_tiles_close(&job->tiles);
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
+    {
         oj_feature_set_free(&job->answer_side[i]);
+        oj_free(job->answer_place[i]);
+    }
     oj_table_free(job->join_table);
     oj_flat_buf_free(&job->join_buf);
     oj_side_work_free(&job->join_work);

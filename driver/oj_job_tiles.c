@@ -5,6 +5,7 @@
 #include "oj_cancel.h"
 #include "oj_job.h"
 #include "oj_message.h"
+#include "oj_reference.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +19,12 @@
 #define TILE_SHARE 0.5
 
 /* ---- in memory, as long as it fits --------------------------------------- */
+
+/* A reference takes its own beside what the join takes. */
+static int64_t n_shares(const struct oj_command *command)
+{
+    return command->validate != NULL ? 1 + OJ_REFERENCE_SHARE : 1;
+}
 
 struct watch
 {
@@ -35,7 +42,7 @@ static int look(int64_t n_rows, void *user)
     int64_t bytes = oj_tiles_estimate(16 * counts->n_vertices + 24 * n_rows +
                                           counts->n_table_bytes,
                                       counts->n_vertices);
-    watch->is_too_large = bytes > job->command->memory;
+    watch->is_too_large = bytes > job->command->memory / n_shares(job->command);
     return watch->is_too_large || oj_is_cancelled();
 }
 
@@ -112,9 +119,11 @@ static oj_status open_tiles(struct spill *spill, const struct oj_flat *flat,
     const struct oj_command *command = spill->job->command;
     double extent[4];
     find_extent(spill, flat, extent);
-    return oj_tiles_open(&spill->job->tiles, command->dst,
-                         (int64_t)(TILE_SHARE * (double)command->memory),
-                         extent, spill->table, err);
+    return oj_tiles_open(
+        &spill->job->tiles,
+        command->in_place ? command->input.dataset : command->dst,
+        (int64_t)(TILE_SHARE * (double)command->memory) / n_shares(command),
+        extent, spill->table, err);
 }
 
 /* FIDs of a layer are unique; those of a SELECT may repeat, which is known only
@@ -216,29 +225,12 @@ static oj_status open_tiled(struct oj_job *job, int unique,
                               &job->tiled, err);
 }
 
-/* What looks at join features again after their answer is gone. */
-static oj_status check_command(const struct oj_command *command,
-                               struct oj_error *err)
-{
-    const char *option = command->in_place           ? "-in_place"
-                         : command->validate != NULL ? "-validate"
-                                                     : NULL;
-    if (option == NULL)
-        return OJ_OK;
-    return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "the join side does not fit in -memory, and %s needs it "
-                   "there: allow more, or leave -memory out",
-                   option);
-}
-
 static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
 {
     struct spill spill = {0};
     double start = oj_now_s();
     int unique;
-    oj_status status = check_command(job->command, err);
-    if (status != OJ_OK)
-        return status;
+    oj_status status;
     spill.job = job;
     spill.reading = oj_job_read_options(job, &job->join);
     spill.reading.keep_attributes = 1;

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* Text formats are counted by reading them again; only up to so many rows. */
 enum
@@ -201,8 +202,20 @@ static OGRLayerH find_layer(GDALDatasetH dataset, const char *name)
     return layer;
 }
 
-/* Opens a finished file again; no dataset and no error where the layer is
- * empty: of some text formats that is no dataset to their readers. */
+/* An empty layer is no dataset to the readers of some formats. */
+static void warn_unreadable(const struct oj_output *o)
+{
+    const char *driver = GDALGetDescription(o->driver);
+    oj_warn("no rows were written, and a file of the driver %s without rows "
+            "cannot be opened%s",
+            driver,
+            strcasecmp(driver, "FlatGeobuf") == 0
+                ? "; without -lco SPATIAL_INDEX=NO it can"
+                : "");
+}
+
+/* Opens a finished file again; no dataset, a warning and no error where the
+ * layer is empty and cannot be opened. */
 static oj_status open_finished(const struct oj_output *o, const char *path,
                                const struct expected *expected,
                                GDALDatasetH *dataset, struct oj_error *err)
@@ -213,6 +226,8 @@ static oj_status open_finished(const struct oj_output *o, const char *path,
     if (*dataset == NULL && expected->n_rows != expected->n_no_geometry)
         return fail_gdal(err,
                          "the output cannot be read back:", o->command->dst);
+    if (*dataset == NULL)
+        warn_unreadable(o);
     return OJ_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "../flatten/oj_array.h"
 #include "oj_message.h"
 #include "oj_output.h"
+#include "oj_reference.h"
 
 #include <cpl_error.h>
 
@@ -26,7 +27,7 @@ enum report_field
 struct oj_proof
 {
     const struct oj_job *job;
-    struct oj_join *reference;
+    struct oj_reference *reference;
     struct oj_matches matches;
     struct oj_validation validation;
 
@@ -34,8 +35,9 @@ struct oj_proof
     const struct oj_flat *flat;
     int64_t first_row;
 
-    /* FIDs of the input rows of validation.first. */
+    /* FIDs of validation.first: of input rows, of join rows. */
     int64_t first_fid[OJ_N_FIRST_DIFFERENCES];
+    int64_t first_join[OJ_N_FIRST_DIFFERENCES][2]; /* ours, the reference's */
     int64_t n_first_fids;
 
     /* -validate_report */
@@ -55,7 +57,9 @@ static int64_t input_fid(const struct oj_proof *proof, int64_t row)
 
 static int64_t join_fid(const struct oj_proof *proof, int32_t row)
 {
-    const struct oj_flat *flat = &proof->job->join_flat;
+    const struct oj_flat *flat = oj_reference_side(proof->reference);
+    if (row < 0)
+        return -1;
     return flat->fid != NULL ? flat->fid[row] : row;
 }
 
@@ -128,8 +132,12 @@ static oj_status on_difference(const struct oj_difference *d, void *user,
 {
     struct oj_proof *proof = user;
     if (proof->n_first_fids < OJ_N_FIRST_DIFFERENCES)
-        proof->first_fid[proof->n_first_fids++] =
-            input_fid(proof, d->input_row);
+    {
+        int64_t i = proof->n_first_fids++;
+        proof->first_fid[i] = input_fid(proof, d->input_row);
+        proof->first_join[i][0] = join_fid(proof, d->join_row_ours);
+        proof->first_join[i][1] = join_fid(proof, d->join_row_reference);
+    }
     if (proof->report.layer == NULL)
         return OJ_OK;
     return write_difference(proof, d, err);
@@ -188,15 +196,12 @@ static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
 static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
 {
     const struct oj_job *job = proof->job;
-    struct oj_options options = oj_job_options(job->command);
-    options.max_batch_pairs = 0; /* the join's own parts are small enough */
     proof->validation.report = on_difference;
     proof->validation.user = proof;
-    proof->validation.join_side = &job->join_flat;
     proof->validation.relation = &job->relation;
-    OJ_TRY(oj_join_open(&job->join_flat, &job->relation, job->command->validate,
-                        &options, &proof->reference, err));
-    if (oj_join_backend(proof->reference) == oj_job_backend(job))
+    OJ_TRY(oj_reference_open(job, &proof->reference, err));
+    proof->validation.join_side = oj_reference_side(proof->reference);
+    if (oj_reference_backend(proof->reference) == oj_job_backend(job))
         return oj_fail(
             err, OJ_ERR_ARG,
             "-validate %s: the join itself runs on this backend, and "
@@ -224,12 +229,14 @@ oj_status oj_proof_open(const struct oj_job *job, struct oj_proof **out,
 }
 
 oj_status oj_proof_batch(struct oj_proof *proof, const struct oj_flat *flat,
+                         const struct oj_answer_side *side,
                          const struct oj_matches *ours, struct oj_error *err)
 {
     oj_status status;
     proof->flat = flat;
     proof->validation.input = flat;
-    OJ_TRY(oj_join_batch(proof->reference, flat, &proof->matches, err));
+    OJ_TRY(
+        oj_reference_batch(proof->reference, flat, side, &proof->matches, err));
     status =
         oj_validation_compare(&proof->validation, ours, &proof->matches, err);
     proof->first_row += flat->n_features;
@@ -237,22 +244,21 @@ oj_status oj_proof_batch(struct oj_proof *proof, const struct oj_flat *flat,
 }
 
 /* "12 at 3.25", "12" where the join has no distance, or "nothing". */
-static void describe_pair(const struct oj_proof *proof, int32_t row,
-                          double measure, char *text, size_t size)
+static void describe_pair(int32_t row, int64_t fid, double measure, char *text,
+                          size_t size)
 {
     if (row < 0)
         snprintf(text, size, "nothing");
     else if (isnan(measure))
-        snprintf(text, size, "%lld", (long long)join_fid(proof, row));
+        snprintf(text, size, "%lld", (long long)fid);
     else
-        snprintf(text, size, "%lld at %.17g", (long long)join_fid(proof, row),
-                 measure);
+        snprintf(text, size, "%lld at %.17g", (long long)fid, measure);
 }
 
 static void print_first(const struct oj_proof *proof)
 {
     const struct oj_validation *v = &proof->validation;
-    const char *reference = oj_join_backend(proof->reference)->name;
+    const char *reference = oj_reference_backend(proof->reference)->name;
     int64_t n_more = -v->n_first;
     for (int i = 0; i < OJ_N_DIFFERENCE_KINDS; i++)
         n_more += v->n_of_kind[i];
@@ -260,10 +266,10 @@ static void print_first(const struct oj_proof *proof)
     {
         const struct oj_difference *d = &v->first[i];
         char ours[64], theirs[64];
-        describe_pair(proof, d->join_row_ours, d->measure_ours, ours,
-                      sizeof ours);
-        describe_pair(proof, d->join_row_reference, d->measure_reference,
-                      theirs, sizeof theirs);
+        describe_pair(d->join_row_ours, proof->first_join[i][0],
+                      d->measure_ours, ours, sizeof ours);
+        describe_pair(d->join_row_reference, proof->first_join[i][1],
+                      d->measure_reference, theirs, sizeof theirs);
         oj_say("  input feature %lld, %s: here %s, %s %s",
                (long long)proof->first_fid[i], oj_difference_kind_name(d->kind),
                ours, reference, theirs);
@@ -281,7 +287,13 @@ static void count_apart(const struct oj_validation *v, char *text, size_t size)
                      "; counted apart: %lld rows undecided by one of the two, "
                      "%lld with GEOS rounding",
                      (long long)v->n_undecided, (long long)v->n_rounding);
-    if (v->n_within_ulps > 0)
+    if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
+        snprintf(text + n, size - (size_t)n,
+                 "; GEOS knows no sphere: %lld distances are equal up to the "
+                 "rounding of chords, 0.1 micrometres, more towards the "
+                 "opposite point",
+                 (long long)v->n_within_ulps);
+    else if (v->n_within_ulps > 0)
         snprintf(text + n, size - (size_t)n,
                  "; %lld distances between lines or polygons are equal up to "
                  "%d ulps",
@@ -292,7 +304,7 @@ static void print_result(const struct oj_proof *proof)
 {
     const struct oj_validation *v = &proof->validation;
     const char *ours = oj_job_backend(proof->job)->name;
-    const char *reference = oj_join_backend(proof->reference)->name;
+    const char *reference = oj_reference_backend(proof->reference)->name;
     int has_measure = oj_op_get(proof->job->relation.op)->measure != NULL;
     char apart[240] = "", kinds[96] = "";
     count_apart(v, apart, sizeof apart);
@@ -338,6 +350,6 @@ void oj_proof_close(struct oj_proof *proof)
     oj_output_abort(&proof->report);
     oj_validation_free(&proof->validation);
     oj_matches_free(&proof->matches);
-    oj_join_close(proof->reference);
+    oj_reference_close(proof->reference);
     oj_free(proof);
 }

@@ -11,14 +11,17 @@ extern "C" {
 struct oj_proof;
 
 /** Indexes the join side once more, with the backend of -validate, and opens
- *  the report of -validate_report. job is prepared and outlives the proof. */
+ *  the report of -validate_report; where the join side lies in tiles, so does
+ *  the reference's. job is prepared and outlives the proof. */
 OJ_MUST_USE oj_status oj_proof_open(const struct oj_job *job,
                                     struct oj_proof **out,
                                     struct oj_error *err);
 
-/** Joins a batch again and compares; first_row: its place in the layer. */
+/** Joins a batch again and compares.  side: what the join rows of ours, the
+ *  answer to be proved, mean. */
 OJ_MUST_USE oj_status oj_proof_batch(struct oj_proof *proof,
                                      const struct oj_flat *flat,
+                                     const struct oj_answer_side *side,
                                      const struct oj_matches *ours,
                                      struct oj_error *err);
 

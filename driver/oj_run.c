@@ -105,13 +105,15 @@ static oj_status write_batch(void *user, const struct oj_pipeline_part *part,
                              struct oj_error *err)
 {
     struct run *run = user;
+    const struct oj_answer_side side =
+        oj_job_answer_side(&run->job, part->answer);
     double start;
     oj_status status;
     OJ_TRY(write_answer(run, part, matches, err));
     if (run->proof == NULL)
         return OJ_OK;
     start = oj_now_s();
-    status = oj_proof_batch(run->proof, part->flat, matches, err);
+    status = oj_proof_batch(run->proof, part->flat, &side, matches, err);
     run->proof_s += oj_now_s() - start;
     return status;
 }

@@ -17,8 +17,7 @@ struct oj_spool_record
     int64_t fid;
     int64_t n_pairs;
     double measure;
-    int32_t join_row; /**< -1: nothing matched */
-    int32_t unused;   /**< 0 */
+    int64_t join_row; /**< or its place in tiles; -1: nothing matched */
     double value[OJ_N_PAIR_VALUES];
 };
 

@@ -376,6 +376,11 @@ oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
     return fill(join, input->n_features, n, out, err);
 }
 
+const int64_t *oj_tiled_join_places(const struct oj_tiled_join *join)
+{
+    return join->places;
+}
+
 const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join)
 {
     return &join->stats;

@@ -30,6 +30,10 @@ OJ_MUST_USE oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
                                           struct oj_feature_set *side,
                                           struct oj_error *err);
 
+/** Where the records of the last answer's features lie in the tiles, for
+ *  oj_tiles_fetch(); valid until the next batch. */
+const int64_t *oj_tiled_join_places(const struct oj_tiled_join *join);
+
 /** Summed over tiles and batches. */
 const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join);
 

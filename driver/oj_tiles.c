@@ -263,6 +263,20 @@ oj_status oj_tiles_fetch(struct oj_tiles *tiles, int64_t place,
     return oj_record_read(tiles->piece.byte, out, err);
 }
 
+struct oj_tiles oj_tiles_view(const struct oj_tiles *tiles)
+{
+    const struct oj_bytes none = {0, 0, NULL};
+    struct oj_tiles view = *tiles;
+    view.record = view.piece = none;
+    return view;
+}
+
+void oj_tiles_view_free(struct oj_tiles *view)
+{
+    oj_free(view->piece.byte);
+    memset(view, 0, sizeof *view);
+}
+
 void oj_tiles_close(struct oj_tiles *tiles)
 {
     for (int64_t b = 0; tiles->bucket != NULL && b < tiles->n_buckets; b++)

@@ -4,6 +4,7 @@ byte, and leaves nothing behind."""
 import signal
 
 from e2e import *
+from test_proof import lying
 
 FIELDS = (
     ("jid", ogr.OFTInteger),
@@ -329,6 +330,89 @@ def check_aggregates_of_a_streaming_join_side():
         for memory in ("100K", "1M"):
             go(*op, *words, "-nln", "o", "-memory", memory, "-overwrite", "tiled.gpkg", "zones.gpkg", "points.gpkg")
             same(dump("tiled.gpkg"), dump("plain.gpkg"), f"{op} {memory}")
+
+
+# --- proof, and the input layer itself ----------------------------------------------
+
+
+def check_validated_in_tiles():
+    """The reference has tiles of its own; all else is as in memory."""
+    join_points()
+    join_polygons()
+    input_points()
+    input_polygons()
+    for words, left, right in (
+        (("-op", "nearest"), "input.gpkg", "points.gpkg"),
+        (("-k", 3, "-ties", "all"), "input.gpkg", "polygons.gpkg"),
+        (("-op", "dwithin", "-max_distance", 12, "-batch", 50), "input.gpkg", "points.gpkg"),
+        (("-op", "intersects"), "zones.gpkg", "polygons.gpkg"),
+        (("-op", "within", "-how", "anti"), "input.gpkg", "polygons.gpkg"),
+        (("-op", "dwithin", "-max_distance", 5, "-limit", 300), "points.gpkg", "points.gpkg"),
+        (("-k", 2, "-join_sql", "SELECT * FROM points UNION ALL SELECT * FROM points", "-join_dialect", "SQLITE"),
+         "input.gpkg", "points.gpkg"),
+    ):
+        compare((*words, "-validate"), left, right)
+        same(summary("s.json")["rows_different"], 0)
+        true(summary("s.json")["rows_validated"] > 0, f"{words}")
+    # What fits without a reference may not with one, and the other way round.
+    go("-op", "nearest", "-validate", "-memory", "1G", "-overwrite", "o.fgb", "input.gpkg", "points.gpkg")
+    same(summary("s.json")["tiles"], 0)
+
+
+def check_differences_in_tiles():
+    """A GEOS that lies is found out with the same words and the same report."""
+    join_points(n=2000)
+    input_points()
+    env = lying()
+    for words in (("-k", 3, "-max_distance", 60), ("-op", "dwithin", "-max_distance", 40), ("-op", "nearest")):
+        reports, texts = [], []
+        for memory in ((), ("-memory", "300K")):
+            r = run(*words, "-validate", "-validate_report", "r.csv", *memory, "-json_summary", "s.json",
+                    "-overwrite", "o.fgb", "input.gpkg", "points.gpkg", env=env)
+            same(r.rc, 3, f"{r}")
+            same(summary("s.json")["tiles"] > 1, bool(memory), f"{r}")
+            reports.append(sorted(contents("r.csv").splitlines()))
+            texts.append([x for x in r.err.splitlines() if "differ" in x or x.startswith("  input feature")])
+        true(len(reports[0]) > 20, "many differ")
+        same(reports[1], reports[0], f"{words}")
+        same(sorted(texts[1]), sorted(texts[0]), f"{words}")
+
+
+def check_in_place_in_tiles():
+    join_points()
+    join_polygons()
+    for source in ("points.gpkg", "polygons.gpkg"):
+        for words in (("-op", "nearest"), ("-op", "nearest", "-max_distance", 20, "-batch", 40),
+                      ("-op", "dwithin", "-max_distance", 15, "-pick", "nearest", "-nearest_point_fields"),
+                      ("-op", "nearest", "-validate")):
+            found = []
+            for memory in ((), ("-memory", "300K")):
+                input_points()
+                go("-in_place", *words, *memory, "input.gpkg", source)
+                same(summary("s.json")["tiles"] > 1, bool(memory))
+                found.append(dump("input.gpkg"))
+                if IS_LONG or "-batch" in words:  # again: the columns are refreshed
+                    go("-in_place", *words, *memory, "input.gpkg", source)
+                    same(dump("input.gpkg"), found[-1], "refreshed")
+            same(found[1], found[0], f"{source} {words}")
+    # Aggregates, where the join side is the smaller one and does not stream.
+    found = []
+    for memory in ((), ("-memory", "300K")):
+        join_points()
+        go("-in_place", "-op", "dwithin", "-max_distance", 9, "-agg", "count, sum(real) as total, first(text), concat(text)",
+           *memory, "points.gpkg", "polygons.gpkg")
+        same(summary("s.json")["tiles"] > 1, bool(memory))
+        found.append(dump("points.gpkg"))
+    same(found[1], found[0], "aggregates in place")
+    join_points()
+    # Both layers in one dataset: what is joined is closed while that is updated.
+    input_points("both.gpkg")
+    gdal.VectorTranslate("both.gpkg", gdal.OpenEx("points.gpkg"), accessMode="update")
+    go("-in_place", "-op", "nearest", "-input_layer", "both", "-join_layer", "points", "-memory", "300K",
+       "both.gpkg", "both.gpkg")
+    input_points()
+    go("-in_place", "-op", "nearest", "input.gpkg", "points.gpkg")
+    same(Layer("both.gpkg", "both").rows, Layer("input.gpkg").rows)
 
 
 # --- nothing is left ----------------------------------------------------------------
