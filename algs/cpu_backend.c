@@ -70,8 +70,21 @@ static void free_index(struct oj_index *index)
     oj_free(index);
 }
 
-/* What points need is made ready at once: they are the usual input, and errors
- * of the join side should not wait for it. */
+/* The family of the batches that are expected. */
+static int choose_expected(const struct oj_index *index)
+{
+    static const int64_t none[1] = {0};
+    struct oj_flat expected;
+    if (index->options.input_kinds == 0)
+        return choose(index, NULL);
+    memset(&expected, 0, sizeof expected);
+    expected.part_kinds = index->options.input_kinds;
+    expected.part_offset = none;
+    return choose(index, &expected);
+}
+
+/* What the expected input needs is made ready at once: errors of the join side
+ * should not wait for it. */
 static oj_status
 make_index(const struct oj_backend *row, const struct oj_flat *join_side,
            const int32_t *tie_rank, const struct oj_relation *relation,
@@ -88,7 +101,7 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
     index->tie_rank = tie_rank;
     index->relation = *relation;
     index->options = *options;
-    family = choose(index, NULL);
+    family = choose_expected(index);
     if (family >= 0)
         status = index_for(index, family, stats, err);
     if (status != OJ_OK)

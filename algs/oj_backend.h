@@ -28,6 +28,11 @@ struct oj_options
      *  OJ_ERR_TOO_MANY_PAIRS; 0: no bound. Backends may stop somewhat below. */
     int64_t max_batch_pairs;
 
+    /** Kinds of parts that the input side will have, enum oj_part_kind or'ed,
+     *  where that is known: what they need is indexed at once, and what others
+     *  need only if they come.  0: points, as a rule. */
+    unsigned input_kinds;
+
     /* Only for the backend cuda. */
     uint64_t gpus;      /**< bit i: use CUDA device i; 0: device 0 */
     int64_t gpu_memory; /**< bytes to use at most on each; 0: what is free */

@@ -242,9 +242,19 @@ oj_status oj_job_read_join_watched(struct oj_job *job,
     return make_join_flat(job, err);
 }
 
+struct oj_options oj_job_engine_options(const struct oj_job *job)
+{
+    struct oj_options options = oj_job_options(job->command);
+    enum oj_shape shape = job->sides.reshape[0].shape;
+    if (shape != OJ_SHAPE_CENTROID && shape != OJ_SHAPE_POINT_ON_SURFACE &&
+        !oj_source_can_hold_points(&job->input))
+        options.input_kinds = OJ_PART_LINE | OJ_PART_POLYGON;
+    return options;
+}
+
 oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
 {
-    const struct oj_options options = oj_job_options(job->command);
+    const struct oj_options options = oj_job_engine_options(job);
     if (job->command->memory > 0)
         return oj_job_prepare_bounded(job, err);
     OJ_TRY(oj_job_read_join(job, err));

@@ -127,6 +127,9 @@ OJ_MUST_USE oj_status oj_job_prepare_bounded(struct oj_job *job,
 /** Options of a backend after the command. */
 struct oj_options oj_job_options(const struct oj_command *command);
 
+/** The same for joining the job's input with its join side, once open. */
+struct oj_options oj_job_engine_options(const struct oj_job *job);
+
 /** Accepts a closed one. */
 void oj_job_close(struct oj_job *job);
 

@@ -217,7 +217,7 @@ static void free_spill(struct spill *spill)
 static oj_status open_tiled(struct oj_job *job, int unique,
                             struct oj_error *err)
 {
-    const struct oj_options options = oj_job_options(job->command);
+    const struct oj_options options = oj_job_engine_options(job);
     if (job->tiles.columns != NULL)
         OJ_TRY(oj_table_new_like(job->tiles.columns, &job->join_table, err));
     return oj_tiled_join_open(&job->tiles, &job->relation,
@@ -258,7 +258,7 @@ static void return_memory(void)
 
 oj_status oj_job_prepare_bounded(struct oj_job *job, struct oj_error *err)
 {
-    const struct oj_options options = oj_job_options(job->command);
+    const struct oj_options options = oj_job_engine_options(job);
     int fits;
     return_memory();
     OJ_TRY(read_if_it_fits(job, &fits, err));
