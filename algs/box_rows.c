@@ -1,5 +1,6 @@
 #include "box_rows.h"
 #include "../flatten/oj_array.h"
+#include "box_refused.h"
 #include "oj_clock.h"
 #include "oj_points.h"
 #include "oj_ranking.h"
@@ -14,39 +15,16 @@ struct run
     const struct oj_flat *input;
     const struct oj_pair_filter *filter;
     struct oj_points middle; /* of the rows' boxes, in the order of visit */
-    struct oj_found found;
+    struct oj_box_found found;
     struct oj_ranking ranking;
     struct oj_answers answers;
     double most; /* greatest distance of any join feature's own; else -1 */
-    /* of the row at hand: the refused feature nearest by its box, then rank */
-    double refused_at; /* INFINITY: none */
-    int32_t refused_rank;
+    struct oj_box_refused refused; /* of the row at hand */
     int64_t n_candidates;
     double filter_s;
     struct oj_stats *stats;
     struct oj_error *err;
 };
-
-static oj_status look_at_cancel(const struct run *run)
-{
-    const volatile int *cancel = run->search->options.cancel;
-    if (cancel != NULL && *cancel != 0)
-        return oj_fail(run->err, OJ_ERR_CANCELLED, "cancelled");
-    return OJ_OK;
-}
-
-static oj_status query(struct run *run, const struct oj_box *window)
-{
-    const struct oj_box_tree *tree = &run->search->tree;
-    double start;
-    oj_status status;
-    if (!run->search->options.timings)
-        return tree->query(tree->tree, window, &run->found, run->err);
-    start = oj_clock_seconds();
-    status = tree->query(tree->tree, window, &run->found, run->err);
-    run->filter_s += oj_clock_seconds() - start;
-    return status;
-}
 
 /* Every feature that has a box. */
 static oj_status find_all(struct run *run)
@@ -56,7 +34,7 @@ static oj_status find_all(struct run *run)
     for (int64_t i = 0; i < boxes->n; i++)
     {
         if (!oj_box_is_empty(&boxes->box[i]))
-            OJ_TRY(oj_found_add(&run->found, i, run->err));
+            OJ_TRY(oj_box_found_add(&run->found, i, run->err));
     }
     return OJ_OK;
 }
@@ -179,7 +157,7 @@ static oj_status decide_found(struct run *run, int64_t row,
         if (!oj_box_intersects(window, &search->boxes->box[feature]) ||
             !oj_pair_may_count(run->filter, row, feature))
             continue;
-        OJ_TRY(look_at_cancel(run));
+        OJ_TRY(oj_box_search_look(run->search, run->err));
         run->n_candidates++;
         verdict = ask(run, row, feature, &distance);
         OJ_TRY(take_verdict(run, row, feature, verdict, distance));
@@ -214,46 +192,19 @@ static oj_status join_together(struct run *run, int64_t first, int64_t end)
     if (takes_apart(&run->search->relation))
         OJ_TRY(find_all(run));
     else
-        OJ_TRY(query(run, &around));
+        OJ_TRY(oj_box_search_query(run->search, &around, &run->found,
+                                   &run->filter_s, run->err));
     for (int64_t i = first; i < end; i++)
     {
         int64_t row = run->middle.row[i];
         struct oj_box window = window_of_row(run, row);
-        OJ_TRY(look_at_cancel(run));
+        OJ_TRY(oj_box_search_look(run->search, run->err));
         OJ_TRY(decide_found(run, row, &window));
     }
     return OJ_OK;
 }
 
 /* --- nearest -------------------------------------------------------------- */
-
-static void refuse(struct run *run, int32_t feature, double at_least)
-{
-    const int32_t *tie_rank = run->search->tie_rank;
-    int32_t rank = tie_rank != NULL ? tie_rank[feature] : feature;
-    if (at_least < run->refused_at ||
-        (at_least == run->refused_at && rank < run->refused_rank))
-    {
-        run->refused_at = at_least;
-        run->refused_rank = rank;
-    }
-}
-
-/* Whether the feature nearest by its box that GEOS refused might be in the
- * answer: it is at least as far as its box. */
-static int is_undecided(const struct run *run)
-{
-    const struct oj_ranking *ranking = &run->ranking;
-    const struct oj_candidate *kth;
-    if (!(run->refused_at < INFINITY))
-        return 0;
-    if (ranking->n < ranking->k)
-        return 1;
-    kth = &ranking->list[ranking->k - 1];
-    return run->refused_at < kth->distance ||
-           (run->refused_at == kth->distance &&
-            (ranking->keep_ties || run->refused_rank < kth->rank));
-}
 
 static oj_status rank(struct run *run, int64_t row, int32_t feature,
                       double at_least)
@@ -266,7 +217,8 @@ static oj_status rank(struct run *run, int64_t row, int32_t feature,
         return oj_fail(run->err, OJ_ERR_NOMEM, "out of memory in GEOS");
     if (verdict == OJ_GEOS_CANNOT_SAY)
     {
-        refuse(run, feature, at_least);
+        oj_box_refused_add(&run->refused, run->search->tie_rank, feature,
+                           at_least);
         keep_reason(run);
     }
     return OJ_OK;
@@ -281,7 +233,7 @@ static oj_status rank_found(struct run *run, int64_t row,
     const struct oj_box_search *search = run->search;
     struct oj_box around = oj_box_around(box, 0.0);
     oj_ranking_start(&run->ranking);
-    run->refused_at = INFINITY;
+    run->refused = oj_box_refused_none();
     for (int64_t i = 0; i < run->found.n; i++)
     {
         int32_t feature = run->found.feature[i];
@@ -291,18 +243,12 @@ static oj_status rank_found(struct run *run, int64_t row,
             at_least > run->ranking.bound ||
             !oj_pair_may_count(run->filter, row, feature))
             continue;
-        OJ_TRY(look_at_cancel(run));
+        OJ_TRY(oj_box_search_look(run->search, run->err));
         run->n_candidates++;
         OJ_TRY(rank(run, row, feature, at_least));
     }
     oj_ranking_finish(&run->ranking);
     return OJ_OK;
-}
-
-static double kth_distance(const struct oj_ranking *ranking)
-{
-    return ranking->n >= ranking->k ? ranking->list[ranking->k - 1].distance
-                                    : INFINITY;
 }
 
 /* A window, and a larger one while the answer may lie outside. */
@@ -320,18 +266,19 @@ static oj_status join_nearest(struct run *run, int64_t row)
     for (;;)
     {
         double kth;
-        OJ_TRY(look_at_cancel(run));
+        OJ_TRY(oj_box_search_look(run->search, run->err));
         window = oj_box_around(&box, reach);
-        OJ_TRY(query(run, &window));
+        OJ_TRY(oj_box_search_query(search, &window, &run->found, &run->filter_s,
+                                   run->err));
         OJ_TRY(rank_found(run, row, &box, &window));
-        kth = kth_distance(&run->ranking);
+        kth = oj_ranking_kth_distance(&run->ranking);
         if (reach >= most || kth <= reach ||
             oj_box_covers(&window, &search->boxes->all))
             break;
         reach = kth < INFINITY ? kth : fmax(4.0 * reach, DBL_MIN);
         reach = fmin(reach, most);
     }
-    if (is_undecided(run))
+    if (oj_box_refused_matters(&run->refused, &run->ranking))
     {
         run->stats->n_undecided_pairs++;
         OJ_TRY(oj_answers_add_undecided(&run->answers, row, run->err));

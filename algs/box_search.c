@@ -1,5 +1,6 @@
 #include "box_search.h"
 #include "../flatten/oj_array.h"
+#include "box_refused.h"
 #include "box_rows.h"
 #include "oj_clock.h"
 #include "oj_points.h"
@@ -7,19 +8,15 @@
 
 #include <string.h>
 
-#define DEFAULT_QUADRANT_SIZE 256
-
 /* What a batch needs while it runs. */
 struct run
 {
     struct oj_box_search *search;
     struct oj_points points;
-    struct oj_found found;
+    struct oj_box_found found;
     struct oj_ranking ranking;
     struct oj_answers answers;
-    /* the feature nearest by its box, then by rank, that GEOS refused */
-    double refused_at; /* INFINITY: none */
-    int32_t refused_rank;
+    struct oj_box_refused refused; /* of the point at hand */
     int32_t *last; /* [n_last] the answer of the last point that had k */
     int64_t n_last, cap_last;
     double enough; /* a window that surely is; INFINITY: not known */
@@ -28,8 +25,8 @@ struct run
     struct oj_error *err;
 };
 
-oj_status oj_found_add(struct oj_found *found, int64_t feature,
-                       struct oj_error *err)
+oj_status oj_box_found_add(struct oj_box_found *found, int64_t feature,
+                           struct oj_error *err)
 {
     OJ_TRY(oj_reserve(&found->feature, found->n, found->n + 1, &found->capacity,
                       sizeof *found->feature, err));
@@ -37,86 +34,37 @@ oj_status oj_found_add(struct oj_found *found, int64_t feature,
     return OJ_OK;
 }
 
-oj_status oj_box_search_open(struct oj_box_search *search,
-                             const struct oj_backend *backend,
-                             const struct oj_flat *join_side,
-                             const int32_t *tie_rank,
-                             const struct oj_relation *relation,
-                             const struct oj_options *options,
+oj_status oj_box_search_look(const struct oj_box_search *search,
                              struct oj_error *err)
 {
-    if (relation->metric != OJ_METRIC_PLANAR)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend \"%s\" asks GEOS, which measures in the "
-                       "plane only, not on the sphere",
-                       backend->name);
-    search->join_side = join_side;
-    search->tie_rank = tie_rank;
-    search->relation = *relation;
-    search->options = *options;
-    if (search->options.quadrant_size < 1)
-        search->options.quadrant_size = DEFAULT_QUADRANT_SIZE;
-    search->visit = (enum oj_visit)backend->method;
-    return OJ_OK;
-}
-
-oj_status oj_box_search_prepare(struct oj_box_search *search,
-                                struct oj_error *err)
-{
-    const struct oj_relation *relation = &search->relation;
-    if (relation->op == OJ_OP_NEAREST)
-        OJ_TRY(oj_geos_parts_make(search->join_side, relation->distance_to,
-                                  &search->parts, err));
-    OJ_TRY(oj_geos_pairs_open(relation, search->join_side,
-                              search->visit == OJ_VISIT_SORTED ? 2 : 0,
-                              &search->pairs, err));
-    oj_geos_pairs_keep_join_side(search->pairs);
-    search->is_wide = oj_boxes_window_is_wide(
-        search->boxes, relation->max_distance, relation->k);
-    search->reach = search->is_wide
-                        ? search->boxes->spacing * sqrt((double)relation->k)
-                        : relation->max_distance;
-    return OJ_OK;
-}
-
-void oj_box_search_close(struct oj_box_search *search)
-{
-    oj_geos_parts_free(search->parts);
-    oj_geos_pairs_close(search->pairs);
-    search->parts = NULL;
-    search->pairs = NULL;
-}
-
-static int is_cancelled(const struct oj_box_search *search)
-{
     const volatile int *cancel = search->options.cancel;
-    return cancel != NULL && *cancel != 0;
+    if (cancel != NULL && *cancel != 0)
+        return oj_fail(err, OJ_ERR_CANCELLED, "cancelled");
+    return OJ_OK;
 }
 
-static oj_status query(struct run *run, const struct oj_box *box, double reach)
+oj_status oj_box_search_query(const struct oj_box_search *search,
+                              const struct oj_box *window,
+                              struct oj_box_found *found, double *filter_s,
+                              struct oj_error *err)
 {
-    const struct oj_box_tree *tree = &run->search->tree;
-    struct oj_box window = oj_box_around(box, reach);
-    double start;
-    oj_status status;
-    if (!run->search->options.timings)
-        return tree->query(tree->tree, &window, &run->found, run->err);
-    start = oj_clock_seconds();
-    status = tree->query(tree->tree, &window, &run->found, run->err);
-    run->filter_s += oj_clock_seconds() - start;
+    double start = search->options.timings ? oj_clock_seconds() : 0.0;
+    oj_status status = OJ_OK;
+    found->n = 0;
+    if (search->tree != NULL)
+        status = search->library->query(search->tree, window, found, err);
+    if (search->options.timings)
+        *filter_s += oj_clock_seconds() - start;
     return status;
 }
 
-static void refuse(struct run *run, int32_t feature, double at_least)
+/* --- nearest to points ---------------------------------------------------- */
+
+static oj_status query(struct run *run, const struct oj_box *box, double reach)
 {
-    const int32_t *tie_rank = run->search->tie_rank;
-    int32_t rank = tie_rank != NULL ? tie_rank[feature] : feature;
-    if (at_least < run->refused_at ||
-        (at_least == run->refused_at && rank < run->refused_rank))
-    {
-        run->refused_at = at_least;
-        run->refused_rank = rank;
-    }
+    struct oj_box window = oj_box_around(box, reach);
+    return oj_box_search_query(run->search, &window, &run->found,
+                               &run->filter_s, run->err);
 }
 
 /* Ranks the found features whose box lies in the window of a point. */
@@ -127,7 +75,7 @@ static oj_status rank_found(struct run *run, double x, double y, double reach)
     struct oj_box around = oj_box_around(&at, 0.0);
     OJ_TRY(oj_geos_parts_set_point(search->parts, x, y, run->err));
     oj_ranking_start(&run->ranking);
-    run->refused_at = INFINITY;
+    run->refused = oj_box_refused_none();
     for (int64_t i = 0; i < run->found.n; i++)
     {
         int32_t feature = run->found.feature[i];
@@ -147,7 +95,8 @@ static oj_status rank_found(struct run *run, double x, double y, double reach)
         if (answer == OJ_GEOS_DISTANCE)
             OJ_TRY(oj_ranking_add(&run->ranking, feature, distance, run->err));
         else
-            refuse(run, feature, oj_box_distance(&around, box));
+            oj_box_refused_add(&run->refused, search->tie_rank, feature,
+                               oj_box_distance(&around, box));
     }
     oj_ranking_finish(&run->ranking);
     return OJ_OK;
@@ -168,34 +117,11 @@ static int is_settled(const struct run *run, const struct oj_box *window,
            oj_box_covers(window, &run->search->boxes->all);
 }
 
-/* Whether a feature that GEOS refused might be in the answer: it is at least
- * as far as its box. */
-static int is_undecided(const struct run *run)
-{
-    const struct oj_ranking *ranking = &run->ranking;
-    const struct oj_candidate *kth;
-    if (!(run->refused_at <= ranking->max_distance) ||
-        !(run->refused_at < INFINITY))
-        return 0;
-    if (ranking->n < ranking->k)
-        return 1;
-    kth = &ranking->list[ranking->k - 1];
-    return run->refused_at < kth->distance ||
-           (run->refused_at == kth->distance &&
-            (ranking->keep_ties || run->refused_rank < kth->rank));
-}
-
 static oj_status store(struct run *run, int64_t row)
 {
-    if (is_undecided(run))
+    if (oj_box_refused_matters(&run->refused, &run->ranking))
         OJ_TRY(oj_answers_add_undecided(&run->answers, row, run->err));
     return oj_answers_add(&run->answers, row, &run->ranking, run->err);
-}
-
-static double kth_distance(const struct oj_ranking *ranking)
-{
-    return ranking->n >= ranking->k ? ranking->list[ranking->k - 1].distance
-                                    : INFINITY;
 }
 
 static double diagonal(const struct oj_box *box)
@@ -259,8 +185,9 @@ static oj_status learn(struct run *run)
     double least = search->boxes->spacing / 1024.0;
     if (!search->is_wide || ranking->n < ranking->k)
         return OJ_OK;
-    search->reach =
-        fmax(0.5 * search->reach + 0.5 * (1.5 * kth_distance(ranking)), least);
+    search->reach = fmax(0.5 * search->reach +
+                             0.5 * (1.5 * oj_ranking_kth_distance(ranking)),
+                         least);
     OJ_TRY(oj_reserve(&run->last, 0, ranking->k, &run->cap_last,
                       sizeof *run->last, run->err));
     for (int64_t i = 0; i < ranking->k; i++)
@@ -282,7 +209,7 @@ static oj_status join_point(struct run *run, int64_t p)
         OJ_TRY(rank_found(run, x, y, reach));
         if (is_settled(run, &window, reach))
             break;
-        reach = next_reach(run, reach, kth_distance(&run->ranking));
+        reach = next_reach(run, reach, oj_ranking_kth_distance(&run->ranking));
     }
     OJ_TRY(learn(run));
     return store(run, run->points.row[p]);
@@ -305,8 +232,7 @@ static oj_status join_together(struct run *run, int64_t *pending, int64_t *n,
         int64_t p = pending[i];
         double x = run->points.x[p], y = run->points.y[p];
         struct oj_box at = {x, y, x, y}, window = oj_box_around(&at, *reach);
-        if (is_cancelled(run->search))
-            return oj_fail(run->err, OJ_ERR_CANCELLED, "cancelled");
+        OJ_TRY(oj_box_search_look(run->search, run->err));
         OJ_TRY(rank_found(run, x, y, *reach));
         if (is_settled(run, &window, *reach))
         {
@@ -314,7 +240,7 @@ static oj_status join_together(struct run *run, int64_t *pending, int64_t *n,
             OJ_TRY(store(run, run->points.row[p]));
             continue;
         }
-        needed = fmax(needed, kth_distance(&run->ranking));
+        needed = fmax(needed, oj_ranking_kth_distance(&run->ranking));
         pending[n_left++] = p;
     }
     *n = n_left;
@@ -365,8 +291,7 @@ static oj_status join_points(struct run *run)
 {
     for (int64_t p = 0; p < run->points.n; p++)
     {
-        if (is_cancelled(run->search))
-            return oj_fail(run->err, OJ_ERR_CANCELLED, "cancelled");
+        OJ_TRY(oj_box_search_look(run->search, run->err));
         OJ_TRY(join_point(run, p));
     }
     return OJ_OK;

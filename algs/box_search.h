@@ -26,24 +26,27 @@
 #include "oj_boxes.h"
 
 /** Features found by a query. Owner; zeroed memory is a valid empty one. */
-struct oj_found
+struct oj_box_found
 {
     int64_t n, capacity;
     int32_t *feature;
 };
 
 /** Adds feature to found. */
-OJ_MUST_USE oj_status oj_found_add(struct oj_found *found, int64_t feature,
-                                   struct oj_error *err);
+OJ_MUST_USE oj_status oj_box_found_add(struct oj_box_found *found,
+                                       int64_t feature, struct oj_error *err);
 
-/** A tree of the join side's boxes. */
-struct oj_box_tree
+/** A library's tree of boxes. */
+struct oj_box_library
 {
-    void *tree;
-    /** Empties found and fills it with the features whose box intersects
-     *  window. */
+    /** The tree of those boxes that are not empty, of which there is one at
+     *  least; boxes outlive it. */
+    oj_status (*build)(const struct oj_boxes *boxes, void **tree,
+                       struct oj_error *err);
+    /** Adds to found the features whose box intersects window. */
     oj_status (*query)(void *tree, const struct oj_box *window,
-                       struct oj_found *found, struct oj_error *err);
+                       struct oj_box_found *found, struct oj_error *err);
+    void (*free)(void *tree); /**< accepts NULL */
 };
 
 /** In what order the points of a batch are taken. */
@@ -54,11 +57,12 @@ enum oj_visit
     OJ_VISIT_COLLECTIVE /**< in quadrants, one query for each */
 };
 
-/** A join side ready to be searched. Borrows join_side and tie_rank; of the
- *  others a backend sets tree and boxes, which outlive the search. */
+/** A join side ready to be searched (box_index.h). Borrows join_side,
+ *  tie_rank and boxes. */
 struct oj_box_search
 {
-    struct oj_box_tree tree;
+    const struct oj_box_library *library;
+    void *tree; /**< NULL: no feature has a box */
     const struct oj_boxes *boxes;
     const struct oj_flat *join_side;
     struct oj_geos_parts *parts; /**< NULL where the join needs none */
@@ -71,21 +75,17 @@ struct oj_box_search
     double reach; /**< the window to begin with, when wide */
 };
 
-/** Takes what to ask and how. OJ_ERR_UNSUPPORTED for what GEOS cannot do. */
-OJ_MUST_USE oj_status oj_box_search_open(struct oj_box_search *search,
-                                         const struct oj_backend *backend,
-                                         const struct oj_flat *join_side,
-                                         const int32_t *tie_rank,
-                                         const struct oj_relation *relation,
-                                         const struct oj_options *options,
+/** Fills found with the features whose box intersects window; adds the time
+ *  to filter_s when the options ask for it. */
+OJ_MUST_USE oj_status oj_box_search_query(const struct oj_box_search *search,
+                                          const struct oj_box *window,
+                                          struct oj_box_found *found,
+                                          double *filter_s,
+                                          struct oj_error *err);
+
+/** OJ_ERR_CANCELLED once the cancel flag is up. */
+OJ_MUST_USE oj_status oj_box_search_look(const struct oj_box_search *search,
                                          struct oj_error *err);
-
-/** Makes parts, pairs, is_wide and reach, once tree and boxes are set. */
-OJ_MUST_USE oj_status oj_box_search_prepare(struct oj_box_search *search,
-                                            struct oj_error *err);
-
-/** Frees what the two above made. */
-void oj_box_search_close(struct oj_box_search *search);
 
 /** Joins a batch: the join of a backend. */
 OJ_MUST_USE oj_status oj_box_search_join(struct oj_box_search *search,

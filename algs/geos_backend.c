@@ -3,8 +3,7 @@
  *  with prepared geometries, which is what an honest comparison of speed has to
  *  use. */
 #include "../flatten/oj_array.h"
-#include "box_search.h"
-#include "oj_clock.h"
+#include "box_index.h"
 
 #include <geos_c.h>
 
@@ -13,142 +12,139 @@
 
 #define NODE_CAPACITY 10 /* GEOS's own default */
 
-struct oj_index
+struct tree
 {
     GEOSContextHandle_t geos;
     char message[256]; /* the last error text of GEOS */
-    GEOSSTRtree *tree;
+    GEOSSTRtree *strtree;
     GEOSGeometry **diagonal; /* [boxes.n] envelopes; outlive the tree */
-    struct oj_boxes boxes;
-    struct oj_box_search search;
+    const struct oj_boxes *boxes;
     /* of the query that is running */
-    struct oj_found *found;
+    struct oj_box_found *found;
     oj_status found_status;
     struct oj_error *found_err;
 };
 
 static void keep_message(const char *message, void *user)
 {
-    struct oj_index *index = user;
-    snprintf(index->message, sizeof index->message, "%s", message);
+    struct tree *tree = user;
+    snprintf(tree->message, sizeof tree->message, "%s", message);
 }
 
-static oj_status fail(const struct oj_index *index, struct oj_error *err)
+static oj_status fail(const struct tree *tree, struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_NOMEM, "GEOS: %s",
-                   index->message[0] ? index->message : "out of memory");
+                   tree->message[0] ? tree->message : "out of memory");
 }
 
 /* A geometry with this envelope: the tree looks at nothing else. */
-static GEOSGeometry *make_diagonal(struct oj_index *index,
-                                   const struct oj_box *box)
+static GEOSGeometry *make_diagonal(struct tree *tree, const struct oj_box *box)
 {
-    GEOSCoordSequence *ends = GEOSCoordSeq_create_r(index->geos, 2, 2);
+    GEOSCoordSequence *ends = GEOSCoordSeq_create_r(tree->geos, 2, 2);
     if (ends == NULL)
         return NULL;
-    if (GEOSCoordSeq_setXY_r(index->geos, ends, 0, box->x0, box->y0) == 0 ||
-        GEOSCoordSeq_setXY_r(index->geos, ends, 1, box->x1, box->y1) == 0)
+    if (GEOSCoordSeq_setXY_r(tree->geos, ends, 0, box->x0, box->y0) == 0 ||
+        GEOSCoordSeq_setXY_r(tree->geos, ends, 1, box->x1, box->y1) == 0)
     {
-        GEOSCoordSeq_destroy_r(index->geos, ends);
+        GEOSCoordSeq_destroy_r(tree->geos, ends);
         return NULL;
     }
-    return GEOSGeom_createLineString_r(index->geos, ends);
+    return GEOSGeom_createLineString_r(tree->geos, ends);
 }
 
 static void take_item(void *item, void *user)
 {
-    struct oj_index *index = user;
+    struct tree *tree = user;
     const struct oj_box *box = item;
-    if (index->found_status == OJ_OK)
-        index->found_status = oj_found_add(index->found, box - index->boxes.box,
-                                           index->found_err);
+    if (tree->found_status == OJ_OK)
+        tree->found_status = oj_box_found_add(
+            tree->found, box - tree->boxes->box, tree->found_err);
 }
 
-static oj_status query(void *tree, const struct oj_box *window,
-                       struct oj_found *found, struct oj_error *err)
+static oj_status query(void *opened, const struct oj_box *window,
+                       struct oj_box_found *found, struct oj_error *err)
 {
-    struct oj_index *index = tree;
-    GEOSGeometry *diagonal;
-    found->n = 0;
-    if (index->boxes.n_boxes == 0)
-        return OJ_OK;
-    diagonal = make_diagonal(index, window);
+    struct tree *tree = opened;
+    GEOSGeometry *diagonal = make_diagonal(tree, window);
     if (diagonal == NULL)
-        return fail(index, err);
-    index->found = found;
-    index->found_err = err;
-    index->found_status = OJ_OK;
-    GEOSSTRtree_query_r(index->geos, index->tree, diagonal, take_item, index);
-    GEOSGeom_destroy_r(index->geos, diagonal);
-    return index->found_status;
+        return fail(tree, err);
+    tree->found = found;
+    tree->found_err = err;
+    tree->found_status = OJ_OK;
+    GEOSSTRtree_query_r(tree->geos, tree->strtree, diagonal, take_item, tree);
+    GEOSGeom_destroy_r(tree->geos, diagonal);
+    return tree->found_status;
 }
 
-static oj_status build_tree(struct oj_index *index, struct oj_error *err)
+static void free_tree(void *opened)
 {
-    struct oj_found found = {0, 0, NULL};
-    oj_status status;
-    index->tree = GEOSSTRtree_create_r(index->geos, NODE_CAPACITY);
-    if (index->tree == NULL)
-        return fail(index, err);
-    index->diagonal = oj_calloc(index->boxes.n, sizeof(GEOSGeometry *));
-    if (index->diagonal == NULL)
-        return oj_fail_nomem(err, index->boxes.n, sizeof(GEOSGeometry *));
-    for (int64_t i = 0; i < index->boxes.n; i++)
+    struct tree *tree = opened;
+    if (tree == NULL)
+        return;
+    if (tree->strtree != NULL)
+        GEOSSTRtree_destroy_r(tree->geos, tree->strtree);
+    for (int64_t i = 0; tree->diagonal != NULL && i < tree->boxes->n; i++)
     {
-        if (oj_box_is_empty(&index->boxes.box[i]))
+        if (tree->diagonal[i] != NULL)
+            GEOSGeom_destroy_r(tree->geos, tree->diagonal[i]);
+    }
+    if (tree->geos != NULL)
+        GEOS_finish_r(tree->geos);
+    oj_free(tree->diagonal);
+    oj_free(tree);
+}
+
+static oj_status fill_tree(struct tree *tree, struct oj_error *err)
+{
+    const struct oj_boxes *boxes = tree->boxes;
+    struct oj_box_found found = {0, 0, NULL};
+    oj_status status;
+    tree->geos = GEOS_init_r();
+    if (tree->geos == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
+    GEOSContext_setErrorMessageHandler_r(tree->geos, keep_message, tree);
+    tree->strtree = GEOSSTRtree_create_r(tree->geos, NODE_CAPACITY);
+    if (tree->strtree == NULL)
+        return fail(tree, err);
+    tree->diagonal = oj_calloc(boxes->n, sizeof(GEOSGeometry *));
+    if (tree->diagonal == NULL)
+        return oj_fail_nomem(err, boxes->n, sizeof(GEOSGeometry *));
+    for (int64_t i = 0; i < boxes->n; i++)
+    {
+        if (oj_box_is_empty(&boxes->box[i]))
             continue;
-        index->diagonal[i] = make_diagonal(index, &index->boxes.box[i]);
-        if (index->diagonal[i] == NULL)
-            return fail(index, err);
-        GEOSSTRtree_insert_r(index->geos, index->tree, index->diagonal[i],
-                             &index->boxes.box[i]);
+        tree->diagonal[i] = make_diagonal(tree, &boxes->box[i]);
+        if (tree->diagonal[i] == NULL)
+            return fail(tree, err);
+        GEOSSTRtree_insert_r(tree->geos, tree->strtree, tree->diagonal[i],
+                             &boxes->box[i]);
     }
     /* The first query builds the tree; any window will do. */
-    index->message[0] = '\0';
-    status = query(index, &index->boxes.box[0], &found, err);
+    tree->message[0] = '\0';
+    status = query(tree, &boxes->box[0], &found, err);
     oj_free(found.feature);
-    if (status == OJ_OK && index->message[0] != '\0')
-        status = fail(index, err);
+    if (status == OJ_OK && tree->message[0] != '\0')
+        status = fail(tree, err);
     return status;
 }
 
-static void free_index(struct oj_index *index)
-{
-    if (index == NULL)
-        return;
-    if (index->geos != NULL)
-    {
-        if (index->tree != NULL)
-            GEOSSTRtree_destroy_r(index->geos, index->tree);
-        for (int64_t i = 0; index->diagonal != NULL && i < index->boxes.n; i++)
-        {
-            if (index->diagonal[i] != NULL)
-                GEOSGeom_destroy_r(index->geos, index->diagonal[i]);
-        }
-        GEOS_finish_r(index->geos);
-    }
-    oj_free(index->diagonal);
-    oj_box_search_close(&index->search);
-    oj_boxes_free(&index->boxes);
-    oj_free(index);
-}
-
-static oj_status build(struct oj_index *index, const struct oj_flat *join_side,
+static oj_status build(const struct oj_boxes *boxes, void **out,
                        struct oj_error *err)
 {
-    struct oj_box_search *search = &index->search;
-    index->geos = GEOS_init_r();
-    if (index->geos == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
-    GEOSContext_setErrorMessageHandler_r(index->geos, keep_message, index);
-    OJ_TRY(oj_boxes_make(join_side, &index->boxes, err));
-    if (index->boxes.n_boxes > 0)
-        OJ_TRY(build_tree(index, err));
-    search->tree.tree = index;
-    search->tree.query = query;
-    search->boxes = &index->boxes;
-    return oj_box_search_prepare(search, err);
+    struct tree *tree = oj_calloc(1, sizeof *tree);
+    oj_status status;
+    if (tree == NULL)
+        return oj_fail_nomem(err, 1, sizeof *tree);
+    tree->boxes = boxes;
+    status = fill_tree(tree, err);
+    if (status == OJ_OK)
+        *out = tree;
+    else
+        free_tree(tree);
+    return status;
 }
+
+static const struct oj_box_library library = {build, query, free_tree};
 
 static oj_status
 make_index(const struct oj_backend *self, const struct oj_flat *join_side,
@@ -156,30 +152,8 @@ make_index(const struct oj_backend *self, const struct oj_flat *join_side,
            const struct oj_options *options, struct oj_index **out,
            struct oj_stats *stats, struct oj_error *err)
 {
-    double start = oj_clock_seconds();
-    struct oj_index *index = oj_calloc(1, sizeof *index);
-    oj_status status;
-    if (index == NULL)
-        return oj_fail_nomem(err, 1, sizeof *index);
-    status = oj_box_search_open(&index->search, self, join_side, tie_rank,
-                                relation, options, err);
-    if (status == OJ_OK)
-        status = build(index, join_side, err);
-    if (status != OJ_OK)
-    {
-        free_index(index);
-        return status;
-    }
-    stats->index_s += oj_clock_seconds() - start;
-    *out = index;
-    return OJ_OK;
-}
-
-static oj_status join(struct oj_index *index, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
-{
-    return oj_box_search_join(&index->search, input, out, stats, err);
+    return oj_box_index_make(&library, self, join_side, tie_rank, relation,
+                             options, out, stats, err);
 }
 
 const struct oj_backend oj_geos_backend = {
@@ -189,8 +163,8 @@ const struct oj_backend oj_geos_backend = {
     1,
     OJ_VISIT_AS_GIVEN,
     make_index,
-    join,
-    free_index,
+    oj_box_index_join,
+    oj_box_index_free,
 };
 
 const struct oj_backend oj_geos_sorted_backend = {
@@ -200,6 +174,6 @@ const struct oj_backend oj_geos_sorted_backend = {
     1,
     OJ_VISIT_SORTED,
     make_index,
-    join,
-    free_index,
+    oj_box_index_join,
+    oj_box_index_free,
 };

@@ -15,6 +15,8 @@
 #include "../flatten/oj_matches.h"
 #include "oj_relation.h"
 
+#include <math.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -56,6 +58,13 @@ OJ_MUST_USE oj_status oj_ranking_add(struct oj_ranking *ranking,
 
 /** Makes list[0 .. n) the row's answer. */
 void oj_ranking_finish(struct oj_ranking *ranking);
+
+/** The k-th distance of a finished ranking; INFINITY: it has fewer. */
+static inline double oj_ranking_kth_distance(const struct oj_ranking *ranking)
+{
+    return ranking->n >= ranking->k ? ranking->list[ranking->k - 1].distance
+                                    : INFINITY;
+}
 
 void oj_ranking_free(struct oj_ranking *ranking);
 

@@ -2,21 +2,12 @@
  *  memory, and GEOS's distance (which is what OGR's distance calls), one
  *  thread.  Two rows: one query per point, and one per quadrant of points.
  *  Source: Zhang, You, Gruenwald 2012, section 4.1. */
-#include "../flatten/oj_array.h"
-#include "box_search.h"
-#include "oj_clock.h"
+#include "box_index.h"
 
 #include <spatialindex/capi/sidx_api.h>
 
 #include <stdlib.h>
 #include <string.h>
-
-struct oj_index
-{
-    IndexH tree; /* NULL when no feature has a box */
-    struct oj_boxes boxes;
-    struct oj_box_search search;
-};
 
 /* What the stream of boxes has got to.  The library's callback has no user
  * pointer; loading begins and ends within one call, so one place per thread
@@ -74,10 +65,12 @@ static int read_next(int64_t *id, double **low, double **high,
     return 0;
 }
 
-static oj_status load_tree(struct oj_index *index, struct oj_error *err)
+static oj_status build(const struct oj_boxes *boxes, void **out,
+                       struct oj_error *err)
 {
-    struct stream stream = {&index->boxes, 0, {0.0, 0.0}, {0.0, 0.0}};
+    struct stream stream = {boxes, 0, {0.0, 0.0}, {0.0, 0.0}};
     IndexPropertyH properties = IndexProperty_Create();
+    IndexH tree = NULL;
     if (properties == NULL)
         return fail(err);
     /* R*-tree in memory; capacities stay the library's own (100 and 100) */
@@ -87,56 +80,39 @@ static oj_status load_tree(struct oj_index *index, struct oj_error *err)
         IndexProperty_SetIndexStorage(properties, RT_Memory) == RT_None)
     {
         loading = &stream;
-        index->tree = Index_CreateWithStream(properties, read_next);
+        tree = Index_CreateWithStream(properties, read_next);
         loading = NULL;
     }
     IndexProperty_Destroy(properties);
-    return index->tree != NULL ? OJ_OK : fail(err);
+    if (tree == NULL)
+        return fail(err);
+    *out = tree;
+    return OJ_OK;
 }
 
 static oj_status query(void *tree, const struct oj_box *window,
-                       struct oj_found *found, struct oj_error *err)
+                       struct oj_box_found *found, struct oj_error *err)
 {
-    struct oj_index *index = tree;
     double low[2] = {window->x0, window->y0};
     double high[2] = {window->x1, window->y1};
     int64_t *ids = NULL;
     uint64_t n = 0;
     oj_status status = OJ_OK;
-    found->n = 0;
-    if (index->tree == NULL)
-        return OJ_OK;
-    if (Index_Intersects_id(index->tree, low, high, 2, &ids, &n) != RT_None)
+    if (Index_Intersects_id(tree, low, high, 2, &ids, &n) != RT_None)
         return fail(err);
     for (uint64_t i = 0; i < n && status == OJ_OK; i++)
-        status = oj_found_add(found, ids[i], err);
+        status = oj_box_found_add(found, ids[i], err);
     Index_Free(ids);
     return status;
 }
 
-static void free_index(struct oj_index *index)
+static void free_tree(void *tree)
 {
-    if (index == NULL)
-        return;
-    if (index->tree != NULL)
-        Index_Destroy(index->tree);
-    oj_box_search_close(&index->search);
-    oj_boxes_free(&index->boxes);
-    oj_free(index);
+    if (tree != NULL)
+        Index_Destroy(tree);
 }
 
-static oj_status build(struct oj_index *index, const struct oj_flat *join_side,
-                       struct oj_error *err)
-{
-    struct oj_box_search *search = &index->search;
-    OJ_TRY(oj_boxes_make(join_side, &index->boxes, err));
-    if (index->boxes.n_boxes > 0)
-        OJ_TRY(load_tree(index, err));
-    search->tree.tree = index;
-    search->tree.query = query;
-    search->boxes = &index->boxes;
-    return oj_box_search_prepare(search, err);
-}
+static const struct oj_box_library library = {build, query, free_tree};
 
 static oj_status
 make_index(const struct oj_backend *self, const struct oj_flat *join_side,
@@ -144,30 +120,8 @@ make_index(const struct oj_backend *self, const struct oj_flat *join_side,
            const struct oj_options *options, struct oj_index **out,
            struct oj_stats *stats, struct oj_error *err)
 {
-    double start = oj_clock_seconds();
-    struct oj_index *index = oj_calloc(1, sizeof *index);
-    oj_status status;
-    if (index == NULL)
-        return oj_fail_nomem(err, 1, sizeof *index);
-    status = oj_box_search_open(&index->search, self, join_side, tie_rank,
-                                relation, options, err);
-    if (status == OJ_OK)
-        status = build(index, join_side, err);
-    if (status != OJ_OK)
-    {
-        free_index(index);
-        return status;
-    }
-    stats->index_s += oj_clock_seconds() - start;
-    *out = index;
-    return OJ_OK;
-}
-
-static oj_status join(struct oj_index *index, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
-{
-    return oj_box_search_join(&index->search, input, out, stats, err);
+    return oj_box_index_make(&library, self, join_side, tie_rank, relation,
+                             options, out, stats, err);
 }
 
 const struct oj_backend oj_spatialindex_backend = {
@@ -177,8 +131,8 @@ const struct oj_backend oj_spatialindex_backend = {
     1,
     OJ_VISIT_AS_GIVEN,
     make_index,
-    join,
-    free_index,
+    oj_box_index_join,
+    oj_box_index_free,
 };
 
 const struct oj_backend oj_spatialindex_collective_backend = {
@@ -188,6 +142,6 @@ const struct oj_backend oj_spatialindex_collective_backend = {
     1,
     OJ_VISIT_COLLECTIVE,
     make_index,
-    join,
-    free_index,
+    oj_box_index_join,
+    oj_box_index_free,
 };
