@@ -434,6 +434,98 @@ def check_early_warnings():
     true("-metric sphere" in found[0], str(found))
 
 
+def points_csv(path, x, y, n, more=""):
+    """Points around x, y, and a line of WKT in the end."""
+    r = random.Random(n)
+    with open(path, "w") as file:
+        file.write("id,WKT\n")
+        for i in range(n):
+            file.write(f"{i},POINT ({x + r.uniform(0, 1)!r} {y + r.uniform(0, 1)!r})\n")
+        if more:
+            file.write(f"{n},{more}\n")
+    return path
+
+
+def check_early_warnings_from_first_rows():
+    """A CSV says nothing of its extent: its first rows do."""
+    make("near.gpkg", [("POINT (10 60)", {"name": "a"}), ("POINT (11 61)", {"name": "b"})], srs="EPSG:4326")
+    words = ("-s_srs", "EPSG:4326")
+    same(warnings_of(*words, points_csv("near.csv", 10, 60, 5), "near.gpkg"), [])
+    found = warnings_of(*words, points_csv("far.csv", -70, -10, 5), "near.gpkg")
+    true(len(found) == 1 and "so nothing can match" in found[0], str(found))
+    found = warnings_of(*words, points_csv("swap.csv", 60, 10, 5), "near.gpkg")
+    true(len(found) == 2 and "x and y look swapped" in found[1], str(found))
+    found = warnings_of("-join_srs", "EPSG:4326", "near.gpkg", points_csv("swap.csv", 60, 10, 5))
+    true(len(found) == 2 and "x and y look swapped" in found[1], str(found))
+    found = warnings_of("-op", "dwithin", "-max_distance", 100, points_csv("c.csv", 10, 60, 5), "c.csv")
+    true(any("look like degrees" in f for f in found), str(found))
+    # More rows than are looked at: what the first say is said of the first,
+    # and only where they are far away from all of the other.
+    found = warnings_of(*words, points_csv("far.csv", -70, -10, 3000), "near.gpkg")
+    true(len(found) == 1 and "judging by the first 1000 rows of the input layer" in found[0], str(found))
+    found = warnings_of(*words, points_csv("west.csv", 8.5, 60, 3000, "POINT (10 60)"), "near.gpkg")
+    same(found, [], "a little to one side")
+    same(sum(v["id"] == 3000 or v["id"] == "3000" for _, _, v in Layer("o.gpkg").rows), 1, "all rows are read")
+    # What can be read only once is not touched, and what must be searched for.
+    with open("far.csv") as file:
+        r = subprocess.run([OGRJOIN, *words, "-overwrite", "o.gpkg", "/vsistdin/", "near.gpkg"],
+                           stdin=file, capture_output=True, text=True)
+    true("do not meet" not in r.stderr, r.stderr)
+    same(warnings_of(*words, "-where", "id = '2999'", "far.csv", "near.gpkg"), [])
+    same(len(Layer("o.gpkg").rows), 1)
+
+
+def check_points_of_both_kinds():
+    """The centroid of one side, a point on the surface of the other."""
+    ring = "POLYGON ((0 0, 10 0, 10 10, 9 10, 9 1, 1 1, 1 10, 0 10, 0 0))"  # a U: its centroid lies outside
+    make("u.gpkg", [(ring, {"name": "u"})])
+    make("v.gpkg", [(ring, {"name": "v"})])
+    shape = ogr.CreateGeometryFromWkt(ring)
+    true(not shape.Contains(shape.Centroid()), "a fair trial")
+    r = run("-op", "nearest", "-centroid_of", "input", "-point_on_surface_of", "join", "o.gpkg", "u.gpkg", "v.gpkg")
+    same(r.rc, 0, f"{r}")
+    near(Layer("o.gpkg").rows[0][2]["join_distance"], shape.Centroid().Distance(shape.PointOnSurface()), 1e-12)
+    for words in (("input", "both"), ("join", "join"), ("both", "both")):
+        fails("-centroid_of", words[0], "-point_on_surface_of", words[1], "p.gpkg", "u.gpkg", "v.gpkg",
+              op=False, says=["both say what the"])
+
+
+def check_skipped_are_counted():
+    bow = "POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))"
+    square = "POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))"
+    make("a.gpkg", [(bow, {"name": "bow"}), (square, {"name": "s"}), (None, {"name": "n"})])
+    make("b.gpkg", [(bow, {"name": "x"}), (bow, {"name": "y"}), (square, {"name": "z"})])
+    r = run("-invalid", "skip", "-json_summary", "s.json", "o.gpkg", "a.gpkg", "b.gpkg")
+    same(r.rc, 0, f"{r}")
+    true("2 unmatched, of which 2 skipped (1 without geometry, 1 not valid)" in r.err, f"{r}")
+    true("join layer 'b': 2 skipped (2 not valid)" in r.err, f"{r}")
+    s = summary("s.json")
+    same((s["input"]["skipped"]["invalid"], s["join"]["skipped"]["invalid"]), (1, 2))
+    r = run("-invalid", "fix", "-json_summary", "s.json", "-overwrite", "o.gpkg", "a.gpkg", "b.gpkg")
+    same(summary("s.json")["input"]["skipped"]["invalid"], 0)
+    same(summary("s.json")["input"]["invalid"], 1)
+
+
+def check_empty_files():
+    """FlatGeobuf without an index and without rows is a file that no one can
+    open, here as with ogr2ogr: a warning says so, and with an index it is one."""
+    table("a.gpkg")
+    far = ("-op", "dwithin", "-max_distance", 1, "-how", "inner", "-exclude", "same_geometry")
+    make("b.gpkg", [("POINT (-9 -9)", {"name": "b"})])
+    r = run(*far, "-lco", "SPATIAL_INDEX=NO", "none.fgb", "a.gpkg", "b.gpkg")
+    same(r.rc, 0, f"{r}")
+    try:
+        gdal.OpenEx("none.fgb", gdal.OF_VECTOR)
+        true("cannot be opened" not in r.err, f"{r}")
+    except RuntimeError:
+        true("without rows cannot be opened; without -lco SPATIAL_INDEX=NO it can" in r.err, f"{r}")
+    r = run(*far, "empty.fgb", "a.gpkg", "b.gpkg")
+    true("cannot be opened" not in r.err, f"{r}")
+    same(Layer("empty.fgb").rows, [])
+    r = run(*far, "-overwrite", "empty.fgb", "a.gpkg", "b.gpkg")
+    same(r.rc, 0, f"{r}")
+
+
 def check_explain():
     """Says all, does nothing."""
     table("a.gpkg")
