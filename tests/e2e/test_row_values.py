@@ -1,0 +1,313 @@
+"""What is in the rows: -pick, -overlap, nearest points, names, geometries. Answers
+are found again by asking GEOS about every pair."""
+
+from row_layers import *
+
+# --- one of a row's pairs -----------------------------------------------------
+
+
+def picked(path):
+    return [None if r[2]["join_fid"] is None else r[2]["join_fid"] for r in Layer(path).rows]
+
+
+def best(pairs, joins, score):
+    """The greatest score, of equal ones the first; None loses."""
+    answer = []
+    for i, row in enumerate(pairs):
+        found = None
+        for j in row:
+            s = score(i, j)
+            if found is None or (s is not None and (found[0] is None or s > found[0])):
+                found = (s, joins[j][0])
+        answer.append(None if found is None else found[1])
+    return answer
+
+
+def check_pick_rules():
+    inputs_file(n=120)
+    far_zones_file()
+    inputs, zones = shapes("points.gpkg"), shapes("zones.gpkg")
+    pairs = pairs_of(inputs, zones)
+    true(sum(len(row) > 1 for row in pairs) > 10, "a fair trial")
+    area = [z[1].Area() if z[1] else None for z in zones]
+    value = lambda key, sign: lambda i, j: (
+        None if zones[j][2][key] is None else sign * zones[j][2][key]
+    )
+    for rule, score in (
+        ("first", lambda i, j: 0),
+        ("nearest", lambda i, j: 0),
+        ("smallest_area", lambda i, j: -area[j]),
+        ("largest_area", lambda i, j: area[j]),
+        ("largest_overlap", lambda i, j: 0),
+        ("max:v", value("v", 1)),
+        ("min:V", value("v", -1)),
+        ("max:big", value("big", 1)),
+        ("min:big", value("big", -1)),
+    ):
+        expected = best(pairs, zones, score)
+        for words in (("-threads", 1), ("-threads", 4, "-batch", 13)):
+            go("-op", "intersects", "-pick", rule, *words, "-overwrite",
+               "o.gpkg", "points.gpkg", "zones.gpkg")
+            same(picked("o.gpkg"), expected, f"{rule} {words}")
+        same([r[0] for r in Layer("o.gpkg").rows], [i[0] for i in inputs], "FIDs stay")
+    # The field need not be written.
+    go("-op", "intersects", "-pick", "max:v", "-join_select", "name", "-overwrite",
+       "o.gpkg", "points.gpkg", "zones.gpkg")
+    same(list(Layer("o.gpkg").fields), ["id", "join_fid", "name"])
+    same(picked("o.gpkg"), best(pairs, zones, value("v", 1)))
+
+
+def check_pick_dates_and_reals():
+    make("p.gpkg", [("POINT (1 1)", {"name": "a"})])
+    fields = (("at", ogr.OFTDateTime), ("on", ogr.OFTDate), ("r", ogr.OFTReal), ("t", ogr.OFTString))
+    square = "POLYGON ((0 0, 2 0, 2 2, 0 2, 0 0))"
+    times = [
+        ("2020/12/31 23:59:59.999+00", "2021/01/01", -0.0, "a"),
+        ("2021/01/01 01:00:00+01", "2020/12/31", 0.0, "b"),  # the same as 00:00 UTC
+        (None, None, float("nan"), "c"),
+        ("2019/02/28 00:00:00+00", "2020/12/31", -1.5e-300, "d"),
+    ]
+    make("z.gpkg", [(square, dict(zip(("at", "on", "r", "t"), t))) for t in times], fields)
+    for rule, fid in (("max:at", 2), ("min:at", 4), ("max:on", 1), ("min:on", 2),
+                      ("max:r", 1), ("min:r", 4)):
+        go("-op", "within", "-pick", rule, "-overwrite", "o.gpkg", "p.gpkg", "z.gpkg")
+        same(picked("o.gpkg"), [fid], rule)
+    fails("-op", "within", "-pick", "max:t", "o2.gpkg", "p.gpkg", "z.gpkg", op=False, says=["t", "String"])
+    fails("-op", "within", "-pick", "max:none", "o2.gpkg", "p.gpkg", "z.gpkg", op=False, says=["none", "pick"])
+    fails("-op", "within", "-pick", "best", "o2.gpkg", "p.gpkg", "z.gpkg", op=False, says=["best", "first"])
+
+
+def check_pick_largest_overlap():
+    zones_file("a.gpkg", n=40, seed=21)
+    far_zones_file("b.gpkg")
+    a, b = shapes("a.gpkg"), shapes("b.gpkg")
+    pairs = pairs_of(a, b)
+    common = {}
+    for i, row in enumerate(pairs):
+        for j in row:
+            common[i, j] = area_of(a[i][1].Intersection(b[j][1]))
+    expected = best(pairs, b, lambda i, j: common[i, j])
+    for threads in (1, 3):
+        go("-op", "intersects", "-pick", "largest_overlap", "-overlap", "area,percent,length",
+           "-threads", threads, "-overwrite", "o.gpkg", "a.gpkg", "b.gpkg")
+        same(picked("o.gpkg"), expected)
+    place = {z[0]: j for j, z in enumerate(b)}
+    for i, row in enumerate(Layer("o.gpkg").rows):
+        if row[2]["join_fid"] is None:
+            same([row[2][f"overlap_{k}"] for k in ("area", "percent", "length")], [None] * 3)
+            continue
+        area = common[i, place[row[2]["join_fid"]]]
+        near(row[2]["overlap_area"], area, 1e-9 * max(area, 1), "area")
+        near(row[2]["overlap_percent"], 100 * area / a[i][1].Area(), 1e-7, "percent")
+    # Lines: by length.
+    lines_file()
+    lines = shapes("lines.gpkg")
+    pairs = pairs_of(lines, b)
+    length = lambda i, j: round(lines[i][1].Intersection(b[j][1]).Length(), 6)
+    go("-op", "intersects", "-pick", "largest_overlap", "-overlap", "percent,length", "-overwrite",
+       "o.gpkg", "lines.gpkg", "b.gpkg")
+    same(picked("o.gpkg"), best(pairs, b, length))
+    for i, row in enumerate(Layer("o.gpkg").rows):
+        if row[2]["join_fid"] is not None:
+            whole = lines[i][1].Length()
+            exact = lines[i][1].Intersection(b[place[row[2]["join_fid"]]][1]).Length()
+            near(row[2]["overlap_length"], exact, 1e-7, "length")
+            near(row[2]["overlap_percent"], 100 * exact / whole, 1e-6, "percent")
+
+
+def check_pick_nearest_of_what_does_not_meet():
+    inputs_file(n=30)
+    far_zones_file()
+    inputs, zones = shapes("points.gpkg"), shapes("zones.gpkg")
+    pairs = pairs_of(inputs, zones, lambda a, b: not a.Intersects(b))
+    expected = best(pairs, zones, lambda i, j: -inputs[i][1].Distance(zones[j][1]))
+    go("-op", "disjoint", "-pick", "nearest", "o.gpkg", "points.gpkg", "zones.gpkg")
+    same(picked("o.gpkg"), expected)
+    # of those within a distance, the measure decides
+    go("-op", "dwithin", "-max_distance", 80, "-pick", "nearest", "d.gpkg", "points.gpkg", "zones.gpkg")
+    go("-op", "nearest", "-max_distance", 80, "n.gpkg", "points.gpkg", "zones.gpkg")
+    same(dump("d.gpkg"), dump("n.gpkg"))
+    go("-op", "nearest", "-max_distance", 80, "-k", 5, "-pick", "max:big", "k.gpkg", "points.gpkg", "zones.gpkg")
+    near_ones = nearest([i[1] for i in inputs], Layer("zones.gpkg").rows, within=80, k=5)
+    big = [
+        min(row, key=lambda x: (-zones[x[1]][2]["big"], zones[x[1]][0]), default=None)
+        for row in near_ones
+    ]
+    same(picked("k.gpkg"), [None if b is None else zones[b[1]][0] for b in big])
+    true("join_rank" not in Layer("k.gpkg").fields, "no rank of one")
+
+
+# --- columns -------------------------------------------------------------------
+
+
+def check_names():
+    inputs_file()
+    zones_file()
+    go("-op", "nearest", "-k", 2, "-name_fid", "zone", "-name_distance", "", "-name_rank", "r",
+       "-name_count", "n", "o.gpkg", "points.gpkg", "zones.gpkg")
+    same(list(Layer("o.gpkg").fields), ["id", "zone", "r", "n", "name", "v", "big"])
+    same(set(Layer("o.gpkg").column("n")), {0, 2})
+    go("-op", "intersects", "-name_count", "n", "-how", "left", "c.gpkg", "points.gpkg", "zones.gpkg")
+    pairs = pairs_of(shapes("points.gpkg"), shapes("zones.gpkg"))
+    same(Layer("c.gpkg").column("n"), [n for row in pairs for n in [len(row)] * max(1, len(row))])
+    go("-op", "intersects", "-name_count", "n", "-pick", "first", "-name_fid", "", "p.gpkg",
+       "points.gpkg", "zones.gpkg")
+    same(Layer("p.gpkg").column("n"), [len(row) for row in pairs])
+    same(list(Layer("p.gpkg").fields), ["id", "n", "name", "v", "big"])
+    # Without a measure there is no distance; with one there is.
+    true("join_distance" not in Layer("c.gpkg").fields, "no distance")
+    go("-op", "dwithin", "-max_distance", 10, "d.gpkg", "points.gpkg", "zones.gpkg")
+    true("join_distance" in Layer("d.gpkg").fields, "a distance")
+    for words, says in (
+        (("-op", "nearest", "-name_fid", "ID"), ["name_fid", "ID"]),
+        (("-op", "nearest", "-name_fid", "x", "-name_distance", "X"), ["name_distance", "X"]),
+        (("-op", "intersects", "-name_distance", "d"), "distance"),
+        (("-op", "intersects", "-name_rank", "d"), "rank"),
+        (("-op", "intersects", "-overlap", "volume"), "volume"),
+    ):
+        fails(*words, "e.gpkg", "points.gpkg", "zones.gpkg", op=False, says=says)
+
+
+def check_overlap_values():
+    """All pairs, three kinds of input, against GEOS."""
+    inputs_file()
+    lines_file()
+    zones_file("a.gpkg", n=25, seed=3)
+    far_zones_file()
+    zones = {z[0]: z[1] for z in shapes("zones.gpkg")}
+    for name in ("points", "lines", "a"):
+        inputs = shapes(f"{name}.gpkg")
+        go("-op", "intersects", "-how", "inner", "-overlap", "area,length,percent", "-geometry",
+           "intersection", "-overwrite", "o.gpkg", f"{name}.gpkg", "zones.gpkg")
+        got = Layer("o.gpkg")
+        pairs = pairs_of(inputs, shapes("zones.gpkg"))
+        order = [i for i, row in enumerate(pairs) for _ in row]
+        same(len(got.rows), len(order))
+        for i, row, shape in zip(order, got.rows, got.shapes()):
+            common = inputs[i][1].Intersection(zones[row[2]["join_fid"]])
+            true(shape.Equals(common) or area_of(shape.SymmetricDifference(common)) < 1e-6,
+                 f"{shape} is not {common}")
+            near(row[2]["overlap_area"], area_of(common), 1e-6, "area")
+            if name == "points":
+                same(row[2]["overlap_percent"], None)
+                same(shape.GetGeometryName(), "POINT")
+            elif name == "lines":
+                near(row[2]["overlap_length"], common.Length(), 1e-6, "length")
+                near(row[2]["overlap_percent"], 100 * common.Length() / inputs[i][1].Length(), 1e-6)
+            else:
+                near(row[2]["overlap_percent"], 100 * area_of(common) / inputs[i][1].Area(), 1e-6)
+
+
+def bearing(a, b):
+    return math.degrees(math.atan2(b[0] - a[0], b[1] - a[1])) % 360
+
+
+def check_nearest_points():
+    inputs_file()
+    lines_file()
+    zones_file("a.gpkg", n=25, seed=3)
+    far_zones_file()
+    zones = {z[0]: z[1] for z in shapes("zones.gpkg")}
+    for name in ("points", "lines", "a"):
+        inputs = shapes(f"{name}.gpkg")
+        words = ("-op", "nearest", "-k", 3, "-nearest_point_fields", "-bearing_field",
+                 *(("-min_distance", 1) if name == "a" else ()))
+        go(*words, "-geometry", "connection", "-overwrite", "o.gpkg", f"{name}.gpkg", "zones.gpkg")
+        go(*words, "-geometry", "nearest_point", "-threads", 1, "-overwrite", "p.gpkg", f"{name}.gpkg",
+           "zones.gpkg")
+        lines, points = Layer("o.gpkg"), Layer("p.gpkg")
+        same(lines.kind, ogr.wkbLineString)
+        same(points.kind, ogr.wkbPoint)
+        same([r[2] for r in lines.rows], [r[2] for r in points.rows], "threads, geometry")
+        by_id = {}
+        for fid, shape, values in inputs:
+            by_id[values.get("id", values.get("name"))] = shape
+        n_apart = 0
+        for row, line, point in zip(lines.rows, lines.shapes(), points.shapes()):
+            values = row[2]
+            source = by_id[values.get("id", values.get("name"))]
+            if values["join_fid"] is None:
+                same([values[k] for k in ("nearest_x", "nearest_y", "join_bearing")], [None] * 3)
+                same((line, point), (None, None))
+                continue
+            zone = zones[values["join_fid"]]
+            d = values["join_distance"]
+            near(line.Length(), d, 1e-6, "length of the connection")
+            same(line.GetPoint_2D(1), (values["nearest_x"], values["nearest_y"]))
+            same(point.GetPoint_2D(0), line.GetPoint_2D(1))
+            start = ogr.CreateGeometryFromWkt("POINT ({!r} {!r})".format(*line.GetPoint_2D(0)))
+            near(start.Distance(source), 0, 1e-6, "begins at the input")
+            near(point.Distance(zone), 0, 1e-6, "ends at the zone")
+            if d == 0:
+                same(values["join_bearing"], None)
+            else:
+                n_apart += 1
+                near(values["join_bearing"], bearing(*line.GetPoints()), 1e-6, "bearing")
+        true(n_apart > 10, "a fair trial")
+    fails("-op", "nearest", "-metric", "sphere", "-bearing_field", "s.gpkg", "points.gpkg", "zones.gpkg",
+          op=False, says="sphere")
+
+
+def check_bearing_of_the_compass():
+    around = {0: (0, 5), 45: (3, 3), 90: (5, 0), 180: (0, -5), 270: (-5, 0), 315: (-2, 2)}
+    make("p.gpkg", [("POINT (0 0)", {"name": "a"})])
+    make("z.gpkg", [(f"POINT ({x} {y})", {"name": str(b)}) for b, (x, y) in around.items()])
+    go("-op", "nearest", "-k", 9, "-bearing_field", "o.gpkg", "p.gpkg", "z.gpkg")
+    for row in Layer("o.gpkg").rows:
+        near(row[2]["join_bearing"], float(row[2]["join_name"]), 1e-12)
+
+
+# --- geometries ------------------------------------------------------------------
+
+
+def check_geometry_of_the_join_feature():
+    inputs_file()
+    far_zones_file()
+    zones = {r[0]: r[1] for r in Layer("zones.gpkg").rows}
+    for out in ("o.gpkg", "o.fgb", "o.geojson"):
+        go("-op", "intersects", "-how", "right", "-geometry", "join", out, "points.gpkg", "zones.gpkg")
+        for fid, wkb, values in Layer(out).rows:
+            if zones[values["join_fid"]] is None:
+                same(wkb, None)
+            else:
+                a, b = (ogr.CreateGeometryFromWkb(w) for w in (wkb, zones[values["join_fid"]]))
+                same(a.ExportToWkt(), b.ExportToWkt(), out)
+    same(Layer("o.gpkg").kind, ogr.wkbMultiPolygon)
+    # Input rows without a pair have none.
+    go("-op", "intersects", "-geometry", "join", "l.gpkg", "points.gpkg", "zones.gpkg")
+    for fid, wkb, values in Layer("l.gpkg").rows:
+        same(wkb is None, values["join_fid"] is None)
+    # Single parts are promoted, and only on demand.
+    make("s.gpkg", [("POLYGON Z ((0 0 1, 2e6 0 1, 2e6 2e6 1, 0 2e6 1, 0 0 1))", {"name": "a"})],
+         kind=ogr.wkbPolygon25D)
+    for words, kind in (((), ogr.wkbPolygon), (("-nlt", "PROMOTE_TO_MULTI"), ogr.wkbMultiPolygon)):
+        go("-op", "within", "-geometry", "join", *words, "-overwrite", "o.gpkg", "points.gpkg", "s.gpkg")
+        got = Layer("o.gpkg")
+        same(got.kind, kind)
+        same({s.GetGeometryType() for s in got.shapes() if s is not None}, {kind})
+
+
+def check_intersections_as_shapefile():
+    zones_file("a.gpkg", n=25, seed=3)
+    far_zones_file()
+    r = go("-op", "intersects", "-how", "inner", "-geometry", "intersection", "-overlap", "area",
+           "o.shp", "a.gpkg", "zones.gpkg")
+    true("left out" in r.err, str(r))
+    same({s.GetGeometryName() for s in Layer("o.shp").shapes()} - {"POLYGON", "MULTIPOLYGON"}, set())
+
+
+def check_intersections_that_geos_cannot_make():
+    """A bow tie: the row stays, its overlap is not known, and a line says so."""
+    make("a.gpkg", [("POLYGON ((0 0, 4 4, 4 0, 0 4, 0 0))", {"name": "bow"})])
+    make("z.gpkg", [("POLYGON ((1 -1, 9 -1, 9 9, 1 9, 1 -1))", {"name": "box"}),
+                    ("GEOMETRYCOLLECTION (POINT (1 1), POLYGON ((0 0, 3 0, 3 3, 0 0)))", {"name": "c"})])
+    r = go("-op", "bbox", "-overlap", "area", "-geometry", "intersection", "o.gpkg", "a.gpkg", "z.gpkg")
+    true("is not known" in r.err, str(r))
+    got = Layer("o.gpkg").rows
+    same(len(got), 2)
+    unknown = [r for r in got if r[2]["overlap_area"] is None]
+    true(unknown and all(r[1] is None for r in unknown), str(got))
+
+
+if __name__ == "__main__":
+    main(globals())
