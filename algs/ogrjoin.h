@@ -69,8 +69,12 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_join_batch(struct oj_join *join,
 /** Times and counts since oj_join_open(). */
 OJ_EXPORT const struct oj_stats *oj_join_stats(const struct oj_join *join);
 
-/** The backend at work. */
+/** The backend at work; with "auto" the one that was chosen, which may change
+ *  with a batch. */
 OJ_EXPORT const struct oj_backend *oj_join_backend(const struct oj_join *join);
+
+/** Why "auto" chose it, in words; "" when nothing was chosen. */
+OJ_EXPORT const char *oj_join_reason(const struct oj_join *join);
 
 /** What answers a batch like input, in words for people: a backend can have
  *  several ways. input NULL: a batch of points. */

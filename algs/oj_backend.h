@@ -33,6 +33,9 @@ struct oj_options
      *  need only if they come.  0: points, as a rule. */
     unsigned input_kinds;
 
+    /** Rows that will be joined in all, 0: not known; auto chooses by it. */
+    int64_t n_expected;
+
     /* Only for the backend cuda. */
     uint64_t gpus;      /**< bit i: use CUDA device i; 0: device 0 */
     int64_t gpu_memory; /**< bytes to use at most on each; 0: what is free */
@@ -94,6 +97,7 @@ OJ_EXPORT const struct oj_backend *oj_backend_find(const char *name);
 
 /** The rows; those of one library are in one file. */
 extern const struct oj_backend oj_cpu_backend;
+extern const struct oj_backend oj_cuda_backend;
 extern const struct oj_backend oj_quadrant_backend;
 extern const struct oj_backend oj_geos_backend;
 extern const struct oj_backend oj_geos_sorted_backend;

@@ -1,5 +1,7 @@
+#include "auto_backend.h"
 #include "cpu_family.h"
 #include "cpu_threads.h"
+#include "cuda_backend.h"
 #include "ogrjoin.h"
 
 #include <math.h>
@@ -80,7 +82,7 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
 static const struct oj_backend *choose_backend(const char *name)
 {
     if (name == NULL || strcasecmp(name, "auto") == 0)
-        return oj_backend_at(0);
+        return &oj_auto_backend;
     return oj_backend_find(name);
 }
 
@@ -166,7 +168,13 @@ const struct oj_stats *oj_join_stats(const struct oj_join *join)
 
 const struct oj_backend *oj_join_backend(const struct oj_join *join)
 {
-    return join->backend;
+    return join->backend == &oj_auto_backend ? oj_auto_used(join->index)
+                                             : join->backend;
+}
+
+const char *oj_join_reason(const struct oj_join *join)
+{
+    return join->backend == &oj_auto_backend ? oj_auto_reason(join->index) : "";
 }
 
 const char *oj_join_method(const struct oj_join *join,
@@ -174,6 +182,10 @@ const char *oj_join_method(const struct oj_join *join,
 {
     if (join->backend == &oj_cpu_backend)
         return oj_cpu_family_name(&join->relation, join->join_side, input);
+    if (join->backend == &oj_auto_backend)
+        return oj_auto_method(join->index, input);
+    if (join->backend == &oj_cuda_backend)
+        return oj_cuda_method(join->index, input);
     return join->backend->description;
 }
 

@@ -1,4 +1,4 @@
-#include "cuda_family.h"
+#include "cuda_index.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,37 +14,33 @@ const struct oj_cuda_family *oj_cuda_family_at(int i)
     return i >= 0 && i < n ? families[i] : NULL;
 }
 
-static const struct oj_cuda_family *choose(const struct oj_relation *relation,
-                                           const struct oj_flat *join_side,
-                                           const struct oj_flat *input)
-{
-    const struct oj_cuda_family *family;
-    for (int i = 0; (family = oj_cuda_family_at(i)) != NULL; i++)
-    {
-        if (family->takes(relation, join_side, input))
-            return family;
-    }
-    return NULL;
-}
-
 static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
 {
-    return choose(relation, join_side, input) != NULL;
+    return oj_cuda_choose(relation, join_side, input, NULL) != NULL;
 }
 
 static const char *method(const struct oj_relation *relation,
                           const struct oj_flat *join_side,
                           const struct oj_flat *input)
 {
-    const struct oj_cuda_family *family = choose(relation, join_side, input);
+    const struct oj_cuda_family *family =
+        oj_cuda_choose(relation, join_side, input, NULL);
     return family != NULL ? family->name : "none";
 }
 
 static oj_status count(int *n, struct oj_error *err)
 {
-    int seen = 0;
-    OJ_CUDA_TRY(cudaGetDeviceCount(&seen), "looking for devices", err);
+    int seen = 0, driver = 0;
+    cudaError_t error = cudaGetDeviceCount(&seen);
+    if (error == cudaErrorInsufficientDriver &&
+        cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+    {
+        (void)cudaGetLastError();
+        return oj_fail(err, OJ_ERR_NO_DEVICE,
+                       "this machine has no NVIDIA driver");
+    }
+    OJ_CUDA_TRY(error, "looking for devices", err);
     if (seen == 0)
         return oj_fail(err, OJ_ERR_NO_DEVICE, "CUDA sees no GPU");
     *n = seen < OJ_GPU_MAX_DEVICES ? seen : OJ_GPU_MAX_DEVICES;
@@ -106,17 +102,17 @@ static const struct oj_gpu_module module = {
     describe,
     takes,
     method,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
+    oj_cuda_index_make,
+    oj_cuda_join,
+    oj_cuda_index_free,
+    oj_cuda_resident_allocate,
+    oj_cuda_resident_release,
+    oj_cuda_resident_copy,
+    oj_cuda_resident_rebuild,
+    oj_cuda_resident_join,
+    oj_cuda_resident_count,
+    oj_cuda_pin,
+    oj_cuda_unpin,
 };
 
 extern "C" OJ_EXPORT const struct oj_gpu_module *oj_gpu_module(uint32_t abi)

@@ -1,10 +1,16 @@
 # The CUDA module, ogrjoin_cuda.so: the library loads it at run time and works
-# without it. Its code is there for every architecture from sm_75 on, and as PTX
-# of the newest for those that come later.
+# without it. Its code is there for every architecture from sm_75 on (code of
+# sm_80 is that of sm_86 to sm_89 too, and so on: the first of each major
+# version is made), and as PTX of the newest for those that come later.
 
 set(OJ_CUDA_SOURCES
   cuda/cuda_device.cu
   cuda/cuda_layer.cu
+  cuda/cuda_slot.cu
+  cuda/cuda_index.cu
+  cuda/cuda_sizes.cu
+  cuda/cuda_batches.cu
+  cuda/cuda_resident.cu
   cuda/cuda_module.cu)
 
 # The module is nobody's dependency: it has its own copies of these.
@@ -52,14 +58,17 @@ if(NOT oj_cuda_list)
   execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code
                   OUTPUT_VARIABLE oj_cuda_known OUTPUT_STRIP_TRAILING_WHITESPACE)
   string(REGEX MATCHALL "sm_[0-9]+" oj_cuda_known "${oj_cuda_known}")
+  list(REMOVE_DUPLICATES oj_cuda_known)
+  list(SORT oj_cuda_known COMPARE NATURAL)
+  set(oj_cuda_majors "")
   foreach(name IN LISTS oj_cuda_known)
     string(SUBSTRING ${name} 3 -1 number)
-    if(number GREATER_EQUAL 75)
+    math(EXPR major "${number} / 10")
+    if(number GREATER_EQUAL 75 AND NOT major IN_LIST oj_cuda_majors)
+      list(APPEND oj_cuda_majors ${major})
       list(APPEND oj_cuda_list ${number})
     endif()
   endforeach()
-  list(REMOVE_DUPLICATES oj_cuda_list)
-  list(SORT oj_cuda_list COMPARE NATURAL)
 endif()
 list(GET oj_cuda_list -1 oj_cuda_newest)
 set(oj_cuda_codes ${oj_cuda_list})

@@ -1,0 +1,153 @@
+#include "cuda_backend.h"
+
+#include "../flatten/oj_array.h"
+#include "cpu_family.h"
+
+/* The join side as the module has it and as the CPU has it; NULL: not needed
+ * yet.  A batch goes to the module if one of its kernels takes it. */
+struct oj_index
+{
+    const struct oj_gpu_module *module;
+    const struct oj_flat *join_side;
+    const int32_t *tie_rank;
+    struct oj_relation relation;
+    struct oj_options options;
+    struct oj_index *on_gpu, *on_cpu;
+};
+
+static oj_status find_devices(const struct oj_options *options,
+                              const struct oj_gpu_module **module,
+                              struct oj_error *err)
+{
+    int n = 0;
+    OJ_TRY(oj_gpu_load(module, err));
+    OJ_TRY((*module)->count(&n, err));
+    for (int i = n; i < OJ_GPU_MAX_DEVICES; i++)
+    {
+        if ((options->gpus >> i & 1) != 0)
+            return oj_fail(err, OJ_ERR_NO_DEVICE,
+                           "there is no GPU %d (ogrjoin --devices lists them)",
+                           i);
+    }
+    return OJ_OK;
+}
+
+oj_status oj_cuda_possible(const struct oj_flat *join_side,
+                           const struct oj_relation *relation,
+                           const struct oj_options *options,
+                           struct oj_error *err)
+{
+    const struct oj_gpu_module *module;
+    OJ_TRY(find_devices(options, &module, err));
+    if (!may_be_points(options) || !module->takes(relation, join_side, NULL))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "no CUDA kernel answers such a join");
+    return OJ_OK;
+}
+
+/* Other kinds of features are the CPU's. */
+static int may_be_points(const struct oj_options *options)
+{
+    return options->input_kinds == 0 ||
+           (options->input_kinds & OJ_PART_POINT) != 0;
+}
+
+static int takes(const struct oj_index *index, const struct oj_flat *input)
+{
+    return index->module->takes(&index->relation, index->join_side, input);
+}
+
+static oj_status make_on_gpu(struct oj_index *index, struct oj_stats *stats,
+                             struct oj_error *err)
+{
+    if (index->on_gpu != NULL)
+        return OJ_OK;
+    return index->module->index(index->join_side, index->tie_rank,
+                                &index->relation, &index->options,
+                                &index->on_gpu, stats, err);
+}
+
+static oj_status make_on_cpu(struct oj_index *index, struct oj_stats *stats,
+                             struct oj_error *err)
+{
+    if (index->on_cpu != NULL)
+        return OJ_OK;
+    return oj_cpu_backend.index(&oj_cpu_backend, index->join_side,
+                                index->tie_rank, &index->relation,
+                                &index->options, &index->on_cpu, stats, err);
+}
+
+static void free_index(struct oj_index *index)
+{
+    if (index == NULL)
+        return;
+    if (index->on_gpu != NULL)
+        index->module->free_index(index->on_gpu);
+    oj_cpu_backend.free_index(index->on_cpu);
+    oj_free(index);
+}
+
+/* What points need is made ready at once, as the cpu backend does. */
+static oj_status
+make_index(const struct oj_backend *row, const struct oj_flat *join_side,
+           const int32_t *tie_rank, const struct oj_relation *relation,
+           const struct oj_options *options, struct oj_index **out,
+           struct oj_stats *stats, struct oj_error *err)
+{
+    const struct oj_gpu_module *module;
+    struct oj_index *index;
+    oj_status status;
+    (void)row;
+    OJ_TRY(find_devices(options, &module, err));
+    index = oj_calloc(1, sizeof *index);
+    if (index == NULL)
+        return oj_fail_nomem(err, 1, sizeof *index);
+    index->module = module;
+    index->join_side = join_side;
+    index->tie_rank = tie_rank;
+    index->relation = *relation;
+    index->options = *options;
+    status = may_be_points(options) && takes(index, NULL)
+                 ? make_on_gpu(index, stats, err)
+                 : make_on_cpu(index, stats, err);
+    if (status != OJ_OK)
+    {
+        free_index(index);
+        return status;
+    }
+    *out = index;
+    return OJ_OK;
+}
+
+static oj_status join(struct oj_index *index, const struct oj_flat *input,
+                      struct oj_matches *out, struct oj_stats *stats,
+                      struct oj_error *err)
+{
+    if (takes(index, input))
+    {
+        OJ_TRY(make_on_gpu(index, stats, err));
+        return index->module->join(index->on_gpu, input, out, stats, err);
+    }
+    OJ_TRY(make_on_cpu(index, stats, err));
+    return oj_cpu_backend.join(index->on_cpu, input, out, stats, err);
+}
+
+const char *oj_cuda_method(const struct oj_index *index,
+                           const struct oj_flat *input)
+{
+    if (takes(index, input))
+        return index->module->method(&index->relation, index->join_side, input);
+    return oj_cpu_family_name(&index->relation, index->join_side, input);
+}
+
+const struct oj_backend oj_cuda_backend = {
+    OJ_BACKEND_ABI,
+    "cuda",
+    "our engine on NVIDIA GPUs, with the answers of cpu: nearest of points, "
+    "points in polygons; other joins run on the CPU",
+    0,
+    0,
+    make_index,
+    join,
+    free_index,
+};

@@ -1,0 +1,19 @@
+/** The backend cuda, and what else may ask it. */
+#ifndef CUDA_BACKEND_H
+#define CUDA_BACKEND_H
+
+#include "oj_gpu.h"
+
+/** OJ_OK when such a join of points could run on the devices that options
+ *  name: module, driver and devices are there, and a kernel for it.  The first
+ *  call of a process starts CUDA, which takes tenths of a second. */
+OJ_MUST_USE oj_status oj_cuda_possible(const struct oj_flat *join_side,
+                                       const struct oj_relation *relation,
+                                       const struct oj_options *options,
+                                       struct oj_error *err);
+
+/** What answers a batch like input; NULL: one of points. */
+const char *oj_cuda_method(const struct oj_index *index,
+                           const struct oj_flat *input);
+
+#endif

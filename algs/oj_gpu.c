@@ -1,0 +1,110 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr() */
+#endif
+
+#include "oj_gpu.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MODULE_FILE "ogrjoin_cuda.so"
+#define MODULE_VARIABLE "OGRJOIN_CUDA_MODULE"
+
+enum
+{
+    PATH_SIZE = 4096
+};
+
+/* What the one attempt gave. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const struct oj_gpu_module *loaded;
+static struct oj_error why_not;
+
+/* The file beside the library, or beside the program that holds it. */
+static int beside_library(char path[PATH_SIZE])
+{
+    Dl_info info;
+    const char *slash;
+    if (dladdr((const void *)&once, &info) == 0 || info.dli_fname == NULL)
+        return 0;
+    slash = strrchr(info.dli_fname, '/');
+    if (slash == NULL)
+        return 0;
+    return snprintf(path, PATH_SIZE, "%.*s" MODULE_FILE,
+                    (int)(slash - info.dli_fname + 1),
+                    info.dli_fname) < PATH_SIZE;
+}
+
+/* Where it should be: the first of the places that has it, else the first. */
+static void find_module(char path[PATH_SIZE])
+{
+    const char *named = getenv(MODULE_VARIABLE);
+    char beside[PATH_SIZE];
+    if (named != NULL && named[0] != '\0')
+    {
+        snprintf(path, PATH_SIZE, "%s", named);
+        return;
+    }
+    if (beside_library(beside) && access(beside, F_OK) == 0)
+        memcpy(path, beside, PATH_SIZE);
+    else
+        snprintf(path, PATH_SIZE, "%s/" MODULE_FILE, OJ_MODULE_FOLDER);
+}
+
+static oj_status open_module(const char *path, const struct oj_gpu_module **out,
+                             struct oj_error *err)
+{
+    oj_gpu_module_function *entry;
+    const struct oj_gpu_module *module;
+    void *library, *symbol;
+    if (access(path, F_OK) != 0)
+        return oj_fail(err, OJ_ERR_NO_DEVICE,
+                       "there is no CUDA module %s (" MODULE_VARIABLE
+                       " names another place)",
+                       path);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        return oj_fail(err, OJ_ERR_NO_DEVICE,
+                       "the CUDA module cannot be loaded: %s", dlerror());
+    symbol = dlsym(library, OJ_GPU_MODULE_SYMBOL);
+    if (symbol == NULL)
+    {
+        dlclose(library);
+        return oj_fail(err, OJ_ERR_NO_DEVICE, "%s is no CUDA module of ogrjoin",
+                       path);
+    }
+    memcpy(&entry, &symbol, sizeof entry);
+    module = entry(OJ_GPU_ABI);
+    if (module == NULL || module->abi != OJ_GPU_ABI)
+    {
+        dlclose(library);
+        return oj_fail(err, OJ_ERR_NO_DEVICE,
+                       "the CUDA module %s belongs to another version of "
+                       "ogrjoin",
+                       path);
+    }
+    /* Never closed: CUDA's run time does not like to be unloaded. */
+    *out = module;
+    return OJ_OK;
+}
+
+static void load(void)
+{
+    char path[PATH_SIZE];
+    find_module(path);
+    if (open_module(path, &loaded, &why_not) != OJ_OK)
+        loaded = NULL;
+}
+
+oj_status oj_gpu_load(const struct oj_gpu_module **out, struct oj_error *err)
+{
+    pthread_once(&once, load);
+    if (loaded == NULL)
+        return oj_fail(err, why_not.status, "%s", why_not.message);
+    *out = loaded;
+    return OJ_OK;
+}

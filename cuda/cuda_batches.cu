@@ -1,0 +1,484 @@
+#include "cuda_sizes.h"
+
+#include "../flatten/oj_array.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A batch is cut into chunks, and workers take chunk after chunk: each has a
+ * slot of a device, copies its chunk in, waits for the kernels and copies the
+ * answers out, while the others are elsewhere on that way.  The place of an
+ * answer is that of its row, so it does not matter who takes which chunk. */
+enum
+{
+    BLOCK = 256,
+    LEAST_ROWS = 4096 /* of a chunk; less is not cut further for memory */
+};
+
+/* Pairs of a chunk until all are there and get their place. */
+struct pairs
+{
+    int64_t n, capacity, measure_capacity;
+    int32_t *row;
+    double *measure;
+};
+
+struct batch
+{
+    struct oj_index *index;
+    const struct oj_cuda_family *family;
+    int number; /* of the family */
+    const struct oj_flat *input;
+    struct oj_matches *out;
+    int lists, in_pinned, out_pinned;
+    int64_t chunk_rows, n_chunks;
+    int n_workers;
+    struct pairs *pairs; /* [n_chunks], lists only */
+
+    /* Shared; changed atomically. */
+    int64_t next_chunk, n_pairs, n_matched;
+    int stop;
+
+    pthread_mutex_t lock; /* of what follows */
+    oj_status status;
+    struct oj_error error;
+};
+
+struct worker
+{
+    struct batch *batch;
+    struct oj_cuda_place *place;
+    struct oj_cuda_slot *slot;
+    struct oj_error error;
+    pthread_t thread;
+    int runs, is_ready;
+};
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int is_cancelled(const struct batch *b)
+{
+    const int *cancel = b->index->options.cancel;
+    return cancel != NULL && *(const volatile int *)cancel != 0;
+}
+
+static void fail_batch(struct batch *b, oj_status status,
+                       const struct oj_error *error)
+{
+    pthread_mutex_lock(&b->lock);
+    if (b->status == OJ_OK)
+    {
+        b->status = status;
+        b->error = *error;
+    }
+    pthread_mutex_unlock(&b->lock);
+    __atomic_store_n(&b->stop, 1, __ATOMIC_RELAXED);
+}
+
+static __global__ void count_matched(int64_t n, const int32_t *row,
+                                     unsigned long long *n_matched)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int n_block = __syncthreads_count(i < n && row[i] >= 0);
+    if (threadIdx.x == 0 && n_block > 0)
+        atomicAdd(n_matched, (unsigned long long)n_block);
+}
+
+/* ---- one chunk ---------------------------------------------------------- */
+
+static oj_status copy_in(struct worker *w, int64_t first, int64_t n)
+{
+    struct oj_cuda_slot *slot = w->slot;
+    const double *x = w->batch->input->x + first;
+    const double *y = w->batch->input->y + first;
+    size_t bytes = (size_t)n * sizeof(double);
+    if (!w->batch->in_pinned)
+    {
+        memcpy(slot->stage, x, bytes);
+        memcpy(slot->stage + bytes, y, bytes);
+        x = (const double *)(const void *)slot->stage;
+        y = x + n;
+    }
+    OJ_CUDA_TRY(cudaMemcpyAsync(slot->d_x.data, x, bytes,
+                                cudaMemcpyHostToDevice, slot->stream),
+                "copying points", &w->error);
+    OJ_CUDA_TRY(cudaMemcpyAsync(slot->d_y.data, y, bytes,
+                                cudaMemcpyHostToDevice, slot->stream),
+                "copying points", &w->error);
+    return OJ_OK;
+}
+
+static struct oj_cuda_points points_of(const struct oj_cuda_slot *slot,
+                                       int64_t n)
+{
+    struct oj_cuda_points points = {n, slot->d_x.data, slot->d_y.data};
+    return points;
+}
+
+/* The stage is free for answers as soon as the kernels have the points: the
+ * copies out stand behind them on the same stream. */
+static oj_status join_one(struct worker *w, int64_t first, int64_t n)
+{
+    struct batch *b = w->batch;
+    struct oj_cuda_slot *slot = w->slot;
+    struct oj_cuda_points points = points_of(slot, n);
+    double *measure = b->out->measure + first;
+    int32_t *row = b->out->join_row + first;
+    size_t size = (size_t)n;
+    double *to_measure = measure;
+    int32_t *to_row = row;
+    if (!b->out_pinned)
+    {
+        to_measure = (double *)(void *)slot->stage;
+        to_row = (int32_t *)(void *)(to_measure + n);
+    }
+    OJ_TRY(copy_in(w, first, n));
+    OJ_CUDA_TRY(cudaMemsetAsync(slot->d_matched.data, 0,
+                                sizeof *slot->d_matched.data, slot->stream),
+                "joining", &w->error);
+    OJ_TRY(b->family->join_one(w->place->of[b->number], slot->stream, &points,
+                               slot->d_row.data, slot->d_measure.data,
+                               &w->error));
+    count_matched<<<(unsigned)((n + BLOCK - 1) / BLOCK), BLOCK, 0,
+                    slot->stream>>>(n, slot->d_row.data, slot->d_matched.data);
+    OJ_CUDA_TRY_LAUNCH("counting matches", &w->error);
+    OJ_CUDA_TRY(cudaMemcpyAsync(slot->matched, slot->d_matched.data,
+                                sizeof *slot->matched, cudaMemcpyDeviceToHost,
+                                slot->stream),
+                "copying answers", &w->error);
+    OJ_CUDA_TRY(cudaMemcpyAsync(to_row, slot->d_row.data, size * sizeof *to_row,
+                                cudaMemcpyDeviceToHost, slot->stream),
+                "copying answers", &w->error);
+    OJ_CUDA_TRY(cudaMemcpyAsync(to_measure, slot->d_measure.data,
+                                size * sizeof *to_measure,
+                                cudaMemcpyDeviceToHost, slot->stream),
+                "copying answers", &w->error);
+    OJ_TRY(oj_cuda_slot_wait(slot, &w->error));
+    if (!b->out_pinned)
+    {
+        memcpy(row, to_row, size * sizeof *to_row);
+        memcpy(measure, to_measure, size * sizeof *to_measure);
+    }
+    __atomic_add_fetch(&b->n_matched, (int64_t)*slot->matched,
+                       __ATOMIC_RELAXED);
+    return OJ_OK;
+}
+
+/* Room for n more pairs at the end of a chunk's. */
+static oj_status reserve_pairs(struct pairs *pairs, int64_t n,
+                               struct oj_error *err)
+{
+    OJ_TRY(oj_reserve(&pairs->row, pairs->n, pairs->n + n, &pairs->capacity,
+                      sizeof *pairs->row, err));
+    return oj_reserve(&pairs->measure, pairs->n, pairs->n + n,
+                      &pairs->measure_capacity, sizeof *pairs->measure, err);
+}
+
+static void drop_pairs(struct oj_cuda_slot *slot, struct oj_cuda_pairs *found)
+{
+    oj_cuda_drop(slot->device, slot->stream, &found->offset);
+    oj_cuda_drop(slot->device, slot->stream, &found->row);
+    oj_cuda_drop(slot->device, slot->stream, &found->measure);
+}
+
+/* Offsets of rows of one chunk count from the chunk's first pair for now;
+ * those of rows first + 1 .. first + n are written. */
+static oj_status take_pairs(struct worker *w, struct pairs *pairs,
+                            int64_t first, int64_t n,
+                            const struct oj_cuda_pairs *found)
+{
+    struct oj_cuda_slot *slot = w->slot;
+    int64_t *offset = w->batch->out->offset + first + 1;
+    int64_t n_found = found->n_pairs;
+    OJ_TRY(reserve_pairs(pairs, n_found, &w->error));
+    OJ_TRY(oj_cuda_slot_download(slot, offset, found->offset.data + 1,
+                                 n * (int64_t)sizeof *offset, &w->error));
+    for (int64_t i = 0; pairs->n > 0 && i < n; i++)
+        offset[i] += pairs->n;
+    OJ_TRY(oj_cuda_slot_download(slot, pairs->row + pairs->n, found->row.data,
+                                 n_found * (int64_t)sizeof *pairs->row,
+                                 &w->error));
+    if (found->measure.n > 0)
+        OJ_TRY(oj_cuda_slot_download(
+            slot, pairs->measure + pairs->n, found->measure.data,
+            n_found * (int64_t)sizeof *pairs->measure, &w->error));
+    else
+    {
+        for (int64_t i = 0; i < n_found; i++)
+            pairs->measure[pairs->n + i] = (double)NAN;
+    }
+    pairs->n += n_found;
+    return OJ_OK;
+}
+
+static oj_status too_many_pairs(struct worker *w)
+{
+    return oj_fail(&w->error, OJ_ERR_TOO_MANY_PAIRS,
+                   "the batch has more pairs than %lld",
+                   (long long)w->batch->index->options.max_batch_pairs);
+}
+
+static oj_status join_lists(struct worker *w, struct pairs *pairs,
+                            int64_t first, int64_t n)
+{
+    struct batch *b = w->batch;
+    struct oj_cuda_slot *slot = w->slot;
+    struct oj_cuda_points points = points_of(slot, n);
+    struct oj_cuda_pairs found;
+    int64_t most = b->index->options.max_batch_pairs, left = 0;
+    oj_status status;
+    memset(&found, 0, sizeof found);
+    if (most > 0 && b->input->n_features > 1)
+    {
+        left = most - __atomic_load_n(&b->n_pairs, __ATOMIC_RELAXED);
+        if (left <= 0)
+            left = 1;
+    }
+    OJ_TRY(copy_in(w, first, n));
+    status = b->family->join_lists(w->place->of[b->number], slot->stream,
+                                   &points, left, &found, &w->error);
+    if (status != OJ_OK)
+        return status;
+    if (most > 0 && b->input->n_features > 1 &&
+        __atomic_add_fetch(&b->n_pairs, found.n_pairs, __ATOMIC_RELAXED) > most)
+        status = too_many_pairs(w);
+    if (status == OJ_OK)
+        status = take_pairs(w, pairs, first, n, &found);
+    drop_pairs(slot, &found);
+    return status;
+}
+
+/* ---- workers ------------------------------------------------------------ */
+
+/* Without memory for a chunk its halves are tried. */
+static oj_status join_rows(struct worker *w, int64_t chunk, int64_t first,
+                           int64_t n)
+{
+    struct batch *b = w->batch;
+    struct oj_error first_error;
+    oj_status status;
+    if (__atomic_load_n(&b->stop, __ATOMIC_RELAXED))
+        return OJ_OK;
+    if (is_cancelled(b))
+        return oj_fail(&w->error, OJ_ERR_CANCELLED, "cancelled");
+    status = b->lists ? join_lists(w, &b->pairs[chunk], first, n)
+                      : join_one(w, first, n);
+    if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
+        return status;
+    first_error = w->error;
+    status = join_rows(w, chunk, first, n / 2);
+    if (status == OJ_OK)
+        status = join_rows(w, chunk, first + n / 2, n - n / 2);
+    if (status == OJ_ERR_NOMEM)
+        w->error = first_error;
+    return status;
+}
+
+static oj_status work(struct worker *w)
+{
+    struct batch *b = w->batch;
+    int64_t n_rows = b->input->n_features;
+    while (!__atomic_load_n(&b->stop, __ATOMIC_RELAXED))
+    {
+        int64_t chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
+        int64_t first = chunk * b->chunk_rows;
+        if (chunk >= b->n_chunks)
+            break;
+        OJ_TRY(join_rows(w, chunk, first,
+                         n_rows - first < b->chunk_rows ? n_rows - first
+                                                        : b->chunk_rows));
+    }
+    return OJ_OK;
+}
+
+static void *work_on_thread(void *user)
+{
+    struct worker *w = (struct worker *)user;
+    cudaError_t error = cudaSetDevice(w->place->device.ordinal);
+    oj_status status = error == cudaSuccess ? work(w)
+                                            : oj_cuda_fail(&w->error, error,
+                                                           "choosing a device");
+    if (status != OJ_OK)
+        fail_batch(w->batch, status, &w->error);
+    /* What is under way must not outlive the arrays it writes to. */
+    (void)cudaStreamSynchronize(w->slot->stream);
+    (void)cudaGetLastError();
+    return NULL;
+}
+
+/* Slots for the workers; the first error counts only if there is not even one
+ * slot. Runs on the calling thread, whose device the caller restores. */
+static oj_status make_slots(struct batch *b, struct worker *worker)
+{
+    int staged = !b->in_pinned || !b->out_pinned || b->lists;
+    oj_status status = OJ_OK;
+    int n = 0;
+    for (int i = 0; i < b->n_workers; i++)
+    {
+        struct worker *w = &worker[n];
+        oj_status made;
+        memset(w, 0, sizeof *w);
+        w->batch = b;
+        w->place = &b->index->place[i % b->index->n_places];
+        w->slot = &b->index->slot[i];
+        (void)cudaSetDevice(w->place->device.ordinal);
+        made = oj_cuda_slot_make(&w->place->device, b->chunk_rows, staged,
+                                 w->slot, &w->error);
+        if (made == OJ_OK)
+            n++;
+        else
+        {
+            oj_cuda_slot_free(w->slot);
+            if (status == OJ_OK)
+            {
+                status = made;
+                b->error = w->error;
+            }
+        }
+    }
+    b->n_workers = n;
+    return n > 0 ? OJ_OK : status;
+}
+
+static oj_status run_workers(struct batch *b)
+{
+    struct worker worker[OJ_CUDA_MOST_SLOTS];
+    OJ_TRY(make_slots(b, worker));
+    for (int i = 0; i < b->n_workers; i++)
+        worker[i].runs = pthread_create(&worker[i].thread, NULL, work_on_thread,
+                                        &worker[i]) == 0;
+    if (!worker[0].runs)
+        work_on_thread(&worker[0]);
+    for (int i = 0; i < b->n_workers; i++)
+    {
+        if (worker[i].runs)
+            pthread_join(worker[i].thread, NULL);
+    }
+    return b->status;
+}
+
+/* ---- a batch ------------------------------------------------------------ */
+
+/* Gives the chunks' pairs their place, one after another. */
+static oj_status gather(struct batch *b, struct oj_error *err)
+{
+    struct oj_matches *out = b->out;
+    int64_t n_rows = b->input->n_features, n_pairs = 0, base = 0;
+    int64_t n_matched = 0;
+    for (int64_t c = 0; c < b->n_chunks; c++)
+        n_pairs += b->pairs[c].n;
+    OJ_TRY(oj_matches_reserve(out, n_rows, n_pairs, 1, err));
+    out->offset[0] = 0;
+    for (int64_t c = 0; c < b->n_chunks; c++)
+    {
+        struct pairs *pairs = &b->pairs[c];
+        int64_t end = (c + 1) * b->chunk_rows;
+        if (end > n_rows)
+            end = n_rows;
+        for (int64_t i = c * b->chunk_rows; i < end; i++)
+        {
+            out->offset[i + 1] += base;
+            n_matched += out->offset[i + 1] > out->offset[i];
+        }
+        if (pairs->n > 0)
+        {
+            size_t n = (size_t)pairs->n;
+            memcpy(out->join_row + base, pairs->row, n * sizeof *pairs->row);
+            memcpy(out->measure + base, pairs->measure,
+                   n * sizeof *pairs->measure);
+        }
+        base += pairs->n;
+        oj_free(pairs->row);
+        oj_free(pairs->measure);
+        memset(pairs, 0, sizeof *pairs);
+    }
+    out->n_pairs = n_pairs;
+    out->n_matched = n_matched;
+    return OJ_OK;
+}
+
+static void free_pairs(struct batch *b)
+{
+    for (int64_t c = 0; b->pairs != NULL && c < b->n_chunks; c++)
+    {
+        oj_free(b->pairs[c].row);
+        oj_free(b->pairs[c].measure);
+    }
+    oj_free(b->pairs);
+    b->pairs = NULL;
+}
+
+static oj_status run_batch(struct batch *b, struct oj_error *err)
+{
+    struct oj_matches *out = b->out;
+    struct oj_cuda_sizes sizes;
+    int64_t n = b->input->n_features;
+    int64_t bytes = n * (int64_t)sizeof(double);
+    OJ_TRY(oj_matches_reserve(out, n, b->lists ? 0 : n, b->lists, err));
+    if (n == 0)
+    {
+        if (b->lists)
+            out->offset[0] = 0;
+        return OJ_OK;
+    }
+    b->in_pinned = oj_cuda_is_pinned(b->input->x, bytes) &&
+                   oj_cuda_is_pinned(b->input->y, bytes);
+    b->out_pinned =
+        !b->lists && oj_cuda_is_pinned(out->measure, bytes) &&
+        oj_cuda_is_pinned(out->join_row, n * (int64_t)sizeof(int32_t));
+    sizes = oj_cuda_choose_sizes(b->index, b->number, n,
+                                 b->in_pinned && b->out_pinned);
+    b->n_workers = sizes.n_workers;
+    b->chunk_rows = sizes.chunk_rows;
+    b->n_chunks = (n + b->chunk_rows - 1) / b->chunk_rows;
+    if (b->lists)
+    {
+        b->pairs = (struct pairs *)oj_calloc(b->n_chunks, sizeof *b->pairs);
+        if (b->pairs == NULL)
+            return oj_fail_nomem(err, b->n_chunks, sizeof *b->pairs);
+    }
+    if (run_workers(b) != OJ_OK)
+        return oj_fail(err, b->error.status, "%s", b->error.message);
+    if (b->lists)
+        return gather(b, err);
+    out->n_matched = out->n_pairs = b->n_matched;
+    return OJ_OK;
+}
+
+oj_status oj_cuda_join(struct oj_index *index, const struct oj_flat *input,
+                       struct oj_matches *out, struct oj_stats *stats,
+                       struct oj_error *err)
+{
+    struct batch batch;
+    double start;
+    int before = 0;
+    oj_status status;
+    memset(&batch, 0, sizeof batch);
+    batch.index = index;
+    batch.family = oj_cuda_choose(&index->relation, index->join_side, input,
+                                  &batch.number);
+    if (batch.family == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "no CUDA kernel answers such a join");
+    OJ_TRY(oj_cuda_index_for(index, batch.number, stats, err));
+    start = now_s();
+    batch.input = input;
+    batch.out = out;
+    batch.lists = oj_relation_gives_lists(&index->relation);
+    pthread_mutex_init(&batch.lock, NULL);
+    (void)cudaGetDevice(&before);
+    status = run_batch(&batch, err);
+    (void)cudaSetDevice(before);
+    free_pairs(&batch);
+    pthread_mutex_destroy(&batch.lock);
+    stats->refine_s += now_s() - start;
+    return status;
+}

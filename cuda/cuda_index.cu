@@ -1,0 +1,254 @@
+#include "cuda_index.h"
+
+#include "../flatten/oj_array.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+/* Work on one device, on a thread of its own. */
+struct making
+{
+    struct oj_index *index;
+    struct oj_cuda_place *place;
+    int ordinal; /* >= 0: the device is opened and gets the layer */
+    int family;
+    pthread_t thread;
+    int runs;
+    oj_status status;
+    struct oj_error error;
+};
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* What no family has, and what may hide in any layer. */
+static int is_plain(const struct oj_relation *r,
+                    const struct oj_flat *join_side,
+                    const struct oj_flat *input)
+{
+    if (r->metric != OJ_METRIC_PLANAR || r->exclude_self ||
+        r->unordered_pairs != 0 || r->exclude_same_geometry)
+        return 0;
+    if (join_side->max_distance != NULL || join_side->on_class != NULL ||
+        join_side->exclude_class != NULL)
+        return 0;
+    return input == NULL ||
+           (oj_flat_is_points(input) && input->max_distance == NULL &&
+            input->on_class == NULL && input->exclude_class == NULL);
+}
+
+const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
+                                            const struct oj_flat *join_side,
+                                            const struct oj_flat *input,
+                                            int *number)
+{
+    const struct oj_cuda_family *family;
+    if (!is_plain(relation, join_side, input))
+        return NULL;
+    for (int i = 0; (family = oj_cuda_family_at(i)) != NULL; i++)
+    {
+        if (!family->takes(relation, join_side, input))
+            continue;
+        if (number != NULL)
+            *number = i;
+        return family;
+    }
+    return NULL;
+}
+
+static oj_status make_place(struct making *m)
+{
+    struct oj_cuda_place *place = m->place;
+    const struct oj_cuda_family *family = oj_cuda_family_at(m->family);
+    if (m->ordinal >= 0)
+    {
+        const struct oj_options *options = &m->index->options;
+        OJ_TRY(oj_cuda_open(m->ordinal, options->gpu_memory, options->cancel,
+                            &place->device, &m->error));
+        OJ_TRY(oj_cuda_layer_make(&place->device, m->index->join_side,
+                                  m->index->tie_rank, &place->layer,
+                                  &m->error));
+    }
+    OJ_CUDA_TRY(cudaSetDevice(place->device.ordinal), "choosing a device",
+                &m->error);
+    OJ_TRY(family->index(&place->device, &place->layer, &m->index->relation,
+                         &place->of[m->family], &m->error));
+    OJ_CUDA_TRY(cudaStreamSynchronize(place->device.stream),
+                "indexing the join layer", &m->error);
+    return OJ_OK;
+}
+
+static void *make_on_thread(void *user)
+{
+    struct making *m = (struct making *)user;
+    m->status = make_place(m);
+    return NULL;
+}
+
+/* One thread for each device. Threads also keep the caller's choice of a
+ * device as it is. */
+static oj_status make_all(struct oj_index *index, struct making *making,
+                          struct oj_error *err)
+{
+    oj_status status = OJ_OK;
+    for (int i = 0; i < index->n_places; i++)
+    {
+        struct making *m = &making[i];
+        m->runs = pthread_create(&m->thread, NULL, make_on_thread, m) == 0;
+        if (!m->runs)
+            m->status =
+                oj_fail(&m->error, OJ_ERR_NOMEM, "a thread cannot be started");
+    }
+    for (int i = 0; i < index->n_places; i++)
+    {
+        if (making[i].runs)
+            pthread_join(making[i].thread, NULL);
+        if (status == OJ_OK && making[i].status != OJ_OK)
+            status =
+                oj_fail(err, making[i].status, "%s", making[i].error.message);
+    }
+    return status;
+}
+
+/* The devices of a join, in the order of their numbers. */
+static int list_devices(uint64_t gpus, int *ordinal)
+{
+    int n = 0;
+    for (int i = 0; i < OJ_GPU_MAX_DEVICES; i++)
+    {
+        if ((gpus >> i & 1) != 0)
+            ordinal[n++] = i;
+    }
+    if (n == 0)
+        ordinal[n++] = 0;
+    return n;
+}
+
+static void count_bytes(const struct oj_index *index, struct oj_stats *stats)
+{
+    int64_t bytes = 0;
+    for (int p = 0; p < index->n_places; p++)
+    {
+        for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
+        {
+            if (index->place[p].of[i] != NULL)
+                bytes +=
+                    oj_cuda_family_at(i)->index_bytes(index->place[p].of[i]);
+        }
+    }
+    stats->index_bytes = bytes;
+}
+
+oj_status oj_cuda_index_for(struct oj_index *index, int family,
+                            struct oj_stats *stats, struct oj_error *err)
+{
+    struct making making[OJ_GPU_MAX_DEVICES];
+    double start = now_s();
+    if (index->place[0].of[family] != NULL)
+        return OJ_OK;
+    memset(making, 0, sizeof making);
+    for (int i = 0; i < index->n_places; i++)
+    {
+        making[i].index = index;
+        making[i].place = &index->place[i];
+        making[i].family = family;
+        making[i].ordinal = -1;
+    }
+    OJ_TRY(make_all(index, making, err));
+    stats->index_s += now_s() - start;
+    count_bytes(index, stats);
+    return OJ_OK;
+}
+
+static oj_status open_all(struct oj_index *index, int family,
+                          struct oj_error *err)
+{
+    struct making making[OJ_GPU_MAX_DEVICES];
+    int ordinal[OJ_GPU_MAX_DEVICES];
+    memset(making, 0, sizeof making);
+    index->n_places = list_devices(index->options.gpus, ordinal);
+    index->place = (struct oj_cuda_place *)oj_calloc(index->n_places,
+                                                     sizeof *index->place);
+    if (index->place == NULL)
+    {
+        int64_t n = index->n_places;
+        index->n_places = 0;
+        return oj_fail_nomem(err, n, sizeof *index->place);
+    }
+    for (int i = 0; i < index->n_places; i++)
+    {
+        making[i].index = index;
+        making[i].place = &index->place[i];
+        making[i].ordinal = ordinal[i];
+        making[i].family = family;
+    }
+    return make_all(index, making, err);
+}
+
+oj_status oj_cuda_index_make(const struct oj_flat *join_side,
+                             const int32_t *tie_rank,
+                             const struct oj_relation *relation,
+                             const struct oj_options *options,
+                             struct oj_index **out, struct oj_stats *stats,
+                             struct oj_error *err)
+{
+    double start = now_s();
+    struct oj_index *index;
+    oj_status status;
+    int family = 0;
+    if (oj_cuda_choose(relation, join_side, NULL, &family) == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "no CUDA kernel answers such a join");
+    index = (struct oj_index *)oj_calloc(1, sizeof *index);
+    if (index == NULL)
+        return oj_fail_nomem(err, 1, sizeof *index);
+    index->join_side = join_side;
+    index->tie_rank = tie_rank;
+    index->relation = *relation;
+    index->options = *options;
+    status = open_all(index, family, err);
+    if (status != OJ_OK)
+    {
+        oj_cuda_index_free(index);
+        return status;
+    }
+    stats->index_s += now_s() - start;
+    count_bytes(index, stats);
+    *out = index;
+    return OJ_OK;
+}
+
+static void free_place(struct oj_cuda_place *place)
+{
+    if (place->device.stream == NULL)
+        return;
+    (void)cudaSetDevice(place->device.ordinal);
+    for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
+    {
+        if (place->of[i] != NULL)
+            oj_cuda_family_at(i)->free_index(place->of[i]);
+    }
+    oj_cuda_layer_drop(&place->device, &place->layer);
+    oj_cuda_close(&place->device);
+}
+
+void oj_cuda_index_free(struct oj_index *index)
+{
+    int before = 0;
+    if (index == NULL)
+        return;
+    (void)cudaGetDevice(&before);
+    for (int i = 0; i < OJ_CUDA_MOST_SLOTS; i++)
+        oj_cuda_slot_free(&index->slot[i]);
+    for (int i = 0; i < index->n_places; i++)
+        free_place(&index->place[i]);
+    (void)cudaSetDevice(before);
+    (void)cudaGetLastError();
+    oj_free(index->place);
+    oj_free(index);
+}

@@ -1,0 +1,78 @@
+/** The module's index: the join side on each device of the join, prepared by
+ *  the families that were needed so far. */
+#ifndef CUDA_INDEX_H
+#define CUDA_INDEX_H
+
+#include "cuda_family.h"
+#include "cuda_slot.h"
+
+enum
+{
+    OJ_CUDA_MOST_FAMILIES = 8,
+    OJ_CUDA_MOST_SLOTS = 64
+};
+
+/** The join side on one device. */
+struct oj_cuda_place
+{
+    struct oj_cuda_device device;
+    struct oj_cuda_layer layer;
+    struct oj_cuda_index *of[OJ_CUDA_MOST_FAMILIES]; /**< NULL: not needed */
+};
+
+struct oj_index
+{
+    const struct oj_flat *join_side;
+    const int32_t *tie_rank;
+    struct oj_relation relation;
+    struct oj_options options;
+    int n_places;
+    struct oj_cuda_place *place;                  /**< [n_places] */
+    struct oj_cuda_slot slot[OJ_CUDA_MOST_SLOTS]; /**< kept between batches */
+};
+
+/** The family that answers such a join, or NULL; input NULL: any layer of
+ *  points. *number: its place among the families; may be NULL. */
+const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
+                                            const struct oj_flat *join_side,
+                                            const struct oj_flat *input,
+                                            int *number);
+
+/** Has the family's index made on every device, side by side. */
+OJ_MUST_USE oj_status oj_cuda_index_for(struct oj_index *index, int family,
+                                        struct oj_stats *stats,
+                                        struct oj_error *err);
+
+/* Functions of struct oj_gpu_module. */
+oj_status oj_cuda_index_make(const struct oj_flat *join_side,
+                             const int32_t *tie_rank,
+                             const struct oj_relation *relation,
+                             const struct oj_options *options,
+                             struct oj_index **out, struct oj_stats *stats,
+                             struct oj_error *err);
+void oj_cuda_index_free(struct oj_index *index);
+oj_status oj_cuda_join(struct oj_index *index, const struct oj_flat *input,
+                       struct oj_matches *out, struct oj_stats *stats,
+                       struct oj_error *err);
+
+/* The same for data that stay on the device (cuda_resident.cu). */
+oj_status oj_cuda_resident_allocate(struct oj_index *index, int64_t bytes,
+                                    void **out, struct oj_error *err);
+void oj_cuda_resident_release(struct oj_index *index, void *memory);
+oj_status oj_cuda_resident_copy(struct oj_index *index, void *to,
+                                const void *from, int64_t bytes,
+                                struct oj_error *err);
+oj_status oj_cuda_resident_rebuild(struct oj_index *index, double *seconds,
+                                   struct oj_error *err);
+oj_status oj_cuda_resident_join(struct oj_index *index,
+                                const struct oj_gpu_points *points,
+                                int32_t *d_row, double *d_measure,
+                                double *seconds, struct oj_error *err);
+oj_status oj_cuda_resident_count(struct oj_index *index,
+                                 const struct oj_gpu_points *points,
+                                 int64_t *d_count, double *seconds,
+                                 struct oj_error *err);
+oj_status oj_cuda_pin(const void *memory, int64_t bytes, struct oj_error *err);
+void oj_cuda_unpin(const void *memory);
+
+#endif

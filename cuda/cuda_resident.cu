@@ -1,0 +1,171 @@
+#include "cuda_index.h"
+
+/* Points, answers and counts that stay on the device: the index's first. */
+
+static oj_status use_first(struct oj_index *index, struct oj_error *err)
+{
+    OJ_CUDA_TRY(cudaSetDevice(index->place[0].device.ordinal),
+                "choosing a device", err);
+    return OJ_OK;
+}
+
+/* Time between two points of the device's stream. */
+struct stopwatch
+{
+    cudaEvent_t begin, end;
+};
+
+static void free_watch(struct stopwatch *watch)
+{
+    if (watch->begin != NULL)
+        (void)cudaEventDestroy(watch->begin);
+    if (watch->end != NULL)
+        (void)cudaEventDestroy(watch->end);
+}
+
+static oj_status start_watch(struct stopwatch *watch, cudaStream_t stream,
+                             struct oj_error *err)
+{
+    cudaError_t error;
+    watch->begin = watch->end = NULL;
+    error = cudaEventCreate(&watch->begin);
+    if (error == cudaSuccess)
+        error = cudaEventCreate(&watch->end);
+    if (error == cudaSuccess)
+        error = cudaEventRecord(watch->begin, stream);
+    if (error == cudaSuccess)
+        return OJ_OK;
+    free_watch(watch);
+    return oj_cuda_fail(err, error, "taking the time");
+}
+
+/* Waits for the stream. *seconds may be wanted or not. Ends the watch. */
+static oj_status stop_watch(struct stopwatch *watch, cudaStream_t stream,
+                            oj_status status, double *seconds,
+                            struct oj_error *err)
+{
+    float milliseconds = 0.0f;
+    cudaError_t error = cudaEventRecord(watch->end, stream);
+    if (error == cudaSuccess)
+        error = cudaEventSynchronize(watch->end);
+    if (error == cudaSuccess)
+        error = cudaEventElapsedTime(&milliseconds, watch->begin, watch->end);
+    free_watch(watch);
+    if (status != OJ_OK)
+    {
+        (void)cudaGetLastError();
+        return status;
+    }
+    OJ_CUDA_TRY(error, "joining", err);
+    if (seconds != NULL)
+        *seconds = 1e-3 * (double)milliseconds;
+    return OJ_OK;
+}
+
+oj_status oj_cuda_resident_allocate(struct oj_index *index, int64_t bytes,
+                                    void **out, struct oj_error *err)
+{
+    OJ_TRY(use_first(index, err));
+    OJ_CUDA_TRY(cudaMalloc(out, (size_t)bytes), "taking memory of the device",
+                err);
+    return OJ_OK;
+}
+
+void oj_cuda_resident_release(struct oj_index *index, void *memory)
+{
+    (void)cudaSetDevice(index->place[0].device.ordinal);
+    (void)cudaFree(memory);
+    (void)cudaGetLastError();
+}
+
+oj_status oj_cuda_resident_copy(struct oj_index *index, void *to,
+                                const void *from, int64_t bytes,
+                                struct oj_error *err)
+{
+    OJ_TRY(use_first(index, err));
+    OJ_CUDA_TRY(cudaMemcpy(to, from, (size_t)bytes, cudaMemcpyDefault),
+                "copying", err);
+    OJ_CUDA_TRY(cudaDeviceSynchronize(), "copying", err);
+    return OJ_OK;
+}
+
+static const struct oj_cuda_family *family_of(struct oj_index *index,
+                                              int *number)
+{
+    return oj_cuda_choose(&index->relation, index->join_side, NULL, number);
+}
+
+oj_status oj_cuda_resident_rebuild(struct oj_index *index, double *seconds,
+                                   struct oj_error *err)
+{
+    struct oj_cuda_place *place = &index->place[0];
+    struct stopwatch watch;
+    int number = 0;
+    const struct oj_cuda_family *family = family_of(index, &number);
+    oj_status status;
+    OJ_TRY(use_first(index, err));
+    if (place->of[number] != NULL)
+        family->free_index(place->of[number]);
+    place->of[number] = NULL;
+    OJ_CUDA_TRY(cudaDeviceSynchronize(), "waiting", err);
+    OJ_TRY(start_watch(&watch, place->device.stream, err));
+    status = family->index(&place->device, &place->layer, &index->relation,
+                           &place->of[number], err);
+    return stop_watch(&watch, place->device.stream, status, seconds, err);
+}
+
+oj_status oj_cuda_resident_join(struct oj_index *index,
+                                const struct oj_gpu_points *points,
+                                int32_t *d_row, double *d_measure,
+                                double *seconds, struct oj_error *err)
+{
+    struct oj_cuda_place *place = &index->place[0];
+    const struct oj_cuda_points here = {points->n, points->x, points->y};
+    struct stopwatch watch;
+    int number = 0;
+    const struct oj_cuda_family *family = family_of(index, &number);
+    oj_status status;
+    if (family->join_one == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "this join gives lists, not one answer for each point");
+    OJ_TRY(use_first(index, err));
+    OJ_TRY(start_watch(&watch, place->device.stream, err));
+    status = family->join_one(place->of[number], place->device.stream, &here,
+                              d_row, d_measure, err);
+    return stop_watch(&watch, place->device.stream, status, seconds, err);
+}
+
+oj_status oj_cuda_resident_count(struct oj_index *index,
+                                 const struct oj_gpu_points *points,
+                                 int64_t *d_count, double *seconds,
+                                 struct oj_error *err)
+{
+    struct oj_cuda_place *place = &index->place[0];
+    const struct oj_cuda_points here = {points->n, points->x, points->y};
+    struct stopwatch watch;
+    int number = 0;
+    const struct oj_cuda_family *family = family_of(index, &number);
+    oj_status status;
+    if (family->count == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "pairs of this join are not counted by join feature");
+    OJ_TRY(use_first(index, err));
+    OJ_TRY(start_watch(&watch, place->device.stream, err));
+    status = family->count(place->of[number], place->device.stream, &here,
+                           (unsigned long long *)d_count, err);
+    return stop_watch(&watch, place->device.stream, status, seconds, err);
+}
+
+oj_status oj_cuda_pin(const void *memory, int64_t bytes, struct oj_error *err)
+{
+    OJ_CUDA_TRY(cudaHostRegister((void *)memory, (size_t)bytes,
+                                 cudaHostRegisterPortable),
+                "pinning memory", err);
+    return OJ_OK;
+}
+
+void oj_cuda_unpin(const void *memory)
+{
+    (void)cudaHostUnregister((void *)memory);
+    (void)cudaGetLastError();
+}

@@ -1,0 +1,20 @@
+/** How a batch is cut into chunks, and how many are on the way at a time. */
+#ifndef CUDA_SIZES_H
+#define CUDA_SIZES_H
+
+#include "cuda_index.h"
+
+struct oj_cuda_sizes
+{
+    int64_t chunk_rows;
+    int n_workers; /**< at most OJ_CUDA_MOST_SLOTS, and one for each chunk */
+};
+
+/** Chunks that fit into the memory that is there, several for each worker where
+ *  the batch is large.  direct: the caller's memory is pinned, in and out.
+ *  The family's index is made; n_rows > 0. Changes the current device. */
+struct oj_cuda_sizes oj_cuda_choose_sizes(const struct oj_index *index,
+                                          int family, int64_t n_rows,
+                                          int direct);
+
+#endif
