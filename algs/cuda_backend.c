@@ -15,6 +15,13 @@ struct oj_index
     struct oj_index *on_gpu, *on_cpu;
 };
 
+/* Other kinds of features are the CPU's. */
+static int may_be_points(const struct oj_options *options)
+{
+    return options->input_kinds == 0 ||
+           (options->input_kinds & OJ_PART_POINT) != 0;
+}
+
 static oj_status find_devices(const struct oj_options *options,
                               const struct oj_gpu_module **module,
                               struct oj_error *err)
@@ -43,13 +50,6 @@ oj_status oj_cuda_possible(const struct oj_flat *join_side,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "no CUDA kernel answers such a join");
     return OJ_OK;
-}
-
-/* Other kinds of features are the CPU's. */
-static int may_be_points(const struct oj_options *options)
-{
-    return options->input_kinds == 0 ||
-           (options->input_kinds & OJ_PART_POINT) != 0;
 }
 
 static int takes(const struct oj_index *index, const struct oj_flat *input)
