@@ -1,0 +1,138 @@
+/** Edges of a cell in eight bytes, and what can be said from them alone.
+ *
+ *  Ends are whole steps of 2^-15 of the cell's side from its reference point,
+ *  which is the origin; edges are cut off well outside the cell.  A test says
+ *  for sure that the edge crosses the way from the origin to p, or for sure
+ * that it does not, or neither; then the original edges decide.
+ *
+ *  Why it is sure. Let |v| be |v_x| + |v_y|. An end is off by half a step, and
+ *  cutting adds less than 2^-8 of one, so by h = 0.51 in each coordinate; p by
+ *  2^-9 (it is below 2^15 and rounded to a float). Then
+ *     A = p x a, and p x b alike, are off by less than h |p| + 2^-9 |a| + 1,
+ *     D = a x b by less than h (|a| + |b|) + 1,
+ *     E = (a - p) x (b - p) by less than (h + 2^-9) (|a| + |b| + 2 |p|) + 1.
+ *  Here |a|, |b| <= 2^16, |p| < 2^16.  Products are below 2^30 each and sums
+ *  below 2^33, so single precision adds at most 2^-24 * (4 * 2^30 + 3 * 2^33)
+ *  < 2000 to each, fused or not. The bounds of the test, with 0.52 for h and
+ *  4096 for all of the rest, are larger.  Where A and p x b have one sign for
+ *  sure, or D and E have, the edge and the way lie apart; where both pairs have
+ *  opposite ones they cross inside both.
+ */
+#ifndef OJ_RING_EDGE_H
+#define OJ_RING_EDGE_H
+
+#include "oj_ring_cell.h"
+
+/** Steps of the side of a cell. */
+#define OJ_RING_EDGE_STEPS 32768.0
+
+/** Edges are cut off here: the cell reaches 17,700 steps from its reference
+ *  point at most. */
+#define OJ_RING_EDGE_REACH 32000.0
+
+enum
+{
+    OJ_RING_EDGE_UNSURE = 2
+};
+
+struct oj_ring_edge16
+{
+    int16_t ax, ay, bx, by;
+};
+
+OJ_FN int16_t oj_ring_edge_step(double v)
+{
+    v = v < -OJ_RING_EDGE_REACH ? -OJ_RING_EDGE_REACH : v;
+    v = v > OJ_RING_EDGE_REACH ? OJ_RING_EDGE_REACH : v;
+    return (int16_t)floor(v + 0.5);
+}
+
+/** Cuts the shares t0 .. t1 of the edge to those where u + t du is within
+ *  reach; t0 > t1: nowhere. */
+OJ_FN void oj_ring_edge_cut(double u, double du, double *t0, double *t1)
+{
+    double first, last, swap;
+    if (du == 0.0)
+    {
+        if (fabs(u) > OJ_RING_EDGE_REACH)
+            *t1 = -1.0;
+        return;
+    }
+    first = (-OJ_RING_EDGE_REACH - u) / du;
+    last = (OJ_RING_EDGE_REACH - u) / du;
+    if (first > last)
+    {
+        swap = first;
+        first = last;
+        last = swap;
+    }
+    *t0 = first > *t0 ? first : *t0;
+    *t1 = last < *t1 ? last : *t1;
+}
+
+/** The edge a -> b for a cell of this side with its reference point r.  Steps
+ *  are below 2^42, so shares of the edge are off by less than 2^-8 of one. An
+ *  edge that is nowhere near the cell becomes a point that is not either. */
+OJ_FN struct oj_ring_edge16 oj_ring_edge_of(double ax, double ay, double bx,
+                                            double by, double rx, double ry,
+                                            double side)
+{
+    struct oj_ring_edge16 e;
+    double scale = OJ_RING_EDGE_STEPS / side;
+    double ux = (ax - rx) * scale, uy = (ay - ry) * scale;
+    double vx = (bx - rx) * scale, vy = (by - ry) * scale;
+    double dx = vx - ux, dy = vy - uy, t0 = 0.0, t1 = 1.0;
+    if (fabs(ux) > OJ_RING_EDGE_REACH || fabs(uy) > OJ_RING_EDGE_REACH ||
+        fabs(vx) > OJ_RING_EDGE_REACH || fabs(vy) > OJ_RING_EDGE_REACH)
+    {
+        oj_ring_edge_cut(ux, dx, &t0, &t1);
+        oj_ring_edge_cut(uy, dy, &t0, &t1);
+        if (t0 > t1)
+        {
+            e.ax = e.ay = e.bx = e.by = (int16_t)OJ_RING_EDGE_REACH;
+            return e;
+        }
+        if (t1 < 1.0)
+        {
+            vx = ux + t1 * dx;
+            vy = uy + t1 * dy;
+        }
+        if (t0 > 0.0)
+        {
+            ux += t0 * dx;
+            uy += t0 * dy;
+        }
+    }
+    e.ax = oj_ring_edge_step(ux);
+    e.ay = oj_ring_edge_step(uy);
+    e.bx = oj_ring_edge_step(vx);
+    e.by = oj_ring_edge_step(vy);
+    return e;
+}
+
+/** 1: the edge crosses the way from the origin to p, 0: it does not, and p is
+ *  not on it; OJ_RING_EDGE_UNSURE: it cannot be told. */
+OJ_FN int oj_ring_edge_test(struct oj_ring_edge16 e, float px, float py)
+{
+    float ax = (float)e.ax, ay = (float)e.ay;
+    float bx = (float)e.bx, by = (float)e.by;
+    float size = fabsf(ax) + fabsf(ay) + fabsf(bx) + fabsf(by);
+    float size_p = fabsf(px) + fabsf(py);
+    float pa = px * ay - py * ax, pb = px * by - py * bx;
+    float d = ax * by - ay * bx, e_p = d + pa - pb;
+    float t_p = 0.52f * size_p + 4096.0f;
+    float t_d = 0.52f * size + 4096.0f, t_e = t_d + 1.04f * size_p;
+    int a_left = pa > t_p, a_right = pa < -t_p;
+    int b_left = pb > t_p, b_right = pb < -t_p;
+    int o_left = d > t_d, o_right = d < -t_d;
+    int p_left = e_p > t_e, p_right = e_p < -t_e;
+    if ((a_left & b_left) | (a_right & b_right) | (o_left & p_left) |
+        (o_right & p_right))
+        return 0;
+    if (((a_left & b_right) | (a_right & b_left)) &
+        ((o_left & p_right) | (o_right & p_left)))
+        return 1;
+    return OJ_RING_EDGE_UNSURE;
+}
+
+#endif

@@ -1,0 +1,359 @@
+/** A tree of cells over polygon rings: which polygons a point is in.
+ *
+ *  directory   a slot for each cell of one level
+ *  slot        what a cell is:  empty | in the interior of one polygon, all of
+ *              it | a leaf | 16 slots of its children
+ *  leaf        records first .. first + n - 1, and a code for each of 16 parts
+ *              of the cell
+ *  record      a unit, whether the cell's reference point is in it, and the
+ *              unit's edges that touch the cell; by unit, and units in tie
+ * order
+ *
+ *     slot -> leaf { code, first, n }
+ *                          |
+ *     record  [ unit 7 in | unit 7 out | unit 9 in ]   unit 9 covers the cell
+ *     edge    [ 0 1 2 3     4 5          ]             (see oj_ring_edge.h)
+ *
+ *  A unit is a feature, to which all its rings belong by even-odd, or a ring,
+ *  where it matters which part a ring belongs to and whether it is a hole. A
+ *  unit may have several records in a leaf; their states belong together by
+ *  even-odd.  oj_ring_cell.h says how states and edges answer.
+ */
+#ifndef OJ_RING_TREE_H
+#define OJ_RING_TREE_H
+
+#include "oj_ring_edge.h"
+
+#include <stddef.h>
+
+enum oj_ring_units
+{
+    OJ_RING_FEATURES = 0, /**< predicates */
+    OJ_RING_PARTS         /**< distances: units are rings; a part holds what is
+                               in or on its shell and not inside a hole */
+};
+
+/* The two top bits of a slot; the others are a rank, a leaf, or a sixteenth of
+ * the first child's slot. */
+enum oj_ring_slot
+{
+    OJ_RING_EMPTY = 0,
+    OJ_RING_COVERED = 1,
+    OJ_RING_LEAF = 2,
+    OJ_RING_INNER = 3
+};
+
+#define OJ_RING_SLOT_BITS 30
+#define OJ_RING_SLOT_MAX ((1u << OJ_RING_SLOT_BITS) - 1u)
+
+/** Code of a sixteenth of a leaf that only its records answer for; 0: in no
+ *  polygon; else the record, counted from 1, whose unit alone decides. */
+#define OJ_RING_CODE_ASK 15u
+
+struct oj_ring_leaf
+{
+    uint64_t code;  /* four bits for each sixteenth, from the lowest */
+    uint32_t first; /* record */
+    uint32_t n;     /* 16 * records + level */
+};
+
+struct oj_ring_record
+{
+    uint32_t unit;  /* 2 * unit + 1 where the reference point is inside */
+    uint32_t first; /* edge; up to that of the next record */
+};
+
+struct oj_ring_segment
+{
+    double ax, ay, bx, by;
+};
+
+/** Borrows everything. */
+struct oj_ring_tree
+{
+    struct oj_ring_frame frame;
+    int32_t units;             /**< enum oj_ring_units */
+    int32_t directory_level;   /**< >= 0 */
+    const uint32_t *directory; /**< [16^level] by parent, 16 children each */
+    const uint32_t *slot;
+    const struct oj_ring_leaf *leaf;
+    const struct oj_ring_record *record; /**< and one that ends the last */
+    const struct oj_ring_edge16 *edge;
+    const uint32_t *edge_segment; /**< [edges] */
+    const struct oj_ring_segment *segment;
+    const uint32_t *ring_part;   /**< OJ_RING_PARTS: 2 * part, + 1 for a hole */
+    const int32_t *part_feature; /**< OJ_RING_PARTS: rank */
+};
+
+/** Where the records that have to be asked about a point are. */
+struct oj_ring_place
+{
+    uint32_t at, end; /**< records */
+    double rx, ry;    /**< reference point of the cell */
+    float px, py;     /**< steps of the cell from there */
+};
+
+#define OJ_RING_NONE (-1)
+#define OJ_RING_ASK (-2)
+
+OJ_FN uint32_t oj_ring_slot_make(enum oj_ring_slot tag, uint32_t value)
+{
+    return (uint32_t)tag << OJ_RING_SLOT_BITS | value;
+}
+
+/** A cell of the directory among 16^level. */
+OJ_FN uint64_t oj_ring_directory_at(uint32_t ix, uint32_t iy, int level)
+{
+    if (level == 0)
+        return 0;
+    return ((uint64_t)(iy >> 2) << (2 * level - 2) | (uint64_t)(ix >> 2)) * 16 +
+           (iy & 3u) * 4 + (ix & 3u);
+}
+
+/** The rank that a record stands for. */
+OJ_FN int32_t oj_ring_record_rank(const struct oj_ring_tree *t, uint32_t unit)
+{
+    if (t->units == OJ_RING_FEATURES)
+        return (int32_t)unit;
+    return t->part_feature[t->ring_part[unit] >> 1];
+}
+
+/** Where p is to be looked for. A rank: p is inside that feature, which is the
+ *  only one (OJ_RING_PARTS: the first) that it is in. OJ_RING_NONE: p is in no
+ *  polygon, or no point. OJ_RING_ASK: ask the records of *place. */
+OJ_FN int32_t oj_ring_tree_find(const struct oj_ring_tree *t, double px,
+                                double py, struct oj_ring_place *place)
+{
+    double u = (px - t->frame.x0) * t->frame.scale;
+    double v = (py - t->frame.y0) * t->frame.scale;
+    int shift = 32 - 2 * t->directory_level, level;
+    uint32_t x, y, slot, code;
+    uint64_t at;
+    struct oj_ring_leaf leaf;
+    double side;
+    if (!(u >= 0.0 && v >= 0.0 && u < 4294967296.0 && v < 4294967296.0))
+        return OJ_RING_NONE;
+    x = (uint32_t)u;
+    y = (uint32_t)v;
+    at = t->directory_level == 0
+             ? 0
+             : oj_ring_directory_at(x >> shift, y >> shift, t->directory_level);
+    slot = t->directory[at];
+    while (slot >> OJ_RING_SLOT_BITS == OJ_RING_INNER)
+    {
+        shift -= 2;
+        at = (uint64_t)(slot & OJ_RING_SLOT_MAX) * OJ_RING_CELL_CHILDREN +
+             (y >> shift & 3u) * 4 + (x >> shift & 3u);
+        slot = t->slot[at];
+    }
+    if (slot == 0)
+        return OJ_RING_NONE;
+    if (slot >> OJ_RING_SLOT_BITS == OJ_RING_COVERED)
+        return (int32_t)(slot & OJ_RING_SLOT_MAX);
+    leaf = t->leaf[slot & OJ_RING_SLOT_MAX];
+    level = (int)(leaf.n & 15u);
+    shift = 30 - 2 * level;
+    code = (uint32_t)(leaf.code >>
+                      (4 * ((y >> shift & 3u) * 4 + (x >> shift & 3u)))) &
+           15u;
+    if (code == 0)
+        return OJ_RING_NONE;
+    if (code != OJ_RING_CODE_ASK)
+        return oj_ring_record_rank(t,
+                                   t->record[leaf.first + code - 1].unit >> 1);
+    side = oj_ring_frame_side(&t->frame, level);
+    shift += 2;
+    oj_ring_cell_reference(&t->frame, level == 0 ? 0 : x >> shift,
+                           level == 0 ? 0 : y >> shift, side, &place->rx,
+                           &place->ry);
+    place->px = (float)((px - place->rx) * (OJ_RING_EDGE_STEPS / side));
+    place->py = (float)((py - place->ry) * (OJ_RING_EDGE_STEPS / side));
+    place->at = leaf.first;
+    place->end = leaf.first + (leaf.n >> 4);
+    return OJ_RING_ASK;
+}
+
+/** The same from the original edges of records first .. end - 1, which are all
+ *  of one unit. */
+OJ_FN enum oj_location
+oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
+                            const struct oj_ring_place *place, double px,
+                            double py, uint32_t first, uint32_t end)
+{
+    uint32_t odd = 0, e, last = t->record[end].first;
+    for (e = first; e < end; e++)
+        odd ^= t->record[e].unit & 1u;
+    for (e = t->record[first].first; e < last; e++)
+    {
+        const struct oj_ring_segment *s = &t->segment[t->edge_segment[e]];
+        int edge = oj_ring_way_edge(px, py, place->rx, place->ry, s->ax, s->ay,
+                                    s->bx, s->by);
+        if (edge == OJ_ON_BOUNDARY)
+            return OJ_ON_BOUNDARY;
+        odd ^= (uint32_t)edge;
+    }
+    return odd ? OJ_INSIDE : OJ_OUTSIDE;
+}
+
+/** Where p is in the next unit of the place, which must have one left; goes on
+ *  to the one after that. */
+OJ_FN enum oj_location oj_ring_tree_next(const struct oj_ring_tree *t,
+                                         struct oj_ring_place *place, double px,
+                                         double py, uint32_t *unit)
+{
+    uint32_t first = place->at, at = first, odd = 0, unsure = 0;
+    struct oj_ring_record r = t->record[at], next;
+    *unit = r.unit >> 1;
+    for (;;)
+    {
+        uint32_t e = r.first;
+        odd ^= r.unit & 1u;
+        next = t->record[++at];
+        for (; e < next.first && !unsure; e++)
+        {
+            uint32_t edge =
+                (uint32_t)oj_ring_edge_test(t->edge[e], place->px, place->py);
+            odd ^= edge;
+            unsure = edge & OJ_RING_EDGE_UNSURE;
+        }
+        if (at == place->end || next.unit >> 1 != *unit)
+            break;
+        r = next;
+    }
+    place->at = at;
+    if (unsure)
+        return oj_ring_tree_locate_exactly(t, place, px, py, first, at);
+    return odd & 1u ? OJ_INSIDE : OJ_OUTSIDE;
+}
+
+/** OJ_RING_PARTS: the first feature in tie order that is at distance 0 of p,
+ * its boundary included, or OJ_RING_NONE. */
+OJ_FN int32_t oj_ring_tree_first_around(const struct oj_ring_tree *t, double px,
+                                        double py)
+{
+    struct oj_ring_place place;
+    int32_t found = oj_ring_tree_find(t, px, py, &place);
+    uint32_t part = 0, unit;
+    int holds = 0;
+    if (found != OJ_RING_ASK)
+        return found;
+    while (place.at < place.end)
+    {
+        uint32_t ring;
+        enum oj_location location = oj_ring_tree_next(t, &place, px, py, &unit);
+        ring = t->ring_part[unit];
+        if (ring >> 1 != part)
+        {
+            if (holds)
+                return t->part_feature[part];
+            part = ring >> 1;
+            holds = 0;
+        }
+        if ((ring & 1u) == 0u)
+            holds = location != OJ_OUTSIDE;
+        else if (location == OJ_INSIDE)
+            holds = 0;
+    }
+    return holds ? t->part_feature[part] : OJ_RING_NONE;
+}
+
+/* --- building: the codes of a leaf ---------------------------------------- */
+
+/** Puts together what the records of a cell, in their order, say about its
+ *  sixteenths. */
+struct oj_ring_coder
+{
+    uint64_t code;
+    uint32_t touched; /* by any edge */
+    uint32_t n;       /* records so far */
+    /* the unit under way */
+    uint32_t unit, unit_first, unit_touched, unit_inside;
+    /* the part under way */
+    uint32_t part, part_first, part_inside;
+};
+
+OJ_FN struct oj_ring_coder oj_ring_coder_make(void)
+{
+    struct oj_ring_coder c;
+    c.code = 0;
+    c.touched = c.n = 0;
+    c.unit = c.part = UINT32_MAX;
+    c.unit_first = c.unit_touched = c.unit_inside = 0;
+    c.part_first = c.part_inside = 0;
+    return c;
+}
+
+/* The sixteenths inside are in the record's unit: where they were in another,
+ * both decide, or the first one does. */
+OJ_FN void oj_ring_coder_set(struct oj_ring_coder *c, uint32_t inside,
+                             uint32_t record, int first_counts)
+{
+    int i;
+    if (record >= OJ_RING_CODE_ASK)
+        record = OJ_RING_CODE_ASK;
+    for (i = 0; i < OJ_RING_CELL_CHILDREN; i++)
+    {
+        if ((inside >> i & 1u) == 0u)
+            continue;
+        if ((c->code >> (4 * i) & 15u) == 0u)
+            c->code |= (uint64_t)record << (4 * i);
+        else if (!first_counts)
+            c->code |= (uint64_t)OJ_RING_CODE_ASK << (4 * i);
+    }
+}
+
+OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c,
+                                  const uint32_t *ring_part)
+{
+    uint32_t inside = c->unit_inside & ~c->unit_touched;
+    if (c->unit == UINT32_MAX)
+        return;
+    if (ring_part == NULL)
+    {
+        oj_ring_coder_set(c, inside, c->unit_first, 0);
+        return;
+    }
+    if (ring_part[c->unit] >> 1 != c->part)
+    {
+        oj_ring_coder_set(c, c->part_inside, c->part_first, 1);
+        c->part = ring_part[c->unit] >> 1;
+        c->part_inside = 0;
+    }
+    if (ring_part[c->unit] & 1u)
+        c->part_inside &= ~inside;
+    else
+    {
+        c->part_inside = inside;
+        c->part_first = c->unit_first;
+    }
+}
+
+/** The next record; touched and inside: bits of the sixteenths.  ring_part:
+ *  NULL for features. */
+OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
+                             uint32_t touched, uint32_t inside,
+                             const uint32_t *ring_part)
+{
+    c->n++;
+    if (unit != c->unit)
+    {
+        oj_ring_coder_end_unit(c, ring_part);
+        c->unit = unit;
+        c->unit_first = c->n;
+        c->unit_touched = c->unit_inside = 0;
+    }
+    c->unit_touched |= touched;
+    c->unit_inside ^= inside;
+    c->touched |= touched;
+}
+
+OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c,
+                                 const uint32_t *ring_part)
+{
+    oj_ring_coder_end_unit(c, ring_part);
+    if (ring_part != NULL)
+        oj_ring_coder_set(c, c->part_inside, c->part_first, 1);
+    return c->code | oj_ring_nibbles(c->touched) * OJ_RING_CODE_ASK;
+}
+
+#endif

@@ -1,0 +1,40 @@
+/** The tree of cells over polygon rings on a device (oj_ring_tree.h). */
+#ifndef CUDA_RING_CELLS_H
+#define CUDA_RING_CELLS_H
+
+#include "../algs/kernels/oj_ring_tree.h"
+#include "oj_cuda.h"
+
+/** Owner; zeroed memory is a valid empty one. */
+struct oj_cuda_ring_cells
+{
+    /** By value to kernels, which ask oj_ring_tree_first_around(&tree, x, y)
+     *  (OJ_RING_PARTS) or oj_ring_tree_find() and oj_ring_tree_next(). A tree
+     *  without polygons answers too: nothing. */
+    struct oj_ring_tree tree;
+
+    int64_t n_slots, n_leaves, n_records, n_edges;
+    int n_levels;
+    struct oj_cuda_array<uint32_t> directory;
+    struct oj_cuda_array<uint32_t> slot;
+    struct oj_cuda_array<struct oj_ring_leaf> leaf;
+    struct oj_cuda_array<struct oj_ring_record> record;
+    struct oj_cuda_array<struct oj_ring_edge16> edge;
+    struct oj_cuda_array<uint32_t> edge_segment;
+    struct oj_cuda_array<uint32_t> ring_part;
+};
+
+/** Builds the tree of all polygons of layer, which outlives it, on
+ *  device->stream.  OJ_ERR_UNSUPPORTED: coordinates of sizes at which signs are
+ *  not exact, or more rings than 2^30: the CPU has to answer. */
+OJ_MUST_USE oj_status oj_cuda_ring_cells_build(
+    struct oj_cuda_device *device, const struct oj_cuda_layer *layer,
+    enum oj_ring_units units, struct oj_cuda_ring_cells *out,
+    struct oj_error *err);
+
+void oj_cuda_ring_cells_drop(struct oj_cuda_device *device,
+                             struct oj_cuda_ring_cells *cells);
+
+int64_t oj_cuda_ring_cells_bytes(const struct oj_cuda_ring_cells *cells);
+
+#endif
