@@ -32,8 +32,8 @@ extern "C" {
 /** By so many ulps may distances between lines and polygons differ. */
 #define OJ_VALIDATION_ULPS 2
 
-/** By so much may chords between points of the unit sphere differ, which is 0.06
- *  micrometres on the Earth (more towards the opposite point). */
+/** By so much may chords between points of the unit sphere differ, which is
+ * 0.06 micrometres on the Earth (more towards the opposite point). */
 #define OJ_VALIDATION_CHORD 1e-14
 
 enum oj_difference_kind

@@ -21,7 +21,7 @@ _ogrjoin()
         -q -quiet -progress -json_summary -h -help
         --help --version --formats --format --config --debug --optfile"
     local backends="cpu quadrant geos geos_sorted spatialindex
-        spatialindex_collective"
+        spatialindex_collective sphere"
     local words=
 
     COMPREPLY=()

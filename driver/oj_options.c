@@ -122,7 +122,7 @@ static const struct oj_option options[] = {
     {rows, "bearing_field", NULL, "", OJ_OPTION_FLAG, AT(bearing_field), NULL,
      0,
      "add join_bearing: the direction to that point, degrees clockwise from "
-     "north"},
+     "north; on the sphere the one to set out in"},
     {rows, "geometry", NULL, "input|join|nearest_point|connection|intersection",
      OJ_OPTION_CHOICE, AT(geometry),
      "input|join|nearest_point|connection|intersection", 0,
@@ -222,8 +222,9 @@ static const struct oj_option options[] = {
 
     {proof, "validate", NULL, "[BACKEND]", OJ_OPTION_REFERENCE, AT(validate),
      NULL, 0,
-     "join again with geos (default) or another reference and compare every "
-     "pair and distance; exit code 3 if any differs"},
+     "join again with geos (default; sphere with -metric sphere) or another "
+     "reference and compare every pair and distance; exit code 3 if any "
+     "differs"},
     {proof, "validate_report", NULL, "FILE", OJ_OPTION_TEXT,
      AT(validate_report), NULL, 0,
      "with -validate: write the differing rows here, as a layer or CSV by the "

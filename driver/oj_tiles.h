@@ -76,8 +76,8 @@ OJ_MUST_USE oj_status oj_tiles_fetch(struct oj_tiles *tiles, int64_t place,
                                      struct oj_feature_set *out,
                                      struct oj_error *err);
 
-/** The same tiles, finished, to be read by another thread; valid as long as they
- *  are. */
+/** The same tiles, finished, to be read by another thread; valid as long as
+ * they are. */
 struct oj_tiles oj_tiles_view(const struct oj_tiles *tiles);
 
 /** Of a view, which oj_tiles_close() is not for. */
