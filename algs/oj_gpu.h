@@ -79,9 +79,9 @@ struct oj_gpu_module
     oj_status (*copy)(struct oj_index *index, void *to, const void *from,
                       int64_t bytes, struct oj_error *err);
 
-    /** Prepares the join side once more from its arrays on the device, as
-     *  index() did; for measurements of that part alone. *seconds: from the
-     *  first kernel to the last, by the device's clock. */
+    /** Prepares the join side once more, as index() did; for measurements of
+     *  that part alone. *seconds: from its flat arrays on the device to the
+     *  index, by the device's clock. */
     oj_status (*rebuild)(struct oj_index *index, double *seconds,
                          struct oj_error *err);
 
@@ -92,6 +92,13 @@ struct oj_gpu_module
                                const struct oj_gpu_points *points,
                                int32_t *d_row, double *d_measure,
                                double *seconds, struct oj_error *err);
+
+    /** Joins that give lists: makes them on the device, as for a batch of all
+     *  points, and drops them; for measurements. */
+    oj_status (*pairs_resident)(struct oj_index *index,
+                                const struct oj_gpu_points *points,
+                                int64_t *n_pairs, double *seconds,
+                                struct oj_error *err);
 
     /** Adds to d_count [join features] (device memory) the pairs of each join
      *  feature, without writing the pairs. */

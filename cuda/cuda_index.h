@@ -68,6 +68,10 @@ oj_status oj_cuda_resident_join(struct oj_index *index,
                                 const struct oj_gpu_points *points,
                                 int32_t *d_row, double *d_measure,
                                 double *seconds, struct oj_error *err);
+oj_status oj_cuda_resident_pairs(struct oj_index *index,
+                                 const struct oj_gpu_points *points,
+                                 int64_t *n_pairs, double *seconds,
+                                 struct oj_error *err);
 oj_status oj_cuda_resident_count(struct oj_index *index,
                                  const struct oj_gpu_points *points,
                                  int64_t *d_count, double *seconds,

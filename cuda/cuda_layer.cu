@@ -33,6 +33,7 @@ struct making
     const struct oj_flat *flat;
     struct raw raw;
     struct oj_cuda_layer *layer;
+    cudaEvent_t begin, end; /* of the work on the device */
     struct oj_error *err;
 };
 
@@ -481,9 +482,14 @@ static int all_there(const struct oj_flat *flat)
 static oj_status make_layer(struct making *m, const int32_t *tie_rank)
 {
     struct oj_cuda_layer *layer = m->layer;
+    float milliseconds = 0.0f;
     layer->n_features = m->flat->n_features;
     layer->short_points = oj_flat_is_points(m->flat) && all_there(m->flat);
     OJ_TRY(upload_all(m, tie_rank));
+    OJ_CUDA_TRY(cudaEventCreate(&m->begin), "taking the time", m->err);
+    OJ_CUDA_TRY(cudaEventCreate(&m->end), "taking the time", m->err);
+    OJ_CUDA_TRY(cudaEventRecord(m->begin, m->device->stream), "taking the time",
+                m->err);
     OJ_TRY(order_features(m));
     if (layer->short_points)
         layer->n_parts = layer->n_rings = layer->n_segments = layer->n_features;
@@ -495,8 +501,13 @@ static oj_status make_layer(struct making *m, const int32_t *tie_rank)
     OJ_TRY(segments_of(m));
     OJ_TRY(extent_of(m));
     /* The host's arrays were read by copies that may still run. */
+    OJ_CUDA_TRY(cudaEventRecord(m->end, m->device->stream), "taking the time",
+                m->err);
     OJ_CUDA_TRY(cudaStreamSynchronize(m->device->stream),
                 "copying the join layer", m->err);
+    OJ_CUDA_TRY(cudaEventElapsedTime(&milliseconds, m->begin, m->end),
+                "taking the time", m->err);
+    layer->make_s = 1e-3 * (double)milliseconds;
     return OJ_OK;
 }
 
@@ -532,6 +543,10 @@ oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
     making.err = err;
     status = make_layer(&making, tie_rank);
     drop_raw(device, &making.raw);
+    if (making.begin != NULL)
+        (void)cudaEventDestroy(making.begin);
+    if (making.end != NULL)
+        (void)cudaEventDestroy(making.end);
     if (status != OJ_OK)
     {
         (void)cudaStreamSynchronize(device->stream);

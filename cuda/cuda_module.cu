@@ -110,6 +110,7 @@ static const struct oj_gpu_module module = {
     oj_cuda_resident_copy,
     oj_cuda_resident_rebuild,
     oj_cuda_resident_join,
+    oj_cuda_resident_pairs,
     oj_cuda_resident_count,
     oj_cuda_pin,
     oj_cuda_unpin,

@@ -1,5 +1,7 @@
 #include "cuda_index.h"
 
+#include <string.h>
+
 /* Points, answers and counts that stay on the device: the index's first. */
 
 static oj_status use_first(struct oj_index *index, struct oj_error *err)
@@ -102,16 +104,28 @@ oj_status oj_cuda_resident_rebuild(struct oj_index *index, double *seconds,
     struct stopwatch watch;
     int number = 0;
     const struct oj_cuda_family *family = family_of(index, &number);
+    double index_s = 0.0;
     oj_status status;
     OJ_TRY(use_first(index, err));
+    for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
+    {
+        if (i != number && place->of[i] != NULL)
+            return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                           "the index holds more than one family's");
+    }
     if (place->of[number] != NULL)
         family->free_index(place->of[number]);
     place->of[number] = NULL;
+    oj_cuda_layer_drop(&place->device, &place->layer);
+    OJ_TRY(oj_cuda_layer_make(&place->device, index->join_side, index->tie_rank,
+                              &place->layer, err));
     OJ_CUDA_TRY(cudaDeviceSynchronize(), "waiting", err);
     OJ_TRY(start_watch(&watch, place->device.stream, err));
     status = family->index(&place->device, &place->layer, &index->relation,
                            &place->of[number], err);
-    return stop_watch(&watch, place->device.stream, status, seconds, err);
+    OJ_TRY(stop_watch(&watch, place->device.stream, status, &index_s, err));
+    *seconds = place->layer.make_s + index_s;
+    return OJ_OK;
 }
 
 oj_status oj_cuda_resident_join(struct oj_index *index,
@@ -133,6 +147,34 @@ oj_status oj_cuda_resident_join(struct oj_index *index,
     status = family->join_one(place->of[number], place->device.stream, &here,
                               d_row, d_measure, err);
     return stop_watch(&watch, place->device.stream, status, seconds, err);
+}
+
+oj_status oj_cuda_resident_pairs(struct oj_index *index,
+                                 const struct oj_gpu_points *points,
+                                 int64_t *n_pairs, double *seconds,
+                                 struct oj_error *err)
+{
+    struct oj_cuda_place *place = &index->place[0];
+    const struct oj_cuda_points here = {points->n, points->x, points->y};
+    struct oj_cuda_pairs found;
+    struct stopwatch watch;
+    int number = 0;
+    const struct oj_cuda_family *family = family_of(index, &number);
+    cudaStream_t stream = place->device.stream;
+    oj_status status;
+    if (family->join_lists == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "this join gives no lists");
+    memset(&found, 0, sizeof found);
+    OJ_TRY(use_first(index, err));
+    OJ_TRY(start_watch(&watch, stream, err));
+    status =
+        family->join_lists(place->of[number], stream, &here, 0, &found, err);
+    status = stop_watch(&watch, stream, status, seconds, err);
+    *n_pairs = found.n_pairs;
+    oj_cuda_drop(&place->device, stream, &found.offset);
+    oj_cuda_drop(&place->device, stream, &found.row);
+    oj_cuda_drop(&place->device, stream, &found.measure);
+    return status;
 }
 
 oj_status oj_cuda_resident_count(struct oj_index *index,

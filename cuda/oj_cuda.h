@@ -105,6 +105,8 @@ struct oj_cuda_layer
     int64_t n_features, n_parts, n_rings, n_segments;
     double x0, y0, x1, y1; /**< around everything; x0 > x1: nothing */
     double magnitude;      /**< greatest absolute coordinate */
+    double make_s;         /**< by the device's clock, from the flat arrays
+                                on the device */
     int short_points;      /**< 1: every feature is one point: segment i, and
                                 there are no offsets */
     struct oj_cuda_array<struct oj_cuda_segment> segment; /**< [n_segments] */

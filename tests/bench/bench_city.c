@@ -136,6 +136,7 @@ oj_status bench_city_load(const struct bench_data_options *options,
     struct bench_points *points = &layers->points;
     struct land land = {nyc_city(options->seed), NULL, 0};
     oj_status status;
+    land.city.skew = options->skew;
     if (strcmp(options->input, "points") != 0)
         return oj_fail(err, OJ_ERR_ARG, "the input of nycgen is points");
     OJ_NEW(points->x, n + n_extra, err);

@@ -20,7 +20,8 @@ struct bench_data_options
     const char *input; /**< input layer: points, lots, streets, zones */
     const char *layer; /**< join layer: lots, streets, zones, points */
     int64_t n, m;  /**< input and join features; 0: all, or 170M x 735,488 */
-    uint64_t seed; /**< nycgen only */
+    int skew;      /**< of nycgen */
+    uint64_t seed; /**< of nycgen */
     int n_threads; /**< to generate with; 0: all */
     int64_t
         add_polygon;   /**< vertices of one polygon over everything; 0: none */

@@ -36,6 +36,7 @@ struct nyc_city
     int32_t half_avenue, half_street; /**< ft */
     int32_t sigma;                    /**< of points at a corner, ft */
     uint32_t uniform;                 /**< share of points, of 2^32 */
+    int32_t skew; /**< 0: corners alike; k: the lower the row, the fuller */
 };
 
 /** Rings or lines: geometry g has vertices offset[g] .. offset[g + 1]. */
@@ -132,9 +133,12 @@ NYC_INLINE void nyc_point(const struct nyc_city *city, const int32_t *blocks,
     }
     else
     {
-        const int32_t b =
-            blocks[nyc_below((uint32_t)(h >> 32), (uint32_t)n_blocks)];
-        int32_t cx, cy;
+        const uint32_t u = (uint32_t)(h >> 32);
+        uint32_t place = u;
+        int32_t b, cx, cy;
+        for (int32_t k = 0; k < city->skew; k++)
+            place = nyc_below(place, u);
+        b = blocks[nyc_below(place, (uint32_t)n_blocks)];
         nyc_corner(city, b % city->n_x, b / city->n_x, &cx, &cy);
         *x = nyc_clamp((int64_t)cx + nyc_gauss(city->seed, 20, i, city->sigma),
                        w - 1);

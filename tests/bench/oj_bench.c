@@ -11,6 +11,7 @@
  */
 #include "bench_answer.h"
 #include "bench_data.h"
+#include "bench_gpu.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -27,6 +28,7 @@ struct arguments
     struct oj_options options;
     const char *backend;
     int64_t n_repeats, batch, n_check;
+    int pinned, resident; /* on a GPU */
 };
 
 /* Seconds spent in one run. The processor time of sorting is its share of wall
@@ -69,10 +71,17 @@ static void print_help(void)
          "  --quadrant_size K      for backends that group points\n"
          "  --threads T            0: all (0)\n"
          "  --batch N              rows per batch, 0: one batch (0)\n"
-         "  --repeat R             runs; the one of least processor time is "
-         "shown (1)\n"
+         "  --repeat R             runs; the one of least processor time (on a "
+         "GPU: wall time)\n"
+         "                         is shown (1)\n"
          "  --check K              K evenly spaced rows are compared with "
          "GEOS (0)\n"
+         "  --gpu LIST             all, or numbers as 0,2 (0)\n"
+         "  --gpu_memory BYTES     of each GPU at most\n"
+         "  --gpu_batch N          rows on the way to a GPU at a time\n"
+         "  --pinned               the arrays of both sides and of the answer\n"
+         "  --resident             points stay on the GPU: times by its clock\n"
+         "  --skew K               of nycgen: the lower, the fuller (0)\n"
          "  --add_polygon V        one more polygon, V vertices, over all\n"
          "  --identical N          N more points, all at one place\n"
          "  --far                  points and features 1,000 km off");
@@ -131,6 +140,14 @@ static void parse_option(struct arguments *a, const char *name,
         a->data.m = to_integer(name, value);
     else if (strcmp(name, "--seed") == 0)
         a->data.seed = (uint64_t)to_integer(name, value);
+    else if (strcmp(name, "--skew") == 0)
+        a->data.skew = (int)to_integer(name, value);
+    else if (strcmp(name, "--gpu") == 0)
+        a->options.gpus = bench_gpu_list(value);
+    else if (strcmp(name, "--gpu_memory") == 0)
+        a->options.gpu_memory = to_integer(name, value);
+    else if (strcmp(name, "--gpu_batch") == 0)
+        a->options.gpu_batch = to_integer(name, value);
     else if (strcmp(name, "--op") == 0)
     {
         const int op = oj_op_find(value);
@@ -192,6 +209,10 @@ static void parse(struct arguments *a, int argc, char **argv)
         }
         if (strcmp(argv[i], "--far") == 0)
             a->data.far = 1;
+        else if (strcmp(argv[i], "--pinned") == 0)
+            a->pinned = 1;
+        else if (strcmp(argv[i], "--resident") == 0)
+            a->resident = 1;
         else if (strcmp(argv[i], "--timings") == 0)
             a->options.timings = 1;
         else if (strcmp(argv[i], "--exclude_self") == 0)
@@ -287,6 +308,19 @@ static void print_results(const struct arguments *a, const struct oj_join *join,
            (double)usage.ru_maxrss / 1024);
 }
 
+static oj_status bench_on_gpu(const struct arguments *a,
+                              const struct oj_flat *input,
+                              const struct oj_flat *join_side,
+                              struct oj_error *err)
+{
+    struct bench_answer answer = {0};
+    OJ_TRY(bench_resident(input, join_side, &a->relation, &a->options,
+                          a->n_repeats, &answer, err));
+    if (!oj_relation_gives_lists(&a->relation))
+        bench_answer_print(&answer);
+    return OJ_OK;
+}
+
 /* All repeats, the answer and the check. */
 static oj_status bench(const struct arguments *a, const struct oj_flat *input,
                        const struct oj_flat *join_side, int *different,
@@ -299,7 +333,19 @@ static oj_status bench(const struct arguments *a, const struct oj_flat *input,
     struct bench_answer first = {0};
     struct times best = {{0}, {0}};
     struct oj_matches matches = {0};
+    const int on_gpu = a->backend != NULL && strcmp(a->backend, "cuda") == 0;
     oj_status status = OJ_OK;
+    if (a->pinned)
+        status = oj_matches_reserve(&matches, input->n_features,
+                                    input->n_features, 0, err);
+    if (a->pinned && status == OJ_OK)
+    {
+        memset(matches.join_row, 0,
+               (size_t)input->n_features * sizeof *matches.join_row);
+        memset(matches.measure, 0,
+               (size_t)input->n_features * sizeof *matches.measure);
+        status = bench_pin(input, join_side, &matches, err);
+    }
     for (int64_t i = 0; status == OJ_OK && i < a->n_repeats; i++)
     {
         struct bench_answer answer = {0};
@@ -309,7 +355,9 @@ static oj_status bench(const struct arguments *a, const struct oj_flat *input,
                      i == 0 ? &sample : NULL, &join, err);
         if (status == OJ_OK && i == 0)
             first = answer;
-        if (status == OJ_OK && (i == 0 || times.cpu[3] < best.cpu[3]))
+        if (status == OJ_OK &&
+            (i == 0 || (on_gpu ? times.wall[3] < best.wall[3]
+                               : times.cpu[3] < best.cpu[3])))
             best = times;
         if (status == OJ_OK && !bench_answer_equal(&first, &answer))
         {
@@ -360,7 +408,8 @@ int main(int argc, char **argv)
                " layer=%s features=%" PRId64 " vertices=%" PRId64 "\n",
                a.data.data, a.data.input, input.n_features, a.data.layer,
                join_side.n_features, join_side.n_vertices);
-        status = bench(&a, &input, &join_side, &different, &err);
+        status = a.resident ? bench_on_gpu(&a, &input, &join_side, &err)
+                            : bench(&a, &input, &join_side, &different, &err);
     }
     if (status != OJ_OK)
         fprintf(stderr, "oj_bench: %s: %s\n", oj_status_name(status),

@@ -1,0 +1,255 @@
+#include "bench_gpu.h"
+
+#include "nycgen.h"
+#include "oj_gpu.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Everything on the device. */
+struct resident
+{
+    const struct oj_gpu_module *module;
+    struct oj_index *index;
+    int64_t n, n_join;
+    void *x, *y, *row, *measure, *count;
+    double *seconds; /* [n_repeats] */
+    int64_t n_repeats;
+};
+
+static int compare_seconds(const void *a, const void *b)
+{
+    const double *u = a, *v = b;
+    return (*u > *v) - (*u < *v);
+}
+
+static void print_phase(struct resident *r, const char *phase)
+{
+    double first = r->seconds[0];
+    qsort(r->seconds, (size_t)r->n_repeats, sizeof *r->seconds,
+          compare_seconds);
+    printf("RESIDENT phase=%s first_ms=%.3f least_ms=%.3f middle_ms=%.3f\n",
+           phase, 1e3 * first, 1e3 * r->seconds[0],
+           1e3 * r->seconds[r->n_repeats / 2]);
+    fflush(stdout);
+}
+
+static oj_status allocate(struct resident *r, int64_t n, size_t size,
+                          void **out, struct oj_error *err)
+{
+    return r->module->allocate(r->index, n * (int64_t)size, out, err);
+}
+
+static oj_status load(struct resident *r, const struct oj_flat *input,
+                      struct oj_error *err)
+{
+    const int64_t bytes = r->n * (int64_t)sizeof(double);
+    OJ_TRY(allocate(r, r->n, sizeof(double), &r->x, err));
+    OJ_TRY(allocate(r, r->n, sizeof(double), &r->y, err));
+    OJ_TRY(allocate(r, r->n, sizeof(double), &r->measure, err));
+    OJ_TRY(allocate(r, r->n, sizeof(int32_t), &r->row, err));
+    OJ_TRY(r->module->copy(r->index, r->x, input->x, bytes, err));
+    return r->module->copy(r->index, r->y, input->y, bytes, err);
+}
+
+static struct oj_gpu_points points_of(const struct resident *r)
+{
+    return (struct oj_gpu_points){r->n, r->x, r->y};
+}
+
+/* One answer for each point. */
+static oj_status run_one(struct resident *r, struct oj_matches *matches,
+                         struct oj_error *err)
+{
+    const struct oj_gpu_points points = points_of(r);
+    for (int64_t i = 0; i < r->n_repeats; i++)
+        OJ_TRY(r->module->join_resident(r->index, &points, r->row, r->measure,
+                                        &r->seconds[i], err));
+    print_phase(r, "query");
+    for (int64_t i = 0; i < r->n_repeats; i++)
+        OJ_TRY(r->module->join_resident(r->index, &points, r->row, NULL,
+                                        &r->seconds[i], err));
+    print_phase(r, "query_without_distance");
+    OJ_TRY(oj_matches_reserve(matches, r->n, r->n, 0, err));
+    OJ_TRY(r->module->copy(r->index, matches->join_row, r->row,
+                           r->n * (int64_t)sizeof *matches->join_row, err));
+    return r->module->copy(r->index, matches->measure, r->measure,
+                           r->n * (int64_t)sizeof *matches->measure, err);
+}
+
+static oj_status run_lists(struct resident *r, struct oj_error *err)
+{
+    const struct oj_gpu_points points = points_of(r);
+    int64_t n_pairs = 0;
+    for (int64_t i = 0; i < r->n_repeats; i++)
+        OJ_TRY(r->module->pairs_resident(r->index, &points, &n_pairs,
+                                         &r->seconds[i], err));
+    print_phase(r, "query");
+    printf("PAIRS pairs=%" PRId64 "\n", n_pairs);
+    return OJ_OK;
+}
+
+/* Counts of each run are added to those of the run before: so they start at
+ * zero again. */
+static oj_status run_counts(struct resident *r, struct oj_error *err)
+{
+    const struct oj_gpu_points points = points_of(r);
+    const int64_t bytes = r->n_join * (int64_t)sizeof(int64_t);
+    int64_t *count = oj_calloc(r->n_join, sizeof *count);
+    oj_status status;
+    int64_t sum = 0;
+    uint64_t checksum = 0;
+    if (count == NULL)
+        return oj_fail_nomem(err, r->n_join, sizeof *count);
+    status = allocate(r, r->n_join, sizeof *count, &r->count, err);
+    for (int64_t i = 0; status == OJ_OK && i < r->n_repeats; i++)
+    {
+        memset(count, 0, (size_t)bytes);
+        status = r->module->copy(r->index, r->count, count, bytes, err);
+        if (status == OJ_OK)
+            status = r->module->count_resident(r->index, &points, r->count,
+                                               &r->seconds[i], err);
+    }
+    if (status == OJ_OK)
+        status = r->module->copy(r->index, count, r->count, bytes, err);
+    if (status == OJ_OK)
+        print_phase(r, "count");
+    for (int64_t i = 0; i < r->n_join; i++)
+    {
+        sum += count[i];
+        checksum +=
+            (uint64_t)count[i] * nyc_mix((uint64_t)i + 0x9E3779B97F4A7C15u);
+    }
+    if (status == OJ_OK)
+        printf("COUNTS pairs=%" PRId64 " checksum=%016" PRIx64 "\n", sum,
+               checksum);
+    oj_free(count);
+    return status;
+}
+
+static void free_resident(struct resident *r)
+{
+    void *const memory[] = {r->x, r->y, r->row, r->measure, r->count};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+    {
+        if (memory[i] != NULL)
+            r->module->release(r->index, memory[i]);
+    }
+    if (r->index != NULL)
+        r->module->free_index(r->index);
+    oj_free(r->seconds);
+}
+
+static oj_status run(struct resident *r, const struct oj_flat *input,
+                     const struct oj_flat *join_side,
+                     const struct oj_relation *relation,
+                     const struct oj_options *options,
+                     struct oj_matches *matches, struct oj_error *err)
+{
+    struct oj_stats stats = {0};
+    oj_status status;
+    OJ_TRY(oj_gpu_load(&r->module, err));
+    OJ_TRY(r->module->index(join_side, NULL, relation, options, &r->index,
+                            &stats, err));
+    printf("INDEX mb=%.1f method=%s\n", (double)stats.index_bytes / 1048576,
+           r->module->method(relation, join_side, NULL));
+    OJ_TRY(load(r, input, err));
+    for (int64_t i = 0; i < r->n_repeats; i++)
+        OJ_TRY(r->module->rebuild(r->index, &r->seconds[i], err));
+    print_phase(r, "index");
+    if (!oj_relation_gives_lists(relation))
+        OJ_TRY(run_one(r, matches, err));
+    else
+        OJ_TRY(run_lists(r, err));
+    status = run_counts(r, err);
+    return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
+}
+
+oj_status bench_resident(const struct oj_flat *input,
+                         const struct oj_flat *join_side,
+                         const struct oj_relation *relation,
+                         const struct oj_options *options, int64_t n_repeats,
+                         struct bench_answer *answer, struct oj_error *err)
+{
+    struct oj_matches matches = {0};
+    struct resident r = {.n = input->n_features,
+                         .n_join = join_side->n_features,
+                         .n_repeats = n_repeats};
+    oj_status status = OJ_OK;
+    if (!oj_flat_is_points(input))
+        return oj_fail(err, OJ_ERR_ARG, "--resident is for points as input");
+    r.seconds = oj_calloc(n_repeats, sizeof *r.seconds);
+    if (r.seconds == NULL)
+        return oj_fail_nomem(err, n_repeats, sizeof *r.seconds);
+    status = run(&r, input, join_side, relation, options, &matches, err);
+    free_resident(&r);
+    if (status == OJ_OK && matches.n_rows > 0)
+        bench_answer_add(answer, &matches, 0, input, join_side);
+    oj_matches_free(&matches);
+    return status;
+}
+
+static oj_status pin(const void *array, int64_t n, size_t size,
+                     struct oj_error *err)
+{
+    const struct oj_gpu_module *module;
+    OJ_TRY(oj_gpu_load(&module, err));
+    if (array == NULL || n == 0)
+        return OJ_OK;
+    return module->pin(array, n * (int64_t)size, err);
+}
+
+oj_status bench_pin(const struct oj_flat *input,
+                    const struct oj_flat *join_side,
+                    const struct oj_matches *matches, struct oj_error *err)
+{
+    const struct oj_flat *const sides[] = {input, join_side};
+    for (int i = 0; i < 2; i++)
+    {
+        const struct oj_flat *flat = sides[i];
+        OJ_TRY(pin(flat->x, flat->n_vertices, sizeof *flat->x, err));
+        OJ_TRY(pin(flat->y, flat->n_vertices, sizeof *flat->y, err));
+        if (oj_flat_is_points(flat))
+            continue;
+        OJ_TRY(pin(flat->vertex_offset, flat->n_rings + 1,
+                   sizeof *flat->vertex_offset, err));
+        OJ_TRY(pin(flat->ring_offset, flat->n_parts + 1,
+                   sizeof *flat->ring_offset, err));
+        OJ_TRY(pin(flat->part_offset, flat->n_features + 1,
+                   sizeof *flat->part_offset, err));
+    }
+    OJ_TRY(pin(matches->join_row, matches->n_entries, sizeof *matches->join_row,
+               err));
+    return pin(matches->measure, matches->n_entries, sizeof *matches->measure,
+               err);
+}
+
+uint64_t bench_gpu_list(const char *text)
+{
+    uint64_t gpus = 0;
+    const struct oj_gpu_module *module;
+    int n = 0;
+    if (strcmp(text, "all") == 0)
+    {
+        if (oj_gpu_load(&module, NULL) == OJ_OK &&
+            module->count(&n, NULL) == OJ_OK)
+            gpus = n < 64 ? ((uint64_t)1 << n) - 1 : UINT64_MAX;
+        return gpus;
+    }
+    while (*text != '\0')
+    {
+        char *end;
+        const long i = strtol(text, &end, 10);
+        if (end == text || i < 0 || i >= OJ_GPU_MAX_DEVICES)
+        {
+            fprintf(stderr, "oj_bench: --gpu takes all, or numbers as 0,2\n");
+            exit(1);
+        }
+        gpus |= (uint64_t)1 << i;
+        text = *end == ',' ? end + 1 : end;
+    }
+    return gpus;
+}
