@@ -1,0 +1,261 @@
+/* The backends cuda and auto with a module that is missing, broken, or fake:
+ * what they say, and who answers. Each test is a process of its own, since a
+ * module is loaded once. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr() */
+#endif
+
+#include <check.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ogrjoin.h>
+
+#include "oj_gpu.h"
+#include "references.h"
+
+static struct oj_flat_buf join_side, points, lines;
+
+static void make_layers(void)
+{
+    for (int i = 0; i < 40; i++)
+        add_point(&join_side, (i * 7) % 40, (i * 11) % 17);
+    for (int i = 0; i < 500; i++)
+        add_point(&points, (i * 13) % 41 + 0.25, (i * 5) % 19);
+    for (int i = 0; i < 10; i++)
+        add_line(&lines, i, 0, i + 1, 3);
+}
+
+static void free_layers(void)
+{
+    oj_flat_buf_free(&join_side);
+    oj_flat_buf_free(&points);
+    oj_flat_buf_free(&lines);
+}
+
+static struct oj_join *open_join(const char *backend, int64_t n_expected,
+                                 uint64_t gpus, oj_status expected)
+{
+    static struct oj_flat view;
+    struct oj_relation relation = oj_relation_default();
+    struct oj_options options = {
+        .n_threads = 1, .n_expected = n_expected, .gpus = gpus};
+    struct oj_join *join = NULL;
+    oj_status status;
+    view = oj_flat_buf_view(&join_side);
+    relation.max_distance = 3.0;
+    status = oj_join_open(&view, &relation, backend, &options, &join, &error);
+    ck_assert_msg(status == expected, "%s: %s", oj_status_name(status),
+                  error.message);
+    return join;
+}
+
+static void says(const char *text)
+{
+    ck_assert_msg(strstr(error.message, text) != NULL, "\"%s\" has no \"%s\"",
+                  error.message, text);
+}
+
+/* The answers of join for a layer are those of the backend cpu. */
+static void same_as_cpu(struct oj_join *join, const struct oj_flat_buf *layer)
+{
+    const struct oj_flat input = oj_flat_buf_view(layer);
+    struct oj_join *cpu = open_join("cpu", 0, 0, OJ_OK);
+    struct oj_matches a = {0}, b = {0};
+    must(oj_join_batch(join, &input, &a, &error));
+    must(oj_join_batch(cpu, &input, &b, &error));
+    ck_assert_int_eq(a.n_rows, b.n_rows);
+    ck_assert_int_eq(a.n_matched, b.n_matched);
+    ck_assert_int_gt(a.n_matched, 0);
+    for (int64_t i = 0; i < a.n_rows; i++)
+    {
+        ck_assert_int_eq(a.join_row[i], b.join_row[i]);
+        ck_assert(
+            memcmp(&a.measure[i], &b.measure[i], sizeof(double)) == 0 ||
+            (a.measure[i] != a.measure[i] && b.measure[i] != b.measure[i]));
+    }
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_join_close(cpu);
+}
+
+static void set(const char *module, const char *how)
+{
+    setenv("OGRJOIN_CUDA_MODULE", module, 1);
+    setenv("FAKE_GPU", how, 1);
+}
+
+/* cuda says why it cannot, and auto does without, saying the same. */
+static void refuses(const char *text)
+{
+    struct oj_join *join;
+    open_join("cuda", 0, 0, OJ_ERR_NO_DEVICE);
+    says(text);
+    join = open_join("auto", 1000000000, 0, OJ_OK);
+    ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
+    ck_assert_msg(strstr(oj_join_reason(join), text) != NULL, "\"%s\"",
+                  oj_join_reason(join));
+    same_as_cpu(join, &points);
+    oj_join_close(join);
+}
+
+START_TEST(missing)
+{
+    set("/nowhere/module.so", "");
+    refuses("no CUDA module /nowhere/module.so");
+}
+END_TEST
+
+START_TEST(not_a_library)
+{
+    set(__FILE__, "");
+    refuses("cannot be loaded");
+}
+END_TEST
+
+START_TEST(other_library)
+{
+    Dl_info info;
+    ck_assert_int_ne(dladdr(dlsym(RTLD_DEFAULT, "malloc"), &info), 0);
+    set(info.dli_fname, "");
+    refuses("is no CUDA module of ogrjoin");
+}
+END_TEST
+
+START_TEST(other_version)
+{
+    set(OJ_TEST_FAKE_MODULE, "abi");
+    refuses("another version");
+}
+END_TEST
+
+START_TEST(no_device)
+{
+    set(OJ_TEST_FAKE_MODULE, "none");
+    refuses("no fake device either");
+}
+END_TEST
+
+START_TEST(answers)
+{
+    struct oj_join *join;
+    struct oj_flat view;
+    set(OJ_TEST_FAKE_MODULE, "");
+    join = open_join("cuda", 0, 1, OJ_OK);
+    view = oj_flat_buf_view(&points);
+    ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
+    ck_assert_str_eq(oj_join_method(join, NULL), "fake loops");
+    ck_assert_str_eq(oj_join_method(join, &view), "fake loops");
+    same_as_cpu(join, &points);
+    /* what the module does not take goes to the CPU */
+    view = oj_flat_buf_view(&lines);
+    ck_assert_str_ne(oj_join_method(join, &view), "fake loops");
+    same_as_cpu(join, &lines);
+    same_as_cpu(join, &points);
+    oj_join_close(join);
+}
+END_TEST
+
+START_TEST(no_such_device)
+{
+    set(OJ_TEST_FAKE_MODULE, "");
+    open_join("cuda", 0, 1 | 1 << 5, OJ_ERR_NO_DEVICE);
+    says("no GPU 5");
+}
+END_TEST
+
+START_TEST(full_device)
+{
+    struct oj_join *join;
+    set(OJ_TEST_FAKE_MODULE, "full");
+    open_join("cuda", 0, 0, OJ_ERR_NOMEM);
+    says("fake device is full");
+    join = open_join("auto", 1000000000, 0, OJ_OK);
+    ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
+    same_as_cpu(join, &points);
+    oj_join_close(join);
+}
+END_TEST
+
+START_TEST(lost_device)
+{
+    struct oj_join *join;
+    struct oj_matches out = {0};
+    const struct oj_flat view = oj_flat_buf_view(&points);
+    set(OJ_TEST_FAKE_MODULE, "lost");
+    join = open_join("cuda", 0, 0, OJ_OK);
+    ck_assert_int_eq(oj_join_batch(join, &view, &out, &error),
+                     OJ_ERR_NO_DEVICE);
+    oj_matches_free(&out);
+    oj_join_close(join);
+    join = open_join("auto", 1000000000, 0, OJ_OK);
+    ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
+    same_as_cpu(join, &points);
+    ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
+    ck_assert_ptr_nonnull(strstr(oj_join_reason(join), "device is lost"));
+    oj_join_close(join);
+}
+END_TEST
+
+START_TEST(small_jobs)
+{
+    struct oj_join *join;
+    set(OJ_TEST_FAKE_MODULE, "");
+    join = open_join(NULL, 1000, 0, OJ_OK);
+    ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
+    same_as_cpu(join, &points);
+    ck_assert_str_ne(oj_join_reason(join), "");
+    oj_join_close(join);
+    join = open_join(NULL, 0, 0, OJ_OK);
+    same_as_cpu(join, &points);
+    ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
+    oj_join_close(join);
+    join = open_join("AUTO", 1000000000, 0, OJ_OK);
+    ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
+    same_as_cpu(join, &points);
+    same_as_cpu(join, &lines);
+    oj_join_close(join);
+}
+END_TEST
+
+START_TEST(devices)
+{
+    const struct oj_gpu_module *module;
+    struct oj_gpu_device device;
+    int n = 0;
+    set(OJ_TEST_FAKE_MODULE, "");
+    must(oj_gpu_load(&module, &error));
+    must(module->count(&n, &error));
+    ck_assert_int_eq(n, 2);
+    must(module->describe(1, &device, &error));
+    ck_assert_str_eq(device.why_not, "it is in use");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("gpu");
+    TCase *tcase = tcase_create("gpu");
+    SRunner *runner = srunner_create(suite);
+    int n_failed;
+    tcase_add_checked_fixture(tcase, make_layers, free_layers);
+    tcase_add_test(tcase, missing);
+    tcase_add_test(tcase, not_a_library);
+    tcase_add_test(tcase, other_library);
+    tcase_add_test(tcase, other_version);
+    tcase_add_test(tcase, no_device);
+    tcase_add_test(tcase, answers);
+    tcase_add_test(tcase, no_such_device);
+    tcase_add_test(tcase, full_device);
+    tcase_add_test(tcase, lost_device);
+    tcase_add_test(tcase, small_jobs);
+    tcase_add_test(tcase, devices);
+    suite_add_tcase(suite, tcase);
+    srunner_set_fork_status(runner, CK_FORK);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
