@@ -6,14 +6,13 @@
 
 #include "oj_array.h"
 
-#include <check.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "random_numbers.h"
+#include "run_tests.h"
 
 enum
 {
@@ -496,20 +495,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("aggregates");
-    TCase *tests = tcase_create("aggregates");
-    SRunner *runner;
-    int n_failed;
-    tcase_set_timeout(tests, 300);
+    TCase *tests = tests_open("aggregates");
     tcase_add_test(tests, property_all_aggregates);
     tcase_add_test(tests, unit_integer_sums);
     tcase_add_test(tests, unit_wrong_plans);
     tcase_add_test(tests, unit_no_room_for_runs);
     tcase_add_test(tests, memory_every_allocation_fails);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return tests_run();
 }

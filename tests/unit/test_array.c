@@ -1,8 +1,9 @@
 /* Arrays, matches and errors: what everything else allocates and fails with.
  * Kind: unit, memory. */
+#include "run_tests.h"
+
 #include "../../algs/ogrjoin.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,11 +172,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("array");
-    TCase *tcase = tcase_create("array");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    suite_add_tcase(suite, tcase);
+    TCase *tcase = tests_open("array");
     tcase_add_test(tcase, sizes_that_overflow_are_refused);
     tcase_add_test(tcase, arrays_start_on_a_cache_line);
     tcase_add_test(tcase, reserve_keeps_what_is_there);
@@ -184,8 +181,5 @@ int main(void)
     tcase_add_test(tcase, matches_in_both_forms);
     tcase_add_test(tcase, errors_carry_status_and_text);
     tcase_add_test(tcase, relations_that_make_no_sense);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed != 0;
+    return tests_run();
 }

@@ -1,11 +1,12 @@
 /* Kinds: unit, property, memory. Equality of attributes as classes, compared
  * with the values themselves, pair by pair; and every allocation failing in
  * its turn. */
+#include "run_tests.h"
+
 #include "../../driver/oj_classes.h"
 #include "../../flatten/oj_array.h"
 #include "../../flatten/oj_layer_read.h"
 
-#include <check.h>
 #include <gdal.h>
 #include <ogr_api.h>
 
@@ -243,20 +244,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("classes");
-    TCase *tests = tcase_create("classes");
-    SRunner *runner;
-    int n_failed;
+    TCase *tests = tests_open("classes");
     GDALAllRegister();
-    tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, property_classes_are_equal_where_values_are, 0,
                         N_FIELDS * N_FIELDS);
     tcase_add_test(tests, unit_several_fields);
     tcase_add_test(tests, memory_every_allocation_fails_once);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return tests_run();
 }

@@ -1,9 +1,9 @@
 /* Kind: unit. The parser of the command: a truth table of words and what they
  * mean, the errors and their texts, and the table of options against the man
  * page and the completion. */
-#include "../../driver/oj_command.h"
+#include "run_tests.h"
 
-#include <check.h>
+#include "../../driver/oj_command.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -598,10 +598,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("command");
-    TCase *tests = tcase_create("command");
-    SRunner *runner;
-    int n_failed;
+    TCase *tests = tests_open("command");
     tcase_add_test(tests, defaults);
     tcase_add_test(tests, all_values);
     tcase_add_test(tests, output_values);
@@ -619,10 +616,5 @@ int main(void)
     tcase_add_test(tests, error_text_may_be_unwanted);
     tcase_add_test(tests, names_are_unique);
     tcase_add_test(tests, man_page_and_completion_name_every_option);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return tests_run();
 }

@@ -5,6 +5,7 @@
 #include "references.h"
 
 #include "layer_trial.h"
+#include "run_tests.h"
 
 static int64_t n_rows, n_pairs, n_undecided, n_rounding;
 
@@ -109,16 +110,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("engine");
-    TCase *tcase = tcase_create("engine");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
+    TCase *tcase = tests_open("engine");
     tcase_add_test(tcase, random_layers);
     tcase_add_test(tcase, extreme_scales);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

@@ -5,6 +5,7 @@
 
 #include "oj_validate.h"
 #include "random_layers.h"
+#include "run_tests.h"
 
 static struct oj_flat_buf join_side, points, multipoints;
 
@@ -206,18 +207,10 @@ END_TEST
 int main(void)
 {
     int n = (int)(sizeof backends / sizeof *backends);
-    Suite *suite = suite_create("engine, memory");
-    TCase *tcase = tcase_create("engine, memory");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
+    TCase *tcase = tests_open("engine, memory");
     tcase_add_loop_test(tcase, one_to_one, 0, n);
     tcase_add_loop_test(tcase, lists, 0, n);
     tcase_add_loop_test(tcase, to_the_boundary, 0, n);
     tcase_add_test(tcase, comparing);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

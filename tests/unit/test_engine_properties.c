@@ -8,6 +8,7 @@
 
 #include "flat_distance.h"
 #include "layer_trial.h"
+#include "run_tests.h"
 
 static uint64_t seed;
 
@@ -536,11 +537,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("engine, properties");
-    TCase *tcase = tcase_create("engine, properties");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
+    TCase *tcase = tests_open("engine, properties");
     tcase_add_test(tcase, nothing_changes_an_answer);
     tcase_add_test(tcase, empty_sides);
     tcase_add_test(tcase, identical_points);
@@ -548,9 +545,5 @@ int main(void)
     tcase_add_test(tcase, large_among_small);
     tcase_add_test(tcase, questions_that_make_no_sense);
     tcase_add_test(tcase, cancelled);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

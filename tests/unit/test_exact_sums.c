@@ -4,14 +4,13 @@
 
 #include "oj_array.h"
 
-#include <check.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "random_numbers.h"
+#include "run_tests.h"
 
 __extension__ typedef __int128 s128;
 
@@ -202,20 +201,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("exact sums");
-    TCase *tests = tcase_create("sums");
-    SRunner *runner;
-    int n_failed;
-    tcase_set_timeout(tests, 120);
+    TCase *tests = tests_open("exact sums");
     tcase_add_test(tests, unit_sums_of_fractions);
     tcase_add_test(tests, property_against_integers);
     tcase_add_test(tests, unit_not_finite);
     tcase_add_test(tests, degenerate_deviations);
     tcase_add_test(tests, memory_for_a_wide_sum);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return tests_run();
 }

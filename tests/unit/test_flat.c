@@ -1,9 +1,9 @@
 /* Kinds: unit, degenerate, property (random against a plain model), memory. The
  * builder of flat layers and the check of them. */
+#include "run_tests.h"
+
 #include "oj_array.h"
 #include "oj_flat.h"
-
-#include <check.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -441,10 +441,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("flat");
-    TCase *tests = tcase_create("flat");
-    SRunner *runner;
-    int n_failed;
+    TCase *tests = tests_open("flat");
     tcase_add_test(tests, unit_short_form);
     tcase_add_test(tests, unit_short_form_becomes_long);
     tcase_add_test(tests, unit_drop_restores);
@@ -455,11 +452,5 @@ int main(void)
     tcase_add_loop_test(tests, property_random_features_like_a_plain_model, 0,
                         20);
     tcase_add_test(tests, memory_every_allocation_may_fail);
-    tcase_set_timeout(tests, 120);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return tests_run();
 }

@@ -2,13 +2,12 @@
  * from memory and from any number of runs. */
 #include "oj_aggregate_held.h"
 
-#include <check.h>
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "random_numbers.h"
+#include "run_tests.h"
 
 static int n_open;
 
@@ -134,18 +133,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("held values");
-    TCase *tests = tcase_create("held values");
-    SRunner *runner;
-    int n_failed;
-    tcase_set_timeout(tests, 120);
+    TCase *tests = tests_open("held values");
     tcase_add_test(tests, large_many_runs);
     tcase_add_test(tests, large_values);
     tcase_add_test(tests, degenerate_orders);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return tests_run();
 }

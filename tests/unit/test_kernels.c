@@ -3,11 +3,11 @@
  * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long. */
 #include "exact_sign.h"
 #include "random_rings.h"
+#include "run_tests.h"
 
 #include "kernels/oj_morton.h"
 #include "kernels/oj_ring.h"
 
-#include <check.h>
 #include <geos_c.h>
 
 #include <stdio.h>
@@ -389,20 +389,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("kernels");
-    TCase *tcase = tcase_create("kernels");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
+    TCase *tcase = tests_open("kernels");
     tcase_add_test(tcase, orientation_of_all_small_triples);
     tcase_add_test(tcase, orientation_on_lattices);
     tcase_add_test(tcase, orientation_near_lines);
     tcase_add_test(tcase, distances_as_geos_has_them);
     tcase_add_test(tcase, locations_as_geos_has_them);
     tcase_add_test(tcase, morton_codes);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

@@ -1,6 +1,7 @@
 /* Kinds: unit, degenerate, memory, end-to-end (through real OGR drivers). The
  * layer reader and the layer writer. */
 #include "layers.h"
+#include "run_tests.h"
 
 #include "oj_array.h"
 #include "oj_batch.h"
@@ -556,10 +557,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("layer");
-    TCase *tests = tcase_create("layer");
-    SRunner *runner;
-    int n_failed;
+    TCase *tests = tests_open("layer");
     GDALAllRegister();
     tcase_add_loop_test(tests, endtoend_every_type_and_null_and_unset, 99, 101);
     tcase_add_loop_test(tests, endtoend_stream_and_loop_are_the_same, 0,
@@ -571,11 +569,5 @@ int main(void)
     tcase_add_loop_test(tests, unit_limit_and_filters, 0, 2 * N_FILTERED);
     tcase_add_test(tests, unit_spatial_filter_is_exact);
     tcase_add_loop_test(tests, unit_how_and_lists, 0, 4);
-    tcase_set_timeout(tests, 240);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return tests_run();
 }

@@ -2,6 +2,7 @@
  * files, rows that cannot be written, places that a CRS does not have, too
  * little memory, and batches that another thread frees. */
 #include "layers.h"
+#include "run_tests.h"
 
 #include "oj_array.h"
 #include "oj_batch.h"
@@ -457,10 +458,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("layer errors");
-    TCase *tests = tcase_create("layer errors");
-    SRunner *runner;
-    int n_failed;
+    TCase *tests = tests_open("layer errors");
     GDALAllRegister();
     tcase_add_loop_test(tests, degenerate_broken_geometry_names_its_feature, 0,
                         16);
@@ -473,11 +471,5 @@ int main(void)
     tcase_add_loop_test(tests, unit_batches_end_on_other_threads, 0, 4);
     tcase_add_test(tests, unit_progress_and_flag_stop_reading);
     tcase_add_loop_test(tests, memory_every_allocation_may_fail, 0, 3);
-    tcase_set_timeout(tests, 240);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return tests_run();
 }

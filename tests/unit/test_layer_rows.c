@@ -6,6 +6,7 @@
 #include "../../flatten/oj_layer_write.h"
 
 #include "layers.h"
+#include "run_tests.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -383,21 +384,13 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("layer rows");
-    TCase *tcase = tcase_create("layer rows");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
+    TCase *tcase = tests_open("layer rows");
     GDALAllRegister();
-    tcase_set_timeout(tcase, 0);
     tcase_add_test(tcase, parts_of_a_batch);
     tcase_add_loop_test(tcase, rows_of_the_join_layer, 0, 3);
     tcase_add_loop_test(tcase, geometries_of_pairs, 0, 5);
     tcase_add_test(tcase, picked_pairs_and_counts);
     tcase_add_test(tcase, values_from_elsewhere);
     tcase_add_test(tcase, shapes_of_every_kind);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

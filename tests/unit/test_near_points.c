@@ -3,7 +3,9 @@
  * that do not fit; memory that runs out.
  * Kind: property, degenerate, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
+#include "memory_trial.h"
 #include "plain_pairs.h"
+#include "run_tests.h"
 
 #include "cpu_family.h"
 #include "cpu_near_rows.h"
@@ -508,9 +510,7 @@ START_TEST(memory)
 {
     struct scene scene = {0.0, 0.0, 1.0, 30, 1, 0.0};
     struct oj_relation r = oj_relation_default();
-    struct oj_matches m = {0}, truth = {0};
     struct side a, b;
-    oj_status status = OJ_ERR_NOMEM;
     random_state = 12;
     side_make(&a, &scene, 300);
     side_make(&b, &scene, 500);
@@ -525,26 +525,7 @@ START_TEST(memory)
     }
     r.op = OJ_OP_DWITHIN;
     r.max_distance = 5.0;
-    ask(&r, &a.view, &b.view, 2, &truth);
-    for (int64_t n = 1; status != OJ_OK; n++)
-    {
-        struct oj_options options = {.n_threads = 1 + (int)(n % 2)};
-        struct oj_join *join = NULL;
-        oj_alloc_fail_at(n);
-        status = oj_join_open(&b.view, &r, "cpu", &options, &join, &error);
-        if (status == OJ_OK)
-            status = oj_join_batch(join, &a.view, &m, &error);
-        oj_alloc_fail_at(0);
-        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
-        if (join != NULL) /* and it works again */
-            must(oj_join_batch(join, &a.view, &m, &error));
-        oj_join_close(join);
-    }
-    ck_assert_int_eq(m.n_pairs, truth.n_pairs);
-    ck_assert_mem_eq(m.join_row, truth.join_row,
-                     (size_t)m.n_pairs * sizeof *m.join_row);
-    oj_matches_free(&m);
-    oj_matches_free(&truth);
+    try_without_memory(&r, &a.view, &b.view);
     side_free(&a);
     side_free(&b);
 }
@@ -552,11 +533,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("near points");
-    TCase *tcase = tcase_create("near points");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
+    TCase *tcase = tests_open("near points");
     tcase_add_test(tcase, plain_way);
     tcase_add_loop_test(tcase, scattered, 0, 8);
     tcase_add_loop_test(tcase, self_join, 0, 2);
@@ -567,9 +544,5 @@ int main(void)
     tcase_add_test(tcase, kernels);
     tcase_add_test(tcase, sorting);
     tcase_add_loop_test(tcase, memory, 0, 2);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

@@ -13,6 +13,7 @@
 #include "oj_pick.h"
 #include "oj_validate.h"
 #include "random_layers.h"
+#include "run_tests.h"
 
 #include <float.h>
 
@@ -474,11 +475,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("pair stage");
-    TCase *tcase = tcase_create("pair stage");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
+    TCase *tcase = tests_open("pair stage");
     tcase_add_test(tcase, scores_keep_the_order_of_numbers);
     tcase_add_test(tcase, the_greatest_score_wins);
     tcase_add_test(tcase, areas_and_lengths);
@@ -489,9 +486,5 @@ int main(void)
     tcase_add_loop_test(tcase, picked_pairs_are_the_best_of_all, 0, 5);
     tcase_add_loop_test(tcase, out_of_memory, 0, 8);
     tcase_add_test(tcase, cancel_stops);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

@@ -1,8 +1,8 @@
 /* Kind: unit. The pipeline with a fake source, joiner and sink: order, errors
  * in every stage, cancel, empty input, no thread left behind. */
-#include "oj_pipeline.h"
+#include "run_tests.h"
 
-#include <check.h>
+#include "oj_pipeline.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -296,10 +296,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("pipeline");
-    TCase *tests = tcase_create("pipeline");
-    SRunner *runner;
-    int n_failed;
+    TCase *tests = tests_open("pipeline");
     /* The loop variable says which stage is slow; 0: none. */
     tcase_add_loop_test(tests, all_batches_arrive_in_order, 0, 4);
     tcase_add_loop_test(tests, errors_end_the_run, 0, 4);
@@ -310,11 +307,5 @@ int main(void)
     tcase_add_test(tests, error_text_may_be_unwanted);
     tcase_add_test(tests, cancel_before_the_start);
     tcase_add_test(tests, progress_can_stop_the_run);
-    tcase_set_timeout(tests, 120);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return tests_run();
 }

@@ -4,12 +4,11 @@
 
 #include "oj_array.h"
 
-#include <check.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "random_numbers.h"
+#include "run_tests.h"
 
 enum
 {
@@ -135,18 +134,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("point order");
-    TCase *tests = tcase_create("point order");
-    SRunner *runner;
-    int n_failed;
+    TCase *tests = tests_open("point order");
     tcase_add_test(tests, unit_every_point_once);
     tcase_add_test(tests, unit_neighbours_are_close);
     tcase_add_test(tests, degenerate_layers);
     tcase_add_test(tests, memory_every_allocation_fails);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return tests_run();
 }

@@ -8,6 +8,7 @@
 #include "random_layers.h"
 
 #include "plain_rings.h"
+#include "run_tests.h"
 
 #include <stdio.h>
 
@@ -592,11 +593,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("points in polygons");
-    TCase *tcase = tcase_create("points in polygons");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
+    TCase *tcase = tests_open("points in polygons");
     tcase_add_test(tcase, same_as_ring_by_ring);
     tcase_add_test(tcase, towns);
     tcase_add_test(tcase, conditions);
@@ -607,9 +604,5 @@ int main(void)
     tcase_add_test(tcase, nothing);
     tcase_add_test(tcase, not_taken);
     tcase_add_test(tcase, indexed_for_what_comes);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

@@ -8,6 +8,7 @@
 #include "cpu_family.h"
 #include "geos_pairs.h"
 #include "random_shapes.h"
+#include "run_tests.h"
 
 static const char *const masks[] = {
     "T********", "FF*FF****", "F********", "*********", "T*F**F***",
@@ -403,18 +404,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("predicates");
-    TCase *tcase = tcase_create("predicates");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
+    TCase *tcase = tests_open("predicates");
     tcase_add_test(tcase, every_join);
     tcase_add_test(tcase, exclusions);
     tcase_add_test(tcase, bounds);
     tcase_add_loop_test(tcase, memory, 0, 10);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

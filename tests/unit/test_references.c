@@ -1,6 +1,7 @@
 /* The reference backends: answers known by hand.
  * Kinds: unit, degenerate. */
 #include "references.h"
+#include "run_tests.h"
 
 #include <stdlib.h>
 
@@ -450,11 +451,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("references");
-    TCase *tcase = tcase_create("by hand");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 120);
+    TCase *tcase = tests_open("references");
     tcase_add_test(tcase, all_rows_are_there);
     tcase_add_test(tcase, polygon_with_hole);
     tcase_add_test(tcase, ties_follow_rank);
@@ -466,9 +463,5 @@ int main(void)
     tcase_add_test(tcase, out_of_memory);
     tcase_add_test(tcase, cancel_stops);
     tcase_add_test(tcase, lines_as_input);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

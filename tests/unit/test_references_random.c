@@ -2,6 +2,7 @@
  * search, on random layers full of ties, touching and broken shapes.
  * Kind: property. OJ_TEST_SEED=n and OJ_TEST_ROUNDS=n run others, or more. */
 #include "references.h"
+#include "run_tests.h"
 
 #include "flat_distance.h"
 #include "oj_array.h"
@@ -399,15 +400,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("references, random");
-    TCase *tcase = tcase_create("random");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
+    TCase *tcase = tests_open("references, random");
     tcase_add_test(tcase, all_agree);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

@@ -3,12 +3,11 @@
  * Kind: property, degenerate, large.  OGRJOIN_TEST_LONG=1 runs fifty times as
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "random_rings.h"
+#include "run_tests.h"
 
 #include "cpu_ring_grid.h"
 #include "cpu_rings.h"
 #include "oj_array.h"
-
-#include <check.h>
 
 #include <stdio.h>
 
@@ -227,17 +226,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("ring grid");
-    TCase *tcase = tcase_create("ring grid");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
+    TCase *tcase = tests_open("ring grid");
     tcase_add_test(tcase, same_as_edge_by_edge);
     tcase_add_test(tcase, every_place_of_small_lattices);
     tcase_add_test(tcase, extreme_sizes);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

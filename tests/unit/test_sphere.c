@@ -4,8 +4,10 @@
  * known figures; ties, filters, threads, batches, memory. Kind: property,
  * degenerate, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
+#include "memory_trial.h"
 #include "plain_sphere.h"
 #include "random_sphere.h"
+#include "run_tests.h"
 
 #include "cpu_family.h"
 
@@ -438,9 +440,7 @@ START_TEST(memory)
     struct region region = {175, 60, 20};
     struct oj_flat_buf a = {0}, b = {0};
     struct oj_relation r = oj_relation_default();
-    struct oj_matches m = {0}, truth = {0};
     struct oj_flat va, vb;
-    oj_status status = OJ_ERR_NOMEM;
     random_state = 6;
     add_features(&a, &region, 100, OJ_PART_POINT, 1);
     add_features(&b, &region, 100, 7, 1);
@@ -448,26 +448,7 @@ START_TEST(memory)
     vb = oj_flat_buf_view(&b);
     r.metric = OJ_METRIC_SPHERE;
     r.k = 3;
-    ask(&r, &va, &vb, 1, &truth);
-    for (int64_t n = 1; status != OJ_OK; n++)
-    {
-        struct oj_options options = {.n_threads = 1 + (int)(n % 2)};
-        struct oj_join *join = NULL;
-        oj_alloc_fail_at(n);
-        status = oj_join_open(&vb, &r, "cpu", &options, &join, &error);
-        if (status == OJ_OK)
-            status = oj_join_batch(join, &va, &m, &error);
-        oj_alloc_fail_at(0);
-        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
-        if (join != NULL) /* and it works again */
-            must(oj_join_batch(join, &va, &m, &error));
-        oj_join_close(join);
-    }
-    ck_assert_int_eq(m.n_pairs, truth.n_pairs);
-    ck_assert_mem_eq(m.join_row, truth.join_row,
-                     (size_t)m.n_pairs * sizeof *m.join_row);
-    oj_matches_free(&m);
-    oj_matches_free(&truth);
+    try_without_memory(&r, &va, &vb);
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
@@ -475,11 +456,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("sphere");
-    TCase *tcase = tcase_create("sphere");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
+    TCase *tcase = tests_open("sphere");
     tcase_add_loop_test(tcase, plain_way, 0, 2);
     tcase_add_loop_test(tcase, known_points, 0, 2);
     tcase_add_loop_test(tcase, known_distances, 0, 2);
@@ -488,9 +465,5 @@ int main(void)
     tcase_add_test(tcase, ties);
     tcase_add_loop_test(tcase, threads_and_batches, 0, 2);
     tcase_add_test(tcase, memory);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

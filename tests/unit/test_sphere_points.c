@@ -4,6 +4,7 @@
  * Kind: unit, property, degenerate, memory. */
 #include "plain_sphere.h"
 #include "random_sphere.h"
+#include "run_tests.h"
 
 #include "oj_pair_stage.h"
 
@@ -293,18 +294,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("sphere_points");
-    TCase *tcase = tcase_create("sphere_points");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
+    TCase *tcase = tests_open("sphere_points");
     tcase_add_test(tcase, known_feet);
     tcase_add_test(tcase, known_bearings);
     tcase_add_test(tcase, longitudes);
     tcase_add_test(tcase, random_pairs);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

@@ -1,6 +1,7 @@
 /* Kinds: unit, degenerate. Columns in memory, and values that go to fields of
  * another type. */
 #include "layers.h"
+#include "run_tests.h"
 
 #include "oj_batch.h"
 #include "oj_table.h"
@@ -265,10 +266,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("table");
-    TCase *tests = tcase_create("table");
-    SRunner *runner;
-    int n_failed;
+    TCase *tests = tests_open("table");
     GDALAllRegister();
     tcase_add_loop_test(tests, unit_tables_give_back_what_they_got, 0, 3);
     tcase_add_test(tests, unit_numbers_become_other_numbers_and_text);
@@ -276,11 +274,5 @@ int main(void)
     tcase_add_test(tests, degenerate_text_that_is_no_number_or_date);
     tcase_add_test(tests, unit_times_and_lists);
     tcase_add_test(tests, degenerate_null_and_unset);
-    tcase_set_timeout(tests, 120);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return tests_run();
 }

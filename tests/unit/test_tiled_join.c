@@ -8,6 +8,7 @@
 
 #include "../../flatten/oj_layer_read.h"
 #include "random_layers.h"
+#include "run_tests.h"
 
 #include <stdio.h>
 
@@ -260,18 +261,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tiled join");
-    TCase *tests = tcase_create("tiled join");
-    SRunner *runner;
-    int n_failed;
+    TCase *tests = tests_open("tiled join");
     GDALAllRegister();
     tcase_add_loop_test(tests, tiles_change_no_answer, 0, 8);
     tcase_add_test(tests, memory_ends_anywhere);
-    tcase_set_timeout(tests, 300);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return tests_run();
 }

@@ -1,9 +1,9 @@
 /* Planted differences between two answers are found, counted and told apart.
  * Kind: unit. */
+#include "run_tests.h"
+
 #include "oj_array.h"
 #include "oj_validate.h"
-
-#include <check.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -528,10 +528,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("validate");
-    TCase *tcase = tcase_create("planted");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
+    TCase *tcase = tests_open("validate");
     tcase_add_test(tcase, same_answers);
     tcase_add_test(tcase, missing_pair);
     tcase_add_test(tcase, extra_pair);
@@ -548,9 +545,5 @@ int main(void)
     tcase_add_test(tcase, rounding_of_geos);
     tcase_add_test(tcase, other_number_of_rows);
     tcase_add_test(tcase, out_of_memory);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return tests_run();
 }

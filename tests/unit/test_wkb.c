@@ -1,9 +1,8 @@
 /* Kinds: unit, degenerate, memory. The WKB reader. */
 #include "oj_array.h"
 #include "oj_wkb.h"
+#include "run_tests.h"
 #include "wkb_seeds.h"
-
-#include <check.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -236,10 +235,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("wkb");
-    TCase *tests = tcase_create("wkb");
-    SRunner *runner;
-    int n_failed;
+    TCase *tests = tests_open("wkb");
     tcase_add_loop_test(tests, unit_every_seed_in_every_form, 0, 2 * WKB_FLAGS);
     tcase_add_loop_test(tests, unit_coordinates_are_those_of_the_bytes, 0, 2);
     tcase_add_test(tests, unit_points_stay_in_the_short_form);
@@ -247,11 +243,5 @@ int main(void)
     tcase_add_test(tests, degenerate_depth_has_a_limit);
     tcase_add_test(tests, degenerate_bad_byte_order);
     tcase_add_test(tests, memory_every_allocation_may_fail);
-    tcase_set_timeout(tests, 120);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    return tests_run();
 }
