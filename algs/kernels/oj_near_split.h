@@ -1,0 +1,449 @@
+/** How the lists of oj_near_cell.h are made: what of a node's list its children
+ *  need.
+ *
+ *  Every number here is in single precision in the frame of a node: from its
+ *  middle, in halves of its side, so that it reaches from -1 to 1 and its
+ *  children, fan of them a row, are 2 / fan wide.  For a child and a list that
+ *  has every segment which can be nearest to a point of the child:
+ *    upper  the greatest distance from a corner of the child to a segment is no
+ *           less than that from any of its points (distance to a segment is
+ *           convex), so the least of these over the list bounds the distance
+ *           from each point of the child to its nearest segment;
+ *    test   a segment whose box, or whose line, is farther from the child than
+ *           that cannot be nearest there, nor one beyond the reach.
+ *
+ *  Slack.  Upper bounds hold for any parameter of the foot in 0 .. 1, so only
+ *  the rounding of the ends, of w - t d, of its square and the root matters: 8
+ *  roundings of numbers below 4 m, where m is the greatest coordinate of the
+ *  segment, or 1: less than 2^-24 * 32 m.  The tests round likewise.  Both get
+ *  2^-18 m.  What rounding does to a point on its way into a cell is below
+ *  2^-20 of the finest cell's side; 2^-12 is added for it.
+ *  Source: ours.
+ */
+#ifndef OJ_NEAR_SPLIT_H
+#define OJ_NEAR_SPLIT_H
+
+#include "oj_near_cell.h"
+
+/** Children a row at most, and of a node at most. */
+#define OJ_NEAR_FAN 4
+#define OJ_NEAR_CHILDREN 16
+
+/** A node on its way to become children or a leaf. */
+struct oj_near_node
+{
+    uint32_t first, n; /**< its list */
+    uint32_t ix, iy;   /**< place among the nodes of its level */
+    uint32_t header;   /**< where its header goes */
+    uint8_t level;
+    uint8_t stale; /**< levels in which lists became no shorter */
+};
+
+struct oj_near_frame
+{
+    double x0, y0;   /**< of the square */
+    double cx, cy;   /**< middle, from there */
+    double per_half; /**< 2 / side of the node */
+    double half;
+    float reach; /**< in halves, rounded up */
+};
+
+OJ_FN struct oj_near_frame oj_near_frame(const struct oj_near_square *square,
+                                         uint32_t ix, uint32_t iy, int level)
+{
+    struct oj_near_frame f;
+    uint32_t shift = (uint32_t)(OJ_NEAR_BITS - level);
+    double steps = (double)(1u << shift);
+    f.x0 = square->x0;
+    f.y0 = square->y0;
+    f.half = 0.5 * steps * square->finest;
+    f.per_half = 2.0 / steps * square->per_finest;
+    f.cx = ((double)ix + 0.5) * steps * square->finest;
+    f.cy = ((double)iy + 0.5) * steps * square->finest;
+    f.reach = (float)(square->reach * f.per_half) * 1.000001f;
+    return f;
+}
+
+/** A segment in a node's frame. */
+struct oj_near_piece
+{
+    float ax, ay, dx, dy;
+    float per_length2, per_length; /**< 0 of a segment without length */
+    float slack;
+};
+
+OJ_FN float oj_near_less(float a, float b)
+{
+    return a < b ? a : b;
+}
+
+OJ_FN float oj_near_more(float a, float b)
+{
+    return a < b ? b : a;
+}
+
+OJ_FN float oj_near_size(float v)
+{
+    return v < 0.0f ? -v : v;
+}
+
+OJ_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
+                                         double ax, double ay, double bx,
+                                         double by)
+{
+    struct oj_near_piece p;
+    float qx = (float)(((bx - f->x0) - f->cx) * f->per_half);
+    float qy = (float)(((by - f->y0) - f->cy) * f->per_half);
+    float size, length2;
+    p.ax = (float)(((ax - f->x0) - f->cx) * f->per_half);
+    p.ay = (float)(((ay - f->y0) - f->cy) * f->per_half);
+    p.dx = qx - p.ax;
+    p.dy = qy - p.ay;
+    length2 = p.dx * p.dx + p.dy * p.dy;
+    p.per_length2 = length2 > 0.0f ? 1.0f / length2 : 0.0f;
+    p.per_length = sqrtf(p.per_length2);
+    size = oj_near_more(oj_near_more(oj_near_size(p.ax), oj_near_size(p.ay)),
+                        oj_near_more(oj_near_size(qx), oj_near_size(qy)));
+    p.slack = oj_near_more(size, 1.0f) * 3.8146973e-6f + 2.4414063e-4f;
+    return p;
+}
+
+/** Squared distance from a point of the frame to the segment; never less than
+ *  it but for rounding. */
+OJ_FN float oj_near_corner_distance2(const struct oj_near_piece *p, float x,
+                                     float y)
+{
+    float wx = x - p->ax, wy = y - p->ay;
+    float t = (wx * p->dx + wy * p->dy) * p->per_length2;
+    t = oj_near_less(oj_near_more(t, 0.0f), 1.0f);
+    wx = wx - t * p->dx;
+    wy = wy - t * p->dy;
+    return wx * wx + wy * wy;
+}
+
+/** Lowers upper [fan * fan] of the children by what the segment says. fan is
+ *  a constant where this is called. */
+OJ_FN void oj_near_lower_uppers(const struct oj_near_piece *p, int fan,
+                                float *upper)
+{
+    float below[OJ_NEAR_FAN + 1], above[OJ_NEAR_FAN + 1];
+    float step = 2.0f / (float)fan;
+    int row, column;
+#ifdef __CUDACC__
+#pragma unroll
+#endif
+    for (column = 0; column <= fan; column++)
+        above[column] = 0.0f;
+#ifdef __CUDACC__
+#pragma unroll
+#endif
+    for (row = 0; row <= fan; row++)
+    {
+#ifdef __CUDACC__
+#pragma unroll
+#endif
+        for (column = 0; column <= fan; column++)
+        {
+            below[column] = above[column];
+            above[column] = oj_near_corner_distance2(
+                p, (float)column * step - 1.0f, (float)row * step - 1.0f);
+        }
+        if (row == 0)
+            continue;
+#ifdef __CUDACC__
+#pragma unroll
+#endif
+        for (column = 0; column < fan; column++)
+        {
+            float most =
+                oj_near_more(oj_near_more(below[column], below[column + 1]),
+                             oj_near_more(above[column], above[column + 1]));
+            float *u = &upper[(row - 1) * fan + column];
+            *u = oj_near_less(*u, sqrtf(most) + p->slack);
+        }
+    }
+}
+
+/** Bit i: child i, row by row, may need the segment. bound [fan * fan]: the
+ *  lesser of upper bound and reach. */
+OJ_FN uint32_t oj_near_mask(const struct oj_near_piece *p, int fan,
+                            const float *bound)
+{
+    float half = 1.0f / (float)fan;
+    float ex = 0.5f * oj_near_size(p->dx), ey = 0.5f * oj_near_size(p->dy);
+    float mx = p->ax + 0.5f * p->dx, my = p->ay + 0.5f * p->dy;
+    float span = half * (oj_near_size(p->dx) + oj_near_size(p->dy));
+    uint32_t mask = 0;
+    int row, column;
+#ifdef __CUDACC__
+#pragma unroll
+#endif
+    for (row = 0; row < fan; row++)
+    {
+        float cy = (float)(2 * row + 1) * half - 1.0f;
+        float gap_y = oj_near_more(oj_near_size(my - cy) - ey - half, 0.0f);
+#ifdef __CUDACC__
+#pragma unroll
+#endif
+        for (column = 0; column < fan; column++)
+        {
+            float cx = (float)(2 * column + 1) * half - 1.0f;
+            float gap_x = oj_near_more(oj_near_size(mx - cx) - ex - half, 0.0f);
+            float limit = bound[row * fan + column] + p->slack;
+            float cross = p->dx * (cy - p->ay) - p->dy * (cx - p->ax);
+            int near_box = gap_x * gap_x + gap_y * gap_y <= limit * limit;
+            int near_line =
+                (oj_near_size(cross) - span) * p->per_length <= limit;
+            mask |= (uint32_t)(near_box & near_line) << (row * fan + column);
+        }
+    }
+    return mask;
+}
+
+/** The smallest node of the tree, no smaller than the squares of a level,
+ * around the square ix, iy of that level: what the directory has there. */
+OJ_FN struct oj_near_header oj_near_walk(const struct oj_near_header *tree,
+                                         uint32_t ix, uint32_t iy, int level)
+{
+    struct oj_near_header h = tree[0];
+    uint32_t bits = (uint32_t)(OJ_NEAR_BITS - level);
+    while ((h.info & OJ_NEAR_INNER) && oj_near_shift(h.info) >= bits)
+    {
+        uint32_t fan = h.info & 3u, to = oj_near_shift(h.info) - bits;
+        uint32_t rest = (1u << fan) - 1u;
+        uint32_t child = (((iy >> to) & rest) << fan) | ((ix >> to) & rest);
+        h = tree[h.first + child];
+    }
+    return h;
+}
+
+/* --- segments that others stand for ----------------------------------------
+ */
+
+/** The end that is the segment's nearest point to every point of the node: 1 is
+ *  a, 2 is b; 0 when it may be any of its points.  Certain for the rounded
+ *  arithmetic of oj_segment_distance() as well, whose distance then is that to
+ *  the end, bit for bit. */
+OJ_FN int oj_near_end(const struct oj_near_piece *p)
+{
+    float span =
+        (oj_near_size(p->dx) + oj_near_size(p->dy)) * (1.0f + 4.0f * p->slack);
+    float at_a = -p->ax * p->dx - p->ay * p->dy;
+    float at_b = -(p->ax + p->dx) * p->dx - (p->ay + p->dy) * p->dy;
+    if (at_a + span < 0.0f)
+        return 1;
+    return at_b - span > 0.0f ? 2 : 0;
+}
+
+/** What decides the distance from a segment in a node: segments of the same key
+ *  are equally far from each of its points, and the first in tie order stands
+ *  for all of them. */
+struct oj_near_key
+{
+    double ax, ay, bx, by;
+};
+
+OJ_FN struct oj_near_key oj_near_key(const struct oj_near_piece *p, double ax,
+                                     double ay, double bx, double by)
+{
+    int end = oj_near_end(p);
+    struct oj_near_key k;
+    k.ax = end == 2 ? bx : ax;
+    k.ay = end == 2 ? by : ay;
+    k.bx = end == 1 ? ax : bx;
+    k.by = end == 1 ? ay : by;
+    return k;
+}
+
+OJ_FN int oj_near_same_key(const struct oj_near_key *k,
+                           const struct oj_near_key *l)
+{
+    return (k->ax == l->ax) & (k->ay == l->ay) & (k->bx == l->bx) &
+           (k->by == l->by);
+}
+
+OJ_FN uint32_t oj_near_hash_one(uint32_t hash, double v)
+{
+    float high = (float)v;
+    float low = (float)(v - (double)high);
+    hash = (hash ^ oj_float_bits(high + 0.0f)) * 0x9E3779B1u;
+    hash ^= hash >> 15;
+    hash = (hash ^ oj_float_bits(low + 0.0f)) * 0x85EBCA77u;
+    return hash ^ (hash >> 13);
+}
+
+/** Equal for equal keys; zeros of either sign are equal. */
+OJ_FN uint32_t oj_near_hash(const struct oj_near_key *k)
+{
+    uint32_t hash = oj_near_hash_one(0x2545F491u, k->ax);
+    hash = oj_near_hash_one(hash, k->ay);
+    hash = oj_near_hash_one(hash, k->bx);
+    return oj_near_hash_one(hash, k->by);
+}
+
+/** 1 when j, of the same key as i, is the one to drop; numbers of segments
+ *  settle what ranks do not. */
+OJ_FN int oj_near_drops(int32_t rank_i, int32_t i, int32_t rank_j, int32_t j)
+{
+    return rank_i < rank_j || (rank_i == rank_j && i < j);
+}
+
+/* --- leaf or children ----------------------------------------------------- */
+
+/** The square around a join side of n segments between x0 .. x1 and y0 .. y1
+ *  with coordinates up to magnitude, for distances up to reach. 0 when cells
+ *  would not work there: numbers too large or too small. Where the reach is far
+ *  more than the join side is wide, points far outside are left to others. */
+OJ_FN int oj_near_square(double x0, double y0, double x1, double y1,
+                         double magnitude, double reach, int64_t n,
+                         struct oj_near_square *out)
+{
+    double width = x1 - x0 > y1 - y0 ? x1 - x0 : y1 - y0;
+    double around = n <= 256 ? 256.0 * (width + magnitude * 9.5e-7)
+                             : 2.0 * width + magnitude * 9.5e-7;
+    double need, step;
+    int exponent;
+    out->has_outside = !(reach <= around);
+    if (!out->has_outside)
+        around = reach;
+    need = (width + 2.0 * around) * 1.000001 + magnitude * 9.5e-7;
+    if (!(need > 0.0))
+        need = 1.0;
+    if (!(need > 1e-20 && need < 1e30 && magnitude < 1e30))
+        return 0;
+    (void)frexp(need, &exponent);
+    out->side = ldexp(1.0, exponent);
+    out->finest = ldexp(1.0, exponent - OJ_NEAR_BITS);
+    out->per_finest = ldexp(1.0, OJ_NEAR_BITS - exponent);
+    out->x0 = 0.5 * x0 + 0.5 * x1 - 0.5 * out->side;
+    out->y0 = 0.5 * y0 + 0.5 * y1 - 0.5 * out->side;
+    out->reach = reach;
+    /* cells of 2^22 steps of the greatest number, 2^-30 of it, or more */
+    step = magnitude > out->side ? magnitude / out->side : 1.0;
+    out->max_level = OJ_NEAR_BITS - 1;
+    while (out->max_level > 0 && step > 1.0)
+    {
+        step *= 0.5;
+        out->max_level--;
+    }
+    return 1;
+}
+
+/** 1 when the length of a -> b is lost in rounding: no cells then, since
+ *  distances from it may be any number. */
+OJ_FN int oj_near_is_lost(double ax, double ay, double bx, double by)
+{
+    double dx = bx - ax, dy = by - ay;
+    return dx * dx + dy * dy < 1e-290 && (ax != bx || ay != by);
+}
+
+/** What a node becomes, when its list has n segments of which kept are needed
+ *  by any child and sum by all of them together: 1 a leaf of those kept. */
+OJ_FN int oj_near_is_leaf(const struct oj_near_square *square,
+                          const struct oj_near_node *node, uint32_t fan,
+                          uint32_t kept, uint64_t sum, uint32_t leaf_size)
+{
+    uint64_t full = (uint64_t)node->n * fan * fan;
+    int pays = 10 * sum < 8 * full;
+    if (kept <= leaf_size ||
+        node->level + (fan == 4 ? 2 : 1) > square->max_level)
+        return 1;
+    /* a list that never gets shorter, as of copies, is not split for ever */
+    return !pays && ((node->n <= 64 && node->stale >= 2) ||
+                     (node->n <= 4096 && node->stale >= 3));
+}
+
+OJ_FN uint8_t oj_near_stale(const struct oj_near_node *node, uint32_t fan,
+                            uint64_t sum)
+{
+    int pays = 10 * sum < 8 * ((uint64_t)node->n * fan * fan);
+    return (uint8_t)(pays ? 0 : node->stale + (fan == 4 ? 2 : 1));
+}
+
+/* --- entries of a leaf ---------------------------------------------------- */
+
+/** How a leaf's coordinates are written. */
+struct oj_near_scale
+{
+    double box;        /**< half width of what segments are clipped to */
+    double per_unit;   /**< a power of two */
+    uint32_t exponent; /**< its bits in single precision */
+};
+
+/** bound: the greatest of the children's, in halves of the node. */
+OJ_FN struct oj_near_scale oj_near_scale(const struct oj_near_frame *f,
+                                         float bound)
+{
+    struct oj_near_scale s;
+    float units, per_unit;
+    s.box = f->half * (1.001 + (double)bound);
+    units = (float)(s.box * 1.0001) * (1.0f / OJ_NEAR_UNITS);
+    /* the power of two above units, and its inverse: exponents e + 1 and
+     * 253 - e for the bias of 127 */
+    s.exponent = 253u - (oj_float_bits(units) >> 23);
+    per_unit = oj_bits_float(s.exponent << 23);
+    s.per_unit = (double)per_unit;
+    return s;
+}
+
+OJ_FN uint32_t oj_near_round(double v)
+{
+    int32_t i = (int32_t)(v < 0.0 ? v - 0.5 : v + 0.5);
+    return (uint32_t)i & 0xFFFFu;
+}
+
+/** Narrows the part t0 .. t1 of a + t d that lies between -box and box. */
+OJ_FN void oj_near_clip(double a, double d, double box, double *t0, double *t1)
+{
+    double low, high;
+    if (d == 0.0)
+    {
+        if (a < -box || a > box)
+            *t1 = -1.0;
+        return;
+    }
+    low = (-box - a) / d;
+    high = (box - a) / d;
+    if (d < 0.0)
+    {
+        double swap = low;
+        low = high;
+        high = swap;
+    }
+    *t0 = low > *t0 ? low : *t0;
+    *t1 = high < *t1 ? high : *t1;
+}
+
+/** The entry of segment a -> b.  One that misses the box cannot be nearest
+ *  (rounding let it through the tests): it becomes the box's corner, which is
+ *  farther from the cell than any that is. */
+OJ_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
+                             const struct oj_near_scale *s, double ax,
+                             double ay, double bx, double by)
+{
+    double t0 = 0.0, t1 = 1.0, dx, dy;
+    ax = (ax - f->x0) - f->cx;
+    ay = (ay - f->y0) - f->cy;
+    bx = (bx - f->x0) - f->cx;
+    by = (by - f->y0) - f->cy;
+    if (ax < -s->box || ax > s->box || ay < -s->box || ay > s->box ||
+        bx < -s->box || bx > s->box || by < -s->box || by > s->box)
+    {
+        dx = bx - ax;
+        dy = by - ay;
+        oj_near_clip(ax, dx, s->box, &t0, &t1);
+        oj_near_clip(ay, dy, s->box, &t0, &t1);
+        if (!(t0 <= t1))
+            return oj_near_pack(0x7FFF7FFFu, 0x7FFF7FFFu);
+        bx = t1 < 1.0 ? ax + t1 * dx : bx;
+        by = t1 < 1.0 ? ay + t1 * dy : by;
+        ax = ax + t0 * dx;
+        ay = ay + t0 * dy;
+    }
+    return oj_near_pack(oj_near_round(ax * s->per_unit) |
+                            (oj_near_round(ay * s->per_unit) << 16),
+                        oj_near_round(bx * s->per_unit) |
+                            (oj_near_round(by * s->per_unit) << 16));
+}
+
+#endif
