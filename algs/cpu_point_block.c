@@ -96,6 +96,7 @@ static oj_status add_candidates(const struct oj_ring_cells *cells,
             continue;
         out->point = point;
         out->ring = entry->ring;
+        out->location = UNKNOWN;
         out++;
         __builtin_prefetch(&cells->ring[entry->ring]);
     }
@@ -121,6 +122,28 @@ static oj_status descend(const struct oj_ring_cells *cells,
             OJ_TRY(descend(cells, w, layer->child[cell], x, y, point, err));
         else
             OJ_TRY(add_candidates(cells, w, layer, cell, at, point, err));
+    }
+    return OJ_OK;
+}
+
+/* The same from the cell that knows its features. */
+static oj_status add_known_candidates(const struct oj_point_query *q,
+                                      struct oj_point_worker *w, uint32_t cell,
+                                      int32_t point, struct oj_error *err)
+{
+    const struct oj_known_cells *known = q->known;
+    int64_t first = known->cell[cell].first, end = known->cell[cell + 1].first;
+    OJ_TRY(oj_reserve(&w->candidate, w->n_candidates,
+                      w->n_candidates + (end - first), &w->cap_candidates,
+                      sizeof *w->candidate, err));
+    for (; first < end; first++)
+    {
+        struct oj_point_candidate *out = &w->candidate[w->n_candidates++];
+        int32_t ring = known->candidate[first];
+        out->point = point;
+        out->ring = ring >= 0 ? ring : ~ring;
+        out->location = ring >= 0 ? UNKNOWN : OJ_INSIDE;
+        __builtin_prefetch(&q->cells->ring[out->ring]);
     }
     return OJ_OK;
 }
@@ -262,8 +285,9 @@ static oj_status fetch(struct oj_ring_cells *cells, int64_t n,
         struct oj_point_candidate *c = &candidate[i];
         const struct oj_located_ring *ring = &cells->ring[c->ring];
         const struct oj_ring_grid *grid = NULL;
-        c->location = UNKNOWN;
         c->cell = -1;
+        if (c->location != UNKNOWN)
+            continue;
         if (ring->grid >= 0)
             OJ_TRY(oj_ring_cells_grid(cells, ring, &grid, err));
         if (grid != NULL)
@@ -387,17 +411,44 @@ static oj_status flush(const struct oj_point_query *q,
     return OJ_OK;
 }
 
-oj_status oj_point_block_join(const struct oj_point_query *q,
-                              struct oj_point_worker *w, int64_t first_row,
-                              int64_t n, struct oj_error *err)
+/* Candidates of the rows by the cells that know their features, refined but for
+ * the last ones. */
+static oj_status join_known(const struct oj_point_query *q,
+                            struct oj_point_worker *w, int64_t first_row,
+                            int64_t n, struct oj_error *err)
+{
+    const struct oj_known_cells *known = q->known;
+    int32_t *list = q->list + first_row;
+    uint32_t *cell = w->cell[0];
+    oj_known_cells_find(known, n, q->input->x + first_row,
+                        q->input->y + first_row, cell);
+    for (int64_t i = 0; i < n; i++)
+        __builtin_prefetch(&known->cell[cell[i]]);
+    for (int64_t i = 0; i < n; i++)
+    {
+        const struct oj_known_cell *c = &known->cell[cell[i]];
+        list[i] = c->list;
+        __builtin_prefetch(&known->candidate[c->first]);
+        __builtin_prefetch(&known->lists.offset[c->list]);
+    }
+    for (int64_t i = 0; i < n; i++)
+    {
+        OJ_TRY(add_known_candidates(q, w, cell[i], (int32_t)i, err));
+        if (w->n_candidates >= CANDIDATES)
+            OJ_TRY(flush(q, w, first_row, err));
+    }
+    return OJ_OK;
+}
+
+/* The same by the rings' boxes. */
+static oj_status join_by_boxes(const struct oj_point_query *q,
+                               struct oj_point_worker *w, int64_t first_row,
+                               int64_t n, struct oj_error *err)
 {
     const struct oj_ring_cells *cells = q->cells;
     const struct oj_ring_set *set = q->set;
     const double *x = q->input->x + first_row, *y = q->input->y + first_row;
     int64_t n_survivors;
-    memset(w->n_pairs_of, 0, sizeof w->n_pairs_of);
-    w->current_point = -1;
-    w->n_candidates = w->n_states = 0;
     for (int l = 0; l < set->n_layers; l++)
     {
         const struct oj_ring_layer *layer = &set->layer[l];
@@ -431,6 +482,18 @@ oj_status oj_point_block_join(const struct oj_point_query *q,
         if (w->n_candidates >= CANDIDATES)
             OJ_TRY(flush(q, w, first_row, err));
     }
+    return OJ_OK;
+}
+
+oj_status oj_point_block_join(const struct oj_point_query *q,
+                              struct oj_point_worker *w, int64_t first_row,
+                              int64_t n, struct oj_error *err)
+{
+    memset(w->n_pairs_of, 0, sizeof w->n_pairs_of);
+    w->current_point = -1;
+    w->n_candidates = w->n_states = 0;
+    OJ_TRY(q->known != NULL ? join_known(q, w, first_row, n, err)
+                            : join_by_boxes(q, w, first_row, n, err));
     OJ_TRY(flush(q, w, first_row, err));
     return finish_point(q, w, err);
 }

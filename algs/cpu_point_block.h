@@ -9,6 +9,7 @@
 #ifndef CPU_POINT_BLOCK_H
 #define CPU_POINT_BLOCK_H
 
+#include "cpu_known_cells.h"
 #include "cpu_ring_cells.h"
 #include "oj_pairs.h"
 
@@ -20,7 +21,11 @@ struct oj_point_query
 {
     struct oj_ring_cells *cells;   /* grids may be built on the way */
     const struct oj_ring_set *set; /* the whole */
-    const struct oj_flat *input;   /* in the short form */
+
+    /* NULL, or: where the features of most pairs are known. */
+    const struct oj_known_cells *known;
+    int32_t *list;               /* [rows of input] their shared lists */
+    const struct oj_flat *input; /* in the short form */
     const struct oj_pair_filter *filter;
     unsigned accepted; /* bits 1 << enum oj_location: these are pairs */
     const int *cancel; /* or NULL */
@@ -68,7 +73,8 @@ struct oj_point_worker
 
 /** Joins rows first_row .. first_row + n - 1, n <= OJ_POINT_BLOCK: appends the
  *  features of their pairs to worker->feature, in the order of the rows, and
- *  sets n_pairs_of of each. */
+ *  sets n_pairs_of of each.  With query->known these are the pairs that the
+ *  rows' shared lists, which are set, do not have. */
 OJ_MUST_USE oj_status oj_point_block_join(const struct oj_point_query *query,
                                           struct oj_point_worker *worker,
                                           int64_t first_row, int64_t n,

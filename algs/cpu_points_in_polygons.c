@@ -17,6 +17,7 @@ struct cpu_index
     const int32_t *tie_rank;
     const struct oj_flat *flat;
     struct oj_ring_cells cells;
+    struct oj_known_cells known;
     unsigned accepted;              /* bits 1 << enum oj_location */
     struct oj_point_worker *worker; /* [n_threads] */
     struct task *task;              /* of the batch; its memory is used again */
@@ -29,6 +30,7 @@ struct task
     int64_t first, n; /* in feature of the worker */
     int64_t assumed;  /* pairs before it, as its offsets have it */
     int64_t before;   /* pairs before it, in truth */
+    int64_t n_shared; /* pairs in shared lists */
     int32_t worker;
     int32_t n_matched;
 };
@@ -89,6 +91,7 @@ static void free_index(struct oj_index *wrapped)
         oj_point_worker_free(&self->worker[t]);
     oj_free(self->worker);
     oj_free(self->task);
+    oj_known_cells_free(&self->known);
     oj_ring_cells_free(&self->cells);
     oj_free(self);
 }
@@ -114,13 +117,19 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
     else
         status = oj_ring_cells_build(&self->cells, join_side,
                                      options->n_threads, err);
+    if (status == OJ_OK && relation->share_lists && relation->any_order)
+        status =
+            oj_known_cells_build(&self->known, &self->cells, options->n_input,
+                                 (int)(self->accepted >> OJ_INSIDE & 1),
+                                 options->n_threads, options->cancel, err);
     if (status != OJ_OK)
     {
         free_index((struct oj_index *)(void *)self);
         return status;
     }
     stats->index_s += oj_clock_seconds() - start;
-    stats->index_bytes += oj_ring_cells_bytes(&self->cells);
+    stats->index_bytes +=
+        oj_ring_cells_bytes(&self->cells) + oj_known_cells_bytes(&self->known);
     *out = (struct oj_index *)(void *)self;
     return OJ_OK;
 }
@@ -162,6 +171,23 @@ static oj_status sort_row(const int32_t *tie_rank, int64_t n, int32_t *feature,
     if (n > 32)
         oj_free(list);
     return OJ_OK;
+}
+
+/* What shared lists add to a block's rows. */
+static void count_shared(const struct batch *b, const struct oj_point_worker *w,
+                         int64_t row, int64_t n, struct task *task)
+{
+    const struct oj_shared_lists *shared = b->out->shared;
+    const int32_t *list = b->out->list + row;
+    int64_t n_shared = 0, n_more = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        const int64_t *offset = shared->offset + list[i];
+        n_shared += offset[1] - offset[0];
+        n_more += w->n_pairs_of[i] == 0 && offset[1] > offset[0];
+    }
+    task->n_shared += n_shared;
+    task->n_matched += (int32_t)n_more;
 }
 
 /* Offsets of a block's rows, and their order. */
@@ -210,6 +236,8 @@ static oj_status join_rows(struct batch *b, struct task *task,
         OJ_TRY(oj_point_block_join(&b->query, w, row, n, err));
         OJ_TRY(finish_rows(b->self, w, n, task->assumed + first - task->first,
                            first, b->out->offset + row + 1, task, err));
+        if (b->query.known != NULL)
+            count_shared(b, w, row, n, task);
         OJ_TRY(check_bound(b, w->n_pairs - first, err));
     }
     task->n = w->n_pairs - task->first;
@@ -280,6 +308,17 @@ static void sum_stats(struct cpu_index *self, double seconds,
         stats->refine_s += seconds;
 }
 
+static oj_status share_lists(struct batch *b, int64_t n_rows,
+                             struct oj_error *err)
+{
+    struct oj_matches *out = b->out;
+    OJ_TRY(oj_reserve(&out->list, 0, n_rows, &out->cap_list, sizeof *out->list,
+                      err));
+    out->shared = &b->self->known.lists;
+    b->query.list = out->list;
+    return OJ_OK;
+}
+
 static oj_status join_batch(struct batch *b, struct oj_stats *stats,
                             struct oj_error *err)
 {
@@ -288,9 +327,11 @@ static oj_status join_batch(struct batch *b, struct oj_stats *stats,
     int n_threads = self->options.n_threads;
     int64_t n_rows = b->input->n_features;
     int64_t n_tasks = (n_rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK;
-    int64_t n_pairs = 0, n_matched = 0;
+    int64_t n_pairs = 0, n_shared = 0, n_matched = 0;
     double start = oj_clock_seconds();
     OJ_TRY(oj_matches_reserve(out, n_rows, 0, 1, err));
+    if (b->query.known != NULL)
+        OJ_TRY(share_lists(b, n_rows, err));
     OJ_TRY(oj_reserve(&self->task, 0, n_tasks, &self->cap_tasks,
                       sizeof *self->task, err));
     out->offset[0] = 0;
@@ -309,12 +350,15 @@ static oj_status join_batch(struct batch *b, struct oj_stats *stats,
     {
         self->task[i].before = n_pairs;
         n_pairs += self->task[i].n;
+        n_shared += self->task[i].n_shared;
         n_matched += self->task[i].n_matched;
     }
     /* the offsets keep their memory: there is room for them */
     OJ_TRY(oj_matches_reserve(out, n_rows, n_pairs, 1, err));
+    if (b->query.known != NULL)
+        out->shared = &self->known.lists;
     oj_parallel_for(n_threads, n_tasks, place_task, b);
-    out->n_pairs = n_pairs;
+    out->n_pairs = n_pairs + n_shared;
     out->n_matched = n_matched;
     return OJ_OK;
 }
@@ -339,6 +383,8 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
         return OJ_OK;
     }
     b.query.cells = &self->cells;
+    if (self->known.nx > 0 && !b.filter.is_needed)
+        b.query.known = &self->known;
     b.query.set = &self->cells.set[self->cells.n_sets - 1];
     b.query.input = input;
     b.query.filter = &b.filter;

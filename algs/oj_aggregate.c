@@ -215,7 +215,7 @@ oj_status oj_aggregates_open(const struct oj_aggregate_plan *plan,
     return status;
 }
 
-static int chooses(enum oj_aggregate_kind kind)
+int oj_aggregate_chooses(enum oj_aggregate_kind kind)
 {
     return kind == OJ_AGG_MIN || kind == OJ_AGG_MAX || kind == OJ_AGG_FIRST ||
            kind == OJ_AGG_LAST;
@@ -243,7 +243,7 @@ static void free_rows(struct oj_aggregates *a)
             enum oj_aggregate_kind kind = a->plan.aggregates[i].kind;
             if (kind == OJ_AGG_WEIGHTED_SUM)
                 clear_sum(state, a->state[i]);
-            else if (chooses(kind))
+            else if (oj_aggregate_chooses(kind))
                 oj_free(
                     ((struct oj_chosen *)(void *)(state + a->state[i]))->bytes);
         }
@@ -308,7 +308,7 @@ static void add_long(struct oj_long_sum *sum, int64_t x)
     sum->low = low;
 }
 
-static oj_status add_sums(struct oj_aggregates *a, uint64_t *state, int c,
+oj_status oj_row_add_sums(struct oj_aggregates *a, uint64_t *state, int c,
                           const struct oj_aggregate_value *value,
                           struct oj_error *err)
 {
@@ -359,14 +359,37 @@ static int is_better(enum oj_aggregate_kind kind, enum oj_aggregate_type type,
     return kind == OJ_AGG_MIN ? c < 0 : c > 0;
 }
 
+oj_status oj_row_choose(struct oj_aggregates *a, uint64_t *state, int i,
+                        const struct oj_chosen *one, struct oj_error *err)
+{
+    const struct oj_aggregate *what = &a->plan.aggregates[i];
+    enum oj_aggregate_type type = a->plan.types[what->column];
+    struct oj_chosen *old = (void *)(state + a->state[i]);
+    if (state[a->columns[what->column].n] > 0 &&
+        !is_better(what->kind, type, old, one))
+        return OJ_OK;
+    if (type == OJ_AGG_BYTES)
+    {
+        a->owns_memory = 1;
+        OJ_TRY(oj_reserve(&old->bytes, 0, one->n_bytes + 1, &old->capacity, 1,
+                          err));
+        if (one->n_bytes > 0)
+            memcpy(old->bytes, one->bytes, (size_t)one->n_bytes);
+    }
+    old->fid = one->fid;
+    old->place = one->place;
+    old->number = one->number;
+    old->n_bytes = one->n_bytes;
+    return OJ_OK;
+}
+
 static oj_status choose(struct oj_aggregates *a, uint64_t *state, int i,
-                        const struct oj_aggregate_pair *pair, int64_t n_before,
+                        const struct oj_aggregate_pair *pair,
                         struct oj_error *err)
 {
     const struct oj_aggregate *what = &a->plan.aggregates[i];
     const struct oj_aggregate_value *value = &pair->values[what->column];
     enum oj_aggregate_type type = a->plan.types[what->column];
-    struct oj_chosen *old = (void *)(state + a->state[i]);
     struct oj_chosen one = {pair->fid, pair->place, 0, NULL, 0, 0};
     if (type == OJ_AGG_BYTES)
     {
@@ -379,21 +402,7 @@ static oj_status choose(struct oj_aggregates *a, uint64_t *state, int i,
         one.number = (uint64_t)value->integer;
     else
         memcpy(&one.number, &value->real, sizeof one.number);
-    if (n_before > 0 && !is_better(what->kind, type, old, &one))
-        return OJ_OK;
-    if (type == OJ_AGG_BYTES)
-    {
-        a->owns_memory = 1;
-        OJ_TRY(oj_reserve(&old->bytes, 0, one.n_bytes + 1, &old->capacity, 1,
-                          err));
-        if (one.n_bytes > 0)
-            memcpy(old->bytes, one.bytes, (size_t)one.n_bytes);
-    }
-    old->fid = one.fid;
-    old->place = one.place;
-    old->number = one.number;
-    old->n_bytes = one.n_bytes;
-    return OJ_OK;
+    return oj_row_choose(a, state, i, &one, err);
 }
 
 /* Spills the largest stores until the rest is within the bound. */
@@ -449,9 +458,8 @@ static oj_status add_one(struct oj_aggregates *a, uint64_t *state, int i,
     struct oj_exact_sum *sum;
     if (value->is_null)
         return OJ_OK;
-    if (chooses(what->kind))
-        return choose(a, state, i, pair,
-                      (int64_t)state[a->columns[what->column].n], err);
+    if (oj_aggregate_chooses(what->kind))
+        return choose(a, state, i, pair, err);
     sum = (void *)(state + a->state[i]);
     OJ_TRY(oj_exact_sum_add(sum,
                             pair->share *
@@ -472,7 +480,7 @@ oj_status oj_aggregates_add(struct oj_aggregates *a,
     for (int i = 0; i < a->plan.n_aggregates; i++)
     {
         enum oj_aggregate_kind kind = a->plan.aggregates[i].kind;
-        if (kind == OJ_AGG_WEIGHTED_SUM || chooses(kind))
+        if (kind == OJ_AGG_WEIGHTED_SUM || oj_aggregate_chooses(kind))
             OJ_TRY(add_one(a, state, i, pair, err));
     }
     for (int c = 0; c < a->plan.n_columns; c++)
@@ -482,7 +490,7 @@ oj_status oj_aggregates_add(struct oj_aggregates *a,
             continue;
         if (a->columns[c].n >= 0)
             state[a->columns[c].n]++;
-        OJ_TRY(add_sums(a, state, c, value, err));
+        OJ_TRY(oj_row_add_sums(a, state, c, value, err));
     }
     return a->n_stores > 0 ? hold(a, pair, err) : OJ_OK;
 }

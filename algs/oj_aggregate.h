@@ -112,6 +112,33 @@ OJ_MUST_USE OJ_EXPORT oj_status
 oj_aggregates_add(struct oj_aggregates *aggregates,
                   const struct oj_aggregate_pair *pair, struct oj_error *err);
 
+/** Values of one column, in the array of its type. */
+struct oj_aggregate_column
+{
+    const double *real;
+    const int64_t *integer;
+    const uint8_t *is_null; /**< NULL: none is */
+};
+
+/** 1 when the plan has nothing but counts, sums, means and standard deviations:
+ *  then pairs may be added in blocks. */
+OJ_EXPORT int oj_aggregates_take_blocks(const struct oj_aggregates *aggregates);
+
+/** Adds n pairs: pair p is of row row[p] and has the values at place at[p] of
+ *  columns [n_columns].  Some nanoseconds each. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_add_block(
+    struct oj_aggregates *aggregates, int64_t n, const int64_t *row,
+    const int32_t *at, const struct oj_aggregate_column *columns,
+    struct oj_error *err);
+
+/** 1 when rows can be merged: no values are held. */
+OJ_EXPORT int oj_aggregates_can_merge(const struct oj_aggregates *aggregates);
+
+/** Adds all pairs of row from to row to, another one. */
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_aggregates_merge(struct oj_aggregates *aggregates, int64_t from, int64_t to,
+                    struct oj_error *err);
+
 /** After the last pair. */
 OJ_MUST_USE OJ_EXPORT oj_status
 oj_aggregates_rewind(struct oj_aggregates *aggregates, struct oj_error *err);

@@ -86,6 +86,22 @@ uint64_t oj_number_order(enum oj_aggregate_type type,
 void oj_number_value(enum oj_aggregate_type type, uint64_t number,
                      struct oj_aggregate_value *value);
 
+/** 1 for min, max, first and last, which keep one of the values. */
+int oj_aggregate_chooses(enum oj_aggregate_kind kind);
+
+/** Adds a value of column c, not NULL, to the sums of a row. */
+OJ_MUST_USE oj_status oj_row_add_sums(struct oj_aggregates *aggregates,
+                                      uint64_t *state, int c,
+                                      const struct oj_aggregate_value *value,
+                                      struct oj_error *err);
+
+/** Makes one the choice of aggregate i in a row where it is better than what
+ *  there is, if the column has values so far; its bytes are copied. */
+OJ_MUST_USE oj_status oj_row_choose(struct oj_aggregates *aggregates,
+                                    uint64_t *state, int i,
+                                    const struct oj_chosen *one,
+                                    struct oj_error *err);
+
 /** Makes what store says of row right. */
 OJ_MUST_USE oj_status oj_store_go_to(struct oj_store *store, int64_t row,
                                      int64_t n_values, struct oj_error *err);

@@ -28,7 +28,7 @@ enum
     SQUARE_SCALE = 2 * WIDE_SCALE
 };
 
-static const int64_t top_bound = INT64_C(1) << 61;
+static const int64_t top_bound = INT64_C(1) << OJ_SUM_TOP_BITS;
 
 static int bit_length(u128 m)
 {
@@ -242,6 +242,25 @@ static int read_limbs(const struct oj_exact_sum *sum, uint64_t *limb,
            (size_t)n * sizeof *limb);
     *scale = sum->scale;
     return n;
+}
+
+oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
+                             const struct oj_exact_sum *other,
+                             struct oj_error *err)
+{
+    uint64_t limb[WIDE_LIMBS];
+    int n, scale, negative;
+    sum->not_finite |= other->not_finite;
+    if (!other->has_value)
+        return OJ_OK;
+    n = read_limbs(other, limb, &scale);
+    negative = take_sign(limb, n);
+    for (int i = 0; i < n; i++)
+    {
+        if (limb[i] != 0)
+            OJ_TRY(add_scaled(sum, limb[i], scale + 64 * i, negative, err));
+    }
+    return OJ_OK;
 }
 
 /* The top 64 bits of a magnitude, the last one set when anything below is

@@ -19,12 +19,16 @@
 #include "../flatten/oj_status.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define OJ_SUM_LIMBS 3
+
+/** The last limb is within +-2^OJ_SUM_TOP_BITS before a value is added. */
+#define OJ_SUM_TOP_BITS 61
 
 /** Zeroed memory is a valid empty sum.  Owns memory only when it is wide. */
 struct oj_exact_sum
@@ -55,6 +59,49 @@ OJ_MUST_USE oj_status oj_exact_sum_add_integer(struct oj_exact_sum *sum,
 OJ_MUST_USE oj_status oj_exact_sum_add_integer_square(struct oj_exact_sum *sum,
                                                       int64_t x,
                                                       struct oj_error *err);
+
+/** Adds all that was added to other. */
+OJ_MUST_USE oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
+                                         const struct oj_exact_sum *other,
+                                         struct oj_error *err);
+
+/** Adds x where that is simple, which it is for most values: 1; or does
+ * nothing: 0.  A few instructions. */
+static inline int oj_exact_sum_try(struct oj_exact_sum *sum, double x)
+{
+    uint64_t bits, m, low, high, top = sum->bits.limb[2];
+    int exponent, shift;
+    memcpy(&bits, &x, sizeof bits);
+    exponent = (int)(bits >> 52 & 0x7ff);
+    shift = exponent - 1075 - sum->scale;
+    /* the top is as far from its sign bit as OJ_SUM_TOP_BITS say */
+    if (!sum->has_value || sum->is_wide || exponent == 0 || exponent == 0x7ff ||
+        shift < 0 || shift > 61 ||
+        top + (UINT64_C(1) << OJ_SUM_TOP_BITS) >= UINT64_C(2)
+                                                      << OJ_SUM_TOP_BITS)
+        return 0;
+    m = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+    low = m << shift;
+    high = shift > 0 ? m >> (64 - shift) : 0;
+    if (bits >> 63 == 0)
+    {
+        uint64_t sum0 = sum->bits.limb[0] + low, sum1, carry = sum0 < low;
+        high += carry; /* below 2^50: nothing is carried out */
+        sum1 = sum->bits.limb[1] + high;
+        sum->bits.limb[2] = top + (sum1 < high);
+        sum->bits.limb[1] = sum1;
+        sum->bits.limb[0] = sum0;
+    }
+    else
+    {
+        uint64_t borrow = sum->bits.limb[0] < low;
+        sum->bits.limb[0] -= low;
+        high += borrow;
+        sum->bits.limb[2] = top - (sum->bits.limb[1] < high);
+        sum->bits.limb[1] -= high;
+    }
+    return 1;
+}
 
 /** The sum as the nearest double; beyond the largest one, an infinity. An empty
  *  sum, and zeros of any sign, give +0. */

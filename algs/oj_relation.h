@@ -69,9 +69,11 @@ struct oj_relation
     int unordered_pairs;       /**< 1: only pairs with input FID < join FID;
                                     -1: only those with input FID > join FID */
     int exclude_same_geometry; /**< 1: no pairs of equal vertices */
-    int any_order; /**< 1: pairs of a row may come in any order (not nearest),
-                        which saves the sorting, and lists may be scattered
-                        (oj_matches.h), which saves much of the rest */
+    int any_order;   /**< 1: pairs of a row may come in any order (not nearest),
+                          which saves the sorting, and lists may be scattered
+                          (oj_matches.h), which saves much of the rest */
+    int share_lists; /**< 1, with any_order: rows may share lists of pairs
+                          (oj_matches.h), which saves most of the rest */
 };
 
 /** What else of struct oj_relation a join reads. */

@@ -109,9 +109,12 @@ static oj_status index_input(struct oj_aggregate_stream *s,
                              struct oj_error *err)
 {
     struct oj_job *job = s->job;
-    const struct oj_options options = oj_job_options(job->command);
+    struct oj_options options = oj_job_options(job->command);
     struct oj_relation exchanged = oj_relation_transpose(&job->relation);
+    int64_t n_input = oj_source_count(&job->join, -1);
     exchanged.any_order = 1;
+    exchanged.share_lists = oj_aggregation_shares(s->aggregation);
+    options.n_input = n_input > 0 ? n_input : 0;
     return oj_join_open(&s->input, &exchanged, job->command->backend, &options,
                         &job->engine, err);
 }
@@ -152,18 +155,8 @@ static oj_status add_pairs(void *user, const struct oj_pipeline_part *part,
     struct oj_aggregate_stream *s = user;
     const struct oj_batch *batch = &s->batches[part->slot];
     const struct oj_point_order *order = &s->order[part->slot];
-    for (int64_t i = 0; i < matches->n_rows; i++)
-    {
-        int64_t first = oj_matches_first(matches, i);
-        int64_t n = oj_matches_end(matches, i) - first;
-        int64_t feature = part->first_row + i;
-        if (order->n > 0)
-            feature = order->row[feature];
-        if (n > 0)
-            OJ_TRY(oj_aggregation_add(s->aggregation, batch, feature,
-                                      matches->join_row + first, n, err));
-    }
-    return OJ_OK;
+    return oj_aggregation_add(s->aggregation, batch, part->first_row,
+                              order->n > 0 ? order->row : NULL, matches, err);
 }
 
 static int show_streaming(int64_t n_rows, void *user)

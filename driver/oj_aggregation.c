@@ -3,6 +3,7 @@
 #include "../algs/oj_measures.h"
 #include "../flatten/oj_array.h"
 #include "../flatten/oj_table.h"
+#include "oj_aggregate_block.h"
 #include "oj_aggregate_list.h"
 #include "oj_aggregate_values.h"
 #include "oj_scratch.h"
@@ -29,6 +30,11 @@ struct oj_aggregation
     struct oj_aggregates *state;
     struct oj_matches rows; /* of the last answer */
     int64_t first_row;
+
+    /* The join layer, streamed. */
+    int64_t n_rows;
+    const struct oj_shared_lists *shared; /* list l is row n_rows + l */
+    struct oj_aggregate_block *block;     /* NULL: pair by pair */
 };
 
 /* ---- the list, bound to fields ------------------------------------------ */
@@ -263,6 +269,7 @@ void oj_aggregation_close(struct oj_aggregation *a)
     for (int i = 0; i < a->n_ways; i++)
         oj_value_way_free(&a->ways[i]);
     oj_matches_free(&a->rows);
+    oj_aggregate_block_close(a->block);
     oj_free(a->values);
     oj_free(a->types);
     oj_free(a->ways);
@@ -364,39 +371,116 @@ oj_status oj_aggregation_answer(struct oj_aggregation *a,
     return oj_aggregation_rows(a, 0, matches->n_rows, &a->rows, err);
 }
 
+int oj_aggregation_shares(const struct oj_aggregation *a)
+{
+    return oj_aggregates_can_merge(a->state);
+}
+
 oj_status oj_aggregation_start(struct oj_aggregation *a, int64_t n_rows,
                                struct oj_error *err)
 {
+    a->n_rows = n_rows;
+    a->shared = NULL;
+    if (a->block == NULL && oj_aggregates_take_blocks(a->state))
+        OJ_TRY(oj_aggregate_block_open(a->state, a->ways, a->n_ways, &a->block,
+                                       err));
     return oj_aggregates_start(a->state, n_rows, err);
 }
 
-oj_status oj_aggregation_add(struct oj_aggregation *a,
+/* Rows first_row .. first_row + n - 1 of matches, features first ... */
+static oj_status add_block(struct oj_aggregation *a,
+                           const struct oj_batch *batch, int64_t first,
+                           const int32_t *order,
+                           const struct oj_matches *matches, int64_t first_row,
+                           int64_t n, struct oj_error *err)
+{
+    oj_aggregate_block_start(a->block, batch->attributes, first, n, order);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t row = first_row + i, end = oj_matches_end(matches, row);
+        if (matches->shared != NULL && matches->list[row] > 0)
+            OJ_TRY(oj_aggregate_block_put(
+                a->block, a->n_rows + matches->list[row], i, err));
+        for (int64_t p = oj_matches_first(matches, row); p < end; p++)
+            OJ_TRY(
+                oj_aggregate_block_put(a->block, matches->join_row[p], i, err));
+    }
+    return oj_aggregate_block_flush(a->block, err);
+}
+
+/* Row i of matches, with this feature of the batch. */
+static oj_status add_feature(struct oj_aggregation *a,
                              const struct oj_batch *batch, int64_t feature,
-                             const int32_t *rows, int64_t n_rows_of,
+                             const struct oj_matches *matches, int64_t i,
                              struct oj_error *err)
 {
     struct oj_aggregate_pair pair = {0};
-    for (int i = 0; i < a->n_ways; i++)
+    int64_t p = oj_matches_first(matches, i), end = oj_matches_end(matches, i);
+    int32_t list = matches->shared != NULL ? matches->list[i] : 0;
+    if (p == end && list == 0)
+        return OJ_OK;
+    for (int w = 0; w < a->n_ways; w++)
     {
         struct oj_value value;
-        oj_attributes_value(batch->attributes, a->ways[i].field, feature,
+        oj_attributes_value(batch->attributes, a->ways[w].field, feature,
                             &value);
-        oj_value_way_take(&a->ways[i], &value, &a->values[i]);
+        oj_value_way_take(&a->ways[w], &value, &a->values[w]);
     }
     pair.values = a->values;
     pair.place = batch->first_row + feature;
     pair.fid = batch->flat.fid[feature];
     pair.share = 1.0;
-    for (int64_t i = 0; i < n_rows_of; i++)
+    for (; p < end; p++)
     {
-        pair.row = rows[i];
+        pair.row = matches->join_row[p];
         OJ_TRY(oj_aggregates_add(a->state, &pair, err));
     }
+    pair.row = a->n_rows + list;
+    return list > 0 ? oj_aggregates_add(a->state, &pair, err) : OJ_OK;
+}
+
+oj_status oj_aggregation_add(struct oj_aggregation *a,
+                             const struct oj_batch *batch, int64_t first,
+                             const int32_t *order,
+                             const struct oj_matches *matches,
+                             struct oj_error *err)
+{
+    int64_t n = matches->n_rows;
+    if (matches->shared != NULL)
+    {
+        a->shared = matches->shared;
+        OJ_TRY(oj_aggregates_extend(a->state, a->n_rows + a->shared->n, err));
+    }
+    for (int64_t i = 0; a->block != NULL && i < n; i += OJ_BLOCK_FEATURES)
+        OJ_TRY(add_block(a, batch, first + i, order, matches, i,
+                         n - i < OJ_BLOCK_FEATURES ? n - i : OJ_BLOCK_FEATURES,
+                         err));
+    for (int64_t i = 0; a->block == NULL && i < n; i++)
+        OJ_TRY(add_feature(a, batch,
+                           order != NULL ? order[first + i] : first + i,
+                           matches, i, err));
+    return OJ_OK;
+}
+
+/* What came by shared lists goes to the rows on them. */
+static oj_status merge_lists(struct oj_aggregation *a, struct oj_error *err)
+{
+    for (int64_t l = 1; a->shared != NULL && l < a->shared->n; l++)
+    {
+        if (oj_aggregates_pairs(a->state, a->n_rows + l) == 0)
+            continue;
+        for (int64_t i = a->shared->offset[l]; i < a->shared->offset[l + 1];
+             i++)
+            OJ_TRY(oj_aggregates_merge(a->state, a->n_rows + l,
+                                       a->shared->feature[i], err));
+    }
+    a->shared = NULL;
     return OJ_OK;
 }
 
 oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)
 {
+    OJ_TRY(merge_lists(a, err));
     return oj_aggregates_rewind(a->state, err);
 }
 

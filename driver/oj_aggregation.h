@@ -53,16 +53,20 @@ OJ_MUST_USE oj_status oj_aggregation_keep(struct oj_aggregation *aggregation,
                                           const struct oj_pair_values *values,
                                           struct oj_error *err);
 
+/** 1 when answers of oj_aggregation_add() may have shared lists. */
+int oj_aggregation_shares(const struct oj_aggregation *aggregation);
+
 /** Instead of answers: n_rows rows at once, and their pairs, join feature by
- *  join feature, from a batch of the join layer.
- *  rows [n_rows_of]: the rows that feature, of batch, is paired with */
+ *  join feature, from a batch of the join layer: the answer of the exchanged
+ *  join for its features first, first + 1, ..., or for order[first],
+ *  order[first + 1], ... */
 OJ_MUST_USE oj_status oj_aggregation_start(struct oj_aggregation *aggregation,
                                            int64_t n_rows,
                                            struct oj_error *err);
 OJ_MUST_USE oj_status oj_aggregation_add(struct oj_aggregation *aggregation,
                                          const struct oj_batch *batch,
-                                         int64_t feature, const int32_t *rows,
-                                         int64_t n_rows_of,
+                                         int64_t first, const int32_t *order,
+                                         const struct oj_matches *matches,
                                          struct oj_error *err);
 OJ_MUST_USE oj_status oj_aggregation_finish(struct oj_aggregation *aggregation,
                                             struct oj_error *err);

@@ -44,6 +44,15 @@ void oj_attributes_value(const struct oj_attributes *attributes, int field,
     value->n_text = -1;
 }
 
+int oj_attributes_reals(const struct oj_attributes *attributes, int field,
+                        int64_t first, int64_t n, const int32_t *order,
+                        double *value, uint8_t *is_null, int *any_null)
+{
+    return attributes->slice.chunk != NULL &&
+           oj_arrow_reals(&attributes->slice, field, first, n, order, value,
+                          is_null, any_null);
+}
+
 void oj_batch_free(struct oj_batch *batch)
 {
     oj_flat_buf_free(&batch->flat);

@@ -368,6 +368,29 @@ const uint8_t *oj_arrow_wkb(const struct oj_arrow_slice *slice, int64_t row,
     return bytes;
 }
 
+int oj_arrow_reals(const struct oj_arrow_slice *slice, int field, int64_t first,
+                   int64_t n, const int32_t *order, double *value,
+                   uint8_t *is_null, int *any_null)
+{
+    const struct column *column = &slice->chunk->layout->field[field];
+    const struct ArrowArray *batch = &slice->chunk->array, *child;
+    const double *column_value;
+    int64_t at;
+    if (column->format != 'g' || column->child < 0)
+        return 0;
+    child = batch->children[column->child];
+    column_value = child->buffers[1];
+    at = batch->offset + child->offset + slice->first;
+    *any_null = child->null_count != 0 && child->buffers[0] != NULL;
+    for (int64_t i = 0; i < n; i++)
+        value[i] =
+            column_value[at + (order != NULL ? order[first + i] : first + i)];
+    for (int64_t i = 0; *any_null && i < n; i++)
+        is_null[i] = !bit(child->buffers[0],
+                          at + (order != NULL ? order[first + i] : first + i));
+    return 1;
+}
+
 void oj_arrow_value(const struct oj_arrow_slice *slice, int field, int64_t row,
                     struct oj_value *value)
 {
@@ -459,6 +482,21 @@ const uint8_t *oj_arrow_wkb(const struct oj_arrow_slice *slice, int64_t row,
     (void)row;
     *n_bytes = 0;
     return NULL;
+}
+
+int oj_arrow_reals(const struct oj_arrow_slice *slice, int field, int64_t first,
+                   int64_t n, const int32_t *order, double *value,
+                   uint8_t *is_null, int *any_null)
+{
+    (void)slice;
+    (void)field;
+    (void)first;
+    (void)n;
+    (void)order;
+    (void)value;
+    (void)is_null;
+    (void)any_null;
+    return 0;
 }
 
 void oj_arrow_value(const struct oj_arrow_slice *slice, int field, int64_t row,

@@ -70,4 +70,11 @@ const uint8_t *oj_arrow_wkb(const struct oj_arrow_slice *slice, int64_t row,
 void oj_arrow_value(const struct oj_arrow_slice *slice, int field, int64_t row,
                     struct oj_value *value);
 
+/** The values of a field in n rows, first, first + 1, ... or, unless order is
+ *  NULL, order[first], ...: 1, or 0 where it has no column of doubles.  is_null
+ *  [n] is filled only where *any_null. */
+int oj_arrow_reals(const struct oj_arrow_slice *slice, int field, int64_t first,
+                   int64_t n, const int32_t *order, double *value,
+                   uint8_t *is_null, int *any_null);
+
 #endif

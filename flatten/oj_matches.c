@@ -25,6 +25,7 @@ oj_status oj_matches_reserve(struct oj_matches *m, int64_t n_rows,
         m->cap_offset = 0;
     }
     m->scattered = 0;
+    m->shared = NULL;
     m->n_rows = n_rows;
     m->n_entries = n_entries;
     m->n_pairs = m->n_matched = m->n_undecided = 0;
@@ -46,6 +47,7 @@ void oj_matches_free(struct oj_matches *m)
     oj_free(m->offset);
     oj_free(m->join_row);
     oj_free(m->measure);
+    oj_free(m->list);
     oj_free(m->undecided);
     memset(m, 0, sizeof *m);
 }

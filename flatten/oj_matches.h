@@ -11,6 +11,9 @@
  *  offset[2 i] <= p < offset[2 i + 1], anywhere in the arrays; entries between
  *  lists mean nothing, so n_entries may be more than n_pairs.
  *  oj_matches_first() and oj_matches_end() read all forms.
+ *
+ *  Shared lists, only for a relation with share_lists: rows that have the same
+ *  join features share one list of them; a row's other pairs are in its own.
  */
 #ifndef OJ_MATCHES_H
 #define OJ_MATCHES_H
@@ -23,6 +26,15 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** Join features, list by list: list l has feature[offset[l]] ..
+ *  feature[offset[l + 1] - 1].  A view. */
+struct oj_shared_lists
+{
+    int64_t n;
+    const int64_t *offset;  /**< [n + 1] */
+    const int32_t *feature; /**< ordinals in the join layer */
+};
 
 /** Owner; zeroed memory is a valid empty one, and one object may be reused for
  *  many batches (its memory is kept). */
@@ -39,11 +51,18 @@ struct oj_matches
     double *measure;   /**< [n_entries] distance in CRS units; NaN for joins
                             without a measure */
 
+    /** NULL, or: row i has the pairs of shared list list[i] too. They count in
+     *  n_pairs and n_matched, not in n_entries.  The engine's, the same for all
+     *  batches and until it is closed. */
+    const struct oj_shared_lists *shared;
+    int32_t *list; /**< [n_rows] */
+
     /** Input rows that the backend could not decide (GEOS raised), ascending.
      *  Only reference backends fill this. */
     int64_t n_undecided;
     int64_t *undecided;
 
+    int64_t cap_list;
     int64_t cap_offset, cap_join_row, cap_measure, cap_undecided;
 };
 

@@ -34,6 +34,31 @@ static double ulp(double x)
     return nextafter(fabs(x), (double)INFINITY) - fabs(x);
 }
 
+static void add_quickly(struct oj_exact_sum *sum, double x)
+{
+    struct oj_exact_sum before = *sum;
+    if (oj_exact_sum_try(sum, x))
+        return;
+    ck_assert_int_eq(memcmp(&before, sum, sizeof before), 0);
+    must(oj_exact_sum_add(sum, x, NULL));
+}
+
+/* The same by the short way where there is one, and in two sums put together.
+ */
+static double sum_otherwise(const double *value, int n)
+{
+    struct oj_exact_sum part[2];
+    double sum;
+    memset(part, 0, sizeof part);
+    for (int i = 0; i < n; i++)
+        add_quickly(&part[pick(2)], value[i]);
+    must(oj_exact_sum_merge(&part[0], &part[1], NULL));
+    sum = oj_exact_sum_value(&part[0]);
+    oj_exact_sum_clear(&part[0]);
+    oj_exact_sum_clear(&part[1]);
+    return sum;
+}
+
 static void check_case(const char *line, int number)
 {
     double value[MOST], expected, deviation = 0.0;
@@ -65,6 +90,9 @@ static void check_case(const char *line, int number)
         got = oj_exact_sum_value(&sum);
         ck_assert_msg(same_bits(got, expected), "case %d: %a, not %a", number,
                       got, expected);
+        got = sum_otherwise(value, n);
+        ck_assert_msg(same_bits(got, expected), "case %d in parts: %a, not %a",
+                      number, got, expected);
         got = oj_exact_sum_deviation(&sum, &squares, n);
         if (!has_deviation)
             ck_assert(isnan(got));
@@ -120,7 +148,7 @@ START_TEST(property_against_integers)
                 m = -m;
             exact += m;
             exact_squares += (s128)m * m;
-            must(oj_exact_sum_add(&sum, ldexp((double)m, -30), NULL));
+            add_quickly(&sum, ldexp((double)m, -30));
             must(oj_exact_sum_add_integer(&whole, m, NULL));
             must(oj_exact_sum_add_integer_square(&squares, m, NULL));
         }
