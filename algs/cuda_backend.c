@@ -22,13 +22,36 @@ static int may_be_points(const struct oj_options *options)
            (options->input_kinds & OJ_PART_POINT) != 0;
 }
 
+/* The devices of n that work; the reason of the first where none does. */
+static oj_status find_usable(const struct oj_gpu_module *module, int n,
+                             uint64_t *gpus, struct oj_error *err)
+{
+    struct oj_gpu_device device, first = {0};
+    *gpus = 0;
+    for (int i = 0; i < n; i++)
+    {
+        OJ_TRY(module->describe(i, &device, err));
+        if (device.why_not[0] == '\0')
+            *gpus |= (uint64_t)1 << i;
+        if (i == 0)
+            first = device;
+    }
+    if (*gpus == 0)
+        return oj_fail(err, OJ_ERR_NO_DEVICE, "no GPU can be used: %s",
+                       first.why_not);
+    return OJ_OK;
+}
+
 static oj_status find_devices(const struct oj_options *options,
                               const struct oj_gpu_module **module,
-                              struct oj_error *err)
+                              uint64_t *gpus, struct oj_error *err)
 {
     int n = 0;
     OJ_TRY(oj_gpu_load(module, err));
     OJ_TRY((*module)->count(&n, err));
+    if (options->gpus == OJ_ALL_GPUS)
+        return find_usable(*module, n, gpus, err);
+    *gpus = options->gpus;
     for (int i = n; i < OJ_GPU_MAX_DEVICES; i++)
     {
         if ((options->gpus >> i & 1) != 0)
@@ -45,7 +68,8 @@ oj_status oj_cuda_possible(const struct oj_flat *join_side,
                            struct oj_error *err)
 {
     const struct oj_gpu_module *module;
-    OJ_TRY(find_devices(options, &module, err));
+    uint64_t gpus;
+    OJ_TRY(find_devices(options, &module, &gpus, err));
     if (!may_be_points(options) || !module->takes(relation, join_side, NULL))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "no CUDA kernel answers such a join");
@@ -96,9 +120,10 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
 {
     const struct oj_gpu_module *module;
     struct oj_index *index;
+    uint64_t gpus;
     oj_status status;
     (void)row;
-    OJ_TRY(find_devices(options, &module, err));
+    OJ_TRY(find_devices(options, &module, &gpus, err));
     index = oj_calloc(1, sizeof *index);
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
@@ -107,6 +132,7 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
     index->tie_rank = tie_rank;
     index->relation = *relation;
     index->options = *options;
+    index->options.gpus = gpus;
     status = may_be_points(options) && takes(index, NULL)
                  ? make_on_gpu(index, stats, err)
                  : make_on_cpu(index, stats, err);

@@ -13,6 +13,9 @@ extern "C" {
 
 #define OJ_BACKEND_ABI 1u
 
+/** All devices that can be used, in struct oj_options.gpus. */
+#define OJ_ALL_GPUS UINT64_MAX
+
 /** The join side, prepared by a backend; each backend has its own. */
 struct oj_index;
 

@@ -15,12 +15,13 @@ _ogrjoin()
         -crs -s_srs -join_srs -t_srs -a_srs
         -f -of -nln -dsco -lco -doo -nlt -overwrite -append -update -unsetFid
         -in_place -in_place_unsafe
-        -threads -backend -batch -quadrant_size -memory -max_pairs -explain
+        -threads -backend -gpu -gpu_memory -gpu_batch -batch -quadrant_size
+        -memory -max_pairs -explain
         -validate -validate_report
         -benchmark -benchmark_csv -benchmark_seconds
         -q -quiet -progress -json_summary -h -help
-        --help --version --formats --format --config --debug --optfile"
-    local backends="cpu quadrant geos geos_sorted spatialindex
+        --help --version --devices --formats --format --config --debug --optfile"
+    local backends="cpu cuda quadrant geos geos_sorted spatialindex
         spatialindex_collective sphere"
     local words=
 
@@ -50,6 +51,7 @@ _ogrjoin()
         -nlt) words="NONE PROMOTE_TO_MULTI" ;;
         -threads) words="ALL_CPUS" ;;
         -backend) words="auto $backends" ;;
+        -gpu) words="all 0" ;;
         -validate)
             if [[ $cur != -* ]]; then
                 words="$backends"

@@ -2,6 +2,7 @@
 #include "../algs/ogrjoin.h"
 #include "oj_cancel.h"
 #include "oj_command.h"
+#include "oj_devices.h"
 #include "oj_help.h"
 #include "oj_message.h"
 #include "oj_run.h"
@@ -30,12 +31,11 @@ static void set_early_options(int argc, char **argv)
     }
 }
 
-static int asks_version(int argc, char **argv)
+static int asks(int argc, char **argv, const char *word)
 {
     for (int i = 1; i < argc; i++)
     {
-        if (strcasecmp(argv[i], "--version") == 0 ||
-            strcasecmp(argv[i], "--utility_version") == 0)
+        if (strcasecmp(argv[i], word) == 0)
             return 1;
     }
     return 0;
@@ -103,7 +103,12 @@ int main(int argc, char **argv)
         oj_report_error(&err);
         return OJ_EXIT_ERROR;
     }
-    if (asks_version(argc, argv))
+    if (asks(argc, argv, "--devices"))
+    {
+        oj_devices_print();
+        return 0;
+    }
+    if (asks(argc, argv, "--version") || asks(argc, argv, "--utility_version"))
     {
         printf("ogrjoin %s, %s\n", oj_version(), GDALVersionInfo("--version"));
         return 0;

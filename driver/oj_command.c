@@ -4,6 +4,7 @@
 #include "../flatten/oj_array.h"
 #include "oj_command_check.h"
 #include "oj_command_op.h"
+#include "oj_devices.h"
 #include "oj_spelling.h"
 
 #include <cpl_conv.h>
@@ -338,6 +339,8 @@ static oj_status read_value(struct reader *r, const struct oj_option *option,
             return append_box(r, option, words, err);
         case OJ_OPTION_BYTES:
             return read_bytes(option, words[0], at, err);
+        case OJ_OPTION_GPUS:
+            return oj_devices_parse(words[0], at, err);
         case OJ_OPTION_OP:
             return oj_command_read_op(command, words[0], err);
         case OJ_OPTION_BACKEND:

@@ -139,6 +139,9 @@ struct oj_command
     int64_t threads; /**< 0: all */
     int64_t batch;
     int64_t quadrant_size; /**< 0: the backend's own */
+    uint64_t gpus;         /**< bits of devices; 0: the first */
+    int64_t gpu_memory;    /**< bytes on each; 0: what is free */
+    int64_t gpu_batch;     /**< rows; 0: chosen */
     int64_t memory;        /**< bytes; 0: no bound */
     int64_t max_pairs;     /**< 0: no bound */
     int explain;
@@ -174,6 +177,7 @@ enum oj_option_kind
     OJ_OPTION_BOXES,        /**< const double *, four more each time; the next
                                  member is their count */
     OJ_OPTION_BYTES,        /**< int64_t: "64M", "4G", "100000" */
+    OJ_OPTION_GPUS,         /**< uint64_t: "all", "0,2" as bits */
     OJ_OPTION_OP,           /**< int: enum oj_op, or "window": is_window */
     OJ_OPTION_BACKEND,      /**< const char *: auto or a backend's name */
     OJ_OPTION_REFERENCE     /**< const char *: a reference backend's name may

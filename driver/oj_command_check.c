@@ -203,6 +203,23 @@ static oj_status check_points(const struct oj_command *command,
     return OJ_OK;
 }
 
+static oj_status check_gpus(const struct oj_command *command,
+                            struct oj_error *err)
+{
+    static const char *const of_gpus[] = {"gpu", "gpu_memory", "gpu_batch"};
+    if (command->benchmark || strcmp(command->backend, "cuda") == 0 ||
+        strcmp(command->backend, "auto") == 0)
+        return OJ_OK;
+    for (size_t i = 0; i < sizeof of_gpus / sizeof *of_gpus; i++)
+    {
+        if (oj_command_given(command, of_gpus[i]))
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-%s goes with -backend cuda or auto, not %s",
+                           of_gpus[i], command->backend);
+    }
+    return OJ_OK;
+}
+
 oj_status oj_command_check(const struct oj_command *command,
                            struct oj_error *err)
 {
@@ -211,6 +228,7 @@ oj_status oj_command_check(const struct oj_command *command,
     OJ_TRY(check_points(command, err));
     OJ_TRY(check_in_place(command, err));
     OJ_TRY(check_columns(command, err));
+    OJ_TRY(check_gpus(command, err));
     if (command->k > INT32_MAX)
         return oj_fail(err, OJ_ERR_ARG, "-k must be %d or less, not %lld",
                        INT32_MAX, (long long)command->k);

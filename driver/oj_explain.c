@@ -319,6 +319,8 @@ static void print_engine(const struct explanation *e)
     line("backend", "%s (%s), %d thread%s", oj_join_backend(job->engine)->name,
          method, oj_join_threads(job->engine),
          oj_join_threads(job->engine) == 1 ? "" : "s");
+    if (oj_join_reason(job->engine)[0] != '\0')
+        line("", "%s", oj_join_reason(job->engine));
     line("memory", "%s: %s of coordinates, %s of index%s%s",
          scale > 1.0 ? "join side, estimated from its first rows" : "join side",
          arrays, index, job->join_table != NULL ? ", attributes " : "",

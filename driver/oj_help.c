@@ -76,7 +76,8 @@ static void print_joins(void)
 static void print_backends(void)
 {
     const struct oj_backend *backend;
-    printf("\nBackends:\n");
+    printf("\nBackends (ogrjoin --devices lists the GPUs that cuda can "
+           "use):\n");
     for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
         print_entry(backend->name, backend->description);
 }
@@ -92,6 +93,7 @@ void oj_help_print(void)
         "  ogrjoin -window XMIN YMIN XMAX YMAX [options] dst_ds input_ds\n"
         "  ogrjoin -in_place [options] input_ds join_ds\n"
         "  ogrjoin -benchmark [options] input_ds join_ds\n"
+        "  ogrjoin --devices\n"
         "\n"
         "The output has the input's rows in their order, one per pair, with "
         "geometry and\nfields, then join_fid (NULL where nothing matches), "

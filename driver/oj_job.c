@@ -70,6 +70,9 @@ struct oj_options oj_job_options(const struct oj_command *command)
     options.quadrant_size = command->quadrant_size;
     options.cancel = oj_cancel_flag();
     options.max_batch_pairs = most_pairs(command);
+    options.gpus = command->gpus;
+    options.gpu_memory = command->gpu_memory;
+    options.gpu_batch = command->gpu_batch;
     return options;
 }
 
@@ -249,6 +252,12 @@ struct oj_options oj_job_engine_options(const struct oj_job *job)
     if (shape != OJ_SHAPE_CENTROID && shape != OJ_SHAPE_POINT_ON_SURFACE &&
         !oj_source_can_hold_points(&job->input))
         options.input_kinds = OJ_PART_LINE | OJ_PART_POLYGON;
+    /* auto wants to know how much there is to do, but not at any price. */
+    if (!job->input.is_result_set &&
+        OGR_L_TestCapability(job->input.layer, OLCFastFeatureCount))
+        options.n_expected = oj_source_count(&job->input, job->command->limit);
+    if (options.n_expected < 0)
+        options.n_expected = 0;
     return options;
 }
 
@@ -333,6 +342,11 @@ const struct oj_backend *oj_job_backend(const struct oj_job *job)
 {
     return job->tiled != NULL ? oj_tiled_join_backend(job->tiled)
                               : oj_join_backend(job->engine);
+}
+
+const char *oj_job_reason(const struct oj_job *job)
+{
+    return job->tiled != NULL ? "" : oj_join_reason(job->engine);
 }
 
 int oj_job_threads(const struct oj_job *job)

@@ -115,6 +115,9 @@ const struct oj_stats *oj_job_stats(const struct oj_job *job);
 const struct oj_backend *oj_job_backend(const struct oj_job *job);
 int oj_job_threads(const struct oj_job *job);
 
+/** Why -backend auto chose the backend; "" when there was no choice. */
+const char *oj_job_reason(const struct oj_job *job);
+
 /** How a source is read. */
 struct oj_read_options oj_job_read_options(const struct oj_job *job,
                                            const struct oj_source *source);

@@ -179,13 +179,26 @@ static double join_seconds(const struct oj_job *job)
     return index_s + job->counts.join_s;
 }
 
+/* The choice is worth a word where a GPU works, or was wanted in vain. */
+static void write_backend(const struct oj_job *job, char *text, size_t size)
+{
+    const struct oj_backend *backend = oj_job_backend(job);
+    const char *reason = oj_job_reason(job);
+    int says = reason[0] != '\0' && (backend != oj_backend_at(0) ||
+                                     strncmp(reason, "no GPU", 6) == 0);
+    snprintf(text, size, "%s%s%s%s", backend->name, says ? " (" : "",
+             says ? reason : "", says ? ")" : "");
+}
+
 static void print_line(const struct oj_summary *summary)
 {
     const struct oj_job *job = summary->job;
     const struct oj_pipeline_counts *counts = &job->counts;
     char skipped[SKIPPED_SIZE] = "", written[OJ_PATH_MAX + 64] = "";
     char tiles[64] = "";
+    char backend[320];
     int n_threads = oj_job_threads(job);
+    write_backend(job, backend, sizeof backend);
     if (n_skipped(job, 0) > 0)
     {
         strcpy(skipped, ", of which ");
@@ -207,8 +220,8 @@ static void print_line(const struct oj_summary *summary)
               (long long)(counts->n_rows - counts->n_matched), skipped,
               (long long)counts->n_pairs, written,
               job->join_read_s + counts->read_s, join_seconds(job),
-              summary->write_s, summary->total_s, oj_job_backend(job)->name,
-              n_threads, n_threads == 1 ? "" : "s", tiles);
+              summary->write_s, summary->total_s, backend, n_threads,
+              n_threads == 1 ? "" : "s", tiles);
 }
 
 void oj_summary_print(const struct oj_summary *summary)
@@ -314,10 +327,12 @@ static void write_json(FILE *file, const void *user)
                          summary->n_rows_validated >= 0);
     fprintf(file,
             "  \"seconds\": {\"read\": %.6f, \"join\": %.6f, \"write\": %.6f, "
-            "\"total\": %.6f},\n  \"backend\": \"%s\",\n  \"threads\": %d,\n  "
-            "\"tiles\": %lld\n}\n",
+            "\"total\": %.6f},\n  \"backend\": \"%s\",\n  "
+            "\"backend_reason\": ",
             job->join_read_s + counts->read_s, join_seconds(job),
-            summary->write_s, summary->total_s, oj_job_backend(job)->name,
+            summary->write_s, summary->total_s, oj_job_backend(job)->name);
+    write_string(file, oj_job_reason(job));
+    fprintf(file, ",\n  \"threads\": %d,\n  \"tiles\": %lld\n}\n",
             oj_job_threads(job), (long long)job->tiles.n_tiles);
 }
 

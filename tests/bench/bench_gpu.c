@@ -230,15 +230,8 @@ oj_status bench_pin(const struct oj_flat *input,
 uint64_t bench_gpu_list(const char *text)
 {
     uint64_t gpus = 0;
-    const struct oj_gpu_module *module;
-    int n = 0;
     if (strcmp(text, "all") == 0)
-    {
-        if (oj_gpu_load(&module, NULL) == OJ_OK &&
-            module->count(&n, NULL) == OJ_OK)
-            gpus = n < 64 ? ((uint64_t)1 << n) - 1 : UINT64_MAX;
-        return gpus;
-    }
+        return OJ_ALL_GPUS;
     while (*text != '\0')
     {
         char *end;

@@ -21,7 +21,7 @@ OJ_MUST_USE oj_status bench_pin(const struct oj_flat *input,
                                 const struct oj_matches *matches,
                                 struct oj_error *err);
 
-/** "all", "0", "0,2": bits of struct oj_options.gpus; 0 for all. */
+/** "all", "0", "0,2": bits of struct oj_options.gpus. */
 uint64_t bench_gpu_list(const char *text);
 
 #endif

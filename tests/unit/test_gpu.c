@@ -166,6 +166,16 @@ START_TEST(no_such_device)
 }
 END_TEST
 
+START_TEST(all_devices)
+{
+    struct oj_join *join;
+    set(OJ_TEST_FAKE_MODULE, "");
+    join = open_join("cuda", 0, OJ_ALL_GPUS, OJ_OK);
+    same_as_cpu(join, &points);
+    oj_join_close(join);
+}
+END_TEST
+
 START_TEST(full_device)
 {
     struct oj_join *join;
@@ -248,6 +258,7 @@ int main(void)
     tcase_add_test(tcase, no_device);
     tcase_add_test(tcase, answers);
     tcase_add_test(tcase, no_such_device);
+    tcase_add_test(tcase, all_devices);
     tcase_add_test(tcase, full_device);
     tcase_add_test(tcase, lost_device);
     tcase_add_test(tcase, small_jobs);
