@@ -2,6 +2,7 @@
 
 #include "../flatten/oj_layer_read.h"
 #include "../flatten/oj_table.h"
+#include "oj_aggregate_stream.h"
 #include "oj_cancel.h"
 #include "oj_command_op.h"
 #include "oj_job.h"
@@ -24,6 +25,8 @@ struct explanation
 {
     struct oj_job job;
     struct oj_output output;
+    struct oj_aggregation *aggregation; /* NULL: no -agg */
+    int streams_join;                   /* past the input side, which is held */
     int64_t n_input, n_join; /* rows; -1: not known without reading */
     int is_part;             /* the join side was too large to read it all */
 
@@ -317,10 +320,20 @@ static void print_engine(const struct explanation *e)
                    : 0.0,
                attributes, sizeof attributes);
     line("backend", "%s (%s), %d thread%s", oj_join_backend(job->engine)->name,
-         method, oj_join_threads(job->engine),
+         e->streams_join ? "sides exchanged" : method,
+         oj_join_threads(job->engine),
          oj_join_threads(job->engine) == 1 ? "" : "s");
     if (oj_join_reason(job->engine)[0] != '\0')
         line("", "%s", oj_join_reason(job->engine));
+    if (e->aggregation != NULL)
+        line("aggregates", e->streams_join
+                               ? "the join layer, the larger side, streams "
+                                 "past the input layer, which is held with "
+                                 "its index and read again for the output"
+                               : "the input layer streams past the join "
+                                 "layer, which is held with its index");
+    if (e->streams_join)
+        return;
     line("memory", "%s: %s of coordinates, %s of index%s%s",
          scale > 1.0 ? "join side, estimated from its first rows" : "join side",
          arrays, index, job->join_table != NULL ? ", attributes " : "",
@@ -400,6 +413,11 @@ static oj_status explain(struct explanation *e,
                               &job->input, &job->join, &e->output, err));
     e->n_input = oj_source_count(&job->input, command->limit);
     e->n_join = oj_source_count(&job->join, -1);
+    if (command->aggregates != NULL)
+    {
+        OJ_TRY(oj_aggregation_open(command, &job->join, &e->aggregation, err));
+        e->streams_join = oj_aggregate_streams_join(job, e->aggregation);
+    }
     print_question(e);
     fflush(stdout);
     OJ_TRY(take_sample(e, err));
@@ -418,6 +436,7 @@ oj_status oj_explain_run(const struct oj_command *command, int *exit_code,
     oj_side_work_free(&e.work);
     oj_batch_free(&e.batch);
     oj_output_abort(&e.output);
+    oj_aggregation_close(e.aggregation);
     oj_job_close(&e.job);
     *exit_code = OJ_EXIT_COMPLETE;
     return status;

@@ -484,6 +484,39 @@ def check_the_larger_layer_streams():
     true("30 rows in" in r.err, r)
 
 
+def check_many_points():
+    """So many that the plane is prepared for them: the same bits as when the
+    input streams, of values that come in any order too."""
+    draw = random.Random(23)
+    zones, _ = random_layers(draw)
+    rows = []
+    for i in range(210000):
+        x, y = draw.uniform(-5, 125), draw.uniform(-5, 110)
+        if i % 7 == 0:
+            x, y = float(round(x)), float(round(y))
+        value = None if i % 11 == 0 else draw.gauss(0, 1) * 10.0 ** draw.randint(-12, 12)
+        row = {"f": value, "n": draw.randint(-(2**40), 2**40), "s": WORDS[i % 6]}
+        rows.append((None if i % 1009 == 0 else f"POINT ({x!r} {y!r})", row))
+    make("many.fgb", rows, [("f", ogr.OFTReal), ("n", ogr.OFTInteger64), ("s", ogr.OFTString)],
+         kind=ogr.wkbPoint, lco=["SPATIAL_INDEX=NO"])
+    for op in ("contains", "touches"):
+        for words in ("count, sum(f), mean(f), sum(n), count(f)",
+                      "count, stddev(f), stddev(n), min(f), max(n), first(s), last(f), min(s), max(s)"):
+            dumps = []
+            for stream in ("join", "input"):
+                aggregate("-agg", words, "-overwrite", "out.gpkg", zones, "many.fgb",
+                          stream=stream, op=op)
+                dumps.append(dump("out.gpkg"))
+            same(dumps[0], dumps[1], f"{op} {words}")
+    true(sum(Layer("out.gpkg").column("count")) > 100, "no pairs")
+    r = run("-explain", "-op", "contains", "-agg", "count", "o.gpkg", zones, "many.fgb")
+    true(r.rc == 0 and "join layer, the larger side, streams" in r.out, r)
+    r = run("-explain", "-op", "within", "-agg", "count", "o.gpkg", "many.fgb", zones)
+    true(r.rc == 0 and "input layer streams" in r.out, r)
+    fails("-explain", "-op", "contains", "-agg", "sum(nofield)", "o.gpkg", zones, "many.fgb",
+          says="nofield", op=False)
+
+
 def check_empty_layers():
     random_layers(random.Random(20))
     make("none.gpkg", [], FIELDS, kind=ogr.wkbPoint)
