@@ -108,10 +108,59 @@ START_TEST(extreme_scales)
 }
 END_TEST
 
+/* The index that a batch of this input needs, in bytes, and its pairs. */
+static int64_t index_bytes(const struct oj_flat *join,
+                           const struct oj_flat *input, unsigned input_kinds,
+                           int64_t *n_found)
+{
+    struct oj_options options = {.n_threads = 1, .input_kinds = input_kinds};
+    struct oj_relation relation = oj_relation_default();
+    struct oj_matches m = {0};
+    struct oj_join *opened;
+    int64_t bytes;
+    relation.op = OJ_OP_INTERSECTS;
+    must(oj_join_open(join, &relation, "cpu", &options, &opened, &error));
+    must(oj_join_batch(opened, input, &m, &error));
+    bytes = oj_join_stats(opened)->index_bytes;
+    *n_found = m.n_pairs;
+    oj_matches_free(&m);
+    oj_join_close(opened);
+    return bytes;
+}
+
+/* Cells for points are made only where points may come; and whatever was
+ * expected, all input is answered. */
+START_TEST(indexed_for_what_comes)
+{
+    const unsigned shapes = OJ_PART_LINE | OJ_PART_POLYGON;
+    struct oj_flat_buf join = {0}, points = {0};
+    struct oj_flat a, b;
+    int64_t n_usual, n_expected;
+    for (int i = 0; i < 40; i++)
+    {
+        add_square(&join, i, 0.0, i + 1.5, 1.0);
+        add_point(&points, i + 0.25, 0.5);
+    }
+    a = oj_flat_buf_view(&join);
+    b = oj_flat_buf_view(&points);
+    ck_assert_int_lt(index_bytes(&a, &a, shapes, &n_expected),
+                     index_bytes(&a, &a, 0, &n_usual));
+    ck_assert_int_eq(n_expected, n_usual);
+    ck_assert_int_eq(n_usual, 40 + 2 * 39);
+    ck_assert_int_gt(index_bytes(&a, &b, shapes, &n_expected),
+                     index_bytes(&a, &b, 0, &n_usual));
+    ck_assert_int_eq(n_expected, n_usual);
+    ck_assert_int_eq(n_usual, 40 + 39);
+    oj_flat_buf_free(&join);
+    oj_flat_buf_free(&points);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tests_open("engine");
     tcase_add_test(tcase, random_layers);
     tcase_add_test(tcase, extreme_scales);
+    tcase_add_test(tcase, indexed_for_what_comes);
     return tests_run();
 }
