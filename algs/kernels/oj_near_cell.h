@@ -328,7 +328,8 @@ OJ_FN void oj_near_measure_long(const struct oj_near_view *v,
                                                        (uint32_t)at.rank,
                                                        leaf->px, leaf->py));
     }
-    oj_near_measure_close(v, leaf, oj_near_limit2(least2), x, y, best);
+    oj_near_measure_close(v, leaf, oj_near_limit2(best->rank < 0 ? least2 : 0),
+                          x, y, best);
 }
 
 /** The three least of the keys seen; a key is a squared distance with the
@@ -377,15 +378,17 @@ OJ_FN void oj_near_measure_short(const struct oj_near_view *v,
                 oj_near_entry_distance2(two.a1, two.b1, leaf->px, leaf->py),
                 i + 1);
     }
-    limit = oj_float_bits(
-        oj_near_limit2(oj_bits_float(keys.first & ~(OJ_NEAR_SHORT - 1u))));
+    /* where the point is in a feature, only distances of 0 matter */
+    limit = oj_float_bits(oj_near_limit2(
+        best->rank < 0 ? oj_bits_float(keys.first & ~(OJ_NEAR_SHORT - 1u))
+                       : 0.0f));
     if (keys.third <= limit)
     {
         oj_near_measure_close(v, leaf, oj_bits_float(limit) * 1.0001f, x, y,
                               best);
         return;
     }
-    n_close = keys.second <= limit ? 2 : 1;
+    n_close = (uint32_t)(keys.first <= limit) + (keys.second <= limit);
     for (i = 0; i < n_close; i++)
     {
         uint32_t at =
@@ -441,10 +444,12 @@ OJ_FN struct oj_near_leaf oj_near_open(const struct oj_near_view *v,
 }
 
 /** The nearest feature's rank within reach of (x, y), and the distance to it
- *  in *distance; OJ_NEAR_NONE, or OJ_NEAR_OUTSIDE when the tree does not
- *  know. */
+ *  in *distance, which otherwise means nothing; OJ_NEAR_NONE, or
+ *  OJ_NEAR_OUTSIDE when the tree does not know.
+ *  around: the least rank of the polygons that contain the point, at distance
+ *  0, or OJ_NEAR_NONE where that is none or only boundaries count. */
 OJ_FN int32_t oj_near_one(const struct oj_near_view *v, double x, double y,
-                          double *distance)
+                          int32_t around, double *distance)
 {
     double dx = x - v->square.x0, dy = y - v->square.y0;
     struct oj_near_header h;
@@ -457,10 +462,13 @@ OJ_FN int32_t oj_near_one(const struct oj_near_view *v, double x, double y,
     iy = (uint32_t)(dy * v->square.per_finest);
     h = oj_near_find(v, ix, iy);
     if ((h.info & OJ_NEAR_COUNT) == 0)
-        return OJ_NEAR_NONE;
+    {
+        *distance = 0.0; /* to what is around, if anything is */
+        return around;
+    }
     leaf = oj_near_open(v, h, dx, dy, ix, iy);
-    best.distance = INFINITY;
-    best.rank = OJ_NEAR_NONE;
+    best.distance = around < 0 ? INFINITY : 0.0;
+    best.rank = around;
     if (leaf.n > OJ_NEAR_SHORT)
         oj_near_measure_long(v, &leaf, x, y, &best);
     else

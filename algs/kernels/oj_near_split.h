@@ -129,17 +129,17 @@ OJ_FN void oj_near_lower_uppers(const struct oj_near_piece *p, int fan,
     float below[OJ_NEAR_FAN + 1], above[OJ_NEAR_FAN + 1];
     float step = 2.0f / (float)fan;
     int row, column;
-#ifdef __CUDACC__
+#ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
     for (column = 0; column <= fan; column++)
         above[column] = 0.0f;
-#ifdef __CUDACC__
+#ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
     for (row = 0; row <= fan; row++)
     {
-#ifdef __CUDACC__
+#ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
         for (column = 0; column <= fan; column++)
@@ -150,7 +150,7 @@ OJ_FN void oj_near_lower_uppers(const struct oj_near_piece *p, int fan,
         }
         if (row == 0)
             continue;
-#ifdef __CUDACC__
+#ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
         for (column = 0; column < fan; column++)
@@ -175,14 +175,14 @@ OJ_FN uint32_t oj_near_mask(const struct oj_near_piece *p, int fan,
     float span = half * (oj_near_size(p->dx) + oj_near_size(p->dy));
     uint32_t mask = 0;
     int row, column;
-#ifdef __CUDACC__
+#ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
     for (row = 0; row < fan; row++)
     {
         float cy = (float)(2 * row + 1) * half - 1.0f;
         float gap_y = oj_near_more(oj_near_size(my - cy) - ey - half, 0.0f);
-#ifdef __CUDACC__
+#ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
         for (column = 0; column < fan; column++)

@@ -1,0 +1,496 @@
+#include "cuda_cells.h"
+
+#include "cuda_cells_long.cuh"
+#include "cuda_cells_short.cuh"
+
+#include <string.h>
+
+#define BLOCK 256
+/* Blocks for the entries of one huge node. */
+#define HUGE_BLOCKS 512u
+#define ROUNDS 64
+
+/* How much room a build gets, by segments of the join side. */
+struct room
+{
+    double ids, headers, words;
+};
+
+struct build
+{
+    struct oj_cuda_device *device;
+    const struct oj_cuda_layer *layer;
+    struct oj_cuda_cells *cells;
+    struct oj_error *err;
+    uint32_t leaf_size;
+    struct room room;
+    int64_t n_roots; /* segments in the root's list */
+    int n_rounds;
+    struct oj_cuda_array<uint32_t> id[2];
+    struct oj_cuda_array<uint16_t> mask;
+    struct oj_cuda_array<struct oj_near_node> node[2][OJ_CELLS_CLASSES];
+    struct oj_cuda_array<struct oj_cells_plan> plan;
+    struct oj_cuda_array<struct oj_cells_counters> counters;
+    struct oj_cuda_array<uint32_t> distinct; /* root's list without copies */
+    struct oj_cells_counters seen;           /* host copy */
+};
+
+static unsigned blocks_of(int64_t n)
+{
+    return (unsigned)((n + BLOCK - 1) / BLOCK);
+}
+
+/* --- before the first round ----------------------------------------------- */
+
+static __global__ void find_lost(int64_t n,
+                                 const struct oj_cuda_segment *segment,
+                                 struct oj_cells_counters *counters)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n && oj_near_is_lost(segment[i].ax, segment[i].ay, segment[i].bx,
+                                 segment[i].by))
+        counters->lost.n = 1;
+}
+
+static __global__ void list_all(uint32_t n, const uint32_t *distinct,
+                                uint32_t *id)
+{
+    uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n)
+        id[i] = distinct != NULL ? distinct[i] : i;
+}
+
+static __global__ void put_root(struct oj_near_node *node, uint32_t n,
+                                struct oj_near_header *tree)
+{
+    struct oj_near_node root = {0, n, 0, 0, 0, 0, 0};
+    *node = root;
+    tree[0].first = 0;
+    tree[0].info = oj_near_leaf_info(0, 0, 127);
+}
+
+/* Segments with the same vertices in the same order: only the first in tie
+ * order is kept. table has the number of a segment plus 1. */
+static __device__ struct oj_near_key
+whole_key(const struct oj_cuda_segment *segment, uint32_t i)
+{
+    struct oj_near_key k = {segment[i].ax, segment[i].ay, segment[i].bx,
+                            segment[i].by};
+    return k;
+}
+
+static __global__ void mark_copies(uint32_t n,
+                                   const struct oj_cuda_segment *segment,
+                                   const int32_t *rank, uint32_t *table,
+                                   uint32_t size)
+{
+    uint32_t i = blockIdx.x * BLOCK + threadIdx.x, at;
+    struct oj_near_key key;
+    if (i >= n)
+        return;
+    key = whole_key(segment, i);
+    at = oj_near_hash(&key) & (size - 1);
+    for (;;)
+    {
+        uint32_t there = *(volatile uint32_t *)&table[at];
+        if (there == 0)
+            there = atomicCAS(&table[at], 0u, i + 1);
+        if (there == 0)
+            return;
+        struct oj_near_key other = whole_key(segment, there - 1);
+        if (!oj_near_same_key(&key, &other))
+            at = (at + 1) & (size - 1);
+        else if (!oj_near_drops(rank[i], (int32_t)i, rank[there - 1],
+                                (int32_t)(there - 1)) ||
+                 atomicCAS(&table[at], there, i + 1) == there)
+            return;
+    }
+}
+
+static __global__ void list_distinct(uint32_t size, const uint32_t *table,
+                                     uint32_t *id,
+                                     struct oj_cells_counters *counters)
+{
+    uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    uint32_t there = i < size ? table[i] : 0;
+    uint32_t votes = __ballot_sync(FULL_WARP, there != 0);
+    uint32_t lane = threadIdx.x % 32;
+    unsigned long long base = 0;
+    if (lane == 0 && votes != 0)
+        base = atomicAdd(&counters->ids.n, (unsigned long long)__popc(votes));
+    base = __shfl_sync(FULL_WARP, base, 0);
+    if (there != 0)
+        id[base + (unsigned)__popc(votes & ((1u << lane) - 1u))] = there - 1;
+}
+
+static oj_status read_counters(struct build *b)
+{
+    cudaStream_t stream = b->device->stream;
+    OJ_CUDA_TRY(cudaMemcpyAsync(&b->seen, b->counters.data, sizeof b->seen,
+                                cudaMemcpyDeviceToHost, stream),
+                "reading counts", b->err);
+    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "building cells", b->err);
+    return OJ_OK;
+}
+
+static oj_status clear_counters(struct build *b)
+{
+    OJ_CUDA_TRY(
+        cudaMemsetAsync(b->counters.data, 0, sizeof b->seen, b->device->stream),
+        "building cells", b->err);
+    return OJ_OK;
+}
+
+static oj_status find_distinct(struct build *b)
+{
+    cudaStream_t stream = b->device->stream;
+    uint32_t n = (uint32_t)b->layer->n_segments, size = 1024;
+    struct oj_cuda_array<uint32_t> table =
+    {
+        NULL, 0
+    };
+    oj_status status;
+    while (size < 2 * (uint64_t)n && size < (1u << 31))
+        size *= 2;
+    if (size <= n)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_make(b->device, stream, n, &b->distinct, b->err));
+    OJ_TRY(oj_cuda_make(b->device, stream, size, &table, b->err));
+    status = clear_counters(b);
+    if (status == OJ_OK &&
+        cudaMemsetAsync(table.data, 0, size * sizeof *table.data, stream) !=
+            cudaSuccess)
+        status = oj_cuda_fail(b->err, cudaGetLastError(), "clearing a table");
+    if (status == OJ_OK)
+    {
+        mark_copies<<<blocks_of(n), BLOCK, 0, stream>>>(
+            n, b->layer->segment.data, b->layer->segment_feature.data,
+            table.data, size);
+        list_distinct<<<blocks_of(size), BLOCK, 0, stream>>>(
+            size, table.data, b->distinct.data, b->counters.data);
+        status = read_counters(b);
+    }
+    oj_cuda_drop(b->device, stream, &table);
+    b->n_roots = (int64_t)b->seen.ids.n;
+    return status;
+}
+
+/* --- room ----------------------------------------------------------------- */
+
+static void drop_working(struct build *b)
+{
+    cudaStream_t stream = b->device->stream;
+    for (int i = 0; i < 2; i++)
+    {
+        oj_cuda_drop(b->device, stream, &b->id[i]);
+        for (int k = 0; k < OJ_CELLS_CLASSES; k++)
+            oj_cuda_drop(b->device, stream, &b->node[i][k]);
+    }
+    oj_cuda_drop(b->device, stream, &b->mask);
+    oj_cuda_drop(b->device, stream, &b->plan);
+}
+
+static int64_t room_for(double per_segment, int64_t n, int64_t least,
+                        int64_t most)
+{
+    double wanted = per_segment * (double)n + (double)least;
+    return wanted < (double)most ? (int64_t)wanted : most;
+}
+
+static oj_status take_room(struct build *b)
+{
+    struct oj_cuda_device *device = b->device;
+    struct oj_cuda_cells *cells = b->cells;
+    cudaStream_t stream = device->stream;
+    int64_t n = b->layer->n_segments, most = UINT32_MAX - 4096;
+    int64_t ids = room_for(b->room.ids, n, 1 << 18, most);
+    int64_t headers = room_for(b->room.headers, n, 1 << 16, most);
+    int64_t words = room_for(b->room.words, n, 1 << 18, most);
+    int64_t nodes[OJ_CELLS_CLASSES];
+    nodes[OJ_CELLS_OF_SHORT] = headers;
+    nodes[OJ_CELLS_OF_LONG] = ids / OJ_CELLS_SHORT + 16;
+    nodes[OJ_CELLS_OF_HUGE] = ids / OJ_CELLS_LONG + 16;
+    OJ_TRY(oj_cuda_make(device, stream, words, &cells->pool, b->err));
+    OJ_TRY(oj_cuda_make(device, stream, headers, &cells->tree, b->err));
+    OJ_TRY(oj_cuda_make(device, stream, ids, &b->mask, b->err));
+    OJ_TRY(oj_cuda_make(device, stream, nodes[OJ_CELLS_OF_HUGE], &b->plan,
+                        b->err));
+    for (int i = 0; i < 2; i++)
+    {
+        OJ_TRY(oj_cuda_make(device, stream, ids, &b->id[i], b->err));
+        for (int k = 0; k < OJ_CELLS_CLASSES; k++)
+            OJ_TRY(
+                oj_cuda_make(device, stream, nodes[k], &b->node[i][k], b->err));
+    }
+    return OJ_OK;
+}
+
+/* --- rounds --------------------------------------------------------------- */
+
+static struct oj_cells_round round_of(const struct build *b, int parity)
+{
+    struct oj_cells_round r;
+    int next = !parity;
+    memset(&r, 0, sizeof r);
+    r.square = b->cells->square;
+    r.leaf_size = b->leaf_size;
+    r.segment = (const double *)b->layer->segment.data;
+    r.rank = b->layer->segment_feature.data;
+    r.max_headers = (unsigned long long)b->cells->tree.n;
+    r.max_words = (unsigned long long)b->cells->pool.n;
+    r.max_ids = (unsigned long long)b->id[next].n;
+    r.id = b->id[parity].data;
+    r.next_id = b->id[next].data;
+    r.mask = b->mask.data;
+    for (int k = 0; k < OJ_CELLS_CLASSES; k++)
+    {
+        r.node[k] = b->node[parity][k].data;
+        r.next_node[k] = b->node[next][k].data;
+        r.max_nodes[k] = (unsigned long long)b->node[next][k].n;
+    }
+    r.tree = b->cells->tree.data;
+    r.pool = b->cells->pool.data;
+    r.counters = b->counters.data;
+    return r;
+}
+
+static oj_status run_round(struct build *b, const struct oj_cells_round *r,
+                           const unsigned long long *n)
+{
+    cudaStream_t stream = b->device->stream;
+    if (n[OJ_CELLS_OF_HUGE] > 0)
+    {
+        unsigned nodes = (unsigned)n[OJ_CELLS_OF_HUGE];
+        unsigned each = HUGE_BLOCKS / nodes > 16 ? HUGE_BLOCKS / nodes : 16;
+        dim3 many(each, nodes), one(1, nodes);
+        struct oj_cells_plan *plan = b->plan.data;
+        split_huge<OJ_CELLS_BEGIN><<<one, LONG_BLOCK, 0, stream>>>(*r, plan);
+        split_huge<OJ_CELLS_BOUND><<<many, LONG_BLOCK, 0, stream>>>(*r, plan);
+        split_huge<OJ_CELLS_MASK><<<many, LONG_BLOCK, 0, stream>>>(*r, plan);
+        split_huge<OJ_CELLS_SETTLE><<<one, LONG_BLOCK, 0, stream>>>(*r, plan);
+        split_huge<OJ_CELLS_FILL><<<many, LONG_BLOCK, 0, stream>>>(*r, plan);
+    }
+    if (n[OJ_CELLS_OF_LONG] > 0)
+        split_long<<<(unsigned)n[OJ_CELLS_OF_LONG], LONG_BLOCK, 0, stream>>>(
+            *r, n[OJ_CELLS_OF_LONG]);
+    if (n[OJ_CELLS_OF_SHORT] > 0)
+        split_short<<<(unsigned)((n[OJ_CELLS_OF_SHORT] + GROUPS - 1) / GROUPS),
+                      SHORT_BLOCK, 0, stream>>>(*r, n[OJ_CELLS_OF_SHORT]);
+    OJ_CUDA_TRY_LAUNCH("building cells", b->err);
+    return OJ_OK;
+}
+
+static unsigned long long least(unsigned long long a, unsigned long long b)
+{
+    return a < b ? a : b;
+}
+
+/* From the root to the last leaf; stops early when what it made has to be made
+ * again: b->seen says why. */
+static oj_status run_rounds(struct build *b)
+{
+    cudaStream_t stream = b->device->stream;
+    uint32_t n_roots = (uint32_t)b->n_roots;
+    unsigned long long n[OJ_CELLS_CLASSES] = {0, 0, 0};
+    int k = n_roots <= OJ_CELLS_SHORT  ? OJ_CELLS_OF_SHORT
+            : n_roots <= OJ_CELLS_LONG ? OJ_CELLS_OF_LONG
+                                       : OJ_CELLS_OF_HUGE;
+    OJ_TRY(clear_counters(b));
+    OJ_CUDA_TRY(cudaMemsetAsync(&b->counters.data->headers, 1, 1, stream),
+                "building cells", b->err);
+    find_lost<<<blocks_of(b->layer->n_segments), BLOCK, 0, stream>>>(
+        b->layer->n_segments, b->layer->segment.data, b->counters.data);
+    list_all<<<blocks_of(n_roots), BLOCK, 0, stream>>>(
+        n_roots, b->distinct.data, b->id[0].data);
+    put_root<<<1, 1, 0, stream>>>(b->node[0][k].data, n_roots,
+                                  b->cells->tree.data);
+    n[k] = 1;
+    for (b->n_rounds = 0; b->n_rounds < ROUNDS; b->n_rounds++)
+    {
+        struct oj_cells_round r = round_of(b, b->n_rounds & 1);
+        OJ_TRY(run_round(b, &r, n));
+        OJ_TRY(read_counters(b));
+        if (b->device->cancel != NULL &&
+            __atomic_load_n(b->device->cancel, __ATOMIC_RELAXED))
+            return oj_fail(b->err, OJ_ERR_CANCELLED, "interrupted");
+        if (b->seen.lost.n)
+            return oj_fail(b->err, OJ_ERR_UNSUPPORTED,
+                           "the join layer has segments so short that their "
+                           "length is lost in rounding");
+        if (b->seen.pool_full.n || (b->seen.crowded.n && b->distinct.n == 0))
+            return OJ_OK;
+        for (k = 0; k < OJ_CELLS_CLASSES; k++)
+            n[k] = least(b->seen.nodes[k].n, r.max_nodes[k]);
+        if (n[0] + n[1] + n[2] == 0)
+            break;
+        OJ_CUDA_TRY(cudaMemsetAsync(&b->counters.data->ids, 0,
+                                    (1 + OJ_CELLS_CLASSES) *
+                                        sizeof(struct oj_cells_counter),
+                                    stream),
+                    "building cells", b->err);
+    }
+    return OJ_OK;
+}
+
+/* --- the directory -------------------------------------------------------- */
+
+static __global__ void fill_directory(const struct oj_near_header *tree,
+                                      int level,
+                                      struct oj_near_header *directory)
+{
+    uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    uint32_t rest = (1u << level) - 1u;
+    if (i >> (2 * level) == 0)
+    {
+        struct oj_near_header h =
+            oj_near_walk(tree, i & rest, i >> level, level);
+        *(uint2 *)(directory + i) = make_uint2(h.first, h.info);
+    }
+}
+
+static oj_status make_directory(struct build *b, int level)
+{
+    struct oj_cuda_cells *cells = b->cells;
+    cudaStream_t stream = b->device->stream;
+    int64_t n;
+    if (level <= 0)
+    {
+        level = 3;
+        while (level < 12 && ((int64_t)1 << (2 * level)) < cells->n_headers)
+            level++;
+    }
+    n = (int64_t)1 << (2 * level);
+    cells->directory_level = level;
+    OJ_TRY(oj_cuda_make(b->device, stream, n, &cells->directory, b->err));
+    fill_directory<<<blocks_of(n), BLOCK, 0, stream>>>(cells->tree.data, level,
+                                                       cells->directory.data);
+    OJ_CUDA_TRY_LAUNCH("building cells", b->err);
+    return OJ_OK;
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+/* Twice the room, or, when the device has no more, longer leaves. */
+static void ask_for_less(struct build *b)
+{
+    b->room.ids *= 0.5;
+    b->room.headers *= 0.5;
+    b->room.words *= 0.6;
+    b->leaf_size *= 2;
+}
+
+static oj_status try_build(struct build *b)
+{
+    oj_status status;
+    for (int attempt = 0;; attempt++)
+    {
+        int again;
+        status = take_room(b);
+        if (status == OJ_OK)
+            status = run_rounds(b);
+        drop_working(b);
+        again = status == OJ_OK && (b->seen.pool_full.n ||
+                                    (b->seen.crowded.n && b->distinct.n == 0));
+        if (status == OJ_OK && !again)
+            return OJ_OK;
+        oj_cuda_drop(b->device, b->device->stream, &b->cells->tree);
+        oj_cuda_drop(b->device, b->device->stream, &b->cells->pool);
+        if ((status != OJ_OK && status != OJ_ERR_NOMEM) || attempt == 12)
+            return status != OJ_OK
+                       ? status
+                       : oj_fail(b->err, OJ_ERR_NOMEM,
+                                 "the join layer needs more memory than the "
+                                 "GPU has");
+        if (status == OJ_ERR_NOMEM)
+            ask_for_less(b);
+        else if (b->seen.pool_full.n)
+            b->room.words *= 2.0;
+        else
+        {
+            OJ_TRY(find_distinct(b));
+            b->room.ids *= 2.0;
+        }
+    }
+}
+
+oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
+                              const struct oj_cuda_layer *layer, double reach,
+                              const struct oj_cuda_cells_options *options,
+                              struct oj_cuda_cells *out, struct oj_error *err)
+{
+    struct oj_cuda_cells cells;
+    struct build b;
+    oj_status status;
+    memset(&cells, 0, sizeof cells);
+    memset(&b, 0, sizeof b);
+    if (layer->n_segments == 0)
+    {
+        *out = cells;
+        return OJ_OK;
+    }
+    if (!oj_near_square(layer->x0, layer->y0, layer->x1, layer->y1,
+                        layer->magnitude, reach, layer->n_segments,
+                        &cells.square))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the join layer's coordinates are too large or too "
+                       "small for cells");
+    b.device = device;
+    b.layer = layer;
+    b.cells = &cells;
+    b.err = err;
+    b.leaf_size = options->leaf_size > 0 ? options->leaf_size : 8;
+    /* far reaches need room for long lists in the first rounds */
+    b.room.ids = reach > cells.square.side / 32.0 ? 32.0 : 12.0;
+    b.room.headers = 6.0;
+    b.room.words = 32.0;
+    b.n_roots = layer->n_segments;
+    status = oj_cuda_make(device, device->stream, 1, &b.counters, err);
+    if (status == OJ_OK)
+        status = try_build(&b);
+    if (status == OJ_OK)
+    {
+        cells.n_headers =
+            (int64_t)least(b.seen.headers.n, (unsigned long long)cells.tree.n);
+        cells.n_words = (int64_t)b.seen.words.n;
+        cells.n_rounds = b.n_rounds + 1;
+        status = make_directory(&b, options->directory_level);
+    }
+    oj_cuda_drop(device, device->stream, &b.counters);
+    oj_cuda_drop(device, device->stream, &b.distinct);
+    if (status != OJ_OK)
+    {
+        oj_cuda_cells_drop(device, &cells);
+        return status;
+    }
+    *out = cells;
+    return OJ_OK;
+}
+
+void oj_cuda_cells_drop(struct oj_cuda_device *device,
+                        struct oj_cuda_cells *cells)
+{
+    oj_cuda_drop(device, device->stream, &cells->tree);
+    oj_cuda_drop(device, device->stream, &cells->directory);
+    oj_cuda_drop(device, device->stream, &cells->pool);
+    memset(cells, 0, sizeof *cells);
+}
+
+int64_t oj_cuda_cells_bytes(const struct oj_cuda_cells *cells)
+{
+    return (cells->tree.n + cells->directory.n) *
+               (int64_t)sizeof(struct oj_near_header) +
+           cells->pool.n * (int64_t)sizeof(uint64_t);
+}
+
+struct oj_near_view oj_cuda_cells_view(const struct oj_cuda_cells *cells,
+                                       const struct oj_cuda_layer *layer)
+{
+    struct oj_near_view v;
+    v.square = cells->square;
+    v.directory_level = cells->directory_level;
+    v.directory = cells->directory.data;
+    v.tree = cells->tree.data;
+    v.pool = cells->pool.data;
+    v.segment = (const double *)layer->segment.data;
+    return v;
+}

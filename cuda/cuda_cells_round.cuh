@@ -1,0 +1,138 @@
+/** A round of oj_cuda_cells_build(): what its kernels share. */
+#ifndef CUDA_CELLS_ROUND_CUH
+#define CUDA_CELLS_ROUND_CUH
+
+#include "cuda_cells.h"
+
+/** Lists up to these lengths are short, or long; the others are huge. */
+#define OJ_CELLS_SHORT 32
+#define OJ_CELLS_LONG 4096
+
+enum oj_cells_class
+{
+    OJ_CELLS_OF_SHORT = 0,
+    OJ_CELLS_OF_LONG,
+    OJ_CELLS_OF_HUGE,
+    OJ_CELLS_CLASSES
+};
+
+/** A counter that many blocks add to: a cache line of its own. */
+struct alignas(128) oj_cells_counter
+{
+    unsigned long long n;
+};
+
+struct oj_cells_counters
+{
+    struct oj_cells_counter headers, words, ids, nodes[OJ_CELLS_CLASSES];
+    struct oj_cells_counter pool_full, crowded, lost;
+};
+
+/** What the kernels of a round share. */
+struct oj_cells_round
+{
+    struct oj_near_square square;
+    uint32_t leaf_size;
+    const double *segment;
+    const int32_t *rank;
+    unsigned long long max_headers, max_words, max_ids;
+    unsigned long long max_nodes[OJ_CELLS_CLASSES];
+    const uint32_t *id; /**< lists of this round */
+    uint16_t *mask;     /**< parallel to id */
+    uint32_t *next_id;  /**< lists of the next one */
+    const struct oj_near_node *node[OJ_CELLS_CLASSES];
+    struct oj_near_node *next_node[OJ_CELLS_CLASSES];
+    struct oj_near_header *tree;
+    uint64_t *pool;
+    struct oj_cells_counters *counters;
+};
+
+/** A node that a block, or many, are at work on. */
+struct oj_cells_plan
+{
+    uint32_t bound[OJ_NEAR_CHILDREN]; /**< bits of floats that are >= 0 */
+    uint32_t count[OJ_NEAR_CHILDREN];
+    uint32_t cursor[OJ_NEAR_CHILDREN]; /**< in next_id */
+    uint32_t kept, leaf, first, at;    /**< of a leaf: in the pool */
+    float greatest;
+};
+
+#define FULL_WARP 0xFFFFFFFFu
+
+static __device__ struct oj_near_piece
+piece_of(const struct oj_cells_round &r, const struct oj_near_frame &frame,
+         uint32_t id, struct oj_cuda_segment *s)
+{
+    const double2 *at = (const double2 *)(r.segment + 4 * (int64_t)id);
+    double2 a = __ldg(at), b = __ldg(at + 1);
+    s->ax = a.x;
+    s->ay = a.y;
+    s->bx = b.x;
+    s->by = b.y;
+    return oj_near_piece(&frame, a.x, a.y, b.x, b.y);
+}
+
+static __device__ struct oj_near_key key_of(const struct oj_cells_round &r,
+                                            const struct oj_near_frame &frame,
+                                            uint32_t id)
+{
+    struct oj_cuda_segment s;
+    struct oj_near_piece p = piece_of(r, frame, id, &s);
+    return oj_near_key(&p, s.ax, s.ay, s.bx, s.by);
+}
+
+/* 1 when i stands for j, which has the same hash. */
+static __device__ int stands_for(const struct oj_cells_round &r,
+                                 const struct oj_near_frame &frame, uint32_t i,
+                                 uint32_t j)
+{
+    struct oj_near_key k = key_of(r, frame, i), l = key_of(r, frame, j);
+    return oj_near_same_key(&k, &l) &&
+           oj_near_drops(r.rank[i], (int32_t)i, r.rank[j], (int32_t)j);
+}
+
+/* Entry number at of the n of the leaf at first in the pool. */
+static __device__ void put_entry(const struct oj_cells_round &r,
+                                 const struct oj_near_frame &frame,
+                                 const struct oj_near_scale &scale,
+                                 uint32_t first, uint32_t n, uint32_t at,
+                                 uint32_t id)
+{
+    const double2 *s = (const double2 *)(r.segment + 4 * (int64_t)id);
+    double2 a = __ldg(s), b = __ldg(s + 1);
+    uint64_t *entry = r.pool + first + (n >= OJ_NEAR_COUNT ? 2 : 0);
+    entry[at] = oj_near_entry(&frame, &scale, a.x, a.y, b.x, b.y);
+    entry[((n + 1u) & ~1u) + at] = oj_near_pack(id, (uint32_t)r.rank[id]);
+}
+
+static __device__ void put_header(const struct oj_cells_round &r,
+                                  uint32_t where, uint32_t first, uint32_t info)
+{
+    uint2 v = make_uint2(first, info);
+    *(uint2 *)(r.tree + where) = v;
+}
+
+/* The header of a leaf, and what of its words is not entries. */
+static __device__ void put_leaf(const struct oj_cells_round &r,
+                                const struct oj_near_node &node, uint32_t first,
+                                uint32_t kept, uint32_t exponent)
+{
+    put_header(r, node.header, first,
+               oj_near_leaf_info(kept, node.level, exponent));
+    if (kept >= OJ_NEAR_COUNT)
+    {
+        r.pool[first] = kept;
+        first += 2;
+    }
+    if (kept & 1u)
+        r.pool[first + kept] = 0;
+}
+
+static __device__ enum oj_cells_class class_of(uint32_t n)
+{
+    return n <= OJ_CELLS_SHORT  ? OJ_CELLS_OF_SHORT
+           : n <= OJ_CELLS_LONG ? OJ_CELLS_OF_LONG
+                                : OJ_CELLS_OF_HUGE;
+}
+
+#endif
