@@ -371,24 +371,6 @@ static void visit_overlap(struct oj_pair_stage *stage, struct worker *worker,
     set_value(stage, OJ_PAIR_OVERLAP_PERCENT, entry, percent);
 }
 
-static oj_status copy_part(const struct oj_flat *from, int64_t part,
-                           struct oj_flat_buf *to, struct oj_error *err)
-{
-    OJ_TRY(oj_flat_buf_part(to, (enum oj_part_kind)from->part_kind[part], err));
-    for (int64_t ring = from->ring_offset[part];
-         ring < from->ring_offset[part + 1]; ring++)
-    {
-        int64_t first = from->vertex_offset[ring];
-        int64_t n = from->vertex_offset[ring + 1] - first;
-        double *x, *y;
-        OJ_TRY(oj_flat_buf_ring(to, err));
-        OJ_TRY(oj_flat_buf_vertices(to, n, &x, &y, err));
-        memcpy(x, from->x + first, (size_t)n * sizeof *x);
-        memcpy(y, from->y + first, (size_t)n * sizeof *y);
-    }
-    return OJ_OK;
-}
-
 static oj_status copy_shape(const struct oj_pair_stage *stage, int64_t entry,
                             struct oj_flat_buf *to, struct oj_error *err)
 {
@@ -406,7 +388,7 @@ static oj_status copy_shape(const struct oj_pair_stage *stage, int64_t entry,
     {
         if (stage->request.shape_kinds == 0 ||
             (stage->request.shape_kinds & from.part_kind[part]) != 0)
-            OJ_TRY(copy_part(&from, part, to, err));
+            OJ_TRY(oj_flat_buf_copy_part(to, &from, part, err));
     }
     return oj_flat_buf_end(to, err);
 }

@@ -295,6 +295,26 @@ static oj_status close_rings(struct oj_flat_buf *buf, int64_t n_open,
     return OJ_OK;
 }
 
+oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
+                                const struct oj_flat *flat, int64_t part,
+                                struct oj_error *err)
+{
+    OJ_TRY(
+        oj_flat_buf_part(buf, (enum oj_part_kind)flat->part_kind[part], err));
+    for (int64_t ring = flat->ring_offset[part];
+         ring < flat->ring_offset[part + 1]; ring++)
+    {
+        int64_t first = flat->vertex_offset[ring];
+        int64_t n = flat->vertex_offset[ring + 1] - first;
+        double *x, *y;
+        OJ_TRY(oj_flat_buf_ring(buf, err));
+        OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, err));
+        memcpy(x, flat->x + first, (size_t)n * sizeof *x);
+        memcpy(y, flat->y + first, (size_t)n * sizeof *y);
+    }
+    return OJ_OK;
+}
+
 oj_status oj_flat_buf_end(struct oj_flat_buf *buf, struct oj_error *err)
 {
     int64_t first = buf->part_offset[buf->n_features];

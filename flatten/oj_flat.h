@@ -145,6 +145,11 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_vertices(struct oj_flat_buf *buf,
                                                      int64_t n, double **x,
                                                      double **y,
                                                      struct oj_error *err);
+/** Adds part number part of flat, which is in the long form, with its rings
+ *  and vertices. */
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_flat_buf_copy_part(struct oj_flat_buf *buf, const struct oj_flat *flat,
+                      int64_t part, struct oj_error *err);
 OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_end(struct oj_flat_buf *buf,
                                                 struct oj_error *err);
 OJ_EXPORT void oj_flat_buf_drop(struct oj_flat_buf *buf);

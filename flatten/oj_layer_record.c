@@ -275,21 +275,7 @@ static oj_status copy_parts(struct oj_flat_buf *buf, const struct oj_flat *flat,
 {
     for (int64_t part = flat->part_offset[from];
          part < flat->part_offset[from + 1]; part++)
-    {
-        OJ_TRY(oj_flat_buf_part(buf, (enum oj_part_kind)flat->part_kind[part],
-                                err));
-        for (int64_t ring = flat->ring_offset[part];
-             ring < flat->ring_offset[part + 1]; ring++)
-        {
-            int64_t first = flat->vertex_offset[ring];
-            int64_t n = flat->vertex_offset[ring + 1] - first;
-            double *x, *y;
-            OJ_TRY(oj_flat_buf_ring(buf, err));
-            OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, err));
-            memcpy(x, flat->x + first, (size_t)n * sizeof *x);
-            memcpy(y, flat->y + first, (size_t)n * sizeof *y);
-        }
-    }
+        OJ_TRY(oj_flat_buf_copy_part(buf, flat, part, err));
     return oj_flat_buf_end(buf, err);
 }
 

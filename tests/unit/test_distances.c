@@ -5,6 +5,7 @@
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "memory_trial.h"
 #include "plain_pairs.h"
+#include "random_sides.h"
 #include "run_tests.h"
 
 #include "cpu_family.h"
@@ -16,22 +17,6 @@ static uint64_t seed;
 /* --- sides ----------------------------------------------------------------
  */
 
-struct side
-{
-    struct oj_flat_buf buf;
-    struct oj_flat view;
-    int64_t *fid;
-    double *max_distance;
-    int32_t *on_class, *exclude_class;
-};
-
-static void *columns(int64_t n, size_t size)
-{
-    void *column = oj_malloc(n, size);
-    ck_assert_ptr_nonnull(column);
-    return column;
-}
-
 static void side_make(struct side *side, const struct scene *scene, int n,
                       unsigned kinds)
 {
@@ -39,9 +24,9 @@ static void side_make(struct side *side, const struct scene *scene, int n,
     add_join_features(&side->buf, scene, n, kinds, 0);
     side->view = oj_flat_buf_view(&side->buf);
     n = (int)side->view.n_features;
-    side->max_distance = columns(n, sizeof(double));
-    side->on_class = columns(n, sizeof(int32_t));
-    side->exclude_class = columns(n, sizeof(int32_t));
+    side->max_distance = column(n, sizeof(double));
+    side->on_class = column(n, sizeof(int32_t));
+    side->exclude_class = column(n, sizeof(int32_t));
     side->fid = pick_fids(n);
     side->view.fid = side->fid;
     for (int i = 0; i < n; i++)
@@ -52,15 +37,6 @@ static void side_make(struct side *side, const struct scene *scene, int n,
         side->on_class[i] = pick(5) - 1;
         side->exclude_class[i] = pick(5) - 1;
     }
-}
-
-static void side_free(struct side *side)
-{
-    oj_flat_buf_free(&side->buf);
-    oj_free(side->fid);
-    oj_free(side->max_distance);
-    oj_free(side->on_class);
-    oj_free(side->exclude_class);
 }
 
 /* A join of some kind, and the columns that it asks for. */
@@ -86,22 +62,11 @@ static struct oj_relation pick_relation(const struct scene *scene,
     r.unordered_pairs = has_fids && one_in(4) ? (pick(2) ? 1 : -1) : 0;
     r.exclude_same_geometry = one_in(6);
     a->view.max_distance = b->view.max_distance = NULL;
-    a->view.on_class = b->view.on_class = NULL;
-    a->view.exclude_class = b->view.exclude_class = NULL;
     if (r.op == OJ_OP_DWITHIN && own == 0)
         a->view.max_distance = a->max_distance;
     if (r.op == OJ_OP_DWITHIN && own == 1)
         b->view.max_distance = b->max_distance;
-    if (one_in(4))
-    {
-        a->view.on_class = a->on_class;
-        b->view.on_class = b->on_class;
-    }
-    if (one_in(4))
-    {
-        a->view.exclude_class = a->exclude_class;
-        b->view.exclude_class = b->exclude_class;
-    }
+    pick_classes(a, b, 4);
     return r;
 }
 
@@ -118,7 +83,7 @@ static oj_status ask_family(const struct oj_cpu_family *family,
     struct oj_options options = {.n_threads = n_threads};
     struct oj_stats stats;
     struct oj_index *index;
-    int32_t *rank = columns(join->n_features, sizeof *rank);
+    int32_t *rank = column(join->n_features, sizeof *rank);
     oj_status status;
     for (int64_t b = 0; b < join->n_features; b++)
         rank[b] = plain_rank(join, b);

@@ -5,27 +5,13 @@
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "memory_trial.h"
 #include "plain_pairs.h"
+#include "random_sides.h"
 #include "run_tests.h"
 
 #include "cpu_family.h"
 #include "cpu_near_rows.h"
 
 static uint64_t seed;
-
-struct side
-{
-    struct oj_flat_buf buf;
-    struct oj_flat view;
-    int64_t *fid;
-    int32_t *on_class, *exclude_class;
-};
-
-static void *column(int64_t n, size_t size)
-{
-    void *memory = oj_malloc(n, size);
-    ck_assert_ptr_nonnull(memory);
-    return memory;
-}
 
 /* Points of a scene; a third of them, in some rounds, in a few places. */
 static void side_make(struct side *side, const struct scene *s, int n)
@@ -63,14 +49,6 @@ static void side_make(struct side *side, const struct scene *s, int n)
     side->view.fid = side->fid;
 }
 
-static void side_free(struct side *side)
-{
-    oj_flat_buf_free(&side->buf);
-    oj_free(side->fid);
-    oj_free(side->on_class);
-    oj_free(side->exclude_class);
-}
-
 static struct oj_relation pick_relation(const struct scene *s, struct side *a,
                                         struct side *b)
 {
@@ -82,18 +60,7 @@ static struct oj_relation pick_relation(const struct scene *s, struct side *a,
     r.exclude_self = has_fids && one_in(4);
     r.unordered_pairs = has_fids && one_in(3) ? (pick(2) ? 1 : -1) : 0;
     r.exclude_same_geometry = one_in(6);
-    a->view.on_class = b->view.on_class = NULL;
-    a->view.exclude_class = b->view.exclude_class = NULL;
-    if (one_in(5))
-    {
-        a->view.on_class = a->on_class;
-        b->view.on_class = b->on_class;
-    }
-    if (one_in(5))
-    {
-        a->view.exclude_class = a->exclude_class;
-        b->view.exclude_class = b->exclude_class;
-    }
+    pick_classes(a, b, 5);
     return r;
 }
 
