@@ -1,0 +1,448 @@
+/* The backend cuda gives the answers of cpu, to the last bit: random layers,
+ * batches of every size, two threads at once, little memory, points that stay
+ * on the device, cancelling.  Skipped where no GPU can be used.
+ * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
+#include "references.h"
+
+#include "layer_trial.h"
+#include "oj_gpu.h"
+#include "run_tests.h"
+
+#include <pthread.h>
+
+static uint64_t seed;
+
+/* --- layers and joins ----------------------------------------------------- */
+
+struct job
+{
+    struct oj_flat_buf join_buf, input_buf;
+    int64_t *fid;
+    struct oj_flat join, input;
+    struct oj_relation relation;
+};
+
+static struct oj_relation pick_relation(const struct scene *s)
+{
+    static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
+                                     OJ_OP_COVEREDBY, OJ_OP_TOUCHES,
+                                     OJ_OP_DWITHIN};
+    struct oj_relation r = oj_relation_default();
+    double reaches[] = {0.0, 0.5, 1.0, 3.0, 50.0, INFINITY};
+    r.max_distance = s->scale * reaches[pick(6)];
+    if (pick(5) < 2)
+    {
+        r.op = ops[pick(5)];
+        if (r.op == OJ_OP_DWITHIN && !(r.max_distance < INFINITY))
+            r.max_distance = s->scale;
+        r.any_order = one_in(4);
+        return r;
+    }
+    r.distance_to = pick(2) ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
+    if (one_in(6))
+        r.k = 1 + pick(4);
+    r.ties = one_in(8) ? OJ_TIES_ALL : OJ_TIES_FIRST;
+    if (one_in(10) && r.max_distance < INFINITY)
+        r.min_distance = r.max_distance / 2;
+    return r;
+}
+
+static void make_job(struct job *job, int most_join, int most_input)
+{
+    static const unsigned kinds[] = {
+        OJ_PART_POLYGON, OJ_PART_POLYGON, OJ_PART_LINE, OJ_PART_POINT,
+        OJ_PART_POINT | OJ_PART_LINE | OJ_PART_POLYGON};
+    struct scene scene;
+    memset(job, 0, sizeof *job);
+    scene = pick_scene();
+    add_join_features(&job->join_buf, &scene, pick(most_join), kinds[pick(5)],
+                      1);
+    job->join = oj_flat_buf_view(&job->join_buf);
+    add_input_points(&job->input_buf, &scene, &job->join, pick(most_input), 0);
+    job->input = oj_flat_buf_view(&job->input_buf);
+    job->fid = pick_fids(job->join.n_features);
+    job->join.fid = job->fid;
+    job->relation = pick_relation(&scene);
+}
+
+static void free_job(struct job *job)
+{
+    oj_flat_buf_free(&job->join_buf);
+    oj_flat_buf_free(&job->input_buf);
+    oj_free(job->fid);
+}
+
+static struct oj_join *open_join(const struct job *job, const char *backend,
+                                 const struct oj_options *options)
+{
+    struct oj_join *join;
+    must(oj_join_open(&job->join, &job->relation, backend, options, &join,
+                      &error));
+    return join;
+}
+
+/* --- comparing ------------------------------------------------------------ */
+
+static int same_measure(double a, double b)
+{
+    return bits_of(a) == bits_of(b) || (a != a && b != b);
+}
+
+/* Rows first .. of truth against all of ours. */
+static void same(const char *what, const struct oj_matches *ours,
+                 const struct oj_matches *truth, int64_t first)
+{
+    for (int64_t row = 0; row < ours->n_rows; row++)
+    {
+        int64_t i = oj_matches_first(ours, row);
+        int64_t j = oj_matches_first(truth, first + row);
+        int64_t n = oj_matches_end(ours, row) - i;
+        expect(oj_matches_end(truth, first + row) - j == n,
+               "seed %llu, %s: row %d has %d pairs, not %d",
+               (unsigned long long)seed, what, (int)(first + row), (int)n,
+               (int)(oj_matches_end(truth, first + row) - j));
+        for (; n > 0; n--, i++, j++)
+            expect(ours->join_row[i] == truth->join_row[j] &&
+                       same_measure(ours->measure[i], truth->measure[j]),
+                   "seed %llu, %s: row %d: feature %d at %.17g, not %d at "
+                   "%.17g",
+                   (unsigned long long)seed, what, (int)(first + row),
+                   (int)ours->join_row[i], ours->measure[i],
+                   (int)truth->join_row[j], truth->measure[j]);
+    }
+}
+
+static void answer_of_cpu(const struct job *job, struct oj_matches *out)
+{
+    const struct oj_options options = {.n_threads = 2};
+    struct oj_join *join = open_join(job, "cpu", &options);
+    must(oj_join_batch(join, &job->input, out, &error));
+    oj_join_close(join);
+}
+
+/* Pairs of a row may come in any order where that was allowed. */
+static void compare_all(struct job *job, const struct oj_options *options)
+{
+    struct oj_matches truth = {0}, ours = {0};
+    struct oj_join *join;
+    job->relation.any_order = 0;
+    answer_of_cpu(job, &truth);
+    join = open_join(job, "cuda", options);
+    must(oj_join_batch(join, &job->input, &ours, &error));
+    ck_assert_int_eq(ours.n_rows, truth.n_rows);
+    ck_assert_int_eq(ours.n_pairs, truth.n_pairs);
+    ck_assert_int_eq(ours.n_matched, truth.n_matched);
+    same(oj_join_method(join, &job->input), &ours, &truth, 0);
+    oj_matches_free(&ours);
+    oj_matches_free(&truth);
+    oj_join_close(join);
+}
+
+static struct oj_options pick_options(void)
+{
+    struct oj_options options = {.n_threads = 1 + pick(4)};
+    options.gpu_batch = one_in(2) ? 0 : 1 + pick(2000);
+    options.gpu_memory = one_in(4) ? (int64_t)256 << 20 : 0;
+    return options;
+}
+
+/* --- tests ---------------------------------------------------------------- */
+
+START_TEST(random_layers)
+{
+    int64_t n_rounds = rounds(150);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct oj_options options;
+        struct job job;
+        random_state = seed;
+        options = pick_options();
+        make_job(&job, one_in(4) ? 2000 : 60, one_in(4) ? 20000 : 600);
+        compare_all(&job, &options);
+        free_job(&job);
+    }
+}
+END_TEST
+
+START_TEST(batches_of_any_size)
+{
+    static const int64_t sizes[] = {1, 7, 1000, 1 << 20};
+    int64_t n_rounds = rounds(6);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        const struct oj_options options = {.n_threads = 2};
+        struct oj_matches truth = {0}, ours = {0};
+        struct oj_flat_slice slice = {0};
+        struct oj_join *join;
+        struct job job;
+        random_state = seed;
+        make_job(&job, 300, 3000);
+        job.relation.any_order = 0;
+        answer_of_cpu(&job, &truth);
+        join = open_join(&job, "cuda", &options);
+        for (int i = 0; i < 4; i++)
+        {
+            int64_t most = sizes[i] == 1 ? 200 : job.input.n_features;
+            for (int64_t first = 0; first < most; first += sizes[i])
+            {
+                int64_t n = most - first < sizes[i] ? most - first : sizes[i];
+                if (first + n > job.input.n_features)
+                    break;
+                must(oj_flat_slice_make(&job.input, first, n, &slice, &error));
+                must(oj_join_batch(join, &slice.flat, &ours, &error));
+                same("batch", &ours, &truth, first);
+            }
+        }
+        oj_join_close(join);
+        oj_flat_slice_free(&slice);
+        oj_matches_free(&ours);
+        oj_matches_free(&truth);
+        free_job(&job);
+    }
+}
+END_TEST
+
+/* A join that runs beside others. */
+struct beside
+{
+    const struct job *job;
+    struct oj_matches out;
+    oj_status status;
+    struct oj_error error;
+};
+
+static void *join_beside(void *user)
+{
+    struct beside *b = user;
+    const struct oj_options options = {.n_threads = 2, .gpu_batch = 500};
+    struct oj_join *join = NULL;
+    b->status = oj_join_open(&b->job->join, &b->job->relation, "cuda", &options,
+                             &join, &b->error);
+    for (int i = 0; i < 5 && b->status == OJ_OK; i++)
+        b->status = oj_join_batch(join, &b->job->input, &b->out, &b->error);
+    oj_join_close(join);
+    return NULL;
+}
+
+START_TEST(threads_at_once)
+{
+    int64_t n_rounds = rounds(10);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct job job[2];
+        struct beside beside[2] = {0};
+        pthread_t thread[2];
+        random_state = seed;
+        for (int i = 0; i < 2; i++)
+        {
+            make_job(&job[i], 500, 5000);
+            job[i].relation.any_order = 0;
+            beside[i].job = &job[i];
+        }
+        for (int i = 0; i < 2; i++)
+            ck_assert_int_eq(
+                pthread_create(&thread[i], NULL, join_beside, &beside[i]), 0);
+        for (int i = 0; i < 2; i++)
+        {
+            struct oj_matches truth = {0};
+            pthread_join(thread[i], NULL);
+            ck_assert_msg(beside[i].status == OJ_OK, "%s",
+                          beside[i].error.message);
+            answer_of_cpu(&job[i], &truth);
+            same("beside another", &beside[i].out, &truth, 0);
+            oj_matches_free(&truth);
+            oj_matches_free(&beside[i].out);
+        }
+        free_job(&job[0]);
+        free_job(&job[1]);
+    }
+}
+END_TEST
+
+/* With too little memory there is an answer or a clear error, and never
+ * another answer; enough memory then still does. */
+START_TEST(little_memory)
+{
+    int64_t n_rounds = rounds(4);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct job job;
+        struct oj_matches truth = {0}, ours = {0};
+        random_state = seed;
+        make_job(&job, 3000, 20000);
+        job.relation.any_order = 0;
+        answer_of_cpu(&job, &truth);
+        for (int64_t bytes = 1 << 12; bytes < (int64_t)1 << 28; bytes *= 4)
+        {
+            const struct oj_options options = {.n_threads = 2,
+                                               .gpu_memory = bytes};
+            struct oj_join *join = NULL;
+            oj_status status = oj_join_open(&job.join, &job.relation, "cuda",
+                                            &options, &join, &error);
+            if (status == OJ_OK)
+                status = oj_join_batch(join, &job.input, &ours, &error);
+            ck_assert_msg(status == OJ_OK || status == OJ_ERR_NOMEM,
+                          "seed %llu: %s", (unsigned long long)seed,
+                          error.message);
+            if (status == OJ_OK)
+                same("little memory", &ours, &truth, 0);
+            oj_join_close(join);
+        }
+        oj_matches_free(&ours);
+        oj_matches_free(&truth);
+        free_job(&job);
+    }
+}
+END_TEST
+
+START_TEST(cancelled)
+{
+    struct job job;
+    struct oj_matches ours = {0};
+    struct oj_join *join;
+    int cancel = 0;
+    const struct oj_options options = {.n_threads = 2, .cancel = &cancel};
+    random_state = 1;
+    do
+        make_job(&job, 100, 20000);
+    while (job.input.n_features < 1000 || job.relation.op != OJ_OP_NEAREST ||
+           oj_relation_gives_lists(&job.relation));
+    join = open_join(&job, "cuda", &options);
+    cancel = 1;
+    ck_assert_int_eq(oj_join_batch(join, &job.input, &ours, &error),
+                     OJ_ERR_CANCELLED);
+    cancel = 0;
+    must(oj_join_batch(join, &job.input, &ours, &error));
+    oj_join_close(join);
+    oj_matches_free(&ours);
+    free_job(&job);
+}
+END_TEST
+
+/* --- data that stay on the device ----------------------------------------- */
+
+static const struct oj_gpu_module *module;
+
+static void *on_device(struct oj_index *index, const void *host, int64_t n,
+                       size_t size)
+{
+    void *memory = NULL;
+    int64_t bytes = (n > 0 ? n : 1) * (int64_t)size;
+    must(module->allocate(index, bytes, &memory, &error));
+    if (host != NULL && n > 0)
+        must(module->copy(index, memory, host, n * (int64_t)size, &error));
+    return memory;
+}
+
+static void check_one(struct oj_index *index,
+                      const struct oj_gpu_points *points,
+                      const struct oj_matches *truth)
+{
+    struct oj_matches ours = {0};
+    int64_t n = points->n;
+    int32_t *row = on_device(index, NULL, n, sizeof *row);
+    double *measure = on_device(index, NULL, n, sizeof *measure);
+    must(module->join_resident(index, points, row, measure, NULL, &error));
+    must(oj_matches_reserve(&ours, n, n, 0, &error));
+    must(module->copy(index, ours.join_row, row,
+                      n * (int64_t)sizeof *ours.join_row, &error));
+    must(module->copy(index, ours.measure, measure,
+                      n * (int64_t)sizeof *ours.measure, &error));
+    same("resident", &ours, truth, 0);
+    module->release(index, row);
+    module->release(index, measure);
+    oj_matches_free(&ours);
+}
+
+static void check_counts(struct oj_index *index, const struct job *job,
+                         const struct oj_gpu_points *points,
+                         const struct oj_matches *truth)
+{
+    int64_t n = job->join.n_features;
+    int64_t *expected = oj_calloc(n, sizeof *expected);
+    int64_t *count = oj_calloc(n, sizeof *count);
+    int64_t *counted = on_device(index, count, n, sizeof *count);
+    oj_status status =
+        module->count_resident(index, points, counted, NULL, &error);
+    ck_assert(status == OJ_OK || status == OJ_ERR_UNSUPPORTED);
+    must(module->copy(index, count, counted, n * (int64_t)sizeof *count,
+                      &error));
+    for (int64_t row = 0; row < truth->n_rows; row++)
+    {
+        for (int64_t i = oj_matches_first(truth, row);
+             i < oj_matches_end(truth, row); i++)
+            expected[truth->join_row[i]]++;
+    }
+    for (int64_t i = 0; status == OJ_OK && i < n; i++)
+        expect(count[i] == expected[i],
+               "seed %llu: feature %d is counted %lld times, not %lld",
+               (unsigned long long)seed, (int)i, (long long)count[i],
+               (long long)expected[i]);
+    module->release(index, counted);
+    oj_free(expected);
+    oj_free(count);
+}
+
+START_TEST(resident)
+{
+    int64_t n_rounds = rounds(20);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        const struct oj_options options = {.n_threads = 2};
+        struct oj_stats stats = {0};
+        struct oj_gpu_points points;
+        struct oj_matches truth = {0};
+        struct oj_index *index;
+        struct job job;
+        int64_t n;
+        double seconds;
+        random_state = seed;
+        make_job(&job, 300, 3000);
+        job.relation.any_order = 0;
+        job.join.fid = NULL;
+        n = job.input.n_features;
+        if (!module->takes(&job.relation, &job.join, &job.input) || n == 0 ||
+            job.join.n_features == 0)
+        {
+            free_job(&job);
+            continue;
+        }
+        answer_of_cpu(&job, &truth);
+        must(module->index(&job.join, NULL, &job.relation, &options, &index,
+                           &stats, &error));
+        points.n = n;
+        points.x = on_device(index, job.input.x, n, sizeof *job.input.x);
+        points.y = on_device(index, job.input.y, n, sizeof *job.input.y);
+        must(module->rebuild(index, &seconds, &error));
+        if (!oj_relation_gives_lists(&job.relation))
+            check_one(index, &points, &truth);
+        check_counts(index, &job, &points, &truth);
+        module->release(index, (void *)(uintptr_t)points.x);
+        module->release(index, (void *)(uintptr_t)points.y);
+        module->free_index(index);
+        oj_matches_free(&truth);
+        free_job(&job);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("cuda");
+    int n = 0;
+    if (oj_gpu_load(&module, &error) != OJ_OK ||
+        module->count(&n, &error) != OJ_OK)
+    {
+        printf("skipped, 6 tests: %s\n", error.message);
+        return 77;
+    }
+    /* A device does not survive a fork. */
+    setenv("CK_FORK", "no", 1);
+    tcase_add_test(tcase, random_layers);
+    tcase_add_test(tcase, batches_of_any_size);
+    tcase_add_test(tcase, threads_at_once);
+    tcase_add_test(tcase, little_memory);
+    tcase_add_test(tcase, cancelled);
+    tcase_add_test(tcase, resident);
+    return tests_run();
+}
