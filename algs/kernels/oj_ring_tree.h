@@ -24,13 +24,12 @@
 
 #include "oj_ring_edge.h"
 
-#include <stddef.h>
-
 enum oj_ring_units
 {
     OJ_RING_FEATURES = 0, /**< predicates */
     OJ_RING_PARTS         /**< distances: units are rings; a part holds what is
-                               in or on its shell and not inside a hole */
+                               on its shell, or in it and not inside the first
+                               hole that it is in or on */
 };
 
 /* The two top bits of a slot; the others are a rank, a leaf, or a sixteenth of
@@ -131,6 +130,9 @@ OJ_FN int32_t oj_ring_tree_find(const struct oj_ring_tree *t, double px,
     uint64_t at;
     struct oj_ring_leaf leaf;
     double side;
+    place->at = place->end = 0;
+    place->rx = place->ry = 0.0;
+    place->px = place->py = 0.0f;
     if (!(u >= 0.0 && v >= 0.0 && u < 4294967296.0 && v < 4294967296.0))
         return OJ_RING_NONE;
     x = (uint32_t)u;
@@ -250,110 +252,13 @@ OJ_FN int32_t oj_ring_tree_first_around(const struct oj_ring_tree *t, double px,
             holds = 0;
         }
         if ((ring & 1u) == 0u)
-            holds = location != OJ_OUTSIDE;
-        else if (location == OJ_INSIDE)
-            holds = 0;
+            holds = (int)location;
+        else if (holds == OJ_INSIDE)
+            holds = location == OJ_OUTSIDE  ? OJ_INSIDE
+                    : location == OJ_INSIDE ? 0
+                                            : OJ_ON_BOUNDARY;
     }
     return holds ? t->part_feature[part] : OJ_RING_NONE;
-}
-
-/* --- building: the codes of a leaf ---------------------------------------- */
-
-/** Puts together what the records of a cell, in their order, say about its
- *  sixteenths. */
-struct oj_ring_coder
-{
-    uint64_t code;
-    uint32_t touched; /* by any edge */
-    uint32_t n;       /* records so far */
-    /* the unit under way */
-    uint32_t unit, unit_first, unit_touched, unit_inside;
-    /* the part under way */
-    uint32_t part, part_first, part_inside;
-};
-
-OJ_FN struct oj_ring_coder oj_ring_coder_make(void)
-{
-    struct oj_ring_coder c;
-    c.code = 0;
-    c.touched = c.n = 0;
-    c.unit = c.part = UINT32_MAX;
-    c.unit_first = c.unit_touched = c.unit_inside = 0;
-    c.part_first = c.part_inside = 0;
-    return c;
-}
-
-/* The sixteenths inside are in the record's unit: where they were in another,
- * both decide, or the first one does. */
-OJ_FN void oj_ring_coder_set(struct oj_ring_coder *c, uint32_t inside,
-                             uint32_t record, int first_counts)
-{
-    int i;
-    if (record >= OJ_RING_CODE_ASK)
-        record = OJ_RING_CODE_ASK;
-    for (i = 0; i < OJ_RING_CELL_CHILDREN; i++)
-    {
-        if ((inside >> i & 1u) == 0u)
-            continue;
-        if ((c->code >> (4 * i) & 15u) == 0u)
-            c->code |= (uint64_t)record << (4 * i);
-        else if (!first_counts)
-            c->code |= (uint64_t)OJ_RING_CODE_ASK << (4 * i);
-    }
-}
-
-OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c,
-                                  const uint32_t *ring_part)
-{
-    uint32_t inside = c->unit_inside & ~c->unit_touched;
-    if (c->unit == UINT32_MAX)
-        return;
-    if (ring_part == NULL)
-    {
-        oj_ring_coder_set(c, inside, c->unit_first, 0);
-        return;
-    }
-    if (ring_part[c->unit] >> 1 != c->part)
-    {
-        oj_ring_coder_set(c, c->part_inside, c->part_first, 1);
-        c->part = ring_part[c->unit] >> 1;
-        c->part_inside = 0;
-    }
-    if (ring_part[c->unit] & 1u)
-        c->part_inside &= ~inside;
-    else
-    {
-        c->part_inside = inside;
-        c->part_first = c->unit_first;
-    }
-}
-
-/** The next record; touched and inside: bits of the sixteenths.  ring_part:
- *  NULL for features. */
-OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
-                             uint32_t touched, uint32_t inside,
-                             const uint32_t *ring_part)
-{
-    c->n++;
-    if (unit != c->unit)
-    {
-        oj_ring_coder_end_unit(c, ring_part);
-        c->unit = unit;
-        c->unit_first = c->n;
-        c->unit_touched = c->unit_inside = 0;
-    }
-    c->unit_touched |= touched;
-    c->unit_inside ^= inside;
-    c->touched |= touched;
-}
-
-OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c,
-                                 const uint32_t *ring_part)
-{
-    oj_ring_coder_end_unit(c, ring_part);
-    if (ring_part != NULL)
-        oj_ring_coder_set(c, c->part_inside, c->part_first, 1);
-    return c->code | oj_ring_nibbles(c->touched) * OJ_RING_CODE_ASK;
 }
 
 #endif

@@ -1,0 +1,176 @@
+/** How a tree of cells over polygon rings is built (oj_ring_tree.h): level by
+ *  level from the root, every level from the one above.
+ *
+ *  node        its fragments, by unit
+ *  fragment    at most 15 edges of one unit in one node, and a bit
+ *
+ *  The bits of a unit's fragments in a node, added up without carry, say
+ * whether the node's reference point is in the unit.  An edge between reference
+ * points flips the bit of its own fragment alone, so fragments go from a node
+ * to its children each by itself; only where a fragment has no edges in a child
+ * any more and its bit is set there, the bit moves to the first fragment that
+ * the unit has in the node.
+ *
+ *     node      0                             unit 5 has 17 edges in it
+ *     fragment [ 5: 15 edges, in | 5: 2, out | 8: 4, out ]
+ *     its node 16 c + child of the next level, for each child that a fragment
+ *     has edges in, or whose reference point it has the bit of
+ */
+#ifndef OJ_RING_BUILD_H
+#define OJ_RING_BUILD_H
+
+#include "oj_ring_tree.h"
+
+#include <stddef.h>
+
+/** Most edges of a fragment: counts of four bits hold them. */
+#define OJ_RING_FRAGMENT 15
+
+/** Cells of more records than this have them asked always. */
+#define OJ_RING_CODED_RECORDS 256
+
+struct oj_ring_fragment
+{
+    uint32_t unit;  /**< 2 * unit + bit */
+    uint32_t first; /**< edge of the level's list */
+    uint32_t n;     /**< edges, at most OJ_RING_FRAGMENT */
+    uint32_t node;
+};
+
+/** A fragment against the children of its node. */
+struct oj_ring_masks
+{
+    uint64_t counts; /**< edges that touch child c: bits 4 c .. 4 c + 3 */
+    uint32_t touched, toggled;
+};
+
+OJ_FN void oj_ring_masks_add(struct oj_ring_masks *m,
+                             struct oj_ring_split split)
+{
+    m->counts += oj_ring_nibbles(split.touched);
+    m->touched |= split.touched;
+    m->toggled ^= split.toggled;
+}
+
+/** The fragment's bits in the children. */
+OJ_FN uint32_t oj_ring_masks_inside(const struct oj_ring_masks *m,
+                                    uint32_t unit)
+{
+    return (m->toggled ^ (unit & 1u ? 0xffffu : 0u)) & 0xffffu;
+}
+
+/** 1 when a node of n edges is to be split. replication: how many edges and
+ *  fragments of nodes of this level one of the root's has become on its way to
+ *  this node, on average.  Where many borders run through one place, or many
+ *  polygons lie over each other, splitting helps little and costs much: there
+ *  an end is made, early when all of the tree is large already.  The root is
+ *  always split: the bits of its fragments are those of a point outside. */
+OJ_FN int oj_ring_node_splits(uint32_t n, uint32_t most, int level, int levels,
+                              float replication, int is_large)
+{
+    if (level == 0)
+        return n > 0;
+    return n > most && level < levels &&
+           replication <= (is_large ? 4.0f : 32.0f);
+}
+
+/* --- building: the codes of a leaf ---------------------------------------- */
+
+/** Puts together what the records of a cell, in their order, say about its
+ *  sixteenths. */
+struct oj_ring_coder
+{
+    uint64_t code;
+    uint32_t touched; /* by any edge */
+    uint32_t n;       /* records so far */
+    /* the unit under way */
+    uint32_t unit, unit_first, unit_touched, unit_inside;
+    /* the part under way */
+    uint32_t part, part_first, part_inside;
+};
+
+OJ_FN struct oj_ring_coder oj_ring_coder_make(void)
+{
+    struct oj_ring_coder c;
+    c.code = 0;
+    c.touched = c.n = 0;
+    c.unit = c.part = UINT32_MAX;
+    c.unit_first = c.unit_touched = c.unit_inside = 0;
+    c.part_first = c.part_inside = 0;
+    return c;
+}
+
+/* The sixteenths inside are in the record's unit: where they were in another,
+ * both decide, or the first one does. */
+OJ_FN void oj_ring_coder_set(struct oj_ring_coder *c, uint32_t inside,
+                             uint32_t record, int first_counts)
+{
+    int i;
+    if (record >= OJ_RING_CODE_ASK)
+        record = OJ_RING_CODE_ASK;
+    for (i = 0; i < OJ_RING_CELL_CHILDREN; i++)
+    {
+        if ((inside >> i & 1u) == 0u)
+            continue;
+        if ((c->code >> (4 * i) & 15u) == 0u)
+            c->code |= (uint64_t)record << (4 * i);
+        else if (!first_counts)
+            c->code |= (uint64_t)OJ_RING_CODE_ASK << (4 * i);
+    }
+}
+
+OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c,
+                                  const uint32_t *ring_part)
+{
+    uint32_t inside = c->unit_inside & ~c->unit_touched;
+    if (c->unit == UINT32_MAX)
+        return;
+    if (ring_part == NULL)
+    {
+        oj_ring_coder_set(c, inside, c->unit_first, 0);
+        return;
+    }
+    if (ring_part[c->unit] >> 1 != c->part)
+    {
+        oj_ring_coder_set(c, c->part_inside, c->part_first, 1);
+        c->part = ring_part[c->unit] >> 1;
+        c->part_inside = 0;
+    }
+    if (ring_part[c->unit] & 1u)
+        c->part_inside &= ~inside;
+    else
+    {
+        c->part_inside = inside;
+        c->part_first = c->unit_first;
+    }
+}
+
+/** The next record; touched and inside: bits of the sixteenths.  ring_part:
+ *  NULL for features. */
+OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
+                             uint32_t touched, uint32_t inside,
+                             const uint32_t *ring_part)
+{
+    c->n++;
+    if (unit != c->unit)
+    {
+        oj_ring_coder_end_unit(c, ring_part);
+        c->unit = unit;
+        c->unit_first = c->n;
+        c->unit_touched = c->unit_inside = 0;
+    }
+    c->unit_touched |= touched;
+    c->unit_inside ^= inside;
+    c->touched |= touched;
+}
+
+OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c,
+                                 const uint32_t *ring_part)
+{
+    oj_ring_coder_end_unit(c, ring_part);
+    if (ring_part != NULL)
+        oj_ring_coder_set(c, c->part_inside, c->part_first, 1);
+    return c->code | oj_ring_nibbles(c->touched) * OJ_RING_CODE_ASK;
+}
+
+#endif
