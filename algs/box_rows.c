@@ -20,7 +20,7 @@ struct run
     struct oj_answers answers;
     double most; /* greatest distance of any join feature's own; else -1 */
     struct oj_box_refused refused; /* of the row at hand */
-    int64_t n_candidates;
+    int64_t n_candidates, n_undecided, n_second_words;
     double filter_s;
     struct oj_stats *stats;
     struct oj_error *err;
@@ -101,8 +101,8 @@ static int envelopes_meet(const struct run *run, int64_t row, int64_t feature)
 }
 
 /* YES where the pair counts; *distance where the join has one. */
-static enum oj_geos_verdict ask(const struct run *run, int64_t row,
-                                int64_t feature, double *distance)
+static enum oj_geos_verdict ask(struct run *run, int64_t row, int64_t feature,
+                                double *distance)
 {
     const struct oj_box_search *search = run->search;
     const struct oj_relation *relation = &search->relation;
@@ -113,7 +113,11 @@ static enum oj_geos_verdict ask(const struct run *run, int64_t row,
     if (relation->op == OJ_OP_DISJOINT && !envelopes_meet(run, row, feature))
         return OJ_GEOS_YES;
     if (!takes_distance(run))
-        return oj_geos_pairs_hold(search->pairs, row, feature);
+    {
+        verdict = oj_geos_pairs_hold(search->pairs, row, feature);
+        run->n_second_words += oj_geos_pairs_is_second_word(search->pairs);
+        return verdict;
+    }
     verdict = oj_geos_pairs_distance(search->pairs, row, feature, distance);
     if (verdict != OJ_GEOS_YES)
         return verdict;
@@ -137,8 +141,9 @@ static oj_status take_verdict(struct run *run, int64_t row, int32_t feature,
             return OJ_OK;
         case OJ_GEOS_CANNOT_SAY:
             keep_reason(run);
-            run->stats->n_undecided_pairs++;
-            return oj_answers_add_undecided(&run->answers, row, run->err);
+            run->n_undecided++;
+            return oj_answers_add_undecided(&run->answers, row, feature,
+                                            run->err);
         default:
             return oj_fail(run->err, OJ_ERR_NOMEM, "out of memory in GEOS");
     }
@@ -280,8 +285,8 @@ static oj_status join_nearest(struct run *run, int64_t row)
     }
     if (oj_box_refused_matters(&run->refused, &run->ranking))
     {
-        run->stats->n_undecided_pairs++;
-        OJ_TRY(oj_answers_add_undecided(&run->answers, row, run->err));
+        run->n_undecided++;
+        OJ_TRY(oj_answers_add_undecided(&run->answers, row, -1, run->err));
     }
     return oj_answers_add(&run->answers, row, &run->ranking, run->err);
 }
@@ -359,6 +364,8 @@ static oj_status join_all(struct run *run, struct oj_matches *out)
     run->stats->filter_s += run->filter_s;
     run->stats->refine_s += oj_clock_seconds() - listed - run->filter_s;
     run->stats->n_candidates += run->n_candidates;
+    run->stats->n_undecided_pairs += run->n_undecided;
+    run->stats->n_second_words += run->n_second_words;
     return OJ_OK;
 }
 

@@ -8,8 +8,8 @@
  *  whether features are disjoint whose envelopes are.  bbox: the exact
  *  envelopes decide.  nearest: windows that grow, as for points.
  *
- *  A row with a pair that GEOS cannot decide, and that could be in the answer,
- *  is listed as undecided.
+ *  A pair that GEOS cannot decide is listed as undecided; of the nearest join
+ *  the row, where that pair could be in its answer.
  */
 #ifndef BOX_ROWS_H
 #define BOX_ROWS_H

@@ -120,7 +120,7 @@ static int is_settled(const struct run *run, const struct oj_box *window,
 static oj_status store(struct run *run, int64_t row)
 {
     if (oj_box_refused_matters(&run->refused, &run->ranking))
-        OJ_TRY(oj_answers_add_undecided(&run->answers, row, run->err));
+        OJ_TRY(oj_answers_add_undecided(&run->answers, row, -1, run->err));
     return oj_answers_add(&run->answers, row, &run->ranking, run->err);
 }
 

@@ -149,7 +149,9 @@ OJ_CLONES oj_status oj_side_find(const struct oj_side *side,
             else
             {
                 found->at[found->n] = (int32_t)entry;
-                found->n += passes(test, &side->shape[entry].box, box);
+                found->n +=
+                    passes(side->shape[entry].is_odd ? OJ_BOX_MEETS : test,
+                           &side->shape[entry].box, box);
             }
         }
     }

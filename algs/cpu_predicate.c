@@ -121,7 +121,7 @@ static oj_status prepare_workers(const struct batch *b, int n_threads,
         struct oj_predicate_worker *w = &index->worker[t];
         oj_answers_clear(&w->answers);
         memset(&w->undecided, 0, sizeof w->undecided);
-        w->n_asked = w->n_rows = 0;
+        w->n_asked = w->n_rows = w->n_second_words = 0;
         w->geos_input = NULL;
         w->answers.max_entries = 0;
         if (budget > 0 && b->rows.input->n_features > 1)
@@ -192,7 +192,10 @@ static oj_status run_batch(struct batch *b, struct oj_matches *out,
     OJ_TRY(gather(index, n_threads, b->rows.input->n_features, out, err));
     add_undecided(index, n_threads, stats);
     for (int t = 0; t < n_threads; t++)
+    {
         stats->n_candidates += index->worker[t].n_asked;
+        stats->n_second_words += index->worker[t].n_second_words;
+    }
     stats->sort_s += sorted - start;
     stats->refine_s += oj_clock_seconds() - sorted;
     return OJ_OK;

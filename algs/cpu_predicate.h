@@ -37,7 +37,7 @@ struct oj_predicate_worker
     struct oj_cells_scratch scratch;
     int row_validity; /**< of it: 0, not known */
     uint8_t *is_met;  /**< [features] disjoint: marks of the row at hand */
-    int64_t n_rows, n_asked;
+    int64_t n_rows, n_asked, n_second_words;
     struct oj_undecided undecided;
     int64_t n_to_look;
 };

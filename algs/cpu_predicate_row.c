@@ -47,16 +47,18 @@ static oj_status open_geos(const struct oj_predicate_rows *b,
     return OJ_OK;
 }
 
-static void note_undecided(struct oj_predicate_worker *w, int64_t row,
-                           int64_t feature)
+static oj_status note_undecided(struct oj_predicate_worker *w, int64_t row,
+                                int64_t feature, struct oj_error *err)
 {
     struct oj_undecided *u = &w->undecided;
     u->n++;
-    if (u->n > 1 && (row > u->row || (row == u->row && feature >= u->feature)))
-        return;
-    u->row = row;
-    u->feature = feature;
-    snprintf(u->text, sizeof u->text, "%s", oj_geos_pairs_message(w->geos));
+    if (u->n == 1 || row < u->row || (row == u->row && feature < u->feature))
+    {
+        u->row = row;
+        u->feature = feature;
+        snprintf(u->text, sizeof u->text, "%s", oj_geos_pairs_message(w->geos));
+    }
+    return oj_answers_add_undecided(&w->answers, row, (int32_t)feature, err);
 }
 
 /* own: what our kernels say of a pair whose features need not be valid for that
@@ -74,10 +76,11 @@ static oj_status ask_geos(const struct oj_predicate_rows *b,
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory in GEOS");
     *holds = verdict == OJ_GEOS_YES;
+    w->n_second_words += oj_geos_pairs_is_second_word(w->geos);
     if (verdict == OJ_GEOS_CANNOT_SAY && own != OJ_VERDICT_UNSURE)
         *holds = own == OJ_VERDICT_YES;
     else if (verdict == OJ_GEOS_CANNOT_SAY)
-        note_undecided(w, row, feature);
+        return note_undecided(w, row, feature, err);
     return OJ_OK;
 }
 
@@ -147,11 +150,12 @@ static int is_for_geos(const struct oj_side *side, const struct oj_shape *shape,
     const struct oj_shape *other =
         side->shape != NULL ? &side->shape[at] : NULL;
     int other_is_odd = other != NULL && other->is_odd;
-    unsigned kinds = shape->kinds;
+    unsigned a = shape->kinds;
+    unsigned b = other != NULL ? other->kinds : (unsigned)OJ_PART_POINT;
     if (!shape->is_odd && !other_is_odd)
         return 0;
-    kinds |= other != NULL ? other->kinds : (unsigned)OJ_PART_POINT;
-    return kinds != (OJ_PART_POINT | OJ_PART_POLYGON);
+    return !(a == OJ_PART_POINT && b == OJ_PART_POLYGON) &&
+           !(a == OJ_PART_POLYGON && b == OJ_PART_POINT);
 }
 
 static oj_status ask(const struct oj_predicate_rows *b,
@@ -384,8 +388,9 @@ oj_status oj_predicate_row(const struct oj_predicate_rows *b,
     if (index->rule.takes_all)
         OJ_TRY(find_all(&index->side, &w->found, err));
     else
-        OJ_TRY(oj_side_find(&index->side, index->rule.test, &shape.box,
-                            &w->found, err));
+        OJ_TRY(oj_side_find(&index->side,
+                            shape.is_odd ? OJ_BOX_MEETS : index->rule.test,
+                            &shape.box, &w->found, err));
     if (w->found.n > 0)
         OJ_TRY(prepare_row(w, &shape, err));
     if (index->relation.op == OJ_OP_DISJOINT)

@@ -75,10 +75,38 @@ static int has_line_of_no_length(const struct oj_shape *shape)
     return 0;
 }
 
+/* GEOS leaves such a ring out of the graph of edges from which its plain
+ * predicates are read. */
+static int has_short_ring(const struct oj_shape *shape)
+{
+    const struct oj_flat *flat = shape->flat;
+    if (!(shape->kinds & OJ_PART_POLYGON))
+        return 0;
+    for (int64_t p = shape->first_part; p < shape->first_part + shape->n_parts;
+         p++)
+    {
+        if (flat->part_kind[p] != OJ_PART_POLYGON)
+            continue;
+        for (int64_t ring = flat->ring_offset[p];
+             ring < flat->ring_offset[p + 1]; ring++)
+        {
+            int64_t v = flat->vertex_offset[ring] + 1;
+            int64_t end = flat->vertex_offset[ring + 1], n = 1;
+            for (; v < end && n < 4; v++)
+                n += flat->x[v] != flat->x[v - 1] ||
+                     flat->y[v] != flat->y[v - 1];
+            if (n < 4)
+                return 1;
+        }
+    }
+    return 0;
+}
+
 static void set_odd(struct oj_shape *shape)
 {
     shape->is_odd =
-        (uint8_t)(has_hole_beyond(shape) || has_line_of_no_length(shape));
+        (uint8_t)(has_hole_beyond(shape) || has_line_of_no_length(shape) ||
+                  has_short_ring(shape));
 }
 
 struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)

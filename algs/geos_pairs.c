@@ -1,6 +1,7 @@
 #include "geos_pairs.h"
 #include "../flatten/oj_array.h"
 #include "geos_features.h"
+#include "geos_second_word.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -13,6 +14,7 @@ struct oj_geos_pairs
     int prepare;
     GEOSContextHandle_t geos;
     char message[256]; /* of the question at hand */
+    int is_second_word;
     struct oj_geos_features input, join_side;
 };
 
@@ -66,6 +68,11 @@ const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs)
     return pairs->message;
 }
 
+int oj_geos_pairs_is_second_word(const struct oj_geos_pairs *pairs)
+{
+    return pairs->is_second_word;
+}
+
 void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
 {
     if (pairs == NULL)
@@ -90,6 +97,7 @@ static enum oj_geos_verdict get_both(struct oj_geos_pairs *pairs, int64_t row,
                                      struct oj_geos_kept **b)
 {
     pairs->message[0] = '\0';
+    pairs->is_second_word = 0;
     if (oj_geos_feature_kinds(pairs->input.flat, row) == 0 ||
         oj_geos_feature_kinds(pairs->join_side.flat, feature) == 0)
         return OJ_GEOS_NO;
@@ -253,6 +261,7 @@ static char ask_plain(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
                       const GEOSGeometry *b)
 {
     GEOSContextHandle_t geos = pairs->geos;
+    char answer;
     switch (pairs->relation.op)
     {
         case OJ_OP_INTERSECTS:
@@ -266,7 +275,9 @@ static char ask_plain(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
         case OJ_OP_COVEREDBY:
             return GEOSCoveredBy_r(geos, a, b);
         case OJ_OP_CONTAINS_PROPERLY: /* known to prepared geometries only */
-            return GEOSRelatePattern_r(geos, a, b, "T**FF*FF*");
+            answer = GEOSContains_r(geos, a, b); /* looks at envelopes */
+            return answer == 1 ? GEOSRelatePattern_r(geos, a, b, "T**FF*FF*")
+                               : answer;
         case OJ_OP_TOUCHES:
             return GEOSTouches_r(geos, a, b);
         case OJ_OP_CROSSES:
@@ -291,6 +302,25 @@ static int both_are_valid(struct oj_geos_pairs *pairs, struct oj_geos_kept *a,
     return answer;
 }
 
+/* After the plain predicate raised. Its reason is the one that is kept. */
+static enum oj_geos_verdict ask_again(struct oj_geos_pairs *pairs,
+                                      struct oj_geos_kept *a,
+                                      struct oj_geos_kept *b)
+{
+    char first_reason[sizeof pairs->message];
+    enum oj_geos_verdict answer;
+    if (!is_one_kind(a) || !is_one_kind(b))
+        return OJ_GEOS_CANNOT_SAY;
+    memcpy(first_reason, pairs->message, sizeof first_reason);
+    answer = oj_geos_second_word(&pairs->relation, &pairs->input, a,
+                                 &pairs->join_side, b);
+    if (oj_geos_is_out_of_memory(pairs->message))
+        return OJ_GEOS_OUT_OF_MEMORY;
+    memcpy(pairs->message, first_reason, sizeof first_reason);
+    pairs->is_second_word = answer != OJ_GEOS_CANNOT_SAY;
+    return answer;
+}
+
 enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
                                         int64_t row, int64_t feature)
 {
@@ -306,7 +336,8 @@ enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
         is_one_kind(a) && is_one_kind(b) &&
         (pairs->prepare > 1 || both_are_valid(pairs, a, b)))
         return ask_prepared(pairs, a, b);
-    return verdict(pairs, ask_plain(pairs, a->geometry, b->geometry));
+    both = verdict(pairs, ask_plain(pairs, a->geometry, b->geometry));
+    return both == OJ_GEOS_CANNOT_SAY ? ask_again(pairs, a, b) : both;
 }
 
 /* Of a polygon with holes GEOS looks at a ring only if the ring's box, by a

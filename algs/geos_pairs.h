@@ -20,7 +20,8 @@ enum oj_geos_verdict
     OJ_GEOS_NO = 0,
     OJ_GEOS_YES = 1,
     OJ_GEOS_CANNOT_SAY, /**< it raised: an invalid geometry, or a collection
-                             that its relate does not take */
+                             that its relate does not take; and its prepared
+                             predicates do not tell, either */
     OJ_GEOS_OUT_OF_MEMORY
 };
 
@@ -53,6 +54,10 @@ void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
  *  holds. Features without parts never do. */
 enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
                                         int64_t row, int64_t feature);
+
+/** 1 when the plain predicate raised for the last pair of oj_geos_pairs_hold(),
+ *  and prepared predicates have decided it (geos_second_word.h). */
+int oj_geos_pairs_is_second_word(const struct oj_geos_pairs *pairs);
 
 /** Distance between row and feature, the least over all pairs of components,
  *  each by plain GEOSDistance; OJ_GEOS_YES when *distance is set. */

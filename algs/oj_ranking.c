@@ -154,7 +154,8 @@ oj_status oj_answers_reserve(struct oj_answers *answers, int64_t n_more,
                              struct oj_error *err)
 {
     int64_t first = answers->n_entries, n = first + n_more;
-    if (answers->max_entries > 0 && n > answers->max_entries)
+    if (answers->max_entries > 0 &&
+        n + answers->n_undecided > answers->max_entries)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
                        "the batch has more pairs than fit");
     OJ_TRY(oj_reserve(&answers->row, first, n, &answers->cap_row,
@@ -180,17 +181,27 @@ oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
     return OJ_OK;
 }
 
-oj_status oj_answers_add_undecided(struct oj_answers *answers, int64_t row,
-                                   struct oj_error *err)
+/* Row and feature as one number, which sorts as the pairs do. */
+static int64_t pack(int64_t row, int32_t feature)
 {
+    return row * (INT64_C(1) << 32) + feature + 1;
+}
+
+oj_status oj_answers_add_undecided(struct oj_answers *answers, int64_t row,
+                                   int32_t feature, struct oj_error *err)
+{
+    if (answers->max_entries > 0 &&
+        answers->n_entries + answers->n_undecided >= answers->max_entries)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the batch has more undecided pairs than fit");
     OJ_TRY(oj_reserve(&answers->undecided, answers->n_undecided,
                       answers->n_undecided + 1, &answers->cap_undecided,
                       sizeof *answers->undecided, err));
-    answers->undecided[answers->n_undecided++] = (int32_t)row;
+    answers->undecided[answers->n_undecided++] = pack(row, feature);
     return OJ_OK;
 }
 
-static int compare_rows(const void *left, const void *right)
+static int compare_packed(const void *left, const void *right)
 {
     int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
     return (a > b) - (a < b);
@@ -209,17 +220,25 @@ static oj_status gather_undecided(const struct oj_answers *answers,
         return OJ_OK;
     OJ_TRY(oj_reserve(&out->undecided, 0, n, &out->cap_undecided,
                       sizeof *out->undecided, err));
+    OJ_TRY(oj_reserve(&out->undecided_join, 0, n, &out->cap_undecided_join,
+                      sizeof *out->undecided_join, err));
     n = 0;
     for (int64_t a = 0; a < n_answers; a++)
     {
         for (int64_t i = 0; i < answers[a].n_undecided; i++)
             out->undecided[n++] = answers[a].undecided[i];
     }
-    qsort(out->undecided, (size_t)n, sizeof *out->undecided, compare_rows);
+    qsort(out->undecided, (size_t)n, sizeof *out->undecided, compare_packed);
     for (int64_t i = 0; i < n; i++)
     {
         if (n_unique == 0 || out->undecided[n_unique - 1] != out->undecided[i])
             out->undecided[n_unique++] = out->undecided[i];
+    }
+    for (int64_t i = 0; i < n_unique; i++)
+    {
+        int64_t packed = out->undecided[i];
+        out->undecided[i] = packed >> 32;
+        out->undecided_join[i] = (int32_t)((packed & UINT32_MAX) - 1);
     }
     out->n_undecided = n_unique;
     return OJ_OK;

@@ -75,10 +75,11 @@ struct oj_answers
     int32_t *row;       /**< [n_entries] input row */
     int32_t *feature;   /**< [n_entries] join ordinal */
     double *distance;   /**< [n_entries] */
-    int32_t *undecided; /**< [n_undecided] input rows, repeats allowed */
+    int64_t *undecided; /**< [n_undecided] pairs, packed; repeats allowed */
     int64_t cap_row, cap_feature, cap_distance, cap_undecided;
 
-    /** When > 0: more entries than this are OJ_ERR_TOO_MANY_PAIRS. */
+    /** When > 0: more entries than this, undecided ones with them, are
+     *  OJ_ERR_TOO_MANY_PAIRS. */
     int64_t max_entries;
 };
 
@@ -105,9 +106,10 @@ static inline void oj_answers_put(struct oj_answers *answers, int32_t row,
     answers->distance[i] = distance;
 }
 
-/** Says that the backend could not decide row. */
+/** Says that the backend could not decide the pair of row and feature, or with
+ *  -1 as feature, all of row. */
 OJ_MUST_USE oj_status oj_answers_add_undecided(struct oj_answers *answers,
-                                               int64_t row,
+                                               int64_t row, int32_t feature,
                                                struct oj_error *err);
 
 /** The answers of n_rows input rows, spread over n_answers collections, as

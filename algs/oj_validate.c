@@ -112,15 +112,39 @@ static int compare_pairs(const void *left, const void *right)
     return (a->measure > b->measure) - (a->measure < b->measure);
 }
 
-static int64_t copy_row(const struct oj_matches *matches, int64_t row,
+static int is_in(int32_t feature, const int32_t *list, int64_t n)
+{
+    while (n > 0)
+    {
+        int64_t half = n / 2;
+        if (list[half] == feature)
+            return 1;
+        if (list[half] > feature)
+            n = half;
+        else
+        {
+            list += half + 1;
+            n -= half + 1;
+        }
+    }
+    return 0;
+}
+
+/* The pairs that both could decide; returns how many. */
+static int64_t copy_row(const struct oj_validation *v,
+                        const struct oj_matches *matches, int64_t row,
                         struct oj_row_pair *pair)
 {
-    int64_t first = oj_matches_first(matches, row);
-    int64_t n = oj_matches_end(matches, row) - first;
-    for (int64_t i = 0; i < n; i++)
+    int64_t n = 0;
+    for (int64_t i = oj_matches_first(matches, row);
+         i < oj_matches_end(matches, row); i++)
     {
-        pair[i].join_row = matches->join_row[first + i];
-        pair[i].measure = matches->measure[first + i];
+        int32_t feature = matches->join_row[i];
+        if (is_in(feature, v->left_out_ours, v->n_left_out_ours) ||
+            is_in(feature, v->left_out_reference, v->n_left_out_reference))
+            continue;
+        pair[n].join_row = feature;
+        pair[n++].measure = matches->measure[i];
     }
     return n;
 }
@@ -276,12 +300,14 @@ static int is_ordered(const struct oj_validation *v)
     return v->relation == NULL || !v->relation->any_order;
 }
 
+/* row_ours of ours is row of reference. */
 static oj_status compare_row(struct oj_validation *v,
-                             const struct oj_matches *ours,
+                             const struct oj_matches *ours, int64_t row_ours,
                              const struct oj_matches *reference, int64_t row,
                              struct oj_error *err)
 {
-    int64_t n_ours = oj_matches_end(ours, row) - oj_matches_first(ours, row);
+    int64_t n_ours =
+        oj_matches_end(ours, row_ours) - oj_matches_first(ours, row_ours);
     int64_t n_reference =
         oj_matches_end(reference, row) - oj_matches_first(reference, row);
     int64_t before = v->n_differences;
@@ -290,8 +316,8 @@ static oj_status compare_row(struct oj_validation *v,
                       sizeof *v->scratch, err));
     a = v->scratch;
     b = n_ours > 0 ? v->scratch + n_ours : v->scratch;
-    copy_row(ours, row, a);
-    copy_row(reference, row, b);
+    n_ours = copy_row(v, ours, row_ours, a);
+    n_reference = copy_row(v, reference, row, b);
     if (n_ours > 1)
         qsort(a, (size_t)n_ours, sizeof *a, compare_pairs);
     if (n_reference > 1)
@@ -305,8 +331,8 @@ static oj_status compare_row(struct oj_validation *v,
     if (v->n_differences == before && !v->is_row_explained &&
         n_ours == n_reference && n_ours > 1 && is_ordered(v))
     {
-        copy_row(ours, row, a);
-        copy_row(reference, row, b);
+        copy_row(v, ours, row_ours, a);
+        copy_row(v, reference, row, b);
         OJ_TRY(compare_order(v, row, a, b, n_ours, err));
     }
     v->n_rows++;
@@ -314,13 +340,59 @@ static oj_status compare_row(struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Whether row is the next that could not be decided; *at then moves on. */
-static int next_is(const struct oj_matches *matches, int64_t *at, int64_t row)
+/* What matches could not decide of row; *at is where to look, and moves on. */
+static int64_t undecided_of(const struct oj_matches *matches, int64_t *at,
+                            int64_t row, const int32_t **list)
 {
-    if (*at >= matches->n_undecided || matches->undecided[*at] != row)
-        return 0;
-    (*at)++;
-    return 1;
+    static const int32_t whole_row = -1;
+    int64_t first;
+    while (*at < matches->n_undecided && matches->undecided[*at] < row)
+        (*at)++;
+    first = *at;
+    while (*at < matches->n_undecided && matches->undecided[*at] == row)
+        (*at)++;
+    *list = matches->undecided_join != NULL ? matches->undecided_join + first
+                                            : &whole_row;
+    return *at - first;
+}
+
+/* Counts what is left out of the row at hand. Returns 1 when that is all. */
+static int leave_out(struct oj_validation *v)
+{
+    int64_t n_ours = v->n_left_out_ours, n_both = 0;
+    int64_t n_reference = v->n_left_out_reference;
+    if ((n_ours > 0 && v->left_out_ours[0] < 0) ||
+        (n_reference > 0 && v->left_out_reference[0] < 0))
+    {
+        v->n_undecided++;
+        return 1;
+    }
+    for (int64_t i = 0; i < n_ours; i++)
+        n_both +=
+            is_in(v->left_out_ours[i], v->left_out_reference, n_reference);
+    v->n_undecided_pairs += n_ours + n_reference - n_both;
+    v->n_undecided_by_one += n_ours + n_reference - 2 * n_both;
+    return 0;
+}
+
+oj_status oj_validation_compare_part(struct oj_validation *v,
+                                     const struct oj_matches *ours,
+                                     int64_t first,
+                                     const struct oj_matches *reference,
+                                     struct oj_error *err)
+{
+    int64_t at_ours = 0, at_reference = 0;
+    for (int64_t row = 0; row < reference->n_rows; row++)
+    {
+        v->n_left_out_ours =
+            undecided_of(ours, &at_ours, first + row, &v->left_out_ours);
+        v->n_left_out_reference =
+            undecided_of(reference, &at_reference, row, &v->left_out_reference);
+        if (!leave_out(v))
+            OJ_TRY(compare_row(v, ours, first + row, reference, row, err));
+    }
+    v->n_rows_seen += reference->n_rows;
+    return OJ_OK;
 }
 
 oj_status oj_validation_compare(struct oj_validation *v,
@@ -328,24 +400,11 @@ oj_status oj_validation_compare(struct oj_validation *v,
                                 const struct oj_matches *reference,
                                 struct oj_error *err)
 {
-    int64_t at_ours = 0, at_reference = 0;
     if (ours->n_rows != reference->n_rows)
         return oj_fail(err, OJ_ERR_INTERNAL,
                        "the two answers have %lld and %lld rows",
                        (long long)ours->n_rows, (long long)reference->n_rows);
-    for (int64_t row = 0; row < ours->n_rows; row++)
-    {
-        int is_undecided = next_is(reference, &at_reference, row);
-        is_undecided |= next_is(ours, &at_ours, row);
-        if (is_undecided)
-        {
-            v->n_undecided++;
-            continue;
-        }
-        OJ_TRY(compare_row(v, ours, reference, row, err));
-    }
-    v->n_rows_seen += ours->n_rows;
-    return OJ_OK;
+    return oj_validation_compare_part(v, ours, 0, reference, err);
 }
 
 void oj_validation_free(struct oj_validation *v)

@@ -5,9 +5,10 @@
  *  equal bit for bit.  Between lines and polygons GEOS passes over some parts
  *  by a rounded distance of their boxes, so there two ulps are equal, too, also
  *  where they decide which side of a bound a pair is on; such pairs are
- *  counted.  Rows that one of the two could not decide are counted apart and
- *  are no difference; nor is what GEOS's rounding explains (geos_rounding.h).
- *  All this is told apart when the layers are given.
+ *  counted.  Pairs that one of the two could not decide (struct oj_matches),
+ *  and of the nearest join such rows, are left out and counted; all other pairs
+ *  of their rows are compared.  What GEOS's rounding explains is no difference,
+ *  either (geos_rounding.h).  All this is told apart when the layers are given.
  *
  *  On the sphere every distance is compared up to the rounding of unit vectors
  *  (OJ_VALIDATION_CHORD), and pairs that are equal but for it are counted the
@@ -76,9 +77,11 @@ struct oj_validation
     const struct oj_flat *input; /**< set before each batch */
     const struct oj_relation *relation;
 
-    int64_t n_rows;        /**< rows compared, undecided ones not counted */
-    int64_t n_pairs;       /**< pairs that either has in these rows */
-    int64_t n_undecided;   /**< rows that one of the two could not decide */
+    int64_t n_rows;  /**< rows compared, those left out not counted */
+    int64_t n_pairs; /**< pairs that either has, those left out not counted */
+    int64_t n_undecided;        /**< rows left out as a whole */
+    int64_t n_undecided_pairs;  /**< pairs left out */
+    int64_t n_undecided_by_one; /**< of these, what the other one decided */
     int64_t n_rounding;    /**< rows explained by GEOS rounding, in n_rows */
     int64_t n_within_ulps; /**< pairs of lines or polygons that are equal but
                                 for OJ_VALIDATION_ULPS, in n_pairs */
@@ -93,6 +96,10 @@ struct oj_validation
     int is_row_explained; /**< of any pair of the row at hand */
     struct oj_row_pair *scratch;
     int64_t cap_scratch;
+    /* what either could not decide of the row at hand: parts of undecided_join
+     * of the two answers */
+    const int32_t *left_out_ours, *left_out_reference;
+    int64_t n_left_out_ours, n_left_out_reference;
 };
 
 /** Compares the answers for one batch; the two must have as many rows and may
@@ -100,6 +107,12 @@ struct oj_validation
 OJ_MUST_USE OJ_EXPORT oj_status oj_validation_compare(
     struct oj_validation *validation, const struct oj_matches *ours,
     const struct oj_matches *reference, struct oj_error *err);
+
+/** The same where reference answers only some of the rows of ours, those from
+ *  first on; validation->input holds the rows of reference. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_validation_compare_part(
+    struct oj_validation *validation, const struct oj_matches *ours,
+    int64_t first, const struct oj_matches *reference, struct oj_error *err);
 
 /** "missing", "extra", "distance", "order" or "rounding" (of GEOS). */
 OJ_EXPORT const char *oj_difference_kind_name(enum oj_difference_kind kind);

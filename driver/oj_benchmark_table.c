@@ -1,5 +1,6 @@
 #include "oj_benchmark_table.h"
 
+#include "../algs/oj_validate.h"
 #include "oj_text_file.h"
 
 #include <stdio.h>
@@ -20,8 +21,15 @@ static void write_agreement(const struct oj_benchmark_row *row, char *text,
         used =
             snprintf(text, size, "%lld rows differ", (long long)row->n_differ);
     if (row->n_apart > 0)
-        snprintf(text + used, size - (size_t)used, " (%lld apart)",
-                 (long long)row->n_apart);
+        used += snprintf(text + used, size - (size_t)used, ", %lld rows apart",
+                         (long long)row->n_apart);
+    if (row->n_undecided_pairs > 0)
+        used +=
+            snprintf(text + used, size - (size_t)used, ", %lld pairs undecided",
+                     (long long)row->n_undecided_pairs);
+    if (row->n_within_ulps > 0)
+        snprintf(text + used, size - (size_t)used, ", %lld within ulps",
+                 (long long)row->n_within_ulps);
 }
 
 static double per_second(const struct oj_benchmark_row *row)
@@ -37,20 +45,22 @@ static double speed_up(const struct oj_benchmark_row *first,
 
 void oj_benchmark_print(const struct oj_benchmark_row *rows, int n)
 {
-    int has_sample = 0, has_apart = 0;
+    int has_sample = 0, has_apart = 0, has_undecided = 0, has_ulps = 0;
     printf("%-42s %3s %10s %9s %9s %9s %9s %11s %11s %9s %11s  %s\n", "method",
            "thr", "rows run", "index s", "filter s", "refine s", "total s",
            "all rows s", "rows/s", "speed-up", "pairs", "agreement");
     for (int i = 0; i < n; i++)
     {
         const struct oj_benchmark_row *row = &rows[i];
-        char agreement[96], rows_run[32];
+        char agreement[192], rows_run[32];
         int is_sample = row->n_run < row->n_all;
         write_agreement(row, agreement, sizeof agreement);
         snprintf(rows_run, sizeof rows_run, "%lld%s", (long long)row->n_run,
                  is_sample ? "*" : " ");
         has_sample = has_sample || is_sample;
         has_apart = has_apart || row->n_apart > 0;
+        has_undecided = has_undecided || row->n_undecided_pairs > 0;
+        has_ulps = has_ulps || row->n_within_ulps > 0;
         printf("%-42s %3d %10s %9.3f %9.3f %9.3f %9.3f %10.3f%s %11.0f %9.1f "
                "%11lld  %s\n",
                row->method, row->n_threads, rows_run, row->index_s,
@@ -64,6 +74,13 @@ void oj_benchmark_print(const struct oj_benchmark_row *rows, int n)
     if (has_apart)
         printf("apart: rows that the reference could not decide, or where GEOS "
                "rounds; no difference\n");
+    if (has_undecided)
+        printf("undecided: pairs that GEOS cannot decide; they are left out, "
+               "all other pairs of their rows compared\n");
+    if (has_ulps)
+        printf("within ulps: distances between lines or polygons that are "
+               "equal up to %d ulps; no difference\n",
+               OJ_VALIDATION_ULPS);
     printf("agreement: with the cpu backend, pair by pair and distance by "
            "distance, on the rows that ran\n"
            "filter and refine are sums over threads; speed-up is over the "
@@ -75,7 +92,8 @@ static void write_csv(FILE *file, const void *user)
     const struct table *table = user;
     fprintf(file, "method,backend,threads,rows,rows_run,index_s,filter_s,"
                   "refine_s,total_s,extrapolated_s,points_per_s,speed_up,"
-                  "pairs,rows_different,rows_apart\n");
+                  "pairs,rows_different,rows_apart,pairs_undecided,"
+                  "distances_within_ulps\n");
     for (int i = 0; i < table->n; i++)
     {
         const struct oj_benchmark_row *row = &table->rows[i];
@@ -85,9 +103,11 @@ static void write_csv(FILE *file, const void *user)
                 row->filter_s, row->refine_s, row->total_s);
         if (row->n_run < row->n_all)
             fprintf(file, "%.6f", row->all_s);
-        fprintf(file, ",%.1f,%.3f,%lld,%lld,%lld\n", per_second(row),
+        fprintf(file, ",%.1f,%.3f,%lld,%lld,%lld,%lld,%lld\n", per_second(row),
                 speed_up(&table->rows[0], row), (long long)row->n_pairs,
-                (long long)row->n_differ, (long long)row->n_apart);
+                (long long)row->n_differ, (long long)row->n_apart,
+                (long long)row->n_undecided_pairs,
+                (long long)row->n_within_ulps);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <cpl_error.h>
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -30,6 +31,11 @@ struct oj_proof
     struct oj_reference *reference;
     struct oj_matches matches;
     struct oj_validation validation;
+
+    /* The reference takes parts of a batch, where all of its pairs and of what
+     * it cannot decide would be too many. */
+    struct oj_flat_slice part;
+    int64_t most_rows;
 
     /* The batch at hand. */
     const struct oj_flat *flat;
@@ -196,6 +202,7 @@ static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
 static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
 {
     const struct oj_job *job = proof->job;
+    proof->most_rows = INT64_MAX;
     proof->validation.report = on_difference;
     proof->validation.user = proof;
     proof->validation.relation = &job->relation;
@@ -228,19 +235,42 @@ oj_status oj_proof_open(const struct oj_job *job, struct oj_proof **out,
     return status;
 }
 
+/* What the reference says of rows from first on, as many as it can take. */
+static oj_status ask_reference(struct oj_proof *proof,
+                               const struct oj_answer_side *ours, int64_t first,
+                               int64_t *n, struct oj_error *err)
+{
+    int64_t left = proof->flat->n_features - first;
+    for (;;)
+    {
+        oj_status status;
+        *n = left < proof->most_rows ? left : proof->most_rows;
+        OJ_TRY(oj_flat_slice_make(proof->flat, first, *n, &proof->part, err));
+        proof->validation.input = &proof->part.flat;
+        status = oj_reference_batch(proof->reference, &proof->part.flat, ours,
+                                    &proof->matches, err);
+        if (status != OJ_ERR_TOO_MANY_PAIRS || *n == 1)
+            return status;
+        proof->most_rows = (*n + 1) / 2;
+    }
+}
+
 oj_status oj_proof_batch(struct oj_proof *proof, const struct oj_flat *flat,
                          const struct oj_answer_side *side,
                          const struct oj_matches *ours, struct oj_error *err)
 {
-    oj_status status;
+    int64_t first = 0;
     proof->flat = flat;
-    proof->validation.input = flat;
-    OJ_TRY(
-        oj_reference_batch(proof->reference, flat, side, &proof->matches, err));
-    status =
-        oj_validation_compare(&proof->validation, ours, &proof->matches, err);
+    while (first < flat->n_features)
+    {
+        int64_t n;
+        OJ_TRY(ask_reference(proof, side, first, &n, err));
+        OJ_TRY(oj_validation_compare_part(&proof->validation, ours, first,
+                                          &proof->matches, err));
+        first += n;
+    }
     proof->first_row += flat->n_features;
-    return status;
+    return OJ_OK;
 }
 
 /* "12 at 3.25", "12" where the join has no distance, or "nothing". */
@@ -278,23 +308,77 @@ static void print_first(const struct oj_proof *proof)
         oj_say("  and %lld more", (long long)n_more);
 }
 
-/* What is no difference, and still worth a word. */
-static void count_apart(const struct oj_validation *v, char *text, size_t size)
+struct text
 {
-    int n = 0;
-    if (v->n_undecided > 0 || v->n_rounding > 0)
-        n = snprintf(text, size,
-                     "; counted apart: %lld rows undecided by one of the two, "
-                     "%lld with GEOS rounding",
-                     (long long)v->n_undecided, (long long)v->n_rounding);
+    char at[720];
+    size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+add_text(struct text *text, const char *format, ...)
+{
+    size_t left = sizeof text->at - text->used;
+    va_list arguments;
+    int n;
+    va_start(arguments, format);
+    n = vsnprintf(text->at + text->used, left, format, arguments);
+    va_end(arguments);
+    if (n > 0)
+        text->used += (size_t)n < left ? (size_t)n : left - 1;
+}
+
+/* GEOS's reason for the first pair that was left out, from whichever of the two
+ * knows one. */
+static const char *first_reason(const struct oj_proof *proof)
+{
+    const struct oj_stats *stats = oj_reference_stats(proof->reference);
+    return stats->undecided_text[0] != '\0'
+               ? stats->undecided_text
+               : oj_job_stats(proof->job)->undecided_text;
+}
+
+static void tell_left_out(const struct oj_proof *proof, struct text *text)
+{
+    const struct oj_validation *v = &proof->validation;
+    const char *reason = first_reason(proof);
+    if (v->n_undecided_pairs == 0 && v->n_undecided == 0)
+        return;
+    add_text(text, "; left out, because GEOS cannot decide them: ");
+    if (v->n_undecided_pairs > 0)
+        add_text(text, "%lld pairs", (long long)v->n_undecided_pairs);
+    if (v->n_undecided_by_one > 0)
+        add_text(text, " (%lld of them only one of the two)",
+                 (long long)v->n_undecided_by_one);
+    if (v->n_undecided > 0)
+        add_text(text, "%s%lld rows", v->n_undecided_pairs > 0 ? ", " : "",
+                 (long long)v->n_undecided);
+    if (reason[0] != '\0')
+        add_text(text, " (the first: %s)", reason);
+}
+
+/* What is no difference, and still worth a word. */
+static void tell_apart(const struct oj_proof *proof, struct text *text)
+{
+    const struct oj_validation *v = &proof->validation;
+    int64_t n_second_words =
+        oj_reference_stats(proof->reference)->n_second_words;
+    tell_left_out(proof, text);
+    if (n_second_words > 0)
+        add_text(text,
+                 "; on %lld pairs GEOS's plain predicate raised, and its "
+                 "prepared one was asked",
+                 (long long)n_second_words);
+    if (v->n_rounding > 0)
+        add_text(text, "; %lld rows with GEOS rounding, counted apart",
+                 (long long)v->n_rounding);
     if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
-        snprintf(text + n, size - (size_t)n,
+        add_text(text,
                  "; GEOS knows no sphere: %lld distances are equal up to the "
                  "rounding of chords, 0.1 micrometres, more towards the "
                  "opposite point",
                  (long long)v->n_within_ulps);
     else if (v->n_within_ulps > 0)
-        snprintf(text + n, size - (size_t)n,
+        add_text(text,
                  "; %lld distances between lines or polygons are equal up to "
                  "%d ulps",
                  (long long)v->n_within_ulps, OJ_VALIDATION_ULPS);
@@ -306,14 +390,15 @@ static void print_result(const struct oj_proof *proof)
     const char *ours = oj_job_backend(proof->job)->name;
     const char *reference = oj_reference_backend(proof->reference)->name;
     int has_measure = oj_op_get(proof->job->relation.op)->measure != NULL;
-    char apart[240] = "", kinds[96] = "";
-    count_apart(v, apart, sizeof apart);
+    struct text apart = {"", 0};
+    char kinds[96] = "";
+    tell_apart(proof, &apart);
     if (v->n_differences == 0)
     {
         oj_notice("validated: %s against %s, %lld rows, %lld pairs%s: no "
                   "difference%s",
                   ours, reference, (long long)v->n_rows, (long long)v->n_pairs,
-                  has_measure ? " with their distances" : "", apart);
+                  has_measure ? " with their distances" : "", apart.at);
         return;
     }
     if (has_measure)
@@ -326,7 +411,7 @@ static void print_result(const struct oj_proof *proof)
            ours, reference, (long long)v->n_rows, (long long)v->n_pairs,
            (long long)v->n_rows_different,
            (long long)v->n_of_kind[OJ_DIFFERENCE_MISSING],
-           (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA], kinds, apart);
+           (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA], kinds, apart.at);
     print_first(proof);
 }
 
@@ -350,6 +435,7 @@ void oj_proof_close(struct oj_proof *proof)
     oj_output_abort(&proof->report);
     oj_validation_free(&proof->validation);
     oj_matches_free(&proof->matches);
+    oj_flat_slice_free(&proof->part);
     oj_reference_close(proof->reference);
     oj_free(proof);
 }

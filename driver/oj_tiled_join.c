@@ -84,6 +84,7 @@ static void add_stats(struct oj_stats *sum, const struct oj_stats *stats)
         memcpy(sum->undecided_text, stats->undecided_text,
                sizeof sum->undecided_text);
     sum->n_undecided_pairs += stats->n_undecided_pairs;
+    sum->n_second_words += stats->n_second_words;
 }
 
 static void unload(struct oj_tiled_join *join)
@@ -357,9 +358,14 @@ static oj_status fill(struct oj_tiled_join *join, int64_t n_rows, int64_t n,
     out->n_undecided = sort_unique(join->undecided, join->n_undecided);
     OJ_TRY(oj_reserve(&out->undecided, 0, out->n_undecided, &out->cap_undecided,
                       sizeof *out->undecided, err));
-    if (out->n_undecided > 0)
-        memcpy(out->undecided, join->undecided,
-               (size_t)out->n_undecided * sizeof *out->undecided);
+    OJ_TRY(oj_reserve(&out->undecided_join, 0, out->n_undecided,
+                      &out->cap_undecided_join, sizeof *out->undecided_join,
+                      err));
+    for (int64_t i = 0; i < out->n_undecided; i++)
+    {
+        out->undecided[i] = join->undecided[i];
+        out->undecided_join[i] = -1; /* it need not be on side */
+    }
     return OJ_OK;
 }
 

@@ -49,5 +49,6 @@ void oj_matches_free(struct oj_matches *m)
     oj_free(m->measure);
     oj_free(m->list);
     oj_free(m->undecided);
+    oj_free(m->undecided_join);
     memset(m, 0, sizeof *m);
 }

@@ -57,13 +57,18 @@ struct oj_matches
     const struct oj_shared_lists *shared;
     int32_t *list; /**< [n_rows] */
 
-    /** Input rows that the backend could not decide (GEOS raised), ascending.
-     *  Only reference backends fill this. */
+    /** What the backend could not decide (GEOS raised): input row undecided[i]
+     *  with join feature undecided_join[i], or all of the row where that is -1
+     *  (nearest: a feature that cannot be measured may move the others), and
+     *  where undecided_join is NULL.  Ascending, each once; none of them is a
+     *  pair. */
     int64_t n_undecided;
     int64_t *undecided;
+    int32_t *undecided_join;
 
     int64_t cap_list;
-    int64_t cap_offset, cap_join_row, cap_measure, cap_undecided;
+    int64_t cap_offset, cap_join_row, cap_measure;
+    int64_t cap_undecided, cap_undecided_join;
 };
 
 /** Makes room for n_rows rows and n_entries entries, list form or not, and sets

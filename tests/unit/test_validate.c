@@ -237,6 +237,99 @@ START_TEST(undecided_on_either_side)
 }
 END_TEST
 
+/* List form: three rows of two pairs, 10 to 15. */
+static void make_pairs(struct oj_matches *m)
+{
+    memset(m, 0, sizeof *m);
+    must(oj_matches_reserve(m, 3, 6, 1, &error));
+    for (int i = 0; i < 4; i++)
+        m->offset[i] = 2 * i;
+    for (int i = 0; i < 6; i++)
+    {
+        m->join_row[i] = 10 + i;
+        m->measure[i] = NAN;
+    }
+    m->n_pairs = 6;
+    m->n_matched = 3;
+}
+
+static void set_undecided(struct oj_matches *m, int64_t n, int64_t *rows,
+                          int32_t *features)
+{
+    m->n_undecided = n;
+    m->undecided = rows;
+    m->undecided_join = features;
+}
+
+/* A pair that either could not decide is left out, and no other of its row; a
+ * feature of -1 stands for all of the row. */
+START_TEST(undecided_pairs)
+{
+    static int64_t rows_a[] = {0, 1, 1}, rows_b[] = {0, 1, 2};
+    static int32_t features_a[] = {10, 12, 40}, features_b[] = {10, 41, -1};
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    make_pairs(&a);
+    make_pairs(&b);
+    a.join_row[0] = 9; /* sorts before the pair that is left out */
+    b.join_row[0] = 9;
+    set_undecided(&a, 3, rows_a, features_a);
+    set_undecided(&b, 3, rows_b, features_b);
+    a.join_row[4] = 70; /* of the row that is left out as a whole */
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_differences, 0);
+    ck_assert_int_eq(v.n_undecided, 1);
+    ck_assert_int_eq(v.n_undecided_pairs, 4); /* 10; 12, 40, 41 */
+    ck_assert_int_eq(v.n_undecided_by_one, 3);
+    ck_assert_int_eq(v.n_rows, 2);
+    ck_assert_int_eq(v.n_pairs, 3); /* 9, 11; 13 */
+    /* 12 is left out, whatever the reference says; 13 is not */
+    b.join_row[2] = 8;
+    b.join_row[3] = 12;
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
+    ck_assert_int_eq(v.first[0].join_row_reference, 8);
+    ck_assert_int_eq(v.first[1].join_row_ours, 13);
+    set_undecided(&a, 0, NULL, NULL);
+    set_undecided(&b, 0, NULL, NULL);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
+/* The reference may answer a part of the rows. */
+START_TEST(part_of_the_rows)
+{
+    static int64_t rows_a[] = {0, 1}, rows_b[] = {0, 1};
+    static int32_t features_a[] = {10, 12}, features_b[] = {12, 14};
+    struct oj_matches a, b;
+    struct oj_validation v = {0};
+    make_pairs(&a);
+    make_pairs(&b);
+    set_undecided(&a, 2, rows_a, features_a);
+    set_undecided(&b, 2, rows_b, features_b);
+    for (int i = 0; i < 4; i++)
+        b.join_row[i] = a.join_row[i + 2];
+    b.join_row[3] = 99;
+    b.n_rows = 2;
+    must(oj_validation_compare_part(&v, &a, 1, &b, &error));
+    ck_assert_int_eq(v.n_rows, 2);
+    ck_assert_int_eq(v.n_undecided_pairs, 2); /* 12, 14 */
+    ck_assert_int_eq(v.n_undecided_by_one, 1);
+    ck_assert_int_eq(v.n_pairs, 3); /* 13; 15, 99 */
+    ck_assert_int_eq(v.n_differences, 2);
+    ck_assert_int_eq(v.first[0].input_row, 1);
+    ck_assert_int_eq(v.n_rows_seen, 2);
+    set_undecided(&a, 0, NULL, NULL);
+    set_undecided(&b, 0, NULL, NULL);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+}
+END_TEST
+
 /* Distances between lines may be two ulps off, and a pair at a bound may be on
  * either side of it; those of points may not. */
 START_TEST(some_ulps_between_lines)
@@ -537,6 +630,8 @@ int main(void)
     tcase_add_test(tcase, lists_differ);
     tcase_add_test(tcase, no_measure);
     tcase_add_test(tcase, undecided_on_either_side);
+    tcase_add_test(tcase, undecided_pairs);
+    tcase_add_test(tcase, part_of_the_rows);
     tcase_add_test(tcase, some_ulps_between_lines);
     tcase_add_test(tcase, rounding_on_the_sphere);
     tcase_add_test(tcase, forms_mix);
