@@ -10,6 +10,7 @@
 #include "run_tests.h"
 
 #include "cpu_family.h"
+#include "oj_validate.h"
 
 static uint64_t seed;
 
@@ -454,6 +455,66 @@ START_TEST(memory)
 }
 END_TEST
 
+/* --- comparing answers ---------------------------------------------------
+ */
+
+/* On the sphere points, too, come by two ways: equal but for the rounding of
+ * chords, which says less towards the opposite point; GEOS explains nothing. */
+START_TEST(rounding_on_the_sphere)
+{
+    static const double x[] = {0, 1}, y[] = {0, 0};
+    static const struct
+    {
+        double ours, reference;
+        int differs;
+    } cases[] = {
+        {1000.0, 1000.00000005, 0},
+        {1000.0, 1000.000001, 1},
+        {0.0, 0.00000005, 0},
+        {0.0, 0.000001, 1},
+        {20015114.2, 20015114.3, 0},
+        {20015114.2, 20015113.2, 1},
+        {10000000.0, 10000000.00001, 1},
+    };
+    struct oj_flat points = {.n_features = 2,
+                             .n_vertices = 2,
+                             .part_kinds = OJ_PART_POINT,
+                             .x = x,
+                             .y = y};
+    struct oj_relation relation = oj_relation_default();
+    relation.metric = OJ_METRIC_SPHERE;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        for (int op = 0; op < 2; op++)
+        {
+            struct oj_matches a, b;
+            struct oj_validation v = {0};
+            relation.op = op ? OJ_OP_DWITHIN : OJ_OP_NEAREST;
+            relation.max_distance = cases[i].reference + (op ? 0.0 : 9.0);
+            memset(&a, 0, sizeof a);
+            memset(&b, 0, sizeof b);
+            must(oj_matches_reserve(&a, 2, 2, 0, &error));
+            must(oj_matches_reserve(&b, 2, 2, 0, &error));
+            v.join_side = v.input = &points;
+            v.relation = &relation;
+            a.join_row[0] = b.join_row[0] = a.join_row[1] = b.join_row[1] = 1;
+            a.measure[0] = a.measure[1] = cases[i].ours;
+            b.measure[0] = b.measure[1] = cases[i].reference;
+            if (op) /* at the bound, on one side of it or the other */
+                a.join_row[1] = -1;
+            must(oj_validation_compare(&v, &a, &b, &error));
+            ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_DISTANCE],
+                             cases[i].differs * (op ? 1 : 2));
+            ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 0);
+            ck_assert_int_eq(v.n_rounding, 0);
+            oj_matches_free(&a);
+            oj_matches_free(&b);
+            oj_validation_free(&v);
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tests_open("sphere");
@@ -465,5 +526,6 @@ int main(void)
     tcase_add_test(tcase, ties);
     tcase_add_loop_test(tcase, threads_and_batches, 0, 2);
     tcase_add_test(tcase, memory);
+    tcase_add_test(tcase, rounding_on_the_sphere);
     return tests_run();
 }

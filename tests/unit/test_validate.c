@@ -383,61 +383,6 @@ START_TEST(some_ulps_between_lines)
 }
 END_TEST
 
-/* On the sphere points, too, come by two ways: equal but for the rounding of
- * chords, which says less towards the opposite point; GEOS explains nothing. */
-START_TEST(rounding_on_the_sphere)
-{
-    static const double x[] = {0, 1}, y[] = {0, 0};
-    static const struct
-    {
-        double ours, reference;
-        int differs;
-    } cases[] = {
-        {1000.0, 1000.00000005, 0},
-        {1000.0, 1000.000001, 1},
-        {0.0, 0.00000005, 0},
-        {0.0, 0.000001, 1},
-        {20015114.2, 20015114.3, 0},
-        {20015114.2, 20015113.2, 1},
-        {10000000.0, 10000000.00001, 1},
-    };
-    struct oj_flat points = {.n_features = 2,
-                             .n_vertices = 2,
-                             .part_kinds = OJ_PART_POINT,
-                             .x = x,
-                             .y = y};
-    struct oj_relation relation = oj_relation_default();
-    relation.metric = OJ_METRIC_SPHERE;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    {
-        for (int op = 0; op < 2; op++)
-        {
-            struct oj_matches a, b;
-            struct oj_validation v = {0};
-            relation.op = op ? OJ_OP_DWITHIN : OJ_OP_NEAREST;
-            relation.max_distance = cases[i].reference + (op ? 0.0 : 9.0);
-            make_single(&a, 2);
-            make_single(&b, 2);
-            v.join_side = v.input = &points;
-            v.relation = &relation;
-            a.join_row[0] = b.join_row[0] = a.join_row[1] = b.join_row[1] = 1;
-            a.measure[0] = a.measure[1] = cases[i].ours;
-            b.measure[0] = b.measure[1] = cases[i].reference;
-            if (op) /* at the bound, on one side of it or the other */
-                a.join_row[1] = -1;
-            must(oj_validation_compare(&v, &a, &b, &error));
-            ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_DISTANCE],
-                             cases[i].differs * (op ? 1 : 2));
-            ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 0);
-            ck_assert_int_eq(v.n_rounding, 0);
-            oj_matches_free(&a);
-            oj_matches_free(&b);
-            oj_validation_free(&v);
-        }
-    }
-}
-END_TEST
-
 /* The two forms of one answer are the same answer. */
 START_TEST(forms_mix)
 {
@@ -633,7 +578,6 @@ int main(void)
     tcase_add_test(tcase, undecided_pairs);
     tcase_add_test(tcase, part_of_the_rows);
     tcase_add_test(tcase, some_ulps_between_lines);
-    tcase_add_test(tcase, rounding_on_the_sphere);
     tcase_add_test(tcase, forms_mix);
     tcase_add_test(tcase, undecided_rows);
     tcase_add_test(tcase, every_difference_is_reported);
