@@ -359,6 +359,52 @@ START_TEST(memory)
 }
 END_TEST
 
+/* The same where the plane is prepared. */
+START_TEST(memory_for_known_cells)
+{
+    struct oj_relation relation = oj_relation_default();
+    struct oj_options options = {.n_input = 400000};
+    struct oj_matches truth = {0};
+    int64_t n_failed = 0;
+    struct oj_flat a, b;
+    build_layers();
+    must(run_once(1, &options, &truth));
+    a = oj_flat_buf_view(&visitors);
+    b = oj_flat_buf_view(&districts);
+    relation.op = OJ_OP_INTERSECTS;
+    relation.any_order = relation.share_lists = 1;
+    for (options.n_threads = 1; options.n_threads < 3; options.n_threads++)
+    {
+        oj_status status = OJ_ERR_NOMEM;
+        for (int64_t n = 1; status != OJ_OK; n++)
+        {
+            struct oj_matches out = {0};
+            struct oj_join *join = NULL;
+            oj_alloc_fail_at(n);
+            status =
+                oj_join_open(&b, &relation, "cpu", &options, &join, &error);
+            if (status == OJ_OK)
+                status = oj_join_batch(join, &a, &out, &error);
+            oj_alloc_fail_at(0);
+            n_failed += status != OJ_OK;
+            ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
+            if (status == OJ_OK)
+            {
+                ck_assert_ptr_nonnull(out.shared);
+                ck_assert_int_eq(out.n_pairs, truth.n_pairs);
+                ck_assert_int_eq(out.n_matched, truth.n_matched);
+            }
+            oj_matches_free(&out);
+            oj_join_close(join);
+        }
+    }
+    ck_assert_int_gt(n_failed, 40);
+    oj_matches_free(&truth);
+    oj_flat_buf_free(&districts);
+    oj_flat_buf_free(&visitors);
+}
+END_TEST
+
 START_TEST(bounds)
 {
     struct oj_options options = {0};
@@ -486,6 +532,7 @@ int main(void)
     tcase_add_test(tcase, conditions);
     tcase_add_test(tcase, sizes);
     tcase_add_test(tcase, memory);
+    tcase_add_test(tcase, memory_for_known_cells);
     tcase_add_test(tcase, bounds);
     tcase_add_test(tcase, one_row);
     tcase_add_test(tcase, nothing);
