@@ -19,7 +19,7 @@ static __device__ void begin_plan(struct oj_cells_plan *plan,
 {
     if (i < OJ_NEAR_CHILDREN)
     {
-        plan->bound[i] = __float_as_uint(frame.reach);
+        plan->bound[i] = __float_as_uint(INFINITY);
         plan->count[i] = 0;
     }
     if (i == 0)
@@ -44,7 +44,7 @@ static __device__ void bound_share(const struct oj_cells_round &r,
     {
         struct oj_cuda_segment s;
         struct oj_near_piece p = piece_of(r, frame, r.id[node.first + i], &s);
-        oj_near_lower_uppers(&p, FAN, bound);
+        oj_near_lower_uppers(&p, bound);
     }
 #pragma unroll
     for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
@@ -84,7 +84,7 @@ static __device__ void mask_share(const struct oj_cells_round &r,
     uint32_t lane = threadIdx.x % 32;
 #pragma unroll
     for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
-        bound[c] = __uint_as_float(plan->bound[c]);
+        bound[c] = oj_near_bound(__uint_as_float(plan->bound[c]), frame.reach);
     for (uint32_t base = share.first; base < node.n; base += share.step)
     {
         uint32_t i = base + lane, mask = 0;
@@ -93,7 +93,7 @@ static __device__ void mask_share(const struct oj_cells_round &r,
             struct oj_cuda_segment s;
             struct oj_near_piece p =
                 piece_of(r, frame, r.id[node.first + i], &s);
-            mask = oj_near_mask(&p, FAN, bound);
+            mask = oj_near_mask(&p, bound);
             r.mask[node.first + i] = (uint16_t)mask;
         }
         count_mask(plan, mask);
@@ -142,11 +142,11 @@ static __device__ int take_children(const struct oj_cells_round &r,
     return room;
 }
 
-static __device__ void put_children(const struct oj_cells_round &r,
-                                    const struct oj_near_node &node,
-                                    struct oj_cells_plan *plan, uint64_t sum,
-                                    uint32_t header,
-                                    unsigned long long *first_node)
+static __device__ void put_all_children(const struct oj_cells_round &r,
+                                        const struct oj_near_node &node,
+                                        struct oj_cells_plan *plan,
+                                        uint64_t sum, uint32_t header,
+                                        unsigned long long *first_node)
 {
     uint32_t id = plan->first;
     put_header(r, node.header, header, oj_near_inner_info(node.level + 2, 2));
@@ -188,7 +188,7 @@ static __device__ void settle(const struct oj_cells_round &r,
     {
         if (take_children(r, plan, sum, &header, first_node))
         {
-            put_children(r, node, plan, sum, header, first_node);
+            put_all_children(r, node, plan, sum, header, first_node);
             return;
         }
         plan->leaf = 1;
@@ -196,7 +196,9 @@ static __device__ void settle(const struct oj_cells_round &r,
             r.counters->crowded.n = 1;
     }
     for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
-        greatest = fmaxf(greatest, __uint_as_float(plan->bound[c]));
+        greatest =
+            fmaxf(greatest,
+                  oj_near_bound(__uint_as_float(plan->bound[c]), frame.reach));
     words = oj_near_words(plan->kept);
     plan->greatest = greatest;
     plan->at = 0;

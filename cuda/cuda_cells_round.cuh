@@ -50,7 +50,8 @@ struct oj_cells_round
 /** A node that a block, or many, are at work on. */
 struct oj_cells_plan
 {
-    uint32_t bound[OJ_NEAR_CHILDREN]; /**< bits of floats that are >= 0 */
+    uint32_t bound[OJ_NEAR_CHILDREN]; /**< upper bounds squared, by their bits
+                                           (>= 0: ordered as integers are) */
     uint32_t count[OJ_NEAR_CHILDREN];
     uint32_t cursor[OJ_NEAR_CHILDREN]; /**< in next_id */
     uint32_t kept, leaf, first, at;    /**< of a leaf: in the pool */

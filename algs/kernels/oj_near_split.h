@@ -1,16 +1,18 @@
-/** How the lists of oj_near_cell.h are made: what of a node's list its children
- *  need.
+/** How the lists of oj_near_cell.h are made: what of a node's list the parts of
+ *  the node need.
  *
  *  Every number here is in single precision in the frame of a node: from its
  *  middle, in halves of its side, so that it reaches from -1 to 1 and its
- *  children, fan of them a row, are 2 / fan wide.  For a child and a list that
- *  has every segment which can be nearest to a point of the child:
- *    upper  the greatest distance from a corner of the child to a segment is no
- *           less than that from any of its points (distance to a segment is
- *           convex), so the least of these over the list bounds the distance
- *           from each point of the child to its nearest segment;
- *    test   a segment whose box, or whose line, is farther from the child than
- *           that cannot be nearest there, nor one beyond the reach.
+ *  sixteenths, four a row, are 1/2 wide.  For a sixteenth and a list that has
+ *  every segment which can be nearest to a point of the node:
+ *    upper  the greatest distance from a corner of it to a segment is no less
+ *           than that from any of its points (distance to a segment is convex),
+ *           so the least of these over the list bounds the distance from each
+ *           of its points to the nearest segment;
+ *    test   a segment whose box, or whose line, is farther from it than that
+ *           cannot be nearest there, nor one beyond the reach.
+ *  A node with a long list gets 16 children; else 4, of which those become
+ *  leaves at once that need few segments, counted by their four sixteenths.
  *
  *  Slack.  Upper bounds hold for any parameter of the foot in 0 .. 1, so only
  *  the rounding of the ends, of w - t d, of its square and the root matters: 8
@@ -68,7 +70,7 @@ OJ_FN struct oj_near_frame oj_near_frame(const struct oj_near_square *square,
 struct oj_near_piece
 {
     float ax, ay, dx, dy;
-    float per_length2, per_length; /**< 0 of a segment without length */
+    float per_length2, per_length; /**< 0 of a segment of no length */
     float slack;
 };
 
@@ -84,7 +86,17 @@ OJ_FN float oj_near_more(float a, float b)
 
 OJ_FN float oj_near_size(float v)
 {
-    return v < 0.0f ? -v : v;
+    return fabsf(v);
+}
+
+/** v, or 0 or 1 where it is beyond. */
+OJ_FN float oj_near_share(float v)
+{
+#ifdef __CUDA_ARCH__
+    return __saturatef(v);
+#else
+    return v > 0.0f ? (v < 1.0f ? v : 1.0f) : 0.0f;
+#endif
 }
 
 OJ_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
@@ -100,7 +112,7 @@ OJ_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
     p.dx = qx - p.ax;
     p.dy = qy - p.ay;
     length2 = p.dx * p.dx + p.dy * p.dy;
-    p.per_length2 = length2 > 0.0f ? 1.0f / length2 : 0.0f;
+    p.per_length2 = length2 > 1e-30f ? 1.0f / length2 : 0.0f;
     p.per_length = sqrtf(p.per_length2);
     size = oj_near_more(oj_near_more(oj_near_size(p.ax), oj_near_size(p.ay)),
                         oj_near_more(oj_near_size(qx), oj_near_size(qy)));
@@ -108,113 +120,132 @@ OJ_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
     return p;
 }
 
-/** Squared distance from a point of the frame to the segment; never less than
- *  it but for rounding. */
-OJ_FN float oj_near_corner_distance2(const struct oj_near_piece *p, float x,
-                                     float y)
-{
-    float wx = x - p->ax, wy = y - p->ay;
-    float t = (wx * p->dx + wy * p->dy) * p->per_length2;
-    t = oj_near_less(oj_near_more(t, 0.0f), 1.0f);
-    wx = wx - t * p->dx;
-    wy = wy - t * p->dy;
-    return wx * wx + wy * wy;
-}
-
-/** Lowers upper [fan * fan] of the children by what the segment says. fan is
- *  a constant where this is called. */
-OJ_FN void oj_near_lower_uppers(const struct oj_near_piece *p, int fan,
-                                float *upper)
+/** Lowers upper2 [OJ_NEAR_CHILDREN] of the sixteenths by what the segment says:
+ *  squares of upper bounds, slack included, (d + s)^2 <= d^2 (1 + e) +
+ *  s^2 (1 + 1 / e) for e = 2^-9. */
+OJ_FN void oj_near_lower_uppers(const struct oj_near_piece *p, float *upper2)
 {
     float below[OJ_NEAR_FAN + 1], above[OJ_NEAR_FAN + 1];
-    float step = 2.0f / (float)fan;
+    float step = 2.0f / (float)OJ_NEAR_FAN;
+    float slack2 = 513.0f * p->slack * p->slack;
+    /* the parameter of the foot, from the corner -1, -1 on; how well it is
+     * known matters for how low bounds get, and not for whether they hold */
+    float tx = p->dx * p->per_length2 * step,
+          ty = p->dy * p->per_length2 * step;
+    float t0 =
+        -((p->ax + 1.0f) * p->dx + (p->ay + 1.0f) * p->dy) * p->per_length2;
     int row, column;
 #ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
-    for (column = 0; column <= fan; column++)
+    for (column = 0; column <= OJ_NEAR_FAN; column++)
         above[column] = 0.0f;
 #ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
-    for (row = 0; row <= fan; row++)
+    for (row = 0; row <= OJ_NEAR_FAN; row++)
     {
+        float wy = (float)row * step - 1.0f - p->ay;
+        float t_row = oj_near_fma((float)row, ty, t0);
 #ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
-        for (column = 0; column <= fan; column++)
+        for (column = 0; column <= OJ_NEAR_FAN; column++)
         {
+            float wx = (float)column * step - 1.0f - p->ax;
+            float t = oj_near_share(oj_near_fma((float)column, tx, t_row));
+            float ex = oj_near_fma(-t, p->dx, wx);
+            float ey = oj_near_fma(-t, p->dy, wy);
             below[column] = above[column];
-            above[column] = oj_near_corner_distance2(
-                p, (float)column * step - 1.0f, (float)row * step - 1.0f);
+            above[column] = oj_near_fma(ex, ex, ey * ey);
         }
         if (row == 0)
             continue;
 #ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
-        for (column = 0; column < fan; column++)
+        for (column = 0; column < OJ_NEAR_FAN; column++)
         {
             float most =
                 oj_near_more(oj_near_more(below[column], below[column + 1]),
                              oj_near_more(above[column], above[column + 1]));
-            float *u = &upper[(row - 1) * fan + column];
-            *u = oj_near_less(*u, sqrtf(most) + p->slack);
+            float *u = &upper2[(row - 1) * OJ_NEAR_FAN + column];
+            *u = oj_near_less(*u, oj_near_fma(most, 1.001953125f, slack2));
         }
     }
 }
 
-/** Bit i: child i, row by row, may need the segment. bound [fan * fan]: the
- *  lesser of upper bound and reach. */
-OJ_FN uint32_t oj_near_mask(const struct oj_near_piece *p, int fan,
-                            const float *bound)
+/** The bound of a sixteenth: the lesser of upper bound and reach. */
+OJ_FN float oj_near_bound(float upper2, float reach)
 {
-    float half = 1.0f / (float)fan;
-    float ex = 0.5f * oj_near_size(p->dx), ey = 0.5f * oj_near_size(p->dy);
+    return oj_near_less(sqrtf(upper2) * 1.000001f, reach);
+}
+
+/** Bit i: sixteenth i, row by row, may need the segment. */
+OJ_FN uint32_t oj_near_mask(const struct oj_near_piece *p, const float *bound)
+{
+    float half = 1.0f / (float)OJ_NEAR_FAN;
+    float ex = 0.5f * oj_near_size(p->dx) + half;
+    float ey = 0.5f * oj_near_size(p->dy) + half;
     float mx = p->ax + 0.5f * p->dx, my = p->ay + 0.5f * p->dy;
-    float span = half * (oj_near_size(p->dx) + oj_near_size(p->dy));
+    float nx = p->dx * p->per_length, ny = p->dy * p->per_length;
+    float span = half * (oj_near_size(nx) + oj_near_size(ny));
     uint32_t mask = 0;
     int row, column;
 #ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
-    for (row = 0; row < fan; row++)
+    for (row = 0; row < OJ_NEAR_FAN; row++)
     {
         float cy = (float)(2 * row + 1) * half - 1.0f;
-        float gap_y = oj_near_more(oj_near_size(my - cy) - ey - half, 0.0f);
+        float gap_y = oj_near_more(oj_near_size(my - cy) - ey, 0.0f);
+        float across = nx * (cy - p->ay);
 #ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
-        for (column = 0; column < fan; column++)
+        for (column = 0; column < OJ_NEAR_FAN; column++)
         {
             float cx = (float)(2 * column + 1) * half - 1.0f;
-            float gap_x = oj_near_more(oj_near_size(mx - cx) - ex - half, 0.0f);
-            float limit = bound[row * fan + column] + p->slack;
-            float cross = p->dx * (cy - p->ay) - p->dy * (cx - p->ax);
-            int near_box = gap_x * gap_x + gap_y * gap_y <= limit * limit;
-            int near_line =
-                (oj_near_size(cross) - span) * p->per_length <= limit;
-            mask |= (uint32_t)(near_box & near_line) << (row * fan + column);
+            float gap_x = oj_near_more(oj_near_size(mx - cx) - ex, 0.0f);
+            float limit = bound[row * OJ_NEAR_FAN + column] + p->slack;
+            float off = oj_near_size(oj_near_fma(-ny, cx - p->ax, across));
+            int near_box =
+                oj_near_fma(gap_x, gap_x, gap_y * gap_y) <= limit * limit;
+            int near_line = off - span <= limit;
+            mask |= (uint32_t)(near_box & near_line)
+                    << (row * OJ_NEAR_FAN + column);
         }
     }
     return mask;
 }
 
-/** The smallest node of the tree, no smaller than the squares of a level,
- * around the square ix, iy of that level: what the directory has there. */
-OJ_FN struct oj_near_header oj_near_walk(const struct oj_near_header *tree,
-                                         uint32_t ix, uint32_t iy, int level)
+/** The sixteenths of child c of four, c = 0 .. 3 row by row. */
+OJ_FN uint32_t oj_near_quarter(int c)
 {
-    struct oj_near_header h = tree[0];
-    uint32_t bits = (uint32_t)(OJ_NEAR_BITS - level);
-    while ((h.info & OJ_NEAR_INNER) && oj_near_shift(h.info) >= bits)
-    {
-        uint32_t fan = h.info & 3u, to = oj_near_shift(h.info) - bits;
-        uint32_t rest = (1u << fan) - 1u;
-        uint32_t child = (((iy >> to) & rest) << fan) | ((ix >> to) & rest);
-        h = tree[h.first + child];
-    }
-    return h;
+    return 0x33u << ((c & 1) * 2 + (c >> 1) * 8);
+}
+
+/** Bit c: child c of four may need the segment. */
+OJ_FN uint32_t oj_near_quarters(uint32_t mask)
+{
+    return (uint32_t)((mask & 0x33u) != 0) |
+           ((uint32_t)((mask & 0xCCu) != 0) << 1) |
+           ((uint32_t)((mask & 0x3300u) != 0) << 2) |
+           ((uint32_t)((mask & 0xCC00u) != 0) << 3);
+}
+
+/** The greatest bound of the sixteenths in mask. */
+OJ_FN float oj_near_greatest(const float *bound, uint32_t mask)
+{
+    float greatest = 0.0f;
+    int i;
+#ifdef __CUDA_ARCH__
+#pragma unroll
+#endif
+    for (i = 0; i < OJ_NEAR_CHILDREN; i++)
+        greatest =
+            (mask >> i) & 1u ? oj_near_more(greatest, bound[i]) : greatest;
+    return greatest;
 }
 
 /* --- segments that others stand for ----------------------------------------
@@ -286,6 +317,23 @@ OJ_FN uint32_t oj_near_hash(const struct oj_near_key *k)
 OJ_FN int oj_near_drops(int32_t rank_i, int32_t i, int32_t rank_j, int32_t j)
 {
     return rank_i < rank_j || (rank_i == rank_j && i < j);
+}
+
+/** The smallest node of the tree, no smaller than the squares of a level,
+ * around the square ix, iy of that level: what the directory has there. */
+OJ_FN struct oj_near_header oj_near_walk(const struct oj_near_header *tree,
+                                         uint32_t ix, uint32_t iy, int level)
+{
+    struct oj_near_header h = tree[0];
+    uint32_t bits = (uint32_t)(OJ_NEAR_BITS - level);
+    while ((h.info & OJ_NEAR_INNER) && oj_near_shift(h.info) >= bits)
+    {
+        uint32_t fan = h.info & 3u, to = oj_near_shift(h.info) - bits;
+        uint32_t rest = (1u << fan) - 1u;
+        uint32_t child = (((iy >> to) & rest) << fan) | ((ix >> to) & rest);
+        h = tree[h.first + child];
+    }
+    return h;
 }
 
 /* --- leaf or children ----------------------------------------------------- */

@@ -88,13 +88,16 @@ static inline uint32_t near_more_headers(struct near_cells *c, uint32_t n)
     return (uint32_t)first;
 }
 
-/* The header of a leaf of the segments list [n] with mask != 0. */
+/* The header of a leaf of the segments list [n] whose mask has a bit in common
+ * with only. */
 static inline struct oj_near_header
 near_make_leaf(struct near_cells *c, const struct oj_near_node *node,
-               const struct oj_near_frame *frame, float bound,
-               const uint32_t *list, const uint32_t *mask, uint32_t kept)
+               float bound, const uint32_t *list, const uint32_t *mask,
+               uint32_t only, uint32_t kept)
 {
-    struct oj_near_scale scale = oj_near_scale(frame, bound);
+    struct oj_near_frame frame =
+        oj_near_frame(&c->square, node->ix, node->iy, node->level);
+    struct oj_near_scale scale = oj_near_scale(&frame, bound);
     uint32_t words = oj_near_words(kept), at = 0;
     struct oj_near_header h = {0, 0};
     uint64_t *entry;
@@ -105,6 +108,8 @@ near_make_leaf(struct near_cells *c, const struct oj_near_node *node,
     c->n_words += words;
     c->n_leaves++;
     c->n_entries += kept;
+    if (words == 0)
+        return h;
     entry = c->pool + h.first;
     memset(entry, 0, words * sizeof *entry);
     if (kept >= OJ_NEAR_COUNT)
@@ -115,9 +120,9 @@ near_make_leaf(struct near_cells *c, const struct oj_near_node *node,
     for (uint32_t i = 0; i < node->n; i++)
     {
         const double *s = c->segment + 4 * (int64_t)list[i];
-        if (mask[i] == 0)
+        if ((mask[i] & only) == 0)
             continue;
-        entry[at] = oj_near_entry(frame, &scale, s[0], s[1], s[2], s[3]);
+        entry[at] = oj_near_entry(&frame, &scale, s[0], s[1], s[2], s[3]);
         entry[((kept + 1) & ~1u) + at] =
             oj_near_pack(list[i], (uint32_t)c->rank[list[i]]);
         at++;
@@ -185,44 +190,83 @@ static inline void near_add_node(struct near_cells *c,
     c->node[c->n_nodes++] = *node;
 }
 
+static inline void near_put_child(struct near_cells *c,
+                                  const struct oj_near_node *node, uint32_t fan,
+                                  uint32_t i, uint32_t only, float bound,
+                                  const uint32_t *mask, uint8_t stale)
+{
+    struct oj_near_node child = {0, 0, 0, 0, 0, 0, 0};
+    uint32_t header = c->tree[node->header].first + i;
+    child.first = (uint32_t)c->n_ids;
+    child.ix = fan * node->ix + i % fan;
+    child.iy = fan * node->iy + i / fan;
+    child.level = (uint8_t)(node->level + (fan == 4 ? 2 : 1));
+    child.stale = stale;
+    child.header = header;
+    c->tree[header].first = 0;
+    c->tree[header].info = oj_near_leaf_info(0, child.level, 127);
+    for (uint32_t j = 0; j < node->n; j++)
+        child.n += (mask[j] & only) != 0;
+    if (fan == 2 && child.n <= c->leaf_size)
+    {
+        uint32_t kept = child.n;
+        struct oj_near_header h;
+        child.n = node->n;
+        h = near_make_leaf(c, &child, 2.0f * bound, c->id + node->first, mask,
+                           only, kept);
+        c->tree[header] = h;
+        return;
+    }
+    for (uint32_t j = 0; j < node->n; j++)
+    {
+        if (mask[j] & only)
+            near_add_id(c, c->id[node->first + j]);
+    }
+    if (child.n > 0)
+        near_add_node(c, &child);
+}
+
 static inline void near_split(struct near_cells *c, struct oj_near_node node)
 {
     struct oj_near_frame frame =
         oj_near_frame(&c->square, node.ix, node.iy, node.level);
     uint32_t fan = node.n > c->wide ? 4 : 2, children = fan * fan;
-    float bound[OJ_NEAR_CHILDREN], greatest = 0.0f;
+    float bound[OJ_NEAR_CHILDREN];
     uint32_t *mask = oj_malloc(node.n, sizeof *mask);
     const uint32_t *list = c->id + node.first;
     uint32_t kept = 0, first;
     uint64_t sum = 0;
+    uint8_t stale;
     ck_assert_ptr_nonnull(mask);
-    for (uint32_t i = 0; i < children; i++)
-        bound[i] = frame.reach;
+    for (uint32_t i = 0; i < OJ_NEAR_CHILDREN; i++)
+        bound[i] = INFINITY;
     for (uint32_t i = 0; i < node.n; i++)
     {
         const double *s = c->segment + 4 * (int64_t)list[i];
         struct oj_near_piece p = oj_near_piece(&frame, s[0], s[1], s[2], s[3]);
-        oj_near_lower_uppers(&p, (int)fan, bound);
+        oj_near_lower_uppers(&p, bound);
     }
-    for (uint32_t i = 0; i < children; i++)
-        greatest = fmaxf(greatest, bound[i]);
+    for (uint32_t i = 0; i < OJ_NEAR_CHILDREN; i++)
+        bound[i] = oj_near_bound(bound[i], frame.reach);
     for (uint32_t i = 0; i < node.n; i++)
     {
         const double *s = c->segment + 4 * (int64_t)list[i];
         struct oj_near_piece p = oj_near_piece(&frame, s[0], s[1], s[2], s[3]);
-        mask[i] = oj_near_mask(&p, (int)fan, bound);
+        mask[i] = oj_near_mask(&p, bound);
     }
     near_drop(c, &frame, list, node.n, mask);
     for (uint32_t i = 0; i < node.n; i++)
     {
         kept += mask[i] != 0;
-        sum += (uint64_t)__builtin_popcount(mask[i]);
+        sum += (uint64_t)__builtin_popcount(
+            fan == 4 ? mask[i] : oj_near_quarters(mask[i]));
     }
     if (c->n_headers > 16 * c->n_segments + 4096 ||
         oj_near_is_leaf(&c->square, &node, fan, kept, sum, c->leaf_size))
     {
         struct oj_near_header h =
-            near_make_leaf(c, &node, &frame, greatest, list, mask, kept);
+            near_make_leaf(c, &node, oj_near_greatest(bound, 0xFFFFu), list,
+                           mask, 0xFFFFu, kept);
         c->tree[node.header] = h;
         oj_free(mask);
         return;
@@ -232,27 +276,12 @@ static inline void near_split(struct near_cells *c, struct oj_near_node node)
     c->tree[node.header].first = first;
     c->tree[node.header].info =
         oj_near_inner_info(node.level + (fan == 4 ? 2 : 1), fan == 4 ? 2 : 1);
+    stale = oj_near_stale(&node, fan, sum);
     for (uint32_t i = 0; i < children; i++)
     {
-        struct oj_near_node child = {0, 0, 0, 0, 0, 0, 0};
-        child.first = (uint32_t)c->n_ids;
-        child.ix = fan * node.ix + i % fan;
-        child.iy = fan * node.iy + i / fan;
-        child.level = (uint8_t)(node.level + (fan == 4 ? 2 : 1));
-        child.stale = oj_near_stale(&node, fan, sum);
-        child.header = first + i;
-        c->tree[first + i].first = 0;
-        c->tree[first + i].info = oj_near_leaf_info(0, child.level, 127);
-        for (uint32_t j = 0; j < node.n; j++)
-        {
-            if (mask[j] >> i & 1)
-            {
-                near_add_id(c, c->id[node.first + j]);
-                child.n++;
-            }
-        }
-        if (child.n > 0)
-            near_add_node(c, &child);
+        uint32_t only = fan == 4 ? 1u << i : oj_near_quarter((int)i);
+        near_put_child(c, &node, fan, i, only, oj_near_greatest(bound, only),
+                       mask, stale);
     }
     oj_free(mask);
 }

@@ -86,7 +86,7 @@ static double pick_reach(const struct scene *s)
 
 START_TEST(random_layers)
 {
-    int64_t n_rounds = rounds(150);
+    int64_t n_rounds = rounds(60);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct scene scene;
@@ -113,6 +113,119 @@ START_TEST(random_layers)
 }
 END_TEST
 
+/* --- layers as they are, and worse ---------------------------------------- */
+
+/* Blocks of two rows of lots that share borders, corners a little moved. */
+static void add_lots(struct oj_flat_buf *buf, int n_blocks, double x0,
+                     double y0)
+{
+    for (int block = 0; block < n_blocks; block++)
+    {
+        double bx = x0 + 900.0 * (block % 6) + pick(40);
+        double by = y0 + 264.0 * (block / 6.0) + pick(20);
+        for (int lot = 0; lot < 66; lot++)
+        {
+            double x = bx + 25.0 * (lot % 33), y = by + 100.0 * (lot / 33.0);
+            add_square(buf, x, y, x + 25.0, y + 100.0);
+        }
+    }
+}
+
+/* Lines of all lengths from one vertex, and copies of some, either way. */
+static void add_hub(struct oj_flat_buf *buf, double x, double y)
+{
+    for (int i = 0; i < 300; i++)
+    {
+        double length = ldexp(1.0, pick(20) - 5), angle = 7.0 * unit();
+        double bx = x + length * cos(angle), by = y + length * sin(angle);
+        add_line(buf, x, y, bx, by);
+        if (one_in(5))
+            add_line(buf, x, y, bx, by);
+        if (one_in(5))
+            add_line(buf, bx, by, x, y);
+    }
+}
+
+static void add_others(struct oj_flat_buf *buf, int kind, double x, double y)
+{
+    switch (kind)
+    {
+        case 0:
+            add_lots(buf, 12, x, y);
+            break;
+        case 1:
+            add_hub(buf, x, y);
+            break;
+        case 2: /* long and short, side by side */
+            for (int i = 0; i < 400; i++)
+                add_line(buf, x, y + i * 1e-3, x + (i % 7 ? 30.0 : 1e5),
+                         y + i * 1e-3 + pick(2));
+            break;
+        case 3: /* the same place again and again, and one far away */
+            for (int i = 0; i < 6000; i++)
+                add_point(buf, x + (i % 3), y);
+            add_point(buf, x + 1e6, y);
+            break;
+        case 4: /* on one line, end to end and overlapping */
+            for (int i = 0; i < 500; i++)
+                add_line(buf, x + pick(100), y, x + pick(100), y);
+            break;
+        default: /* hardly apart */
+            for (int i = 0; i < 500; i++)
+                add_point(buf, nudge(x, 1000), nudge(y, 1000));
+            break;
+    }
+}
+
+START_TEST(other_layers)
+{
+    static const double reaches[] = {0.0, 3.0, 100.0, 1e4, INFINITY};
+    int64_t n_rounds = rounds(12);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct oj_flat_buf join = {0}, input = {0};
+        struct oj_flat join_view, input_view;
+        double x = pick(2) ? 1e6 : 0.25, y = pick(2) ? 2e5 : 1e-3;
+        int64_t *fid;
+        random_state = seed;
+        add_others(&join, (int)(seed % 6), x, y);
+        join_view = oj_flat_buf_view(&join);
+        join_view.fid = fid = pick_fids(join_view.n_features);
+        for (int i = 0; i < 3000; i++)
+        {
+            double px, py;
+            pick_beside(&join_view, &px, &py);
+            if (pick(2))
+            {
+                px += between(-60.0, 60.0);
+                py += between(-60.0, 60.0);
+            }
+            add_point(&input, px, py);
+        }
+        input_view = oj_flat_buf_view(&input);
+        try_layers(&join_view, &input_view, reaches[pick(5)]);
+        oj_free(fid);
+        oj_flat_buf_free(&join);
+        oj_flat_buf_free(&input);
+    }
+}
+END_TEST
+
+/* What cells leave to others. */
+START_TEST(refused)
+{
+    struct oj_near_square square;
+    ck_assert(!oj_near_square(0, 0, 1e31, 1, 1e31, 1.0, 5, &square));
+    ck_assert(!oj_near_square(0, 0, 1e-30, 0, 1e-30, 0.0, 5, &square));
+    ck_assert(oj_near_square(3, 3, 3, 3, 3, 0.0, 1, &square));
+    ck_assert(oj_near_square(0, 0, 0, 0, 0, 0.0, 1, &square));
+    ck_assert(oj_near_square(0, 0, 9, 9, 9, INFINITY, 1, &square));
+    ck_assert(square.has_outside);
+    ck_assert(oj_near_is_lost(0.0, 0.0, 1e-160, 0.0));
+    ck_assert(!oj_near_is_lost(1.0, 0.0, 1.0, 0.0));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("near_cells");
@@ -121,6 +234,8 @@ int main(void)
     int n_failed;
     tcase_set_timeout(properties, 0);
     tcase_add_test(properties, random_layers);
+    tcase_add_test(properties, other_layers);
+    tcase_add_test(properties, refused);
     suite_add_tcase(suite, properties);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
