@@ -73,11 +73,13 @@ struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
 
 double oj_sphere_bearing(double ax, double ay, double bx, double by)
 {
-    struct oj_vec3 p = oj_sphere_vector(ax, ay);
-    /* the same meridian where only the latitude is turned */
-    struct oj_vec3 up = oj_sphere_vector(ax, 0.0), east, north;
-    struct oj_vec3 d = oj_vec3_sub(oj_sphere_vector(bx, by), p);
+    struct oj_vec3 p, up, d, east, north;
     double degrees;
+    if (isnan(ax) || isnan(bx))
+        return (double)NAN;
+    p = oj_sphere_vector(ax, ay);
+    up = oj_sphere_vector(ax, 0.0); /* at the equator below */
+    d = oj_vec3_sub(oj_sphere_vector(bx, by), p);
     if (!(oj_vec3_dot(d, d) > 0.0))
         return (double)NAN;
     east = (struct oj_vec3){-up.y, up.x, 0.0};

@@ -19,7 +19,7 @@ struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
 
 /** The direction in which the great circle from a to b sets out, degrees
  *  clockwise from north, [0, 360); at a pole north is what its longitude says.
- *  NaN when they are one point; any where they are opposite. */
+ *  NaN when they are one point, or NaN; any where they are opposite. */
 double oj_sphere_bearing(double ax, double ay, double bx, double by);
 
 #endif
