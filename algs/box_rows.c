@@ -121,7 +121,8 @@ static enum oj_geos_verdict ask(struct run *run, int64_t row, int64_t feature,
     verdict = oj_geos_pairs_distance(search->pairs, row, feature, distance);
     if (verdict != OJ_GEOS_YES)
         return verdict;
-    return *distance >= relation->min_distance &&
+    /* an infinite one has overflowed */
+    return *distance >= relation->min_distance && *distance < INFINITY &&
                    *distance <= oj_pair_max_distance(relation, run->input, row,
                                                      search->join_side, feature)
                ? OJ_GEOS_YES

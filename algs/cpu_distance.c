@@ -127,7 +127,9 @@ static oj_status try_entry(struct row_search *s, int64_t entry,
     if (self->tree.x == NULL && !oj_pair_may_count(filter, s->row, feature))
         return OJ_OK;
     distance = distance_to(s, entry, feature, limit);
-    if (!(distance <= limit) || distance < relation->min_distance)
+    /* an infinite one has overflowed */
+    if (!(distance <= limit && distance < INFINITY) ||
+        distance < relation->min_distance)
         return OJ_OK;
     if (self->tree.x != NULL && !oj_pair_may_count(filter, s->row, feature))
         return OJ_OK;

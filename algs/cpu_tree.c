@@ -51,6 +51,14 @@ static void choose_frame(struct oj_tree *tree, int64_t n,
         left = left > below ? left : below;
         extent = left > extent ? left : extent;
     }
+    if (!isfinite(extent)) /* boxes that are farther apart than numbers go */
+    {
+        tree->origin_x = tree->origin_y = extent = 0.0;
+        for (int64_t i = 0; i < n; i++)
+            extent = oj_box_is_empty(&box[i])
+                         ? extent
+                         : fmax(extent, oj_box_size(&box[i]));
+    }
     largest = extent + fmax(fabs(tree->origin_x), fabs(tree->origin_y));
     /* 64 ulp of the largest coordinate: the shift to the origin, and what
      * distances in double may be off when a segment is as long as the data */
@@ -60,7 +68,7 @@ static void choose_frame(struct oj_tree *tree, int64_t n,
     {
         frexp(extent, &exponent);
         exponent = 20 - exponent;
-        exponent = exponent > 900 ? 900 : exponent < -900 ? -900 : exponent;
+        exponent = exponent > 900 ? 900 : exponent; /* down to -1004 */
         tree->scale = ldexp(1.0, exponent);
     }
 }

@@ -171,8 +171,8 @@ static enum oj_geos_verdict ask(struct oj_geos_pairs *pairs,
         *distance = oj_box_distance(&a, &b); /* at least */
         return *distance <= most ? verdict : OJ_GEOS_NO;
     }
-    if (verdict == OJ_GEOS_YES &&
-        !(*distance >= r->min_distance && *distance <= most))
+    if (verdict == OJ_GEOS_YES && !(*distance >= r->min_distance &&
+                                    *distance <= most && *distance < INFINITY))
         return OJ_GEOS_NO;
     return verdict;
 }
@@ -334,6 +334,84 @@ START_TEST(as_all_pairs)
 }
 END_TEST
 
+/* --- where squares overflow ------------------------------------------------
+ */
+
+static void add_huge(struct oj_flat_buf *buf, int64_t fid)
+{
+    static const double values[] = {0.0,    1.0,     -1e100, 1e153,
+                                    -1e155, 1e200,   -1e300, 8e307,
+                                    -8e307, 1.7e308, 3e307,  -1.7e308};
+    int kind = pick(3);
+    double xy[8];
+    for (int i = 0; i < 8; i++)
+        xy[i] = values[pick(12)];
+    must(oj_flat_buf_begin(buf, fid, &error));
+    add_part(buf, kind == 0   ? OJ_PART_POINT
+                  : kind == 1 ? OJ_PART_LINE
+                              : OJ_PART_POLYGON);
+    if (kind == 2)
+    {
+        xy[6] = xy[0];
+        xy[7] = xy[1];
+    }
+    add_ring(buf, kind == 0 ? 1 : kind == 1 ? 2 : 4, xy);
+    end(buf);
+}
+
+/* A distance that overflows is no number, and no pair, however far the join
+ * reaches. */
+START_TEST(huge_coordinates)
+{
+    static const double reaches[] = {0.0,   1e10,    1e154,   2e154,
+                                     1e300, 1.7e308, DBL_MAX, INFINITY};
+    memset(&counts, 0, sizeof counts);
+    for (long round = 0; round < 200; round++)
+    {
+        struct trial t;
+        struct oj_matches expected = {0};
+        random_state = (uint64_t)(77 + round);
+        memset(&t, 0, sizeof t);
+        for (int i = 0; i < 12; i++)
+        {
+            add_huge(&t.input_buf, i);
+            add_huge(&t.join_buf, i);
+        }
+        t.input = oj_flat_buf_view(&t.input_buf);
+        t.join = oj_flat_buf_view(&t.join_buf);
+        t.relation = oj_relation_default();
+        t.relation.op = pick(2) ? OJ_OP_DWITHIN : OJ_OP_NEAREST;
+        t.relation.max_distance = reaches[pick(8)];
+        if (t.relation.op == OJ_OP_NEAREST)
+            t.relation.k = 1 + pick(3);
+        else if (pick(2) || !(t.relation.max_distance < INFINITY))
+        {
+            t.max_distance = oj_malloc(12, sizeof *t.max_distance);
+            ck_assert_ptr_nonnull(t.max_distance);
+            for (int i = 0; i < 12; i++)
+                t.max_distance[i] = reaches[pick(8)];
+            if (pick(2))
+                t.input.max_distance = t.max_distance;
+            else
+                t.join.max_distance = t.max_distance;
+        }
+        join_all_pairs(&t, &expected);
+        for (int64_t i = 0; i < expected.n_entries; i++)
+            ck_assert(expected.join_row[i] < 0 ||
+                      isfinite(expected.measure[i]));
+        try_backend(&t, "cpu", 1 + pick(3), &expected, round);
+        try_backend(&t, "geos", 1, &expected, round);
+        try_backend(&t, "spatialindex", 1, &expected, round);
+        oj_matches_free(&expected);
+        free_trial(&t);
+    }
+    printf("%lld joins of huge coordinates, %lld pairs, %lld rows rounded\n",
+           (long long)counts.n_joins, (long long)counts.n_pairs,
+           (long long)counts.n_rounding);
+    ck_assert_int_gt(counts.n_pairs, 1000);
+}
+END_TEST
+
 /* --- GEOS's own consistency ----------------------------------------------- */
 
 static int64_t n_same, n_not_valid, n_raised, n_rounded;
@@ -470,6 +548,7 @@ int main(void)
     int n_failed;
     tcase_set_timeout(tcase, 800);
     tcase_add_test(tcase, as_all_pairs);
+    tcase_add_test(tcase, huge_coordinates);
     tcase_add_test(tcase, geos_agrees_with_itself);
     tcase_add_test(tcase, out_of_memory);
     suite_add_tcase(suite, tcase);
