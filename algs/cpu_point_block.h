@@ -32,12 +32,22 @@ struct oj_point_query
     int timings;
 };
 
+#define OJ_POINT_UNKNOWN (-1)
+
 /* A ring that may hold a point of the block. */
 struct oj_point_candidate
 {
     int32_t point, ring;
-    int32_t cell;     /* of the ring's grid, if it has one */
-    int32_t location; /* in the ring, or -1: not known yet */
+    int32_t cell;                    /* of grid */
+    int32_t location;                /* in the ring, or -1: not known yet */
+    const struct oj_ring_grid *grid; /* of the ring, or NULL */
+};
+
+/* A candidate whose edges have to be looked at; rank: of its cell, if any. */
+struct oj_point_open
+{
+    uint32_t rank;
+    int32_t candidate;
 };
 
 /* Where a point is in one ring of a feature of several. */
@@ -60,11 +70,16 @@ struct oj_point_worker
         probe[OJ_RING_LAYERS][OJ_POINT_BLOCK];
     struct oj_point_survivor survivor[OJ_RING_LAYERS * OJ_POINT_BLOCK];
     uint32_t n_pairs_of[OJ_POINT_BLOCK];
+    /* where spots have answers */
+    uint32_t spot[OJ_POINT_BLOCK];
+    uint16_t answer[OJ_POINT_BLOCK];
+    int32_t left[OJ_POINT_BLOCK]; /* points of the survivors */
     int64_t n_candidates, cap_candidates;
     struct oj_point_candidate *candidate;
-    int64_t n_states, cap_states;
-    struct oj_point_state *state; /* of current_point */
-    int32_t current_point;
+    int64_t n_open, cap_open;
+    struct oj_point_open *open;
+    int64_t cap_states;
+    struct oj_point_state *state; /* of one point */
     int64_t n_pairs, cap_pairs;
     int32_t *feature; /* [n_pairs] in the order of the rows of each task */
     int64_t n_refined;
@@ -79,6 +94,12 @@ OJ_MUST_USE oj_status oj_point_block_join(const struct oj_point_query *query,
                                           struct oj_point_worker *worker,
                                           int64_t first_row, int64_t n,
                                           struct oj_error *err);
+
+/** A step of it, in a file of its own (cpu_point_refine.c): appends the pairs
+ *  that the candidates of whole points are, and forgets the candidates. */
+OJ_MUST_USE oj_status oj_point_refine(const struct oj_point_query *query,
+                                      struct oj_point_worker *worker,
+                                      int64_t first_row, struct oj_error *err);
 
 void oj_point_worker_free(struct oj_point_worker *worker);
 

@@ -382,6 +382,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                (size_t)(input->n_features + 1) * sizeof *out->offset);
         return OJ_OK;
     }
+    OJ_TRY(oj_ring_cells_expect(&self->cells, input->n_features, err));
     b.query.cells = &self->cells;
     if (self->known.nx > 0 && !b.filter.is_needed)
         b.query.known = &self->known;

@@ -61,6 +61,13 @@ OJ_CLONES struct oj_box oj_ring_cells_box(const struct oj_ring_cells *cells,
     const double *y = cells->flat->y + ring->first_vertex;
     struct oj_box box;
     double reach;
+    if (!axes.is_turned && ring->grid >= 0)
+    {
+        const struct oj_ring_extent *e = &cells->grid[ring->grid].extent;
+        box.x0 = e->x0, box.y0 = e->y0;
+        box.x1 = e->x1, box.y1 = e->y1;
+        return box;
+    }
     if (!axes.is_turned)
         return box_of(&axes, 0, x, y, ring->n_vertices);
     box = box_of(&axes, 1, x, y, ring->n_vertices);
@@ -80,6 +87,7 @@ OJ_CLONES struct oj_box oj_ring_cells_box(const struct oj_ring_cells *cells,
         */
 #define AXES_SAMPLES 256
 #define AXES_VERTICES 24 /* rings of more say little about lots */
+#define AXES_MEAN 48     /* nor do layers of more a ring */
 #define AXES_SIZE 1e100  /* of coordinates, so that nothing overflows */
 
 /* Product of width and height, summed over a sample of small rings. */
@@ -137,8 +145,11 @@ static double main_direction(const struct oj_ring_cells *cells)
 void oj_ring_cells_choose_axes(struct oj_ring_cells *cells)
 {
     struct oj_ring_axes turned = {1, 0.0, 0.0, 1.0, 0.0};
-    double direction = main_direction(cells), plain;
+    double direction, plain;
     const struct oj_located_ring *middle = &cells->ring[cells->n_rings / 2];
+    if (cells->flat->n_vertices > AXES_MEAN * cells->n_rings)
+        return;
+    direction = main_direction(cells);
     if (!(direction == direction) || middle->n_vertices < 1)
         return;
     plain = sum_areas(cells);

@@ -402,6 +402,7 @@ static void free_layer(struct oj_ring_layer *layer)
     oj_free(layer->first);
     oj_free(layer->entry);
     oj_free(layer->child);
+    oj_free(layer->answer);
 }
 
 /* Builds a set of the rings and appends it. Those that a layer leaves are what
@@ -495,6 +496,7 @@ oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
     oj_status status;
     memset(cells, 0, sizeof *cells);
     cells->flat = flat;
+    cells->kernel = oj_ring_kernel();
     cells->n_rings = flat->n_rings;
     if (cells->n_rings > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
@@ -506,10 +508,10 @@ oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
     OJ_NEW(cells->ring, cells->n_rings, err);
     oj_parallel_for(n_threads, tasks_of(flat->n_features), list_rings, cells);
     oj_ring_cells_choose_axes(cells);
-    status = build_set(cells, NULL, cells->n_rings, &everywhere, 0, n_threads,
-                       &set, err);
+    status = oj_ring_cells_list_grids(cells, n_threads, err);
     if (status == OJ_OK)
-        status = oj_ring_cells_list_grids(cells, err);
+        status = build_set(cells, NULL, cells->n_rings, &everywhere, 0,
+                           n_threads, &set, err);
     if (status != OJ_OK)
         oj_ring_cells_free(cells);
     return status;

@@ -35,15 +35,29 @@
 #define OJ_CELL_STEPS 128
 #define OJ_SPOT_STEPS 16
 
+/** Spots of a cell. */
+#define OJ_SPOTS 64
+
+/** What is known of all points of a spot. */
+#define OJ_SPOT_UNKNOWN 0 /**< it was not looked at, or too early */
+#define OJ_SPOT_MIXED 1   /**< nothing */
+#define OJ_SPOT_NOTHING 2 /**< they are in no feature */
+#define OJ_SPOT_FEATURE                                                        \
+    3 /**< they are inside of feature answer - this only                       \
+       */
+
 /** Most layers of a set. */
 #define OJ_RING_LAYERS 6
 
 /** The grid of a large ring, built when the ring has been asked for a few
- *  times. */
+ *  times. What a look-up reads is in one line of the cache. */
 struct oj_late_grid
 {
-    atomic_int n_asked; /* OJ_GRID_IS_READY or more: grid may be read */
+    _Alignas(64) atomic_int n_asked; /* OJ_GRID_IS_READY or more: grid may be
+                                        read */
+    atomic_int is_taken;             /* 1: a thread builds or has built it */
     struct oj_ring_grid grid;
+    struct oj_ring_extent extent;
 };
 
 #define OJ_GRID_IS_READY (1 << 30)
@@ -74,6 +88,8 @@ struct oj_ring_layer
     uint32_t *first; /* [nx * ny + 1] into entry */
     struct oj_ring_entry *entry; /* by cell */
     int32_t *child;              /* [nx * ny] set, or -1; NULL: all -1 */
+    uint16_t *answer; /* [(nx * ny + 1) * OJ_SPOTS] or NULL; the last cell is
+                         that of no point; any thread writes */
 };
 
 struct oj_ring_set
@@ -95,10 +111,12 @@ struct oj_ring_cells
 {
     struct oj_ring_axes axes;
     const struct oj_flat *flat; /**< outlives this */
+    const struct oj_ring_kernel *kernel;
     int64_t n_rings;
     struct oj_located_ring *ring; /**< [n_rings] in read order */
     int64_t n_grids;
     struct oj_late_grid *grid;
+    int64_t n_points;       /**< joined so far, or about to be */
     atomic_llong new_bytes; /* of grids built since this was last read */
     int64_t n_sets, cap_sets;
     struct oj_ring_set *set; /**< the last one is the whole; none: no rings */
@@ -129,6 +147,17 @@ oj_ring_cells_grid(struct oj_ring_cells *cells, const struct oj_located_ring *r,
     return OJ_OK;
 }
 
+/** Says that n_points more will be joined: what pays only for many of them is
+ *  prepared. */
+OJ_MUST_USE oj_status oj_ring_cells_expect(struct oj_ring_cells *cells,
+                                           int64_t n_points,
+                                           struct oj_error *err);
+
+/** What is known of a spot. (cpu_ring_known.c) */
+uint16_t oj_ring_cells_answer(const struct oj_ring_cells *cells,
+                              const struct oj_ring_layer *layer, int64_t cell,
+                              int spot);
+
 /** Without the grids that are not built yet. */
 int64_t oj_ring_cells_bytes(const struct oj_ring_cells *cells);
 
@@ -144,8 +173,10 @@ struct oj_box oj_ring_cells_box(const struct oj_ring_cells *cells, int64_t r);
  *  (cpu_ring_axes.c) */
 void oj_ring_cells_choose_axes(struct oj_ring_cells *cells);
 
-/** Gives the large rings a place for their grids. (cpu_ring_late.c) */
+/** Measures the large rings and gives them a place for their grids.
+ *  (cpu_ring_late.c) */
 OJ_MUST_USE oj_status oj_ring_cells_list_grids(struct oj_ring_cells *cells,
+                                               int n_threads,
                                                struct oj_error *err);
 
 static inline double oj_ring_u(const struct oj_ring_axes *a, double x, double y)

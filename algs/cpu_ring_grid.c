@@ -6,13 +6,13 @@
 #include <float.h>
 #include <string.h>
 
-/* Where in a cell the column of its reference point lies: an odd place, so that
- * the round coordinates of real data do not hit it. */
-#define REFERENCE_X 0.5123456789
-
-/* Vertices for each cell: a cell that the ring passes through has some ten
- * edges then, in one run or two. */
-#define VERTICES_PER_CELL 3.0
+/* A cell is so many mean edges wide (its edges are two or three times as many
+ * then), but there are between LEAST_CELLS and CELLS of them for each vertex,
+ * and an edge passes no more than some four of them. */
+#define EDGES_ALONG 8.0
+#define LEAST_CELLS 1.0
+#define CELLS 8.0
+#define CELLS_OF_EDGE 4.0
 
 #define MOST_VERTICES ((int64_t)1 << 27)
 #define MOST_CELLS 32767.0 /* in a row or a column */
@@ -22,23 +22,13 @@
 #define LEAST_SIZE 1e-130
 #define GREATEST_SIZE 1e130
 
-static inline double reference_x(const struct oj_ring_grid *g, int64_t column)
-{
-    return g->x0 + ((double)column + REFERENCE_X) * g->cell;
-}
-
-struct extent
-{
-    double x0, y0, x1, y1, length;
-};
-
-/* Box and length (along both axes) of the ring, in lanes. */
-static OJ_CLONES struct extent measure(const double *x, const double *y,
-                                       int64_t n)
+/* In lanes. */
+OJ_CLONES struct oj_ring_extent oj_ring_measure(const double *x,
+                                                const double *y, int64_t n)
 {
     double x0[OJ_LANES], y0[OJ_LANES], x1[OJ_LANES], y1[OJ_LANES];
     double length[OJ_LANES];
-    struct extent e;
+    struct oj_ring_extent e;
     int64_t i = 0;
     OJ_EIGHT
     {
@@ -85,18 +75,19 @@ static OJ_CLONES struct extent measure(const double *x, const double *y,
 
 /* Square cells, but large enough that long edges do not make more than a few
  * entries an edge on average. 0: no cells, see nx. */
-static int choose_cells(struct oj_ring_grid *g)
+static int choose_cells(struct oj_ring_grid *g, struct oj_ring_extent e)
 {
-    struct extent e = measure(g->x, g->y, g->n_vertices);
     double n = (double)g->n_vertices;
     double width = e.x1 - e.x0, height = e.y1 - e.y0;
-    double wider = width > height ? width : height;
+    double wider = width > height ? width : height, side;
     double size =
         fmax(fmax(fabs(e.x0), fabs(e.x1)), fmax(fabs(e.y0), fabs(e.y1)));
     if (!(wider > LEAST_SIZE) || !(size < GREATEST_SIZE))
         return 0;
-    g->cell = sqrt(width * VERTICES_PER_CELL / n) * sqrt(height);
-    g->cell = fmax(g->cell, e.length / (4.0 * n));
+    side = sqrt(width / n) * sqrt(height);
+    g->cell = fmin(EDGES_ALONG * e.length / n, side / sqrt(LEAST_CELLS));
+    g->cell = fmax(g->cell, side / sqrt(CELLS));
+    g->cell = fmax(g->cell, e.length / (CELLS_OF_EDGE * n));
     g->cell = fmax(g->cell, wider / fmin(n, MOST_CELLS - 1.0));
     /* far from the origin no finer than coordinates can tell, or the margins of
      * for_cells_of_long() would put every edge in every cell */
@@ -106,85 +97,116 @@ static int choose_cells(struct oj_ring_grid *g)
     g->inverse_cell = 1.0 / g->cell;
     g->nx = oj_ring_grid_index(e.x1, g->x0, g->inverse_cell, INT32_MAX) + 1;
     g->ny = oj_ring_grid_index(e.y1, g->y0, g->inverse_cell, INT32_MAX) + 1;
+    g->n_words = (g->nx + 63) / 64;
+    g->last_x = (double)(g->nx - 1);
+    g->last_y = (double)(g->ny - 1);
     return 1;
 }
 
-/* A cell on its way: row and column of a vertex. */
-struct place
+/* A run, and the cell it is for. */
+struct made
 {
-    int16_t column, row;
+    uint32_t cell;
+    struct oj_edge_run run;
 };
+
+/* Row and column of a vertex: row << 16 | column. */
+typedef uint32_t place;
 
 struct build
 {
     struct oj_ring_grid *g;
-    struct place *place; /* [vertices] */
-    uint8_t *state;      /* [cells] flips of row states, then states */
-    int filling;         /* 0: first_run counts runs, 1: it says where to put
-                            the next */
+    int64_t n_made, cap_made;
+    struct made *made; /* in the order of the ring */
 };
 
+/* Edges that are looked at together. */
+#define BLOCK 256
+
+static inline int32_t row_of(place p)
+{
+    return (int32_t)(p >> 16);
+}
+
+static inline int32_t column_of(place p)
+{
+    return (int32_t)(p & 0xffff);
+}
+
 static OJ_CLONES void place_vertices(const struct oj_ring_grid *g,
-                                     struct place *place)
+                                     const double *x, const double *y,
+                                     int64_t n, place *places)
 {
     double x0 = g->x0, y0 = g->y0, inverse = g->inverse_cell;
     double last_x = (double)(g->nx - 1), last_y = (double)(g->ny - 1);
-    const double *x = g->x, *y = g->y;
-    for (int64_t i = 0; i < g->n_vertices; i++)
+    for (int64_t i = 0; i < n; i++)
     {
         double u = (x[i] - x0) * inverse, v = (y[i] - y0) * inverse;
         u = u > 0.0 ? u : 0.0;
         v = v > 0.0 ? v : 0.0;
         u = u < last_x ? u : last_x;
         v = v < last_y ? v : last_y;
-        place[i].column = (int16_t)(int32_t)u;
-        place[i].row = (int16_t)(int32_t)v;
+        places[i] = (place)(int32_t)u | (place)(int32_t)v << 16;
     }
 }
 
-static inline void add_run(const struct build *b, int64_t cell, int64_t first,
+static inline int64_t cell_at(const struct oj_ring_grid *g, int32_t row,
+                              int32_t column)
+{
+    return (int64_t)row * g->n_words * 64 + column;
+}
+
+/* There is room for BLOCK more, and what reserve_runs() has asked for. */
+static inline void add_run(struct build *b, int64_t cell, int64_t first,
                            int64_t n)
 {
-    uint32_t at = b->g->first_run[cell]++;
-    if (b->filling)
-    {
-        b->g->run[at].first = (uint32_t)first;
-        b->g->run[at].n = (uint32_t)n;
-    }
+    struct made *made = &b->made[b->n_made++];
+    made->cell = (uint32_t)cell;
+    made->run.first = (uint32_t)first;
+    made->run.n = (uint32_t)n;
+    b->g->word[cell / 64].edges |= (uint64_t)1 << cell % 64;
+}
+
+static oj_status reserve_runs(struct build *b, int64_t n, struct oj_error *err)
+{
+    return oj_reserve(&b->made, b->n_made, b->n_made + n + BLOCK + 1,
+                      &b->cap_made, sizeof *b->made, err);
 }
 
 /* Puts edge e into every cell that it may touch, but for the two of its ends,
  * whose runs hold it already.  What of the edge lies in a row is computed, and
  * the rounding of that is covered by a margin that is large against the error
  * of the few operations here and small against a cell. */
-static void add_long(const struct build *b, int64_t e)
+static oj_status add_long(struct build *b, int64_t e, place pa, place pb,
+                          struct oj_error *err)
 {
     const struct oj_ring_grid *g = b->g;
-    struct place pa = b->place[e], pb = b->place[e + 1], swap_place;
     double ax = g->x[e], ay = g->y[e], bx = g->x[e + 1], by = g->y[e + 1];
     double swap, size, margin, slope;
     int32_t least, most;
-    if (pb.row < pa.row)
+    if (row_of(pb) < row_of(pa))
     {
+        place swap_place = pa;
+        pa = pb, pb = swap_place;
         swap = ax, ax = bx, bx = swap;
         swap = ay, ay = by, by = swap;
-        swap_place = pa, pa = pb, pb = swap_place;
     }
-    least = pa.column < pb.column ? pa.column : pb.column;
-    most = pa.column < pb.column ? pb.column : pa.column;
+    least = column_of(pa) < column_of(pb) ? column_of(pa) : column_of(pb);
+    most = column_of(pa) < column_of(pb) ? column_of(pb) : column_of(pa);
     size = fmax(fmax(fabs(ax), fabs(bx)), fmax(fabs(ay), fabs(by)));
     slope = by > ay ? (bx - ax) / (by - ay) : 0.0;
     /* a flat edge enlarges the rounding of the row's limits */
     margin = 1e-9 * g->cell + 1e-14 * size;
     margin += margin * fabs(slope);
-    for (int32_t row = pa.row; row <= pb.row; row++)
+    for (int32_t row = row_of(pa); row <= row_of(pb); row++)
     {
         int32_t first = least, last = most;
-        if (pa.row != pb.row && least != most && margin < g->cell)
+        if (row_of(pa) != row_of(pb) && least != most && margin < g->cell)
         {
             double low = g->y0 + (double)row * g->cell;
-            double from = row == pa.row ? ax : ax + (low - ay) * slope;
-            double to = row == pb.row ? bx : ax + (low + g->cell - ay) * slope;
+            double from = row == row_of(pa) ? ax : ax + (low - ay) * slope;
+            double to =
+                row == row_of(pb) ? bx : ax + (low + g->cell - ay) * slope;
             double left = (from < to ? from : to) - margin;
             double right = (from < to ? to : from) + margin;
             first = oj_ring_grid_index(left, g->x0, g->inverse_cell, g->nx);
@@ -192,24 +214,64 @@ static void add_long(const struct build *b, int64_t e)
             first = first > least ? first : least;
             last = last < most ? last : most;
         }
+        OJ_TRY(reserve_runs(b, last - first + 1, err));
         for (int32_t column = first; column <= last; column++)
         {
-            if (!(row == pa.row && column == pa.column) &&
-                !(row == pb.row && column == pb.column))
-                add_run(b, row * g->nx + column, e, 1);
+            place at = (place)row << 16 | (place)column;
+            if (at != pa && at != pb)
+                add_run(b, cell_at(g, row, column), e, 1);
         }
     }
+    return OJ_OK;
 }
 
-/* Edge e, whose ends are in different rows, flips the state of every reference
- * point between these rows that lies left of it; the flip is noted at the last
- * such point and summed up afterwards. */
-static void flip_rows(const struct build *b, int64_t e)
+/* How many reference points of the row lie left of an edge that crosses their
+ * height.  Where one lies on the edge, its cell gets a run of no edges, which
+ * says so. */
+static oj_status count_left(struct build *b, int64_t e, int32_t row,
+                            double crossing, int64_t *out, struct oj_error *err)
 {
     const struct oj_ring_grid *g = b->g;
     double ax = g->x[e], ay = g->y[e], bx = g->x[e + 1], by = g->y[e + 1];
-    int32_t row = b->place[e].row, last = b->place[e + 1].row;
-    double slope = (bx - ax) / (by - ay);
+    double y = g->below[row];
+    int32_t column =
+        oj_ring_grid_index(crossing, g->x0, g->inverse_cell, g->nx);
+    while (column > 0 && oj_ring_edge(oj_ring_grid_reference_x(g, column - 1),
+                                      y, ax, ay, bx, by) != 1)
+        column--;
+    while (column < g->nx)
+    {
+        int edge = oj_ring_edge(oj_ring_grid_reference_x(g, column), y, ax, ay,
+                                bx, by);
+        if (edge == OJ_ON_BOUNDARY)
+        {
+            OJ_TRY(reserve_runs(b, 1, err));
+            add_run(b, cell_at(g, row, column), 0, 0);
+        }
+        if (edge != 1)
+            break;
+        column++;
+    }
+    *out = column;
+    return OJ_OK;
+}
+
+/* Edge e, whose ends are in different rows, flips the state of every reference
+ * point between these rows that lies left of it.  As every row is crossed an
+ * even number of times, these are as well the points right of it: the flip is
+ * noted at the first of them and summed up afterwards.
+ *
+ * The crossing is computed to some 8 ulp of the coordinates' size, which are
+ * 0.002 cells at most (choose_cells); nearer than SURE to a reference point
+ * exact signs decide. */
+#define SURE 0.01
+
+static oj_status flip_rows(struct build *b, int64_t e, int32_t row,
+                           int32_t last, struct oj_error *err)
+{
+    const struct oj_ring_grid *g = b->g;
+    double ax = g->x[e], ay = g->y[e], bx = g->x[e + 1], by = g->y[e + 1];
+    double slope = (bx - ax) / (by - ay), most = (double)g->nx - SURE;
     if (row > last)
     {
         int32_t swap = row;
@@ -218,58 +280,83 @@ static void flip_rows(const struct build *b, int64_t e)
     }
     while (row++ < last)
     {
-        uint8_t *state = b->state + row * g->nx;
-        double y = g->below[row];
-        double crossing = ax + (y - ay) * slope;
-        /* column: how many reference points lie left of the edge */
-        int64_t column =
-            oj_ring_grid_index(crossing, g->x0, g->inverse_cell, g->nx);
-        while (column > 0 &&
-               oj_ring_edge(reference_x(g, column - 1), y, ax, ay, bx, by) != 1)
-            column--;
-        while (column < g->nx)
-        {
-            int edge = oj_ring_edge(reference_x(g, column), y, ax, ay, bx, by);
-            if (edge == OJ_ON_BOUNDARY)
-                state[column] |= OJ_ON_BOUNDARY;
-            if (edge != 1)
-                break;
-            column++;
-        }
-        if (column > 0)
-            state[column - 1] ^= 1;
+        double crossing = ax + (g->below[row] - ay) * slope;
+        /* reference points at 0, 1, 2 .. */
+        double at = (crossing - g->x0) * g->inverse_cell - OJ_REFERENCE_X;
+        int64_t column = at > SURE && at < most ? (int64_t)at + 1 : 0;
+        double past = at - (double)(column - 1);
+        if (column == 0 || past < SURE || past > 1.0 - SURE)
+            OJ_TRY(count_left(b, e, row, crossing, &column, err));
+        if (column < g->nx)
+            g->word[row * g->n_words + column / 64].inside ^= (uint64_t)1
+                                                              << column % 64;
     }
+    return OJ_OK;
 }
 
 /* 1 when the two cells share a side: an edge between them is in no others. */
-static inline int are_neighbours(struct place a, struct place b)
+static inline int are_neighbours(place a, place b)
 {
-    int columns = a.column - b.column, rows = a.row - b.row;
+    int columns = column_of(a) - column_of(b), rows = row_of(a) - row_of(b);
     return columns * columns + rows * rows == 1;
 }
 
+/* Edges of a block, as ordinals in it. */
+struct listed
+{
+    int32_t n;
+    uint16_t edge[BLOCK + 1];
+};
+
+/* Adds without a branch, as nothing can be foretold here. */
+static inline void list_if(struct listed *list, int32_t edge, int is_one)
+{
+    list->edge[list->n] = (uint16_t)edge;
+    list->n += is_one;
+}
+
 /* Cuts the ring into runs of edges that touch one cell. */
-static void add_runs(const struct build *b)
+static oj_status make_runs(struct build *b, struct oj_error *err)
 {
     const struct oj_ring_grid *g = b->g;
-    const struct place *place = b->place;
     int64_t n_edges = g->n_vertices - 1, first = 0;
-    for (int64_t e = 0; e < n_edges; e++)
+    place places[BLOCK + 1], last = 0;
+    for (int64_t e = 0; e < n_edges; e += BLOCK)
     {
-        struct place at, to;
-        if (memcmp(&place[e], &place[e + 1], sizeof *place) == 0)
-            continue;
-        at = place[e];
-        to = place[e + 1];
-        add_run(b, at.row * g->nx + at.column, first, e + 1 - first);
-        first = e;
-        if (!are_neighbours(at, to))
-            add_long(b, e);
-        if (at.row != to.row && !b->filling)
-            flip_rows(b, e);
+        int32_t n = (int32_t)(n_edges - e < BLOCK ? n_edges - e : BLOCK);
+        struct listed leaving, far, across;
+        leaving.n = far.n = across.n = 0;
+        OJ_TRY(reserve_runs(b, 0, err));
+        place_vertices(g, g->x + e, g->y + e, n + 1, places);
+        for (int32_t i = 0; i < n; i++)
+            list_if(&leaving, i, places[i] != places[i + 1]);
+        for (int32_t k = 0; k < leaving.n; k++)
+        {
+            int32_t i = leaving.edge[k];
+            place at = places[i], to = places[i + 1];
+            add_run(b, cell_at(g, row_of(at), column_of(at)), first,
+                    e + i + 1 - first);
+            first = e + i;
+            list_if(&far, i, !are_neighbours(at, to));
+            list_if(&across, i, row_of(at) != row_of(to));
+        }
+        for (int32_t k = 0; k < far.n; k++)
+        {
+            int32_t i = far.edge[k];
+            OJ_TRY(add_long(b, e + i, places[i], places[i + 1], err));
+        }
+        for (int32_t k = 0; k < across.n; k++)
+        {
+            int32_t i = across.edge[k];
+            OJ_TRY(flip_rows(b, e + i, row_of(places[i]), row_of(places[i + 1]),
+                             err));
+        }
+        last = places[n];
     }
-    add_run(b, place[n_edges].row * g->nx + place[n_edges].column, first,
+    OJ_TRY(reserve_runs(b, 0, err));
+    add_run(b, cell_at(g, row_of(last), column_of(last)), first,
             n_edges - first);
+    return OJ_OK;
 }
 
 /* Doubles as integers of the same order, and back. */
@@ -336,80 +423,104 @@ static int place_references(const struct oj_ring_grid *g)
     }
     for (int64_t column = 0; column < g->nx; column++)
     {
-        if (oj_ring_grid_index(reference_x(g, column), g->x0, g->inverse_cell,
-                               g->nx) != column)
+        if (oj_ring_grid_index(oj_ring_grid_reference_x(g, column), g->x0,
+                               g->inverse_cell, g->nx) != column)
             return 0;
     }
     return 1;
 }
 
-/* From flips to states, and from counts to places of the first run. */
-static int64_t settle(const struct build *b)
+/* From flips to states, and how many cells with edges there are before each
+ * word: the number of all of them. */
+static OJ_CLONES int64_t settle(struct oj_ring_grid *g)
 {
-    struct oj_ring_grid *g = b->g;
-    int64_t total = 0;
+    uint64_t n = 0;
     for (int64_t row = 0; row < g->ny; row++)
     {
-        uint8_t *state = b->state + row * g->nx;
-        uint8_t inside = 0;
-        for (int64_t column = g->nx - 1; column >= 0; column--)
+        uint64_t before = 0;
+        for (int64_t i = row * g->n_words; i < (row + 1) * g->n_words; i++)
         {
-            inside ^= state[column] & 1;
-            state[column] =
-                (state[column] & OJ_ON_BOUNDARY) ? OJ_ON_BOUNDARY : inside;
+            uint64_t flips = g->word[i].inside;
+            for (int shift = 1; shift < 64; shift *= 2)
+                flips ^= flips << shift;
+            flips ^= before;
+            before = 0 - (flips >> 63);
+            g->word[i].inside = flips;
+            g->word[i].rank = n;
+            n += (uint64_t)__builtin_popcountll(g->word[i].edges);
         }
     }
-    for (int64_t cell = 0; cell < g->nx * g->ny; cell++)
+    return (int64_t)n;
+}
+
+/* From cells to their numbers among those with edges, and how many runs each
+ * has. */
+static OJ_CLONES void rank_runs(const struct oj_ring_grid *g, int64_t n,
+                                struct made *made)
+{
+    for (int64_t i = 0; i < n; i++)
     {
-        int64_t n = g->first_run[cell];
-        g->first_run[cell] = (uint32_t)total;
-        total += n;
+        made[i].cell = oj_ring_grid_rank(g, made[i].cell);
+        g->first_run[made[i].cell]++;
     }
-    return total;
+}
+
+/* Puts the runs side by side, cell by cell. */
+static oj_status sort_runs(const struct build *b, int64_t n_cells,
+                           struct oj_error *err)
+{
+    struct oj_ring_grid *g = b->g;
+    uint32_t end = 0;
+    g->n_runs = b->n_made;
+    g->n_first = n_cells + 1;
+    OJ_NEW(g->run, g->n_runs + (g->n_first + 1) / 2, err);
+    g->first_run = (uint32_t *)(void *)(g->run + g->n_runs);
+    memset(g->first_run, 0, (size_t)g->n_first * sizeof *g->first_run);
+    rank_runs(g, b->n_made, b->made);
+    for (int64_t i = 0; i <= n_cells; i++)
+        g->first_run[i] = end += g->first_run[i];
+    for (int64_t i = b->n_made - 1; i >= 0; i--)
+        g->run[--g->first_run[b->made[i].cell]] = b->made[i].run;
+    return OJ_OK;
 }
 
 static oj_status fill(struct build *b, struct oj_error *err)
 {
     struct oj_ring_grid *g = b->g;
-    int64_t n_cells = g->nx * g->ny, total;
-    g->first_run = oj_calloc(n_cells + 1, sizeof *g->first_run);
-    g->below = oj_malloc(g->ny, sizeof *g->below);
-    b->place = oj_malloc(g->n_vertices, sizeof *b->place);
-    b->state = oj_calloc(n_cells, sizeof *b->state);
-    if (g->first_run == NULL || g->below == NULL || b->place == NULL ||
-        b->state == NULL)
-        return oj_fail_nomem(err, n_cells + g->n_vertices,
-                             sizeof *g->first_run);
+    int64_t n_words = g->n_words * g->ny;
+    OJ_NEW(g->word, n_words + (g->ny + 2) / 3, err);
+    memset(g->word, 0, (size_t)n_words * sizeof *g->word);
+    g->below = (double *)(void *)(g->word + n_words);
     if (!place_references(g))
     {
-        g->nx = g->ny = 0;
+        g->nx = g->ny = g->n_words = 0;
         return OJ_OK;
     }
-    place_vertices(g, b->place);
-    add_runs(b);
-    total = settle(b);
-    if (total >= UINT32_MAX / 4)
+    OJ_TRY(reserve_runs(b, g->n_vertices / 4, err));
+    OJ_TRY(make_runs(b, err));
+    if (b->n_made > UINT32_MAX)
     {
-        g->nx = g->ny = 0;
+        g->nx = g->ny = g->n_words = 0;
         return OJ_OK;
     }
-    g->run = oj_malloc(total, sizeof *g->run);
-    if (g->run == NULL)
-        return oj_fail_nomem(err, total, sizeof *g->run);
-    b->filling = 1;
-    add_runs(b);
-    /* filling moved every place to the start of the next cell */
-    g->first_run[n_cells] = (uint32_t)(4 * total);
-    for (int64_t cell = n_cells - 1; cell > 0; cell--)
-        g->first_run[cell] = 4 * g->first_run[cell - 1] + b->state[cell];
-    g->first_run[0] = b->state[0];
-    return OJ_OK;
+    return sort_runs(b, settle(g), err);
 }
 
 oj_status oj_ring_grid_build(struct oj_ring_grid *g, const double *x,
                              const double *y, int64_t n, struct oj_error *err)
 {
-    struct build b = {g, NULL, NULL, 0};
+    struct oj_ring_extent extent = {0.0, 0.0, 0.0, 0.0, 0.0};
+    if (n > 0)
+        extent = oj_ring_measure(x, y, n);
+    return oj_ring_grid_build_in(g, &extent, x, y, n, err);
+}
+
+oj_status oj_ring_grid_build_in(struct oj_ring_grid *g,
+                                const struct oj_ring_extent *extent,
+                                const double *x, const double *y, int64_t n,
+                                struct oj_error *err)
+{
+    struct build b = {g, 0, 0, NULL};
     oj_status status;
     memset(g, 0, sizeof *g);
     if (n < 2 || n > MOST_VERTICES)
@@ -417,135 +528,30 @@ oj_status oj_ring_grid_build(struct oj_ring_grid *g, const double *x,
                        "a ring of %lld vertices; at most %lld are possible",
                        (long long)n, (long long)MOST_VERTICES);
     g->n_vertices = n;
+    g->kernel = oj_ring_kernel();
     g->x = x;
     g->y = y;
-    if (!choose_cells(g))
+    if (!choose_cells(g, *extent))
         return OJ_OK;
     status = fill(&b, err);
-    oj_free(b.place);
-    oj_free(b.state);
+    oj_free(b.made);
     if (status != OJ_OK)
         oj_ring_grid_free(g);
     return status;
 }
 
-/* The way p -> q -> c of a test, and the boxes of its two halves. */
-struct way
-{
-    double px, py, cx, cy;
-    double left, right, low, high;
-};
-
-OJ_INLINE double greater(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-/* Of eight edges, those whose boxes touch one of the way's: bit i is edge i. */
-OJ_INLINE unsigned touching(const struct way *w, const double *x,
-                            const double *y)
-{
-    double apart[OJ_LANES]; /* > 0: from both; the sign is never rounded */
-    unsigned bits = 0;
-    OJ_EIGHT
-    {
-        double x0 = x[c] < x[c + 1] ? x[c] : x[c + 1];
-        double x1 = x[c] < x[c + 1] ? x[c + 1] : x[c];
-        double y0 = y[c] < y[c + 1] ? y[c] : y[c + 1];
-        double y1 = y[c] < y[c + 1] ? y[c + 1] : y[c];
-        double across = greater(greater(y0 - w->py, w->py - y1),
-                                greater(x0 - w->right, w->left - x1));
-        double along = greater(greater(x0 - w->cx, w->cx - x1),
-                               greater(y0 - w->high, w->low - y1));
-        apart[c] = across < along ? across : along;
-    }
-    for (int c = 0; c < OJ_LANES; c++)
-        bits |= (unsigned)(apart[c] <= 0.0) << c;
-    return bits;
-}
-
-/* Flips *odd where the way crosses the edge; *unclear where it cannot be told.
- * 1 when p is on the edge. */
-OJ_INLINE int cross(const struct way *w, double ax, double ay, double bx,
-                    double by, int *odd, int *unclear)
-{
-    int at_p = oj_ring_edge(w->px, w->py, ax, ay, bx, by);
-    if (at_p == OJ_ON_BOUNDARY)
-        return 1;
-    if ((ay > w->py) != (by > w->py))
-    {
-        int at_q = oj_ring_edge(w->cx, w->py, ax, ay, bx, by);
-        *unclear |= at_q & OJ_ON_BOUNDARY;
-        *odd ^= (at_p ^ at_q) & 1;
-    }
-    /* the same rule with x and y exchanged: the ray towards +y */
-    if ((ax > w->cx) != (bx > w->cx))
-    {
-        int up_q = oj_ring_edge(w->py, w->cx, ay, ax, by, bx);
-        int up_c = oj_ring_edge(w->cy, w->cx, ay, ax, by, bx);
-        *unclear |= (up_q | up_c) & OJ_ON_BOUNDARY;
-        *odd ^= (up_q ^ up_c) & 1;
-    }
-    return 0;
-}
-
-OJ_CLONES enum oj_location oj_ring_grid_test(const struct oj_ring_grid *g,
-                                             int64_t cell, double px, double py)
-{
-    const double *x = g->x, *y = g->y;
-    struct way w = {px, py, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-    int64_t last_eight = g->n_vertices - 1 - OJ_LANES;
-    uint32_t run, end;
-    int odd, unclear;
-    if (g->nx == 0 || last_eight < 0)
-        return oj_ring_locate(px, py, x, y, g->n_vertices);
-    run = g->first_run[cell];
-    end = g->first_run[cell + 1] / 4;
-    odd = run & 1;
-    unclear = (run & 3) == OJ_ON_BOUNDARY;
-    w.cx = reference_x(g, cell % g->nx);
-    w.cy = g->below[cell / g->nx];
-    w.left = px < w.cx ? px : w.cx;
-    w.right = px < w.cx ? w.cx : px;
-    w.low = py < w.cy ? py : w.cy;
-    w.high = py < w.cy ? w.cy : py;
-    for (run /= 4; run < end; run++)
-    {
-        int64_t e = g->run[run].first, end_edge = e + g->run[run].n;
-        while (e < end_edge)
-        {
-            int64_t first = e < last_eight ? e : last_eight;
-            unsigned bits = touching(&w, x + first, y + first);
-            bits &= 0xffu << (e - first);
-            if (end_edge - first < OJ_LANES)
-                bits &= (1u << (end_edge - first)) - 1;
-            for (; bits != 0; bits &= bits - 1)
-            {
-                int64_t i = first + __builtin_ctz(bits);
-                if (cross(&w, x[i], y[i], x[i + 1], y[i + 1], &odd, &unclear))
-                    return OJ_ON_BOUNDARY;
-            }
-            e = first + OJ_LANES;
-        }
-    }
-    if (unclear)
-        return oj_ring_locate(px, py, x, y, g->n_vertices);
-    return odd ? OJ_INSIDE : OJ_OUTSIDE;
-}
-
 int64_t oj_ring_grid_bytes(const struct oj_ring_grid *g)
 {
-    int64_t n_cells = g->nx * g->ny;
-    return n_cells == 0
+    int64_t n_words = g->n_words * g->ny;
+    return n_words == 0
                ? 0
-               : n_cells * 4 + g->ny * 8 +
-                     g->first_run[n_cells] / 4 * (int64_t)sizeof *g->run;
+               : n_words * (int64_t)sizeof *g->word + g->ny * 8 +
+                     g->n_first * 4 + g->n_runs * (int64_t)sizeof *g->run;
 }
 
 void oj_ring_grid_free(struct oj_ring_grid *g)
 {
-    oj_free(g->first_run);
+    oj_free(g->word);
     oj_free(g->run);
-    oj_free(g->below);
     memset(g, 0, sizeof *g);
 }

@@ -21,6 +21,18 @@ static int is_in_range(double v)
     return v == 0.0 || (fabs(v) > 1e-140 && fabs(v) < 1e140);
 }
 
+static int is_ring_in_range(void)
+{
+    for (int64_t i = 0; i < ring.n; i++)
+    {
+        if (!is_in_range(ring.x[i]) || !is_in_range(ring.y[i]))
+            return 0;
+    }
+    return 1;
+}
+
+static int ring_in_range; /* of the ring at hand */
+
 /* The ring as a layer of one polygon, so that the box is looked at too. */
 static struct oj_flat ring_layer(void)
 {
@@ -50,10 +62,17 @@ static void check_point(const struct oj_rings *rings,
     const struct oj_box *box = &rings->ring[0].box;
     enum oj_location truth = oj_ring_locate(x, y, ring.x, ring.y, ring.n);
     enum oj_location got = oj_rings_locate(rings, &rings->ring[0], x, y);
-    enum oj_location by_grid = truth;
+    enum oj_location by_grid = truth, by_plain = truth, walked, walked_plain;
     if (x >= box->x0 && x <= box->x1 && y >= box->y0 && y <= box->y1)
+    {
+        struct oj_ring_grid plain = *grid;
+        plain.kernel = &oj_ring_plain;
         by_grid = oj_ring_grid_locate(grid, x, y);
-    if (!is_in_range(x) || !is_in_range(y))
+        by_plain = oj_ring_grid_locate(&plain, x, y);
+    }
+    walked = oj_ring_walk(grid->kernel, x, y, ring.x, ring.y, ring.n);
+    walked_plain = oj_ring_walk(&oj_ring_plain, x, y, ring.x, ring.y, ring.n);
+    if (!ring_in_range || !is_in_range(x) || !is_in_range(y))
         return; /* an answer is all that is asked for */
     n_at[truth]++;
     expect(got == truth && by_grid == truth,
@@ -61,6 +80,11 @@ static void check_point(const struct oj_rings *rings,
            "%d, truth %d",
            (unsigned long long)seed, (int)ring.n, x, y, (int)got, (int)by_grid,
            (int)truth);
+    expect(by_plain == truth && walked == truth && walked_plain == truth,
+           "seed %llu, ring of %d vertices, (%a %a): plain grid %d, walks %d, "
+           "%d, truth %d",
+           (unsigned long long)seed, (int)ring.n, x, y, (int)by_plain,
+           (int)walked, (int)walked_plain, (int)truth);
 }
 
 /* A place beside, on or at the height of edges and vertices. */
@@ -127,6 +151,7 @@ static void check_ring(int n_points)
     struct oj_flat flat = ring_layer();
     struct oj_rings rings;
     struct oj_ring_grid grid;
+    ring_in_range = is_ring_in_range();
     ck_assert_int_eq(oj_rings_build(&rings, &flat, 1, &error), OJ_OK);
     ck_assert_int_eq(rings.n_rings, 1);
     ck_assert_int_eq(rings.ring[0].grid >= 0, ring.n >= 64);
@@ -192,6 +217,7 @@ START_TEST(every_place_of_small_lattices)
         seed = random_state = first + (uint64_t)i;
         ring_make(&ring, pick(2) ? RING_LATTICE : RING_STAIRS, 64 + pick(200));
         flat = ring_layer();
+        ring_in_range = is_ring_in_range();
         ck_assert_int_eq(oj_rings_build(&rings, &flat, 1, &error), OJ_OK);
         ck_assert_int_eq(
             oj_ring_grid_build(&grid, ring.x, ring.y, ring.n, &error), OJ_OK);

@@ -1,0 +1,114 @@
+/* Eight edges at a time, for processors with AVX-512, whose comparisons give
+ * bits. */
+#include "cpu_ring_edges.h"
+
+#include <stddef.h>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+#include <immintrin.h>
+
+#define WIDE __attribute__((target("avx512f")))
+
+/* Bits of the lanes that i .. n - 1 have. */
+static inline __mmask8 lanes(int n, int i)
+{
+    return (__mmask8)(n - i >= 8 ? 0xFF : (1 << (n - i)) - 1);
+}
+
+/* Edges with one end in these vertices. */
+static inline uint64_t one(uint64_t vertices)
+{
+    return vertices ^ vertices >> 1;
+}
+
+/* The sides of eight edges that a point is on: *sure where the sign is beyond
+ * doubt, as oj_orientation() has it. The sum and the products stay apart: a
+ * fused multiply-add would decide otherwise. */
+WIDE static inline __attribute__((always_inline)) __mmask8
+sides(__m512d ax, __m512d ay, __m512d bx, __m512d by, __mmask8 *sure)
+{
+    const __m512d left = _mm512_mul_pd(ax, by);
+    const __m512d right = _mm512_mul_pd(ay, bx);
+    const __m512d det = _mm512_sub_pd(left, right);
+    const __m512d size =
+        _mm512_add_pd(_mm512_abs_pd(left), _mm512_abs_pd(right));
+    const __m512d bound =
+        _mm512_mul_pd(_mm512_set1_pd(3.3306690738754716e-16), size);
+    *sure = _mm512_cmp_pd_mask(_mm512_abs_pd(det), bound, _CMP_GT_OQ) &
+            _mm512_cmp_pd_mask(size, _mm512_set1_pd(1e-280), _CMP_GT_OQ);
+    return _mm512_cmp_pd_mask(det, _mm512_setzero_pd(), _CMP_GT_OQ);
+}
+
+/* Nothing is foretold: few edges are near, and which ones is chance. */
+WIDE static int cross(const struct oj_ring_way *way, const double *x,
+                      const double *y, const struct oj_edge_run *run, int64_t n)
+{
+    const __m512d px = _mm512_set1_pd(way->px), py = _mm512_set1_pd(way->py);
+    const __m512d cx = _mm512_set1_pd(way->cx), cy = _mm512_set1_pd(way->cy);
+    unsigned odd = 0, unsure = 0;
+    for (int64_t r = 0; r < n; r++)
+    {
+        const double *vx = x + run[r].first, *vy = y + run[r].first;
+        const int n_edges = (int)run[r].n;
+        unsure |= n_edges == 0;
+        for (int i = 0; i < n_edges; i += 8)
+        {
+            const __mmask8 m = lanes(n_edges, i);
+            const __m512d ax = _mm512_maskz_loadu_pd(m, vx + i);
+            const __m512d ay = _mm512_maskz_loadu_pd(m, vy + i);
+            const __m512d bx = _mm512_maskz_loadu_pd(m, vx + i + 1);
+            const __m512d by = _mm512_maskz_loadu_pd(m, vy + i + 1);
+            const __mmask8 across = _mm512_cmp_pd_mask(ay, py, _CMP_GT_OQ) ^
+                                    _mm512_cmp_pd_mask(by, py, _CMP_GT_OQ);
+            const __mmask8 level = _mm512_cmp_pd_mask(ay, py, _CMP_EQ_OQ) |
+                                   _mm512_cmp_pd_mask(by, py, _CMP_EQ_OQ);
+            const __mmask8 along = _mm512_cmp_pd_mask(ax, cx, _CMP_GT_OQ) ^
+                                   _mm512_cmp_pd_mask(bx, cx, _CMP_GT_OQ);
+            const __m512d ayp = _mm512_sub_pd(ay, py);
+            const __m512d byp = _mm512_sub_pd(by, py);
+            const __m512d axc = _mm512_sub_pd(ax, cx);
+            const __m512d bxc = _mm512_sub_pd(bx, cx);
+            __mmask8 sure_p, sure_q, sure_c;
+            const __mmask8 p = sides(_mm512_sub_pd(ax, px), ayp,
+                                     _mm512_sub_pd(bx, px), byp, &sure_p);
+            const __mmask8 q = sides(axc, ayp, bxc, byp, &sure_q);
+            const __mmask8 c = sides(axc, _mm512_sub_pd(ay, cy), bxc,
+                                     _mm512_sub_pd(by, cy), &sure_c);
+            odd ^= (unsigned)m & ((across & (p ^ q)) ^ (along & (q ^ c)));
+            unsure |= (unsigned)m & (((across | level) & ~(unsigned)sure_p) |
+                                     ((across | along) & ~(unsigned)sure_q) |
+                                     (along & ~(unsigned)sure_c));
+        }
+    }
+    return unsure != 0 ? -1 : __builtin_parity(odd);
+}
+
+WIDE static uint64_t at_height(double height, const double *y, int n)
+{
+    const __m512d py = _mm512_set1_pd(height);
+    uint64_t up = 0, level = 0;
+    for (int i = 0; i <= n; i += 8)
+    {
+        const __m512d vy = _mm512_maskz_loadu_pd(lanes(n + 1, i), y + i);
+        up |= (uint64_t)_mm512_cmp_pd_mask(vy, py, _CMP_GT_OQ) << i;
+        level |= (uint64_t)_mm512_cmp_pd_mask(vy, py, _CMP_EQ_OQ) << i;
+    }
+    return (one(up) | level | level >> 1) & (((uint64_t)1 << n) - 1);
+}
+
+static const struct oj_ring_kernel wide = {cross, at_height};
+
+const struct oj_ring_kernel *oj_ring_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") ? &wide : NULL;
+}
+
+#else
+
+const struct oj_ring_kernel *oj_ring_avx512(void)
+{
+    return NULL;
+}
+
+#endif
