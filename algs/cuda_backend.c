@@ -13,6 +13,7 @@ struct oj_index
     struct oj_relation relation;
     struct oj_options options;
     struct oj_index *on_gpu, *on_cpu;
+    int is_refused; /* the module's index cannot hold this join side */
 };
 
 /* Other kinds of features are the CPU's. */
@@ -78,17 +79,8 @@ oj_status oj_cuda_possible(const struct oj_flat *join_side,
 
 static int takes(const struct oj_index *index, const struct oj_flat *input)
 {
-    return index->module->takes(&index->relation, index->join_side, input);
-}
-
-static oj_status make_on_gpu(struct oj_index *index, struct oj_stats *stats,
-                             struct oj_error *err)
-{
-    if (index->on_gpu != NULL)
-        return OJ_OK;
-    return index->module->index(index->join_side, index->tie_rank,
-                                &index->relation, &index->options,
-                                &index->on_gpu, stats, err);
+    return !index->is_refused &&
+           index->module->takes(&index->relation, index->join_side, input);
 }
 
 static oj_status make_on_cpu(struct oj_index *index, struct oj_stats *stats,
@@ -99,6 +91,23 @@ static oj_status make_on_cpu(struct oj_index *index, struct oj_stats *stats,
     return oj_cpu_backend.index(&oj_cpu_backend, index->join_side,
                                 index->tie_rank, &index->relation,
                                 &index->options, &index->on_cpu, stats, err);
+}
+
+/* Coordinates that the module's structures cannot hold are only found when they
+ * are made; then the CPU answers. */
+static oj_status make_on_gpu(struct oj_index *index, struct oj_stats *stats,
+                             struct oj_error *err)
+{
+    oj_status status;
+    if (index->on_gpu != NULL)
+        return OJ_OK;
+    status = index->module->index(index->join_side, index->tie_rank,
+                                  &index->relation, &index->options,
+                                  &index->on_gpu, stats, err);
+    if (status != OJ_ERR_UNSUPPORTED)
+        return status;
+    index->is_refused = 1;
+    return make_on_cpu(index, stats, err);
 }
 
 static void free_index(struct oj_index *index)
@@ -150,9 +159,14 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
                       struct oj_error *err)
 {
     if (takes(index, input))
-    {
         OJ_TRY(make_on_gpu(index, stats, err));
-        return index->module->join(index->on_gpu, input, out, stats, err);
+    if (takes(index, input))
+    {
+        oj_status status =
+            index->module->join(index->on_gpu, input, out, stats, err);
+        if (status != OJ_ERR_UNSUPPORTED)
+            return status;
+        index->is_refused = 1;
     }
     OJ_TRY(make_on_cpu(index, stats, err));
     return oj_cpu_backend.join(index->on_cpu, input, out, stats, err);

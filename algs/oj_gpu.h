@@ -80,9 +80,9 @@ struct oj_gpu_module
                       int64_t bytes, struct oj_error *err);
 
     /** Prepares the join side once more, as index() did; for measurements of
-     *  that part alone. *seconds: from its flat arrays on the device to the
-     *  index, by the device's clock. */
-    oj_status (*rebuild)(struct oj_index *index, double *seconds,
+     *  that part alone. By the device's clock: seconds[0] from the flat arrays
+     *  on the device to segments in tie order, seconds[1] to the index. */
+    oj_status (*rebuild)(struct oj_index *index, double seconds[2],
                          struct oj_error *err);
 
     /** One-to-one joins: fills d_row and d_measure [n] (device memory,

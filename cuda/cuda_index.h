@@ -62,7 +62,7 @@ void oj_cuda_resident_release(struct oj_index *index, void *memory);
 oj_status oj_cuda_resident_copy(struct oj_index *index, void *to,
                                 const void *from, int64_t bytes,
                                 struct oj_error *err);
-oj_status oj_cuda_resident_rebuild(struct oj_index *index, double *seconds,
+oj_status oj_cuda_resident_rebuild(struct oj_index *index, double seconds[2],
                                    struct oj_error *err);
 oj_status oj_cuda_resident_join(struct oj_index *index,
                                 const struct oj_gpu_points *points,

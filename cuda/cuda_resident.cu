@@ -97,7 +97,7 @@ static const struct oj_cuda_family *family_of(struct oj_index *index,
     return oj_cuda_choose(&index->relation, index->join_side, NULL, number);
 }
 
-oj_status oj_cuda_resident_rebuild(struct oj_index *index, double *seconds,
+oj_status oj_cuda_resident_rebuild(struct oj_index *index, double seconds[2],
                                    struct oj_error *err)
 {
     struct oj_cuda_place *place = &index->place[0];
@@ -124,7 +124,8 @@ oj_status oj_cuda_resident_rebuild(struct oj_index *index, double *seconds,
     status = family->index(&place->device, &place->layer, &index->relation,
                            &place->of[number], err);
     OJ_TRY(stop_watch(&watch, place->device.stream, status, &index_s, err));
-    *seconds = place->layer.make_s + index_s;
+    seconds[0] = place->layer.make_s;
+    seconds[1] = index_s;
     return OJ_OK;
 }
 

@@ -3,10 +3,11 @@
 #include <unistd.h>
 
 /* Memory of the caller that is pinned: few large chunks keep both directions of
- * the bus busy.  Ordinary memory: as many threads as copy faster together, with
- * chunks that stay in the caches on their way. */
+ * the bus busy.  Ordinary memory: as many threads as copy faster together; with
+ * 170 million rows on 16 cores chunks of 64, 128, 256 and 512 thousand rows
+ * took 209, 121, 80 and 69 ms. */
 static const int64_t pinned_workers = 4, pinned_rows = 2 << 20;
-static const int64_t most_staging_workers = 16, staged_rows = 128 << 10;
+static const int64_t most_staging_workers = 16, staged_rows = 512 << 10;
 static const int64_t least_rows = 4096, few_rows = 16384;
 
 /* Of the memory that is free, slots and what families need for them get at
@@ -80,7 +81,7 @@ static int64_t rows_wanted(const struct oj_index *index, int64_t n_rows,
                            int64_t n_workers, int direct)
 {
     int64_t n = direct ? pinned_rows : staged_rows;
-    int64_t even = n_rows / (2 * n_workers) / least_rows * least_rows;
+    int64_t even = n_rows / (4 * n_workers) / least_rows * least_rows;
     if (index->options.gpu_batch > 0)
         return least_of(index->options.gpu_batch, n_rows);
     return least_of(most_of(least_of(n, even), few_rows), n_rows);

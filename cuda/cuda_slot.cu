@@ -12,6 +12,9 @@ enum
 
 static const int64_t most_kept_bytes = (int64_t)256 << 20;
 
+/* Sizes are powers of two, so that blocks fit again. */
+static const int64_t least_stage = 64 << 10;
+
 struct kept
 {
     char *memory;
@@ -64,10 +67,14 @@ static oj_status take_stage(int64_t bytes, struct oj_cuda_slot *slot,
                             struct oj_error *err)
 {
     void *memory = NULL;
-    int64_t got = bytes;
+    int64_t got;
     cudaError_t error;
     if (slot->stage_bytes >= bytes)
         return OJ_OK;
+    got = least_stage;
+    while (got < bytes)
+        got *= 2;
+    bytes = got;
     give_stage(slot->stage, slot->stage_bytes);
     slot->stage_bytes = 0;
     slot->stage = take_kept(bytes, &got);

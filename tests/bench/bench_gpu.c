@@ -60,6 +60,22 @@ static struct oj_gpu_points points_of(const struct resident *r)
     return (struct oj_gpu_points){r->n, r->x, r->y};
 }
 
+/* The sum of both parts, and the first alone. */
+static oj_status run_index(struct resident *r, struct oj_error *err)
+{
+    double order_s = 0.0;
+    for (int64_t i = 0; i < r->n_repeats; i++)
+    {
+        double seconds[2];
+        OJ_TRY(r->module->rebuild(r->index, seconds, err));
+        r->seconds[i] = seconds[0] + seconds[1];
+        order_s = i == 0 || seconds[0] < order_s ? seconds[0] : order_s;
+    }
+    print_phase(r, "index");
+    printf("RESIDENT phase=index_order least_ms=%.3f\n", 1e3 * order_s);
+    return OJ_OK;
+}
+
 /* One answer for each point. */
 static oj_status run_one(struct resident *r, struct oj_matches *matches,
                          struct oj_error *err)
@@ -157,9 +173,7 @@ static oj_status run(struct resident *r, const struct oj_flat *input,
     printf("INDEX mb=%.1f method=%s\n", (double)stats.index_bytes / 1048576,
            r->module->method(relation, join_side, NULL));
     OJ_TRY(load(r, input, err));
-    for (int64_t i = 0; i < r->n_repeats; i++)
-        OJ_TRY(r->module->rebuild(r->index, &r->seconds[i], err));
-    print_phase(r, "index");
+    OJ_TRY(run_index(r, err));
     if (!oj_relation_gives_lists(relation))
         OJ_TRY(run_one(r, matches, err));
     else

@@ -1,6 +1,7 @@
 /* A module that stands for ogrjoin_cuda.so in tests: two devices that are none,
  * and plain loops for the nearest of points.  FAKE_GPU in the environment says
- * how it fails: abi, none, full (no memory for an index), lost (every join). */
+ * how it fails: abi, none, full (no memory for an index), refuse (the join
+ * side), lost (every join). */
 #include "../../algs/oj_gpu.h"
 #include "../../flatten/oj_array.h"
 
@@ -66,6 +67,8 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
     struct oj_index *index;
     (void)options;
     (void)stats;
+    if (fails("refuse"))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "too large");
     if (fails("full"))
         return oj_fail(err, OJ_ERR_NOMEM, "the fake device is full");
     OJ_NEW(index, 1, err);

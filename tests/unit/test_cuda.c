@@ -395,7 +395,8 @@ START_TEST(resident)
         struct oj_index *index;
         struct job job;
         int64_t n;
-        double seconds;
+        double seconds[2];
+        oj_status status;
         random_state = seed;
         make_job(&job, 300, 3000);
         job.relation.any_order = 0;
@@ -408,12 +409,19 @@ START_TEST(resident)
             continue;
         }
         answer_of_cpu(&job, &truth);
-        must(module->index(&job.join, NULL, &job.relation, &options, &index,
-                           &stats, &error));
+        status = module->index(&job.join, NULL, &job.relation, &options, &index,
+                               &stats, &error);
+        if (status == OJ_ERR_UNSUPPORTED) /* the CPU's */
+        {
+            oj_matches_free(&truth);
+            free_job(&job);
+            continue;
+        }
+        must(status);
         points.n = n;
         points.x = on_device(index, job.input.x, n, sizeof *job.input.x);
         points.y = on_device(index, job.input.y, n, sizeof *job.input.y);
-        must(module->rebuild(index, &seconds, &error));
+        must(module->rebuild(index, seconds, &error));
         if (!oj_relation_gives_lists(&job.relation))
             check_one(index, &points, &truth);
         check_counts(index, &job, &points, &truth);

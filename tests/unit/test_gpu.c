@@ -176,6 +176,18 @@ START_TEST(all_devices)
 }
 END_TEST
 
+START_TEST(refused_join_side)
+{
+    struct oj_join *join;
+    set(OJ_TEST_FAKE_MODULE, "refuse");
+    join = open_join("cuda", 0, 0, OJ_OK);
+    ck_assert_str_ne(oj_join_method(join, NULL), "fake loops");
+    same_as_cpu(join, &points);
+    same_as_cpu(join, &lines);
+    oj_join_close(join);
+}
+END_TEST
+
 START_TEST(full_device)
 {
     struct oj_join *join;
@@ -259,6 +271,7 @@ int main(void)
     tcase_add_test(tcase, answers);
     tcase_add_test(tcase, no_such_device);
     tcase_add_test(tcase, all_devices);
+    tcase_add_test(tcase, refused_join_side);
     tcase_add_test(tcase, full_device);
     tcase_add_test(tcase, lost_device);
     tcase_add_test(tcase, small_jobs);
