@@ -3,6 +3,12 @@
 #ifndef RANDOM_SIDES_H
 #define RANDOM_SIDES_H
 
+#include "../../flatten/oj_array.h"
+#include "random_numbers.h"
+#include "references.h"
+
+#include <check.h>
+
 struct side
 {
     struct oj_flat_buf buf;
