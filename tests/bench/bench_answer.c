@@ -46,6 +46,10 @@ void bench_answer_add(struct bench_answer *answer,
             answer->sum_ids += input_id + join_id;
             if (!isnan(d))
             {
+                uint64_t bits;
+                memcpy(&bits, &d, sizeof bits);
+                answer->distances +=
+                    nyc_mix(bits + (uint64_t)(first_row + row));
                 add_distance(answer, d);
                 answer->sum_q1024 += llround(d * 1024);
             }
@@ -61,6 +65,7 @@ int bench_answer_equal(const struct bench_answer *a,
     return a->n_matched == b->n_matched && a->n_pairs == b->n_pairs &&
            a->sum_id == b->sum_id && a->sum_ids == b->sum_ids &&
            a->sum_q1024 == b->sum_q1024 && a->checksum == b->checksum &&
+           a->distances == b->distances &&
            memcmp(&a->sum_distance, &b->sum_distance, sizeof(double)) == 0;
 }
 
@@ -68,10 +73,10 @@ void bench_answer_print(const struct bench_answer *answer)
 {
     printf("ANSWER matched=%" PRId64 " pairs=%" PRId64 " sum_id=%" PRIu64
            " sum_ids=%" PRIu64 " sum_distance=%.6f sum_q1024=%" PRId64
-           " checksum=%016" PRIx64 "\n",
+           " checksum=%016" PRIx64 " distances=%016" PRIx64 "\n",
            answer->n_matched, answer->n_pairs, answer->sum_id, answer->sum_ids,
            answer->sum_distance + answer->lost, answer->sum_q1024,
-           answer->checksum);
+           answer->checksum, answer->distances);
 }
 
 /* Row i of the sample among all rows. */

@@ -15,6 +15,7 @@ struct bench_answer
     double lost;         /**< its compensation */
     int64_t sum_q1024;   /**< of round(distance * 1024) */
     uint64_t checksum;   /**< of splitmix64(row * 2^32 + ordinal), mod 2^64 */
+    uint64_t distances;  /**< of splitmix64(bits of the distance + row) */
 };
 
 /** Adds the pairs of a batch whose first row is first_row of input. */

@@ -4,7 +4,7 @@
  *   RESULT op=.. backend=.. n=.. phase=.. wall_ms=.. cpu_ms=..
  *   WORK threads=.. candidates=.. undecided=.. index_mb=.. peak_rss_mb=..
  *   ANSWER matched=.. pairs=.. sum_id=.. sum_ids=.. sum_distance=..
- *          sum_q1024=.. checksum=..
+ *          sum_q1024=.. checksum=.. distances=..
  *   CHECK backend=geos rows=.. pairs=.. different=.. undecided=.. rounded=..
  *         within_ulps=..
  * Exit code: 0, 1 on an error, 3 when repeats or the check differ.

@@ -2,9 +2,11 @@
 # The five joins of the generated city, whose answers are known from other
 # programs, GEOS, PostGIS and Boost among them; a sample of rows is compared
 # with GEOS as well. The city is made once and kept.
-# usage: test_city.sh OJ_BENCH CITYGEN FOLDER S|M
+# usage: test_city.sh OJ_BENCH CITYGEN FOLDER S|M [OPTIONS OF OJ_BENCH...]
 set -uo pipefail
 bench=$1 generator=$2 folder=$3 size=$4
+shift 4
+options=("$@") # for every run
 case $size in
     S) n_points=100000 n_lots=10000 ;;
     M) n_points=1000000 n_lots=100000 ;;
@@ -12,9 +14,12 @@ case $size in
 esac
 if [ ! -e "$folder/$size.done" ]; then
     # Debian's packages, whatever other python comes first in the path
-    python=python3
-    [ -x /usr/bin/python3 ] && python=/usr/bin/python3
-    "$python" -c 'import numpy' 2>/dev/null ||
+    python=''
+    for name in /usr/bin/python3 python3; do
+        [ -n "$python" ] || ! "$name" -c 'import numpy' 2>/dev/null ||
+            python=$name
+    done
+    [ -n "$python" ] ||
         { echo "skipped: python3-numpy is missing"; exit 77; }
     mkdir -p "$folder"
     "$python" "$generator" "$folder/$size" $n_points $n_lots > /dev/null ||
@@ -27,7 +32,8 @@ answers() { # S or M, expected fields of the line ANSWER, options
     local fields=$2 out
     [ "$1" = "$size" ] || return 0
     shift 2
-    if ! out=$("$bench" --data "$folder/$size" --check 1000 "$@") ||
+    if ! out=$("$bench" --data "$folder/$size" --check 1000 "${options[@]}" \
+        "$@") ||
         ! grep -qE "^ANSWER .*$fields " <<< "$out" ||
         ! grep -q "^CHECK .*different=0 " <<< "$out"; then
         printf 'expected %s:\n%s\n' "$fields" "$out"
@@ -58,7 +64,7 @@ answers M 'pairs=7475831 .*sum_ids=7475953424293 sum_distance=98719583\.459[0-9]
 answers M 'pairs=431238 .*sum_ids=438126171303663 .*' $zones
 }
 # and every backend that can
-if [ "$size" = S ]; then
+if [ "$size" = S ] && [ ${#options[@]} -eq 0 ]; then
     for backend in geos geos_sorted spatialindex spatialindex_collective; do
         # shellcheck disable=SC2086
         {

@@ -304,7 +304,12 @@ START_TEST(nearest)
 {
     char line[4096];
     int n_cases = 0, n_runs = 0, number = 0;
-    FILE *file = fopen(OJ_TEST_CASES "/nearest.txt", "r");
+    const char *folder = getenv("OGRJOIN_TEST_CASES");
+    char path[4096];
+    FILE *file;
+    snprintf(path, sizeof path, "%s/nearest.txt",
+             folder != NULL ? folder : OJ_TEST_CASES);
+    file = fopen(path, "r");
     ck_assert_ptr_nonnull(file);
     geos = GEOS_init_r();
     wkt_reader = GEOSWKTReader_create_r(geos);

@@ -1,0 +1,193 @@
+#!/usr/bin/env bash
+# Everything that needs a GPU, in one command, on a machine that may have
+# nothing else: the programs come from a build folder, or as a bundle.
+#
+#   tests/gpu.sh [--quick] [FOLDER]    FOLDER: a build folder; without one the
+#                                      programs are those in PATH, as after
+#                                      tests/pack.sh and its env.sh
+# --quick leaves out the large data and the checkers of memory and races.
+# Exit code: 0, 1 when a test failed, 77 when there is no GPU.
+#
+# The bundle:
+#   tests/pack.sh rt.tar.xz build/{ogrjoin,ogrjoin_cuda.so,libogrjoin.so.0} \
+#       build/tests/{oj_bench,test_cuda,test_cases}
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+quick=0
+if [ "${1:-}" = --quick ]; then
+    quick=1
+    shift
+fi
+if [ $# -gt 0 ]; then
+    export PATH=$1:$1/tests:$PATH
+    export OGRJOIN_CUDA_MODULE=${OGRJOIN_CUDA_MODULE:-$1/ogrjoin_cuda.so}
+fi
+export OGRJOIN_TEST_CASES=$here/cases
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+n_passed=0 n_failed=0 n_skipped=0
+
+report() { # name, exit code, seconds; the output is in $work/log
+    case $2 in
+        0) n_passed=$((n_passed + 1)); echo "passed ($3 s): $1" ;;
+        77) n_skipped=$((n_skipped + 1)); echo "skipped: $1" ;;
+        *)
+            n_failed=$((n_failed + 1))
+            echo "FAILED ($2, $3 s): $1"
+            tail -15 "$work/log" | sed 's/^/    /'
+            ;;
+    esac
+}
+try() { # name, command
+    local name=$1 start=$SECONDS status
+    shift
+    timeout 280 "$@" >"$work/log" 2>&1
+    status=$?
+    report "$name" $status $((SECONDS - start))
+}
+skip() {
+    n_skipped=$((n_skipped + 1))
+    echo "skipped: $1"
+}
+
+bench() { # options: the line ANSWER
+    timeout 250 oj_bench "$@" 2>"$work/log" >"$work/out"
+    local status=$?
+    cat "$work/out" >>"$work/log"
+    grep '^ANSWER' "$work/out"
+    return $status
+}
+answers() { # name, fields of the line ANSWER, options
+    local name=$1 fields=$2 start=$SECONDS line
+    shift 2
+    line=$(bench --backend cuda "$@")
+    [[ $line =~ $fields ]]
+    report "$name" $? $((SECONDS - start))
+}
+# The line ANSWER holds sums of rows and of the bits of every distance.
+same() { # name, options of both, options of the GPU's run after --
+    local name=$1 start=$SECONDS ours truth common=()
+    shift
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        common+=("$1")
+        shift
+    done
+    [ $# -eq 0 ] || shift
+    truth=$(bench --backend cpu "${common[@]}")
+    ours=$(bench --backend cuda "${common[@]}" "$@")
+    echo "cpu: $truth" >>"$work/log"
+    [ -n "$ours" ] && [ "$ours" = "$truth" ]
+    report "as on the CPU: $name" $? $((SECONDS - start))
+}
+
+if ! command -v oj_bench >/dev/null; then
+    echo "oj_bench is neither in a folder named nor in PATH"
+    exit 1
+fi
+if ! oj_bench --backend cuda --n 1000 --m 100 >"$work/log" 2>&1; then
+    tail -1 "$work/log"
+    n=$(grep -cE '^ *(try|answers|same) ' "${BASH_SOURCE[0]}")
+    echo "0 passed, 0 failed, $n skipped: no GPU can be used"
+    exit 77
+fi
+
+lots=(--layer lots) boundary=(--layer lots --distance_to boundary)
+streets=(--layer streets) inside=(--layer lots --op intersects)
+ten=(--n 10000000)
+
+try "unit tests of the backend" test_cuda
+try "truth cases on every backend" test_cases
+
+# Answers that other programs gave, too.
+answers "10M, nearest lot boundary" \
+    'matched=9352678 .*sum_q1024=237273407825 ' "${ten[@]}" "${boundary[@]}"
+answers "10M, nearest lot" \
+    'matched=9352722 .*sum_q1024=229957233885 checksum=febe38265d73895a' \
+    "${ten[@]}" "${lots[@]}"
+answers "10M, nearest street" \
+    'matched=9291891 .*sum_q1024=147425469716 ' "${ten[@]}" "${streets[@]}"
+answers "10M, points in lots" 'matched=772698 ' "${ten[@]}" "${inside[@]}"
+for size in S M; do
+    try "the city of size $size" bash "$here/bench/test_city.sh" oj_bench \
+        "$here/bench/citygen.py" "$work/city" $size --backend cuda
+done
+
+# To the last bit, in batches of every size and with little memory.
+same "nearest lot boundary" "${ten[@]}" "${boundary[@]}"
+same "nearest lot" "${ten[@]}" "${lots[@]}"
+same "nearest street" "${ten[@]}" "${streets[@]}"
+same "points in lots" "${ten[@]}" "${inside[@]}"
+same "touches" --n 1000000 --layer lots --op touches
+same "within 1,000 ft" "${ten[@]}" "${boundary[@]}" --max_distance 1000
+same "0 ft" "${ten[@]}" "${boundary[@]}" --max_distance 0
+same "unbounded" --n 1000000 "${boundary[@]}" --max_distance inf
+same "three nearest" --n 1000000 "${boundary[@]}" --k 3
+same "skewed points" "${ten[@]}" "${lots[@]}" --skew 3
+same "identical points" --n 1000000 "${lots[@]}" --identical 9000000
+same "a large polygon" --n 1000000 "${lots[@]}" --add_polygon 200000
+same "a large polygon, inside" --n 1000000 "${inside[@]}" --add_polygon 200000
+same "far away" --n 1000000 "${lots[@]}" --far
+same "batches of 1,000" --n 1000000 "${lots[@]}" -- --batch 1000
+same "batches of 1,000, lists" --n 1000000 "${inside[@]}" -- --batch 1000
+same "a thousand on the way" --n 1000000 "${lots[@]}" -- --gpu_batch 1000
+same "a million on the way" "${ten[@]}" "${lots[@]}" -- --gpu_batch 1000000
+same "all on the way" "${ten[@]}" "${lots[@]}" -- --gpu_batch 10000000
+same "2 GB" "${ten[@]}" "${lots[@]}" -- --gpu_memory 2000000000
+same "2 GB, lists" "${ten[@]}" "${inside[@]}" -- --gpu_memory 2000000000
+same "all GPUs" "${ten[@]}" "${lots[@]}" -- --gpu all
+same "all GPUs, lists" "${ten[@]}" "${inside[@]}" -- --gpu all
+same "pinned memory" "${ten[@]}" "${lots[@]}" -- --pinned
+
+if [ $quick = 1 ]; then
+    skip "170M points, 3 joins"
+    skip "memory and races"
+else
+    all=(--n 170000000)
+    answers "170M, nearest lot boundary" \
+        'matched=159009823 .*sum_q1024=4034606752505 ' \
+        "${all[@]}" "${boundary[@]}"
+    answers "170M, nearest street" \
+        'matched=157972438 .*sum_q1024=2505509961707 ' \
+        "${all[@]}" "${streets[@]}"
+    answers "170M, points in lots" 'pairs=13108918 ' "${all[@]}" \
+        "${inside[@]}"
+    for tool in memcheck racecheck; do
+        if command -v compute-sanitizer >/dev/null; then
+            OGRJOIN_TEST_ROUNDS=2 try "$tool" compute-sanitizer --tool $tool \
+                --error-exitcode 9 test_cuda
+        else
+            skip "$tool: compute-sanitizer is missing"
+        fi
+    done
+fi
+
+# From layer to layer, compared with GEOS pair by pair.
+if command -v ogrjoin >/dev/null && command -v ogr2ogr >/dev/null; then
+    awk 'BEGIN { srand(1); print "WKT,v"
+        for (i = 0; i < 20000; i++)
+            printf "\"POINT(%.3f %.3f)\",%d\n", 900 * rand(), 900 * rand(), i
+        }' >"$work/points.csv"
+    awk 'BEGIN { print "WKT,name"
+        for (i = 0; i < 900; i++) {
+            x = 30 * (i % 30); y = 30 * int(i / 30); w = 21 + i % 9
+            printf "\"POLYGON((%d %d,%d %d,%d %d,%d %d))\",zone %d\n", x, y,
+                x + w, y, x + w, y + 28, x, y, i
+        } }' >"$work/zones.csv"
+    for format in GPKG FlatGeobuf; do
+        for layer in points zones; do
+            ogr2ogr -q -f $format -a_srs EPSG:2263 -nln $layer \
+                "$work/$layer.$format" "$work/$layer.csv"
+        done
+        try "$format, nearest" ogrjoin -q -backend cuda -op nearest \
+            -max_distance 5 -validate -f $format "$work/near.$format" \
+            "$work/points.$format" "$work/zones.$format"
+        try "$format, within" ogrjoin -q -backend cuda -op within \
+            -validate -f $format "$work/within.$format" \
+            "$work/points.$format" "$work/zones.$format"
+    done
+else
+    skip "from layer to layer: ogrjoin or ogr2ogr is missing"
+fi
+
+echo "$n_passed passed, $n_failed failed, $n_skipped skipped"
+[ $n_failed -eq 0 ]
