@@ -228,8 +228,11 @@ static __global__ void measure(int64_t n, const struct oj_cuda_segment *segment,
         {
             struct extent *a = &of_thread[threadIdx.x];
             const struct extent *b = &of_thread[threadIdx.x + step];
-            join_extent(a, b->x0, b->y0);
-            join_extent(a, b->x1, b->y1);
+            /* corner by corner: b may have seen nothing */
+            a->x0 = fmin(a->x0, b->x0);
+            a->y0 = fmin(a->y0, b->y0);
+            a->x1 = fmax(a->x1, b->x1);
+            a->y1 = fmax(a->y1, b->y1);
         }
     }
     if (threadIdx.x == 0)
