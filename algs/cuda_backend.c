@@ -129,10 +129,13 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
 {
     const struct oj_gpu_module *module;
     struct oj_index *index;
+    struct oj_error why = {OJ_OK, ""};
     uint64_t gpus;
-    oj_status status;
+    oj_status status = find_devices(options, &module, &gpus, &why);
     (void)row;
-    OJ_TRY(find_devices(options, &module, &gpus, err));
+    if (status != OJ_OK)
+        return oj_fail(err, status, "the backend cuda cannot be used: %.900s",
+                       why.message);
     index = oj_calloc(1, sizeof *index);
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
