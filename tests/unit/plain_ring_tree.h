@@ -349,7 +349,7 @@ static inline void plain_tree_build(struct plain_tree *t,
     memset(t, 0, sizeof *t);
     memset(&level, 0, sizeof level);
     memset(&next, 0, sizeof next);
-    t->tree.units = units;
+    t->tree.units = (int32_t)units;
     tree_add_rings(t, flat);
     n_most = 8 * t->segment.n + 10000;
     t->tree.frame = tree_frame(t);
