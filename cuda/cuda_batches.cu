@@ -416,13 +416,15 @@ static void free_pairs(struct batch *b)
     b->pairs = NULL;
 }
 
-static oj_status run_batch(struct batch *b, struct oj_error *err)
+static oj_status join_batch(struct batch *b, struct oj_error *err)
 {
     struct oj_matches *out = b->out;
     struct oj_cuda_sizes sizes;
     int64_t n = b->input->n_features;
     int64_t bytes = n * (int64_t)sizeof(double);
     OJ_TRY(oj_matches_reserve(out, n, b->lists ? 0 : n, b->lists, err));
+    OJ_CUDA_TRY(cudaSetDevice(b->index->place[0].device.ordinal),
+                "choosing a device", err);
     if (n == 0)
     {
         if (b->lists)
@@ -453,14 +455,21 @@ static oj_status run_batch(struct batch *b, struct oj_error *err)
     return OJ_OK;
 }
 
+static void run_batch(void *user)
+{
+    struct batch *b = (struct batch *)user;
+    struct oj_error error = {OJ_OK, ""};
+    b->status = join_batch(b, &error);
+    if (b->status != OJ_OK)
+        b->error = error;
+}
+
 oj_status oj_cuda_join(struct oj_index *index, const struct oj_flat *input,
                        struct oj_matches *out, struct oj_stats *stats,
                        struct oj_error *err)
 {
     struct batch batch;
     double start;
-    int before = 0;
-    oj_status status;
     memset(&batch, 0, sizeof batch);
     batch.index = index;
     batch.family = oj_cuda_choose(&index->relation, index->join_side, input,
@@ -474,11 +483,11 @@ oj_status oj_cuda_join(struct oj_index *index, const struct oj_flat *input,
     batch.out = out;
     batch.lists = oj_relation_gives_lists(&index->relation);
     pthread_mutex_init(&batch.lock, NULL);
-    (void)cudaGetDevice(&before);
-    status = run_batch(&batch, err);
-    (void)cudaSetDevice(before);
+    oj_cuda_aside(run_batch, &batch);
     free_pairs(&batch);
     pthread_mutex_destroy(&batch.lock);
     stats->refine_s += now_s() - start;
-    return status;
+    if (batch.status != OJ_OK)
+        return oj_fail(err, batch.status, "%s", batch.error.message);
+    return OJ_OK;
 }

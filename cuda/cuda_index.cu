@@ -237,18 +237,43 @@ static void free_place(struct oj_cuda_place *place)
     oj_cuda_close(&place->device);
 }
 
-void oj_cuda_index_free(struct oj_index *index)
+struct aside
 {
-    int before = 0;
-    if (index == NULL)
-        return;
-    (void)cudaGetDevice(&before);
+    void (*body)(void *user);
+    void *user;
+};
+
+static void *run_aside(void *user)
+{
+    const struct aside *aside = (const struct aside *)user;
+    aside->body(aside->user);
+    return NULL;
+}
+
+void oj_cuda_aside(void (*body)(void *user), void *user)
+{
+    struct aside aside = {body, user};
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run_aside, &aside) == 0)
+        pthread_join(thread, NULL);
+    else
+        body(user);
+}
+
+static void free_all(void *user)
+{
+    struct oj_index *index = (struct oj_index *)user;
     for (int i = 0; i < OJ_CUDA_MOST_SLOTS; i++)
         oj_cuda_slot_free(&index->slot[i]);
     for (int i = 0; i < index->n_places; i++)
         free_place(&index->place[i]);
-    (void)cudaSetDevice(before);
-    (void)cudaGetLastError();
+}
+
+void oj_cuda_index_free(struct oj_index *index)
+{
+    if (index == NULL)
+        return;
+    oj_cuda_aside(free_all, index);
     oj_free(index->place);
     oj_free(index);
 }

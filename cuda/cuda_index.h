@@ -43,6 +43,10 @@ OJ_MUST_USE oj_status oj_cuda_index_for(struct oj_index *index, int family,
                                         struct oj_stats *stats,
                                         struct oj_error *err);
 
+/** Runs body on a thread of its own and waits for it: so the caller's current
+ *  device stays what it is, and no device is started that is not asked for. */
+void oj_cuda_aside(void (*body)(void *user), void *user);
+
 /* Functions of struct oj_gpu_module. */
 oj_status oj_cuda_index_make(const struct oj_flat *join_side,
                              const int32_t *tie_rank,
