@@ -1,0 +1,304 @@
+/* The packed tree of the CUDA module, built on the host: the k nearest features
+ * of points, with ties and without a limit too, and all features within a
+ * distance, against the cpu backend, bit for bit.
+ * Kind: property, degenerate, large.  OGRJOIN_TEST_LONG=1 runs fifty times as
+ * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
+#include "random_layers.h"
+
+#include "plain_tree.h"
+#include "run_tests.h"
+
+#include <stdio.h>
+
+static uint64_t seed;
+static int64_t n_asked, n_pairs;
+
+/* Pairs of the row at work. */
+struct row
+{
+    int64_t n, cap_distance, cap_rank;
+    double *distance;
+    int32_t *rank;
+};
+
+static void row_reserve(struct row *row, int64_t n)
+{
+    must(oj_reserve(&row->distance, 0, n, &row->cap_distance,
+                    sizeof *row->distance, &error));
+    must(oj_reserve(&row->rank, 0, n, &row->cap_rank, sizeof *row->rank,
+                    &error));
+}
+
+static void ask_nearest(const struct plain_side *s, const struct oj_relation *r,
+                        int64_t n_features, double x, double y, struct row *row)
+{
+    struct oj_tree_best best;
+    best.k = (int32_t)(r->k < n_features ? r->k : n_features);
+    best.n = 0;
+    best.stride = 1;
+    best.least = r->min_distance;
+    best.most = r->max_distance;
+    row_reserve(row, best.k + 1);
+    best.distance = row->distance;
+    best.rank = row->rank;
+    row->n = 0;
+    if (best.k > 0)
+    {
+        oj_tree_nearest(&s->side, x, y, &best);
+        row->n = best.n;
+    }
+}
+
+static void ask_within(const struct plain_side *s, const struct oj_relation *r,
+                       double reach, double x, double y, struct row *row)
+{
+    struct oj_tree_found found = oj_tree_found_start(NULL, NULL);
+    int64_t n;
+    oj_tree_within(&s->side, x, y, reach, &found);
+    n = found.n;
+    row_reserve(row, n + 1);
+    found = oj_tree_found_start(row->distance, row->rank);
+    oj_tree_within(&s->side, x, y, reach, &found);
+    ck_assert_int_eq(found.n, n);
+    row->n = oj_tree_settle(r->op == OJ_OP_NEAREST ? OJ_TREE_BY_DISTANCE
+                                                   : OJ_TREE_BY_RANK,
+                            r->min_distance, n, row->distance, row->rank);
+}
+
+static void ask(const struct plain_side *s, const struct oj_relation *r,
+                int64_t n_features, double x, double y, struct row *row)
+{
+    row->n = 0;
+    if (!isfinite(x) || !isfinite(y))
+        return;
+    if (r->op == OJ_OP_DWITHIN)
+    {
+        ask_within(s, r, r->max_distance, x, y, row);
+        return;
+    }
+    ask_nearest(s, r, n_features, x, y, row);
+    if (r->ties == OJ_TIES_ALL && row->n > 0)
+        ask_within(s, r, row->distance[row->n - 1], x, y, row);
+}
+
+static void compare(const struct row *row, const struct oj_matches *truth,
+                    int64_t i, const int32_t *tie_rank)
+{
+    int64_t first = oj_matches_first(truth, i);
+    int64_t n = oj_matches_end(truth, i) - first;
+    expect(row->n == n, "seed %llu: row %d has %d pairs, not %d",
+           (unsigned long long)seed, (int)i, (int)row->n, (int)n);
+    n_asked++;
+    n_pairs += n;
+    for (int64_t p = 0; p < n; p++)
+    {
+        int32_t expected = truth->join_row[first + p];
+        if (tie_rank != NULL)
+            expected = tie_rank[expected];
+        expect(row->rank[p] == expected &&
+                   bits_of(row->distance[p]) ==
+                       bits_of(truth->measure[first + p]),
+               "seed %llu: row %d, pair %d: rank %d at %a, cpu rank %d at %a",
+               (unsigned long long)seed, (int)i, (int)p, (int)row->rank[p],
+               row->distance[p], (int)expected, truth->measure[first + p]);
+    }
+}
+
+static void try_layers(const struct oj_flat *join, const struct oj_flat *input,
+                       const struct oj_relation *relation)
+{
+    struct oj_options options = {.n_threads = 1};
+    struct plain_side s;
+    struct row row = {0};
+    struct oj_matches truth = {0};
+    struct oj_join *opened;
+    const int32_t *tie_rank;
+    must(oj_join_open(join, relation, "cpu", &options, &opened, &error));
+    must(oj_join_batch(opened, input, &truth, &error));
+    tie_rank = oj_join_tie_rank(opened);
+    plain_side_build(&s, join, tie_rank,
+                     relation->distance_to == OJ_TO_INTERIOR);
+    for (int64_t i = 0; i < input->n_features; i++)
+    {
+        ask(&s, relation, join->n_features, input->x[i], input->y[i], &row);
+        compare(&row, &truth, i, tie_rank);
+    }
+    plain_side_free(&s);
+    oj_free(row.distance);
+    oj_free(row.rank);
+    oj_join_close(opened);
+    oj_matches_free(&truth);
+}
+
+static double pick_reach(const struct scene *s)
+{
+    switch (pick(8))
+    {
+        case 0:
+            return 0.0;
+        case 1:
+        case 2:
+            return INFINITY;
+        case 3:
+            return s->scale * s->extent * 3.0;
+        case 4:
+            return s->scale * 1e9;
+        default:
+            return s->scale * pick(12);
+    }
+}
+
+static struct oj_relation pick_relation(const struct scene *s, int join_points)
+{
+    struct oj_relation r = oj_relation_default();
+    r.op = one_in(3) ? OJ_OP_DWITHIN : OJ_OP_NEAREST;
+    r.max_distance = pick_reach(s);
+    if (r.op == OJ_OP_DWITHIN && !(r.max_distance < INFINITY))
+        r.max_distance = s->scale;
+    if (r.op == OJ_OP_NEAREST)
+    {
+        r.distance_to = pick(2) ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
+        r.k = one_in(4) ? 1 : 1 + pick(one_in(3) ? 500 : 8);
+        r.ties = one_in(3) ? OJ_TIES_ALL : OJ_TIES_FIRST;
+    }
+    if (one_in(6) && r.max_distance < INFINITY &&
+        (join_points || r.op == OJ_OP_DWITHIN))
+        r.min_distance = r.max_distance / 2;
+    return r;
+}
+
+START_TEST(random_layers)
+{
+    int64_t n_rounds = rounds(200);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct scene scene;
+        struct oj_flat_buf join = {0}, input = {0};
+        struct oj_flat join_view, input_view;
+        struct oj_relation relation;
+        int64_t *fid;
+        random_state = seed;
+        scene = pick_scene();
+        add_join_features(&join, &scene, pick(one_in(5) ? 400 : 40),
+                          1 + (unsigned)pick(7), 0);
+        join_view = oj_flat_buf_view(&join);
+        add_input_points(&input, &scene, &join_view, 300, 0);
+        input_view = oj_flat_buf_view(&input);
+        join_view.fid = fid = pick_fids(join_view.n_features);
+        relation = pick_relation(&scene, oj_flat_is_points(&join_view));
+        if (oj_flat_is_points(&input_view))
+            try_layers(&join_view, &input_view, &relation);
+        oj_free(fid);
+        oj_flat_buf_free(&join);
+        oj_flat_buf_free(&input);
+    }
+    ck_assert_int_gt(n_asked, 0);
+    printf("%lld points asked, %lld pairs\n", (long long)n_asked,
+           (long long)n_pairs);
+}
+END_TEST
+
+/* A star of n corners, some of them as deep as the middle. */
+static void add_long_ring(struct oj_flat_buf *buf, int n, double x, double y,
+                          double size)
+{
+    double *px, *py;
+    must(oj_flat_buf_ring(buf, &error));
+    must(oj_flat_buf_vertices(buf, n + 1, &px, &py, &error));
+    for (int i = 0; i < n; i++)
+    {
+        double angle = 6.283185307179586 * i / n;
+        double r = size * (i % 2 == 0 ? 1.0 : between(0.2, 1.0));
+        px[i] = x + floor(r * cos(angle) * 64.0) / 64.0;
+        py[i] = y + floor(r * sin(angle) * 64.0) / 64.0;
+    }
+    px[n] = px[0];
+    py[n] = py[0];
+}
+
+/* Rings of as many edges as all levels of chains need, points on their corners
+ * and beside them, far outside too. */
+START_TEST(long_rings)
+{
+    static const int corners[] = {40, 1000, 3000, 70000};
+    struct oj_flat_buf join = {0}, input = {0};
+    struct oj_flat join_view, input_view;
+    struct oj_relation relation = oj_relation_default();
+    seed = random_state = 7;
+    for (int f = 0; f < 4; f++)
+    {
+        begin(&join);
+        for (int p = 0; p < 2; p++)
+        {
+            add_part(&join, OJ_PART_POLYGON);
+            add_long_ring(&join, corners[f] + p, 300.0 * p, 100.0 * f, 500.0);
+            add_long_ring(&join, 64 + p, 300.0 * p, 100.0 * f, 90.0);
+        }
+        end(&join);
+    }
+    join_view = oj_flat_buf_view(&join);
+    for (int i = 0; i < 4000; i++)
+    {
+        int v = pick((int)join_view.n_vertices);
+        double far = one_in(50) ? 1e9 : 700.0;
+        if (one_in(3))
+            add_point(&input, join_view.x[v], join_view.y[v]);
+        else
+            add_point(&input, between(-far, far),
+                      one_in(3) ? join_view.y[v] : between(-far, far));
+    }
+    input_view = oj_flat_buf_view(&input);
+    for (int i = 0; i < 4; i++)
+    {
+        relation.k = 1 + i;
+        relation.ties = i % 2 == 0 ? OJ_TIES_FIRST : OJ_TIES_ALL;
+        try_layers(&join_view, &input_view, &relation);
+    }
+    relation.op = OJ_OP_DWITHIN;
+    relation.max_distance = 3.0;
+    relation.k = 1;
+    relation.ties = OJ_TIES_FIRST;
+    try_layers(&join_view, &input_view, &relation);
+    oj_flat_buf_free(&join);
+    oj_flat_buf_free(&input);
+}
+END_TEST
+
+/* Coincident points, more of them than are asked for. */
+START_TEST(coincident)
+{
+    struct oj_flat_buf join = {0}, input = {0};
+    struct oj_flat join_view, input_view;
+    struct oj_relation relation = oj_relation_default();
+    int64_t *fid;
+    seed = random_state = 11;
+    for (int i = 0; i < 3000; i++)
+        add_point(&join, i % 7 == 0 ? 1.0 : 0.1, i % 5 == 0 ? 2.0 : 0.3);
+    for (int i = 0; i < 12; i++)
+        add_point(&input, 0.1 * i, 0.3 * i);
+    join_view = oj_flat_buf_view(&join);
+    input_view = oj_flat_buf_view(&input);
+    join_view.fid = fid = pick_fids(join_view.n_features);
+    relation.k = 5;
+    try_layers(&join_view, &input_view, &relation);
+    relation.ties = OJ_TIES_ALL;
+    try_layers(&join_view, &input_view, &relation);
+    relation.op = OJ_OP_DWITHIN;
+    relation.k = 1;
+    relation.ties = OJ_TIES_FIRST;
+    relation.max_distance = oj_point_distance(0.1, 0.3, 1.0, 2.0);
+    try_layers(&join_view, &input_view, &relation);
+    oj_free(fid);
+    oj_flat_buf_free(&join);
+    oj_flat_buf_free(&input);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("device_tree");
+    tcase_add_test(tcase, random_layers);
+    tcase_add_test(tcase, long_rings);
+    tcase_add_test(tcase, coincident);
+    return tests_run();
+}
