@@ -75,6 +75,8 @@ struct oj_cuda_family
 extern const struct oj_cuda_family oj_cuda_nearest;
 /** Points in polygons; cuda_points_in_polygons.cu */
 extern const struct oj_cuda_family oj_cuda_points_in_polygons;
+/** nearest and dwithin of points, by a packed tree; cuda_tree_joins.cu */
+extern const struct oj_cuda_family oj_cuda_tree_joins;
 
 /** Family i in the order they are asked, or NULL past the last. */
 const struct oj_cuda_family *oj_cuda_family_at(int i);

@@ -5,6 +5,7 @@
 
 /* In the order they are asked: the special ones first. */
 static const struct oj_cuda_family *const families[] = {
+    &oj_cuda_tree_joins,
     NULL,
 };
 

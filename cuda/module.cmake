@@ -6,6 +6,8 @@
 set(OJ_CUDA_SOURCES
   cuda/cuda_device.cu
   cuda/cuda_layer.cu
+  cuda/cuda_tree.cu
+  cuda/cuda_tree_joins.cu
   cuda/cuda_slot.cu
   cuda/cuda_index.cu
   cuda/cuda_sizes.cu

@@ -32,16 +32,18 @@ static struct oj_relation pick_relation(const struct scene *s)
     r.max_distance = s->scale * reaches[pick(6)];
     if (pick(5) < 2)
     {
-        r.op = ops[pick(5)];
+        r.op = one_in(3) ? OJ_OP_DWITHIN : ops[pick(5)];
         if (r.op == OJ_OP_DWITHIN && !(r.max_distance < INFINITY))
             r.max_distance = s->scale;
+        if (r.op == OJ_OP_DWITHIN && one_in(6))
+            r.min_distance = r.max_distance / 2;
         r.any_order = one_in(4);
         return r;
     }
     r.distance_to = pick(2) ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
-    if (one_in(6))
-        r.k = 1 + pick(4);
-    r.ties = one_in(8) ? OJ_TIES_ALL : OJ_TIES_FIRST;
+    if (one_in(3))
+        r.k = 1 + pick(one_in(4) ? 200 : 6);
+    r.ties = one_in(6) ? OJ_TIES_ALL : OJ_TIES_FIRST;
     if (one_in(10) && r.max_distance < INFINITY)
         r.min_distance = r.max_distance / 2;
     return r;

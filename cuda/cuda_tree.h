@@ -1,0 +1,51 @@
+/** A packed tree of boxes on a device (oj_tree.h), and the join side under such
+ *  trees (oj_tree_join.h). */
+#ifndef CUDA_TREE_H
+#define CUDA_TREE_H
+
+#include "../algs/kernels/oj_tree_join.h"
+#include "oj_cuda.h"
+
+/** Owner; zeroed memory is a valid empty one. */
+struct oj_cuda_tree
+{
+    struct oj_tree tree;
+    struct oj_cuda_array<struct oj_tree_node> node;
+    struct oj_cuda_array<int32_t> order; /**< [entries] box of each */
+};
+
+/** The tree of the boxes on device->stream; extent is around all that is
+ *  finite of them.  Below 2^31 boxes. */
+OJ_MUST_USE oj_status
+oj_cuda_tree_build(struct oj_cuda_device *device,
+                   const struct oj_cuda_array<struct oj_tree_box> *box,
+                   const struct oj_tree_box *extent, struct oj_cuda_tree *out,
+                   struct oj_error *err);
+
+void oj_cuda_tree_drop(struct oj_cuda_device *device,
+                       struct oj_cuda_tree *tree);
+
+/** The join side; owner; zeroed memory is a valid empty one. */
+struct oj_cuda_tree_side
+{
+    struct oj_tree_side side; /**< by value to kernels */
+    struct oj_cuda_tree segments, shells;
+    struct oj_cuda_array<struct oj_cuda_segment> segment; /**< [entries] */
+    struct oj_cuda_array<int32_t> rank;                   /**< [entries] */
+    struct oj_cuda_array<struct oj_tree_box> chain[OJ_TREE_CHAIN_LEVELS];
+};
+
+/** Builds what distances to layer need, which outlives it. to_interior: points
+ *  in polygons are at distance 0. */
+OJ_MUST_USE oj_status oj_cuda_tree_side_build(struct oj_cuda_device *device,
+                                              const struct oj_cuda_layer *layer,
+                                              int to_interior,
+                                              struct oj_cuda_tree_side *out,
+                                              struct oj_error *err);
+
+void oj_cuda_tree_side_drop(struct oj_cuda_device *device,
+                            struct oj_cuda_tree_side *side);
+
+int64_t oj_cuda_tree_side_bytes(const struct oj_cuda_tree_side *side);
+
+#endif
