@@ -10,12 +10,16 @@
 #include <math.h>
 #include <stdint.h>
 
+/* OJ_FN_APART: seldom needed; calls of it do not take registers of the rest. */
 #ifdef __CUDACC__
 #define OJ_FN static __host__ __device__ __forceinline__
+#define OJ_FN_APART static inline __host__ __device__ __noinline__
 #elif defined(__GNUC__)
 #define OJ_FN static inline __attribute__((always_inline, unused))
+#define OJ_FN_APART static __attribute__((noinline, unused))
 #else
 #define OJ_FN static inline
+#define OJ_FN_APART static inline
 #endif
 
 #endif

@@ -117,14 +117,26 @@ OJ_FN void oj_ring_cell_reference(const struct oj_ring_frame *f, uint32_t ix,
     *y = oj_ring_cell_y(f, iy, OJ_RING_CELL_V, side);
 }
 
+/** oj_ring_is_left() for points near the line of a -> b. */
+OJ_FN_APART int oj_ring_is_left_exactly(double ax, double ay, double bx,
+                                        double by, double x, double y)
+{
+    int side = oj_orientation_exact(ax, ay, bx, by, x, y);
+    if (side != 0)
+        return side > 0;
+    return by != ay ? by < ay : bx > ax;
+}
+
 /** 1 when the moved point (x + e, y + e e) is left of a -> b; a != b. */
 OJ_FN int oj_ring_is_left(double ax, double ay, double bx, double by, double x,
                           double y)
 {
-    int side = oj_orientation(ax, ay, bx, by, x, y);
-    if (side != 0)
-        return side > 0;
-    return by != ay ? by < ay : bx > ax;
+    /* as oj_orientation() does it */
+    double left = (ax - x) * (by - y), right = (ay - y) * (bx - x);
+    double det = left - right, size = fabs(left) + fabs(right);
+    if (size > 1e-280 && fabs(det) > 3.3306690738754716e-16 * size)
+        return det > 0.0;
+    return oj_ring_is_left_exactly(ax, ay, bx, by, x, y);
 }
 
 /* --- splitting ------------------------------------------------------------ */

@@ -1,0 +1,257 @@
+#include "cuda_ring_levels.h"
+
+#include "cuda_ring_kernels.cuh"
+
+#include <cub/device/device_scan.cuh>
+
+#include <string.h>
+
+/* What is found out about a level, of its own. */
+struct working
+{
+    struct oj_cuda_array<uint8_t> kind;                  /* [nodes] */
+    struct oj_cuda_array<struct oj_cuda_ring_sums> sums; /* [nodes + 1] */
+    struct oj_cuda_array<uint32_t> head;                 /* [fragments] */
+    struct oj_cuda_array<uint32_t> lost;                 /* [fragments] */
+    struct oj_cuda_array<struct oj_ring_masks> masks;    /* [fragments] */
+    struct oj_cuda_array<uint16_t> touched;              /* [edges] */
+    struct oj_cuda_array<uint8_t> count;                 /* see put_counts() */
+    struct oj_cuda_array<unsigned long long> place;
+    struct oj_cuda_array<uint8_t> scratch;
+};
+
+static unsigned blocks_of(int64_t n)
+{
+    return (unsigned)((n + BLOCK - 1) / BLOCK);
+}
+
+/* --- steps ---------------------------------------------------------------- */
+
+static struct view view_of(const struct oj_cuda_ring_making *m,
+                           const struct oj_cuda_ring_level *level, int is_large,
+                           int may_split)
+{
+    struct view v;
+    v.tree = m->tree;
+    v.depth = level->depth;
+    v.side = oj_ring_frame_side(&m->tree.frame, level->depth);
+    v.n_nodes = (uint32_t)level->n_nodes;
+    v.n_fragments = (uint32_t)level->n_fragments;
+    v.parent = level->parent.data;
+    v.replication = level->replication.data;
+    v.node_first = level->node_first.data;
+    v.fragment = level->fragment.data;
+    v.edge = level->edge.data;
+    v.segment = m->layer->segment.data;
+    v.most = m->most;
+    v.is_large = is_large;
+    v.may_split = may_split;
+    return v;
+}
+
+/* Runs a scan, with scratch memory of its size. */
+#define SCAN(w, m, call, doing)                                                \
+    do                                                                         \
+    {                                                                          \
+        size_t bytes = 0;                                                      \
+        void *scratch = NULL;                                                  \
+        OJ_CUDA_TRY(call, doing, (m)->err);                                    \
+        if ((int64_t)bytes > (w)->scratch.n)                                   \
+        {                                                                      \
+            oj_cuda_drop((m)->device, (m)->device->stream, &(w)->scratch);     \
+            OJ_TRY(oj_cuda_make((m)->device, (m)->device->stream,              \
+                                (int64_t)bytes, &(w)->scratch, (m)->err));     \
+        }                                                                      \
+        scratch = (w)->scratch.data;                                           \
+        OJ_CUDA_TRY(call, doing, (m)->err);                                    \
+    } while (0)
+
+static oj_status judge(struct oj_cuda_ring_making *m, const struct view *v,
+                       struct working *w, struct oj_cuda_ring_part *part)
+{
+    cudaStream_t stream = m->device->stream;
+    struct oj_cuda_ring_sums zero = {0, 0, 0, 0, 0};
+    int64_t n = v->n_nodes;
+    OJ_TRY(oj_cuda_make(m->device, stream, n, &w->kind, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->sums, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n, &part->slot, m->err));
+    judge_nodes<<<blocks_of(n + 1), BLOCK, 0, stream>>>(
+        *v, w->kind.data, w->sums.data, part->slot.data);
+    OJ_CUDA_TRY_LAUNCH("judging cells of rings", m->err);
+    SCAN(w, m,
+         cub::DeviceScan::ExclusiveScan(scratch, bytes, w->sums.data,
+                                        w->sums.data, add_sums(), zero, n + 1,
+                                        stream),
+         "summing cells of rings");
+    OJ_CUDA_TRY(cudaMemcpyAsync(&part->sums, w->sums.data + n,
+                                sizeof part->sums, cudaMemcpyDeviceToHost,
+                                stream),
+                "summing cells of rings", m->err);
+    return OJ_OK;
+}
+
+static oj_status mark(struct oj_cuda_ring_making *m, const struct view *v,
+                      int64_t n_edges, struct working *w)
+{
+    cudaStream_t stream = m->device->stream;
+    int64_t n = v->n_fragments;
+    if (n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_make(m->device, stream, n, &w->head, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n, &w->lost, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n, &w->masks, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n_edges, &w->touched, m->err));
+    OJ_CUDA_TRY(cudaMemsetAsync(w->lost.data, 0, (size_t)n * 4, stream),
+                "marking rings", m->err);
+    find_heads<<<blocks_of(n), BLOCK, 0, stream>>>(*v, w->head.data);
+    OJ_CUDA_TRY_LAUNCH("marking rings", m->err);
+    SCAN(w, m,
+         cub::DeviceScan::InclusiveScan(scratch, bytes, w->head.data,
+                                        w->head.data, greater(), n, stream),
+         "marking rings");
+    mark_fragments<<<blocks_of(n), BLOCK, 0, stream>>>(
+        *v, w->head.data, w->masks.data, w->touched.data, w->lost.data);
+    OJ_CUDA_TRY_LAUNCH("marking rings", m->err);
+    return OJ_OK;
+}
+
+static oj_status finish(struct oj_cuda_ring_making *m, const struct view *v,
+                        struct working *w, struct oj_cuda_ring_part *part)
+{
+    cudaStream_t stream = m->device->stream;
+    const struct oj_cuda_ring_sums *s = &part->sums;
+    if (s->leaves == 0)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_make(m->device, stream, s->leaves, &part->leaf, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, s->records, &part->record, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, s->edges, &part->edge, m->err));
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, s->edges, &part->edge_segment, m->err));
+    make_leaves<<<blocks_of(v->n_nodes), BLOCK, 0, stream>>>(
+        *v, w->kind.data, w->sums.data, w->masks.data, *part);
+    OJ_CUDA_TRY_LAUNCH("making cells of rings", m->err);
+    make_records<<<blocks_of(v->n_fragments), BLOCK, 0, stream>>>(
+        *v, w->kind.data, w->sums.data, *part);
+    OJ_CUDA_TRY_LAUNCH("making cells of rings", m->err);
+    return OJ_OK;
+}
+
+static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
+                       struct working *w, struct oj_cuda_ring_part *part,
+                       struct oj_cuda_ring_level *next)
+{
+    cudaStream_t stream = m->device->stream;
+    int64_t n = 16 * (int64_t)part->sums.split_fragments;
+    int64_t n_groups = part->sums.split;
+    uint32_t first_group = part->first_slot / 16 + (v->n_nodes + 15) / 16;
+    unsigned long long all = 0;
+    if (n_groups == 0)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->count, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->place, m->err));
+    OJ_CUDA_TRY(cudaMemsetAsync(w->count.data + n, 0, 1, stream),
+                "splitting cells of rings", m->err);
+    put_counts<<<blocks_of(v->n_fragments), BLOCK, 0, stream>>>(
+        *v, w->kind.data, w->sums.data, w->head.data, w->lost.data,
+        w->masks.data, w->count.data);
+    OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
+    {
+        struct counts counts = {w->count.data};
+        SCAN(w, m,
+             cub::DeviceScan::ExclusiveSum(scratch, bytes, counts,
+                                           w->place.data, n + 1, stream),
+             "splitting cells of rings");
+    }
+    OJ_CUDA_TRY(cudaMemcpyAsync(&all, w->place.data + n, sizeof all,
+                                cudaMemcpyDeviceToHost, stream),
+                "splitting cells of rings", m->err);
+    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "splitting cells of rings",
+                m->err);
+    next->depth = v->depth + 1;
+    next->n_fragments = (int64_t)(all >> 32);
+    next->n_edges = (int64_t)(all & 0xffffffffu);
+    OJ_TRY(oj_cuda_make(m->device, stream, n_groups, &next->parent, m->err));
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, n_groups, &next->replication, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, 16 * n_groups + 1, &next->node_first,
+                        m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, next->n_fragments, &next->fragment,
+                        m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, next->n_edges, &next->edge, m->err));
+    next->n_nodes = 16 * n_groups;
+    put_nodes<<<blocks_of(v->n_nodes), BLOCK, 0, stream>>>(
+        *v, w->kind.data, w->sums.data, w->place.data, first_group,
+        part->slot.data, *next);
+    OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
+    put_fragments<<<blocks_of(v->n_fragments), BLOCK, 0, stream>>>(
+        *v, w->kind.data, w->sums.data, w->head.data, w->lost.data,
+        w->masks.data, w->touched.data, w->place.data, next->fragment.data,
+        next->edge.data);
+    OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
+    return OJ_OK;
+}
+
+static void drop_working(struct oj_cuda_device *device, struct working *w)
+{
+    cudaStream_t stream = device->stream;
+    oj_cuda_drop(device, stream, &w->kind);
+    oj_cuda_drop(device, stream, &w->sums);
+    oj_cuda_drop(device, stream, &w->head);
+    oj_cuda_drop(device, stream, &w->lost);
+    oj_cuda_drop(device, stream, &w->masks);
+    oj_cuda_drop(device, stream, &w->touched);
+    oj_cuda_drop(device, stream, &w->count);
+    oj_cuda_drop(device, stream, &w->place);
+    oj_cuda_drop(device, stream, &w->scratch);
+}
+
+oj_status oj_cuda_ring_level_down(struct oj_cuda_ring_making *m,
+                                  const struct oj_cuda_ring_level *level,
+                                  int is_large, int may_split,
+                                  struct oj_cuda_ring_part *part,
+                                  struct oj_cuda_ring_level *next)
+{
+    struct view v = view_of(m, level, is_large, may_split);
+    struct working w;
+    oj_status status;
+    memset(&w, 0, sizeof w);
+    status = judge(m, &v, &w, part);
+    if (status == OJ_OK)
+        status = mark(m, &v, level->n_edges, &w);
+    if (status == OJ_OK)
+    {
+        cudaError_t error = cudaStreamSynchronize(m->device->stream);
+        if (error != cudaSuccess)
+            status = oj_cuda_fail(m->err, error, "making cells of rings");
+    }
+    if (status == OJ_OK)
+        status = finish(m, &v, &w, part);
+    if (status == OJ_OK)
+        status = split(m, &v, &w, part, next);
+    drop_working(m->device, &w);
+    return status;
+}
+
+void oj_cuda_ring_level_drop(struct oj_cuda_device *device,
+                             struct oj_cuda_ring_level *level)
+{
+    cudaStream_t stream = device->stream;
+    oj_cuda_drop(device, stream, &level->parent);
+    oj_cuda_drop(device, stream, &level->replication);
+    oj_cuda_drop(device, stream, &level->node_first);
+    oj_cuda_drop(device, stream, &level->fragment);
+    oj_cuda_drop(device, stream, &level->edge);
+    memset(level, 0, sizeof *level);
+}
+
+void oj_cuda_ring_part_drop(struct oj_cuda_device *device,
+                            struct oj_cuda_ring_part *part)
+{
+    cudaStream_t stream = device->stream;
+    oj_cuda_drop(device, stream, &part->slot);
+    oj_cuda_drop(device, stream, &part->leaf);
+    oj_cuda_drop(device, stream, &part->record);
+    oj_cuda_drop(device, stream, &part->edge);
+    oj_cuda_drop(device, stream, &part->edge_segment);
+    memset(part, 0, sizeof *part);
+}
