@@ -1,8 +1,10 @@
 /* Joins of points by distance that no special family has, by a packed tree over
- * the join side's segments: a thread walks it for each point.  Nearest features
- * get k places a point; what has no such limit is counted first, then found
- * again into its place and put in order. */
+ * the join side's segments: a thread walks it for each point, and the threads
+ * of a warp for points that lie close together.  Nearest features get k places
+ * a point; what has no such limit is counted first, then found again into its
+ * place and put in order. */
 #include "cuda_family.h"
+#include "cuda_point_order.h"
 #include "cuda_tree.h"
 
 #include "../flatten/oj_array.h"
@@ -100,8 +102,9 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
     const int64_t pair_bytes = (int64_t)(sizeof(double) + sizeof(int32_t));
     int64_t n_pairs = self->relation.op == OJ_OP_NEAREST ? 2 * self->k : 16;
     if (!oj_relation_gives_lists(&self->relation))
-        return 0;
-    return n * (4 * (int64_t)sizeof(int64_t) + 2 * n_pairs * pair_bytes);
+        return n * OJ_CUDA_POINT_ORDER_BYTES;
+    return n * (OJ_CUDA_POINT_ORDER_BYTES + 4 * (int64_t)sizeof(int64_t) +
+                2 * n_pairs * pair_bytes);
 }
 
 /* --- one each ------------------------------------------------------------- */
@@ -110,6 +113,7 @@ struct tree_batch
 {
     int64_t n;
     const double *x, *y;
+    const int32_t *order;      /* [n] point of each thread, or NULL: its own */
     double least, most;        /* limits of distances */
     const int32_t *ordinal_of; /* NULL: ranks are ordinals */
 };
@@ -118,6 +122,12 @@ static __device__ int32_t ordinal_at(const struct tree_batch &batch,
                                      int32_t rank)
 {
     return batch.ordinal_of != NULL ? batch.ordinal_of[rank] : rank;
+}
+
+static __device__ int64_t point_of(const struct tree_batch &batch,
+                                   int64_t thread)
+{
+    return batch.order != NULL ? batch.order[thread] : thread;
 }
 
 static __device__ int is_place(double x, double y)
@@ -130,12 +140,13 @@ static __global__ void __launch_bounds__(BLOCK)
              const __grid_constant__ struct tree_batch batch, int32_t *row,
              double *measure)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
     struct oj_tree_best best;
     double x, y, distance = 0.0;
     int32_t rank = -1;
-    if (i >= batch.n)
+    if (t >= batch.n)
         return;
+    i = point_of(batch, t);
     x = batch.x[i];
     y = batch.y[i];
     best.k = 1;
@@ -158,12 +169,14 @@ static unsigned blocks_of(int64_t n)
 }
 
 static struct tree_batch batch_of(const struct tree_index *self,
-                                  const struct oj_cuda_points *points)
+                                  const struct oj_cuda_points *points,
+                                  const struct oj_cuda_array<int32_t> *order)
 {
     struct tree_batch batch;
     batch.n = points->n;
     batch.x = points->x;
     batch.y = points->y;
+    batch.order = order->data;
     batch.least = self->relation.min_distance;
     batch.most = self->relation.max_distance;
     batch.ordinal_of = self->layer->ordinal_of.data;
@@ -175,14 +188,23 @@ static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
                           double *d_measure, struct oj_error *err)
 {
     const struct tree_index *self = unwrap(wrapped);
+    struct oj_cuda_array<int32_t> order =
+    {
+        NULL, 0
+    };
+    cudaError_t error;
     if (oj_relation_gives_lists(&self->relation))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "this join gives lists, not one answer for each point");
     if (points->n == 0)
         return OJ_OK;
+    OJ_TRY(oj_cuda_point_order(self->device, stream, &self->side.segments.tree,
+                               points, &order, err));
     find_one<<<blocks_of(points->n), BLOCK, 0, stream>>>(
-        self->side.side, batch_of(self, points), d_row, d_measure);
-    OJ_CUDA_TRY_LAUNCH("joining", err);
+        self->side.side, batch_of(self, points, &order), d_row, d_measure);
+    error = cudaGetLastError();
+    oj_cuda_drop(self->device, stream, &order);
+    OJ_CUDA_TRY(error, "joining", err);
     return OJ_OK;
 }
 
@@ -193,9 +215,11 @@ struct lists
 {
     const struct tree_index *self;
     cudaStream_t stream;
+    const struct oj_cuda_points *points;
     struct tree_batch batch;
     int64_t max_pairs;
     struct oj_error *err;
+    struct oj_cuda_array<int32_t> order;
     struct oj_cuda_array<double> distance; /* places, or candidates */
     struct oj_cuda_array<int32_t> rank;
     struct oj_cuda_array<double> reach;  /* [n] of each point, or empty */
@@ -244,20 +268,21 @@ static oj_status make_pairs(struct lists *l)
                         l->err);
 }
 
-/* The nearest k: place j of point i is at j * n + i.  count [n + 1] or reach,
- * the distance of the last one or -1, may be NULL. */
+/* The nearest k: place j of thread t's point is at j * n + t.  count [n + 1] or
+ * reach, the distance of the last one or -1, may be NULL. */
 static __global__ void __launch_bounds__(BLOCK)
     find_nearest(const __grid_constant__ struct oj_tree_side side,
                  const __grid_constant__ struct tree_batch batch, int32_t k,
                  double *distance, int32_t *rank, int64_t *count, double *reach)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
     struct oj_tree_best best;
     double x, y;
-    if (i == batch.n && count != NULL)
-        count[i] = 0;
-    if (i >= batch.n)
+    if (t == batch.n && count != NULL)
+        count[t] = 0;
+    if (t >= batch.n)
         return;
+    i = point_of(batch, t);
     x = batch.x[i];
     y = batch.y[i];
     best.k = k;
@@ -265,8 +290,8 @@ static __global__ void __launch_bounds__(BLOCK)
     best.stride = batch.n;
     best.least = batch.least;
     best.most = batch.most;
-    best.distance = distance + i;
-    best.rank = rank + i;
+    best.distance = distance + t;
+    best.rank = rank + t;
     if (is_place(x, y) && k > 0)
         oj_tree_nearest(&side, x, y, &best);
     if (count != NULL)
@@ -280,16 +305,17 @@ put_nearest(const __grid_constant__ struct tree_batch batch,
             const double *distance, const int32_t *rank, const int64_t *offset,
             int32_t *row, double *measure)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
     int64_t first, n;
-    if (i >= batch.n)
+    if (t >= batch.n)
         return;
+    i = point_of(batch, t);
     first = offset[i];
     n = offset[i + 1] - first;
     for (int64_t j = 0; j < n; j++)
     {
-        row[first + j] = ordinal_at(batch, rank[j * batch.n + i]);
-        measure[first + j] = distance[j * batch.n + i];
+        row[first + j] = ordinal_at(batch, rank[j * batch.n + t]);
+        measure[first + j] = distance[j * batch.n + t];
     }
 }
 
@@ -330,13 +356,14 @@ static __global__ void __launch_bounds__(BLOCK)
                 const double *reach, int64_t *first, double *distance,
                 int32_t *rank)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
     struct oj_tree_found found;
     double x, y;
-    if (i == batch.n && distance == NULL)
-        first[i] = 0;
-    if (i >= batch.n)
+    if (t == batch.n && distance == NULL)
+        first[t] = 0;
+    if (t >= batch.n)
         return;
+    i = point_of(batch, t);
     x = batch.x[i];
     y = batch.y[i];
     found = distance != NULL
@@ -421,9 +448,14 @@ static oj_status list_within(struct lists *l)
 
 static oj_status make_lists(struct lists *l)
 {
-    const struct oj_relation *relation = &l->self->relation;
-    OJ_TRY(oj_cuda_make(l->self->device, l->stream, l->batch.n + 1,
-                        &l->out.offset, l->err));
+    const struct tree_index *self = l->self;
+    const struct oj_relation *relation = &self->relation;
+    OJ_TRY(oj_cuda_point_order(self->device, l->stream,
+                               &self->side.segments.tree, l->points, &l->order,
+                               l->err));
+    l->batch = batch_of(self, l->points, &l->order);
+    OJ_TRY(oj_cuda_make(self->device, l->stream, l->batch.n + 1, &l->out.offset,
+                        l->err));
     if (relation->op == OJ_OP_NEAREST)
         OJ_TRY(list_nearest(l));
     if (relation->op == OJ_OP_NEAREST && relation->ties == OJ_TIES_FIRST)
@@ -443,10 +475,11 @@ static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
     memset(&l, 0, sizeof l);
     l.self = self;
     l.stream = stream;
-    l.batch = batch_of(self, points);
+    l.points = points;
     l.max_pairs = max_pairs;
     l.err = err;
     status = make_lists(&l);
+    oj_cuda_drop(device, stream, &l.order);
     oj_cuda_drop(device, stream, &l.distance);
     oj_cuda_drop(device, stream, &l.rank);
     oj_cuda_drop(device, stream, &l.reach);

@@ -6,6 +6,7 @@
 set(OJ_CUDA_SOURCES
   cuda/cuda_device.cu
   cuda/cuda_layer.cu
+  cuda/cuda_point_order.cu
   cuda/cuda_tree.cu
   cuda/cuda_tree_joins.cu
   cuda/cuda_slot.cu
