@@ -21,6 +21,7 @@ enum
 /* Pairs of a chunk until all are there and get their place. */
 struct pairs
 {
+    int64_t first; /* its place among all */
     int64_t n, capacity, measure_capacity;
     int32_t *row;
     double *measure;
@@ -367,41 +368,68 @@ static oj_status run_workers(struct batch *b)
 
 /* ---- a batch ------------------------------------------------------------ */
 
-/* Gives the chunks' pairs their place, one after another. */
-static oj_status gather(struct batch *b, struct oj_error *err)
+/* Gives the pairs of a chunk their place, and frees what held them. */
+static void place_pairs(struct batch *b, int64_t chunk)
 {
     struct oj_matches *out = b->out;
-    int64_t n_rows = b->input->n_features, n_pairs = 0, base = 0;
-    int64_t n_matched = 0;
-    for (int64_t c = 0; c < b->n_chunks; c++)
-        n_pairs += b->pairs[c].n;
-    OJ_TRY(oj_matches_reserve(out, n_rows, n_pairs, 1, err));
-    out->offset[0] = 0;
+    struct pairs *pairs = &b->pairs[chunk];
+    int64_t first = chunk * b->chunk_rows, end = first + b->chunk_rows;
+    int64_t before = pairs->first, n_matched = 0;
+    size_t n = (size_t)pairs->n;
+    if (end > b->input->n_features)
+        end = b->input->n_features;
+    for (int64_t i = first; i < end; i++)
+    {
+        int64_t at = out->offset[i + 1] + pairs->first;
+        n_matched += at > before;
+        out->offset[i + 1] = before = at;
+    }
+    if (n > 0)
+    {
+        memcpy(out->join_row + pairs->first, pairs->row,
+               n * sizeof *pairs->row);
+        memcpy(out->measure + pairs->first, pairs->measure,
+               n * sizeof *pairs->measure);
+    }
+    oj_free(pairs->row);
+    oj_free(pairs->measure);
+    pairs->row = NULL;
+    pairs->measure = NULL;
+    __atomic_add_fetch(&b->n_matched, n_matched, __ATOMIC_RELAXED);
+}
+
+static void *place_on_thread(void *user)
+{
+    struct batch *b = (struct batch *)user;
+    int64_t chunk;
+    while ((chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED)) <
+           b->n_chunks)
+        place_pairs(b, chunk);
+    return NULL;
+}
+
+/* The chunks' pairs one after another; as many threads as workers. */
+static oj_status gather(struct batch *b, struct oj_error *err)
+{
+    pthread_t thread[OJ_CUDA_MOST_SLOTS];
+    int n_threads = 0;
+    int64_t n_pairs = 0;
     for (int64_t c = 0; c < b->n_chunks; c++)
     {
-        struct pairs *pairs = &b->pairs[c];
-        int64_t end = (c + 1) * b->chunk_rows;
-        if (end > n_rows)
-            end = n_rows;
-        for (int64_t i = c * b->chunk_rows; i < end; i++)
-        {
-            out->offset[i + 1] += base;
-            n_matched += out->offset[i + 1] > out->offset[i];
-        }
-        if (pairs->n > 0)
-        {
-            size_t n = (size_t)pairs->n;
-            memcpy(out->join_row + base, pairs->row, n * sizeof *pairs->row);
-            memcpy(out->measure + base, pairs->measure,
-                   n * sizeof *pairs->measure);
-        }
-        base += pairs->n;
-        oj_free(pairs->row);
-        oj_free(pairs->measure);
-        memset(pairs, 0, sizeof *pairs);
+        b->pairs[c].first = n_pairs;
+        n_pairs += b->pairs[c].n;
     }
-    out->n_pairs = n_pairs;
-    out->n_matched = n_matched;
+    OJ_TRY(oj_matches_reserve(b->out, b->input->n_features, n_pairs, 1, err));
+    b->out->offset[0] = 0;
+    b->next_chunk = 0;
+    while (n_threads + 1 < b->n_workers &&
+           pthread_create(&thread[n_threads], NULL, place_on_thread, b) == 0)
+        n_threads++;
+    place_on_thread(b);
+    for (int i = 0; i < n_threads; i++)
+        pthread_join(thread[i], NULL);
+    b->out->n_pairs = n_pairs;
+    b->out->n_matched = b->n_matched;
     return OJ_OK;
 }
 

@@ -5,6 +5,8 @@
 
 /* In the order they are asked: the special ones first. */
 static const struct oj_cuda_family *const families[] = {
+    &oj_cuda_nearest,
+    &oj_cuda_points_in_polygons,
     &oj_cuda_tree_joins,
     NULL,
 };

@@ -7,6 +7,11 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_device.cu
   cuda/cuda_layer.cu
   cuda/cuda_point_order.cu
+  cuda/cuda_cells.cu
+  cuda/cuda_nearest.cu
+  cuda/cuda_ring_levels.cu
+  cuda/cuda_ring_cells.cu
+  cuda/cuda_points_in_polygons.cu
   cuda/cuda_tree.cu
   cuda/cuda_tree_joins.cu
   cuda/cuda_slot.cu
