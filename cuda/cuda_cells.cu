@@ -7,8 +7,12 @@
 
 #define BLOCK 256
 /* Blocks for the entries of one huge node. */
-#define HUGE_BLOCKS 512u
+#define HUGE_BLOCKS 2048u
+/* Huge nodes at a time: a limit of grids. */
+#define HUGE_NODES 32768u
 #define ROUNDS 64
+/* Lists are counted in 32 bits, 32 times as many entries as segments. */
+#define MOST_SEGMENTS (1 << 27)
 
 /* How much room a build gets, by segments of the join side. */
 struct room
@@ -206,15 +210,16 @@ static oj_status take_room(struct build *b)
     int64_t ids = room_for(b->room.ids, n, 1 << 18, most);
     int64_t headers = room_for(b->room.headers, n, 1 << 16, most);
     int64_t words = room_for(b->room.words, n, 1 << 18, most);
-    int64_t nodes[OJ_CELLS_CLASSES];
+    int64_t nodes[OJ_CELLS_CLASSES], n_plans;
     nodes[OJ_CELLS_OF_SHORT] = headers;
     nodes[OJ_CELLS_OF_LONG] = ids / OJ_CELLS_SHORT + 16;
     nodes[OJ_CELLS_OF_HUGE] = ids / OJ_CELLS_LONG + 16;
     OJ_TRY(oj_cuda_make(device, stream, words, &cells->pool, b->err));
     OJ_TRY(oj_cuda_make(device, stream, headers, &cells->tree, b->err));
     OJ_TRY(oj_cuda_make(device, stream, ids, &b->mask, b->err));
-    OJ_TRY(oj_cuda_make(device, stream, nodes[OJ_CELLS_OF_HUGE], &b->plan,
-                        b->err));
+    n_plans = nodes[OJ_CELLS_OF_HUGE] < HUGE_NODES ? nodes[OJ_CELLS_OF_HUGE]
+                                                   : (int64_t)HUGE_NODES;
+    OJ_TRY(oj_cuda_make(device, stream, n_plans, &b->plan, b->err));
     for (int i = 0; i < 2; i++)
     {
         OJ_TRY(oj_cuda_make(device, stream, ids, &b->id[i], b->err));
@@ -254,21 +259,28 @@ static struct oj_cells_round round_of(const struct build *b, int parity)
     return r;
 }
 
+static unsigned long long least(unsigned long long a, unsigned long long b)
+{
+    return a < b ? a : b;
+}
+
 static oj_status run_round(struct build *b, const struct oj_cells_round *r,
                            const unsigned long long *n)
 {
     cudaStream_t stream = b->device->stream;
-    if (n[OJ_CELLS_OF_HUGE] > 0)
+    for (unsigned long long at = 0; at < n[OJ_CELLS_OF_HUGE]; at += HUGE_NODES)
     {
-        unsigned nodes = (unsigned)n[OJ_CELLS_OF_HUGE];
+        unsigned nodes = (unsigned)least(n[OJ_CELLS_OF_HUGE] - at, HUGE_NODES);
         unsigned each = HUGE_BLOCKS / nodes > 16 ? HUGE_BLOCKS / nodes : 16;
         dim3 many(each, nodes), one(1, nodes);
         struct oj_cells_plan *plan = b->plan.data;
-        split_huge<OJ_CELLS_BEGIN><<<one, LONG_BLOCK, 0, stream>>>(*r, plan);
-        split_huge<OJ_CELLS_BOUND><<<many, LONG_BLOCK, 0, stream>>>(*r, plan);
-        split_huge<OJ_CELLS_MASK><<<many, LONG_BLOCK, 0, stream>>>(*r, plan);
-        split_huge<OJ_CELLS_SETTLE><<<one, LONG_BLOCK, 0, stream>>>(*r, plan);
-        split_huge<OJ_CELLS_FILL><<<many, LONG_BLOCK, 0, stream>>>(*r, plan);
+        struct oj_cells_round part = *r;
+        part.node[OJ_CELLS_OF_HUGE] += at;
+        split_huge<OJ_CELLS_BEGIN><<<one, LONG_BLOCK, 0, stream>>>(part, plan);
+        split_huge<OJ_CELLS_BOUND><<<many, LONG_BLOCK, 0, stream>>>(part, plan);
+        split_huge<OJ_CELLS_MASK><<<many, LONG_BLOCK, 0, stream>>>(part, plan);
+        split_huge<OJ_CELLS_SETTLE><<<one, LONG_BLOCK, 0, stream>>>(part, plan);
+        split_huge<OJ_CELLS_FILL><<<many, LONG_BLOCK, 0, stream>>>(part, plan);
     }
     if (n[OJ_CELLS_OF_LONG] > 0)
         split_long<<<(unsigned)n[OJ_CELLS_OF_LONG], LONG_BLOCK, 0, stream>>>(
@@ -278,11 +290,6 @@ static oj_status run_round(struct build *b, const struct oj_cells_round *r,
                       SHORT_BLOCK, 0, stream>>>(*r, n[OJ_CELLS_OF_SHORT]);
     OJ_CUDA_TRY_LAUNCH("building cells", b->err);
     return OJ_OK;
-}
-
-static unsigned long long least(unsigned long long a, unsigned long long b)
-{
-    return a < b ? a : b;
 }
 
 /* From the root to the last leaf; stops early when what it made has to be made
@@ -356,7 +363,7 @@ static oj_status make_directory(struct build *b, int level)
     if (level <= 0)
     {
         level = 3;
-        while (level < 12 && ((int64_t)1 << (2 * level)) < cells->n_headers)
+        while (level < 12 && ((int64_t)1 << (2 * level)) < 4 * cells->n_headers)
             level++;
     }
     n = (int64_t)1 << (2 * level);
@@ -428,6 +435,9 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
         *out = cells;
         return OJ_OK;
     }
+    if (layer->n_segments > MOST_SEGMENTS)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the join layer has more segments than cells can hold");
     if (!oj_near_square(layer->x0, layer->y0, layer->x1, layer->y1,
                         layer->magnitude, reach, layer->n_segments,
                         &cells.square))
@@ -438,7 +448,13 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
     b.layer = layer;
     b.cells = &cells;
     b.err = err;
-    b.leaf_size = options->leaf_size > 0 ? options->leaf_size : 8;
+    /* Short lists answer faster and take longer to make: measured with lots
+     * (4 million segments) and streets (118,000) under 170 million points. */
+    b.leaf_size = layer->n_segments < (1 << 19)   ? 6
+                  : layer->n_segments < (1 << 21) ? 12
+                                                  : 20;
+    if (options->leaf_size > 0)
+        b.leaf_size = options->leaf_size;
     /* far reaches need room for long lists in the first rounds */
     b.room.ids = reach > cells.square.side / 32.0 ? 32.0 : 12.0;
     b.room.headers = 6.0;

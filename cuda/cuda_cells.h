@@ -5,7 +5,7 @@
  *  which segments its children need, and becomes a leaf or children:
  *    short lists (32 or fewer) by eight threads each,
  *    longer ones by a block each,
- *    the longest (above 4,096) by many blocks, in steps of a kernel each.
+ *    the longest (above 1,024) by many blocks, in steps of a kernel each.
  *  Room for lists, nodes and leaves is taken by atomic additions, so their
  *  order is not the same in every run; answers do not depend on it.  A node
  *  that finds no room for its children stays a leaf.

@@ -57,21 +57,30 @@ static __device__ void bound_share(const struct oj_cells_round &r,
     }
 }
 
-static __device__ void count_mask(struct oj_cells_plan *plan, uint32_t mask)
+/* Of the masks of a warp: how many have bit c, for lane c; how many have any,
+ * for lane 16. Sums of these are added to the plan once, since blocks that add
+ * to one place wait for each other. */
+static __device__ uint32_t votes_of(uint32_t mask)
 {
     int lane = (int)threadIdx.x % 32;
-    uint32_t kept = __ballot_sync(FULL_WARP, mask != 0);
-    if (kept == 0)
-        return;
+    uint32_t mine = __ballot_sync(FULL_WARP, mask != 0);
+    if (mine == 0)
+        return 0;
 #pragma unroll
     for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
     {
         uint32_t votes = __ballot_sync(FULL_WARP, (mask >> c) & 1u);
-        if (lane == c && votes != 0)
-            atomicAdd(&plan->count[c], (uint32_t)__popc(votes));
+        mine = lane == c ? votes : mine;
     }
-    if (lane == 16)
-        atomicAdd(&plan->kept, (uint32_t)__popc(kept));
+    return lane <= OJ_NEAR_CHILDREN ? (uint32_t)__popc(mine) : 0;
+}
+
+static __device__ void add_votes(struct oj_cells_plan *plan, uint32_t votes)
+{
+    uint32_t lane = threadIdx.x % 32;
+    if (votes > 0)
+        atomicAdd(lane < OJ_NEAR_CHILDREN ? &plan->count[lane] : &plan->kept,
+                  votes);
 }
 
 static __device__ void mask_share(const struct oj_cells_round &r,
@@ -81,7 +90,7 @@ static __device__ void mask_share(const struct oj_cells_round &r,
                                   struct oj_cells_plan *plan)
 {
     float bound[OJ_NEAR_CHILDREN];
-    uint32_t lane = threadIdx.x % 32;
+    uint32_t lane = threadIdx.x % 32, votes = 0;
 #pragma unroll
     for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
         bound[c] = oj_near_bound(__uint_as_float(plan->bound[c]), frame.reach);
@@ -96,111 +105,95 @@ static __device__ void mask_share(const struct oj_cells_round &r,
             mask = oj_near_mask(&p, bound);
             r.mask[node.first + i] = (uint16_t)mask;
         }
-        count_mask(plan, mask);
+        votes += votes_of(mask);
     }
+    add_votes(plan, votes);
 }
 
-static __device__ uint64_t sum_of(const struct oj_cells_plan *plan)
+static __device__ uint32_t sum_of(const struct oj_cells_plan *plan)
 {
-    uint64_t sum = 0;
+    uint32_t sum = 0;
     for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
         sum += plan->count[c];
     return sum;
 }
 
-/* Room for the children of a node; 0 when there is none. */
-static __device__ int take_children(const struct oj_cells_round &r,
-                                    struct oj_cells_plan *plan, uint64_t sum,
-                                    uint32_t *first_header,
-                                    unsigned long long *first_node)
+/* By a warp: the room for the children of a node, and the children, one by each
+ * of the lower lanes; 0 when there is no room. */
+static __device__ int make_children(const struct oj_cells_round &r,
+                                    const struct oj_near_node &node,
+                                    struct oj_cells_plan *plan, uint32_t sum)
 {
-    struct oj_cells_counters *c = r.counters;
-    unsigned long long ids, headers, wanted[OJ_CELLS_CLASSES] = {0, 0, 0};
-    int room;
-    for (int i = 0; i < OJ_NEAR_CHILDREN; i++)
-        wanted[class_of(plan->count[i])] += plan->count[i] > 0;
-    ids = atomicAdd(&c->ids.n, (unsigned long long)sum);
-    headers = atomicAdd(&c->headers.n, (unsigned long long)OJ_NEAR_CHILDREN);
-    room =
-        ids + sum <= r.max_ids && headers + OJ_NEAR_CHILDREN <= r.max_headers;
+    struct oj_cells_counters *counters = r.counters;
+    int lane = (int)(threadIdx.x % 32);
+    uint32_t n = lane < OJ_NEAR_CHILDREN ? plan->count[lane] : 0;
+    enum oj_cells_class mine = class_of(n);
+    uint32_t wanted[5] = {sum, OJ_NEAR_CHILDREN, 0, 0, 0}, before = 0, header;
+    unsigned long long limit[5] = {r.max_ids, r.max_headers, r.max_nodes[0],
+                                   r.max_nodes[1], r.max_nodes[2]};
+    unsigned long long base = 0, first[5];
+    uint32_t ids = scan_warp(n, lane) - n;
+    int room = 1;
+    struct oj_near_node child;
     for (int k = 0; k < OJ_CELLS_CLASSES; k++)
     {
-        first_node[k] =
-            wanted[k] > 0 ? atomicAdd(&c->nodes[k].n, wanted[k]) : 0;
-        room = room && first_node[k] + wanted[k] <= r.max_nodes[k];
+        uint32_t votes = __ballot_sync(FULL_WARP, n > 0 && mine == k);
+        wanted[2 + k] = (uint32_t)__popc(votes);
+        before =
+            mine == k ? (uint32_t)__popc(votes & ((1u << lane) - 1u)) : before;
     }
-    for (int k = 0; k < OJ_CELLS_CLASSES && !room; k++)
+    for (int i = 0; i < 5; i++)
     {
-        for (unsigned long long i = 0; i < wanted[k]; i++)
-        {
-            if (first_node[k] + i < r.max_nodes[k])
-                r.next_node[k][first_node[k] + i].n = 0;
-        }
+        struct oj_cells_counter *counter = i == 0   ? &counters->ids
+                                           : i == 1 ? &counters->headers
+                                                    : &counters->nodes[i - 2];
+        if (lane == i && wanted[i] > 0)
+            base = atomicAdd(&counter->n, (unsigned long long)wanted[i]);
     }
-    plan->first = (uint32_t)ids;
-    *first_header = (uint32_t)headers;
-    return room;
+    for (int i = 0; i < 5; i++)
+    {
+        first[i] = __shfl_sync(FULL_WARP, base, i);
+        room = room && first[i] + wanted[i] <= limit[i];
+    }
+    base = mine == 0 ? first[2] : mine == 1 ? first[3] : first[4];
+    if (!room)
+    {
+        /* what was taken all the same says nothing */
+        if (n > 0 && base + before < r.max_nodes[mine])
+            r.next_node[mine][base + before].n = 0;
+        return 0;
+    }
+    header = (uint32_t)first[1];
+    if (lane == OJ_NEAR_CHILDREN)
+        put_header(r, node.header, header,
+                   oj_near_inner_info(node.level + 2, 2));
+    if (lane >= OJ_NEAR_CHILDREN)
+        return 1;
+    child.first = plan->cursor[lane] = (uint32_t)first[0] + ids;
+    child.n = n;
+    child.ix = FAN * node.ix + (uint32_t)lane % FAN;
+    child.iy = FAN * node.iy + (uint32_t)lane / FAN;
+    child.header = header + (uint32_t)lane;
+    child.level = (uint8_t)(node.level + 2);
+    child.stale = oj_near_stale(&node, FAN, sum);
+    if (n > 0)
+        r.next_node[mine][base + before] = child;
+    else
+        put_header(r, child.header, 0, oj_near_leaf_info(0, child.level, 127));
+    return 1;
 }
 
-static __device__ void put_all_children(const struct oj_cells_round &r,
-                                        const struct oj_near_node &node,
-                                        struct oj_cells_plan *plan,
-                                        uint64_t sum, uint32_t header,
-                                        unsigned long long *first_node)
+static __device__ void make_leaf(const struct oj_cells_round &r,
+                                 const struct oj_near_node &node,
+                                 const struct oj_near_frame &frame,
+                                 struct oj_cells_plan *plan)
 {
-    uint32_t id = plan->first;
-    put_header(r, node.header, header, oj_near_inner_info(node.level + 2, 2));
-    for (uint32_t i = 0; i < OJ_NEAR_CHILDREN; i++)
-    {
-        struct oj_near_node child;
-        enum oj_cells_class k = class_of(plan->count[i]);
-        child.first = plan->cursor[i] = id;
-        child.n = plan->count[i];
-        child.ix = FAN * node.ix + i % FAN;
-        child.iy = FAN * node.iy + i / FAN;
-        child.header = header + i;
-        child.level = (uint8_t)(node.level + 2);
-        child.stale = oj_near_stale(&node, FAN, sum);
-        id += child.n;
-        if (child.n == 0)
-            put_header(r, child.header, 0,
-                       oj_near_leaf_info(0, child.level, 127));
-        else
-            r.next_node[k][first_node[k]++] = child;
-    }
-}
-
-/* By one thread: decides what the node becomes and takes the room for it. */
-static __device__ void settle(const struct oj_cells_round &r,
-                              const struct oj_near_node &node,
-                              const struct oj_near_frame &frame,
-                              struct oj_cells_plan *plan)
-{
-    uint64_t sum = sum_of(plan);
-    unsigned long long first_node[OJ_CELLS_CLASSES], words;
-    uint32_t header;
-    float greatest = 0.0f;
-    plan->leaf = (uint32_t)oj_near_is_leaf(&r.square, &node, FAN, plan->kept,
-                                           sum, r.leaf_size);
-    if (node.n > OJ_CELLS_LONG && oj_near_stale(&node, FAN, sum) >= 4)
-        r.counters->crowded.n = 1;
-    if (!plan->leaf)
-    {
-        if (take_children(r, plan, sum, &header, first_node))
-        {
-            put_all_children(r, node, plan, sum, header, first_node);
-            return;
-        }
-        plan->leaf = 1;
-        if (node.n > OJ_CELLS_LONG)
-            r.counters->crowded.n = 1;
-    }
+    unsigned long long words = oj_near_words(plan->kept);
+    plan->greatest = 0.0f;
     for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
-        greatest =
-            fmaxf(greatest,
+        plan->greatest =
+            fmaxf(plan->greatest,
                   oj_near_bound(__uint_as_float(plan->bound[c]), frame.reach));
-    words = oj_near_words(plan->kept);
-    plan->greatest = greatest;
     plan->at = 0;
     plan->first = 0;
     if (words > 0)
@@ -215,7 +208,56 @@ static __device__ void settle(const struct oj_cells_round &r,
         plan->first = (uint32_t)first;
     }
     put_leaf(r, node, plan->first, plan->kept,
-             oj_near_scale(&frame, greatest).exponent);
+             oj_near_scale(&frame, plan->greatest).exponent);
+}
+
+/* By a warp: decides what the node becomes and takes the room for it. */
+static __device__ void settle(const struct oj_cells_round &r,
+                              const struct oj_near_node &node,
+                              const struct oj_near_frame &frame,
+                              struct oj_cells_plan *plan)
+{
+    uint32_t sum = sum_of(plan), is_first = threadIdx.x % 32 == 0;
+    int leaf =
+        oj_near_is_leaf(&r.square, &node, FAN, plan->kept, sum, r.leaf_size);
+    int crowded = node.n > OJ_CELLS_LONG && oj_near_stale(&node, FAN, sum) >= 4;
+    if (!leaf && !make_children(r, node, plan, sum))
+    {
+        leaf = 1;
+        crowded |= node.n > OJ_CELLS_LONG;
+    }
+    if (is_first && crowded)
+        r.counters->crowded.n = 1;
+    if (is_first)
+    {
+        plan->leaf = (uint32_t)leaf;
+        if (leaf)
+            make_leaf(r, node, frame, plan);
+    }
+}
+
+/* The bits of an entry of the list: of the children that get it, or bit 0 for a
+ * leaf. */
+static __device__ uint32_t bits_of(const struct oj_cells_round &r,
+                                   const struct oj_near_node &node, uint32_t i,
+                                   uint32_t leaf)
+{
+    uint32_t mask = i < node.n ? r.mask[node.first + i] : 0;
+    return leaf ? (uint32_t)(mask != 0) : mask;
+}
+
+/* Where the warp writes, for child c in lane c: room for all that it has. */
+static __device__ uint32_t take_places(const struct oj_cells_round &r,
+                                       const struct oj_near_node &node,
+                                       struct share share,
+                                       struct oj_cells_plan *plan)
+{
+    uint32_t lane = threadIdx.x % 32, votes = 0;
+    for (uint32_t base = share.first; base < node.n; base += share.step)
+        votes += votes_of(bits_of(r, node, base + lane, plan->leaf));
+    if (lane >= OJ_NEAR_CHILDREN || votes == 0)
+        return 0;
+    return atomicAdd(plan->leaf ? &plan->at : &plan->cursor[lane], votes);
 }
 
 static __device__ void fill_share(const struct oj_cells_round &r,
@@ -224,33 +266,25 @@ static __device__ void fill_share(const struct oj_cells_round &r,
                                   struct share share,
                                   struct oj_cells_plan *plan)
 {
-    uint32_t lane = threadIdx.x % 32, lower = (1u << lane) - 1u;
+    uint32_t lane = threadIdx.x % 32, lower = (1u << lane) - 1u, place;
     uint32_t n_columns = plan->leaf ? 1 : OJ_NEAR_CHILDREN;
     struct oj_near_scale scale = oj_near_scale(&frame, plan->greatest);
-    if (plan->leaf == 2)
+    if (plan->leaf == 2 || share.first >= node.n)
         return;
+    place = take_places(r, node, share, plan);
     for (uint32_t base = share.first; base < node.n; base += share.step)
     {
-        uint32_t i = base + lane, mask = 0, id = 0;
-        if (i < node.n)
-        {
-            mask = r.mask[node.first + i];
-            id = r.id[node.first + i];
-        }
-        if (plan->leaf)
-            mask = mask != 0;
+        uint32_t i = base + lane, bits = bits_of(r, node, i, plan->leaf);
+        uint32_t id = i < node.n ? r.id[node.first + i] : 0;
         for (uint32_t c = 0; c < n_columns; c++)
         {
-            uint32_t votes = __ballot_sync(FULL_WARP, (mask >> c) & 1u);
-            uint32_t at = 0;
+            uint32_t votes = __ballot_sync(FULL_WARP, (bits >> c) & 1u), at;
             if (votes == 0)
                 continue;
-            if (lane == 0)
-                at = atomicAdd(plan->leaf ? &plan->at : &plan->cursor[c],
-                               (uint32_t)__popc(votes));
-            at =
-                __shfl_sync(FULL_WARP, at, 0) + (uint32_t)__popc(votes & lower);
-            if (!((mask >> c) & 1u))
+            at = __shfl_sync(FULL_WARP, place, (int)c) +
+                 (uint32_t)__popc(votes & lower);
+            place += lane == c ? (uint32_t)__popc(votes) : 0;
+            if (!((bits >> c) & 1u))
                 continue;
             if (plan->leaf)
                 put_entry(r, frame, scale, plan->first, plan->kept, at, id);
@@ -258,6 +292,15 @@ static __device__ void fill_share(const struct oj_cells_round &r,
                 r.next_id[at] = id;
         }
     }
+}
+
+static __device__ struct oj_near_key key_of(const struct oj_cells_round &r,
+                                            const struct oj_near_frame &frame,
+                                            uint32_t id)
+{
+    struct oj_cuda_segment s;
+    struct oj_near_piece p = piece_of(r, frame, id, &s);
+    return oj_near_key(oj_near_end(&p), s.ax, s.ay, s.bx, s.by);
 }
 
 /* Where a list does not get shorter: leaves out what others stand for. By a
@@ -331,14 +374,13 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
         if (threadIdx.x == 0)
             plan.kept = 0;
         __syncthreads();
+        uint32_t votes = 0;
         for (uint32_t base = share.first; base < node.n; base += share.step)
-        {
-            uint32_t i = base + threadIdx.x % 32;
-            count_mask(&plan, i < node.n ? r.mask[node.first + i] : 0);
-        }
+            votes += votes_of(bits_of(r, node, base + threadIdx.x % 32, 0));
+        add_votes(&plan, votes);
         __syncthreads();
     }
-    if (threadIdx.x == 0)
+    if (threadIdx.x < 32)
         settle(r, node, frame, &plan);
     __syncthreads();
     fill_share(r, node, frame, share, &plan);
@@ -378,7 +420,7 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
         bound_share(r, node, frame, share_of_grid(), plan);
     else if (step == OJ_CELLS_MASK)
         mask_share(r, node, frame, share_of_grid(), plan);
-    else if (step == OJ_CELLS_SETTLE && threadIdx.x == 0)
+    else if (step == OJ_CELLS_SETTLE && threadIdx.x < 32)
         settle(r, node, frame, plan);
     else if (step == OJ_CELLS_FILL)
         fill_share(r, node, frame, share_of_grid(), plan);

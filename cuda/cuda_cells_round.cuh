@@ -6,7 +6,7 @@
 
 /** Lists up to these lengths are short, or long; the others are huge. */
 #define OJ_CELLS_SHORT 32
-#define OJ_CELLS_LONG 4096
+#define OJ_CELLS_LONG 1024
 
 enum oj_cells_class
 {
@@ -60,6 +60,16 @@ struct oj_cells_plan
 
 #define FULL_WARP 0xFFFFFFFFu
 
+static __device__ uint32_t scan_warp(uint32_t v, int lane)
+{
+    for (int step = 1; step < 32; step *= 2)
+    {
+        uint32_t other = __shfl_up_sync(FULL_WARP, v, step);
+        v += lane >= step ? other : 0;
+    }
+    return v;
+}
+
 static __device__ struct oj_near_piece
 piece_of(const struct oj_cells_round &r, const struct oj_near_frame &frame,
          uint32_t id, struct oj_cuda_segment *s)
@@ -73,21 +83,15 @@ piece_of(const struct oj_cells_round &r, const struct oj_near_frame &frame,
     return oj_near_piece(&frame, a.x, a.y, b.x, b.y);
 }
 
-static __device__ struct oj_near_key key_of(const struct oj_cells_round &r,
-                                            const struct oj_near_frame &frame,
-                                            uint32_t id)
+/* 1 when segment i, which hashes as segment j does, stands for it; ends: of
+ * oj_near_end(). */
+static __device__ int stands_for(const struct oj_cells_round &r, uint32_t i,
+                                 int end_i, uint32_t j, int end_j)
 {
-    struct oj_cuda_segment s;
-    struct oj_near_piece p = piece_of(r, frame, id, &s);
-    return oj_near_key(&p, s.ax, s.ay, s.bx, s.by);
-}
-
-/* 1 when i stands for j, which has the same hash. */
-static __device__ int stands_for(const struct oj_cells_round &r,
-                                 const struct oj_near_frame &frame, uint32_t i,
-                                 uint32_t j)
-{
-    struct oj_near_key k = key_of(r, frame, i), l = key_of(r, frame, j);
+    const double2 *s = (const double2 *)(r.segment + 4 * (int64_t)i);
+    const double2 *t = (const double2 *)(r.segment + 4 * (int64_t)j);
+    struct oj_near_key k = oj_near_key(end_i, s[0].x, s[0].y, s[1].x, s[1].y);
+    struct oj_near_key l = oj_near_key(end_j, t[0].x, t[0].y, t[1].x, t[1].y);
     return oj_near_same_key(&k, &l) &&
            oj_near_drops(r.rank[i], (int32_t)i, r.rank[j], (int32_t)j);
 }

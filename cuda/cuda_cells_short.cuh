@@ -7,6 +7,11 @@
 #define SHORT_BLOCK 256
 #define LANES 8
 #define GROUPS (SHORT_BLOCK / LANES)
+/* Blocks at a time on a multiprocessor: more hide memory's latency better than
+ * more registers do. */
+#ifndef SHORT_BLOCKS
+#define SHORT_BLOCKS 3
+#endif
 
 /* What the groups of a block ask for and get; a warp adds it up. */
 struct requests
@@ -17,16 +22,6 @@ struct requests
     uint32_t first_id[GROUPS], first_node[GROUPS], first_header[GROUPS];
     uint32_t first_word[GROUPS];
 };
-
-static __device__ uint32_t scan_warp(uint32_t v, int lane)
-{
-    for (int step = 1; step < 32; step *= 2)
-    {
-        uint32_t other = __shfl_up_sync(FULL_WARP, v, step);
-        v += lane >= step ? other : 0;
-    }
-    return v;
-}
 
 /* By the first warp: lane i answers the requests of group i. The four counters
  * are added to at once, by one lane each. */
@@ -98,92 +93,175 @@ static __device__ uint32_t sum_of_fields(uint32_t v)
     return FIELD(v, 1) + FIELD(v, 2) + FIELD(v, 3) + FIELD(v, 4);
 }
 
-static __device__ struct oj_near_node child_of(const struct oj_near_node &node,
-                                               int c)
+/* What a group works with: in shared memory. */
+struct group_room
 {
-    struct oj_near_node child;
-    child.first = child.n = child.header = 0;
-    child.ix = 2 * node.ix + (uint32_t)(c & 1);
-    child.iy = 2 * node.iy + (uint32_t)(c >> 1);
-    child.level = (uint8_t)(node.level + 1);
-    child.stale = 0;
-    return child;
-}
+    uint32_t id[OJ_CELLS_SHORT + 1], hash[OJ_CELLS_SHORT + 1];
+    float bound[OJ_NEAR_CHILDREN + 1];
+    uint8_t end[OJ_CELLS_SHORT];
+    /* entries of leaves to write: 32 * leaf + place in the list */
+    uint8_t item[4 * OJ_CELLS_SHORT];
+    double cx[4], cy[4], box[4], per_unit[4];
+    uint32_t first[4], n[4], item_before[4];
+};
 
 /* The list of a group, as its eight threads have it. */
 struct group_list
 {
-    const uint32_t *id; /* shared */
     uint32_t n, lane;
     uint32_t masks;  /* four bits, the children, for each entry of the lane */
     uint32_t before; /* fields of the lanes before */
     uint32_t total;  /* fields of the list */
 };
 
-/* The entries of a leaf: of all that are kept (c < 0), or of child c. */
-static __device__ void put_entries(const struct oj_cells_round &r,
-                                   const struct oj_near_node &node,
-                                   const struct group_list &list, int c,
-                                   float bound, uint32_t first)
+/* Leaf number c of a group: its header, and what its entries need. */
+static __device__ void plan_leaf(const struct oj_cells_round &r,
+                                 const struct oj_near_node &node, float bound,
+                                 uint32_t first, uint32_t n, uint32_t items,
+                                 struct group_room *room, uint32_t c)
 {
     struct oj_near_frame frame =
         oj_near_frame(&r.square, node.ix, node.iy, node.level);
     struct oj_near_scale scale = oj_near_scale(&frame, bound);
-    uint32_t kept = FIELD(list.total, c + 1);
-    uint32_t at = FIELD(list.before, c + 1), masks = list.masks;
-    uint32_t only = c < 0 ? 15u : 1u << c;
-    if (list.lane == 0)
-        put_leaf(r, node, first, kept, scale.exponent);
+    put_leaf(r, node, first, n, scale.exponent);
+    room->cx[c] = frame.cx;
+    room->cy[c] = frame.cy;
+    room->box[c] = scale.box;
+    room->per_unit[c] = scale.per_unit;
+    room->first[c] = first;
+    room->n[c] = n;
+    room->item_before[c] = items;
+}
+
+/* Writes the items that the group has listed. */
+static __device__ void put_items(const struct oj_cells_round &r,
+                                 const struct group_room *room, uint32_t lane,
+                                 uint32_t n_items)
+{
+    struct oj_near_frame frame;
+    struct oj_near_scale scale;
+    frame.x0 = r.square.x0;
+    frame.y0 = r.square.y0;
+    frame.half = frame.per_half = 0.0;
+    frame.reach = 0.0f;
+    scale.exponent = 0;
+    for (uint32_t i = lane; i < n_items; i += LANES)
+    {
+        uint32_t c = room->item[i] / 32u;
+        frame.cx = room->cx[c];
+        frame.cy = room->cy[c];
+        scale.box = room->box[c];
+        scale.per_unit = room->per_unit[c];
+        put_entry(r, frame, scale, room->first[c], room->n[c],
+                  i - room->item_before[c], room->id[room->item[i] % 32u]);
+    }
+}
+
+/* Lists the entries of the list that have bits of only, as items from at on. */
+static __device__ void list_items(const struct group_list &list, uint32_t only,
+                                  uint32_t c, uint32_t at,
+                                  struct group_room *room)
+{
+    uint32_t masks = list.masks;
     for (uint32_t i = list.lane; i < list.n; i += LANES, masks >>= 4)
     {
         if (masks & only)
-            put_entry(r, frame, scale, first, kept, at++, list.id[i]);
+            room->item[at++] = (uint8_t)(32u * c + i);
     }
+}
+
+/* By a lane: child c, with what the children before it take. */
+static __device__ void put_child(const struct oj_cells_round &r,
+                                 const struct oj_near_node &node,
+                                 const struct requests *q, int group,
+                                 const struct group_list &list, uint32_t c,
+                                 struct group_room *room)
+{
+    uint32_t word = q->first_word[group], id = q->first_id[group];
+    uint32_t next = q->first_node[group], items = 0;
+    uint32_t n = FIELD(list.total, c + 1);
+    uint32_t corner = (c & 1u) * 2u + (c >> 1) * 8u;
+    struct oj_near_node child;
+    for (uint32_t i = 0; i < c; i++)
+    {
+        uint32_t m = FIELD(list.total, i + 1);
+        int leaf = m <= r.leaf_size;
+        word += leaf ? oj_near_words(m) : 0;
+        items += leaf ? m : 0;
+        id += leaf ? 0 : m;
+        next += leaf ? 0 : 1;
+    }
+    child.first = id;
+    child.n = n;
+    child.ix = 2 * node.ix + (c & 1u);
+    child.iy = 2 * node.iy + (c >> 1);
+    child.header = q->first_header[group] + c;
+    child.level = (uint8_t)(node.level + 1);
+    child.stale = oj_near_stale(&node, 2, sum_of_fields(list.total));
+    if (n <= r.leaf_size)
+        plan_leaf(
+            r, child,
+            2.0f *
+                fmaxf(fmaxf(room->bound[corner], room->bound[corner + 1]),
+                      fmaxf(room->bound[corner + 4], room->bound[corner + 5])),
+            word, n, items, room, c);
+    else
+        r.next_node[0][next] = child;
 }
 
 static __device__ void put_children(const struct oj_cells_round &r,
                                     const struct oj_near_node &node,
                                     const struct requests *q, int group,
                                     const struct group_list &list,
-                                    const float *bound)
+                                    struct group_room *room)
 {
-    uint32_t word = q->first_word[group], id = q->first_id[group];
-    uint32_t next = q->first_node[group], header = q->first_header[group];
-    uint8_t stale = oj_near_stale(&node, 2, sum_of_fields(list.total));
-    if (list.lane == 0)
-        put_header(r, node.header, header,
+    uint32_t id = q->first_id[group], items = 0;
+    if (list.lane < 4)
+        put_child(r, node, q, group, list, list.lane, room);
+    else if (list.lane == 4)
+        put_header(r, node.header, q->first_header[group],
                    oj_near_inner_info(node.level + 1, 1));
-    for (int c = 0; c < 4; c++)
+    for (uint32_t c = 0; c < 4; c++)
     {
-        struct oj_near_node child = child_of(node, c);
         uint32_t n = FIELD(list.total, c + 1), masks = list.masks;
         uint32_t to = id + FIELD(list.before, c + 1);
-        child.header = header + (uint32_t)c;
         if (n <= r.leaf_size)
         {
-            float most = oj_near_greatest(bound, oj_near_quarter(c));
-            put_entries(r, child, list, c, 2.0f * most, word);
-            word += oj_near_words(n);
+            list_items(list, 1u << c, c, items + FIELD(list.before, c + 1),
+                       room);
+            items += n;
             continue;
         }
-        child.first = id;
-        child.n = n;
-        child.stale = stale;
-        if (list.lane == 0)
-            r.next_node[0][next] = child;
         for (uint32_t i = list.lane; i < list.n; i += LANES, masks >>= 4)
         {
             if ((masks >> c) & 1u)
-                r.next_id[to++] = list.id[i];
+                r.next_id[to++] = room->id[i];
         }
-        next++;
         id += n;
     }
 }
 
-/* The least of each of the 16 numbers over the eight threads of a group: each
- * gets two of them, which it leaves in shared memory. */
-static __device__ void least_of_group(float *v, uint32_t lane, float *out)
+/* The leaf that the node becomes. */
+static __device__ void put_node_leaf(const struct oj_cells_round &r,
+                                     const struct oj_near_node &node,
+                                     uint32_t first,
+                                     const struct group_list &list,
+                                     struct group_room *room)
+{
+    if (list.lane == 0)
+    {
+        float most = 0.0f;
+        for (int i = 0; i < OJ_NEAR_CHILDREN; i++)
+            most = fmaxf(most, room->bound[i]);
+        plan_leaf(r, node, most, first, FIELD(list.total, 0), 0, room, 0);
+    }
+    list_items(list, 15u, 0, FIELD(list.before, 0), room);
+}
+
+/* The least of each of the 16 upper bounds over the eight threads of a group:
+ * each gets two of them and leaves the bounds in shared memory. */
+static __device__ void least_of_group(float *v, uint32_t lane, float reach,
+                                      float *bound)
 {
 #pragma unroll
     for (int half = 8, bit = 4; half >= 2; half /= 2, bit /= 2)
@@ -197,8 +275,8 @@ static __device__ void least_of_group(float *v, uint32_t lane, float *out)
             v[i] = fminf(keep, __shfl_xor_sync(FULL_WARP, send, bit));
         }
     }
-    out[2 * lane] = v[0];
-    out[2 * lane + 1] = v[1];
+    bound[2 * lane] = oj_near_bound(v[0], reach);
+    bound[2 * lane + 1] = oj_near_bound(v[1], reach);
 }
 
 static __device__ void ask(const struct oj_cells_round &r,
@@ -224,54 +302,54 @@ static __device__ void ask(const struct oj_cells_round &r,
     q->leaf_words[group] = node.n > 0 ? oj_near_words(FIELD(list.total, 0)) : 0;
 }
 
-static __global__ void __launch_bounds__(SHORT_BLOCK)
+static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
     split_short(struct oj_cells_round r, unsigned long long n_nodes)
 {
     __shared__ struct requests q;
-    __shared__ uint32_t hash[GROUPS][OJ_CELLS_SHORT + 1];
-    __shared__ uint32_t ids[GROUPS][OJ_CELLS_SHORT + 1];
-    __shared__ float bounds[GROUPS][OJ_NEAR_CHILDREN + 1];
+    __shared__ struct group_room rooms[GROUPS];
     int group = (int)threadIdx.x / LANES;
+    struct group_room *room = &rooms[group];
     uint32_t lane = threadIdx.x % LANES;
     unsigned long long at =
         (unsigned long long)blockIdx.x * GROUPS + (unsigned long long)group;
     struct oj_near_node node = {0, 0, 0, 0, 0, 0, 0};
-    struct group_list list = {ids[group], 0, lane, 0, 0, 0};
+    struct group_list list = {0, lane, 0, 0, 0};
     struct oj_near_frame frame;
-    float bound[OJ_NEAR_CHILDREN];
-    uint32_t fields = 0;
+    uint32_t fields = 0, n_items = 0;
     if (at < n_nodes)
         node = r.node[OJ_CELLS_OF_SHORT][at];
     list.n = node.n;
     frame = oj_near_frame(&r.square, node.ix, node.iy, node.level);
-#pragma unroll
-    for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
-        bound[c] = INFINITY;
-    for (uint32_t i = lane; i < node.n; i += LANES)
     {
-        struct oj_cuda_segment s;
-        uint32_t id = r.id[node.first + i];
-        struct oj_near_piece p = piece_of(r, frame, id, &s);
-        struct oj_near_key key = oj_near_key(&p, s.ax, s.ay, s.bx, s.by);
-        oj_near_lower_uppers(&p, bound);
-        ids[group][i] = id;
-        hash[group][i] = oj_near_hash(&key);
-    }
-    least_of_group(bound, lane, bounds[group]);
-    __syncwarp();
+        float upper2[OJ_NEAR_CHILDREN];
 #pragma unroll
-    for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
-        bound[c] = oj_near_bound(bounds[group][c], frame.reach);
+        for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
+            upper2[c] = INFINITY;
+        for (uint32_t i = lane; i < node.n; i += LANES)
+        {
+            struct oj_cuda_segment s;
+            uint32_t id = r.id[node.first + i];
+            struct oj_near_piece p = piece_of(r, frame, id, &s);
+            int end = oj_near_end(&p);
+            struct oj_near_key key = oj_near_key(end, s.ax, s.ay, s.bx, s.by);
+            oj_near_lower_uppers(&p, upper2);
+            room->id[i] = id;
+            room->end[i] = (uint8_t)end;
+            room->hash[i] = oj_near_hash(&key);
+        }
+        least_of_group(upper2, lane, frame.reach, room->bound);
+    }
+    __syncwarp();
     for (uint32_t i = lane, k = 0; i < node.n; i += LANES, k += 4)
     {
         struct oj_cuda_segment s;
-        struct oj_near_piece p = piece_of(r, frame, ids[group][i], &s);
-        uint32_t mine = hash[group][i];
-        uint32_t quarters = oj_near_quarters(oj_near_mask(&p, bound));
+        uint32_t id = room->id[i], mine = room->hash[i];
+        struct oj_near_piece p = piece_of(r, frame, id, &s);
+        uint32_t quarters = oj_near_quarters(oj_near_mask(&p, room->bound));
         for (uint32_t j = 0; j < node.n; j++)
         {
-            if (hash[group][j] == mine && j != i && quarters != 0 &&
-                stands_for(r, frame, ids[group][j], ids[group][i]))
+            if (room->hash[j] == mine && j != i && quarters != 0 &&
+                stands_for(r, room->id[j], room->end[j], id, room->end[i]))
                 quarters = 0;
         }
         list.masks |= quarters << k;
@@ -291,13 +369,20 @@ static __global__ void __launch_bounds__(SHORT_BLOCK)
     if (threadIdx.x < 32)
         answer_requests(r, &q, (int)threadIdx.x);
     __syncthreads();
-    if (node.n == 0 || q.leaf[group] == 2)
-        return;
-    if (q.leaf[group])
-        put_entries(r, node, list, -1, oj_near_greatest(bound, 0xFFFFu),
-                    q.first_word[group]);
-    else
-        put_children(r, node, &q, group, list, bound);
+    if (node.n > 0 && q.leaf[group] == 1)
+    {
+        put_node_leaf(r, node, q.first_word[group], list, room);
+        n_items = FIELD(list.total, 0);
+    }
+    else if (node.n > 0 && q.leaf[group] == 0)
+    {
+        put_children(r, node, &q, group, list, room);
+        for (uint32_t c = 1; c <= 4; c++)
+            n_items +=
+                FIELD(list.total, c) <= r.leaf_size ? FIELD(list.total, c) : 0;
+    }
+    __syncwarp();
+    put_items(r, room, lane, n_items);
 }
 
 #endif

@@ -2,6 +2,7 @@
  * order of the input. */
 #include "cuda_cells.h"
 #include "cuda_family.h"
+#include "cuda_far.h"
 #include "cuda_ring_cells.h"
 
 #include "../flatten/oj_array.h"
@@ -16,7 +17,8 @@ struct near_index
     struct oj_cuda_device *device;
     const struct oj_cuda_layer *layer;
     struct oj_cuda_cells cells;
-    int has_rings; /* distances to the interior of polygons */
+    struct oj_cuda_far far; /* where points outside of the cells may match */
+    int has_rings;          /* distances to the interior of polygons */
     struct oj_cuda_ring_cells rings;
 };
 
@@ -47,6 +49,7 @@ static void free_index(struct oj_cuda_index *wrapped)
     if (self == NULL)
         return;
     oj_cuda_cells_drop(self->device, &self->cells);
+    oj_cuda_far_drop(self->device, &self->far);
     oj_cuda_ring_cells_drop(self->device, &self->rings);
     oj_free(self);
 }
@@ -67,6 +70,9 @@ static oj_status make_index(struct oj_cuda_device *device,
         relation->distance_to == OJ_TO_INTERIOR && layer->segment_part.n > 0;
     status = oj_cuda_cells_build(device, layer, relation->max_distance,
                                  &options, &self->cells, err);
+    if (status == OJ_OK && self->cells.square.has_outside)
+        status = oj_cuda_far_build(device, layer, relation->max_distance,
+                                   &self->far, err);
     if (status == OJ_OK && self->has_rings)
         status = oj_cuda_ring_cells_build(device, layer, OJ_RING_PARTS,
                                           &self->rings, err);
@@ -82,7 +88,7 @@ static oj_status make_index(struct oj_cuda_device *device,
 static int64_t index_bytes(const struct oj_cuda_index *wrapped)
 {
     const struct near_index *self = (const struct near_index *)wrapped;
-    return oj_cuda_cells_bytes(&self->cells) +
+    return oj_cuda_cells_bytes(&self->cells) + oj_cuda_far_bytes(&self->far) +
            oj_cuda_ring_cells_bytes(&self->rings);
 }
 
@@ -100,7 +106,8 @@ struct near_batch
     const double *x, *y;
     const int32_t *ordinal_of; /* NULL: ranks are ordinals */
     int32_t *row;
-    double *measure; /* may be NULL */
+    double *measure;  /* may be NULL */
+    int mark_outside; /* 1: rows of points outside of the cells say so */
 };
 
 static __device__ void answer(const struct near_batch &batch, int64_t i,
@@ -108,7 +115,9 @@ static __device__ void answer(const struct near_batch &batch, int64_t i,
 {
     if (rank >= 0 && batch.ordinal_of != NULL)
         rank = __ldg(batch.ordinal_of + rank);
-    __stcs(batch.row + i, rank >= 0 ? rank : -1);
+    if (rank < 0 && !(batch.mark_outside && rank == OJ_NEAR_OUTSIDE))
+        rank = OJ_NEAR_NONE;
+    __stcs(batch.row + i, rank);
     if (batch.measure != NULL)
         __stcs(batch.measure + i, rank >= 0 ? distance : NAN);
 }
@@ -173,6 +182,7 @@ static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
     batch.ordinal_of = self->layer->ordinal_of.data;
     batch.row = d_row;
     batch.measure = d_measure;
+    batch.mark_outside = self->far.n_runs > 0;
     if (self->layer->n_segments == 0)
         answer_none<<<n_blocks, BLOCK, 0, stream>>>(batch);
     else if (!self->has_rings)
@@ -183,6 +193,10 @@ static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
         nearest_interior<<<n_blocks, BLOCK, 0, stream>>>(view, batch);
     }
     OJ_CUDA_TRY_LAUNCH("joining", err);
+    if (batch.mark_outside)
+        return oj_cuda_far_join(&self->far, self->layer, stream, points->n,
+                                points->x, points->y, OJ_NEAR_OUTSIDE, d_row,
+                                d_measure, err);
     return OJ_OK;
 }
 

@@ -6,12 +6,18 @@
 set(OJ_CUDA_SOURCES
   cuda/cuda_device.cu
   cuda/cuda_layer.cu
-  cuda/cuda_point_order.cu
   cuda/cuda_cells.cu
+  cuda/cuda_far.cu
   cuda/cuda_nearest.cu
   cuda/cuda_ring_levels.cu
   cuda/cuda_ring_cells.cu
   cuda/cuda_points_in_polygons.cu
+  cuda/cuda_quadrant_grid.cu
+  cuda/cuda_quadrant_points.cu
+  cuda/cuda_quadrant_pairs.cu
+  cuda/cuda_quadrant_refine.cu
+  cuda/cuda_quadrant.cu
+  cuda/cuda_point_order.cu
   cuda/cuda_tree.cu
   cuda/cuda_tree_joins.cu
   cuda/cuda_slot.cu

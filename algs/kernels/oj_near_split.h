@@ -268,16 +268,15 @@ OJ_FN int oj_near_end(const struct oj_near_piece *p)
 
 /** What decides the distance from a segment in a node: segments of the same key
  *  are equally far from each of its points, and the first in tie order stands
- *  for all of them. */
+ *  for all of them.  end: of oj_near_end(). */
 struct oj_near_key
 {
     double ax, ay, bx, by;
 };
 
-OJ_FN struct oj_near_key oj_near_key(const struct oj_near_piece *p, double ax,
-                                     double ay, double bx, double by)
+OJ_FN struct oj_near_key oj_near_key(int end, double ax, double ay, double bx,
+                                     double by)
 {
-    int end = oj_near_end(p);
     struct oj_near_key k;
     k.ax = end == 2 ? bx : ax;
     k.ay = end == 2 ? by : ay;
@@ -340,15 +339,16 @@ OJ_FN struct oj_near_header oj_near_walk(const struct oj_near_header *tree,
 
 /** The square around a join side of n segments between x0 .. x1 and y0 .. y1
  *  with coordinates up to magnitude, for distances up to reach. 0 when cells
- *  would not work there: numbers too large or too small. Where the reach is far
- *  more than the join side is wide, points far outside are left to others. */
+ *  would not work there: numbers too large or too small. Where the reach is
+ * long against the join side, points outside are left to others: cells far from
+ * all segments need long lists. */
 OJ_FN int oj_near_square(double x0, double y0, double x1, double y1,
                          double magnitude, double reach, int64_t n,
                          struct oj_near_square *out)
 {
     double width = x1 - x0 > y1 - y0 ? x1 - x0 : y1 - y0;
     double around = n <= 256 ? 256.0 * (width + magnitude * 9.5e-7)
-                             : 2.0 * width + magnitude * 9.5e-7;
+                             : 0.03125 * width + magnitude * 9.5e-7;
     double need, step;
     int exponent;
     out->has_outside = !(reach <= around);
@@ -393,6 +393,9 @@ OJ_FN int oj_near_is_leaf(const struct oj_near_square *square,
 {
     uint64_t full = (uint64_t)node->n * fan * fan;
     int pays = 10 * sum < 8 * full;
+    /* a list that is nearly short, and hardly shorter in the children */
+    if (kept <= 2 * leaf_size && 10 * sum >= 6 * full)
+        return 1;
     if (kept <= leaf_size ||
         node->level + (fan == 4 ? 2 : 1) > square->max_level)
         return 1;
@@ -440,26 +443,45 @@ OJ_FN uint32_t oj_near_round(double v)
     return (uint32_t)i & 0xFFFFu;
 }
 
-/** Narrows the part t0 .. t1 of a + t d that lies between -box and box. */
-OJ_FN void oj_near_clip(double a, double d, double box, double *t0, double *t1)
+/** Narrows the part t0 .. t1 of a + t d that lies between -box and box, a
+ * little generously: 2^-20 of the segment to each side.  What rounding cuts off
+ * is below 2^-22 of the box, 2^-7 units. */
+OJ_FN void oj_near_clip(float a, float d, float box, float *t0, float *t1)
 {
-    double low, high;
+    float low, high, swap;
+    if (d == 0.0f)
+    {
+        if (oj_near_size(a) > box * 1.00001f)
+            *t1 = -1.0f;
+        return;
+    }
+    low = oj_near_quotient(-box - a, d);
+    high = oj_near_quotient(box - a, d);
+    swap = oj_near_less(low, high);
+    high = oj_near_more(low, high);
+    *t0 = oj_near_more(*t0, swap - 9.5367432e-7f);
+    *t1 = oj_near_less(*t1, high + 9.5367432e-7f);
+}
+
+/** The same for segments that are long against the box. */
+OJ_FN void oj_near_clip_long(double a, double d, double box, float *t0,
+                             float *t1, double *from, double *to)
+{
+    double low, high, swap;
     if (d == 0.0)
     {
         if (a < -box || a > box)
-            *t1 = -1.0;
+            *t1 = -1.0f;
         return;
     }
     low = (-box - a) / d;
     high = (box - a) / d;
-    if (d < 0.0)
-    {
-        double swap = low;
-        low = high;
-        high = swap;
-    }
-    *t0 = low > *t0 ? low : *t0;
-    *t1 = high < *t1 ? high : *t1;
+    swap = low < high ? low : high;
+    high = low < high ? high : low;
+    *from = swap > *from ? swap : *from;
+    *to = high < *to ? high : *to;
+    if (*from > *to)
+        *t1 = *t0 - 1.0f;
 }
 
 /** The entry of segment a -> b.  One that misses the box cannot be nearest
@@ -469,24 +491,35 @@ OJ_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
                              const struct oj_near_scale *s, double ax,
                              double ay, double bx, double by)
 {
-    double t0 = 0.0, t1 = 1.0, dx, dy;
+    double from = 0.0, to = 1.0, dx, dy;
+    float t0 = 0.0f, t1 = 1.0f, box = (float)s->box;
     ax = (ax - f->x0) - f->cx;
     ay = (ay - f->y0) - f->cy;
     bx = (bx - f->x0) - f->cx;
     by = (by - f->y0) - f->cy;
-    if (ax < -s->box || ax > s->box || ay < -s->box || ay > s->box ||
-        bx < -s->box || bx > s->box || by < -s->box || by > s->box)
+    if (fabs(ax) > s->box || fabs(ay) > s->box || fabs(bx) > s->box ||
+        fabs(by) > s->box)
     {
         dx = bx - ax;
         dy = by - ay;
-        oj_near_clip(ax, dx, s->box, &t0, &t1);
-        oj_near_clip(ay, dy, s->box, &t0, &t1);
+        if (fabs(dx) + fabs(dy) > 4096.0 * s->box)
+        {
+            oj_near_clip_long(ax, dx, s->box, &t0, &t1, &from, &to);
+            oj_near_clip_long(ay, dy, s->box, &t0, &t1, &from, &to);
+        }
+        else
+        {
+            oj_near_clip((float)ax, (float)dx, box, &t0, &t1);
+            oj_near_clip((float)ay, (float)dy, box, &t0, &t1);
+            from = (double)t0;
+            to = (double)t1;
+        }
         if (!(t0 <= t1))
             return oj_near_pack(0x7FFF7FFFu, 0x7FFF7FFFu);
-        bx = t1 < 1.0 ? ax + t1 * dx : bx;
-        by = t1 < 1.0 ? ay + t1 * dy : by;
-        ax = ax + t0 * dx;
-        ay = ay + t0 * dy;
+        bx = to < 1.0 ? ax + to * dx : bx;
+        by = to < 1.0 ? ay + to * dy : by;
+        ax = ax + from * dx;
+        ay = ay + from * dy;
     }
     return oj_near_pack(oj_near_round(ax * s->per_unit) |
                             (oj_near_round(ay * s->per_unit) << 16),

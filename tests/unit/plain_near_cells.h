@@ -146,7 +146,7 @@ static inline void near_drop(const struct near_cells *c,
     {
         const double *s = c->segment + 4 * (int64_t)list[i];
         struct oj_near_piece p = oj_near_piece(frame, s[0], s[1], s[2], s[3]);
-        key[i] = oj_near_key(&p, s[0], s[1], s[2], s[3]);
+        key[i] = oj_near_key(oj_near_end(&p), s[0], s[1], s[2], s[3]);
         hash[i] = oj_near_hash(&key[i]);
     }
     for (uint32_t i = 0; i < n; i++)
