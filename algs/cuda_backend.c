@@ -43,9 +43,9 @@ static oj_status find_usable(const struct oj_gpu_module *module, int n,
     return OJ_OK;
 }
 
-static oj_status find_devices(const struct oj_options *options,
-                              const struct oj_gpu_module **module,
-                              uint64_t *gpus, struct oj_error *err)
+oj_status oj_cuda_find(const struct oj_options *options,
+                       const struct oj_gpu_module **module, uint64_t *gpus,
+                       struct oj_error *err)
 {
     int n = 0;
     OJ_TRY(oj_gpu_load(module, err));
@@ -70,7 +70,7 @@ oj_status oj_cuda_possible(const struct oj_flat *join_side,
 {
     const struct oj_gpu_module *module;
     uint64_t gpus;
-    OJ_TRY(find_devices(options, &module, &gpus, err));
+    OJ_TRY(oj_cuda_find(options, &module, &gpus, err));
     if (!may_be_points(options) || !module->takes(relation, join_side, NULL))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "no CUDA kernel answers such a join");
@@ -131,7 +131,7 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
     struct oj_index *index;
     struct oj_error why = {OJ_OK, ""};
     uint64_t gpus;
-    oj_status status = find_devices(options, &module, &gpus, &why);
+    oj_status status = oj_cuda_find(options, &module, &gpus, &why);
     (void)row;
     if (status != OJ_OK)
         return oj_fail(err, status, "the backend cuda cannot be used: %.900s",

@@ -12,6 +12,11 @@ OJ_MUST_USE oj_status oj_cuda_possible(const struct oj_flat *join_side,
                                        const struct oj_options *options,
                                        struct oj_error *err);
 
+/** The module, and which devices options name, bit by bit. */
+OJ_MUST_USE oj_status oj_cuda_find(const struct oj_options *options,
+                                   const struct oj_gpu_module **module,
+                                   uint64_t *gpus, struct oj_error *err);
+
 /** What answers a batch like input; NULL: one of points. */
 const char *oj_cuda_method(const struct oj_index *index,
                            const struct oj_flat *input);

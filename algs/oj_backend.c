@@ -4,13 +4,10 @@
 #include <strings.h>
 
 static const struct oj_backend *const backends[] = {
-    &oj_cpu_backend,
-    &oj_cuda_backend,
-    &oj_quadrant_backend,
-    &oj_geos_backend,
-    &oj_geos_sorted_backend,
-    &oj_spatialindex_backend,
-    &oj_spatialindex_collective_backend,
+    &oj_cpu_backend,          &oj_cuda_backend,
+    &oj_quadrant_backend,     &oj_cuda_quadrant_backend,
+    &oj_geos_backend,         &oj_geos_sorted_backend,
+    &oj_spatialindex_backend, &oj_spatialindex_collective_backend,
     &oj_sphere_backend,
 };
 

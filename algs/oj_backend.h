@@ -104,6 +104,7 @@ OJ_EXPORT const struct oj_backend *oj_backend_find(const char *name);
 extern const struct oj_backend oj_cpu_backend;
 extern const struct oj_backend oj_cuda_backend;
 extern const struct oj_backend oj_quadrant_backend;
+extern const struct oj_backend oj_cuda_quadrant_backend;
 extern const struct oj_backend oj_geos_backend;
 extern const struct oj_backend oj_geos_sorted_backend;
 extern const struct oj_backend oj_spatialindex_backend;

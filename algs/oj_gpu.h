@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /** Changes with this header and with every struct that it passes on. */
-#define OJ_GPU_ABI 1u
+#define OJ_GPU_ABI 2u
 
 #define OJ_GPU_MAX_DEVICES 64
 
@@ -111,6 +111,22 @@ struct oj_gpu_module
      *  for many GB). */
     oj_status (*pin)(const void *memory, int64_t bytes, struct oj_error *err);
     void (*unpin)(const void *memory);
+
+    /* The papers' method, to compare with: the nearest feature of each point
+     * within a finite distance, ties to the first.  The three functions of
+     * struct oj_backend again, on the first device of options; stages are timed
+     * by the device's clock. The caller asks for nothing else. */
+    oj_status (*quadrant_index)(const struct oj_flat *join_side,
+                                const int32_t *tie_rank,
+                                const struct oj_relation *relation,
+                                const struct oj_options *options,
+                                struct oj_index **out, struct oj_stats *stats,
+                                struct oj_error *err);
+    oj_status (*quadrant_join)(struct oj_index *index,
+                               const struct oj_flat *input,
+                               struct oj_matches *out, struct oj_stats *stats,
+                               struct oj_error *err);
+    void (*quadrant_free)(struct oj_index *index); /**< accepts NULL */
 };
 
 /** The one symbol of the module; NULL when abi is not its own. */

@@ -66,23 +66,10 @@ void oj_points_free(struct oj_points *points)
     memset(points, 0, sizeof *points);
 }
 
-/* Column of v in 2^32 columns over lowest .. highest. */
-static uint32_t column(double v, double lowest, double highest)
-{
-    double extent = highest * 0.5 - lowest * 0.5; /* halves do not overflow */
-    double share = extent > 0.0 ? (v * 0.5 - lowest * 0.5) / extent : 0.0;
-    double c = share * 4294967296.0;
-    if (!(c > 0.0))
-        return 0;
-    return c >= 4294967295.0 ? UINT32_MAX : (uint32_t)c;
-}
-
 static uint64_t morton_code(double x, double y, const struct oj_box *frame)
 {
-    uint32_t cx = column(x, frame->x0, frame->x1);
-    uint32_t cy = column(y, frame->y0, frame->y1);
-    return (uint64_t)oj_morton(cx >> 16, cy >> 16) << 32 |
-           oj_morton(cx & 0xFFFFu, cy & 0xFFFFu);
+    return oj_morton64(oj_morton_column32(x, frame->x0, frame->x1),
+                       oj_morton_column32(y, frame->y0, frame->y1));
 }
 
 static oj_status permute(struct oj_points *points, const struct oj_keyed *order,

@@ -1,4 +1,5 @@
 #include "cuda_index.h"
+#include "cuda_quadrant_method.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -117,6 +118,9 @@ static const struct oj_gpu_module module = {
     oj_cuda_resident_count,
     oj_cuda_pin,
     oj_cuda_unpin,
+    oj_cuda_quadrant_index,
+    oj_cuda_quadrant_join,
+    oj_cuda_quadrant_free,
 };
 
 extern "C" OJ_EXPORT const struct oj_gpu_module *oj_gpu_module(uint32_t abi)

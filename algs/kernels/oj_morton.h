@@ -33,4 +33,22 @@ OJ_FN uint32_t oj_morton_column(double v, double origin, double scale)
     return c >= 65535.0 ? 65535u : (uint32_t)c;
 }
 
+/** Column of v in 2^32 columns over lowest .. highest; NaN is 0. */
+OJ_FN uint32_t oj_morton_column32(double v, double lowest, double highest)
+{
+    double extent = highest * 0.5 - lowest * 0.5; /* halves do not overflow */
+    double share = extent > 0.0 ? (v * 0.5 - lowest * 0.5) / extent : 0.0;
+    double c = share * 4294967296.0;
+    if (!(c > 0.0))
+        return 0;
+    return c >= 4294967295.0 ? UINT32_MAX : (uint32_t)c;
+}
+
+/** Code of column x, row y of 32 bits each. */
+OJ_FN uint64_t oj_morton64(uint32_t x, uint32_t y)
+{
+    return (uint64_t)oj_morton(x >> 16, y >> 16) << 32 |
+           oj_morton(x & 0xFFFFu, y & 0xFFFFu);
+}
+
 #endif

@@ -96,13 +96,14 @@ static inline void run(const struct oj_backend *backend,
               stats.refine_s >= 0);
 }
 
-/* The i-th reference backend in the plane, or NULL. */
+/* The i-th reference backend in the plane that needs no device, or NULL. */
 static inline const struct oj_backend *reference_at(int i)
 {
     const struct oj_backend *backend;
     for (int row = 0; (backend = oj_backend_at(row)) != NULL; row++)
     {
-        if (backend->is_reference && backend != &oj_sphere_backend && i-- == 0)
+        if (backend->is_reference && backend != &oj_sphere_backend &&
+            backend != &oj_cuda_quadrant_backend && i-- == 0)
             return backend;
     }
     return NULL;
