@@ -350,7 +350,7 @@ static oj_status list_nearest(struct lists *l)
 
 /* Candidates of each point: counted, where distance is NULL, else put behind
  * first. */
-static __global__ void __launch_bounds__(BLOCK)
+static __global__ void __launch_bounds__(BLOCK, 6)
     find_within(const __grid_constant__ struct oj_tree_side side,
                 const __grid_constant__ struct tree_batch batch,
                 const double *reach, int64_t *first, double *distance,

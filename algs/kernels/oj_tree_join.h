@@ -115,13 +115,18 @@ OJ_FN void oj_tree_nearest(const struct oj_tree_side *side, double px,
 
 /* --- within a distance ---------------------------------------------------- */
 
+/* Features in the order in which they came; one of them that comes again is no
+ * new candidate. */
+#define OJ_TREE_RECENT 4
+
 /** Candidates of a point in the order in which they are found; a feature may
- *  come several times, but not twice in a row.  distance NULL: they are only
+ *  come several times, with others between.  distance NULL: they are only
  *  counted. */
 struct oj_tree_found
 {
-    int64_t n;
-    int32_t last; /* rank */
+    int64_t n;                         /* below 2^31, as segments are */
+    int32_t recent[OJ_TREE_RECENT];    /* ranks, the last one first */
+    int32_t recent_at[OJ_TREE_RECENT]; /* their candidates */
     double *distance;
     int32_t *rank;
 };
@@ -129,8 +134,13 @@ struct oj_tree_found
 OJ_FN struct oj_tree_found oj_tree_found_start(double *distance, int32_t *rank)
 {
     struct oj_tree_found found;
+    int i;
     found.n = 0;
-    found.last = -1;
+    for (i = 0; i < OJ_TREE_RECENT; i++)
+    {
+        found.recent[i] = -1;
+        found.recent_at[i] = 0;
+    }
     found.distance = distance;
     found.rank = rank;
     return found;
@@ -139,14 +149,29 @@ OJ_FN struct oj_tree_found oj_tree_found_start(double *distance, int32_t *rank)
 OJ_FN void oj_tree_found_add(struct oj_tree_found *found, int32_t rank,
                              double distance)
 {
-    int again = rank == found->last;
-    found->n += !again;
-    found->last = rank;
-    if (found->distance == 0 ||
-        (again && found->distance[found->n - 1] <= distance))
+    int i;
+    for (i = 0; i < OJ_TREE_RECENT; i++)
+    {
+        int32_t at = found->recent_at[i];
+        if (found->recent[i] != rank)
+            continue;
+        if (found->distance != 0 && distance < found->distance[at])
+            found->distance[at] = distance;
         return;
-    found->distance[found->n - 1] = distance;
-    found->rank[found->n - 1] = rank;
+    }
+    for (i = OJ_TREE_RECENT - 1; i > 0; i--)
+    {
+        found->recent[i] = found->recent[i - 1];
+        found->recent_at[i] = found->recent_at[i - 1];
+    }
+    found->recent[0] = found->n < INT32_MAX ? rank : -1;
+    found->recent_at[0] = (int32_t)found->n;
+    if (found->distance != 0)
+    {
+        found->distance[found->n] = distance;
+        found->rank[found->n] = rank;
+    }
+    found->n++;
 }
 
 /** Finds what is at most reach away from p, which is finite; the same in every
