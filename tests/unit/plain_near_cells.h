@@ -4,8 +4,8 @@
 #ifndef PLAIN_NEAR_CELLS_H
 #define PLAIN_NEAR_CELLS_H
 
+#include "../../flatten/oj_array.h"
 #include "kernels/oj_near_split.h"
-#include "oj_array.h"
 #include "references.h"
 
 #include <stdio.h>
