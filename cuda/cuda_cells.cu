@@ -455,10 +455,11 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
                                                   : 20;
     if (options->leaf_size > 0)
         b.leaf_size = options->leaf_size;
-    /* far reaches need room for long lists in the first rounds */
+    /* Twice what lots and streets take; far reaches have long lists in the
+     * first rounds. */
     b.room.ids = reach > cells.square.side / 32.0 ? 32.0 : 12.0;
-    b.room.headers = 6.0;
-    b.room.words = 32.0;
+    b.room.headers = 36.0 / (double)b.leaf_size;
+    b.room.words = 14.0 + 108.0 / (double)b.leaf_size;
     b.n_roots = layer->n_segments;
     status = oj_cuda_make(device, device->stream, 1, &b.counters, err);
     if (status == OJ_OK)
