@@ -282,6 +282,48 @@ static oj_status join_known(const struct oj_point_query *q,
     return OJ_OK;
 }
 
+/* Candidates of the survivors, which are in the only layer and where no cell
+ * has a set in place of its entries, by many entries at a time; 0: there are
+ * too many of them for that. */
+static oj_status add_held(const struct oj_point_query *q,
+                          struct oj_point_worker *w, int64_t n, int *out,
+                          struct oj_error *err)
+{
+    const struct oj_ring_layer *layer = &q->set->layer[0];
+    const struct oj_ring_kernel *kernel = q->cells->kernel;
+    int64_t n_entries = 0, n_held;
+    struct oj_point_candidate *candidate;
+    *out = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        const struct oj_point_survivor *s = &w->survivor[i];
+        struct oj_ring_range *range = &w->range[i];
+        range->point = s->point;
+        range->probe = s->probe;
+        range->first = layer->first[s->cell];
+        range->n = layer->first[s->cell + 1] - range->first;
+        n_entries += range->n;
+        __builtin_prefetch(&layer->entry[range->first]);
+    }
+    if (n_entries > OJ_HELD)
+        return OJ_OK;
+    n_held =
+        kernel->holding(layer->entry, w->range, n, w->held_point, w->held_ring);
+    OJ_TRY(oj_reserve(&w->candidate, w->n_candidates, w->n_candidates + n_held,
+                      &w->cap_candidates, sizeof *w->candidate, err));
+    candidate = w->candidate + w->n_candidates;
+    for (int64_t i = 0; i < n_held; i++)
+    {
+        candidate[i].point = w->held_point[i];
+        candidate[i].ring = w->held_ring[i];
+        candidate[i].location = OJ_POINT_UNKNOWN;
+        __builtin_prefetch(&q->cells->ring[w->held_ring[i]]);
+    }
+    w->n_candidates += n_held;
+    *out = 1;
+    return OJ_OK;
+}
+
 /* Candidates of the survivors, refined but for the last ones. */
 static oj_status join_survivors(const struct oj_point_query *q,
                                 struct oj_point_worker *w, int64_t n,
@@ -290,9 +332,15 @@ static oj_status join_survivors(const struct oj_point_query *q,
 {
     const struct oj_point_survivor *survivor = w->survivor;
     const struct oj_ring_set *set = q->set;
+    int is_done = 0;
     for (int64_t i = 0; i < n; i++)
         __builtin_prefetch(
             &set->layer[survivor[i].layer].first[survivor[i].cell]);
+    if (set->n_layers == 1 && set->layer[0].child == NULL && !has_answers &&
+        q->cells->kernel->holding != NULL)
+        OJ_TRY(add_held(q, w, n, &is_done, err));
+    if (is_done)
+        return OJ_OK;
     for (int64_t i = 0; i < n; i++)
     {
         const struct oj_ring_layer *layer = &set->layer[survivor[i].layer];

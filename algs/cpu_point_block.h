@@ -16,6 +16,9 @@
 /** Most points of a block. */
 #define OJ_POINT_BLOCK 256
 
+/** Most entries that are looked at together. */
+#define OJ_HELD 4096
+
 /** What is asked; the same for all blocks of a batch. Owns nothing. */
 struct oj_point_query
 {
@@ -74,6 +77,8 @@ struct oj_point_worker
     uint32_t spot[OJ_POINT_BLOCK];
     uint16_t answer[OJ_POINT_BLOCK];
     int32_t left[OJ_POINT_BLOCK]; /* points of the survivors */
+    struct oj_ring_range range[OJ_POINT_BLOCK];
+    int32_t held_point[OJ_HELD + 8], held_ring[OJ_HELD + 8];
     int64_t n_candidates, cap_candidates;
     struct oj_point_candidate *candidate;
     int64_t n_open, cap_open;

@@ -249,15 +249,23 @@ oj_status oj_point_refine(const struct oj_point_query *q,
         at->location =
             (int32_t)locate(cells, &w->open[i], at, x[at->point], y[at->point]);
     }
+    /* one more is written than counts */
+    OJ_TRY(oj_reserve(&w->feature, w->n_pairs, w->n_pairs + n + 1,
+                      &w->cap_pairs, sizeof *w->feature, err));
     for (int64_t i = 0; i < n; i = end)
     {
         for (end = i + 1; end < n && c[end].point == c[i].point; end++)
             ;
         if (end - i > 1)
             OJ_TRY(add_pairs(q, w, end - i, &c[i], err));
-        else if (q->accepted >> c[i].location & 1)
-            OJ_TRY(
-                add_pair(w, c[i].point, cells->ring[c[i].ring].feature, err));
+        else
+        {
+            /* whether it counts cannot be foretold */
+            uint32_t is_pair = q->accepted >> c[i].location & 1;
+            w->feature[w->n_pairs] = cells->ring[c[i].ring].feature;
+            w->n_pairs += is_pair;
+            w->n_pairs_of[c[i].point] += is_pair;
+        }
     }
     return OJ_OK;
 }

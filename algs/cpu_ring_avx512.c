@@ -1,6 +1,6 @@
-/* Eight edges at a time, for processors with AVX-512, whose comparisons give
- * bits. */
-#include "cpu_ring_edges.h"
+/* Eight edges or entries at a time, for processors with AVX-512, whose
+ * comparisons give bits. */
+#include "cpu_ring_cells.h"
 
 #include <stddef.h>
 
@@ -8,7 +8,7 @@
 
 #include <immintrin.h>
 
-#define WIDE __attribute__((target("avx512f")))
+#define WIDE __attribute__((target("avx512f,popcnt")))
 
 /* Bits of the lanes that i .. n - 1 have. */
 static inline __mmask8 lanes(int n, int i)
@@ -97,7 +97,40 @@ WIDE static uint64_t at_height(double height, const double *y, int n)
     return (one(up) | level | level >> 1) & (((uint64_t)1 << n) - 1);
 }
 
-static const struct oj_ring_kernel wide = {cross, at_height};
+/* As oj_ring_entry_holds() has it.  Most cells have no more than eight entries,
+ * so that here, too, nothing is foretold. */
+WIDE static int64_t holding(const struct oj_ring_entry *entry,
+                            const struct oj_ring_range *range, int64_t n,
+                            int32_t *point, int32_t *ring)
+{
+    const __m512i borrow = _mm512_set1_epi64(0x80808080);
+    int64_t n_held = 0;
+    for (int64_t k = 0; k < n; k++)
+    {
+        const struct oj_ring_range r = range[k];
+        const __m512i probe = _mm512_set1_epi32((int)r.probe);
+        const __m512i at = _mm512_set1_epi32(r.point);
+        for (uint32_t i = 0; i < r.n; i += 8)
+        {
+            const __m512i e = _mm512_maskz_loadu_epi64(lanes((int)r.n, (int)i),
+                                                       entry + r.first + i);
+            const __m512i left =
+                _mm512_and_si512(_mm512_sub_epi32(probe, e), borrow);
+            const __mmask8 m = _mm512_mask_cmpeq_epi64_mask(
+                lanes((int)r.n, (int)i), left, borrow);
+            const __m512i rings =
+                _mm512_srli_epi64(_mm512_maskz_compress_epi64(m, e), 32);
+            _mm256_storeu_si256((__m256i *)(void *)(ring + n_held),
+                                _mm512_cvtepi64_epi32(rings));
+            _mm256_storeu_si256((__m256i *)(void *)(point + n_held),
+                                _mm512_castsi512_si256(at));
+            n_held += __builtin_popcount(m);
+        }
+    }
+    return n_held;
+}
+
+static const struct oj_ring_kernel wide = {cross, at_height, holding};
 
 const struct oj_ring_kernel *oj_ring_avx512(void)
 {

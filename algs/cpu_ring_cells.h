@@ -79,6 +79,13 @@ struct oj_ring_entry
     int32_t ring;
 };
 
+/** A point, what entries are compared with for it, and which ones. */
+struct oj_ring_range
+{
+    int32_t point;
+    uint32_t probe, first, n;
+};
+
 struct oj_ring_layer
 {
     double x0, y0, scale_x, scale_y; /* u, v to steps */

@@ -65,7 +65,7 @@ static uint64_t plain_at_height(double py, const double *y, int n)
     return bits;
 }
 
-const struct oj_ring_kernel oj_ring_plain = {NULL, plain_at_height};
+const struct oj_ring_kernel oj_ring_plain = {NULL, plain_at_height, NULL};
 
 const struct oj_ring_kernel *oj_ring_kernel(void)
 {

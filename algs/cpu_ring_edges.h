@@ -29,6 +29,9 @@ struct oj_edge_run
     uint32_t first, n;
 };
 
+struct oj_ring_entry;
+struct oj_ring_range;
+
 struct oj_ring_kernel
 {
     /** 1 when the way crosses the edges of n runs an odd number of times, 0
@@ -39,6 +42,13 @@ struct oj_ring_kernel
 
     /** Bit i: edge i of n may cross the height py or hold a point of it. */
     uint64_t (*at_height)(double py, const double *y, int n);
+
+    /** Of n points, each with its range of entries (cpu_ring_cells.h), the
+     *  entries that hold them: point[i] may be in ring[i]; how many.  Both have
+     *  room for all entries and 8 more.  NULL: none faster than one by one. */
+    int64_t (*holding)(const struct oj_ring_entry *entry,
+                       const struct oj_ring_range *range, int64_t n,
+                       int32_t *point, int32_t *ring);
 };
 
 /** The plain one. */

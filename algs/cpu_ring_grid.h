@@ -26,6 +26,9 @@
 #include "cpu_ring_edges.h"
 
 #include <stdint.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 /** 64 cells side by side, a bit each. */
 struct oj_ring_word
@@ -39,11 +42,12 @@ struct oj_ring_word
  *  up reads comes first. */
 struct oj_ring_grid
 {
-    double x0, y0, inverse_cell;
+    double x0, y0;         /* side by side, as oj_ring_grid_cell() reads them */
     double last_x, last_y; /**< nx - 1, ny - 1 */
-    int64_t n_words;       /**< of a row; a cell's number is its column and 64 *
-                                n_words * its row.  0: coordinates of sizes at
-                                which nothing but walking the ring is safe */
+    double inverse_cell;
+    int64_t n_words; /**< of a row; a cell's number is its column and 64 *
+                          n_words * its row.  0: coordinates of sizes at
+                          which nothing but walking the ring is safe */
     struct oj_ring_word *word; /**< [ny * n_words]; owned */
 
     int64_t n_vertices;
@@ -106,6 +110,19 @@ static inline int32_t oj_ring_grid_index(double v, double origin,
 static inline int64_t oj_ring_grid_cell(const struct oj_ring_grid *g, double px,
                                         double py)
 {
+#if defined(__SSE2__)
+    /* both at once, by the same operations; compilers make branches of them */
+    __m128d p = _mm_sub_pd(_mm_set_pd(py, px), _mm_loadu_pd(&g->x0));
+    __m128i at;
+    p = _mm_mul_pd(p, _mm_set1_pd(g->inverse_cell));
+    p = _mm_max_pd(p, _mm_setzero_pd());
+    p = _mm_min_pd(p, _mm_loadu_pd(&g->last_x));
+    at = _mm_cvttpd_epi32(p);
+    if (g->n_words == 0)
+        return 0;
+    return _mm_cvtsi128_si32(_mm_shuffle_epi32(at, 1)) * g->n_words * 64 +
+           _mm_cvtsi128_si32(at);
+#else
     double u = (px - g->x0) * g->inverse_cell;
     double v = (py - g->y0) * g->inverse_cell;
     if (g->n_words == 0)
@@ -115,16 +132,17 @@ static inline int64_t oj_ring_grid_cell(const struct oj_ring_grid *g, double px,
     u = u < g->last_x ? u : g->last_x;
     v = v < g->last_y ? v : g->last_y;
     return (int32_t)v * g->n_words * 64 + (int32_t)u;
+#endif
 }
 
 /** Where all points of a cell without edges are; -1: the cell has edges. */
 static inline int oj_ring_grid_known(const struct oj_ring_grid *g, int64_t cell)
 {
-    const struct oj_ring_word *word = &g->word[cell / 64];
+    const struct oj_ring_word *word = &g->word[(uint64_t)cell / 64];
     if (g->n_words == 0)
         return -1;
-    return (int)(word->inside >> cell % 64 & 1) |
-           -(int)(word->edges >> cell % 64 & 1);
+    return (int)(word->inside >> (uint64_t)cell % 64 & 1) |
+           -(int)(word->edges >> (uint64_t)cell % 64 & 1);
 }
 
 /** The number of a cell with edges among them. */
@@ -155,7 +173,7 @@ enum oj_location oj_ring_grid_test(const struct oj_ring_grid *grid,
 static inline void oj_ring_grid_fetch(const struct oj_ring_grid *g,
                                       int64_t cell)
 {
-    __builtin_prefetch(g->word + cell / 64);
+    __builtin_prefetch(g->word + (uint64_t)cell / 64);
 }
 
 static inline void oj_ring_grid_fetch_runs(const struct oj_ring_grid *g,
