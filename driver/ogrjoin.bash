@@ -21,7 +21,7 @@ _ogrjoin()
         -benchmark -benchmark_csv -benchmark_seconds
         -q -quiet -progress -json_summary -h -help
         --help --version --devices --formats --format --config --debug --optfile"
-    local backends="cpu cuda quadrant geos geos_sorted spatialindex
+    local backends="cpu cuda quadrant cuda_quadrant geos geos_sorted spatialindex
         spatialindex_collective sphere"
     local words=
 

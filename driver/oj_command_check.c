@@ -208,6 +208,7 @@ static oj_status check_gpus(const struct oj_command *command,
 {
     static const char *const of_gpus[] = {"gpu", "gpu_memory", "gpu_batch"};
     if (command->benchmark || strcmp(command->backend, "cuda") == 0 ||
+        strcmp(command->backend, "cuda_quadrant") == 0 ||
         strcmp(command->backend, "auto") == 0)
         return OJ_OK;
     for (size_t i = 0; i < sizeof of_gpus / sizeof *of_gpus; i++)

@@ -10,7 +10,7 @@
 #
 # The bundle:
 #   tests/pack.sh rt.tar.xz build/{ogrjoin,ogrjoin_cuda.so,libogrjoin.so.0} \
-#       build/tests/{oj_bench,test_cuda,test_cases}
+#       build/tests/{oj_bench,test_cuda,test_cuda_quadrant,test_cases}
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 quick=0
@@ -96,6 +96,7 @@ streets=(--layer streets) inside=(--layer lots --op intersects)
 ten=(--n 10000000)
 
 try "unit tests of the backend" test_cuda
+try "unit tests of the papers' method" test_cuda_quadrant
 try "truth cases on every backend" test_cases
 
 # Answers that other programs gave, too.
@@ -137,15 +138,22 @@ same "2 GB, lists" "${ten[@]}" "${inside[@]}" -- --gpu_memory 2000000000
 same "all GPUs" "${ten[@]}" "${lots[@]}" -- --gpu all
 same "all GPUs, lists" "${ten[@]}" "${inside[@]}" -- --gpu all
 same "pinned memory" "${ten[@]}" "${lots[@]}" -- --pinned
+papers=(--backend cuda_quadrant)
+same "the papers' method" "${ten[@]}" "${lots[@]}" -- "${papers[@]}"
+same "the papers' method, boundary" "${ten[@]}" "${boundary[@]}" -- \
+    "${papers[@]}"
 
 if [ $quick = 1 ]; then
-    skip "170M points, 3 joins"
+    skip "170M points, 4 joins"
     skip "memory and races"
 else
     all=(--n 170000000)
     answers "170M, nearest lot boundary" \
         'matched=159009823 .*sum_q1024=4034606752505 ' \
         "${all[@]}" "${boundary[@]}"
+    answers "170M, nearest lot boundary, the papers' method" \
+        'matched=159009823 .*sum_q1024=4034606752505 ' \
+        "${all[@]}" "${boundary[@]}" "${papers[@]}"
     answers "170M, nearest street" \
         'matched=157972438 .*sum_q1024=2505509961707 ' \
         "${all[@]}" "${streets[@]}"

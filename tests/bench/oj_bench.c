@@ -3,6 +3,7 @@
  *   LAYERS data=.. input=.. n=.. layer=.. features=.. vertices=..
  *   RESULT op=.. backend=.. n=.. phase=.. wall_ms=.. cpu_ms=..
  *   WORK threads=.. candidates=.. undecided=.. index_mb=.. peak_rss_mb=..
+ *        filter_ms=.. refine_ms=..
  *   ANSWER matched=.. pairs=.. sum_id=.. sum_ids=.. sum_distance=..
  *          sum_q1024=.. checksum=.. distances=..
  *   CHECK backend=geos rows=.. pairs=.. different=.. undecided=.. rounded=..
@@ -67,7 +68,8 @@ static void print_help(void)
          "  --exclude_self         no pairs of equal ids\n"
          "  --unordered            only pairs with input id < join id\n"
          "  --any_order            pairs of a row need no order\n"
-         "  --backend NAME         auto, cpu, quadrant, geos, spatialindex\n"
+         "  --backend NAME         auto, cpu, cuda, quadrant, cuda_quadrant, "
+         "geos ..\n"
          "  --quadrant_size K      for backends that group points\n"
          "  --threads T            0: all (0)\n"
          "  --batch N              rows per batch, 0: one batch (0)\n"
@@ -302,10 +304,10 @@ static void print_results(const struct arguments *a, const struct oj_join *join,
                oj_op_get(a->relation.op)->name, oj_join_backend(join)->name, n,
                phase_names[i], 1e3 * times->wall[i], 1e3 * times->cpu[i]);
     printf("WORK threads=%d candidates=%" PRId64 " undecided=%" PRId64
-           " index_mb=%.1f peak_rss_mb=%.0f\n",
+           " index_mb=%.1f peak_rss_mb=%.0f filter_ms=%.3f refine_ms=%.3f\n",
            oj_join_threads(join), stats->n_candidates, stats->n_undecided_pairs,
-           (double)stats->index_bytes / 1048576,
-           (double)usage.ru_maxrss / 1024);
+           (double)stats->index_bytes / 1048576, (double)usage.ru_maxrss / 1024,
+           1e3 * stats->filter_s, 1e3 * stats->refine_s);
 }
 
 static oj_status bench_on_gpu(const struct arguments *a,
@@ -333,7 +335,8 @@ static oj_status bench(const struct arguments *a, const struct oj_flat *input,
     struct bench_answer first = {0};
     struct times best = {{0}, {0}};
     struct oj_matches matches = {0};
-    const int on_gpu = a->backend != NULL && strcmp(a->backend, "cuda") == 0;
+    const int on_gpu =
+        a->backend != NULL && strncmp(a->backend, "cuda", 4) == 0;
     oj_status status = OJ_OK;
     if (a->pinned)
         status = oj_matches_reserve(&matches, input->n_features,

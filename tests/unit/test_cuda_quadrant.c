@@ -92,7 +92,8 @@ START_TEST(random_sides)
         random_state = seed;
         make_job(&job, one_in(4) ? 2000 : 60, one_in(4) ? 20000 : 600);
         options.quadrant_size = one_in(2) ? 0 : 1 + pick(600);
-        options.gpu_batch = one_in(2) ? 0 : 1 + pick(2000);
+        options.gpu_batch =
+            one_in(2) ? 0 : 1 + job.input.n_features / (1 + pick(20));
         if (oj_flat_is_points(&job.input))
         {
             answer_of_cpu(&job, &truth);
@@ -111,7 +112,7 @@ END_TEST
 /* An answer, or a clear error. */
 START_TEST(little_memory)
 {
-    int64_t n_rounds = rounds(4);
+    int64_t n_rounds = rounds(4) / 4 + 1;
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct oj_matches ours = {0}, truth = {0};
