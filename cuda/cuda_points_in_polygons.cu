@@ -1,24 +1,11 @@
 #include "cuda_family.h"
-#include "cuda_ring_cells.h"
+#include "cuda_point_counts.cuh"
 
 #include "../flatten/oj_array.h"
 
-#include <cub/block/block_scan.cuh>
 #include <cub/device/device_scan.cuh>
 
 #include <string.h>
-
-/* Points of a block: ROUNDS times BLOCK of them, one after another. */
-#define BLOCK 256
-#define ROUNDS 4
-#define CHUNK (BLOCK * ROUNDS)
-
-/* Join features whose counts fit into the shared memory of a block. */
-#define SHARED_COUNTS 4096
-
-/* What is known of a point after the first pass: -1 no pair, >= 0 the rank of
- * its only one, else -1 - the number of its pairs. */
-#define FEW_NONE (-1)
 
 struct oj_cuda_index
 {
@@ -98,167 +85,324 @@ static int64_t index_bytes(const struct oj_cuda_index *index)
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 {
     (void)index;
-    return n * (4 + 8 + 16) + n / CHUNK * 16 + 4096;
+    return n * (4 + 8 + 16) + n / CHUNK * 16 + 8 * (n < SLICE ? n : SLICE) +
+           4096;
 }
 
-/* --- one point ------------------------------------------------------------ */
+/* --- points through the tree ---------------------------------------------- */
 
-/* The pairs of a point, one after another, in tie order. */
-struct search
+static struct query query_of(const struct oj_cuda_index *index,
+                             const struct oj_cuda_points *points)
 {
-    struct oj_ring_place place;
-    int32_t found;
-};
-
-static __device__ __forceinline__ struct search
-begin(const struct oj_ring_tree &tree, unsigned accepted, double x, double y)
-{
-    struct search s;
-    s.found = oj_ring_tree_find(&tree, x, y, &s.place);
-    if (s.found >= 0 && !(accepted >> OJ_INSIDE & 1u))
-        s.found = OJ_RING_NONE;
-    return s;
+    struct query q;
+    q.tree = index->cells.tree;
+    q.accepted = index->accepted;
+    q.n = points->n;
+    q.x = points->x;
+    q.y = points->y;
+    q.ordinal_of = index->layer->ordinal_of.data;
+    q.doubt = NULL;
+    q.n_doubts = NULL;
+    return q;
 }
 
-/* The next pair's rank, or -1. */
-static __device__ __forceinline__ int32_t next(const struct oj_ring_tree &tree,
-                                               unsigned accepted, double x,
-                                               double y, struct search *s)
+static int64_t chunks_of(int64_t n)
 {
-    int32_t rank = s->found;
-    uint32_t unit;
-    if (rank != OJ_RING_ASK)
-    {
-        s->found = OJ_RING_NONE;
-        return rank;
-    }
-    while (s->place.at < s->place.end)
-    {
-        enum oj_location at = oj_ring_tree_next(&tree, &s->place, x, y, &unit);
-        if (accepted >> at & 1u)
-            return (int32_t)unit;
-    }
-    return -1;
+    return (n + CHUNK - 1) / CHUNK;
 }
 
-static __device__ int32_t ordinal(const int32_t *ordinal_of, int32_t rank)
+static unsigned blocks_of_chunks(int64_t n_chunks)
 {
-    return ordinal_of != NULL && rank >= 0 ? ordinal_of[rank] : rank;
+    return (unsigned)((n_chunks * LANES + BLOCK - 1) / BLOCK);
 }
 
 /* --- one answer for each point -------------------------------------------- */
 
-static __global__ void
-find_first(const __grid_constant__ struct oj_ring_tree tree, unsigned accepted,
-           struct oj_cuda_points points, const int32_t *ordinal_of,
-           int32_t *row, double *measure)
+struct first_answer
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    double x, y;
-    struct search s;
-    if (i >= points.n)
-        return;
-    x = points.x[i];
-    y = points.y[i];
-    s = begin(tree, accepted, x, y);
-    row[i] = ordinal(ordinal_of, next(tree, accepted, x, y, &s));
-    if (measure != NULL)
-        measure[i] = nan("");
+    int32_t *row;
+    double *measure;
+
+    __device__ __forceinline__ void put(const struct query &q, int64_t i,
+                                        int32_t rank)
+    {
+        row[i] = ordinal(q.ordinal_of, rank);
+        if (measure != NULL)
+            measure[i] = nan("");
+    }
+    __device__ __forceinline__ void sure(const struct query &q, int64_t i,
+                                         int32_t rank)
+    {
+        if (i < q.n && rank != OJ_RING_ASK)
+            put(q, i, rank);
+    }
+    __device__ __forceinline__ void ask(const struct query &q, int64_t i,
+                                        struct oj_ring_place *place)
+    {
+        int32_t rank = next_surely(q, place);
+        if (rank == OJ_RING_UNSURE)
+            put_doubt(q, i, place->at);
+        else if (i >= 0)
+            put(q, i, rank);
+    }
+    __device__ __forceinline__ void settle(const struct query &q, int64_t i,
+                                           double x, double y,
+                                           struct oj_ring_place *place)
+    {
+        put(q, i, next(q, x, y, place));
+    }
+};
+
+static __global__ void __launch_bounds__(BLOCK, RESIDENT)
+    find_first(const __grid_constant__ struct query q, int32_t *row,
+               double *measure)
+{
+    struct first_answer answer = {row, measure};
+    ask_chunk(q, warp_of(), answer);
+}
+
+static __global__ void settle_first(const __grid_constant__ struct query q,
+                                    int32_t *row, double *measure)
+{
+    struct first_answer answer = {row, measure};
+    settle_doubts(q, answer);
+}
+
+/* The slice of points from first on. */
+static struct query slice_of(const struct query &all, int64_t first)
+{
+    struct query q = all;
+    q.n = all.n - first < SLICE ? all.n - first : SLICE;
+    q.x += first;
+    q.y += first;
+    return q;
+}
+
+/* Room for doubts, by stream order. */
+struct doubts
+{
+    struct oj_cuda_array<struct doubt> list;
+    struct oj_cuda_array<unsigned> n;
+};
+
+static oj_status make_doubts(struct oj_cuda_index *index, cudaStream_t stream,
+                             struct query *q, struct doubts *d,
+                             struct oj_error *err)
+{
+    OJ_TRY(oj_cuda_make(index->device, stream, q->n < SLICE ? q->n : SLICE,
+                        &d->list, err));
+    OJ_TRY(oj_cuda_make(index->device, stream, 1, &d->n, err));
+    q->doubt = d->list.data;
+    q->n_doubts = d->n.data;
+    return OJ_OK;
+}
+
+static void drop_doubts(struct oj_cuda_index *index, cudaStream_t stream,
+                        struct doubts *d)
+{
+    oj_cuda_drop(index->device, stream, &d->list);
+    oj_cuda_drop(index->device, stream, &d->n);
+}
+
+static oj_status forget_doubts(const struct query *q, cudaStream_t stream,
+                               struct oj_error *err)
+{
+    OJ_CUDA_TRY(cudaMemsetAsync(q->n_doubts, 0, sizeof *q->n_doubts, stream),
+                "finding polygons of points", err);
+    return OJ_OK;
+}
+
+/* Blocks of the second pass, which mostly has little to do. */
+static unsigned settling_blocks(const struct oj_cuda_index *index)
+{
+    return 2 * (unsigned)index->device->n_processors;
+}
+
+static oj_status find_all(struct oj_cuda_index *index, cudaStream_t stream,
+                          const struct query *all, int32_t *row,
+                          double *measure, struct oj_error *err)
+{
+    for (int64_t first = 0; first < all->n; first += SLICE)
+    {
+        struct query q = slice_of(*all, first);
+        double *measure_here = measure != NULL ? measure + first : NULL;
+        OJ_TRY(forget_doubts(&q, stream, err));
+        find_first<<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(
+            q, row + first, measure_here);
+        OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
+        settle_first<<<settling_blocks(index), BLOCK, 0, stream>>>(
+            q, row + first, measure_here);
+        OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
+    }
+    return OJ_OK;
 }
 
 static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
                           const struct oj_cuda_points *points, int32_t *d_row,
                           double *d_measure, struct oj_error *err)
 {
-    if (points->n == 0)
-        return OJ_OK;
-    find_first<<<(unsigned)((points->n + BLOCK - 1) / BLOCK), BLOCK, 0,
-                 stream>>>(index->cells.tree, index->accepted, *points,
-                           index->layer->ordinal_of.data, d_row, d_measure);
-    OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
-    return OJ_OK;
+    struct query q = query_of(index, points);
+    struct doubts doubts;
+    oj_status status;
+    memset(&doubts, 0, sizeof doubts);
+    status = make_doubts(index, stream, &q, &doubts, err);
+    if (status == OJ_OK)
+        status = find_all(index, stream, &q, d_row, d_measure, err);
+    drop_doubts(index, stream, &doubts);
+    return status;
 }
 
 /* --- lists ---------------------------------------------------------------- */
 
-static __global__ void
-count_pairs(const __grid_constant__ struct oj_ring_tree tree, unsigned accepted,
-            struct oj_cuda_points points, int32_t *few, unsigned long long *sum)
+/* few[i]: -1 no pair, >= 0 the rank of the only one, else -1 - their number. */
+struct few_answer
 {
-    __shared__ unsigned long long of_block;
-    unsigned long long mine = 0;
-    if (threadIdx.x == 0)
-        of_block = 0;
-    __syncthreads();
-    for (int r = 0; r < ROUNDS; r++)
+    int32_t *few;
+    unsigned long long *sum; /* by chunk */
+    unsigned long long n_pairs;
+
+    __device__ __forceinline__ void sure(const struct query &q, int64_t i,
+                                         int32_t rank)
     {
-        int64_t i = (int64_t)blockIdx.x * CHUNK + r * BLOCK + threadIdx.x;
-        double x, y;
-        struct search s;
-        int32_t first, rank, n = 0;
-        if (i >= points.n)
-            break;
-        x = points.x[i];
-        y = points.y[i];
-        s = begin(tree, accepted, x, y);
-        first = rank = next(tree, accepted, x, y, &s);
-        while (rank >= 0)
+        if (i >= q.n || rank == OJ_RING_ASK)
+            return;
+        few[i] = rank;
+        n_pairs += rank >= 0;
+    }
+    __device__ __forceinline__ void ask(const struct query &q, int64_t i,
+                                        struct oj_ring_place *place)
+    {
+        int32_t n = 0, first = OJ_RING_NONE, rank;
+        uint32_t start = place->at;
+        while ((rank = next_surely(q, place)) >= 0)
         {
+            first = n == 0 ? rank : first;
             n++;
-            rank = next(tree, accepted, x, y, &s);
+        }
+        if (rank == OJ_RING_UNSURE)
+            put_doubt(q, i, start);
+        else if (i >= 0)
+        {
+            few[i] = n > 1 ? -1 - n : first;
+            n_pairs += (unsigned)n;
+        }
+    }
+    __device__ __forceinline__ void settle(const struct query &q, int64_t i,
+                                           double x, double y,
+                                           struct oj_ring_place *place)
+    {
+        int32_t n = 0, first = OJ_RING_NONE, rank;
+        while ((rank = next(q, x, y, place)) >= 0)
+        {
+            first = n == 0 ? rank : first;
+            n++;
         }
         few[i] = n > 1 ? -1 - n : first;
-        mine += (unsigned)n;
+        if (n > 0)
+            atomicAdd(&sum[i / CHUNK], (unsigned long long)n);
     }
-    for (int step = 16; step > 0; step /= 2)
-        mine += __shfl_xor_sync(0xffffffffu, mine, step);
-    if (threadIdx.x % 32 == 0 && mine > 0)
-        atomicAdd(&of_block, mine);
-    __syncthreads();
-    if (threadIdx.x == 0)
-        sum[blockIdx.x] = of_block;
+};
+
+static __global__ void __launch_bounds__(BLOCK, RESIDENT)
+    count_pairs(const __grid_constant__ struct query q, int64_t n_chunks,
+                int32_t *few, unsigned long long *sum)
+{
+    struct few_answer answer = {few, sum, 0};
+    int64_t chunk = warp_of();
+    ask_chunk(q, chunk, answer);
+    for (int step = LANES / 2; step > 0; step /= 2)
+        answer.n_pairs += __shfl_xor_sync(ALL_LANES, answer.n_pairs, step);
+    if (lane_of() == 0 && chunk < n_chunks)
+        sum[chunk] = answer.n_pairs;
 }
 
-static __global__ void
-put_pairs(const __grid_constant__ struct oj_ring_tree tree, unsigned accepted,
-          struct oj_cuda_points points, const int32_t *ordinal_of,
-          const int32_t *few, const unsigned long long *sum, int64_t *offset,
-          int32_t *row)
+static __global__ void settle_pairs(const __grid_constant__ struct query q,
+                                    int32_t *few, unsigned long long *sum)
 {
-    typedef cub::BlockScan<int64_t, BLOCK> scan;
-    __shared__ typename scan::TempStorage storage;
-    int64_t at = (int64_t)sum[blockIdx.x];
-    if (blockIdx.x == 0 && threadIdx.x == 0)
+    struct few_answer answer = {few, sum, 0};
+    settle_doubts(q, answer);
+}
+
+/* Pairs of the lanes before this one, and of all lanes. */
+static __device__ __forceinline__ int64_t scan_lanes(int64_t n, int64_t *all)
+{
+    unsigned lane = lane_of();
+    int64_t sum = n;
+    if (!__any_sync(ALL_LANES, n > 1))
+    {
+        unsigned ones = __ballot_sync(ALL_LANES, n != 0);
+        *all = __popc(ones);
+        return __popc(ones & ((1u << lane) - 1u));
+    }
+    for (unsigned step = 1; step < LANES; step *= 2)
+    {
+        int64_t before = __shfl_up_sync(ALL_LANES, sum, step);
+        if (lane >= step)
+            sum += before;
+    }
+    *all = __shfl_sync(ALL_LANES, sum, LANES - 1);
+    return sum - n;
+}
+
+static __global__ void put_pairs(const __grid_constant__ struct query q,
+                                 int64_t n_chunks, const int32_t *few,
+                                 const unsigned long long *sum, int64_t *offset,
+                                 int32_t *row)
+{
+    int64_t chunk = warp_of(), at;
+    if (chunk >= n_chunks)
+        return;
+    at = (int64_t)sum[chunk];
+    if (chunk == 0 && lane_of() == 0)
         offset[0] = 0;
     for (int r = 0; r < ROUNDS; r++)
     {
-        int64_t i = (int64_t)blockIdx.x * CHUNK + r * BLOCK + threadIdx.x;
-        int32_t first = i < points.n ? few[i] : FEW_NONE;
-        int64_t n = first >= 0 ? 1 : -1 - (int64_t)first, before, total;
-        scan(storage).ExclusiveSum(n, before, total);
-        __syncthreads();
-        before += at;
-        at += total;
-        if (i >= points.n)
+        int64_t i = chunk * CHUNK + r * LANES + lane_of();
+        int32_t first = i < q.n ? few[i] : OJ_RING_NONE;
+        int64_t n = first >= 0 ? 1 : -1 - (int64_t)first, all;
+        int64_t before = at + scan_lanes(n, &all);
+        at += all;
+        if (i >= q.n)
             continue;
         offset[i + 1] = before + n;
         if (first >= 0)
-            row[before] = ordinal(ordinal_of, first);
+            row[before] = ordinal(q.ordinal_of, first);
         else if (n > 0)
         {
-            double x = points.x[i], y = points.y[i];
-            struct search s = begin(tree, accepted, x, y);
+            double x = q.x[i], y = q.y[i];
+            struct oj_ring_place place;
+            oj_ring_tree_find(&q.tree, x, y, &place);
             for (int64_t k = 0; k < n; k++)
-                row[before + k] =
-                    ordinal(ordinal_of, next(tree, accepted, x, y, &s));
+                row[before + k] = ordinal(q.ordinal_of, next(q, x, y, &place));
         }
     }
+}
+
+/* SLICE is of whole chunks. */
+static oj_status count_all(struct oj_cuda_index *index, cudaStream_t stream,
+                           const struct query *all, int32_t *few,
+                           unsigned long long *sum, struct oj_error *err)
+{
+    for (int64_t first = 0; first < all->n; first += SLICE)
+    {
+        struct query q = slice_of(*all, first);
+        int64_t n_chunks = chunks_of(q.n);
+        OJ_TRY(forget_doubts(&q, stream, err));
+        count_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
+            q, n_chunks, few + first, sum + first / CHUNK);
+        OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
+        settle_pairs<<<settling_blocks(index), BLOCK, 0, stream>>>(
+            q, few + first, sum + first / CHUNK);
+        OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
+    }
+    return OJ_OK;
 }
 
 struct listing
 {
+    struct doubts doubts;
     struct oj_cuda_array<int32_t> few;
-    struct oj_cuda_array<unsigned long long> sum; /* [blocks + 1] */
+    struct oj_cuda_array<unsigned long long> sum; /* [chunks + 1] */
     struct oj_cuda_array<uint8_t> scratch;
 };
 
@@ -268,7 +412,8 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
                             struct oj_cuda_pairs *out, struct oj_error *err)
 {
     struct oj_cuda_device *device = index->device;
-    int64_t n = points->n, n_blocks = (n + CHUNK - 1) / CHUNK;
+    struct query q = query_of(index, points);
+    int64_t n = points->n, n_chunks = chunks_of(n);
     unsigned long long n_pairs = 0;
     size_t bytes = 0;
     OJ_TRY(oj_cuda_make(device, stream, n + 1, &out->offset, err));
@@ -279,22 +424,21 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
         return OJ_OK;
     }
     OJ_TRY(oj_cuda_make(device, stream, n, &l->few, err));
-    OJ_TRY(oj_cuda_make(device, stream, n_blocks + 1, &l->sum, err));
-    OJ_CUDA_TRY(cudaMemsetAsync(l->sum.data + n_blocks, 0, 8, stream),
+    OJ_TRY(oj_cuda_make(device, stream, n_chunks + 1, &l->sum, err));
+    OJ_CUDA_TRY(cudaMemsetAsync(l->sum.data + n_chunks, 0, 8, stream),
                 "listing polygons of points", err);
-    count_pairs<<<(unsigned)n_blocks, BLOCK, 0, stream>>>(
-        index->cells.tree, index->accepted, *points, l->few.data, l->sum.data);
-    OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
+    OJ_TRY(make_doubts(index, stream, &q, &l->doubts, err));
+    OJ_TRY(count_all(index, stream, &q, l->few.data, l->sum.data, err));
     OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, l->sum.data,
-                                              l->sum.data, n_blocks + 1,
+                                              l->sum.data, n_chunks + 1,
                                               stream),
                 "counting polygons of points", err);
     OJ_TRY(oj_cuda_make(device, stream, (int64_t)bytes, &l->scratch, err));
     OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(l->scratch.data, bytes,
                                               l->sum.data, l->sum.data,
-                                              n_blocks + 1, stream),
+                                              n_chunks + 1, stream),
                 "counting polygons of points", err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(&n_pairs, l->sum.data + n_blocks, 8,
+    OJ_CUDA_TRY(cudaMemcpyAsync(&n_pairs, l->sum.data + n_chunks, 8,
                                 cudaMemcpyDeviceToHost, stream),
                 "counting polygons of points", err);
     OJ_CUDA_TRY(cudaStreamSynchronize(stream), "counting polygons of points",
@@ -304,10 +448,8 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
                        "the batch has more pairs than fit");
     out->n_pairs = (int64_t)n_pairs;
     OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->row, err));
-    put_pairs<<<(unsigned)n_blocks, BLOCK, 0, stream>>>(
-        index->cells.tree, index->accepted, *points,
-        index->layer->ordinal_of.data, l->few.data, l->sum.data,
-        out->offset.data, out->row.data);
+    put_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
+        q, n_chunks, l->few.data, l->sum.data, out->offset.data, out->row.data);
     OJ_CUDA_TRY_LAUNCH("listing polygons of points", err);
     return OJ_OK;
 }
@@ -324,6 +466,7 @@ static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
     memset(&pairs, 0, sizeof pairs);
     memset(&l, 0, sizeof l);
     status = list_pairs(index, stream, points, max_pairs, &l, &pairs, err);
+    drop_doubts(index, stream, &l.doubts);
     oj_cuda_drop(device, stream, &l.few);
     oj_cuda_drop(device, stream, &l.sum);
     oj_cuda_drop(device, stream, &l.scratch);
@@ -339,98 +482,43 @@ static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
 
 /* --- counts --------------------------------------------------------------- */
 
-/* Threads of a warp that count for one feature do it once. rank < 0: none. */
-static __device__ __forceinline__ void
-add_for_warp(const int32_t *ordinal_of, int32_t rank, unsigned long long *count)
+static oj_status count_slices(struct oj_cuda_index *index, cudaStream_t stream,
+                              const struct query *all,
+                              unsigned long long *d_count, struct oj_error *err)
 {
-    unsigned same = __match_any_sync(0xffffffffu, rank);
-    if (rank >= 0 && (int)(threadIdx.x % 32) == __ffs((int)same) - 1)
-        atomicAdd(&count[ordinal(ordinal_of, rank)],
-                  (unsigned long long)__popc(same));
-}
-
-static __global__ void
-count_by_feature(const __grid_constant__ struct oj_ring_tree tree,
-                 unsigned accepted, struct oj_cuda_points points,
-                 const int32_t *ordinal_of, unsigned long long *count)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    double x = i < points.n ? points.x[i] : nan("");
-    double y = i < points.n ? points.y[i] : nan("");
-    struct search s = begin(tree, accepted, x, y);
-    int32_t rank = next(tree, accepted, x, y, &s);
-    while (__any_sync(0xffffffffu, rank >= 0))
+    int64_t n_features = index->layer->n_features;
+    int64_t most = 4 * RESIDENT * (int64_t)index->device->n_processors;
+    for (int64_t first = 0; first < all->n; first += SLICE)
     {
-        add_for_warp(ordinal_of, rank, count);
-        if (rank >= 0)
-            rank = next(tree, accepted, x, y, &s);
+        struct query q = slice_of(*all, first);
+        int64_t n_chunks = chunks_of(q.n), blocks = blocks_of_chunks(n_chunks);
+        OJ_TRY(forget_doubts(&q, stream, err));
+        if (n_features <= SHARED_COUNTS)
+            count_by_few<<<(unsigned)(blocks < most ? blocks : most), BLOCK, 0,
+                           stream>>>(q, (int32_t)n_features, n_chunks, d_count);
+        else
+            count_by_feature<<<(unsigned)blocks, BLOCK, 0, stream>>>(q,
+                                                                     d_count);
+        OJ_CUDA_TRY_LAUNCH("counting points of polygons", err);
+        settle_counts<<<settling_blocks(index), BLOCK, 0, stream>>>(q, d_count);
+        OJ_CUDA_TRY_LAUNCH("counting points of polygons", err);
     }
-}
-
-/* Few features: every block counts for itself first. */
-static __global__ void
-count_by_few(const __grid_constant__ struct oj_ring_tree tree,
-             unsigned accepted, struct oj_cuda_points points,
-             int32_t n_features, const int32_t *ordinal_of,
-             unsigned long long *count)
-{
-    __shared__ unsigned of_block[SHARED_COUNTS];
-    int64_t step = (int64_t)gridDim.x * BLOCK;
-    for (int f = (int)threadIdx.x; f < n_features; f += BLOCK)
-        of_block[f] = 0;
-    __syncthreads();
-    for (int64_t first = (int64_t)blockIdx.x * BLOCK; first < points.n;
-         first += step)
-    {
-        int64_t i = first + threadIdx.x;
-        double x = i < points.n ? points.x[i] : nan("");
-        double y = i < points.n ? points.y[i] : nan("");
-        struct search s = begin(tree, accepted, x, y);
-        int32_t rank = next(tree, accepted, x, y, &s);
-        while (__any_sync(0xffffffffu, rank >= 0))
-        {
-            unsigned same = __match_any_sync(0xffffffffu, rank);
-            if (rank >= 0)
-            {
-                if ((int)(threadIdx.x % 32) == __ffs((int)same) - 1)
-                    atomicAdd(&of_block[rank], (unsigned)__popc(same));
-                rank = next(tree, accepted, x, y, &s);
-            }
-        }
-    }
-    __syncthreads();
-    for (int f = (int)threadIdx.x; f < n_features; f += BLOCK)
-    {
-        if (of_block[f] > 0)
-            atomicAdd(&count[ordinal(ordinal_of, f)],
-                      (unsigned long long)of_block[f]);
-    }
+    return OJ_OK;
 }
 
 static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
                        const struct oj_cuda_points *points,
                        unsigned long long *d_count, struct oj_error *err)
 {
-    int64_t n = points->n, n_features = index->layer->n_features;
-    const int32_t *ordinal_of = index->layer->ordinal_of.data;
-    if (n == 0)
-        return OJ_OK;
-    if (n_features <= SHARED_COUNTS && n < (int64_t)1 << 40)
-    {
-        int64_t blocks = (n + BLOCK - 1) / BLOCK;
-        int64_t most = 16 * (int64_t)index->device->n_processors;
-        if (blocks > most)
-            blocks = most;
-        count_by_few<<<(unsigned)blocks, BLOCK, 0, stream>>>(
-            index->cells.tree, index->accepted, *points, (int32_t)n_features,
-            ordinal_of, d_count);
-    }
-    else
-        count_by_feature<<<(unsigned)((n + BLOCK - 1) / BLOCK), BLOCK, 0,
-                           stream>>>(index->cells.tree, index->accepted,
-                                     *points, ordinal_of, d_count);
-    OJ_CUDA_TRY_LAUNCH("counting points of polygons", err);
-    return OJ_OK;
+    struct query q = query_of(index, points);
+    struct doubts doubts;
+    oj_status status;
+    memset(&doubts, 0, sizeof doubts);
+    status = make_doubts(index, stream, &q, &doubts, err);
+    if (status == OJ_OK)
+        status = count_slices(index, stream, &q, d_count, err);
+    drop_doubts(index, stream, &doubts);
+    return status;
 }
 
 const struct oj_cuda_family oj_cuda_points_in_polygons = {

@@ -184,9 +184,12 @@ struct greater
     }
 };
 
-static __global__ void mark_fragments(struct view v, const uint32_t *head,
-                                      struct oj_ring_masks *masks,
-                                      uint16_t *touched, uint32_t *lost)
+/* Three blocks side by side: with two the memory's latency shows, with four the
+ * registers do not suffice. */
+static __global__ void __launch_bounds__(BLOCK, 3)
+    mark_fragments(struct view v, const uint32_t *head,
+                   struct oj_ring_masks *masks, uint16_t *touched,
+                   uint32_t *lost)
 {
     uint32_t k = at_thread();
     struct oj_ring_fragment f;

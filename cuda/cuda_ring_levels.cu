@@ -34,7 +34,7 @@ static struct view view_of(const struct oj_cuda_ring_making *m,
     struct view v;
     v.tree = m->tree;
     v.depth = level->depth;
-    v.side = oj_ring_frame_side(&m->tree.frame, level->depth);
+    v.side = m->tree.frame.side[level->depth];
     v.n_nodes = (uint32_t)level->n_nodes;
     v.n_fragments = (uint32_t)level->n_fragments;
     v.parent = level->parent.data;

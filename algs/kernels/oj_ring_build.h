@@ -70,8 +70,10 @@ OJ_FN int oj_ring_node_splits(uint32_t n, uint32_t most, int level, int levels,
 {
     if (level == 0)
         return n > 0;
-    return n > most && level < levels &&
-           replication <= (is_large ? 4.0f : 32.0f);
+    if (level >= levels || replication > (is_large ? 4.0f : 32.0f))
+        return 0;
+    return (float)n >
+           (float)most * (replication > 4.0f ? 0.25f * replication : 1.0f);
 }
 
 /* --- building: the codes of a leaf ---------------------------------------- */

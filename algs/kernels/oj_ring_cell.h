@@ -45,6 +45,8 @@ struct oj_ring_frame
     double margin; /**< cells are taken to be wider by this on each side: more
                         than all rounding of places and corners */
     int levels;    /**< deepest level at which cells are wide enough */
+    double side[OJ_RING_CELL_LEVELS + 1];  /**< of cells by level; exact */
+    double steps[OJ_RING_CELL_LEVELS + 1]; /**< 2^15 / side */
 };
 
 struct oj_ring_cell
@@ -63,6 +65,7 @@ OJ_FN struct oj_ring_frame oj_ring_frame_around(double x0, double y0, double x1,
 {
     struct oj_ring_frame f;
     double w = x1 - x0, h = y1 - y0, side = w > h ? w : h, magnitude = fabs(x0);
+    int i;
     magnitude = fabs(x1) > magnitude ? fabs(x1) : magnitude;
     magnitude = fabs(y0) > magnitude ? fabs(y0) : magnitude;
     magnitude = fabs(y1) > magnitude ? fabs(y1) : magnitude;
@@ -77,23 +80,16 @@ OJ_FN struct oj_ring_frame oj_ring_frame_around(double x0, double y0, double x1,
     f.scale = 4294967296.0 / f.size;
     f.margin = f.size * 0x1p-38 + magnitude * 0x1p-48;
     f.levels = 0;
-    /* a cell is 2^6 margins wide at least */
-    for (side = f.size; f.levels < OJ_RING_CELL_LEVELS; f.levels++)
+    for (i = 0; i <= OJ_RING_CELL_LEVELS; i++)
     {
-        side *= 1.0 / OJ_RING_CELL_SPLIT;
-        if (side < 64.0 * f.margin)
-            break;
+        f.side[i] = i == 0 ? f.size : f.side[i - 1] / OJ_RING_CELL_SPLIT;
+        f.steps[i] = 32768.0 / f.side[i];
     }
+    /* a cell is 2^6 margins wide at least */
+    while (f.levels < OJ_RING_CELL_LEVELS &&
+           f.side[f.levels + 1] >= 64.0 * f.margin)
+        f.levels++;
     return f;
-}
-
-/** The side of cells of a level; exact. */
-OJ_FN double oj_ring_frame_side(const struct oj_ring_frame *f, int level)
-{
-    double side = f->size;
-    for (; level > 0; level--)
-        side *= 1.0 / OJ_RING_CELL_SPLIT;
-    return side;
 }
 
 OJ_FN double oj_ring_cell_x(const struct oj_ring_frame *f, uint32_t ix,
@@ -155,6 +151,7 @@ struct oj_ring_splitter
 {
     double x0, y0;     /* lower left corner of the cell */
     double side;       /* of a child */
+    double inverse;    /* 1 / side */
     double margin;     /* of the frame */
     double px, py;     /* reference point of the cell */
     double x[4], y[4]; /* columns and rows of the children's ones */
@@ -171,6 +168,7 @@ OJ_FN struct oj_ring_splitter oj_ring_splitter_of(const struct oj_ring_frame *f,
     s.x0 = oj_ring_cell_x(f, ix, 0.0, side);
     s.y0 = oj_ring_cell_y(f, iy, 0.0, side);
     s.side = child;
+    s.inverse = 1.0 / child;
     s.margin = f->margin;
     oj_ring_cell_reference(f, ix, iy, side, &s.px, &s.py);
     if (is_root)
@@ -182,6 +180,20 @@ OJ_FN struct oj_ring_splitter oj_ring_splitter_of(const struct oj_ring_frame *f,
     return s;
 }
 
+/* The columns, or rows, wider by the margin, that low .. high meet, from the
+ * cell's corner on. */
+OJ_FN uint32_t oj_ring_span(double low, double high,
+                            const struct oj_ring_splitter *s)
+{
+    double first = (low - s->margin) * s->inverse;
+    double last = (high + s->margin) * s->inverse;
+    if (!(last >= 0.0 && first < OJ_RING_CELL_SPLIT))
+        return 0;
+    first = first > 0.0 ? first : 0.0;
+    last = last < OJ_RING_CELL_SPLIT - 1 ? last : OJ_RING_CELL_SPLIT - 1;
+    return (2u << (uint32_t)last) - (1u << (uint32_t)first);
+}
+
 /* The children, wider by the margin, that the edge may touch.  Both ends are in
  * the root's square, so c - a is at most its size, size, and the cross product
  * is off by less than 2^-50 size (|dx| + |dy|): twice the margin covers it. */
@@ -190,19 +202,10 @@ OJ_FN uint32_t oj_ring_touched(const struct oj_ring_splitter *s, double ax,
 {
     double left = ax < bx ? ax : bx, right = ax < bx ? bx : ax;
     double low = ay < by ? ay : by, high = ay < by ? by : ay;
-    uint32_t columns = 0, rows = 0, touched = 0;
+    uint32_t columns = oj_ring_span(left - s->x0, right - s->x0, s);
+    uint32_t rows = oj_ring_span(low - s->y0, high - s->y0, s), touched = 0;
     double dx = bx - ax, dy = by - ay, reach, start;
     int i, j;
-    for (i = 0; i < OJ_RING_CELL_SPLIT; i++)
-    {
-        double x = s->x0 + (double)i * s->side, y = s->y0 + (double)i * s->side;
-        columns |= (uint32_t)((right >= x - s->margin) &
-                              (left <= x + s->side + s->margin))
-                   << i;
-        rows |= (uint32_t)((high >= y - s->margin) &
-                           (low <= y + s->side + s->margin))
-                << i;
-    }
     for (j = 0; j < OJ_RING_CELL_SPLIT; j++)
         touched |= (rows >> j & 1u) * columns << (OJ_RING_CELL_SPLIT * j);
     if ((columns & (columns - 1u)) == 0u || (rows & (rows - 1u)) == 0u)

@@ -94,6 +94,7 @@ struct oj_ring_place
 
 #define OJ_RING_NONE (-1)
 #define OJ_RING_ASK (-2)
+#define OJ_RING_UNSURE (-3)
 
 OJ_FN uint32_t oj_ring_slot_make(enum oj_ring_slot tag, uint32_t value)
 {
@@ -117,62 +118,112 @@ OJ_FN int32_t oj_ring_record_rank(const struct oj_ring_tree *t, uint32_t unit)
     return t->part_feature[t->ring_part[unit] >> 1];
 }
 
-/** Where p is to be looked for. A rank: p is inside that feature, which is the
- *  only one (OJ_RING_PARTS: the first) that it is in. OJ_RING_NONE: p is in no
- *  polygon, or no point. OJ_RING_ASK: ask the records of *place. */
-OJ_FN int32_t oj_ring_tree_find(const struct oj_ring_tree *t, double px,
-                                double py, struct oj_ring_place *place)
+/** The steps of p from the corner of the frame; 0 where p is outside of it or
+ *  no point. */
+OJ_FN int oj_ring_tree_steps(const struct oj_ring_tree *t, double px, double py,
+                             uint32_t *x, uint32_t *y)
 {
     double u = (px - t->frame.x0) * t->frame.scale;
     double v = (py - t->frame.y0) * t->frame.scale;
-    int shift = 32 - 2 * t->directory_level, level;
-    uint32_t x, y, slot, code;
-    uint64_t at;
-    struct oj_ring_leaf leaf;
-    double side;
-    place->at = place->end = 0;
-    place->rx = place->ry = 0.0;
-    place->px = place->py = 0.0f;
-    if (!(u >= 0.0 && v >= 0.0 && u < 4294967296.0 && v < 4294967296.0))
-        return OJ_RING_NONE;
-    x = (uint32_t)u;
-    y = (uint32_t)v;
-    at = t->directory_level == 0
-             ? 0
-             : oj_ring_directory_at(x >> shift, y >> shift, t->directory_level);
-    slot = t->directory[at];
+    *x = *y = 0;
+    if (!(fabs(u - 2147483648.0) < 2147483648.0 &&
+          fabs(v - 2147483648.0) < 2147483648.0))
+        return 0;
+    *x = (uint32_t)u;
+    *y = (uint32_t)v;
+    return 1;
+}
+
+/** The directory's slot for such steps. */
+OJ_FN uint32_t oj_ring_tree_slot(const struct oj_ring_tree *t, uint32_t x,
+                                 uint32_t y)
+{
+    int shift = 32 - 2 * t->directory_level;
+    if (t->directory_level == 0)
+        return t->directory[0];
+    return t->directory[oj_ring_directory_at(x >> shift, y >> shift,
+                                             t->directory_level)];
+}
+
+/** What is below a slot of the directory: no inner one. */
+OJ_FN uint32_t oj_ring_tree_descend(const struct oj_ring_tree *t, uint32_t slot,
+                                    uint32_t x, uint32_t y)
+{
+    int shift = 32 - 2 * t->directory_level;
     while (slot >> OJ_RING_SLOT_BITS == OJ_RING_INNER)
     {
         shift -= 2;
-        at = (uint64_t)(slot & OJ_RING_SLOT_MAX) * OJ_RING_CELL_CHILDREN +
-             (y >> shift & 3u) * 4 + (x >> shift & 3u);
-        slot = t->slot[at];
+        slot = t->slot[(uint64_t)(slot & OJ_RING_SLOT_MAX) *
+                           OJ_RING_CELL_CHILDREN +
+                       (y >> shift & 3u) * 4 + (x >> shift & 3u)];
     }
+    return slot;
+}
+
+/** What a slot that is no inner one says of a point: see oj_ring_tree_find();
+ *  OJ_RING_ASK: ask the records of *leaf. */
+OJ_FN int32_t oj_ring_tree_judge(const struct oj_ring_tree *t, uint32_t slot,
+                                 uint32_t x, uint32_t y,
+                                 struct oj_ring_leaf *leaf)
+{
+    uint32_t code;
+    int shift;
     if (slot == 0)
         return OJ_RING_NONE;
     if (slot >> OJ_RING_SLOT_BITS == OJ_RING_COVERED)
         return (int32_t)(slot & OJ_RING_SLOT_MAX);
-    leaf = t->leaf[slot & OJ_RING_SLOT_MAX];
-    level = (int)(leaf.n & 15u);
-    shift = 30 - 2 * level;
-    code = (uint32_t)(leaf.code >>
+    *leaf = t->leaf[slot & OJ_RING_SLOT_MAX];
+    shift = 30 - 2 * (int)(leaf->n & 15u);
+    code = (uint32_t)(leaf->code >>
                       (4 * ((y >> shift & 3u) * 4 + (x >> shift & 3u)))) &
            15u;
     if (code == 0)
         return OJ_RING_NONE;
     if (code != OJ_RING_CODE_ASK)
         return oj_ring_record_rank(t,
-                                   t->record[leaf.first + code - 1].unit >> 1);
-    side = oj_ring_frame_side(&t->frame, level);
-    shift += 2;
+                                   t->record[leaf->first + code - 1].unit >> 1);
+    return OJ_RING_ASK;
+}
+
+/** The place where the records of a leaf are asked about p, whose steps are x,
+ *  y. */
+OJ_FN void oj_ring_tree_enter(const struct oj_ring_tree *t, double px,
+                              double py, uint32_t x, uint32_t y,
+                              struct oj_ring_leaf leaf,
+                              struct oj_ring_place *place)
+{
+    int level = (int)(leaf.n & 15u), shift = 32 - 2 * level;
+    double side = t->frame.side[level];
     oj_ring_cell_reference(&t->frame, level == 0 ? 0 : x >> shift,
                            level == 0 ? 0 : y >> shift, side, &place->rx,
                            &place->ry);
-    place->px = (float)((px - place->rx) * (OJ_RING_EDGE_STEPS / side));
-    place->py = (float)((py - place->ry) * (OJ_RING_EDGE_STEPS / side));
+    place->px = (float)((px - place->rx) * t->frame.steps[level]);
+    place->py = (float)((py - place->ry) * t->frame.steps[level]);
     place->at = leaf.first;
     place->end = leaf.first + (leaf.n >> 4);
-    return OJ_RING_ASK;
+}
+
+/** Where p is to be looked for. A rank: p is inside that feature, which is the
+ *  only one (OJ_RING_PARTS: the first) that it is in. OJ_RING_NONE: p is in no
+ *  polygon, or no point. OJ_RING_ASK: ask the records of *place. */
+OJ_FN int32_t oj_ring_tree_find(const struct oj_ring_tree *t, double px,
+                                double py, struct oj_ring_place *place)
+{
+    struct oj_ring_leaf leaf;
+    uint32_t x, y, slot;
+    int32_t found;
+    place->at = place->end = 0;
+    place->rx = place->ry = 0.0;
+    place->px = place->py = 0.0f;
+    if (!oj_ring_tree_steps(t, px, py, &x, &y))
+        return OJ_RING_NONE;
+    slot = oj_ring_tree_descend(t, oj_ring_tree_slot(t, x, y), x, y);
+    leaf.code = 0;
+    leaf.first = leaf.n = 0;
+    found = oj_ring_tree_judge(t, slot, x, y, &leaf);
+    if (found == OJ_RING_ASK)
+        oj_ring_tree_enter(t, px, py, x, y, leaf, place);
+    return found;
 }
 
 /** The same from the original edges of records first .. end - 1, which are all
@@ -197,13 +248,14 @@ oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Where p is in the next unit of the place, which must have one left; goes on
- *  to the one after that. */
-OJ_FN enum oj_location oj_ring_tree_next(const struct oj_ring_tree *t,
-                                         struct oj_ring_place *place, double px,
-                                         double py, uint32_t *unit)
+/** Where p is in the next unit of the place, which must have one left, by enum
+ *  oj_location; goes on to the one after that. OJ_RING_UNSURE: the short edges
+ *  cannot tell, and the place stays as it was. *end: of the unit's records. */
+OJ_FN int oj_ring_tree_next_surely(const struct oj_ring_tree *t,
+                                   struct oj_ring_place *place, uint32_t *unit,
+                                   uint32_t *end)
 {
-    uint32_t first = place->at, at = first, odd = 0, unsure = 0;
+    uint32_t at = place->at, odd = 0, unsure = 0;
     struct oj_ring_record r = t->record[at], next;
     *unit = r.unit >> 1;
     for (;;)
@@ -222,10 +274,24 @@ OJ_FN enum oj_location oj_ring_tree_next(const struct oj_ring_tree *t,
             break;
         r = next;
     }
-    place->at = at;
+    *end = at;
     if (unsure)
-        return oj_ring_tree_locate_exactly(t, place, px, py, first, at);
+        return OJ_RING_UNSURE;
+    place->at = at;
     return odd & 1u ? OJ_INSIDE : OJ_OUTSIDE;
+}
+
+/** The same, and never unsure. */
+OJ_FN enum oj_location oj_ring_tree_next(const struct oj_ring_tree *t,
+                                         struct oj_ring_place *place, double px,
+                                         double py, uint32_t *unit)
+{
+    uint32_t first = place->at, end;
+    int location = oj_ring_tree_next_surely(t, place, unit, &end);
+    if (location != OJ_RING_UNSURE)
+        return (enum oj_location)location;
+    place->at = end;
+    return oj_ring_tree_locate_exactly(t, place, px, py, first, end);
 }
 
 /** OJ_RING_PARTS: the first feature in tie order that is at distance 0 of p,

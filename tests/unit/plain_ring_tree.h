@@ -146,7 +146,7 @@ static inline void tree_mark(struct plain_tree *t,
                              const struct tree_level *level, int depth,
                              const struct tree_node *node)
 {
-    double side = oj_ring_frame_side(&t->tree.frame, depth);
+    double side = t->tree.frame.side[depth];
     struct oj_ring_splitter s = oj_ring_splitter_of(&t->tree.frame, node->ix,
                                                     node->iy, side, depth == 0);
     t->masks.n = t->touched.n = 0;
@@ -244,7 +244,7 @@ static inline void tree_finish(struct plain_tree *t,
     int64_t n = node->end - node->first;
     const uint32_t *ring_part =
         t->tree.units == OJ_RING_PARTS ? t->ring_part.data : NULL;
-    double side = oj_ring_frame_side(&t->tree.frame, depth), rx, ry;
+    double side = t->tree.frame.side[depth], rx, ry;
     struct oj_ring_coder coder = oj_ring_coder_make();
     struct oj_ring_leaf leaf = {0, (uint32_t)t->record.n,
                                 16 * (uint32_t)n + (uint32_t)depth};

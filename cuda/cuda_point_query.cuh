@@ -1,0 +1,181 @@
+/** Points through the tree of cells over rings: most are answered by their
+ *  cells, some by short edges, and very few, in a second pass, by the original
+ *  edges. */
+#ifndef CUDA_POINT_QUERY_CUH
+#define CUDA_POINT_QUERY_CUH
+
+#include "cuda_ring_cells.h"
+
+#define BLOCK 256
+#define LANES 32
+#define ALL_LANES 0xffffffffu
+
+/* Points of a thread, and of a warp: 32 one after another, and again. */
+#define ROUNDS 4
+#define CHUNK (LANES * ROUNDS)
+
+/* Blocks that run side by side on a processor: more hide more of the memory's
+ * latency, with fewer registers. */
+#define RESIDENT 6
+
+/* Points are asked in slices, with room for doubts about each of them. */
+#define SLICE ((int64_t)1 << 24)
+
+/* A point that short edges do not decide about, and the record to go on with:
+ * the first pass leaves it to the second, which takes more registers. */
+struct doubt
+{
+    uint32_t point, record;
+};
+
+struct query
+{
+    struct oj_ring_tree tree;
+    unsigned accepted;
+    int64_t n; /* of the slice */
+    const double *x, *y;
+    const int32_t *ordinal_of;
+    struct doubt *doubt;
+    unsigned *n_doubts;
+};
+
+static __device__ __forceinline__ int32_t ordinal(const int32_t *ordinal_of,
+                                                  int32_t rank)
+{
+    return ordinal_of != NULL && rank >= 0 ? ordinal_of[rank] : rank;
+}
+
+static __device__ __forceinline__ unsigned lane_of(void)
+{
+    return threadIdx.x % LANES;
+}
+
+static __device__ __forceinline__ int64_t warp_of(void)
+{
+    return (int64_t)blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES;
+}
+
+/* The next pair's rank in tie order, or OJ_RING_NONE, or OJ_RING_UNSURE. */
+static __device__ __forceinline__ int32_t
+next_surely(const struct query &q, struct oj_ring_place *place)
+{
+    uint32_t unit, end;
+    while (place->at < place->end)
+    {
+        int at = oj_ring_tree_next_surely(&q.tree, place, &unit, &end);
+        if (at == OJ_RING_UNSURE)
+            return OJ_RING_UNSURE;
+        if (q.accepted >> at & 1u)
+            return (int32_t)unit;
+    }
+    return OJ_RING_NONE;
+}
+
+/* The same, and never unsure. */
+static __device__ __forceinline__ int32_t next(const struct query &q, double x,
+                                               double y,
+                                               struct oj_ring_place *place)
+{
+    uint32_t unit;
+    while (place->at < place->end)
+    {
+        enum oj_location at = oj_ring_tree_next(&q.tree, place, x, y, &unit);
+        if (q.accepted >> at & 1u)
+            return (int32_t)unit;
+    }
+    return OJ_RING_NONE;
+}
+
+static __device__ __forceinline__ void put_doubt(const struct query &q,
+                                                 int64_t i, uint32_t record)
+{
+    struct doubt d = {(uint32_t)i, record};
+    q.doubt[atomicAdd(q.n_doubts, 1u)] = d;
+}
+
+/* Asks a warp's chunk of points. Those that the cells answer go to
+ * answer.sure(i, rank), by whole warps in the order of their places (rank -1:
+ * none; i past the end: no point). The others wait until there are warps full
+ * of them, as far as there are, and go to answer.ask(i, place), by whole
+ * warps too (i < 0: no point). */
+template <typename answer_t>
+static __device__ __forceinline__ void
+ask_chunk(const struct query &q, int64_t chunk, answer_t &answer)
+{
+    __shared__ uint32_t waiting[BLOCK / LANES][CHUNK][2];
+    uint32_t(*mine)[2] = waiting[threadIdx.x / LANES];
+    uint32_t slot[ROUNDS], x[ROUNDS], y[ROUNDS];
+    unsigned lane = lane_of(), n_waiting = 0;
+    int64_t first = chunk * CHUNK;
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++)
+    {
+        int64_t i = first + r * LANES + lane;
+        slot[r] = 0;
+        x[r] = y[r] = 0;
+        if (i < q.n &&
+            oj_ring_tree_steps(&q.tree, q.x[i], q.y[i], &x[r], &y[r]))
+            slot[r] = oj_ring_tree_slot(&q.tree, x[r], y[r]);
+    }
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++)
+    {
+        struct oj_ring_leaf leaf;
+        int32_t found;
+        unsigned asking;
+        slot[r] = oj_ring_tree_descend(&q.tree, slot[r], x[r], y[r]);
+        found = oj_ring_tree_judge(&q.tree, slot[r], x[r], y[r], &leaf);
+        asking = __ballot_sync(ALL_LANES, found == OJ_RING_ASK);
+        if (found == OJ_RING_ASK)
+        {
+            unsigned at =
+                n_waiting + (unsigned)__popc(asking & ((1u << lane) - 1u));
+            mine[at][0] = (uint32_t)(r * LANES) + lane;
+            mine[at][1] = slot[r] & OJ_RING_SLOT_MAX;
+        }
+        n_waiting += (unsigned)__popc(asking);
+        if (found >= 0 && !(q.accepted >> OJ_INSIDE & 1u))
+            found = OJ_RING_NONE;
+        answer.sure(q, first + r * LANES + lane, found);
+    }
+    __syncwarp();
+    for (unsigned at = lane; at - lane < n_waiting; at += LANES)
+    {
+        struct oj_ring_place place;
+        int64_t i = -1;
+        double px = 0.0, py = 0.0;
+        place.at = place.end = 0;
+        if (at < n_waiting)
+        {
+            uint32_t sx, sy;
+            i = first + mine[at][0];
+            px = q.x[i];
+            py = q.y[i];
+            oj_ring_tree_steps(&q.tree, px, py, &sx, &sy);
+            oj_ring_tree_enter(&q.tree, px, py, sx, sy,
+                               q.tree.leaf[mine[at][1]], &place);
+        }
+        answer.ask(q, i, &place);
+    }
+}
+
+/* Asks the originals about the doubts of a slice: answer.settle(i, x, y,
+ * place). */
+template <typename answer_t>
+static __device__ __forceinline__ void settle_doubts(const struct query &q,
+                                                     answer_t &answer)
+{
+    unsigned n = *q.n_doubts;
+    for (unsigned d = blockIdx.x * BLOCK + threadIdx.x; d < n;
+         d += gridDim.x * BLOCK)
+    {
+        int64_t i = q.doubt[d].point;
+        double x = q.x[i], y = q.y[i];
+        struct oj_ring_place place;
+        oj_ring_tree_find(&q.tree, x, y, &place);
+        place.at = q.doubt[d].record;
+        answer.settle(q, i, x, y, &place);
+    }
+}
+
+#endif
