@@ -1,5 +1,6 @@
 /* The nearest feature of each point, by cells: a thread for each point, in the
  * order of the input. */
+#include "cuda_around.h"
 #include "cuda_cells.h"
 #include "cuda_family.h"
 #include "cuda_far.h"
@@ -94,9 +95,8 @@ static int64_t index_bytes(const struct oj_cuda_index *wrapped)
 
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 {
-    (void)index;
-    (void)n;
-    return 0;
+    const struct near_index *self = (const struct near_index *)index;
+    return self->has_rings ? oj_cuda_around_bytes(n) : 0;
 }
 
 /* Points and answers pass through the cache once; the cells should stay. */
@@ -136,16 +136,6 @@ static __global__ void __launch_bounds__(BLOCK)
 }
 
 /* row: the least rank of the polygons around each point. */
-static __global__ void __launch_bounds__(BLOCK)
-    find_around(struct oj_ring_tree tree, struct near_batch batch)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= batch.n)
-        return;
-    batch.row[i] = oj_ring_tree_first_around(&tree, __ldcs(batch.x + i),
-                                             __ldcs(batch.y + i));
-}
-
 static __global__ void __launch_bounds__(BLOCK)
     nearest_interior(struct oj_near_view view, struct near_batch batch)
 {
@@ -189,7 +179,8 @@ static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
         nearest_boundary<<<n_blocks, BLOCK, 0, stream>>>(view, batch);
     else
     {
-        find_around<<<n_blocks, BLOCK, 0, stream>>>(self->rings.tree, batch);
+        OJ_TRY(oj_cuda_find_around(self->device, &self->rings, stream, points,
+                                   d_row, err));
         nearest_interior<<<n_blocks, BLOCK, 0, stream>>>(view, batch);
     }
     OJ_CUDA_TRY_LAUNCH("joining", err);

@@ -1,0 +1,138 @@
+#include "cuda_around.h"
+
+#include "cuda_point_query.cuh"
+
+#include <string.h>
+
+/* Blocks for the points in doubt, which are few. */
+#define DOUBT_BLOCKS 264
+
+struct around_answer
+{
+    int32_t *rank;
+
+    __device__ __forceinline__ void sure(const struct query &q, int64_t i,
+                                         int32_t found)
+    {
+        if (i < q.n && found != OJ_RING_ASK)
+            rank[i] = found;
+    }
+
+    /* Parts in tie order: a shell holds what is in it and in none of its
+     * holes. */
+    __device__ __forceinline__ void ask(const struct query &q, int64_t i,
+                                        struct oj_ring_place *place)
+    {
+        const struct oj_ring_tree *t = &q.tree;
+        uint32_t part = 0, unit, end;
+        int holds = 0;
+        while (place->at < place->end)
+        {
+            int location = oj_ring_tree_next_surely(t, place, &unit, &end);
+            uint32_t ring;
+            if (location == OJ_RING_UNSURE)
+            {
+                put_doubt(q, i, place->at);
+                return;
+            }
+            ring = t->ring_part[unit];
+            if (ring >> 1 != part)
+            {
+                if (holds)
+                    break;
+                part = ring >> 1;
+                holds = 0;
+            }
+            if ((ring & 1u) == 0u)
+                holds = location;
+            else if (holds == OJ_INSIDE)
+                holds = location == OJ_OUTSIDE  ? OJ_INSIDE
+                        : location == OJ_INSIDE ? 0
+                                                : OJ_ON_BOUNDARY;
+        }
+        if (i >= 0)
+            rank[i] = holds ? t->part_feature[part] : OJ_RING_NONE;
+    }
+
+    __device__ __forceinline__ void settle(const struct query &q, int64_t i,
+                                           double x, double y,
+                                           struct oj_ring_place *place)
+    {
+        (void)place;
+        rank[i] = oj_ring_tree_first_around(&q.tree, x, y);
+    }
+};
+
+static __global__ void __launch_bounds__(BLOCK, RESIDENT)
+    find_around(const __grid_constant__ struct query q, int32_t *rank)
+{
+    struct around_answer answer = {rank};
+    ask_chunk(q, warp_of(), answer);
+}
+
+static __global__ void settle_around(const __grid_constant__ struct query q,
+                                     int32_t *rank)
+{
+    struct around_answer answer = {rank};
+    settle_doubts(q, answer);
+}
+
+static oj_status ask_slices(const struct oj_cuda_ring_cells *cells,
+                            cudaStream_t stream,
+                            const struct oj_cuda_points *points, int32_t *rank,
+                            struct doubt *doubt, unsigned *n_doubts,
+                            struct oj_error *err)
+{
+    struct query q;
+    q.tree = cells->tree;
+    q.accepted = 1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY;
+    q.ordinal_of = NULL;
+    q.doubt = doubt;
+    q.n_doubts = n_doubts;
+    for (int64_t first = 0; first < points->n; first += SLICE)
+    {
+        int64_t n = points->n - first < SLICE ? points->n - first : SLICE;
+        int64_t n_warps = (n + CHUNK - 1) / CHUNK;
+        q.n = n;
+        q.x = points->x + first;
+        q.y = points->y + first;
+        OJ_CUDA_TRY(cudaMemsetAsync(n_doubts, 0, sizeof *n_doubts, stream),
+                    "joining", err);
+        find_around<<<(unsigned)((n_warps * LANES + BLOCK - 1) / BLOCK), BLOCK,
+                      0, stream>>>(q, rank + first);
+        settle_around<<<DOUBT_BLOCKS, BLOCK, 0, stream>>>(q, rank + first);
+        OJ_CUDA_TRY_LAUNCH("joining", err);
+    }
+    return OJ_OK;
+}
+
+oj_status oj_cuda_find_around(struct oj_cuda_device *device,
+                              const struct oj_cuda_ring_cells *cells,
+                              cudaStream_t stream,
+                              const struct oj_cuda_points *points,
+                              int32_t *rank, struct oj_error *err)
+{
+    int64_t most = points->n < SLICE ? points->n : SLICE;
+    struct oj_cuda_array<struct doubt> doubt =
+    {
+        NULL, 0
+    };
+    struct oj_cuda_array<unsigned> n_doubts =
+    {
+        NULL, 0
+    };
+    oj_status status = oj_cuda_make(device, stream, most, &doubt, err);
+    if (status == OJ_OK)
+        status = oj_cuda_make(device, stream, 1, &n_doubts, err);
+    if (status == OJ_OK)
+        status = ask_slices(cells, stream, points, rank, doubt.data,
+                            n_doubts.data, err);
+    oj_cuda_drop(device, stream, &doubt);
+    oj_cuda_drop(device, stream, &n_doubts);
+    return status;
+}
+
+int64_t oj_cuda_around_bytes(int64_t n)
+{
+    return (n < SLICE ? n : SLICE) * (int64_t)sizeof(struct doubt) + 4096;
+}
