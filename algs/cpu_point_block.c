@@ -282,33 +282,15 @@ static oj_status join_known(const struct oj_point_query *q,
     return OJ_OK;
 }
 
-/* Candidates of the survivors, which are in the only layer and where no cell
- * has a set in place of its entries, by many entries at a time; 0: there are
- * too many of them for that. */
-static oj_status add_held(const struct oj_point_query *q,
-                          struct oj_point_worker *w, int64_t n, int *out,
+/* Candidates of the points of n ranges, by many entries at a time. */
+static oj_status add_held(const struct oj_ring_cells *cells,
+                          struct oj_point_worker *w,
+                          const struct oj_ring_layer *layer, int64_t n,
                           struct oj_error *err)
 {
-    const struct oj_ring_layer *layer = &q->set->layer[0];
-    const struct oj_ring_kernel *kernel = q->cells->kernel;
-    int64_t n_entries = 0, n_held;
+    int64_t n_held = cells->kernel->holding(layer->entry, w->range, n,
+                                            w->held_point, w->held_ring);
     struct oj_point_candidate *candidate;
-    *out = 0;
-    for (int64_t i = 0; i < n; i++)
-    {
-        const struct oj_point_survivor *s = &w->survivor[i];
-        struct oj_ring_range *range = &w->range[i];
-        range->point = s->point;
-        range->probe = s->probe;
-        range->first = layer->first[s->cell];
-        range->n = layer->first[s->cell + 1] - range->first;
-        n_entries += range->n;
-        __builtin_prefetch(&layer->entry[range->first]);
-    }
-    if (n_entries > OJ_HELD)
-        return OJ_OK;
-    n_held =
-        kernel->holding(layer->entry, w->range, n, w->held_point, w->held_ring);
     OJ_TRY(oj_reserve(&w->candidate, w->n_candidates, w->n_candidates + n_held,
                       &w->cap_candidates, sizeof *w->candidate, err));
     candidate = w->candidate + w->n_candidates;
@@ -317,11 +299,49 @@ static oj_status add_held(const struct oj_point_query *q,
         candidate[i].point = w->held_point[i];
         candidate[i].ring = w->held_ring[i];
         candidate[i].location = OJ_POINT_UNKNOWN;
-        __builtin_prefetch(&q->cells->ring[w->held_ring[i]]);
+        __builtin_prefetch(&cells->ring[w->held_ring[i]]);
     }
     w->n_candidates += n_held;
-    *out = 1;
     return OJ_OK;
+}
+
+/* The ranges of survivors from first on, up to one that has a set in place of
+ * its entries or whose entries find no room: how many. */
+static int64_t take_ranges(const struct oj_ring_layer *borrowed,
+                           struct oj_point_worker *w, int64_t first, int64_t n)
+{
+    const struct oj_ring_layer layer_copy = *borrowed, *layer = &layer_copy;
+    int64_t n_entries = 0, n_ranges = 0;
+    for (; first < n; first++, n_ranges++)
+    {
+        const struct oj_point_survivor *s = &w->survivor[first];
+        struct oj_ring_range *range = &w->range[n_ranges];
+        range->point = s->point;
+        range->probe = s->probe;
+        range->first = layer->first[s->cell];
+        range->n = layer->first[s->cell + 1] - range->first;
+        n_entries += range->n;
+        __builtin_prefetch(&layer->entry[range->first]);
+        if (n_entries > OJ_HELD ||
+            (layer->child != NULL && layer->child[s->cell] >= 0))
+            break;
+    }
+    return n_ranges;
+}
+
+/* Candidates of one survivor. */
+static oj_status add_survivor(const struct oj_point_query *q,
+                              struct oj_point_worker *w,
+                              const struct oj_point_survivor *s,
+                              int64_t first_row, struct oj_error *err)
+{
+    const struct oj_ring_layer *layer = &q->set->layer[s->layer];
+    if (layer->child == NULL || layer->child[s->cell] < 0)
+        return add_candidates(q->cells, w, layer, s->cell, s->probe, s->point,
+                              err);
+    return descend(q->cells, w, layer->child[s->cell],
+                   q->input->x[first_row + s->point],
+                   q->input->y[first_row + s->point], s->point, err);
 }
 
 /* Candidates of the survivors, refined but for the last ones. */
@@ -332,36 +352,30 @@ static oj_status join_survivors(const struct oj_point_query *q,
 {
     const struct oj_point_survivor *survivor = w->survivor;
     const struct oj_ring_set *set = q->set;
-    int is_done = 0;
+    int is_wide = set->n_layers == 1 && q->cells->kernel->holding != NULL;
     for (int64_t i = 0; i < n; i++)
         __builtin_prefetch(
             &set->layer[survivor[i].layer].first[survivor[i].cell]);
-    if (set->n_layers == 1 && set->layer[0].child == NULL && !has_answers &&
-        q->cells->kernel->holding != NULL)
-        OJ_TRY(add_held(q, w, n, &is_done, err));
-    if (is_done)
-        return OJ_OK;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; !is_wide && i < n; i++)
     {
         const struct oj_ring_layer *layer = &set->layer[survivor[i].layer];
         __builtin_prefetch(&layer->entry[layer->first[survivor[i].cell]]);
     }
     for (int64_t i = 0; i < n; i++)
     {
-        const struct oj_point_survivor *s = &survivor[i];
-        const struct oj_ring_layer *layer = &set->layer[s->layer];
-        if (w->n_candidates >= CANDIDATES && s->point != s[-1].point)
+        int64_t n_ranges = is_wide ? take_ranges(&set->layer[0], w, i, n) : 0;
+        if (n_ranges > 0)
+            OJ_TRY(add_held(q->cells, w, &set->layer[0], n_ranges, err));
+        i += n_ranges;
+        if (i == n)
+            break;
+        if (w->n_candidates >= CANDIDATES &&
+            survivor[i].point != survivor[i - 1].point)
             OJ_TRY(flush(q, w, first_row, err));
-        if (layer->child != NULL && layer->child[s->cell] >= 0)
-            OJ_TRY(descend(q->cells, w, layer->child[s->cell],
-                           q->input->x[first_row + s->point],
-                           q->input->y[first_row + s->point], s->point, err));
-        else
-            OJ_TRY(add_candidates(q->cells, w, layer, s->cell, s->probe,
-                                  s->point, err));
-        if (has_answers)
-            look_at_spot(q, s);
+        OJ_TRY(add_survivor(q, w, &survivor[i], first_row, err));
     }
+    for (int64_t i = 0; has_answers && i < n; i++)
+        look_at_spot(q, &survivor[i]);
     return OJ_OK;
 }
 

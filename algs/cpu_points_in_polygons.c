@@ -10,6 +10,9 @@
 
 #define ROWS_PER_TASK 8192
 
+/* Room is made for a pair a row beforehand, for so many rows. */
+#define MOST_FORESEEN (1 << 20)
+
 struct cpu_index
 {
     struct oj_relation relation;
@@ -336,7 +339,13 @@ static oj_status join_batch(struct batch *b, struct oj_stats *stats,
                       sizeof *self->task, err));
     out->offset[0] = 0;
     for (int t = 0; t < n_threads; t++)
-        self->worker[t].n_pairs = 0;
+    {
+        struct oj_point_worker *w = &self->worker[t];
+        int64_t n = n_rows < MOST_FORESEEN ? n_rows : MOST_FORESEEN;
+        w->n_pairs = 0;
+        OJ_TRY(oj_reserve(&w->feature, 0, n / n_threads + OJ_POINT_BLOCK,
+                          &w->cap_pairs, sizeof *w->feature, err));
+    }
     oj_parallel_for(n_threads, n_tasks, join_task, b);
     sum_stats(self, oj_clock_seconds() - start, stats);
     stats->index_bytes += atomic_exchange(&self->cells.new_bytes, 0);

@@ -8,18 +8,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Cells for each ring. More cost memory, and with it time, to build and to look
- * up; fewer leave more rings to be told apart in each. */
-#define CELLS_PER_RING 1.0
-#define CELLS_PER_RING_OF_FEW 4.0
-#define FEW_RINGS 4096
-#define MOST_CELLS (1 << 26)
-#define MOST_ALONG (1 << 22) /* along one axis: steps are 32-bit */
-
 /* Rings in more cells than this go to the next layer. The last layer has so few
  * cells that none is. */
-#define MOST_SPAN 64
-#define LAST_ALONG 8
+#define MOST_SPAN (OJ_LAST_ALONG * OJ_LAST_ALONG)
 
 /* But where there are few cells, and the large rings add few entries to each,
  * another layer would cost more than these. */
@@ -32,7 +23,6 @@
 #define MOST_COVERED 0.25
 #define MOST_DEPTH 6
 
-#define N_SAMPLES 1024
 #define RINGS_PER_TASK 4096
 
 /* Steps that the box of a ring covers; x0 < 0: the ring is not in the layer,
@@ -56,93 +46,6 @@ struct build
     int32_t *rest;                  /* [n_rest] for the next layer */
     atomic_llong n_rest, rest_span; /* cells of the rest */
 };
-
-/* --- the frame of a layer ------------------------------------------------- */
-
-struct sample
-{
-    struct oj_box all;
-    double width, height; /* of a ring, on average */
-};
-
-/* Rings at even distances, what of them is in clip. */
-static struct sample take_sample(const struct build *b,
-                                 const struct oj_box *clip)
-{
-    struct sample s = {oj_box_empty(), 0.0, 0.0};
-    int64_t n = b->n < N_SAMPLES ? b->n : N_SAMPLES, n_taken = 0;
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t at =
-            n == b->n ? i : (int64_t)((double)b->n / (double)n * (double)i);
-        int64_t r = b->ring != NULL ? b->ring[at] : at;
-        struct oj_box box;
-        if (b->cells->ring[r].n_vertices < 1)
-            continue;
-        box = oj_ring_cells_box(b->cells, r);
-        box.x0 = fmin(fmax(box.x0, clip->x0), clip->x1);
-        box.y0 = fmin(fmax(box.y0, clip->y0), clip->y1);
-        box.x1 = fmin(fmax(box.x1, clip->x0), clip->x1);
-        box.y1 = fmin(fmax(box.y1, clip->y0), clip->y1);
-        oj_box_add_box(&s.all, &box);
-        s.width += (box.x1 - box.x0) / (double)n;
-        s.height += (box.y1 - box.y0) / (double)n;
-        n_taken++;
-    }
-    if (n_taken == 0)
-        memset(&s.all, 0, sizeof s.all);
-    return s;
-}
-
-static double within(double v, double least, double most)
-{
-    return v > least ? v < most ? v : most : least;
-}
-
-/* Cells along an axis of this length; a length of 0 or beyond all numbers is
- * one cell. */
-static int32_t count_along(double length, double cell, double most)
-{
-    if (!(length > 0.0) || !(length < INFINITY) || !(cell > 0.0))
-        return 1;
-    return (int32_t)within(ceil(length / cell), 1.0, most);
-}
-
-static double scale_of(double length, int32_t n)
-{
-    double scale = (double)n * OJ_CELL_STEPS / length;
-    return length > 0.0 && scale > 0.0 && scale < INFINITY ? scale : 0.0;
-}
-
-/* Cells about as many as rings, of the shape of an average ring's box, but not
- * much smaller than that. */
-static void choose_frame(const struct build *b, const struct oj_box *clip,
-                         int is_last)
-{
-    struct oj_ring_layer *layer = b->layer;
-    struct sample s = take_sample(b, clip);
-    double most = is_last ? LAST_ALONG : MOST_ALONG;
-    double n = (double)b->n;
-    double target = n < FEW_RINGS ? n * CELLS_PER_RING_OF_FEW + 64.0
-                                  : fmax(n * CELLS_PER_RING, 4.0 * FEW_RINGS);
-    double width = s.all.x1 - s.all.x0, height = s.all.y1 - s.all.y0;
-    double shape = sqrt(s.width / s.height), side;
-    shape = shape > 0.0 ? within(shape, 1.0 / 16.0, 16.0) : 1.0;
-    target = fmin(target, MOST_CELLS);
-    /* a rim without rings, for the points that are outside of all */
-    layer->x0 = s.all.x0 - width / 64.0;
-    layer->y0 = s.all.y0 - height / 64.0;
-    width += width / 32.0;
-    height += height / 32.0;
-    side = sqrt(width / target) * sqrt(height);
-    layer->nx = count_along(width, fmax(side * shape, s.width / 4.0), most);
-    layer->ny = count_along(height, fmax(side / shape, s.height / 4.0),
-                            within(2.0 * target / layer->nx, 1.0, most));
-    layer->scale_x = scale_of(width, layer->nx);
-    layer->scale_y = scale_of(height, layer->ny);
-    layer->last_x = (double)layer->nx * OJ_CELL_STEPS - 1.0;
-    layer->last_y = (double)layer->ny * OJ_CELL_STEPS - 1.0;
-}
 
 /* --- counting and filling ------------------------------------------------- */
 
@@ -294,7 +197,7 @@ static oj_status fill_layer(struct build *b, const struct oj_box *clip,
 {
     struct oj_ring_layer *layer = b->layer;
     int64_t n_cells, total = 0;
-    choose_frame(b, clip, is_last);
+    oj_ring_cells_choose_frame(b->cells, b->ring, b->n, clip, is_last, layer);
     n_cells = (int64_t)layer->nx * layer->ny;
     layer->mask = oj_calloc(n_cells + 1, sizeof *layer->mask);
     layer->first = oj_calloc(n_cells + 1, sizeof *layer->first);

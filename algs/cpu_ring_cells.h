@@ -180,6 +180,16 @@ struct oj_box oj_ring_cells_box(const struct oj_ring_cells *cells, int64_t r);
  *  (cpu_ring_axes.c) */
 void oj_ring_cells_choose_axes(struct oj_ring_cells *cells);
 
+/** Most cells along an axis of a set's last layer. */
+#define OJ_LAST_ALONG 8
+
+/** The frame of a layer of n rings, of all or those of a list, as far as they
+ *  are in clip. (cpu_ring_frame.c) */
+void oj_ring_cells_choose_frame(const struct oj_ring_cells *cells,
+                                const int32_t *ring, int64_t n,
+                                const struct oj_box *clip, int is_last,
+                                struct oj_ring_layer *layer);
+
 /** Measures the large rings and gives them a place for their grids.
  *  (cpu_ring_late.c) */
 OJ_MUST_USE oj_status oj_ring_cells_list_grids(struct oj_ring_cells *cells,

@@ -407,6 +407,19 @@ static double last_below(const struct oj_ring_grid *g, int64_t row)
     return from_ordinal(low);
 }
 
+/* 1 when every column has its reference point. */
+static OJ_CLONES int has_columns(const struct oj_ring_grid *borrowed)
+{
+    const struct oj_ring_grid g = *borrowed;
+    int32_t n_wrong = 0;
+    for (int32_t column = 0; column < (int32_t)g.nx; column++)
+    {
+        double x = g.x0 + ((double)column + OJ_REFERENCE_X) * g.cell;
+        n_wrong += oj_ring_grid_index(x, g.x0, g.inverse_cell, g.nx) != column;
+    }
+    return n_wrong == 0;
+}
+
 /* The rows' limits; 0 when rounding leaves a row or a column without its
  * reference point. */
 static int place_references(const struct oj_ring_grid *g)
@@ -421,13 +434,7 @@ static int place_references(const struct oj_ring_grid *g)
             return 0;
         g->below[row] = y;
     }
-    for (int64_t column = 0; column < g->nx; column++)
-    {
-        if (oj_ring_grid_index(oj_ring_grid_reference_x(g, column), g->x0,
-                               g->inverse_cell, g->nx) != column)
-            return 0;
-    }
-    return 1;
+    return has_columns(g);
 }
 
 /* From flips to states, and how many cells with edges there are before each
