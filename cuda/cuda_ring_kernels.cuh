@@ -184,19 +184,24 @@ struct greater
     }
 };
 
-/* Three blocks side by side: with two the memory's latency shows, with four the
- * registers do not suffice. */
-static __global__ void __launch_bounds__(BLOCK, 3)
-    mark_fragments(struct view v, const uint32_t *head,
-                   struct oj_ring_masks *masks, uint16_t *touched,
-                   uint32_t *lost)
+struct marks
 {
-    uint32_t k = at_thread();
-    struct oj_ring_fragment f;
+    const uint32_t *head;        /* [fragments] */
+    struct oj_ring_masks *masks; /* [fragments] */
+    uint16_t *touched;           /* [edges] */
+    uint32_t *lost;              /* [fragments] */
+    uint32_t *doubt;             /* fragments that need exact signs */
+    uint32_t *n_doubts;
+};
+
+/* Marks fragment k, or finds that exact signs are needed for it: returns 0. */
+template <bool exactly>
+static __device__ __forceinline__ int mark_fragment(const struct view &v,
+                                                    uint32_t k, struct marks to)
+{
+    struct oj_ring_fragment f = load_fragment(&v.fragment[k]);
     struct oj_ring_masks m = {0, 0, 0};
-    if (k >= v.n_fragments)
-        return;
-    f = load_fragment(&v.fragment[k]);
+    int unsure = 0;
     if (f.n > 0)
     {
         uint2 p = place_of(v, f.node);
@@ -205,19 +210,38 @@ static __global__ void __launch_bounds__(BLOCK, 3)
         for (uint32_t e = f.first; e < f.first + f.n; e++)
         {
             const struct oj_cuda_segment g = v.segment[v.edge[e]];
-            struct oj_ring_split split =
-                oj_ring_split_edge(&s, g.ax, g.ay, g.bx, g.by);
-            touched[e] = (uint16_t)split.touched;
+            struct oj_ring_split split = oj_ring_split_edge(
+                &s, g.ax, g.ay, g.bx, g.by, exactly ? NULL : &unsure);
+            to.touched[e] = (uint16_t)split.touched;
             oj_ring_masks_add(&m, split);
         }
     }
-    masks[k] = m;
-    if (head[k] != k)
+    if (unsure)
+        return 0;
+    to.masks[k] = m;
+    if (to.head[k] != k)
     {
         uint32_t inside = oj_ring_masks_inside(&m, f.unit) & ~m.touched;
         if (inside != 0)
-            atomicXor(&lost[head[k]], inside);
+            atomicXor(&to.lost[to.head[k]], inside);
     }
+    return 1;
+}
+
+static __global__ void __launch_bounds__(BLOCK, 3)
+    mark_fragments(struct view v, struct marks to)
+{
+    uint32_t k = at_thread();
+    if (k < v.n_fragments && !mark_fragment<false>(v, k, to))
+        to.doubt[atomicAdd(to.n_doubts, 1u)] = k;
+}
+
+/* Few, as a rule; exact signs take many registers. */
+static __global__ void settle_fragments(struct view v, struct marks to)
+{
+    uint32_t n = *to.n_doubts;
+    for (uint32_t d = at_thread(); d < n; d += gridDim.x * BLOCK)
+        mark_fragment<true>(v, to.doubt[d], to);
 }
 
 /* --- leaves --------------------------------------------------------------- */

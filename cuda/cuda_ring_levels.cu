@@ -15,6 +15,7 @@ struct working
     struct oj_cuda_array<uint32_t> lost;                 /* [fragments] */
     struct oj_cuda_array<struct oj_ring_masks> masks;    /* [fragments] */
     struct oj_cuda_array<uint16_t> touched;              /* [edges] */
+    struct oj_cuda_array<uint32_t> doubt;                /* [fragments + 1] */
     struct oj_cuda_array<uint8_t> count;                 /* see put_counts() */
     struct oj_cuda_array<unsigned long long> place;
     struct oj_cuda_array<uint8_t> scratch;
@@ -95,12 +96,16 @@ static oj_status mark(struct oj_cuda_ring_making *m, const struct view *v,
 {
     cudaStream_t stream = m->device->stream;
     int64_t n = v->n_fragments;
+    struct marks to;
     if (n == 0)
         return OJ_OK;
     OJ_TRY(oj_cuda_make(m->device, stream, n, &w->head, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, n, &w->lost, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, n, &w->masks, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, n_edges, &w->touched, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->doubt, m->err));
+    OJ_CUDA_TRY(cudaMemsetAsync(w->doubt.data, 0, 4, stream), "marking rings",
+                m->err);
     OJ_CUDA_TRY(cudaMemsetAsync(w->lost.data, 0, (size_t)n * 4, stream),
                 "marking rings", m->err);
     find_heads<<<blocks_of(n), BLOCK, 0, stream>>>(*v, w->head.data);
@@ -109,8 +114,16 @@ static oj_status mark(struct oj_cuda_ring_making *m, const struct view *v,
          cub::DeviceScan::InclusiveScan(scratch, bytes, w->head.data,
                                         w->head.data, greater(), n, stream),
          "marking rings");
-    mark_fragments<<<blocks_of(n), BLOCK, 0, stream>>>(
-        *v, w->head.data, w->masks.data, w->touched.data, w->lost.data);
+    to.head = w->head.data;
+    to.masks = w->masks.data;
+    to.touched = w->touched.data;
+    to.lost = w->lost.data;
+    to.doubt = w->doubt.data + 1;
+    to.n_doubts = w->doubt.data;
+    mark_fragments<<<blocks_of(n), BLOCK, 0, stream>>>(*v, to);
+    OJ_CUDA_TRY_LAUNCH("marking rings", m->err);
+    settle_fragments<<<(unsigned)m->device->n_processors, BLOCK, 0, stream>>>(
+        *v, to);
     OJ_CUDA_TRY_LAUNCH("marking rings", m->err);
     return OJ_OK;
 }
@@ -200,6 +213,7 @@ static void drop_working(struct oj_cuda_device *device, struct working *w)
     oj_cuda_drop(device, stream, &w->lost);
     oj_cuda_drop(device, stream, &w->masks);
     oj_cuda_drop(device, stream, &w->touched);
+    oj_cuda_drop(device, stream, &w->doubt);
     oj_cuda_drop(device, stream, &w->count);
     oj_cuda_drop(device, stream, &w->place);
     oj_cuda_drop(device, stream, &w->scratch);

@@ -24,6 +24,8 @@
 
 #include "oj_ring.h"
 
+#include <stddef.h>
+
 /** Children of a cell along an axis, and in all. */
 #define OJ_RING_CELL_SPLIT 4
 #define OJ_RING_CELL_CHILDREN 16
@@ -123,16 +125,20 @@ OJ_FN_APART int oj_ring_is_left_exactly(double ax, double ay, double bx,
     return by != ay ? by < ay : bx > ax;
 }
 
-/** 1 when the moved point (x + e, y + e e) is left of a -> b; a != b. */
+/** 1 when the moved point (x + e, y + e e) is left of a -> b; a != b. Near the
+ *  line, *unsure becomes 1 instead, unless unsure is NULL. */
 OJ_FN int oj_ring_is_left(double ax, double ay, double bx, double by, double x,
-                          double y)
+                          double y, int *unsure)
 {
     /* as oj_orientation() does it */
     double left = (ax - x) * (by - y), right = (ay - y) * (bx - x);
     double det = left - right, size = fabs(left) + fabs(right);
     if (size > 1e-280 && fabs(det) > 3.3306690738754716e-16 * size)
         return det > 0.0;
-    return oj_ring_is_left_exactly(ax, ay, bx, by, x, y);
+    if (unsure == NULL)
+        return oj_ring_is_left_exactly(ax, ay, bx, by, x, y);
+    *unsure = 1;
+    return 0;
 }
 
 /* --- splitting ------------------------------------------------------------ */
@@ -228,17 +234,17 @@ OJ_FN uint32_t oj_ring_touched(const struct oj_ring_splitter *s, double ax,
 }
 
 OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
-                               double ay, double bx, double by)
+                               double ay, double bx, double by, int *unsure)
 {
     uint32_t toggled = 0;
     int i, j;
     if ((ay > s->py) != (by > s->py))
     {
         /* the edge crosses the row of P: columns beyond it are parted */
-        int at_p = oj_ring_is_left(ax, ay, bx, by, s->px, s->py);
+        int at_p = oj_ring_is_left(ax, ay, bx, by, s->px, s->py, unsure);
         for (i = 0; i < OJ_RING_CELL_SPLIT; i++)
         {
-            if (oj_ring_is_left(ax, ay, bx, by, s->x[i], s->py) != at_p)
+            if (oj_ring_is_left(ax, ay, bx, by, s->x[i], s->py, unsure) != at_p)
                 toggled ^= 0x1111u << i;
         }
     }
@@ -250,24 +256,26 @@ OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
         if ((ay > s->y[3] && by > s->y[3]) || (ay < s->y[0] && by < s->y[0]))
             continue; /* above or below all of the column's points, P's row
                          too, which is between their rows */
-        at_corner = oj_ring_is_left(ax, ay, bx, by, s->x[i], s->py);
+        at_corner = oj_ring_is_left(ax, ay, bx, by, s->x[i], s->py, unsure);
         for (j = 0; j < OJ_RING_CELL_SPLIT; j++)
         {
-            if (oj_ring_is_left(ax, ay, bx, by, s->x[i], s->y[j]) != at_corner)
+            if (oj_ring_is_left(ax, ay, bx, by, s->x[i], s->y[j], unsure) !=
+                at_corner)
                 toggled ^= 1u << (OJ_RING_CELL_SPLIT * j + i);
         }
     }
     return toggled;
 }
 
-/** The edge a -> b, which is in the list of the cell, against its children. */
+/** The edge a -> b, which is in the list of the cell, against its children.
+ *  unsure: NULL, or what becomes 1 where signs that are not exact do not do. */
 OJ_FN struct oj_ring_split oj_ring_split_edge(const struct oj_ring_splitter *s,
                                               double ax, double ay, double bx,
-                                              double by)
+                                              double by, int *unsure)
 {
     struct oj_ring_split split;
     split.touched = oj_ring_touched(s, ax, ay, bx, by);
-    split.toggled = oj_ring_toggled(s, ax, ay, bx, by);
+    split.toggled = oj_ring_toggled(s, ax, ay, bx, by, unsure);
     return split;
 }
 
@@ -296,11 +304,11 @@ OJ_FN int oj_ring_way_edge(double px, double py, double rx, double ry,
         return OJ_ON_BOUNDARY;
     if (!crosses_row && !crosses_column)
         return 0;
-    at_corner = oj_ring_is_left(ax, ay, bx, by, rx, py);
+    at_corner = oj_ring_is_left(ax, ay, bx, by, rx, py, NULL);
     if (crosses_row)
-        odd ^= oj_ring_is_left(ax, ay, bx, by, px, py) != at_corner;
+        odd ^= oj_ring_is_left(ax, ay, bx, by, px, py, NULL) != at_corner;
     if (crosses_column)
-        odd ^= oj_ring_is_left(ax, ay, bx, by, rx, ry) != at_corner;
+        odd ^= oj_ring_is_left(ax, ay, bx, by, rx, ry, NULL) != at_corner;
     return odd;
 }
 

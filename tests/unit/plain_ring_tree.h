@@ -159,7 +159,7 @@ static inline void tree_mark(struct plain_tree *t,
             const struct oj_ring_segment *g =
                 &t->segment.data[level->entry.data[f->first + e]];
             struct oj_ring_split split =
-                oj_ring_split_edge(&s, g->ax, g->ay, g->bx, g->by);
+                oj_ring_split_edge(&s, g->ax, g->ay, g->bx, g->by, NULL);
             TREE_PUSH(t->touched, split.touched);
             oj_ring_masks_add(&m, split);
         }
