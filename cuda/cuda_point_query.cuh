@@ -19,7 +19,7 @@
 #define RESIDENT 6
 
 /* Points are asked in slices, with room for doubts about each of them. */
-#define SLICE ((int64_t)1 << 24)
+#define SLICE ((int64_t)1 << 25)
 
 /* A point that short edges do not decide about, and the record to go on with:
  * the first pass leaves it to the second, which takes more registers. */

@@ -344,10 +344,10 @@ static __device__ __forceinline__ int64_t scan_lanes(int64_t n, int64_t *all)
     return sum - n;
 }
 
-static __global__ void put_pairs(const __grid_constant__ struct query q,
-                                 int64_t n_chunks, const int32_t *few,
-                                 const unsigned long long *sum, int64_t *offset,
-                                 int32_t *row)
+static __global__ void __launch_bounds__(BLOCK, RESIDENT)
+    put_pairs(const __grid_constant__ struct query q, int64_t n_chunks,
+              const int32_t *few, const unsigned long long *sum,
+              int64_t *offset, int32_t *row)
 {
     int64_t chunk = warp_of(), at;
     if (chunk >= n_chunks)
