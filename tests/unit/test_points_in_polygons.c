@@ -268,6 +268,36 @@ START_TEST(sizes)
 }
 END_TEST
 
+/* A few lots far away, in x, y or both, which cells are not spread out for. */
+START_TEST(far_rings)
+{
+    uint64_t first = first_seed();
+    int64_t n = rounds(100);
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct scene scene = {0.0, 0.0, 1.0, 40, 1, 0.0};
+        struct oj_flat_buf join = {0}, input = {0};
+        struct oj_flat a, b;
+        seed = random_state = first + (uint64_t)i;
+        for (int k = 1 + pick(3); k > 0; k--)
+        {
+            double far = (pick(2) ? 1.0 : -1.0) * pow(10.0, 2 + pick(8));
+            double x = pick(3) ? far : 5.0, y = pick(3) ? far : 5.0;
+            for (int lot = one_in(4) ? 20 : 1; lot > 0; lot--)
+                add_square(&join, x + lot, y, x + lot + 1.0, y + 1.0);
+            add_join_features(&join, &scene, 20 + pick(100), OJ_PART_POLYGON,
+                              0);
+        }
+        b = join_view(&join);
+        add_input_points(&input, &scene, &b, 300, 0);
+        a = oj_flat_buf_view(&input);
+        check_ops(&b, &a);
+        oj_flat_buf_free(&join);
+        oj_flat_buf_free(&input);
+    }
+}
+END_TEST
+
 /* --- what is asked of every family ---------------------------------------- */
 
 static struct oj_flat_buf districts, visitors;
@@ -531,6 +561,7 @@ int main(void)
     tcase_add_test(tcase, towns);
     tcase_add_test(tcase, conditions);
     tcase_add_test(tcase, sizes);
+    tcase_add_test(tcase, far_rings);
     tcase_add_test(tcase, memory);
     tcase_add_test(tcase, memory_for_known_cells);
     tcase_add_test(tcase, bounds);
