@@ -1,0 +1,153 @@
+/** The rows of a layer of pairs, one after another: batches and their matches,
+ *  or rows of the join layer that match nothing, become places and features.
+ *
+ *   matches   row 0: pair pair   row 1: none   row 2: pair
+ *   left      0 0 1 2            inner 0 0 2   semi 0 2       anti 1
+ *
+ *  One answer at a time: begin, then next() or take() until there are no more
+ *  rows.  Part of the layer writer: includes GDAL's C API.  One cursor is used
+ *  by one thread at a time.
+ */
+#ifndef OJ_ROW_CURSOR_H
+#define OJ_ROW_CURSOR_H
+
+#include "oj_layer_write.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct oj_row_cursor;
+
+/** Rows as features of defn, whose references are the caller's: it outlives the
+ *  cursor, and so does what options point at. */
+OJ_MUST_USE oj_status oj_row_cursor_open(OGRFeatureDefnH defn,
+                                         const struct oj_write_options *options,
+                                         struct oj_row_cursor **out,
+                                         struct oj_error *err);
+
+/** Accepts NULL. */
+void oj_row_cursor_close(struct oj_row_cursor *cursor);
+
+/* ---- how rows are made --------------------------------------------------- */
+
+/** The join side that answers speak of from now on; its columns are those of
+ *  options.join_table. *join_side is copied; what it points at and table
+ *  outlive their use. */
+void oj_row_cursor_set_join_side(struct oj_row_cursor *cursor,
+                                 const struct oj_flat *join_side,
+                                 const struct oj_table *table);
+
+/** Unless FIDs are the input's (options.keep_fids): the next row has FID first,
+ *  and each row after it one more. first < 0, as after opening: OGRNullFID for
+ *  all. */
+void oj_row_cursor_number(struct oj_row_cursor *cursor, int64_t first);
+
+/** Geometries of features are said to be in crs, which outlives the cursor;
+ *  NULL, as after opening: in none. */
+void oj_row_cursor_set_crs(struct oj_row_cursor *cursor,
+                           OGRSpatialReferenceH crs);
+
+/** Looks again which fields and whether the geometry are ignored in the
+ *  definition; begin does it too. They are then left unset. */
+void oj_row_cursor_look_at_ignored(struct oj_row_cursor *cursor);
+
+/* ---- answers ------------------------------------------------------------- */
+
+/** The rows of a batch from first_row on that matches answers, in input order,
+ *  pairs of a row in the order of the matches.  What is left of the answer
+ *  before is forgotten.  Everything is borrowed until the next begin, or until
+ *  next() or take() has said that there are no more rows.
+ *  values: what lies beside matches, or NULL */
+OJ_MUST_USE oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
+                                          const struct oj_batch *batch,
+                                          int64_t first_row,
+                                          const struct oj_matches *matches,
+                                          const struct oj_pair_values *values,
+                                          struct oj_error *err);
+
+/** Rows of the join layer, those where is_matched [batch->n_rows] is 0: columns
+ *  of the input are NULL, FIDs are those of oj_row_cursor_number(). The fields
+ *  of the batch are the columns of the join table. */
+OJ_MUST_USE oj_status oj_row_cursor_begin_join_rows(
+    struct oj_row_cursor *cursor, const struct oj_batch *batch,
+    const uint8_t *is_matched, struct oj_error *err);
+
+/** Forgets what is left of the answer: nothing is borrowed any more. */
+void oj_row_cursor_end(struct oj_row_cursor *cursor);
+
+/* ---- rows as features ---------------------------------------------------- */
+
+/** Fills feature, of the cursor's definition, with the next row, FID included;
+ *  *there is 0, and feature untouched, when the answer has no more.
+ *  is_again  1: feature is the one of the call before and nobody has changed
+ *            it but for its FID and the dimension of its geometry: what rows
+ *            have in common is then not set again
+ *  OJ_ERR_CANCELLED when options.cancel was raised. */
+OJ_MUST_USE oj_status oj_row_cursor_next(struct oj_row_cursor *cursor,
+                                         OGRFeatureH feature, int is_again,
+                                         int *there, struct oj_error *err);
+
+/** The FID, in its own layer, of the feature that the latest row is about, and
+ *  "input" or "join", for messages. */
+int64_t oj_row_cursor_origin(const struct oj_row_cursor *cursor,
+                             const char **side);
+
+/** Rows so far whose geometry is NULL or empty. 0 where there is none, and of
+ *  rows that were taken. */
+int64_t oj_row_cursor_rows_without_geometry(const struct oj_row_cursor *cursor);
+
+/** Sets the columns of one row on feature (an in-place update); those of the
+ *  input are left. */
+OJ_MUST_USE oj_status oj_row_cursor_set_columns(
+    const struct oj_row_cursor *cursor, OGRFeatureH feature,
+    const struct oj_write_pair *pair, struct oj_error *err);
+
+/* ---- rows without features ----------------------------------------------- */
+
+/** Where the values of a row come from. */
+struct oj_row_place
+{
+    int64_t row;      /**< of the batch */
+    int64_t entry;    /**< of entries; -1: no pair */
+    int64_t n_pairs;  /**< of the input row, before any is picked */
+    int32_t rank;     /**< 1, 2, 3 within an input row; without pair 0 */
+    int32_t join_row; /**< -1: no pair */
+    int64_t fid;      /**< of the row; may be OGRNullFID */
+};
+
+/** The next rows, at most n of them, in place of features; their number, 0 when
+ *  the answer has no more. */
+int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
+                           struct oj_row_place *places, int64_t n);
+
+/** What places speak of. */
+struct oj_row_sources
+{
+    const struct oj_write_options *options; /**< but columns: below */
+    const struct oj_column *columns;        /**< [options->n_columns] */
+
+    const struct oj_batch *batch; /**< NULL: no answer was begun */
+    int is_join_rows; /**< 1: the batch is of the join layer, nothing matches */
+    int64_t first_row;                   /**< of the batch: row 0 of matches */
+    const struct oj_matches *entries;    /**< those that become rows */
+    const struct oj_pair_values *values; /**< beside entries, or NULL */
+    struct oj_flat shapes;               /**< of values; feature i: entry i */
+};
+
+/** Valid until the next begin or end. */
+const struct oj_row_sources *
+oj_row_cursor_sources(const struct oj_row_cursor *cursor);
+
+/** The value of a column, by its number in columns, in a row of the current
+ *  answer, as it is before it is converted to the field's type. */
+OJ_MUST_USE oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor,
+                                          int column,
+                                          const struct oj_row_place *place,
+                                          struct oj_value *value,
+                                          struct oj_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
