@@ -23,6 +23,9 @@ static struct
     char temporary[MAX_TEMPORARIES][4096]; /* "": a free place */
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
+/* NULL: the flag of the process. */
+static _Thread_local const int *flag_of_thread;
+
 static void fill(sigset_t *signals)
 {
     struct sigaction hangup;
@@ -68,14 +71,21 @@ oj_status oj_cancel_watch(struct oj_error *err)
     return OJ_OK;
 }
 
+const int *oj_cancel_use(const int *flag)
+{
+    const int *before = flag_of_thread;
+    flag_of_thread = flag;
+    return before;
+}
+
 const int *oj_cancel_flag(void)
 {
-    return &state.flag;
+    return flag_of_thread != NULL ? flag_of_thread : &state.flag;
 }
 
 int oj_is_cancelled(void)
 {
-    return __atomic_load_n(&state.flag, __ATOMIC_RELAXED) != 0;
+    return __atomic_load_n(oj_cancel_flag(), __ATOMIC_RELAXED) != 0;
 }
 
 /* Puts text where old is. */

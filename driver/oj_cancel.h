@@ -1,10 +1,14 @@
-/** Ctrl-C: stop, clean up, and be gone within a second.
+/** Stopping: Ctrl-C in the command, or a layer that is closed or read again
+ *  from the start while its join still runs.
  *
- *  SIGINT, SIGTERM and SIGHUP are blocked in every thread but one that waits
- *  for them.  The first raises a flag that all stages read; if the process is
- *  still there a moment later (GDAL can be busy for minutes building an index),
- *  or a second signal comes, the watching thread removes the temporary output
- *  itself and ends the process with exit code 130.
+ *  In the command SIGINT, SIGTERM and SIGHUP are blocked in every thread but
+ *  one that waits for them.  The first raises a flag that all stages read; if
+ *  the process is still there a moment later (GDAL can be busy for minutes
+ *  building an index), or a second signal comes, the watching thread removes
+ *  the temporary output itself and ends the process with exit code 130.
+ *
+ *  Inside another program nobody watches signals.  There each join has a flag
+ *  of its own, which its thread takes by oj_cancel_use().
  */
 #ifndef OJ_CANCEL_H
 #define OJ_CANCEL_H
@@ -18,10 +22,17 @@ extern "C" {
 /** Starts watching; before any other thread is started. */
 OJ_MUST_USE oj_status oj_cancel_watch(struct oj_error *err);
 
-/** The flag: nonzero once the user wants to stop. Never NULL. */
+/** From now on the flag of the calling thread is this one, which outlives all
+ *  that was told of it and is written with __atomic_store_n(); NULL: that of
+ *  the process.  Returns what it was before, to be put back (a join can be the
+ *  input of another one).  Threads that are started later do not inherit it:
+ *  what they run is given the flag when it is set up. */
+const int *oj_cancel_use(const int *flag);
+
+/** The flag of the calling thread: nonzero once it is to stop. Never NULL. */
 const int *oj_cancel_flag(void);
 
-/** 1 once the user wants to stop. */
+/** 1 once the calling thread is to stop. */
 int oj_is_cancelled(void);
 
 /** Names a folder that an abrupt end removes; copied. A few at a time. */

@@ -27,6 +27,9 @@ static struct
     pthread_t hook_thread;
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
+/* Of the calling thread; NULL: none. */
+static _Thread_local struct oj_message_sink *sink_of_thread;
+
 /* FNV-1a. Two warnings of one hash would hide the second: harmless. */
 static unsigned long long hash(const char *text)
 {
@@ -107,26 +110,69 @@ void oj_message_close(void)
     CPLSetErrorHandler(CPLDefaultErrorHandler);
 }
 
+static void CPL_STDCALL on_message_of_thread(CPLErr level, CPLErrorNum number,
+                                             const char *text)
+{
+    struct oj_message_sink *sink = sink_of_thread;
+    if (level == CE_Fatal || sink == NULL)
+    {
+        CPLDefaultErrorHandler(level, number, text);
+        return;
+    }
+    if (level == CE_Failure)
+    {
+        if (sink->n_errors++ == 0)
+            snprintf(sink->first_error, sizeof sink->first_error, "%s", text);
+        sink->take(sink->user, OJ_MESSAGE_ERROR, text);
+    }
+    else if (level == CE_Warning)
+        sink->take(sink->user, OJ_MESSAGE_WARNING, text);
+}
+
+void oj_message_use(struct oj_message_sink *sink)
+{
+    if (sink != NULL)
+    {
+        sink->before = sink_of_thread;
+        sink->n_errors = 0;
+        sink_of_thread = sink;
+        CPLPushErrorHandler(on_message_of_thread);
+        CPLSetCurrentErrorHandlerCatchDebug(0);
+    }
+    else if (sink_of_thread != NULL)
+    {
+        CPLPopErrorHandler();
+        sink_of_thread = sink_of_thread->before;
+    }
+}
+
+static void say(const char *format, va_list args)
+{
+    struct oj_message_sink *sink = sink_of_thread;
+    char text[1024];
+    vsnprintf(text, sizeof text, format, args);
+    if (sink != NULL)
+        sink->take(sink->user, OJ_MESSAGE_NOTICE, text);
+    else
+        fprintf(stderr, "%s\n", text);
+}
+
 void oj_notice(const char *format, ...)
 {
-    char text[1024];
     va_list args;
-    if (state.quiet)
+    if (state.quiet && sink_of_thread == NULL)
         return;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    say(format, args);
     va_end(args);
-    fprintf(stderr, "%s\n", text);
 }
 
 void oj_say(const char *format, ...)
 {
-    char text[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    say(format, args);
     va_end(args);
-    fprintf(stderr, "%s\n", text);
 }
 
 void oj_warn(const char *format, ...)
@@ -172,6 +218,14 @@ oj_status oj_message_add_reason(oj_status status, struct oj_error *err)
 long long oj_message_errors(char *first, int size)
 {
     long long n;
+    if (sink_of_thread != NULL)
+    {
+        n = sink_of_thread->n_errors;
+        snprintf(first, (size_t)size, "%s",
+                 n > 0 ? sink_of_thread->first_error : "");
+        sink_of_thread->n_errors = 0;
+        return n;
+    }
     pthread_mutex_lock(&state.mutex);
     n = state.n_errors;
     snprintf(first, (size_t)size, "%s", n > 0 ? state.first_error : "");

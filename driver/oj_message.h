@@ -1,9 +1,13 @@
-/** What the command says while it works: notices, warnings, errors, all on
- *  stderr.
+/** What is said while a join is at work: notices, warnings, errors.
  *
- *  GDAL reports through a handler of this file as long as it is installed:
- *  warnings pass once each; errors are kept, not printed, because the run ends
- *  with exactly one line that says what went wrong.
+ *  The command prints them on stderr.  GDAL reports through a handler of this
+ *  file as long as it is installed: warnings pass once each; errors are kept,
+ *  not printed, because the run ends with exactly one line that says what went
+ *  wrong.
+ *
+ *  Inside another program nothing is printed, and its handler for all threads
+ *  stays: each thread that works on a join names a sink, which gets all that is
+ *  said there, by us or by GDAL.
  */
 #ifndef OJ_MESSAGE_H
 #define OJ_MESSAGE_H
@@ -19,6 +23,31 @@ void oj_message_open(int quiet);
 
 /** Puts GDAL's own handler back. */
 void oj_message_close(void);
+
+enum oj_message_kind
+{
+    OJ_MESSAGE_NOTICE, /**< what was done, e.g. a reprojection */
+    OJ_MESSAGE_WARNING,
+    OJ_MESSAGE_ERROR /**< of GDAL; what fails by it returns a status, too */
+};
+
+struct oj_message_sink
+{
+    /** text is valid during the call; called on the thread that named it. */
+    void (*take)(void *user, enum oj_message_kind kind, const char *text);
+    void *user;
+
+    /* Of oj_message.c; zeroed. */
+    struct oj_message_sink *before;
+    long long n_errors;
+    char first_error[512];
+};
+
+/** From now on what is said on the calling thread goes to sink; NULL: to where
+ *  it went before, and the sink is the caller's again.  Pushes a handler of
+ *  GDAL's for the thread, or pops it: calls nest, also with other handlers,
+ *  like brackets (a join can be the input of another one). */
+void oj_message_use(struct oj_message_sink *sink);
 
 /** A line that explains what was done, e.g. a reprojection. */
 void oj_notice(const char *format, ...) OJ_PRINTF(1, 2);
@@ -41,8 +70,8 @@ void oj_message_on_error(void (*hook)(void *), void *user);
  *  the last call, if anything, and returns status. */
 oj_status oj_message_add_reason(oj_status status, struct oj_error *err);
 
-/** Errors that GDAL has reported since the last call, from any thread, and the
- *  first of them, cut to size bytes. */
+/** Errors that GDAL has reported since the last call, from any thread (with a
+ *  sink: on this one), and the first of them, cut to size bytes. */
 long long oj_message_errors(char *first, int size);
 
 #ifdef __cplusplus
