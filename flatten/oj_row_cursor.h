@@ -147,6 +147,17 @@ OJ_MUST_USE oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor,
                                           struct oj_value *value,
                                           struct oj_error *err);
 
+/** 1 when the values of a column are its field's as they are; 0: converted. For
+ *  columns of the input only while there is an answer. */
+int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column);
+
+/** Makes a value of a column what its field would hold. It may be borrowed from
+ *  feature then, which is of the cursor's definition and for this use alone. */
+OJ_MUST_USE oj_status oj_row_cursor_convert(const struct oj_row_cursor *cursor,
+                                            int column, OGRFeatureH feature,
+                                            struct oj_value *value,
+                                            struct oj_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,36 @@
+/** The columns of rows and the way of each into its field of the output. */
+#ifndef OJ_ROW_SETTERS_H
+#define OJ_ROW_SETTERS_H
+
+#include "oj_layer_fields.h"
+#include "oj_layer_write.h"
+
+/** Owner; zeroed memory is a valid freed one. */
+struct oj_row_setters
+{
+    OGRFeatureDefnH defn;
+    const struct oj_table *join_table;
+    int n;
+    struct oj_column *column; /**< [n] a copy */
+    struct oj_setter
+        *setter; /**< [n] those of the input: once fields are set */
+    unsigned char *is_ignored;      /**< [n] the field is, in defn */
+    const struct oj_fields *fields; /**< the reader's; NULL: not seen yet */
+};
+
+/** For options->columns; defn and options->join_table outlive the setters. */
+OJ_MUST_USE oj_status oj_row_setters_init(
+    struct oj_row_setters *setters, OGRFeatureDefnH defn,
+    const struct oj_write_options *options, struct oj_error *err);
+
+/** The input's fields, once or again when batches come from another reader. */
+OJ_MUST_USE oj_status oj_row_setters_set_fields(struct oj_row_setters *setters,
+                                                const struct oj_fields *fields,
+                                                struct oj_error *err);
+
+void oj_row_setters_look_at_ignored(struct oj_row_setters *setters);
+
+/** Zeroed afterwards. */
+void oj_row_setters_free(struct oj_row_setters *setters);
+
+#endif
