@@ -368,6 +368,23 @@ const uint8_t *oj_arrow_wkb(const struct oj_arrow_slice *slice, int64_t row,
     return bytes;
 }
 
+struct oj_arrow_view oj_arrow_view(const struct oj_arrow_slice *slice,
+                                   int field)
+{
+    const struct column *column = &slice->chunk->layout->field[field];
+    const struct ArrowArray *batch = &slice->chunk->array;
+    const struct ArrowArray *child = batch->children[column->child];
+    struct oj_arrow_view view = {0};
+    view.format = column->format;
+    if (child->null_count != 0)
+        view.bits = child->buffers[0];
+    view.values = child->buffers[1];
+    if (child->n_buffers > 2)
+        view.bytes = child->buffers[2] != NULL ? child->buffers[2] : "";
+    view.first = batch->offset + child->offset + slice->first;
+    return view;
+}
+
 int oj_arrow_reals(const struct oj_arrow_slice *slice, int field, int64_t first,
                    int64_t n, const int32_t *order, double *value,
                    uint8_t *is_null, int *any_null)
@@ -482,6 +499,15 @@ const uint8_t *oj_arrow_wkb(const struct oj_arrow_slice *slice, int64_t row,
     (void)row;
     *n_bytes = 0;
     return NULL;
+}
+
+struct oj_arrow_view oj_arrow_view(const struct oj_arrow_slice *slice,
+                                   int field)
+{
+    const struct oj_arrow_view view = {0};
+    (void)slice;
+    (void)field;
+    return view;
 }
 
 int oj_arrow_reals(const struct oj_arrow_slice *slice, int field, int64_t first,

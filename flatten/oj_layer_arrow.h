@@ -70,6 +70,20 @@ const uint8_t *oj_arrow_wkb(const struct oj_arrow_slice *slice, int64_t row,
 void oj_arrow_value(const struct oj_arrow_slice *slice, int field, int64_t row,
                     struct oj_value *value);
 
+/** A column of a slice as it lies in memory, for loops over many rows. */
+struct oj_arrow_view
+{
+    char format;         /**< Arrow's: s i l f g u U z Z */
+    const uint8_t *bits; /**< 0: no value; NULL: all rows have one */
+    const void *values;  /**< or offsets, of u and z 32 bits wide, else 64 */
+    const char *bytes;   /**< of u U z Z */
+    int64_t first;       /**< where row 0 of the slice is, in bits too */
+};
+
+/** Of the field with number field in the fields given to open. */
+struct oj_arrow_view oj_arrow_view(const struct oj_arrow_slice *slice,
+                                   int field);
+
 /** The values of a field in n rows, first, first + 1, ... or, unless order is
  *  NULL, order[first], ...: 1, or 0 where it has no column of doubles.  is_null
  *  [n] is filled only where *any_null. */

@@ -381,6 +381,14 @@ void oj_table_value(const struct oj_table *table, int64_t row, int c,
     }
 }
 
+struct oj_table_view oj_table_view(const struct oj_table *table, int c)
+{
+    const struct column *column = &table->column[c];
+    const struct oj_table_view view = {column->type, column->has_value,
+                                       column->values, column->pool};
+    return view;
+}
+
 void oj_table_prefetch(const struct oj_table *table, int64_t row, int stage)
 {
     for (int c = 0; c < table->n_columns; c++)

@@ -58,6 +58,19 @@ void oj_table_prefetch(const struct oj_table *table, int64_t row, int stage);
 void oj_table_value(const struct oj_table *table, int64_t row, int column,
                     struct oj_value *value);
 
+/** A column as it lies in memory, for loops over many rows. */
+struct oj_table_view
+{
+    OGRFieldType type;
+    const uint8_t *has_value; /**< a bit per row */
+    const void *values; /**< int, int64_t, double, OGRField; for strings and
+                             binaries int64_t offsets [rows + 1] */
+    const char *pool;   /**< of these; each value ends with a zero byte */
+};
+
+/** Valid as long as the table is and no row is added. */
+struct oj_table_view oj_table_view(const struct oj_table *table, int column);
+
 /** 1 and the number, or 0 where the value is NULL or not a number. */
 int oj_table_number(const struct oj_table *table, int64_t row, int column,
                     double *number);

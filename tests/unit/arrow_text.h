@@ -1,0 +1,358 @@
+/** Arrow streams as text, one line a row, so that two can be compared: of a
+ *  stream, and of the features of a layer as a stream should give them.
+ */
+#ifndef OJ_TEST_ARROW_TEXT_H
+#define OJ_TEST_ARROW_TEXT_H
+
+#include <check.h>
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <ogr_api.h>
+#include <ogr_recordbatch.h>
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Text that grows. */
+struct text
+{
+    char *at;
+    size_t n, capacity;
+};
+
+static inline void say(struct text *text, const char *format, ...)
+{
+    va_list list;
+    int n;
+    va_start(list, format);
+    n = vsnprintf(NULL, 0, format, list);
+    va_end(list);
+    if (text->n + (size_t)n + 1 > text->capacity)
+    {
+        text->capacity = 2 * (text->n + (size_t)n + 1);
+        text->at = realloc(text->at, text->capacity);
+        ck_assert_ptr_nonnull(text->at);
+    }
+    va_start(list, format);
+    vsnprintf(text->at + text->n, (size_t)n + 1, format, list);
+    va_end(list);
+    text->n += (size_t)n;
+}
+
+static inline void say_bytes(struct text *text, const void *bytes, int64_t n)
+{
+    say(text, "%lld:", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        say(text, "%02x", ((const uint8_t *)bytes)[i]);
+}
+
+static inline void say_double(struct text *text, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    say(text, "%016" PRIx64, bits);
+}
+
+/* ---- schemas ------------------------------------------------------------ */
+
+static inline void say_schema(struct text *text, const struct ArrowSchema *s)
+{
+    say(text, "(%s %s %lld", s->name != NULL ? s->name : "-", s->format,
+        (long long)s->flags);
+    if (s->metadata != NULL)
+    {
+        const char *at = s->metadata;
+        int32_t n_pairs, size;
+        memcpy(&n_pairs, at, 4);
+        at += 4;
+        for (int i = 0; i < 2 * n_pairs; i++)
+        {
+            memcpy(&size, at, 4);
+            say(text, " %.*s", size, at + 4);
+            at += 4 + size;
+        }
+    }
+    for (int64_t i = 0; i < s->n_children; i++)
+        say_schema(text, s->children[i]);
+    ck_assert_ptr_null(s->dictionary);
+    say(text, ")\n");
+}
+
+/* ---- arrays ------------------------------------------------------------- */
+
+static inline int array_bit(const void *bits, int64_t i)
+{
+    return ((const uint8_t *)bits)[i >> 3] >> (i & 7) & 1;
+}
+
+static inline void say_value(struct text *text, const struct ArrowSchema *s,
+                             const struct ArrowArray *a, int64_t row)
+{
+    const char *f = s->format;
+    const void *values = a->buffers[1];
+    const int32_t *offset = values;
+    int64_t i = row + a->offset;
+    if (a->buffers[0] != NULL && !array_bit(a->buffers[0], i))
+        say(text, "-");
+    else if (strcmp(f, "b") == 0)
+        say(text, "%d", array_bit(values, i));
+    else if (strcmp(f, "s") == 0)
+        say(text, "%d", ((const int16_t *)values)[i]);
+    else if (strcmp(f, "i") == 0 || strcmp(f, "tdD") == 0 ||
+             strcmp(f, "ttm") == 0)
+        say(text, "%d", ((const int32_t *)values)[i]);
+    else if (strcmp(f, "l") == 0 || strncmp(f, "tsm:", 4) == 0)
+        say(text, "%lld", (long long)((const int64_t *)values)[i]);
+    else if (strcmp(f, "f") == 0)
+        say_double(text, (double)((const float *)values)[i]);
+    else if (strcmp(f, "g") == 0)
+        say_double(text, ((const double *)values)[i]);
+    else if (strcmp(f, "u") == 0 || strcmp(f, "z") == 0)
+        say_bytes(text, (const char *)a->buffers[2] + offset[i],
+                  offset[i + 1] - offset[i]);
+    else if (f[0] == 'w')
+        say_bytes(text, (const char *)values + i * atoi(f + 2), atoi(f + 2));
+    else
+    {
+        ck_assert_str_eq(f, "+l");
+        say(text, "[");
+        for (int32_t k = offset[i]; k < offset[i + 1]; k++)
+        {
+            say_value(text, s->children[0], a->children[0], k);
+            say(text, ",");
+        }
+        say(text, "]");
+    }
+}
+
+/* What every array must hold. */
+static inline void check_array(const struct ArrowSchema *s,
+                               const struct ArrowArray *a, int64_t length)
+{
+    int64_t n_nulls = 0;
+    ck_assert_int_eq(a->length, length);
+    ck_assert_int_eq(a->n_children, s->n_children);
+    for (int64_t i = 0; a->buffers[0] != NULL && i < length; i++)
+        n_nulls += !array_bit(a->buffers[0], a->offset + i);
+    ck_assert_int_eq(a->null_count, n_nulls);
+    if (s->format[0] == '+' && s->format[1] == 's')
+        return;
+    ck_assert_ptr_nonnull(a->buffers[1]);
+    if ((s->flags & ARROW_FLAG_NULLABLE) == 0)
+        ck_assert_int_eq(n_nulls, 0);
+    if (strcmp(s->format, "+l") == 0)
+        check_array(s->children[0], a->children[0],
+                    ((const int32_t *)a->buffers[1])[length]);
+}
+
+/* Rows of the stream, and its schema before them. All batches but the last have
+ * batch_rows rows, unless that is 0. */
+static inline int64_t say_stream(struct text *text,
+                                 struct ArrowArrayStream *stream,
+                                 int64_t batch_rows)
+{
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    int64_t n_rows = 0, latest = batch_rows;
+    ck_assert_int_eq(stream->get_schema(stream, &schema), 0);
+    say_schema(text, &schema);
+    say(text, "rows:\n");
+    for (;;)
+    {
+        int code = stream->get_next(stream, &array);
+        ck_assert_msg(code == 0, "%d: %s", code,
+                      stream->get_last_error(stream));
+        if (array.release == NULL)
+            break;
+        if (batch_rows > 0)
+            ck_assert_int_eq(latest, batch_rows);
+        latest = array.length;
+        ck_assert_int_gt(latest, 0);
+        check_array(&schema, &array, latest);
+        for (int64_t c = 0; c < array.n_children; c++)
+            check_array(schema.children[c], array.children[c], latest);
+        for (int64_t i = 0; i < latest; i++)
+        {
+            for (int64_t c = 0; c < array.n_children; c++)
+            {
+                say(text, " %s=", schema.children[c]->name);
+                say_value(text, schema.children[c], array.children[c], i);
+            }
+            say(text, "\n");
+        }
+        n_rows += latest;
+        array.release(&array);
+        ck_assert_ptr_null(array.release);
+    }
+    schema.release(&schema);
+    return n_rows;
+}
+
+/* ---- features ----------------------------------------------------------- */
+
+/* Days since 1970 of a date, by counting years. */
+static inline long long days_to(int year, int month, int day)
+{
+    static const int before[] = {0,   31,  59,  90,  120, 151,
+                                 181, 212, 243, 273, 304, 334};
+    long long days = before[month - 1] + day - 1;
+    for (int y = 1970; y < year; y++)
+        days += (y % 4 == 0 && y % 100 != 0) || y % 400 == 0 ? 366 : 365;
+    for (int y = year; y < 1970; y++)
+        days -= (y % 4 == 0 && y % 100 != 0) || y % 400 == 0 ? 366 : 365;
+    if (month > 2 && ((year % 4 == 0 && year % 100 != 0) || year % 400 == 0))
+        days++;
+    return days;
+}
+
+static inline void say_time(struct text *text, OGRFeatureH feature, int f,
+                            int zones_count)
+{
+    int year, month, day, hour, minute, zone;
+    float second;
+    long long ms;
+    OGRFieldType type = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(feature, f));
+    OGR_F_GetFieldAsDateTimeEx(feature, f, &year, &month, &day, &hour, &minute,
+                               &second, &zone);
+    ms = hour * 3600000LL + minute * 60000LL + (int)(second * 1000 + 0.5);
+    if (type == OFTTime)
+        say(text, "%lld", ms);
+    else if (type == OFTDate)
+        say(text, "%lld", days_to(year, month, day));
+    else
+    {
+        if (zones_count && zone > 2)
+            ms -= (zone - 100) * 15 * 60000LL;
+        say(text, "%lld", days_to(year, month, day) * 86400000LL + ms);
+    }
+}
+
+static inline void say_list(struct text *text, const OGRField *raw,
+                            OGRFieldType type, OGRFieldSubType subtype)
+{
+    say(text, "[");
+    for (int i = 0; i < raw->IntegerList.nCount; i++)
+    {
+        if (type == OFTIntegerList)
+            say(text, "%d",
+                subtype == OFSTBoolean ? raw->IntegerList.paList[i] != 0
+                                       : raw->IntegerList.paList[i]);
+        else if (type == OFTInteger64List)
+            say(text, "%lld", (long long)raw->Integer64List.paList[i]);
+        else if (type == OFTRealList)
+            say_double(text, subtype == OFSTFloat32
+                                 ? (double)(float)raw->RealList.paList[i]
+                                 : raw->RealList.paList[i]);
+        else
+            say_bytes(text, raw->StringList.paList[i],
+                      (int64_t)strlen(raw->StringList.paList[i]));
+        say(text, ",");
+    }
+    say(text, "]");
+}
+
+static inline void say_field(struct text *text, OGRFeatureH feature, int f,
+                             int zones_count)
+{
+    const OGRField *raw = OGR_F_GetRawFieldRef(feature, f);
+    OGRFieldDefnH defn = OGR_F_GetFieldDefnRef(feature, f);
+    OGRFieldType type = OGR_Fld_GetType(defn);
+    OGRFieldSubType subtype = OGR_Fld_GetSubType(defn);
+    if (!OGR_F_IsFieldSetAndNotNull(feature, f))
+        say(text, "-");
+    else if (type == OFTInteger)
+        say(text, "%d",
+            subtype == OFSTBoolean ? raw->Integer != 0 : raw->Integer);
+    else if (type == OFTInteger64)
+        say(text, "%lld", (long long)raw->Integer64);
+    else if (type == OFTReal)
+        say_double(text, subtype == OFSTFloat32 ? (double)(float)raw->Real
+                                                : raw->Real);
+    else if (type == OFTString)
+        say_bytes(text, raw->String, (int64_t)strlen(raw->String));
+    else if (type == OFTBinary)
+        say_bytes(text, raw->Binary.paData, raw->Binary.nCount);
+    else if (type == OFTDate || type == OFTTime || type == OFTDateTime)
+        say_time(text, feature, f, zones_count);
+    else
+        say_list(text, raw, type, subtype);
+}
+
+static inline void say_geometry(struct text *text, OGRGeometryH geometry)
+{
+    unsigned char *wkb;
+    if (geometry == NULL)
+    {
+        say(text, "-");
+        return;
+    }
+    wkb = CPLMalloc((size_t)OGR_G_WkbSize(geometry) + 1);
+    OGR_G_ExportToIsoWkb(geometry, wkbNDR, wkb);
+    say_bytes(text, wkb, OGR_G_WkbSize(geometry));
+    CPLFree(wkb);
+}
+
+/* The rows of a layer, without a schema. zones_count: 1 when moments are
+ * brought to UTC */
+static inline int64_t say_layer(struct text *text, OGRLayerH layer,
+                                const char *fid_name, int zones_count)
+{
+    OGRFeatureH feature;
+    int64_t n = 0;
+    OGR_L_ResetReading(layer);
+    while ((feature = OGR_L_GetNextFeature(layer)) != NULL)
+    {
+        if (fid_name != NULL)
+            say(text, " %s=%lld", fid_name, (long long)OGR_F_GetFID(feature));
+        for (int f = 0; f < OGR_F_GetFieldCount(feature); f++)
+        {
+            OGRFieldDefnH defn = OGR_F_GetFieldDefnRef(feature, f);
+            if (OGR_Fld_IsIgnored(defn))
+                continue;
+            say(text, " %s=", OGR_Fld_GetNameRef(defn));
+            say_field(text, feature, f, zones_count);
+        }
+        if (OGR_F_GetGeomFieldCount(feature) > 0 &&
+            !OGR_FD_IsGeometryIgnored(OGR_L_GetLayerDefn(layer)))
+        {
+            say(text, " wkb_geometry=");
+            say_geometry(text, OGR_F_GetGeometryRef(feature));
+        }
+        say(text, "\n");
+        OGR_F_Destroy(feature);
+        n++;
+    }
+    return n;
+}
+
+/* ---- comparison --------------------------------------------------------- */
+
+/* Names the first line that differs. */
+static inline void same_text(const char *a, const char *b)
+{
+    int line = 1;
+    const char *start_a = a, *start_b = b;
+    if (strcmp(a, b) == 0)
+        return;
+    while (*a == *b)
+    {
+        line += *a == '\n';
+        if (*a == '\n')
+        {
+            start_a = a + 1;
+            start_b = b + 1;
+        }
+        a++;
+        b++;
+    }
+    a = a - 60 > start_a ? a - 60 : start_a;
+    b = b - 60 > start_b ? b - 60 : start_b;
+    ck_abort_msg("line %d differs:\n%.160s\n%.160s", line, a, b);
+}
+
+#endif
