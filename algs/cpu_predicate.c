@@ -128,7 +128,7 @@ static oj_status prepare_workers(const struct batch *b, int n_threads,
             w->answers.max_entries = budget / n_threads + 1;
         if (index->relation.op == OJ_OP_DISJOINT && w->is_met == NULL)
         {
-            int64_t n = index->side.flat->n_features;
+            int64_t n = index->join_side->n_features;
             w->is_met = oj_calloc(n, 1);
             if (w->is_met == NULL)
                 return oj_fail_nomem(err, n, 1);
@@ -172,24 +172,65 @@ static oj_status gather(const struct oj_index *index, int n_threads,
     return status;
 }
 
-static oj_status run_batch(struct batch *b, struct oj_matches *out,
-                           struct oj_stats *stats, struct oj_error *err)
+static oj_status take_all(struct batch *b, int n_threads,
+                          struct oj_matches *out, struct oj_error *err)
 {
-    struct oj_index *index = b->rows.index;
-    int n_threads = index->options.n_threads;
-    double start = oj_clock_seconds(), sorted;
-    OJ_TRY(oj_pair_filter_make(&index->relation, b->rows.input,
-                               index->side.flat, &b->rows.filter, err));
-    OJ_TRY(prepare_workers(b, n_threads, err));
-    OJ_TRY(sort_rows(b, n_threads, err));
-    sorted = oj_clock_seconds();
     b->err = err;
     oj_parallel_for(n_threads,
                     (b->order.n_points + ROWS_PER_TASK - 1) / ROWS_PER_TASK,
                     take_rows, b);
     if (atomic_load(&b->status) != OJ_OK)
         return (oj_status)atomic_load(&b->status);
-    OJ_TRY(gather(index, n_threads, b->rows.input->n_features, out, err));
+    return gather(b->rows.index, n_threads, b->rows.input->n_features, out,
+                  err);
+}
+
+/* Candidates from somebody else, if there is somebody who has them. */
+static oj_status screen(const struct batch *b, int *is_screened,
+                        struct oj_stats *stats, struct oj_error *err)
+{
+    struct oj_index *index = b->rows.index;
+    const struct oj_screen *screen = index->options.screen;
+    struct oj_screen_rule rule;
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status;
+    *is_screened = 0;
+    if (screen == NULL || !oj_screen_rule_of(&index->relation, &rule) ||
+        oj_flat_is_points(index->join_side) ||
+        oj_flat_is_points(b->rows.input) ||
+        !screen->takes(screen->self, b->rows.input))
+        return OJ_OK;
+    status = screen->find(screen->self, b->rows.input,
+                          index->options.max_batch_pairs, &index->screened,
+                          stats, &why);
+    if (status == OJ_ERR_TOO_MANY_PAIRS || status == OJ_ERR_CANCELLED)
+        return oj_fail(err, status, "%s", why.message);
+    *is_screened = status == OJ_OK;
+    return OJ_OK;
+}
+
+static oj_status run_batch(struct batch *b, struct oj_matches *out,
+                           struct oj_stats *stats, struct oj_error *err)
+{
+    struct oj_index *index = b->rows.index;
+    int n_threads = index->options.n_threads;
+    double start, sorted;
+    int is_screened;
+    OJ_TRY(oj_pair_filter_make(&index->relation, b->rows.input,
+                               index->join_side, &b->rows.filter, err));
+    OJ_TRY(prepare_workers(b, n_threads, err));
+    OJ_TRY(screen(b, &is_screened, stats, err));
+    start = oj_clock_seconds();
+    if (!is_screened)
+    {
+        OJ_TRY(oj_predicate_want_side(index, err));
+        OJ_TRY(sort_rows(b, n_threads, err));
+    }
+    sorted = oj_clock_seconds();
+    if (is_screened)
+        OJ_TRY(oj_screened_to_matches(&b->rows, out, err));
+    else
+        OJ_TRY(take_all(b, n_threads, out, err));
     add_undecided(index, n_threads, stats);
     for (int t = 0; t < n_threads; t++)
     {
@@ -246,15 +287,25 @@ static void free_index(struct oj_index *index)
     }
     oj_free(index->worker);
     oj_free((void *)index->validity);
+    oj_free(index->place_of);
+    oj_screen_pairs_free(&index->screened);
     oj_side_free(&index->side);
     oj_free(index);
 }
 
-static oj_status fill_index(struct oj_index *index,
-                            const struct oj_flat *join_side,
-                            struct oj_error *err)
+oj_status oj_predicate_want_side(struct oj_index *index, struct oj_error *err)
 {
-    int64_t n = join_side->n_features;
+    if (!index->has_side)
+        OJ_TRY(oj_side_build(&index->side, index->join_side,
+                             index->options.n_threads, err));
+    index->has_side = 1;
+    return OJ_OK;
+}
+
+/* With a screen the side may never be needed. */
+static oj_status fill_index(struct oj_index *index, struct oj_error *err)
+{
+    int64_t n = index->join_side->n_features;
     int n_threads = index->options.n_threads;
     index->worker = oj_calloc(n_threads, sizeof *index->worker);
     if (index->worker == NULL)
@@ -262,7 +313,8 @@ static oj_status fill_index(struct oj_index *index,
     index->validity = oj_calloc(n, sizeof *index->validity);
     if (index->validity == NULL)
         return oj_fail_nomem(err, n, sizeof *index->validity);
-    return oj_side_build(&index->side, join_side, n_threads, err);
+    return index->options.screen == NULL ? oj_predicate_want_side(index, err)
+                                         : OJ_OK;
 }
 
 static oj_status
@@ -275,11 +327,12 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
     oj_status status;
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
+    index->join_side = join_side;
     index->tie_rank = tie_rank;
     index->relation = *relation;
     index->options = *options;
     index->rule = oj_verdict_box_rule(relation);
-    status = fill_index(index, join_side, err);
+    status = fill_index(index, err);
     if (status != OJ_OK)
     {
         free_index(index);

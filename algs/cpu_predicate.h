@@ -12,6 +12,7 @@
 #include "oj_backend.h"
 #include "oj_pairs.h"
 #include "oj_ranking.h"
+#include "oj_screen.h"
 
 #include <stdatomic.h>
 
@@ -45,11 +46,15 @@ struct oj_predicate_worker
 /** The join side, prepared. */
 struct oj_index
 {
+    const struct oj_flat *join_side;
     const int32_t *tie_rank;
     struct oj_relation relation;
     struct oj_options options;
     struct oj_box_rule rule;
-    struct oj_side side;
+    struct oj_side side; /**< empty until has_side */
+    int has_side;
+    int32_t *place_of; /**< [features] in the side; NULL until wanted */
+    struct oj_screen_pairs screened;    /**< of the last batch */
     struct oj_predicate_worker *worker; /**< [options.n_threads] */
     _Atomic uint8_t *validity;          /**< [features] by place in the side */
 };
@@ -66,6 +71,28 @@ struct oj_predicate_rows
 OJ_MUST_USE oj_status oj_predicate_row(const struct oj_predicate_rows *rows,
                                        struct oj_predicate_worker *worker,
                                        int64_t row, struct oj_error *err);
+
+/** Decides what a screen left open of the n pairs of a row: said becomes
+ *  OJ_SAID_MEETS for pairs and OJ_SAID_APART for others.  The side is there. */
+OJ_MUST_USE oj_status oj_predicate_decide(const struct oj_predicate_rows *rows,
+                                          struct oj_predicate_worker *worker,
+                                          int64_t row, int64_t n,
+                                          const int32_t *feature, uint8_t *said,
+                                          struct oj_error *err);
+
+/** 1 when a pair of which said is known has to be decided. */
+int oj_predicate_is_open(const struct oj_index *index, uint8_t said);
+
+/** Prepares the side if that was not done yet. */
+OJ_MUST_USE oj_status oj_predicate_want_side(struct oj_index *index,
+                                             struct oj_error *err);
+
+/** The pairs of a batch from the candidates in index->screened
+ *  (cpu_screened.c). Workers are ready; undecided pairs are in their answers.
+ */
+OJ_MUST_USE oj_status
+oj_screened_to_matches(const struct oj_predicate_rows *rows,
+                       struct oj_matches *out, struct oj_error *err);
 
 /** OJ_ERR_CANCELLED when the caller's flag is raised. */
 OJ_MUST_USE oj_status oj_predicate_look_up(const struct oj_options *options,

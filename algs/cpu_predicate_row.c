@@ -3,6 +3,7 @@
 #include "../flatten/oj_array.h"
 #include "cpu_meet.h"
 #include "cpu_simple.h"
+#include "kernels/oj_said.h"
 
 #include <stdio.h>
 
@@ -270,13 +271,31 @@ static enum oj_location meet_by_cells(const struct oj_shape *a,
     return location;
 }
 
+/* One pair, whose boxes pass. */
+static oj_status take_pair(const struct oj_predicate_rows *b,
+                           struct oj_predicate_worker *w, int64_t row,
+                           const struct oj_shape *shape, int64_t at, int *holds,
+                           struct oj_error *err)
+{
+    const struct oj_side *side = &b->index->side;
+    enum oj_location location = OJ_ON_BOUNDARY;
+    OJ_TRY(look_up(&b->index->options, w, err));
+    w->n_asked++;
+    if (b->index->relation.op == OJ_OP_INTERSECTS && side->shape != NULL &&
+        !is_for_geos(side, shape, at))
+        location = meet_by_cells(shape, &side->shape[at]);
+    *holds = location != OJ_OUTSIDE;
+    if (location == OJ_ON_BOUNDARY && !b->index->rule.is_enough)
+        OJ_TRY(ask(b, w, row, shape, at, holds, err));
+    return OJ_OK;
+}
+
 /* The pairs of the row among what was found. */
 static oj_status take_found(const struct oj_predicate_rows *b,
                             struct oj_predicate_worker *w, int64_t row,
                             const struct oj_shape *shape, struct oj_error *err)
 {
     const struct oj_side *side = &b->index->side;
-    int is_intersects = b->index->relation.op == OJ_OP_INTERSECTS;
     int when_inside, when_on;
     if (side->shape == NULL && shape->kinds == OJ_PART_POLYGON &&
         is_decided_by_place(b->index->relation.op, &when_inside, &when_on))
@@ -285,19 +304,10 @@ static oj_status take_found(const struct oj_predicate_rows *b,
     {
         int32_t at = w->found.at[i];
         int32_t feature = oj_side_feature(side, at);
-        enum oj_location location = OJ_ON_BOUNDARY;
-        int holds = 1;
+        int holds;
         if (!oj_pair_may_count(&b->filter, row, feature))
             continue;
-        OJ_TRY(look_up(&b->index->options, w, err));
-        w->n_asked++;
-        if (is_intersects && side->shape != NULL &&
-            !is_for_geos(side, shape, at))
-            location = meet_by_cells(shape, &side->shape[at]);
-        if (location != OJ_ON_BOUNDARY)
-            holds = location == OJ_INSIDE;
-        else if (!b->index->rule.is_enough)
-            OJ_TRY(ask(b, w, row, shape, at, &holds, err));
+        OJ_TRY(take_pair(b, w, row, shape, at, &holds, err));
         if (!holds)
             continue;
         OJ_TRY(reserve_pair(b, w, err));
@@ -396,4 +406,69 @@ oj_status oj_predicate_row(const struct oj_predicate_rows *b,
     if (index->relation.op == OJ_OP_DISJOINT)
         return take_others(b, w, row, &shape, err);
     return take_found(b, w, row, &shape, err);
+}
+
+/* --- pairs that a screen has found ---------------------------------------- */
+
+int oj_predicate_is_open(const struct oj_index *index, uint8_t said)
+{
+    if (said == OJ_SAID_MEETS)
+        return index->relation.op != OJ_OP_INTERSECTS &&
+               index->relation.op != OJ_OP_BBOX;
+    return said != OJ_SAID_APART;
+}
+
+/* Both features are what cpu_meet.c calls plain edges, and it would have come
+ * to the same, resting on the validity of the same ones. */
+static oj_status take_if_valid(const struct oj_predicate_rows *b,
+                               struct oj_predicate_worker *w, int64_t row,
+                               const struct oj_shape *shape, int64_t at,
+                               int meets, int *holds, struct oj_error *err)
+{
+    const struct oj_shape *other = &b->index->side.shape[at];
+    enum oj_verdict own = meets ? OJ_VERDICT_YES : OJ_VERDICT_NO;
+    int is_sure = 1;
+    OJ_TRY(look_up(&b->index->options, w, err));
+    w->n_asked++;
+    if (other->kinds == OJ_PART_POLYGON && other->n_rings > 1)
+        OJ_TRY(feature_is_valid(b, w, at, &is_sure, err));
+    if (is_sure && shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1)
+        OJ_TRY(row_is_valid(b, w, row, shape, &is_sure, err));
+    *holds = meets;
+    if (is_sure)
+        return OJ_OK;
+    if (b->index->relation.op != OJ_OP_INTERSECTS)
+        own = OJ_VERDICT_UNSURE;
+    return ask_geos(b, w, row, other->feature, own, holds, err);
+}
+
+oj_status oj_predicate_decide(const struct oj_predicate_rows *b,
+                              struct oj_predicate_worker *w, int64_t row,
+                              int64_t n, const int32_t *feature, uint8_t *said,
+                              struct oj_error *err)
+{
+    const struct oj_index *index = b->index;
+    int is_intersects = index->relation.op == OJ_OP_INTERSECTS;
+    struct oj_shape shape = oj_shape_of(b->input, row);
+    w->n_rows++;
+    w->found.n = 0; /* how many there are tells whether cells pay */
+    for (int64_t i = 0; i < n; i++)
+        w->found.n += oj_predicate_is_open(index, said[i]);
+    OJ_TRY(prepare_row(w, &shape, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        int32_t at = index->place_of[feature[i]];
+        int holds;
+        if (!oj_predicate_is_open(index, said[i]))
+            continue;
+        if (said[i] == OJ_SAID_APART_IF_VALID ||
+            (said[i] == OJ_SAID_MEETS_IF_VALID && is_intersects))
+            OJ_TRY(take_if_valid(b, w, row, &shape, at,
+                                 said[i] == OJ_SAID_MEETS_IF_VALID, &holds,
+                                 err));
+        else
+            OJ_TRY(take_pair(b, w, row, &shape, at, &holds, err));
+        said[i] = holds ? OJ_SAID_MEETS : OJ_SAID_APART;
+    }
+    return OJ_OK;
 }

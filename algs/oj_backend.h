@@ -19,6 +19,8 @@ extern "C" {
 /** The join side, prepared by a backend; each backend has its own. */
 struct oj_index;
 
+struct oj_screen;
+
 /** How to run, as against what to ask (struct oj_relation). */
 struct oj_options
 {
@@ -40,6 +42,10 @@ struct oj_options
 
     /** Rows that will be joined in all, 0: not known; auto chooses by it. */
     int64_t n_expected;
+
+    /** Who finds candidates of predicates for the backend cpu (oj_screen.h);
+     *  NULL: it does. Outlives the join. */
+    const struct oj_screen *screen;
 
     /* Only for the backend cuda. */
     uint64_t gpus;      /**< bit i: use CUDA device i; 0: device 0 */

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /** Changes with this header and with every struct that it passes on. */
-#define OJ_GPU_ABI 2u
+#define OJ_GPU_ABI 3u
 
 #define OJ_GPU_MAX_DEVICES 64
 

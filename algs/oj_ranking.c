@@ -208,9 +208,9 @@ static int compare_packed(const void *left, const void *right)
 }
 
 /* Ascending, each once. */
-static oj_status gather_undecided(const struct oj_answers *answers,
-                                  int64_t n_answers, struct oj_matches *out,
-                                  struct oj_error *err)
+oj_status oj_answers_gather_undecided(const struct oj_answers *answers,
+                                      int64_t n_answers, struct oj_matches *out,
+                                      struct oj_error *err)
 {
     int64_t n = 0, n_unique = 0;
     for (int64_t a = 0; a < n_answers; a++)
@@ -452,7 +452,7 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
     {
         OJ_TRY(oj_matches_reserve(out, n_rows, n_rows, 0, err));
         fill_one_to_one(answers, n_answers, tie_rank, out);
-        return gather_undecided(answers, n_answers, out, err);
+        return oj_answers_gather_undecided(answers, n_answers, out, err);
     }
     for (int64_t a = 0; a < n_answers; a++)
         n_entries += answers[a].n_entries;
@@ -465,6 +465,6 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
                  : finish_rows(relation, tie_rank, out, err);
     oj_ranking_free(&ranking);
     if (status == OJ_OK)
-        status = gather_undecided(answers, n_answers, out, err);
+        status = oj_answers_gather_undecided(answers, n_answers, out, err);
     return status;
 }

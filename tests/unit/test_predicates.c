@@ -7,6 +7,7 @@
 #include "../../flatten/oj_array.h"
 #include "cpu_family.h"
 #include "geos_pairs.h"
+#include "plain_meet.h"
 #include "random_shapes.h"
 #include "run_tests.h"
 
@@ -215,6 +216,36 @@ static void check_cuts(const struct oj_relation *relation,
     oj_cpu_predicate.free_index(index);
 }
 
+static int64_t n_screened[OJ_SAID_NOTHING + 1];
+
+/* With candidates from a screen the pairs are the same. */
+static void check_screened(const struct oj_relation *relation,
+                           const struct oj_flat *input,
+                           const struct oj_flat *join_side,
+                           const struct oj_matches *truth,
+                           const struct oj_stats *truth_stats)
+{
+    struct oj_options options = {.n_threads = 1 + pick(3)};
+    struct oj_screen_rule rule;
+    struct plain_screen screen;
+    struct oj_stats stats;
+    struct oj_matches m = {0};
+    if (oj_flat_is_points(input) || oj_flat_is_points(join_side) ||
+        !oj_screen_rule_of(relation, &rule))
+        return;
+    plain_screen_make(&screen, join_side, &rule);
+    options.screen = &screen.screen;
+    must(run_family(relation, input, join_side, &options, &stats, &m));
+    check_same(truth, &m);
+    ck_assert_int_eq(stats.n_undecided_pairs, truth_stats->n_undecided_pairs);
+    ck_assert_str_eq(stats.undecided_text, truth_stats->undecided_text);
+    ck_assert_int_eq(m.n_undecided, truth->n_undecided);
+    for (int i = 0; i <= OJ_SAID_NOTHING; i++)
+        n_screened[i] += screen.n_said[i];
+    plain_screen_free(&screen);
+    oj_matches_free(&m);
+}
+
 static void check_join(const struct oj_relation *relation,
                        const struct oj_flat *input,
                        const struct oj_flat *join_side, uint64_t seed)
@@ -224,6 +255,7 @@ static void check_join(const struct oj_relation *relation,
     struct oj_matches m = {0}, other = {0};
     must(run_family(relation, input, join_side, &one, &stats, &m));
     check_pairs(relation, input, join_side, &m, seed);
+    check_screened(relation, input, join_side, &m, &stats);
     must(run_family(relation, input, join_side, &three, &other_stats, &other));
     check_same(&m, &other);
     ck_assert_int_eq(stats.n_undecided_pairs, other_stats.n_undecided_pairs);
@@ -281,6 +313,8 @@ START_TEST(every_join)
         oj_flat_buf_free(&points);
     }
     ck_assert_int_gt(n_held, n_checked / 50);
+    ck_assert_int_gt(n_screened[OJ_SAID_APART], 0);
+    ck_assert_int_gt(n_screened[OJ_SAID_MEETS], 0);
 }
 END_TEST
 

@@ -1,0 +1,24 @@
+/** What a screen is asked, and what it says of a pair (oj_meet.h). */
+#ifndef OJ_SAID_H
+#define OJ_SAID_H
+
+/** What is known of a pair. */
+enum oj_said
+{
+    OJ_SAID_APART = 0,      /**< no point in common */
+    OJ_SAID_MEETS,          /**< a point in common; for bbox: of the boxes */
+    OJ_SAID_APART_IF_VALID, /**< so where the polygons of several rings that */
+    OJ_SAID_MEETS_IF_VALID, /**< are in the pair are valid */
+    OJ_SAID_NOTHING         /**< their boxes pass */
+};
+
+/** Which boxes pass: as enum oj_box_test has them. */
+enum oj_meet_test
+{
+    OJ_MEET_BOXES_MEET,
+    OJ_MEET_BOX_COVERS, /**< that of the join feature covers the other */
+    OJ_MEET_BOX_WITHIN,
+    OJ_MEET_BOX_EQUALS
+};
+
+#endif
