@@ -1,0 +1,166 @@
+"""What the tests of joins as datasets share: where the plugin is, names of such
+datasets, and the comparison with what the command writes.
+
+The plugin is $OGRJOIN_PLUGIN, the path of ogr_JOIN.so; without it nothing here can
+be run. GDAL looks for plugins when it registers its drivers, which is when Python
+first imports it: GDAL_DRIVER_PATH is set before that, as a user would.
+"""
+
+import os
+import shlex
+import sys
+
+PLUGIN = os.environ.get("OGRJOIN_PLUGIN", "")
+if not PLUGIN:
+    print("skipped: no plugin (OGRJOIN_PLUGIN)")
+    sys.exit(77)
+os.environ["GDAL_DRIVER_PATH"] = os.path.dirname(PLUGIN)
+
+from row_layers import *  # noqa: E402
+
+
+def name_of(*words):
+    """The dataset name of a join: the command's words without a destination."""
+    return "JOIN:" + shlex.join(map(str, words))
+
+
+def spec_file(path, *words, line=None, **more):
+    """The same as a file."""
+    content = {
+        "type": "ogrjoin",
+        "command_line": shlex.join(map(str, words)) if line is None else line,
+        "relative_paths_relative_to_this_file": True,
+    }
+    content.update(more)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({k: v for k, v in content.items() if v is not None}, file)
+    return path
+
+
+def opened(*words):
+    dataset = gdal.OpenEx(name_of(*words), gdal.OF_VECTOR)
+    true(dataset is not None, f"opens: {words}")
+    return dataset
+
+
+class Said:
+    """What GDAL says while this is on: [(class, text)]; errors do not raise."""
+
+    def __enter__(self):
+        self.all = []
+        self.had = gdal.GetUseExceptions(), ogr.GetUseExceptions(), osr.GetUseExceptions()
+        gdal.DontUseExceptions()
+        ogr.DontUseExceptions()
+        osr.DontUseExceptions()
+        gdal.ErrorReset()
+        gdal.PushErrorHandler(lambda kind, number, text: self.all.append((kind, text)))
+        return self
+
+    def __exit__(self, *_):
+        gdal.PopErrorHandler()
+        gdal.ErrorReset()
+        for module, use in zip((gdal, ogr, osr), self.had):
+            if use:
+                module.UseExceptions()
+
+    @property
+    def errors(self):
+        return [text for kind, text in self.all if kind >= gdal.CE_Failure]
+
+    @property
+    def warnings(self):
+        return [text for kind, text in self.all if kind == gdal.CE_Warning]
+
+
+def refuses(name, says=(), update=False):
+    """The name does not open, with one line of error that holds every word."""
+    with Said() as said:
+        flags = gdal.OF_VECTOR | (gdal.OF_UPDATE if update else gdal.OF_READONLY)
+        dataset = gdal.OpenEx(name, flags | gdal.OF_VERBOSE_ERROR)
+        same(dataset, None, f"opens: {name}")
+    true(len(said.errors) >= 1, f"an error is reported: {name}: {said.all}")
+    same(len(said.errors), 1, f"one error: {name}: {said.all}")
+    for text in [says] if isinstance(says, str) else says:
+        true(text.lower() in said.errors[0].lower(), f"'{text}' is not said: {said.errors[0]}")
+    return said.errors[0]
+
+
+def client(*words, env=None, rc=0):
+    """A program of GDAL's; must end with rc. Errors are not to be seen where it
+    is to succeed."""
+    done = subprocess.run(
+        [*map(str, words)], stdin=subprocess.DEVNULL, capture_output=True,
+        timeout=HANG_S, env=dict(os.environ, **(env or {})), check=False,
+    )
+    r = Run(words, done.returncode, done.stdout.decode(), done.stderr.decode())
+    same(r.rc, rc, f"exit code: {r}")
+    if rc == 0:
+        true("ERROR" not in r.err and "FAILURE" not in r.err, f"errors: {r}")
+    return r
+
+
+FORMATS = {
+    "gpkg": ("GPKG", ()),
+    "fgb": ("FlatGeobuf", ()),
+    "geojson": ("GeoJSON", ()),
+    "csv": ("CSV", ("-lco", "GEOMETRY=AS_WKT")),
+}
+
+
+def fids_are_kept(words):
+    """Rows are one to one with input rows, so they have the FIDs of the input."""
+    def after(option, otherwise=None):
+        return words[words.index(option) + 1] if option in words else otherwise
+
+    if after("-how") in ("right", "full"):
+        return False
+    if "-agg" in words or "-pick" in words or after("-how") in ("semi", "anti"):
+        return True
+    one = int(after("-k", 1)) == 1 and after("-ties") != "all"
+    return one and (after("-op") == "nearest" or "-distance_to" in words)
+
+
+def compare(words, format="gpkg", lco=None, open_options=()):
+    """ogr2ogr of the dataset writes what the command writes: columns, rows, order,
+    FIDs where the rows have those of the input. words: options, input, join."""
+    driver, options = FORMATS[format]
+    if lco is not None:
+        options = lco
+    a, b = (os.path.join(folder, f"out.{format}") for folder in ("by_command", "by_ogr2ogr"))
+    for path in (a, b):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if os.path.exists(path):
+            os.remove(path)
+    sides = 1 if "-window" in words else 2
+    go(*words[:-sides], *options, a, *words[-sides:])
+    keep = ("-preserve_fid",) if fids_are_kept(words) else ()
+    client("ogr2ogr", "-q", *keep, "-f", driver, *options, b, name_of(*words))
+    what = f"{format}: {shlex.join(map(str, words))}"
+    x, y = (Layer(p, oo=open_options) for p in (a, b))
+    same(y.name, x.name, f"name, {what}")
+    same(list(y.fields.items()), list(x.fields.items()), f"columns, {what}")
+    same(y.kind, x.kind, f"geometry type, {what}")
+    same(y.srs.ExportToWkt() if y.srs else None, x.srs.ExportToWkt() if x.srs else None,
+         f"CRS, {what}")
+    same(len(y.rows), len(x.rows), f"rows, {what}")
+    for i, (got, expected) in enumerate(zip(y.rows, x.rows)):
+        same(repr(got), repr(expected), f"row {i}, {what}")
+    if format in ("geojson", "csv"):
+        with open(a, "rb") as f, open(b, "rb") as g:
+            same(g.read(), f.read(), f"bytes, {what}")
+    return x
+
+
+def rows_of_layer(layer):
+    """(FID, WKB or None, values) of all rows, as Layer.rows has them."""
+    definition = layer.GetLayerDefn()
+    names = [definition.GetFieldDefn(i).GetName() for i in range(definition.GetFieldCount())]
+    found = []
+    for feature in layer:
+        shape = feature.GetGeometryRef()
+        values = {
+            name: feature.GetField(i) if feature.IsFieldSetAndNotNull(i) else None
+            for i, name in enumerate(names)
+        }
+        found.append((feature.GetFID(), bytes(shape.ExportToIsoWkb()) if shape else None, values))
+    return found

@@ -1,0 +1,170 @@
+"""What a join as a dataset says: errors in the middle of reading, warnings, what it
+is made of; and that nothing is printed."""
+
+from dataset import *
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+
+def sides():
+    inputs_file()
+    far_zones_file()
+    return ("points.gpkg", "zones.gpkg")
+
+
+def in_a_process(code, env=None):
+    """The script alone, in a Python of its own; its output."""
+    begin = "import os, sys\nfrom osgeo import gdal, ogr\ngdal.UseExceptions(); ogr.UseExceptions()\n"
+    done = subprocess.run([sys.executable, "-c", begin + code], capture_output=True, timeout=HANG_S,
+                          env=dict(os.environ, **(env or {})), check=False)
+    return Run(["python"], done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+# --- errors in the middle ------------------------------------------------------------
+
+
+def read_with_errors(name):
+    """(rows, errors, count as told)."""
+    with Said() as said:
+        dataset = gdal.OpenEx(name, gdal.OF_VECTOR)
+        true(dataset is not None, f"opens: {name}: {said.all}")
+        layer = dataset.GetLayer(0)
+        n = 0
+        while layer.GetNextFeature() is not None:
+            n += 1
+        after = layer.GetNextFeature()
+        same(after, None, "no rows after an error")
+        errors = said.errors
+        layer = dataset = None
+    return n, errors
+
+
+def check_too_many_pairs():
+    pair = sides()
+    n, errors = read_with_errors(name_of("-op", "dwithin", "-max_distance", 200, "-max_pairs", 50, *pair))
+    same(len(errors), 1, str(errors))
+    true("max_pairs" in errors[0], errors[0])
+    with Said() as said:
+        dataset = opened("-op", "dwithin", "-max_distance", 200, "-max_pairs", 50, *pair)
+        layer = dataset.GetLayer(0)
+        list(iter(layer.GetNextFeature, None))
+        # Not taken for a complete answer by what asks for all rows.
+        true(layer.GetFeatureCount() != n or said.errors, "an error is told")
+        layer.ResetReading()
+        list(iter(layer.GetNextFeature, None))
+        true(len(said.errors) >= 2, f"told again after a reset: {said.all}")
+    r = subprocess.run(["ogr2ogr", "o.gpkg", name_of("-op", "dwithin", "-max_distance", 200, "-max_pairs", 50,
+                                                     *pair)], capture_output=True, check=False)
+    true(r.returncode != 0 and b"max_pairs" in r.stderr, f"ogr2ogr fails: {r}")
+
+
+def check_sums_that_do_not_fit():
+    make("big.gpkg", [(p, {"big": 2**62}) for p in random_points(40, size=300.0)], (("big", ogr.OFTInteger64),),
+         kind=ogr.wkbPoint)
+    zones_file()
+    n, errors = read_with_errors(name_of("-agg", "sum(big)", "zones.gpkg", "big.gpkg"))
+    same(len(errors), 1, str(errors))
+    with Said() as said:
+        dataset = opened("-agg", "sum(big)", "zones.gpkg", "big.gpkg")
+        layer = dataset.GetLayer(0)
+        if numpy is not None and hasattr(layer, "GetArrowStreamAsNumPy"):
+            try:
+                list(layer.GetArrowStreamAsNumPy())
+            except Exception as error:  # as the bindings have it
+                said.all.append((gdal.CE_Failure, str(error)))
+            true(said.errors, "the Arrow stream tells it")
+
+
+def check_broken_input():
+    points_file("points.gpkg", n=3000)
+    zones_file()
+    size = os.path.getsize("points.gpkg")
+    with open("points.gpkg", "r+b") as file:
+        file.seek(size // 2)
+        file.write(b"\xa5" * 8192)
+    r = run("-op", "nearest", "o.gpkg", "points.gpkg", "zones.gpkg")
+    n, errors = read_with_errors(name_of("-op", "nearest", "points.gpkg", "zones.gpkg"))
+    if r.rc != 0:
+        true(errors, f"an error is told, as by the command: {r}; {n} rows")
+    n, errors = read_with_errors(name_of("-op", "nearest", "zones.gpkg", "points.gpkg"))
+    r = run("-op", "nearest", "o2.gpkg", "zones.gpkg", "points.gpkg")
+    if r.rc != 0:
+        true(errors and n == 0, f"an error is told, as by the command: {r}; {n} rows")
+
+
+def check_files_that_go_away():
+    pair = sides()
+    with Said() as said:
+        dataset = opened("-op", "nearest", *pair)
+        os.remove(pair[1])
+        n = len(list(iter(dataset.GetLayer(0).GetNextFeature, None)))
+        true(n == 61 or said.errors, f"all rows or an error: {n}, {said.all}")
+        dataset = None
+    refuses(name_of("-op", "nearest", *pair), says=pair[1])
+
+
+# --- what is said --------------------------------------------------------------------
+
+
+def check_metadata():
+    pair = sides()
+    words = ("-op", "nearest", "-max_distance", "30ft", *pair)
+    dataset = opened(*words)
+    same(dataset.GetDescription(), name_of(*words))
+    layer = dataset.GetLayer(0)
+    every = {**(dataset.GetMetadata() or {}), **(layer.GetMetadata() or {})}
+    text = " ".join(f"{k}={v}" for k, v in every.items())
+    for word in (*pair, "nearest", "30ft"):
+        true(word in text, f"{word} is not told: {text}")
+
+
+def check_nothing_printed():
+    pair = sides()
+    dataset = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR)
+    gdal.VectorTranslate("z4326.gpkg", dataset, dstSRS="EPSG:4326", layerName="zones")
+    dataset = None
+    for words in (("-op", "nearest", *pair), ("-op", "intersects", "-how", "full", pair[0], "z4326.gpkg"),
+                  ("-agg", "count", *pair), ("-op", "nearest", "zones.gpkg", "zones.gpkg")):
+        r = in_a_process(f"d = gdal.OpenEx({name_of(*words)!r}, gdal.OF_VECTOR)\n"
+                         "l = d.GetLayer(0)\nn = len(list(l)); l.GetFeatureCount(); l.GetExtent()\n")
+        same((r.rc, r.out, r.err), (0, "", ""), str(r))
+        # Notices are for those who want to be told.
+        r = client("ogrinfo", "-q", "-al", "-so", name_of(*words))
+        same(r.err, "", str(r))
+    r = client("ogrinfo", "--debug", "on", "-al", name_of("-op", "nearest", pair[0], "z4326.gpkg"))
+    true("OGRJOIN" in r.err and "reproject" in r.err, r.err[-500:])
+
+
+def check_warnings_are_those_of_the_command():
+    pair = sides()
+    dataset = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR)
+    gdal.VectorTranslate("none.gpkg", dataset, options=["-a_srs", "None", "-nln", "zones"])
+    dataset = None
+    r = run("-op", "nearest", "o.gpkg", pair[0], "none.gpkg")
+    expected = [x.split(": ", 1)[1] for x in r.err.splitlines() if x.startswith("Warning")]
+    true(len(expected) >= 1, str(r))
+    with Said() as said:
+        dataset = opened("-op", "nearest", pair[0], "none.gpkg")
+        list(dataset.GetLayer(0))
+        dataset = None
+    same(said.warnings, expected)
+    same(said.errors, [])
+
+
+def check_writing_is_refused():
+    pair = sides()
+    name = name_of("-op", "nearest", *pair)
+    with Said() as said:
+        same(gdal.OpenEx(name, gdal.OF_VECTOR | gdal.OF_UPDATE), None)
+        same(ogr.Open(name, 1), None)
+        same(gdal.OpenEx(spec_file("s.ogrjoin", *pair), gdal.OF_VECTOR | gdal.OF_UPDATE), None)
+        same(gdal.OpenEx(name, gdal.OF_RASTER), None)
+        same([t for t in said.errors if "JOIN" in t.upper() and "such file" not in t], [], "nothing is said")
+    true(ogr.Open(name) is not None, "opens for reading")
+
+
+if __name__ == "__main__":
+    main(globals())

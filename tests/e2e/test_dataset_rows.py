@@ -1,0 +1,400 @@
+"""ogr2ogr from a join as a dataset writes what the command writes, row for row and
+column for column: every kind of join, on small layers and on real ones."""
+
+from dataset import *
+
+
+def grid_files():
+    """Points halfway between points of a lattice: every distance ties."""
+    places = [(980000 + 10 * x, 200000 + 10 * y) for x in range(8) for y in range(8)]
+    make("lattice.gpkg", [(f"POINT ({x} {y})", {"name": f"l{x}"}) for x, y in places],
+         kind=ogr.wkbPoint)
+    make("halves.gpkg", [(f"POINT ({x + 5} {y + 5 * (i % 2)})", {"id": i})
+                         for i, (x, y) in enumerate(places)],
+         (("id", ogr.OFTInteger),), kind=ogr.wkbPoint)
+    return ("halves.gpkg", "lattice.gpkg")
+
+
+def sides():
+    inputs_file()
+    far_zones_file()
+    return ("points.gpkg", "zones.gpkg")
+
+
+def compare_all(cases, pair, formats=("gpkg", "fgb", "geojson", "csv")):
+    """Each case as GeoPackage and as one other format, by turns."""
+    others = [f for f in formats if f != "gpkg"]
+    for i, case in enumerate(cases):
+        words = (*map(str, case), *pair)
+        compare(words)
+        if others:
+            compare(words, others[i % len(others)])
+
+
+def check_formats():
+    pair = sides()
+    for format in FORMATS:
+        for case in (("-op", "nearest"), ("-op", "intersects"), ("-op", "nearest", "-k", 2),
+                     ("-agg", "count, sum(v)"), ("-op", "intersects", "-how", "anti")):
+            compare((*map(str, case), *pair), format)
+    compare(("-op", "nearest", *pair), "fgb", ("-lco", "SPATIAL_INDEX=NO"))
+    compare(("-op", "nearest", *pair), "csv", ())
+    compare(("-op", "nearest", *pair), "csv", ("-lco", "GEOMETRY=AS_XY"))
+    compare(("-op", "nearest", *pair), "geojson", ("-lco", "RFC7946=YES"))
+
+
+def check_nearest():
+    pair = sides()
+    compare_all([
+        ("-op", "nearest"),
+        ("-op", "nearest", "-max_distance", 30),
+        ("-op", "nearest", "-max_distance", "30ft", "-min_distance", 5),
+        ("-op", "nearest", "-k", 3),
+        ("-op", "nearest", "-k", 3, "-max_distance", 25),
+        ("-op", "nearest", "-k", 1, "-ties", "all"),
+        ("-op", "nearest", "-distance_to", "boundary"),
+        ("-op", "nearest", "-nearest_point_fields", "-bearing_field"),
+        ("-op", "nearest", "-centroid_of", "join"),
+        ("-op", "nearest", "-point_on_surface_of", "join"),
+        ("-op", "nearest", "-max_distance", 0),
+        ("-k", 40),
+    ], pair)
+
+
+def check_ties():
+    pair = grid_files()
+    cases = [("-op", "nearest")]
+    cases += [("-op", "nearest", "-k", k, "-ties", t) for k in (1, 2, 3, 5) for t in ("first", "all")]
+    cases += [("-op", "dwithin", "-max_distance", 5), ("-op", "nearest", "-max_distance", 5, "-ties", "all")]
+    compare_all(cases, pair)
+    # Both orders of FIDs: the tie goes to the smaller one.
+    compare_all(cases, pair[::-1])
+
+
+def check_predicates():
+    pair = sides()
+    zones_file("other.gpkg", seed=8)
+    lines_file()
+    for op in ("within", "intersects", "coveredby", "disjoint", "bbox"):
+        compare(("-op", op, *pair))
+    for op in ("contains", "covers", "contains_properly", "intersects"):
+        compare(("-op", op, *pair[::-1]))
+    for op in ("intersects", "overlaps", "touches", "equals", "crosses", "within", "bbox"):
+        compare(("-op", op, "other.gpkg", "zones.gpkg"))
+        compare(("-op", op, "lines.gpkg", "zones.gpkg"), "fgb")
+    compare(("-relate", "T*F**F***", *pair))
+    compare(("-op", "dwithin", "-max_distance", "20", *pair))
+    compare(("-op", "dwithin", "-max_distance", "20", "lines.gpkg", "other.gpkg"), "csv")
+    compare(("-op", "dwithin", "-max_distance_field", "id", *pair))
+    compare(("-op", "dwithin", "-join_max_distance_field", "v:m", *pair))
+    compare(("-window", "980100", "200100", "980300", "200250", "points.gpkg"))
+    compare(("-op", "window", *pair))
+
+
+def check_how():
+    pair = sides()
+    cases = [("-op", op, "-how", how)
+             for how in ("left", "inner", "semi", "anti", "right", "full")
+             for op in ("intersects", "nearest")]
+    cases = [(*c, "-max_distance", 40) if "nearest" in c else c for c in cases]
+    compare_all(cases, pair)
+    cases = [("-op", "dwithin", "-max_distance", 40, "-how", how) for how in ("right", "full", "anti")]
+    compare_all(cases, pair)
+    compare_all([("-op", "intersects", "-how", "full", "-geometry", g) for g in
+                 ("join", "intersection")], pair)
+
+
+def check_aggregates():
+    points, zones = sides()
+    lists = [
+        "count",
+        "count, count(id), sum(id), mean(id), min(id), max(id), median(id), stddev(id)",
+        "first(id), last(id), mode(id), unique(id), concat(id,'; ')",
+        "sum(id) as total, weighted_sum(id)",
+    ]
+    compare_all([("-agg", x) for x in lists], (zones, points))
+    compare_all([("-agg", x, "-how", "inner") for x in lists], (zones, points))
+    lists = [
+        "count, sum(v), max(big), min(name), concat(name)",
+        "weighted_sum(v), mode(name), last(big)",
+    ]
+    compare_all([("-agg", x) for x in lists], (points, zones))
+    zones_file("other.gpkg", seed=8)
+    compare_all([("-agg", x) for x in lists], ("other.gpkg", zones))
+    compare_all([("-op", "nearest", "-k", 4, "-agg", x) for x in lists], (points, zones))
+    compare_all([("-op", "dwithin", "-max_distance", 50, "-agg", "mean(v)")], (points, zones))
+
+
+def check_pick_and_overlap():
+    points, zones = sides()
+    zones_file("other.gpkg", seed=8)
+    lines_file()
+    rules = ("first", "nearest", "largest_overlap", "smallest_area", "largest_area", "max:v",
+             "min:v", "max:big")
+    compare_all([("-op", "intersects", "-pick", r) for r in rules], ("other.gpkg", zones))
+    compare_all([("-op", "intersects", "-pick", r) for r in ("first", "max:big", "smallest_area")],
+                (points, zones))
+    overlaps = [("-op", "intersects", "-overlap", x) for x in
+                ("area", "length", "percent", "area,length,percent")]
+    compare_all(overlaps, ("other.gpkg", zones))
+    compare_all(overlaps, ("lines.gpkg", zones))
+
+
+def check_geometries():
+    points, zones = sides()
+    zones_file("other.gpkg", seed=8)
+    lines_file()
+    kinds = ("input", "join", "nearest_point", "connection")
+    compare_all([("-op", "nearest", "-geometry", g) for g in kinds], (points, zones))
+    compare_all([("-op", "nearest", "-k", 2, "-max_distance", 40, "-geometry", g) for g in kinds],
+                ("lines.gpkg", zones))
+    for g in ("join", "intersection"):
+        compare(("-op", "intersects", "-geometry", g, "other.gpkg", zones))
+        compare(("-op", "intersects", "-geometry", g, "lines.gpkg", zones), "fgb")
+    rows = [("POINT Z (980100 200100 5)", {"name": "z"}), ("POINT M (980110 200100 7)", {"name": "m"}),
+            ("CIRCULARSTRING (980000 200000, 980050 200050, 980100 200000)", {"name": "c"}),
+            ("GEOMETRYCOLLECTION (POINT (980100 200100), LINESTRING (980000 200000, 980010 200010))",
+             {"name": "g"}), ("POLYGON EMPTY", {"name": "e"})]
+    make("odd.gpkg", rows)
+    compare(("-op", "nearest", "odd.gpkg", zones))
+    compare(("-op", "nearest", "odd.gpkg", zones), "geojson")
+    compare(("-op", "nearest", "-geometry", "join", points, "odd.gpkg"))
+    compare(("-op", "intersects", "-how", "full", "odd.gpkg", zones))
+
+
+def check_names():
+    pair = sides()
+    make("twins.gpkg", [("POINT (980100 200100)", {"name": "a", "v": 3, "join_fid": 4, "Join_V": 5})],
+         (("name", ogr.OFTString), ("v", ogr.OFTInteger), ("join_fid", ogr.OFTInteger),
+          ("Join_V", ogr.OFTInteger)), kind=ogr.wkbPoint)
+    compare_all([
+        ("-op", "nearest", "-k", 2),
+        ("-op", "nearest", "-prefix", "zone_"),
+        ("-op", "nearest", "-prefix", ""),
+        ("-op", "nearest", "-k", 2, "-name_fid", "zf", "-name_distance", "zd", "-name_rank", "zr",
+         "-name_count", "n"),
+        ("-op", "nearest", "-name_fid", "", "-name_distance", ""),
+        ("-op", "intersects", "-name_count", "pairs"),
+        ("-op", "nearest", "-nln", "My layer"),
+    ], ("twins.gpkg", pair[1]))
+
+
+def check_columns_and_rows_chosen():
+    pair = sides()
+    with open("where.sql", "w", encoding="utf-8") as file:
+        file.write("v > 2\n")
+    compare_all([
+        ("-op", "nearest", "-select", ""),
+        ("-op", "nearest", "-select", "id", "-join_select", "big,name"),
+        ("-op", "nearest", "-join_select", ""),
+        ("-op", "nearest", "-where", "id > 20 AND id <> 30"),
+        ("-op", "nearest", "-join_where", "v IS NOT NULL"),
+        ("-op", "nearest", "-join_where", "@where.sql"),
+        ("-op", "nearest", "-spat", 980100, 200100, 980300, 200300),
+        ("-op", "nearest", "-limit", 7),
+        ("-op", "intersects", "-limit", 7),
+        ("-op", "nearest", "-limit", 0),
+        ("-op", "nearest", "-where", "id < 0"),
+        ("-op", "intersects", "-join_where", "v < 0 AND big = 0"),
+        ("-op", "nearest", "-sql", "SELECT geom, id, id * 2 AS twice FROM points"),
+        ("-op", "nearest", "-sql", "SELECT geom, id + 0.5 AS half, 'a''b' AS t FROM points",
+         "-dialect", "SQLITE"),
+        ("-op", "intersects", "-join_sql", "SELECT geom, name, v FROM zones WHERE v > 1 ORDER BY name DESC"),
+        ("-op", "nearest", "-join_sql", "SELECT ST_Centroid(geom), name FROM zones",
+         "-join_dialect", "SQLITE"),
+        ("-op", "nearest", "-on", "id=v"),
+        ("-op", "nearest", "-exclude", "field=id=v"),
+    ], pair)
+    zones_file("same.gpkg")
+    compare_all([
+        ("-op", "intersects"),
+        ("-op", "intersects", "-unordered_pairs"),
+        ("-op", "nearest", "-exclude", "self"),
+        ("-op", "nearest", "-exclude", "same_geometry", "-k", 2),
+    ], ("same.gpkg", "same.gpkg"))
+
+
+def check_layers_of_datasets():
+    rows = [(p, {"name": f"p{i}"}) for i, p in enumerate(random_points(30, size=400.0))]
+    make("both.gpkg", rows, kind=ogr.wkbPoint, layer="first one")
+    make("both.gpkg", rows[::-1][:20], kind=ogr.wkbPoint, layer="second", add=True)
+    make("both.gpkg", [(None, {"name": "x"})], kind=ogr.wkbNone, layer="table", srs=None, add=True)
+    compare(("-op", "nearest", "-input_layer", "first one", "-join_layer", "second", "both.gpkg",
+             "both.gpkg"))
+    compare(("-op", "nearest", "-input_layer", "second", "-join_layer", "second", "both.gpkg",
+             "both.gpkg"), "csv")
+    with open("xy.csv", "w", encoding="utf-8") as file:
+        file.write("lon,lat,t\n" + "".join(f"{980000 + 9 * i},{200000 + 7 * i},row {i}\n" for i in range(40)))
+    x, y = "X_POSSIBLE_NAMES=lon", "Y_POSSIBLE_NAMES=lat"
+    compare(("-op", "nearest", "-oo", x, "-oo", y, "-oo", "AUTODETECT_TYPE=YES", "-join_layer",
+             "second", "xy.csv", "both.gpkg"))
+    compare(("-op", "nearest", "-joo", x, "-joo", y, "-input_layer", "second", "both.gpkg", "xy.csv"))
+
+
+def check_crs():
+    pair = sides()
+    dataset = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR)
+    gdal.VectorTranslate("z4326.gpkg", dataset, dstSRS="EPSG:4326", layerName="zones")
+    gdal.VectorTranslate("none.gpkg", dataset, options=["-a_srs", "None", "-nln", "zones"])
+    dataset = gdal.OpenEx("points.gpkg", gdal.OF_VECTOR)
+    gdal.VectorTranslate("p4326.gpkg", dataset, dstSRS="EPSG:4326", layerName="points")
+    dataset = None
+    compare(("-op", "nearest", pair[0], "z4326.gpkg"))
+    compare(("-op", "intersects", "-how", "full", pair[0], "z4326.gpkg"))
+    compare(("-op", "nearest", "-crs", "ignore", "-k", "2", pair[0], "z4326.gpkg"))
+    compare(("-op", "nearest", pair[0], "none.gpkg"))
+    compare(("-op", "nearest", "-join_srs", "EPSG:2263", pair[0], "none.gpkg"))
+    compare(("-op", "nearest", "none.gpkg", pair[0]))
+    compare(("-op", "nearest", "-s_srs", "EPSG:2263", "none.gpkg", pair[0]), "csv")
+    compare(("-op", "nearest", "-t_srs", "EPSG:32618", "-max_distance", "20m", *pair))
+    compare(("-op", "nearest", "-t_srs", "EPSG:32618", "-geometry", "connection", "p4326.gpkg",
+             "z4326.gpkg"))
+    compare(("-op", "nearest", "-a_srs", "EPSG:32118", *pair))
+    compare(("-op", "intersects", "p4326.gpkg", "z4326.gpkg"), "geojson")
+    compare(("-op", "nearest", "-max_distance", "1deg", "p4326.gpkg", "z4326.gpkg"), "geojson")
+    compare(("-op", "nearest", "-metric", "sphere", "-max_distance", "30m", "-bearing_field",
+             "p4326.gpkg", "z4326.gpkg"))
+    compare(("-op", "dwithin", "-metric", "sphere", "-max_distance", "10m", "p4326.gpkg", pair[0]))
+
+
+def check_how_to_run_does_not_matter():
+    """Threads, batches and backends: as for the command, and as each other."""
+    pair = sides()
+    first = None
+    for case in ((), ("-threads", 1), ("-batch", 7), ("-batch", 1, "-threads", 2),
+                 ("-backend", "geos"), ("-backend", "cpu"), ("-backend", "quadrant")):
+        rows = compare(("-op", "nearest", *map(str, case), *pair)).rows
+        first = first or rows
+        same(rows, first, str(case))
+    for case in ((), ("-batch", "7"), ("-backend", "geos"), ("-invalid", "fix"), ("-invalid", "skip")):
+        compare(("-op", "intersects", *case, *pair))
+        compare(("-agg", "count, sum(id)", *case, *pair[::-1]))
+
+
+def check_values_of_all_types():
+    fields = [("i16", ogr.OFTInteger, ogr.OFSTInt16), ("b", ogr.OFTInteger, ogr.OFSTBoolean),
+              ("big", ogr.OFTInteger64), ("r", ogr.OFTReal), ("f", ogr.OFTReal, ogr.OFSTFloat32),
+              ("s", ogr.OFTString), ("d", ogr.OFTDate), ("dt", ogr.OFTDateTime), ("bin", ogr.OFTBinary),
+              ("j", ogr.OFTString, ogr.OFSTJSON)]
+    width = ogr.FieldDefn("w", ogr.OFTString)
+    width.SetWidth(12)
+    fields.append(width)
+    rows = []
+    for i, point in enumerate(random_points(20, size=300.0)):
+        rows.append((point, {
+            "i16": i - 10, "b": i % 2, "big": 2**62 + i, "r": 1 / (i + 3), "f": 0.5 * i,
+            "s": ["", "Zoë €", "a\"b'c", None, "x" * 300][i % 5], "d": f"20{i:02}/02/28",
+            "dt": f"2020/01/{i + 1:02} 10:11:12.345+00", "bin": bytes(range(i)) if i % 3 else None,
+            "j": '{"a": [1, 2]}', "w": f"w{i}"} if i != 4 else {}))
+    make("types.gpkg", rows, fields, kind=ogr.wkbPoint)
+    inputs_file()
+    for format in FORMATS:
+        compare(("-op", "nearest", "points.gpkg", "types.gpkg"), format)
+        compare(("-op", "nearest", "-k", "2", "types.gpkg", "points.gpkg"), format)
+
+
+def check_empty_layers():
+    pair = sides()
+    make("nothing.gpkg", [], (("id", ogr.OFTInteger),), kind=ogr.wkbPoint)
+    for format in ("gpkg", "geojson", "csv", "fgb"):
+        compare(("-op", "nearest", "nothing.gpkg", pair[1]), format)
+        compare(("-op", "nearest", pair[0], "nothing.gpkg"), format)
+        compare(("-op", "intersects", "-how", "inner", "nothing.gpkg", "nothing.gpkg"), format)
+        compare(("-agg", "count", pair[1], "nothing.gpkg"), format)
+
+
+def check_a_join_of_a_join():
+    """JOIN: as a side of the command and of another JOIN:."""
+    points, zones = sides()
+    zones_file("other.gpkg", seed=8)
+    inner = ("-op", "nearest", "-prefix", "z_", points, zones)
+    go(*inner[:-2], "step.gpkg", *inner[-2:])
+    for words in (("-op", "intersects"), ("-op", "nearest", "-k", "2")):
+        go(*words, "expected.gpkg", "step.gpkg", "other.gpkg")
+        go(*words, "got.gpkg", name_of(*inner), "other.gpkg")
+        same(Layer("got.gpkg").rows, Layer("expected.gpkg").rows, "input side")
+        go(*words, "expected2.gpkg", "other.gpkg", "step.gpkg")
+        go(*words, "got2.gpkg", "other.gpkg", name_of(*inner))
+        same(Layer("got2.gpkg").rows, Layer("expected2.gpkg").rows, "join side")
+        for path in ("expected.gpkg", "got.gpkg", "expected2.gpkg", "got2.gpkg"):
+            os.remove(path)
+        compare((*words, name_of(*inner), "other.gpkg"))
+        compare((*words, "other.gpkg", name_of(*inner)), "fgb")
+
+
+def check_spec_file_is_the_same():
+    points, zones = sides()
+    words = ("-op", "nearest", "-k", "2", points, zones)
+    os.mkdir("sub")
+    expected = Layer(name_of(*words)).rows
+    spec_file("here.ogrjoin", *words)
+    same(Layer("here.ogrjoin").rows, expected)
+    spec_file("sub/there.ogrjoin", *words[:-2], "../points.gpkg", "../zones.gpkg")
+    client("ogr2ogr", "-q", "a.gpkg", "sub/there.ogrjoin")
+    client("ogr2ogr", "-q", "b.gpkg", name_of(*words))
+    same(dump("a.gpkg"), dump("b.gpkg"))
+
+
+# --- real layers --------------------------------------------------------------
+
+
+def real(case):
+    words, places = case[:-2], case[-2:]
+    found = []
+    for place in places:
+        file, _, layer = place.partition(":")
+        found.append((need_data(file), layer))
+    for (_, layer), option in zip(found, ("-input_layer", "-join_layer")):
+        if layer:
+            words = (*words, option, layer)
+    return (*map(str, words), found[0][0], found[1][0])
+
+
+REAL = {
+    "pickups_nearest_zone": ("-op", "nearest", "nyc_small.gpkg:pickups", "nyc_small.gpkg:taxi_zones"),
+    "pickups_nearest_road": ("-op", "nearest", "-max_distance", "50ft", "-nearest_point_fields",
+                             "nyc_small.gpkg:pickups", "nyc_small.gpkg:roads"),
+    "pickups_k_buildings": ("-op", "nearest", "-k", 3, "-ties", "all", "-limit", 500,
+                            "nyc_small.gpkg:pickups", "nyc_small.gpkg:buildings"),
+    "pickups_within_tracts": ("-op", "within", "nyc_small.gpkg:pickups", "nyc_small.gpkg:tracts"),
+    "zones_counted": ("-agg", "count", "nyc_small.gpkg:taxi_zones", "nyc_small.gpkg:pickups"),
+    "zones_overlap": ("-pick", "largest_overlap", "-overlap", "area,percent", "nyc_small.gpkg:tracts",
+                      "nyc_small.gpkg:taxi_zones"),
+    "zones_meet": ("-op", "intersects", "-how", "full", "nyc_small.gpkg:taxi_zones",
+                   "nyc_small.gpkg:tracts"),
+    "monaco": ("-op", "dwithin", "-max_distance", "20m", "osm_small_monaco.gpkg:pois",
+               "osm_small_monaco.gpkg:buildings"),
+    "monaco_roads": ("-op", "crosses", "osm_small_monaco.gpkg:roads", "osm_small_monaco.gpkg:landuse"),
+    "cities": ("-op", "within", "world_small.gpkg:cities_5k", "world_small.gpkg:countries110m"),
+    "cities_sphere": ("-op", "nearest", "-metric", "sphere", "-k", 2, "-exclude", "self",
+                      "world_small.gpkg:cities_5k", "world_small.gpkg:cities_5k"),
+    "cities_projected": ("-op", "nearest", "-t_srs", "EPSG:3857", "-max_distance", "300km",
+                         "world_small.gpkg:cities_5k", "world.gpkg:airports_openflights"),
+    "liechtenstein": ("-op", "nearest", "-geometry", "connection", "osm_liechtenstein.gpkg:pois",
+                      "osm_liechtenstein.gpkg:roads"),
+    "wards": ("-agg", "count", "uk_london_wards2013.fgb",
+              "uk_accidents_27700.vrt"),
+    "hurricanes": ("-op", "intersects", "-how", "anti", "traj_small.gpkg:hurricanes_2000s",
+                   "world_small.gpkg:countries110m"),
+    "norway": ("-op", "touches", "-unordered_pairs", "norway.gpkg", "norway.gpkg"),
+    "torture": ("-op", "dwithin", "-max_distance", 1, "-limit", 100, "-where", "verts BETWEEN 5 AND 60", "-join_where",
+                "verts < 60", "torture.gpkg", "torture.gpkg"),
+    "uber": ("-op", "intersects", "-pick", "first", "-limit", 5000, "uber_2014_apr_2263.vrt", "nyc_polygons.gpkg:nta"),
+}
+
+
+def real_check(name):
+    def check():
+        words = real(REAL[name])
+        layer = compare(words)
+        true(len(layer.rows) > 0, "rows")
+        compare(words, ("fgb", "geojson", "csv")[sum(map(ord, name)) % 3])
+
+    return check
+
+
+for each in REAL:
+    globals()[f"check_real_{each}"] = real_check(each)
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,458 @@
+"""A join as a dataset is lazy: it opens without reading, its first rows come before
+its last are there, filters go down to the input, memory stays flat; what is kept of
+join layers between opens never gives an old answer or one of another join."""
+
+import resource
+
+from dataset import *
+
+# Rows without end, out of a GeoPackage of a few.
+ENDLESS = (
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
+    "SELECT {0}.geom, {0}.name, c.x FROM c CROSS JOIN {0}"
+)
+BEGIN = """
+import os, sys, time
+from osgeo import gdal, ogr
+gdal.UseExceptions(); ogr.UseExceptions()
+def size():
+    with open('/proc/self/statm') as f:
+        return int(f.read().split()[1]) * 4096
+def read_so_far():
+    with open('/proc/self/io') as f:
+        return int(f.read().split()[1])
+"""
+
+
+def alone(code, env=None, seconds=HANG_S):
+    """The script in a Python of its own; its words."""
+    if not os.path.exists("/proc/self/io"):
+        raise Skip("no /proc")
+    done = subprocess.run([sys.executable, "-c", BEGIN + code], capture_output=True, timeout=seconds,
+                          env=dict(os.environ, **(env or {})), check=False)
+    r = Run(["python"], done.returncode, done.stdout.decode(), done.stderr.decode())
+    same(r.rc, 0, str(r))
+    return r.out.split()
+
+
+def sides():
+    points_file()
+    lots_file()
+    return ("points.gpkg", "lots.gpkg")
+
+
+def endless(*words):
+    return name_of("-sql", ENDLESS.format("points"), "-batch", 1000, *words, *sides())
+
+
+# --- lazy ------------------------------------------------------------------------
+
+
+def check_first_rows_of_an_input_without_end():
+    for words in (("-op", "nearest"), ("-op", "nearest", "-k", 2), ("-op", "dwithin", "-max_distance", 50),
+                  ("-op", "intersects"), ("-op", "intersects", "-how", "inner"), ("-op", "nearest", "-pick", "first"),
+                  ("-op", "nearest", "-how", "full"), ("-op", "intersects", "-how", "right")):
+        name = endless(*words)
+        dataset = gdal.OpenEx(name, gdal.OF_VECTOR)
+        layer = dataset.GetLayer(0)
+        rows = [layer.GetNextFeature() for _ in range(5000)]
+        true(all(r is not None for r in rows), f"rows: {words}")
+        layer.ResetReading()
+        same(layer.GetNextFeature()["name"], rows[0]["name"])
+        layer = dataset = None
+
+
+def check_first_rows_as_arrow():
+    dataset = gdal.OpenEx(endless("-op", "nearest"), gdal.OF_VECTOR)
+    layer = dataset.GetLayer(0)
+    if not hasattr(layer, "GetArrowStreamAsNumPy"):
+        raise Skip("GDAL before 3.6")
+    try:
+        import numpy  # noqa: F401
+    except ImportError:
+        raise Skip("no numpy") from None
+    n = 0
+    for batch in layer.GetArrowStreamAsNumPy(["MAX_FEATURES_IN_BATCH=1000"]):
+        n += len(batch["name"])
+        if n >= 5000:
+            break
+    batch = layer = dataset = None
+
+
+def check_opening_reads_no_rows():
+    """Neither side ends: what reads one does not open."""
+    pair = sides()
+    words = ("-sql", ENDLESS.format("points"), "-join_sql", ENDLESS.format("lots").replace("name", "use"))
+    for more in (("-op", "nearest"), ("-op", "intersects"), ("-op", "nearest", "-geometry", "connection")):
+        dataset = opened(*more, *words, *pair)
+        layer = dataset.GetLayer(0)
+        true(layer.GetLayerDefn().GetFieldIndex("use") >= 0, "columns are known")
+        true(layer.GetSpatialRef() is not None, "the CRS is known")
+        layer.SetAttributeFilter("x > 3")
+        layer.SetSpatialFilterRect(0, 0, 1, 1)
+        layer.SetIgnoredFields(["x"])
+        layer.TestCapability("FastFeatureCount")
+        layer.ResetReading()
+        same(layer.GetFeatureCount(0), -1, "not known without reading")
+        layer = dataset = None
+
+
+def check_memory_stays_flat():
+    code = f"""
+layer_of = gdal.OpenEx({endless('-op', 'nearest', '-k', 2)!r}, gdal.OF_VECTOR)
+layer = layer_of.GetLayer(0)
+for i in range(20000):
+    layer.GetNextFeature()
+before = size()
+for i in range(200000):
+    layer.GetNextFeature()
+print((size() - before) // 1000)
+"""
+    grown = int(alone(code)[0])
+    true(grown < 40000, f"{grown} kB more after 200,000 rows")
+
+
+def check_closing_ends_the_join():
+    """Promptly, though the input has no end; no thread stays behind."""
+    name = endless("-op", "nearest")
+    code = f"""
+def tasks():
+    return len(os.listdir('/proc/self/task'))
+before = tasks()
+worst = 0
+for n in (1, 500, 1500, 5000):
+    d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
+    l = d.GetLayer(0)
+    for i in range(n):
+        l.GetNextFeature()
+    begin = time.monotonic()
+    l = d = None
+    worst = max(worst, time.monotonic() - begin)
+print(worst < 30, tasks() - before)
+"""
+    same(alone(code), ["True", "0"])
+
+
+def check_a_program_that_ends_without_closing():
+    """Its exit code is its own, and it does not hang."""
+    name = endless("-op", "nearest")
+    code = f"""
+d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
+l = d.GetLayer(0)
+for i in range(1500):
+    l.GetNextFeature()
+print('read', flush=True)
+"""
+    same(alone(code), ["read"])
+    same(alone(code + "sys.exit(0)\n"), ["read"])
+    same(alone(code + "os._exit(0)\n"), ["read"])
+
+
+def check_killed():
+    """Nothing stays behind."""
+    import signal
+
+    name = endless("-op", "nearest")
+    before = listing()
+    code = BEGIN + f"""
+d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
+l = d.GetLayer(0)
+l.GetNextFeature()
+print('go', flush=True)
+while l.GetNextFeature() is not None:
+    pass
+"""
+    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        started.append(process)
+        same(process.stdout.readline(), b"go\n")
+        process.send_signal(number)
+        process.communicate(timeout=HANG_S)
+        true(process.returncode != 0, f"ends by signal {number}")
+    after = {k: v for k, v in listing().items() if not k.endswith(("-wal", "-shm"))}
+    same(after, before, "left behind")
+
+
+# --- filters go down ------------------------------------------------------------------
+
+
+def many_points(path="many.gpkg", n=60000):
+    make(path, [(p, {"name": f"p{i}"}) for i, p in enumerate(random_points(n))], kind=ogr.wkbPoint)
+    return path
+
+
+READING = """
+d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
+l = d.GetLayer(0)
+{filter}
+before = read_so_far()
+n = 0
+for f in l:
+    n += 1
+print(n, read_so_far() - before)
+"""
+
+
+def check_spatial_filter_goes_down():
+    """Of the file only what is around the box is read."""
+    many_points()
+    lots_file()
+    for words in (("-op", "nearest"), ("-op", "intersects"), ("-op", "intersects", "-how", "inner"),
+                  ("-op", "nearest", "-k", 2), ("-agg", "count")):
+        name = name_of(*words, "many.gpkg", "lots.gpkg")
+        n_all, all_bytes = map(int, alone(READING.format(name=name, filter="")))
+        box = "l.SetSpatialFilterRect(980500, 200500, 980530, 200530)"
+        n, some = map(int, alone(READING.format(name=name, filter=box)))
+        true(n < n_all / 50, f"{words}: {n} rows of {n_all}")
+        true(some < all_bytes / 4, f"{words}: reads {some} bytes for {n} rows, {all_bytes} for all")
+
+
+def check_single_rows_are_not_searched():
+    """GetFeature of a row in a large layer does not read all of it."""
+    many_points()
+    lots_file()
+    code = """
+d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
+l = d.GetLayer(0)
+{filter}
+before = read_so_far()
+for fid in (50000, 3, 20000):
+    assert l.GetFeature(fid).GetFID() == fid
+print(0, read_so_far() - before)
+"""
+    name = name_of("-op", "nearest", "many.gpkg", "lots.gpkg")
+    _, all_bytes = map(int, alone(READING.format(name=name, filter="")))
+    _, some = map(int, alone(code.format(name=name, filter="")))
+    true(some < all_bytes / 4, f"reads {some} bytes for three rows, {all_bytes} for all")
+
+
+def check_count_is_fast():
+    many_points()
+    lots_file()
+    name = name_of("-op", "nearest", "many.gpkg", "lots.gpkg")
+    _, all_bytes = map(int, alone(READING.format(name=name, filter="")))
+    code = f"""
+d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
+before = read_so_far()
+print(d.GetLayer(0).GetFeatureCount(), read_so_far() - before)
+"""
+    n, some = map(int, alone(code))
+    same(n, 60000)
+    true(some < all_bytes / 4, f"reads {some} bytes to count, {all_bytes} for all rows")
+
+
+# --- what is kept between opens --------------------------------------------------------
+
+
+def check_kept_between_opens():
+    points_file(n=5)
+    many_points("lots.gpkg", 30000)
+    code = f"""
+before = read_so_far()
+for i in range(4):
+    d = gdal.OpenEx({name_of('-op', 'nearest', 'points.gpkg', 'lots.gpkg')!r}, gdal.OF_VECTOR)
+    n = len([f for f in d.GetLayer(0)])
+    d = None
+    print(read_so_far() - before)
+    before = read_so_far()
+"""
+    first, *later = map(int, alone(code))
+    true(max(later) < first / 3, f"reads {first} bytes, then {later}")
+    first, *later = map(int, alone(code, env={"OGRJOIN_CACHE_MAX": "0"}))
+    true(min(later) > first / 3, f"without a cache reads {first} bytes, then {later}")
+    for limit in ("1", "1000", "nonsense", "-5", "", "99999999999999999999"):
+        alone(code, env={"OGRJOIN_CACHE_MAX": limit})
+
+
+def check_kept_joins_are_not_mixed_up():
+    """One process opens joins that differ in one word each, in any order."""
+    inputs_file()
+    far_zones_file()
+    dataset = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR)
+    gdal.VectorTranslate("z4326.gpkg", dataset, dstSRS="EPSG:4326", layerName="zones")
+    gdal.VectorTranslate("two.gpkg", dataset, layerName="a")
+    dataset = None
+    half = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR).ExecuteSQL("SELECT * FROM zones WHERE fid > 15")
+    two = gdal.OpenEx("two.gpkg", gdal.OF_VECTOR | gdal.OF_UPDATE)
+    two.CopyLayer(half, "b")
+    two = half = None
+    near = ("-op", "nearest")
+    zones = ("points.gpkg", "zones.gpkg")
+    names = [name_of(*words) for words in (
+        (*near, *zones), (*near, "-k", 2, *zones), (*near, "-max_distance", 20, *zones),
+        (*near, "-distance_to", "boundary", *zones), (*near, "-join_where", "v > 2", *zones),
+        (*near, "-join_where", "v > 3", *zones), (*near, "-join_select", "v", *zones),
+        (*near, "-join_select", "v,name", *zones), (*near, "-prefix", "q_", *zones),
+        (*near, "-centroid_of", "join", *zones), (*near, "-point_on_surface_of", "join", *zones),
+        (*near, "-centroid_of", "both", *zones), (*near, "-invalid", "skip", *zones),
+        (*near, "-invalid", "fix", *zones), (*near, "-backend", "geos", *zones),
+        (*near, "-backend", "quadrant", *zones), (*near, "-t_srs", "EPSG:32618", *zones),
+        (*near, "-t_srs", "EPSG:32617", *zones), (*near, "-s_srs", "EPSG:32118", "-crs", "ignore", *zones),
+        (*near, "points.gpkg", "z4326.gpkg"), (*near, "-crs", "ignore", "points.gpkg", "z4326.gpkg"),
+        (*near, "-join_srs", "EPSG:2263", "points.gpkg", "z4326.gpkg"),
+        (*near, "-join_layer", "a", "points.gpkg", "two.gpkg"),
+        (*near, "-join_layer", "b", "points.gpkg", "two.gpkg"),
+        (*near, "-join_sql", "SELECT geom, name, v FROM zones WHERE v < 3", *zones),
+        (*near, "-join_sql", "SELECT geom, name, v FROM zones WHERE v > 3", *zones),
+        (*near, "-join_sql", "SELECT name, v FROM zones WHERE v > 3", "-join_dialect", "OGRSQL", *zones),
+        (*near, "-on", "id=v", *zones), (*near, "-exclude", "field=id=v", *zones),
+        (*near, "-geometry", "join", *zones), (*near, "-metric", "sphere", "-t_srs", "EPSG:4326", *zones),
+        ("-op", "intersects", *zones), ("-op", "within", *zones), ("-op", "dwithin", "-max_distance", 30, *zones),
+        ("-op", "dwithin", "-join_max_distance_field", "v", *zones), ("-op", "intersects", "-pick", "max:v", *zones),
+        ("-agg", "count, sum(v)", *zones), ("-agg", "weighted_sum(v)", *zones), ("-op", "disjoint", *zones),
+        ("-op", "intersects", "-how", "right", *zones), (*near, "-ties", "all", *zones),
+        ("-op", "intersects", "zones.gpkg", "zones.gpkg"),
+    )]
+    os.environ["OGRJOIN_CACHE_MAX"] = "0"
+    gdal.SetConfigOption("OGRJOIN_CACHE_MAX", "0")
+    expected = {name: Layer(name).rows for name in names}
+    gdal.SetConfigOption("OGRJOIN_CACHE_MAX", None)
+    del os.environ["OGRJOIN_CACHE_MAX"]
+    r = random.Random(4)
+    for limit in (None, "20000"):
+        gdal.SetConfigOption("OGRJOIN_CACHE_MAX", limit)
+        for _ in range(3):
+            r.shuffle(names)
+            for name in names:
+                same(Layer(name).rows, expected[name], f"{name}, cache {limit}")
+    gdal.SetConfigOption("OGRJOIN_CACHE_MAX", None)
+
+
+def check_files_that_change():
+    """Between two opens: the answer is the new one."""
+    pair = sides()
+    for end in ("gpkg", "geojson", "shp", "csv", "fgb"):
+        lots = f"changing.{end}"
+        options = ["-lco", "GEOMETRY=AS_WKT", "-a_srs", "EPSG:2263"] if end == "csv" else []
+        for i in range(4):
+            rows = [(p, {"use": f"new{i}"}) for p in random_points(10, seed=i)]
+            if os.path.exists(lots):
+                os.remove(lots)
+            make("step.gpkg", rows, (("use", ogr.OFTString),), kind=ogr.wkbPoint)
+            client("ogr2ogr", "-overwrite", lots, "step.gpkg", "-nln", "changing", *options)
+            os.remove("step.gpkg")
+            for words in (("-op", "nearest"), ("-agg", "count"), ("-op", "dwithin", "-max_distance", "100")):
+                got = Layer(name_of(*words, pair[0], lots))
+                out = f"o{i}.gpkg"
+                go("-overwrite", *words, out, pair[0], lots)
+                same([v for _, _, v in got.rows], [v for _, _, v in Layer(out).rows], f"{lots} {i} {words}")
+                os.remove(out)
+            time.sleep(0.02)  # times of files have a grain
+    # One that changes in place, in a database with a journal beside it.
+    name = name_of("-op", "nearest", pair[0], pair[1])
+    Layer(name)
+    for mode in ("DELETE", "WAL"):
+        dataset = gdal.OpenEx(pair[1], gdal.OF_VECTOR | gdal.OF_UPDATE)
+        dataset.ExecuteSQL(f"PRAGMA journal_mode = {mode}")
+        dataset.ExecuteSQL(f"UPDATE lots SET use = 'changed by {mode}'")
+        if mode == "DELETE":
+            dataset = None
+        same(set(Layer(name).column("use")), {f"changed by {mode}"}, mode)
+        dataset = None
+    # And the layer of the other side.
+    dataset = gdal.OpenEx(pair[0], gdal.OF_VECTOR | gdal.OF_UPDATE)
+    dataset.ExecuteSQL("DELETE FROM points WHERE fid > 10")
+    dataset = None
+    same(len(Layer(name).rows), 10)
+
+
+def check_files_in_memory_that_change():
+    """/vsimem/ has times in whole seconds: what changes within one of them."""
+    inputs_file()
+    for i in range(4):
+        make("step.gpkg", [(p, {"use": f"new{i}"}) for p in random_points(10, seed=i)], (("use", ogr.OFTString),),
+             kind=ogr.wkbPoint)
+        with open("step.gpkg", "rb") as file:
+            gdal.FileFromMemBuffer("/vsimem/lots.gpkg", file.read())
+        os.remove("step.gpkg")
+        uses = set(Layer(name_of("-op", "nearest", "points.gpkg", "/vsimem/lots.gpkg")).column("use"))
+        true(uses <= {f"new{i}", None}, f"{uses} in place of new{i}")
+    gdal.Unlink("/vsimem/lots.gpkg")
+
+
+def check_a_join_side_that_is_a_join():
+    """Kept or not: when a file below it changes, so does the answer."""
+    pair = sides()
+    inner = name_of("-op", "nearest", *pair)
+    spec_file("inner.ogrjoin", "-op", "nearest", *pair)
+    points_file("others.gpkg", n=20)
+    for i in range(3):
+        dataset = gdal.OpenEx(pair[1], gdal.OF_VECTOR | gdal.OF_UPDATE)
+        dataset.ExecuteSQL(f"UPDATE lots SET use = 'changed {i}'")
+        dataset = None
+        for name in (inner, "inner.ogrjoin"):
+            got = Layer(name_of("-op", "nearest", "-prefix", "o_", "others.gpkg", name))
+            same(set(got.column("use")), {f"changed {i}"}, name)
+
+
+# --- what runs out -------------------------------------------------------------------
+
+
+def check_out_of_file_handles():
+    """Opens fail with an error, and work again when there are some."""
+    pair = sides()
+    name = name_of("-op", "nearest", *pair)
+    expected = len(Layer(name).rows)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    code = f"""
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]) if len(sys.argv) > 1 else 40, {hard}))
+gdal.DontUseExceptions(); ogr.DontUseExceptions()
+errors = []
+gdal.PushErrorHandler(lambda kind, n, text: errors.append(kind))
+held, counts, told = [], [], 0
+for i in range(60):
+    errors.clear()
+    d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
+    if d is None:
+        assert errors
+        told += 1
+        continue
+    l = d.GetLayer(0)
+    n = 0
+    while l.GetNextFeature() is not None:
+        n += 1
+    assert n == {expected} or errors, n
+    held.append((d, l))
+print('open', len(held) > 0, told > 0)
+l = None
+held = []
+d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
+print(len([f for f in d.GetLayer(0)]))
+"""
+    same(alone(code), ["open", "True", "True", str(expected)])
+
+
+def check_out_of_memory():
+    """An error or all rows, not a crash."""
+    many_points()
+    many_points("lots.gpkg", 60000)
+    name = name_of("-op", "nearest", "-k", 3, "many.gpkg", "lots.gpkg")
+    code = """
+import resource
+base = 0
+with open('/proc/self/statm') as f:
+    base = int(f.read().split()[0]) * 4096
+resource.setrlimit(resource.RLIMIT_AS, (base + {more}, base + {more}))
+gdal.DontUseExceptions(); ogr.DontUseExceptions()
+errors = []
+gdal.PushErrorHandler(lambda kind, n, text: errors.append(kind))
+d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
+n = 0
+if d is not None:
+    l = d.GetLayer(0)
+    while l is not None and l.GetNextFeature() is not None:
+        n += 1
+print(n == 180000 or bool(errors))
+"""
+    if "libasan" in open("/proc/self/maps").read() or os.environ.get("LD_PRELOAD"):
+        raise Skip("a sanitizer needs its memory")
+    for more in (20, 60, 120, 200, 300):
+        done = subprocess.run([sys.executable, "-c", BEGIN + code.format(name=name, more=more * 10**6)],
+                              capture_output=True, timeout=HANG_S, check=False)
+        true(done.returncode >= 0, f"{more} MB: ends by signal {-done.returncode}: {done.stderr[-500:]}")
+        true(b"False" not in done.stdout, f"{more} MB: rows are missing and nothing is said")
+
+
+if __name__ == "__main__":
+    main(globals())
