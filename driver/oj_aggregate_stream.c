@@ -116,7 +116,7 @@ static oj_status index_input(struct oj_aggregate_stream *s,
     exchanged.share_lists = oj_aggregation_shares(s->aggregation);
     options.n_input = n_input > 0 ? n_input : 0;
     return oj_join_open(&s->input, &exchanged, job->command->backend, &options,
-                        &job->engine, err);
+                        &job->join_side->engine, err);
 }
 
 /* ---- the join layer, streamed ------------------------------------------- */
@@ -144,7 +144,7 @@ static oj_status join_features(void *user, const struct oj_pipeline_part *part,
                                struct oj_matches *out, struct oj_error *err)
 {
     struct oj_aggregate_stream *s = user;
-    return oj_join_batch(s->job->engine, part->flat, out, err);
+    return oj_join_batch(s->job->join_side->engine, part->flat, out, err);
 }
 
 /* Runs on the calling thread. */
@@ -196,10 +196,11 @@ static oj_status stream_join(struct oj_aggregate_stream *s,
     job->progress_open = job->show_progress;
     status =
         oj_pipeline_run(&source, &joiner, &sink, &options, &job->counts, err);
-    job->join_counts = *oj_layer_reader_counts(s->reader);
+    job->join_side->counts = *oj_layer_reader_counts(s->reader);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
-    return oj_source_check_count(&job->join, -1, job->join_counts.n_rows, err);
+    return oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
+                                 err);
 }
 
 /* Nothing of the join layer is needed any more. */
@@ -220,12 +221,12 @@ static oj_status fill(struct oj_aggregate_stream *s, struct oj_error *err)
     struct oj_job *job = s->job;
     double start = oj_now_s();
     OJ_TRY(read_input(s, err));
-    job->join_read_s = oj_now_s() - start;
+    job->join_side->read_s = oj_now_s() - start;
     OJ_TRY(index_input(s, err));
     OJ_TRY(oj_aggregation_start(s->aggregation, s->input.n_features, err));
     OJ_TRY(stream_join(s, err));
     OJ_TRY(oj_aggregation_finish(s->aggregation, err));
-    job->join_read_s += job->counts.read_s;
+    job->join_side->read_s += job->counts.read_s;
     end_streaming(s);
     return OJ_OK;
 }
@@ -332,8 +333,8 @@ void oj_aggregate_stream_close(struct oj_aggregate_stream *s)
     if (s == NULL)
         return;
     end_streaming(s);
-    oj_join_close(s->job->engine);
-    s->job->engine = NULL;
+    oj_join_close(s->job->join_side->engine);
+    s->job->join_side->engine = NULL;
     oj_table_free(s->input_table);
     oj_side_work_free(&s->input_work);
     oj_flat_buf_free(&s->input_buf);

@@ -241,7 +241,7 @@ static oj_status compare(const struct benchmark *b, const struct oj_flat *input,
         status = pick_answers(&b->answer, input->n_features, &picked, err);
         answer = &picked;
     }
-    validation.join_side = &b->job.join_flat;
+    validation.join_side = &b->job.join_side->flat;
     validation.input = input;
     validation.relation = &b->job.relation;
     if (status == OJ_OK)
@@ -363,8 +363,8 @@ static oj_status open_join(const struct benchmark *b, const char *backend,
     options.max_batch_pairs = 0;
     if (!all_threads)
         options.n_threads = 1;
-    return oj_join_open(&b->job.join_flat, &b->job.relation, backend, &options,
-                        join, err);
+    return oj_join_open(&b->job.join_side->flat, &b->job.relation, backend,
+                        &options, join, err);
 }
 
 /* Where no kernel takes the join the backend cuda asks the CPU, and that has a
@@ -376,7 +376,7 @@ static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
     struct oj_join *join;
     OJ_TRY(oj_gpu_load(&module, err));
     if (strcmp(backend, "cuda") == 0 &&
-        !module->takes(&b->job.relation, &b->job.join_flat, &b->input))
+        !module->takes(&b->job.relation, &b->job.join_side->flat, &b->input))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "no CUDA kernel answers such a join");
     OJ_TRY(open_join(b, backend, 1, 0, &join, err));
@@ -446,8 +446,8 @@ static oj_status run(struct benchmark *b, const struct oj_command *command,
     OJ_TRY(read_input(b, err));
     oj_notice("%lld input rows, %lld join features with %lld vertices",
               (long long)b->input.n_features,
-              (long long)job->join_flat.n_features,
-              (long long)job->join_flat.n_vertices);
+              (long long)job->join_side->flat.n_features,
+              (long long)job->join_side->flat.n_vertices);
     OJ_TRY(make_answer(b, err));
     *exit_code = OJ_EXIT_COMPLETE;
     OJ_TRY(run_methods(b, exit_code, err));

@@ -30,10 +30,9 @@ struct slot
     int32_t class_id;
 };
 
-struct oj_classes
+struct oj_class_numbers
 {
-    struct pair *pairs;
-    int n_pairs;
+    int n_holders; /* counted atomically */
 
     /* The keys of all classes, end to end. */
     unsigned char *bytes;
@@ -43,6 +42,13 @@ struct oj_classes
 
     struct slot *slots; /* [n_slots], a power of two */
     int64_t n_slots;
+};
+
+struct oj_classes
+{
+    struct pair *pairs;
+    int n_pairs;
+    struct oj_class_numbers *numbers; /* held */
 
     /* The keys of a block of rows. */
     unsigned char *key;
@@ -204,7 +210,7 @@ static uint32_t hash_key(const unsigned char *key, int64_t n)
     return (uint32_t)(h >> 32);
 }
 
-static oj_status grow(struct oj_classes *c, struct oj_error *err)
+static oj_status grow(struct oj_class_numbers *c, struct oj_error *err)
 {
     int64_t n = c->n_slots > 0 ? 2 * c->n_slots : 1024;
     struct slot *slots = oj_malloc(n, sizeof *slots);
@@ -227,7 +233,7 @@ static oj_status grow(struct oj_classes *c, struct oj_error *err)
     return OJ_OK;
 }
 
-static int has_key(const struct oj_classes *c, int32_t class_id,
+static int has_key(const struct oj_class_numbers *c, int32_t class_id,
                    const unsigned char *key, int64_t n)
 {
     int64_t first = c->key_offset[class_id];
@@ -235,7 +241,7 @@ static int has_key(const struct oj_classes *c, int32_t class_id,
            memcmp(c->bytes + first, key, (size_t)n) == 0;
 }
 
-static oj_status add_class(struct oj_classes *c, const unsigned char *key,
+static oj_status add_class(struct oj_class_numbers *c, const unsigned char *key,
                            int64_t n, struct oj_error *err)
 {
     if (c->n_classes >= INT32_MAX - 1)
@@ -252,7 +258,7 @@ static oj_status add_class(struct oj_classes *c, const unsigned char *key,
     return OJ_OK;
 }
 
-static oj_status find(struct oj_classes *c, int insert,
+static oj_status find(struct oj_class_numbers *c, int insert,
                       const unsigned char *key, int64_t n, uint32_t hash,
                       int32_t *out, struct oj_error *err)
 {
@@ -282,12 +288,13 @@ static oj_status find_block(struct oj_classes *c, int side, int insert,
                             const struct oj_row_values *values, int64_t first,
                             int64_t n, int32_t *class_of, struct oj_error *err)
 {
+    struct oj_class_numbers *numbers = c->numbers;
     int64_t key_at[BLOCK + 1];
     uint32_t hash[BLOCK];
     unsigned char is_null[BLOCK];
     c->n_key = 0;
-    if (2 * (c->n_classes + n) >= c->n_slots)
-        OJ_TRY(grow(c, err));
+    if (insert && 2 * (numbers->n_classes + n) >= numbers->n_slots)
+        OJ_TRY(grow(numbers, err));
     for (int64_t i = 0; i < n; i++)
     {
         int null_here;
@@ -295,14 +302,14 @@ static oj_status find_block(struct oj_classes *c, int side, int insert,
         OJ_TRY(add_key(c, side, values, first + i, &null_here, err));
         is_null[i] = (unsigned char)null_here;
         hash[i] = hash_key(c->key + key_at[i], c->n_key - key_at[i]);
-        __builtin_prefetch(&c->slots[hash[i] & (c->n_slots - 1)]);
+        __builtin_prefetch(&numbers->slots[hash[i] & (numbers->n_slots - 1)]);
     }
     key_at[n] = c->n_key;
     for (int64_t i = 0; i < n; i++)
     {
         class_of[first + i] = -1;
         if (!is_null[i])
-            OJ_TRY(find(c, insert, c->key + key_at[i],
+            OJ_TRY(find(numbers, insert, c->key + key_at[i],
                         key_at[i + 1] - key_at[i], hash[i],
                         &class_of[first + i], err));
     }
@@ -324,6 +331,28 @@ oj_status oj_classes_find(struct oj_classes *classes, int is_right, int insert,
 
 /* ---- life --------------------------------------------------------------- */
 
+static oj_status make_numbers(struct oj_class_numbers **out,
+                              struct oj_error *err)
+{
+    struct oj_class_numbers *numbers = oj_calloc(1, sizeof *numbers);
+    oj_status status;
+    if (numbers == NULL)
+        return oj_fail_nomem(err, 1, sizeof *numbers);
+    numbers->n_holders = 1;
+    status = oj_reserve(&numbers->key_offset, 0, 1, &numbers->cap_offsets,
+                        sizeof *numbers->key_offset, err);
+    if (status == OJ_OK)
+    {
+        numbers->key_offset[0] = 0;
+        status = grow(numbers, err);
+    }
+    if (status == OJ_OK)
+        *out = numbers;
+    else
+        oj_class_numbers_free(numbers);
+    return status;
+}
+
 static oj_status fill(struct oj_classes *c, const struct oj_class_field *left,
                       const struct oj_class_field *right, int n_fields,
                       struct oj_error *err)
@@ -337,10 +366,7 @@ static oj_status fill(struct oj_classes *c, const struct oj_class_field *left,
         c->pairs[i].side[1] = right[i];
         c->pairs[i].as_number = is_number(&left[i]) && is_number(&right[i]);
     }
-    OJ_TRY(oj_reserve(&c->key_offset, 0, 1, &c->cap_offsets,
-                      sizeof *c->key_offset, err));
-    c->key_offset[0] = 0;
-    return grow(c, err);
+    return make_numbers(&c->numbers, err);
 }
 
 oj_status oj_classes_new(const struct oj_class_field *left,
@@ -361,7 +387,7 @@ oj_status oj_classes_new(const struct oj_class_field *left,
 
 int64_t oj_classes_count(const struct oj_classes *classes)
 {
-    return classes->n_classes;
+    return classes->numbers->n_classes;
 }
 
 void oj_classes_free(struct oj_classes *classes)
@@ -378,10 +404,52 @@ void oj_classes_free(struct oj_classes *classes)
             OGR_FD_Release(classes->pairs[i].defn[side]);
         }
     }
+    oj_class_numbers_free(classes->numbers);
     oj_free(classes->pairs);
-    oj_free(classes->bytes);
-    oj_free(classes->key_offset);
-    oj_free(classes->slots);
     oj_free(classes->key);
     oj_free(classes);
+}
+
+/* ---- the numbering alone ------------------------------------------------ */
+
+int oj_classes_field_at(const struct oj_classes *classes, int i,
+                        struct oj_class_field *right, int *as_number)
+{
+    if (i >= classes->n_pairs)
+        return 0;
+    *right = classes->pairs[i].side[1];
+    *as_number = classes->pairs[i].as_number;
+    return 1;
+}
+
+struct oj_class_numbers *oj_classes_hold_numbers(struct oj_classes *classes)
+{
+    __atomic_fetch_add(&classes->numbers->n_holders, 1, __ATOMIC_RELAXED);
+    return classes->numbers;
+}
+
+void oj_classes_use_numbers(struct oj_classes *classes,
+                            struct oj_class_numbers *numbers)
+{
+    __atomic_fetch_add(&numbers->n_holders, 1, __ATOMIC_RELAXED);
+    oj_class_numbers_free(classes->numbers);
+    classes->numbers = numbers;
+}
+
+int64_t oj_class_numbers_bytes(const struct oj_class_numbers *numbers)
+{
+    return numbers->cap_bytes +
+           numbers->cap_offsets * (int64_t)sizeof *numbers->key_offset +
+           numbers->n_slots * (int64_t)sizeof *numbers->slots;
+}
+
+void oj_class_numbers_free(struct oj_class_numbers *numbers)
+{
+    if (numbers == NULL ||
+        __atomic_sub_fetch(&numbers->n_holders, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    oj_free(numbers->bytes);
+    oj_free(numbers->key_offset);
+    oj_free(numbers->slots);
+    oj_free(numbers);
 }

@@ -58,6 +58,29 @@ int64_t oj_classes_count(const struct oj_classes *classes);
 /** Accepts NULL. */
 void oj_classes_free(struct oj_classes *classes);
 
+/** The values inserted and their classes, without the fields that they came
+ *  from: after the last insert, any number of classes can look up in the same
+ *  numbers, each on a thread of its own.  Counts its holders. */
+struct oj_class_numbers;
+
+/** What decides the numbers that rows of the right side get, for pair i of the
+ *  fields; 0 past the last. */
+int oj_classes_field_at(const struct oj_classes *classes, int i,
+                        struct oj_class_field *right, int *as_number);
+
+/** Held for the caller until oj_class_numbers_free(). */
+struct oj_class_numbers *oj_classes_hold_numbers(struct oj_classes *classes);
+
+/** Looks up in these from now on, which were made by classes of the same
+ *  oj_classes_field_at(), in place of its own; nothing may be inserted. */
+void oj_classes_use_numbers(struct oj_classes *classes,
+                            struct oj_class_numbers *numbers);
+
+int64_t oj_class_numbers_bytes(const struct oj_class_numbers *numbers);
+
+/** Accepts NULL. */
+void oj_class_numbers_free(struct oj_class_numbers *numbers);
+
 #ifdef __cplusplus
 }
 #endif

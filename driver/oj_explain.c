@@ -211,11 +211,12 @@ static oj_status read_join_part(struct explanation *e, struct oj_error *err)
     {
         const struct oj_flat_buf empty = {0};
         values.attributes = batch.attributes;
-        job->join_buf = batch.flat;
+        job->join_side->buf = batch.flat;
         batch.flat = empty;
-        job->join_flat = oj_flat_buf_view(&job->join_buf);
-        status = oj_sides_make(&job->sides, 1, 1, &values, &job->join_work,
-                               &job->join_flat, err);
+        job->join_side->flat = oj_flat_buf_view(&job->join_side->buf);
+        status =
+            oj_sides_make(&job->sides, 1, 1, &values, &job->join_side->work,
+                          &job->join_side->flat, err);
     }
     oj_batch_free(&batch);
     oj_layer_reader_close(reader);
@@ -242,7 +243,8 @@ static oj_status join_sample(struct explanation *e, struct oj_error *err)
     struct oj_job *job = &e->job;
     struct oj_flat_slice slice = {0};
     int64_t n = e->sample.n_features;
-    oj_status status = oj_join_batch(job->engine, &e->sample, &e->matches, err);
+    oj_status status =
+        oj_join_batch(job->join_side->engine, &e->sample, &e->matches, err);
     while (status == OJ_ERR_TOO_MANY_PAIRS && n > 1)
     {
         struct oj_flat part = e->sample;
@@ -251,7 +253,8 @@ static oj_status join_sample(struct explanation *e, struct oj_error *err)
         if (status == OJ_OK)
         {
             part = slice.flat;
-            status = oj_join_batch(job->engine, &part, &e->matches, err);
+            status =
+                oj_join_batch(job->join_side->engine, &part, &e->matches, err);
         }
     }
     e->sample.n_features = n;
@@ -265,8 +268,9 @@ static oj_status take_sample(struct explanation *e, struct oj_error *err)
     struct oj_job *job = &e->job;
     struct oj_row_values values = {0};
     OJ_TRY(read_join(e, err));
-    OJ_TRY(oj_join_open(&job->join_flat, &job->relation, job->command->backend,
-                        &options, &job->engine, err));
+    OJ_TRY(oj_join_open(&job->join_side->flat, &job->relation,
+                        job->command->backend, &options,
+                        &job->join_side->engine, err));
     OJ_TRY(read_first(job, &job->input, SAMPLE_ROWS,
                       oj_sides_need_values(&job->sides, 0), &e->batch,
                       &job->reader, err));
@@ -305,26 +309,27 @@ static double bytes_of(const struct oj_flat *flat)
 static void print_engine(const struct explanation *e)
 {
     const struct oj_job *job = &e->job;
-    const struct oj_stats *stats = oj_join_stats(job->engine);
-    const struct oj_flat *flat = &job->join_flat;
+    const struct oj_stats *stats = oj_join_stats(job->join_side->engine);
+    const struct oj_flat *flat = &job->join_side->flat;
     const char *method = oj_join_method(
-        job->engine, e->sample.n_features > 0 ? &e->sample : NULL);
+        job->join_side->engine, e->sample.n_features > 0 ? &e->sample : NULL);
     char arrays[32], index[32], attributes[32];
     double scale = 1.0;
     if (e->is_part && e->n_join > flat->n_features && flat->n_features > 0)
         scale = (double)e->n_join / (double)flat->n_features;
     bytes_text(scale * bytes_of(flat), arrays, sizeof arrays);
     bytes_text(scale * (double)stats->index_bytes, index, sizeof index);
-    bytes_text(job->join_table != NULL
-                   ? scale * (double)oj_table_bytes(job->join_table)
+    bytes_text(job->join_side->table != NULL
+                   ? scale * (double)oj_table_bytes(job->join_side->table)
                    : 0.0,
                attributes, sizeof attributes);
-    line("backend", "%s (%s), %d thread%s", oj_join_backend(job->engine)->name,
+    line("backend", "%s (%s), %d thread%s",
+         oj_join_backend(job->join_side->engine)->name,
          e->streams_join ? "sides exchanged" : method,
-         oj_join_threads(job->engine),
-         oj_join_threads(job->engine) == 1 ? "" : "s");
-    if (oj_join_reason(job->engine)[0] != '\0')
-        line("", "%s", oj_join_reason(job->engine));
+         oj_join_threads(job->join_side->engine),
+         oj_join_threads(job->join_side->engine) == 1 ? "" : "s");
+    if (oj_join_reason(job->join_side->engine)[0] != '\0')
+        line("", "%s", oj_join_reason(job->join_side->engine));
     if (e->aggregation != NULL)
         line("aggregates", e->streams_join
                                ? "the join layer, the larger side, streams "
@@ -336,8 +341,8 @@ static void print_engine(const struct explanation *e)
         return;
     line("memory", "%s: %s of coordinates, %s of index%s%s",
          scale > 1.0 ? "join side, estimated from its first rows" : "join side",
-         arrays, index, job->join_table != NULL ? ", attributes " : "",
-         job->join_table != NULL ? attributes : "");
+         arrays, index, job->join_side->table != NULL ? ", attributes " : "",
+         job->join_side->table != NULL ? attributes : "");
     if (e->is_part)
         line("", "only its first %lld features were read for this estimate",
              (long long)flat->n_features);
@@ -354,7 +359,7 @@ static void print_engine(const struct explanation *e)
 
 static void print_sample(const struct explanation *e)
 {
-    const struct oj_stats *stats = oj_join_stats(e->job.engine);
+    const struct oj_stats *stats = oj_join_stats(e->job.join_side->engine);
     double n = (double)e->sample.n_features;
     int is_all = e->sample.n_features == e->n_input;
     if (e->sample.n_features == 0)

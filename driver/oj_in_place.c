@@ -346,8 +346,8 @@ static oj_status open_writer(struct update *u, struct oj_error *err)
     options.how = OJ_HOW_LEFT;
     options.columns = u->schema.columns;
     options.n_columns = (int)u->schema.n_fields;
-    options.join_side = &u->job.join_flat;
-    options.join_table = u->job.join_table;
+    options.join_side = &u->job.join_side->flat;
+    options.join_table = u->job.join_side->table;
     options.aggregate = oj_aggregation_value;
     options.aggregate_user = u->aggregation;
     return oj_layer_writer_open(u->target, &options, &u->writer, err);

@@ -160,6 +160,7 @@ oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
     const struct oj_job closed = {0};
     *job = closed;
     job->command = command;
+    job->join_side = &job->own_join_side;
     OJ_TRY(open_sources(job, err));
     OJ_TRY(check_side_file(job, "json_summary", command->json_summary, err));
     OJ_TRY(
@@ -216,10 +217,10 @@ static void forget_errors(void)
 
 static oj_status make_join_flat(struct oj_job *job, struct oj_error *err)
 {
-    const struct oj_row_values values = {job->join_table, NULL};
-    job->join_flat = oj_flat_buf_view(&job->join_buf);
-    return oj_sides_make(&job->sides, 1, 1, &values, &job->join_work,
-                         &job->join_flat, err);
+    const struct oj_row_values values = {job->join_side->table, NULL};
+    job->join_side->flat = oj_flat_buf_view(&job->join_side->buf);
+    return oj_sides_make(&job->sides, 1, 1, &values, &job->join_side->work,
+                         &job->join_side->flat, err);
 }
 
 oj_status oj_job_read_join(struct oj_job *job, struct oj_error *err)
@@ -235,13 +236,14 @@ oj_status oj_job_read_join_watched(struct oj_job *job,
     double start = oj_now_s();
     oj_status status;
     forget_errors();
-    status = oj_layer_read_all(job->join.layer, &reading, &job->join_buf,
-                               &job->join_table, &job->join_counts, watch, user,
-                               err);
+    status = oj_layer_read_all(job->join.layer, &reading, &job->join_side->buf,
+                               &job->join_side->table, &job->join_side->counts,
+                               watch, user, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
-    job->join_read_s = oj_now_s() - start;
-    OJ_TRY(oj_source_check_count(&job->join, -1, job->join_counts.n_rows, err));
+    job->join_side->read_s = oj_now_s() - start;
+    OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
+                                 err));
     return make_join_flat(job, err);
 }
 
@@ -267,8 +269,9 @@ oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
     if (job->command->memory > 0)
         return oj_job_prepare_bounded(job, err);
     OJ_TRY(oj_job_read_join(job, err));
-    return oj_join_open(&job->join_flat, &job->relation, job->command->backend,
-                        &options, &job->engine, err);
+    return oj_join_open(&job->join_side->flat, &job->relation,
+                        job->command->backend, &options,
+                        &job->join_side->engine, err);
 }
 
 /* Runs on the reader thread. */
@@ -313,7 +316,7 @@ static oj_status join_batch(void *user, const struct oj_pipeline_part *part,
     if (job->tiled != NULL)
         OJ_TRY(join_tiles(job, part, out, err));
     else
-        OJ_TRY(oj_join_batch(job->engine, part->flat, out, err));
+        OJ_TRY(oj_job_join(job, part->flat, out, err));
     if (job->after_join == NULL)
         return OJ_OK;
     return job->after_join(job->after_join_user, part, out, err);
@@ -321,7 +324,8 @@ static oj_status join_batch(void *user, const struct oj_pipeline_part *part,
 
 struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)
 {
-    struct oj_answer_side side = {job->join_flat, job->join_table, NULL, NULL};
+    struct oj_answer_side side = {job->join_side->flat, job->join_side->table,
+                                  NULL, NULL};
     if (job->tiled != NULL)
     {
         side.flat = oj_feature_set_view(&job->answer_side[answer]);
@@ -334,25 +338,27 @@ struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)
 
 const struct oj_stats *oj_job_stats(const struct oj_job *job)
 {
+    if (job->join_use.entry != NULL)
+        return &job->join_use.stats;
     return job->tiled != NULL ? oj_tiled_join_stats(job->tiled)
-                              : oj_join_stats(job->engine);
+                              : oj_join_stats(job->join_side->engine);
 }
 
 const struct oj_backend *oj_job_backend(const struct oj_job *job)
 {
     return job->tiled != NULL ? oj_tiled_join_backend(job->tiled)
-                              : oj_join_backend(job->engine);
+                              : oj_join_backend(job->join_side->engine);
 }
 
 const char *oj_job_reason(const struct oj_job *job)
 {
-    return job->tiled != NULL ? "" : oj_join_reason(job->engine);
+    return job->tiled != NULL ? "" : oj_join_reason(job->join_side->engine);
 }
 
 int oj_job_threads(const struct oj_job *job)
 {
     return job->tiled != NULL ? oj_tiled_join_threads(job->tiled)
-                              : oj_join_threads(job->engine);
+                              : oj_join_threads(job->join_side->engine);
 }
 
 static int show_progress(int64_t n_rows, void *user)
@@ -388,6 +394,7 @@ oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
     options.max_pairs = job->command->max_pairs;
     options.progress = show_progress;
     options.progress_user = job;
+    job->join_use.cancel = oj_cancel_flag();
     forget_errors();
     status =
         oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
@@ -433,7 +440,9 @@ void oj_job_close(struct oj_job *job)
     if (job->progress_open)
         printf("\n");
     oj_job_end_reading(job);
-    oj_join_close(job->engine);
+    oj_join_side_free(&job->own_join_side);
+    oj_join_use_end(&job->join_use);
+    oj_join_files_free(&job->join_files);
     oj_tiled_join_close(job->tiled);
     oj_tiles_close(&job->tiles);
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
@@ -441,9 +450,6 @@ void oj_job_close(struct oj_job *job)
         oj_feature_set_free(&job->answer_side[i]);
         oj_free(job->answer_place[i]);
     }
-    oj_table_free(job->join_table);
-    oj_flat_buf_free(&job->join_buf);
-    oj_side_work_free(&job->join_work);
     oj_sides_close(&job->sides);
     oj_crs_free(&job->crs);
     oj_source_close(&job->join);

@@ -9,6 +9,9 @@
 #include "../flatten/oj_layer_read.h"
 #include "oj_command.h"
 #include "oj_crs.h"
+#include "oj_join_cache.h"
+#include "oj_join_files.h"
+#include "oj_join_side.h"
 #include "oj_sides.h"
 #include "oj_source.h"
 #include "oj_tiled_join.h"
@@ -26,17 +29,15 @@ struct oj_job
     struct oj_relation relation;
     struct oj_sides sides;
 
-    /* The join side, once read. */
-    struct oj_flat_buf join_buf; /**< as it was read */
-    struct oj_side_work join_work;
-    struct oj_flat join_flat; /**< what is joined: of join_buf or join_work */
-    struct oj_table *join_table;
-    struct oj_read_counts join_counts;
-    struct oj_join *engine; /**< NULL when the join side lies in tiles */
-    double join_read_s;
+    /** The join side, once read: own_join_side, or a borrowed one. A job that
+     *  is open stays where it is. */
+    struct oj_join_side *join_side;
+    struct oj_join_side own_join_side;
+    struct oj_join_use join_use;     /**< of a borrowed one */
+    struct oj_join_files join_files; /**< of oj_job_open_shared() */
 
-    /* A join side larger than -memory: join_flat and join_table hold no rows,
-     * and answers come with the features they speak of. */
+    /* A join side larger than -memory: join_side holds no rows, and answers
+     * come with the features they speak of. */
     struct oj_tiles tiles;
     struct oj_tiled_join *tiled; /**< NULL: in memory */
     struct oj_feature_set answer_side[OJ_PIPELINE_SLOTS];
@@ -67,7 +68,7 @@ struct oj_job
 OJ_MUST_USE oj_status oj_job_open(const struct oj_command *command,
                                   struct oj_job *job, struct oj_error *err);
 
-/** Reads the join side: job->join_flat and join_table. */
+/** Reads the join side: flat and table of job->join_side. */
 OJ_MUST_USE oj_status oj_job_read_join(struct oj_job *job,
                                        struct oj_error *err);
 
@@ -80,6 +81,37 @@ OJ_MUST_USE oj_status oj_job_read_join_watched(struct oj_job *job,
 
 /** Reads the join side and indexes it. */
 OJ_MUST_USE oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err);
+
+/* Jobs that share join sides (oj_job_shared.c); all others keep theirs to
+ * themselves. */
+
+/** oj_job_open() of a job that will be given to oj_job_prepare_shared(). */
+OJ_MUST_USE oj_status oj_job_open_shared(const struct oj_command *command,
+                                         struct oj_job *job,
+                                         struct oj_error *err);
+
+/** oj_job_prepare(), with a join side from the cache of the process, or put
+ *  there; one that cannot be kept is still shared by oj_job_prepare_like().
+ *  Looks at the calling thread's cancel flag, which outlives the job, also
+ *  while another thread prepares the same join side. */
+OJ_MUST_USE oj_status oj_job_prepare_shared(struct oj_job *job,
+                                            struct oj_error *err);
+
+/** The same with the join side of another job, which was prepared by
+ *  oj_job_prepare_shared() for the same command; it may be joining. */
+OJ_MUST_USE oj_status oj_job_prepare_like(struct oj_job *job,
+                                          const struct oj_job *other,
+                                          struct oj_error *err);
+
+/** Joins features with the join side in memory: one job at a time where it is
+ *  shared. */
+OJ_MUST_USE oj_status oj_job_join(struct oj_job *job,
+                                  const struct oj_flat *input,
+                                  struct oj_matches *out, struct oj_error *err);
+
+/** From any thread while the job is open, after its cancel flag was raised: has
+ *  a shared engine stop at once what it does for this job. */
+void oj_job_stop(struct oj_job *job);
 
 /** Reads the input side batch by batch, joins, and hands the answers to sink,
  *  whose slot s is job->batches[s]; shows progress when asked to.
@@ -110,7 +142,8 @@ struct oj_answer_side
 /** Of the answer with that number (struct oj_pipeline_part). */
 struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer);
 
-/** What the engine did, whichever it is. */
+/** What the engine did for this job, whichever it is. Of a shared join side the
+ *  backend and its reason may change while others join. */
 const struct oj_stats *oj_job_stats(const struct oj_job *job);
 const struct oj_backend *oj_job_backend(const struct oj_job *job);
 int oj_job_threads(const struct oj_job *job);

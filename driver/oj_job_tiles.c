@@ -38,7 +38,7 @@ static int look(int64_t n_rows, void *user)
 {
     struct watch *watch = user;
     const struct oj_job *job = watch->job;
-    const struct oj_read_counts *counts = &job->join_counts;
+    const struct oj_read_counts *counts = &job->join_side->counts;
     int64_t bytes = oj_tiles_estimate(16 * counts->n_vertices + 24 * n_rows +
                                           counts->n_table_bytes,
                                       counts->n_vertices);
@@ -56,9 +56,9 @@ static oj_status read_if_it_fits(struct oj_job *job, int *fits,
     if (status != OJ_ERR_CANCELLED || !watch.is_too_large)
         return status;
     *fits = 0;
-    oj_flat_buf_free(&job->join_buf);
-    oj_table_free(job->join_table);
-    job->join_table = NULL;
+    oj_flat_buf_free(&job->join_side->buf);
+    oj_table_free(job->join_side->table);
+    job->join_side->table = NULL;
     return OJ_OK;
 }
 
@@ -181,7 +181,7 @@ static oj_status spill_all(struct spill *spill, struct oj_error *err)
         if (oj_is_cancelled())
             return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
     }
-    job->join_counts = *oj_layer_reader_counts(spill->reader);
+    job->join_side->counts = *oj_layer_reader_counts(spill->reader);
     return oj_tiles_finish(&job->tiles, err);
 }
 
@@ -219,7 +219,8 @@ static oj_status open_tiled(struct oj_job *job, int unique,
 {
     const struct oj_options options = oj_job_engine_options(job);
     if (job->tiles.columns != NULL)
-        OJ_TRY(oj_table_new_like(job->tiles.columns, &job->join_table, err));
+        OJ_TRY(
+            oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
     return oj_tiled_join_open(&job->tiles, &job->relation,
                               job->command->backend, &options, unique,
                               &job->tiled, err);
@@ -241,8 +242,9 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     free_spill(&spill);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
-    job->join_read_s = oj_now_s() - start;
-    OJ_TRY(oj_source_check_count(&job->join, -1, job->join_counts.n_rows, err));
+    job->join_side->read_s = oj_now_s() - start;
+    OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
+                                 err));
     return open_tiled(job, unique, err);
 }
 
@@ -264,6 +266,7 @@ oj_status oj_job_prepare_bounded(struct oj_job *job, struct oj_error *err)
     OJ_TRY(read_if_it_fits(job, &fits, err));
     if (!fits)
         return prepare_tiles(job, err);
-    return oj_join_open(&job->join_flat, &job->relation, job->command->backend,
-                        &options, &job->engine, err);
+    return oj_join_open(&job->join_side->flat, &job->relation,
+                        job->command->backend, &options,
+                        &job->join_side->engine, err);
 }

@@ -38,9 +38,9 @@ oj_status oj_reference_open(const struct oj_job *job, struct oj_reference **out,
     if (reference == NULL)
         return oj_fail_nomem(err, 1, sizeof *reference);
     reference->job = job;
-    reference->side = job->join_flat;
+    reference->side = job->join_side->flat;
     if (job->tiled == NULL)
-        status = oj_join_open(&job->join_flat, &job->relation, backend,
+        status = oj_join_open(&job->join_side->flat, &job->relation, backend,
                               &options, &reference->engine, err);
     else
     {

@@ -350,8 +350,8 @@ static oj_status set_join_side(struct oj_rows *rows, int answer,
         side.whole = &rows->join_as_read;
     OJ_TRY(fill_scores(rows, from.table, from.flat.n_features, err));
     side.score = rows->score;
-    if (job->engine != NULL)
-        side.tie_rank = oj_join_tie_rank(job->engine);
+    if (job->join_side->engine != NULL)
+        side.tie_rank = oj_join_tie_rank(job->join_side->engine);
     else if (rows->request.pick != OJ_PICK_ALL &&
              oj_relation_sorts_by_measure(&job->relation))
     {
@@ -387,7 +387,7 @@ static oj_status after_join(void *user, const struct oj_pipeline_part *part,
 oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)
 {
     struct oj_job *job = rows->job;
-    rows->join_as_read = oj_flat_buf_view(&job->join_buf);
+    rows->join_as_read = oj_flat_buf_view(&job->join_side->buf);
     if (!oj_pair_request_is_needed(&rows->request))
         return OJ_OK;
     if (job->tiled != NULL && joins_points(job, 1))

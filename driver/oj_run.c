@@ -174,8 +174,8 @@ static oj_status open_target(struct run *run, struct target *target,
     options.n_columns = (int)target->schema.n_fields;
     options.keep_fids = target->schema.keep_fids;
     options.promote_to_multi = run->job.command->promote_to_multi;
-    options.join_side = &run->job.join_flat;
-    options.join_table = run->job.join_table;
+    options.join_side = &run->job.join_side->flat;
+    options.join_table = run->job.join_side->table;
     options.cancel = oj_cancel_flag();
     options.aggregate = oj_aggregation_value;
     options.aggregate_user = run->aggregation;

@@ -29,7 +29,7 @@ static void fill_reasons(const struct oj_job *job, int side,
                          struct reason reasons[N_REASONS])
 {
     const struct oj_read_counts *counts =
-        side == 0 ? &job->input_counts : &job->join_counts;
+        side == 0 ? &job->input_counts : &job->join_side->counts;
     const struct oj_reshape *reshape = &job->sides.reshape[side];
     const struct reason all[N_REASONS] = {
         {counts->shapes.n_null, "without geometry", "null"},
@@ -153,7 +153,7 @@ static void note_join_side(const struct oj_job *job)
 {
     char skipped[SKIPPED_SIZE];
     note_side(&job->input, &job->input_counts);
-    note_side(&job->join, &job->join_counts);
+    note_side(&job->join, &job->join_side->counts);
     note_reshape(&job->sides.reshape[0]);
     note_reshape(&job->sides.reshape[1]);
     note_reach(job);
@@ -219,7 +219,7 @@ static void print_line(const struct oj_summary *summary)
               (long long)counts->n_rows, (long long)counts->n_matched,
               (long long)(counts->n_rows - counts->n_matched), skipped,
               (long long)counts->n_pairs, written,
-              job->join_read_s + counts->read_s, join_seconds(job),
+              job->join_side->read_s + counts->read_s, join_seconds(job),
               summary->write_s, summary->total_s, backend, n_threads,
               n_threads == 1 ? "" : "s", tiles);
 }
@@ -252,7 +252,7 @@ static void write_side(FILE *file, const char *key, const struct oj_job *job,
 {
     const struct oj_source *source = side == 0 ? &job->input : &job->join;
     const struct oj_read_counts *counts =
-        side == 0 ? &job->input_counts : &job->join_counts;
+        side == 0 ? &job->input_counts : &job->join_side->counts;
     const struct oj_reshape *reshape = &job->sides.reshape[side];
     struct reason reasons[N_REASONS];
     fill_reasons(job, side, reasons);
@@ -329,7 +329,7 @@ static void write_json(FILE *file, const void *user)
             "  \"seconds\": {\"read\": %.6f, \"join\": %.6f, \"write\": %.6f, "
             "\"total\": %.6f},\n  \"backend\": \"%s\",\n  "
             "\"backend_reason\": ",
-            job->join_read_s + counts->read_s, join_seconds(job),
+            job->join_side->read_s + counts->read_s, join_seconds(job),
             summary->write_s, summary->total_s, oj_job_backend(job)->name);
     write_string(file, oj_job_reason(job));
     fprintf(file, ",\n  \"threads\": %d,\n  \"tiles\": %lld\n}\n",

@@ -10,7 +10,7 @@ oj_status oj_unmatched_open(const struct oj_job *job,
                             struct oj_unmatched *unmatched,
                             struct oj_error *err)
 {
-    int64_t n = job->join_counts.n_rows;
+    int64_t n = job->join_side->counts.n_rows;
     unmatched->matched = oj_calloc(n / 64 + 1, sizeof *unmatched->matched);
     if (unmatched->matched == NULL)
         return oj_fail_nomem(err, n / 64 + 1, sizeof *unmatched->matched);
@@ -65,7 +65,7 @@ static oj_status fail_changed(const struct oj_job *job, struct oj_error *err)
 /* The FIDs that were read first, where they are still there. */
 static oj_status check_batch(const struct pass *pass, struct oj_error *err)
 {
-    const struct oj_flat_buf *before = &pass->job->join_buf;
+    const struct oj_flat_buf *before = &pass->job->join_side->buf;
     int64_t first = pass->batch.first_row, n = pass->batch.n_rows;
     if (first + n > pass->unmatched->n_features)
         return fail_changed(pass->job, err);

@@ -1,0 +1,42 @@
+/** What decides the join side of a job, as bytes: two jobs whose keys are equal
+ *  can share one.
+ *
+ *  identity   the dataset, its layer or SELECT, filter and fields; the CRS it
+ *             is brought into; what -invalid, -centroid_of, -on, -exclude and
+ *             the fields of distances make of it; the relation; the engine and
+ *             its options; GDAL's configuration
+ *  then       the state of its files (oj_join_files.h)
+ *
+ *  Of the input side only what the join side depends on is there: the CRS, the
+ *  kinds of its features, and which of its fields in -on and -exclude are
+ *  numbers.
+ */
+#ifndef OJ_JOIN_KEY_H
+#define OJ_JOIN_KEY_H
+
+#include "oj_job.h"
+#include "oj_join_cache.h"
+#include "oj_join_files.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** 0 when the join side may be another one each time although its files stay
+ *  as they are (a SELECT that asks for the time or for other files), or is not
+ *  worth it: the boxes of -window, what -memory bounds. */
+int oj_join_key_is_possible(const struct oj_job *job);
+
+/** The job is open, and all fields that it needs have been asked for. */
+OJ_MUST_USE oj_status oj_join_key_make(const struct oj_job *job,
+                                       const struct oj_join_files *files,
+                                       struct oj_join_key *key,
+                                       struct oj_error *err);
+
+/** Accepts zeroed memory. */
+void oj_join_key_free(struct oj_join_key *key);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

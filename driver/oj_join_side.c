@@ -1,0 +1,84 @@
+#include "oj_join_side.h"
+
+/* Of an index, about: a segment, its place in a tree, a ring. */
+#define INDEX_BYTES_PER_VERTEX 72
+
+void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides)
+{
+    const struct oj_conditions *conditions = &sides->conditions;
+    side->findings = oj_sides_findings(sides, 1);
+    if (conditions->on != NULL)
+        side->on = oj_classes_hold_numbers(conditions->on);
+    if (conditions->exclude != NULL)
+        side->exclude = oj_classes_hold_numbers(conditions->exclude);
+}
+
+void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
+{
+    struct oj_conditions *conditions = &sides->conditions;
+    oj_sides_take_findings(sides, 1, &side->findings);
+    if (conditions->on != NULL && side->on != NULL)
+        oj_classes_use_numbers(conditions->on, side->on);
+    if (conditions->exclude != NULL && side->exclude != NULL)
+        oj_classes_use_numbers(conditions->exclude, side->exclude);
+}
+
+static int64_t flat_bytes(const struct oj_flat_buf *buf)
+{
+    return buf->cap_features * (int64_t)sizeof *buf->fid +
+           buf->cap_part_offset * (int64_t)sizeof *buf->part_offset +
+           buf->cap_parts * (int64_t)sizeof *buf->part_kind +
+           buf->cap_ring_offset * (int64_t)sizeof *buf->ring_offset +
+           buf->cap_vertex_offset * (int64_t)sizeof *buf->vertex_offset +
+           buf->cap_x * (int64_t)sizeof *buf->x +
+           buf->cap_y * (int64_t)sizeof *buf->y;
+}
+
+static int64_t columns_bytes(const struct oj_columns *columns)
+{
+    return columns->cap_max_distance * (int64_t)sizeof *columns->max_distance +
+           columns->cap_on_class * (int64_t)sizeof *columns->on_class +
+           columns->cap_exclude_class * (int64_t)sizeof *columns->exclude_class;
+}
+
+static int64_t engine_bytes(const struct oj_join_side *side)
+{
+    const struct oj_flat *flat = &side->flat;
+    int64_t n, index;
+    if (side->engine == NULL)
+        return 0;
+    n = oj_join_tie_rank(side->engine) != NULL ? flat->n_features : 0;
+    index = oj_join_stats(side->engine)->index_bytes;
+    if (index == 0)
+    {
+        index = INDEX_BYTES_PER_VERTEX *
+                (oj_flat_is_points(flat) ? flat->n_features : flat->n_vertices);
+        n = flat->n_features;
+    }
+    return index + n * (int64_t)sizeof(int32_t);
+}
+
+int64_t oj_join_side_bytes(const struct oj_join_side *side)
+{
+    int64_t bytes = flat_bytes(&side->buf) + flat_bytes(&side->work.shapes) +
+                    columns_bytes(&side->work.columns) + engine_bytes(side);
+    if (side->table != NULL)
+        bytes += oj_table_bytes(side->table);
+    if (side->on != NULL)
+        bytes += oj_class_numbers_bytes(side->on);
+    if (side->exclude != NULL)
+        bytes += oj_class_numbers_bytes(side->exclude);
+    return bytes;
+}
+
+void oj_join_side_free(struct oj_join_side *side)
+{
+    const struct oj_join_side empty = {0};
+    oj_join_close(side->engine);
+    oj_table_free(side->table);
+    oj_flat_buf_free(&side->buf);
+    oj_side_work_free(&side->work);
+    oj_class_numbers_free(side->on);
+    oj_class_numbers_free(side->exclude);
+    *side = empty;
+}
