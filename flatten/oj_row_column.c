@@ -204,7 +204,7 @@ oj_status oj_row_column_add_texts(struct oj_row_column *column,
             has_value[fit] = (uint8_t)has;
             offset[fit + 1] = (int32_t)(column->n_bytes + total);
         }
-        OJ_TRY(reserve_bytes(column, total, err));
+        OJ_TRY(reserve_bytes(column, total + 1, err));
         to = column->bytes + column->n_bytes;
         for (int64_t i = done; i < done + fit; i++)
         {

@@ -150,6 +150,9 @@ static inline void check_array(const struct ArrowSchema *s,
                     ((const int32_t *)a->buffers[1])[length]);
 }
 
+/* Batches of the latest stream. */
+static int n_batches_said;
+
 /* Rows of the stream, and its schema before them. All batches but the last have
  * batch_rows rows, unless that is 0. */
 static inline int64_t say_stream(struct text *text,
@@ -162,6 +165,7 @@ static inline int64_t say_stream(struct text *text,
     ck_assert_int_eq(stream->get_schema(stream, &schema), 0);
     say_schema(text, &schema);
     say(text, "rows:\n");
+    n_batches_said = 0;
     for (;;)
     {
         int code = stream->get_next(stream, &array);
@@ -172,6 +176,7 @@ static inline int64_t say_stream(struct text *text,
         if (batch_rows > 0)
             ck_assert_int_eq(latest, batch_rows);
         latest = array.length;
+        n_batches_said++;
         ck_assert_int_gt(latest, 0);
         check_array(&schema, &array, latest);
         for (int64_t c = 0; c < array.n_children; c++)
