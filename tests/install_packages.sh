@@ -2,12 +2,12 @@
 # Sees to it that what ogrjoin needs is on this machine; the only place that
 # names packages. tests/run.sh, samples/demo.sh and .ci/run call it.
 #
-#   install_packages.sh build [test] [ci]
+#   install_packages.sh build [test] [ci] [qgis]
 #
 # Everything there: does nothing, needs no network. Something missing: installs
 # it with apt-get as root or through sudo; where that cannot be, says in one
-# line what is missing and ends with 1. The tools of "ci" are optional: a check
-# whose tool is missing says so and is left out.
+# line what is missing and ends with 1. The tools of "ci" and "qgis" are optional:
+# a check whose tool is missing says so and is left out.
 set -euo pipefail
 
 # package : how to see that it is there
@@ -30,6 +30,8 @@ has() {
         python3-numpy) /usr/bin/python3 -c 'import numpy' 2>/dev/null ;;
         clang-format-14) have clang-format-14 ;;
         libc6-dbg) [ -d /usr/lib/debug/.build-id ] ;;
+        qgis) have qgis_process.bin || have qgis_process ;;
+        python3-qgis) /usr/bin/python3 -c 'import qgis.core' 2>/dev/null ;;
         *) have "$1" ;;
     esac
 }
@@ -38,6 +40,7 @@ build="gcc g++ cmake make pkg-config libgdal-dev gdal-bin libgeos-dev
        libspatialindex-dev"
 tests="check python3-gdal python3-numpy"
 ci="clang clang-format-14 cppcheck valgrind libc6-dbg"
+qgis="qgis python3-qgis"
 
 needed='' optional=''
 for group in "${@:-build}"; do
@@ -45,6 +48,7 @@ for group in "${@:-build}"; do
         build) needed+=" $build" ;;
         test) needed+=" $tests" ;;
         ci) optional+=" $ci" ;;
+        qgis) optional+=" $qgis" ;;
         *) echo "install_packages.sh: no group is called $group" >&2; exit 2 ;;
     esac
 done

@@ -1,0 +1,109 @@
+"""What the algorithms share."""
+
+from qgis.core import QgsProcessingAlgorithm, QgsProcessingOutputNumber
+from qgis.PyQt.QtGui import QIcon
+
+from . import command, parameters as shared, source
+from .destination import Destination
+from .icons import icon_path
+
+
+class OgrjoinAlgorithm(QgsProcessingAlgorithm):
+    """A class per algorithm, with what stays the same as class attributes."""
+
+    NAME = TITLE = HELP = ""
+    TAGS = ()
+    JOIN = "JOIN"  # the parameter of the join layer
+
+    def __init__(self):
+        super().__init__()
+        self.input = self.join = None  # source.Side
+
+    def createInstance(self):
+        return type(self)()
+
+    def name(self):
+        return self.NAME
+
+    def displayName(self):
+        return self.TITLE
+
+    def shortHelpString(self):
+        return self.HELP
+
+    def shortDescription(self):
+        return self.HELP.split(".")[0] + "."
+
+    def tags(self):
+        return ["join", "spatial", "ogrjoin", *self.TAGS]
+
+    def icon(self):
+        return QIcon(icon_path(self.NAME))
+
+    def svgIconPath(self):
+        return icon_path(self.NAME)
+
+    def canExecute(self):
+        path, problem = command.find_command()
+        return path is not None, problem
+
+    def prepareAlgorithm(self, parameters, context, feedback):
+        self.input = source.Side(self, parameters, "INPUT", context, source.INPUT)
+        self.join = source.Side(self, parameters, self.JOIN, context, source.JOIN)
+        return True
+
+    def sides(self, context, feedback):
+        """Options of both sides, and the two datasets."""
+        datasets = [
+            self.input.take(context, feedback),
+            self.join.take(context, feedback),
+        ]
+        return [*self.input.words, *self.join.words], datasets
+
+
+class JoinAlgorithm(OgrjoinAlgorithm):
+    """An algorithm that writes rows. A class of these gives the words of the
+    join, and of the columns that only rows with a match have."""
+
+    def add_counts(self):
+        for name, text in (
+            ("JOINED_COUNT", "Number of joined features from input table"),
+            ("UNJOINABLE_COUNT", "Number of unjoinable features from input table"),
+        ):
+            self.addOutput(QgsProcessingOutputNumber(name, text))
+
+    def join_words(self, parameters, context):
+        raise NotImplementedError
+
+    def row_words(self, parameters, context):
+        raise NotImplementedError
+
+    def processAlgorithm(self, parameters, context, feedback):
+        joined = Destination(self, parameters, "OUTPUT", context)
+        rest = None
+        if self.parameterDefinition("NON_MATCHING") is not None:
+            rest = Destination(self, parameters, "NON_MATCHING", context)
+        what = self.join_words(parameters, context)
+        rows = self.row_words(parameters, context)
+        how = shared.running(self, parameters, context)
+        runs = []
+        if joined.path:
+            runs.append((joined, [*what, *rows, *how]))
+        if rest is not None and rest.path:
+            runs.append((rest, [*what, "-how", "anti", *how]))
+        of_sides, datasets = self.sides(context, feedback)
+        results = {}
+        for i, (destination, words) in enumerate(runs):
+            if feedback.isCanceled():
+                break
+            _, summary = command.run_and_sum_up(
+                [*words, *of_sides, *destination.words(), *datasets],
+                feedback,
+                span=(100.0 * i / len(runs), 100.0 * (i + 1) / len(runs)),
+            )
+            if not summary:
+                break
+            results[destination.name] = destination.result(context)
+            results["JOINED_COUNT"] = summary["matched"]
+            results["UNJOINABLE_COUNT"] = summary["unmatched"]
+        return results

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""The same joins by ogrjoin's algorithms and by QGIS's own, side by side: a table
+in Markdown. Times are those of the whole algorithm inside of QGIS, reading and
+writing GeoPackages included, of QGIS's start not.
+
+    OGRJOIN=.../ogrjoin MAKE_CITY=.../make_city bench_qgis.py [SIZE ...]
+
+A SIZE is POINTSxLOTS, as 20000x2000 (default: that and 200000x20000).
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+
+from osgeo import gdal  # noqa: E402
+
+import headless_qgis  # noqa: E402
+
+LIMIT_S = 1500
+REPEATS = 3
+
+
+def joins(points, lots, zones, streets):
+    nearest = {"INPUT": points, "INPUT_2": lots}
+    return (
+        ("nearest lot of each point", "native:joinbynearest", nearest,
+         "ogrjoin:joinbynearest", nearest),
+        ("nearest lot, at most 100 ft away", "native:joinbynearest",
+         {**nearest, "MAX_DISTANCE": 100}, "ogrjoin:joinbynearest",
+         {**nearest, "MAX_DISTANCE": 100}),
+        ("nearest street of each point", "native:joinbynearest",
+         {"INPUT": points, "INPUT_2": streets}, "ogrjoin:joinbynearest",
+         {"INPUT": points, "INPUT_2": streets}),
+        ("lot that each point is in", "native:joinattributesbylocation",
+         {"INPUT": points, "JOIN": lots, "PREDICATE": [0]}, "ogrjoin:joinbylocation",
+         {"INPUT": points, "JOIN": lots, "PREDICATE": 0}),
+        ("points counted in each lot", "native:countpointsinpolygon",
+         {"POLYGONS": lots, "POINTS": points}, "ogrjoin:joinbylocationsummary",
+         {"INPUT": lots, "JOIN": points, "PREDICATE": 1, "AGGREGATES": "count"}),
+        ("sum and mean of the points' fares in each zone",
+         "qgis:joinbylocationsummary",
+         {"INPUT": zones, "JOIN": points, "PREDICATE": [0], "JOIN_FIELDS": ["fare"],
+          "SUMMARIES": [5, 6]}, "ogrjoin:joinbylocationsummary",
+         {"INPUT": zones, "JOIN": points, "PREDICATE": 0, "JOIN_FIELDS": ["fare"],
+          "SUMMARIES": ["sum", "mean"]}),
+        ("zone that most of each lot is in", "native:joinattributesbylocation",
+         {"INPUT": lots, "JOIN": zones, "PREDICATE": [0], "METHOD": 2},
+         "ogrjoin:joinbylocation",
+         {"INPUT": lots, "JOIN": zones, "PREDICATE": 0, "METHOD": 2}),
+    )
+
+
+def n_rows(path):
+    dataset = gdal.OpenEx(path, gdal.OF_VECTOR)
+    return dataset.GetLayer(0).GetFeatureCount()
+
+
+def make_city(n_points, n_lots):
+    """About as many lots: a block of the city has some 14."""
+    side = max(2, round((n_lots / 14) ** 0.5))
+    subprocess.run(
+        [os.environ["MAKE_CITY"], "-f", "GPKG", "-avenues", str(side), "-streets",
+         str(side), "-pickups", str(n_points), "city"], check=True, capture_output=True)
+    # As QGIS makes them: with an index.
+    for name in ("pickups", "lots", "zones", "streets"):
+        subprocess.run(["ogr2ogr", f"{name}.gpkg", f"city/{name}.gpkg"], check=True)
+
+
+def seconds(algorithm, parameters, repeats):
+    """The median; and how many were done before the limit."""
+    jobs = [(algorithm, {**parameters, "OUTPUT": f"o{i}.gpkg"}) for i in range(repeats)]
+    answers = headless_qgis.results(jobs)
+    for i in range(repeats):
+        os.remove(f"o{i}.gpkg")
+    return statistics.median(a["seconds"] for a in answers)
+
+
+def main():
+    headless_qgis.HANG_S = LIMIT_S
+    sizes = sys.argv[1:] or ["20000x2000", "200000x20000"]
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            make_city(*map(int, size.split("x")))
+            layers = [f"{name}.gpkg" for name in ("pickups", "lots", "zones", "streets")]
+            counts = [n_rows(path) for path in layers]
+            print("\n{} points, {} lots, {} zones, {} streets\n".format(*counts))
+            print("| join | QGIS | ogrjoin | ratio |\n|---|---|---|---|", flush=True)
+            for what, theirs, their_words, ours, our_words in joins(
+                layers[0], layers[1], layers[2], layers[3]
+            ):
+                own = seconds(ours, our_words, REPEATS)
+                try:
+                    native = seconds(theirs, their_words, 1 if own > 2 else REPEATS)
+                    row = f"{native:.2f} s | {own:.2f} s | {native / own:.1f}"
+                except AssertionError as why:
+                    row = f"over {LIMIT_S} s | {own:.2f} s |"
+                    if "hangs" not in str(why):
+                        raise
+                print(f"| {what} | {row} |", flush=True)
+            os.chdir("/")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Runs algorithms of Processing in one PyQGIS process of its own.
+
+Jobs come as a JSON list on stdin; one line of JSON per job goes to stdout:
+ok, error, results, messages, progress, loaded (what QGIS would load: path ->
+name of the layer in it, its rows, its fields).
+
+  {"run": "ogrjoin:joinbynearest", "parameters": {...}, "cancel_after": 0.5}
+
+A parameter {"layer": path, ...} is a layer object; further keys say more:
+provider, name, select (expression), selected (only those), limit, subset, crs,
+edit (expression of features that are deleted, but not saved), virtual (name of
+a virtual field).
+"""
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+
+from qgis.core import (
+    QgsApplication,
+    QgsCoordinateReferenceSystem,
+    QgsField,
+    QgsProcessingContext,
+    QgsProcessingException,
+    QgsProcessingFeatureSourceDefinition,
+    QgsProcessingFeedback,
+    QgsProject,
+    QgsVectorLayer,
+)
+from qgis.PyQt.QtCore import QVariant
+
+
+class Feedback(QgsProcessingFeedback):
+    """Remembers all that is said."""
+
+    def __init__(self):
+        super().__init__(False)
+        self.said = []
+        self.percents = []
+
+    def setProgress(self, percent):
+        super().setProgress(percent)
+        self.percents.append(percent)
+
+    def reportError(self, text, fatalError=False):
+        self.said.append(["error", text])
+
+    def pushWarning(self, text):
+        self.said.append(["warning", text])
+
+    def pushInfo(self, text):
+        self.said.append(["info", text])
+
+    def pushCommandInfo(self, text):
+        self.said.append(["command", text])
+
+
+def open_layer(words):
+    layer = QgsVectorLayer(
+        words["layer"], words.get("name", "layer"), words.get("provider", "ogr")
+    )
+    if not layer.isValid():
+        raise RuntimeError(f"QGIS cannot open {words['layer']}")
+    if "subset" in words:
+        layer.setSubsetString(words["subset"])
+    if "crs" in words:
+        layer.setCrs(QgsCoordinateReferenceSystem(words["crs"]))
+    if "select" in words:
+        layer.selectByExpression(words["select"])
+    if "edit" in words:
+        layer.startEditing()
+        layer.selectByExpression(words["edit"])
+        layer.deleteSelectedFeatures()
+    if "virtual" in words:
+        field = QgsField(words["virtual"], QVariant.Int)
+        layer.addExpressionField("$id * 2", field)
+    QgsProject.instance().addMapLayer(layer)
+    if words.get("selected") or "limit" in words:
+        return QgsProcessingFeatureSourceDefinition(
+            layer.id(), bool(words.get("selected")), words.get("limit", -1)
+        )
+    return layer
+
+
+def describe(results, context):
+    loaded = {}
+    for path, details in context.layersToLoadOnCompletion().items():
+        layer = QgsVectorLayer(path, "loaded", "ogr")
+        loaded[path] = {
+            "output": details.outputName,
+            "valid": layer.isValid(),
+            "rows": layer.featureCount(),
+            "fields": [field.name() for field in layer.fields()],
+        }
+    return {
+        name: value for name, value in results.items() if not callable(value)
+    }, loaded
+
+
+def run(job, processing):
+    context = QgsProcessingContext()
+    context.setProject(QgsProject.instance())
+    feedback = Feedback()
+    answer = {"ok": False, "error": "", "results": {}, "loaded": {}}
+    begin = time.monotonic()
+    if job.get("cancel_after") is not None:
+        threading.Timer(job["cancel_after"], feedback.cancel).start()
+    try:
+        parameters = {
+            name: open_layer(value) if isinstance(value, dict) else value
+            for name, value in job["parameters"].items()
+        }
+        algorithm = QgsApplication.processingRegistry().createAlgorithmById(job["run"])
+        is_fit, why = algorithm.checkParameterValues(parameters, context)
+        if not is_fit:
+            raise QgsProcessingException("parameters: " + why)
+        is_fit, why = algorithm.canExecute()
+        if not is_fit:
+            raise QgsProcessingException("cannot execute: " + why)
+        results, is_fine = algorithm.run(
+            parameters, context, feedback, catchExceptions=False
+        )
+        answer["ok"] = is_fine
+        answer["results"], answer["loaded"] = describe(results, context)
+    except QgsProcessingException as why:
+        answer["error"] = str(why)
+    answer["seconds"] = time.monotonic() - begin
+    answer["said"] = feedback.said
+    answer["percents"] = feedback.percents
+    answer["cancelled"] = feedback.isCanceled()
+    QgsProject.instance().clear()
+    return answer
+
+
+def main():
+    jobs = json.load(sys.stdin)
+    application = QgsApplication([], False)
+    application.initQgis()
+    sys.path += [
+        os.path.join(application.pkgDataPath(), "python", "plugins"),
+        os.environ["QGIS_PLUGINPATH"],
+    ]
+    with contextlib.redirect_stdout(sys.stderr):
+        import processing
+        from processing.core.Processing import Processing
+
+        Processing.initialize()
+        from ogrjoin import classFactory
+
+        plugin = classFactory(None)
+        plugin.initProcessing()
+        answers = [run(job, processing) for job in jobs]
+    for answer in answers:
+        print(json.dumps(answer))
+    sys.stdout.flush()
+    plugin.unload()
+    application.exitQgis()
+
+
+if __name__ == "__main__":
+    main()

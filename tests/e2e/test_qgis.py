@@ -1,0 +1,504 @@
+"""The provider ogrjoin of QGIS Processing: parameters and what becomes of them,
+layers of every state, failures, cancel; answers are those of the command."""
+
+import glob
+import re
+import xml.dom.minidom
+
+from e2e import *
+from headless_qgis import *
+
+ALGORITHMS = (
+    "joinbylocation",
+    "joinbylocationsummary",
+    "joinbynearest",
+    "joinwithindistance",
+    "savelivelayer",
+    "validatejoin",
+)
+CITY = {"pickups": 400, "avenues": 8, "streets": 14}
+
+
+def city(**more):
+    """Layers of the sample city in this folder: the words of make_city."""
+    need_qgis()
+    tool = os.environ.get("MAKE_CITY")
+    if not tool:
+        raise Skip("no make_city: built without samples")
+    words = [w for k, v in {**CITY, **more}.items() for w in (f"-{k}", str(v))]
+    subprocess.run([tool, "-f", "GPKG", *words, "city"], check=True,
+                   capture_output=True)
+
+
+def said(answer, kind):
+    return [text for k, text in answer["said"] if k == kind]
+
+
+def rows(path, layer=None):
+    """Rows without what differs between formats: FIDs."""
+    found = Layer(path, layer)
+    return [list(found.fields), *[[wkb, *v.values()] for _, wkb, v in found.rows]]
+
+
+def by_command(*words):
+    path = f"command{len(glob.glob('command*'))}.gpkg"
+    r = run(*words[:-2], path, *words[-2:])
+    same(r.rc, 0, str(r))
+    return rows(path)
+
+
+# --- the plugin ------------------------------------------------------------
+
+
+def check_qgis_process():
+    """qgis_process lists the provider, describes and runs its algorithms."""
+    city()
+    enable_plugins()
+    r = process("--json", "list")
+    same(r.returncode, 0, str(r))
+    provider = json.loads(r.stdout)["providers"]["ogrjoin"]
+    same(sorted(provider["algorithms"]), [f"ogrjoin:{a}" for a in ALGORITHMS])
+    for name in ALGORITHMS:
+        about = provider["algorithms"][f"ogrjoin:{name}"]
+        true(len(about["short_description"]) > 20, f"{name} is described")
+    r = process("--json", "run", "ogrjoin:joinbynearest", "--INPUT=city/pickups.gpkg",
+                "--INPUT_2=city/lots.gpkg", "--MAX_DISTANCE=100", "--OUTPUT=o.gpkg")
+    same(r.returncode, 0, str(r))
+    found = json.loads(r.stdout)["results"]
+    same(found["JOINED_COUNT"] + found["UNJOINABLE_COUNT"], CITY["pickups"], str(r))
+    same(rows("o.gpkg"), by_command("-op", "nearest", "-max_distance", "100",
+                                    "city/pickups.gpkg", "city/lots.gpkg"))
+    r = process("run", "ogrjoin:joinbynearest", "--INPUT=city/pickups.gpkg",
+                "--INPUT_2=city/lots.gpkg", "--EXTRA=-max_pairs 3", "--OUTPUT=p.gpkg")
+    true(r.returncode != 0, str(r))
+    true("max_pairs" in r.stdout + r.stderr, f"the command's own words: {r}")
+    true(not os.path.exists("p.gpkg"), "nothing half-written")
+
+
+def check_files_of_the_plugin():
+    """What the zip is made of, and icons that are XML."""
+    need_qgis()
+    folder = os.path.join(PLUGINS, "ogrjoin")
+    with open(os.path.join(PLUGINS, "plugin.cmake"), encoding="utf-8") as file:
+        listed = set(re.findall(r"^  (\S+\.(?:py|svg|txt))\)?$", file.read(), re.M))
+    there = set()
+    for where, _, names in os.walk(folder):
+        for name in names:
+            if not name.endswith(".pyc"):
+                path = os.path.join(where, name)
+                there.add(os.path.relpath(path, folder))
+    same(sorted(listed), sorted(there), "files of the zip")
+    for path in glob.glob(os.path.join(folder, "icons", "*.svg")):
+        xml.dom.minidom.parse(path)
+
+
+# --- each algorithm is its command -----------------------------------------
+
+
+def check_algorithms_are_the_command():
+    city()
+    p, lots, zones = "city/pickups.gpkg", "city/lots.gpkg", "city/zones.gpkg"
+    near, loc = "ogrjoin:joinbynearest", "ogrjoin:joinbylocation"
+    dist, total = "ogrjoin:joinwithindistance", "ogrjoin:joinbylocationsummary"
+    cases = [
+        (near, {"INPUT": p, "INPUT_2": lots}, ["-op", "nearest", p, lots]),
+        (near, {"INPUT": p, "INPUT_2": lots, "NEIGHBORS": 3, "MAX_DISTANCE": 80,
+                "DISCARD_NONMATCHING": True, "FIELDS_TO_COPY": ["land_use", "fid"],
+                "NEAREST_POINT": True},
+         ["-op", "nearest", "-k", 3, "-max_distance", 80, "-how", "inner",
+          "-join_select", "land_use", "-nearest_point_fields", p, lots]),
+        (near, {"INPUT": lots, "INPUT_2": lots, "TIES": True, "PREFIX": "near_",
+                "BACKEND": "geos", "THREADS": 1},
+         ["-op", "nearest", "-ties", "all", "-prefix", "near_", lots, lots]),
+        (near, {"INPUT": "city/stations.gpkg", "INPUT_2": p, "METRIC": 1,
+                "MAX_DISTANCE": 300},
+         ["-op", "nearest", "-metric", "sphere", "-max_distance", 300,
+          "city/stations.gpkg", p]),
+        (near, {"INPUT": "city/stations.gpkg", "INPUT_2": p, "METRIC": 2},
+         ["-op", "nearest", "-max_distance", "infdeg", "city/stations.gpkg", p]),
+        (loc, {"INPUT": p, "JOIN": zones}, [p, zones]),
+        (loc, {"INPUT": lots, "JOIN": zones, "PREDICATE": [4], "METHOD": 2},
+         ["-op", "overlaps", "-pick", "largest_overlap", lots, zones]),
+        (loc, {"INPUT": lots, "JOIN": lots, "RELATE": "F***1****"},
+         ["-relate", "F***1****", lots, lots]),
+        (loc, {"INPUT": zones, "JOIN": p, "PREDICATE": 1, "METHOD": 6,
+               "PICK_FIELD": "fare", "JOIN_FIELDS": ["fare", "hour"]},
+         ["-op", "contains", "-pick", "max:fare", "-join_select", "fare,hour",
+          zones, p]),
+        (dist, {"INPUT": p, "JOIN": lots, "DISTANCE": 60,
+                "DISCARD_NONMATCHING": True, "EXTRA": "-name_fid 'lot fid'"},
+         ["-op", "dwithin", "-max_distance", 60, "-how", "inner", "-name_fid",
+          "lot fid", p, lots]),
+        (dist, {"INPUT": p, "JOIN": lots, "DISTANCE": 60, "METHOD": 3},
+         ["-op", "dwithin", "-max_distance", 60, "-pick", "nearest", p, lots]),
+        (total, {"INPUT": zones, "JOIN": p, "PREDICATE": 1, "JOIN_FIELDS": ["fare"],
+                 "SUMMARIES": ["sum", "mean"]},
+         ["-op", "contains", "-agg",
+          "count, sum(fare) as fare_sum, mean(fare) as fare_mean", zones, p]),
+        (total, {"INPUT": zones, "JOIN": lots, "DISCARD_NONMATCHING": True,
+                 "AGGREGATES": "count, concat(land_use, '; ')"},
+         ["-agg", "count, concat(land_use, '; ')", "-how", "inner", zones, lots]),
+    ]
+    jobs = [(name, {**words, "OUTPUT": f"o{i}.gpkg"})
+            for i, (name, words, _) in enumerate(cases)]
+    for i, (job, answer) in enumerate(zip(cases, results(jobs))):
+        same(rows(f"o{i}.gpkg"), by_command(*job[2]), f"{job}")
+        true(answer["percents"] and answer["percents"][-1] > 99, str(answer))
+        kept = [k for k in answer["loaded"] if k.endswith(f"o{i}.gpkg")]
+        same(kept, [] , "a path that is given is loaded by who gives it")
+
+
+def check_fields_of_all_summaries():
+    city()
+    (answer,) = results([("ogrjoin:joinbylocationsummary",
+                          {"INPUT": "city/zones.gpkg", "JOIN": "city/lots.gpkg",
+                           "OUTPUT": "o.gpkg"})])
+    names = list(Layer("o.gpkg").fields)
+    for name in ("count", "lot_id_sum", "land_use_mode", "use_code_stddev"):
+        true(name in names, f"{name} in {names}")
+    for name in ("land_use_sum", "fid_count", "land_use_concat"):
+        true(name not in names, f"{name} not in {names}")
+    same(answer["results"]["JOINED_COUNT"] > 0, True)
+
+
+def check_rows_that_match_nothing():
+    """A second layer with them; or that alone."""
+    city()
+    base = {"INPUT": "city/pickups.gpkg", "INPUT_2": "city/lots.gpkg",
+            "MAX_DISTANCE": 5}
+    answers = results([
+        ("ogrjoin:joinbynearest", {**base, "DISCARD_NONMATCHING": True,
+                                   "OUTPUT": "o.gpkg", "NON_MATCHING": "n.gpkg"}),
+        ("ogrjoin:joinbynearest", {**base, "OUTPUT": None, "NON_MATCHING": "m.gpkg"}),
+    ])
+    joined, rest = Layer("o.gpkg"), Layer("n.gpkg")
+    same(len(joined.rows), answers[0]["results"]["JOINED_COUNT"])
+    same(len(rest.rows), answers[0]["results"]["UNJOINABLE_COUNT"])
+    true(joined.rows and rest.rows, "both have rows")
+    same(len(joined.rows) + len(rest.rows), CITY["pickups"])
+    same(rows("m.gpkg"), rows("n.gpkg"))
+    true("OUTPUT" not in answers[1]["results"], str(answers[1]["results"]))
+
+
+# --- layers as QGIS shows them ---------------------------------------------
+
+
+def answer_ids(path):
+    return sorted(Layer(path).column("pickup_id"))
+
+
+def check_what_qgis_shows_is_joined():
+    """Selections, filters, limits, unsaved edits, virtual fields, other
+    providers: the command gets what the layer shows."""
+    city()
+    p, lots = "city/pickups.gpkg", "city/lots.gpkg"
+    half = {"layer": p, "select": '"pickup_id" % 2 = 0', "selected": True}
+    states = [
+        ("all", {"layer": p}, lambda i: True, None),
+        ("selected", half, lambda i: i % 2 == 0, "selected"),
+        ("none selected", {"layer": p, "selected": True}, lambda i: False, "selected"),
+        ("filter", {"layer": p, "subset": "pickup_id < 100"}, lambda i: i < 100, None),
+        ("select filter", {"layer": p, "subset":
+                           "SELECT * FROM pickups WHERE pickup_id < 100"},
+         lambda i: i < 100, "SELECT"),
+        ("both", {**half, "subset": "pickup_id < 100"},
+         lambda i: i % 2 == 0 and i < 100, "selected"),
+        ("edits", {"layer": p, "edit": "pickup_id > 10"}, lambda i: i <= 10, "edits"),
+        ("limit", {"layer": p, "limit": 7}, None, "not all"),
+        ("virtual", {"layer": p, "virtual": "twice"}, lambda i: True, "virtual"),
+    ]
+    jobs = [("ogrjoin:joinbynearest", {"INPUT": layer, "INPUT_2": lots,
+                                       "OUTPUT": f"o{i}.gpkg"})
+            for i, (_, layer, _, _) in enumerate(states)]
+    ids = sorted(Layer(p).column("pickup_id"))
+    whole = {r[2]["pickup_id"]: (r[0], r[1], r[2]["join_fid"], r[2]["join_distance"])
+             for r in Layer(by_path("-op", "nearest", p, lots)).rows}
+    for i, ((name, _, is_in, why), answer) in enumerate(zip(states, results(jobs))):
+        copied = [t for t in said(answer, "info") if " is copied: " in t]
+        same(len(copied), 0 if why is None else 1, f"{name}: {answer['said']}")
+        true(why is None or why in copied[0], f"{name}: {copied}")
+        found = Layer(f"o{i}.gpkg")
+        if is_in is None:
+            same(len(found.rows), 7, name)
+        else:
+            same(answer_ids(f"o{i}.gpkg"), [x for x in ids if is_in(x)], name)
+        for fid, wkb, v in found.rows:
+            same((fid, wkb, v["join_fid"], v["join_distance"]),
+                 whole[v["pickup_id"]], f"{name}: FID, geometry, match")
+        same("twice" in found.fields, name == "virtual", name)
+
+
+def by_path(*words):
+    path = f"path{len(glob.glob('path*'))}.gpkg"
+    same(run(*words[:-2], path, *words[-2:]).rc, 0)
+    return path
+
+
+def check_join_side_as_qgis_shows_it():
+    """The same of the second layer: its FIDs are kept."""
+    city()
+    p, lots = "city/pickups.gpkg", "city/lots.gpkg"
+    jobs = [("ogrjoin:joinbynearest", {"INPUT": p, "INPUT_2": layer,
+                                       "OUTPUT": f"o{i}.gpkg"})
+            for i, layer in enumerate([
+                {"layer": lots, "select": '"lot_id" % 3 = 0', "selected": True},
+                {"layer": lots, "subset": '"lot_id" % 3 = 0'},
+                {"layer": lots, "edit": '"lot_id" % 3 <> 0'}])]
+    results(jobs)
+    expected = rows(by_path("-op", "nearest", "-join_where", "lot_id % 3 = 0", p, lots))
+    for i in range(3):
+        same(rows(f"o{i}.gpkg"), expected, str(jobs[i]))
+
+
+def check_layers_of_other_providers():
+    """Delimited text and memory layers are copied."""
+    city()
+    with open("points.csv", "w", encoding="utf-8") as file:
+        file.write("name,x,y\n")
+        for i in range(5):
+            file.write(f"p{i},{990000 + 100 * i},{199000 + 50 * i}\n")
+    uri = (f"file://{os.path.abspath('points.csv')}?delimiter=,&xField=x&yField=y"
+           "&crs=EPSG:2263")
+    memory = "point?crs=epsg:2263&field=a:int"
+    answers = results([
+        ("ogrjoin:joinbynearest", {
+            "INPUT": {"layer": uri, "provider": "delimitedtext"},
+            "INPUT_2": "city/lots.gpkg", "OUTPUT": "o.gpkg"}),
+        ("ogrjoin:joinbynearest", {
+            "INPUT": {"layer": memory, "provider": "memory"},
+            "INPUT_2": "city/lots.gpkg", "OUTPUT": "e.gpkg"}),
+    ])
+    same(Layer("o.gpkg").column("name"), [f"p{i}" for i in range(5)])
+    true(None not in Layer("o.gpkg").column("join_fid"), "all have a lot")
+    same(len(Layer("e.gpkg").rows), 0)
+    for answer in answers:
+        true(any("not read by GDAL" in t for t in said(answer, "info")), str(answer))
+
+
+def check_crs_set_in_qgis():
+    """A layer whose CRS was corrected in QGIS is joined in that one."""
+    city()
+    make("bare.gpkg", [(wkt, {"name": "x"}) for wkt in
+                       random_points(20, x0=988000, y0=198000)], srs="EPSG:32618")
+    results([("ogrjoin:joinbynearest", {
+        "INPUT": {"layer": "bare.gpkg", "crs": "EPSG:2263"},
+        "INPUT_2": "city/lots.gpkg", "OUTPUT": "o.gpkg"})])
+    same(rows("o.gpkg"), by_command("-op", "nearest", "-s_srs", "EPSG:2263",
+                                    "bare.gpkg", "city/lots.gpkg"))
+
+
+def check_datasets_of_several_layers():
+    """The layer that QGIS means is the one that is joined; a destination keeps
+    its other layers."""
+    city()
+    for name in ("pickups", "lots", "zones"):
+        subprocess.run(["ogr2ogr", "-update", "-append", "all.gpkg",
+                        f"city/{name}.gpkg"] if os.path.exists("all.gpkg") else
+                       ["ogr2ogr", "all.gpkg", f"city/{name}.gpkg"], check=True)
+    make("d.gpkg", [("POINT (0 0)", {"name": "kept"})], layer="kept")
+    answers = results([
+        ("ogrjoin:joinbylocation", {"INPUT": "all.gpkg|layername=lots",
+                                    "JOIN": "all.gpkg|layername=zones",
+                                    "OUTPUT": "o.gpkg"}),
+        ("ogrjoin:joinbylocation", {"INPUT": "all.gpkg",
+                                    "JOIN": "all.gpkg|layername=zones",
+                                    "OUTPUT": "d.gpkg"}),
+    ])
+    same(rows("o.gpkg"), by_command("city/lots.gpkg", "city/zones.gpkg"))
+    same(sorted(Layer("d.gpkg").layers), ["d", "kept"])
+    same(rows("d.gpkg", "d"), by_command("city/pickups.gpkg", "city/zones.gpkg"))
+    true(answers[1]["results"]["OUTPUT"].endswith("d.gpkg|layername=d"), str(answers))
+
+
+def check_destinations():
+    """By extension; temporary ones are loaded; an old file is replaced."""
+    city()
+    base = {"INPUT": "city/pickups.gpkg", "JOIN": "city/zones.gpkg"}
+    outputs = ["o.gpkg", "o.fgb", "o.shp", "o.geojson", "o.csv", "o.gpkg"]
+    answers = results(
+        [("ogrjoin:joinbylocation", {**base, "OUTPUT": o}) for o in outputs] +
+        [("ogrjoin:joinbylocation", {**base, "OUTPUT": "TEMPORARY_OUTPUT"})])
+    for path in outputs:
+        same(len(Layer(path).rows), CITY["pickups"], path)
+    true(answers[-1]["results"]["OUTPUT"].endswith(".gpkg"), str(answers[-1]))
+
+
+def check_odd_names():
+    """Of files, layers, fields; nothing goes through a shell."""
+    need_qgis()
+    field = 'ä, "b" $(x)'
+    fields = ((field, ogr.OFTReal), ("plain", ogr.OFTString))
+    shapes = random_polygons(6)
+    shapes = random_polygons(6)
+    make("a b'c;$(touch x).gpkg", [(s, {field: i * 1.5, "plain": f"l{i}"})
+                                   for i, s in enumerate(shapes)], fields=fields,
+         layer="a layer, 'of' \"some\" name")
+    points_file("päron.gpkg")
+    join_ds = "a b'c;$(touch x).gpkg"
+    results([
+        ("ogrjoin:joinbynearest", {"INPUT": "päron.gpkg", "INPUT_2": join_ds,
+                                   "FIELDS_TO_COPY": [field], "OUTPUT": "å o.gpkg"}),
+        ("ogrjoin:joinbylocationsummary", {"INPUT": join_ds, "JOIN": join_ds,
+                                           "JOIN_FIELDS": [field],
+                                           "OUTPUT": "s.gpkg"}),
+    ])
+    found = Layer("å o.gpkg")
+    true(field in found.fields and "plain" not in found.fields, str(found.fields))
+    true(f"{field}_sum" in Layer("s.gpkg").fields, str(Layer("s.gpkg").fields))
+    true(not os.path.exists("x"), "no shell")
+
+
+# --- what goes wrong ---------------------------------------------------------
+
+
+def check_failures():
+    """The command's own line; nothing is left behind."""
+    city()
+    p, lots = "city/pickups.gpkg", "city/lots.gpkg"
+    with open("broken.gpkg", "w", encoding="utf-8") as file:
+        file.write("no database")
+    cases = [
+        ("ogrjoin:joinbynearest", {"INPUT": p, "INPUT_2": lots,
+                                   "EXTRA": "-no_such_option"}, "no_such_option"),
+        ("ogrjoin:joinbynearest", {"INPUT": p, "INPUT_2": lots,
+                                   "EXTRA": "'open quote"}, "extra options"),
+        ("ogrjoin:joinbynearest", {"INPUT": "city/stations.gpkg", "INPUT_2": lots},
+         "degrees"),
+        ("ogrjoin:joinbynearest", {"INPUT": "nothing.gpkg", "INPUT_2": lots},
+         "could not load source layer"),
+        ("ogrjoin:joinbylocation", {"INPUT": p, "JOIN": lots, "METHOD": 6},
+         "needs the field"),
+        ("ogrjoin:joinbylocation", {"INPUT": p, "JOIN": lots, "PREDICATE": [3, 5]},
+         "one predicate"),
+        ("ogrjoin:joinbylocation", {"INPUT": p, "JOIN": lots, "RELATE": "TTT"},
+         "relate"),
+        ("ogrjoin:joinbylocationsummary", {"INPUT": p, "JOIN": lots,
+                                           "AGGREGATES": "sum(nothing)"}, "nothing"),
+        ("ogrjoin:joinbylocation", {"INPUT": p, "JOIN": lots,
+                                    "OUTPUT": "/no/such/folder/o.gpkg"}, ""),
+        ("ogrjoin:joinbylocation", {"INPUT": p, "JOIN": lots, "OUTPUT": p}, ""),
+    ]
+    before = listing("city")
+    jobs = [(name, {"OUTPUT": f"o{i}.gpkg", **words})
+            for i, (name, words, _) in enumerate(cases)]
+    for case, answer in zip(cases, session(jobs)):
+        true(not answer["ok"] and answer["error"], f"{case}: {answer}")
+        true(case[2] in answer["error"].lower(), f"{case}: {answer['error']}")
+    same(glob.glob("o*.gpkg"), [], "nothing is left")
+    same(listing("city"), before, "the layers are as they were")
+
+
+def check_no_command():
+    city()
+    job = [("ogrjoin:joinbynearest", {"INPUT": "city/pickups.gpkg",
+                                      "INPUT_2": "city/lots.gpkg",
+                                      "OUTPUT": "o.gpkg"})]
+    (answer,) = session(job, {"OGRJOIN_COMMAND": "/no/such/ogrjoin"})
+    true("cannot execute" in answer["error"] and "/no/such/ogrjoin" in answer["error"],
+         answer["error"])
+    (answer,) = session(job, {"OGRJOIN_COMMAND": "", "PATH": "/usr/bin:/bin"})
+    true("not in the PATH" in answer["error"], answer["error"])
+    (answer,) = session(job, {"OGRJOIN_COMMAND": "/bin/false"})
+    true("ended with the code 1" in answer["error"], answer["error"])
+    with open("crash", "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\necho 'ERROR 1: on the way down' >&2\nkill -SEGV $$\n")
+    os.chmod("crash", 0o755)
+    (answer,) = session(job, {"OGRJOIN_COMMAND": os.path.abspath("crash")})
+    same(answer["error"], "on the way down")
+    with open("no_program", "w", encoding="utf-8") as file:
+        file.write("\x7fELF, not")
+    os.chmod("no_program", 0o755)
+    (answer,) = session(job, {"OGRJOIN_COMMAND": os.path.abspath("no_program")})
+    true("cannot be started" in answer["error"], answer["error"])
+
+
+def check_pieces_of_output():
+    """Progress and messages come in pieces of any size, in UTF-8."""
+    city()
+    with open("slow", "w", encoding="utf-8") as file:
+        file.write(r"""#!/bin/bash
+printf '0...1'; sleep 0.1; printf '0...2'; sleep 0.1; printf '0..'; sleep 0.1
+printf 'Warning 1: caf\xc3' >&2; sleep 0.1; printf '\xa9\n' >&2
+printf '.30...40...50...60...70...80...90...100 - done.\n'
+printf 'ERROR 1: first\nERROR 1: the last' >&2
+exit 1
+""")
+    os.chmod("slow", 0o755)
+    (answer,) = session([("ogrjoin:joinbynearest", {
+        "INPUT": "city/pickups.gpkg", "INPUT_2": "city/lots.gpkg",
+        "OUTPUT": "o.gpkg"})], {"OGRJOIN_COMMAND": os.path.abspath("slow")})
+    same(answer["error"], "the last")
+    same(said(answer, "warning"), ["café"])
+    percents = answer["percents"]
+    same(percents, sorted(percents), "progress never goes back")
+    true(any(5 < x < 30 for x in percents), f"on the way: {percents}")
+
+
+ENDLESS = (
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
+    "SELECT p.geom, c.x FROM c CROSS JOIN pickups p"
+)
+
+
+def check_cancel():
+    """The command is ended, and takes its temporaries with it."""
+    city()
+    before = listing()
+    job = ("ogrjoin:joinbynearest",
+           {"INPUT": "city/pickups.gpkg", "INPUT_2": "city/lots.gpkg",
+            "EXTRA": f"-sql '{ENDLESS}'", "OUTPUT": "o.gpkg",
+            "NON_MATCHING": "n.gpkg"}, {"cancel_after": 1.5})
+    answer, after = session([job, ("ogrjoin:joinbynearest", {
+        "INPUT": "city/pickups.gpkg", "INPUT_2": "city/lots.gpkg",
+        "OUTPUT": "later.gpkg"})])
+    true(answer["cancelled"] and answer["seconds"] < 20, str(answer))
+    same(answer["error"], "")
+    same(answer["results"], {})
+    true(after["ok"], f"the next run works: {after}")
+    os.remove("later.gpkg")
+    shutil.rmtree("home")
+    same(listing(), {k: v for k, v in before.items() if "home" not in k}, "left behind")
+
+
+# --- validate ----------------------------------------------------------------
+
+
+def check_validate():
+    city()
+    p, lots = "city/pickups.gpkg", "city/lots.gpkg"
+    base = {"INPUT": p, "JOIN": lots}
+    lying = {"LD_PRELOAD": os.environ["LYING_GEOS"]} if "LYING_GEOS" in os.environ else {}
+    answers = results([
+        ("ogrjoin:validatejoin", {**base, "NEIGHBORS": 2}),
+        ("ogrjoin:validatejoin", {**base, "OPERATION": 1, "MAX_DISTANCE": 50,
+                                  "REPORT": "r.gpkg"}),
+        ("ogrjoin:validatejoin", {**base, "OPERATION": 2, "REFERENCE": "geos_sorted"}),
+        ("ogrjoin:validatejoin", {"INPUT": "city/stations.gpkg", "JOIN": p,
+                                  "METRIC": 1}),
+    ])
+    for answer in answers:
+        found = answer["results"]
+        true(found["ROWS"] > 0 and found["PAIRS"] > 0, str(answer))
+        same((found["DIFFERENT"], found["AGREES"]), (0, True), str(answer))
+    same(len(Layer("r.gpkg").rows), 0)
+    (answer,) = session([("ogrjoin:validatejoin", {**base, "OPERATION": 1})])
+    true("maximum distance" in answer["error"], answer["error"])
+    if not lying:
+        raise Skip("no library that makes GEOS lie")
+    with open("lies", "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\nLD_PRELOAD={lying["LD_PRELOAD"]} exec {OGRJOIN} "$@"\n')
+    os.chmod("lies", 0o755)
+    env = {"OGRJOIN_COMMAND": os.path.abspath("lies")}
+    strict, lenient = session([
+        ("ogrjoin:validatejoin", {**base, "REPORT": "d.gpkg"}),
+        ("ogrjoin:validatejoin", {**base, "FAIL": False, "REPORT": "e.gpkg"}),
+    ], env)
+    true("differ from those of the reference" in strict["error"], str(strict))
+    true("d.gpkg" in strict["error"], strict["error"])
+    found = lenient["results"]
+    true(lenient["ok"] and found["DIFFERENT"] > 0 and not found["AGREES"], str(lenient))
+    same(len(Layer("e.gpkg").rows) > 0, True)
+
+
+if __name__ == "__main__":
+    main(globals())
