@@ -23,7 +23,7 @@
 #define OJ_SIXTEEN OJ_LANE_LOOP(OJ_WIDE)
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) &&    \
-    !defined(__SANITIZE_ADDRESS__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define OJ_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define OJ_CLONES

@@ -97,8 +97,9 @@ OJ_MUST_USE oj_status oj_job_open_shared(const struct oj_command *command,
 OJ_MUST_USE oj_status oj_job_prepare_shared(struct oj_job *job,
                                             struct oj_error *err);
 
-/** The same with the join side of another job, which was prepared by
- *  oj_job_prepare_shared() for the same command; it may be joining. */
+/** The same with the join side of another job, which is open for the same
+ *  command, and stays so meanwhile; it may be joining, or being prepared by
+ *  oj_job_prepare_shared(). */
 OJ_MUST_USE oj_status oj_job_prepare_like(struct oj_job *job,
                                           const struct oj_job *other,
                                           struct oj_error *err);

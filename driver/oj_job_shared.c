@@ -38,12 +38,9 @@ static void take_back(struct oj_job *job)
     job->join_side = &job->own_join_side;
 }
 
-static oj_status borrow(struct oj_job *job, const struct oj_join_key *key,
-                        struct oj_error *err)
+/* After the cache's answer. */
+static oj_status settle(struct oj_job *job, oj_status status, int is_mine)
 {
-    int is_mine;
-    oj_status status = oj_join_cache_take(key, build, job, oj_cancel_flag(),
-                                          &job->join_use, &is_mine, err);
     if (status != OJ_OK)
     {
         take_back(job);
@@ -53,6 +50,15 @@ static oj_status borrow(struct oj_job *job, const struct oj_join_key *key,
     if (!is_mine)
         oj_join_side_lend(job->join_side, &job->sides);
     return OJ_OK;
+}
+
+static oj_status borrow(struct oj_job *job, const struct oj_join_key *key,
+                        struct oj_error *err)
+{
+    int is_mine;
+    oj_status status = oj_join_cache_take(key, build, job, oj_cancel_flag(),
+                                          &job->join_use, &is_mine, err);
+    return settle(job, status, is_mine);
 }
 
 oj_status oj_job_prepare_shared(struct oj_job *job, struct oj_error *err)
@@ -74,12 +80,13 @@ oj_status oj_job_prepare_shared(struct oj_job *job, struct oj_error *err)
 oj_status oj_job_prepare_like(struct oj_job *job, const struct oj_job *other,
                               struct oj_error *err)
 {
-    if (other->join_use.entry == NULL)
+    int is_there, is_mine;
+    oj_status status =
+        oj_join_cache_share(&other->join_use, build, job, oj_cancel_flag(),
+                            &job->join_use, &is_there, &is_mine, err);
+    if (status == OJ_OK && !is_there)
         return oj_job_prepare_shared(job, err);
-    oj_join_use_share(&other->join_use, oj_cancel_flag(), &job->join_use);
-    job->join_side = oj_join_use_side(&job->join_use);
-    oj_join_side_lend(job->join_side, &job->sides);
-    return OJ_OK;
+    return settle(job, status, is_mine);
 }
 
 oj_status oj_job_join(struct oj_job *job, const struct oj_flat *input,

@@ -296,30 +296,18 @@ static oj_status get_ready(struct oj_join_entry *entry, oj_join_build build,
     }
 }
 
-oj_status oj_join_cache_take(const struct oj_join_key *key, oj_join_build build,
-                             void *user, const int *cancel,
-                             struct oj_join_use *use, int *is_mine,
-                             struct oj_error *err)
+/* Has *use hold the entry, once it is ready; called with the mutex locked,
+ * which is unlocked on return. */
+static oj_status hold(struct oj_join_entry *entry, oj_join_build build,
+                      void *user, const int *cancel, struct oj_join_use *use,
+                      int64_t limit, struct oj_join_entry *garbage,
+                      int *is_mine, struct oj_error *err)
 {
     const struct oj_join_use closed = {0};
-    struct oj_join_entry *entry, *garbage = NULL;
-    int64_t limit = oj_join_cache_limit();
     oj_status status;
     *is_mine = 0;
-    pthread_mutex_lock(&cache.mutex);
     *use = closed;
     use->cancel = cancel;
-    entry = key != NULL ? find(key) : NULL;
-    if (entry == NULL && key != NULL)
-        drop_outdated(key, &garbage);
-    if (entry == NULL)
-        entry = new_entry(key);
-    if (entry == NULL)
-    {
-        pthread_mutex_unlock(&cache.mutex);
-        free_all(garbage);
-        return oj_fail_nomem(err, 1, sizeof *entry);
-    }
     entry->n_users++;
     status = get_ready(entry, build, user, cancel, use, is_mine, err);
     if (status != OJ_OK)
@@ -330,19 +318,43 @@ oj_status oj_join_cache_take(const struct oj_join_key *key, oj_join_build build,
     return status;
 }
 
-/* ---- using -------------------------------------------------------------- */
-
-void oj_join_use_share(const struct oj_join_use *other, const int *cancel,
-                       struct oj_join_use *use)
+oj_status oj_join_cache_take(const struct oj_join_key *key, oj_join_build build,
+                             void *user, const int *cancel,
+                             struct oj_join_use *use, int *is_mine,
+                             struct oj_error *err)
 {
-    const struct oj_join_use closed = {0};
+    struct oj_join_entry *entry, *garbage = NULL;
+    int64_t limit = oj_join_cache_limit();
     pthread_mutex_lock(&cache.mutex);
-    *use = closed;
-    use->cancel = cancel;
-    use->entry = other->entry;
-    use->entry->n_users++;
+    entry = key != NULL ? find(key) : NULL;
+    if (entry == NULL && key != NULL)
+        drop_outdated(key, &garbage);
+    if (entry == NULL)
+        entry = new_entry(key);
+    if (entry != NULL)
+        return hold(entry, build, user, cancel, use, limit, garbage, is_mine,
+                    err);
     pthread_mutex_unlock(&cache.mutex);
+    free_all(garbage);
+    return oj_fail_nomem(err, 1, sizeof *entry);
 }
+
+oj_status oj_join_cache_share(const struct oj_join_use *other,
+                              oj_join_build build, void *user,
+                              const int *cancel, struct oj_join_use *use,
+                              int *is_there, int *is_mine, struct oj_error *err)
+{
+    int64_t limit = oj_join_cache_limit();
+    pthread_mutex_lock(&cache.mutex);
+    *is_there = other->entry != NULL;
+    if (*is_there)
+        return hold(other->entry, build, user, cancel, use, limit, NULL,
+                    is_mine, err);
+    pthread_mutex_unlock(&cache.mutex);
+    return OJ_OK;
+}
+
+/* ---- using -------------------------------------------------------------- */
 
 struct oj_join_side *oj_join_use_side(const struct oj_join_use *use)
 {

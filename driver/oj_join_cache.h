@@ -69,9 +69,14 @@ OJ_MUST_USE oj_status oj_join_cache_take(const struct oj_join_key *key,
                                          struct oj_join_use *use, int *is_mine,
                                          struct oj_error *err);
 
-/** Has *use hold the entry of another, too. */
-void oj_join_use_share(const struct oj_join_use *other, const int *cancel,
-                       struct oj_join_use *use);
+/** The same of the entry that another one holds or makes.  *is_there: 0, and
+ *  nothing else happens, where it holds none. */
+OJ_MUST_USE oj_status oj_join_cache_share(const struct oj_join_use *other,
+                                          oj_join_build build, void *user,
+                                          const int *cancel,
+                                          struct oj_join_use *use,
+                                          int *is_there, int *is_mine,
+                                          struct oj_error *err);
 
 /** Of a use that holds an entry. To read from any thread. */
 struct oj_join_side *oj_join_use_side(const struct oj_join_use *use);

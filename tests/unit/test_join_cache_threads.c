@@ -1,0 +1,325 @@
+/* Kinds: unit, property. The cache of join sides under threads: answers, who
+ * waits for whom, and what is left when making one fails or is cancelled. */
+#include "join_makers.h"
+
+#include <pthread.h>
+
+/* ---- threads ------------------------------------------------------------ */
+
+struct worker
+{
+    pthread_t thread;
+    const struct answer *answer;
+    struct maker *maker; /* of key 0 */
+    int number, n_rounds, n_keys;
+    int cancel;
+    int n_wrong, is_mine;
+    struct oj_join_use use;
+    oj_status status;
+    struct oj_error error;
+};
+
+static void start_workers(struct worker *workers, int n, void *(*body)(void *))
+{
+    for (int i = 0; i < n; i++)
+    {
+        workers[i].number = i;
+        ck_assert_int_eq(
+            pthread_create(&workers[i].thread, NULL, body, &workers[i]), 0);
+    }
+}
+
+static void end_workers(struct worker *workers, int n)
+{
+    for (int i = 0; i < n; i++)
+        pthread_join(workers[i].thread, NULL);
+}
+
+static void *join_in_rounds(void *user)
+{
+    struct worker *w = user;
+    struct oj_matches matches = {0};
+    unsigned state = (unsigned)w->number + 1u;
+    for (int round = 0; round < w->n_rounds; round++)
+    {
+        int key = (int)coordinate(&state) % w->n_keys;
+        int n_batches = 1 + (int)coordinate(&state) % 3, is_mine;
+        struct maker maker = {.seed = key};
+        struct oj_join_use use = {0};
+        if (take(key, 0, &maker, &w->cancel, &use, &is_mine, NULL) != OJ_OK)
+        {
+            w->n_wrong++;
+            continue;
+        }
+        for (int i = 0; i < n_batches; i++)
+        {
+            if (oj_join_use_batch(&use, &w->answer->view, &matches, NULL) !=
+                    OJ_OK ||
+                !same_answer(w->answer, key, &matches))
+                w->n_wrong++;
+        }
+        w->n_wrong += use.stats.refine_s < 0.0;
+        oj_join_use_end(&use);
+    }
+    oj_matches_free(&matches);
+    return NULL;
+}
+
+static void try_threads(const char *max, int n_keys, int n_rounds)
+{
+    struct worker workers[N_THREADS];
+    static struct answer answer;
+    memset(workers, 0, sizeof workers);
+    make_answers(&answer);
+    start(max);
+    for (int i = 0; i < N_THREADS; i++)
+    {
+        workers[i].answer = &answer;
+        workers[i].n_keys = n_keys;
+        workers[i].n_rounds = n_rounds;
+    }
+    start_workers(workers, N_THREADS, join_in_rounds);
+    end_workers(workers, N_THREADS);
+    for (int i = 0; i < N_THREADS; i++)
+        ck_assert_int_eq(workers[i].n_wrong, 0);
+    oj_flat_buf_free(&answer.input);
+}
+
+START_TEST(threads_one_key)
+{
+    struct oj_join_cache_counts before = oj_join_cache_counts();
+    try_threads(NULL, 1, 100);
+    ck_assert_int_eq(oj_join_cache_counts().n_built - before.n_built, 1);
+}
+END_TEST
+
+START_TEST(threads_some_keys)
+{
+    struct oj_join_cache_counts before = oj_join_cache_counts();
+    try_threads(NULL, N_KEYS, 100);
+    ck_assert_int_eq(oj_join_cache_counts().n_built - before.n_built, N_KEYS);
+    try_threads("150K", N_KEYS, 50); /* room for one or two */
+    try_threads("1K", N_KEYS, 50);
+}
+END_TEST
+
+/* One take, held. */
+static void *take_once(void *user)
+{
+    struct worker *w = user;
+    w->status =
+        take(0, 0, w->maker, &w->cancel, &w->use, &w->is_mine, &w->error);
+    return NULL;
+}
+
+/* Until maker has begun n times. */
+static void wait_for_calls(const struct maker *maker, int n)
+{
+    double end = now_s() + 60.0;
+    while (__atomic_load_n(&maker->n_calls, __ATOMIC_RELAXED) < n)
+    {
+        ck_assert(now_s() < end);
+        rest_ms(1);
+    }
+}
+
+START_TEST(others_wait)
+{
+    struct maker maker = {.ms = 300};
+    struct worker workers[N_THREADS];
+    int n_mine = 0;
+    memset(workers, 0, sizeof workers);
+    start(NULL);
+    for (int i = 0; i < N_THREADS; i++)
+        workers[i].maker = &maker;
+    start_workers(workers, N_THREADS, take_once);
+    end_workers(workers, N_THREADS);
+    for (int i = 0; i < N_THREADS; i++)
+    {
+        ck_assert_int_eq(workers[i].status, OJ_OK);
+        ck_assert_ptr_eq(workers[i].use.entry, workers[0].use.entry);
+        n_mine += workers[i].is_mine;
+    }
+    for (int i = 0; i < N_THREADS; i++)
+        oj_join_use_end(&workers[i].use);
+    ck_assert_int_eq(n_mine, 1);
+    ck_assert_int_eq(maker.n_calls, 1);
+    ck_assert_int_eq(n_entries(), 1);
+}
+END_TEST
+
+START_TEST(failure_is_everybodys)
+{
+    struct maker maker = {.ms = 1500, .failure = OJ_ERR_DATA};
+    struct worker workers[N_THREADS];
+    memset(workers, 0, sizeof workers);
+    start(NULL);
+    for (int i = 0; i < N_THREADS; i++)
+        workers[i].maker = &maker;
+    start_workers(workers, 1, take_once);
+    wait_for_calls(&maker, 1);
+    start_workers(workers + 1, N_THREADS - 1, take_once);
+    end_workers(workers, N_THREADS);
+    for (int i = 0; i < N_THREADS; i++)
+    {
+        ck_assert_int_eq(workers[i].status, OJ_ERR_DATA);
+        ck_assert_int_eq(workers[i].error.status, OJ_ERR_DATA);
+        ck_assert_str_eq(workers[i].error.message, "as was asked");
+        ck_assert_ptr_null(workers[i].use.entry);
+    }
+    ck_assert_int_eq(maker.n_calls, 1);
+    ck_assert_int_eq(n_entries(), 0);
+    ck_assert(take_and_end(0, 0)); /* and the next one tries again */
+}
+END_TEST
+
+static void cancel(struct worker *w)
+{
+    __atomic_store_n(&w->cancel, 1, __ATOMIC_RELAXED);
+    oj_join_use_stop(&w->use);
+}
+
+START_TEST(cancelled_maker)
+{
+    struct maker slow = {.ms = 60000}, quick = {.ms = 0};
+    struct worker workers[3];
+    double begin;
+    memset(workers, 0, sizeof workers);
+    start(NULL);
+    workers[0].maker = &slow;
+    workers[1].maker = workers[2].maker = &quick;
+    start_workers(workers, 1, take_once);
+    wait_for_calls(&slow, 1);
+    start_workers(workers + 1, 2, take_once);
+    rest_ms(100);
+    ck_assert_int_eq(quick.n_calls, 0);
+    begin = now_s();
+    cancel(&workers[0]);
+    end_workers(workers, 3);
+    ck_assert(now_s() - begin < 10.0);
+    ck_assert_int_eq(workers[0].status, OJ_ERR_CANCELLED);
+    ck_assert_int_eq(workers[1].status, OJ_OK);
+    ck_assert_int_eq(workers[2].status, OJ_OK);
+    ck_assert_int_eq(quick.n_calls, 1);
+    ck_assert_int_eq(workers[1].is_mine + workers[2].is_mine, 1);
+    oj_join_use_end(&workers[1].use);
+    oj_join_use_end(&workers[2].use);
+    ck_assert_int_eq(n_entries(), 1);
+    /* With nobody waiting nothing stays. */
+    start(NULL);
+    slow.n_calls = workers[0].cancel = 0;
+    start_workers(workers, 1, take_once);
+    wait_for_calls(&slow, 1);
+    cancel(&workers[0]);
+    end_workers(workers, 1);
+    ck_assert_int_eq(workers[0].status, OJ_ERR_CANCELLED);
+    ck_assert_int_eq(n_entries(), 0);
+    /* Nor is anything begun for one who was cancelled before. */
+    slow.n_calls = 0;
+    start_workers(workers, 1, take_once);
+    end_workers(workers, 1);
+    ck_assert_int_eq(workers[0].status, OJ_ERR_CANCELLED);
+    ck_assert_int_eq(slow.n_calls, 0);
+    ck_assert_int_eq(n_entries(), 0);
+}
+END_TEST
+
+START_TEST(cancelled_waiter)
+{
+    struct maker slow = {.ms = 3000};
+    struct worker workers[2];
+    double begin = now_s();
+    memset(workers, 0, sizeof workers);
+    start(NULL);
+    workers[0].maker = workers[1].maker = &slow;
+    start_workers(workers, 1, take_once);
+    wait_for_calls(&slow, 1);
+    start_workers(workers + 1, 1, take_once);
+    rest_ms(50);
+    /* The flag alone does, too: it is looked at now and then. */
+    __atomic_store_n(&workers[1].cancel, 1, __ATOMIC_RELAXED);
+    end_workers(workers + 1, 1);
+    ck_assert(now_s() - begin < 2.5);
+    ck_assert_int_eq(workers[1].status, OJ_ERR_CANCELLED);
+    end_workers(workers, 1);
+    ck_assert_int_eq(workers[0].status, OJ_OK);
+    oj_join_use_end(&workers[0].use);
+    ck_assert_int_eq(n_entries(), 1);
+}
+END_TEST
+
+/* ---- batches ------------------------------------------------------------ */
+
+/* A batch that takes seconds, over and over until it is stopped. */
+static void *join_for_long(void *user)
+{
+    struct worker *w = user;
+    struct oj_flat_buf input = {0};
+    struct oj_matches matches = {0};
+    struct oj_flat view;
+    w->status = fill_points(&input, 5, 2000000, &w->error);
+    view = oj_flat_buf_view(&input);
+    while (w->status == OJ_OK)
+    {
+        __atomic_store_n(&w->is_mine, 1, __ATOMIC_RELAXED);
+        w->status = oj_join_use_batch(&w->use, &view, &matches, &w->error);
+    }
+    oj_matches_free(&matches);
+    oj_flat_buf_free(&input);
+    return NULL;
+}
+
+START_TEST(stopped_batch)
+{
+    static struct answer answer;
+    struct maker maker = {.seed = 0};
+    struct worker worker;
+    struct oj_join_use other = {0};
+    struct oj_matches matches = {0};
+    double begin;
+    int is_mine;
+    memset(&worker, 0, sizeof worker);
+    make_answers(&answer);
+    start(NULL);
+    ck_assert_int_eq(
+        take(0, 0, &maker, &worker.cancel, &worker.use, &is_mine, NULL), OJ_OK);
+    ck_assert_int_eq(take(0, 0, &maker, NULL, &other, &is_mine, NULL), OJ_OK);
+    start_workers(&worker, 1, join_for_long);
+    while (!__atomic_load_n(&worker.is_mine, __ATOMIC_RELAXED))
+        rest_ms(1);
+    /* It waits its turn, and gets it although the first asks again at once. */
+    for (int i = 0; i < 2; i++)
+    {
+        ck_assert_int_eq(
+            oj_join_use_batch(&other, &answer.view, &matches, NULL), OJ_OK);
+        ck_assert(same_answer(&answer, 0, &matches));
+    }
+    rest_ms(20);
+    begin = now_s();
+    cancel(&worker);
+    end_workers(&worker, 1);
+    ck_assert(now_s() - begin < 1.0);
+    ck_assert_int_eq(worker.status, OJ_ERR_CANCELLED);
+    ck_assert_int_eq(oj_join_use_batch(&other, &answer.view, &matches, NULL),
+                     OJ_OK);
+    ck_assert(same_answer(&answer, 0, &matches));
+    oj_join_use_end(&worker.use);
+    oj_join_use_end(&other);
+    ck_assert(!take_and_end(0, 0));
+    oj_matches_free(&matches);
+    oj_flat_buf_free(&answer.input);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("join_cache_threads");
+    tcase_add_test(tcase, threads_one_key);
+    tcase_add_test(tcase, threads_some_keys);
+    tcase_add_test(tcase, others_wait);
+    tcase_add_test(tcase, failure_is_everybodys);
+    tcase_add_test(tcase, cancelled_maker);
+    tcase_add_test(tcase, cancelled_waiter);
+    tcase_add_test(tcase, stopped_batch);
+    return tests_run();
+}
