@@ -2,6 +2,9 @@
 
 #include "../flatten/oj_array.h"
 #include "cpu_family.h"
+#include "cuda_screen.h"
+
+#include <string.h>
 
 /* The join side as the module has it and as the CPU has it; NULL: not needed
  * yet.  A batch goes to the module if one of its kernels takes it. */
@@ -13,6 +16,7 @@ struct oj_index
     struct oj_relation relation;
     struct oj_options options;
     struct oj_index *on_gpu, *on_cpu;
+    struct oj_cuda_screen *screen; /* candidates for on_cpu, or NULL */
     int is_refused; /* the module's index cannot hold this join side */
 };
 
@@ -88,6 +92,10 @@ static oj_status make_on_cpu(struct oj_index *index, struct oj_stats *stats,
 {
     if (index->on_cpu != NULL)
         return OJ_OK;
+    if (index->screen == NULL)
+        index->screen = oj_cuda_screen_open(index->module, index->join_side,
+                                            &index->relation, &index->options);
+    index->options.screen = oj_cuda_screen_use(index->screen);
     return oj_cpu_backend.index(&oj_cpu_backend, index->join_side,
                                 index->tie_rank, &index->relation,
                                 &index->options, &index->on_cpu, stats, err);
@@ -117,6 +125,7 @@ static void free_index(struct oj_index *index)
     if (index->on_gpu != NULL)
         index->module->free_index(index->on_gpu);
     oj_cpu_backend.free_index(index->on_cpu);
+    oj_cuda_screen_close(index->screen);
     oj_free(index);
 }
 
@@ -178,9 +187,14 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
 const char *oj_cuda_method(const struct oj_index *index,
                            const struct oj_flat *input)
 {
+    const char *family;
     if (takes(index, input))
         return index->module->method(&index->relation, index->join_side, input);
-    return oj_cpu_family_name(&index->relation, index->join_side, input);
+    family = oj_cpu_family_name(&index->relation, index->join_side, input);
+    if (strcmp(family, oj_cpu_predicate.name) == 0 &&
+        oj_cuda_screen_takes(index->screen, input))
+        return oj_cuda_screen_name(index->screen);
+    return family;
 }
 
 const struct oj_backend oj_cuda_backend = {

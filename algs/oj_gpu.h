@@ -8,6 +8,7 @@
 #define OJ_GPU_H
 
 #include "oj_backend.h"
+#include "oj_screen.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,6 +36,8 @@ struct oj_gpu_points
     int64_t n;
     const double *x, *y; /**< [n] device memory, layer CRS units */
 };
+
+struct oj_gpu_screen; /* a join side as a screen has it */
 
 /** The module's functions. Statuses and errors are as everywhere; a function
  *  that fails leaves the process and the other devices usable. */
@@ -111,6 +114,19 @@ struct oj_gpu_module
      *  for many GB). */
     oj_status (*pin)(const void *memory, int64_t bytes, struct oj_error *err);
     void (*unpin)(const void *memory);
+
+    /* Pairs of features of any kinds but points alone whose boxes pass, and
+     * what is known of them (oj_screen.h), on the first device of options. */
+    oj_status (*screen_index)(const struct oj_flat *join_side,
+                              const struct oj_screen_rule *rule,
+                              const struct oj_options *options,
+                              struct oj_gpu_screen **out,
+                              struct oj_stats *stats, struct oj_error *err);
+    oj_status (*screen_find)(struct oj_gpu_screen *screen,
+                             const struct oj_flat *input, int64_t most,
+                             struct oj_screen_pairs *out,
+                             struct oj_stats *stats, struct oj_error *err);
+    void (*screen_free)(struct oj_gpu_screen *screen); /**< accepts NULL */
 
     /* The papers' method, to compare with: the nearest feature of each point
      * within a finite distance, ties to the first.  The three functions of

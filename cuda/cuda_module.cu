@@ -1,5 +1,6 @@
 #include "cuda_index.h"
 #include "cuda_quadrant_method.h"
+#include "cuda_screen.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -118,6 +119,9 @@ static const struct oj_gpu_module module = {
     oj_cuda_resident_count,
     oj_cuda_pin,
     oj_cuda_unpin,
+    oj_cuda_screen_index,
+    oj_cuda_screen_find,
+    oj_cuda_screen_free,
     oj_cuda_quadrant_index,
     oj_cuda_quadrant_join,
     oj_cuda_quadrant_free,

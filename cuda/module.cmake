@@ -21,6 +21,10 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_point_order.cu
   cuda/cuda_tree.cu
   cuda/cuda_tree_joins.cu
+  cuda/cuda_box_pairs.cu
+  cuda/cuda_meet_side.cu
+  cuda/cuda_meet.cu
+  cuda/cuda_screen.cu
   cuda/cuda_slot.cu
   cuda/cuda_index.cu
   cuda/cuda_sizes.cu

@@ -10,7 +10,8 @@
 #
 # The bundle:
 #   tests/pack.sh rt.tar.xz build/{ogrjoin,ogrjoin_cuda.so,libogrjoin.so.0} \
-#       build/tests/{oj_bench,test_cuda,test_cuda_quadrant,test_cases}
+#       build/tests/{oj_bench,test_cuda,test_cuda_quadrant,test_cuda_screen} \
+#       build/tests/test_cases
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 quick=0
@@ -97,6 +98,7 @@ ten=(--n 10000000)
 
 try "unit tests of the backend" test_cuda
 try "unit tests of the papers' method" test_cuda_quadrant
+try "unit tests of lines and polygons" test_cuda_screen
 try "truth cases on every backend" test_cases
 
 # Answers that other programs gave, too.

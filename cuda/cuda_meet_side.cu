@@ -1,0 +1,260 @@
+#include "cuda_meet.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BLOCK 256
+#define WARP 32
+#define ALL 0xFFFFFFFFu
+
+static unsigned blocks_of(int64_t n)
+{
+    return (unsigned)((n + BLOCK - 1) / BLOCK);
+}
+
+static const struct oj_tree_segment *
+segments_of(const struct oj_cuda_layer *layer)
+{
+    return (const struct oj_tree_segment *)(const void *)layer->segment.data;
+}
+
+struct layer_view
+{
+    int64_t n;
+    const int64_t *part_offset, *ring_offset, *segment_offset;
+    const uint8_t *part_kind;
+    const struct oj_tree_segment *segment;
+};
+
+/* --- a warp for each feature ---------------------------------------------- */
+
+static __device__ void merge_box(struct oj_tree_box *box)
+{
+    for (int step = WARP / 2; step > 0; step /= 2)
+    {
+        struct oj_tree_box other;
+        other.x0 = __shfl_xor_sync(ALL, box->x0, step);
+        other.y0 = __shfl_xor_sync(ALL, box->y0, step);
+        other.x1 = __shfl_xor_sync(ALL, box->x1, step);
+        other.y1 = __shfl_xor_sync(ALL, box->y1, step);
+        oj_tree_box_add(box, &other);
+    }
+}
+
+/* Looks at a ring; how many of its segments have a length. */
+static __device__ int64_t look_at_ring(const struct layer_view &v, int64_t ring,
+                                       int is_shell, int lane,
+                                       struct oj_meet_look *look)
+{
+    int64_t end = v.segment_offset[ring + 1], n = 0;
+    for (int64_t s = v.segment_offset[ring]; s < end; s += WARP)
+    {
+        int has_length = 0;
+        if (s + lane < end)
+        {
+            oj_meet_look_add(look, &v.segment[s + lane], is_shell);
+            has_length = oj_meet_has_length(&v.segment[s + lane]);
+        }
+        n += __popc(__ballot_sync(ALL, has_length));
+    }
+    return n;
+}
+
+static __global__ void __launch_bounds__(BLOCK)
+    look_at_features(const __grid_constant__ struct layer_view v,
+                     struct oj_meet_feature *out)
+{
+    int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
+    int lane = (int)(threadIdx.x % WARP), odd = 0;
+    unsigned kinds = 0;
+    int64_t first_part, end_part, first_ring, end_ring;
+    struct oj_meet_look look;
+    struct oj_meet_feature made;
+    if (f >= v.n)
+        return;
+    first_part = v.part_offset[f];
+    end_part = v.part_offset[f + 1];
+    first_ring = v.ring_offset[first_part];
+    end_ring = v.ring_offset[end_part];
+    oj_meet_look_start(&look);
+    for (int64_t p = first_part; p < end_part; p++)
+    {
+        unsigned kind = v.part_kind[p];
+        int64_t shell = v.ring_offset[p];
+        kinds |= kind;
+        for (int64_t ring = shell; ring < v.ring_offset[p + 1]; ring++)
+        {
+            int64_t n = look_at_ring(v, ring, ring == shell, lane, &look);
+            odd |= oj_meet_ring_is_odd(kind == OJ_PART_POLYGON,
+                                       kind == OJ_PART_LINE, n);
+        }
+    }
+    merge_box(&look.all);
+    merge_box(&look.shells);
+    look.is_exact = __all_sync(ALL, look.is_exact);
+    if (lane > 0)
+        return;
+    made.box = look.all;
+    made.first = (int32_t)v.segment_offset[first_ring];
+    made.end = (int32_t)v.segment_offset[end_ring];
+    made.first_part = (int32_t)first_part;
+    made.end_part = (int32_t)end_part;
+    made.flags =
+        oj_meet_flags(&look, (kinds & OJ_PART_POLYGON) != 0,
+                      (kinds & OJ_PART_LINE) != 0, (kinds & OJ_PART_POINT) != 0,
+                      end_part - first_part, end_ring - first_ring, odd);
+    made.padding = 0;
+    out[f] = made;
+}
+
+oj_status oj_cuda_meet_side_make(struct oj_cuda_device *device,
+                                 cudaStream_t stream,
+                                 const struct oj_cuda_layer *layer,
+                                 struct oj_cuda_meet_side *out,
+                                 struct oj_error *err)
+{
+    struct oj_cuda_meet_side made;
+    struct layer_view v;
+    int64_t n = layer->n_features;
+    memset(&made, 0, sizeof made);
+    made.layer = layer;
+    if (n > 0)
+    {
+        v.n = n;
+        v.part_offset = layer->part_offset.data;
+        v.ring_offset = layer->ring_offset.data;
+        v.segment_offset = layer->segment_offset.data;
+        v.part_kind = layer->part_kind.data;
+        v.segment = segments_of(layer);
+        OJ_TRY(oj_cuda_make(device, stream, n, &made.feature, err));
+        look_at_features<<<blocks_of(n * WARP), BLOCK, 0, stream>>>(
+            v, made.feature.data);
+        cudaError_t error = cudaGetLastError();
+        if (error != cudaSuccess)
+        {
+            oj_cuda_drop(device, stream, &made.feature);
+            return oj_cuda_fail(err, error, "looking at features");
+        }
+    }
+    *out = made;
+    return OJ_OK;
+}
+
+/* --- edges ---------------------------------------------------------------- */
+
+static __device__ struct oj_meet_image
+image_beside(const struct oj_meet_image &image, int step)
+{
+    struct oj_meet_image other;
+    other.x0 = __shfl_xor_sync(ALL, image.x0, step);
+    other.y0 = __shfl_xor_sync(ALL, image.y0, step);
+    other.x1 = __shfl_xor_sync(ALL, image.x1, step);
+    other.y1 = __shfl_xor_sync(ALL, image.y1, step);
+    return other;
+}
+
+/* A warp has the segments of one chain. */
+static __global__ void
+make_images(int64_t n, const struct oj_tree_segment *segment, double x0,
+            double y0, struct oj_meet_image *out, struct oj_meet_image *chain)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    struct oj_meet_image image;
+    image.x0 = image.y0 = INFINITY;
+    image.x1 = image.y1 = -INFINITY;
+    if (i < n)
+    {
+        struct oj_tree_box box = oj_tree_segment_box(&segment[i]);
+        image = oj_meet_image_of(&box, x0, y0);
+        out[i] = image;
+    }
+    for (int step = WARP / 2; step > 0; step /= 2)
+    {
+        struct oj_meet_image other = image_beside(image, step);
+        oj_meet_image_add(&image, &other);
+    }
+    if (i < n && i % WARP == 0)
+        chain[i / WARP] = image;
+}
+
+static __global__ void
+make_ring_chains(int64_t n, int level,
+                 const __grid_constant__ struct oj_tree_rings rings,
+                 struct oj_tree_box *out)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n)
+        out[i] = oj_tree_chain_box(&rings, level, i);
+}
+
+static oj_status make_rings(struct oj_cuda_device *device, cudaStream_t stream,
+                            struct oj_cuda_meet_side *side,
+                            struct oj_error *err)
+{
+    const struct oj_cuda_layer *layer = side->layer;
+    struct oj_tree_rings *rings = &side->rings;
+    rings->segment = segments_of(layer);
+    rings->ring_offset = layer->ring_offset.data;
+    rings->segment_offset = layer->segment_offset.data;
+    rings->part_feature = layer->part_feature.data;
+    rings->part_kind = layer->part_kind.data;
+    rings->polygon_kind = OJ_PART_POLYGON;
+    for (int level = 1; level <= OJ_TREE_CHAIN_LEVELS; level++)
+    {
+        struct oj_cuda_array<struct oj_tree_box> *chain =
+            &side->ring_chain[level - 1];
+        int64_t n = layer->n_segments >> (OJ_TREE_CHAIN_BITS * level);
+        if (n == 0)
+            break;
+        OJ_TRY(oj_cuda_make(device, stream, n, chain, err));
+        make_ring_chains<<<blocks_of(n), BLOCK, 0, stream>>>(n, level, *rings,
+                                                             chain->data);
+        OJ_CUDA_TRY_LAUNCH("measuring rings", err);
+        rings->chain[level - 1] = chain->data;
+    }
+    return OJ_OK;
+}
+
+oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_device *device,
+                                      cudaStream_t stream, double x0, double y0,
+                                      struct oj_cuda_meet_side *side,
+                                      struct oj_error *err)
+{
+    int64_t n = side->layer->n_segments;
+    if (n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_make(device, stream, n, &side->image, err));
+    OJ_TRY(
+        oj_cuda_make(device, stream, (n + WARP - 1) / WARP, &side->chain, err));
+    make_images<<<blocks_of(n), BLOCK, 0, stream>>>(n, segments_of(side->layer),
+                                                    x0, y0, side->image.data,
+                                                    side->chain.data);
+    OJ_CUDA_TRY_LAUNCH("measuring segments", err);
+    return make_rings(device, stream, side, err);
+}
+
+void oj_cuda_meet_side_drop(struct oj_cuda_device *device, cudaStream_t stream,
+                            struct oj_cuda_meet_side *side)
+{
+    oj_cuda_drop(device, stream, &side->feature);
+    oj_cuda_drop(device, stream, &side->image);
+    oj_cuda_drop(device, stream, &side->chain);
+    for (int i = 0; i < OJ_TREE_CHAIN_LEVELS; i++)
+        oj_cuda_drop(device, stream, &side->ring_chain[i]);
+    memset(side, 0, sizeof *side);
+}
+
+template <typename T>
+static int64_t bytes_of(const struct oj_cuda_array<T> *array)
+{
+    return array->n * (int64_t)sizeof(T);
+}
+
+int64_t oj_cuda_meet_side_bytes(const struct oj_cuda_meet_side *side)
+{
+    int64_t bytes = bytes_of(&side->feature) + bytes_of(&side->image) +
+                    bytes_of(&side->chain);
+    for (int i = 0; i < OJ_TREE_CHAIN_LEVELS; i++)
+        bytes += bytes_of(&side->ring_chain[i]);
+    return bytes;
+}

@@ -1,0 +1,220 @@
+/* Lines and polygons with lines and polygons: the backend cuda, which finds
+ * pairs of boxes and decides most of them on a device, gives the answers of
+ * cpu: random layers, large features, little memory.  Skipped where no GPU can
+ * be used.  Kind: property, degenerate, memory, large.
+ * OGRJOIN_TEST_ROUNDS=n for more. */
+#include "random_layers.h"
+
+#include "oj_gpu.h"
+#include "run_tests.h"
+
+#include <stdio.h>
+
+static uint64_t seed;
+
+static void compare(const char *what, const struct oj_matches *ours,
+                    const struct oj_matches *truth)
+{
+    expect(ours->n_pairs == truth->n_pairs &&
+               ours->n_matched == truth->n_matched &&
+               ours->n_undecided == truth->n_undecided,
+           "seed %llu, %s: %lld pairs, not %lld; %lld undecided, not %lld",
+           (unsigned long long)seed, what, (long long)ours->n_pairs,
+           (long long)truth->n_pairs, (long long)ours->n_undecided,
+           (long long)truth->n_undecided);
+    for (int64_t row = 0; row < ours->n_rows; row++)
+    {
+        int64_t i = ours->offset[row];
+        expect(i == truth->offset[row], "seed %llu, %s: row %d",
+               (unsigned long long)seed, what, (int)row);
+        for (; i < ours->offset[row + 1]; i++)
+            expect(ours->join_row[i] == truth->join_row[i],
+                   "seed %llu, %s: row %d is with %d, not %d",
+                   (unsigned long long)seed, what, (int)row,
+                   (int)ours->join_row[i], (int)truth->join_row[i]);
+    }
+}
+
+/* The backend's answer; OJ_ERR_NOMEM goes back. */
+static oj_status answer(const char *backend, const struct oj_flat *join_side,
+                        const struct oj_flat *input,
+                        const struct oj_relation *relation,
+                        const struct oj_options *options,
+                        struct oj_matches *out)
+{
+    struct oj_join *join = NULL;
+    oj_status status =
+        oj_join_open(join_side, relation, backend, options, &join, &error);
+    for (int twice = 0; twice < 2 && status == OJ_OK; twice++)
+        status = oj_join_batch(join, input, out, &error);
+    if (status == OJ_OK && strcmp(backend, "cuda") == 0 &&
+        relation->op == OJ_OP_INTERSECTS && options->gpu_memory == 0 &&
+        join_side->n_vertices > 0 && (input->part_kinds & OJ_PART_POINT) == 0)
+        expect(strstr(oj_join_method(join, input), "on the GPU") != NULL,
+               "seed %llu: %s", (unsigned long long)seed,
+               oj_join_method(join, input));
+    oj_join_close(join);
+    return status;
+}
+
+static void check(const struct oj_flat *join_side, const struct oj_flat *input,
+                  enum oj_op op, int64_t gpu_memory)
+{
+    struct oj_options options = {.n_threads = 1 + pick(4),
+                                 .gpu_memory = gpu_memory};
+    struct oj_relation relation = oj_relation_default();
+    struct oj_matches truth = {0}, ours = {0};
+    options.input_kinds = one_in(2) ? input->part_kinds : 0;
+    relation.op = op;
+    memcpy(relation.mask, one_in(2) ? "T********" : "FT*******", 10);
+    must(answer("cpu", join_side, input, &relation, &options, &truth));
+    must(answer("cuda", join_side, input, &relation, &options, &ours));
+    compare(oj_op_get(op)->name, &ours, &truth);
+    oj_matches_free(&truth);
+    oj_matches_free(&ours);
+}
+
+static unsigned some_kinds(void)
+{
+    static const unsigned kinds[] = {
+        OJ_PART_POLYGON, OJ_PART_POLYGON, OJ_PART_LINE,
+        OJ_PART_LINE | OJ_PART_POLYGON,
+        OJ_PART_POINT | OJ_PART_LINE | OJ_PART_POLYGON};
+    return kinds[pick(5)];
+}
+
+struct layers
+{
+    struct oj_flat_buf join_buf, input_buf;
+    struct oj_flat join, input;
+};
+
+static void make_layers(struct layers *l, int most)
+{
+    struct scene scene = pick_scene();
+    memset(l, 0, sizeof *l);
+    do
+    {
+        oj_flat_buf_free(&l->join_buf);
+        oj_flat_buf_free(&l->input_buf);
+        memset(l, 0, sizeof *l);
+        add_join_features(&l->join_buf, &scene, 1 + pick(most), some_kinds(),
+                          1);
+        add_join_features(&l->input_buf, &scene, 1 + pick(most), some_kinds(),
+                          1);
+        l->join = oj_flat_buf_view(&l->join_buf);
+        l->input = oj_flat_buf_view(&l->input_buf);
+    } while (oj_flat_is_points(&l->join) || oj_flat_is_points(&l->input));
+}
+
+static void free_layers(struct layers *l)
+{
+    oj_flat_buf_free(&l->join_buf);
+    oj_flat_buf_free(&l->input_buf);
+}
+
+START_TEST(random_layers)
+{
+    int64_t n_rounds = rounds(100);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct layers l;
+        random_state = seed;
+        make_layers(&l, one_in(4) ? 2000 : 60);
+        check(&l.join, &l.input, OJ_OP_INTERSECTS, 0);
+        check(&l.join, &l.input, OJ_OP_BBOX, 0);
+        check(
+            &l.join, &l.input,
+            (enum oj_op)(OJ_OP_INTERSECTS + pick(OJ_N_OPS - OJ_OP_INTERSECTS)),
+            0);
+        free_layers(&l);
+    }
+}
+END_TEST
+
+/* Enough for the index alone, for some rows at a time, for none. */
+START_TEST(little_memory)
+{
+    int64_t n_rounds = rounds(3);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct layers l;
+        random_state = seed;
+        make_layers(&l, 3000);
+        for (int64_t bytes = 1 << 14; bytes < (int64_t)1 << 26; bytes *= 2)
+            check(&l.join, &l.input, OJ_OP_INTERSECTS, bytes);
+        free_layers(&l);
+    }
+}
+END_TEST
+
+/* A ring of n vertices around (x, y), ragged so that it meets others. */
+static void add_ragged(struct oj_flat_buf *buf, int n, double x, double y,
+                       double reach, int is_line)
+{
+    double *xy = oj_malloc(2 * n + 2, sizeof *xy);
+    ck_assert_ptr_nonnull(xy);
+    for (int i = 0; i < n; i++)
+    {
+        double angle = 6.283185307179586 * i / n;
+        double r = reach * (0.9 + 0.1 * unit());
+        xy[2 * i] = x + r * cos(angle);
+        xy[2 * i + 1] = y + r * sin(angle);
+    }
+    xy[2 * n] = xy[0];
+    xy[2 * n + 1] = xy[1];
+    begin(buf);
+    add_part(buf, is_line ? OJ_PART_LINE : OJ_PART_POLYGON);
+    add_ring(buf, is_line ? n : n + 1, xy);
+    end(buf);
+    oj_free(xy);
+}
+
+/* Features of very different sizes, inside one another, too. */
+START_TEST(large_features)
+{
+    static const int sizes[] = {4, 40, 400, 3000, 20000};
+    int64_t n_rounds = rounds(4);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct oj_flat_buf a = {0}, b = {0};
+        struct oj_flat join, input;
+        random_state = seed;
+        for (int i = 0; i < 60; i++)
+        {
+            add_ragged(&a, sizes[pick(5)], 100 * unit(), 100 * unit(),
+                       1 + 40 * unit() * unit(), one_in(3));
+            add_ragged(&b, sizes[pick(5)], 100 * unit(), 100 * unit(),
+                       1 + 40 * unit() * unit(), one_in(3));
+        }
+        join = oj_flat_buf_view(&a);
+        input = oj_flat_buf_view(&b);
+        check(&join, &input, OJ_OP_INTERSECTS, 0);
+        check(&join, &join, OJ_OP_TOUCHES, 0);
+        oj_flat_buf_free(&a);
+        oj_flat_buf_free(&b);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const struct oj_gpu_module *module;
+    struct oj_gpu_device device;
+    TCase *tcase = tests_open("cuda_screen");
+    int n = 0;
+    if (oj_gpu_load(&module, &error) != OJ_OK ||
+        module->count(&n, &error) != OJ_OK ||
+        module->describe(0, &device, &error) != OJ_OK ||
+        device.why_not[0] != '\0')
+    {
+        printf("skipped: %s\n", error.message);
+        return 77;
+    }
+    /* A device does not survive a fork. */
+    setenv("CK_FORK", "no", 1);
+    tcase_add_test(tcase, random_layers);
+    tcase_add_test(tcase, large_features);
+    tcase_add_test(tcase, little_memory);
+    return tests_run();
+}
