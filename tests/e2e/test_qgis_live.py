@@ -25,6 +25,8 @@ def city():
 
 def check_without_the_driver():
     """Said before anything is written."""
+    if "-write_spec" not in run("--help").out:
+        raise Skip("the command writes no .ogrjoin files")
     city()
     jobs = [("ogrjoin:savelivelayer", {
         "INPUT": "city/pickups.gpkg", "JOIN": "city/lots.gpkg", "LOAD": load,
