@@ -128,6 +128,7 @@ static oj_status read_features(void *user, int slot, struct oj_flat *flat,
     struct oj_aggregate_stream *s = user;
     struct oj_batch *batch = &s->batches[slot];
     struct oj_row_values values = {0};
+    oj_cancel_use(s->job->cancel);
     OJ_TRY(oj_layer_reader_next(s->reader, batch, err));
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
@@ -182,7 +183,7 @@ static oj_status stream_join(struct oj_aggregate_stream *s,
     oj_status status;
     reading.keep_attributes = 1;
     reading.fields_only = 1;
-    options.cancel = oj_cancel_flag();
+    options.cancel = job->cancel = oj_cancel_flag();
     options.max_pairs = job->command->max_pairs;
     options.progress = show_streaming;
     options.progress_user = s;
@@ -225,7 +226,6 @@ static oj_status fill(struct oj_aggregate_stream *s, struct oj_error *err)
     OJ_TRY(index_input(s, err));
     OJ_TRY(oj_aggregation_start(s->aggregation, s->input.n_features, err));
     OJ_TRY(stream_join(s, err));
-    OJ_TRY(oj_aggregation_finish(s->aggregation, err));
     job->join_side->read_s += job->counts.read_s;
     end_streaming(s);
     return OJ_OK;
@@ -258,6 +258,7 @@ static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
 {
     struct oj_aggregate_stream *s = user;
     struct oj_batch *batch = &s->job->batches[slot];
+    oj_cancel_use(s->job->cancel);
     OJ_TRY(oj_layer_reader_next(s->job->reader, batch, err));
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
@@ -306,10 +307,11 @@ oj_status oj_aggregate_stream_rows(struct oj_aggregate_stream *s,
     reading.keep_attributes = keep_attributes;
     if (!keep_attributes)
         reading.n_fields = 0;
-    options.cancel = oj_cancel_flag();
+    options.cancel = job->cancel = oj_cancel_flag();
     options.progress = show_writing;
     options.progress_user = s;
     forget_errors();
+    OJ_TRY(oj_aggregation_finish(s->aggregation, err)); /* from the start */
     status =
         oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
     if (status != OJ_OK)

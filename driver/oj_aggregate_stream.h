@@ -34,7 +34,8 @@ OJ_MUST_USE oj_status oj_aggregate_stream_open(
 /** Instead of oj_job_stream(): reads the input layer again and hands its rows
  *  to sink, with answers as oj_aggregation_rows() gives them. The sink calls
  *  oj_aggregation_set_first_row() with the row's place in the layer before it
- *  asks for values. */
+ *  asks for values. May be done again, any number of times, after
+ *  oj_job_end_reading(). */
 OJ_MUST_USE oj_status oj_aggregate_stream_rows(
     struct oj_aggregate_stream *stream, int keep_attributes,
     const struct oj_pipeline_sink *sink, struct oj_error *err);

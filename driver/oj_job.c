@@ -203,7 +203,7 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job,
     options.fields = source->fields;
     options.n_fields = source->n_fields + source->n_hidden;
     options.use_arrow = 1;
-    options.ignore_unwanted = source->side->where == NULL;
+    options.ignore_unwanted = !source->has_where;
     options.transformation = source->transformation;
     options.cancel = oj_cancel_flag();
     return options;
@@ -281,6 +281,7 @@ static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
     struct oj_job *job = user;
     struct oj_batch *batch = &job->batches[slot];
     struct oj_row_values values = {0};
+    oj_cancel_use(job->cancel); /* the layer can be a join itself */
     OJ_TRY(oj_layer_reader_next(job->reader, batch, err));
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
@@ -308,11 +309,10 @@ static oj_status join_tiles(struct oj_job *job,
     return OJ_OK;
 }
 
-/* Runs on the join thread. */
-static oj_status join_batch(void *user, const struct oj_pipeline_part *part,
-                            struct oj_matches *out, struct oj_error *err)
+oj_status oj_job_join_part(struct oj_job *job,
+                           const struct oj_pipeline_part *part,
+                           struct oj_matches *out, struct oj_error *err)
 {
-    struct oj_job *job = user;
     if (job->tiled != NULL)
         OJ_TRY(join_tiles(job, part, out, err));
     else
@@ -320,6 +320,15 @@ static oj_status join_batch(void *user, const struct oj_pipeline_part *part,
     if (job->after_join == NULL)
         return OJ_OK;
     return job->after_join(job->after_join_user, part, out, err);
+}
+
+/* Runs on the join thread. */
+static oj_status join_batch(void *user, const struct oj_pipeline_part *part,
+                            struct oj_matches *out, struct oj_error *err)
+{
+    struct oj_job *job = user;
+    oj_cancel_use(job->cancel);
+    return oj_job_join_part(job, part, out, err);
 }
 
 struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)
@@ -390,7 +399,7 @@ oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
         reading.keep_attributes = 1;
     else if (!keep_attributes)
         reading.n_fields = 0;
-    options.cancel = oj_cancel_flag();
+    options.cancel = job->cancel = oj_cancel_flag();
     options.max_pairs = job->command->max_pairs;
     options.progress = show_progress;
     options.progress_user = job;

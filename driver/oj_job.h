@@ -57,6 +57,7 @@ struct oj_job
     struct oj_side_work batch_work[OJ_PIPELINE_SLOTS];
     struct oj_read_counts input_counts;
     struct oj_pipeline_counts counts;
+    const int *cancel;  /**< of the thread that streams, for the others */
     int64_t n_expected; /**< rows of the input side; -1: unknown */
     int show_progress;
     double progress_share; /**< of the bar, that streaming takes; 0: all */
@@ -120,6 +121,22 @@ void oj_job_stop(struct oj_job *job);
 OJ_MUST_USE oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
                                     const struct oj_pipeline_sink *sink,
                                     struct oj_error *err);
+
+/** Joins a part of a batch that is in the job, as oj_job_stream() does, with
+ *  what is found out after the join. */
+OJ_MUST_USE oj_status oj_job_join_part(struct oj_job *job,
+                                       const struct oj_pipeline_part *part,
+                                       struct oj_matches *out,
+                                       struct oj_error *err);
+
+/** Reads the one input row with this FID into job->batches[0]; *flat: what is
+ *  joined of it, *there 0: there is none. Not while the input is streamed;
+ *  oj_job_end_reading() ends it (oj_job_one.c).
+ *  is_filtered  1: by the filters on the layer, which let through that row at
+ *               most; 0: by its random access, whatever the filters are */
+OJ_MUST_USE oj_status oj_job_read_one(struct oj_job *job, int64_t fid,
+                                      int is_filtered, struct oj_flat *flat,
+                                      int *there, struct oj_error *err);
 
 /** Closes the reader and frees the batches: nothing reads the input any more.
  *  oj_job_close() does it, too. */

@@ -62,6 +62,10 @@ const char *oj_join_layer_fid_column(const struct oj_join_layer *layer);
  *  options. */
 char **oj_join_layer_metadata(const struct oj_join_layer *layer);
 
+/** The files behind both sides, as GDALGetFileList() names them, for the
+ *  caller's CSLDestroy(); NULL: none. */
+char **oj_join_layer_files(const struct oj_join_layer *layer);
+
 /** 1 for a capability of ogr_core.h (OLC...) that the layer has as it is now:
  *  where it hangs on filters, under those that are set. */
 int oj_join_layer_has(struct oj_join_layer *layer, const char *capability);
@@ -70,7 +74,8 @@ int oj_join_layer_has(struct oj_join_layer *layer, const char *capability);
 
 /* Both are called whenever the reader's filter changes, with what it is now.
  * They go down to the input layer where no row is lost by it, and the reader
- * filters the rows that come all the same.  A change ends what is under way, as
+ * filters the rows that come all the same: what filters look at is set in them,
+ * also where it is ignored.  A change ends what is under way, as
  * oj_join_layer_reset() does. */
 
 /** Rows whose geometry may meet box; NULL: all. Of another filter than a

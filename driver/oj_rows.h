@@ -53,7 +53,7 @@ const struct oj_pair_values *oj_rows_values(const struct oj_rows *rows,
 int oj_rows_one_per_input(const struct oj_rows *rows);
 
 /** The type of the geometries of the output, before promotion, in a format of
- *  this driver; OJ_ERR_UNSUPPORTED when it cannot hold them. */
+ *  this driver (NULL: in none); OJ_ERR_UNSUPPORTED when it cannot hold them. */
 OJ_MUST_USE oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
                                    OGRwkbGeometryType *type,
                                    struct oj_error *err);

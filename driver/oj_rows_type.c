@@ -56,7 +56,8 @@ static OGRwkbGeometryType type_of_both(OGRwkbGeometryType a,
 
 static int has_one_type(GDALDriverH driver)
 {
-    return strcmp(GDALGetDescription(driver), "ESRI Shapefile") == 0;
+    return driver != NULL &&
+           strcmp(GDALGetDescription(driver), "ESRI Shapefile") == 0;
 }
 
 /* Shapefile tells neither single from multi nor one type from another later:

@@ -1,19 +1,15 @@
 #include "oj_run.h"
 
 #include "../flatten/oj_layer_write.h"
-#include "oj_aggregate_stream.h"
 #include "oj_benchmark.h"
 #include "oj_cancel.h"
 #include "oj_explain.h"
 #include "oj_in_place.h"
-#include "oj_job.h"
 #include "oj_message.h"
 #include "oj_output.h"
+#include "oj_pass.h"
 #include "oj_proof.h"
-#include "oj_rows.h"
-#include "oj_schema.h"
 #include "oj_summary.h"
-#include "oj_unmatched.h"
 
 #include <string.h>
 
@@ -36,109 +32,59 @@ enum
 /* Everything that a run to a destination holds. */
 struct run
 {
-    struct oj_job job;
-    struct oj_rows rows;
+    struct oj_pass pass;
     struct oj_output output;
     OGRwkbGeometryType type; /* of the main layer */
     struct target target[N_TARGETS];
-    struct oj_unmatched unmatched;
-    struct oj_aggregation *aggregation; /* NULL without -agg */
-    struct oj_aggregate_stream *stream; /* NULL: the input layer streams */
-    struct oj_proof *proof;             /* NULL without -validate */
-    double proof_s;                     /* spent on it while writing */
+    struct oj_proof *proof; /* NULL without -validate */
+    double proof_s;         /* spent on it while writing */
 };
 
 /* ---- rows --------------------------------------------------------------- */
 
-/* The answer as the writer is to have it: of aggregates, one row per input
- * row. */
-static oj_status take_aggregates(struct run *run,
-                                 const struct oj_pipeline_part *part,
-                                 const struct oj_answer_side *side,
-                                 const struct oj_matches **matches,
-                                 struct oj_error *err)
+static oj_status write_rows(struct oj_layer_writer *writer,
+                            const struct oj_answer *answer,
+                            const struct oj_pair_values *values,
+                            struct oj_error *err)
 {
-    int64_t first = run->job.batches[part->slot].first_row + part->first_row;
-    if (run->aggregation == NULL)
-        return OJ_OK;
-    if (run->stream != NULL)
-    {
-        oj_aggregation_set_first_row(run->aggregation, first);
-        return OJ_OK;
-    }
-    OJ_TRY(oj_aggregation_answer(run->aggregation, *matches, side,
-                                 oj_rows_values(&run->rows, part->answer),
-                                 err));
-    *matches = oj_aggregation_matches(run->aggregation);
-    return OJ_OK;
-}
-
-/* The rows of an answer, in each layer. */
-static oj_status write_answer(struct run *run,
-                              const struct oj_pipeline_part *part,
-                              const struct oj_matches *matches,
-                              struct oj_error *err)
-{
-    const struct oj_job *job = &run->job;
-    const struct oj_answer_side side = oj_job_answer_side(job, part->answer);
-    const struct oj_batch *batch = &job->batches[part->slot];
-    const struct oj_pair_values *values = NULL;
-    oj_unmatched_mark(&run->unmatched, matches, &side);
-    OJ_TRY(take_aggregates(run, part, &side, &matches, err));
-    if (run->aggregation == NULL)
-        values = oj_rows_values(&run->rows, part->answer);
-    oj_layer_writer_set_join_side(run->target[MAIN].writer,
-                                  side.ordinal == NULL ? &run->rows.join_as_read
-                                                       : &side.flat,
-                                  side.table);
-    OJ_TRY(oj_layer_writer_write(run->target[MAIN].writer, batch,
-                                 part->first_row, matches, values, err));
-    if (run->target[UNMATCHED].writer == NULL)
-        return OJ_OK;
-    return oj_layer_writer_write(run->target[UNMATCHED].writer, batch,
-                                 part->first_row, matches, NULL, err);
+    return writer == NULL
+               ? OJ_OK
+               : oj_layer_writer_write(writer, answer->batch, answer->first_row,
+                                       answer->matches, values, err);
 }
 
 /* Runs on the calling thread, as all of the output does. */
-static oj_status write_batch(void *user, const struct oj_pipeline_part *part,
-                             const struct oj_matches *matches,
-                             struct oj_error *err)
+static oj_status write_answer(void *user, const struct oj_answer *answer,
+                              struct oj_error *err)
 {
     struct run *run = user;
-    const struct oj_answer_side side =
-        oj_job_answer_side(&run->job, part->answer);
     double start;
     oj_status status;
-    OJ_TRY(write_answer(run, part, matches, err));
+    oj_layer_writer_set_join_side(run->target[MAIN].writer, answer->join_side,
+                                  answer->join_table);
+    OJ_TRY(write_rows(run->target[MAIN].writer, answer, answer->values, err));
+    OJ_TRY(write_rows(run->target[UNMATCHED].writer, answer, NULL, err));
     if (run->proof == NULL)
         return OJ_OK;
     start = oj_now_s();
-    status = oj_proof_batch(run->proof, part->flat, &side, matches, err);
+    status = oj_proof_batch(run->proof, answer->part->flat, &answer->side,
+                            answer->pairs, err);
     run->proof_s += oj_now_s() - start;
     return status;
 }
 
-/* ---- layers ------------------------------------------------------------- */
-
-static struct oj_schema_request make_request(const struct run *run)
+/* Rows of the join layer, in the main layer and alone. */
+static oj_status write_join_rows(void *user, const struct oj_answer *answer,
+                                 struct oj_error *err)
 {
-    const struct oj_command *command = run->job.command;
-    struct oj_schema_request request = {0};
-    request.input = &run->job.input;
-    request.join = &run->job.join;
-    request.with_input = 1;
-    request.with_join =
-        command->how != OJ_KEEP_SEMI && command->how != OJ_KEEP_ANTI;
-    request.own = run->rows.own;
-    request.n_own = run->rows.n_own;
-    if (run->aggregation != NULL)
-        request.own = oj_aggregation_columns(run->aggregation, &request.n_own);
-    request.one_row_per_input = oj_rows_one_per_input(&run->rows);
-    request.has_other_rows = oj_rows_has_unmatched_join(&run->rows);
-    request.type = run->type;
-    request.prefix = command->prefix;
-    return request;
+    struct run *run = user;
+    if (oj_rows_has_unmatched_join(&run->pass.rows))
+        OJ_TRY(oj_layer_writer_write_join_rows(
+            run->target[MAIN].writer, answer->batch, answer->is_matched, err));
+    return write_rows(run->target[UNMATCHED_JOIN].writer, answer, NULL, err);
 }
+
+/* ---- layers ------------------------------------------------------------- */
 
 /* Of a layer that holds rows of one side alone, as they are. */
 static struct oj_schema_request request_alone(const struct oj_source *side)
@@ -151,57 +97,42 @@ static struct oj_schema_request request_alone(const struct oj_source *side)
     return request;
 }
 
-/* Right and full joins take the input's rows as inner and left ones do. */
-static enum oj_how how_of_input(int how)
-{
-    return how == OJ_KEEP_RIGHT  ? OJ_HOW_INNER
-           : how == OJ_KEEP_FULL ? OJ_HOW_LEFT
-                                 : (enum oj_how)how;
-}
-
 static oj_status open_target(struct run *run, struct target *target,
                              const struct oj_schema_request *request,
                              enum oj_how how, struct oj_error *err)
 {
     struct oj_write_options options = {0};
     OGRLayerH layer;
-    OJ_TRY(oj_schema_create(request, &run->job.crs, &run->output, target->place,
-                            &target->schema, err));
+    OJ_TRY(oj_schema_create(request, &run->pass.job.crs, &run->output,
+                            target->place, &target->schema, err));
     layer = target->place < 0 ? run->output.layer
                               : run->output.beside[target->place].layer;
+    oj_pass_fill_write_options(&run->pass, &options);
+    if (target->place >= 0)
+        options.geometry = OJ_WRITE_INPUT;
     options.how = how;
     options.columns = target->schema.columns;
     options.n_columns = (int)target->schema.n_fields;
     options.keep_fids = target->schema.keep_fids;
-    options.promote_to_multi = run->job.command->promote_to_multi;
-    options.join_side = &run->job.join_side->flat;
-    options.join_table = run->job.join_side->table;
-    options.cancel = oj_cancel_flag();
-    options.aggregate = oj_aggregation_value;
-    options.aggregate_user = run->aggregation;
-    if (target->place < 0)
-        oj_rows_fill_write_options(&run->rows, &options);
     return oj_layer_writer_open(layer, &options, &target->writer, err);
 }
 
 static oj_status open_output(struct run *run, struct oj_error *err)
 {
-    const struct oj_command *command = run->job.command;
-    const struct oj_schema_request pairs = make_request(run);
-    const struct oj_schema_request input = request_alone(&run->job.input);
-    const struct oj_schema_request join = request_alone(&run->job.join);
+    const struct oj_job *job = &run->pass.job;
+    const struct oj_schema_request pairs =
+        oj_pass_request(&run->pass, run->type);
+    const struct oj_schema_request input = request_alone(&job->input);
+    const struct oj_schema_request join = request_alone(&job->join);
     struct target *target = run->target;
     OJ_TRY(oj_output_open(&run->output, err));
-    OJ_TRY(open_target(run, &target[MAIN], &pairs, how_of_input(command->how),
-                       err));
+    OJ_TRY(
+        open_target(run, &target[MAIN], &pairs, oj_pass_how(&run->pass), err));
     if (target[UNMATCHED].place >= 0)
         OJ_TRY(open_target(run, &target[UNMATCHED], &input, OJ_HOW_ANTI, err));
     if (target[UNMATCHED_JOIN].place >= 0)
         OJ_TRY(
             open_target(run, &target[UNMATCHED_JOIN], &join, OJ_HOW_ANTI, err));
-    if (oj_rows_has_unmatched_join(&run->rows) ||
-        target[UNMATCHED_JOIN].place >= 0)
-        OJ_TRY(oj_unmatched_open(&run->job, &run->unmatched, err));
     return OJ_OK;
 }
 
@@ -211,16 +142,17 @@ static oj_status plan_beside(struct run *run, int which, const char *option,
     run->target[which].place = -1;
     if (name == NULL)
         return OJ_OK;
-    OJ_TRY(oj_output_plan_beside(&run->output, option, name, &run->job.input,
-                                 &run->job.join, err));
+    OJ_TRY(oj_output_plan_beside(&run->output, option, name,
+                                 &run->pass.job.input, &run->pass.job.join,
+                                 err));
     run->target[which].place = run->output.n_beside - 1;
     return OJ_OK;
 }
 
 static oj_status plan_output(struct run *run, struct oj_error *err)
 {
-    const struct oj_command *command = run->job.command;
-    const struct oj_job *job = &run->job;
+    const struct oj_command *command = run->pass.job.command;
+    const struct oj_job *job = &run->pass.job;
     OJ_TRY(oj_output_plan(command,
                           command->layer_name != NULL ? command->layer_name
                                                       : job->input.name,
@@ -235,7 +167,7 @@ static oj_status plan_output(struct run *run, struct oj_error *err)
         return oj_fail(err, OJ_ERR_ARG,
                        "-unmatched_join_layer does not go with -how semi and "
                        "anti, for which the join layer's fields are not read");
-    return oj_rows_type(&run->rows, run->output.driver, &run->type, err);
+    return oj_rows_type(&run->pass.rows, run->output.driver, &run->type, err);
 }
 
 /* ---- the end of writing ------------------------------------------------- */
@@ -250,10 +182,10 @@ static void warn_of_writing(const struct run *run)
             continue;
         n = oj_layer_writer_warnings(run->target[i].writer, &first);
         if (n > 0)
-            oj_warn("writing %s: %s%s", run->job.command->dst, first,
+            oj_warn("writing %s: %s%s", run->pass.job.command->dst, first,
                     n > 1 ? " (and more warnings)" : "");
     }
-    oj_rows_warn(&run->rows);
+    oj_rows_warn(&run->pass.rows);
 }
 
 /* Says more than the driver does, where more is known. */
@@ -273,13 +205,8 @@ static oj_status explain(const struct run *run, oj_status status,
 
 static oj_status write_unmatched_join(struct run *run, struct oj_error *err)
 {
-    if (run->unmatched.matched == NULL)
-        return OJ_OK;
-    return oj_unmatched_write(&run->unmatched, &run->job,
-                              oj_rows_has_unmatched_join(&run->rows)
-                                  ? run->target[MAIN].writer
-                                  : NULL,
-                              run->target[UNMATCHED_JOIN].writer, err);
+    const struct oj_answer_sink sink = {write_join_rows, run};
+    return oj_pass_stream_join_rows(&run->pass, &sink, err);
 }
 
 static void close_writers(struct run *run)
@@ -310,16 +237,13 @@ static void note_beside(const struct oj_beside *beside, int n)
 static oj_status write_output(struct run *run, struct oj_summary *summary,
                               struct oj_error *err)
 {
-    const struct oj_pipeline_sink sink = {write_batch, run};
+    const struct oj_answer_sink sink = {write_answer, run};
     struct oj_beside beside[OJ_MAX_BESIDE];
     int n_beside = run->output.n_beside;
     struct oj_output_counts counts;
     int64_t n_no_geometry;
     double start;
-    oj_status status =
-        run->stream != NULL
-            ? oj_aggregate_stream_rows(run->stream, 1, &sink, err)
-            : oj_job_stream(&run->job, 1, &sink, err);
+    oj_status status = oj_pass_stream(&run->pass, &sink, err);
     start = oj_now_s();
     if (status == OJ_OK)
         status = write_unmatched_join(run, err);
@@ -334,54 +258,30 @@ static oj_status write_output(struct run *run, struct oj_summary *summary,
     OJ_TRY(oj_output_finish(&run->output, summary->n_rows_written,
                             n_no_geometry, &counts, err));
     summary->write_s =
-        run->job.counts.write_s - run->proof_s + oj_now_s() - start;
+        run->pass.job.counts.write_s - run->proof_s + oj_now_s() - start;
     summary->n_rows_left_out = counts.n_left_out;
     summary->n_rows_checked = counts.n_rows_checked;
-    oj_job_end_progress(&run->job);
+    oj_job_end_progress(&run->pass.job);
     note_beside(beside, n_beside);
     return OJ_OK;
 }
 
 /* ---- the run ------------------------------------------------------------ */
 
-static oj_status plan_aggregates(struct run *run, struct oj_error *err)
-{
-    struct oj_job *job = &run->job;
-    unsigned char *want = run->rows.request.want;
-    if (job->command->aggregates == NULL)
-        return OJ_OK;
-    OJ_TRY(
-        oj_aggregation_open(job->command, &job->join, &run->aggregation, err));
-    if (oj_aggregation_needs_overlap(run->aggregation))
-        want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] = 1;
-    return OJ_OK;
-}
-
-/* Reads and indexes one of the layers. */
-static oj_status prepare(struct run *run, struct oj_error *err)
-{
-    if (run->aggregation != NULL &&
-        oj_aggregate_streams_join(&run->job, run->aggregation))
-        return oj_aggregate_stream_open(&run->job, run->aggregation,
-                                        &run->stream, err);
-    return oj_job_prepare(&run->job, err);
-}
-
 static oj_status join_to_output(struct run *run,
                                 const struct oj_command *command,
                                 int *exit_code, struct oj_error *err)
 {
-    struct oj_job *job = &run->job;
+    struct oj_job *job = &run->pass.job;
     struct oj_summary summary = {0};
     double start = oj_now_s();
-    OJ_TRY(oj_job_open(command, job, err));
-    OJ_TRY(oj_rows_plan(job, &run->rows, err));
-    OJ_TRY(plan_aggregates(run, err));
+    OJ_TRY(oj_pass_open(command, OJ_PASS_ONCE, &run->pass, err));
     OJ_TRY(plan_output(run, err));
-    OJ_TRY(prepare(run, err));
+    OJ_TRY(oj_pass_prepare(&run->pass, OJ_PASS_ONCE, err));
     if (command->validate != NULL)
         OJ_TRY(oj_proof_open(job, &run->proof, err));
-    OJ_TRY(oj_rows_open(&run->rows, err));
+    OJ_TRY(
+        oj_pass_start(&run->pass, run->target[UNMATCHED_JOIN].place >= 0, err));
     OJ_TRY(open_output(run, err));
     OJ_TRY(write_output(run, &summary, err));
 
@@ -412,11 +312,7 @@ static oj_status run_to_output(const struct oj_command *command, int *exit_code,
     oj_proof_close(run.proof);
     for (int i = 0; i < N_TARGETS; i++)
         oj_schema_free(&run.target[i].schema);
-    oj_unmatched_close(&run.unmatched);
-    oj_rows_close(&run.rows);
-    oj_aggregate_stream_close(run.stream);
-    oj_aggregation_close(run.aggregation);
-    oj_job_close(&run.job);
+    oj_pass_close(&run.pass);
     return status;
 }
 

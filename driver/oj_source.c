@@ -147,20 +147,111 @@ static oj_status check_geometry(const struct oj_source *s, struct oj_error *err)
                    s->name);
 }
 
-static oj_status set_filters(const struct oj_source *s, const double *spat,
+/* A condition of our own that fails is the driver's affair: the row is looked
+ * at again by who asked for it. */
+static oj_status set_where(struct oj_source *s, const char *where,
+                           struct oj_error *err)
+{
+    CPLErrorReset();
+    if (OGR_L_SetAttributeFilter(s->layer, where) != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_ARG, "the %s condition '%s' fails: %s",
+                       s->role, where, CPLGetLastErrorMsg());
+    s->has_where = where != NULL;
+    return OJ_OK;
+}
+
+static void set_box(const struct oj_source *s, const double *box)
+{
+    if (box != NULL)
+        OGR_L_SetSpatialFilterRect(s->layer, box[0], box[1], box[2], box[3]);
+    else
+        OGR_L_SetSpatialFilter(s->layer, NULL);
+}
+
+static oj_status set_filters(struct oj_source *s, const double *spat,
                              struct oj_error *err)
 {
+    s->spat = spat;
     if (s->side->where != NULL)
-    {
-        CPLErrorReset();
-        if (OGR_L_SetAttributeFilter(s->layer, s->side->where) != OGRERR_NONE)
-            return oj_fail(err, OJ_ERR_ARG, "the %s condition '%s' fails: %s",
-                           s->role, s->side->where, CPLGetLastErrorMsg());
-    }
+        OJ_TRY(set_where(s, s->side->where, err));
     if (spat != NULL)
-        OGR_L_SetSpatialFilterRect(s->layer, spat[0], spat[1], spat[2],
-                                   spat[3]);
+        set_box(s, spat);
     return OJ_OK;
+}
+
+int oj_source_is_filtered(const struct oj_source *source)
+{
+    return source->side->where != NULL || source->spat != NULL;
+}
+
+/* What meets both boxes: where one lies in the other, what meets that; points,
+ * what meets the part that they share.  Else the command's box, which may not
+ * let through more. */
+static void set_both_boxes(const struct oj_source *s, const OGREnvelope *box)
+{
+    double both[4] = {box->MinX, box->MinY, box->MaxX, box->MaxY};
+    const double *spat = s->spat;
+    int is_inside;
+    if (spat == NULL)
+    {
+        set_box(s, both);
+        return;
+    }
+    is_inside = both[0] >= spat[0] && both[1] >= spat[1] &&
+                both[2] <= spat[2] && both[3] <= spat[3];
+    if (!is_inside && OGR_GT_Flatten(s->type) == wkbPoint)
+    {
+        both[0] = both[0] > spat[0] ? both[0] : spat[0];
+        both[1] = both[1] > spat[1] ? both[1] : spat[1];
+        both[2] = both[2] < spat[2] ? both[2] : spat[2];
+        both[3] = both[3] < spat[3] ? both[3] : spat[3];
+        is_inside = both[0] <= both[2] && both[1] <= both[3];
+    }
+    set_box(s, is_inside ? both : spat);
+}
+
+/* where: further condition; NULL: none. */
+static oj_status set_both_wheres(struct oj_source *s, const char *where,
+                                 struct oj_error *err)
+{
+    const char *own = s->side->where;
+    size_t size;
+    char *both;
+    oj_status status;
+    if (where == NULL || own == NULL)
+    {
+        where = where != NULL ? where : own;
+        return where != NULL || s->has_where ? set_where(s, where, err) : OJ_OK;
+    }
+    size = strlen(own) + strlen(where) + 16;
+    OJ_NEW(both, (int64_t)size, err);
+    snprintf(both, size, "(%s) AND (%s)", own, where);
+    status = set_where(s, both, err);
+    oj_free(both);
+    return status;
+}
+
+oj_status oj_source_filter(struct oj_source *source, const OGREnvelope *box,
+                           const char *where, struct oj_error *err)
+{
+    if (box != NULL)
+        set_both_boxes(source, box);
+    else
+        set_box(source, source->spat);
+    return set_both_wheres(source, where, err);
+}
+
+oj_status oj_source_filter_fid(struct oj_source *source, int64_t fid,
+                               struct oj_error *err)
+{
+    const char *column = OGR_L_GetFIDColumn(source->layer);
+    char where[300];
+    if (column != NULL && column[0] != '\0')
+        snprintf(where, sizeof where, "\"%.200s\" = %lld", column,
+                 (long long)fid);
+    else
+        snprintf(where, sizeof where, "FID = %lld", (long long)fid);
+    return oj_source_filter(source, NULL, where, err);
 }
 
 /* "it has: a, b", with the one that was probably meant first. */

@@ -21,6 +21,8 @@ struct oj_source
     GDALDatasetH dataset;
     OGRLayerH layer;
     int is_result_set;        /**< layer comes from a SELECT */
+    const double *spat;       /**< the command's filter box, or NULL */
+    int has_where;            /**< an attribute filter is set on layer */
     char name[256];           /**< of the layer */
     OGRwkbGeometryType type;  /**< declared by the layer */
     OGRSpatialReferenceH srs; /**< owned; NULL: none. See oj_crs.h */
@@ -59,6 +61,22 @@ void oj_source_drop_fields(struct oj_source *source);
 OJ_MUST_USE oj_status oj_source_need_field(struct oj_source *source,
                                            const char *name, const char *option,
                                            int *column, struct oj_error *err);
+
+/** 1 when the command filters the rows by -where or -spat. */
+int oj_source_is_filtered(const struct oj_source *source);
+
+/** Sets filters on the layer, beside those of the command and in place of what
+ *  was set here before; nothing reads it.  No row is passed over that both
+ *  would let through; a box may let through more.
+ *  box    geometries that meet it, or NULL
+ *  where  a condition in the driver's own SQL, or NULL; not on a SELECT */
+OJ_MUST_USE oj_status oj_source_filter(struct oj_source *source,
+                                       const OGREnvelope *box,
+                                       const char *where, struct oj_error *err);
+
+/** The same for the one row with this FID, if the command lets it through. */
+OJ_MUST_USE oj_status oj_source_filter_fid(struct oj_source *source,
+                                           int64_t fid, struct oj_error *err);
 
 /** Rows under the filters, or -1 where counting would be a pass over the
  *  data. limit: -1 or the most rows that will be read. */

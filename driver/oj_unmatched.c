@@ -35,6 +35,14 @@ void oj_unmatched_mark(struct oj_unmatched *unmatched,
     }
 }
 
+int64_t oj_unmatched_count(const struct oj_unmatched *unmatched)
+{
+    int64_t n = unmatched->n_features;
+    for (int64_t i = 0; unmatched->matched != NULL && i <= n / 64; i++)
+        n -= __builtin_popcountll(unmatched->matched[i]);
+    return unmatched->matched != NULL ? n : 0;
+}
+
 void oj_unmatched_close(struct oj_unmatched *unmatched)
 {
     oj_free(unmatched->matched);
@@ -93,8 +101,9 @@ static oj_status fill_batch(struct pass *pass, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status write_all(struct pass *pass, struct oj_layer_writer *pairs,
-                           struct oj_layer_writer *alone, struct oj_error *err)
+static oj_status read_all(struct pass *pass,
+                          const struct oj_unmatched_sink *sink,
+                          struct oj_error *err)
 {
     struct oj_read_options reading =
         oj_job_read_options(pass->job, &pass->job->join);
@@ -108,12 +117,8 @@ static oj_status write_all(struct pass *pass, struct oj_layer_writer *pairs,
             break;
         OJ_TRY(check_batch(pass, err));
         OJ_TRY(fill_batch(pass, err));
-        if (pairs != NULL)
-            OJ_TRY(oj_layer_writer_write_join_rows(pairs, &pass->batch,
-                                                   pass->is_matched, err));
-        if (alone != NULL)
-            OJ_TRY(oj_layer_writer_write(alone, &pass->batch, 0, &pass->matches,
-                                         NULL, err));
+        OJ_TRY(sink->take(sink->user, &pass->batch, pass->is_matched,
+                          &pass->matches, err));
     }
     if (oj_layer_reader_counts(pass->reader)->n_rows !=
         pass->unmatched->n_features)
@@ -121,17 +126,16 @@ static oj_status write_all(struct pass *pass, struct oj_layer_writer *pairs,
     return OJ_OK;
 }
 
-oj_status oj_unmatched_write(const struct oj_unmatched *unmatched,
-                             const struct oj_job *job,
-                             struct oj_layer_writer *pairs,
-                             struct oj_layer_writer *alone,
-                             struct oj_error *err)
+oj_status oj_unmatched_read(const struct oj_unmatched *unmatched,
+                            const struct oj_job *job,
+                            const struct oj_unmatched_sink *sink,
+                            struct oj_error *err)
 {
     struct pass pass = {0};
     oj_status status;
     pass.unmatched = unmatched;
     pass.job = job;
-    status = write_all(&pass, pairs, alone, err);
+    status = read_all(&pass, sink, err);
     oj_batch_free(&pass.batch);
     oj_layer_reader_close(pass.reader);
     oj_matches_free(&pass.matches);

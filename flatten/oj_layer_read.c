@@ -440,26 +440,34 @@ static oj_status read_rows(struct oj_layer_reader *reader, int64_t max_rows,
     return status;
 }
 
+/* An empty batch that is about to be filled. */
+static oj_status clear_batch(struct oj_layer_reader *reader,
+                             struct oj_batch *batch, struct oj_error *err)
+{
+    oj_flat_buf_clear(&batch->flat);
+    batch->first_row = reader->counts.n_rows;
+    batch->n_rows = 0;
+    if (batch->attributes != NULL)
+        oj_attributes_clear(batch->attributes);
+    if (!reader->options.keep_attributes)
+        return OJ_OK;
+    if (batch->attributes == NULL)
+        batch->attributes = oj_calloc(1, sizeof *batch->attributes);
+    if (batch->attributes == NULL)
+        return oj_fail_nomem(err, 1, sizeof *batch->attributes);
+    batch->attributes->fields = &reader->fields;
+    return OJ_OK;
+}
+
 oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
                                struct oj_batch *batch, struct oj_error *err)
 {
     double started = now();
     struct oj_attributes *attributes = NULL;
     oj_status status;
-    oj_flat_buf_clear(&batch->flat);
-    batch->first_row = reader->counts.n_rows;
-    batch->n_rows = 0;
-    if (batch->attributes != NULL)
-        oj_attributes_clear(batch->attributes);
+    OJ_TRY(clear_batch(reader, batch, err));
     if (reader->options.keep_attributes)
-    {
-        if (batch->attributes == NULL)
-            batch->attributes = oj_calloc(1, sizeof *batch->attributes);
-        if (batch->attributes == NULL)
-            return oj_fail_nomem(err, 1, sizeof *batch->attributes);
         attributes = batch->attributes;
-        attributes->fields = &reader->fields;
-    }
     status =
         read_rows(reader, reader->options.batch_rows, &batch->flat, attributes,
                   attributes != NULL && !reader->options.fields_only, err);
@@ -469,6 +477,47 @@ oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
         oj_flat_counts_add(&reader->counts.shapes, &batch->flat.counts);
     }
     reader->counts.seconds += now() - started;
+    return status;
+}
+
+/* ---- one feature -------------------------------------------------------- */
+
+/* Drivers complain of a FID that is not there, or say nothing. */
+static oj_status get_feature(struct oj_layer_reader *reader, int64_t fid,
+                             struct oj_batch *batch, struct oj_error *err)
+{
+    OGRFeatureH feature = OGR_L_GetFeature(reader->layer, fid);
+    int carried = reader->options.keep_attributes;
+    oj_status status;
+    if (feature == NULL)
+        return OJ_OK;
+    if (reader->errors.n_failures > 0)
+        status = fail_row(reader, fid, OJ_ERR_DATA,
+                          oj_ogr_errors_text(&reader->errors), err);
+    else
+        status = add_feature(reader, &batch->flat, carried, feature, err);
+    if (status == OJ_OK && carried)
+        status = oj_attributes_push(batch->attributes, feature, err);
+    if (status != OJ_OK || !carried)
+        OGR_F_Destroy(feature);
+    return status;
+}
+
+oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
+                              struct oj_batch *batch, struct oj_error *err)
+{
+    oj_status status;
+    OJ_TRY(clear_batch(reader, batch, err));
+    oj_ogr_errors_begin(&reader->errors);
+    status = get_feature(reader, fid, batch, err);
+    if (status == OJ_OK && !reader->options.keep_attributes &&
+        reader->options.transformation != NULL)
+        status = oj_layer_transform_flat(
+            &reader->transform, reader->options.transformation, &batch->flat, 0,
+            &reader->counts.n_not_transformed, err);
+    oj_ogr_errors_end(&reader->errors);
+    if (status == OJ_OK)
+        batch->n_rows = batch->flat.n_features;
     return status;
 }
 

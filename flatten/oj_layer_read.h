@@ -91,6 +91,13 @@ OJ_MUST_USE oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
                                            struct oj_batch *batch,
                                            struct oj_error *err);
 
+/** Fills batch with the one feature of this FID, by the layer's random access
+ *  and whatever filters are set; batch->n_rows == 0: there is none. Only with a
+ *  reader of use_arrow == 0, of which nothing else is asked. */
+OJ_MUST_USE oj_status oj_layer_reader_get(struct oj_layer_reader *reader,
+                                          int64_t fid, struct oj_batch *batch,
+                                          struct oj_error *err);
+
 const struct oj_read_counts *
 oj_layer_reader_counts(const struct oj_layer_reader *reader);
 
