@@ -68,11 +68,21 @@ static oj_status make_on_cpu(struct oj_index *index, struct oj_stats *stats,
 
 static void leave_gpu(struct oj_index *index, const char *why)
 {
+    snprintf(index->reason, sizeof index->reason, "no GPU: %.220s", why);
+    if (index->on_gpu != NULL && index->on_cpu == NULL)
+        index->on_cpu = oj_cuda_take_cpu(index->on_gpu);
     oj_cuda_backend.free_index(index->on_gpu);
     index->on_gpu = NULL;
     index->uses_gpu = 0;
     index->is_settled = 1;
-    snprintf(index->reason, sizeof index->reason, "no GPU: %.220s", why);
+}
+
+/* The backend cuda turns to the CPU where its devices cannot hold the data; who
+ * has the choice says so. */
+static void leave_if_refused(struct oj_index *index)
+{
+    if (oj_cuda_is_refused(index->on_gpu))
+        leave_gpu(index, oj_cuda_reason(index->on_gpu));
 }
 
 /* Errors that the CPU does not have. */
@@ -95,7 +105,10 @@ static oj_status try_gpu(struct oj_index *index, struct oj_stats *stats,
             &index->relation, &index->options, &index->on_gpu, stats, &why);
     index->uses_gpu = status == OJ_OK;
     if (status == OJ_OK)
+    {
+        leave_if_refused(index);
         return OJ_OK;
+    }
     if (!is_of_device(status))
         return oj_fail(err, status, "%s", why.message);
     leave_gpu(index, why.message);
@@ -159,13 +172,40 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
         struct oj_error why = {OJ_OK, ""};
         oj_status status =
             oj_cuda_backend.join(index->on_gpu, input, out, stats, &why);
+        if (status == OJ_OK)
+        {
+            leave_if_refused(index);
+            return OJ_OK;
+        }
         if (!is_of_device(status))
-            return status == OJ_OK ? OJ_OK
-                                   : oj_fail(err, status, "%s", why.message);
+            return oj_fail(err, status, "%s", why.message);
         leave_gpu(index, why.message);
     }
     OJ_TRY(make_on_cpu(index, stats, err));
     return oj_cpu_backend.join(index->on_cpu, input, out, stats, err);
+}
+
+static oj_status count_pairs(struct oj_index *index,
+                             const struct oj_flat *input, int64_t *count,
+                             int64_t *n_pairs, struct oj_stats *stats,
+                             struct oj_error *err)
+{
+    if (!index->is_settled && gpu_pays(index, (double)input->n_features))
+        OJ_TRY(try_gpu(index, stats, err));
+    if (index->uses_gpu)
+    {
+        struct oj_error why = {OJ_OK, ""};
+        oj_status status = oj_cuda_backend.count_pairs(
+            index->on_gpu, input, count, n_pairs, stats, &why);
+        if (status != OJ_ERR_UNSUPPORTED && is_of_device(status))
+            leave_gpu(index, why.message);
+        else
+            leave_if_refused(index);
+        if (!is_of_device(status))
+            return status == OJ_OK ? OJ_OK
+                                   : oj_fail(err, status, "%s", why.message);
+    }
+    return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are counted on GPUs only");
 }
 
 const struct oj_backend *oj_auto_used(const struct oj_index *index)
@@ -187,6 +227,13 @@ const char *oj_auto_method(const struct oj_index *index,
 }
 
 const struct oj_backend oj_auto_backend = {
-    OJ_BACKEND_ABI, "auto",     "cpu, or cuda where it pays", 0, 0, make_index,
-    join,           free_index,
+    OJ_BACKEND_ABI,
+    "auto",
+    "cpu, or cuda where it pays",
+    0,
+    0,
+    make_index,
+    join,
+    free_index,
+    count_pairs,
 };

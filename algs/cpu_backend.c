@@ -136,4 +136,4 @@ const struct oj_backend oj_cpu_backend = {
     make_index,
     join,
     free_index,
-};
+    NULL};

@@ -3,7 +3,9 @@
 #include "../flatten/oj_array.h"
 #include "cpu_family.h"
 #include "cuda_screen.h"
+#include "oj_pairs.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The join side as the module has it and as the CPU has it; NULL: not needed
@@ -17,8 +19,11 @@ struct oj_index
     struct oj_options options;
     struct oj_index *on_gpu, *on_cpu;
     struct oj_cuda_screen *screen; /* candidates for on_cpu, or NULL */
-    int is_refused; /* the module's index cannot hold this join side */
+    int is_refused;   /* the module cannot hold these data: the CPU answers */
+    char reason[240]; /* why the CPU answered; "": it did not */
 };
+
+#define NOT_TAKEN "no CUDA kernel answers such a join"
 
 /* Other kinds of features are the CPU's. */
 static int may_be_points(const struct oj_options *options)
@@ -76,8 +81,7 @@ oj_status oj_cuda_possible(const struct oj_flat *join_side,
     uint64_t gpus;
     OJ_TRY(oj_cuda_find(options, &module, &gpus, err));
     if (!may_be_points(options) || !module->takes(relation, join_side, NULL))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "no CUDA kernel answers such a join");
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, NOT_TAKEN);
     return OJ_OK;
 }
 
@@ -87,35 +91,56 @@ static int takes(const struct oj_index *index, const struct oj_flat *input)
            index->module->takes(&index->relation, index->join_side, input);
 }
 
-static oj_status make_on_cpu(struct oj_index *index, struct oj_stats *stats,
-                             struct oj_error *err)
+static oj_status make_on_cpu(struct oj_index *index, const char *why,
+                             struct oj_stats *stats, struct oj_error *err)
 {
-    if (index->on_cpu != NULL)
-        return OJ_OK;
-    if (index->screen == NULL)
+    if (index->on_cpu == NULL && index->screen == NULL)
         index->screen = oj_cuda_screen_open(index->module, index->join_side,
                                             &index->relation, &index->options);
+    if (index->reason[0] == '\0' &&
+        (index->is_refused || index->screen == NULL))
+        snprintf(index->reason, sizeof index->reason, "%.239s", why);
+    if (index->on_cpu != NULL)
+        return OJ_OK;
     index->options.screen = oj_cuda_screen_use(index->screen);
     return oj_cpu_backend.index(&oj_cpu_backend, index->join_side,
                                 index->tie_rank, &index->relation,
                                 &index->options, &index->on_cpu, stats, err);
 }
 
-/* Coordinates that the module's structures cannot hold are only found when they
- * are made; then the CPU answers. */
+/* Errors that the CPU does not have. */
+static int cannot_hold(oj_status status)
+{
+    return status == OJ_ERR_UNSUPPORTED || status == OJ_ERR_NOMEM;
+}
+
+/* No batch goes to the module any more. */
+static void refuse(struct oj_index *index)
+{
+    index->is_refused = 1;
+    if (index->on_gpu != NULL)
+        index->module->free_index(index->on_gpu);
+    index->on_gpu = NULL;
+}
+
+/* What the module cannot hold, for its coordinates or for want of memory, is
+ * only found when its index is made; then the CPU answers. */
 static oj_status make_on_gpu(struct oj_index *index, struct oj_stats *stats,
                              struct oj_error *err)
 {
+    struct oj_error why = {OJ_OK, ""};
     oj_status status;
     if (index->on_gpu != NULL)
         return OJ_OK;
     status = index->module->index(index->join_side, index->tie_rank,
                                   &index->relation, &index->options,
-                                  &index->on_gpu, stats, err);
-    if (status != OJ_ERR_UNSUPPORTED)
-        return status;
-    index->is_refused = 1;
-    return make_on_cpu(index, stats, err);
+                                  &index->on_gpu, stats, &why);
+    if (status == OJ_OK)
+        return OJ_OK;
+    if (!cannot_hold(status))
+        return oj_fail(err, status, "%s", why.message);
+    refuse(index);
+    return make_on_cpu(index, why.message, stats, err);
 }
 
 static void free_index(struct oj_index *index)
@@ -156,7 +181,7 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
     index->options.gpus = gpus;
     status = may_be_points(options) && takes(index, NULL)
                  ? make_on_gpu(index, stats, err)
-                 : make_on_cpu(index, stats, err);
+                 : make_on_cpu(index, NOT_TAKEN, stats, err);
     if (status != OJ_OK)
     {
         free_index(index);
@@ -166,22 +191,64 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
     return OJ_OK;
 }
 
+/* Columns that one side lacks are the caller's mistake here as everywhere. */
+static oj_status check_columns(const struct oj_index *index,
+                               const struct oj_flat *input,
+                               struct oj_error *err)
+{
+    struct oj_pair_filter filter;
+    return oj_pair_filter_make(&index->relation, input, index->join_side,
+                               &filter, err);
+}
+
 static oj_status join(struct oj_index *index, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
+    struct oj_error why = {OJ_ERR_UNSUPPORTED, NOT_TAKEN};
     if (takes(index, input))
+    {
+        OJ_TRY(check_columns(index, input, err));
         OJ_TRY(make_on_gpu(index, stats, err));
+    }
     if (takes(index, input))
     {
         oj_status status =
-            index->module->join(index->on_gpu, input, out, stats, err);
-        if (status != OJ_ERR_UNSUPPORTED)
-            return status;
-        index->is_refused = 1;
+            index->module->join(index->on_gpu, input, out, stats, &why);
+        if (!cannot_hold(status))
+            return status == OJ_OK ? OJ_OK
+                                   : oj_fail(err, status, "%s", why.message);
+        refuse(index);
     }
-    OJ_TRY(make_on_cpu(index, stats, err));
+    OJ_TRY(make_on_cpu(index, why.message, stats, err));
     return oj_cpu_backend.join(index->on_cpu, input, out, stats, err);
+}
+
+/* Counts come back once for each batch: where join features are many more than
+ * rows, the pairs are less to fetch. */
+#define FEATURES_PER_ROW 4
+
+static oj_status count_pairs(struct oj_index *index,
+                             const struct oj_flat *input, int64_t *count,
+                             int64_t *n_pairs, struct oj_stats *stats,
+                             struct oj_error *err)
+{
+    oj_status status;
+    if (takes(index, input) &&
+        index->join_side->n_features / FEATURES_PER_ROW <= input->n_features)
+    {
+        OJ_TRY(check_columns(index, input, err));
+        OJ_TRY(make_on_gpu(index, stats, err));
+        if (takes(index, input))
+        {
+            status = index->module->count_pairs(index->on_gpu, input, count,
+                                                n_pairs, stats, err);
+            if (!cannot_hold(status))
+                return status;
+        }
+    }
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "the pairs of such a batch are not counted on a GPU");
 }
 
 const char *oj_cuda_method(const struct oj_index *index,
@@ -189,7 +256,8 @@ const char *oj_cuda_method(const struct oj_index *index,
 {
     const char *family;
     if (takes(index, input))
-        return index->module->method(&index->relation, index->join_side, input);
+        return index->module->method(index->on_gpu, &index->relation,
+                                     index->join_side, input);
     family = oj_cpu_family_name(&index->relation, index->join_side, input);
     if (strcmp(family, oj_cpu_predicate.name) == 0 &&
         oj_cuda_screen_takes(index->screen, input))
@@ -197,14 +265,36 @@ const char *oj_cuda_method(const struct oj_index *index,
     return family;
 }
 
+const char *oj_cuda_reason(const struct oj_index *index)
+{
+    if (index->reason[0] == '\0' && index->on_gpu != NULL)
+        return index->module->why_refused(index->on_gpu);
+    return index->reason;
+}
+
+int oj_cuda_is_refused(const struct oj_index *index)
+{
+    return index->is_refused;
+}
+
+struct oj_index *oj_cuda_take_cpu(struct oj_index *index)
+{
+    struct oj_index *on_cpu = index->screen == NULL ? index->on_cpu : NULL;
+    if (on_cpu != NULL)
+        index->on_cpu = NULL;
+    return on_cpu;
+}
+
 const struct oj_backend oj_cuda_backend = {
     OJ_BACKEND_ABI,
     "cuda",
-    "our engine on NVIDIA GPUs, with the answers of cpu: nearest of points, "
-    "points in polygons; other joins run on the CPU",
+    "our engine on NVIDIA GPUs, with the answers of cpu: nearest and dwithin "
+    "of points, points in polygons, equal points, points in envelopes; other "
+    "joins run on the CPU",
     0,
     0,
     make_index,
     join,
     free_index,
+    count_pairs,
 };

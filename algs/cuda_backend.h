@@ -17,6 +17,16 @@ OJ_MUST_USE oj_status oj_cuda_find(const struct oj_options *options,
                                    const struct oj_gpu_module **module,
                                    uint64_t *gpus, struct oj_error *err);
 
+/** Why the CPU answered, or another method than the best; "" when neither did.
+ */
+const char *oj_cuda_reason(const struct oj_index *index);
+
+/** 1 when the devices cannot hold the data, so that the CPU answers all. */
+int oj_cuda_is_refused(const struct oj_index *index);
+
+/** The cpu backend's index of such a join, no longer index's; or NULL. */
+struct oj_index *oj_cuda_take_cpu(struct oj_index *index);
+
 /** What answers a batch like input; NULL: one of points. */
 const char *oj_cuda_method(const struct oj_index *index,
                            const struct oj_flat *input);

@@ -99,4 +99,4 @@ const struct oj_backend oj_cuda_quadrant_backend = {
     make_index,
     join,
     free_index,
-};
+    NULL};

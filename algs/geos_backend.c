@@ -165,7 +165,7 @@ const struct oj_backend oj_geos_backend = {
     make_index,
     oj_box_index_join,
     oj_box_index_free,
-};
+    NULL};
 
 const struct oj_backend oj_geos_sorted_backend = {
     OJ_BACKEND_ABI,
@@ -176,4 +176,4 @@ const struct oj_backend oj_geos_sorted_backend = {
     make_index,
     oj_box_index_join,
     oj_box_index_free,
-};
+    NULL};

@@ -66,6 +66,16 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_join_batch(struct oj_join *join,
                                               struct oj_matches *out,
                                               struct oj_error *err);
 
+/** The pairs of a batch by join feature, without making them, where the backend
+ *  can: adds to count [join features], and sets *n_pairs to the number of all.
+ *  Errors     as above, count as it was; OJ_ERR_UNSUPPORTED: oj_join_batch() is
+ *             the way for this batch (on the CPU it always is). */
+OJ_MUST_USE OJ_EXPORT oj_status oj_join_count_pairs(struct oj_join *join,
+                                                    const struct oj_flat *input,
+                                                    int64_t *count,
+                                                    int64_t *n_pairs,
+                                                    struct oj_error *err);
+
 /** Times and counts since oj_join_open(). */
 OJ_EXPORT const struct oj_stats *oj_join_stats(const struct oj_join *join);
 
@@ -73,7 +83,8 @@ OJ_EXPORT const struct oj_stats *oj_join_stats(const struct oj_join *join);
  *  with a batch. */
 OJ_EXPORT const struct oj_backend *oj_join_backend(const struct oj_join *join);
 
-/** Why "auto" chose it, in words; "" when nothing was chosen. */
+/** Why "auto" chose it, in words, or why "cuda" left something to the CPU or to
+ *  another method; "" when there is nothing to say. */
 OJ_EXPORT const char *oj_join_reason(const struct oj_join *join);
 
 /** What answers a batch like input, in words for people: a backend can have

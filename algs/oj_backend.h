@@ -98,6 +98,15 @@ struct oj_backend
                       struct oj_error *err);
 
     void (*free_index)(struct oj_index *index); /**< accepts NULL */
+
+    /** Adds to count [join features] the pairs that each has with a batch, and
+     *  sets *n_pairs to their sum, without making the pairs; on an error count
+     *  is as it was.  OJ_ERR_UNSUPPORTED: join() is the way for this batch.
+     *  NULL: it always is. */
+    oj_status (*count_pairs)(struct oj_index *index,
+                             const struct oj_flat *input, int64_t *count,
+                             int64_t *n_pairs, struct oj_stats *stats,
+                             struct oj_error *err);
 };
 
 /** Row i of the table, or NULL past its end. Row 0 is the default. */

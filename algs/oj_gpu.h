@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /** Changes with this header and with every struct that it passes on. */
-#define OJ_GPU_ABI 3u
+#define OJ_GPU_ABI 4u
 
 #define OJ_GPU_MAX_DEVICES 64
 
@@ -35,6 +35,7 @@ struct oj_gpu_points
 {
     int64_t n;
     const double *x, *y; /**< [n] device memory, layer CRS units */
+    const int64_t *fid;  /**< [n] device memory, for self joins; else NULL */
 };
 
 struct oj_gpu_screen; /* a join side as a screen has it */
@@ -56,13 +57,16 @@ struct oj_gpu_module
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
-    /** The name of the method that answers it, for -explain. */
-    const char *(*method)(const struct oj_relation *relation,
+    /** The name of the method that answers it, for -explain. index: of such a
+     *  join, or NULL: none was made yet. */
+    const char *(*method)(const struct oj_index *index,
+                          const struct oj_relation *relation,
                           const struct oj_flat *join_side,
                           const struct oj_flat *input);
 
-    /* The three functions of struct oj_backend, without its row. Devices and
-     * memory limits come from options. */
+    /* The functions of struct oj_backend, without its row. Devices and memory
+     * limits come from options. OJ_ERR_UNSUPPORTED: the module's structures
+     * cannot hold these data. */
     oj_status (*index)(const struct oj_flat *join_side, const int32_t *tie_rank,
                        const struct oj_relation *relation,
                        const struct oj_options *options, struct oj_index **out,
@@ -70,7 +74,15 @@ struct oj_gpu_module
     oj_status (*join)(struct oj_index *index, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err);
+    oj_status (*count_pairs)(struct oj_index *index,
+                             const struct oj_flat *input, int64_t *count,
+                             int64_t *n_pairs, struct oj_stats *stats,
+                             struct oj_error *err);
     void (*free_index)(struct oj_index *index);
+
+    /** Why a method that would be better does not answer: it cannot hold the
+     *  join side, or lacks the memory. "" when none was passed over. */
+    const char *(*why_refused)(const struct oj_index *index);
 
     /* Data that stay on the device: the index's first one. */
 

@@ -145,8 +145,8 @@ static oj_status check_distances(const struct oj_join *join,
     return OJ_OK;
 }
 
-oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
-                        struct oj_matches *out, struct oj_error *err)
+static oj_status check_batch(const struct oj_join *join,
+                             const struct oj_flat *input, struct oj_error *err)
 {
     unsigned kinds = oj_op_get(join->relation.op)->input_kinds;
     if (input->n_features > INT32_MAX)
@@ -157,8 +157,27 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-op %s does not take such features as input",
                        oj_op_get(join->relation.op)->name);
-    OJ_TRY(check_distances(join, input, err));
+    return check_distances(join, input, err);
+}
+
+oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
+                        struct oj_matches *out, struct oj_error *err)
+{
+    OJ_TRY(check_batch(join, input, err));
     return join->backend->join(join->index, input, out, &join->stats, err);
+}
+
+oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
+                              int64_t *count, int64_t *n_pairs,
+                              struct oj_error *err)
+{
+    OJ_TRY(check_batch(join, input, err));
+    if (join->backend->count_pairs == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the backend %s does not count pairs",
+                       join->backend->name);
+    return join->backend->count_pairs(join->index, input, count, n_pairs,
+                                      &join->stats, err);
 }
 
 const struct oj_stats *oj_join_stats(const struct oj_join *join)
@@ -174,7 +193,9 @@ const struct oj_backend *oj_join_backend(const struct oj_join *join)
 
 const char *oj_join_reason(const struct oj_join *join)
 {
-    return join->backend == &oj_auto_backend ? oj_auto_reason(join->index) : "";
+    if (join->backend == &oj_auto_backend)
+        return oj_auto_reason(join->index);
+    return join->backend == &oj_cuda_backend ? oj_cuda_reason(join->index) : "";
 }
 
 const char *oj_join_method(const struct oj_join *join,

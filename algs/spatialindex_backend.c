@@ -133,7 +133,7 @@ const struct oj_backend oj_spatialindex_backend = {
     make_index,
     oj_box_index_join,
     oj_box_index_free,
-};
+    NULL};
 
 const struct oj_backend oj_spatialindex_collective_backend = {
     OJ_BACKEND_ABI,
@@ -144,4 +144,4 @@ const struct oj_backend oj_spatialindex_collective_backend = {
     make_index,
     oj_box_index_join,
     oj_box_index_free,
-};
+    NULL};

@@ -37,15 +37,18 @@ struct batch
     int lists, in_pinned, out_pinned;
     int64_t chunk_rows, n_chunks;
     int n_workers;
-    struct pairs *pairs; /* [n_chunks], lists only */
+    struct pairs *pairs;                /* [n_chunks], lists only */
+    unsigned long long *const *d_count; /* [n_places]: pairs are counted only */
 
     /* Shared; changed atomically. */
     int64_t next_chunk, n_pairs, n_matched;
-    int stop;
+    int stop, n_with_slot;
 
     pthread_mutex_t lock; /* of what follows */
-    oj_status status;
+    oj_status status;     /* OJ_OK, or the first failure, told by error */
     struct oj_error error;
+    oj_status no_slot; /* why a worker had none */
+    struct oj_error no_slot_error;
 };
 
 struct worker
@@ -55,7 +58,7 @@ struct worker
     struct oj_cuda_slot *slot;
     struct oj_error error;
     pthread_t thread;
-    int runs, is_ready;
+    int runs;
 };
 
 static double now_s(void)
@@ -117,11 +120,24 @@ static oj_status copy_in(struct worker *w, int64_t first, int64_t n)
     return OJ_OK;
 }
 
-static struct oj_cuda_points points_of(const struct oj_cuda_slot *slot,
-                                       int64_t n)
+/* Copies points in, and says where they are. */
+static oj_status take_points(struct worker *w, int64_t first, int64_t n,
+                             struct oj_cuda_points *points)
 {
-    struct oj_cuda_points points = {n, slot->d_x.data, slot->d_y.data};
-    return points;
+    const struct oj_relation *relation = &w->batch->index->relation;
+    struct oj_cuda_points here;
+    memset(&here, 0, sizeof here);
+    here.n = n;
+    here.x = w->slot->d_x.data;
+    here.y = w->slot->d_y.data;
+    OJ_TRY(copy_in(w, first, n));
+    if (w->batch->family->knows_columns)
+        OJ_TRY(oj_cuda_slot_columns(w->slot, w->batch->input,
+                                    relation->exclude_self ||
+                                        relation->unordered_pairs != 0,
+                                    first, &here, &w->error));
+    *points = here;
+    return OJ_OK;
 }
 
 /* The stage is free for answers as soon as the kernels have the points: the
@@ -130,7 +146,7 @@ static oj_status join_one(struct worker *w, int64_t first, int64_t n)
 {
     struct batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
-    struct oj_cuda_points points = points_of(slot, n);
+    struct oj_cuda_points points;
     double *measure = b->out->measure + first;
     int32_t *row = b->out->join_row + first;
     size_t size = (size_t)n;
@@ -141,7 +157,7 @@ static oj_status join_one(struct worker *w, int64_t first, int64_t n)
         to_measure = (double *)(void *)slot->stage;
         to_row = (int32_t *)(void *)(to_measure + n);
     }
-    OJ_TRY(copy_in(w, first, n));
+    OJ_TRY(take_points(w, first, n, &points));
     OJ_CUDA_TRY(cudaMemsetAsync(slot->d_matched.data, 0,
                                 sizeof *slot->d_matched.data, slot->stream),
                 "joining", &w->error);
@@ -232,7 +248,7 @@ static oj_status join_lists(struct worker *w, struct pairs *pairs,
 {
     struct batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
-    struct oj_cuda_points points = points_of(slot, n);
+    struct oj_cuda_points points;
     struct oj_cuda_pairs found;
     int64_t most = b->index->options.max_batch_pairs, left = 0;
     oj_status status;
@@ -243,7 +259,7 @@ static oj_status join_lists(struct worker *w, struct pairs *pairs,
         if (left <= 0)
             left = 1;
     }
-    OJ_TRY(copy_in(w, first, n));
+    OJ_TRY(take_points(w, first, n, &points));
     status = b->family->join_lists(w->place->of[b->number], slot->stream,
                                    &points, left, &found, &w->error);
     if (status != OJ_OK)
@@ -255,6 +271,26 @@ static oj_status join_lists(struct worker *w, struct pairs *pairs,
         status = take_pairs(w, pairs, first, n, &found);
     drop_pairs(slot, &found);
     return status;
+}
+
+static oj_status count_rows(struct worker *w, int64_t first, int64_t n)
+{
+    struct batch *b = w->batch;
+    struct oj_cuda_points points;
+    OJ_TRY(take_points(w, first, n, &points));
+    OJ_TRY(b->family->count(w->place->of[b->number], w->slot->stream, &points,
+                            b->d_count[w->place - b->index->place], &w->error));
+    return oj_cuda_slot_wait(w->slot, &w->error);
+}
+
+static oj_status take_rows(struct worker *w, int64_t chunk, int64_t first,
+                           int64_t n)
+{
+    struct batch *b = w->batch;
+    if (b->d_count != NULL)
+        return count_rows(w, first, n);
+    return b->lists ? join_lists(w, &b->pairs[chunk], first, n)
+                    : join_one(w, first, n);
 }
 
 /* ---- workers ------------------------------------------------------------ */
@@ -270,8 +306,7 @@ static oj_status join_rows(struct worker *w, int64_t chunk, int64_t first,
         return OJ_OK;
     if (is_cancelled(b))
         return oj_fail(&w->error, OJ_ERR_CANCELLED, "cancelled");
-    status = b->lists ? join_lists(w, &b->pairs[chunk], first, n)
-                      : join_one(w, first, n);
+    status = take_rows(w, chunk, first, n);
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
     first_error = w->error;
@@ -300,68 +335,79 @@ static oj_status work(struct worker *w)
     return OJ_OK;
 }
 
+/* A worker without a slot leaves the chunks to the others. */
+static int take_slot(struct worker *w)
+{
+    struct batch *b = w->batch;
+    int staged = !b->in_pinned || !b->out_pinned || b->lists;
+    oj_status status;
+    if (__atomic_load_n(&b->next_chunk, __ATOMIC_RELAXED) >= b->n_chunks)
+        return 0;
+    status = oj_cuda_slot_make(&w->place->device, b->chunk_rows, staged,
+                               w->slot, &w->error);
+    if (status == OJ_OK)
+    {
+        __atomic_add_fetch(&b->n_with_slot, 1, __ATOMIC_RELAXED);
+        return 1;
+    }
+    oj_cuda_slot_free(w->slot);
+    pthread_mutex_lock(&b->lock);
+    b->no_slot = status;
+    b->no_slot_error = w->error;
+    pthread_mutex_unlock(&b->lock);
+    return 0;
+}
+
+/* Slots are made here, so that one device works while the memory of another is
+ * being found. */
 static void *work_on_thread(void *user)
 {
     struct worker *w = (struct worker *)user;
     cudaError_t error = cudaSetDevice(w->place->device.ordinal);
-    oj_status status = error == cudaSuccess ? work(w)
-                                            : oj_cuda_fail(&w->error, error,
-                                                           "choosing a device");
+    oj_status status = OJ_OK;
+    if (error != cudaSuccess)
+        status = oj_cuda_fail(&w->error, error, "choosing a device");
+    else if (!take_slot(w))
+        return NULL;
+    else
+        status = work(w);
     if (status != OJ_OK)
         fail_batch(w->batch, status, &w->error);
     /* What is under way must not outlive the arrays it writes to. */
-    (void)cudaStreamSynchronize(w->slot->stream);
+    if (w->slot->stream != NULL)
+        (void)cudaStreamSynchronize(w->slot->stream);
     (void)cudaGetLastError();
     return NULL;
 }
 
-/* Slots for the workers; the first error counts only if there is not even one
- * slot. Runs on the calling thread, whose device the caller restores. */
-static oj_status make_slots(struct batch *b, struct worker *worker)
+static void set_worker(struct batch *b, int i, struct worker *w)
 {
-    int staged = !b->in_pinned || !b->out_pinned || b->lists;
-    oj_status status = OJ_OK;
-    int n = 0;
-    for (int i = 0; i < b->n_workers; i++)
-    {
-        struct worker *w = &worker[n];
-        oj_status made;
-        memset(w, 0, sizeof *w);
-        w->batch = b;
-        w->place = &b->index->place[i % b->index->n_places];
-        w->slot = &b->index->slot[i];
-        (void)cudaSetDevice(w->place->device.ordinal);
-        made = oj_cuda_slot_make(&w->place->device, b->chunk_rows, staged,
-                                 w->slot, &w->error);
-        if (made == OJ_OK)
-            n++;
-        else
-        {
-            oj_cuda_slot_free(w->slot);
-            if (status == OJ_OK)
-            {
-                status = made;
-                b->error = w->error;
-            }
-        }
-    }
-    b->n_workers = n;
-    return n > 0 ? OJ_OK : status;
+    memset(w, 0, sizeof *w);
+    w->batch = b;
+    w->place = &b->index->place[i % b->index->n_places];
+    w->slot = &b->index->slot[i];
 }
 
 static oj_status run_workers(struct batch *b)
 {
     struct worker worker[OJ_CUDA_MOST_SLOTS];
-    OJ_TRY(make_slots(b, worker));
     for (int i = 0; i < b->n_workers; i++)
+    {
+        set_worker(b, i, &worker[i]);
         worker[i].runs = pthread_create(&worker[i].thread, NULL, work_on_thread,
                                         &worker[i]) == 0;
+    }
     if (!worker[0].runs)
         work_on_thread(&worker[0]);
     for (int i = 0; i < b->n_workers; i++)
     {
         if (worker[i].runs)
             pthread_join(worker[i].thread, NULL);
+    }
+    if (b->status == OJ_OK && b->n_with_slot == 0)
+    {
+        b->error = b->no_slot_error;
+        return b->no_slot;
     }
     return b->status;
 }
@@ -444,26 +490,11 @@ static void free_pairs(struct batch *b)
     b->pairs = NULL;
 }
 
-static oj_status join_batch(struct batch *b, struct oj_error *err)
+/* Cuts the batch and sends it through the devices. */
+static oj_status run_chunks(struct batch *b, struct oj_error *err)
 {
-    struct oj_matches *out = b->out;
     struct oj_cuda_sizes sizes;
     int64_t n = b->input->n_features;
-    int64_t bytes = n * (int64_t)sizeof(double);
-    OJ_TRY(oj_matches_reserve(out, n, b->lists ? 0 : n, b->lists, err));
-    OJ_CUDA_TRY(cudaSetDevice(b->index->place[0].device.ordinal),
-                "choosing a device", err);
-    if (n == 0)
-    {
-        if (b->lists)
-            out->offset[0] = 0;
-        return OJ_OK;
-    }
-    b->in_pinned = oj_cuda_is_pinned(b->input->x, bytes) &&
-                   oj_cuda_is_pinned(b->input->y, bytes);
-    b->out_pinned =
-        !b->lists && oj_cuda_is_pinned(out->measure, bytes) &&
-        oj_cuda_is_pinned(out->join_row, n * (int64_t)sizeof(int32_t));
     sizes = oj_cuda_choose_sizes(b->index, b->number, n,
                                  b->in_pinned && b->out_pinned);
     b->n_workers = sizes.n_workers;
@@ -477,6 +508,34 @@ static oj_status join_batch(struct batch *b, struct oj_error *err)
     }
     if (run_workers(b) != OJ_OK)
         return oj_fail(err, b->error.status, "%s", b->error.message);
+    return OJ_OK;
+}
+
+static oj_status join_batch(struct batch *b, struct oj_error *err)
+{
+    struct oj_matches *out = b->out;
+    int64_t n = b->input->n_features;
+    int64_t bytes = n * (int64_t)sizeof(double);
+    OJ_CUDA_TRY(cudaSetDevice(b->index->place[0].device.ordinal),
+                "choosing a device", err);
+    b->in_pinned = oj_cuda_is_pinned(b->input->x, bytes) &&
+                   oj_cuda_is_pinned(b->input->y, bytes);
+    if (b->d_count != NULL)
+    {
+        b->out_pinned = 1;
+        return run_chunks(b, err);
+    }
+    OJ_TRY(oj_matches_reserve(out, n, b->lists ? 0 : n, b->lists, err));
+    if (n == 0)
+    {
+        if (b->lists)
+            out->offset[0] = 0;
+        return OJ_OK;
+    }
+    b->out_pinned =
+        !b->lists && oj_cuda_is_pinned(out->measure, bytes) &&
+        oj_cuda_is_pinned(out->join_row, n * (int64_t)sizeof(int32_t));
+    OJ_TRY(run_chunks(b, err));
     if (b->lists)
         return gather(b, err);
     out->n_matched = out->n_pairs = b->n_matched;
@@ -492,30 +551,47 @@ static void run_batch(void *user)
         b->error = error;
 }
 
+/* On threads of their own, whose current device is nobody's. */
+static oj_status run_aside(struct batch *b, struct oj_stats *stats,
+                           struct oj_error *err)
+{
+    double start = now_s();
+    pthread_mutex_init(&b->lock, NULL);
+    oj_cuda_aside(run_batch, b);
+    free_pairs(b);
+    pthread_mutex_destroy(&b->lock);
+    stats->refine_s += now_s() - start;
+    if (b->status != OJ_OK)
+        return oj_fail(err, b->status, "%s", b->error.message);
+    return OJ_OK;
+}
+
 oj_status oj_cuda_join(struct oj_index *index, const struct oj_flat *input,
                        struct oj_matches *out, struct oj_stats *stats,
                        struct oj_error *err)
 {
     struct batch batch;
-    double start;
     memset(&batch, 0, sizeof batch);
     batch.index = index;
-    batch.family = oj_cuda_choose(&index->relation, index->join_side, input,
-                                  &batch.number);
-    if (batch.family == NULL)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "no CUDA kernel answers such a join");
-    OJ_TRY(oj_cuda_index_for(index, batch.number, stats, err));
-    start = now_s();
     batch.input = input;
     batch.out = out;
     batch.lists = oj_relation_gives_lists(&index->relation);
-    pthread_mutex_init(&batch.lock, NULL);
-    oj_cuda_aside(run_batch, &batch);
-    free_pairs(&batch);
-    pthread_mutex_destroy(&batch.lock);
-    stats->refine_s += now_s() - start;
-    if (batch.status != OJ_OK)
-        return oj_fail(err, batch.status, "%s", batch.error.message);
-    return OJ_OK;
+    OJ_TRY(oj_cuda_family_for(index, input, &batch.number, stats, err));
+    batch.family = oj_cuda_family_at(batch.number);
+    return run_aside(&batch, stats, err);
+}
+
+oj_status oj_cuda_count_chunks(struct oj_index *index, int family,
+                               const struct oj_flat *input,
+                               unsigned long long *const *d_count,
+                               struct oj_stats *stats, struct oj_error *err)
+{
+    struct batch batch;
+    memset(&batch, 0, sizeof batch);
+    batch.index = index;
+    batch.family = oj_cuda_family_at(family);
+    batch.number = family;
+    batch.input = input;
+    batch.d_count = d_count;
+    return run_aside(&batch, stats, err);
 }

@@ -4,6 +4,7 @@
 #ifndef CUDA_FAMILY_H
 #define CUDA_FAMILY_H
 
+#include "../algs/kernels/oj_pair_rule.h"
 #include "oj_cuda.h"
 
 /** A family's index of one layer on one device; each family has its own. */
@@ -14,7 +15,21 @@ struct oj_cuda_points
 {
     int64_t n;
     const double *x, *y; /**< [n] */
+
+    /* Columns, [n] each, for families that know them; NULL: the batch has
+     * none, or nothing asks for it. */
+    const int64_t *fid;
+    const int32_t *on_class, *exclude_class;
+    const double *max_distance;
 };
+
+/** Bytes that the columns of a point take at most. */
+#define OJ_CUDA_POINT_COLUMN_BYTES 24
+
+/** The conditions of relation on columns of points and layer. */
+struct oj_pair_rule oj_cuda_pair_rule(const struct oj_relation *relation,
+                                      const struct oj_cuda_layer *layer,
+                                      const struct oj_cuda_points *points);
 
 /** Pairs of a batch on the device, in the list form of struct oj_matches:
  *  sorted within a row as the relation asks; rows are points. */
@@ -65,16 +80,24 @@ struct oj_cuda_family
                             struct oj_error *err);
 
     /** Adds to d_count [features of the join layer, by ordinal] the pairs of
-     *  each; NULL when the family has no such. */
+     *  each; nothing when it returns OJ_ERR_NOMEM. NULL when the family has no
+     *  such. */
     oj_status (*count)(struct oj_cuda_index *index, cudaStream_t stream,
                        const struct oj_cuda_points *points,
                        unsigned long long *d_count, struct oj_error *err);
+
+    /** 1: columns of the two sides are looked at (oj_cuda_asks_columns(), own
+     *  distances of input features); 0: such joins do not come here. */
+    int knows_columns;
 };
 
 /** nearest of points: one each, any join features; cuda_nearest.cu */
 extern const struct oj_cuda_family oj_cuda_nearest;
 /** Points in polygons; cuda_points_in_polygons.cu */
 extern const struct oj_cuda_family oj_cuda_points_in_polygons;
+/** Points and points, points and boxes: dwithin, equal points, envelopes;
+ *  cuda_point_pairs.cu */
+extern const struct oj_cuda_family oj_cuda_point_pairs;
 /** nearest and dwithin of points, by a packed tree; cuda_tree_joins.cu */
 extern const struct oj_cuda_family oj_cuda_tree_joins;
 

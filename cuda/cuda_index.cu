@@ -11,8 +11,8 @@ struct making
 {
     struct oj_index *index;
     struct oj_cuda_place *place;
-    int ordinal; /* >= 0: the device is opened and gets the layer */
-    int family;
+    int ordinal;
+    int family; /* < 0: the device is opened and gets the layer */
     pthread_t thread;
     int runs;
     oj_status status;
@@ -26,33 +26,40 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* What no family has, and what may hide in any layer. */
-static int is_plain(const struct oj_relation *r,
-                    const struct oj_flat *join_side,
-                    const struct oj_flat *input)
+/* What every family wants. */
+static int are_points(const struct oj_relation *r, const struct oj_flat *input)
 {
-    if (r->metric != OJ_METRIC_PLANAR || r->exclude_self ||
-        r->unordered_pairs != 0 || r->exclude_same_geometry)
-        return 0;
-    if (join_side->max_distance != NULL || join_side->on_class != NULL ||
-        join_side->exclude_class != NULL)
-        return 0;
-    return input == NULL ||
-           (oj_flat_is_points(input) && input->max_distance == NULL &&
-            input->on_class == NULL && input->exclude_class == NULL);
+    return r->metric == OJ_METRIC_PLANAR &&
+           (input == NULL || oj_flat_is_points(input));
 }
 
-const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
-                                            const struct oj_flat *join_side,
-                                            const struct oj_flat *input,
-                                            int *number)
+/* 1 when the join looks at columns of its sides: FIDs that are missing there
+ * are the caller's mistake. */
+static int asks_columns(const struct oj_relation *r,
+                        const struct oj_flat *join_side,
+                        const struct oj_flat *input)
+{
+    return oj_cuda_asks_columns(r, join_side) ||
+           join_side->max_distance != NULL ||
+           (input != NULL &&
+            (input->max_distance != NULL || input->on_class != NULL ||
+             input->exclude_class != NULL));
+}
+
+/* A family that is not among those refused, bit by bit. */
+static const struct oj_cuda_family *choose(const struct oj_relation *relation,
+                                           const struct oj_flat *join_side,
+                                           const struct oj_flat *input,
+                                           unsigned refused, int *number)
 {
     const struct oj_cuda_family *family;
-    if (!is_plain(relation, join_side, input))
+    int columns = asks_columns(relation, join_side, input);
+    if (!are_points(relation, input))
         return NULL;
     for (int i = 0; (family = oj_cuda_family_at(i)) != NULL; i++)
     {
-        if (!family->takes(relation, join_side, input))
+        if ((refused >> i & 1u) != 0 || (columns && !family->knows_columns) ||
+            !family->takes(relation, join_side, input))
             continue;
         if (number != NULL)
             *number = i;
@@ -61,19 +68,41 @@ const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
     return NULL;
 }
 
+const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
+                                            const struct oj_flat *join_side,
+                                            const struct oj_flat *input,
+                                            int *number)
+{
+    return choose(relation, join_side, input, 0, number);
+}
+
+const struct oj_cuda_family *oj_cuda_chosen(const struct oj_index *index,
+                                            const struct oj_flat *input,
+                                            int *number)
+{
+    return choose(&index->relation, index->join_side, input, index->refused,
+                  number);
+}
+
+static oj_status open_place(struct making *m)
+{
+    struct oj_cuda_place *place = m->place;
+    const struct oj_index *index = m->index;
+    const struct oj_options *options = &index->options;
+    OJ_TRY(oj_cuda_open(m->ordinal, options->gpu_memory, options->cancel,
+                        &place->device, &m->error));
+    OJ_TRY(oj_cuda_layer_make(&place->device, index->join_side, index->tie_rank,
+                              &place->layer, &m->error));
+    return oj_cuda_columns_make(&place->device, index->join_side,
+                                &index->relation, &place->layer, &m->error);
+}
+
 static oj_status make_place(struct making *m)
 {
     struct oj_cuda_place *place = m->place;
     const struct oj_cuda_family *family = oj_cuda_family_at(m->family);
-    if (m->ordinal >= 0)
-    {
-        const struct oj_options *options = &m->index->options;
-        OJ_TRY(oj_cuda_open(m->ordinal, options->gpu_memory, options->cancel,
-                            &place->device, &m->error));
-        OJ_TRY(oj_cuda_layer_make(&place->device, m->index->join_side,
-                                  m->index->tie_rank, &place->layer,
-                                  &m->error));
-    }
+    if (family == NULL)
+        return open_place(m);
     OJ_CUDA_TRY(cudaSetDevice(place->device.ordinal), "choosing a device",
                 &m->error);
     OJ_TRY(family->index(&place->device, &place->layer, &m->index->relation,
@@ -144,33 +173,25 @@ static void count_bytes(const struct oj_index *index, struct oj_stats *stats)
     stats->index_bytes = bytes;
 }
 
-oj_status oj_cuda_index_for(struct oj_index *index, int family,
-                            struct oj_stats *stats, struct oj_error *err)
+/* Has all devices do the same, side by side. */
+static oj_status make_on_all(struct oj_index *index, const int *ordinal,
+                             int family, struct oj_error *err)
 {
     struct making making[OJ_GPU_MAX_DEVICES];
-    double start = now_s();
-    if (index->place[0].of[family] != NULL)
-        return OJ_OK;
     memset(making, 0, sizeof making);
     for (int i = 0; i < index->n_places; i++)
     {
         making[i].index = index;
         making[i].place = &index->place[i];
+        making[i].ordinal = ordinal != NULL ? ordinal[i] : -1;
         making[i].family = family;
-        making[i].ordinal = -1;
     }
-    OJ_TRY(make_all(index, making, err));
-    stats->index_s += now_s() - start;
-    count_bytes(index, stats);
-    return OJ_OK;
+    return make_all(index, making, err);
 }
 
-static oj_status open_all(struct oj_index *index, int family,
-                          struct oj_error *err)
+static oj_status open_all(struct oj_index *index, struct oj_error *err)
 {
-    struct making making[OJ_GPU_MAX_DEVICES];
     int ordinal[OJ_GPU_MAX_DEVICES];
-    memset(making, 0, sizeof making);
     index->n_places = list_devices(index->options.gpus, ordinal);
     index->place = (struct oj_cuda_place *)oj_calloc(index->n_places,
                                                      sizeof *index->place);
@@ -180,61 +201,7 @@ static oj_status open_all(struct oj_index *index, int family,
         index->n_places = 0;
         return oj_fail_nomem(err, n, sizeof *index->place);
     }
-    for (int i = 0; i < index->n_places; i++)
-    {
-        making[i].index = index;
-        making[i].place = &index->place[i];
-        making[i].ordinal = ordinal[i];
-        making[i].family = family;
-    }
-    return make_all(index, making, err);
-}
-
-oj_status oj_cuda_index_make(const struct oj_flat *join_side,
-                             const int32_t *tie_rank,
-                             const struct oj_relation *relation,
-                             const struct oj_options *options,
-                             struct oj_index **out, struct oj_stats *stats,
-                             struct oj_error *err)
-{
-    double start = now_s();
-    struct oj_index *index;
-    oj_status status;
-    int family = 0;
-    if (oj_cuda_choose(relation, join_side, NULL, &family) == NULL)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "no CUDA kernel answers such a join");
-    index = (struct oj_index *)oj_calloc(1, sizeof *index);
-    if (index == NULL)
-        return oj_fail_nomem(err, 1, sizeof *index);
-    index->join_side = join_side;
-    index->tie_rank = tie_rank;
-    index->relation = *relation;
-    index->options = *options;
-    status = open_all(index, family, err);
-    if (status != OJ_OK)
-    {
-        oj_cuda_index_free(index);
-        return status;
-    }
-    stats->index_s += now_s() - start;
-    count_bytes(index, stats);
-    *out = index;
-    return OJ_OK;
-}
-
-static void free_place(struct oj_cuda_place *place)
-{
-    if (place->device.stream == NULL)
-        return;
-    (void)cudaSetDevice(place->device.ordinal);
-    for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
-    {
-        if (place->of[i] != NULL)
-            oj_cuda_family_at(i)->free_index(place->of[i]);
-    }
-    oj_cuda_layer_drop(&place->device, &place->layer);
-    oj_cuda_close(&place->device);
+    return make_on_all(index, ordinal, -1, err);
 }
 
 struct aside
@@ -258,6 +225,115 @@ void oj_cuda_aside(void (*body)(void *user), void *user)
         pthread_join(thread, NULL);
     else
         body(user);
+}
+
+static void drop_family(void *user)
+{
+    struct oj_index *index = (struct oj_index *)user;
+    for (int p = 0; p < index->n_places; p++)
+    {
+        struct oj_cuda_place *place = &index->place[p];
+        (void)cudaSetDevice(place->device.ordinal);
+        for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
+        {
+            if ((index->refused >> i & 1u) == 0 || place->of[i] == NULL)
+                continue;
+            oj_cuda_family_at(i)->free_index(place->of[i]);
+            place->of[i] = NULL;
+        }
+    }
+}
+
+/* A family that cannot hold the join side is not asked again. */
+static void refuse(struct oj_index *index, int family,
+                   const struct oj_error *why)
+{
+    index->refused |= 1u << family;
+    if (index->why_refused.status == OJ_OK)
+        index->why_refused = *why;
+    oj_cuda_aside(drop_family, index);
+}
+
+oj_status oj_cuda_family_for(struct oj_index *index,
+                             const struct oj_flat *input, int *number,
+                             struct oj_stats *stats, struct oj_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    double start = now_s();
+    while (oj_cuda_chosen(index, input, number) != NULL)
+    {
+        oj_status status;
+        if (index->place[0].of[*number] != NULL)
+            return OJ_OK;
+        status = make_on_all(index, NULL, *number, &why);
+        if (status == OJ_OK)
+        {
+            stats->index_s += now_s() - start;
+            count_bytes(index, stats);
+            return OJ_OK;
+        }
+        if (status != OJ_ERR_UNSUPPORTED && status != OJ_ERR_NOMEM)
+            return oj_fail(err, status, "%s", why.message);
+        refuse(index, *number, &why);
+    }
+    if (index->why_refused.status != OJ_OK)
+        return oj_fail(err, index->why_refused.status, "%s",
+                       index->why_refused.message);
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "no CUDA kernel answers such a join");
+}
+
+const char *oj_cuda_why_refused(const struct oj_index *index)
+{
+    return index->why_refused.status != OJ_OK ? index->why_refused.message : "";
+}
+
+oj_status oj_cuda_index_make(const struct oj_flat *join_side,
+                             const int32_t *tie_rank,
+                             const struct oj_relation *relation,
+                             const struct oj_options *options,
+                             struct oj_index **out, struct oj_stats *stats,
+                             struct oj_error *err)
+{
+    double start = now_s();
+    struct oj_index *index;
+    oj_status status;
+    int family;
+    if (oj_cuda_choose(relation, join_side, NULL, NULL) == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "no CUDA kernel answers such a join");
+    index = (struct oj_index *)oj_calloc(1, sizeof *index);
+    if (index == NULL)
+        return oj_fail_nomem(err, 1, sizeof *index);
+    index->join_side = join_side;
+    index->tie_rank = tie_rank;
+    index->relation = *relation;
+    index->options = *options;
+    status = open_all(index, err);
+    stats->index_s += now_s() - start;
+    if (status == OJ_OK)
+        status = oj_cuda_family_for(index, NULL, &family, stats, err);
+    if (status != OJ_OK)
+    {
+        oj_cuda_index_free(index);
+        return status;
+    }
+    *out = index;
+    return OJ_OK;
+}
+
+static void free_place(struct oj_cuda_place *place)
+{
+    if (place->device.stream == NULL)
+        return;
+    (void)cudaSetDevice(place->device.ordinal);
+    for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
+    {
+        if (place->of[i] != NULL)
+            oj_cuda_family_at(i)->free_index(place->of[i]);
+    }
+    oj_cuda_layer_drop(&place->device, &place->layer);
+    oj_cuda_close(&place->device);
 }
 
 static void free_all(void *user)

@@ -29,6 +29,9 @@ struct oj_index
     int n_places;
     struct oj_cuda_place *place;                  /**< [n_places] */
     struct oj_cuda_slot slot[OJ_CUDA_MOST_SLOTS]; /**< kept between batches */
+    unsigned refused;            /**< bit i: family i cannot hold the join side,
+                                      or has no memory for it */
+    struct oj_error why_refused; /**< of the first; status OJ_OK: none was */
 };
 
 /** The family that answers such a join, or NULL; input NULL: any layer of
@@ -38,10 +41,28 @@ const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
                                             const struct oj_flat *input,
                                             int *number);
 
-/** Has the family's index made on every device, side by side. */
-OJ_MUST_USE oj_status oj_cuda_index_for(struct oj_index *index, int family,
-                                        struct oj_stats *stats,
-                                        struct oj_error *err);
+/** The same for an index, which may know that a family cannot. */
+const struct oj_cuda_family *oj_cuda_chosen(const struct oj_index *index,
+                                            const struct oj_flat *input,
+                                            int *number);
+
+/** The number of the family that answers, with its index made on every device,
+ *  side by side; one that cannot hold the join side or lacks the memory is
+ *  passed over. OJ_ERR_UNSUPPORTED or OJ_ERR_NOMEM with the first one's reason
+ *  when none is left. */
+OJ_MUST_USE oj_status oj_cuda_family_for(struct oj_index *index,
+                                         const struct oj_flat *input,
+                                         int *number, struct oj_stats *stats,
+                                         struct oj_error *err);
+const char *oj_cuda_why_refused(const struct oj_index *index);
+
+/** Has the family count the pairs of a batch, of one row or more, by join
+ *  feature: added to d_count [places], arrays on the devices. */
+OJ_MUST_USE oj_status oj_cuda_count_chunks(struct oj_index *index, int family,
+                                           const struct oj_flat *input,
+                                           unsigned long long *const *d_count,
+                                           struct oj_stats *stats,
+                                           struct oj_error *err);
 
 /** Runs body on a thread of its own and waits for it: so the caller's current
  *  device stays what it is, and no device is started that is not asked for. */
@@ -58,6 +79,10 @@ void oj_cuda_index_free(struct oj_index *index);
 oj_status oj_cuda_join(struct oj_index *index, const struct oj_flat *input,
                        struct oj_matches *out, struct oj_stats *stats,
                        struct oj_error *err);
+oj_status oj_cuda_count_pairs(struct oj_index *index,
+                              const struct oj_flat *input, int64_t *count,
+                              int64_t *n_pairs, struct oj_stats *stats,
+                              struct oj_error *err);
 
 /* The same for data that stay on the device (cuda_resident.cu). */
 oj_status oj_cuda_resident_allocate(struct oj_index *index, int64_t bytes,

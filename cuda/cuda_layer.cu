@@ -487,7 +487,8 @@ static oj_status make_layer(struct making *m, const int32_t *tie_rank)
     struct oj_cuda_layer *layer = m->layer;
     float milliseconds = 0.0f;
     layer->n_features = m->flat->n_features;
-    layer->short_points = oj_flat_is_points(m->flat) && all_there(m->flat);
+    layer->only_points = oj_flat_is_points(m->flat);
+    layer->short_points = layer->only_points && all_there(m->flat);
     OJ_TRY(upload_all(m, tie_rank));
     OJ_CUDA_TRY(cudaEventCreate(&m->begin), "taking the time", m->err);
     OJ_CUDA_TRY(cudaEventCreate(&m->end), "taking the time", m->err);
@@ -573,5 +574,6 @@ void oj_cuda_layer_drop(struct oj_cuda_device *device,
     oj_cuda_drop(device, stream, &layer->ring_offset);
     oj_cuda_drop(device, stream, &layer->segment_offset);
     oj_cuda_drop(device, stream, &layer->ordinal_of);
+    oj_cuda_columns_drop(device, &layer->columns);
     memset(layer, 0, sizeof *layer);
 }

@@ -9,6 +9,7 @@
 static const struct oj_cuda_family *const families[] = {
     &oj_cuda_nearest,
     &oj_cuda_points_in_polygons,
+    &oj_cuda_point_pairs,
     &oj_cuda_tree_joins,
     NULL,
 };
@@ -25,12 +26,14 @@ static int takes(const struct oj_relation *relation,
     return oj_cuda_choose(relation, join_side, input, NULL) != NULL;
 }
 
-static const char *method(const struct oj_relation *relation,
+static const char *method(const struct oj_index *index,
+                          const struct oj_relation *relation,
                           const struct oj_flat *join_side,
                           const struct oj_flat *input)
 {
     const struct oj_cuda_family *family =
-        oj_cuda_choose(relation, join_side, input, NULL);
+        index != NULL ? oj_cuda_chosen(index, input, NULL)
+                      : oj_cuda_choose(relation, join_side, input, NULL);
     return family != NULL ? family->name : "none";
 }
 
@@ -109,7 +112,9 @@ static const struct oj_gpu_module module = {
     method,
     oj_cuda_index_make,
     oj_cuda_join,
+    oj_cuda_count_pairs,
     oj_cuda_index_free,
+    oj_cuda_why_refused,
     oj_cuda_resident_allocate,
     oj_cuda_resident_release,
     oj_cuda_resident_copy,

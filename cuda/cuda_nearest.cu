@@ -201,4 +201,5 @@ const struct oj_cuda_family oj_cuda_nearest = {
     join_one,
     NULL,
     NULL,
+    0,
 };

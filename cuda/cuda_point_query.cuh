@@ -16,7 +16,11 @@
 
 /* Blocks that run side by side on a processor: more hide more of the memory's
  * latency, with fewer registers. */
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ == 750
+#define RESIDENT 4 /* all that its threads allow */
+#else
 #define RESIDENT 6
+#endif
 
 /* Points are asked in slices, with room for doubts about each of them. */
 #define SLICE ((int64_t)1 << 25)

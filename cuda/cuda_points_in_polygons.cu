@@ -530,4 +530,5 @@ const struct oj_cuda_family oj_cuda_points_in_polygons = {
     batch_bytes,
     join_one,
     join_lists,
-    count};
+    count,
+    0};

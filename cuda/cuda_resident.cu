@@ -94,7 +94,29 @@ oj_status oj_cuda_resident_copy(struct oj_index *index, void *to,
 static const struct oj_cuda_family *family_of(struct oj_index *index,
                                               int *number)
 {
-    return oj_cuda_choose(&index->relation, index->join_side, NULL, number);
+    return oj_cuda_chosen(index, NULL, number);
+}
+
+/* Of the columns that joins look at, only FIDs come from callers. */
+static oj_status points_of(const struct oj_index *index,
+                           const struct oj_gpu_points *points,
+                           struct oj_cuda_points *out, struct oj_error *err)
+{
+    const struct oj_relation *relation = &index->relation;
+    const struct oj_flat *join_side = index->join_side;
+    struct oj_cuda_points here;
+    int asks_fids = relation->exclude_self || relation->unordered_pairs != 0;
+    if ((asks_fids && points->fid == NULL) || join_side->on_class != NULL ||
+        join_side->exclude_class != NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "this join asks for columns of the points");
+    memset(&here, 0, sizeof here);
+    here.n = points->n;
+    here.x = points->x;
+    here.y = points->y;
+    here.fid = points->fid;
+    *out = here;
+    return OJ_OK;
 }
 
 oj_status oj_cuda_resident_rebuild(struct oj_index *index, double seconds[2],
@@ -119,6 +141,8 @@ oj_status oj_cuda_resident_rebuild(struct oj_index *index, double seconds[2],
     oj_cuda_layer_drop(&place->device, &place->layer);
     OJ_TRY(oj_cuda_layer_make(&place->device, index->join_side, index->tie_rank,
                               &place->layer, err));
+    OJ_TRY(oj_cuda_columns_make(&place->device, index->join_side,
+                                &index->relation, &place->layer, err));
     OJ_CUDA_TRY(cudaDeviceSynchronize(), "waiting", err);
     OJ_TRY(start_watch(&watch, place->device.stream, err));
     status = family->index(&place->device, &place->layer, &index->relation,
@@ -135,7 +159,7 @@ oj_status oj_cuda_resident_join(struct oj_index *index,
                                 double *seconds, struct oj_error *err)
 {
     struct oj_cuda_place *place = &index->place[0];
-    const struct oj_cuda_points here = {points->n, points->x, points->y};
+    struct oj_cuda_points here;
     struct stopwatch watch;
     int number = 0;
     const struct oj_cuda_family *family = family_of(index, &number);
@@ -143,6 +167,7 @@ oj_status oj_cuda_resident_join(struct oj_index *index,
     if (family->join_one == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "this join gives lists, not one answer for each point");
+    OJ_TRY(points_of(index, points, &here, err));
     OJ_TRY(use_first(index, err));
     OJ_TRY(start_watch(&watch, place->device.stream, err));
     status = family->join_one(place->of[number], place->device.stream, &here,
@@ -156,7 +181,7 @@ oj_status oj_cuda_resident_pairs(struct oj_index *index,
                                  struct oj_error *err)
 {
     struct oj_cuda_place *place = &index->place[0];
-    const struct oj_cuda_points here = {points->n, points->x, points->y};
+    struct oj_cuda_points here;
     struct oj_cuda_pairs found;
     struct stopwatch watch;
     int number = 0;
@@ -166,6 +191,7 @@ oj_status oj_cuda_resident_pairs(struct oj_index *index,
     if (family->join_lists == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "this join gives no lists");
     memset(&found, 0, sizeof found);
+    OJ_TRY(points_of(index, points, &here, err));
     OJ_TRY(use_first(index, err));
     OJ_TRY(start_watch(&watch, stream, err));
     status =
@@ -184,7 +210,7 @@ oj_status oj_cuda_resident_count(struct oj_index *index,
                                  struct oj_error *err)
 {
     struct oj_cuda_place *place = &index->place[0];
-    const struct oj_cuda_points here = {points->n, points->x, points->y};
+    struct oj_cuda_points here;
     struct stopwatch watch;
     int number = 0;
     const struct oj_cuda_family *family = family_of(index, &number);
@@ -192,6 +218,7 @@ oj_status oj_cuda_resident_count(struct oj_index *index,
     if (family->count == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "pairs of this join are not counted by join feature");
+    OJ_TRY(points_of(index, points, &here, err));
     OJ_TRY(use_first(index, err));
     OJ_TRY(start_watch(&watch, place->device.stream, err));
     status = family->count(place->of[number], place->device.stream, &here,

@@ -10,10 +10,13 @@ enum
     MOST_KEPT = 64
 };
 
-static const int64_t most_kept_bytes = (int64_t)256 << 20;
+static const int64_t most_kept_bytes = (int64_t)512 << 20;
 
-/* Sizes are powers of two, so that blocks fit again. */
-static const int64_t least_stage = 64 << 10;
+/* The counter's place lies behind the rows, which need 8-byte steps only. */
+#define COUNTER_BYTES 64
+
+/* Sizes are powers of two and the counter, so that blocks fit again. */
+static const int64_t least_stage = (64 << 10) + COUNTER_BYTES;
 
 struct kept
 {
@@ -73,7 +76,7 @@ static oj_status take_stage(int64_t bytes, struct oj_cuda_slot *slot,
         return OJ_OK;
     got = least_stage;
     while (got < bytes)
-        got *= 2;
+        got = 2 * (got - COUNTER_BYTES) + COUNTER_BYTES;
     bytes = got;
     give_stage(slot->stage, slot->stage_bytes);
     slot->stage_bytes = 0;
@@ -101,6 +104,10 @@ static void drop_arrays(struct oj_cuda_slot *slot)
     oj_cuda_drop(slot->device, slot->stream, &slot->d_y);
     oj_cuda_drop(slot->device, slot->stream, &slot->d_measure);
     oj_cuda_drop(slot->device, slot->stream, &slot->d_row);
+    oj_cuda_drop(slot->device, slot->stream, &slot->d_fid);
+    oj_cuda_drop(slot->device, slot->stream, &slot->d_on_class);
+    oj_cuda_drop(slot->device, slot->stream, &slot->d_exclude_class);
+    oj_cuda_drop(slot->device, slot->stream, &slot->d_max_distance);
     slot->n_rows = 0;
 }
 
@@ -118,9 +125,6 @@ static oj_status make_arrays(struct oj_cuda_slot *slot, int64_t n,
     slot->n_rows = n;
     return OJ_OK;
 }
-
-/* The counter's place lies behind the rows, which need 8-byte steps only. */
-#define COUNTER_BYTES 64
 
 oj_status oj_cuda_slot_make(struct oj_cuda_device *device, int64_t n_rows,
                             int staged, struct oj_cuda_slot *slot,
@@ -164,6 +168,45 @@ void oj_cuda_slot_free(struct oj_cuda_slot *slot)
     (void)cudaGetLastError();
     give_stage(slot->stage, slot->stage_bytes);
     memset(slot, 0, sizeof *slot);
+}
+
+/* host NULL: the input has no such column. */
+template <typename T>
+static oj_status
+copy_column(struct oj_cuda_slot *slot, const T *host, int64_t first, int64_t n,
+            struct oj_cuda_array<T> *to, const T **out, struct oj_error *err)
+{
+    *out = NULL;
+    if (host == NULL || n == 0)
+        return OJ_OK;
+    if (to->n < n)
+    {
+        oj_cuda_drop(slot->device, slot->stream, to);
+        OJ_TRY(oj_cuda_make(slot->device, slot->stream,
+                            n > slot->n_rows ? n : slot->n_rows, to, err));
+    }
+    OJ_CUDA_TRY(cudaMemcpyAsync(to->data, host + first,
+                                (size_t)n * sizeof *host,
+                                cudaMemcpyHostToDevice, slot->stream),
+                "copying columns of points", err);
+    *out = to->data;
+    return OJ_OK;
+}
+
+oj_status oj_cuda_slot_columns(struct oj_cuda_slot *slot,
+                               const struct oj_flat *input, int asks_fids,
+                               int64_t first, struct oj_cuda_points *points,
+                               struct oj_error *err)
+{
+    int64_t n = points->n;
+    OJ_TRY(copy_column(slot, asks_fids ? input->fid : NULL, first, n,
+                       &slot->d_fid, &points->fid, err));
+    OJ_TRY(copy_column(slot, input->on_class, first, n, &slot->d_on_class,
+                       &points->on_class, err));
+    OJ_TRY(copy_column(slot, input->exclude_class, first, n,
+                       &slot->d_exclude_class, &points->exclude_class, err));
+    return copy_column(slot, input->max_distance, first, n,
+                       &slot->d_max_distance, &points->max_distance, err);
 }
 
 oj_status oj_cuda_slot_wait(struct oj_cuda_slot *slot, struct oj_error *err)

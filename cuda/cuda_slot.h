@@ -5,12 +5,13 @@
  *                                                          | kernel
  *   caller's row, measure <--threads-- stage <--copy-- d_row, d_measure
  *
- *  Memory of the caller that is pinned itself goes without the stage.
+ *  Memory of the caller that is pinned itself goes without the stage, and so do
+ *  columns.
  */
 #ifndef CUDA_SLOT_H
 #define CUDA_SLOT_H
 
-#include "oj_cuda.h"
+#include "cuda_family.h"
 
 /** Zeroed memory is a slot that has nothing yet. */
 struct oj_cuda_slot
@@ -21,6 +22,12 @@ struct oj_cuda_slot
     int64_t n_rows; /**< room in the arrays */
     struct oj_cuda_array<double> d_x, d_y, d_measure;
     struct oj_cuda_array<int32_t> d_row;
+
+    /* Columns of the points, where the join looks at them. */
+    struct oj_cuda_array<int64_t> d_fid;
+    struct oj_cuda_array<int32_t> d_on_class, d_exclude_class;
+    struct oj_cuda_array<double> d_max_distance;
+
     struct oj_cuda_array<unsigned long long> d_matched; /**< [1] */
     unsigned long long *matched; /**< pinned, [1], borrowed from stage */
     char *stage;                 /**< pinned; NULL: not needed so far */
@@ -40,6 +47,14 @@ OJ_MUST_USE oj_status oj_cuda_slot_make(struct oj_cuda_device *device,
                                         struct oj_cuda_slot *slot,
                                         struct oj_error *err);
 void oj_cuda_slot_free(struct oj_cuda_slot *slot);
+
+/** Copies columns of rows first .. first + n - 1 of input to the slot, as far
+ * as input has them, and says where they are. Enqueued on the slot's stream. */
+OJ_MUST_USE oj_status oj_cuda_slot_columns(struct oj_cuda_slot *slot,
+                                           const struct oj_flat *input,
+                                           int asks_fids, int64_t first,
+                                           struct oj_cuda_points *points,
+                                           struct oj_error *err);
 
 /** Waits for all that was enqueued on the slot's stream, without spinning:
  *  processors are needed for copies. */

@@ -33,22 +33,30 @@ static struct tree_index *unwrap(struct oj_cuda_index *index)
     return (struct tree_index *)index;
 }
 
+/* Equal points are told from others by the ends of segments: that needs join
+ * features that are points all, or none. */
+static int has_some_points(const struct oj_flat *join_side)
+{
+    return !oj_flat_is_points(join_side) &&
+           (join_side->part_kinds & OJ_PART_POINT) != 0;
+}
+
 /* The least distance of a feature of several segments is known at the end only:
- * too late for the k nearest that are not too near. */
+ * too late for the k nearest that are not too near.  Without a greatest
+ * distance of the join's, input features have their own. */
 static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
 {
     int64_t k = relation->k < join_side->n_features ? relation->k
                                                     : join_side->n_features;
-    if (relation->metric != OJ_METRIC_PLANAR || relation->exclude_self ||
-        relation->unordered_pairs != 0 || relation->exclude_same_geometry ||
-        join_side->on_class != NULL || join_side->exclude_class != NULL ||
+    if (relation->metric != OJ_METRIC_PLANAR ||
         join_side->max_distance != NULL ||
-        (input != NULL &&
-         (!oj_flat_is_points(input) || input->max_distance != NULL)))
+        (input != NULL && !oj_flat_is_points(input)) ||
+        (relation->exclude_same_geometry && has_some_points(join_side)))
         return 0;
     if (relation->op == OJ_OP_DWITHIN)
-        return relation->max_distance < INFINITY;
+        return input == NULL || input->max_distance != NULL ||
+               relation->max_distance < INFINITY;
     return relation->op == OJ_OP_NEAREST && k <= MOST_K &&
            (relation->min_distance == 0.0 || oj_flat_is_points(join_side));
 }
@@ -101,10 +109,11 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
     const struct tree_index *self = (const struct tree_index *)wrapped;
     const int64_t pair_bytes = (int64_t)(sizeof(double) + sizeof(int32_t));
     int64_t n_pairs = self->relation.op == OJ_OP_NEAREST ? 2 * self->k : 16;
+    int64_t bytes = OJ_CUDA_POINT_ORDER_BYTES + OJ_CUDA_POINT_COLUMN_BYTES;
     if (!oj_relation_gives_lists(&self->relation))
-        return n * OJ_CUDA_POINT_ORDER_BYTES;
-    return n * (OJ_CUDA_POINT_ORDER_BYTES + 4 * (int64_t)sizeof(int64_t) +
-                2 * n_pairs * pair_bytes);
+        return n * bytes;
+    return n *
+           (bytes + 4 * (int64_t)sizeof(int64_t) + 2 * n_pairs * pair_bytes);
 }
 
 /* --- one each ------------------------------------------------------------- */
@@ -113,9 +122,13 @@ struct tree_batch
 {
     int64_t n;
     const double *x, *y;
-    const int32_t *order;      /* [n] point of each thread, or NULL: its own */
-    double least, most;        /* limits of distances */
+    const int32_t *order;   /* [n] point of each thread, or NULL: its own */
+    double least, most;     /* limits of distances */
+    const double *own_most; /* [n] or NULL; within counts these alone,
+                               nearest what is less */
+    int takes_less;
     const int32_t *ordinal_of; /* NULL: ranks are ordinals */
+    struct oj_pair_rule rule;
 };
 
 static __device__ int32_t ordinal_at(const struct tree_batch &batch,
@@ -130,9 +143,16 @@ static __device__ int64_t point_of(const struct tree_batch &batch,
     return batch.order != NULL ? batch.order[thread] : thread;
 }
 
-static __device__ int is_place(double x, double y)
+static __device__ double most_of(const struct tree_batch &batch, int64_t i)
 {
-    return isfinite(x) && isfinite(y);
+    double own = batch.own_most != NULL ? batch.own_most[i] : batch.most;
+    return batch.takes_less && own > batch.most ? batch.most : own;
+}
+
+/* A distance that is negative or NaN is one at which nothing counts. */
+static __device__ int asks(double x, double y, double most)
+{
+    return isfinite(x) && isfinite(y) && most >= 0.0;
 }
 
 static __global__ void __launch_bounds__(BLOCK)
@@ -153,11 +173,11 @@ static __global__ void __launch_bounds__(BLOCK)
     best.n = 0;
     best.stride = 1;
     best.least = batch.least;
-    best.most = batch.most;
+    best.most = most_of(batch, i);
     best.distance = &distance;
     best.rank = &rank;
-    if (is_place(x, y))
-        oj_tree_nearest(&side, x, y, &best);
+    if (asks(x, y, best.most))
+        oj_tree_nearest(&side, &batch.rule, i, x, y, &best);
     row[i] = best.n > 0 ? ordinal_at(batch, rank) : -1;
     if (measure != NULL)
         measure[i] = best.n > 0 ? distance : NAN;
@@ -179,7 +199,11 @@ static struct tree_batch batch_of(const struct tree_index *self,
     batch.order = order->data;
     batch.least = self->relation.min_distance;
     batch.most = self->relation.max_distance;
+    batch.own_most = points->max_distance;
+    batch.takes_less = self->relation.op == OJ_OP_NEAREST;
     batch.ordinal_of = self->layer->ordinal_of.data;
+    batch.rule = oj_cuda_pair_rule(&self->relation, self->layer, points);
+    batch.rule.excludes_same &= self->layer->only_points;
     return batch;
 }
 
@@ -289,11 +313,11 @@ static __global__ void __launch_bounds__(BLOCK)
     best.n = 0;
     best.stride = batch.n;
     best.least = batch.least;
-    best.most = batch.most;
+    best.most = most_of(batch, i);
     best.distance = distance + t;
     best.rank = rank + t;
-    if (is_place(x, y) && k > 0)
-        oj_tree_nearest(&side, x, y, &best);
+    if (asks(x, y, best.most) && k > 0)
+        oj_tree_nearest(&side, &batch.rule, i, x, y, &best);
     if (count != NULL)
         count[i] = best.n;
     if (reach != NULL)
@@ -358,7 +382,7 @@ static __global__ void __launch_bounds__(BLOCK, 6)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
     struct oj_tree_found found;
-    double x, y;
+    double x, y, most;
     if (t == batch.n && distance == NULL)
         first[t] = 0;
     if (t >= batch.n)
@@ -369,9 +393,9 @@ static __global__ void __launch_bounds__(BLOCK, 6)
     found = distance != NULL
                 ? oj_tree_found_start(distance + first[i], rank + first[i])
                 : oj_tree_found_start(NULL, NULL);
-    if (is_place(x, y))
-        oj_tree_within(&side, x, y, reach != NULL ? reach[i] : batch.most,
-                       &found);
+    most = reach != NULL ? reach[i] : most_of(batch, i);
+    if (asks(x, y, most))
+        oj_tree_within(&side, &batch.rule, i, x, y, most, &found);
     if (distance == NULL)
         first[i] = found.n;
 }
@@ -506,4 +530,5 @@ const struct oj_cuda_family oj_cuda_tree_joins = {
     join_one,
     join_lists,
     NULL,
+    1,
 };

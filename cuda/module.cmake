@@ -25,10 +25,14 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_meet_side.cu
   cuda/cuda_meet.cu
   cuda/cuda_screen.cu
+  cuda/cuda_columns.cu
+  cuda/cuda_point_side.cu
+  cuda/cuda_point_pairs.cu
   cuda/cuda_slot.cu
   cuda/cuda_index.cu
   cuda/cuda_sizes.cu
   cuda/cuda_batches.cu
+  cuda/cuda_counts.cu
   cuda/cuda_resident.cu
   cuda/cuda_module.cu)
 

@@ -91,6 +91,14 @@ struct alignas(32) oj_cuda_segment
     double ax, ay, bx, by;
 };
 
+/** Columns of the join side by rank; empty where the join does not ask. */
+struct oj_cuda_columns
+{
+    struct oj_cuda_array<int64_t> fid;           /**< [n_features] */
+    struct oj_cuda_array<int32_t> on_class;      /**< [n_features] */
+    struct oj_cuda_array<int32_t> exclude_class; /**< [n_features] */
+};
+
 /** The join side on the device. Points of the join side are segments whose ends
  *  are equal.  Features stand in tie order: a smaller rank wins a tie, and
  *  ordinal_of says which feature of the join layer a rank is.
@@ -107,6 +115,7 @@ struct oj_cuda_layer
     double magnitude;      /**< greatest absolute coordinate */
     double make_s;         /**< by the device's clock, from the flat arrays
                                 on the device */
+    int only_points;       /**< 1: no feature is more than one point */
     int short_points;      /**< 1: every feature is one point: segment i, and
                                 there are no offsets */
     struct oj_cuda_array<struct oj_cuda_segment> segment; /**< [n_segments] */
@@ -120,6 +129,7 @@ struct oj_cuda_layer
     struct oj_cuda_array<int64_t> segment_offset;  /**< [n_rings + 1] */
     struct oj_cuda_array<int32_t> ordinal_of;      /**< [n_features], empty:
                                                         rank is ordinal */
+    struct oj_cuda_columns columns; /**< oj_cuda_columns_make() */
 };
 
 /** Copies the join side to the device. At most 2^31 - 1 segments. */
@@ -130,5 +140,19 @@ OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
                                          struct oj_error *err);
 void oj_cuda_layer_drop(struct oj_cuda_device *device,
                         struct oj_cuda_layer *layer);
+
+/** 1 when the join asks for more of a pair than where its features are. */
+int oj_cuda_asks_columns(const struct oj_relation *relation,
+                         const struct oj_flat *join_side);
+
+/** Copies the columns that relation asks for to layer, which is that of flat.
+ *  Done on return. */
+OJ_MUST_USE oj_status oj_cuda_columns_make(struct oj_cuda_device *device,
+                                           const struct oj_flat *flat,
+                                           const struct oj_relation *relation,
+                                           struct oj_cuda_layer *layer,
+                                           struct oj_error *err);
+void oj_cuda_columns_drop(struct oj_cuda_device *device,
+                          struct oj_cuda_columns *columns);
 
 #endif

@@ -7,6 +7,7 @@
 #ifndef OJ_TREE_JOIN_H
 #define OJ_TREE_JOIN_H
 
+#include "oj_pair_rule.h"
 #include "oj_tree_rings.h"
 
 /** The join side. Borrows everything. */
@@ -87,9 +88,22 @@ OJ_FN double oj_tree_entry_distance(const struct oj_tree_side *side,
     return oj_segment_distance(px, py, s->ax, s->ay, s->bx, s->by);
 }
 
-/** Adds the features that are nearest to p to an empty best. p is finite. */
-OJ_FN void oj_tree_nearest(const struct oj_tree_side *side, double px,
-                           double py, struct oj_tree_best *best)
+/** 1 when row, which is at p, may have the feature of an entry. */
+OJ_FN int oj_tree_may_pair(const struct oj_tree_side *side,
+                           const struct oj_pair_rule *rule, int64_t row,
+                           int64_t entry, double px, double py)
+{
+    const struct oj_tree_segment *s = &side->segment[entry];
+    return oj_pair_rule_passes(rule, row, side->rank[entry],
+                               s->ax == px && s->ay == py);
+}
+
+/** Adds the features that are nearest to p to an empty best. p, which is
+ *  finite, is that of row; where rule excludes equal points, all features are
+ *  points or none is. */
+OJ_FN void oj_tree_nearest(const struct oj_tree_side *side,
+                           const struct oj_pair_rule *rule, int64_t row,
+                           double px, double py, struct oj_tree_best *best)
 {
     struct oj_tree_walk w;
     int64_t entry;
@@ -100,14 +114,19 @@ OJ_FN void oj_tree_nearest(const struct oj_tree_side *side, double px,
         while ((entry = oj_tree_walk_next(&w, &rings->shells)) >= 0)
         {
             int32_t part = rings->shell_part[entry];
-            if (oj_tree_part_holds(rings, part, px, py))
-                oj_tree_best_add(best, rings->part_feature[part], 0.0);
+            int32_t rank = rings->part_feature[part];
+            if (oj_pair_rule_passes(rule, row, rank, 0) &&
+                oj_tree_part_holds(rings, part, px, py))
+                oj_tree_best_add(best, rank, 0.0);
         }
     }
     oj_tree_walk_start(&w, &side->segments, px, py, oj_tree_best_bound(best));
     while ((entry = oj_tree_walk_next(&w, &side->segments)) >= 0)
     {
         double distance = oj_tree_entry_distance(side, entry, px, py);
+        if (distance > oj_tree_best_bound(best) ||
+            !oj_tree_may_pair(side, rule, row, entry, px, py))
+            continue;
         oj_tree_best_add(best, side->rank[entry], distance);
         oj_tree_walk_bound(&w, oj_tree_best_bound(best));
     }
@@ -174,10 +193,12 @@ OJ_FN void oj_tree_found_add(struct oj_tree_found *found, int32_t rank,
     found->n++;
 }
 
-/** Finds what is at most reach away from p, which is finite; the same in every
- *  call, so that one may count and the next fill. */
-OJ_FN void oj_tree_within(const struct oj_tree_side *side, double px, double py,
-                          double reach, struct oj_tree_found *found)
+/** Finds what is at most reach away from p, as oj_tree_nearest() has it; the
+ *  same in every call, so that one may count and the next fill. */
+OJ_FN void oj_tree_within(const struct oj_tree_side *side,
+                          const struct oj_pair_rule *rule, int64_t row,
+                          double px, double py, double reach,
+                          struct oj_tree_found *found)
 {
     struct oj_tree_walk w;
     int64_t entry;
@@ -190,15 +211,18 @@ OJ_FN void oj_tree_within(const struct oj_tree_side *side, double px, double py,
         while ((entry = oj_tree_walk_next(&w, &rings->shells)) >= 0)
         {
             int32_t part = rings->shell_part[entry];
-            if (oj_tree_part_holds(rings, part, px, py))
-                oj_tree_found_add(found, rings->part_feature[part], 0.0);
+            int32_t rank = rings->part_feature[part];
+            if (oj_pair_rule_passes(rule, row, rank, 0) &&
+                oj_tree_part_holds(rings, part, px, py))
+                oj_tree_found_add(found, rank, 0.0);
         }
     }
     oj_tree_walk_start(&w, &side->segments, px, py, reach);
     while ((entry = oj_tree_walk_next(&w, &side->segments)) >= 0)
     {
         double distance = oj_tree_entry_distance(side, entry, px, py);
-        if (distance <= reach && distance < INFINITY)
+        if (distance <= reach && distance < INFINITY &&
+            oj_tree_may_pair(side, rule, row, entry, px, py))
             oj_tree_found_add(found, side->rank[entry], distance);
     }
 }

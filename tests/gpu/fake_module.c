@@ -1,7 +1,8 @@
 /* A module that stands for ogrjoin_cuda.so in tests: two devices that are none,
- * and plain loops for the nearest of points.  FAKE_GPU in the environment says
- * how it fails: abi, none, full (no memory for an index), refuse (the join
- * side), lost (every join). */
+ * and plain loops for the nearest of points and for pairs of equal points.
+ * FAKE_GPU in the environment says how it fails: abi, none, full (no memory for
+ * an index), refuse (the join side), second (the better method refuses it),
+ * crowded (no memory for a batch), lost (every join). */
 #include "../../algs/oj_gpu.h"
 #include "../../flatten/oj_array.h"
 
@@ -47,15 +48,20 @@ static oj_status describe(int ordinal, struct oj_gpu_device *out,
 static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
 {
-    return relation->op == OJ_OP_NEAREST &&
-           !oj_relation_gives_lists(relation) && oj_flat_is_points(join_side) &&
+    return ((relation->op == OJ_OP_NEAREST &&
+             !oj_relation_gives_lists(relation)) ||
+            relation->op == OJ_OP_EQUALS) &&
+           oj_flat_is_points(join_side) &&
            (input == NULL || oj_flat_is_points(input));
 }
 
-static const char *method(const struct oj_relation *relation,
+static const char *method(const struct oj_index *index,
+                          const struct oj_relation *relation,
                           const struct oj_flat *join_side,
                           const struct oj_flat *input)
 {
+    if (index != NULL && fails("second"))
+        return "slower fake loops";
     return takes(relation, join_side, input) ? "fake loops" : "none";
 }
 
@@ -105,14 +111,83 @@ static void answer(const struct oj_index *index, double x, double y,
     }
 }
 
+static oj_status check_device(struct oj_error *err)
+{
+    if (fails("lost"))
+        return oj_fail(err, OJ_ERR_NO_DEVICE, "the fake device is lost");
+    if (fails("crowded"))
+        return oj_fail(err, OJ_ERR_NOMEM, "the fake device is crowded");
+    return OJ_OK;
+}
+
+static int is_equal(const struct oj_index *index, const struct oj_flat *input,
+                    int64_t row, int64_t feature)
+{
+    return input->x[row] == index->join_side->x[feature] &&
+           input->y[row] == index->join_side->y[feature];
+}
+
+/* Without FIDs, so that the order is that of the ordinals. */
+static oj_status join_equal(const struct oj_index *index,
+                            const struct oj_flat *input, struct oj_matches *out,
+                            struct oj_error *err)
+{
+    int64_t n = input->n_features, m = index->join_side->n_features, at = 0;
+    OJ_TRY(oj_matches_reserve(out, n, n * m, 1, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        out->offset[i] = at;
+        for (int64_t f = 0; f < m; f++)
+        {
+            out->join_row[at] = (int32_t)f;
+            out->measure[at] = (double)NAN;
+            at += is_equal(index, input, i, f);
+        }
+        out->n_matched += at > out->offset[i];
+    }
+    out->offset[n] = at;
+    out->n_entries = out->n_pairs = at;
+    return OJ_OK;
+}
+
+static oj_status count_pairs(struct oj_index *index,
+                             const struct oj_flat *input, int64_t *counts,
+                             int64_t *n_pairs, struct oj_stats *stats,
+                             struct oj_error *err)
+{
+    int64_t sum = 0;
+    (void)stats;
+    OJ_TRY(check_device(err));
+    if (index->relation.op != OJ_OP_EQUALS)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "not counted");
+    for (int64_t f = 0; f < index->join_side->n_features; f++)
+    {
+        for (int64_t i = 0; i < input->n_features; i++)
+        {
+            int equal = is_equal(index, input, i, f);
+            counts[f] += equal;
+            sum += equal;
+        }
+    }
+    *n_pairs = sum;
+    return OJ_OK;
+}
+
+static const char *why_refused(const struct oj_index *index)
+{
+    (void)index;
+    return fails("second") ? "the better fake method is full" : "";
+}
+
 static oj_status join(struct oj_index *index, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
     int64_t n = input->n_features;
     (void)stats;
-    if (fails("lost"))
-        return oj_fail(err, OJ_ERR_NO_DEVICE, "the fake device is lost");
+    OJ_TRY(check_device(err));
+    if (index->relation.op == OJ_OP_EQUALS)
+        return join_equal(index, input, out, err);
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
     for (int64_t i = 0; i < n; i++)
     {
@@ -137,6 +212,8 @@ static const struct oj_gpu_module module = {.abi = OJ_GPU_ABI,
                                             .method = method,
                                             .index = make_index,
                                             .join = join,
+                                            .count_pairs = count_pairs,
+                                            .why_refused = why_refused,
                                             .free_index = free_index};
 
 OJ_EXPORT const struct oj_gpu_module *oj_gpu_module(uint32_t abi);

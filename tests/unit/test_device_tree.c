@@ -1,17 +1,29 @@
 /* The packed tree of the CUDA module, built on the host: the k nearest features
  * of points, with ties and without a limit too, and all features within a
- * distance, against the cpu backend, bit for bit.
+ * distance, with conditions on FIDs and classes, against the cpu backend, bit
+ * for bit.
  * Kind: property, degenerate, large.  OGRJOIN_TEST_LONG=1 runs fifty times as
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "random_layers.h"
 
 #include "plain_tree.h"
+#include "random_columns.h"
 #include "run_tests.h"
 
 #include <stdio.h>
 
 static uint64_t seed;
 static int64_t n_asked, n_pairs;
+
+/* A point that asks. */
+struct asker
+{
+    const struct plain_side *side;
+    const struct oj_relation *relation;
+    const struct oj_pair_rule *rule;
+    int64_t n_features, row;
+    double x, y, most;
+};
 
 /* Pairs of the row at work. */
 struct row
@@ -29,56 +41,56 @@ static void row_reserve(struct row *row, int64_t n)
                     &error));
 }
 
-static void ask_nearest(const struct plain_side *s, const struct oj_relation *r,
-                        int64_t n_features, double x, double y, struct row *row)
+static void ask_nearest(const struct asker *a, struct row *row)
 {
+    const struct oj_relation *r = a->relation;
     struct oj_tree_best best;
-    best.k = (int32_t)(r->k < n_features ? r->k : n_features);
+    best.k = (int32_t)(r->k < a->n_features ? r->k : a->n_features);
     best.n = 0;
     best.stride = 1;
     best.least = r->min_distance;
-    best.most = r->max_distance;
+    best.most = a->most;
     row_reserve(row, best.k + 1);
     best.distance = row->distance;
     best.rank = row->rank;
     row->n = 0;
     if (best.k > 0)
     {
-        oj_tree_nearest(&s->side, x, y, &best);
+        oj_tree_nearest(&a->side->side, a->rule, a->row, a->x, a->y, &best);
         row->n = best.n;
     }
 }
 
-static void ask_within(const struct plain_side *s, const struct oj_relation *r,
-                       double reach, double x, double y, struct row *row)
+static void ask_within(const struct asker *a, double reach, struct row *row)
 {
+    const struct oj_relation *r = a->relation;
+    const struct oj_tree_side *side = &a->side->side;
     struct oj_tree_found found = oj_tree_found_start(NULL, NULL);
     int64_t n;
-    oj_tree_within(&s->side, x, y, reach, &found);
+    oj_tree_within(side, a->rule, a->row, a->x, a->y, reach, &found);
     n = found.n;
     row_reserve(row, n + 1);
     found = oj_tree_found_start(row->distance, row->rank);
-    oj_tree_within(&s->side, x, y, reach, &found);
+    oj_tree_within(side, a->rule, a->row, a->x, a->y, reach, &found);
     ck_assert_int_eq(found.n, n);
     row->n = oj_tree_settle(r->op == OJ_OP_NEAREST ? OJ_TREE_BY_DISTANCE
                                                    : OJ_TREE_BY_RANK,
                             r->min_distance, n, row->distance, row->rank);
 }
 
-static void ask(const struct plain_side *s, const struct oj_relation *r,
-                int64_t n_features, double x, double y, struct row *row)
+static void ask(const struct asker *a, struct row *row)
 {
     row->n = 0;
-    if (!isfinite(x) || !isfinite(y))
+    if (!isfinite(a->x) || !isfinite(a->y) || !(a->most >= 0.0))
         return;
-    if (r->op == OJ_OP_DWITHIN)
+    if (a->relation->op == OJ_OP_DWITHIN)
     {
-        ask_within(s, r, r->max_distance, x, y, row);
+        ask_within(a, a->most, row);
         return;
     }
-    ask_nearest(s, r, n_features, x, y, row);
-    if (r->ties == OJ_TIES_ALL && row->n > 0)
-        ask_within(s, r, row->distance[row->n - 1], x, y, row);
+    ask_nearest(a, row);
+    if (a->relation->ties == OJ_TIES_ALL && row->n > 0)
+        ask_within(a, row->distance[row->n - 1], row);
 }
 
 static void compare(const struct row *row, const struct oj_matches *truth,
@@ -104,11 +116,23 @@ static void compare(const struct row *row, const struct oj_matches *truth,
     }
 }
 
+/* As the cpu backend has it: distances of rows stand in place of the join's for
+ * all within them, and the nearest heed both. */
+static double most_of(const struct oj_relation *r, const struct oj_flat *input,
+                      int64_t row)
+{
+    double own = input->max_distance != NULL ? input->max_distance[row]
+                                             : r->max_distance;
+    return r->op == OJ_OP_NEAREST && own > r->max_distance ? r->max_distance
+                                                           : own;
+}
+
 static void try_layers(const struct oj_flat *join, const struct oj_flat *input,
                        const struct oj_relation *relation)
 {
     struct oj_options options = {.n_threads = 1};
     struct plain_side s;
+    struct plain_rule rule;
     struct row row = {0};
     struct oj_matches truth = {0};
     struct oj_join *opened;
@@ -118,11 +142,16 @@ static void try_layers(const struct oj_flat *join, const struct oj_flat *input,
     tie_rank = oj_join_tie_rank(opened);
     plain_side_build(&s, join, tie_rank,
                      relation->distance_to == OJ_TO_INTERIOR);
+    plain_rule_make(&rule, relation, join, input, tie_rank);
     for (int64_t i = 0; i < input->n_features; i++)
     {
-        ask(&s, relation, join->n_features, input->x[i], input->y[i], &row);
+        const struct asker asker = {
+            &s, relation,    &rule.rule,  join->n_features,
+            i,  input->x[i], input->y[i], most_of(relation, input, i)};
+        ask(&asker, &row);
         compare(&row, &truth, i, tie_rank);
     }
+    plain_rule_free(&rule);
     plain_side_free(&s);
     oj_free(row.distance);
     oj_free(row.rank);
@@ -176,6 +205,7 @@ START_TEST(random_layers)
         struct oj_flat_buf join = {0}, input = {0};
         struct oj_flat join_view, input_view;
         struct oj_relation relation;
+        struct columns columns;
         int64_t *fid;
         random_state = seed;
         scene = pick_scene();
@@ -186,8 +216,14 @@ START_TEST(random_layers)
         input_view = oj_flat_buf_view(&input);
         join_view.fid = fid = pick_fids(join_view.n_features);
         relation = pick_relation(&scene, oj_flat_is_points(&join_view));
+        pick_columns(&columns, &join_view, &input_view, &relation, scene.scale,
+                     6);
+        if (!oj_flat_is_points(&join_view) &&
+            (join_view.part_kinds & OJ_PART_POINT) != 0)
+            relation.exclude_same_geometry = 0; /* the CPU's */
         if (oj_flat_is_points(&input_view))
             try_layers(&join_view, &input_view, &relation);
+        columns_free(&columns);
         oj_free(fid);
         oj_flat_buf_free(&join);
         oj_flat_buf_free(&input);

@@ -176,28 +176,147 @@ START_TEST(all_devices)
 }
 END_TEST
 
-START_TEST(refused_join_side)
+static void reason_has(const struct oj_join *join, const char *text)
 {
-    struct oj_join *join;
-    set(OJ_TEST_FAKE_MODULE, "refuse");
-    join = open_join("cuda", 0, 0, OJ_OK);
-    ck_assert_str_ne(oj_join_method(join, NULL), "fake loops");
+    ck_assert_msg(strstr(oj_join_reason(join), text) != NULL, "\"%s\"",
+                  oj_join_reason(join));
+}
+
+/* The CPU answers, and why is said; at_once: before the first batch. */
+static void left_to_cpu(const char *why, int at_once)
+{
+    struct oj_join *join = open_join("cuda", 0, 0, OJ_OK);
+    if (at_once)
+        ck_assert_str_ne(oj_join_method(join, NULL), "fake loops");
     same_as_cpu(join, &points);
+    ck_assert_str_ne(oj_join_method(join, NULL), "fake loops");
+    ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
+    reason_has(join, why);
     same_as_cpu(join, &lines);
     oj_join_close(join);
+    join = open_join("auto", 1000000000, 0, OJ_OK);
+    same_as_cpu(join, &points);
+    ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
+    reason_has(join, why);
+    reason_has(join, "no GPU: ");
+    same_as_cpu(join, &lines);
+    oj_join_close(join);
+}
+
+START_TEST(refused_join_side)
+{
+    set(OJ_TEST_FAKE_MODULE, "refuse");
+    left_to_cpu("too large", 1);
 }
 END_TEST
 
 START_TEST(full_device)
 {
-    struct oj_join *join;
     set(OJ_TEST_FAKE_MODULE, "full");
-    open_join("cuda", 0, 0, OJ_ERR_NOMEM);
-    says("fake device is full");
-    join = open_join("auto", 1000000000, 0, OJ_OK);
-    ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
+    left_to_cpu("fake device is full", 1);
+}
+END_TEST
+
+START_TEST(crowded_device)
+{
+    set(OJ_TEST_FAKE_MODULE, "crowded");
+    left_to_cpu("fake device is crowded", 0);
+}
+END_TEST
+
+/* The module has another method: the answers are a GPU's, and why it is that
+ * one can be asked. */
+START_TEST(second_method)
+{
+    struct oj_join *join;
+    set(OJ_TEST_FAKE_MODULE, "second");
+    join = open_join("cuda", 0, 0, OJ_OK);
     same_as_cpu(join, &points);
+    ck_assert_str_eq(oj_join_method(join, NULL), "slower fake loops");
+    reason_has(join, "better fake method is full");
     oj_join_close(join);
+    join = open_join("auto", 1000000000, 0, OJ_OK);
+    same_as_cpu(join, &points);
+    ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
+    oj_join_close(join);
+}
+END_TEST
+
+/* --- counting ------------------------------------------------------------- */
+
+static struct oj_join *open_equals(const char *backend)
+{
+    static struct oj_flat view;
+    struct oj_relation relation = oj_relation_default();
+    struct oj_options options = {.n_threads = 1, .n_expected = 1000000000};
+    struct oj_join *join = NULL;
+    relation.op = OJ_OP_EQUALS;
+    view = oj_flat_buf_view(&join_side);
+    must(oj_join_open(&view, &relation, backend, &options, &join, &error));
+    return join;
+}
+
+/* count holds n times the pairs of each join feature. */
+static void check_counts(struct oj_join *join, const struct oj_flat *input,
+                         const int64_t *count, int64_t n)
+{
+    struct oj_matches m = {0};
+    int64_t expected[40] = {0};
+    must(oj_join_batch(join, input, &m, &error));
+    ck_assert_int_gt(m.n_pairs, 0);
+    for (int64_t i = 0; i < m.n_entries; i++)
+        expected[m.join_row[i]]++;
+    for (int f = 0; f < 40; f++)
+        ck_assert_int_eq(count[f], n * expected[f]);
+    oj_matches_free(&m);
+}
+
+START_TEST(counts)
+{
+    static const char *const backends[] = {"cuda", "auto"};
+    const struct oj_flat input = oj_flat_buf_view(&join_side);
+    set(OJ_TEST_FAKE_MODULE, "");
+    for (int i = 0; i < 2; i++)
+    {
+        struct oj_join *join = open_equals(backends[i]);
+        int64_t count[40] = {0}, n_pairs = -1;
+        for (int k = 0; k < 3; k++)
+            must(oj_join_count_pairs(join, &input, count, &n_pairs, &error));
+        ck_assert_int_ge(n_pairs, 40);
+        check_counts(join, &input, count, 3);
+        oj_join_close(join);
+    }
+}
+END_TEST
+
+/* What cannot be counted leaves the counts alone, and join() has an answer. */
+START_TEST(no_counts)
+{
+    static const char *const hows[] = {"crowded", "full", "lost"};
+    const struct oj_flat input = oj_flat_buf_view(&join_side);
+    struct oj_join *join;
+    int64_t count[40] = {0}, n_pairs = 0;
+    set(OJ_TEST_FAKE_MODULE, "");
+    join = open_join("cuda", 0, 0, OJ_OK); /* nearest */
+    ck_assert_int_eq(oj_join_count_pairs(join, &input, count, &n_pairs, &error),
+                     OJ_ERR_UNSUPPORTED);
+    oj_join_close(join);
+    join = open_equals("cpu");
+    ck_assert_int_eq(oj_join_count_pairs(join, &input, count, &n_pairs, &error),
+                     OJ_ERR_UNSUPPORTED);
+    check_counts(join, &input, count, 0);
+    oj_join_close(join);
+    for (int i = 0; i < 3; i++)
+    {
+        set(OJ_TEST_FAKE_MODULE, hows[i]);
+        join = open_equals("auto");
+        ck_assert_int_eq(
+            oj_join_count_pairs(join, &input, count, &n_pairs, &error),
+            OJ_ERR_UNSUPPORTED);
+        check_counts(join, &input, count, 0);
+        ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
+        oj_join_close(join);
+    }
 }
 END_TEST
 
@@ -273,6 +392,10 @@ int main(void)
     tcase_add_test(tcase, all_devices);
     tcase_add_test(tcase, refused_join_side);
     tcase_add_test(tcase, full_device);
+    tcase_add_test(tcase, crowded_device);
+    tcase_add_test(tcase, second_method);
+    tcase_add_test(tcase, counts);
+    tcase_add_test(tcase, no_counts);
     tcase_add_test(tcase, lost_device);
     tcase_add_test(tcase, small_jobs);
     tcase_add_test(tcase, devices);

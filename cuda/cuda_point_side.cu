@@ -1,0 +1,217 @@
+#include "cuda_point_side.h"
+
+#include <string.h>
+
+#define BLOCK 128
+
+/* Threads that find the box of a feature together. */
+#define LANES 32
+
+static unsigned blocks_of(int64_t n)
+{
+    return (unsigned)((n + BLOCK - 1) / BLOCK);
+}
+
+/* A feature that is a point is a segment without length. */
+static __global__ void make_point_boxes(int64_t n,
+                                        const struct oj_cuda_segment *segment,
+                                        struct oj_tree_box *box)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= n)
+        return;
+    box[i].x0 = box[i].x1 = segment[i].ax;
+    box[i].y0 = box[i].y1 = segment[i].ay;
+}
+
+static __device__ double least_of_lanes(double v)
+{
+    for (int step = LANES / 2; step > 0; step /= 2)
+    {
+        double other = __shfl_xor_sync(0xffffffffu, v, step);
+        v = other < v ? other : v;
+    }
+    return v;
+}
+
+/* A warp for each feature; its segments are one run. */
+static __global__ void make_feature_boxes(int64_t n, const int64_t *part_offset,
+                                          const int64_t *ring_offset,
+                                          const int64_t *segment_offset,
+                                          const struct oj_cuda_segment *segment,
+                                          struct oj_tree_box *box)
+{
+    int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / LANES;
+    int lane = (int)(threadIdx.x % LANES);
+    double x0 = INFINITY, y0 = INFINITY, x1 = INFINITY, y1 = INFINITY;
+    int64_t at, end;
+    if (f >= n)
+        return;
+    at = segment_offset[ring_offset[part_offset[f]]];
+    end = segment_offset[ring_offset[part_offset[f + 1]]];
+    for (at += lane; at < end; at += LANES)
+    {
+        const struct oj_cuda_segment *s = &segment[at];
+        x0 = fmin(x0, fmin(s->ax, s->bx));
+        y0 = fmin(y0, fmin(s->ay, s->by));
+        x1 = fmin(x1, fmin(-s->ax, -s->bx));
+        y1 = fmin(y1, fmin(-s->ay, -s->by));
+    }
+    x0 = least_of_lanes(x0);
+    y0 = least_of_lanes(y0);
+    x1 = least_of_lanes(x1);
+    y1 = least_of_lanes(y1);
+    if (lane == 0)
+    {
+        box[f].x0 = x0;
+        box[f].y0 = y0;
+        box[f].x1 = -x1;
+        box[f].y1 = -y1;
+    }
+}
+
+static __global__ void gather_points(int64_t n, const int32_t *order,
+                                     const struct oj_cuda_segment *segment,
+                                     const int32_t *feature,
+                                     struct oj_point_place *place,
+                                     int32_t *rank,
+                                     struct oj_point_place *place_of)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    struct oj_point_place p;
+    if (i >= n)
+        return;
+    p.x = segment[order[i]].ax;
+    p.y = segment[order[i]].ay;
+    place[i] = p;
+    rank[i] = feature[order[i]];
+    if (place_of != NULL)
+        place_of[feature[order[i]]] = p;
+}
+
+static __global__ void gather_boxes(int64_t n, const int32_t *order,
+                                    const struct oj_tree_box *from,
+                                    struct oj_tree_box *box)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n)
+        box[i] = from[order[i]];
+}
+
+struct making
+{
+    struct oj_cuda_device *device;
+    const struct oj_cuda_layer *layer;
+    struct oj_cuda_point_side *made;
+    struct oj_tree_box extent;
+    struct oj_cuda_array<struct oj_tree_box> box;
+    struct oj_error *err;
+};
+
+static oj_status make_points(struct making *m)
+{
+    const struct oj_cuda_layer *layer = m->layer;
+    struct oj_cuda_point_side *made = m->made;
+    struct oj_cuda_device *device = m->device;
+    cudaStream_t stream = device->stream;
+    int64_t n = layer->n_segments;
+    OJ_TRY(oj_cuda_make(device, stream, n, &m->box, m->err));
+    make_point_boxes<<<blocks_of(n), BLOCK, 0, stream>>>(n, layer->segment.data,
+                                                         m->box.data);
+    OJ_CUDA_TRY_LAUNCH("measuring points", m->err);
+    OJ_TRY(
+        oj_cuda_tree_build(device, &m->box, &m->extent, &made->tree, m->err));
+    OJ_TRY(oj_cuda_make(device, stream, n, &made->place, m->err));
+    OJ_TRY(oj_cuda_make(device, stream, n, &made->rank, m->err));
+    if (made->side.test == OJ_POINT_NEAR)
+        OJ_TRY(oj_cuda_make(device, stream, layer->n_features, &made->place_of,
+                            m->err));
+    gather_points<<<blocks_of(n), BLOCK, 0, stream>>>(
+        n, made->tree.order.data, layer->segment.data,
+        layer->segment_feature.data, made->place.data, made->rank.data,
+        made->place_of.data);
+    OJ_CUDA_TRY_LAUNCH("gathering points", m->err);
+    oj_cuda_drop(device, stream, &made->tree.order);
+    made->side.place = made->place.data;
+    return OJ_OK;
+}
+
+/* Entries are features, so their order is that of ranks. */
+static oj_status make_boxes(struct making *m)
+{
+    const struct oj_cuda_layer *layer = m->layer;
+    struct oj_cuda_point_side *made = m->made;
+    struct oj_cuda_device *device = m->device;
+    cudaStream_t stream = device->stream;
+    int64_t n = layer->n_features;
+    OJ_TRY(oj_cuda_make(device, stream, n, &m->box, m->err));
+    make_feature_boxes<<<blocks_of(n * LANES), BLOCK, 0, stream>>>(
+        n, layer->part_offset.data, layer->ring_offset.data,
+        layer->segment_offset.data, layer->segment.data, m->box.data);
+    OJ_CUDA_TRY_LAUNCH("measuring features", m->err);
+    OJ_TRY(
+        oj_cuda_tree_build(device, &m->box, &m->extent, &made->tree, m->err));
+    OJ_TRY(oj_cuda_make(device, stream, n, &made->box, m->err));
+    gather_boxes<<<blocks_of(n), BLOCK, 0, stream>>>(
+        n, made->tree.order.data, m->box.data, made->box.data);
+    OJ_CUDA_TRY_LAUNCH("gathering boxes", m->err);
+    made->rank = made->tree.order;
+    memset(&made->tree.order, 0, sizeof made->tree.order);
+    made->side.box = made->box.data;
+    return OJ_OK;
+}
+
+oj_status oj_cuda_point_side_build(struct oj_cuda_device *device,
+                                   const struct oj_cuda_layer *layer,
+                                   enum oj_point_test test, double least,
+                                   struct oj_cuda_point_side *out,
+                                   struct oj_error *err)
+{
+    struct oj_cuda_point_side made;
+    struct making m;
+    oj_status status = OJ_OK;
+    memset(&made, 0, sizeof made);
+    memset(&m, 0, sizeof m);
+    made.side.test = test;
+    made.side.least = least;
+    m.device = device;
+    m.layer = layer;
+    m.made = &made;
+    m.err = err;
+    m.extent.x0 = layer->x0;
+    m.extent.y0 = layer->y0;
+    m.extent.x1 = layer->x1;
+    m.extent.y1 = layer->y1;
+    if (layer->n_segments > 0)
+        status = test == OJ_POINT_IN_BOX ? make_boxes(&m) : make_points(&m);
+    oj_cuda_drop(device, device->stream, &m.box);
+    if (status != OJ_OK)
+    {
+        oj_cuda_point_side_drop(device, &made);
+        return status;
+    }
+    made.side.tree = made.tree.tree;
+    made.side.rank = made.rank.data;
+    *out = made;
+    return OJ_OK;
+}
+
+void oj_cuda_point_side_drop(struct oj_cuda_device *device,
+                             struct oj_cuda_point_side *side)
+{
+    oj_cuda_tree_drop(device, &side->tree);
+    oj_cuda_drop(device, device->stream, &side->place);
+    oj_cuda_drop(device, device->stream, &side->box);
+    oj_cuda_drop(device, device->stream, &side->rank);
+    oj_cuda_drop(device, device->stream, &side->place_of);
+    memset(side, 0, sizeof *side);
+}
+
+int64_t oj_cuda_point_side_bytes(const struct oj_cuda_point_side *side)
+{
+    return side->tree.node.n * (int64_t)sizeof(struct oj_tree_node) +
+           (side->place.n + side->place_of.n) *
+               (int64_t)sizeof(struct oj_point_place) +
+           side->box.n * (int64_t)sizeof(struct oj_tree_box) +
+           side->rank.n * (int64_t)sizeof(int32_t);
+}

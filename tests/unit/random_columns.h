@@ -1,0 +1,140 @@
+/** Columns for the two sides of a join, and conditions that look at them.
+ *  Include once, after random_layers.h. */
+#ifndef RANDOM_COLUMNS_H
+#define RANDOM_COLUMNS_H
+
+#include "../../flatten/oj_array.h"
+#include "kernels/oj_pair_rule.h"
+#include "references.h"
+
+/* Owner of what pick_columns() puts into the two views. */
+struct columns
+{
+    int32_t *on_class[2], *exclude_class[2];
+    double *max_distance;
+};
+
+static inline int32_t *pick_column(int64_t n)
+{
+    int32_t *column = oj_malloc(n > 0 ? n : 1, sizeof *column);
+    ck_assert_ptr_nonnull(column);
+    for (int64_t i = 0; i < n; i++)
+        column[i] = pick(4) - 1;
+    return column;
+}
+
+/* Distances of input features, some of which are none. */
+static inline double *pick_distances(int64_t n, double scale)
+{
+    double *column = oj_malloc(n > 0 ? n : 1, sizeof *column);
+    ck_assert_ptr_nonnull(column);
+    for (int64_t i = 0; i < n; i++)
+        column[i] = one_in(12)   ? (pick(2) ? (double)NAN : -1.0)
+                    : one_in(30) ? (double)INFINITY
+                                 : scale * pick(6);
+    return column;
+}
+
+/* Each condition comes up once in n times. */
+static inline void pick_columns(struct columns *c, struct oj_flat *join,
+                                struct oj_flat *input, struct oj_relation *r,
+                                double scale, int n)
+{
+    int has_fids = join->fid != NULL && input->fid != NULL;
+    int has_distance = r->op == OJ_OP_NEAREST || r->op == OJ_OP_DWITHIN;
+    memset(c, 0, sizeof *c);
+    r->exclude_self = has_fids && one_in(n);
+    r->unordered_pairs = has_fids && one_in(n) ? (pick(2) ? 1 : -1) : 0;
+    r->exclude_same_geometry = one_in(n);
+    if (one_in(n))
+    {
+        join->on_class = c->on_class[0] = pick_column(join->n_features);
+        input->on_class = c->on_class[1] = pick_column(input->n_features);
+    }
+    if (one_in(n))
+    {
+        join->exclude_class = c->exclude_class[0] =
+            pick_column(join->n_features);
+        input->exclude_class = c->exclude_class[1] =
+            pick_column(input->n_features);
+    }
+    if (has_distance && one_in(n))
+        input->max_distance = c->max_distance =
+            pick_distances(input->n_features, scale);
+}
+
+static inline void columns_free(struct columns *c)
+{
+    for (int i = 0; i < 2; i++)
+    {
+        oj_free(c->on_class[i]);
+        oj_free(c->exclude_class[i]);
+    }
+    oj_free(c->max_distance);
+}
+
+/* --- the rule of a join, as the CUDA module makes it ---------------------- */
+
+struct plain_rule
+{
+    struct oj_pair_rule rule;
+    int64_t *fid;
+    int32_t *on_class, *exclude_class;
+};
+
+static inline int64_t rank_at(const int32_t *tie_rank, int64_t i)
+{
+    return tie_rank != NULL ? tie_rank[i] : i;
+}
+
+static inline int32_t *by_rank(const int32_t *column, const int32_t *tie_rank,
+                               int64_t n)
+{
+    int32_t *out;
+    if (column == NULL)
+        return NULL;
+    out = oj_malloc(n > 0 ? n : 1, sizeof *out);
+    ck_assert_ptr_nonnull(out);
+    for (int64_t i = 0; i < n; i++)
+        out[rank_at(tie_rank, i)] = column[i];
+    return out;
+}
+
+static inline void plain_rule_make(struct plain_rule *p,
+                                   const struct oj_relation *r,
+                                   const struct oj_flat *join,
+                                   const struct oj_flat *input,
+                                   const int32_t *tie_rank)
+{
+    int64_t n = join->n_features;
+    int asks_fids = r->exclude_self || r->unordered_pairs != 0;
+    memset(p, 0, sizeof *p);
+    p->rule = oj_pair_rule_none();
+    p->rule.excludes_self = r->exclude_self;
+    p->rule.unordered = r->unordered_pairs;
+    p->rule.excludes_same = r->exclude_same_geometry && oj_flat_is_points(join);
+    if (asks_fids)
+    {
+        p->fid = oj_malloc(n > 0 ? n : 1, sizeof *p->fid);
+        ck_assert_ptr_nonnull(p->fid);
+        for (int64_t i = 0; i < n; i++)
+            p->fid[rank_at(tie_rank, i)] = join->fid[i];
+        p->rule.row_fid = input->fid;
+    }
+    p->on_class = by_rank(join->on_class, tie_rank, n);
+    p->exclude_class = by_rank(join->exclude_class, tie_rank, n);
+    p->rule.fid = p->fid;
+    p->rule.row_on_class = input->on_class;
+    p->rule.on_class = p->on_class;
+    p->rule.row_exclude_class = input->exclude_class;
+    p->rule.exclude_class = p->exclude_class;
+}
+
+static inline void plain_rule_free(struct plain_rule *p)
+{
+    oj_free(p->fid);
+    oj_free(p->on_class);
+    oj_free(p->exclude_class);
+}
+
+#endif
