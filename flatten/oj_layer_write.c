@@ -25,13 +25,10 @@ oj_status oj_layer_writer_open(OGRLayerH layer,
     OJ_NEW(writer, 1, err);
     memset(writer, 0, sizeof *writer);
     writer->layer = layer;
-    status = oj_row_cursor_open(defn, options, &writer->cursor, err);
-    if (status == OJ_OK)
-    {
-        writer->feature = OGR_F_Create(defn);
-        if (writer->feature == NULL)
-            status = oj_fail_nomem(err, 1, 1024);
-    }
+    writer->feature = OGR_F_Create(defn);
+    status = writer->feature == NULL
+                 ? oj_fail_nomem(err, 1, 1024)
+                 : oj_row_cursor_open(defn, options, &writer->cursor, err);
     if (status == OJ_OK)
         *out = writer;
     else

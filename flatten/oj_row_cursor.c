@@ -194,8 +194,10 @@ static void enter_row(struct oj_row_cursor *cursor)
         if (first == end ? how == OJ_HOW_INNER || how == OJ_HOW_SEMI
                          : how == OJ_HOW_ANTI)
             return;
-        cursor->n_pairs = oj_matches_end(cursor->matches, row) -
-                          oj_matches_first(cursor->matches, row);
+        cursor->n_pairs = end - first;
+        if (cursor->matches != cursor->sources.entries)
+            cursor->n_pairs = oj_matches_end(cursor->matches, row) -
+                              oj_matches_first(cursor->matches, row);
     }
     if (first == end || how == OJ_HOW_SEMI) /* one place without entry */
     {
@@ -438,13 +440,12 @@ oj_status oj_row_cursor_set_columns(const struct oj_row_cursor *cursor,
                                     struct oj_error *err)
 {
     const struct oj_row_setters *setters = &cursor->setters;
-    for (int i = 0; i < setters->n; i++)
+    const int *wanted = setters->wanted + setters->n_input_wanted;
+    for (int k = 0; k < setters->n_other_wanted; k++)
     {
-        const struct oj_column *column = &setters->column[i];
+        int i = wanted[k];
         struct oj_value value;
-        if (column->origin == OJ_COLUMN_INPUT || setters->is_ignored[i])
-            continue;
-        OJ_TRY(find_value(cursor, column, pair, &value, err));
+        OJ_TRY(find_value(cursor, &setters->column[i], pair, &value, err));
         OJ_TRY(oj_setter_set(&setters->setter[i], feature, &value, err));
     }
     return OJ_OK;
@@ -454,15 +455,13 @@ static oj_status set_input_columns(struct oj_row_cursor *cursor,
                                    OGRFeatureH feature, int64_t row,
                                    struct oj_error *err)
 {
+    const struct oj_attributes *attributes = cursor->sources.batch->attributes;
     const struct oj_row_setters *setters = &cursor->setters;
-    for (int i = 0; i < setters->n; i++)
+    for (int k = 0; k < setters->n_input_wanted; k++)
     {
-        const struct oj_column *column = &setters->column[i];
+        int i = setters->wanted[k];
         struct oj_value value;
-        if (column->origin != OJ_COLUMN_INPUT || setters->is_ignored[i])
-            continue;
-        oj_attributes_value(cursor->sources.batch->attributes, column->source,
-                            row, &value);
+        oj_attributes_value(attributes, setters->column[i].source, row, &value);
         OJ_TRY(oj_setter_set(&setters->setter[i], feature, &value, err));
     }
     return OJ_OK;
@@ -473,19 +472,17 @@ static oj_status set_join_columns(struct oj_row_cursor *cursor,
                                   struct oj_error *err)
 {
     const struct oj_row_setters *setters = &cursor->setters;
-    for (int i = 0; i < setters->n; i++)
+    for (int k = 0; k < setters->n_input_wanted + setters->n_other_wanted; k++)
     {
-        const struct oj_column *column = &setters->column[i];
+        int i = setters->wanted[k];
         struct oj_value value;
-        if (setters->is_ignored[i])
-            continue;
-        if (column->origin == OJ_COLUMN_INPUT)
+        if (k < setters->n_input_wanted)
         {
             /* Unless rows of the input came first, there is no setter yet. */
-            OGR_F_SetFieldNull(feature, column->target);
+            OGR_F_SetFieldNull(feature, setters->column[i].target);
             continue;
         }
-        find_join_value(cursor, column, row, &value);
+        find_join_value(cursor, &setters->column[i], row, &value);
         OJ_TRY(oj_setter_set(&setters->setter[i], feature, &value, err));
     }
     return OJ_OK;
@@ -520,7 +517,7 @@ static void fetch_ahead(const struct oj_row_cursor *cursor, int64_t row)
 static int is_cancelled(const struct oj_row_cursor *cursor)
 {
     const int *cancel = cursor->options.cancel;
-    return cursor->at % 1024 == 0 && cancel != NULL &&
+    return (cursor->at & 1023) == 0 && cancel != NULL &&
            __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
 }
 

@@ -52,9 +52,9 @@ static oj_status init_all(struct oj_row_setters *setters,
     int n = setters->n;
     setters->column = oj_calloc(n, sizeof *setters->column);
     setters->setter = oj_calloc(n, sizeof *setters->setter);
-    setters->is_ignored = oj_calloc(n, sizeof *setters->is_ignored);
+    setters->wanted = oj_calloc(n, sizeof *setters->wanted);
     if (setters->column == NULL || setters->setter == NULL ||
-        setters->is_ignored == NULL)
+        setters->wanted == NULL)
         return oj_fail_nomem(err, n, sizeof *setters->setter);
     for (int i = 0; i < n; i++)
     {
@@ -75,7 +75,9 @@ oj_status oj_row_setters_init(struct oj_row_setters *setters,
     setters->join_table = options->join_table;
     setters->n = options->n_columns;
     status = init_all(setters, options->columns, err);
-    if (status != OJ_OK)
+    if (status == OJ_OK)
+        oj_row_setters_look_at_ignored(setters);
+    else
         oj_row_setters_free(setters);
     return status;
 }
@@ -97,12 +99,27 @@ oj_status oj_row_setters_set_fields(struct oj_row_setters *setters,
     return OJ_OK;
 }
 
+static int is_wanted(const struct oj_row_setters *setters, int i)
+{
+    return !OGR_Fld_IsIgnored(
+        OGR_FD_GetFieldDefn(setters->defn, setters->column[i].target));
+}
+
 void oj_row_setters_look_at_ignored(struct oj_row_setters *setters)
 {
-    for (int i = 0; i < setters->n; i++)
-        setters->is_ignored[i] =
-            OGR_Fld_IsIgnored(OGR_FD_GetFieldDefn(
-                setters->defn, setters->column[i].target)) != 0;
+    int n = 0;
+    for (int of_input = 1; of_input >= 0; of_input--)
+    {
+        for (int i = 0; i < setters->n; i++)
+        {
+            if ((setters->column[i].origin == OJ_COLUMN_INPUT) == of_input &&
+                is_wanted(setters, i))
+                setters->wanted[n++] = i;
+        }
+        if (of_input)
+            setters->n_input_wanted = n;
+    }
+    setters->n_other_wanted = n - setters->n_input_wanted;
 }
 
 void oj_row_setters_free(struct oj_row_setters *setters)
@@ -111,6 +128,6 @@ void oj_row_setters_free(struct oj_row_setters *setters)
         oj_setter_free(&setters->setter[i]);
     oj_free(setters->column);
     oj_free(setters->setter);
-    oj_free(setters->is_ignored);
+    oj_free(setters->wanted);
     memset(setters, 0, sizeof *setters);
 }

@@ -14,7 +14,12 @@ struct oj_row_setters
     struct oj_column *column; /**< [n] a copy */
     struct oj_setter
         *setter; /**< [n] those of the input: once fields are set */
-    unsigned char *is_ignored;      /**< [n] the field is, in defn */
+
+    /** Numbers of the columns whose fields are not ignored in defn: first the
+     *  input's, then all others. */
+    int *wanted; /**< [n_input_wanted + n_other_wanted] */
+    int n_input_wanted, n_other_wanted;
+
     const struct oj_fields *fields; /**< the reader's; NULL: not seen yet */
 };
 
@@ -28,6 +33,7 @@ OJ_MUST_USE oj_status oj_row_setters_set_fields(struct oj_row_setters *setters,
                                                 const struct oj_fields *fields,
                                                 struct oj_error *err);
 
+/** Looks again which fields are ignored; opening does it too. */
 void oj_row_setters_look_at_ignored(struct oj_row_setters *setters);
 
 /** Zeroed afterwards. */
