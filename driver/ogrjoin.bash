@@ -14,6 +14,7 @@ _ogrjoin()
         -join_layer -join_where -join_sql -join_dialect -join_select -joo
         -crs -s_srs -join_srs -t_srs -a_srs
         -f -of -nln -dsco -lco -doo -nlt -overwrite -append -update -unsetFid
+        -write_spec
         -in_place -in_place_unsafe
         -threads -backend -gpu -gpu_memory -gpu_batch -batch -quadrant_size
         -memory -max_pairs -explain
@@ -50,6 +51,10 @@ _ogrjoin()
         -crs) words="auto strict ignore" ;;
         -nlt) words="NONE PROMOTE_TO_MULTI" ;;
         -threads) words="ALL_CPUS" ;;
+        -write_spec)
+            COMPREPLY=($(compgen -f -X '!*.ogrjoin' -- "$cur"))
+            return
+            ;;
         -backend) words="auto $backends" ;;
         -gpu) words="all 0" ;;
         -validate)

@@ -6,6 +6,7 @@
 #include "oj_help.h"
 #include "oj_message.h"
 #include "oj_run.h"
+#include "oj_write_spec.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -75,7 +76,12 @@ static int run_words(int argc, char **argv)
         return OJ_EXIT_COMPLETE;
     }
     oj_message_open(command.quiet);
-    if (status == OJ_OK)
+    if (status == OJ_OK && command.write_spec != NULL)
+    {
+        exit_code = OJ_EXIT_COMPLETE;
+        status = oj_write_spec_run(&command, &err);
+    }
+    else if (status == OJ_OK)
         status = oj_run(&command, &exit_code, &err);
     if (status != OJ_OK)
     {

@@ -5,13 +5,14 @@
 #include "oj_command_check.h"
 #include "oj_command_op.h"
 #include "oj_devices.h"
+#include "oj_relative_path.h"
+#include "oj_size.h"
 #include "oj_spelling.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_vsi.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ struct reader
     int next;        /* the word to read next */
     int positionals; /* words that are no options, so far */
     const char *positional[3];
+    const char *folder; /* of the file that holds the words; "": none */
 };
 
 /* Copies n bytes into the command; the rest of the struct points at them. */
@@ -55,6 +57,18 @@ static oj_status keep_word(struct oj_command *command, const char *word,
                            const char **out, struct oj_error *err)
 {
     return keep(command, word, strlen(word), out, err);
+}
+
+/* A word that is the name of a file or a dataset. */
+static oj_status keep_path(const struct reader *r, const char *name,
+                           const char **out, struct oj_error *err)
+{
+    char *path = NULL;
+    oj_status status;
+    OJ_TRY(oj_relative_path_resolve(r->folder, name, &path, err));
+    status = keep_word(r->command, path, out, err);
+    oj_free(path);
+    return status;
 }
 
 static oj_status keep_file(struct oj_command *command, const char *name,
@@ -130,6 +144,18 @@ static int find_option(const char *word)
             return i;
     }
     return -1;
+}
+
+static int is_option(const char *word)
+{
+    return word[0] == '-' && word[1] != '\0';
+}
+
+const struct oj_option *oj_option_of_word(const char *word)
+{
+    return is_option(word)
+               ? oj_option_at(find_option(word + 1 + (word[1] == '-')))
+               : NULL;
 }
 
 /* The place of word in "a|b|c", or -1. */
@@ -223,36 +249,14 @@ static oj_status append_box(struct reader *r, const struct oj_option *option,
     return OJ_OK;
 }
 
-/* "100000", "64M", "4G", "1.5GB"; K, M, G, T are powers of 1024. */
 static oj_status read_bytes(const struct oj_option *option, const char *word,
                             int64_t *out, struct oj_error *err)
 {
-    static const char letters[] = "KMGT";
-    char *end;
-    double value = CPLStrtod(word, &end);
-    const char *rest = end;
-    while (*rest == ' ')
-        rest++;
-    for (int i = 0; letters[i] != '\0'; i++)
-    {
-        if (toupper((unsigned char)*rest) == letters[i])
-        {
-            value *= ldexp(1.0, 10 * (i + 1));
-            rest++;
-            break;
-        }
-    }
-    if (strncasecmp(rest, "iB", 2) == 0 && rest > end)
-        rest += 2;
-    else if (toupper((unsigned char)*rest) == 'B')
-        rest++;
-    if (end == word || *rest != '\0' || !(value >= 1.0) || !(value < 9.0e18) ||
-        strcspn(word, "xXnN") != strlen(word))
+    if (!oj_size_parse(word, out))
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s must be a number of bytes, as 512M or 4G, not "
                        "'%s'",
                        option->name, word);
-    *out = (int64_t)value;
     return OJ_OK;
 }
 
@@ -278,8 +282,7 @@ static oj_status read_backend(const struct oj_option *option, const char *word,
                    option->name, word, names);
 }
 
-/* How many words an option takes, for all kinds but OJ_OPTION_REFERENCE. */
-static int n_words(const struct oj_option *option)
+int oj_option_words(const struct oj_option *option)
 {
     if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_REFERENCE)
         return 0;
@@ -302,9 +305,11 @@ static oj_status read_value(struct reader *r, const struct oj_option *option,
         case OJ_OPTION_TEXT:
             return keep_word(command, words[0], at, err);
         case OJ_OPTION_TEXT_OR_FILE:
-            if (words[0][0] == '@')
-                return keep_file(command, words[0] + 1, option->name, at, err);
-            return keep_word(command, words[0], at, err);
+            if (words[0][0] != '@')
+                return keep_word(command, words[0], at, err);
+            OJ_TRY(keep_path(r, words[0] + 1, at, err));
+            return keep_file(command, *(const char **)at, option->name, at,
+                             err);
         case OJ_OPTION_LIST:
             if (strchr(words[0], '=') == NULL &&
                 strcmp(option->arguments, "NAME=VALUE") == 0)
@@ -393,13 +398,15 @@ static oj_status read_option(struct reader *r, const char *word,
     const char *const *words = &r->argv[r->next];
     const char *name = word + 1 + (word[1] == '-');
     int row = find_option(name), n;
+    if (row >= 0 && r->command->is_dataset)
+        OJ_TRY(oj_command_check_dataset(oj_option_at(row)->name, err));
     if (row < 0)
         return oj_fail(err, OJ_ERR_ARG,
                        "unknown option %s; did you mean -%s? (ogrjoin --help "
                        "lists all)",
                        word, nearest_option(name));
     option = oj_option_at(row);
-    n = n_words(option);
+    n = oj_option_words(option);
     if (r->argc - r->next < n)
         return oj_fail(err, OJ_ERR_ARG, "-%s needs a value: -%s %s",
                        option->name, option->name, option->arguments);
@@ -415,10 +422,12 @@ static oj_status read_positional(struct reader *r, const char *word,
 {
     if (r->positionals == 3)
         return oj_fail(err, OJ_ERR_ARG,
-                       "one word too many: '%s'; ogrjoin takes [options] "
-                       "dst_ds input_ds join_ds",
-                       word);
-    return keep_word(r->command, word, &r->positional[r->positionals++], err);
+                       "one word too many: '%s'; %s [options] %sinput_ds "
+                       "join_ds",
+                       word,
+                       r->command->is_dataset ? "it is JOIN:" : "ogrjoin takes",
+                       r->command->is_dataset ? "" : "dst_ds ");
+    return keep_path(r, word, &r->positional[r->positionals++], err);
 }
 
 /* dst_ds is left out where there is nothing to write to, join_ds where boxes
@@ -426,17 +435,27 @@ static oj_status read_positional(struct reader *r, const char *word,
 static oj_status place_positionals(struct reader *r, struct oj_error *err)
 {
     struct oj_command *command = r->command;
-    int has_dst = !command->in_place && !command->benchmark;
     int has_join = command->n_windows == 0;
+    int has_dst =
+        !command->in_place && !command->benchmark && !command->is_dataset &&
+        (command->write_spec == NULL || r->positionals >= 2 + has_join);
     int needed = 1 + has_dst + has_join;
     char usage[128];
-    snprintf(usage, sizeof usage, "ogrjoin %s%s[options]%s input_ds%s",
-             command->in_place    ? "-in_place "
-             : command->benchmark ? "-benchmark "
-                                  : "",
+    snprintf(usage, sizeof usage, "%s%s%s[options]%s input_ds%s",
+             command->is_dataset ? "JOIN:" : "ogrjoin ",
+             command->in_place     ? "-in_place "
+             : command->benchmark  ? "-benchmark "
+             : command->write_spec ? "-write_spec FILE.ogrjoin "
+                                   : "",
              has_join ? "" : "-window XMIN YMIN XMAX YMAX ",
              has_dst ? " dst_ds" : "", has_join ? " join_ds" : "");
-    if (r->positionals != needed)
+    if (r->positionals > needed)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%d datasets given, %d needed (the last one is '%s'): "
+                       "%s",
+                       r->positionals, needed,
+                       r->positional[r->positionals - 1], usage);
+    if (r->positionals < needed)
         return oj_fail(err, OJ_ERR_ARG, "%d dataset%s given, %d needed: %s",
                        r->positionals, r->positionals == 1 ? "" : "s", needed,
                        usage);
@@ -453,22 +472,44 @@ static oj_status place_positionals(struct reader *r, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status parse(struct reader *r, struct oj_error *err)
+static int asks_for_help(const struct reader *r)
 {
     for (int i = 0; i < r->argc; i++)
     {
         const char *word = r->argv[i];
         if (strcasecmp(word, "-h") == 0 || strcasecmp(word, "-help") == 0 ||
             strcasecmp(word, "--help") == 0)
-        {
-            r->command->help = 1;
-            return OJ_OK;
-        }
+            return !r->command->is_dataset;
     }
+    return 0;
+}
+
+static oj_status keep_words(struct reader *r, struct oj_error *err)
+{
+    const char **words;
+    OJ_NEW(words, (int64_t)r->argc + 1, err);
+    r->command->words = words;
+    words[0] = NULL;
+    for (int i = 0; i < r->argc; i++)
+    {
+        OJ_TRY(keep_word(r->command, r->argv[i], &words[i], err));
+        words[i + 1] = NULL;
+    }
+    return OJ_OK;
+}
+
+static oj_status parse(struct reader *r, struct oj_error *err)
+{
+    if (asks_for_help(r))
+    {
+        r->command->help = 1;
+        return OJ_OK;
+    }
+    OJ_TRY(keep_words(r, err));
     while (r->next < r->argc)
     {
         const char *word = r->argv[r->next++];
-        if (word[0] == '-' && word[1] != '\0')
+        if (is_option(word))
             OJ_TRY(read_option(r, word, err));
         else
             OJ_TRY(read_positional(r, word, err));
@@ -478,8 +519,9 @@ static oj_status parse(struct reader *r, struct oj_error *err)
     return oj_command_check(r->command, err);
 }
 
-oj_status oj_command_parse(int argc, const char *const *argv,
-                           struct oj_command *command, struct oj_error *err)
+static oj_status parse_words(int argc, const char *const *argv, int is_dataset,
+                             const char *folder, struct oj_command *command,
+                             struct oj_error *err)
 {
     struct oj_command empty = {0};
     struct reader r = {0};
@@ -492,15 +534,36 @@ oj_status oj_command_parse(int argc, const char *const *argv,
     empty.backend = "auto";
     empty.batch = 262144;
     empty.benchmark_seconds = 60;
+    empty.is_dataset = is_dataset;
+    r.folder = folder;
     r.command = &empty;
     r.argv = argv;
     r.argc = argc;
     status = parse(&r, err);
+    if (is_dataset)
+    {
+        empty.quiet = 1;
+        empty.progress = 0;
+    }
     if (status == OJ_OK)
         *command = empty;
     else
         oj_command_free(&empty);
     return status;
+}
+
+oj_status oj_command_parse(int argc, const char *const *argv,
+                           struct oj_command *command, struct oj_error *err)
+{
+    return parse_words(argc, argv, 0, "", command, err);
+}
+
+oj_status oj_command_parse_dataset(int argc, const char *const *argv,
+                                   const char *folder,
+                                   struct oj_command *command,
+                                   struct oj_error *err)
+{
+    return parse_words(argc, argv, 1, folder, command, err);
 }
 
 int oj_command_given(const struct oj_command *command, const char *name)
@@ -520,6 +583,7 @@ void oj_command_free(struct oj_command *command)
         text = next;
     }
     oj_free((double *)command->windows);
+    oj_free(command->words);
     oj_free(command->exclude);
     oj_free(command->input.open_options);
     oj_free(command->join.open_options);

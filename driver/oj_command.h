@@ -1,7 +1,7 @@
 /** What a user asks for: the words of a command line as one plain struct.
  *
- *  The same words without a destination will name a virtual dataset, so this
- *  parser neither prints nor exits, and every option is one row of a table
+ *  The same words without a destination name a dataset (oj_dataset_name.h), so
+ *  this parser neither prints nor exits, and every option is one row of a table
  *  that --help, the man page and the completion are checked against.
  *  Habits are ogr2ogr's: one dash (two are taken too), case does not matter,
  *  the destination comes first.
@@ -123,7 +123,8 @@ struct oj_command
     const char *t_srs, *a_srs;
 
     /* Where the answer goes. */
-    const char *dst; /**< NULL with in_place and benchmark */
+    const char *dst; /**< NULL with in_place and benchmark, and of datasets;
+                          with write_spec it can be NULL */
     const char *format;
     const char **dataset_options; /**< -dsco; NULL-terminated, or NULL */
     const char **layer_options;   /**< -lco */
@@ -145,6 +146,7 @@ struct oj_command
     int64_t memory;        /**< bytes; 0: no bound */
     int64_t max_pairs;     /**< 0: no bound */
     int explain;
+    const char *write_spec; /**< file that is to hold the words, or NULL */
 
     /* Proof. */
     const char *validate; /**< backend to compare with, or NULL */
@@ -158,6 +160,8 @@ struct oj_command
     const char *json_summary;
     int help;
 
+    int is_dataset;     /**< made by oj_command_parse_dataset(): quiet is 1 */
+    const char **words; /**< all that were given; NULL-terminated */
     unsigned char given[OJ_MAX_OPTIONS]; /**< by row of the table */
     struct oj_text *texts;               /**< owned: all strings above */
 };
@@ -201,6 +205,12 @@ struct oj_option
 /** Row i, or NULL past the end. */
 const struct oj_option *oj_option_at(int i);
 
+/** The option that a word of the command line ("-k", "--K") is, or NULL. */
+const struct oj_option *oj_option_of_word(const char *word);
+
+/** How many words it takes. Of OJ_OPTION_REFERENCE 0: one more may follow. */
+int oj_option_words(const struct oj_option *option);
+
 /** Reads argv[0 .. argc - 1] (no program name) into *command, which owns copies
  *  of all it needs and is freed by oj_command_free().  With -help among the
  *  words nothing else is checked.  OJ_ERR_ARG with one line saying what is
@@ -208,6 +218,15 @@ const struct oj_option *oj_option_at(int i);
 OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
                                        struct oj_command *command,
                                        struct oj_error *err);
+
+/** The same of a dataset's name: there is no destination, and options that only
+ *  a run has are refused.  folder: of a file that holds the words, to which
+ *  their paths are relative; "": they are relative to the current one. */
+OJ_MUST_USE oj_status oj_command_parse_dataset(int argc,
+                                               const char *const *argv,
+                                               const char *folder,
+                                               struct oj_command *command,
+                                               struct oj_error *err);
 
 /** 1 when the option of that name (not an alias) was among the words. */
 int oj_command_given(const struct oj_command *command, const char *name);

@@ -100,6 +100,67 @@ static const struct clash clashes[] = {
     {"benchmark", "json_summary", "its table can be had by -benchmark_csv"},
 };
 
+static const char writes_rows[] = "rows are not written, but read";
+static const char own_run[] = "that is a run of its own, of the command";
+static const char one_layer[] = "there is only the layer of the join";
+
+/* What a join that is read as a dataset has no use for. */
+static const struct
+{
+    const char *option, *why;
+} not_of_datasets[] = {
+    {"f", writes_rows},
+    {"dsco", writes_rows},
+    {"lco", writes_rows},
+    {"doo", writes_rows},
+    {"append", writes_rows},
+    {"update", writes_rows},
+    {"in_place", writes_rows},
+    {"in_place_unsafe", writes_rows},
+    {"json_summary", writes_rows},
+    {"unmatched_layer", one_layer},
+    {"unmatched_join_layer", one_layer},
+    {"explain", own_run},
+    {"validate", own_run},
+    {"validate_report", own_run},
+    {"benchmark", own_run},
+    {"benchmark_csv", own_run},
+    {"benchmark_seconds", own_run},
+    {"help", own_run},
+    {"overwrite", writes_rows},
+    {"write_spec", own_run},
+};
+
+oj_status oj_command_check_dataset(const char *name, struct oj_error *err)
+{
+    for (size_t i = 0; i < sizeof not_of_datasets / sizeof *not_of_datasets;
+         i++)
+    {
+        if (strcmp(not_of_datasets[i].option, name) == 0)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-%s has no meaning for a join that is read as a "
+                           "dataset: %s",
+                           name, not_of_datasets[i].why);
+    }
+    return OJ_OK;
+}
+
+/* A file that holds the words holds those of a dataset. */
+static oj_status check_write_spec(const struct oj_command *command,
+                                  struct oj_error *err)
+{
+    const struct oj_option *option;
+    if (command->write_spec == NULL)
+        return OJ_OK;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        if (command->given[i] && strcmp(option->name, "write_spec") != 0 &&
+            strcmp(option->name, "overwrite") != 0)
+            OJ_TRY(oj_command_check_dataset(option->name, err));
+    }
+    return OJ_OK;
+}
+
 static oj_status check_tables(const struct oj_command *command,
                               struct oj_error *err)
 {
@@ -224,6 +285,7 @@ static oj_status check_gpus(const struct oj_command *command,
 oj_status oj_command_check(const struct oj_command *command,
                            struct oj_error *err)
 {
+    OJ_TRY(check_write_spec(command, err));
     OJ_TRY(oj_command_check_op(command, err));
     OJ_TRY(check_tables(command, err));
     OJ_TRY(check_points(command, err));

@@ -4,9 +4,21 @@
 
 #include "oj_command.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** OJ_ERR_ARG with one clear line when options contradict each other, or one
  *  has no meaning without another. Looks at the words only, at no data. */
 OJ_MUST_USE oj_status oj_command_check(const struct oj_command *command,
                                        struct oj_error *err);
 
+/** OJ_ERR_ARG when the option of that name makes no sense for a join that is
+ *  read as a dataset. */
+OJ_MUST_USE oj_status oj_command_check_dataset(const char *name,
+                                               struct oj_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

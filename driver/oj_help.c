@@ -93,6 +93,7 @@ void oj_help_print(void)
         "  ogrjoin -window XMIN YMIN XMAX YMAX [options] dst_ds input_ds\n"
         "  ogrjoin -in_place [options] input_ds join_ds\n"
         "  ogrjoin -benchmark [options] input_ds join_ds\n"
+        "  ogrjoin -write_spec FILE.ogrjoin [options] input_ds join_ds\n"
         "  ogrjoin --devices\n"
         "\n"
         "The output has the input's rows in their order, one per pair, with "
@@ -133,5 +134,9 @@ void oj_help_print(void)
            "once:\n"
            "    ogrjoin -op dwithin -max_distance 500m -on chain "
            "-unordered_pairs \\\n"
-           "      -how inner out.gpkg shops.gpkg shops.gpkg\n");
+           "      -how inner out.gpkg shops.gpkg shops.gpkg\n"
+           "  the join as a dataset that GDAL and QGIS read:\n"
+           "    ogrinfo -al -so 'JOIN:-op nearest pickups.gpkg lots.gpkg'\n"
+           "    ogrjoin -write_spec near.ogrjoin -op nearest pickups.gpkg "
+           "lots.gpkg\n");
 }

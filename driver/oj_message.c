@@ -185,20 +185,50 @@ void oj_warn(const char *format, ...)
     CPLError(CE_Warning, CPLE_AppDefined, "%s", text);
 }
 
-/* One line, whatever a driver or a database put into its own. */
-static void make_one_line(char *text)
+/* Length of the UTF-8 sequence that text begins with; 0: it is none. */
+static int sequence_length(const unsigned char *text)
 {
-    for (; *text != '\0'; text++)
+    unsigned char c = text[0], least = 0x80, most = 0xBF;
+    int n = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
+    if (n == 1)
+        return 1;
+    if (c < 0xC2 || c > 0xF4)
+        return 0;
+    if (c == 0xE0)
+        least = 0xA0; /* shorter ones would do */
+    else if (c == 0xED)
+        most = 0x9F; /* halves of pairs */
+    else if (c == 0xF0)
+        least = 0x90;
+    else if (c == 0xF4)
+        most = 0x8F; /* beyond what there is */
+    for (int i = 1; i < n; i++)
     {
-        if (*text == '\n' || *text == '\r' || *text == '\t')
+        if (text[i] < least || text[i] > most)
+            return 0;
+        least = 0x80;
+        most = 0xBF;
+    }
+    return n;
+}
+
+void oj_message_tidy(char *text)
+{
+    while (*text != '\0')
+    {
+        int n = sequence_length((const unsigned char *)text);
+        if (n == 0 || *text == '\x7F')
+            *text = '?';
+        else if ((unsigned char)*text < 0x20)
             *text = ' ';
+        text += n > 0 ? n : 1;
     }
 }
 
 void oj_report_error(const struct oj_error *error)
 {
     struct oj_error line = *error;
-    make_one_line(line.message);
+    oj_message_tidy(line.message);
     oj_message_close();
     CPLError(CE_Failure, CPLE_AppDefined, "%s", line.message);
 }

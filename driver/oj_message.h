@@ -59,6 +59,10 @@ void oj_say(const char *format, ...) OJ_PRINTF(1, 2);
 /** A line on something the user may not have wanted. */
 void oj_warn(const char *format, ...) OJ_PRINTF(1, 2);
 
+/** Makes text, whatever a driver, a database or a file put into it, one line of
+ *  valid UTF-8, of the same length: hosts may fail over anything else. */
+void oj_message_tidy(char *text);
+
 /** "ERROR 1: ..." */
 void oj_report_error(const struct oj_error *error);
 

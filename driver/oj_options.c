@@ -196,6 +196,11 @@ static const struct oj_option options[] = {
      "add a new layer to an existing dst_ds"},
     {output, "unsetFid", NULL, "", OJ_OPTION_FLAG, AT(unset_fid), NULL, 0,
      "let the output number its rows, instead of keeping the input's FIDs"},
+    {output, "write_spec", NULL, "FILE.ogrjoin", OJ_OPTION_TEXT, AT(write_spec),
+     NULL, 0,
+     "save the words as a dataset that every GDAL program opens, and do not "
+     "run "
+     "the join; takes no dst_ds"},
 
     {in_place, "in_place", NULL, "", OJ_OPTION_FLAG, AT(in_place), NULL, 0,
      "add the columns to the input layer itself, or refresh them, in one "

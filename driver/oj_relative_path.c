@@ -88,7 +88,7 @@ oj_status oj_relative_path_resolve(const char *folder, const char *name,
     size_t n = archive_prefix(name);
     const char *path = name + n;
     const char *slash = "/";
-    char *made;
+    char *made = NULL;
     if (folder[0] == '\0' || !is_relative(folder, path))
         return copy(name, strlen(name), out, err);
     if (folder[strlen(folder) - 1] == '/')
@@ -124,6 +124,31 @@ static const char *walk_up(char *here, const char *path)
             path++;
         else
             return path;
+    }
+}
+
+/* Takes folders off path that lie on the way from here to there, which has no
+ * links, and adds them to here. */
+static const char *walk_down(char *here, size_t size, const char *there,
+                             const char *path)
+{
+    size_t n = strlen(here);
+    if (strncmp(here, there, n) != 0)
+        return path;
+    for (;;)
+    {
+        size_t m = strcspn(path, "/");
+        if (path[m] == '\0' || m == 0 || there[n] != '/' ||
+            strncmp(there + n + 1, path, m) != 0 ||
+            (there[n + 1 + m] != '/' && there[n + 1 + m] != '\0') ||
+            n + m + 2 > size)
+            return path;
+        memcpy(here + n, there + n, m + 1);
+        n += m + 1;
+        here[n] = '\0';
+        path += m;
+        while (path[0] == '/' || strncmp(path, "./", 2) == 0)
+            path += path[0] == '/' ? 1 : 2;
     }
 }
 
@@ -187,7 +212,7 @@ oj_status oj_relative_path_make(const char *folder, const char *name,
         from[0] = '\0';
     if (strcmp(to, "/") == 0)
         to[0] = '\0';
-    path = walk_up(to, path);
+    path = walk_down(to, sizeof to, from, walk_up(to, path));
     OJ_TRY(make_way(from, to, path, &way, err));
     if (way == NULL)
     {

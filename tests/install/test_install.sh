@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# What "cmake --install" leaves behind: the command runs from any place, the
-# library exports its own names alone and needs no GDAL, and a program of a
-# user's compiles by pkg-config and gives the right answers.
+# What "cmake --install" leaves behind: the command runs from any place, GDAL
+# loads the driver from there, the library exports its own names alone and needs
+# no GDAL, and a program of a user's compiles by pkg-config and gives the right
+# answers.
 #
 #   test_install.sh BUILD SOURCE
 set -euo pipefail
@@ -27,6 +28,24 @@ if readelf -d "$library" | grep -i 'NEEDED.*gdal'; then
 fi
 if readelf -d "$root/bin/ogrjoin" | grep -E 'R(UN)?PATH' | grep -v ORIGIN; then
     fail "the command looks for its library in a fixed place"
+fi
+plugin=$(find "$root" -name ogr_JOIN.so)
+if grep -q '^OGRJOIN_PLUGIN:BOOL=ON' "$build/CMakeCache.txt"; then
+    [ -n "$plugin" ] || fail "no ogr_JOIN.so"
+    [ "${plugin%/*}" = "${library%/*}/gdalplugins" ] ||
+        fail "the driver lies in $plugin"
+    if readelf -d "$plugin" | grep -iE 'NEEDED.*(cuda|nvidia)'; then
+        fail "the driver needs CUDA"
+    fi
+    if command -v ogrinfo >/dev/null; then
+        env -u LD_LIBRARY_PATH GDAL_DRIVER_PATH="${plugin%/*}" \
+            ogrinfo --formats >"$prefix/formats" 2>&1
+        grep -q '^  *JOIN .*vector' "$prefix/formats" ||
+            fail "GDAL does not load the driver: $(head -3 "$prefix/formats")"
+        env -u LD_LIBRARY_PATH ldd "$plugin" |
+            grep -q "libogrjoin.* => $root/" ||
+            fail "the driver does not find the library beside it"
+    fi
 fi
 "$root/bin/ogrjoin" --version || fail "the installed command does not run"
 "$root/bin/oj_bench" --help >/dev/null || fail "oj_bench does not run"

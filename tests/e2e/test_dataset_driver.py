@@ -1,0 +1,340 @@
+"""The driver JOIN itself: what GDAL is told of it, what it takes for its own, its
+files, and -write_spec."""
+
+from dataset import *
+
+DRIVER = "JOIN"
+
+
+def sides():
+    points_file()
+    lots_file()
+    return ("points.gpkg", "lots.gpkg")
+
+
+def rows(name):
+    return Layer(name).rows
+
+
+# --- what GDAL is told -------------------------------------------------------------
+
+
+def check_metadata_of_the_driver():
+    driver = gdal.GetDriverByName(DRIVER)
+    true(driver is not None, "the driver is there")
+    said = driver.GetMetadata()
+    for key, value in (("DCAP_VECTOR", "YES"), ("DCAP_OPEN", "YES"), ("DCAP_VIRTUALIO", "YES"),
+                       ("DMD_CONNECTION_PREFIX", "JOIN:"), ("DMD_EXTENSIONS", "ogrjoin")):
+        same(said.get(key), value, key)
+    for key in ("DMD_LONGNAME", "DMD_HELPTOPIC", "DMD_OPENOPTIONLIST"):
+        true(said.get(key), key)
+    for key in ("DCAP_RASTER", "DCAP_CREATE", "DCAP_CREATECOPY"):
+        same(said.get(key), None, key)
+    r = client("ogrinfo", "--formats")
+    lines = [line for line in r.out.splitlines() if line.strip().startswith("JOIN ")]
+    same(len(lines), 1, r.out)
+    same(r.err, "")
+    client("ogrinfo", "--format", DRIVER)
+
+
+def check_the_plugin_needs_no_cuda():
+    if shutil.which("readelf") is None:
+        raise Skip("no readelf")
+    r = client("readelf", "-d", PLUGIN)
+    needed = [line for line in r.out.splitlines() if "NEEDED" in line]
+    true(any("libogrjoin.so" in line for line in needed), r.out)
+    true(not any("cuda" in line or "nvidia" in line for line in needed), r.out)
+    symbols = client("nm", "-D", "--defined-only", PLUGIN).out.split()
+    same([s for s in symbols if s.startswith(("oj_", "Register"))], ["RegisterOGRJOIN"])
+
+
+def check_what_is_its_own():
+    pair = sides()
+    name = name_of("-op", "nearest", *pair)
+    spec_file("s.ogrjoin", "-op", "nearest", *pair)
+    make("x.geojson", [("POINT (1 2)", {"name": "a"})], srs=None)
+    shutil.copy("x.geojson", "ogrjoin")
+    shutil.copy("s.ogrjoin", "s.json")
+    for path, driver in ((name, DRIVER), ("join:x", DRIVER), ("JOIN:", DRIVER), ("s.ogrjoin", DRIVER),
+                         (pair[0], "GPKG"), ("x.geojson", "GeoJSON"), ("ogrjoin", "GeoJSON"), ("s.json", None),
+                         ("nothing.ogrjoin", None), ("JOINT:x", None), ("xJOIN:x", None)):
+        found = gdal.IdentifyDriverEx(path)
+        same(found and found.ShortName, driver, path)
+    os.mkdir("folder.ogrjoin")
+    same(gdal.IdentifyDriverEx("folder.ogrjoin"), None)
+
+
+def check_it_is_read_only():
+    """Programs try to update first: that is no error."""
+    pair = sides()
+    name = name_of("-op", "nearest", *pair)
+    for path in (name, spec_file("s.ogrjoin", "-op", "nearest", *pair)):
+        with Said() as said:
+            same(gdal.OpenEx(path, gdal.OF_VECTOR | gdal.OF_UPDATE), None)
+        same([text for text in said.errors if "JOIN" in text or "nearest" in text], [])
+        dataset = gdal.OpenEx(path, gdal.OF_VECTOR)
+        layer = dataset.GetLayer(0)
+        for capability in ("SequentialWrite", "RandomWrite", "CreateField", "DeleteFeature", "Transactions"):
+            same(bool(layer.TestCapability(capability)), False, capability)
+        same(bool(dataset.TestCapability("CreateLayer")), False)
+        with Said() as said:
+            feature = ogr.Feature(layer.GetLayerDefn())
+            true(layer.CreateFeature(feature) != 0, "no row is taken")
+    with Said() as said:
+        same(gdal.OpenEx(name, gdal.OF_RASTER), None)
+    r = client("ogrinfo", "-q", name, "-sql", "SELECT COUNT(*) AS n FROM points")
+    same(r.err, "")
+    true("n (Integer) = 50" in r.out or "n (Integer64) = 50" in r.out, str(r))
+
+
+def check_metadata_of_the_dataset():
+    pair = sides()
+    where = "name <> 'it''s'"
+    dataset = opened("-op", "nearest", "-where", where, *pair)
+    for said in (dataset.GetMetadata(), dataset.GetLayer(0).GetMetadata()):
+        text = "\n".join(f"{k}={v}" for k, v in said.items())
+        for part in ("points.gpkg", "lots.gpkg", "nearest", where):
+            true(part in text, f"{part} in {text}")
+    words = dataset.GetMetadata()["COMMAND_LINE"]
+    same(shlex.split(words), ["-op", "nearest", "-where", where, *pair])
+    same(dataset.GetDriver().ShortName, DRIVER)
+
+
+# --- files ------------------------------------------------------------------------
+
+
+def check_files():
+    """The sources are told, and stay when the specification goes."""
+    pair = sides()
+    spec_file("s.ogrjoin", "-op", "nearest", *pair)
+    files = gdal.OpenEx("s.ogrjoin", gdal.OF_VECTOR).GetFileList()
+    same(sorted(os.path.normpath(f) for f in files), sorted((*pair, "s.ogrjoin")))
+    files = opened("-op", "nearest", *pair).GetFileList()
+    same(sorted(os.path.normpath(f) for f in files), sorted(pair))
+    driver = gdal.GetDriverByName(DRIVER)
+    same(driver.Rename("t.ogrjoin", "s.ogrjoin"), 0)
+    same(sorted(os.listdir()), sorted((*pair, "t.ogrjoin")))
+    same(driver.CopyFiles("u.ogrjoin", "t.ogrjoin"), 0)
+    same(rows("u.ogrjoin"), rows("t.ogrjoin"))
+    same(driver.Delete("t.ogrjoin"), 0)
+    same(sorted(os.listdir()), sorted((*pair, "u.ogrjoin")))
+    with Said() as said:
+        true(driver.Delete(name_of("-op", "nearest", *pair)) != 0, "a name cannot be deleted")
+        true(driver.Rename("x", name_of("-op", "nearest", *pair)) != 0, "nor renamed")
+        true(driver.CopyFiles("x", name_of("-op", "nearest", *pair)) != 0, "nor copied")
+    same(len(said.errors), 3, str(said.all))
+    same(sorted(os.listdir()), sorted((*pair, "u.ogrjoin")))
+    # Written over, it is not what it was made of that goes.
+    os.rename("u.ogrjoin", "v.ogrjoin")
+    gdal.GetDriverByName("GeoJSON").Create("v.ogrjoin", 0, 0, 0, gdal.GDT_Unknown)
+    same(sorted(os.listdir()), sorted((*pair, "v.ogrjoin")))
+    same(len(rows(pair[0])), 50)
+
+
+def check_an_output_is_no_source():
+    """A source of a source is a source."""
+    pair = sides()
+    before = listing()
+    r = run("-op", "nearest", "-overwrite", pair[0], name_of("-op", "nearest", *pair), pair[1],
+            env={"GDAL_DRIVER_PATH": os.environ["GDAL_DRIVER_PATH"]})
+    same(r.rc, 1, str(r))
+    same({k: v for k, v in listing().items() if k in before}, before)
+
+
+# --- rows through GDAL's own ways ---------------------------------------------------
+
+
+def check_filters_on_what_is_ignored():
+    """What is ignored is not shown, and the filters see it all the same."""
+    pair = sides()
+    words = ("-op", "nearest", *pair)
+    everything = Layer(name_of(*words)).rows
+    box = (980100, 200100, 980700, 200900)
+    dataset = opened(*words)
+    layer = dataset.GetLayer(0)
+
+    def read():
+        return [(f.GetFID(), f.GetGeometryRef(), f.IsFieldSet("name"), f.IsFieldSet("use"), f.IsFieldSet("area"))
+                for f in layer]
+
+    def inside(wkb):
+        p = ogr.CreateGeometryFromWkb(wkb)
+        return box[0] <= p.GetX() <= box[2] and box[1] <= p.GetY() <= box[3]
+
+    near = [r[0] for r in everything if inside(r[1])]
+    large = [r[0] for r in everything if r[2]["area"] > 9]
+    both = [fid for fid in near if fid in large]
+    true(0 < len(both) < min(len(near), len(large)), "the data tell them apart")
+    layer.SetIgnoredFields(["OGR_GEOMETRY", "name", "area"])
+    for _ in range(2):
+        layer.SetSpatialFilterRect(*box)
+        same(read(), [(fid, None, False, True, False) for fid in near])
+        same(layer.GetFeatureCount(), len(near))
+        layer.SetAttributeFilter("area > 9")
+        same(read(), [(fid, None, False, True, False) for fid in both])
+        layer.SetSpatialFilter(None)
+        same(read(), [(fid, None, False, True, False) for fid in large])
+        layer.SetAttributeFilter("OGR_GEOM_WKT LIKE 'POINT%'")
+        same(len(read()), len(everything))
+        same([r[1] for r in read()], [None] * len(everything))
+        layer.SetAttributeFilter(None)
+        same(read(), [(r[0], None, False, True, False) for r in everything])
+    layer.SetIgnoredFields([])
+    same([f.GetGeometryRef() is not None and f.IsFieldSet("name") for f in layer], [True] * len(everything))
+
+
+def check_conditions_mean_what_they_mean_to_ogr():
+    """Whatever the SQL of the input's driver makes of them."""
+    values = [("Park", 1, 1.5), ("park", 2, None), ("PARK", None, 2.5), (None, 3, 3.5), ("x'y", 4, -1.0), ("", 0, 0.0)]
+    fields = (("kind", ogr.OFTString), ("n", ogr.OFTInteger), ("Real", ogr.OFTReal))
+    data = [(f"POINT ({i} 0)", dict(zip(("kind", "n", "Real"), row))) for i, row in enumerate(values)]
+    make("lots.gpkg", [("POINT (0 0)", {"use": "u"})], fields=(("use", ogr.OFTString),), srs=None)
+    conditions = ("kind = 'park'", "kind <> 'park'", "kind LIKE 'p%'", "kind ILIKE 'p%'", "NOT kind = 'park'",
+                  "n = 1", "n <> 1", "NOT n = 1", "n > 1 OR Real < 0", "n IS NULL", "n IS NOT NULL", "n IN (1, 2)",
+                  "n NOT IN (1, 2)", "n BETWEEN 1 AND 3", "\"Real\" >= 1.5", "real >= 1.5", "real = n + 0.5",
+                  "n = 2.5", "n = 2.0", "kind IS NULL", "kind = ''", "kind IN ('PARK')", "use = 'U'",
+                  "use = 'u' AND n > 1", "FID = 2", "FID > 2 AND n < 9", "CAST(n AS character(3)) = '1'")
+    for path in ("in.gpkg", "in.sqlite", "in.geojson", "in.fgb", "in.shp"):
+        make(path, data, fields=fields, srs=None, kind=ogr.wkbPoint,
+             lco=("SPATIAL_INDEX=NO",) if path == "in.fgb" else ())
+        words = ("-op", "intersects", "-pick", "first", "-crs", "ignore", path, "lots.gpkg")
+        memory = ogr.GetDriverByName("Memory").CreateDataSource("m")
+        plain = gdal.OpenEx(name_of(*words), gdal.OF_VECTOR)
+        copy = memory.CopyLayer(plain.GetLayer(0), "copy", [])
+        for condition in conditions:
+            copy.SetAttributeFilter(condition)
+            expected = [f.GetFID() for f in copy]
+            layer = plain.GetLayer(0)
+            layer.SetAttributeFilter(condition)
+            same([f.GetFID() for f in layer], expected, f"{path}: {condition}")
+            same(layer.GetFeatureCount(), len(expected), f"count, {path}: {condition}")
+            other = opened(*words)
+            other.GetLayer(0).SetAttributeFilter(condition)
+            same(other.GetLayer(0).GetFeatureCount(), len(expected), f"first a count, {path}: {condition}")
+        copy = memory = None
+
+
+def check_open_options():
+    pair = sides()
+    expected = rows(name_of("-op", "nearest", *pair))
+    name = name_of("-op", "nearest", *pair)
+    for value in ("YES", "NO"):
+        dataset = gdal.OpenEx(name, gdal.OF_VECTOR, open_options=[f"ARROW={value}"])
+        layer = dataset.GetLayer(0)
+        same([f.GetFID() for f in layer], [r[0] for r in expected])
+        try:
+            batches = list(layer.GetArrowStreamAsNumPy())
+        except ImportError:
+            continue
+        uses = [None if u is None else bytes(u).decode() if isinstance(u, bytes) else str(u)
+                for b in batches for u in b["use"]]
+        same(uses, [r[2]["use"] for r in expected], value)
+
+
+# --- -write_spec -------------------------------------------------------------------
+
+
+def content(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def plugin_run(*words, **how):
+    """The command needs no plugin to write a specification."""
+    return run(*words, env={"GDAL_DRIVER_PATH": "disable"}, **how)
+
+
+def saves(path, *words):
+    r = plugin_run("-write_spec", path, *words)
+    same((r.rc, r.out), (0, ""), str(r))
+    said = content(path)
+    same(said["type"], "ogrjoin")
+    same(said["relative_paths_relative_to_this_file"], True)
+    return shlex.split(said["command_line"])
+
+
+def check_what_is_saved():
+    pair = sides()
+    same(saves("a.ogrjoin", "-op", "nearest", *pair), ["-op", "nearest", *pair])
+    # A destination and what is of the run alone are left out.
+    same(saves("b.ogrjoin", "-q", "-op", "nearest", "out.gpkg", *pair), ["-op", "nearest", *pair])
+    true(not os.path.exists("out.gpkg"), "nothing is joined")
+    same(saves("c.ogrjoin", "--K", "2", "-op", "nearest", *pair, "-nln", "n m"),
+         ["--K", "2", "-op", "nearest", *pair, "-nln", "n m"])
+    odd = "name <> 'a \"b\" \\ $x `y` \t\n é€😀'"
+    same(saves("d.ogrjoin", "-where", odd, "-op", "nearest", *pair), ["-where", odd, "-op", "nearest", *pair])
+    same(rows("d.ogrjoin"), rows("a.ogrjoin"))
+    same(saves("e.ogrjoin", "-window", "980000", "200000", "980500", "200500", "points.gpkg"),
+         ["-window", "980000", "200000", "980500", "200500", "points.gpkg"])
+    same(saves("f.ogrjoin", "-window", "980000", "200000", "980500", "200500", "out.gpkg", "points.gpkg"),
+         ["-window", "980000", "200000", "980500", "200500", "points.gpkg"])
+    same(rows("f.ogrjoin"), rows("e.ogrjoin"))
+
+
+def check_paths_that_are_saved():
+    pair = sides()
+    os.makedirs("x/y")
+    os.mkdir("z")
+    with open("z/where.sql", "w", encoding="utf-8") as file:
+        file.write("name = 'p7'\n")
+    shutil.copy("points.gpkg", "z/-points.gpkg")
+    words = ("-op", "nearest", "-where", "@z/where.sql")
+    same(saves("x/y/a.ogrjoin", *words, *pair),
+         ["-op", "nearest", "-where", "@../../z/where.sql", "../../points.gpkg", "../../lots.gpkg"])
+    same([r[2]["name"] for r in rows("x/y/a.ogrjoin")], ["p7"])
+    whole = os.path.abspath("lots.gpkg")
+    same(saves("x/b.ogrjoin", "-op", "nearest", "./points.gpkg", whole), ["-op", "nearest", "../points.gpkg", whole])
+    same(saves("z/c.ogrjoin", "-op", "nearest", "z/-points.gpkg", "lots.gpkg"),
+         ["-op", "nearest", "./-points.gpkg", "../lots.gpkg"])
+    same(len(rows("z/c.ogrjoin")), 50)
+    here = os.getcwd()
+    os.chdir("x/y")
+    try:
+        saves("../../z/d.ogrjoin", "-op", "nearest", "../../points.gpkg", "../../lots.gpkg")
+    finally:
+        os.chdir(here)
+    same(shlex.split(content("z/d.ogrjoin")["command_line"])[-2:], ["../points.gpkg", "../lots.gpkg"])
+    # The whole tree can be moved.
+    os.mkdir("moved")
+    for name in ("x", "z", *pair):
+        os.rename(name, os.path.join("moved", name))
+    same([r[2]["name"] for r in rows("moved/x/y/a.ogrjoin")], ["p7"])
+    same(len(rows("moved/z/d.ogrjoin")), 50)
+
+
+def check_what_is_not_saved():
+    pair = sides()
+
+    def refused(*words, says):
+        before = listing()
+        r = plugin_run(*words)
+        same((r.rc, r.out), (1, ""), str(r))
+        errors = [line for line in r.err.splitlines() if line.startswith("ERROR")]
+        same(len(errors), 1, str(r))
+        true(says in errors[0], f"'{says}' is not said by {r}")
+        same(listing(), before, str(r))
+
+    refused("-write_spec", "a.json", "-op", "nearest", *pair, says=".ogrjoin")
+    refused("-write_spec", "a.ogrjoin", "-op", "nearest", pair[0], says="-write_spec FILE.ogrjoin")
+    refused("-write_spec", "a.ogrjoin", "-op", "nearest", "a", "b", *pair, says="too many")
+    refused("-write_spec", "a.ogrjoin", "-op", "nearest", pair[0], "none.gpkg", says="none.gpkg")
+    refused("-write_spec", "a.ogrjoin", "-op", "nearest", "-select", "nofield", *pair, says="nofield")
+    refused("-write_spec", "a.ogrjoin", "-agg", "sum(nofield)", *pair, says="nofield")
+    refused("-write_spec", "none/a.ogrjoin", "-op", "nearest", *pair, says="none/a.ogrjoin")
+    for words in (("-append",), ("-update",), ("-validate",), ("-explain",), ("-benchmark",), ("-in_place",),
+                  ("-f", "GPKG"), ("-lco", "A=B"), ("-json_summary", "j.json"), ("-unmatched_layer", "u")):
+        refused("-write_spec", "a.ogrjoin", "-op", "nearest", *words, *pair, says=words[0])
+    # One that is there stays, but with -overwrite.
+    saves("a.ogrjoin", "-op", "nearest", *pair)
+    refused("-write_spec", "a.ogrjoin", "-op", "within", *pair, says="-overwrite")
+    refused("-write_spec", "a.ogrjoin", "-overwrite", "-op", "within", pair[0], "none.gpkg", says="none.gpkg")
+    same(saves("a.ogrjoin", "-overwrite", "-op", "within", *pair), ["-op", "within", *pair])
+    os.mkdir("folder.ogrjoin")
+    refused("-write_spec", "folder.ogrjoin", "-overwrite", "-op", "nearest", *pair, says="folder.ogrjoin")
+    if os.path.exists("/dev/full"):
+        os.symlink("/dev/full", "full.ogrjoin")
+        refused("-write_spec", "full.ogrjoin", "-overwrite", "-op", "nearest", *pair, says="full.ogrjoin")
+
+
+if __name__ == "__main__":
+    main(globals())
