@@ -56,7 +56,7 @@ struct oj_index
     int32_t *place_of; /**< [features] in the side; NULL until wanted */
     struct oj_screen_pairs screened;    /**< of the last batch */
     struct oj_predicate_worker *worker; /**< [options.n_threads] */
-    _Atomic uint8_t *validity;          /**< [features] by place in the side */
+    _Atomic uint8_t *validity;          /**< [features] by ordinal */
 };
 
 /** What the rows of a batch are compared with, and under which filter. */
@@ -73,7 +73,7 @@ OJ_MUST_USE oj_status oj_predicate_row(const struct oj_predicate_rows *rows,
                                        int64_t row, struct oj_error *err);
 
 /** Decides what a screen left open of the n pairs of a row: said becomes
- *  OJ_SAID_MEETS for pairs and OJ_SAID_APART for others.  The side is there. */
+ *  OJ_SAID_MEETS for pairs and OJ_SAID_APART for others. */
 OJ_MUST_USE oj_status oj_predicate_decide(const struct oj_predicate_rows *rows,
                                           struct oj_predicate_worker *worker,
                                           int64_t row, int64_t n,
@@ -82,6 +82,9 @@ OJ_MUST_USE oj_status oj_predicate_decide(const struct oj_predicate_rows *rows,
 
 /** 1 when a pair of which said is known has to be decided. */
 int oj_predicate_is_open(const struct oj_index *index, uint8_t said);
+
+/** 1 when that takes the side, with place_of. */
+int oj_predicate_asks_shapes(const struct oj_index *index, uint8_t said);
 
 /** Prepares the side if that was not done yet. */
 OJ_MUST_USE oj_status oj_predicate_want_side(struct oj_index *index,

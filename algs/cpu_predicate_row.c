@@ -40,7 +40,7 @@ static oj_status open_geos(const struct oj_predicate_rows *b,
 {
     const struct oj_index *index = b->index;
     if (w->geos == NULL)
-        OJ_TRY(oj_geos_pairs_open(&index->relation, index->side.flat, 1,
+        OJ_TRY(oj_geos_pairs_open(&index->relation, index->join_side, 1,
                                   &w->geos, err));
     if (w->geos_input != b->input)
         oj_geos_pairs_set_input(w->geos, b->input);
@@ -93,24 +93,24 @@ enum
     VALID
 };
 
+/* shape: of the feature, or NULL for a point. */
 static oj_status feature_is_valid(const struct oj_predicate_rows *b,
-                                  struct oj_predicate_worker *w, int64_t at,
+                                  struct oj_predicate_worker *w,
+                                  int32_t feature, const struct oj_shape *shape,
                                   int *yes, struct oj_error *err)
 {
-    const struct oj_side *side = &b->index->side;
-    _Atomic uint8_t *known = &b->index->validity[at];
+    _Atomic uint8_t *known = &b->index->validity[feature];
     uint8_t state = atomic_load_explicit(known, memory_order_relaxed);
-    if (side->shape == NULL)
+    if (shape == NULL)
         state = VALID;
     if (state == NOT_KNOWN)
     {
         state = VALID;
-        if (!oj_shape_is_surely_valid(&side->shape[at]))
+        if (!oj_shape_is_surely_valid(shape))
         {
             enum oj_geos_verdict verdict;
             OJ_TRY(open_geos(b, w, err));
-            verdict = oj_geos_pairs_feature_is_valid(w->geos,
-                                                     oj_side_feature(side, at));
+            verdict = oj_geos_pairs_feature_is_valid(w->geos, feature);
             if (verdict == OJ_GEOS_OUT_OF_MEMORY)
                 return oj_fail(err, OJ_ERR_NOMEM, "out of memory in GEOS");
             state = verdict == OJ_GEOS_YES ? VALID : INVALID;
@@ -182,7 +182,9 @@ static oj_status ask(const struct oj_predicate_rows *b,
         verdict = oj_verdict_of(&b->index->relation, shape, &point, &needs);
     }
     if (verdict != OJ_VERDICT_UNSURE && (needs & OJ_NEEDS_VALID_B))
-        OJ_TRY(feature_is_valid(b, w, at, &is_sure, err));
+        OJ_TRY(feature_is_valid(b, w, oj_side_feature(side, at),
+                                side->shape != NULL ? &side->shape[at] : NULL,
+                                &is_sure, err));
     if (verdict != OJ_VERDICT_UNSURE && is_sure && (needs & OJ_NEEDS_VALID_A))
         OJ_TRY(row_is_valid(b, w, row, shape, &is_sure, err));
     if (is_for_geos(side, shape, at))
@@ -418,28 +420,46 @@ int oj_predicate_is_open(const struct oj_index *index, uint8_t said)
     return said != OJ_SAID_APART;
 }
 
-/* Both features are what cpu_meet.c calls plain edges, and it would have come
- * to the same, resting on the validity of the same ones. */
+static int is_many_rings(const struct oj_shape *shape)
+{
+    return shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1;
+}
+
+/* Both features are what cpu_meet.c calls edges, and it would have come to the
+ * same, resting on the validity of the same ones. */
 static oj_status take_if_valid(const struct oj_predicate_rows *b,
                                struct oj_predicate_worker *w, int64_t row,
-                               const struct oj_shape *shape, int64_t at,
+                               const struct oj_shape *shape, int32_t feature,
                                int meets, int *holds, struct oj_error *err)
 {
-    const struct oj_shape *other = &b->index->side.shape[at];
+    struct oj_shape other = oj_shape_of(b->index->join_side, feature);
     enum oj_verdict own = meets ? OJ_VERDICT_YES : OJ_VERDICT_NO;
     int is_sure = 1;
     OJ_TRY(look_up(&b->index->options, w, err));
     w->n_asked++;
-    if (other->kinds == OJ_PART_POLYGON && other->n_rings > 1)
-        OJ_TRY(feature_is_valid(b, w, at, &is_sure, err));
-    if (is_sure && shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1)
+    if (is_many_rings(&other))
+        OJ_TRY(feature_is_valid(b, w, feature, &other, &is_sure, err));
+    if (is_sure && is_many_rings(shape))
         OJ_TRY(row_is_valid(b, w, row, shape, &is_sure, err));
     *holds = meets;
     if (is_sure)
         return OJ_OK;
     if (b->index->relation.op != OJ_OP_INTERSECTS)
         own = OJ_VERDICT_UNSURE;
-    return ask_geos(b, w, row, other->feature, own, holds, err);
+    return ask_geos(b, w, row, feature, own, holds, err);
+}
+
+/* 1 when no more is asked of a pair than whether features are valid. */
+static int is_about_validity(const struct oj_index *index, uint8_t said)
+{
+    return said == OJ_SAID_APART_IF_VALID ||
+           (said == OJ_SAID_MEETS_IF_VALID &&
+            index->relation.op == OJ_OP_INTERSECTS);
+}
+
+int oj_predicate_asks_shapes(const struct oj_index *index, uint8_t said)
+{
+    return oj_predicate_is_open(index, said) && !is_about_validity(index, said);
 }
 
 oj_status oj_predicate_decide(const struct oj_predicate_rows *b,
@@ -448,26 +468,24 @@ oj_status oj_predicate_decide(const struct oj_predicate_rows *b,
                               struct oj_error *err)
 {
     const struct oj_index *index = b->index;
-    int is_intersects = index->relation.op == OJ_OP_INTERSECTS;
     struct oj_shape shape = oj_shape_of(b->input, row);
     w->n_rows++;
     w->found.n = 0; /* how many there are tells whether cells pay */
     for (int64_t i = 0; i < n; i++)
-        w->found.n += oj_predicate_is_open(index, said[i]);
+        w->found.n += oj_predicate_asks_shapes(index, said[i]);
     OJ_TRY(prepare_row(w, &shape, err));
     for (int64_t i = 0; i < n; i++)
     {
-        int32_t at = index->place_of[feature[i]];
         int holds;
         if (!oj_predicate_is_open(index, said[i]))
             continue;
-        if (said[i] == OJ_SAID_APART_IF_VALID ||
-            (said[i] == OJ_SAID_MEETS_IF_VALID && is_intersects))
-            OJ_TRY(take_if_valid(b, w, row, &shape, at,
+        if (is_about_validity(index, said[i]))
+            OJ_TRY(take_if_valid(b, w, row, &shape, feature[i],
                                  said[i] == OJ_SAID_MEETS_IF_VALID, &holds,
                                  err));
         else
-            OJ_TRY(take_pair(b, w, row, &shape, at, &holds, err));
+            OJ_TRY(take_pair(b, w, row, &shape, index->place_of[feature[i]],
+                             &holds, err));
         said[i] = holds ? OJ_SAID_MEETS : OJ_SAID_APART;
     }
     return OJ_OK;

@@ -30,6 +30,7 @@ struct batch
     int64_t *count;          /* [tasks] pairs, then their place */
     int64_t *n_matched;      /* [tasks] rows with a pair */
     atomic_int has_open;     /* pairs to decide */
+    atomic_int asks_shapes;  /* some of them take the side */
     struct sorting *sorting; /* [threads] */
 };
 
@@ -100,7 +101,7 @@ static void look_through(int64_t task, int thread, void *user)
     const struct oj_index *index = b->rows->index;
     const struct oj_pair_filter *filter = &b->rows->filter;
     const struct oj_screen_pairs *pairs = b->pairs;
-    int open = 0;
+    int open = 0, shapes = 0;
     (void)thread;
     for (int64_t row = task * ROWS_PER_TASK; row < last_row(b, task); row++)
     {
@@ -109,8 +110,11 @@ static void look_through(int64_t task, int thread, void *user)
             if (!oj_pair_may_count(filter, row, pairs->feature[i]))
                 pairs->said[i] = OJ_SAID_APART;
             open |= oj_predicate_is_open(index, pairs->said[i]);
+            shapes |= oj_predicate_asks_shapes(index, pairs->said[i]);
         }
     }
+    if (shapes)
+        atomic_store_explicit(&b->asks_shapes, 1, memory_order_relaxed);
     if (open)
         atomic_store_explicit(&b->has_open, 1, memory_order_relaxed);
 }
@@ -287,12 +291,11 @@ static oj_status run(struct batch *b, struct oj_error *err)
     if (b->sorting == NULL)
         return oj_fail_nomem(err, n_threads, sizeof *b->sorting);
     oj_parallel_for(n_threads, n_tasks, look_through, b);
-    if (atomic_load(&b->has_open))
-    {
+    if (atomic_load(&b->asks_shapes))
         OJ_TRY(find_places(index, err));
+    if (atomic_load(&b->has_open))
         OJ_TRY(oj_parallel_try(n_threads, n_rows, ROWS_AT_ONCE, decide_row, b,
                                err));
-    }
     OJ_TRY(put_in_order(b, n_tasks, err));
     return take_undecided(index, b->out, err);
 }
@@ -307,6 +310,7 @@ oj_status oj_screened_to_matches(const struct oj_predicate_rows *rows,
     b.pairs = &rows->index->screened;
     b.out = out;
     atomic_init(&b.has_open, 0);
+    atomic_init(&b.asks_shapes, 0);
     status = run(&b, err);
     oj_free(b.count);
     oj_free(b.n_matched);

@@ -2,20 +2,22 @@
 
 #include <string.h>
 
-/* A warp for each pair and each stretch of the feature that has more segments:
- * its segments whose images meet the other feature's box are few, and each of
- * these is compared with the segments of the other, 32 at a time.  Chains of
- * segments are stepped over by their images.  Then a thread for each pair none
- * of whose edges meet: does a part of one begin in the other? */
+/* Eight lanes for each pair of small features, a warp for each stretch of the
+ * larger feature of other pairs: its segments whose images meet the other
+ * feature's box are few, and each of these is compared with the segments of the
+ * other, one a lane.  In large features chains of segments are stepped over by
+ * their images.  Then a thread for each pair none of whose edges meet: does a
+ * part of one begin in the other? */
 #define BLOCK 256
 #define WARP 32
 #define ALL 0xFFFFFFFFu
+#define LANES 8 /* as many segments as small features have */
 
 /* Segments that a warp goes through for a pair; of more, other warps take each
  * as many. */
 #define STRETCH 2048
 
-/* Chains pay beyond this. */
+/* Beyond this features are large, and chains pay. */
 #define FEW_SEGMENTS 64
 
 static unsigned blocks_of(int64_t n)
@@ -40,7 +42,7 @@ struct question
     uint8_t *said;                /* [n] */
 };
 
-/* A pair's later stretch. */
+/* Of the larger feature of a pair. */
 struct stretch
 {
     int32_t pair, number;
@@ -50,11 +52,12 @@ static __device__ int64_t stretches_of(const struct oj_meet_feature &a,
                                        const struct oj_meet_feature &b)
 {
     int64_t n_a = a.end - a.first, n_b = b.end - b.first;
-    return ((n_a > n_b ? n_a : n_b) + STRETCH - 1) / STRETCH;
+    int64_t n = n_a > n_b ? n_a : n_b;
+    return n <= FEW_SEGMENTS ? 0 : (n + STRETCH - 1) / STRETCH;
 }
 
-/* Says what goes without edges, and counts the stretches beyond the first of
- * every pair, where stretch is NULL; else lists them. */
+/* Says what goes without edges, and counts the stretches of pairs of large
+ * features, where stretch is NULL; else lists them. */
 static __global__ void begin(const __grid_constant__ struct question q,
                              unsigned long long *n_stretches,
                              struct stretch *stretch)
@@ -69,14 +72,14 @@ static __global__ void begin(const __grid_constant__ struct question q,
         q.said[i] = (uint8_t)oj_meet_begin(&a, &b);
     if (oj_meet_begin(&a, &b) == OJ_SAID_NOTHING)
         return;
-    n = stretches_of(a, b) - 1;
-    if (n <= 0)
+    n = stretches_of(a, b);
+    if (n == 0)
         return;
     at = atomicAdd(n_stretches, (unsigned long long)n);
     for (int64_t j = 0; stretch != NULL && j < n; j++)
     {
         stretch[at + (unsigned long long)j].pair = (int32_t)i;
-        stretch[at + (unsigned long long)j].number = (int32_t)(j + 1);
+        stretch[at + (unsigned long long)j].number = (int32_t)j;
     }
 }
 
@@ -153,41 +156,109 @@ stretch_meets(const struct side_view &large, int64_t first, int64_t end,
     return 0;
 }
 
-static __device__ int pair_meets(const struct question &q, int64_t pair,
-                                 int64_t number, int lane)
+/* A pair, its feature of more segments first. */
+struct sides
 {
-    const struct oj_meet_feature &a = q.rows.feature[q.row[pair]];
-    const struct oj_meet_feature &b = q.features.feature[q.feature[pair]];
-    int swap = a.end - a.first > b.end - b.first;
-    const struct side_view &large = swap ? q.rows : q.features;
-    const struct side_view &small = swap ? q.features : q.rows;
-    const struct oj_meet_feature &of_large = swap ? a : b;
-    const struct oj_meet_feature &of_small = swap ? b : a;
-    int64_t first = of_large.first + number * STRETCH;
-    int64_t end = first + STRETCH < of_large.end ? first + STRETCH
-                                                 : (int64_t)of_large.end;
-    struct oj_meet_image window = oj_meet_image_of(&of_small.box, q.x0, q.y0);
-    return stretch_meets(large, first, end, small, of_small, window, lane);
+    const struct side_view *large, *small;
+    const struct oj_meet_feature *of_large, *of_small;
+    struct oj_meet_image window; /* the box of the smaller one */
+};
+
+static __device__ struct sides sides_of(const struct question &q, int64_t pair)
+{
+    const struct oj_meet_feature *a = &q.rows.feature[q.row[pair]];
+    const struct oj_meet_feature *b = &q.features.feature[q.feature[pair]];
+    int swap = a->end - a->first > b->end - b->first;
+    struct sides s;
+    s.large = swap ? &q.rows : &q.features;
+    s.small = swap ? &q.features : &q.rows;
+    s.of_large = swap ? a : b;
+    s.of_small = swap ? b : a;
+    s.window = oj_meet_image_of(&s.of_small->box, q.x0, q.y0);
+    return s;
 }
 
 /* Of a pair that another warp has seen meet, or soon will, the answer is the
  * same. */
 static __global__ void __launch_bounds__(BLOCK)
-    compare_edges(const __grid_constant__ struct question q, int64_t n,
-                  const struct stretch *stretch)
+    compare_stretches(const __grid_constant__ struct question q, int64_t n,
+                      const struct stretch *stretch)
 {
-    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP, number = 0;
+    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
+    int64_t pair, first, end;
     int lane = (int)(threadIdx.x % WARP);
     if (i >= n)
         return;
-    if (stretch != NULL)
-    {
-        number = stretch[i].number;
-        i = stretch[i].pair;
-    }
-    if (*(volatile uint8_t *)&q.said[i] != OJ_SAID_APART)
+    pair = stretch[i].pair;
+    if (__any_sync(ALL, *(volatile uint8_t *)&q.said[pair] != OJ_SAID_APART))
         return;
-    if (pair_meets(q, i, number, lane) && lane == 0)
+    struct sides s = sides_of(q, pair);
+    first = s.of_large->first + (int64_t)stretch[i].number * STRETCH;
+    end = first + STRETCH < s.of_large->end ? first + STRETCH
+                                            : (int64_t)s.of_large->end;
+    if (stretch_meets(*s.large, first, end, *s.small, *s.of_small, s.window,
+                      lane) &&
+        lane == 0)
+        q.said[pair] = OJ_SAID_MEETS;
+}
+
+/* Some lanes of a warp, which may be elsewhere than its others. */
+struct lanes
+{
+    int lane;      /* 0 .. LANES - 1 */
+    int shift;     /* of the first one in the warp */
+    unsigned mask; /* of all */
+};
+
+/* 1 when segment at of the larger feature meets the smaller one. */
+static __device__ int meets_small(const struct sides &s, const struct lanes &l,
+                                  int64_t at)
+{
+    const struct oj_tree_segment segment = s.large->segment[at];
+    const struct oj_meet_image image = s.large->image[at];
+    int64_t end = s.of_small->end;
+    for (int64_t i = s.of_small->first + l.lane; i - l.lane < end; i += LANES)
+    {
+        int hit = i < end && oj_meet_images(&s.small->image[i], &image) &&
+                  oj_meet_edges(&segment, &s.small->segment[i]);
+        if (__any_sync(l.mask, hit))
+            return 1;
+    }
+    return 0;
+}
+
+static __device__ int small_meet(const struct sides &s, const struct lanes &l)
+{
+    int64_t end = s.of_large->end;
+    for (int64_t i = s.of_large->first + l.lane; i - l.lane < end; i += LANES)
+    {
+        unsigned near = __ballot_sync(
+            l.mask, i < end && oj_meet_images(&s.large->image[i], &s.window));
+        for (near = (near & l.mask) >> l.shift; near != 0; near &= near - 1)
+        {
+            if (meets_small(s, l, i - l.lane + __ffs((int)near) - 1))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+static __global__ void __launch_bounds__(BLOCK, 3)
+    compare_small(const __grid_constant__ struct question q)
+{
+    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / LANES;
+    struct lanes l;
+    l.lane = (int)(threadIdx.x % LANES);
+    l.shift = (int)(threadIdx.x % WARP) - l.lane;
+    l.mask = ((1u << LANES) - 1u) << l.shift;
+    if (i >= q.n || q.said[i] != OJ_SAID_APART)
+        return;
+    struct sides s = sides_of(q, i);
+    if (s.of_large->end - s.of_large->first > FEW_SEGMENTS)
+        return;
+    /* all lanes have read what one may now write */
+    __syncwarp(l.mask);
+    if (small_meet(s, l) && l.lane == 0)
         q.said[i] = OJ_SAID_MEETS;
 }
 
@@ -245,13 +316,12 @@ static oj_status compare(struct meeting *m)
 {
     const struct question *q = &m->question;
     OJ_TRY(list_stretches(m));
-    compare_edges<<<blocks_of(q->n * WARP), BLOCK, 0, m->stream>>>(*q, q->n,
-                                                                   NULL);
+    compare_small<<<blocks_of(q->n * LANES), BLOCK, 0, m->stream>>>(*q);
     OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
     if (m->stretch.n > 0)
     {
-        compare_edges<<<blocks_of(m->stretch.n * WARP), BLOCK, 0, m->stream>>>(
-            *q, m->stretch.n, m->stretch.data);
+        compare_stretches<<<blocks_of(m->stretch.n * WARP), BLOCK, 0,
+                            m->stream>>>(*q, m->stretch.n, m->stretch.data);
         OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
     }
     look_inside<<<blocks_of(q->n), BLOCK, 0, m->stream>>>(*q);

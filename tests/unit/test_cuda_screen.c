@@ -115,12 +115,12 @@ static void free_layers(struct layers *l)
 
 START_TEST(random_layers)
 {
-    int64_t n_rounds = rounds(100);
+    int64_t n_rounds = rounds(40);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct layers l;
         random_state = seed;
-        make_layers(&l, one_in(4) ? 2000 : 60);
+        make_layers(&l, one_in(8) ? 1000 : 60);
         check(&l.join, &l.input, OJ_OP_INTERSECTS, 0);
         check(&l.join, &l.input, OJ_OP_BBOX, 0);
         check(
@@ -140,8 +140,8 @@ START_TEST(little_memory)
     {
         struct layers l;
         random_state = seed;
-        make_layers(&l, 3000);
-        for (int64_t bytes = 1 << 14; bytes < (int64_t)1 << 26; bytes *= 2)
+        make_layers(&l, 500);
+        for (int64_t bytes = 1 << 14; bytes < (int64_t)1 << 26; bytes *= 4)
             check(&l.join, &l.input, OJ_OP_INTERSECTS, bytes);
         free_layers(&l);
     }
@@ -174,7 +174,7 @@ static void add_ragged(struct oj_flat_buf *buf, int n, double x, double y,
 START_TEST(large_features)
 {
     static const int sizes[] = {4, 40, 400, 3000, 20000};
-    int64_t n_rounds = rounds(4);
+    int64_t n_rounds = rounds(2);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct oj_flat_buf a = {0}, b = {0};
