@@ -22,8 +22,7 @@ static int is_new(const struct oj_told *told, const char *text)
 {
     for (int i = 0; i < told->n; i++)
     {
-        if (strncmp(told->said[i].text, text, sizeof told->said[i].text - 1) ==
-            0)
+        if (strcmp(told->said[i].text, text) == 0)
             return 0;
     }
     return 1;
@@ -32,14 +31,16 @@ static int is_new(const struct oj_told *told, const char *text)
 static void keep(void *user, enum oj_message_kind kind, const char *text)
 {
     struct oj_told *told = user;
+    char line[sizeof told->said[0].text];
     if (kind == OJ_MESSAGE_ERROR)
         return;
+    snprintf(line, sizeof line, "%s", text);
+    oj_message_tidy(line);
     pthread_mutex_lock(&told->mutex);
-    if (told->n < OJ_MAX_TOLD && is_new(told, text))
+    if (told->n < OJ_MAX_TOLD && is_new(told, line))
     {
         told->said[told->n].kind = kind;
-        snprintf(told->said[told->n].text, sizeof told->said[told->n].text,
-                 "%s", text);
+        memcpy(told->said[told->n].text, line, sizeof line);
         told->n++;
     }
     pthread_mutex_unlock(&told->mutex);
