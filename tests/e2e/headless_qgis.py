@@ -1,15 +1,20 @@
 """QGIS without a screen, for the tests: algorithms in a PyQGIS process, and
 qgis_process. need_qgis() skips a check where QGIS is not installed."""
 
+import atexit
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import threading
 
-from e2e import DATA, HANG_S, HERE, OGRJOIN, Skip, same, true
+from e2e import HANG_S, HERE, OGRJOIN, Skip, same, true
 
 PLUGINS = os.path.join(HERE, "..", "..", "driver", "qgis")
+home = tempfile.mkdtemp(prefix="ogrjoin-qgis-")
+atexit.register(shutil.rmtree, home, ignore_errors=True)
 
 
 def find_qgis_process():
@@ -18,12 +23,14 @@ def find_qgis_process():
 
 
 def environment(more=None):
-    folder = os.path.abspath("home")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    # Python inside of QGIS looks for its modules where the first python3 of the
+    # PATH is.
+    first = os.path.dirname(sys.executable)
     return {
         **os.environ,
-        "HOME": folder,
-        "XDG_RUNTIME_DIR": folder,
+        "PATH": first + os.pathsep + os.environ.get("PATH", ""),
+        "HOME": home,
+        "XDG_RUNTIME_DIR": home,
         "QT_QPA_PLATFORM": "offscreen",
         "QGIS_PLUGINPATH": os.path.abspath(PLUGINS),
         "OGRJOIN_COMMAND": OGRJOIN,
@@ -37,13 +44,18 @@ def has_pyqgis():
     return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
+is_there = []
+
+
 def need_qgis():
-    if not find_qgis_process() or not has_pyqgis():
+    if not is_there:
+        is_there.append(bool(find_qgis_process()) and has_pyqgis())
+    if not is_there[0]:
         raise Skip("no QGIS here (Debian: qgis, python3-qgis)")
 
 
 def process(*words, env=None):
-    """qgis_process; the plugins are enabled in a profile of the folder's own."""
+    """qgis_process; the plugins are enabled in a profile of the tests' own."""
     words = [find_qgis_process(), *map(str, words)]
     return subprocess.run(
         words,
@@ -62,39 +74,76 @@ def enable_plugins():
         same(r.returncode, 0, f"plugins enable {name}: {r.stdout} {r.stderr}")
 
 
-def start_session(jobs, env=None):
-    started = subprocess.Popen(
-        [sys.executable, os.path.join(HERE, "qgis_session.py")],
-        env=environment(env),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        out, err = started.communicate(json.dumps(jobs), timeout=HANG_S)
-    except subprocess.TimeoutExpired:
-        started.kill()
-        started.communicate()
-        raise AssertionError(f"hangs: {jobs}") from None
-    true(started.returncode == 0, f"PyQGIS ends with {started.returncode}: {err}")
-    return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+class Session:
+    """A PyQGIS process that runs one job after the other."""
+
+    def __init__(self, env):
+        self.errors = tempfile.TemporaryFile(mode="w+")
+        self.process = subprocess.Popen(
+            [sys.executable, os.path.join(HERE, "qgis_session.py")],
+            env=environment(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+            cwd="/",
+        )
+
+    def ask(self, job, limit_s):
+        watch = threading.Timer(limit_s, self.process.kill)
+        watch.start()
+        try:
+            print(json.dumps(job), file=self.process.stdin, flush=True)
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        finally:
+            watch.cancel()
+        if not line:
+            code = self.process.wait()
+            self.errors.seek(0)
+            raise AssertionError(
+                f"PyQGIS ends with {code}: {job}\n{self.errors.read()[-2000:]}"
+            )
+        return json.loads(line)
+
+    def is_alive(self):
+        return self.process.poll() is None
+
+    def close(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
-def session(jobs, env=None):
-    """The answers to a list of (algorithm, parameters[, more])."""
-    jobs = [
-        {"run": job[0], "parameters": job[1], **(job[2] if len(job) > 2 else {})}
-        for job in jobs
-    ]
-    answers = start_session(jobs, env)
-    same(len(answers), len(jobs), "answers")
+sessions = {}
+
+
+def open_session(env):
+    key = json.dumps(env, sort_keys=True)
+    if key not in sessions or not sessions[key].is_alive():
+        sessions[key] = Session(env)
+        atexit.register(sessions[key].close)
+    return sessions[key]
+
+
+def session(jobs, env=None, limit_s=HANG_S):
+    """The answers to a list of (algorithm, parameters[, more]), run in this
+    folder."""
+    answers = []
+    for job in jobs:
+        words = {"run": job[0], "parameters": job[1], "folder": os.getcwd()}
+        words.update(job[2] if len(job) > 2 else {})
+        answers.append(open_session(env).ask(words, limit_s))
     return answers
 
 
-def results(jobs, env=None):
+def results(jobs, env=None, limit_s=HANG_S):
     """The same of jobs that must all do what they are asked to."""
-    answers = session(jobs, env)
+    answers = session(jobs, env, limit_s)
     for job, answer in zip(jobs, answers):
         true(answer["ok"] and not answer["error"], f"{job}: {answer}")
     return answers

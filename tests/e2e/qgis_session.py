@@ -1,10 +1,11 @@
 """Runs algorithms of Processing in one PyQGIS process of its own.
 
-Jobs come as a JSON list on stdin; one line of JSON per job goes to stdout:
-ok, error, results, messages, progress, loaded (what QGIS would load: path ->
-name of the layer in it, its rows, its fields).
+Each line of stdin is a job in JSON, each line of stdout its answer: ok, error,
+results, said (kind, text), percents, seconds, cancelled, loaded (what QGIS would
+load: path -> output, valid, rows, fields).
 
-  {"run": "ogrjoin:joinbynearest", "parameters": {...}, "cancel_after": 0.5}
+  {"run": "ogrjoin:joinbynearest", "parameters": {...}, "folder": ...,
+   "cancel_after": 0.5, "env": {...}}
 
 A parameter {"layer": path, ...} is a layer object; further keys say more:
 provider, name, select (expression), selected (only those), limit, subset, crs,
@@ -12,7 +13,6 @@ edit (expression of features that are deleted, but not saved), virtual (name of
 a virtual field).
 """
 
-import contextlib
 import json
 import os
 import sys
@@ -85,7 +85,7 @@ def open_layer(words):
     return layer
 
 
-def describe(results, context):
+def describe_loaded(context):
     loaded = {}
     for path, details in context.layersToLoadOnCompletion().items():
         layer = QgsVectorLayer(path, "loaded", "ogr")
@@ -95,19 +95,17 @@ def describe(results, context):
             "rows": layer.featureCount(),
             "fields": [field.name() for field in layer.fields()],
         }
-    return {
-        name: value for name, value in results.items() if not callable(value)
-    }, loaded
+    return loaded
 
 
-def run(job, processing):
+def run(job):
     context = QgsProcessingContext()
     context.setProject(QgsProject.instance())
     feedback = Feedback()
     answer = {"ok": False, "error": "", "results": {}, "loaded": {}}
-    begin = time.monotonic()
     if job.get("cancel_after") is not None:
         threading.Timer(job["cancel_after"], feedback.cancel).start()
+    begin = time.monotonic()
     try:
         parameters = {
             name: open_layer(value) if isinstance(value, dict) else value
@@ -123,11 +121,12 @@ def run(job, processing):
         results, is_fine = algorithm.run(
             parameters, context, feedback, catchExceptions=False
         )
+        answer["seconds"] = time.monotonic() - begin
         answer["ok"] = is_fine
-        answer["results"], answer["loaded"] = describe(results, context)
+        answer["results"], answer["loaded"] = results, describe_loaded(context)
     except QgsProcessingException as why:
         answer["error"] = str(why)
-    answer["seconds"] = time.monotonic() - begin
+        answer["seconds"] = time.monotonic() - begin
     answer["said"] = feedback.said
     answer["percents"] = feedback.percents
     answer["cancelled"] = feedback.isCanceled()
@@ -136,26 +135,29 @@ def run(job, processing):
 
 
 def main():
-    jobs = json.load(sys.stdin)
     application = QgsApplication([], False)
     application.initQgis()
     sys.path += [
         os.path.join(application.pkgDataPath(), "python", "plugins"),
         os.environ["QGIS_PLUGINPATH"],
     ]
-    with contextlib.redirect_stdout(sys.stderr):
-        import processing
-        from processing.core.Processing import Processing
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what QGIS prints is no answer
+    from processing.core.Processing import Processing
 
-        Processing.initialize()
-        from ogrjoin import classFactory
+    Processing.initialize()
+    from ogrjoin import classFactory
 
-        plugin = classFactory(None)
-        plugin.initProcessing()
-        answers = [run(job, processing) for job in jobs]
-    for answer in answers:
-        print(json.dumps(answer))
-    sys.stdout.flush()
+    plugin = classFactory(None)
+    plugin.initProcessing()
+    ours = dict(os.environ)
+    for line in sys.stdin:
+        job = json.loads(line)
+        os.chdir(job["folder"])
+        os.environ.update(job.get("env", {}))
+        print(json.dumps(run(job)), file=answers, flush=True)
+        os.environ.update(ours)
+        os.chdir("/")
     plugin.unload()
     application.exitQgis()
 

@@ -127,6 +127,30 @@ def check_nearest_of_real_layers():
     same_nearest(points, tracts, "pid", "tid")
 
 
+def check_within_distance():
+    """Features that have others within a distance are those that QGIS extracts,
+    and -validate agrees on each pair."""
+    points, roads, buildings = real(("nyc_small.gpkg", "pickups", ""),
+                                    ("nyc_small.gpkg", "roads", ""),
+                                    ("nyc_small.gpkg", "buildings", ""))
+    add_ids(points, "pid")
+    for other in (roads, buildings):
+        _, _, proof = results([
+            ("native:extractwithindistance", {"INPUT": points, "REFERENCE": other,
+                                              "DISTANCE": 60, "OUTPUT": "q.gpkg"}),
+            ("ogrjoin:joinwithindistance", {"INPUT": points, "JOIN": other,
+                                            "DISTANCE": 60, "OUTPUT": "o.gpkg",
+                                            "DISCARD_NONMATCHING": True}),
+            ("ogrjoin:validatejoin", {"INPUT": points, "JOIN": other, "OPERATION": 1,
+                                      "MAX_DISTANCE": 60}),
+        ])
+        theirs = sorted(v["pid"] for _, _, v in Layer("q.gpkg").rows)
+        ours = [v["pid"] for _, _, v in Layer("o.gpkg").rows]
+        same(sorted(set(ours)), theirs, other)
+        same((proof["results"]["AGREES"], proof["results"]["PAIRS"]), (True, len(ours)))
+        print(f"        {len(theirs)} points, {len(ours)} pairs")
+
+
 # --- location ----------------------------------------------------------------
 
 # METHOD 1 of QGIS takes the first feature that its index gives, ours that with
