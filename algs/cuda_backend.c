@@ -269,6 +269,8 @@ const char *oj_cuda_reason(const struct oj_index *index)
 {
     if (index->reason[0] == '\0' && index->on_gpu != NULL)
         return index->module->why_refused(index->on_gpu);
+    if (index->reason[0] == '\0')
+        return oj_cuda_screen_reason(index->screen);
     return index->reason;
 }
 
@@ -289,8 +291,10 @@ const struct oj_backend oj_cuda_backend = {
     OJ_BACKEND_ABI,
     "cuda",
     "our engine on NVIDIA GPUs, with the answers of cpu: nearest and dwithin "
-    "of points, points in polygons, equal points, points in envelopes; other "
-    "joins run on the CPU",
+    "of points, points in polygons, equal points, points in envelopes; lines "
+    "and polygons with one another: envelopes, intersects, and the candidates "
+    "of the other predicates but disjoint, which the CPU decides; other joins "
+    "run on the CPU",
     0,
     0,
     make_index,

@@ -57,7 +57,7 @@ static oj_status load(struct resident *r, const struct oj_flat *input,
 
 static struct oj_gpu_points points_of(const struct resident *r)
 {
-    return (struct oj_gpu_points){r->n, r->x, r->y};
+    return (struct oj_gpu_points){r->n, r->x, r->y, NULL};
 }
 
 /* The sum of both parts, and the first alone. */
@@ -171,7 +171,7 @@ static oj_status run(struct resident *r, const struct oj_flat *input,
     OJ_TRY(r->module->index(join_side, NULL, relation, options, &r->index,
                             &stats, err));
     printf("INDEX mb=%.1f method=%s\n", (double)stats.index_bytes / 1048576,
-           r->module->method(relation, join_side, NULL));
+           r->module->method(r->index, relation, join_side, NULL));
     OJ_TRY(load(r, input, err));
     OJ_TRY(run_index(r, err));
     if (!oj_relation_gives_lists(relation))

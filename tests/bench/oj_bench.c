@@ -422,6 +422,9 @@ int main(int argc, char **argv)
                " layer=%s features=%" PRId64 " vertices=%" PRId64 "\n",
                a.data.data, a.data.input, input.n_features, a.data.layer,
                join_side.n_features, join_side.n_vertices);
+        a.options.input_kinds = oj_flat_is_points(&input)
+                                    ? (unsigned)OJ_PART_POINT
+                                    : (unsigned)input.part_kinds;
         status = a.resident ? bench_on_gpu(&a, &input, &join_side, &err)
                             : bench(&a, &input, &join_side, &different, &err);
     }
