@@ -206,7 +206,7 @@ static void wait_a_little(void)
 
 static oj_status fail_cancelled(struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+    return oj_fail(err, OJ_ERR_CANCELLED, "interrupted while waiting");
 }
 
 /* ---- making ------------------------------------------------------------- */

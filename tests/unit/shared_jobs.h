@@ -228,8 +228,11 @@ static inline oj_status add_answer(void *user,
 static inline oj_status stream(struct trial *t)
 {
     const struct oj_pipeline_sink sink = {add_answer, t};
+    oj_status status;
     t->n_pairs = 0;
-    return oj_job_stream(&t->job, 0, &sink, &t->error);
+    status = oj_job_stream(&t->job, 0, &sink, &t->error);
+    oj_job_end_reading(&t->job);
+    return status;
 }
 
 static inline void must(struct trial *t, oj_status status)

@@ -226,9 +226,8 @@ END_TEST
 
 START_TEST(cancelled_waiter)
 {
-    struct maker slow = {.ms = 3000};
+    struct maker slow = {.ms = 60000};
     struct worker workers[2];
-    double begin = now_s();
     memset(workers, 0, sizeof workers);
     start(NULL);
     workers[0].maker = workers[1].maker = &slow;
@@ -239,12 +238,13 @@ START_TEST(cancelled_waiter)
     /* The flag alone does, too: it is looked at now and then. */
     __atomic_store_n(&workers[1].cancel, 1, __ATOMIC_RELAXED);
     end_workers(workers + 1, 1);
-    ck_assert(now_s() - begin < 2.5);
     ck_assert_int_eq(workers[1].status, OJ_ERR_CANCELLED);
-    end_workers(workers, 1);
-    ck_assert_int_eq(workers[0].status, OJ_OK);
-    oj_join_use_end(&workers[0].use);
+    /* The maker did not notice. */
     ck_assert_int_eq(n_entries(), 1);
+    cancel(&workers[0]);
+    end_workers(workers, 1);
+    ck_assert_int_eq(workers[0].status, OJ_ERR_CANCELLED);
+    ck_assert_int_eq(n_entries(), 0);
 }
 END_TEST
 
@@ -276,7 +276,6 @@ START_TEST(stopped_batch)
     struct worker worker;
     struct oj_join_use other = {0};
     struct oj_matches matches = {0};
-    double begin;
     int is_mine;
     memset(&worker, 0, sizeof worker);
     make_answers(&answer);
@@ -295,11 +294,11 @@ START_TEST(stopped_batch)
         ck_assert(same_answer(&answer, 0, &matches));
     }
     rest_ms(20);
-    begin = now_s();
     cancel(&worker);
     end_workers(&worker, 1);
-    ck_assert(now_s() - begin < 1.0);
     ck_assert_int_eq(worker.status, OJ_ERR_CANCELLED);
+    /* It was the engine that stopped, not the cache before the next batch. */
+    ck_assert_str_ne(worker.error.message, "interrupted while waiting");
     ck_assert_int_eq(oj_join_use_batch(&other, &answer.view, &matches, NULL),
                      OJ_OK);
     ck_assert(same_answer(&answer, 0, &matches));
