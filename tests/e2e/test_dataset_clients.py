@@ -127,6 +127,7 @@ def check_sql():
         n, total = sums.get(key, (0, 0.0))
         sums[key] = (n + 1, total + (row[2]["join_distance"] or 0.0))
     dataset = opened(*words)
+    shape = dataset.GetLayer(0).GetGeometryColumn() or "GEOMETRY"
     for dialect in ("OGRSQL", "SQLITE"):
         layer = dataset.ExecuteSQL(
             "SELECT id, name, join_distance FROM points WHERE v > 2 ORDER BY id, join_distance",
@@ -144,13 +145,13 @@ def check_sql():
         dataset.ReleaseResultSet(layer)
     layer = dataset.ExecuteSQL(
         "SELECT name, count(*) AS n, sum(join_distance) AS s FROM points GROUP BY name", dialect="SQLITE")
-    got = {f["name"]: (f["n"], f["s"] or 0.0) for f in layer}
+    got = {f["name"]: (f["n"], float(f["s"] or 0)) for f in layer}
     dataset.ReleaseResultSet(layer)
     same({k: v[0] for k, v in got.items()}, {k: v[0] for k, v in sums.items()})
     for key, value in got.items():
         near(value[1], sums[key][1], 1e-6)
     layer = dataset.ExecuteSQL(
-        "SELECT ST_Buffer(geometry, 1) AS b FROM points WHERE join_distance < 5", dialect="SQLITE")
+        f"SELECT ST_Buffer({shape}, 1) AS b FROM points WHERE join_distance < 5", dialect="SQLITE")
     n = sum(1 for f in layer if f.GetGeometryRef().GetArea() > 3)
     dataset.ReleaseResultSet(layer)
     same(n, sum(d is not None and d < 5 for d in expected.column("join_distance")))
@@ -160,9 +161,10 @@ def check_sql():
                "SELECT COUNT(*) AS n FROM points WHERE v IS NULL", name_of(*words))
     same(f"= {sum(v is None for v in expected.column('v'))}" in r.out, True, r.out)
     # A second join in the same statement.
-    layer = opened("-op", "nearest", *pair).ExecuteSQL(
-        f"SELECT p.id FROM points p JOIN '{pair[1]}'.zones z ON p.name = z.name")
-    true(layer is not None and layer.GetFeatureCount() == 61, "a join of attributes on top")
+    dataset = opened("-op", "nearest", *pair)
+    layer = dataset.ExecuteSQL(f"SELECT p.id FROM points p LEFT JOIN '{pair[1]}'.zones z ON p.name = z.name")
+    same(layer.GetFeatureCount(), 61, "a join of attributes on top")
+    dataset.ReleaseResultSet(layer)
 
 
 def check_vrt_and_other_programs():
@@ -185,9 +187,9 @@ def check_vrt_and_other_programs():
 # --- Python: filters -------------------------------------------------------------
 
 
-def same_rows(layer, copy, what):
-    got = [f.GetFID() for f in layer]
-    expected = [f.GetFID() for f in copy]
+def same_rows(layer, copy, what, order=list):
+    got = order(f.GetFID() for f in layer)
+    expected = order(f.GetFID() for f in copy)
     same(got, expected, what)
     same(layer.GetFeatureCount(), len(expected), f"count, {what}")
     return len(expected)
@@ -277,18 +279,16 @@ def check_spatial_filters():
             if i % 4 == 1:
                 for each in (layer, memory):
                     each.SetAttributeFilter("id < 40")
-            n += same_rows(layer, memory, f"{what} {i}")
+            n += same_rows(layer, memory, f"{what} {i}", sorted)  # an index may give another order
             for each in (layer, memory):
                 each.SetAttributeFilter(None)
-        true(n > 50, f"{what}: a fair trial")
+        true(n > 20, f"{what}: a fair trial")
         for box in ((x0, y0, x0, y0), (x1, y1, x0, y0), (-1e308, -1e308, 1e308, 1e308),
                     (-math.inf, -math.inf, math.inf, math.inf), (math.nan, 0, 1, 1)):
-            for each in (layer, memory):
-                each.SetSpatialFilterRect(*box)
-            if not math.isnan(box[0]):
-                same_rows(layer, memory, f"{what} {box}")
-            else:
-                list(layer)
+            with Said():  # GEOS makes no ring of what is no number
+                for each in (layer, memory):
+                    each.SetSpatialFilterRect(*box)
+            same_rows(layer, memory, f"{what} {box}", sorted)
         layer.SetSpatialFilter(None)
         memory.SetSpatialFilter(None)
         same_rows(layer, memory, f"{what}: no filter again")
@@ -347,13 +347,64 @@ def check_extent_and_count():
         again = opened(*words, *pair)  # nothing read yet
         same(again.GetLayer(0).GetFeatureCount(), copy.GetLayer(0).GetFeatureCount(), what)
         again = opened(*words, *pair)
-        same(again.GetLayer(0).GetExtent(), copy.GetLayer(0).GetExtent(), what)
+        for a, b in zip(again.GetLayer(0).GetExtent(), copy.GetLayer(0).GetExtent()):
+            near(a, b, 1e-8, what)  # GeoPackage keeps 15 digits of its own
         # Without being forced: right, or not known.
         again = opened(*words, *pair)
         n = again.GetLayer(0).GetFeatureCount(0)
         true(n in (-1, copy.GetLayer(0).GetFeatureCount()), f"{what}: {n}")
     dataset = opened("-op", "nearest", *pair)
     true(dataset.GetLayer(0).TestCapability("FastFeatureCount"), "rows 1:1 are counted at once")
+
+
+def check_asking_while_reading():
+    """Counts, extents and single rows do not move what comes next."""
+    pair = sides()
+    for what, words in JOINS.items():
+        dataset = opened(*words, "-batch", 4, *pair)
+        layer = dataset.GetLayer(0)
+        expected = [f.GetFID() for f in layer]
+        for ask in (layer.GetFeatureCount, layer.GetExtent, lambda: layer.GetFeature(expected[-1])):
+            layer.ResetReading()
+            got = [layer.GetNextFeature().GetFID() for _ in range(9)]
+            ask()
+            same(got + [f.GetFID() for f in iter(layer.GetNextFeature, None)], expected, what)
+
+
+def check_dataset_reads_rows_too():
+    pair = sides()
+    dataset = opened("-op", "nearest", *pair)
+    expected = [f.GetFID() for f in dataset.GetLayer(0)]
+    for _ in range(2):
+        dataset.ResetReading()
+        got = []
+        while True:
+            found = dataset.GetNextFeature(include_layer=False)
+            if found is None:
+                break
+            got.append(found.GetFID())
+        same(got, expected)
+
+
+def check_files_of_a_dataset():
+    """They are told, and never deleted or moved with the specification."""
+    pair = sides()
+    before = set(os.listdir())
+    dataset = opened("-op", "nearest", *pair)
+    same(sorted(os.path.basename(p) for p in dataset.GetFileList()), sorted(pair))
+    spec_file("s.ogrjoin", "-op", "nearest", *pair)
+    dataset = gdal.OpenEx("s.ogrjoin", gdal.OF_VECTOR)
+    same(sorted(os.path.basename(p) for p in dataset.GetFileList()), sorted((*pair, "s.ogrjoin")))
+    driver = dataset.GetDriver()
+    dataset = None
+    driver.CopyFiles("t.ogrjoin", "s.ogrjoin")
+    driver.Rename("u.ogrjoin", "t.ogrjoin")
+    same(set(os.listdir()) - before, {"s.ogrjoin", "u.ogrjoin"})
+    driver.Delete("u.ogrjoin")
+    with Said():
+        true(driver.Delete(name_of("-op", "nearest", *pair)) != 0, "a name is no file")
+    same(set(os.listdir()) - before, {"s.ogrjoin"})
+    true(before <= set(os.listdir()), "the layers are there")
 
 
 # --- Python: single rows -----------------------------------------------------------
@@ -383,13 +434,21 @@ def check_single_rows():
 
 def check_rows_outlive_their_dataset():
     pair = sides()
-    dataset = opened("-op", "nearest", *pair)
-    features = list(dataset.GetLayer(0))
-    texts = [f.ExportToJson() for f in features]
-    dataset = None
-    same([f.ExportToJson() for f in features], texts)
-    srs = opened("-op", "nearest", *pair).GetLayer(0).GetSpatialRef()
-    true(srs.IsProjected(), "a CRS outlives its dataset")
+    code = f"""
+from osgeo import gdal, ogr
+gdal.UseExceptions()
+dataset = gdal.OpenEx({name_of('-op', 'nearest', *pair)!r}, gdal.OF_VECTOR)
+layer = dataset.GetLayer(0)
+features = [f for f in layer]
+texts = [f.ExportToJson() for f in features]
+srs = layer.GetSpatialRef()
+layer = dataset = None
+assert [f.ExportToJson() for f in features] == texts
+assert srs.IsProjected()
+print(len(texts))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=HANG_S, check=False)
+    same((done.returncode, done.stdout), (0, b"61\n"), done.stderr.decode()[-1000:])
 
 
 # --- Python: Arrow ---------------------------------------------------------------
@@ -413,13 +472,14 @@ def arrow_rows(layer, **options):
 def feature_columns(layer):
     """The same from features."""
     definition = layer.GetLayerDefn()
-    found = {"OGC_FID": []}
+    fid = layer.GetFIDColumn() or "OGC_FID"
+    found = {fid: []}
     names = [definition.GetFieldDefn(i).GetName() for i in range(definition.GetFieldCount())
              if not definition.GetFieldDefn(i).IsIgnored()]
     geometry = layer.GetGeometryColumn() or "wkb_geometry"
     has_shape = not definition.GetGeomFieldDefn(0).IsIgnored()
     for feature in layer:
-        found["OGC_FID"].append(feature.GetFID())
+        found[fid].append(feature.GetFID())
         for name in names:
             found.setdefault(name, []).append(feature[name] if feature.IsFieldSetAndNotNull(name) else None)
         if has_shape:
@@ -428,13 +488,14 @@ def feature_columns(layer):
     return found
 
 
-def plain(value):
+def like(value, expected):
+    """The value of a NumPy column as features have it: texts are bytes there."""
     if value is None:
         return None
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value)
-    if numpy is not None and isinstance(value, numpy.generic):
+    if isinstance(value, numpy.generic):
         value = value.item()
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).decode() if isinstance(expected, str) else bytes(value)
     return value
 
 
@@ -457,16 +518,16 @@ def check_arrow():
             for options in ({}, {"MAX_FEATURES_IN_BATCH": 5}):
                 got, sizes = arrow_rows(layer, **options)
                 true(not options or max(sizes, default=0) <= 5, f"{sizes}")
-                fid = [n for n in got if n not in expected]
-                if not expected["OGC_FID"]:
+                if not next(iter(expected.values())):
                     same(sum(sizes), 0, f"{what} {i}")
                     continue
-                same(fid, [], f"{what} {i}: columns")
+                same(sorted(got), sorted(expected), f"{what} {i}: columns")
                 for name, column in expected.items():
-                    same([plain(v) for v in got[name]], column, f"{what} {i}: {name}")
+                    same([like(v, e) for v, e in zip(got[name], column)], column, f"{what} {i}: {name}")
+                    same(len(got[name]), len(column), f"{what} {i}: {name}")
         layer.SetAttributeFilter(None)
         got, _ = arrow_rows(layer, INCLUDE_FID="NO")
-        true("OGC_FID" not in got, "no FIDs")
+        true((layer.GetFIDColumn() or "OGC_FID") not in got, "no FIDs")
 
 
 def check_arrow_left_half_way():

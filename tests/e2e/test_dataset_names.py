@@ -68,7 +68,12 @@ def check_bad_words():
     refuses(name_of("-op", "nearest", pair[0], "nofile.gpkg"), says="nofile.gpkg")
     refuses(name_of("-op", "nearest", "-input_layer", "x", *pair), says="x")
     refuses(name_of("-op", "nearest", "-join_layer", "y", *pair), says="y")
-    refuses(name_of("-op", "nearest", "-where", "nofield = 1", *pair), says="nofield")
+    for option in ("-where", "-join_where"):  # GeoPackage looks at it when rows are read
+        with Said() as said:
+            dataset = gdal.OpenEx(name_of("-op", "nearest", option, "nofield = 1", *pair),
+                                  gdal.OF_VECTOR | gdal.OF_VERBOSE_ERROR)
+            true(dataset is None or dataset.GetLayer(0).GetNextFeature() is None, option)
+        true(said.errors and "nofield" in said.errors[0], f"{option}: {said.all}")
     refuses(name_of("-op", "nearest", "-join_sql", "SELEC", *pair))
     refuses(name_of("-op", "nearest", "-select", "nofield", *pair), says="nofield")
     refuses(name_of("-agg", "sum(nofield)", *pair), says="nofield")

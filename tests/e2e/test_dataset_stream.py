@@ -197,8 +197,8 @@ def check_spatial_filter_goes_down():
     """Of the file only what is around the box is read."""
     many_points()
     lots_file()
-    for words in (("-op", "nearest"), ("-op", "intersects"), ("-op", "intersects", "-how", "inner"),
-                  ("-op", "nearest", "-k", 2), ("-agg", "count")):
+    for words in (("-op", "nearest"), ("-op", "intersects", "-pick", "first"), ("-op", "within", "-how", "semi"),
+                  ("-op", "nearest", "-max_distance", 5, "-how", "anti"), ("-agg", "count")):
         name = name_of(*words, "many.gpkg", "lots.gpkg")
         n_all, all_bytes = map(int, alone(READING.format(name=name, filter="")))
         box = "l.SetSpatialFilterRect(980500, 200500, 980530, 200530)"
@@ -397,7 +397,7 @@ def check_out_of_file_handles():
     code = f"""
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]) if len(sys.argv) > 1 else 40, {hard}))
-gdal.DontUseExceptions(); ogr.DontUseExceptions()
+ogr.DontUseExceptions(); gdal.DontUseExceptions()
 errors = []
 gdal.PushErrorHandler(lambda kind, n, text: errors.append(kind))
 held, counts, told = [], [], 0
@@ -434,7 +434,7 @@ base = 0
 with open('/proc/self/statm') as f:
     base = int(f.read().split()[0]) * 4096
 resource.setrlimit(resource.RLIMIT_AS, (base + {more}, base + {more}))
-gdal.DontUseExceptions(); ogr.DontUseExceptions()
+ogr.DontUseExceptions(); gdal.DontUseExceptions()
 errors = []
 gdal.PushErrorHandler(lambda kind, n, text: errors.append(kind))
 d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
