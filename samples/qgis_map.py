@@ -70,12 +70,7 @@ def colour_by(layer, field):
     return values
 
 
-def main():
-    if len(sys.argv) < 4:
-        sys.exit(__doc__)
-    out, name, field, *below = sys.argv[1:]
-    application = QgsApplication([], False)
-    application.initQgis()
+def draw(out, name, field, below):
     joined = open_layer(name)
     values = colour_by(joined, field)
     layers = [joined]
@@ -100,6 +95,15 @@ def main():
     if job.errors() or not job.renderedImage().save(out):
         sys.exit(f"{out} could not be drawn")
     print(f"{out}: {joined.featureCount()} rows by {field}: {', '.join(map(str, values))}")
+
+
+def main():
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    out, name, field, *below = sys.argv[1:]
+    application = QgsApplication([], False)
+    application.initQgis()
+    draw(out, name, field, below)  # its layers are gone before QGIS is
     application.exitQgis()
 
 
