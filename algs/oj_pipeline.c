@@ -214,8 +214,9 @@ static oj_status join_part(struct pipeline *p, struct answer *answer, int slot,
 
 static oj_status join_batch(struct pipeline *p, int slot, struct oj_error *err)
 {
-    int64_t first = 0, n = 0;
-    while (first < p->batches[slot].n_features)
+    /* Asked once: after its last answer the slot is read into again. */
+    int64_t n_rows = p->batches[slot].n_features, first = 0, n = 0;
+    while (first < n_rows)
     {
         struct answer *answer;
         double start;
