@@ -80,8 +80,9 @@ static oj_status plan_fields(struct oj_join_layer *layer,
     OJ_TRY(oj_names_add(&schema->taken, OGR_L_GetGeometryColumn(input->layer),
                         NULL, err));
     OJ_TRY(oj_schema_plan(&request, schema, err));
-    schema->keep_fids = request.one_row_per_input && !request.has_other_rows &&
-                        !input->is_result_set && !layer->command.unset_fid;
+    layer->is_one_row = request.one_row_per_input;
+    schema->keep_fids = !request.has_other_rows && !input->is_result_set &&
+                        !layer->command.unset_fid;
     OJ_NEW(schema->columns, schema->n_fields + 1, err);
     for (int64_t i = 0; i < schema->n_fields; i++)
     {
@@ -148,7 +149,7 @@ static oj_status choose_fid_column(struct oj_join_layer *layer,
 {
     const char *name = OGR_L_GetFIDColumn(layer->main.pass.job.input.layer);
     size_t size;
-    if (name == NULL || !layer->schema.keep_fids)
+    if (name == NULL || !layer->schema.keep_fids || !layer->is_one_row)
         name = "";
     size = strlen(name) + 1;
     OJ_NEW(layer->fid_column, (int64_t)size, err);
@@ -348,5 +349,5 @@ char **oj_join_layer_files(const struct oj_join_layer *layer)
 
 int oj_join_layer_is_one_to_one(const struct oj_join_layer *layer)
 {
-    return layer->schema.keep_fids && layer->command.how == OJ_KEEP_LEFT;
+    return layer->is_one_row && layer->command.how == OJ_KEEP_LEFT;
 }

@@ -14,8 +14,10 @@
  *  CPLError(CE_Warning), notices as CPLDebug("OGRJOIN"), both on the calling
  *  thread.  Nothing is printed.
  *
- *  FIDs are the input's where no input feature gives two rows and every row has
- *  one; else rows are numbered 0, 1, 2, ...
+ *  FIDs do not hang on filters: they are the input's where no input feature
+ *  gives two rows; else those of the input feature f are f * n, f * n + 1, ...,
+ *  n being what one can have at most (-k, or the features of the join layer).
+ *  Rows of a SELECT, or with -how right and full, are numbered 0, 1, 2, ...
  */
 #ifndef OJ_JOIN_LAYER_H
 #define OJ_JOIN_LAYER_H
@@ -55,7 +57,7 @@ const char *oj_join_layer_name(const struct oj_join_layer *layer);
  *  marked as ignored in it before rows are read: they are left unset then. */
 OGRFeatureDefnH oj_join_layer_defn(const struct oj_join_layer *layer);
 
-/** Of the FIDs: the input layer's where FIDs are the input's, else "". */
+/** Of the FIDs: the input layer's where FIDs are the same, else "". */
 const char *oj_join_layer_fid_column(const struct oj_join_layer *layer);
 
 /** "NAME=VALUE" lines, NULL-terminated, owned by the layer: the sources and the

@@ -3,6 +3,7 @@
 #include "oj_join_layer_state.h"
 
 #include "../flatten/oj_array.h"
+#include "oj_driver.h"
 #include "oj_where.h"
 
 #include <cpl_string.h>
@@ -68,6 +69,8 @@ static int may_push_where(const struct oj_join_layer *layer, const char *where,
         if (!is_input_field(layer, used_fields[i]))
             return 0;
     }
+    if (oj_driver_is_database(GDALGetDatasetDriver(input->dataset)))
+        return 0;
     return asks_ogr(input) ||
            oj_where_is_plain(where, OGR_L_GetLayerDefn(input->layer));
 }
@@ -147,7 +150,7 @@ static oj_status count(struct oj_join_layer *layer, int force, int64_t *n,
         return OJ_OK;
     if (!oj_join_layer_is_one_to_one(layer))
     {
-        if (!force || layer->has_where)
+        if (!force)
             return OJ_OK;
         OJ_TRY(idle_stream(layer, &stream, err));
         return oj_row_stream_count(stream, n, err);

@@ -25,6 +25,7 @@ struct oj_join_layer
     char **used_fields; /* owned: of the reader's condition; NULL: not known */
 
     GIntBig n_rows;     /* without filters; -1: not known yet */
+    int is_one_row;     /* no input row gives two rows */
     int has_stream;     /* an Arrow stream is open */
     OGRFeatureH peeked; /* the next row, read already; or NULL */
 
@@ -35,7 +36,7 @@ struct oj_join_layer
 /** Tells an error, in one line. */
 void oj_join_layer_report(const struct oj_error *error);
 
-/** 1 when every input row gives one row, with the input's FID. */
+/** 1 when every input row gives one row. */
 int oj_join_layer_is_one_to_one(const struct oj_join_layer *layer);
 
 /** Opens layer->single, unless it is open. */

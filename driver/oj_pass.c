@@ -60,6 +60,19 @@ enum oj_how oj_pass_how(const struct oj_pass *pass)
                                  : (enum oj_how)how;
 }
 
+/* A row without pair is one, too. */
+int64_t oj_pass_most_rows(const struct oj_pass *pass)
+{
+    const struct oj_relation *relation = &pass->job.relation;
+    int64_t n = pass->job.join_side->counts.n_rows;
+    if (oj_rows_one_per_input(&pass->rows))
+        return 1;
+    if (relation->op == OJ_OP_NEAREST && relation->ties == OJ_TIES_FIRST &&
+        relation->k < n)
+        n = relation->k;
+    return n > 1 ? n : 1;
+}
+
 void oj_pass_fill_write_options(const struct oj_pass *pass,
                                 struct oj_write_options *options)
 {

@@ -124,6 +124,9 @@ OJ_MUST_USE oj_status oj_pass_one(struct oj_pass *pass, int64_t fid,
                                   int is_filtered, struct oj_answer *answer,
                                   int *there, struct oj_error *err);
 
+/** More than the rows that any input row can give; after oj_pass_prepare(). */
+int64_t oj_pass_most_rows(const struct oj_pass *pass);
+
 /** Right and full joins take the input's rows as inner and left ones do. */
 enum oj_how oj_pass_how(const struct oj_pass *pass);
 

@@ -217,6 +217,7 @@ static oj_status begin(struct oj_row_stream *s, const struct oj_answer *answer,
 {
     oj_row_cursor_set_join_side(s->cursor, answer->join_side,
                                 answer->join_table);
+    oj_row_cursor_spread(s->cursor, oj_pass_most_rows(&s->pass));
     if (answer->is_matched != NULL)
         return oj_row_cursor_begin_join_rows(s->cursor, answer->batch,
                                              answer->is_matched, err);
@@ -339,29 +340,48 @@ static oj_status prepare_here(struct oj_row_stream *s, enum oj_pass_use use,
     return oj_pass_start(&s->pass, 0, err);
 }
 
-static oj_status get(struct oj_row_stream *s, int64_t fid, OGRFeatureH *feature,
-                     struct oj_error *err)
+/* Row n of the answer. */
+static oj_status make_row(struct oj_row_stream *s, int64_t n,
+                          OGRFeatureH *feature, struct oj_error *err)
 {
-    int is_filtered = oj_source_is_filtered(&s->pass.job.input);
-    struct oj_answer answer;
-    int there = 0;
-    OJ_TRY(prepare_here(s, OJ_PASS_SOME, err));
-    if (is_filtered)
-        OJ_TRY(oj_source_filter_fid(&s->pass.job.input, fid, err));
-    OJ_TRY(oj_pass_one(&s->pass, fid, is_filtered, &answer, &there, err));
+    struct oj_row_place place;
+    int there = 1;
+    while (n > 0 && there)
+    {
+        there = oj_row_cursor_take(s->cursor, &place, 1) > 0;
+        n--;
+    }
     if (!there)
         return OJ_OK;
-    OJ_TRY(begin(s, &answer, err));
     if (s->spare == NULL)
         s->spare = OGR_F_Create(s->shape->defn);
     if (s->spare == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a feature");
     OJ_TRY(oj_row_cursor_next(s->cursor, s->spare, 0, &there, err));
-    if (there)
-    {
-        *feature = s->spare;
-        s->spare = NULL;
-    }
+    if (!there)
+        return OJ_OK;
+    *feature = s->spare;
+    s->spare = NULL;
+    return OJ_OK;
+}
+
+static oj_status get(struct oj_row_stream *s, int64_t fid, OGRFeatureH *feature,
+                     struct oj_error *err)
+{
+    int is_filtered = oj_source_is_filtered(&s->pass.job.input);
+    struct oj_answer answer;
+    int64_t stride, input_fid;
+    int there = 0;
+    OJ_TRY(prepare_here(s, OJ_PASS_SOME, err));
+    stride = oj_pass_most_rows(&s->pass);
+    input_fid = fid / stride;
+    if (is_filtered)
+        OJ_TRY(oj_source_filter_fid(&s->pass.job.input, input_fid, err));
+    OJ_TRY(oj_pass_one(&s->pass, input_fid, is_filtered, &answer, &there, err));
+    if (!there)
+        return OJ_OK;
+    OJ_TRY(begin(s, &answer, err));
+    OJ_TRY(make_row(s, fid % stride, feature, err));
     oj_row_cursor_end(s->cursor);
     return OJ_OK;
 }

@@ -27,7 +27,8 @@ struct oj_row_shape
     OGRFeatureDefnH defn;     /**< of the features that are made */
     OGRFeatureDefnH asked;    /**< the same fields; those ignored are not set */
     OGRSpatialReferenceH crs; /**< of the features' geometries, or NULL */
-    int keep_fids;            /**< 1: FIDs are the input's; 0: 0, 1, 2, ... */
+    int keep_fids; /**< 1: FIDs are the input's, spread where an input row can
+                        give several (oj_row_cursor_spread()); 0: 0, 1, ... */
 };
 
 /** Zeroed memory is a valid closed one. An open one stays where it is. */
@@ -104,8 +105,8 @@ OJ_MUST_USE oj_status oj_row_stream_advance(struct oj_row_stream *stream,
 /** Ends what is under way; the next row is the first one again. */
 void oj_row_stream_stop(struct oj_row_stream *stream);
 
-/** The row of the input feature with this FID, where rows have the input's
- *  FIDs; *feature NULL: there is none. The stream must not run. */
+/** The row with this FID, where shape->keep_fids; *feature NULL: there is none.
+ *  The stream must not run. */
 OJ_MUST_USE oj_status oj_row_stream_get(struct oj_row_stream *stream,
                                         int64_t fid, OGRFeatureH *feature,
                                         struct oj_error *err);

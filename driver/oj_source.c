@@ -160,6 +160,32 @@ static oj_status set_where(struct oj_source *s, const char *where,
     return OJ_OK;
 }
 
+/* Drivers that hand a condition on to SQLite learn only with the first row that
+ * it makes no sense. */
+static oj_status check_where(const struct oj_source *s, struct oj_error *err)
+{
+    const char *driver = GDALGetDescription(GDALGetDatasetDriver(s->dataset));
+    const char *where = s->side->where;
+    size_t size = strlen(where) + strlen(s->name) + 64;
+    OGRLayerH result;
+    char *select;
+    if ((strcmp(driver, "GPKG") != 0 && strcmp(driver, "SQLite") != 0) ||
+        s->is_result_set || strchr(s->name, '"') != NULL)
+        return OJ_OK;
+    OJ_NEW(select, (int64_t)size, err);
+    snprintf(select, size, "SELECT 1 FROM \"%s\" m WHERE (%s) LIMIT 0", s->name,
+             where);
+    CPLErrorReset();
+    result = GDALDatasetExecuteSQL(s->dataset, select, NULL, NULL);
+    oj_free(select);
+    if (result != NULL)
+        GDALDatasetReleaseResultSet(s->dataset, result);
+    else if (CPLGetLastErrorType() == CE_Failure)
+        return oj_fail(err, OJ_ERR_ARG, "the %s condition '%s' fails: %s",
+                       s->role, where, CPLGetLastErrorMsg());
+    return OJ_OK;
+}
+
 static void set_box(const struct oj_source *s, const double *box)
 {
     if (box != NULL)
@@ -173,7 +199,10 @@ static oj_status set_filters(struct oj_source *s, const double *spat,
 {
     s->spat = spat;
     if (s->side->where != NULL)
+    {
         OJ_TRY(set_where(s, s->side->where, err));
+        OJ_TRY(check_where(s, err));
+    }
     if (spat != NULL)
         set_box(s, spat);
     return OJ_OK;

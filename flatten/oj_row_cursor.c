@@ -16,6 +16,7 @@ struct oj_row_cursor
     struct oj_row_setters setters;
     OGRSpatialReferenceH crs;
     int64_t number; /* FID of the next row; < 0: none */
+    int64_t stride; /* of FIDs of the input, where > 1 */
     struct oj_row_geometry geometry;
     int has_geometry; /* and it is not ignored */
 
@@ -83,6 +84,11 @@ void oj_row_cursor_set_join_side(struct oj_row_cursor *cursor,
 void oj_row_cursor_number(struct oj_row_cursor *cursor, int64_t first)
 {
     cursor->number = first;
+}
+
+void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride)
+{
+    cursor->stride = stride;
 }
 
 void oj_row_cursor_set_crs(struct oj_row_cursor *cursor,
@@ -208,6 +214,18 @@ static void enter_row(struct oj_row_cursor *cursor)
     cursor->end_entry = end;
 }
 
+/* What 64 bits cannot hold has no FID. */
+static int64_t spread_fid(const struct oj_row_cursor *cursor, int64_t fid,
+                          int32_t rank)
+{
+    int64_t stride = cursor->stride;
+    if (stride <= 1)
+        return fid;
+    if (fid < 0 || fid > INT64_MAX / stride - 1)
+        return OGRNullFID;
+    return fid * stride + (rank > 0 ? rank - 1 : 0);
+}
+
 /* Of the current entry, which is then done. */
 static void make_place(struct oj_row_cursor *cursor, struct oj_row_place *place)
 {
@@ -222,10 +240,12 @@ static void make_place(struct oj_row_cursor *cursor, struct oj_row_place *place)
         place->rank = (int32_t)(entry - cursor->first_entry + 1);
         place->join_row = cursor->sources.entries->join_row[entry];
     }
+    place->fid = OGRNullFID;
     if (cursor->options.keep_fids && !cursor->sources.is_join_rows)
-        place->fid = cursor->sources.batch->flat.fid[place->row];
-    else
-        place->fid = cursor->number >= 0 ? cursor->number++ : OGRNullFID;
+        place->fid = spread_fid(
+            cursor, cursor->sources.batch->flat.fid[place->row], place->rank);
+    else if (cursor->number >= 0)
+        place->fid = cursor->number++;
 }
 
 int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,

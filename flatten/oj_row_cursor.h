@@ -43,6 +43,12 @@ void oj_row_cursor_set_join_side(struct oj_row_cursor *cursor,
  *  all. */
 void oj_row_cursor_number(struct oj_row_cursor *cursor, int64_t first);
 
+/** Where FIDs are the input's: the pairs of the input feature f have the FIDs
+ *  f * stride, f * stride + 1, ..., and a row without pair has the first of
+ *  these. So FIDs do not hang on which rows come before. stride 1, as after
+ *  opening: one row to an input row. */
+void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride);
+
 /** Geometries of features are said to be in crs, which outlives the cursor;
  *  NULL, as after opening: in none. */
 void oj_row_cursor_set_crs(struct oj_row_cursor *cursor,
