@@ -49,7 +49,7 @@ static struct
     pthread_cond_t changed; /* anything that somebody waits for */
     struct oj_join_entry *list;
     int64_t clock, n_built, n_found;
-    int is_ending; /* the process is: devices are let alone */
+    int is_ending; /* the process is; atomic */
 } cache = {.mutex = PTHREAD_MUTEX_INITIALIZER,
            .changed = PTHREAD_COND_INITIALIZER};
 
@@ -119,14 +119,27 @@ static void unlist(struct oj_join_entry *entry)
     entry->is_listed = 0;
 }
 
+/* What lies on a device goes with the process: at its end the device's library
+ * may be gone already. */
+static int is_left_to_the_end(const struct oj_join_entry *entry)
+{
+    const struct oj_join *engine = entry->side.engine;
+    return __atomic_load_n(&cache.is_ending, __ATOMIC_RELAXED) &&
+           engine != NULL &&
+           strncasecmp(oj_join_backend(engine)->name, "cuda", 4) == 0;
+}
+
 /* Freeing takes its time: outside the mutex, which those who look wait for. */
 static void free_all(struct oj_join_entry *garbage)
 {
     while (garbage != NULL)
     {
         struct oj_join_entry *next = garbage->next;
-        oj_join_side_free(&garbage->side);
-        oj_free(garbage);
+        if (!is_left_to_the_end(garbage))
+        {
+            oj_join_side_free(&garbage->side);
+            oj_free(garbage);
+        }
         garbage = next;
     }
 }
@@ -476,40 +489,26 @@ void oj_join_use_end(struct oj_join_use *use)
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* What lies on a device goes with the process: at its end the device's library
- * may be gone already. */
-static int is_on_device(const struct oj_join_entry *entry)
-{
-    const struct oj_join *engine = entry->side.engine;
-    return engine != NULL &&
-           strncasecmp(oj_join_backend(engine)->name, "cuda", 4) == 0;
-}
-
-static void clear(int is_ending)
+void oj_join_cache_clear(void)
 {
     struct oj_join_entry *garbage = NULL, *next;
     pthread_mutex_lock(&cache.mutex);
-    cache.is_ending |= is_ending;
     for (struct oj_join_entry *e = cache.list; e != NULL; e = next)
     {
         next = e->next;
         if (e->n_users > 0)
             unlist(e);
-        else if (!cache.is_ending || !is_on_device(e))
+        else
             throw_away(e, &garbage);
     }
     pthread_mutex_unlock(&cache.mutex);
     free_all(garbage);
 }
 
-void oj_join_cache_clear(void)
-{
-    clear(0);
-}
-
 __attribute__((destructor)) static void end(void)
 {
-    clear(1);
+    __atomic_store_n(&cache.is_ending, 1, __ATOMIC_RELAXED);
+    oj_join_cache_clear();
 }
 
 struct oj_join_cache_counts oj_join_cache_counts(void)
