@@ -298,6 +298,7 @@ bool JoinLayer::GetArrowStream(struct ArrowArrayStream *stream,
     if (m_native_arrow && !IsFiltered() &&
         oj_join_layer_arrow(m_join.get(), stream, const_cast<char **>(options)))
         return true;
+    ResetReading();
     return OGRLayer::GetArrowStream(stream, options);
 }
 

@@ -37,13 +37,26 @@ struct Given
     explicit Given(const oj_option *of) : option(of)
     {
     }
+    bool IsText() const
+    {
+        return option->kind != OJ_OPTION_FLAG &&
+               option->kind != OJ_OPTION_LIST && option->kind != OJ_OPTION_BOX;
+    }
 };
 
-bool IsOfDatasets(const oj_option *option)
+/* Those of a join of two datasets; -q and -progress are GDAL's own here. */
+bool IsOfJoin(const oj_option *option)
 {
     const std::string name = option->name;
     return oj_command_check_dataset(option->name, nullptr) == OJ_OK &&
-           name != "q" && name != "progress";
+           name != "q" && name != "progress" && name != "window";
+}
+
+std::string ArgumentOf(const oj_option *option)
+{
+    std::string name = option->name;
+    std::replace(name.begin(), name.end(), '_', '-');
+    return name;
 }
 
 class VectorJoin final : public GDALAlgorithm
@@ -70,21 +83,18 @@ VectorJoin::VectorJoin()
 {
     m_supportsStreamedOutput = true;
     AddProgressArg();
-    AddInputDatasetArg(&m_input, GDAL_OF_VECTOR)
-        .SetDatasetInputFlags(GADV_NAME);
+    AddInputDatasetArg(&m_input, GDAL_OF_VECTOR);
     AddArg("join", 0, "Dataset that is joined with it", &m_join, GDAL_OF_VECTOR)
         .SetPositional()
-        .SetRequired()
-        .SetDatasetInputFlags(GADV_NAME);
-    AddOutputDatasetArg(&m_output, GDAL_OF_VECTOR)
-        .SetDatasetInputFlags(GADV_NAME);
+        .SetRequired();
+    AddOutputDatasetArg(&m_output, GDAL_OF_VECTOR);
     AddOutputFormatArg(&m_format, true, true);
     AddCreationOptionsArg(&m_creation);
     AddLayerCreationOptionsArg(&m_layer_creation);
     AddOverwriteArg(&m_overwrite);
     for (int i = 0; oj_option_at(i) != nullptr; i++)
     {
-        if (IsOfDatasets(oj_option_at(i)))
+        if (IsOfJoin(oj_option_at(i)))
             AddOption(oj_option_at(i));
     }
 }
@@ -92,8 +102,7 @@ VectorJoin::VectorJoin()
 void VectorJoin::AddOption(const oj_option *option)
 {
     Given &given = m_given.emplace_back(option);
-    std::string name = option->name;
-    std::replace(name.begin(), name.end(), '_', '-');
+    const std::string name = ArgumentOf(option);
     switch (option->kind)
     {
         case OJ_OPTION_FLAG:
@@ -105,7 +114,6 @@ void VectorJoin::AddOption(const oj_option *option)
                 .SetPackedValuesAllowed(false);
             break;
         case OJ_OPTION_BOX:
-        case OJ_OPTION_BOXES:
             AddArg(name, 0, option->help, &given.numbers)
                 .SetMetaVar("XMIN,YMIN,XMAX,YMAX");
             break;
@@ -129,17 +137,12 @@ std::vector<std::string> VectorJoin::Words() const
             words.push_back(name);
             words.push_back(text);
         }
-        for (size_t i = 0; i < given.numbers.size(); i++)
-        {
-            if (i % 4 == 0)
-                words.push_back(name);
-            words.push_back(CPLSPrintf("%.17g", given.numbers[i]));
-        }
-        std::string argument = given.option->name;
-        std::replace(argument.begin(), argument.end(), '_', '-');
-        if (GetArg(argument)->IsExplicitlySet() && !given.is_on &&
-            given.texts.empty() && given.numbers.empty() &&
-            given.option->kind != OJ_OPTION_FLAG)
+        if (!given.numbers.empty())
+            words.push_back(name);
+        for (double number : given.numbers)
+            words.push_back(CPLSPrintf("%.17g", number));
+        if (given.IsText() &&
+            GetArg(ArgumentOf(given.option))->IsExplicitlySet())
         {
             words.push_back(name);
             words.push_back(given.text);
