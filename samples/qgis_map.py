@@ -30,9 +30,18 @@ from qgis.PyQt.QtCore import QSize
 from qgis.PyQt.QtGui import QColor
 
 # Told apart also by readers who see no difference of red and green (Okabe, Ito).
-COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")
+COLOURS = (
+    "#e69f00",
+    "#56b4e9",
+    "#009e73",
+    "#f0e442",
+    "#0072b2",
+    "#d55e00",
+    "#cc79a7",
+    "#000000",
+)
 NO_VALUE = "#999999"
-BELOW = ("#efece4", "#c9c4b6", "#b5b0a2")
+BELOW = ("#efece4", "#b5b0a2", "#8c8778")
 WIDTH, HEIGHT = 1000, 750
 
 
@@ -47,11 +56,13 @@ def make_symbol(layer, colour):
     symbol = QgsSymbol.defaultSymbol(layer.geometryType())
     symbol.setColor(QColor(colour))
     part = symbol.symbolLayer(0)
+    if layer.geometryType() == QgsWkbTypes.LineGeometry:
+        part.setWidth(0.2)
+        return symbol
     if layer.geometryType() == QgsWkbTypes.PointGeometry:
-        part.setSize(1.1)
-    if hasattr(part, "setStrokeColor"):
-        part.setStrokeColor(QColor(colour).darker(120))
-        part.setStrokeWidth(0.1)
+        part.setSize(0.9)
+    part.setStrokeColor(QColor(colour).darker(120))
+    part.setStrokeWidth(0.1)
     return symbol
 
 

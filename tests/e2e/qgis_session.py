@@ -1,7 +1,8 @@
 """Runs algorithms of Processing in one PyQGIS process of its own.
 
 Each line of stdin is a job in JSON, each line of stdout its answer: ok, error,
-results, said (kind, text), percents, seconds, cancelled, loaded (what QGIS would
+results, said (kind, text), percents, seconds, cpu (seconds, those of the command
+included), cancelled, loaded (what QGIS would
 load: path -> output, valid, rows, fields).
 
   {"run": "ogrjoin:joinbynearest", "parameters": {...}, "folder": ...,
@@ -98,6 +99,10 @@ def describe_loaded(context):
     return loaded
 
 
+def cpu_seconds():
+    return sum(os.times()[:4])
+
+
 def run(job):
     context = QgsProcessingContext()
     context.setProject(QgsProject.instance())
@@ -105,7 +110,7 @@ def run(job):
     answer = {"ok": False, "error": "", "results": {}, "loaded": {}}
     if job.get("cancel_after") is not None:
         threading.Timer(job["cancel_after"], feedback.cancel).start()
-    begin = time.monotonic()
+    begin, cpu = time.monotonic(), cpu_seconds()
     try:
         parameters = {
             name: open_layer(value) if isinstance(value, dict) else value
@@ -122,6 +127,7 @@ def run(job):
             parameters, context, feedback, catchExceptions=False
         )
         answer["seconds"] = time.monotonic() - begin
+        answer["cpu"] = cpu_seconds() - cpu
         answer["ok"] = is_fine
         answer["results"], answer["loaded"] = results, describe_loaded(context)
     except QgsProcessingException as why:
