@@ -211,10 +211,22 @@ static oj_status plan_virtual(struct oj_output *o, struct oj_error *err)
     return oj_driver_choose(o->command->format, o->path, &o->driver, err);
 }
 
+/* Formats without files: nothing to move into place, nor to read back. */
+static int is_in_memory(const char *format)
+{
+    return format != NULL && (strcasecmp(format, "Memory") == 0 ||
+                              strcasecmp(format, "MEM") == 0);
+}
+
 static oj_status plan(struct oj_output *o, struct oj_error *err)
 {
     const struct oj_command *command = o->command;
     struct stat info;
+    if (is_in_memory(command->format))
+    {
+        o->kind = OJ_OUTPUT_STREAM;
+        return oj_driver_choose(command->format, o->path, &o->driver, err);
+    }
     if (oj_driver_is_connection(o->path))
         return plan_transaction(o, err);
     if (is_virtual(o->path))
