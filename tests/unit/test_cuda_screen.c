@@ -45,7 +45,9 @@ static oj_status answer(const char *backend, const struct oj_flat *join_side,
     struct oj_join *join = NULL;
     oj_status status =
         oj_join_open(join_side, relation, backend, options, &join, &error);
-    for (int twice = 0; twice < 2 && status == OJ_OK; twice++)
+    if (status == OJ_OK)
+        status = oj_join_batch(join, input, out, &error);
+    if (status == OJ_OK && one_in(4)) /* what is kept is used again */
         status = oj_join_batch(join, input, out, &error);
     if (status == OJ_OK && strcmp(backend, "cuda") == 0 &&
         relation->op == OJ_OP_INTERSECTS && options->gpu_memory == 0 &&
@@ -115,18 +117,20 @@ static void free_layers(struct layers *l)
 
 START_TEST(random_layers)
 {
-    int64_t n_rounds = rounds(40);
+    int64_t n_rounds = rounds(14);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct layers l;
         random_state = seed;
-        make_layers(&l, one_in(8) ? 1000 : 60);
+        make_layers(&l, one_in(5) ? 250 : 60);
         check(&l.join, &l.input, OJ_OP_INTERSECTS, 0);
         check(&l.join, &l.input, OJ_OP_BBOX, 0);
-        check(
-            &l.join, &l.input,
-            (enum oj_op)(OJ_OP_INTERSECTS + pick(OJ_N_OPS - OJ_OP_INTERSECTS)),
-            0);
+        /* GEOS takes its time over the others */
+        if (l.join.n_features * l.input.n_features < 4000)
+            check(&l.join, &l.input,
+                  (enum oj_op)(OJ_OP_INTERSECTS +
+                               pick(OJ_N_OPS - OJ_OP_INTERSECTS)),
+                  0);
         free_layers(&l);
     }
 }
@@ -135,12 +139,12 @@ END_TEST
 /* Enough for the index alone, for some rows at a time, for none. */
 START_TEST(little_memory)
 {
-    int64_t n_rounds = rounds(3);
+    int64_t n_rounds = rounds(2);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct layers l;
         random_state = seed;
-        make_layers(&l, 500);
+        make_layers(&l, 250);
         for (int64_t bytes = 1 << 14; bytes < (int64_t)1 << 26; bytes *= 4)
             check(&l.join, &l.input, OJ_OP_INTERSECTS, bytes);
         free_layers(&l);
@@ -190,7 +194,7 @@ START_TEST(large_features)
         join = oj_flat_buf_view(&a);
         input = oj_flat_buf_view(&b);
         check(&join, &input, OJ_OP_INTERSECTS, 0);
-        check(&join, &join, OJ_OP_TOUCHES, 0);
+        check(&input, &join, OJ_OP_INTERSECTS, 0);
         oj_flat_buf_free(&a);
         oj_flat_buf_free(&b);
     }
