@@ -6,7 +6,7 @@ included), cancelled, loaded (what QGIS would
 load: path -> output, valid, rows, fields).
 
   {"run": "ogrjoin:joinbynearest", "parameters": {...}, "folder": ...,
-   "cancel_after": 0.5, "env": {...}}
+   "cancel_after": 0.5, "env": {...}, "setting": path of the command}
 
 A parameter {"layer": path, ...} is a layer object; further keys say more:
 provider, name, select (expression), selected (only those), limit, subset, crs,
@@ -150,6 +150,7 @@ def main():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what QGIS prints is no answer
     from processing.core.Processing import Processing
+    from processing.core.ProcessingConfig import ProcessingConfig
 
     Processing.initialize()
     from ogrjoin import classFactory
@@ -161,6 +162,7 @@ def main():
         job = json.loads(line)
         os.chdir(job["folder"])
         os.environ.update(job.get("env", {}))
+        ProcessingConfig.setSettingValue("OGRJOIN_COMMAND", job.get("setting", ""))
         print(json.dumps(run(job)), file=answers, flush=True)
         os.environ.update(ours)
         os.chdir("/")

@@ -418,6 +418,9 @@ def check_no_command():
     nowhere = with_command("")
     nowhere[2]["env"]["PATH"] = "/no/such/folder"
     cases.append((nowhere, "not in the PATH"))
+    setting = with_command("/bin/false")
+    setting[2]["setting"] = silent
+    cases.append((setting, "ended by the signal 11."))
     for (_, says), answer in zip(cases, session([job for job, _ in cases])):
         true(not answer["ok"] and says in answer["error"], f"{says}: {answer}")
     true(not os.path.exists("o.gpkg"), "no output")

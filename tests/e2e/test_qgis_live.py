@@ -75,6 +75,42 @@ def check_live_layers():
     true(os.getcwd() not in spec["command_line"], f"relative paths: {spec}")
 
 
+def check_live_layers_are_layers():
+    """As inputs of algorithms, QGIS's and ours, from a file or by name; shown as
+    the two layers are by then."""
+    env = plugins()
+    city()
+    p, lots, zones = "city/pickups.gpkg", "city/lots.gpkg", "city/zones.gpkg"
+    words = f"-op nearest -max_distance 100 {p} {lots}"
+    same(run("-write_spec", "live.ogrjoin", *words.split()).rc, 0)
+    same(run(*words.split()[:-2], "c.gpkg", p, lots).rc, 0)
+    near_ones = [v for _, _, v in Layer("c.gpkg").rows
+                 if v["join_distance"] is not None and v["join_distance"] < 20]
+    jobs = []
+    for i, layer in enumerate(("live.ogrjoin", {"layer": "live.ogrjoin"},
+                               {"layer": f"JOIN:{words}"})):
+        jobs.append(("native:extractbyexpression", {
+            "INPUT": layer, "EXPRESSION": "join_distance < 20",
+            "OUTPUT": f"q{i}.gpkg"}))
+        if i < 2:
+            layer = {"layer": "live.ogrjoin"}
+        jobs.append(("ogrjoin:joinbylocation", {
+            "INPUT": {**layer, "subset": "join_distance < 20"}, "JOIN": zones,
+            "OUTPUT": f"o{i}.gpkg"}))
+    results(jobs, env)
+    for i in range(3):
+        same([v for _, _, v in Layer(f"q{i}.gpkg").rows], near_ones)
+        found = Layer(f"o{i}.gpkg")
+        same(found.column("pickup_id"), [v["pickup_id"] for v in near_ones])
+        true("zone_id" in found.fields and "lot_id" in found.fields, str(found.fields))
+    dataset = gdal.OpenEx(p, gdal.OF_UPDATE)
+    dataset.ExecuteSQL("DELETE FROM pickups WHERE pickup_id > 5")
+    dataset = None
+    results([("native:extractbyexpression", {
+        "INPUT": "live.ogrjoin", "EXPRESSION": "1 = 1", "OUTPUT": "later.gpkg"})], env)
+    same(Layer("later.gpkg").column("pickup_id"), [1, 2, 3, 4, 5])
+
+
 def check_what_cannot_be_live():
     """Copies would be gone with QGIS."""
     city()
