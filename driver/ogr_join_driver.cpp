@@ -328,9 +328,12 @@ class JoinDataset final : public GDALDataset
     {
         return i == 0 ? m_layer.get() : nullptr;
     }
-    int TestCapability(const char *) OJ_TELLS override
+    /* Geometries are the sources', whatever these have. */
+    int TestCapability(const char *capability) OJ_TELLS override
     {
-        return FALSE;
+        return EQUAL(capability, ODsCCurveGeometries) ||
+               EQUAL(capability, ODsCMeasuredGeometries) ||
+               EQUAL(capability, "ZGeometries");
     }
     char **GetFileList() override;
 };
@@ -464,6 +467,8 @@ void RegisterOGRJOIN(void)
     driver->SetMetadataItem(GDAL_DMD_OPENOPTIONLIST, options);
     driver->SetMetadataItem(GDAL_DMD_HELPTOPIC, "ogrjoin(1)");
     driver->SetMetadataItem(GDAL_DCAP_VIRTUALIO, "YES");
+    for (const char *kind : {"CURVE", "MEASURED", "Z"})
+        driver->SetMetadataItem(CPLSPrintf("DCAP_%s_GEOMETRIES", kind), "YES");
 #ifdef GDAL_DMD_SUPPORTED_SQL_DIALECTS
     driver->SetMetadataItem(GDAL_DMD_SUPPORTED_SQL_DIALECTS, "OGRSQL SQLITE");
 #endif

@@ -273,6 +273,27 @@ oj_status oj_row_stream_advance(struct oj_row_stream *stream, int *there,
     return status;
 }
 
+/* A driver's stream knows no fields that are not set, its features do: they
+ * are NULL either way. */
+static void set_all(const struct oj_row_stream *s, OGRFeatureH feature)
+{
+    for (int i = 0; i < s->shape->n_columns; i++)
+    {
+        if (!OGR_F_IsFieldSet(feature, i) &&
+            !OGR_Fld_IsIgnored(OGR_FD_GetFieldDefn(s->shape->asked, i)))
+            OGR_F_SetFieldNull(feature, i);
+    }
+}
+
+/* Gives the row that was made. */
+static OGRFeatureH give_spare(struct oj_row_stream *s)
+{
+    OGRFeatureH feature = s->spare;
+    set_all(s, feature);
+    s->spare = NULL;
+    return feature;
+}
+
 oj_status oj_row_stream_next(struct oj_row_stream *stream, OGRFeatureH *feature,
                              struct oj_error *err)
 {
@@ -297,8 +318,7 @@ oj_status oj_row_stream_next(struct oj_row_stream *stream, OGRFeatureH *feature,
         }
         if (is_made)
         {
-            *feature = stream->spare;
-            stream->spare = NULL;
+            *feature = give_spare(stream);
             stream->position++;
             return OJ_OK;
         }
@@ -360,8 +380,7 @@ static oj_status make_row(struct oj_row_stream *s, int64_t n,
     OJ_TRY(oj_row_cursor_next(s->cursor, s->spare, 0, &there, err));
     if (!there)
         return OJ_OK;
-    *feature = s->spare;
-    s->spare = NULL;
+    *feature = give_spare(s);
     return OJ_OK;
 }
 
