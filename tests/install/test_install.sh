@@ -52,6 +52,7 @@ fi
 [ -s "$root/share/man/man1/ogrjoin.1" ] || fail "no man page"
 [ -s "$root/share/bash-completion/completions/ogrjoin" ] ||
     fail "no bash completion"
+[ -s "$root/share/ogrjoin/ogrjoin_qgis.zip" ] || fail "no plugin of QGIS"
 # Every option of --help is in the man page and is completed.
 sed 's/\\-/-/g' "$root/share/man/man1/ogrjoin.1" >"$prefix/man"
 for option in $("$root/bin/ogrjoin" --help |
