@@ -1,6 +1,7 @@
 #include "oj_join_files.h"
 
 #include "../flatten/oj_array.h"
+#include "oj_vrt_sources.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -18,7 +19,8 @@
 #define FINE_TICK_NS INT64_C(50000000)
 #define COARSE_TICK_NS INT64_C(2500000000)
 
-/* The formats whose data is all in the files that GDALGetFileList() names. */
+/* The formats whose data is all in the files that GDALGetFileList() names; VRT
+ * files are looked into. */
 static const struct
 {
     const char *driver;
@@ -46,16 +48,19 @@ int64_t oj_join_files_now(void)
 }
 
 /* -1: another format. */
-static int find_format(const struct oj_source *source)
+static int find_format(const char *driver)
 {
-    GDALDriverH driver = GDALGetDatasetDriver(source->dataset);
-    const char *name = driver != NULL ? GDALGetDescription(driver) : "";
     for (int i = 0; i < (int)(sizeof formats / sizeof *formats); i++)
     {
-        if (strcasecmp(formats[i].driver, name) == 0)
+        if (strcasecmp(formats[i].driver, driver) == 0)
             return i;
     }
     return -1;
+}
+
+static int is_known_format(const char *driver)
+{
+    return find_format(driver) >= 0;
 }
 
 /* ---- paths -------------------------------------------------------------- */
@@ -176,19 +181,32 @@ static oj_status add_states(char **paths, int64_t opened_ns, void **out,
 
 /* ---- both --------------------------------------------------------------- */
 
+/* Of a VRT file also what it names, which may be SQLite's. NULL: not known. */
+static char **find_paths(const struct oj_source *source)
+{
+    GDALDriverH driver = GDALGetDatasetDriver(source->dataset);
+    const char *name = driver != NULL ? GDALGetDescription(driver) : "";
+    int is_vrt = strcasecmp(name, "OGR_VRT") == 0;
+    int format = find_format(name), is_known = format >= 0 || is_vrt;
+    char **files = NULL, **paths = NULL;
+    if (is_known)
+        files = GDALGetFileList(source->dataset);
+    if (is_vrt)
+        is_known =
+            oj_vrt_sources(source->side->dataset, is_known_format, &files);
+    if (is_known && are_files(files))
+        paths = list_paths(files, is_vrt || formats[format].is_sqlite);
+    CSLDestroy(files);
+    return paths;
+}
+
 oj_status oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
                              struct oj_join_files *files, struct oj_error *err)
 {
     struct oj_join_files found = {0};
-    int format = find_format(source), settled = 0;
-    char **names;
+    int settled = 0;
     oj_status status = OJ_OK;
-    if (format < 0)
-        return OJ_OK;
-    names = GDALGetFileList(source->dataset);
-    if (are_files(names))
-        found.paths = list_paths(names, formats[format].is_sqlite);
-    CSLDestroy(names);
+    found.paths = find_paths(source);
     if (found.paths != NULL)
         status = add_states(found.paths, opened_ns, &found.state,
                             &found.n_state, &settled, err);

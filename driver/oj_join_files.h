@@ -1,11 +1,11 @@
 /** The files that a join side comes from, and the state they were in: whether a
  *  join side that was read once is still what a new reading would give.
  *
- *  Known only where all of the data is in local files that the driver names;
- *  anything else (databases, /vsi files, formats that refer to other sources)
- *  is not.  Of each file the state is its device and inode, size, and the times
- *  of its last change, to the nanosecond; SQLite's -wal and -journal files
- *  count.
+ *  Known only where all of the data is in local files that the driver or an OGR
+ *  VRT file names; anything else (databases, /vsi files, formats that refer to
+ *  other sources) is not.  Of each file the state is its device and inode,
+ *  size, and the times of its last change, to the nanosecond; SQLite's -wal and
+ *  -journal files count.
  */
 #ifndef OJ_JOIN_FILES_H
 #define OJ_JOIN_FILES_H

@@ -117,6 +117,70 @@ START_TEST(files_too_young)
 }
 END_TEST
 
+static void write_text(const char *name, const char *text)
+{
+    VSILFILE *f = VSIFOpenL(path_of(name), "wb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(VSIFWriteL(text, 1, strlen(text), f), strlen(text));
+    VSIFCloseL(f);
+}
+
+/* A VRT file "zones.vrt" with a layer of that source. */
+static void write_vrt(const char *source, const char *layer)
+{
+    char text[1000];
+    snprintf(text, sizeof text,
+             "<OGRVRTDataSource><OGRVRTLayer name=\"things\">"
+             "<SrcDataSource relativeToVRT=\"1\">%s</SrcDataSource>%s"
+             "<LayerSRS>EPSG:32632</LayerSRS></OGRVRTLayer></OGRVRTDataSource>",
+             source, layer);
+    write_text("zones.vrt", text);
+    settle();
+}
+
+static const char from_xy[] =
+    "<SrcLayer>zones</SrcLayer><GeometryType>wkbPoint</GeometryType>"
+    "<GeometryField encoding=\"PointFromColumns\" x=\"x\" y=\"y\"/>";
+static const char by_chance[] =
+    "<SrcSQL>SELECT * FROM things ORDER BY random()</SrcSQL>";
+static const char ever_the_same[] = "<SrcSQL>SELECT * FROM things</SrcSQL>";
+
+/* How often the second of two jobs on zones.vrt finds the first one's. */
+static int is_found_again(void)
+{
+    is_found("-op nearest", "points.gpkg", "zones.vrt");
+    return is_found("-op nearest", "points.gpkg", "zones.vrt");
+}
+
+START_TEST(vrt)
+{
+    CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
+    make_folder();
+    write_text("zones.csv", "x,y,n\n1,2,3\n4,5,6\n");
+    write_vrt("zones.csv", from_xy);
+    ck_assert(is_found_again());
+    touch("zones.csv");
+    ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
+    ck_assert(is_found_again());
+    write_text("zones.csvt", "Real,Real,Integer\n");
+    settle();
+    ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
+    write_vrt("zones.gpkg", ever_the_same);
+    ck_assert(is_found_again());
+    touch("zones.gpkg");
+    ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
+    /* A view of views, or of what chance gives. */
+    oj_join_cache_clear();
+    write_vrt("zones.gpkg", by_chance);
+    ck_assert(!is_found_again());
+    VSIRename(path_of("zones.vrt"), path_of("first.vrt"));
+    write_vrt("first.vrt", "<SrcLayer>things</SrcLayer>");
+    ck_assert(!is_found_again());
+    ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
+    remove_folder();
+}
+END_TEST
+
 START_TEST(no_cache)
 {
     const char *line = "-op intersects -on n=n";
@@ -308,6 +372,7 @@ int main(void)
     tcase_add_test(tcase, changed_file);
     tcase_add_test(tcase, changed_while_open);
     tcase_add_test(tcase, files_too_young);
+    tcase_add_test(tcase, vrt);
     tcase_add_test(tcase, no_cache);
     tcase_add_test(tcase, boxes);
     tcase_add_test(tcase, cancelled);
