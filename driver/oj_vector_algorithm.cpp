@@ -216,7 +216,7 @@ bool VectorJoin::RunImpl(GDALProgressFunc progress, void *user)
 
 } // namespace
 
-void oj_vector_algorithm_declare()
+void oj_vector_algorithm_declare(void)
 {
     GDALGlobalAlgorithmRegistry::GetSingleton().DeclareAlgorithm(
         {"vector", VectorJoin::NAME},

@@ -3,6 +3,6 @@
 #define OJ_VECTOR_ALGORITHM_H
 
 /** Makes it known to GDAL's command; once. */
-void oj_vector_algorithm_declare();
+void oj_vector_algorithm_declare(void);
 
 #endif

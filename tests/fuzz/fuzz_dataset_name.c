@@ -1,0 +1,196 @@
+/* Any bytes as the name of a join, as a file *.ogrjoin and as a condition: they
+ * are refused with one line, or mean the same again when written anew. With
+ * clang: -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN:
+ * fuzz_dataset_name [ITERATIONS], mutations of the seeds from a fixed start. */
+#include "../../driver/oj_dataset_name.h"
+#include "../../driver/oj_message.h"
+#include "../../driver/oj_spec_file.h"
+#include "../../driver/oj_where.h"
+#include "../../driver/oj_words.h"
+#include "oj_array.h"
+
+#include <ogr_api.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(int holds, const char *what)
+{
+    if (!holds)
+    {
+        fprintf(stderr, "fuzz_dataset_name: %s\n", what);
+        abort();
+    }
+}
+
+/* Words, joined and split again, are the same. */
+static void try_words(const char *text)
+{
+    struct oj_error err = {OJ_OK, ""};
+    char **words = NULL, **again = NULL, *line = NULL;
+    int n = 0, n_again = 0;
+    if (oj_words_split(text, &words, &n, &err) != OJ_OK)
+    {
+        require(err.message[0] != '\0', "no reason is given");
+        return;
+    }
+    require(oj_words_join((const char *const *)words, &line, &err) == OJ_OK &&
+                oj_words_split(line, &again, &n_again, &err) == OJ_OK,
+            "joined words are refused");
+    require(n == n_again, "another number of words");
+    for (int i = 0; i < n; i++)
+        require(strcmp(words[i], again[i]) == 0, "another word");
+    oj_free(words);
+    oj_free(again);
+    oj_free(line);
+}
+
+static void try_name(const char *text)
+{
+    struct oj_error err = {OJ_OK, ""};
+    struct oj_command command = {0};
+    if (oj_dataset_name_read_line(text, "no/folder", &command, &err) == OJ_OK)
+    {
+        require(command.dst == NULL && command.input.dataset != NULL &&
+                    command.join.dataset != NULL && command.words != NULL,
+                "a command without its datasets");
+        oj_command_free(&command);
+        return;
+    }
+    require(command.words == NULL, "a refused command holds words");
+    oj_message_tidy(err.message);
+    for (const char *c = err.message; *c != '\0'; c++)
+        require((unsigned char)*c >= 0x20, "an error of several lines");
+}
+
+/* What a file says, written anew, is said again. */
+static void try_file(const char *text)
+{
+    struct oj_spec_file spec = {0}, again = {0};
+    struct oj_error err = {OJ_OK, ""};
+    char *written = NULL;
+    size_t n = 0;
+    FILE *file;
+    if (oj_spec_file_parse(text, "f", &spec, &err) != OJ_OK)
+    {
+        require(spec.command_line == NULL, "a refused file holds words");
+        return;
+    }
+    file = open_memstream(&written, &n);
+    require(file != NULL, "out of memory");
+    oj_spec_file_print(file, &spec);
+    fclose(file);
+    require(oj_spec_file_parse(written, "f", &again, &err) == OJ_OK,
+            "what was written is refused");
+    require(strcmp(spec.command_line, again.command_line) == 0 &&
+                spec.is_relative == again.is_relative,
+            "what was written says something else");
+    free(written);
+    oj_spec_file_free(&spec);
+    oj_spec_file_free(&again);
+}
+
+static void try_condition(const char *text)
+{
+    static OGRFeatureDefnH defn;
+    if (defn == NULL)
+    {
+        OGRFieldDefnH field = OGR_Fld_Create("n", OFTInteger);
+        defn = OGR_FD_Create("l");
+        OGR_FD_Reference(defn);
+        OGR_FD_AddFieldDefn(defn, field);
+        OGR_Fld_Destroy(field);
+    }
+    if (oj_where_is_plain(text, defn))
+        require(strpbrk(text, "'\\;#@$`") == NULL, "a condition is not plain");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = oj_malloc((int64_t)size + 1, 1);
+    require(text != NULL, "out of memory");
+    if (size > 0)
+        memcpy(text, data, size);
+    text[size] = '\0';
+    try_words(text);
+    try_name(text);
+    try_file(text);
+    try_condition(text);
+    oj_free(text);
+    return 0;
+}
+
+#ifdef OJ_FUZZ_MAIN
+enum
+{
+    MAX_BYTES = 600
+};
+
+static const char *const seeds[] = {
+    "-op nearest -max_distance 100 -where \"a = 'x y'\" p.gpkg 'l 2.gpkg'",
+    "-agg \"count, mean(f) as \\\"m\\\"\" -oo A=B -spat 0 0 1 1 a\\ b c",
+    "-window 0 0 1 1 -window 2 2 3 3 -limit 5 '' \"\" x",
+    "{\"type\": \"ogrjoin\", \"command_line\": \"-k 2 a "
+    "'b\\u00fc\\ud83d\\ude00'"
+    "\\n\", \"relative_paths_relative_to_this_file\": false}",
+    "\xEF\xBB\xBF{\"x\":[1,-2.5e3,{\"y\":[]},\"z\",true,null],\"type\":"
+    "\"ogrjoin\",\"command_line\":\"a \\\"b\\\" \\\\\"}",
+    "(n < 1 OR (\"n\" > .5)) and n in (1, -2, 3) and n is not null",
+    "N between -1 and 2 or n <> 3",
+};
+
+static uint64_t state = 20120807;
+
+static uint32_t next(uint32_t n)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 20) % n;
+}
+
+static size_t mutate(char *text, size_t n)
+{
+    static const char letters[] = "'\"\\ \n\t{}[]:,()-@=u0ax.<>\x80\xFF\x01";
+    size_t at = next((uint32_t)n);
+    switch (next(5))
+    {
+        case 0:
+            text[at] = letters[next(sizeof letters - 1)];
+            return n;
+        case 1:
+            text[at] = (char)next(256);
+            return n;
+        case 2:
+            return at > 0 ? at : 1;
+        case 3:
+            if (n + 8 >= MAX_BYTES)
+                return n;
+            memmove(text + at + 8, text + at, n - at);
+            return n + 8;
+        default:
+            memmove(text + at, text + at + 1, n - at - 1);
+            return n > 1 ? n - 1 : n;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    long n_rounds = argc > 1 ? atol(argv[1]) : 200000;
+    for (long i = 0; i < n_rounds; i++)
+    {
+        const char *seed = seeds[next(sizeof seeds / sizeof *seeds)];
+        char text[MAX_BYTES] = "";
+        size_t n = strlen(seed);
+        memcpy(text, seed, n);
+        for (uint32_t m = next(6); m > 0; m--)
+            n = mutate(text, n);
+        LLVMFuzzerTestOneInput((const uint8_t *)text, n);
+    }
+    printf("%ld inputs\n", n_rounds);
+    return 0;
+}
+#endif
