@@ -217,6 +217,30 @@ oj_status oj_arrow_open(OGRLayerH layer, const struct oj_fields *fields,
  * without end, and reports it on a thread of its own where nobody listens. */
 #define MAX_EMPTY_CHUNKS 16
 
+/* FlatGeobuf (GDAL 3.7 to 3.13 at least) forgets in its streams that a row has
+ * no geometry, and writes the next ones over others: a WKB of no bytes, or of
+ * less, in a row that is not NULL. */
+static int geometries_are_sound(const struct oj_arrow_chunk *chunk)
+{
+    const struct column *column = &chunk->layout->geometry;
+    const struct ArrowArray *child;
+    const int32_t *offset;
+    const uint8_t *bits;
+    if (column->child < 0 || column->format != 'z')
+        return 1;
+    child = chunk->array.children[column->child];
+    offset = (const int32_t *)child->buffers[1] + child->offset;
+    bits = child->null_count != 0 ? child->buffers[0] : NULL;
+    for (int64_t i = 0; i < child->length; i++)
+    {
+        int64_t at = child->offset + i;
+        if (offset[i + 1] <= offset[i] &&
+            (bits == NULL || (bits[at >> 3] >> (at & 7) & 1) != 0))
+            return 0;
+    }
+    return 1;
+}
+
 static oj_status next_chunk(struct oj_arrow_stream *stream, const char **text,
                             struct oj_error *err)
 {
@@ -235,8 +259,15 @@ static oj_status next_chunk(struct oj_arrow_stream *stream, const char **text,
         oj_free(chunk);
         return OJ_OK;
     }
-    atomic_init(&chunk->n_users, 1);
     chunk->layout = stream->layout;
+    if (!geometries_are_sound(chunk))
+    {
+        chunk->array.release(&chunk->array);
+        oj_free(chunk);
+        *text = "the driver mixes up rows without geometry";
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "%s", *text);
+    }
+    atomic_init(&chunk->n_users, 1);
     atomic_fetch_add(&chunk->layout->n_users, 1);
     stream->rest.chunk = chunk;
     stream->rest.first = 0;

@@ -47,7 +47,9 @@ OJ_MUST_USE oj_status oj_arrow_open(OGRLayerH layer,
                                     struct oj_error *err);
 
 /** The next up to max_rows rows; slice->n_rows == 0 at the end. The stream's
- *  own text is in *text when this fails with OJ_ERR_IO; it may be NULL. */
+ *  own text is in *text when this fails with OJ_ERR_IO; it may be NULL.
+ *  OJ_ERR_UNSUPPORTED: the driver's stream is wrong from here on; the layer has
+ *  to be read in another way. */
 OJ_MUST_USE oj_status oj_arrow_next(struct oj_arrow_stream *stream,
                                     int64_t max_rows,
                                     struct oj_arrow_slice *slice,

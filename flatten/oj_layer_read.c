@@ -11,8 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Rows between two reports of progress, and of a reprojection, when a whole
- * layer is read. */
+/* Rows of a whole layer between two reports of progress, or reprojections. */
 #define CHUNK_ROWS 65536
 
 struct oj_layer_reader
@@ -31,8 +30,7 @@ struct oj_layer_reader
      * GeoPackage make no difference between NULL and a broken blob. */
     int64_t *null_fid;
     int64_t n_null_fids, cap_null_fids;
-    int has_ignored_fields;
-    int at_end;
+    int has_ignored_fields, at_end;
 };
 
 static double now(void)
@@ -353,9 +351,9 @@ static oj_status add_slice(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-/* A stream that gives nothing at all is no proof of anything: FlatGeobuf's does
- * not end for a layer without rows (GDAL 3.6), GeoPackage's not for a broken
- * file. The feature loop knows which it is. */
+/* From here on. A stream that gives nothing at all is no proof of anything:
+ * FlatGeobuf's does not end for a layer without rows (GDAL 3.6), GeoPackage's
+ * not for a broken file. The feature loop knows which it is. */
 static oj_status read_features_instead(struct oj_layer_reader *reader,
                                        int64_t max_rows,
                                        struct oj_flat_buf *flat,
@@ -367,6 +365,8 @@ static oj_status read_features_instead(struct oj_layer_reader *reader,
     reader->counts.used_arrow = 0;
     oj_ogr_errors_forget(&reader->errors);
     OGR_L_ResetReading(reader->layer);
+    for (int64_t i = 0; i < reader->counts.n_rows; i++)
+        OGR_F_Destroy(OGR_L_GetNextFeature(reader->layer));
     return read_features(reader, max_rows, flat, attributes, carried, err);
 }
 
@@ -381,7 +381,8 @@ static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
         oj_arrow_next(reader->arrow, max_rows, &slice, &text, err);
     if (status == OJ_ERR_NOMEM)
         return status;
-    if (status != OJ_OK && reader->counts.n_rows == 0)
+    if (status == OJ_ERR_UNSUPPORTED ||
+        (status != OJ_OK && reader->counts.n_rows == 0))
         return read_features_instead(reader, max_rows, flat, attributes,
                                      carried, err);
     if (status != OJ_OK || reader->errors.n_failures > 0)

@@ -96,7 +96,7 @@ static int copy_numbers(const struct oj_row_gather *gather,
 {
     const uint8_t *has_value = gather->has_value;
     const int64_t *index = gather->index;
-    char *to = (char *)column->values +
+    void *to = (char *)column->values +
                (size_t)column->length * oj_row_column_size(column);
     switch (numbers->format << 8 | column->format)
     {

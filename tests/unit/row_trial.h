@@ -153,10 +153,12 @@ static inline void trial_open_input(struct trial *t, const char *driver,
 {
     const char *path = EQUAL(driver, "GPKG") ? "/vsimem/row_trial.gpkg"
                                              : "/vsimem/row_trial.fgb";
+    /* without which FlatGeobuf takes rows that have no geometry */
+    const char *const options[] = {"SPATIAL_INDEX=NO", NULL};
     int in_memory = EQUAL(driver, "Memory");
-    t->in =
-        make_layer(driver, in_memory ? "" : path,
-                   in_memory ? N_FIELDS : N_SIMPLE_FIELDS, wkbUnknown, NULL);
+    t->in = make_layer(driver, in_memory ? "" : path,
+                       in_memory ? N_FIELDS : N_SIMPLE_FIELDS, wkbUnknown,
+                       in_memory ? NULL : options);
     t->in_layer = first_layer(t->in);
     if (n_points > 0)
         add_points(t->in_layer, n_points, 1);
