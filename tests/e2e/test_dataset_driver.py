@@ -233,6 +233,30 @@ def check_open_options():
         same(uses, [r[2]["use"] for r in expected], value)
 
 
+def check_gdal_vector_join():
+    """The command of GDAL 3.12 and later."""
+    if int(gdal.VersionInfo()) < 3120000 or shutil.which("gdal") is None:
+        raise Skip("GDAL has no command \"gdal\" that takes more, or is older than 3.12")
+    pair = sides()
+    true(any(line.split()[:2] == ["-", "join:"] for line in client("gdal", "vector", "--help").out.splitlines()),
+         "it is listed")
+    text = client("gdal", "vector", "join", "--help").out
+    true("--max-distance" in text and "--append" not in text, text)
+    words = ("-op", "nearest", "-k", "2", "-where", "name <> 'p3'", "-spat", "980100.5", "200000", "981000", "201000")
+    go(*words, "command.gpkg", *pair)
+    client("gdal", "vector", "join", "--op", "nearest", "--k", "2", "--where", "name <> 'p3'",
+           "--spat", "980100.5,200000,981000,201000", *pair, "gdal.gpkg")
+    same([r[1:] for r in rows("gdal.gpkg")], [r[1:] for r in rows("command.gpkg")])
+    client("gdal", "vector", "join", "--agg", "count, sum(area)", "--select", "", "--overwrite", *pair, "gdal.gpkg")
+    go("-agg", "count, sum(area)", "-select", "", "-overwrite", "command.gpkg", *pair)
+    same(rows("gdal.gpkg"), rows("command.gpkg"))
+    r = client("gdal", "vector", "join", "--op", "nearst", *pair, "no.gpkg", rc=1)
+    true("did you mean nearest" in r.err, str(r))
+    true(not os.path.exists("no.gpkg"), "nothing is left")
+    client("gdal", "vector", "join", "--op", "nearest", *pair, "live.gdalg.json")
+    same(len(rows("live.gdalg.json")), 50)
+
+
 # --- -write_spec -------------------------------------------------------------------
 
 
