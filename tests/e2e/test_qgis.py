@@ -257,6 +257,29 @@ def check_join_side_as_qgis_shows_it():
         same(rows(f"o{i}.gpkg"), expected, str(jobs[i]))
 
 
+def check_fid_columns():
+    """Of any name: no field of the command's; copies have the same FIDs."""
+    need_qgis()
+    wkts = random_points(30)
+    make("p.gpkg", [(w, {"name": f"p{i}"}, 3 * i) for i, w in enumerate(wkts)],
+         kind=ogr.wkbPoint, lco=["FID=gid"])
+    fields = (("fid", ogr.OFTString), ("use", ogr.OFTInteger))
+    make("l.gpkg", [(w, {"fid": "no FID", "use": i}, 100 - i)
+                    for i, w in enumerate(random_polygons(20))], fields=fields,
+         lco=["FID=key"])
+    words = {"INPUT_2": "l.gpkg", "FIELDS_TO_COPY": ["key", "fid"]}
+    results([
+        ("ogrjoin:joinbynearest", {**words, "INPUT": "p.gpkg", "OUTPUT": "a.gpkg"}),
+        ("ogrjoin:joinbynearest", {
+            "INPUT": {"layer": "p.gpkg", "select": "1 = 1", "selected": True},
+            "INPUT_2": {"layer": "l.gpkg", "edit": "use > 30", "virtual": "v"},
+            "FIELDS_TO_COPY": ["key", "fid"], "OUTPUT": "b.gpkg"}),
+    ])
+    expected = by_path("-op", "nearest", "-join_select", "fid", "p.gpkg", "l.gpkg")
+    for path in ("a.gpkg", "b.gpkg"):
+        same(Layer(path).rows, Layer(expected).rows, path)
+
+
 def check_layers_of_other_providers():
     """Delimited text and memory layers are copied."""
     city()
@@ -324,10 +347,13 @@ def check_destinations():
     outputs = ["o.gpkg", "o.fgb", "o.shp", "o.geojson", "o.csv", "o.gpkg"]
     answers = results(
         [("ogrjoin:joinbylocation", {**base, "OUTPUT": o}) for o in outputs] +
-        [("ogrjoin:joinbylocation", {**base, "OUTPUT": "TEMPORARY_OUTPUT"})])
+        [("ogrjoin:joinbylocation", {**base, "OUTPUT": o})
+         for o in ("TEMPORARY_OUTPUT", "memory:")])
     for path in outputs:
         same(len(Layer(path).rows), CITY["pickups"], path)
-    true(answers[-1]["results"]["OUTPUT"].endswith(".gpkg"), str(answers[-1]))
+    for answer in answers[-2:]:
+        path = answer["results"]["OUTPUT"]
+        true(path.endswith(".gpkg") and os.path.dirname(path), str(answer))
 
 
 def check_odd_names():
@@ -384,6 +410,10 @@ def check_failures():
         ("ogrjoin:joinbylocation", {"INPUT": p, "JOIN": lots,
                                     "OUTPUT": "/no/such/folder/o.gpkg"}, ""),
         ("ogrjoin:joinbylocation", {"INPUT": p, "JOIN": lots, "OUTPUT": p}, ""),
+        ("ogrjoin:joinbylocation", {"INPUT": p, "JOIN": lots, "OUTPUT": None},
+         "no output"),
+        ("ogrjoin:joinbylocation", {"INPUT": p, "JOIN": lots, "OUTPUT": "o.gpkg",
+                                    "NON_MATCHING": "o.gpkg"}, "one file"),
     ]
     before = listing("city")
     jobs = [(name, {"OUTPUT": f"o{i}.gpkg", **words})

@@ -1,6 +1,10 @@
 """What the algorithms share."""
 
-from qgis.core import QgsProcessingAlgorithm, QgsProcessingOutputNumber
+from qgis.core import (
+    QgsProcessingAlgorithm,
+    QgsProcessingException,
+    QgsProcessingOutputNumber,
+)
 from qgis.PyQt.QtGui import QIcon
 
 from . import command, parameters as shared, source
@@ -91,6 +95,10 @@ class JoinAlgorithm(OgrjoinAlgorithm):
             runs.append((joined, [*what, *rows, *how]))
         if rest is not None and rest.path:
             runs.append((rest, [*what, "-how", "anti", *how]))
+        if len({destination.path for destination, _ in runs}) < max(1, len(runs)):
+            raise QgsProcessingException(
+                "Both outputs are one file." if runs else "No output is wanted."
+            )
         of_sides, datasets = self.sides(context, feedback)
         results = {}
         for i, (destination, words) in enumerate(runs):

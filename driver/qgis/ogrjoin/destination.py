@@ -3,6 +3,7 @@
 import os
 
 from osgeo import gdal
+from qgis.core import QgsProcessingUtils
 
 
 class Destination:
@@ -11,6 +12,8 @@ class Destination:
     def __init__(self, algorithm, parameters, name, context):
         self.name = name
         self.path = algorithm.parameterAsOutputLayer(parameters, name, context) or ""
+        if self.path.startswith("memory:"):
+            self.path = QgsProcessingUtils.generateTempFilename(f"{name}.gpkg")
         self.layer = os.path.splitext(os.path.basename(self.path))[0]
         self.was_there = bool(self.path) and os.path.exists(self.path)
 

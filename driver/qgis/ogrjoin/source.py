@@ -52,8 +52,8 @@ class Side:
             return
         provider = layer.dataProvider()
         keys = provider.pkAttributeIndexes()
-        if provider.name() == "ogr" and keys == [0] and "fid" == self.fields[0].name():
-            self.fid_field = "fid"
+        if provider.name() == "ogr" and keys == [0]:
+            self.fid_field = self.fields[0].name()
         self.why_copied = _why_copied(layer, parameters.get(name))
         if self.why_copied:
             return
