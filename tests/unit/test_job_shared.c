@@ -130,6 +130,27 @@ START_TEST(crs_counts)
 }
 END_TEST
 
+START_TEST(sphere)
+{
+    const char *line = "-op nearest -k 2 -metric sphere -max_distance 500km";
+    struct trial alone, first, second;
+    make_folder();
+    make_file("GPKG", "here.gpkg", 0, N_INPUT, 3, 4326);
+    make_file("GPKG", "there.gpkg", 1, N_JOIN, 11, 4326);
+    settle();
+    join_alone(&alone, line, "here.gpkg", "there.gpkg");
+    ck_assert(!join_shared(&first, line, "here.gpkg", "there.gpkg"));
+    ck_assert(join_shared(&second, line, "here.gpkg", "there.gpkg"));
+    ck_assert_int_gt(alone.n_pairs, N_INPUT);
+    ck_assert(same_answer(&alone, &first));
+    ck_assert(same_answer(&alone, &second));
+    close_job(&alone);
+    close_job(&first);
+    close_job(&second);
+    remove_folder();
+}
+END_TEST
+
 /* side: what the join side asks for. */
 static void must_not_keep(void (*change)(struct oj_side *side))
 {
@@ -216,6 +237,7 @@ int main(void)
     tcase_add_test(tcase, equal_lines_share);
     tcase_add_test(tcase, formats_share);
     tcase_add_test(tcase, crs_counts);
+    tcase_add_test(tcase, sphere);
     tcase_add_test(tcase, what_varies_is_not_kept);
     return tests_run();
 }
