@@ -81,8 +81,9 @@ static void leave_gpu(struct oj_index *index, const char *why)
  * has the choice says so. */
 static void leave_if_refused(struct oj_index *index)
 {
-    if (oj_cuda_is_refused(index->on_gpu))
-        leave_gpu(index, oj_cuda_reason(index->on_gpu));
+    const char *why = oj_cuda_refusal(index->on_gpu);
+    if (why != NULL)
+        leave_gpu(index, why);
 }
 
 /* Errors that the CPU does not have. */

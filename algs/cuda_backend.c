@@ -23,6 +23,7 @@ struct oj_index
     char reason[240]; /* why the CPU answered; "": it did not */
 };
 
+#define ON_CPU "on the CPU: "
 #define NOT_TAKEN "no CUDA kernel answers such a join"
 
 /* Other kinds of features are the CPU's. */
@@ -99,7 +100,7 @@ static oj_status make_on_cpu(struct oj_index *index, const char *why,
                                             &index->relation, &index->options);
     if (index->reason[0] == '\0' &&
         (index->is_refused || index->screen == NULL))
-        snprintf(index->reason, sizeof index->reason, "%.239s", why);
+        snprintf(index->reason, sizeof index->reason, ON_CPU "%.220s", why);
     if (index->on_cpu != NULL)
         return OJ_OK;
     index->options.screen = oj_cuda_screen_use(index->screen);
@@ -274,9 +275,9 @@ const char *oj_cuda_reason(const struct oj_index *index)
     return index->reason;
 }
 
-int oj_cuda_is_refused(const struct oj_index *index)
+const char *oj_cuda_refusal(const struct oj_index *index)
 {
-    return index->is_refused;
+    return index->is_refused ? index->reason + strlen(ON_CPU) : NULL;
 }
 
 struct oj_index *oj_cuda_take_cpu(struct oj_index *index)
@@ -292,8 +293,8 @@ const struct oj_backend oj_cuda_backend = {
     "cuda",
     "our engine on NVIDIA GPUs, with the answers of cpu: nearest and dwithin "
     "of points, points in polygons, equal points, points in envelopes; lines "
-    "and polygons with one another: envelopes, intersects, and the candidates "
-    "of the other predicates but disjoint, which the CPU decides; other joins "
+    "and polygons with one another: envelopes, intersects, disjoint, and the "
+    "candidates of the other predicates, which the CPU decides; other joins "
     "run on the CPU",
     0,
     0,

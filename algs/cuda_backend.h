@@ -21,8 +21,9 @@ OJ_MUST_USE oj_status oj_cuda_find(const struct oj_options *options,
  */
 const char *oj_cuda_reason(const struct oj_index *index);
 
-/** 1 when the devices cannot hold the data, so that the CPU answers all. */
-int oj_cuda_is_refused(const struct oj_index *index);
+/** Why the devices cannot hold the data, so that the CPU answers all; NULL:
+ * they can, as far as is known. */
+const char *oj_cuda_refusal(const struct oj_index *index);
 
 /** The cpu backend's index of such a join, no longer index's; or NULL. */
 struct oj_index *oj_cuda_take_cpu(struct oj_index *index);

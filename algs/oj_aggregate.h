@@ -131,6 +131,14 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_add_block(
     const int32_t *at, const struct oj_aggregate_column *columns,
     struct oj_error *err);
 
+/** 1 when the plan has nothing but counts of pairs: then the pairs of rows may
+ *  be counted elsewhere. */
+OJ_EXPORT int oj_aggregates_take_counts(const struct oj_aggregates *aggregates);
+
+/** Adds count[row] pairs to each of the first n rows. */
+OJ_EXPORT void oj_aggregates_add_counts(struct oj_aggregates *aggregates,
+                                        int64_t n, const int64_t *count);
+
 /** 1 when rows can be merged: no values are held. */
 OJ_EXPORT int oj_aggregates_can_merge(const struct oj_aggregates *aggregates);
 

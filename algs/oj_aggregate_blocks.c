@@ -94,6 +94,23 @@ oj_status oj_aggregates_add_block(struct oj_aggregates *a, int64_t n,
     return OJ_OK;
 }
 
+int oj_aggregates_take_counts(const struct oj_aggregates *a)
+{
+    for (int i = 0; i < a->plan.n_aggregates; i++)
+    {
+        if (a->plan.aggregates[i].kind != OJ_AGG_COUNT)
+            return 0;
+    }
+    return 1;
+}
+
+void oj_aggregates_add_counts(struct oj_aggregates *a, int64_t n,
+                              const int64_t *count)
+{
+    for (int64_t row = 0; row < n; row++)
+        oj_row_state(a, row)[0] += (uint64_t)count[row];
+}
+
 /* --- rows ----------------------------------------------------------------- */
 
 int oj_aggregates_can_merge(const struct oj_aggregates *a)

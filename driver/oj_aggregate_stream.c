@@ -31,6 +31,8 @@ struct oj_aggregate_stream
     struct oj_side_work work[OJ_PIPELINE_SLOTS];
     struct oj_point_order order[OJ_PIPELINE_SLOTS];
     int64_t n_expected; /* its rows; -1: unknown */
+    int64_t *count;     /* [input features] their pairs as far as the backend
+                           counts them; NULL: more than counts is asked for */
 };
 
 /* ---- which way ---------------------------------------------------------- */
@@ -140,11 +142,31 @@ static oj_status read_features(void *user, int slot, struct oj_flat *flat,
     return oj_point_order_apply(&s->order[slot], flat, err);
 }
 
+/* Pairs that are counted are none of the answer, but in its number. */
+static oj_status count_features(struct oj_aggregate_stream *s,
+                                const struct oj_flat *flat,
+                                struct oj_matches *out, struct oj_error *err)
+{
+    int64_t n = flat->n_features, n_pairs = 0;
+    OJ_TRY(oj_join_count_pairs(s->job->join_side->engine, flat, s->count,
+                               &n_pairs, err));
+    OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
+    memset(out->offset, 0, (size_t)(n + 1) * sizeof *out->offset);
+    out->n_pairs = n_pairs;
+    return OJ_OK;
+}
+
 /* Runs on the join thread. */
 static oj_status join_features(void *user, const struct oj_pipeline_part *part,
                                struct oj_matches *out, struct oj_error *err)
 {
     struct oj_aggregate_stream *s = user;
+    if (s->count != NULL)
+    {
+        oj_status status = count_features(s, part->flat, out, err);
+        if (status != OJ_ERR_UNSUPPORTED)
+            return status;
+    }
     return oj_join_batch(s->job->join_side->engine, part->flat, out, err);
 }
 
@@ -225,7 +247,15 @@ static oj_status fill(struct oj_aggregate_stream *s, struct oj_error *err)
     job->join_side->read_s = oj_now_s() - start;
     OJ_TRY(index_input(s, err));
     OJ_TRY(oj_aggregation_start(s->aggregation, s->input.n_features, err));
+    if (oj_aggregation_takes_counts(s->aggregation))
+    {
+        s->count = oj_calloc(s->input.n_features, sizeof *s->count);
+        if (s->count == NULL)
+            return oj_fail_nomem(err, s->input.n_features, sizeof *s->count);
+    }
     OJ_TRY(stream_join(s, err));
+    if (s->count != NULL)
+        oj_aggregation_add_counts(s->aggregation, s->count);
     job->join_side->read_s += job->counts.read_s;
     end_streaming(s);
     return OJ_OK;
@@ -340,5 +370,6 @@ void oj_aggregate_stream_close(struct oj_aggregate_stream *s)
     oj_table_free(s->input_table);
     oj_side_work_free(&s->input_work);
     oj_flat_buf_free(&s->input_buf);
+    oj_free(s->count);
     oj_free(s);
 }

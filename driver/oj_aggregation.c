@@ -446,6 +446,8 @@ oj_status oj_aggregation_add(struct oj_aggregation *a,
                              struct oj_error *err)
 {
     int64_t n = matches->n_rows;
+    if (matches->shared == NULL && matches->n_entries == 0)
+        return OJ_OK;
     if (matches->shared != NULL)
     {
         a->shared = matches->shared;
@@ -460,6 +462,16 @@ oj_status oj_aggregation_add(struct oj_aggregation *a,
                            order != NULL ? order[first + i] : first + i,
                            matches, i, err));
     return OJ_OK;
+}
+
+int oj_aggregation_takes_counts(const struct oj_aggregation *a)
+{
+    return oj_aggregates_take_counts(a->state);
+}
+
+void oj_aggregation_add_counts(struct oj_aggregation *a, const int64_t *count)
+{
+    oj_aggregates_add_counts(a->state, a->n_rows, count);
 }
 
 /* What came by shared lists goes to the rows on them. */

@@ -68,6 +68,13 @@ OJ_MUST_USE oj_status oj_aggregation_add(struct oj_aggregation *aggregation,
                                          int64_t first, const int32_t *order,
                                          const struct oj_matches *matches,
                                          struct oj_error *err);
+
+/** 1 when all that is asked for is how many pairs rows have: then their numbers
+ *  may be added instead of pairs, [rows of oj_aggregation_start()]. */
+int oj_aggregation_takes_counts(const struct oj_aggregation *aggregation);
+void oj_aggregation_add_counts(struct oj_aggregation *aggregation,
+                               const int64_t *count);
+
 OJ_MUST_USE oj_status oj_aggregation_finish(struct oj_aggregation *aggregation,
                                             struct oj_error *err);
 

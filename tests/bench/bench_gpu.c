@@ -15,7 +15,7 @@ struct resident
     const struct oj_gpu_module *module;
     struct oj_index *index;
     int64_t n, n_join;
-    void *x, *y, *row, *measure, *count;
+    void *x, *y, *fid, *row, *measure, *count;
     double *seconds; /* [n_repeats] */
     int64_t n_repeats;
 };
@@ -51,13 +51,19 @@ static oj_status load(struct resident *r, const struct oj_flat *input,
     OJ_TRY(allocate(r, r->n, sizeof(double), &r->y, err));
     OJ_TRY(allocate(r, r->n, sizeof(double), &r->measure, err));
     OJ_TRY(allocate(r, r->n, sizeof(int32_t), &r->row, err));
+    if (input->fid != NULL)
+    {
+        OJ_TRY(allocate(r, r->n, sizeof(int64_t), &r->fid, err));
+        OJ_TRY(r->module->copy(r->index, r->fid, input->fid,
+                               r->n * (int64_t)sizeof(int64_t), err));
+    }
     OJ_TRY(r->module->copy(r->index, r->x, input->x, bytes, err));
     return r->module->copy(r->index, r->y, input->y, bytes, err);
 }
 
 static struct oj_gpu_points points_of(const struct resident *r)
 {
-    return (struct oj_gpu_points){r->n, r->x, r->y, NULL};
+    return (struct oj_gpu_points){r->n, r->x, r->y, r->fid};
 }
 
 /* The sum of both parts, and the first alone. */
@@ -148,7 +154,7 @@ static oj_status run_counts(struct resident *r, struct oj_error *err)
 
 static void free_resident(struct resident *r)
 {
-    void *const memory[] = {r->x, r->y, r->row, r->measure, r->count};
+    void *const memory[] = {r->x, r->y, r->fid, r->row, r->measure, r->count};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
     {
         if (memory[i] != NULL)

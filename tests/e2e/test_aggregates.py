@@ -559,5 +559,39 @@ def check_real_zones():
     compare(got.rows, pairs, words, "taxi zones")
 
 
+def check_counts_of_a_device():
+    """Counts without pairs, with a module that stands for that of CUDA: the CPU's
+    answers, whatever the device can do; the summary says who gave them."""
+    if "FAKE_MODULE" not in os.environ:
+        raise Skip("FAKE_MODULE names no library")
+    draw = random.Random(9)
+    spots = [f"POINT ({x} {y})" for x in range(12) for y in range(12)]
+    make("few.gpkg", [(spot, {}) for spot in spots])
+    many = [(draw.choice(spots[:130]), {"f": draw.random()}) for _ in range(3000)]
+    make("many.gpkg", many, fields=[("f", ogr.OFTReal)])
+    dumps = {}
+    for agg in ("count", "count, sum(f)"):
+        for backend, how, says in (
+            ("cpu", "", "backend cpu,"),
+            ("cuda", "", "backend cuda,"),
+            ("cuda", "mute", "backend cuda,"),  # it counts and does no more
+            ("cuda", "full", "(on the CPU: the fake device is full)"),
+            ("cuda", "refuse", "(on the CPU: too large)"),
+            ("cuda", "crowded", "(on the CPU: the fake device is crowded)"),
+            ("cuda", "second", "(the better fake method is full)"),
+        ):
+            env = {"OGRJOIN_CUDA_MODULE": os.environ["FAKE_MODULE"], "FAKE_GPU": how}
+            out = f"{agg[-6:].strip('()')}_{backend}_{how}.gpkg"
+            r = run("-op", "equals", "-backend", backend, "-agg", agg, "-lco",
+                    "SPATIAL_INDEX=NO", out, "few.gpkg", "many.gpkg", env=env)
+            if how == "mute" and "sum" in agg:
+                true(r.rc == 1 and "only counts" in r.err, f"should fail: {r}")
+                continue
+            true(r.rc == 0 and says in r.err, f"should say {says}: {r}")
+            true("3000 pairs" in r.err, f"should say 3000 pairs: {r}")
+            dumps.setdefault(agg, dump(out))
+            same(dump(out), dumps[agg], f"{agg}, {backend}, {how}")
+
+
 if __name__ == "__main__":
     main(globals())

@@ -2,7 +2,8 @@
  * and plain loops for the nearest of points and for pairs of equal points.
  * FAKE_GPU in the environment says how it fails: abi, none, full (no memory for
  * an index), refuse (the join side), second (the better method refuses it),
- * crowded (no memory for a batch), lost (every join). */
+ * crowded (no memory for a batch), lost (every join), mute (pairs are only
+ * counted). */
 #include "../../algs/oj_gpu.h"
 #include "../../flatten/oj_array.h"
 
@@ -186,6 +187,8 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
     int64_t n = input->n_features;
     (void)stats;
     OJ_TRY(check_device(err));
+    if (fails("mute"))
+        return oj_fail(err, OJ_ERR_INTERNAL, "the fake device only counts");
     if (index->relation.op == OJ_OP_EQUALS)
         return join_equal(index, input, out, err);
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));

@@ -192,6 +192,36 @@ START_TEST(property_blocks)
 }
 END_TEST
 
+START_TEST(unit_counts)
+{
+    const struct oj_aggregate counts[] = {{.kind = OJ_AGG_COUNT},
+                                          {.kind = OJ_AGG_COUNT}};
+    const int64_t more[] = {3, 0, (int64_t)1 << 40};
+    struct oj_aggregate_plan plan = {.aggregates = counts, .n_aggregates = 2};
+    struct oj_aggregate_pair pair = {.row = 2};
+    struct oj_aggregate_value value;
+    struct oj_aggregates *a;
+    must(oj_aggregates_open(&plan, &a, NULL));
+    ck_assert(oj_aggregates_take_counts(a));
+    must(oj_aggregates_start(a, 4, NULL));
+    must(oj_aggregates_add(a, &pair, NULL));
+    oj_aggregates_add_counts(a, 3, more);
+    oj_aggregates_add_counts(a, 3, more);
+    must(oj_aggregates_rewind(a, NULL));
+    for (int row = 0; row < 4; row++)
+    {
+        must(oj_aggregates_result(a, row, 1, &value, NULL));
+        ck_assert_int_eq(value.integer,
+                         row < 3 ? 2 * more[row] + (row == 2) : 0);
+    }
+    oj_aggregates_close(a);
+    plan = make_plan(0);
+    must(oj_aggregates_open(&plan, &a, NULL));
+    ck_assert(!oj_aggregates_take_counts(a));
+    oj_aggregates_close(a);
+}
+END_TEST
+
 START_TEST(unit_integer_sums)
 {
     static const enum oj_aggregate_type type = OJ_AGG_INTEGER;
@@ -313,6 +343,7 @@ int main(void)
     tcase_add_test(tests, property_all_aggregates);
     tcase_add_test(tests, property_merged_rows);
     tcase_add_test(tests, property_blocks);
+    tcase_add_test(tests, unit_counts);
     tcase_add_test(tests, unit_integer_sums);
     tcase_add_test(tests, unit_wrong_plans);
     tcase_add_test(tests, unit_no_room_for_runs);

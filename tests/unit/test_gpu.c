@@ -192,6 +192,7 @@ static void left_to_cpu(const char *why, int at_once)
     ck_assert_str_ne(oj_join_method(join, NULL), "fake loops");
     ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
     reason_has(join, why);
+    reason_has(join, "on the CPU: ");
     same_as_cpu(join, &lines);
     oj_join_close(join);
     join = open_join("auto", 1000000000, 0, OJ_OK);
