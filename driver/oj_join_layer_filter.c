@@ -8,6 +8,7 @@
 
 #include <cpl_string.h>
 
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -77,9 +78,13 @@ static int may_push_where(const struct oj_join_layer *layer, const char *where,
 
 /* ---- filters ------------------------------------------------------------ */
 
+/* What is no number has no place in a driver's SQL. */
 static int pushes_box(const struct oj_join_layer *layer)
 {
-    return layer->has_box && may_leave_out(layer) && has_input_geometry(layer);
+    const OGREnvelope *box = &layer->box;
+    return layer->has_box && may_leave_out(layer) &&
+           has_input_geometry(layer) && isfinite(box->MinX) &&
+           isfinite(box->MinY) && isfinite(box->MaxX) && isfinite(box->MaxY);
 }
 
 /* Without memory for it there is no filter, which is no loss but of time. */
