@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The same joins by ogrjoin's algorithms and by QGIS's own, side by side: a table
 in Markdown. Times are those of the whole algorithm inside of QGIS, reading and
-writing GeoPackages included, of QGIS's start not.
+writing included (GeoPackages; -fgb: writing FlatGeobuf), of QGIS's start not.
 
-    OGRJOIN=.../ogrjoin MAKE_CITY=.../make_city bench_qgis.py [SIZE ...]
+    OGRJOIN=.../ogrjoin MAKE_CITY=.../make_city bench_qgis.py [-fgb] [SIZE ...]
 
 A SIZE is POINTSxSTREETS: so many avenues and as many streets; 20000x14 and 200000x28
 unless told otherwise, which have some 2,000 and 20,000 lots.
@@ -69,17 +69,20 @@ def make_city(n_points, side):
         subprocess.run(["ogr2ogr", f"{name}.gpkg", f"city/{name}.gpkg"], check=True)
 
 
-def measure(algorithm, parameters, repeats):
+def measure(algorithm, parameters, repeats, extension):
     """Seconds and CPU seconds: medians."""
-    jobs = [(algorithm, {**parameters, "OUTPUT": f"o{i}.gpkg"}) for i in range(repeats)]
+    outputs = [f"o{i}.{extension}" for i in range(repeats)]
+    jobs = [(algorithm, {**parameters, "OUTPUT": output}) for output in outputs]
     answers = headless_qgis.results(jobs, limit_s=LIMIT_S)
-    for i in range(repeats):
-        os.remove(f"o{i}.gpkg")
+    for output in outputs:
+        os.remove(output)
     return [statistics.median(a[key] for a in answers) for key in ("seconds", "cpu")]
 
 
 def main():
-    sizes = sys.argv[1:] or ["20000x14", "200000x28"]
+    words = sys.argv[1:]
+    extension = "fgb" if "-fgb" in words else "gpkg"
+    sizes = [word for word in words if word != "-fgb"] or ["20000x14", "200000x28"]
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
@@ -92,11 +95,11 @@ def main():
             for what, theirs, their_words, ours, our_words in joins(
                 layers[0], layers[1], layers[2], layers[3]
             ):
-                own, own_cpu = measure(ours, our_words, REPEATS)
+                own, own_cpu = measure(ours, our_words, REPEATS, extension)
                 row = f"{own:.2f} s | | | {own_cpu:.2f} s |"
                 try:
                     repeats = 1 if own > 2 else REPEATS
-                    native, cpu = measure(theirs, their_words, repeats)
+                    native, cpu = measure(theirs, their_words, repeats, extension)
                     row = (
                         f"{native:.2f} s | {own:.2f} s | {native / own:.1f} | "
                         f"{cpu:.2f} s | {own_cpu:.2f} s | {cpu / own_cpu:.1f}"

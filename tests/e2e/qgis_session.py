@@ -6,7 +6,7 @@ included), cancelled, loaded (what QGIS would
 load: path -> output, valid, rows, fields).
 
   {"run": "ogrjoin:joinbynearest", "parameters": {...}, "folder": ...,
-   "cancel_after": 0.5, "env": {...}, "setting": path of the command}
+   "cancel_after": 0.5, "env": {...}, "setting": path of the command, "task": true}
 
 A parameter {"layer": path, ...} is a layer object; further keys say more:
 provider, name, select (expression), selected (only those), limit, subset, crs,
@@ -24,6 +24,7 @@ from qgis.core import (
     QgsApplication,
     QgsCoordinateReferenceSystem,
     QgsField,
+    QgsProcessingAlgRunnerTask,
     QgsProcessingContext,
     QgsProcessingException,
     QgsProcessingFeatureSourceDefinition,
@@ -31,7 +32,7 @@ from qgis.core import (
     QgsProject,
     QgsVectorLayer,
 )
-from qgis.PyQt.QtCore import QVariant
+from qgis.PyQt.QtCore import QEventLoop, QVariant
 
 
 class Feedback(QgsProcessingFeedback):
@@ -99,6 +100,25 @@ def describe_loaded(context):
     return loaded
 
 
+def run_here(algorithm, parameters, context, feedback):
+    return algorithm.run(parameters, context, feedback, catchExceptions=False)
+
+
+def run_as_task(algorithm, parameters, context, feedback):
+    """In a thread of QGIS's, as the toolbox does; exceptions are only said."""
+    task = QgsProcessingAlgRunnerTask(algorithm, parameters, context, feedback)
+    loop, outcome = QEventLoop(), []
+
+    def on_end(is_fine, results):
+        outcome.extend((results, is_fine))
+        loop.quit()
+
+    task.executed.connect(on_end)
+    QgsApplication.taskManager().addTask(task)
+    loop.exec_()
+    return outcome
+
+
 def cpu_seconds():
     return sum(os.times()[:4])
 
@@ -123,9 +143,8 @@ def run(job):
         is_fit, why = algorithm.canExecute()
         if not is_fit:
             raise QgsProcessingException("cannot execute: " + why)
-        results, is_fine = algorithm.run(
-            parameters, context, feedback, catchExceptions=False
-        )
+        how = run_as_task if job.get("task") else run_here
+        results, is_fine = how(algorithm, parameters, context, feedback)
         answer["seconds"] = time.monotonic() - begin
         answer["cpu"] = cpu_seconds() - cpu
         answer["ok"] = is_fine

@@ -492,19 +492,32 @@ def check_cancel():
     """The command is ended, and takes its temporaries with it."""
     city()
     before = listing()
-    job = ("ogrjoin:joinbynearest",
-           {"INPUT": "city/pickups.gpkg", "INPUT_2": "city/lots.gpkg",
-            "EXTRA": f"-sql '{ENDLESS}'", "OUTPUT": "o.gpkg",
-            "NON_MATCHING": "n.gpkg"}, {"cancel_after": 1.5})
-    answer, after = session([job, ("ogrjoin:joinbynearest", {
-        "INPUT": "city/pickups.gpkg", "INPUT_2": "city/lots.gpkg",
-        "OUTPUT": "later.gpkg"})])
-    true(answer["cancelled"] and answer["seconds"] < 20, str(answer))
-    same(answer["error"], "")
-    same(answer["results"], {})
-    true(after["ok"], f"the next run works: {after}")
-    os.remove("later.gpkg")
-    same(listing(), before, "left behind")
+    words = {"INPUT": "city/pickups.gpkg", "INPUT_2": "city/lots.gpkg"}
+    endless = {**words, "EXTRA": f"-sql '{ENDLESS}'", "OUTPUT": "o.gpkg",
+               "NON_MATCHING": "n.gpkg"}
+    for more in ({}, {"task": True}):
+        answer, after = session([
+            ("ogrjoin:joinbynearest", endless, {"cancel_after": 1.5, **more}),
+            ("ogrjoin:joinbynearest", {**words, "OUTPUT": "later.gpkg"}, more)])
+        true(answer["cancelled"] and answer["seconds"] < 20, str(answer))
+        same((answer["error"], answer["results"]), ("", {}))
+        true(after["ok"], f"the next run works: {after}")
+        os.remove("later.gpkg")
+        same(listing(), before, "left behind")
+
+
+def check_background():
+    """In a thread, as the toolbox runs algorithms."""
+    city()
+    words = {"INPUT": {"layer": "city/pickups.gpkg", "select": "pickup_id < 50",
+                       "selected": True}, "INPUT_2": "city/lots.gpkg"}
+    good, bad = session([
+        ("ogrjoin:joinbynearest", {**words, "OUTPUT": "o.gpkg"}, {"task": True}),
+        ("ogrjoin:joinbynearest", {**words, "OUTPUT": "p.gpkg", "EXTRA": "-nonsense"},
+         {"task": True})])
+    true(good["ok"] and good["percents"][-1] == 100.0, str(good))
+    same(len(Layer("o.gpkg").rows), 49)
+    true(not bad["ok"] and any("-nonsense" in t for t in said(bad, "error")), str(bad))
 
 
 # --- validate ----------------------------------------------------------------
