@@ -121,6 +121,19 @@ same "nearest lot" "${ten[@]}" "${lots[@]}"
 same "nearest street" "${ten[@]}" "${streets[@]}"
 same "points in lots" "${ten[@]}" "${inside[@]}"
 same "touches" --n 1000000 --layer lots --op touches
+same "in the envelopes of lots" "${ten[@]}" --layer lots --op bbox
+same "lots within 30 ft" --n 1000000 --layer lots --op dwithin \
+    --max_distance 30
+city=(--data "$work/city/M" --input points --layer points)
+if [ -e "$work/city/M.done" ]; then
+    same "points near points" "${city[@]}" --op dwithin --max_distance 20
+    same "pairs of points" "${city[@]}" --op dwithin --max_distance 20 \
+        --unordered
+    same "the nearest other point" "${city[@]}" --exclude_self
+    same "equal points" "${city[@]}" --op equals
+else
+    skip "pairs of points, 4 joins: there is no city"
+fi
 same "within 1,000 ft" "${ten[@]}" "${boundary[@]}" --max_distance 1000
 same "0 ft" "${ten[@]}" "${boundary[@]}" --max_distance 0
 same "unbounded" --n 1000000 "${boundary[@]}" --max_distance inf

@@ -227,7 +227,7 @@ START_TEST(long_lists)
     struct job job = {.relation = oj_relation_default()};
     struct oj_join *join;
     seed = random_state = 3;
-    for (int i = 0; i < 20000; i++)
+    for (int i = 0; i < 6000; i++)
         add_point(&job.join_buf, i % 5 == 0 ? 7.0 : pick(300), pick(300));
     job.join = oj_flat_buf_view(&job.join_buf);
     job.input = job.join;
