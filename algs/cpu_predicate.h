@@ -73,7 +73,8 @@ OJ_MUST_USE oj_status oj_predicate_row(const struct oj_predicate_rows *rows,
                                        int64_t row, struct oj_error *err);
 
 /** Decides what a screen left open of the n pairs of a row: said becomes
- *  OJ_SAID_MEETS for pairs and OJ_SAID_APART for others. */
+ *  OJ_SAID_MEETS for pairs and OJ_SAID_APART for others; for disjoint, whose
+ *  pairs are the others, the other way round. */
 OJ_MUST_USE oj_status oj_predicate_decide(const struct oj_predicate_rows *rows,
                                           struct oj_predicate_worker *worker,
                                           int64_t row, int64_t n,

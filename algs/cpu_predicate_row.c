@@ -414,9 +414,10 @@ oj_status oj_predicate_row(const struct oj_predicate_rows *b,
 
 int oj_predicate_is_open(const struct oj_index *index, uint8_t said)
 {
+    enum oj_op op = index->relation.op;
     if (said == OJ_SAID_MEETS)
-        return index->relation.op != OJ_OP_INTERSECTS &&
-               index->relation.op != OJ_OP_BBOX;
+        return op != OJ_OP_INTERSECTS && op != OJ_OP_DISJOINT &&
+               op != OJ_OP_BBOX;
     return said != OJ_SAID_APART;
 }
 
@@ -433,7 +434,8 @@ static oj_status take_if_valid(const struct oj_predicate_rows *b,
                                int meets, int *holds, struct oj_error *err)
 {
     struct oj_shape other = oj_shape_of(b->index->join_side, feature);
-    enum oj_verdict own = meets ? OJ_VERDICT_YES : OJ_VERDICT_NO;
+    enum oj_op op = b->index->relation.op;
+    enum oj_verdict own;
     int is_sure = 1;
     OJ_TRY(look_up(&b->index->options, w, err));
     w->n_asked++;
@@ -441,10 +443,11 @@ static oj_status take_if_valid(const struct oj_predicate_rows *b,
         OJ_TRY(feature_is_valid(b, w, feature, &other, &is_sure, err));
     if (is_sure && is_many_rings(shape))
         OJ_TRY(row_is_valid(b, w, row, shape, &is_sure, err));
-    *holds = meets;
+    *holds = meets == (op != OJ_OP_DISJOINT);
     if (is_sure)
         return OJ_OK;
-    if (b->index->relation.op != OJ_OP_INTERSECTS)
+    own = *holds ? OJ_VERDICT_YES : OJ_VERDICT_NO;
+    if (op != OJ_OP_INTERSECTS && op != OJ_OP_DISJOINT)
         own = OJ_VERDICT_UNSURE;
     return ask_geos(b, w, row, feature, own, holds, err);
 }
@@ -452,9 +455,10 @@ static oj_status take_if_valid(const struct oj_predicate_rows *b,
 /* 1 when no more is asked of a pair than whether features are valid. */
 static int is_about_validity(const struct oj_index *index, uint8_t said)
 {
+    enum oj_op op = index->relation.op;
     return said == OJ_SAID_APART_IF_VALID ||
            (said == OJ_SAID_MEETS_IF_VALID &&
-            index->relation.op == OJ_OP_INTERSECTS);
+            (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT));
 }
 
 int oj_predicate_asks_shapes(const struct oj_index *index, uint8_t said)
@@ -468,6 +472,7 @@ oj_status oj_predicate_decide(const struct oj_predicate_rows *b,
                               struct oj_error *err)
 {
     const struct oj_index *index = b->index;
+    int is_disjoint = index->relation.op == OJ_OP_DISJOINT;
     struct oj_shape shape = oj_shape_of(b->input, row);
     w->n_rows++;
     w->found.n = 0; /* how many there are tells whether cells pay */
@@ -486,7 +491,7 @@ oj_status oj_predicate_decide(const struct oj_predicate_rows *b,
         else
             OJ_TRY(take_pair(b, w, row, &shape, index->place_of[feature[i]],
                              &holds, err));
-        said[i] = holds ? OJ_SAID_MEETS : OJ_SAID_APART;
+        said[i] = holds != is_disjoint ? OJ_SAID_MEETS : OJ_SAID_APART;
     }
     return OJ_OK;
 }

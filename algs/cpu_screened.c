@@ -31,6 +31,7 @@ struct batch
     int64_t *n_matched;      /* [tasks] rows with a pair */
     atomic_int has_open;     /* pairs to decide */
     atomic_int asks_shapes;  /* some of them take the side */
+    int64_t n_present;       /* disjoint: join features that have parts */
     struct sorting *sorting; /* [threads] */
 };
 
@@ -49,12 +50,13 @@ static enum oj_meet_test test_of(enum oj_box_test test)
     }
 }
 
-/* Joins that hold for no features apart, and whose boxes say little else. */
+/* Joins that boxes alone say little about. */
 static int asks_meeting(const struct oj_relation *relation)
 {
     switch (relation->op)
     {
         case OJ_OP_INTERSECTS:
+        case OJ_OP_DISJOINT:
         case OJ_OP_TOUCHES:
         case OJ_OP_CROSSES:
         case OJ_OP_OVERLAPS:
@@ -70,7 +72,7 @@ int oj_screen_rule_of(const struct oj_relation *relation,
 {
     struct oj_box_rule rule = oj_verdict_box_rule(relation);
     if (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN ||
-        relation->op == OJ_OP_DISJOINT || rule.takes_all)
+        rule.takes_all)
         return 0;
     out->test = (int)test_of(rule.test);
     out->is_enough = rule.is_enough;
@@ -150,18 +152,73 @@ static oj_status find_places(struct oj_index *index, struct oj_error *err)
 
 /* --- the pairs in order --------------------------------------------------- */
 
+static int has_parts(const struct oj_flat *flat, int64_t feature)
+{
+    return flat->part_offset[feature] < flat->part_offset[feature + 1];
+}
+
+static int64_t n_met(const struct oj_screen_pairs *pairs, int64_t row)
+{
+    int64_t n = 0;
+    for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
+        n += pairs->said[i] == OJ_SAID_MEETS;
+    return n;
+}
+
+/* Puts the features that row is disjoint with to out, or only counts them where
+ * out is NULL.  is_met [features] is 0, and stays so. */
+static int64_t take_others(const struct batch *b, int64_t row, uint8_t *is_met,
+                           int32_t *out)
+{
+    const struct oj_screen_pairs *pairs = b->pairs;
+    const struct oj_flat *join_side = b->rows->index->join_side;
+    int64_t n = 0;
+    if (!has_parts(b->rows->input, row))
+        return 0;
+    if (out == NULL && !b->rows->filter.is_needed)
+        return b->n_present - n_met(pairs, row);
+    for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
+        is_met[pairs->feature[i]] = pairs->said[i] == OJ_SAID_MEETS;
+    for (int64_t f = 0; f < join_side->n_features; f++)
+    {
+        if (is_met[f] || !has_parts(join_side, f) ||
+            !oj_pair_may_count(&b->rows->filter, row, f))
+            continue;
+        if (out != NULL)
+            out[n] = (int32_t)f;
+        n++;
+    }
+    for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
+        is_met[pairs->feature[i]] = 0;
+    return n;
+}
+
+/* The features that row meets. */
+static int64_t take_met(const struct batch *b, int64_t row, int32_t *out)
+{
+    const struct oj_screen_pairs *pairs = b->pairs;
+    int64_t n = 0;
+    for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
+    {
+        if (pairs->said[i] == OJ_SAID_MEETS)
+            out[n++] = pairs->feature[i];
+    }
+    return n;
+}
+
 static void count_task(int64_t task, int thread, void *user)
 {
     struct batch *b = user;
-    const struct oj_screen_pairs *pairs = b->pairs;
+    const struct oj_index *index = b->rows->index;
     int64_t n = 0, n_matched = 0;
-    (void)thread;
     for (int64_t row = task * ROWS_PER_TASK; row < last_row(b, task); row++)
     {
-        int64_t before = n;
-        for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
-            n += pairs->said[i] == OJ_SAID_MEETS;
-        n_matched += n > before;
+        int64_t n_row =
+            index->relation.op == OJ_OP_DISJOINT
+                ? take_others(b, row, index->worker[thread].is_met, NULL)
+                : n_met(b->pairs, row);
+        n += n_row;
+        n_matched += n_row > 0;
     }
     b->count[task] = n;
     b->n_matched[task] = n_matched;
@@ -205,28 +262,32 @@ static oj_status fill_task(int64_t task, int thread, void *user,
 {
     struct batch *b = user;
     const struct oj_index *index = b->rows->index;
-    const struct oj_screen_pairs *pairs = b->pairs;
     struct oj_matches *out = b->out;
     int64_t at = b->count[task];
+    OJ_TRY(oj_predicate_look_up(&index->options, err));
     for (int64_t row = task * ROWS_PER_TASK; row < last_row(b, task); row++)
     {
-        int64_t first = at, n;
-        out->offset[row] = first;
-        for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
+        int32_t *feature = out->join_row + at;
+        int64_t n;
+        out->offset[row] = at;
+        if (index->relation.op == OJ_OP_DISJOINT)
         {
-            if (pairs->said[i] != OJ_SAID_MEETS)
-                continue;
-            out->measure[at] = NAN;
-            out->join_row[at++] = pairs->feature[i];
+            OJ_TRY(oj_predicate_look_up(&index->options, err));
+            n = take_others(b, row, index->worker[thread].is_met, feature);
         }
-        n = at - first;
+        else
+            n = take_met(b, row, feature);
+        for (int64_t i = at; i < at + n; i++)
+            out->measure[i] = NAN;
+        at += n;
         if (index->relation.any_order || n < 2)
             continue;
         if (n <= SHORT_LIST)
-            sort_short(n, out->join_row + first, index->tie_rank);
-        else
-            OJ_TRY(sort_long(n, out->join_row + first, index->tie_rank,
-                             &b->sorting[thread], err));
+            sort_short(n, feature, index->tie_rank);
+        else if (index->relation.op != OJ_OP_DISJOINT ||
+                 index->tie_rank != NULL)
+            OJ_TRY(sort_long(n, feature, index->tie_rank, &b->sorting[thread],
+                             err));
     }
     return OJ_OK;
 }
@@ -296,6 +357,8 @@ static oj_status run(struct batch *b, struct oj_error *err)
     if (atomic_load(&b->has_open))
         OJ_TRY(oj_parallel_try(n_threads, n_rows, ROWS_AT_ONCE, decide_row, b,
                                err));
+    for (int64_t f = 0; f < index->join_side->n_features; f++)
+        b->n_present += has_parts(index->join_side, f);
     OJ_TRY(put_in_order(b, n_tasks, err));
     return take_undecided(index, b->out, err);
 }
