@@ -123,14 +123,11 @@ static oj_status index_input(struct oj_aggregate_stream *s,
 
 /* ---- the join layer, streamed ------------------------------------------- */
 
-/* Runs on the reader thread. */
-static oj_status read_features(void *user, int slot, struct oj_flat *flat,
-                               struct oj_error *err)
+static oj_status read_and_order(struct oj_aggregate_stream *s, int slot,
+                                struct oj_flat *flat, struct oj_error *err)
 {
-    struct oj_aggregate_stream *s = user;
     struct oj_batch *batch = &s->batches[slot];
     struct oj_row_values values = {0};
-    oj_cancel_use(s->job->cancel);
     OJ_TRY(oj_layer_reader_next(s->reader, batch, err));
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
@@ -140,6 +137,19 @@ static oj_status read_features(void *user, int slot, struct oj_flat *flat,
     OJ_TRY(oj_sides_make(&s->job->sides, 1, 0, &values, &s->work[slot], flat,
                          err));
     return oj_point_order_apply(&s->order[slot], flat, err);
+}
+
+/* Runs on the reader thread. */
+static oj_status read_features(void *user, int slot, struct oj_flat *flat,
+                               struct oj_error *err)
+{
+    struct oj_aggregate_stream *s = user;
+    struct oj_message_sink sink;
+    oj_status status;
+    oj_job_enter_thread(s->job, &sink);
+    status = read_and_order(s, slot, flat, err);
+    oj_job_leave_thread(s->job);
+    return status;
 }
 
 /* Pairs that are counted are none of the answer, but in its number. */
@@ -156,18 +166,30 @@ static oj_status count_features(struct oj_aggregate_stream *s,
     return OJ_OK;
 }
 
+static oj_status join_or_count(struct oj_aggregate_stream *s,
+                               const struct oj_flat *flat,
+                               struct oj_matches *out, struct oj_error *err)
+{
+    if (s->count != NULL)
+    {
+        oj_status status = count_features(s, flat, out, err);
+        if (status != OJ_ERR_UNSUPPORTED)
+            return status;
+    }
+    return oj_join_batch(s->job->join_side->engine, flat, out, err);
+}
+
 /* Runs on the join thread. */
 static oj_status join_features(void *user, const struct oj_pipeline_part *part,
                                struct oj_matches *out, struct oj_error *err)
 {
     struct oj_aggregate_stream *s = user;
-    if (s->count != NULL)
-    {
-        oj_status status = count_features(s, part->flat, out, err);
-        if (status != OJ_ERR_UNSUPPORTED)
-            return status;
-    }
-    return oj_join_batch(s->job->join_side->engine, part->flat, out, err);
+    struct oj_message_sink sink;
+    oj_status status;
+    oj_job_enter_thread(s->job, &sink);
+    status = join_or_count(s, part->flat, out, err);
+    oj_job_leave_thread(s->job);
+    return status;
 }
 
 /* Runs on the calling thread. */
@@ -288,8 +310,13 @@ static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
 {
     struct oj_aggregate_stream *s = user;
     struct oj_batch *batch = &s->job->batches[slot];
-    oj_cancel_use(s->job->cancel);
-    OJ_TRY(oj_layer_reader_next(s->job->reader, batch, err));
+    struct oj_message_sink sink;
+    oj_status status;
+    oj_job_enter_thread(s->job, &sink);
+    status = oj_layer_reader_next(s->job->reader, batch, err);
+    oj_job_leave_thread(s->job);
+    if (status != OJ_OK)
+        return status;
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
     return OJ_OK;

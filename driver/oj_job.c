@@ -274,14 +274,24 @@ oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
                         &job->join_side->engine, err);
 }
 
-/* Runs on the reader thread. */
-static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
-                            struct oj_error *err)
+void oj_job_enter_thread(const struct oj_job *job, struct oj_message_sink *sink)
 {
-    struct oj_job *job = user;
+    oj_cancel_use(job->cancel); /* a layer can be a join itself */
+    if (job->listen != NULL)
+        job->listen(job->listen_user, sink);
+}
+
+void oj_job_leave_thread(const struct oj_job *job)
+{
+    if (job->listen != NULL)
+        oj_message_use(NULL);
+}
+
+static oj_status read_rows(struct oj_job *job, int slot, struct oj_flat *flat,
+                           struct oj_error *err)
+{
     struct oj_batch *batch = &job->batches[slot];
     struct oj_row_values values = {0};
-    oj_cancel_use(job->cancel); /* the layer can be a join itself */
     OJ_TRY(oj_layer_reader_next(job->reader, batch, err));
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
@@ -290,6 +300,19 @@ static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
         return OJ_OK;
     return oj_sides_make(&job->sides, 0, 0, &values, &job->batch_work[slot],
                          flat, err);
+}
+
+/* Runs on the reader thread. */
+static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
+                            struct oj_error *err)
+{
+    struct oj_job *job = user;
+    struct oj_message_sink sink;
+    oj_status status;
+    oj_job_enter_thread(job, &sink);
+    status = read_rows(job, slot, flat, err);
+    oj_job_leave_thread(job);
+    return status;
 }
 
 static oj_status join_tiles(struct oj_job *job,
@@ -327,8 +350,12 @@ static oj_status join_batch(void *user, const struct oj_pipeline_part *part,
                             struct oj_matches *out, struct oj_error *err)
 {
     struct oj_job *job = user;
-    oj_cancel_use(job->cancel);
-    return oj_job_join_part(job, part, out, err);
+    struct oj_message_sink sink;
+    oj_status status;
+    oj_job_enter_thread(job, &sink);
+    status = oj_job_join_part(job, part, out, err);
+    oj_job_leave_thread(job);
+    return status;
 }
 
 struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)

@@ -12,6 +12,7 @@
 #include "oj_join_cache.h"
 #include "oj_join_files.h"
 #include "oj_join_side.h"
+#include "oj_message.h"
 #include "oj_sides.h"
 #include "oj_source.h"
 #include "oj_tiled_join.h"
@@ -57,7 +58,13 @@ struct oj_job
     struct oj_side_work batch_work[OJ_PIPELINE_SLOTS];
     struct oj_read_counts input_counts;
     struct oj_pipeline_counts counts;
-    const int *cancel;  /**< of the thread that streams, for the others */
+    const int *cancel; /**< of the thread that streams, for the others */
+
+    /** Whoever hears what is said on the threads of a stream: names sink for
+     *  the calling thread, until oj_message_use(NULL). NULL: what hears all
+     *  threads. */
+    void (*listen)(void *user, struct oj_message_sink *sink);
+    void *listen_user;
     int64_t n_expected; /**< rows of the input side; -1: unknown */
     int show_progress;
     double progress_share; /**< of the bar, that streaming takes; 0: all */
@@ -137,6 +144,12 @@ OJ_MUST_USE oj_status oj_job_join_part(struct oj_job *job,
 OJ_MUST_USE oj_status oj_job_read_one(struct oj_job *job, int64_t fid,
                                       int is_filtered, struct oj_flat *flat,
                                       int *there, struct oj_error *err);
+
+/** Brackets around what a thread of a stream does for the job: it stops and is
+ *  heard as the thread that streams. */
+void oj_job_enter_thread(const struct oj_job *job,
+                         struct oj_message_sink *sink);
+void oj_job_leave_thread(const struct oj_job *job);
 
 /** Closes the reader and frees the batches: nothing reads the input any more.
  *  oj_job_close() does it, too. */

@@ -30,6 +30,12 @@ static void end_stretch(const struct stretch *stretch)
     oj_cancel_use(stretch->flag);
 }
 
+/* For the threads of a stream. */
+static void listen_to(void *told, struct oj_message_sink *sink)
+{
+    oj_told_listen(told, sink);
+}
+
 /* ---- the pass ----------------------------------------------------------- */
 
 static oj_status open_pass(struct oj_row_stream *s, struct oj_error *err)
@@ -39,6 +45,8 @@ static oj_status open_pass(struct oj_row_stream *s, struct oj_error *err)
     begin_stretch(s, &stretch);
     status = oj_pass_open(s->command, OJ_PASS_AGAIN, &s->pass, err);
     s->pass.like = s->like != NULL ? &s->like->pass : NULL;
+    s->pass.job.listen = listen_to;
+    s->pass.job.listen_user = &s->told;
     end_stretch(&stretch);
     s->is_broken = status != OJ_OK;
     return status;
