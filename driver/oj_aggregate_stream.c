@@ -116,7 +116,7 @@ static oj_status index_input(struct oj_aggregate_stream *s,
     int64_t n_input = oj_source_count(&job->join, -1);
     exchanged.any_order = 1;
     exchanged.share_lists = oj_aggregation_shares(s->aggregation);
-    options.n_input = n_input > 0 ? n_input : 0;
+    options.n_input = options.n_expected = n_input > 0 ? n_input : 0;
     return oj_join_open(&s->input, &exchanged, job->command->backend, &options,
                         &job->join_side->engine, err);
 }
