@@ -109,7 +109,7 @@ def fids_are_kept(words):
     def after(option, otherwise=None):
         return words[words.index(option) + 1] if option in words else otherwise
 
-    if after("-how") in ("right", "full"):
+    if after("-how") in ("right", "full") or "-sql" in words:
         return False
     if "-agg" in words or "-pick" in words or after("-how") in ("semi", "anti"):
         return True

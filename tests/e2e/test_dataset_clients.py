@@ -268,7 +268,7 @@ def check_spatial_filters():
         n = 0
         for i in range(25):
             x, y = r.uniform(x0, x1), r.uniform(y0, y1)
-            w, h = r.uniform(0, x1 - x0) / 2, r.uniform(0, y1 - y0) / 3
+            w, h = r.uniform(0, x1 - x0), r.uniform(0, y1 - y0)
             if i % 3:
                 for each in (layer, memory):
                     each.SetSpatialFilterRect(x, y, x + w, y + h)
@@ -288,7 +288,7 @@ def check_spatial_filters():
             with Said():  # GEOS makes no ring of what is no number
                 for each in (layer, memory):
                     each.SetSpatialFilterRect(*box)
-            same_rows(layer, memory, f"{what} {box}", sorted)
+                same_rows(layer, memory, f"{what} {box}", sorted)
         layer.SetSpatialFilter(None)
         memory.SetSpatialFilter(None)
         same_rows(layer, memory, f"{what}: no filter again")
