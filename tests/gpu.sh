@@ -153,6 +153,14 @@ same "2 GB, lists" "${ten[@]}" "${inside[@]}" -- --gpu_memory 2000000000
 same "all GPUs" "${ten[@]}" "${lots[@]}" -- --gpu all
 same "all GPUs, lists" "${ten[@]}" "${inside[@]}" -- --gpu all
 same "pinned memory" "${ten[@]}" "${lots[@]}" -- --pinned
+city=(--data "$work/city/M" --input lots)
+same "lots and zones" "${city[@]}" --op intersects --layer zones
+same "lots and lots" "${city[@]}" --op intersects --layer lots
+same "lots and lots, batches" "${city[@]}" --op intersects --layer lots -- \
+    --batch 5000
+same "envelopes of lots" "${city[@]}" --op bbox --layer lots
+same "lots within zones" "${city[@]}" --op within --layer zones
+same "lots that touch zones" "${city[@]}" --op touches --layer zones
 papers=(--backend cuda_quadrant)
 same "the papers' method" "${ten[@]}" "${lots[@]}" -- "${papers[@]}"
 same "the papers' method, boundary" "${ten[@]}" "${boundary[@]}" -- \
