@@ -160,7 +160,7 @@ same "lots and lots, batches" "${city[@]}" --op intersects --layer lots -- \
     --batch 5000
 same "envelopes of lots" "${city[@]}" --op bbox --layer lots
 same "lots within zones" "${city[@]}" --op within --layer zones
-same "lots that touch zones" "${city[@]}" --op touches --layer zones
+same "lots that touch lots" "${city[@]}" --op touches --layer lots
 papers=(--backend cuda_quadrant)
 same "the papers' method" "${ten[@]}" "${lots[@]}" -- "${papers[@]}"
 same "the papers' method, boundary" "${ten[@]}" "${boundary[@]}" -- \
