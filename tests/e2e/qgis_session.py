@@ -6,7 +6,8 @@ included), cancelled, loaded (what QGIS would
 load: path -> output, valid, rows, fields).
 
   {"run": "ogrjoin:joinbynearest", "parameters": {...}, "folder": ...,
-   "cancel_after": 0.5, "env": {...}, "setting": path of the command, "task": true}
+   "cancel_after": 0.5, "env": {...}, "setting": path of the command, "task": true,
+   "widgets": true (parameters that are not given: as the dialog has them)}
 
 A parameter {"layer": path, ...} is a layer object; further keys say more:
 provider, name, select (expression), selected (only those), limit, subset, crs,
@@ -32,6 +33,7 @@ from qgis.core import (
     QgsProject,
     QgsVectorLayer,
 )
+from qgis.gui import QgsGui, QgsProcessingGui, QgsProcessingParameterWidgetContext
 from qgis.PyQt.QtCore import QEventLoop, QVariant
 
 
@@ -100,6 +102,25 @@ def describe_loaded(context):
     return loaded
 
 
+def widget_values(algorithm, context):
+    """What the widgets of the algorithm's dialog say before a user touches
+    them."""
+    wrappers = []
+    for parameter in algorithm.parameterDefinitions():
+        if parameter.isDestination():
+            continue
+        wrapper = QgsGui.processingGuiRegistry().createParameterWidgetWrapper(
+            parameter, QgsProcessingGui.Standard
+        )
+        of_project = QgsProcessingParameterWidgetContext()
+        of_project.setProject(QgsProject.instance())
+        wrapper.setWidgetContext(of_project)
+        wrappers.append((parameter.name(), wrapper, wrapper.createWrappedWidget(context)))
+    for _, wrapper, _ in wrappers:
+        wrapper.postInitialize([w for _, w, _ in wrappers])
+    return {name: wrapper.parameterValue() for name, wrapper, _ in wrappers}
+
+
 def run_here(algorithm, parameters, context, feedback):
     return algorithm.run(parameters, context, feedback, catchExceptions=False)
 
@@ -137,6 +158,8 @@ def run(job):
             for name, value in job["parameters"].items()
         }
         algorithm = QgsApplication.processingRegistry().createAlgorithmById(job["run"])
+        if job.get("widgets"):
+            parameters = {**widget_values(algorithm, context), **parameters}
         is_fit, why = algorithm.checkParameterValues(parameters, context)
         if not is_fit:
             raise QgsProcessingException("parameters: " + why)
@@ -160,7 +183,7 @@ def run(job):
 
 
 def main():
-    application = QgsApplication([], False)
+    application = QgsApplication([], True)  # with widgets
     application.initQgis()
     sys.path += [
         os.path.join(application.pkgDataPath(), "python", "plugins"),

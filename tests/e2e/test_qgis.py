@@ -187,6 +187,23 @@ def check_rows_that_match_nothing():
     true("OUTPUT" not in answers[1]["results"], str(answers[1]["results"]))
 
 
+def check_dialogs():
+    """The widgets of each algorithm come up, and say what the defaults are."""
+    city()
+    p, lots = "city/pickups.gpkg", "city/lots.gpkg"
+    cases = [("joinbynearest", {"INPUT": p, "INPUT_2": lots}, ["-op", "nearest"]),
+             ("joinbylocation", {"INPUT": p, "JOIN": lots}, []),
+             ("joinwithindistance", {"INPUT": p, "JOIN": lots, "DISTANCE": 30},
+              ["-op", "dwithin", "-max_distance", 30]),
+             ("validatejoin", {"INPUT": p, "JOIN": lots}, None),
+             ("joinbylocationsummary", {"INPUT": lots, "JOIN": p}, None)]
+    results([(f"ogrjoin:{name}", {**words, "OUTPUT": f"o{i}.gpkg"}, {"widgets": True})
+             for i, (name, words, _) in enumerate(cases)])
+    for i, (_, _, words) in enumerate(cases):
+        if words is not None:
+            same(rows(f"o{i}.gpkg"), by_command(*words, p, lots))
+
+
 # --- layers as QGIS shows them ---------------------------------------------
 
 

@@ -37,15 +37,7 @@ def add_predicate(algorithm):
         True,
         [0],
     )
-    parameter.setMetadata(
-        {
-            "widget_wrapper": {
-                "class": "processing.gui.wrappers.EnumWidgetWrapper",
-                "useCheckBoxes": True,
-                "columns": 2,
-            }
-        }
-    )
+    parameter.setMetadata({"widget_wrapper": {"useCheckBoxes": True, "columns": 2}})
     algorithm.addParameter(parameter)
 
 
