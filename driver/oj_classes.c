@@ -139,7 +139,8 @@ static oj_status add_written(struct oj_classes *c, struct pair *pair, int side,
             oj_value_scratch(field->type, field->subtype, &pair->defn[side]);
     if (pair->scratch[side] == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a value");
-    OGR_F_SetFieldRaw(pair->scratch[side], 0, &value->raw);
+    /* GDAL 3.4 takes values without const, and does not change them. */
+    OGR_F_SetFieldRaw(pair->scratch[side], 0, (OGRField *)&value->raw);
     text = OGR_F_GetFieldAsString(pair->scratch[side], 0);
     return add_text(c, text, strlen(text), err);
 }

@@ -62,7 +62,7 @@ static int add_source(struct walk *walk, CPLXMLNode *node)
     const char *text = CPLGetXMLValue(node, "", "");
     char *path;
     GDALDriverH driver = NULL;
-    if (CPLTestBool(CPLGetXMLValue(node, "relativeToVRT", "0")))
+    if (CPLTestBoolean(CPLGetXMLValue(node, "relativeToVRT", "0")))
         text = CPLProjectRelativeFilename(CPLGetPath(walk->vrt), text);
     path = CPLStrdup(text);
     if (is_plain_file(path))

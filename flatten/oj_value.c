@@ -287,12 +287,12 @@ oj_status oj_setter_set(struct oj_setter *s, OGRFeatureH feature,
     }
     if (s->is_same)
     {
-        OGR_F_SetFieldRaw(feature, s->target, raw);
+        OGR_F_SetFieldRaw(feature, s->target, (OGRField *)raw);
         return OJ_OK;
     }
     /* OGR leaves a field as it was when it cannot make sense of a text, and
      * the feature is used for many rows. */
     OGR_F_SetFieldNull(feature, s->target);
-    OGR_F_SetFieldRaw(s->scratch, 0, raw);
+    OGR_F_SetFieldRaw(s->scratch, 0, (OGRField *)raw);
     return convert(s, feature, err);
 }
