@@ -66,6 +66,14 @@ static OGRwkbGeometryType promoted(const struct oj_command *command,
     return type;
 }
 
+/* The name of the input's FIDs or geometries, or "" where a field of the input
+ * is called so, too: a client would take its values for FIDs. */
+static const char *name_beside_fields(const struct oj_source *input,
+                                      const char *name)
+{
+    return name == NULL || oj_schema_has_input_field(input, name) ? "" : name;
+}
+
 /* Fields of the output, under names that no format has to change for its FIDs
  * and geometries when the input came from the same one. */
 static oj_status plan_fields(struct oj_join_layer *layer,
@@ -75,10 +83,12 @@ static oj_status plan_fields(struct oj_join_layer *layer,
     const struct oj_source *input = &pass->job.input;
     const struct oj_schema_request request = oj_pass_request(pass, type);
     struct oj_schema *schema = &layer->schema;
-    OJ_TRY(oj_names_add(&schema->taken, OGR_L_GetFIDColumn(input->layer), NULL,
-                        err));
-    OJ_TRY(oj_names_add(&schema->taken, OGR_L_GetGeometryColumn(input->layer),
-                        NULL, err));
+    const char *fid =
+        name_beside_fields(input, OGR_L_GetFIDColumn(input->layer));
+    const char *geometry =
+        name_beside_fields(input, OGR_L_GetGeometryColumn(input->layer));
+    OJ_TRY(oj_names_add(&schema->taken, fid, NULL, err));
+    OJ_TRY(oj_names_add(&schema->taken, geometry, NULL, err));
     OJ_TRY(oj_schema_plan(&request, schema, err));
     layer->is_one_row = request.one_row_per_input;
     schema->keep_fids = !request.has_other_rows && !input->is_result_set &&
@@ -112,7 +122,8 @@ static oj_status define(const struct oj_join_layer *layer,
                         struct oj_error *err)
 {
     const struct oj_job *job = &layer->main.pass.job;
-    const char *geometry = OGR_L_GetGeometryColumn(job->input.layer);
+    const char *geometry = name_beside_fields(
+        &job->input, OGR_L_GetGeometryColumn(job->input.layer));
     OGRFeatureDefnH defn = OGR_FD_Create(layer->name);
     OGRGeomFieldDefnH field;
     if (defn == NULL)
@@ -129,7 +140,7 @@ static oj_status define(const struct oj_join_layer *layer,
     field = OGR_FD_GetGeomFieldDefn(defn, 0);
     if (field == NULL)
         return OJ_OK;
-    OGR_GFld_SetName(field, geometry != NULL ? geometry : "");
+    OGR_GFld_SetName(field, geometry);
     return set_crs(field, job->crs.output, err);
 }
 
@@ -147,9 +158,11 @@ static oj_status choose_name(struct oj_join_layer *layer, struct oj_error *err)
 static oj_status choose_fid_column(struct oj_join_layer *layer,
                                    struct oj_error *err)
 {
-    const char *name = OGR_L_GetFIDColumn(layer->main.pass.job.input.layer);
+    const struct oj_source *input = &layer->main.pass.job.input;
+    const char *name =
+        name_beside_fields(input, OGR_L_GetFIDColumn(input->layer));
     size_t size;
-    if (name == NULL || !layer->schema.keep_fids || !layer->is_one_row)
+    if (!layer->schema.keep_fids || !layer->is_one_row)
         name = "";
     size = strlen(name) + 1;
     OJ_NEW(layer->fid_column, (int64_t)size, err);

@@ -104,8 +104,7 @@ static int has_option(const char **options, const char *name)
     return CSLFetchNameValue((char **)options, name) != NULL;
 }
 
-/* 1 when a field of the input that will be written has this name. */
-static int is_input_field(const struct oj_source *input, const char *name)
+int oj_schema_has_input_field(const struct oj_source *input, const char *name)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(input->layer);
     for (int i = 0; i < input->n_fields; i++)
@@ -127,10 +126,12 @@ static char **choose_fid_column(const struct oj_output *o,
     if (has_option(o->command->layer_options, "FID") ||
         !oj_driver_has_layer_option(o->driver, "FID", usual, sizeof usual))
         return options;
-    if (name == NULL || name[0] == '\0' || is_input_field(input, name))
+    if (name == NULL || name[0] == '\0' ||
+        oj_schema_has_input_field(input, name))
         name = usual;
-    if (is_input_field(input, name))
-        name = is_input_field(input, "ogr_fid") ? "ogrjoin_fid" : "ogr_fid";
+    if (oj_schema_has_input_field(input, name))
+        name = oj_schema_has_input_field(input, "ogr_fid") ? "ogrjoin_fid"
+                                                           : "ogr_fid";
     if (name[0] != '\0' && strcasecmp(name, usual) != 0)
         options = CSLSetNameValue(options, "FID", name);
     return options;
@@ -147,10 +148,12 @@ static char **choose_geometry_column(const struct oj_output *o,
         !oj_driver_has_layer_option(o->driver, "GEOMETRY_NAME", usual,
                                     sizeof usual))
         return options;
-    if (name == NULL || name[0] == '\0' || is_input_field(input, name))
+    if (name == NULL || name[0] == '\0' ||
+        oj_schema_has_input_field(input, name))
         name = usual;
-    if (is_input_field(input, name))
-        name = is_input_field(input, "geometry") ? "ogr_geometry" : "geometry";
+    if (oj_schema_has_input_field(input, name))
+        name = oj_schema_has_input_field(input, "geometry") ? "ogr_geometry"
+                                                            : "geometry";
     if (name[0] != '\0' && strcasecmp(name, usual) != 0)
         options = CSLSetNameValue(options, "GEOMETRY_NAME", name);
     return options;

@@ -231,6 +231,20 @@ def check_layers_of_datasets():
     compare(("-op", "nearest", "-joo", x, "-joo", y, "-input_layer", "second", "both.gpkg", "xy.csv"))
 
 
+def check_formats_of_the_sides():
+    """With FIDs, names of FIDs and unset fields of their own: GeoJSON has a field
+    that is called like its FIDs."""
+    points, zones = sides()
+    for end, words in (("geojson", ()), ("fgb", ()), ("shp", ()), ("csv", ("-lco", "GEOMETRY=AS_WKT")),
+                       ("sqlite", ())):
+        client("ogr2ogr", f"p.{end}", points, *words)
+        client("ogr2ogr", f"z.{end}", zones, *words)
+        for case in (("-op", "nearest"), ("-op", "intersects", "-how", "full"), ("-agg", "count")):
+            compare((*case, f"p.{end}", f"z.{end}"))
+        compare(("-op", "nearest", f"z.{end}", f"p.{end}"), "geojson")
+        compare(("-op", "nearest", "-k", "2", f"p.{end}", f"z.{end}"), "csv")
+
+
 def check_crs():
     pair = sides()
     dataset = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR)

@@ -198,6 +198,7 @@ def check_spatial_filter_goes_down():
     many_points()
     lots_file()
     for words in (("-op", "nearest"), ("-op", "intersects", "-pick", "first"), ("-op", "within", "-how", "semi"),
+                  ("-op", "intersects"), ("-op", "nearest", "-k", 2), ("-op", "within", "-how", "inner"),
                   ("-op", "nearest", "-max_distance", 5, "-how", "anti"), ("-agg", "count")):
         name = name_of(*words, "many.gpkg", "lots.gpkg")
         n_all, all_bytes = map(int, alone(READING.format(name=name, filter="")))
