@@ -66,8 +66,8 @@ class JoinLayer final : public OGRLayer
     GDALDataset *m_dataset;
     Join m_join;
     bool m_native_arrow;
-    bool m_is_past_end = false;
-    GIntBig m_place = 0; /* of the next row, before filters */
+    GIntBig m_place = 0; /* of the next row, before filters; -1: there is none
+                            until the next reset */
 
     bool IsFiltered() const
     {
@@ -139,7 +139,6 @@ int JoinLayer::TestCapability(const char *capability) OJ_TELLS
 
 void JoinLayer::ResetReading()
 {
-    m_is_past_end = false;
     m_place = 0;
     oj_join_layer_reset(m_join.get());
 }
@@ -166,7 +165,7 @@ void JoinLayer::Hide(OGRFeature *feature)
 
 OGRFeature *JoinLayer::GetNextFeature()
 {
-    while (!m_is_past_end)
+    while (m_place >= 0)
     {
         OGRFeatureUniquePtr feature(
             OGRFeature::FromHandle(oj_join_layer_next(m_join.get())));
@@ -195,14 +194,16 @@ OGRErr JoinLayer::SetNextByIndex(GIntBig index)
 {
     if (IsFiltered())
         return OGRLayer::SetNextByIndex(index);
-    m_is_past_end = false;
-    m_place = index;
     if (index >= 0 && oj_join_layer_skip_to(m_join.get(), index))
+    {
+        m_place = index;
         return OGRERR_NONE;
+    }
 #if OJ_GDAL_IS(3, 12)
-    m_is_past_end = true;
+    m_place = -1;
     return OGRERR_NON_EXISTING_FEATURE;
 #else
+    m_place = index >= 0 ? -1 : m_place; /* of no use: nothing is moved */
     return OGRERR_FAILURE;
 #endif
 }
@@ -383,9 +384,9 @@ GDALDataset *Open(GDALOpenInfo *info)
     if (depth >= MAX_DEPTH)
     {
         CPLError(CE_Failure, CPLE_OpenFailed,
-                 "%s: joins of joins are more than %d deep; does a "
-                 "specification name itself?",
-                 info->pszFilename, MAX_DEPTH);
+                 "joins of joins are more than %d deep; does a specification "
+                 "name itself?",
+                 MAX_DEPTH);
         return nullptr;
     }
     try
@@ -400,7 +401,7 @@ GDALDataset *Open(GDALOpenInfo *info)
     }
     catch (const std::exception &e)
     {
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", info->pszFilename,
+        CPLError(CE_Failure, CPLE_AppDefined, "the join cannot be opened: %s",
                  e.what());
         return nullptr;
     }
@@ -412,7 +413,10 @@ CPLErr Tell(bool is_done, const char *name, const char *what)
 {
     if (is_done)
         return CE_None;
-    CPLError(CE_Failure, CPLE_AppDefined, "%s cannot be %s", name, what);
+    CPLError(CE_Failure, CPLE_AppDefined, "the %s cannot be %s",
+             oj_dataset_name_is_words(name) ? "join, which is no file,"
+                                            : "file of a join",
+             what);
     return CE_Failure;
 }
 
