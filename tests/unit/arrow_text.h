@@ -325,7 +325,8 @@ static inline int64_t say_layer(struct text *text, OGRLayerH layer,
         if (OGR_F_GetGeomFieldCount(feature) > 0 &&
             !OGR_FD_IsGeometryIgnored(OGR_L_GetLayerDefn(layer)))
         {
-            say(text, " wkb_geometry=");
+            const char *name = OGR_L_GetGeometryColumn(layer);
+            say(text, " %s=", name[0] != '\0' ? name : "wkb_geometry");
             say_geometry(text, OGR_F_GetGeometryRef(feature));
         }
         say(text, "\n");

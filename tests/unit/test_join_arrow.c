@@ -112,7 +112,7 @@ START_TEST(truth_batches)
         char **options =
             CSLSetNameValue(NULL, "MAX_FEATURES_IN_BATCH", most[i]);
         struct trial t;
-        trial_open(&t, "FlatGeobuf", 3000, OJ_HOW_LEFT, FORM_LISTS, 1500);
+        trial_open(&t, "FlatGeobuf", 1500, OJ_HOW_LEFT, FORM_LISTS, 1300);
         t.with_join_rows = 1;
         same_rows(&t, options, rows[i], rows[i] > 1);
         trial_close(&t);
