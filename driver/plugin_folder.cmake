@@ -17,6 +17,12 @@ if(NOT OJ_GDAL_PLUGINS)
   endforeach()
   if(library)
     get_filename_component(OJ_GDAL_PLUGINS ${library} DIRECTORY)
+    # Before its build with CMake GDAL looked in PREFIX/lib, whatever the
+    # folder of the library.
+    if(GDAL_VERSION VERSION_LESS 3.5)
+      string(REGEX REPLACE "/lib/.*" "/lib" OJ_GDAL_PLUGINS
+             ${OJ_GDAL_PLUGINS})
+    endif()
     string(APPEND OJ_GDAL_PLUGINS /gdalplugins)
   endif()
 endif()
