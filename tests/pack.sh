@@ -28,7 +28,7 @@ needed() { # "name path" of each shared library that what is packed needs
         awk '/=> \// {print $1, $3}' | sort -u
 }
 has_gdal=0
-if needed | grep -q '^libgdal\.so'; then
+if needed | grep '^libgdal\.so' >/dev/null; then # -q would break the pipe
     has_gdal=1
     mkdir -p "$root/share/proj"
     cp -L "$(command -v ogrinfo)" "$(command -v ogr2ogr)" "$root/bin/"
