@@ -316,6 +316,8 @@ void oj_join_layer_close(struct oj_join_layer *layer)
         return;
     if (layer->peeked != NULL)
         OGR_F_Destroy(layer->peeked);
+    /* Its thread may look at the other one. */
+    oj_row_stream_stop(&layer->main);
     oj_row_stream_close(&layer->single);
     oj_row_stream_close(&layer->main);
     if (layer->shape.defn != NULL)
