@@ -1,10 +1,10 @@
-/** Columns for the two sides of a join, and conditions that look at them.
- *  Include once, after random_layers.h. */
+/** Columns for the two sides of a join, and conditions that look at them. */
 #ifndef RANDOM_COLUMNS_H
 #define RANDOM_COLUMNS_H
 
 #include "../../flatten/oj_array.h"
 #include "kernels/oj_pair_rule.h"
+#include "random_numbers.h"
 #include "references.h"
 
 /* Owner of what pick_columns() puts into the two views. */
