@@ -217,7 +217,7 @@ oj_status oj_arrow_open(OGRLayerH layer, const struct oj_fields *fields,
  * without end, and reports it on a thread of its own where nobody listens. */
 #define MAX_EMPTY_CHUNKS 16
 
-/* FlatGeobuf (GDAL 3.7 to 3.13 at least) forgets in its streams that a row has
+/* FlatGeobuf (seen with GDAL 3.10) forgets in its streams that a row has
  * no geometry, and writes the next ones over others: a WKB of no bytes, or of
  * less, in a row that is not NULL. */
 static int geometries_are_sound(const struct oj_arrow_chunk *chunk)
