@@ -133,11 +133,11 @@ static const char *const seeds[] = {
     "-op nearest -max_distance 100 -where \"a = 'x y'\" p.gpkg 'l 2.gpkg'",
     "-agg \"count, mean(f) as \\\"m\\\"\" -oo A=B -spat 0 0 1 1 a\\ b c",
     "-window 0 0 1 1 -window 2 2 3 3 -limit 5 '' \"\" x",
-    "{\"type\": \"ogrjoin\", \"command_line\": \"-k 2 a "
-    "'b\\u00fc\\ud83d\\ude00'"
-    "\\n\", \"relative_paths_relative_to_this_file\": false}",
-    "\xEF\xBB\xBF{\"x\":[1,-2.5e3,{\"y\":[]},\"z\",true,null],\"type\":"
-    "\"ogrjoin\",\"command_line\":\"a \\\"b\\\" \\\\\"}",
+    ("{\"type\": \"ogrjoin\", \"command_line\": \"-k 2 a "
+     "'b\\u00fc\\ud83d\\ude00'"
+     "\\n\", \"relative_paths_relative_to_this_file\": false}"),
+    ("\xEF\xBB\xBF{\"x\":[1,-2.5e3,{\"y\":[]},\"z\",true,null],\"type\":"
+     "\"ogrjoin\",\"command_line\":\"a \\\"b\\\" \\\\\"}"),
     "(n < 1 OR (\"n\" > .5)) and n in (1, -2, 3) and n is not null",
     "N between -1 and 2 or n <> 3",
 };

@@ -374,10 +374,10 @@ START_TEST(threads_at_once)
 END_TEST
 
 /* With too little memory on the device there is the same answer, if need be of
- * the CPU, which then says so. */
+ * the CPU. */
 START_TEST(little_memory)
 {
-    int64_t n_rounds = rounds(4), n_refused = 0;
+    int64_t n_rounds = rounds(4);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct job job;
@@ -398,7 +398,6 @@ START_TEST(little_memory)
             ck_assert_msg(status == OJ_OK, "seed %llu: %s",
                           (unsigned long long)seed, error.message);
             same("little memory", &ours, &truth, 0);
-            n_refused += strstr(oj_join_reason(join), "memory") != NULL;
             oj_join_close(join);
         }
         oj_matches_free(&ours);
