@@ -87,7 +87,7 @@ if ! command -v oj_bench >/dev/null; then
 fi
 if ! oj_bench --backend cuda --n 1000 --m 100 >"$work/log" 2>&1; then
     tail -1 "$work/log"
-    n=$(grep -cE '^ *(try|answers|same) ' "${BASH_SOURCE[0]}")
+    n=$(grep -cE '^ *(try|answers|same|checked) ' "${BASH_SOURCE[0]}")
     echo "0 passed, 0 failed, $n skipped: no GPU can be used"
     exit 77
 fi
@@ -182,12 +182,29 @@ else
         "${all[@]}" "${streets[@]}"
     answers "170M, points in lots" 'pairs=13108918 ' "${all[@]}" \
         "${inside[@]}"
+    # Small jobs of every family: the unit tests take the checkers too long.
+    checked() { # tool, options of the join
+        local tool=$1
+        shift
+        try "$tool: $*" compute-sanitizer --tool "$tool" --error-exitcode 9 \
+            oj_bench --backend cuda --n 20000 --m 2000 "$@"
+    }
     for tool in memcheck racecheck; do
-        if command -v compute-sanitizer >/dev/null; then
-            OGRJOIN_TEST_ROUNDS=2 try "$tool" compute-sanitizer --tool $tool \
-                --error-exitcode 9 test_cuda
-        else
+        if ! command -v compute-sanitizer >/dev/null; then
             skip "$tool: compute-sanitizer is missing"
+            continue
+        fi
+        checked $tool --layer lots
+        checked $tool --layer lots --distance_to boundary --max_distance inf
+        checked $tool --layer lots --op intersects
+        checked $tool --layer lots --op bbox
+        checked $tool --layer lots --op dwithin --max_distance 30
+        checked $tool --layer streets --k 3 --ties all
+        if [ -e "$work/city/S.done" ]; then
+            checked $tool --data "$work/city/S" --input points --layer points \
+                --op dwithin --max_distance 20 --unordered
+            checked $tool --data "$work/city/S" --input lots --layer zones \
+                --op intersects
         fi
     done
 fi
