@@ -224,11 +224,20 @@ if command -v ogrjoin >/dev/null && command -v ogr2ogr >/dev/null; then
     for format in GPKG FlatGeobuf; do
         for layer in points zones; do
             ogr2ogr -q -f $format -a_srs EPSG:2263 -nln $layer \
-                "$work/$layer.$format" "$work/$layer.csv"
+                -oo AUTODETECT_TYPE=YES "$work/$layer.$format" "$work/$layer.csv"
         done
         try "$format, nearest" ogrjoin -q -backend cuda -op nearest \
             -max_distance 5 -validate -f $format "$work/near.$format" \
             "$work/points.$format" "$work/zones.$format"
+        for aggregates in "count" "count, sum(v)"; do
+            for backend in cpu cuda; do
+                ogrjoin -q -overwrite -backend $backend -op contains \
+                    -agg "$aggregates" -f CSV "$work/sums_$backend.csv" \
+                    "$work/zones.$format" "$work/points.$format"
+            done
+            try "$format, $aggregates" cmp "$work/sums_cpu.csv" \
+                "$work/sums_cuda.csv"
+        done
         try "$format, within" ogrjoin -q -backend cuda -op within \
             -validate -f $format "$work/within.$format" \
             "$work/points.$format" "$work/zones.$format"
