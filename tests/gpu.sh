@@ -224,7 +224,8 @@ if command -v ogrjoin >/dev/null && command -v ogr2ogr >/dev/null; then
     for format in GPKG FlatGeobuf; do
         for layer in points zones; do
             ogr2ogr -q -f $format -a_srs EPSG:2263 -nln $layer \
-                -oo AUTODETECT_TYPE=YES "$work/$layer.$format" "$work/$layer.csv"
+                -oo AUTODETECT_TYPE=YES "$work/$layer.$format" \
+                "$work/$layer.csv"
         done
         try "$format, nearest" ogrjoin -q -backend cuda -op nearest \
             -max_distance 5 -validate -f $format "$work/near.$format" \
