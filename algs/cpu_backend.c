@@ -70,12 +70,14 @@ static void free_index(struct oj_index *index)
     oj_free(index);
 }
 
-/* The family of the batches that are expected. */
+/* The family of the batches that are expected: of points, as a rule, one to a
+ * feature. */
 static int choose_expected(const struct oj_index *index)
 {
     static const int64_t none[1] = {0};
     struct oj_flat expected;
-    if (index->options.input_kinds == 0)
+    if (index->options.input_kinds == 0 ||
+        index->options.input_kinds == OJ_PART_POINT)
         return choose(index, NULL);
     memset(&expected, 0, sizeof expected);
     expected.part_kinds = index->options.input_kinds;
