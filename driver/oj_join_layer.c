@@ -216,7 +216,7 @@ static oj_status describe(struct oj_join_layer *layer, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Before any row is asked for: from then on the datasets are another thread's. */
+/* Before rows are asked for: then the datasets are in the hands of a thread. */
 static void list_files(struct oj_join_layer *layer)
 {
     const struct oj_source *sides[2] = {&layer->main.pass.job.input,
