@@ -106,9 +106,9 @@ static oj_status copy_in(struct worker *w, int64_t first, int64_t n)
     size_t bytes = (size_t)n * sizeof(double);
     if (!w->batch->in_pinned)
     {
-        memcpy(slot->stage, x, bytes);
-        memcpy(slot->stage + bytes, y, bytes);
-        x = (const double *)(const void *)slot->stage;
+        memcpy(slot->stage.data, x, bytes);
+        memcpy(slot->stage.data + bytes, y, bytes);
+        x = (const double *)(const void *)slot->stage.data;
         y = x + n;
     }
     OJ_CUDA_TRY(cudaMemcpyAsync(slot->d_x.data, x, bytes,
@@ -154,7 +154,7 @@ static oj_status join_one(struct worker *w, int64_t first, int64_t n)
     int32_t *to_row = row;
     if (!b->out_pinned)
     {
-        to_measure = (double *)(void *)slot->stage;
+        to_measure = (double *)(void *)slot->stage.data;
         to_row = (int32_t *)(void *)(to_measure + n);
     }
     OJ_TRY(take_points(w, first, n, &points));

@@ -12,6 +12,7 @@
 #define CUDA_SLOT_H
 
 #include "cuda_family.h"
+#include "cuda_stage.h"
 
 /** Zeroed memory is a slot that has nothing yet. */
 struct oj_cuda_slot
@@ -30,8 +31,7 @@ struct oj_cuda_slot
 
     struct oj_cuda_array<unsigned long long> d_matched; /**< [1] */
     unsigned long long *matched; /**< pinned, [1], borrowed from stage */
-    char *stage;                 /**< pinned; NULL: not needed so far */
-    int64_t stage_bytes;
+    struct oj_cuda_stage stage;
 };
 
 /** Bytes of device memory for each row of a slot. */
@@ -65,8 +65,5 @@ OJ_MUST_USE oj_status oj_cuda_slot_wait(struct oj_cuda_slot *slot,
 OJ_MUST_USE oj_status oj_cuda_slot_download(struct oj_cuda_slot *slot, void *to,
                                             const void *from, int64_t bytes,
                                             struct oj_error *err);
-
-/** 1 when all of the bytes can be copied to and from directly. */
-int oj_cuda_is_pinned(const void *memory, int64_t bytes);
 
 #endif

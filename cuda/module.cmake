@@ -5,6 +5,7 @@
 
 set(OJ_CUDA_SOURCES
   cuda/cuda_device.cu
+  cuda/cuda_stage.cu
   cuda/cuda_layer.cu
   cuda/cuda_cells.cu
   cuda/cuda_far.cu

@@ -1,0 +1,106 @@
+#include "cuda_stage.h"
+
+#include <pthread.h>
+
+/* Pinned memory costs 0.6 s per GB to get: what one join has done with is kept
+ * for the next. */
+enum
+{
+    MOST_KEPT = 64
+};
+
+static const int64_t most_kept_bytes = (int64_t)512 << 20;
+static const int64_t least_bytes = 64 << 10;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct oj_cuda_stage kept[MOST_KEPT];
+static int n_kept;
+static int64_t kept_bytes;
+
+/* A block of at least so many bytes, and not much larger. */
+static struct oj_cuda_stage take_kept(int64_t bytes)
+{
+    struct oj_cuda_stage stage = {NULL, 0};
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < n_kept && stage.data == NULL; i++)
+    {
+        if (kept[i].bytes < bytes || kept[i].bytes > 4 * bytes)
+            continue;
+        stage = kept[i];
+        kept_bytes -= stage.bytes;
+        kept[i] = kept[--n_kept];
+    }
+    pthread_mutex_unlock(&lock);
+    return stage;
+}
+
+void oj_cuda_stage_drop(struct oj_cuda_stage *stage)
+{
+    int keeps;
+    if (stage->data == NULL)
+        return;
+    pthread_mutex_lock(&lock);
+    keeps = n_kept < MOST_KEPT && kept_bytes + stage->bytes <= most_kept_bytes;
+    if (keeps)
+    {
+        kept[n_kept++] = *stage;
+        kept_bytes += stage->bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!keeps)
+        (void)cudaFreeHost(stage->data);
+    (void)cudaGetLastError();
+    stage->data = NULL;
+    stage->bytes = 0;
+}
+
+/* Sizes are few, so that blocks fit again. */
+static int64_t round_up(int64_t bytes)
+{
+    int64_t n = least_bytes;
+    while (n + OJ_CUDA_STAGE_EXTRA < bytes)
+        n *= 2;
+    return n + OJ_CUDA_STAGE_EXTRA;
+}
+
+oj_status oj_cuda_stage_want(struct oj_cuda_stage *stage, int64_t bytes,
+                             struct oj_error *err)
+{
+    void *memory = NULL;
+    cudaError_t error;
+    if (stage->bytes >= bytes)
+        return OJ_OK;
+    bytes = round_up(bytes);
+    oj_cuda_stage_drop(stage);
+    *stage = take_kept(bytes);
+    if (stage->data != NULL)
+        return OJ_OK;
+    error = cudaHostAlloc(&memory, (size_t)bytes, cudaHostAllocPortable);
+    if (error != cudaSuccess)
+    {
+        (void)cudaGetLastError();
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "%.1f MB of pinned memory are not to be had: %s",
+                       (double)bytes / 1048576.0, cudaGetErrorString(error));
+    }
+    stage->data = (char *)memory;
+    stage->bytes = bytes;
+    return OJ_OK;
+}
+
+static int is_pinned_at(const void *at)
+{
+    struct cudaPointerAttributes attributes;
+    if (cudaPointerGetAttributes(&attributes, at) != cudaSuccess)
+    {
+        (void)cudaGetLastError();
+        return 0;
+    }
+    return attributes.type == cudaMemoryTypeHost;
+}
+
+int oj_cuda_is_pinned(const void *memory, int64_t bytes)
+{
+    return bytes > 0 && is_pinned_at(memory) &&
+           is_pinned_at((const char *)memory + bytes - 1);
+}
