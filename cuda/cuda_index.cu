@@ -144,8 +144,7 @@ static oj_status make_all(struct oj_index *index, struct making *making,
     return status;
 }
 
-/* The devices of a join, in the order of their numbers. */
-static int list_devices(uint64_t gpus, int *ordinal)
+int oj_cuda_list_devices(uint64_t gpus, int *ordinal)
 {
     int n = 0;
     for (int i = 0; i < OJ_GPU_MAX_DEVICES; i++)
@@ -192,7 +191,7 @@ static oj_status make_on_all(struct oj_index *index, const int *ordinal,
 static oj_status open_all(struct oj_index *index, struct oj_error *err)
 {
     int ordinal[OJ_GPU_MAX_DEVICES];
-    index->n_places = list_devices(index->options.gpus, ordinal);
+    index->n_places = oj_cuda_list_devices(index->options.gpus, ordinal);
     index->place = (struct oj_cuda_place *)oj_calloc(index->n_places,
                                                      sizeof *index->place);
     if (index->place == NULL)
@@ -202,29 +201,6 @@ static oj_status open_all(struct oj_index *index, struct oj_error *err)
         return oj_fail_nomem(err, n, sizeof *index->place);
     }
     return make_on_all(index, ordinal, -1, err);
-}
-
-struct aside
-{
-    void (*body)(void *user);
-    void *user;
-};
-
-static void *run_aside(void *user)
-{
-    const struct aside *aside = (const struct aside *)user;
-    aside->body(aside->user);
-    return NULL;
-}
-
-void oj_cuda_aside(void (*body)(void *user), void *user)
-{
-    struct aside aside = {body, user};
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, run_aside, &aside) == 0)
-        pthread_join(thread, NULL);
-    else
-        body(user);
 }
 
 static void drop_family(void *user)

@@ -5,6 +5,7 @@
 
 #include "cuda_family.h"
 #include "cuda_slot.h"
+#include "cuda_threads.h"
 
 enum
 {
@@ -64,9 +65,9 @@ OJ_MUST_USE oj_status oj_cuda_count_chunks(struct oj_index *index, int family,
                                            struct oj_stats *stats,
                                            struct oj_error *err);
 
-/** Runs body on a thread of its own and waits for it: so the caller's current
- *  device stays what it is, and no device is started that is not asked for. */
-void oj_cuda_aside(void (*body)(void *user), void *user);
+/** The devices of options.gpus in the order of their numbers, at most
+ *  OJ_GPU_MAX_DEVICES of them; how many. */
+int oj_cuda_list_devices(uint64_t gpus, int *ordinal);
 
 /* Functions of struct oj_gpu_module. */
 oj_status oj_cuda_index_make(const struct oj_flat *join_side,

@@ -25,8 +25,7 @@ static int64_t most_of(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* What may still be taken of a device, as far as one can know. */
-static int64_t room_on(const struct oj_cuda_device *device)
+int64_t oj_cuda_room_on(const struct oj_cuda_device *device)
 {
     size_t free_bytes = 0, total_bytes = 0;
     uint64_t reserved = 0, used = 0;
@@ -52,7 +51,7 @@ static int64_t least_room(const struct oj_index *index)
     int64_t least = INT64_MAX;
     for (int i = 0; i < index->n_places; i++)
     {
-        int64_t room = room_on(&index->place[i].device);
+        int64_t room = oj_cuda_room_on(&index->place[i].device);
         /* Slots of earlier batches are used again. */
         for (int s = 0; s < OJ_CUDA_MOST_SLOTS; s++)
         {

@@ -17,4 +17,8 @@ struct oj_cuda_sizes oj_cuda_choose_sizes(const struct oj_index *index,
                                           int family, int64_t n_rows,
                                           int direct);
 
+/** Bytes that may still be taken of a device, as far as one can know. Changes
+ *  the current device. */
+int64_t oj_cuda_room_on(const struct oj_cuda_device *device);
+
 #endif

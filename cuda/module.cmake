@@ -5,6 +5,7 @@
 
 set(OJ_CUDA_SOURCES
   cuda/cuda_device.cu
+  cuda/cuda_threads.cu
   cuda/cuda_stage.cu
   cuda/cuda_layer.cu
   cuda/cuda_cells.cu
@@ -25,6 +26,8 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_box_pairs.cu
   cuda/cuda_meet_side.cu
   cuda/cuda_meet.cu
+  cuda/cuda_screen_rows.cu
+  cuda/cuda_screen_batches.cu
   cuda/cuda_screen.cu
   cuda/cuda_columns.cu
   cuda/cuda_point_side.cu

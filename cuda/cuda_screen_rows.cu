@@ -1,0 +1,342 @@
+#include "cuda_screen_rows.h"
+
+#include <string.h>
+
+#define BLOCK 256
+
+/* Pairs on the device at a time: more than this, or than memory holds, come in
+ * several goes of fewer rows. */
+#define MOST_PAIRS ((int64_t)1 << 24)
+
+/* Coordinates whose differences are far from an overflow. */
+#define LARGEST 1e150
+
+/* More vertices than this, of few rows, go without a stage. */
+#define MOST_STAGED ((int64_t)4 << 20)
+
+/* For answers, however few the rows are. */
+#define LEAST_STAGE ((int64_t)1 << 20)
+
+static unsigned blocks_of(int64_t n)
+{
+    return (unsigned)((n + BLOCK - 1) / BLOCK);
+}
+
+oj_status oj_cuda_screen_check(const struct oj_cuda_layer *layer,
+                               struct oj_error *err)
+{
+    if (layer->n_segments > 0 && !(layer->magnitude < LARGEST))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "coordinates are too large for the GPU");
+    return OJ_OK;
+}
+
+/* --- lanes ---------------------------------------------------------------- */
+
+oj_status oj_cuda_screen_lane_make(const struct oj_cuda_screen_place *place,
+                                   int64_t limit,
+                                   struct oj_cuda_screen_lane *lane,
+                                   struct oj_error *err)
+{
+    if (lane->device.stream == NULL)
+        OJ_TRY(oj_cuda_open(place->device.ordinal, limit, place->device.cancel,
+                            &lane->device, err));
+    OJ_CUDA_TRY(cudaSetDevice(lane->device.ordinal), "choosing a device", err);
+    lane->device.limit = limit;
+    if (lane->done == NULL)
+        OJ_CUDA_TRY(
+            cudaEventCreateWithFlags(&lane->done, cudaEventBlockingSync |
+                                                      cudaEventDisableTiming),
+            "making an event", err);
+    return oj_cuda_stage_want(&lane->stage, LEAST_STAGE, err);
+}
+
+void oj_cuda_screen_lane_free(struct oj_cuda_screen_lane *lane)
+{
+    if (lane->device.stream == NULL)
+        return;
+    (void)cudaSetDevice(lane->device.ordinal);
+    (void)cudaStreamSynchronize(lane->device.stream);
+    if (lane->done != NULL)
+        (void)cudaEventDestroy(lane->done);
+    (void)cudaGetLastError();
+    oj_cuda_stage_drop(&lane->stage);
+    oj_cuda_close(&lane->device);
+    memset(lane, 0, sizeof *lane);
+}
+
+/* Without spinning: processors are needed for copies. */
+static oj_status wait_for(struct oj_cuda_screen_lane *lane,
+                          struct oj_error *err)
+{
+    OJ_CUDA_TRY(cudaEventRecord(lane->done, lane->device.stream),
+                "copying candidates", err);
+    OJ_CUDA_TRY(cudaEventSynchronize(lane->done), "copying candidates", err);
+    return OJ_OK;
+}
+
+oj_status oj_cuda_screen_fetch(struct oj_cuda_screen_lane *lane, void *to,
+                               const void *from, int64_t bytes,
+                               struct oj_error *err)
+{
+    int64_t room = lane->stage.bytes;
+    for (int64_t at = 0; at < bytes;)
+    {
+        int64_t n = bytes - at < room ? bytes - at : room;
+        OJ_CUDA_TRY(cudaMemcpyAsync(lane->stage.data, (const char *)from + at,
+                                    (size_t)n, cudaMemcpyDeviceToHost,
+                                    lane->device.stream),
+                    "copying candidates", err);
+        OJ_TRY(wait_for(lane, err));
+        memcpy((char *)to + at, lane->stage.data, (size_t)n);
+        at += n;
+    }
+    return OJ_OK;
+}
+
+/* --- rows on the stage ---------------------------------------------------- */
+
+/* Takes n 8-byte elements of the stage. */
+static void *take(char **stage, int64_t n)
+{
+    char *taken = *stage;
+    *stage += n * 8;
+    return taken;
+}
+
+/* Offsets first .. end, both included, from the first one on. */
+static const int64_t *stage_offsets(char **stage, const int64_t *from,
+                                    int64_t first, int64_t end)
+{
+    int64_t *to = (int64_t *)take(stage, end - first + 1);
+    for (int64_t i = first; i <= end; i++)
+        to[i - first] = from[i] - from[first];
+    return to;
+}
+
+static const double *stage_numbers(char **stage, const double *from, int64_t n)
+{
+    double *to = (double *)take(stage, n);
+    memcpy(to, from, (size_t)n * sizeof *to);
+    return to;
+}
+
+/* The rows as a layer of their own, on the stage as far as they fit. */
+static oj_status stage_rows(struct oj_cuda_screen_lane *lane,
+                            const struct oj_flat *input, int64_t first,
+                            int64_t n, struct oj_flat *out,
+                            struct oj_error *err)
+{
+    int64_t part = input->part_offset[first];
+    int64_t end_part = input->part_offset[first + n];
+    int64_t ring = input->ring_offset[part];
+    int64_t end_ring = input->ring_offset[end_part];
+    int64_t vertex = input->vertex_offset[ring];
+    struct oj_flat rows;
+    char *stage;
+    int direct;
+    memset(&rows, 0, sizeof rows);
+    rows.n_features = n;
+    rows.n_parts = end_part - part;
+    rows.n_rings = end_ring - ring;
+    rows.n_vertices = input->vertex_offset[end_ring] - vertex;
+    rows.part_kinds = input->part_kinds;
+    direct = rows.n_vertices > MOST_STAGED;
+    OJ_TRY(oj_cuda_stage_want(
+        &lane->stage,
+        8 * (n + 1 + rows.n_parts + 1 + rows.n_rings + 1) + rows.n_parts +
+            (direct ? 0 : 16 * rows.n_vertices),
+        err));
+    stage = lane->stage.data;
+    rows.x = direct ? input->x + vertex
+                    : stage_numbers(&stage, input->x + vertex, rows.n_vertices);
+    rows.y = direct ? input->y + vertex
+                    : stage_numbers(&stage, input->y + vertex, rows.n_vertices);
+    rows.part_offset =
+        stage_offsets(&stage, input->part_offset, first, first + n);
+    rows.ring_offset =
+        stage_offsets(&stage, input->ring_offset, part, end_part);
+    rows.vertex_offset =
+        stage_offsets(&stage, input->vertex_offset, ring, end_ring);
+    memcpy(stage, input->part_kind + part, (size_t)rows.n_parts);
+    rows.part_kind = (const uint8_t *)(const void *)stage;
+    *out = rows;
+    return OJ_OK;
+}
+
+/* --- pairs ---------------------------------------------------------------- */
+
+/* What the search makes on its way; all of it is dropped at its end. */
+struct search
+{
+    const struct oj_cuda_screen_place *place;
+    struct oj_cuda_device *device; /* of the lane */
+    const struct oj_screen_rule *rule;
+    struct oj_cuda_layer layer;
+    struct oj_cuda_meet_side side;
+    struct oj_cuda_box_pairs pairs;
+    struct oj_cuda_array<uint8_t> said;
+    struct oj_cuda_array<int64_t> place_of; /* of pairs that are kept */
+    struct oj_error *err;
+};
+
+/* What is surely no pair is left out. */
+static __global__ void count_kept(int64_t n, const uint8_t *said,
+                                  int64_t *count)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i <= n)
+        count[i] = i < n && said[i] != OJ_SAID_APART;
+}
+
+static __global__ void keep(int64_t n, const int32_t *feature,
+                            const uint8_t *said, const int64_t *place,
+                            int32_t *kept_feature, uint8_t *kept_said)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= n || said[i] == OJ_SAID_APART)
+        return;
+    kept_feature[place[i]] = feature[i];
+    kept_said[place[i]] = said[i];
+}
+
+/* end[i]: where the pairs of row i end; place NULL: all are kept. */
+static __global__ void find_ends(int64_t n_rows, int64_t n_pairs,
+                                 const int32_t *row, const int64_t *place,
+                                 int64_t *end)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t low = 0, high = n_pairs;
+    if (i >= n_rows)
+        return;
+    while (low < high)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (row[middle] <= i)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    end[i] = place != NULL ? place[low] : low;
+}
+
+static oj_status set_ends(struct search *s, int64_t n_rows,
+                          struct oj_cuda_screen_found *out)
+{
+    cudaStream_t stream = s->device->stream;
+    OJ_TRY(oj_cuda_make(s->device, stream, n_rows, &out->end, s->err));
+    find_ends<<<blocks_of(n_rows), BLOCK, 0, stream>>>(
+        n_rows, s->pairs.row.n, s->pairs.row.data, s->place_of.data,
+        out->end.data);
+    OJ_CUDA_TRY_LAUNCH("gathering pairs", s->err);
+    return OJ_OK;
+}
+
+/* The pairs less those that are surely none. */
+static oj_status keep_rest(struct search *s, int64_t n_rows,
+                           struct oj_cuda_screen_found *out)
+{
+    struct oj_cuda_device *device = s->device;
+    cudaStream_t stream = device->stream;
+    int64_t n = s->pairs.row.n;
+    OJ_TRY(oj_cuda_make(device, stream, n + 1, &s->place_of, s->err));
+    count_kept<<<blocks_of(n + 1), BLOCK, 0, stream>>>(n, s->said.data,
+                                                       s->place_of.data);
+    OJ_CUDA_TRY_LAUNCH("gathering pairs", s->err);
+    OJ_TRY(oj_cuda_meet_sum(device, stream, s->place_of.data, n, &out->n_pairs,
+                            s->err));
+    OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->feature, s->err));
+    OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->said, s->err));
+    keep<<<blocks_of(n), BLOCK, 0, stream>>>(n, s->pairs.feature.data,
+                                             s->said.data, s->place_of.data,
+                                             out->feature.data, out->said.data);
+    OJ_CUDA_TRY_LAUNCH("gathering pairs", s->err);
+    return set_ends(s, n_rows, out);
+}
+
+static oj_status look_at_rows(struct search *s, const struct oj_flat *rows)
+{
+    const struct oj_tree *tree = &s->place->tree.tree;
+    cudaStream_t stream = s->device->stream;
+    OJ_TRY(oj_cuda_layer_make(s->device, rows, NULL, &s->layer, s->err));
+    OJ_TRY(oj_cuda_screen_check(&s->layer, s->err));
+    OJ_TRY(
+        oj_cuda_meet_side_make(s->device, stream, &s->layer, &s->side, s->err));
+    if (!s->rule->asks_meeting)
+        return OJ_OK;
+    return oj_cuda_meet_side_add_edges(s->device, stream, tree->x0, tree->y0,
+                                       &s->side, s->err);
+}
+
+static oj_status search(struct search *s, const struct oj_flat *rows,
+                        struct oj_cuda_screen_found *out)
+{
+    const struct oj_cuda_screen_place *place = s->place;
+    struct oj_cuda_device *device = s->device;
+    OJ_TRY(look_at_rows(s, rows));
+    OJ_TRY(oj_cuda_box_pairs_find(
+        device, device->stream, &place->tree, place->side.feature.data,
+        s->side.feature.data, 0, rows->n_features,
+        (enum oj_meet_test)s->rule->test, MOST_PAIRS, &s->pairs, s->err));
+    if (s->rule->asks_meeting && s->pairs.row.n > 0)
+    {
+        OJ_TRY(oj_cuda_make(device, device->stream, s->pairs.row.n, &s->said,
+                            s->err));
+        OJ_TRY(oj_cuda_meet(device, device->stream, place->tree.tree.x0,
+                            place->tree.tree.y0, &s->side, &place->side,
+                            &s->pairs, s->said.data, s->err));
+        return keep_rest(s, rows->n_features, out);
+    }
+    OJ_TRY(set_ends(s, rows->n_features, out));
+    out->n_pairs = s->pairs.row.n;
+    out->feature = s->pairs.feature;
+    memset(&s->pairs.feature, 0, sizeof s->pairs.feature);
+    return OJ_OK;
+}
+
+oj_status oj_cuda_screen_rows(const struct oj_cuda_screen_place *place,
+                              struct oj_cuda_screen_lane *lane,
+                              const struct oj_screen_rule *rule,
+                              const struct oj_flat *input, int64_t first,
+                              int64_t n, struct oj_cuda_screen_found *out,
+                              struct oj_error *err)
+{
+    struct oj_cuda_device *device = &lane->device;
+    cudaStream_t stream = device->stream;
+    struct oj_cuda_screen_found found;
+    struct search s;
+    struct oj_flat rows;
+    oj_status status;
+    OJ_TRY(stage_rows(lane, input, first, n, &rows, err));
+    memset(&found, 0, sizeof found);
+    memset(&s, 0, sizeof s);
+    s.place = place;
+    s.device = device;
+    s.rule = rule;
+    s.err = err;
+    status = search(&s, &rows, &found);
+    oj_cuda_drop(device, stream, &s.place_of);
+    oj_cuda_drop(device, stream, &s.said);
+    oj_cuda_box_pairs_drop(device, stream, &s.pairs);
+    oj_cuda_meet_side_drop(device, stream, &s.side);
+    oj_cuda_layer_drop(device, &s.layer);
+    if (status != OJ_OK)
+    {
+        /* the stage may still be read */
+        (void)cudaStreamSynchronize(stream);
+        oj_cuda_screen_found_drop(lane, &found);
+        return status;
+    }
+    *out = found;
+    return OJ_OK;
+}
+
+void oj_cuda_screen_found_drop(struct oj_cuda_screen_lane *lane,
+                               struct oj_cuda_screen_found *found)
+{
+    cudaStream_t stream = lane->device.stream;
+    oj_cuda_drop(&lane->device, stream, &found->end);
+    oj_cuda_drop(&lane->device, stream, &found->feature);
+    oj_cuda_drop(&lane->device, stream, &found->said);
+    found->n_pairs = 0;
+}
