@@ -59,9 +59,11 @@ static oj_status make_pool(int ordinal, struct shared_device *device,
                            struct oj_error *err)
 {
     struct cudaMemPoolProps properties;
+    cudaMemPool_t pool;
     uint64_t keep_all = UINT64_MAX;
     size_t free_bytes;
     int has_pools = 0;
+    cudaError_t error;
     OJ_CUDA_TRY(cudaMemGetInfo(&free_bytes, &device->total_bytes),
                 "opening the device", err);
     OJ_CUDA_TRY(cudaDeviceGetAttribute(
@@ -74,11 +76,16 @@ static oj_status make_pool(int ordinal, struct shared_device *device,
     properties.handleTypes = cudaMemHandleTypeNone;
     properties.location.type = cudaMemLocationTypeDevice;
     properties.location.id = ordinal;
-    OJ_CUDA_TRY(cudaMemPoolCreate(&device->pool, &properties),
-                "making a memory pool", err);
-    OJ_CUDA_TRY(cudaMemPoolSetAttribute(
-                    device->pool, cudaMemPoolAttrReleaseThreshold, &keep_all),
-                "making a memory pool", err);
+    OJ_CUDA_TRY(cudaMemPoolCreate(&pool, &properties), "making a memory pool",
+                err);
+    error = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold,
+                                    &keep_all);
+    if (error != cudaSuccess)
+    {
+        (void)cudaMemPoolDestroy(pool);
+        return oj_cuda_fail(err, error, "making a memory pool");
+    }
+    device->pool = pool;
     return OJ_OK;
 }
 

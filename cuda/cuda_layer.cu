@@ -381,7 +381,7 @@ static oj_status rings_of(struct making *m)
 static oj_status check_size(struct making *m)
 {
     if (m->layer->n_segments > INT32_MAX)
-        return oj_fail(m->err, OJ_ERR_LIMIT,
+        return oj_fail(m->err, OJ_ERR_UNSUPPORTED,
                        "the join layer has %lld segments; at most %d are "
                        "possible",
                        (long long)m->layer->n_segments, INT32_MAX);

@@ -73,28 +73,41 @@ static cudaError_t try_out(int ordinal, struct oj_gpu_device *out)
     return error;
 }
 
+/* Runs aside. A device that does not even tell its name is one that cannot be
+ * used: others may. */
+static void look_at(void *user)
+{
+    struct oj_gpu_device *device = (struct oj_gpu_device *)user;
+    struct cudaDeviceProp properties;
+    cudaError_t error = cudaGetDeviceProperties(&properties, device->ordinal);
+    snprintf(device->name, sizeof device->name, "unknown");
+    if (error == cudaSuccess)
+    {
+        snprintf(device->name, sizeof device->name, "%.127s", properties.name);
+        device->major = properties.major;
+        device->minor = properties.minor;
+        device->total_bytes = (int64_t)properties.totalGlobalMem;
+        device->n_processors = properties.multiProcessorCount;
+        error = try_out(device->ordinal, device);
+    }
+    if (error == cudaSuccess)
+        return;
+    (void)cudaGetLastError();
+    snprintf(device->why_not, sizeof device->why_not, "%s",
+             cudaGetErrorString(error));
+}
+
 static oj_status describe(int ordinal, struct oj_gpu_device *out,
                           struct oj_error *err)
 {
     struct oj_gpu_device device;
-    struct cudaDeviceProp properties;
-    cudaError_t error;
+    int n = 0;
+    OJ_TRY(count(&n, err));
+    if (ordinal < 0 || ordinal >= n)
+        return oj_fail(err, OJ_ERR_NO_DEVICE, "there is no GPU %d", ordinal);
     memset(&device, 0, sizeof device);
-    OJ_CUDA_TRY(cudaGetDeviceProperties(&properties, ordinal),
-                "asking the device", err);
     device.ordinal = ordinal;
-    snprintf(device.name, sizeof device.name, "%.127s", properties.name);
-    device.major = properties.major;
-    device.minor = properties.minor;
-    device.total_bytes = (int64_t)properties.totalGlobalMem;
-    device.n_processors = properties.multiProcessorCount;
-    error = try_out(ordinal, &device);
-    if (error != cudaSuccess)
-    {
-        (void)cudaGetLastError();
-        snprintf(device.why_not, sizeof device.why_not, "%s",
-                 cudaGetErrorString(error));
-    }
+    oj_cuda_aside(look_at, &device);
     *out = device;
     return OJ_OK;
 }

@@ -91,10 +91,17 @@ oj_status oj_cuda_resident_copy(struct oj_index *index, void *to,
     return OJ_OK;
 }
 
-static const struct oj_cuda_family *family_of(struct oj_index *index,
-                                              int *number)
+/* The family that answers, whose index is ready. */
+static oj_status find_family(struct oj_index *index, int *number,
+                             const struct oj_cuda_family **out,
+                             struct oj_error *err)
 {
-    return oj_cuda_chosen(index, NULL, number);
+    const struct oj_cuda_family *family = oj_cuda_chosen(index, NULL, number);
+    if (family == NULL || index->place[0].of[*number] == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the join side is not ready on the device");
+    *out = family;
+    return OJ_OK;
 }
 
 /* Of the columns that joins look at, only FIDs come from callers. */
@@ -125,9 +132,10 @@ oj_status oj_cuda_resident_rebuild(struct oj_index *index, double seconds[2],
     struct oj_cuda_place *place = &index->place[0];
     struct stopwatch watch;
     int number = 0;
-    const struct oj_cuda_family *family = family_of(index, &number);
+    const struct oj_cuda_family *family;
     double index_s = 0.0;
     oj_status status;
+    OJ_TRY(find_family(index, &number, &family, err));
     OJ_TRY(use_first(index, err));
     for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
     {
@@ -135,8 +143,7 @@ oj_status oj_cuda_resident_rebuild(struct oj_index *index, double seconds[2],
             return oj_fail(err, OJ_ERR_UNSUPPORTED,
                            "the index holds more than one family's");
     }
-    if (place->of[number] != NULL)
-        family->free_index(place->of[number]);
+    family->free_index(place->of[number]);
     place->of[number] = NULL;
     oj_cuda_layer_drop(&place->device, &place->layer);
     OJ_TRY(oj_cuda_layer_make(&place->device, index->join_side, index->tie_rank,
@@ -162,8 +169,9 @@ oj_status oj_cuda_resident_join(struct oj_index *index,
     struct oj_cuda_points here;
     struct stopwatch watch;
     int number = 0;
-    const struct oj_cuda_family *family = family_of(index, &number);
+    const struct oj_cuda_family *family;
     oj_status status;
+    OJ_TRY(find_family(index, &number, &family, err));
     if (family->join_one == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "this join gives lists, not one answer for each point");
@@ -185,9 +193,10 @@ oj_status oj_cuda_resident_pairs(struct oj_index *index,
     struct oj_cuda_pairs found;
     struct stopwatch watch;
     int number = 0;
-    const struct oj_cuda_family *family = family_of(index, &number);
+    const struct oj_cuda_family *family;
     cudaStream_t stream = place->device.stream;
     oj_status status;
+    OJ_TRY(find_family(index, &number, &family, err));
     if (family->join_lists == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "this join gives no lists");
     memset(&found, 0, sizeof found);
@@ -213,8 +222,9 @@ oj_status oj_cuda_resident_count(struct oj_index *index,
     struct oj_cuda_points here;
     struct stopwatch watch;
     int number = 0;
-    const struct oj_cuda_family *family = family_of(index, &number);
+    const struct oj_cuda_family *family;
     oj_status status;
+    OJ_TRY(find_family(index, &number, &family, err));
     if (family->count == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "pairs of this join are not counted by join feature");

@@ -76,13 +76,14 @@ oj_status oj_cuda_stage_want(struct oj_cuda_stage *stage, int64_t bytes,
     if (stage->data != NULL)
         return OJ_OK;
     error = cudaHostAlloc(&memory, (size_t)bytes, cudaHostAllocPortable);
-    if (error != cudaSuccess)
+    if (error == cudaErrorMemoryAllocation)
     {
         (void)cudaGetLastError();
         return oj_fail(err, OJ_ERR_NOMEM,
                        "%.1f MB of pinned memory are not to be had: %s",
                        (double)bytes / 1048576.0, cudaGetErrorString(error));
     }
+    OJ_CUDA_TRY(error, "taking pinned memory", err);
     stage->data = (char *)memory;
     stage->bytes = bytes;
     return OJ_OK;

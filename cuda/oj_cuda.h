@@ -132,7 +132,8 @@ struct oj_cuda_layer
     struct oj_cuda_columns columns; /**< oj_cuda_columns_make() */
 };
 
-/** Copies the join side to the device. At most 2^31 - 1 segments. */
+/** Copies the join side to the device. OJ_ERR_UNSUPPORTED: more than 2^31 - 1
+ *  segments. */
 OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
                                          const struct oj_flat *flat,
                                          const int32_t *tie_rank,
