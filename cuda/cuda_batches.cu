@@ -1,3 +1,4 @@
+#include "cuda_pace.h"
 #include "cuda_sizes.h"
 
 #include "../flatten/oj_array.h"
@@ -56,9 +57,8 @@ struct worker
     struct batch *batch;
     struct oj_cuda_place *place;
     struct oj_cuda_slot *slot;
+    struct oj_cuda_pace pace;
     struct oj_error error;
-    pthread_t thread;
-    int runs;
 };
 
 static double now_s(void)
@@ -269,6 +269,8 @@ static oj_status join_lists(struct worker *w, struct pairs *pairs,
         status = too_many_pairs(w);
     if (status == OJ_OK)
         status = take_pairs(w, pairs, first, n, &found);
+    if (status == OJ_ERR_NOMEM) /* they are counted again */
+        __atomic_sub_fetch(&b->n_pairs, found.n_pairs, __ATOMIC_RELAXED);
     drop_pairs(slot, &found);
     return status;
 }
@@ -310,12 +312,27 @@ static oj_status join_rows(struct worker *w, int64_t chunk, int64_t first,
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
     first_error = w->error;
+    OJ_TRY(oj_cuda_slot_wait(w->slot, &w->error)); /* copies from the stage */
     status = join_rows(w, chunk, first, n / 2);
     if (status == OJ_OK)
         status = join_rows(w, chunk, first + n / 2, n - n / 2);
     if (status == OJ_ERR_NOMEM)
         w->error = first_error;
     return status;
+}
+
+static oj_status join_chunk(struct worker *w, int64_t chunk, int64_t first,
+                            int64_t end)
+{
+    while (first < end)
+    {
+        int64_t n = oj_cuda_pace_rows(&w->pace, end - first);
+        double start = now_s();
+        OJ_TRY(join_rows(w, chunk, first, n));
+        oj_cuda_pace_took(&w->pace, n, now_s() - start);
+        first += n;
+    }
+    return OJ_OK;
 }
 
 static oj_status work(struct worker *w)
@@ -328,9 +345,9 @@ static oj_status work(struct worker *w)
         int64_t first = chunk * b->chunk_rows;
         if (chunk >= b->n_chunks)
             break;
-        OJ_TRY(join_rows(w, chunk, first,
-                         n_rows - first < b->chunk_rows ? n_rows - first
-                                                        : b->chunk_rows));
+        OJ_TRY(join_chunk(
+            w, chunk, first,
+            n_rows - first < b->chunk_rows ? n_rows : first + b->chunk_rows));
     }
     return OJ_OK;
 }
@@ -360,50 +377,34 @@ static int take_slot(struct worker *w)
 
 /* Slots are made here, so that one device works while the memory of another is
  * being found. */
-static void *work_on_thread(void *user)
+static void run_worker(int i, void *user)
 {
-    struct worker *w = (struct worker *)user;
-    cudaError_t error = cudaSetDevice(w->place->device.ordinal);
+    struct batch *b = (struct batch *)user;
+    struct worker w;
     oj_status status = OJ_OK;
+    cudaError_t error;
+    memset(&w, 0, sizeof w);
+    w.batch = b;
+    w.place = &b->index->place[i % b->index->n_places];
+    w.slot = &b->index->slot[i];
+    error = cudaSetDevice(w.place->device.ordinal);
     if (error != cudaSuccess)
-        status = oj_cuda_fail(&w->error, error, "choosing a device");
-    else if (!take_slot(w))
-        return NULL;
+        status = oj_cuda_fail(&w.error, error, "choosing a device");
+    else if (!take_slot(&w))
+        return;
     else
-        status = work(w);
+        status = work(&w);
     if (status != OJ_OK)
-        fail_batch(w->batch, status, &w->error);
+        fail_batch(b, status, &w.error);
     /* What is under way must not outlive the arrays it writes to. */
-    if (w->slot->stream != NULL)
-        (void)cudaStreamSynchronize(w->slot->stream);
+    if (w.slot->stream != NULL)
+        (void)cudaStreamSynchronize(w.slot->stream);
     (void)cudaGetLastError();
-    return NULL;
-}
-
-static void set_worker(struct batch *b, int i, struct worker *w)
-{
-    memset(w, 0, sizeof *w);
-    w->batch = b;
-    w->place = &b->index->place[i % b->index->n_places];
-    w->slot = &b->index->slot[i];
 }
 
 static oj_status run_workers(struct batch *b)
 {
-    struct worker worker[OJ_CUDA_MOST_SLOTS];
-    for (int i = 0; i < b->n_workers; i++)
-    {
-        set_worker(b, i, &worker[i]);
-        worker[i].runs = pthread_create(&worker[i].thread, NULL, work_on_thread,
-                                        &worker[i]) == 0;
-    }
-    if (!worker[0].runs)
-        work_on_thread(&worker[0]);
-    for (int i = 0; i < b->n_workers; i++)
-    {
-        if (worker[i].runs)
-            pthread_join(worker[i].thread, NULL);
-    }
+    oj_cuda_side_by_side(b->n_workers, run_worker, b);
     if (b->status == OJ_OK && b->n_with_slot == 0)
     {
         b->error = b->no_slot_error;

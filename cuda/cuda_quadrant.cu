@@ -2,6 +2,7 @@
  * device, and batches of points. */
 #include "cuda_quadrant.h"
 #include "cuda_quadrant_method.h"
+#include "cuda_threads.h"
 
 #include "../flatten/oj_array.h"
 
@@ -15,8 +16,9 @@ enum
 
 static const int64_t default_size = 256, most_rows = (int64_t)1 << 30;
 
-/* Pairs that are held at a time, if there is memory. */
-static const int64_t most_pairs = (int64_t)1 << 27, least_pairs = 1 << 16;
+/* Pairs that are held at a time, if there is memory, and between two looks at
+ * the caller's wish to cancel. */
+static const int64_t most_pairs = (int64_t)1 << 24, least_pairs = 1 << 16;
 
 struct method_index
 {
@@ -259,22 +261,45 @@ static oj_status join_all(struct method_index *self,
     return OJ_OK;
 }
 
+/* A call of the library's, which runs aside. */
+struct call
+{
+    struct method_index *self;
+    const struct oj_flat *flat; /* the join side, or a batch */
+    const int32_t *tie_rank;
+    double reach;
+    struct oj_matches *out;
+    struct oj_stats *stats;
+    struct oj_error *err;
+    oj_status status;
+};
+
+static void join_aside(void *user)
+{
+    struct call *c = (struct call *)user;
+    cudaError_t error = cudaSetDevice(c->self->device.ordinal);
+    if (error == cudaSuccess)
+        c->status = join_all(c->self, c->flat, c->out, c->stats, c->err);
+    else
+        c->status = oj_cuda_fail(c->err, error, "choosing a device");
+}
+
 oj_status oj_cuda_quadrant_join(struct oj_index *index,
                                 const struct oj_flat *input,
                                 struct oj_matches *out, struct oj_stats *stats,
                                 struct oj_error *err)
 {
-    struct method_index *self = (struct method_index *)(void *)index;
     int64_t n = input->n_features, n_matched = 0;
-    int before = 0;
-    oj_status status;
+    struct call call;
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
-    (void)cudaGetDevice(&before);
-    OJ_CUDA_TRY(cudaSetDevice(self->device.ordinal), "choosing a device", err);
-    status = join_all(self, input, out, stats, err);
-    (void)cudaSetDevice(before);
-    if (status != OJ_OK)
-        return status;
+    memset(&call, 0, sizeof call);
+    call.self = (struct method_index *)(void *)index;
+    call.flat = input;
+    call.out = out;
+    call.stats = stats;
+    call.err = err;
+    oj_cuda_aside(join_aside, &call);
+    OJ_TRY(call.status);
     for (int64_t i = 0; i < n; i++)
         n_matched += out->join_row[i] >= 0;
     out->n_matched = out->n_pairs = n_matched;
@@ -301,6 +326,12 @@ static oj_status make_index(struct method_index *self,
                                       &self->grid, err);
 }
 
+static void make_aside(void *user)
+{
+    struct call *c = (struct call *)user;
+    c->status = make_index(c->self, c->flat, c->tie_rank, c->reach, c->err);
+}
+
 oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
                                  const int32_t *tie_rank,
                                  const struct oj_relation *relation,
@@ -310,20 +341,23 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
 {
     double start = now_s();
     struct method_index *self;
-    int before = 0;
-    oj_status status;
+    struct call call;
     self = (struct method_index *)oj_calloc(1, sizeof *self);
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
     self->options = *options;
     self->interior = relation->distance_to == OJ_TO_INTERIOR;
-    (void)cudaGetDevice(&before);
-    status = make_index(self, join_side, tie_rank, relation->max_distance, err);
-    (void)cudaSetDevice(before);
-    if (status != OJ_OK)
+    memset(&call, 0, sizeof call);
+    call.self = self;
+    call.flat = join_side;
+    call.tie_rank = tie_rank;
+    call.reach = relation->max_distance;
+    call.err = err;
+    oj_cuda_aside(make_aside, &call);
+    if (call.status != OJ_OK)
     {
         oj_cuda_quadrant_free((struct oj_index *)(void *)self);
-        return status;
+        return call.status;
     }
     stats->index_s += now_s() - start;
     stats->index_bytes += oj_cuda_quadrant_grid_bytes(&self->grid);
@@ -331,25 +365,26 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
     return OJ_OK;
 }
 
-void oj_cuda_quadrant_free(struct oj_index *index)
+static void free_aside(void *user)
 {
-    struct method_index *self = (struct method_index *)(void *)index;
-    int before = 0;
-    if (self == NULL)
+    struct method_index *self = (struct method_index *)user;
+    if (self->device.stream == NULL)
         return;
-    (void)cudaGetDevice(&before);
-    if (self->device.stream != NULL)
-    {
-        (void)cudaSetDevice(self->device.ordinal);
-        oj_cuda_quadrant_grid_drop(&self->device, &self->grid);
-        oj_cuda_layer_drop(&self->device, &self->layer);
-        oj_cuda_close(&self->device);
-    }
+    (void)cudaSetDevice(self->device.ordinal);
     if (self->begin != NULL)
         (void)cudaEventDestroy(self->begin);
     if (self->end != NULL)
         (void)cudaEventDestroy(self->end);
-    (void)cudaSetDevice(before);
+    oj_cuda_quadrant_grid_drop(&self->device, &self->grid);
+    oj_cuda_layer_drop(&self->device, &self->layer);
+    oj_cuda_close(&self->device);
     (void)cudaGetLastError();
-    oj_free(self);
+}
+
+void oj_cuda_quadrant_free(struct oj_index *index)
+{
+    if (index == NULL)
+        return;
+    oj_cuda_aside(free_aside, index);
+    oj_free(index);
 }

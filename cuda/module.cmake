@@ -35,6 +35,7 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_slot.cu
   cuda/cuda_index.cu
   cuda/cuda_sizes.cu
+  cuda/cuda_pace.cu
   cuda/cuda_batches.cu
   cuda/cuda_counts.cu
   cuda/cuda_resident.cu
