@@ -46,7 +46,9 @@ static void find_module(char path[PATH_SIZE])
     char beside[PATH_SIZE];
     if (named != NULL && named[0] != '\0')
     {
-        snprintf(path, PATH_SIZE, "%s", named);
+        /* dlopen() looks for a bare name elsewhere than here */
+        snprintf(path, PATH_SIZE, "%s%s",
+                 strchr(named, '/') == NULL ? "./" : "", named);
         return;
     }
     if (beside_library(beside) && access(beside, F_OK) == 0)

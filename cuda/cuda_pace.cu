@@ -1,8 +1,8 @@
 #include "cuda_pace.h"
 
-/* The first piece costs some 0.1 ms more than its rows; a fourth of a chunk
+/* The first piece costs some 0.1 ms more than its rows; the fourth of a batch
  * is not worth it. */
-static const int64_t first_rows = 4096, least_rows = 64;
+static const int64_t first_rows = 256, least_rows = 64;
 
 /* Of several workers that share a device, each has a piece under way. */
 static const double piece_s = 0.1;

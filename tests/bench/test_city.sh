@@ -2,14 +2,16 @@
 # The five joins of the generated city, whose answers are known from other
 # programs, GEOS, PostGIS and Boost among them; a sample of rows is compared
 # with GEOS as well. The city is made once and kept.
-# usage: test_city.sh OJ_BENCH CITYGEN FOLDER S|M [OPTIONS OF OJ_BENCH...]
+# usage: test_city.sh OJ_BENCH CITYGEN FOLDER S|M|L [OPTIONS OF OJ_BENCH...]
 set -uo pipefail
 bench=$1 generator=$2 folder=$3 size=$4
 shift 4
 options=("$@") # for every run
+check=1000     # rows
 case $size in
     S) n_points=100000 n_lots=10000 ;;
     M) n_points=1000000 n_lots=100000 ;;
+    L) n_points=10000000 n_lots=735488 check=100 ;;
     *) echo "unknown size: $size"; exit 1 ;;
 esac
 if [ ! -e "$folder/$size.done" ]; then
@@ -28,11 +30,11 @@ if [ ! -e "$folder/$size.done" ]; then
 fi
 
 status=0
-answers() { # S or M, expected fields of the line ANSWER, options
+answers() { # S, M or L, expected fields of the line ANSWER, options
     local fields=$2 out
     [ "$1" = "$size" ] || return 0
     shift 2
-    if ! out=$("$bench" --data "$folder/$size" --check 1000 "${options[@]}" \
+    if ! out=$("$bench" --data "$folder/$size" --check $check "${options[@]}" \
         "$@") ||
         ! grep -qE "^ANSWER .*$fields " <<< "$out" ||
         ! grep -q "^CHECK .*different=0 " <<< "$out"; then
@@ -62,6 +64,14 @@ answers M 'pairs=134917 sum_id=137058014359986 .*' $inside
 answers M 'pairs=7475831 .*sum_ids=7475953424293 sum_distance=98719583\.459[0-9]*' \
     $near
 answers M 'pairs=431238 .*sum_ids=438126171303663 .*' $zones
+answers L 'pairs=9773433 sum_id=10908382407584599 .*sum_distance=257334843\.58[0-9]*' \
+    $lots
+answers L 'pairs=9810015 sum_id=223976128869 .*sum_distance=188159991\.65[0-9]*' \
+    $streets
+answers L 'pairs=1366186 sum_id=1524797985519674 .*' $inside
+answers L 'pairs=104821854 .*sum_ids=1048373889867127 sum_distance=1384324623\.45[0-9]*' \
+    $near
+answers L 'pairs=3221845 .*sum_ids=3597521627777583 .*' $zones
 }
 # and every backend that can
 if [ "$size" = S ] && [ ${#options[@]} -eq 0 ]; then
