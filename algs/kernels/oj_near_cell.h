@@ -46,6 +46,9 @@
 #define OJ_NEAR_CLOSE 2.0f
 /** Lists up to this long are measured in one go. */
 #define OJ_NEAR_SHORT 64u
+/** So many entries are fetched before the first of them is measured: a point
+ *  waits for memory once, then. */
+#define OJ_NEAR_STEP 8u
 /** Units that the box of a leaf is wide at most, to each side. */
 #define OJ_NEAR_UNITS 32000.0f
 
@@ -170,18 +173,59 @@ OJ_FN uint64_t oj_near_pack(uint32_t low, uint32_t high)
     return (uint64_t)low | ((uint64_t)high << 32);
 }
 
+struct oj_near_ends
+{
+    double ax, ay, bx, by;
+};
+
+/** The ends of segment number s. */
+OJ_FN struct oj_near_ends oj_near_load_ends(const double *segment, int32_t s)
+{
+    const double *at = segment + 4 * (int64_t)s;
+    struct oj_near_ends e;
+#ifdef __CUDA_ARCH__
+    double2 a = __ldg((const double2 *)at);
+    double2 b = __ldg((const double2 *)at + 1);
+    e.ax = a.x;
+    e.ay = a.y;
+    e.bx = b.x;
+    e.by = b.y;
+#else
+    e.ax = at[0];
+    e.ay = at[1];
+    e.bx = at[2];
+    e.by = at[3];
+#endif
+    return e;
+}
+
+/** oj_segment_distance(), bit for bit, with one root and at most one division,
+ *  for segments that are not lost (oj_near_is_lost()).
+ *   - The quotient r there is at least 1 when rounded just when dot >= length2:
+ *     else dot is a step or more below it, and the quotient at most 1 - 2^-53.
+ *     It is 0 for a dot above 0 only by underflow, which is looked at.
+ *   - (ay - py) dx - (ax - px) dy is the cross product here but for its sign,
+ *     as rounding is the same on both sides of 0. */
+OJ_FN double oj_near_distance(struct oj_near_ends e, double px, double py)
+{
+    double dx = e.bx - e.ax, dy = e.by - e.ay;
+    double vx = px - e.ax, vy = py - e.ay;
+    double length2 = dx * dx + dy * dy;
+    double dot = vx * dx + vy * dy;
+    double cross = vx * dy - vy * dx;
+    int at_a = dot <= 0.0 || (dot < 1e-300 * length2 && dot / length2 <= 0.0);
+    int at_end = at_a || dot >= length2;
+    double ex = at_a ? vx : px - e.bx;
+    double ey = at_a ? vy : py - e.by;
+    double root = sqrt(at_end ? ex * ex + ey * ey : length2);
+    return at_end ? root : fabs(cross / length2) * root;
+}
+
 /** Distance from p to segment number s, as oj_segment_distance() has it. */
 OJ_FN double oj_near_exact(const double *segment, int32_t s, double px,
                            double py)
 {
-    const double *at = segment + 4 * (int64_t)s;
-#ifdef __CUDA_ARCH__
-    double2 a = __ldg((const double2 *)at);
-    double2 b = __ldg((const double2 *)at + 1);
-    return oj_segment_distance(px, py, a.x, a.y, b.x, b.y);
-#else
-    return oj_segment_distance(px, py, at[0], at[1], at[2], at[3]);
-#endif
+    return oj_near_distance(oj_near_load_ends(segment, s), px, py);
 }
 
 /* --- single precision ----------------------------------------------------- */
@@ -358,6 +402,39 @@ OJ_FN void oj_near_see(struct oj_near_keys *keys, float distance2, uint32_t i)
     keys->second = oj_near_min(keys->second, behind);
 }
 
+/** Sees entries i and, where there is one, i + 1. */
+OJ_FN void oj_near_see_two(struct oj_near_keys *keys,
+                           const struct oj_near_two *two,
+                           const struct oj_near_leaf *leaf, uint32_t i)
+{
+    oj_near_see(
+        keys, oj_near_entry_distance2(two->a0, two->b0, leaf->px, leaf->py), i);
+    if (i + 1 < leaf->n)
+        oj_near_see(
+            keys, oj_near_entry_distance2(two->a1, two->b1, leaf->px, leaf->py),
+            i + 1);
+}
+
+/** Measures entry first and, when n is 2, entry second, exactly. What both need
+ *  is fetched before either is measured. */
+OJ_FN void oj_near_measure_two(const struct oj_near_view *v,
+                               const struct oj_near_leaf *leaf, uint32_t first,
+                               uint32_t second, uint32_t n, double x, double y,
+                               struct oj_near_best *best)
+{
+    struct oj_near_pair one = oj_near_load_pair(leaf->pair + first), two = one;
+    struct oj_near_ends s, t;
+    if (n > 1)
+        two = oj_near_load_pair(leaf->pair + second);
+    s = oj_near_load_ends(v->segment, one.segment);
+    t = s;
+    if (n > 1)
+        t = oj_near_load_ends(v->segment, two.segment);
+    oj_near_compete(best, oj_near_distance(s, x, y), one.rank);
+    if (n > 1)
+        oj_near_compete(best, oj_near_distance(t, x, y), two.rank);
+}
+
 OJ_FN void oj_near_measure_short(const struct oj_near_view *v,
                                  const struct oj_near_leaf *leaf, double x,
                                  double y, struct oj_near_best *best)
@@ -366,17 +443,26 @@ OJ_FN void oj_near_measure_short(const struct oj_near_view *v,
     struct oj_near_keys keys;
     uint32_t i, limit, n_close;
     keys.first = keys.second = keys.third = far;
-    for (i = 0; i < leaf->n; i += 2)
+    for (i = 0; i < leaf->n; i += OJ_NEAR_STEP)
     {
-        struct oj_near_two two = oj_near_load_two(leaf->entry + i);
-        oj_near_see(&keys,
-                    oj_near_entry_distance2(two.a0, two.b0, leaf->px, leaf->py),
-                    i);
-        if (i + 1 < leaf->n)
-            oj_near_see(
-                &keys,
-                oj_near_entry_distance2(two.a1, two.b1, leaf->px, leaf->py),
-                i + 1);
+        struct oj_near_two two[OJ_NEAR_STEP / 2];
+        uint32_t k;
+#ifdef __CUDA_ARCH__
+#pragma unroll
+#endif
+        for (k = 0; k < OJ_NEAR_STEP / 2; k++)
+        {
+            if (i + 2 * k < leaf->n)
+                two[k] = oj_near_load_two(leaf->entry + i + 2 * k);
+        }
+#ifdef __CUDA_ARCH__
+#pragma unroll
+#endif
+        for (k = 0; k < OJ_NEAR_STEP / 2; k++)
+        {
+            if (i + 2 * k < leaf->n)
+                oj_near_see_two(&keys, &two[k], leaf, i + 2 * k);
+        }
     }
     /* where the point is in a feature, only distances of 0 matter */
     limit = oj_float_bits(oj_near_limit2(
@@ -389,14 +475,10 @@ OJ_FN void oj_near_measure_short(const struct oj_near_view *v,
         return;
     }
     n_close = (uint32_t)(keys.first <= limit) + (keys.second <= limit);
-    for (i = 0; i < n_close; i++)
-    {
-        uint32_t at =
-            (i == 0 ? keys.first : keys.second) & (OJ_NEAR_SHORT - 1u);
-        struct oj_near_pair pair = oj_near_load_pair(leaf->pair + at);
-        oj_near_compete(best, oj_near_exact(v->segment, pair.segment, x, y),
-                        pair.rank);
-    }
+    if (n_close > 0)
+        oj_near_measure_two(v, leaf, keys.first & (OJ_NEAR_SHORT - 1u),
+                            keys.second & (OJ_NEAR_SHORT - 1u), n_close, x, y,
+                            best);
 }
 
 /** The header of the leaf around a place, given in finest steps. */

@@ -211,6 +211,59 @@ START_TEST(other_layers)
 }
 END_TEST
 
+/* --- one distance ---------------------------------------------------------
+ */
+
+static double pick_number(void)
+{
+    double v = between(-2.0, 2.0);
+    switch (pick(6))
+    {
+        case 0:
+            return pick(5) - 2.0;
+        case 1:
+            return v * 1e6;
+        case 2:
+            return nudge(1.0, 3);
+        case 3:
+            return ldexp(v, pick(280) - 140);
+        case 4: /* where quotients underflow */
+            return pick(2) ? ldexp(v, -1060) : 0.0;
+        default:
+            return v;
+    }
+}
+
+START_TEST(one_distance)
+{
+    int64_t n = 200000 * rounds(1), n_lost = 0, n_first = 0;
+    random_state = first_seed();
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct oj_near_ends e = {pick_number(), pick_number(), pick_number(),
+                                 pick_number()};
+        double px = pick_number(), py = pick_number(), expected;
+        if (one_in(4)) /* on the way, or nearly */
+        {
+            double t = pick(5) * 0.25;
+            px = nudge(e.ax + t * (e.bx - e.ax), 2);
+            py = nudge(e.ay + t * (e.by - e.ay), 2);
+        }
+        if (oj_near_is_lost(e.ax, e.ay, e.bx, e.by))
+        {
+            n_lost++;
+            continue;
+        }
+        expected = oj_segment_distance(px, py, e.ax, e.ay, e.bx, e.by);
+        n_first += expected == oj_point_distance(px, py, e.ax, e.ay);
+        ck_assert_msg(bits_of(oj_near_distance(e, px, py)) == bits_of(expected),
+                      "%a %a from %a %a .. %a %a", px, py, e.ax, e.ay, e.bx,
+                      e.by);
+    }
+    ck_assert(n_lost < n / 2 && n_first > 0 && n_first < n);
+}
+END_TEST
+
 /* What cells leave to others. */
 START_TEST(refused)
 {
@@ -235,6 +288,7 @@ int main(void)
     tcase_set_timeout(properties, 0);
     tcase_add_test(properties, random_layers);
     tcase_add_test(properties, other_layers);
+    tcase_add_test(properties, one_distance);
     tcase_add_test(properties, refused);
     suite_add_tcase(suite, properties);
     runner = srunner_create(suite);
