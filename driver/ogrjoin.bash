@@ -49,7 +49,7 @@ _ogrjoin()
         -distance_to) words="interior boundary" ;;
         -how) words="left inner semi anti right full" ;;
         -crs) words="auto strict ignore" ;;
-        -nlt) words="NONE PROMOTE_TO_MULTI" ;;
+        -nlt) words="PROMOTE_TO_MULTI NONE" ;;
         -threads) words="ALL_CPUS" ;;
         -write_spec)
             COMPREPLY=($(compgen -f -X '!*.ogrjoin' -- "$cur"))

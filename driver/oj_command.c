@@ -5,9 +5,9 @@
 #include "oj_command_check.h"
 #include "oj_command_op.h"
 #include "oj_devices.h"
+#include "oj_option_hint.h"
 #include "oj_relative_path.h"
 #include "oj_size.h"
-#include "oj_spelling.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -114,23 +114,6 @@ static oj_status append(struct oj_command *command, int argc, const char *word,
         n++;
     (*list)[n] = kept;
     return OJ_OK;
-}
-
-static const char *nearest_option(const char *word)
-{
-    const struct oj_option *option;
-    const char *best = "help";
-    int least = INT32_MAX;
-    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
-    {
-        int here = oj_spelling_distance(word, option->name);
-        if (here < least)
-        {
-            least = here;
-            best = option->name;
-        }
-    }
-    return best;
 }
 
 static int find_option(const char *word)
@@ -391,6 +374,13 @@ static oj_status check_repeated(const struct oj_option *option,
                    instead);
 }
 
+static oj_status fail_unknown(const char *word, struct oj_error *err)
+{
+    char hint[300];
+    oj_option_hint(word, hint, sizeof hint);
+    return oj_fail(err, OJ_ERR_ARG, "unknown option %.100s%s", word, hint);
+}
+
 static oj_status read_option(struct reader *r, const char *word,
                              struct oj_error *err)
 {
@@ -401,10 +391,7 @@ static oj_status read_option(struct reader *r, const char *word,
     if (row >= 0 && r->command->is_dataset)
         OJ_TRY(oj_command_check_dataset(oj_option_at(row)->name, err));
     if (row < 0)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "unknown option %s; did you mean -%s? (ogrjoin --help "
-                       "lists all)",
-                       word, nearest_option(name));
+        return fail_unknown(word, err);
     option = oj_option_at(row);
     n = oj_option_words(option);
     if (r->argc - r->next < n)
@@ -422,9 +409,11 @@ static oj_status read_positional(struct reader *r, const char *word,
 {
     if (r->positionals == 3)
         return oj_fail(err, OJ_ERR_ARG,
-                       "one word too many: '%s'; %s [options] %sinput_ds "
-                       "join_ds",
-                       word,
+                       "one word too many: '%.100s', after '%.100s' '%.100s' "
+                       "'%.100s'; %s [options] %sinput_ds join_ds, and layers "
+                       "are named by -input_layer and -join_layer",
+                       word, r->positional[0], r->positional[1],
+                       r->positional[2],
                        r->command->is_dataset ? "it is JOIN:" : "ogrjoin takes",
                        r->command->is_dataset ? "" : "dst_ds ");
     return keep_path(r, word, &r->positional[r->positionals++], err);
@@ -515,6 +504,7 @@ static oj_status parse(struct reader *r, struct oj_error *err)
             OJ_TRY(read_positional(r, word, err));
     }
     OJ_TRY(oj_command_settle_op(r->command, err));
+    OJ_TRY(oj_command_check_needs(r->command, err));
     OJ_TRY(place_positionals(r, err));
     return oj_command_check(r->command, err);
 }

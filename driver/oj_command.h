@@ -64,6 +64,13 @@ enum oj_row_geometry
     OJ_GEOMETRY_INTERSECTION
 };
 
+enum oj_layer_type
+{
+    OJ_LAYER_AS_IS = 0,
+    OJ_LAYER_MULTI, /**< single shapes become multi */
+    OJ_LAYER_NONE   /**< no geometry */
+};
+
 /** What is asked of one of the two inputs. Strings may be NULL. */
 struct oj_side
 {
@@ -132,7 +139,7 @@ struct oj_command
     const char *layer_name; /**< -nln */
     int overwrite, append, update;
     int unset_fid;
-    int promote_to_multi;
+    int layer_type; /**< enum oj_layer_type */
     int in_place, in_place_unsafe;
 
     /* How to run. */

@@ -161,8 +161,8 @@ static oj_status check_write_spec(const struct oj_command *command,
     return OJ_OK;
 }
 
-static oj_status check_tables(const struct oj_command *command,
-                              struct oj_error *err)
+oj_status oj_command_check_needs(const struct oj_command *command,
+                                 struct oj_error *err)
 {
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
     {
@@ -171,6 +171,12 @@ static oj_status check_tables(const struct oj_command *command,
             return oj_fail(err, OJ_ERR_ARG, "-%s needs -%s", needs[i].a,
                            needs[i].b);
     }
+    return OJ_OK;
+}
+
+static oj_status check_clashes(const struct oj_command *command,
+                               struct oj_error *err)
+{
     for (size_t i = 0; i < sizeof clashes / sizeof *clashes; i++)
     {
         if (oj_command_given(command, clashes[i].a) &&
@@ -287,7 +293,7 @@ oj_status oj_command_check(const struct oj_command *command,
 {
     OJ_TRY(check_write_spec(command, err));
     OJ_TRY(oj_command_check_op(command, err));
-    OJ_TRY(check_tables(command, err));
+    OJ_TRY(check_clashes(command, err));
     OJ_TRY(check_points(command, err));
     OJ_TRY(check_in_place(command, err));
     OJ_TRY(check_columns(command, err));

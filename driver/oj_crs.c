@@ -35,11 +35,13 @@ static oj_status read_crs(const char *words, const char *option,
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a CRS");
     if (OSRSetFromUserInput(srs, words) != OGRERR_NONE)
     {
+        int is_number =
+            words[0] != '\0' && words[strspn(words, "0123456789")] == '\0';
         OSRRelease(srs);
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-%s '%s' is no CRS that PROJ knows; write for example "
-                       "EPSG:2263",
-                       option, words);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "-%s '%.100s' is no CRS that PROJ knows; write %sEPSG:%s", option,
+            words, is_number ? "" : "for example ", is_number ? words : "2263");
     }
     /* x is east and y is north, whatever the authority says. */
     OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);

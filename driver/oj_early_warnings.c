@@ -283,12 +283,30 @@ static void warn_of_distance(const struct oj_command *command,
                 value, value);
 }
 
+/* As ogr2ogr does, ogrjoin takes the first; which of them is meant no one can
+ * see. */
+static void note_columns(const struct oj_source *source)
+{
+    OGRFeatureDefnH defn =
+        source->layer != NULL ? OGR_L_GetLayerDefn(source->layer) : NULL;
+    if (defn == NULL || OGR_FD_GetGeomFieldCount(defn) < 2)
+        return;
+    oj_notice(
+        "%s layer '%s' has %d geometry columns: '%s' is joined, the others "
+        "are left out; -%s with a SELECT takes another one",
+        source->role, source->name, OGR_FD_GetGeomFieldCount(defn),
+        OGR_GFld_GetNameRef(OGR_FD_GetGeomFieldDefn(defn, 0)),
+        source->role[0] == 'i' ? "sql" : "join_sql");
+}
+
 void oj_warn_early(const struct oj_command *command,
                    const struct oj_source *input, const struct oj_source *join,
                    const struct oj_crs *crs)
 {
     struct extent input_own = extent_of(input, 0);
     struct extent join_own = extent_of(join, command->n_windows > 0);
+    note_columns(input);
+    note_columns(join);
     if ((oj_op_get((enum oj_op)command->op)->takes & OJ_TAKES_DISTANCE) != 0)
         warn_of_distance(command, &input_own, crs);
     warn_of_gap(command, input, &input_own, join, &join_own, crs);

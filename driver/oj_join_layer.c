@@ -43,6 +43,10 @@ static oj_status check_options(const struct oj_command *command,
                                            "dsco",
                                            "doo",
                                            "json_summary"};
+    if (command->layer_type == OJ_LAYER_NONE)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-nlt NONE is for runs that write a dataset; who reads "
+                       "rows of a join chooses what to read of them");
     for (size_t i = 0; i < sizeof not_here / sizeof *not_here; i++)
     {
         if (oj_command_given(command, not_here[i]))
@@ -60,7 +64,7 @@ static OGRwkbGeometryType promoted(const struct oj_command *command,
                                    OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);
-    if (command->promote_to_multi &&
+    if (command->layer_type == OJ_LAYER_MULTI &&
         (flat == wkbPoint || flat == wkbLineString || flat == wkbPolygon))
         return OGR_GT_GetCollection(type);
     return type;

@@ -10,7 +10,8 @@
 enum
 {
     MAX_WARNINGS = 64, /* different ones that are remembered */
-    MAX_TEXT = 512
+    MAX_TEXT = 512,
+    MAX_PATH = 4096
 };
 
 static struct
@@ -25,6 +26,7 @@ static struct
     void (*hook)(void *);
     void *hook_user;
     pthread_t hook_thread;
+    char hidden[MAX_PATH], shown[MAX_PATH]; /* "": nothing is hidden */
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* Of the calling thread; NULL: none. */
@@ -53,12 +55,36 @@ static int is_new_warning(const char *text)
     return 1;
 }
 
+/* Copies text, cut to size bytes, with what is hidden put as it is shown. */
+static void put_shown(const char *text, char *out, size_t size)
+{
+    size_t n = strlen(state.hidden), used = 0;
+    const char *found;
+    while (n > 0 && used < size && (found = strstr(text, state.hidden)) != NULL)
+    {
+        used += (size_t)snprintf(out + used, size - used, "%.*s%s",
+                                 (int)(found - text), text, state.shown);
+        text = found + n;
+    }
+    if (used < size)
+        snprintf(out + used, size - used, "%s", text);
+}
+
+void oj_message_show_as(const char *hidden, const char *shown)
+{
+    pthread_mutex_lock(&state.mutex);
+    snprintf(state.hidden, sizeof state.hidden, "%s", hidden);
+    snprintf(state.shown, sizeof state.shown, "%s", shown);
+    pthread_mutex_unlock(&state.mutex);
+}
+
 /* Called by GDAL from any thread. */
 static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
                                         const char *text)
 {
     void (*hook)(void *) = NULL;
     void *user = NULL;
+    char line[2 * MAX_TEXT];
     if (level == CE_Fatal || level == CE_Debug || level == CE_None)
     {
         CPLDefaultErrorHandler(level, number, text);
@@ -79,7 +105,8 @@ static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
     }
     else if (is_new_warning(text))
     {
-        CPLDefaultErrorHandler(level, number, text);
+        put_shown(text, line, sizeof line);
+        CPLDefaultErrorHandler(level, number, line);
     }
     pthread_mutex_unlock(&state.mutex);
     if (hook != NULL)
@@ -101,6 +128,7 @@ void oj_message_open(int quiet)
     state.is_open = 1;
     state.n_errors = 0;
     state.n_warnings = 0;
+    state.hidden[0] = '\0';
     CPLSetErrorHandler(on_gdal_message);
 }
 
@@ -228,6 +256,7 @@ void oj_message_tidy(char *text)
 void oj_report_error(const struct oj_error *error)
 {
     struct oj_error line = *error;
+    put_shown(error->message, line.message, sizeof line.message);
     oj_message_tidy(line.message);
     oj_message_close();
     CPLError(CE_Failure, CPLE_AppDefined, "%s", line.message);

@@ -43,6 +43,10 @@ struct oj_message_sink
     char first_error[512];
 };
 
+/** From now on messages, whoever makes them, say shown where they hold hidden:
+ *  the folder in which an output is made means nothing to a reader. */
+void oj_message_show_as(const char *hidden, const char *shown);
+
 /** From now on what is said on the calling thread goes to sink; NULL: to where
  *  it went before, and the sink is the caller's again.  Pushes a handler of
  *  GDAL's for the thread, or pops it: calls nest, also with other handlers,

@@ -184,9 +184,10 @@ static const struct oj_option options[] = {
      0, "layer creation option, e.g. SPATIAL_INDEX=NO"},
     {output, "doo", NULL, "NAME=VALUE", OJ_OPTION_LIST, AT(dst_open_options),
      NULL, 0, "open option of an existing dst_ds"},
-    {output, "nlt", NULL, "PROMOTE_TO_MULTI", OJ_OPTION_CHOICE,
-     AT(promote_to_multi), "NONE|PROMOTE_TO_MULTI", 0,
-     "write points as multipoints, for layers that mix both"},
+    {output, "nlt", NULL, "PROMOTE_TO_MULTI|NONE", OJ_OPTION_CHOICE,
+     AT(layer_type), "AS_IS|PROMOTE_TO_MULTI|NONE", 0,
+     "write single points, lines and polygons as multi-geometries, for layers "
+     "that mix both; or write no geometry"},
     {output, "overwrite", NULL, "", OJ_OPTION_FLAG, AT(overwrite), NULL, 0,
      "replace the layer in an existing dst_ds; the old one stays until the new "
      "one is complete"},

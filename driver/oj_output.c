@@ -96,6 +96,17 @@ static oj_status create_dataset(struct oj_output *o, const char *path,
     return begin(o, err);
 }
 
+/* Messages of drivers then name the file that the user named. */
+static void show_destination(const struct oj_output *o)
+{
+    const char *dst = o->command->dst, *slash = strrchr(dst, '/');
+    char hidden[OJ_PATH_MAX + 1], shown[OJ_PATH_MAX];
+    snprintf(hidden, sizeof hidden, "%s/", o->temporary.folder);
+    snprintf(shown, sizeof shown, "%.*s",
+             slash != NULL ? (int)(slash + 1 - dst) : 0, dst);
+    oj_message_show_as(hidden, shown);
+}
+
 oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
 {
     char path[OJ_PATH_MAX];
@@ -105,6 +116,7 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
             return create_dataset(o, o->path, err);
         case OJ_OUTPUT_FILE:
             OJ_TRY(oj_temporary_make(o->path, &o->temporary, err));
+            show_destination(o);
             oj_temporary_path(&o->temporary, path, (int)sizeof path);
             return create_dataset(o, path, err);
         case OJ_OUTPUT_TRANSACTION:

@@ -260,7 +260,10 @@ oj_status oj_output_plan(const struct oj_command *command,
     o.layer_name = layer_name;
     o.temporary.lock = -1;
     o.rows_before = -1;
-    snprintf(o.path, sizeof o.path, "%s", command->dst);
+    /* By its own name stdout could be a file that exists. */
+    snprintf(o.path, sizeof o.path, "%s",
+             strcmp(command->dst, "/dev/stdout") == 0 ? "/vsistdout/"
+                                                      : command->dst);
     if (strlen(command->dst) >= sizeof o.path)
         return oj_fail(err, OJ_ERR_ARG, "the name of the output is too long");
     status = plan(&o, err);

@@ -233,7 +233,8 @@ void oj_rows_fill_write_options(const struct oj_rows *rows,
 {
     OGRwkbGeometryType type = OGR_GT_Flatten(rows->job->join.type);
     options->geometry = rows->geometry;
-    options->promote_to_multi = rows->job->command->promote_to_multi;
+    options->promote_to_multi =
+        rows->job->command->layer_type == OJ_LAYER_MULTI;
     options->multi_shapes =
         rows->geometry == OJ_WRITE_JOIN &&
         (type == wkbMultiPoint || type == wkbMultiLineString ||

@@ -10,6 +10,7 @@
 #include "oj_pass.h"
 #include "oj_proof.h"
 #include "oj_summary.h"
+#include "oj_text_file.h"
 
 #include <string.h>
 
@@ -319,6 +320,11 @@ static oj_status run_to_output(const struct oj_command *command, int *exit_code,
 oj_status oj_run(const struct oj_command *command, int *exit_code,
                  struct oj_error *err)
 {
+    if (command->json_summary != NULL)
+        OJ_TRY(oj_text_file_check(command->json_summary, "json_summary", err));
+    if (command->benchmark_csv != NULL)
+        OJ_TRY(
+            oj_text_file_check(command->benchmark_csv, "benchmark_csv", err));
     if (command->explain)
         return oj_explain_run(command, exit_code, err);
     if (command->benchmark)

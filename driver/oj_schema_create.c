@@ -159,11 +159,13 @@ static char **choose_geometry_column(const struct oj_output *o,
     return options;
 }
 
-static OGRwkbGeometryType promote(const struct oj_output *o,
-                                  OGRwkbGeometryType type)
+static OGRwkbGeometryType layer_type(const struct oj_output *o,
+                                     OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);
-    if (o->command->promote_to_multi &&
+    if (o->command->layer_type == OJ_LAYER_NONE)
+        return wkbNone;
+    if (o->command->layer_type == OJ_LAYER_MULTI &&
         (flat == wkbPoint || flat == wkbLineString || flat == wkbPolygon))
         return OGR_GT_GetCollection(type);
     return type;
@@ -177,15 +179,33 @@ struct place
     int appends;
 };
 
+/* Formats that are read by their geometries: without them FlatGeobuf's file is
+ * one that cannot be opened, and Shapefile's is another file. */
+static oj_status check_no_geometry(const struct oj_output *o,
+                                   struct oj_error *err)
+{
+    const char *format = GDALGetDescription(o->driver);
+    if (strcmp(format, "FlatGeobuf") != 0 &&
+        strcmp(format, "ESRI Shapefile") != 0)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "-nlt NONE: a file of the format %s cannot be without "
+                   "geometry; write CSV or GPKG",
+                   format);
+}
+
 static oj_status create_layer(struct oj_output *o,
                               const struct oj_schema_request *request,
                               const struct oj_crs *crs, struct place *place,
                               int is_main, struct oj_error *err)
 {
     const struct oj_source *input = request->input;
-    OGRwkbGeometryType type = promote(o, request->type);
-    char **options = CSLDuplicate((char **)o->command->layer_options);
+    OGRwkbGeometryType type = layer_type(o, request->type);
     const char *format = GDALGetDescription(o->driver);
+    char **options;
+    if (type == wkbNone)
+        OJ_TRY(check_no_geometry(o, err));
+    options = CSLDuplicate((char **)o->command->layer_options);
     options = choose_fid_column(o, input, options);
     options = choose_geometry_column(o, input, options);
     CPLErrorReset();
@@ -199,7 +219,8 @@ static oj_status create_layer(struct oj_output *o,
                        format, place->name, OGRGeometryTypeToName(type),
                        CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
                        CPLGetLastErrorMsg());
-    if (is_main && OGR_L_GetGeomType(place->layer) == wkbNone)
+    if (is_main && type != wkbNone &&
+        OGR_L_GetGeomType(place->layer) == wkbNone)
         oj_notice("the format %s writes no geometry here%s", format,
                   strcasecmp(format, "CSV") == 0
                       ? "; -lco GEOMETRY=AS_XY or AS_WKT adds it"

@@ -88,8 +88,8 @@ static void note_side(const struct oj_source *source,
                 counts->first_warning,
                 counts->n_warnings > 1 ? " (and more warnings)" : "");
     if (shapes->n_linearized > 0)
-        oj_notice("%s layer '%s': the curves of %lld features were taken as "
-                  "line strings",
+        oj_notice("%s layer '%s': the curves or surfaces of %lld features were "
+                  "taken as line strings or polygons",
                   source->role, source->name, (long long)shapes->n_linearized);
     if (shapes->n_empty_members > 0)
         oj_notice("%s layer '%s': %lld empty members of multi-geometries were "

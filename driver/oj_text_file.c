@@ -32,6 +32,24 @@ static int write_to(const char *path, void (*write)(FILE *, const void *),
     return fclose(file) == 0 && !failed;
 }
 
+oj_status oj_text_file_check(const char *path, const char *option,
+                             struct oj_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[4096] = ".";
+    struct stat file;
+    if (stat(path, &file) == 0 && S_ISDIR(file.st_mode))
+    {
+        errno = EISDIR;
+        return fail(option, path, err);
+    }
+    if (is_special(path))
+        return access(path, W_OK) == 0 ? OJ_OK : fail(option, path, err);
+    if (slash != NULL)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash + 1 - path), path);
+    return access(folder, W_OK | X_OK) == 0 ? OJ_OK : fail(option, path, err);
+}
+
 oj_status oj_text_file_write(const char *path, const char *option,
                              void (*write)(FILE *, const void *),
                              const void *user, struct oj_error *err)

@@ -10,6 +10,11 @@
 extern "C" {
 #endif
 
+/** OJ_ERR_IO, as the writing would end, when it is plain before long work that
+ *  path cannot be written: no such folder, no leave, a folder itself. */
+OJ_MUST_USE oj_status oj_text_file_check(const char *path, const char *option,
+                                         struct oj_error *err);
+
 /** Writes path by write(file, user), under a temporary name next to it. option:
  *  who asked, for the error text. */
 OJ_MUST_USE oj_status oj_text_file_write(const char *path, const char *option,

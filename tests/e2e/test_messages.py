@@ -85,6 +85,51 @@ def check_json_summary_that_cannot_be_written():
     errors = [x for x in r.err.splitlines() if x.startswith("ERROR")]
     same(len(errors), 1, str(r))
     true("json_summary" in errors[0], str(r))
+    # It is seen before the work.
+    true(not os.path.exists("o.gpkg"), "nothing was joined")
+    fails("o.gpkg", *words, "-json_summary", ".", says=["json_summary", "directory"])
+    r = run("-benchmark", *words, "-benchmark_csv", "no/such/t.csv")
+    same((r.rc, r.out), (1, ""), str(r))
+    true(r.err.startswith("ERROR 1: -benchmark_csv: cannot write"), str(r))
+
+
+def check_names_in_messages_of_drivers():
+    """They name the file that was asked for, not where it is made."""
+    words = layers()
+    os.mkdir("sub")
+    for dst in ("sub/o.gpkg", os.path.abspath("sub/p.gpkg"), "q.gpkg"):
+        r = join(dst, *words, "-lco", "NOSUCH=1")
+        true(f" {dst} " in r.err and ".ogrjoin-" not in r.err, str(r))
+
+
+def check_crs_by_number():
+    words = layers()
+    fails("o.gpkg", *words, "-s_srs", "2263", says="-s_srs '2263' is no CRS that PROJ "
+          "knows; write EPSG:2263")
+    fails("o.gpkg", *words, "-t_srs", "here", says="write for example EPSG:2263")
+
+
+def check_several_geometry_columns():
+    words = layers()
+    dataset = ogr.GetDriverByName("SQLite").CreateDataSource("two.sqlite")
+    layer = dataset.CreateLayer("t", crs("EPSG:2263"), ogr.wkbPoint,
+                                ["GEOMETRY_NAME=here"])
+    there = ogr.GeomFieldDefn("there", ogr.wkbPoint)
+    there.SetSpatialRef(crs("EPSG:2263"))
+    layer.CreateGeomField(there)
+    feature = ogr.Feature(layer.GetLayerDefn())
+    for i, at in enumerate(("POINT (980100 200100)", "POINT (980200 200100)")):
+        feature.SetGeomField(i, ogr.CreateGeometryFromWkt(at))
+    layer.CreateFeature(feature)
+    feature = layer = dataset = None
+    r = join("o.gpkg", "two.sqlite", words[1])
+    true("input layer 't' has 2 geometry columns: 'here' is joined" in r.err and
+         "-sql" in r.err, str(r))
+    r = join("o2.gpkg", words[0], "two.sqlite")
+    true("join layer 't' has 2 geometry" in r.err and "-join_sql" in r.err, str(r))
+    r = join("o3.gpkg", "two.sqlite", words[1], "-sql", "SELECT there FROM t")
+    true("geometry columns" not in r.err, str(r))
+    same(Layer("o3.gpkg").shapes()[0].GetX(), 980200.0)
 
 
 def check_help_and_version():

@@ -196,6 +196,31 @@ def check_formats_by_name_and_extension():
     fails("-f", "GTiff", "o.gpkg", "p.gpkg", twin("p.gpkg"), says="GTiff")
 
 
+def check_no_geometry():
+    """-nlt NONE: as with ogr2ogr, the rows alone."""
+    points_file(n=10)
+    one("p.gpkg")
+    for name in ("o.gpkg", "o.csv", "o.geojson"):
+        r = join("-nlt", "NONE", name, "points.gpkg", "p.gpkg")
+        true("no geometry here" not in r.err, "that was asked for")
+        got = Layer(name)
+        same([row[1] for row in got.rows], [None] * 10, name)
+        same([int(fid) for fid in got.column("join_fid")], [1] * 10, name)
+    same(Layer("o.gpkg").kind, ogr.wkbNone)
+    join("-nlt", "NONE", "b.gpkg", "points.gpkg", "p.gpkg", "-max_distance", 0,
+         "-unmatched_layer", "far")
+    same(Layer("b.gpkg", "far").kind, ogr.wkbNone, "a layer beside it, too")
+    for name in ("n.shp", "n.fgb"):
+        fails("-nlt", "NONE", name, "points.gpkg", "p.gpkg", says="without geometry")
+    try:
+        gdal.OpenEx("JOIN:-nlt NONE points.gpkg p.gpkg")
+        true(False, "a dataset of rows without geometry")
+    except RuntimeError as e:
+        true("JOIN" not in [gdal.GetDriver(i).ShortName
+                            for i in range(gdal.GetDriverCount())] or
+             "-nlt NONE" in str(e), str(e))
+
+
 def check_folders_and_links():
     os.mkdir("sub")
     one("p.gpkg")
@@ -246,6 +271,13 @@ def check_stdout():
         same(len(found["features"]), 1)
         same(found["features"][0]["properties"]["join_distance"], 0.0)
         true("1 rows in" in r.err, "the summary is not in the data")
+    # Also where a shell has made it a file, which by that name exists.
+    with open("o.json", "w", encoding="utf-8") as file:
+        command = [OGRJOIN, "-q", "-f", "GeoJSON", "/dev/stdout", "p.gpkg",
+                   twin("p.gpkg")]
+        same(subprocess.call(command, stdout=file), 0)
+    with open("o.json", encoding="utf-8") as file:
+        same(len(json.load(file)["features"]), 1)
     r = join("-f", "CSV", "/vsistdout/", "p.gpkg", twin("p.gpkg"), "-q")
     same(r.out.splitlines()[0], "name,join_fid,join_distance,join_name")
     same(len(r.out.splitlines()), 2)

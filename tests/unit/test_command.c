@@ -139,7 +139,7 @@ START_TEST(output_values)
     ck_assert_str_eq(c.dst_open_options[0], "Z=3");
     ck_assert_int_eq(c.overwrite, 1);
     ck_assert_int_eq(c.unset_fid, 1);
-    ck_assert_int_eq(c.promote_to_multi, 1);
+    ck_assert_int_eq(c.layer_type, OJ_LAYER_MULTI);
     ck_assert_int_eq(c.threads, 0);
     ck_assert_str_eq(c.backend, "geos");
     ck_assert_int_eq(c.batch, 10);
@@ -454,6 +454,20 @@ START_TEST(errors_say_what_is_wrong)
         {"-op nearest -maxdistance 5 a b c", "did you mean -max_distance?"},
         {"-op nearest -jion_layer x a b c", "did you mean -join_layer?"},
         {"-op nearest --overwrit a b c", "did you mean -overwrite?"},
+        {"-max-dist 5 a b c", "did you mean -max_distance?"},
+        {"-xyzzy a b c", "-xyzzy; ogrjoin --help lists all"},
+        {"--op=within a b c", "write -op within, with a space"},
+        {"-nosuch=within a b c", "-nosuch=within; ogrjoin --help lists all"},
+        {"-predicate within a b c", "write -op NAME"},
+        {"-Inner a b c", "write -how left, inner"},
+        {"-makevalid a b c", "write -invalid fix"},
+        {"-dim XY a b c", "ogr2ogr -dim"},
+        {"-formats", "two dashes"},
+        {"-in_place_unsafe -op nearest a b",
+         "-in_place_unsafe needs -in_place"},
+        {"-benchmark_csv x a b", "-benchmark_csv needs -benchmark"},
+        {"-validate goes a b c", "too many: 'c', after 'goes' 'a' 'b'"},
+        {"-nlt POLYGON a b c", "AS_IS|PROMOTE_TO_MULTI|NONE"},
         {"-op nearest -max_distance -1 a b c", "0 or more, not '-1'"},
         {"-op nearest -max_distance -inf a b c", "-max_distance"},
         {"-op nearest -max_distance nan a b c", "-max_distance"},
