@@ -1,26 +1,17 @@
 #include "auto_backend.h"
 
 #include "../flatten/oj_array.h"
+#include "auto_cost.h"
 #include "cpu_family.h"
 #include "cpu_threads.h"
 #include "cuda_backend.h"
+#include "cuda_screen.h"
 
 #include <stdio.h>
 
-/* Rates, in seconds, measured with the nearest of 4.7 million vertices and 10
- * to 170 million points in ordinary memory: of one core, and of one H200, for
- * which cores stage the points.  Only sizes matter to the choice, so one set
- * does for all joins: a smaller device and a faster core both mean that the
- * choice is a little early or late, never that an answer differs. */
-static const double cpu_row_s = 170e-9, cpu_vertex_s = 80e-9;
-static const double gpu_row_s = 0.4e-9, gpu_vertex_s = 7e-9;
-static const double stage_row_s = 4e-9; /* of one core */
-
-/* Starting CUDA and taking memory, once in a process. */
-static const double gpu_start_s = 0.5;
-
-/* The estimates are rough: only a clear gain counts. */
-static const double clear_gain = 1.5;
+/* Lines and polygons of which nothing is known but how many there are have at
+ * least so many vertices, as a rule. */
+#define LEAST_VERTICES 4
 
 struct oj_index
 {
@@ -30,7 +21,7 @@ struct oj_index
     struct oj_options options;
     struct oj_index *on_cpu, *on_gpu;
     int uses_gpu;
-    int is_settled; /* no more choice */
+    int is_settled[2]; /* no more choice: for lines and polygons, for points */
     char reason[240];
 };
 
@@ -40,20 +31,59 @@ static double n_vertices(const struct oj_flat *flat)
                                             : flat->n_vertices);
 }
 
-/* 1 when so many rows are clearly faster on a device; says why in reason. */
-static int gpu_pays(struct oj_index *index, double n_rows)
+/* What is known of the input side: of a batch, or of what is to come (NULL). */
+static struct oj_auto_work work_of(const struct oj_index *index,
+                                   const struct oj_flat *batch)
 {
-    int n_threads = index->options.n_threads;
-    double cpu_s, gpu_s, n = n_vertices(index->join_side);
-    if (n_threads < 1)
-        n_threads = oj_cpu_count();
-    cpu_s = (n_rows * cpu_row_s + n * cpu_vertex_s) / n_threads;
-    gpu_s = gpu_start_s + n_rows * (gpu_row_s + stage_row_s / n_threads) +
-            n * gpu_vertex_s;
+    const struct oj_options *options = &index->options;
+    struct oj_auto_work work;
+    double n = (double)options->n_expected;
+    work.of_points = batch != NULL
+                         ? oj_flat_is_points(batch)
+                         : options->input_kinds == 0 ||
+                               (options->input_kinds & OJ_PART_POINT) != 0;
+    work.n_threads =
+        options->n_threads < 1 ? oj_cpu_count() : options->n_threads;
+    work.is_started = oj_cuda_is_started();
+    work.n_rows = n;
+    work.n_vertices = n * LEAST_VERTICES;
+    work.n_join_vertices = n_vertices(index->join_side);
+    if (batch != NULL && batch->n_features > 0)
+    {
+        double n_rows = (double)batch->n_features;
+        work.n_rows = n > n_rows ? n : n_rows;
+        work.n_vertices = n_vertices(batch) * (work.n_rows / n_rows);
+    }
+    return work;
+}
+
+/* What the CPU has to decide in any case. */
+static int is_for_cpu(struct oj_index *index, int of_points)
+{
+    if (of_points || oj_cuda_screen_decides(&index->relation, index->join_side))
+        return 0;
     snprintf(index->reason, sizeof index->reason,
-             "%.3g rows: %.2g s expected on %d thread%s, %.2g s on a GPU",
-             n_rows, cpu_s, n_threads, n_threads == 1 ? "" : "s", gpu_s);
-    return cpu_s > clear_gain * gpu_s;
+             "lines and polygons: -op %s is decided on the CPU",
+             oj_op_get(index->relation.op)->name);
+    return 1;
+}
+
+/* 1 when so much is clearly faster on a device; says why in reason. */
+static int gpu_pays(struct oj_index *index, const struct oj_flat *batch)
+{
+    struct oj_auto_work work = work_of(index, batch);
+    struct oj_auto_cost cost = oj_auto_expect(&work);
+    char vertices[40] = "";
+    if (is_for_cpu(index, work.of_points))
+        return 0;
+    if (!work.of_points)
+        snprintf(vertices, sizeof vertices, ", %.3g vertices",
+                 work.n_vertices + work.n_join_vertices);
+    snprintf(index->reason, sizeof index->reason,
+             "%.3g rows%s: %.2g s expected on %d thread%s, %.2g s on a GPU",
+             work.n_rows, vertices, cost.cpu_s, work.n_threads,
+             work.n_threads == 1 ? "" : "s", cost.gpu_s);
+    return oj_auto_gpu_pays(&cost);
 }
 
 static oj_status make_on_cpu(struct oj_index *index, struct oj_stats *stats,
@@ -74,7 +104,7 @@ static void leave_gpu(struct oj_index *index, const char *why)
     oj_cuda_backend.free_index(index->on_gpu);
     index->on_gpu = NULL;
     index->uses_gpu = 0;
-    index->is_settled = 1;
+    index->is_settled[0] = index->is_settled[1] = 1;
 }
 
 /* The backend cuda turns to the CPU where its devices cannot hold the data; who
@@ -99,7 +129,7 @@ static oj_status try_gpu(struct oj_index *index, struct oj_stats *stats,
     struct oj_error why = {OJ_OK, ""};
     oj_status status = oj_cuda_possible(index->join_side, &index->relation,
                                         &index->options, &why);
-    index->is_settled = 1;
+    index->is_settled[0] = index->is_settled[1] = 1;
     if (status == OJ_OK)
         status = oj_cuda_backend.index(
             &oj_cuda_backend, index->join_side, index->tie_rank,
@@ -125,16 +155,29 @@ static void free_index(struct oj_index *index)
     oj_free(index);
 }
 
+/* Of lines and polygons the first batch says more. */
 static oj_status settle(struct oj_index *index, struct oj_stats *stats,
                         struct oj_error *err)
 {
     if (index->options.n_expected > 0)
     {
-        index->is_settled = 1;
-        if (gpu_pays(index, (double)index->options.n_expected))
+        index->is_settled[1] = 1;
+        if (gpu_pays(index, NULL))
             OJ_TRY(try_gpu(index, stats, err));
     }
     return index->uses_gpu ? OJ_OK : make_on_cpu(index, stats, err);
+}
+
+/* Where the number of rows is not known, each batch is asked anew. */
+static oj_status settle_by_batch(struct oj_index *index,
+                                 const struct oj_flat *input,
+                                 struct oj_stats *stats, struct oj_error *err)
+{
+    int *is_settled = &index->is_settled[oj_flat_is_points(input)];
+    if (*is_settled)
+        return OJ_OK;
+    *is_settled = index->options.n_expected > 0;
+    return gpu_pays(index, input) ? try_gpu(index, stats, err) : OJ_OK;
 }
 
 static oj_status
@@ -166,8 +209,7 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    if (!index->is_settled && gpu_pays(index, (double)input->n_features))
-        OJ_TRY(try_gpu(index, stats, err));
+    OJ_TRY(settle_by_batch(index, input, stats, err));
     if (index->uses_gpu)
     {
         struct oj_error why = {OJ_OK, ""};
@@ -191,8 +233,7 @@ static oj_status count_pairs(struct oj_index *index,
                              int64_t *n_pairs, struct oj_stats *stats,
                              struct oj_error *err)
 {
-    if (!index->is_settled && gpu_pays(index, (double)input->n_features))
-        OJ_TRY(try_gpu(index, stats, err));
+    OJ_TRY(settle_by_batch(index, input, stats, err));
     if (index->uses_gpu)
     {
         struct oj_error why = {OJ_OK, ""};
@@ -216,7 +257,8 @@ const struct oj_backend *oj_auto_used(const struct oj_index *index)
 
 const char *oj_auto_reason(const struct oj_index *index)
 {
-    return index->reason;
+    const char *of_gpu = index->uses_gpu ? oj_cuda_reason(index->on_gpu) : "";
+    return of_gpu[0] != '\0' ? of_gpu : index->reason;
 }
 
 const char *oj_auto_method(const struct oj_index *index,

@@ -5,6 +5,7 @@
 #include "cuda_screen.h"
 #include "oj_pairs.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +24,9 @@ struct oj_index
     char reason[240]; /* why the CPU answered; "": it did not */
 };
 
+/* Set when a join has used a device. */
+static atomic_int is_started;
+
 #define ON_CPU "on the CPU: "
 #define NOT_TAKEN "no CUDA kernel answers such a join"
 
@@ -31,6 +35,12 @@ static int may_be_points(const struct oj_options *options)
 {
     return options->input_kinds == 0 ||
            (options->input_kinds & OJ_PART_POINT) != 0;
+}
+
+static int may_be_others(const struct oj_options *options)
+{
+    return (options->input_kinds & ~(unsigned)OJ_PART_POINT) != 0 ||
+           options->input_kinds == 0;
 }
 
 /* The devices of n that work; the reason of the first where none does. */
@@ -80,10 +90,17 @@ oj_status oj_cuda_possible(const struct oj_flat *join_side,
 {
     const struct oj_gpu_module *module;
     uint64_t gpus;
-    OJ_TRY(oj_cuda_find(options, &module, &gpus, err));
-    if (!may_be_points(options) || !module->takes(relation, join_side, NULL))
+    OJ_TRY(oj_gpu_load(&module, err));
+    if (!(may_be_points(options) && module->takes(relation, join_side, NULL)) &&
+        !(may_be_others(options) && module->screen_index != NULL &&
+          oj_cuda_screen_decides(relation, join_side)))
         return oj_fail(err, OJ_ERR_UNSUPPORTED, NOT_TAKEN);
-    return OJ_OK;
+    return oj_cuda_find(options, &module, &gpus, err);
+}
+
+int oj_cuda_is_started(void)
+{
+    return atomic_load(&is_started);
 }
 
 static int takes(const struct oj_index *index, const struct oj_flat *input)
@@ -137,7 +154,10 @@ static oj_status make_on_gpu(struct oj_index *index, struct oj_stats *stats,
                                   &index->relation, &index->options,
                                   &index->on_gpu, stats, &why);
     if (status == OJ_OK)
+    {
+        atomic_store(&is_started, 1);
         return OJ_OK;
+    }
     if (!cannot_hold(status))
         return oj_fail(err, status, "%s", why.message);
     refuse(index);
@@ -222,7 +242,10 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
         refuse(index);
     }
     OJ_TRY(make_on_cpu(index, why.message, stats, err));
-    return oj_cpu_backend.join(index->on_cpu, input, out, stats, err);
+    OJ_TRY(oj_cpu_backend.join(index->on_cpu, input, out, stats, err));
+    if (oj_cuda_screen_is_used(index->screen))
+        atomic_store(&is_started, 1);
+    return OJ_OK;
 }
 
 /* Counts come back once for each batch: where join features are many more than
@@ -277,7 +300,9 @@ const char *oj_cuda_reason(const struct oj_index *index)
 
 const char *oj_cuda_refusal(const struct oj_index *index)
 {
-    return index->is_refused ? index->reason + strlen(ON_CPU) : NULL;
+    if (index->is_refused)
+        return index->reason + strlen(ON_CPU);
+    return index->on_gpu == NULL ? oj_cuda_screen_refusal(index->screen) : NULL;
 }
 
 struct oj_index *oj_cuda_take_cpu(struct oj_index *index)

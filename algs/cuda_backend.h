@@ -4,13 +4,17 @@
 
 #include "oj_gpu.h"
 
-/** OJ_OK when such a join of points could run on the devices that options
- *  name: module, driver and devices are there, and a kernel for it.  The first
- *  call of a process starts CUDA, which takes tenths of a second. */
+/** OJ_OK when such a join could run on the devices that options name: module,
+ *  driver and devices are there, and a kernel that answers it for points, or
+ *  for what else options say will come.  The first call of a process that finds
+ *  a kernel starts CUDA, which takes tenths of a second. */
 OJ_MUST_USE oj_status oj_cuda_possible(const struct oj_flat *join_side,
                                        const struct oj_relation *relation,
                                        const struct oj_options *options,
                                        struct oj_error *err);
+
+/** 1 when a join of this process has used a device: CUDA is started. */
+int oj_cuda_is_started(void);
 
 /** The module, and which devices options name, bit by bit. */
 OJ_MUST_USE oj_status oj_cuda_find(const struct oj_options *options,

@@ -98,6 +98,24 @@ const char *oj_cuda_screen_name(const struct oj_cuda_screen *screen)
                : "boxes on the GPU, the features on the CPU";
 }
 
+const char *oj_cuda_screen_refusal(const struct oj_cuda_screen *screen)
+{
+    return screen != NULL && screen->is_refused ? screen->reason : NULL;
+}
+
+int oj_cuda_screen_is_used(const struct oj_cuda_screen *screen)
+{
+    return screen != NULL && screen->index != NULL;
+}
+
+int oj_cuda_screen_decides(const struct oj_relation *relation,
+                           const struct oj_flat *join_side)
+{
+    return (relation->op == OJ_OP_INTERSECTS ||
+            relation->op == OJ_OP_DISJOINT || relation->op == OJ_OP_BBOX) &&
+           !oj_flat_is_points(join_side);
+}
+
 const char *oj_cuda_screen_reason(const struct oj_cuda_screen *screen)
 {
     return screen != NULL ? screen->reason : "";

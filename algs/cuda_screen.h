@@ -26,6 +26,18 @@ int oj_cuda_screen_takes(const struct oj_cuda_screen *screen,
 /** For -explain. */
 const char *oj_cuda_screen_name(const struct oj_cuda_screen *screen);
 
+/** Why no batch goes through it any more; NULL: they do, or screen is NULL. */
+const char *oj_cuda_screen_refusal(const struct oj_cuda_screen *screen);
+
+/** 1 when a batch went through it; screen may be NULL. */
+int oj_cuda_screen_is_used(const struct oj_cuda_screen *screen);
+
+/** 1 for joins of which the device decides nearly all pairs of lines and
+ *  polygons; of others it finds the candidates, and the CPU is as slow as it
+ *  is without. */
+int oj_cuda_screen_decides(const struct oj_relation *relation,
+                           const struct oj_flat *join_side);
+
 /** Why a batch went without it; "": none did, or screen is NULL. */
 const char *oj_cuda_screen_reason(const struct oj_cuda_screen *screen);
 

@@ -1,9 +1,11 @@
 /* A module that stands for ogrjoin_cuda.so in tests: two devices that are none,
- * and plain loops for the nearest of points and for pairs of equal points.
+ * and plain loops for the nearest of points, for pairs of equal points and for
+ * boxes of lines and polygons that meet.
  * FAKE_GPU in the environment says how it fails: abi, none, full (no memory for
  * an index), refuse (the join side), second (the better method refuses it),
  * crowded (no memory for a batch), lost (every join), mute (pairs are only
  * counted). */
+#include "../../algs/kernels/oj_said.h"
 #include "../../algs/oj_gpu.h"
 #include "../../flatten/oj_array.h"
 
@@ -66,6 +68,15 @@ static const char *method(const struct oj_index *index,
     return takes(relation, join_side, input) ? "fake loops" : "none";
 }
 
+static oj_status check_index(struct oj_error *err)
+{
+    if (fails("refuse"))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "too large");
+    if (fails("full"))
+        return oj_fail(err, OJ_ERR_NOMEM, "the fake device is full");
+    return OJ_OK;
+}
+
 static oj_status
 make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
            const struct oj_relation *relation, const struct oj_options *options,
@@ -74,10 +85,7 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
     struct oj_index *index;
     (void)options;
     (void)stats;
-    if (fails("refuse"))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "too large");
-    if (fails("full"))
-        return oj_fail(err, OJ_ERR_NOMEM, "the fake device is full");
+    OJ_TRY(check_index(err));
     OJ_NEW(index, 1, err);
     index->join_side = join_side;
     index->tie_rank = tie_rank;
@@ -207,6 +215,96 @@ static void free_index(struct oj_index *index)
     oj_free(index);
 }
 
+/* --- boxes of lines and polygons ------------------------------------------ */
+
+struct box
+{
+    double x0, y0, x1, y1;
+};
+
+struct oj_gpu_screen
+{
+    const struct oj_flat *join_side;
+    struct oj_screen_rule rule;
+};
+
+static oj_status screen_index(const struct oj_flat *join_side,
+                              const struct oj_screen_rule *rule,
+                              const struct oj_options *options,
+                              struct oj_gpu_screen **out,
+                              struct oj_stats *stats, struct oj_error *err)
+{
+    struct oj_gpu_screen *screen;
+    (void)options;
+    (void)stats;
+    OJ_TRY(check_index(err));
+    OJ_NEW(screen, 1, err);
+    screen->join_side = join_side;
+    screen->rule = *rule;
+    *out = screen;
+    return OJ_OK;
+}
+
+static struct box box_of(const struct oj_flat *flat, int64_t feature)
+{
+    struct box box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    int64_t end = flat->ring_offset[flat->part_offset[feature + 1]];
+    int64_t ring = flat->ring_offset[flat->part_offset[feature]];
+    for (int64_t v = flat->vertex_offset[ring]; v < flat->vertex_offset[end];
+         v++)
+    {
+        box.x0 = fmin(box.x0, flat->x[v]);
+        box.y0 = fmin(box.y0, flat->y[v]);
+        box.x1 = fmax(box.x1, flat->x[v]);
+        box.y1 = fmax(box.y1, flat->y[v]);
+    }
+    return box;
+}
+
+static int boxes_meet(const struct box *a, const struct box *b)
+{
+    return a->x0 <= b->x1 && b->x0 <= a->x1 && a->y0 <= b->y1 && b->y0 <= a->y1;
+}
+
+static oj_status screen_find(struct oj_gpu_screen *screen,
+                             const struct oj_flat *input, int64_t most,
+                             struct oj_screen_pairs *out,
+                             struct oj_stats *stats, struct oj_error *err)
+{
+    int64_t n = input->n_features, m = screen->join_side->n_features, at = 0;
+    (void)most;
+    (void)stats;
+    OJ_TRY(check_device(err));
+    OJ_TRY(oj_reserve(&out->offset, 0, n + 1, &out->cap_offset,
+                      sizeof *out->offset, err));
+    OJ_TRY(oj_reserve(&out->feature, 0, n * m, &out->cap_feature,
+                      sizeof *out->feature, err));
+    OJ_TRY(oj_reserve(&out->said, 0, n * m, &out->cap_said, sizeof *out->said,
+                      err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct box row = box_of(input, i);
+        out->offset[i] = at;
+        for (int64_t f = 0; f < m; f++)
+        {
+            struct box other = box_of(screen->join_side, f);
+            out->feature[at] = (int32_t)f;
+            out->said[at] =
+                screen->rule.is_enough ? OJ_SAID_MEETS : OJ_SAID_NOTHING;
+            at += boxes_meet(&row, &other);
+        }
+    }
+    out->offset[n] = at;
+    out->n_rows = n;
+    out->n_pairs = at;
+    return OJ_OK;
+}
+
+static void screen_free(struct oj_gpu_screen *screen)
+{
+    oj_free(screen);
+}
+
 static const struct oj_gpu_module module = {.abi = OJ_GPU_ABI,
                                             .build = "fake",
                                             .count = count,
@@ -217,6 +315,9 @@ static const struct oj_gpu_module module = {.abi = OJ_GPU_ABI,
                                             .join = join,
                                             .count_pairs = count_pairs,
                                             .why_refused = why_refused,
+                                            .screen_index = screen_index,
+                                            .screen_find = screen_find,
+                                            .screen_free = screen_free,
                                             .free_index = free_index};
 
 OJ_EXPORT const struct oj_gpu_module *oj_gpu_module(uint32_t abi);
