@@ -2,29 +2,19 @@
 
 #include "../flatten/oj_array.h"
 #include "cpu_vector.h"
+#include "kernels/oj_square_limit.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
 double oj_near_most2(double d)
 {
-    double e = d * d < DBL_MAX ? d * d : DBL_MAX;
-    while (sqrt(e) > d)
-        e = nextafter(e, 0.0);
-    while (e < DBL_MAX && sqrt(nextafter(e, INFINITY)) <= d)
-        e = nextafter(e, INFINITY);
-    return e;
+    return oj_square_most(d);
 }
 
 double oj_near_least2(double d)
 {
-    double e = d * d;
-    while (sqrt(e) < d && e < INFINITY)
-        e = nextafter(e, INFINITY);
-    while (e > 0.0 && sqrt(nextafter(e, 0.0)) >= d)
-        e = nextafter(e, 0.0);
-    return e;
+    return oj_square_least(d);
 }
 
 /* --- neighbourhoods ------------------------------------------------------- */

@@ -1,9 +1,5 @@
 /** The partners of one point among those near it: the inner loop of pairs of
- *  points within a distance.
- *
- *  sqrt rounds correctly and never falls, so sqrt(dx * dx + dy * dy) <= d just
- *  when the sum is at most the greatest double whose root is <= d: pairs are
- *  decided by squares and yet exactly as oj_point_distance() does.
+ *  points within a distance, which are decided by squares (oj_square_limit.h).
  */
 #ifndef CPU_NEAR_ROWS_H
 #define CPU_NEAR_ROWS_H

@@ -1,11 +1,12 @@
-/* Pairs of points as the CUDA module finds them, its tree built on the host:
- * within a distance, equal, in the envelope of a feature, with conditions on
- * FIDs and classes, against the cpu backend, bit for bit.
+/* Pairs of points as the CUDA module finds them, its tree and its cells built
+ * on the host: within a distance, equal, in the envelope of a feature, with
+ * conditions on FIDs and classes, against the cpu backend, bit for bit.
  * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "random_layers.h"
 
 #include "kernels/oj_point_pairs.h"
+#include "plain_close.h"
 #include "plain_tree.h"
 #include "random_columns.h"
 #include "run_tests.h"
@@ -164,6 +165,33 @@ static void compare(const struct oj_relation *r, const struct oj_flat *join,
     }
 }
 
+/* Points with points, by cells: where the distance is that of the join. */
+static void try_cells(const struct oj_flat *join, const struct oj_flat *input,
+                      const struct oj_relation *r, const int32_t *tie_rank,
+                      const struct oj_matches *truth)
+{
+    struct plain_close s;
+    struct plain_rule rule;
+    int32_t *rank;
+    int is_near = r->op == OJ_OP_DWITHIN;
+    if (!oj_flat_is_points(join) || (is_near && input->max_distance != NULL))
+        return;
+    plain_rule_make(&rule, r, join, input, tie_rank);
+    plain_close_build(&s, join, tie_rank, &rule.rule, !is_near, r->min_distance,
+                      r->max_distance);
+    TREE_NEW(rank, join->n_features);
+    for (int64_t i = 0; i < input->n_features; i++)
+    {
+        int64_t n = plain_close_find(&s, i, input->x[i], input->y[i], rank);
+        if (is_near)
+            qsort(rank, (size_t)n, sizeof *rank, compare_ranks);
+        compare(r, join, input, i, rank, n, tie_rank, truth);
+    }
+    oj_free(rank);
+    plain_close_free(&s);
+    plain_rule_free(&rule);
+}
+
 static void try_layers(const struct oj_flat *join, const struct oj_flat *input,
                        const struct oj_relation *r)
 {
@@ -189,6 +217,7 @@ static void try_layers(const struct oj_flat *join, const struct oj_flat *input,
             find(&s, &rule.rule, i, input->x[i], input->y[i], reach, rank);
         compare(r, join, input, i, rank, n, tie_rank, &truth);
     }
+    try_cells(join, input, r, tie_rank, &truth);
     oj_free(rank);
     plain_rule_free(&rule);
     side_free(&s);

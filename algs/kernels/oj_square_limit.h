@@ -1,0 +1,37 @@
+/** Limits of squared distances.
+ *
+ *  sqrt rounds correctly and never falls, so sqrt(dx * dx + dy * dy) <= d just
+ *  when the sum is at most the greatest double whose root is <= d: pairs are
+ *  decided by squares and yet exactly as oj_point_distance() does.  The limits
+ *  are found on the host.
+ */
+#ifndef OJ_SQUARE_LIMIT_H
+#define OJ_SQUARE_LIMIT_H
+
+#include "oj_kernel.h"
+
+#include <float.h>
+
+/** The greatest double whose square root is <= d, d >= 0 and finite. */
+static inline double oj_square_most(double d)
+{
+    double e = d * d < DBL_MAX ? d * d : DBL_MAX;
+    while (sqrt(e) > d)
+        e = nextafter(e, 0.0);
+    while (e < DBL_MAX && sqrt(nextafter(e, INFINITY)) <= d)
+        e = nextafter(e, INFINITY);
+    return e;
+}
+
+/** The least double whose square root is >= d. */
+static inline double oj_square_least(double d)
+{
+    double e = d * d;
+    while (sqrt(e) < d && e < INFINITY)
+        e = nextafter(e, INFINITY);
+    while (e > 0.0 && sqrt(nextafter(e, 0.0)) >= d)
+        e = nextafter(e, 0.0);
+    return e;
+}
+
+#endif
