@@ -3,6 +3,7 @@
 #include "cpu_point_block.h"
 #include "cpu_threads.h"
 #include "oj_clock.h"
+#include "oj_point_rule.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -58,33 +59,6 @@ static struct cpu_index *unwrap(struct oj_index *index)
 
 /* --- the join side -------------------------------------------------------- */
 
-/* Locations of a point in a feature at which the join holds; 0: a join that
- * asks for more. */
-static unsigned accepted_locations(enum oj_op op)
-{
-    switch (op)
-    {
-        case OJ_OP_INTERSECTS:
-        case OJ_OP_COVEREDBY:
-            return 1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY;
-        case OJ_OP_WITHIN:
-            return 1u << OJ_INSIDE;
-        case OJ_OP_TOUCHES:
-            return 1u << OJ_ON_BOUNDARY;
-        default:
-            return 0;
-    }
-}
-
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
-{
-    return accepted_locations(relation->op) != 0 &&
-           !oj_flat_is_points(join_side) &&
-           (join_side->part_kinds & ~(unsigned)OJ_PART_POLYGON) == 0 &&
-           (input == NULL || oj_flat_is_points(input));
-}
-
 static void free_index(struct oj_index *wrapped)
 {
     struct cpu_index *self = unwrap(wrapped);
@@ -113,7 +87,7 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
     self->options = *options;
     self->tie_rank = tie_rank;
     self->flat = join_side;
-    self->accepted = accepted_locations(relation->op);
+    self->accepted = oj_point_locations(relation->op);
     self->worker = oj_calloc(options->n_threads, sizeof *self->worker);
     if (self->worker == NULL)
         status = oj_fail_nomem(err, options->n_threads, sizeof *self->worker);
@@ -407,4 +381,5 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 }
 
 const struct oj_cpu_family oj_cpu_points_in_polygons = {
-    "points in cells of polygons", takes, make_index, join, free_index};
+    "points in cells of polygons", oj_is_points_in_polygons, make_index, join,
+    free_index};

@@ -9,13 +9,14 @@
 
 struct around_answer
 {
-    int32_t *rank;
+    int32_t *of_chunk;
+    int64_t first;
 
-    __device__ __forceinline__ void sure(const struct query &q, int64_t i,
+    __device__ __forceinline__ void sure(const struct query &, int64_t i,
                                          int32_t found)
     {
-        if (i < q.n && found != OJ_RING_ASK)
-            rank[i] = found;
+        if (i >= 0)
+            of_chunk[i - first] = found;
     }
 
     /* Parts in tie order: a shell holds what is in it and in none of its
@@ -51,8 +52,13 @@ struct around_answer
                                                 : OJ_ON_BOUNDARY;
         }
         if (i >= 0)
-            rank[i] = holds ? t->part_feature[part] : OJ_RING_NONE;
+            of_chunk[i - first] = holds ? t->part_feature[part] : OJ_RING_NONE;
     }
+};
+
+struct around_settler
+{
+    int32_t *rank;
 
     __device__ __forceinline__ void settle(const struct query &q, int64_t i,
                                            double x, double y,
@@ -66,14 +72,18 @@ struct around_answer
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     find_around(const __grid_constant__ struct query q, int32_t *rank)
 {
-    struct around_answer answer = {rank};
-    ask_chunk(q, warp_of(), answer);
+    int64_t chunk = warp_of(), first = chunk * CHUNK;
+    struct around_answer answer = {ranks_of_chunk(), first};
+    ask_chunk(q, chunk, answer);
+    __syncwarp();
+    for (int64_t k = lane_of(); k < CHUNK && first + k < q.n; k += LANES)
+        rank[first + k] = answer.of_chunk[k];
 }
 
 static __global__ void settle_around(const __grid_constant__ struct query q,
                                      int32_t *rank)
 {
-    struct around_answer answer = {rank};
+    struct around_settler answer = {rank};
     settle_doubts(q, answer);
 }
 

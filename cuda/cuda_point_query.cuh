@@ -1,6 +1,6 @@
-/** Points through the tree of cells over rings: most are answered by their
- *  cells, some by short edges, and very few, in a second pass, by the original
- *  edges. */
+/** Points through the tree of cells over rings: for most a bit says that they
+ *  are in nothing, others are answered by their cells or by short edges, and
+ *  very few, in a second pass, by the original edges. */
 #ifndef CUDA_POINT_QUERY_CUH
 #define CUDA_POINT_QUERY_CUH
 
@@ -23,7 +23,7 @@
 #endif
 
 /* Points are asked in slices, with room for doubts about each of them. */
-#define SLICE ((int64_t)1 << 25)
+#define SLICE ((int64_t)CHUNK << 18)
 
 /* A point that short edges do not decide about, and the record to go on with:
  * the first pass leaves it to the second, which takes more registers. */
@@ -97,70 +97,74 @@ static __device__ __forceinline__ void put_doubt(const struct query &q,
     q.doubt[atomicAdd(q.n_doubts, 1u)] = d;
 }
 
-/* Asks a warp's chunk of points. Those that the cells answer go to
- * answer.sure(i, rank), by whole warps in the order of their places (rank -1:
- * none; i past the end: no point). The others wait until there are warps full
- * of them, as far as there are, and go to answer.ask(i, place), by whole
- * warps too (i < 0: no point). */
+/* Asks a warp's chunk of points. For most a bit says that they are in nothing,
+ * and nothing more is heard of them. The others wait until there are warps full
+ * of them, as far as there are, and go to answer.sure(i, rank), where their
+ * cells answer (rank OJ_RING_NONE: none), or to answer.ask(i, place), by whole
+ * warps both; i < 0: no point. */
 template <typename answer_t>
 static __device__ __forceinline__ void
 ask_chunk(const struct query &q, int64_t chunk, answer_t &answer)
 {
-    __shared__ uint32_t waiting[BLOCK / LANES][CHUNK][2];
-    uint32_t(*mine)[2] = waiting[threadIdx.x / LANES];
-    uint32_t slot[ROUNDS], x[ROUNDS], y[ROUNDS];
-    unsigned lane = lane_of(), n_waiting = 0;
+    __shared__ uint8_t waiting[BLOCK / LANES][CHUNK];
+    uint8_t *mine = waiting[threadIdx.x / LANES];
+    unsigned lane = lane_of(), n_waiting = 0, occupied[ROUNDS];
     int64_t first = chunk * CHUNK;
 #pragma unroll
     for (int r = 0; r < ROUNDS; r++)
     {
         int64_t i = first + r * LANES + lane;
-        slot[r] = 0;
-        x[r] = y[r] = 0;
-        if (i < q.n &&
-            oj_ring_tree_steps(&q.tree, q.x[i], q.y[i], &x[r], &y[r]))
-            slot[r] = oj_ring_tree_slot(&q.tree, x[r], y[r]);
+        uint32_t x, y;
+        occupied[r] =
+            i < q.n && oj_ring_tree_steps(&q.tree, q.x[i], q.y[i], &x, &y)
+                ? oj_ring_tree_is_occupied(&q.tree, x, y)
+                : 0;
     }
 #pragma unroll
     for (int r = 0; r < ROUNDS; r++)
     {
-        struct oj_ring_leaf leaf;
-        int32_t found;
-        unsigned asking;
-        slot[r] = oj_ring_tree_descend(&q.tree, slot[r], x[r], y[r]);
-        found = oj_ring_tree_judge(&q.tree, slot[r], x[r], y[r], &leaf);
-        asking = __ballot_sync(ALL_LANES, found == OJ_RING_ASK);
-        if (found == OJ_RING_ASK)
-        {
-            unsigned at =
-                n_waiting + (unsigned)__popc(asking & ((1u << lane) - 1u));
-            mine[at][0] = (uint32_t)(r * LANES) + lane;
-            mine[at][1] = slot[r] & OJ_RING_SLOT_MAX;
-        }
-        n_waiting += (unsigned)__popc(asking);
-        if (found >= 0 && !(q.accepted >> OJ_INSIDE & 1u))
-            found = OJ_RING_NONE;
-        answer.sure(q, first + r * LANES + lane, found);
+        unsigned all = __ballot_sync(ALL_LANES, occupied[r]);
+        if (occupied[r])
+            mine[n_waiting + (unsigned)__popc(all & ((1u << lane) - 1u))] =
+                (uint8_t)(r * LANES + lane);
+        n_waiting += (unsigned)__popc(all);
     }
     __syncwarp();
     for (unsigned at = lane; at - lane < n_waiting; at += LANES)
     {
         struct oj_ring_place place;
         int64_t i = -1;
-        double px = 0.0, py = 0.0;
+        int32_t found = OJ_RING_NONE;
         place.at = place.end = 0;
         if (at < n_waiting)
         {
-            uint32_t sx, sy;
-            i = first + mine[at][0];
+            double px, py;
+            uint32_t x, y;
+            i = first + mine[at];
             px = q.x[i];
             py = q.y[i];
-            oj_ring_tree_steps(&q.tree, px, py, &sx, &sy);
-            oj_ring_tree_enter(&q.tree, px, py, sx, sy,
-                               q.tree.leaf[mine[at][1]], &place);
+            oj_ring_tree_steps(&q.tree, px, py, &x, &y);
+            found = oj_ring_tree_look(&q.tree, px, py, x, y, &place);
         }
-        answer.ask(q, i, &place);
+        answer.sure(q, found != OJ_RING_ASK ? i : -1,
+                    found >= 0 && (q.accepted >> OJ_INSIDE & 1u)
+                        ? found
+                        : OJ_RING_NONE);
+        answer.ask(q, found == OJ_RING_ASK ? i : -1, &place);
     }
+}
+
+/* The ranks of a warp's chunk, OJ_RING_NONE to begin with, until all are known
+ * and can be written side by side. */
+static __device__ __forceinline__ int32_t *ranks_of_chunk(void)
+{
+    __shared__ int32_t ranks[BLOCK / LANES][CHUNK];
+    int32_t *mine = ranks[threadIdx.x / LANES];
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++)
+        mine[r * LANES + lane_of()] = OJ_RING_NONE;
+    __syncwarp();
+    return mine;
 }
 
 /* Asks the originals about the doubts of a slice: answer.settle(i, x, y,

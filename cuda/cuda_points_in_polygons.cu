@@ -1,5 +1,7 @@
+#include "../algs/oj_point_rule.h"
 #include "cuda_family.h"
 #include "cuda_point_counts.cuh"
+#include "cuda_point_lists.cuh"
 
 #include "../flatten/oj_array.h"
 
@@ -17,33 +19,6 @@ struct oj_cuda_index
 
 /* --- the join side -------------------------------------------------------- */
 
-/* Locations of a point in a feature at which the join holds; 0: a join that
- * asks for more. */
-static unsigned accepted_locations(enum oj_op op)
-{
-    switch (op)
-    {
-        case OJ_OP_INTERSECTS:
-        case OJ_OP_COVEREDBY:
-            return 1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY;
-        case OJ_OP_WITHIN:
-            return 1u << OJ_INSIDE;
-        case OJ_OP_TOUCHES:
-            return 1u << OJ_ON_BOUNDARY;
-        default:
-            return 0;
-    }
-}
-
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
-{
-    return accepted_locations(relation->op) != 0 &&
-           !oj_flat_is_points(join_side) &&
-           (join_side->part_kinds & ~(unsigned)OJ_PART_POLYGON) == 0 &&
-           (input == NULL || oj_flat_is_points(input));
-}
-
 static oj_status make_index(struct oj_cuda_device *device,
                             const struct oj_cuda_layer *layer,
                             const struct oj_relation *relation,
@@ -56,7 +31,7 @@ static oj_status make_index(struct oj_cuda_device *device,
         return oj_fail_nomem(err, 1, sizeof *index);
     index->device = device;
     index->layer = layer;
-    index->accepted = accepted_locations(relation->op);
+    index->accepted = oj_point_locations(relation->op);
     status = oj_cuda_ring_cells_build(device, layer, OJ_RING_FEATURES,
                                       &index->cells, err);
     if (status != OJ_OK)
@@ -120,21 +95,14 @@ static unsigned blocks_of_chunks(int64_t n_chunks)
 
 struct first_answer
 {
-    int32_t *row;
-    double *measure;
+    int32_t *of_chunk;
+    int64_t first;
 
-    __device__ __forceinline__ void put(const struct query &q, int64_t i,
-                                        int32_t rank)
-    {
-        row[i] = ordinal(q.ordinal_of, rank);
-        if (measure != NULL)
-            measure[i] = nan("");
-    }
-    __device__ __forceinline__ void sure(const struct query &q, int64_t i,
+    __device__ __forceinline__ void sure(const struct query &, int64_t i,
                                          int32_t rank)
     {
-        if (i < q.n && rank != OJ_RING_ASK)
-            put(q, i, rank);
+        if (i >= 0)
+            of_chunk[i - first] = rank;
     }
     __device__ __forceinline__ void ask(const struct query &q, int64_t i,
                                         struct oj_ring_place *place)
@@ -143,13 +111,19 @@ struct first_answer
         if (rank == OJ_RING_UNSURE)
             put_doubt(q, i, place->at);
         else if (i >= 0)
-            put(q, i, rank);
+            of_chunk[i - first] = rank;
     }
+};
+
+struct first_settler
+{
+    int32_t *row;
+
     __device__ __forceinline__ void settle(const struct query &q, int64_t i,
                                            double x, double y,
                                            struct oj_ring_place *place)
     {
-        put(q, i, next(q, x, y, place));
+        row[i] = ordinal(q.ordinal_of, next(q, x, y, place));
     }
 };
 
@@ -157,14 +131,26 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     find_first(const __grid_constant__ struct query q, int32_t *row,
                double *measure)
 {
-    struct first_answer answer = {row, measure};
-    ask_chunk(q, warp_of(), answer);
+    int64_t chunk = warp_of(), first = chunk * CHUNK;
+    struct first_answer answer = {ranks_of_chunk(), first};
+    ask_chunk(q, chunk, answer);
+    __syncwarp();
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++)
+    {
+        int64_t k = r * LANES + lane_of(), i = first + k;
+        if (i >= q.n)
+            continue;
+        row[i] = ordinal(q.ordinal_of, answer.of_chunk[k]);
+        if (measure != NULL)
+            measure[i] = nan("");
+    }
 }
 
 static __global__ void settle_first(const __grid_constant__ struct query q,
-                                    int32_t *row, double *measure)
+                                    int32_t *row)
 {
-    struct first_answer answer = {row, measure};
+    struct first_settler answer = {row};
     settle_doubts(q, answer);
 }
 
@@ -230,8 +216,8 @@ static oj_status find_all(struct oj_cuda_index *index, cudaStream_t stream,
         find_first<<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(
             q, row + first, measure_here);
         OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
-        settle_first<<<settling_blocks(index), BLOCK, 0, stream>>>(
-            q, row + first, measure_here);
+        settle_first<<<settling_blocks(index), BLOCK, 0, stream>>>(q,
+                                                                   row + first);
         OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
     }
     return OJ_OK;
@@ -254,145 +240,22 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* few[i]: -1 no pair, >= 0 the rank of the only one, else -1 - their number. */
-struct few_answer
-{
-    int32_t *few;
-    unsigned long long *sum; /* by chunk */
-    unsigned long long n_pairs;
-
-    __device__ __forceinline__ void sure(const struct query &q, int64_t i,
-                                         int32_t rank)
-    {
-        if (i >= q.n || rank == OJ_RING_ASK)
-            return;
-        few[i] = rank;
-        n_pairs += rank >= 0;
-    }
-    __device__ __forceinline__ void ask(const struct query &q, int64_t i,
-                                        struct oj_ring_place *place)
-    {
-        int32_t n = 0, first = OJ_RING_NONE, rank;
-        uint32_t start = place->at;
-        while ((rank = next_surely(q, place)) >= 0)
-        {
-            first = n == 0 ? rank : first;
-            n++;
-        }
-        if (rank == OJ_RING_UNSURE)
-            put_doubt(q, i, start);
-        else if (i >= 0)
-        {
-            few[i] = n > 1 ? -1 - n : first;
-            n_pairs += (unsigned)n;
-        }
-    }
-    __device__ __forceinline__ void settle(const struct query &q, int64_t i,
-                                           double x, double y,
-                                           struct oj_ring_place *place)
-    {
-        int32_t n = 0, first = OJ_RING_NONE, rank;
-        while ((rank = next(q, x, y, place)) >= 0)
-        {
-            first = n == 0 ? rank : first;
-            n++;
-        }
-        few[i] = n > 1 ? -1 - n : first;
-        if (n > 0)
-            atomicAdd(&sum[i / CHUNK], (unsigned long long)n);
-    }
-};
-
-static __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    count_pairs(const __grid_constant__ struct query q, int64_t n_chunks,
-                int32_t *few, unsigned long long *sum)
-{
-    struct few_answer answer = {few, sum, 0};
-    int64_t chunk = warp_of();
-    ask_chunk(q, chunk, answer);
-    for (int step = LANES / 2; step > 0; step /= 2)
-        answer.n_pairs += __shfl_xor_sync(ALL_LANES, answer.n_pairs, step);
-    if (lane_of() == 0 && chunk < n_chunks)
-        sum[chunk] = answer.n_pairs;
-}
-
-static __global__ void settle_pairs(const __grid_constant__ struct query q,
-                                    int32_t *few, unsigned long long *sum)
-{
-    struct few_answer answer = {few, sum, 0};
-    settle_doubts(q, answer);
-}
-
-/* Pairs of the lanes before this one, and of all lanes. */
-static __device__ __forceinline__ int64_t scan_lanes(int64_t n, int64_t *all)
-{
-    unsigned lane = lane_of();
-    int64_t sum = n;
-    if (!__any_sync(ALL_LANES, n > 1))
-    {
-        unsigned ones = __ballot_sync(ALL_LANES, n != 0);
-        *all = __popc(ones);
-        return __popc(ones & ((1u << lane) - 1u));
-    }
-    for (unsigned step = 1; step < LANES; step *= 2)
-    {
-        int64_t before = __shfl_up_sync(ALL_LANES, sum, step);
-        if (lane >= step)
-            sum += before;
-    }
-    *all = __shfl_sync(ALL_LANES, sum, LANES - 1);
-    return sum - n;
-}
-
-static __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    put_pairs(const __grid_constant__ struct query q, int64_t n_chunks,
-              const int32_t *few, const unsigned long long *sum,
-              int64_t *offset, int32_t *row)
-{
-    int64_t chunk = warp_of(), at;
-    if (chunk >= n_chunks)
-        return;
-    at = (int64_t)sum[chunk];
-    if (chunk == 0 && lane_of() == 0)
-        offset[0] = 0;
-    for (int r = 0; r < ROUNDS; r++)
-    {
-        int64_t i = chunk * CHUNK + r * LANES + lane_of();
-        int32_t first = i < q.n ? few[i] : OJ_RING_NONE;
-        int64_t n = first >= 0 ? 1 : -1 - (int64_t)first, all;
-        int64_t before = at + scan_lanes(n, &all);
-        at += all;
-        if (i >= q.n)
-            continue;
-        offset[i + 1] = before + n;
-        if (first >= 0)
-            row[before] = ordinal(q.ordinal_of, first);
-        else if (n > 0)
-        {
-            double x = q.x[i], y = q.y[i];
-            struct oj_ring_place place;
-            oj_ring_tree_find(&q.tree, x, y, &place);
-            for (int64_t k = 0; k < n; k++)
-                row[before + k] = ordinal(q.ordinal_of, next(q, x, y, &place));
-        }
-    }
-}
-
 /* SLICE is of whole chunks. */
 static oj_status count_all(struct oj_cuda_index *index, cudaStream_t stream,
-                           const struct query *all, int32_t *few,
-                           unsigned long long *sum, struct oj_error *err)
+                           const struct query *all, const struct found *to,
+                           struct oj_error *err)
 {
     for (int64_t first = 0; first < all->n; first += SLICE)
     {
         struct query q = slice_of(*all, first);
         int64_t n_chunks = chunks_of(q.n);
+        struct found here = {to->some + first / LANES, to->few + first,
+                             to->sum + first / CHUNK};
         OJ_TRY(forget_doubts(&q, stream, err));
         count_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
-            q, n_chunks, few + first, sum + first / CHUNK);
+            q, n_chunks, here);
         OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
-        settle_pairs<<<settling_blocks(index), BLOCK, 0, stream>>>(
-            q, few + first, sum + first / CHUNK);
+        settle_pairs<<<settling_blocks(index), BLOCK, 0, stream>>>(q, here);
         OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
     }
     return OJ_OK;
@@ -401,7 +264,8 @@ static oj_status count_all(struct oj_cuda_index *index, cudaStream_t stream,
 struct listing
 {
     struct doubts doubts;
-    struct oj_cuda_array<int32_t> few;
+    struct oj_cuda_array<uint32_t> some;          /* [chunks * ROUNDS] */
+    struct oj_cuda_array<int32_t> few;            /* [chunks * CHUNK] */
     struct oj_cuda_array<unsigned long long> sum; /* [chunks + 1] */
     struct oj_cuda_array<uint8_t> scratch;
 };
@@ -413,6 +277,7 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
 {
     struct oj_cuda_device *device = index->device;
     struct query q = query_of(index, points);
+    struct found found;
     int64_t n = points->n, n_chunks = chunks_of(n);
     unsigned long long n_pairs = 0;
     size_t bytes = 0;
@@ -423,12 +288,16 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
                     "listing polygons of points", err);
         return OJ_OK;
     }
-    OJ_TRY(oj_cuda_make(device, stream, n, &l->few, err));
+    OJ_TRY(oj_cuda_make(device, stream, n_chunks * ROUNDS, &l->some, err));
+    OJ_TRY(oj_cuda_make(device, stream, n_chunks * CHUNK, &l->few, err));
     OJ_TRY(oj_cuda_make(device, stream, n_chunks + 1, &l->sum, err));
     OJ_CUDA_TRY(cudaMemsetAsync(l->sum.data + n_chunks, 0, 8, stream),
                 "listing polygons of points", err);
     OJ_TRY(make_doubts(index, stream, &q, &l->doubts, err));
-    OJ_TRY(count_all(index, stream, &q, l->few.data, l->sum.data, err));
+    found.some = l->some.data;
+    found.few = l->few.data;
+    found.sum = l->sum.data;
+    OJ_TRY(count_all(index, stream, &q, &found, err));
     OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, l->sum.data,
                                               l->sum.data, n_chunks + 1,
                                               stream),
@@ -449,7 +318,7 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
     out->n_pairs = (int64_t)n_pairs;
     OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->row, err));
     put_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
-        q, n_chunks, l->few.data, l->sum.data, out->offset.data, out->row.data);
+        q, n_chunks, found, out->offset.data, out->row.data);
     OJ_CUDA_TRY_LAUNCH("listing polygons of points", err);
     return OJ_OK;
 }
@@ -467,6 +336,7 @@ static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
     memset(&l, 0, sizeof l);
     status = list_pairs(index, stream, points, max_pairs, &l, &pairs, err);
     drop_doubts(index, stream, &l.doubts);
+    oj_cuda_drop(device, stream, &l.some);
     oj_cuda_drop(device, stream, &l.few);
     oj_cuda_drop(device, stream, &l.sum);
     oj_cuda_drop(device, stream, &l.scratch);
@@ -523,7 +393,7 @@ static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
 
 const struct oj_cuda_family oj_cuda_points_in_polygons = {
     "points in cells of polygons",
-    takes,
+    oj_is_points_in_polygons,
     make_index,
     free_index,
     index_bytes,

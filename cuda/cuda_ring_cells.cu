@@ -9,11 +9,11 @@
 #define BLOCK 256
 
 /* Edges of a cell that is not split. */
-#define MOST_EDGES 8
+#define MOST_EDGES 12
 
-/* The directory's level: cells of about as many as there are edges, and at most
- * 4^6 along each axis. */
-#define MOST_DIRECTORY_LEVEL 6
+/* Bits say of sixteenths of the cells of a level whether they are occupied:
+ * about four such cells for each edge, and at most 4^6 along each axis. */
+#define MOST_FINE_LEVEL 6
 
 /* A tree of so many times the edges of the layer is large, if it is no small
  * one. */
@@ -348,17 +348,36 @@ static __global__ void make_directory(const uint32_t *slot, int level,
     }
 }
 
+static __global__ void
+make_occupied(const __grid_constant__ struct oj_ring_tree tree,
+              uint16_t *occupied)
+{
+    uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    int level = tree.directory_level + 1, shift = 2 * level - 2;
+    uint32_t parent_x = i >> 4 & ((1u << shift) - 1), parent_y;
+    if ((uint64_t)i >> (4 * level) != 0)
+        return;
+    parent_y = i >> (4 + shift);
+    occupied[i] = (uint16_t)oj_ring_occupied(&tree, 4 * parent_x + i % 4,
+                                             4 * parent_y + i / 4 % 4);
+}
+
 static oj_status add_directory(struct oj_cuda_ring_making *m, int level,
                                struct oj_cuda_ring_cells *cells)
 {
     cudaStream_t stream = m->device->stream;
     int64_t n = (int64_t)1 << (4 * level);
     OJ_TRY(oj_cuda_make(m->device, stream, n, &cells->directory, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, 16 * n, &cells->occupied, m->err));
     make_directory<<<blocks_of((n + 15) / 16), BLOCK, 0, stream>>>(
         cells->slot.data, level, cells->directory.data);
     OJ_CUDA_TRY_LAUNCH("making the directory of rings", m->err);
     cells->tree.directory_level = level;
     cells->tree.directory = cells->directory.data;
+    make_occupied<<<blocks_of(16 * n), BLOCK, 0, stream>>>(
+        cells->tree, cells->occupied.data);
+    OJ_CUDA_TRY_LAUNCH("making the directory of rings", m->err);
+    cells->tree.occupied = cells->occupied.data;
     return OJ_OK;
 }
 
@@ -384,9 +403,6 @@ static oj_status build(struct oj_cuda_ring_making *m, int directory_level,
     OJ_TRY(make_levels(m, root, parts));
     OJ_TRY(join_levels(m, parts, cells));
     cells->tree = m->tree;
-    if (directory_level >= parts->n)
-        directory_level = parts->n - 1;
-    OJ_TRY(add_directory(m, directory_level, cells));
     cells->tree.slot = cells->slot.data;
     cells->tree.leaf = cells->leaf.data;
     cells->tree.record = cells->record.data;
@@ -394,16 +410,17 @@ static oj_status build(struct oj_cuda_ring_making *m, int directory_level,
     cells->tree.edge_segment = cells->edge_segment.data;
     cells->tree.segment =
         (const struct oj_ring_segment *)m->layer->segment.data;
-    return OJ_OK;
+    if (directory_level >= parts->n)
+        directory_level = parts->n - 1;
+    return add_directory(m, directory_level, cells);
 }
 
 static int choose_directory(int64_t n_edges)
 {
-    int level = 0;
-    while (level < MOST_DIRECTORY_LEVEL &&
-           (int64_t)1 << (4 * level) < 4 * n_edges)
-        level++;
-    return level;
+    int fine = 1;
+    while (fine < MOST_FINE_LEVEL && (int64_t)1 << (4 * fine) < 4 * n_edges)
+        fine++;
+    return fine - 1;
 }
 
 oj_status oj_cuda_ring_cells_build_as(struct oj_cuda_device *device,
@@ -432,6 +449,7 @@ oj_status oj_cuda_ring_cells_build_as(struct oj_cuda_device *device,
     m.layer = layer;
     m.err = err;
     m.most = most;
+    m.fine = directory_level + 1;
     m.large = LARGE_FACTOR * layer->n_segments;
     if (m.large < LARGE_LEAST)
         m.large = LARGE_LEAST;
@@ -469,6 +487,7 @@ void oj_cuda_ring_cells_drop(struct oj_cuda_device *device,
 {
     cudaStream_t stream = device->stream;
     oj_cuda_drop(device, stream, &cells->directory);
+    oj_cuda_drop(device, stream, &cells->occupied);
     oj_cuda_drop(device, stream, &cells->slot);
     oj_cuda_drop(device, stream, &cells->leaf);
     oj_cuda_drop(device, stream, &cells->record);
@@ -482,6 +501,7 @@ int64_t oj_cuda_ring_cells_bytes(const struct oj_cuda_ring_cells *cells)
 {
     return 4 * (cells->directory.n + cells->slot.n + cells->edge_segment.n +
                 cells->ring_part.n) +
+           2 * cells->occupied.n +
            (int64_t)sizeof(struct oj_ring_leaf) * cells->leaf.n +
            8 * (cells->record.n + cells->edge.n);
 }

@@ -16,6 +16,7 @@ struct oj_cuda_ring_cells
     int64_t n_slots, n_leaves, n_records, n_edges;
     int n_levels;
     struct oj_cuda_array<uint32_t> directory;
+    struct oj_cuda_array<uint16_t> occupied;
     struct oj_cuda_array<uint32_t> slot;
     struct oj_cuda_array<struct oj_ring_leaf> leaf;
     struct oj_cuda_array<struct oj_ring_record> record;

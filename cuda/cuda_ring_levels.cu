@@ -44,7 +44,7 @@ static struct view view_of(const struct oj_cuda_ring_making *m,
     v.fragment = level->fragment.data;
     v.edge = level->edge.data;
     v.segment = m->layer->segment.data;
-    v.most = m->most;
+    v.most = oj_ring_node_most(m->most, level->depth, m->fine);
     v.is_large = is_large;
     v.may_split = may_split;
     return v;

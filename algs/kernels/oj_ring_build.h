@@ -59,6 +59,15 @@ OJ_FN uint32_t oj_ring_masks_inside(const struct oj_ring_masks *m,
     return (m->toggled ^ (unit & 1u ? 0xffffu : 0u)) & 0xffffu;
 }
 
+/** Edges of a node of a level that is not split, where `most` is wanted in the
+ *  end. Cells above those of `fine`, whose sixteenths the bits of
+ *  oj_ring_tree.occupied are for, leave many points to be asked: they are split
+ *  wherever there is more than one border between two polygons. */
+OJ_FN uint32_t oj_ring_node_most(uint32_t most, int level, int fine)
+{
+    return level < fine && most > 2 ? 2 : most;
+}
+
 /** 1 when a node of n edges is to be split. replication: how many edges and
  *  fragments of nodes of this level one of the root's has become on its way to
  *  this node, on average.  Where many borders run through one place, or many
@@ -173,6 +182,47 @@ OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c,
     if (ring_part != NULL)
         oj_ring_coder_set(c, c->part_inside, c->part_first, 1);
     return c->code | oj_ring_nibbles(c->touched) * OJ_RING_CODE_ASK;
+}
+
+/* --- building: what is occupied --------------------------------------------
+ */
+
+/** oj_ring_tree.occupied of cell ix, iy of its level, from the rest of the
+ *  tree. */
+OJ_FN uint32_t oj_ring_occupied(const struct oj_ring_tree *t, uint32_t ix,
+                                uint32_t iy)
+{
+    int fine = t->directory_level + 1, i;
+    uint32_t x = ix << (32 - 2 * fine), y = iy << (32 - 2 * fine), bits = 0;
+    uint32_t slot = oj_ring_tree_slot(t, x, y), value;
+    struct oj_ring_leaf leaf;
+    if (slot >> OJ_RING_SLOT_BITS == OJ_RING_INNER)
+        slot = t->slot[(uint64_t)(slot & OJ_RING_SLOT_MAX) *
+                           OJ_RING_CELL_CHILDREN +
+                       (iy & 3u) * 4 + (ix & 3u)];
+    value = slot & OJ_RING_SLOT_MAX;
+    switch (slot >> OJ_RING_SLOT_BITS)
+    {
+        case OJ_RING_EMPTY:
+            return 0;
+        case OJ_RING_COVERED:
+            return 0xffffu;
+        case OJ_RING_INNER:
+            for (i = 0; i < OJ_RING_CELL_CHILDREN; i++)
+                bits |=
+                    (uint32_t)(t->slot[(uint64_t)value * OJ_RING_CELL_CHILDREN +
+                                       (uint64_t)i] != 0)
+                    << i;
+            return bits;
+        default:
+            leaf = t->leaf[value];
+            break;
+    }
+    if ((int)(leaf.n & 15u) < fine)
+        return oj_ring_leaf_code(&leaf, x, y) != 0 ? 0xffffu : 0;
+    for (i = 0; i < OJ_RING_CELL_CHILDREN; i++)
+        bits |= (uint32_t)((leaf.code >> (4 * i) & 15u) != 0) << i;
+    return bits;
 }
 
 #endif

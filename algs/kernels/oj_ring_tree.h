@@ -1,6 +1,8 @@
 /** A tree of cells over polygon rings: which polygons a point is in.
  *
- *  directory   a slot for each cell of one level
+ *  occupied    a bit for each cell of a fine level: whether it may have to do
+ *              with a polygon at all.  Most points stop here, at few bytes
+ *  directory   a slot for each cell of a level two above that
  *  slot        what a cell is:  empty | in the interior of one polygon, all of
  *              it | a leaf | 16 slots of its children
  *  leaf        records first .. first + n - 1, and a code for each of 16 parts
@@ -74,6 +76,8 @@ struct oj_ring_tree
     int32_t units;             /**< enum oj_ring_units */
     int32_t directory_level;   /**< >= 0 */
     const uint32_t *directory; /**< [16^level] by parent, 16 children each */
+    const uint16_t *occupied;  /**< [16^(level + 1)] alike: bits of sixteenths
+                                    in which a point may be in a polygon */
     const uint32_t *slot;
     const struct oj_ring_leaf *leaf;
     const struct oj_ring_record *record; /**< and one that ends the last */
@@ -134,6 +138,17 @@ OJ_FN int oj_ring_tree_steps(const struct oj_ring_tree *t, double px, double py,
     return 1;
 }
 
+/** 0: such steps are in no polygon. */
+OJ_FN uint32_t oj_ring_tree_is_occupied(const struct oj_ring_tree *t,
+                                        uint32_t x, uint32_t y)
+{
+    int level = t->directory_level + 1, shift = 32 - 2 * level;
+    uint32_t bits =
+        t->occupied[oj_ring_directory_at(x >> shift, y >> shift, level)];
+    shift -= 2;
+    return bits >> ((y >> shift & 3u) * 4 + (x >> shift & 3u)) & 1u;
+}
+
 /** The directory's slot for such steps. */
 OJ_FN uint32_t oj_ring_tree_slot(const struct oj_ring_tree *t, uint32_t x,
                                  uint32_t y)
@@ -160,6 +175,15 @@ OJ_FN uint32_t oj_ring_tree_descend(const struct oj_ring_tree *t, uint32_t slot,
     return slot;
 }
 
+/** The leaf's code of the sixteenth that steps x, y are in. */
+OJ_FN uint32_t oj_ring_leaf_code(const struct oj_ring_leaf *leaf, uint32_t x,
+                                 uint32_t y)
+{
+    int shift = 30 - 2 * (int)(leaf->n & 15u);
+    uint32_t sixteenth = (y >> shift & 3u) * 4 + (x >> shift & 3u);
+    return (uint32_t)(leaf->code >> (4 * sixteenth)) & 15u;
+}
+
 /** What a slot that is no inner one says of a point: see oj_ring_tree_find();
  *  OJ_RING_ASK: ask the records of *leaf. */
 OJ_FN int32_t oj_ring_tree_judge(const struct oj_ring_tree *t, uint32_t slot,
@@ -167,16 +191,12 @@ OJ_FN int32_t oj_ring_tree_judge(const struct oj_ring_tree *t, uint32_t slot,
                                  struct oj_ring_leaf *leaf)
 {
     uint32_t code;
-    int shift;
     if (slot == 0)
         return OJ_RING_NONE;
     if (slot >> OJ_RING_SLOT_BITS == OJ_RING_COVERED)
         return (int32_t)(slot & OJ_RING_SLOT_MAX);
     *leaf = t->leaf[slot & OJ_RING_SLOT_MAX];
-    shift = 30 - 2 * (int)(leaf->n & 15u);
-    code = (uint32_t)(leaf->code >>
-                      (4 * ((y >> shift & 3u) * 4 + (x >> shift & 3u)))) &
-           15u;
+    code = oj_ring_leaf_code(leaf, x, y);
     if (code == 0)
         return OJ_RING_NONE;
     if (code != OJ_RING_CODE_ASK)
@@ -203,27 +223,38 @@ OJ_FN void oj_ring_tree_enter(const struct oj_ring_tree *t, double px,
     place->end = leaf.first + (leaf.n >> 4);
 }
 
+/** What is below the directory at p, whose steps are x, y: see
+ *  oj_ring_tree_find(). */
+OJ_FN int32_t oj_ring_tree_look(const struct oj_ring_tree *t, double px,
+                                double py, uint32_t x, uint32_t y,
+                                struct oj_ring_place *place)
+{
+    uint32_t slot = oj_ring_tree_slot(t, x, y);
+    struct oj_ring_leaf leaf;
+    int32_t found;
+    leaf.code = 0;
+    leaf.first = leaf.n = 0;
+    slot = oj_ring_tree_descend(t, slot, x, y);
+    found = oj_ring_tree_judge(t, slot, x, y, &leaf);
+    if (found == OJ_RING_ASK)
+        oj_ring_tree_enter(t, px, py, x, y, leaf, place);
+    return found;
+}
+
 /** Where p is to be looked for. A rank: p is inside that feature, which is the
  *  only one (OJ_RING_PARTS: the first) that it is in. OJ_RING_NONE: p is in no
  *  polygon, or no point. OJ_RING_ASK: ask the records of *place. */
 OJ_FN int32_t oj_ring_tree_find(const struct oj_ring_tree *t, double px,
                                 double py, struct oj_ring_place *place)
 {
-    struct oj_ring_leaf leaf;
-    uint32_t x, y, slot;
-    int32_t found;
+    uint32_t x, y;
     place->at = place->end = 0;
     place->rx = place->ry = 0.0;
     place->px = place->py = 0.0f;
-    if (!oj_ring_tree_steps(t, px, py, &x, &y))
+    if (!oj_ring_tree_steps(t, px, py, &x, &y) ||
+        !oj_ring_tree_is_occupied(t, x, y))
         return OJ_RING_NONE;
-    slot = oj_ring_tree_descend(t, oj_ring_tree_slot(t, x, y), x, y);
-    leaf.code = 0;
-    leaf.first = leaf.n = 0;
-    found = oj_ring_tree_judge(t, slot, x, y, &leaf);
-    if (found == OJ_RING_ASK)
-        oj_ring_tree_enter(t, px, py, x, y, leaf, place);
-    return found;
+    return oj_ring_tree_look(t, px, py, x, y, place);
 }
 
 /** The same from the original edges of records first .. end - 1, which are all

@@ -48,6 +48,7 @@ struct plain_tree
     TREE_ARRAY(uint32_t) segment_unit;
     TREE_ARRAY(uint32_t) slot;
     TREE_ARRAY(uint32_t) directory;
+    TREE_ARRAY(uint16_t) occupied;
     TREE_ARRAY(struct oj_ring_leaf) leaf;
     TREE_ARRAY(struct oj_ring_record) record;
     TREE_ARRAY(struct oj_ring_edge16) edge;
@@ -325,6 +326,22 @@ static inline void tree_make_directory(struct plain_tree *t, int depth)
     t->tree.directory = t->directory.data;
 }
 
+static inline void tree_make_occupied(struct plain_tree *t)
+{
+    int depth = t->tree.directory_level + 1;
+    uint32_t n = 1u << (2 * depth);
+    t->occupied.n = 0;
+    for (uint64_t i = 0; i < (uint64_t)n * n; i++)
+        TREE_PUSH(t->occupied, 0);
+    for (uint32_t y = 0; y < n; y++)
+    {
+        for (uint32_t x = 0; x < n; x++)
+            t->occupied.data[oj_ring_directory_at(x, y, depth)] =
+                (uint16_t)oj_ring_occupied(&t->tree, x, y);
+    }
+    t->tree.occupied = t->occupied.data;
+}
+
 /* Lends the tree its arrays. */
 static inline void tree_lend(struct plain_tree *t)
 {
@@ -364,9 +381,10 @@ static inline void plain_tree_build(struct plain_tree *t,
         {
             const struct tree_node *node = &level.node.data[i];
             tree_mark(t, &level, depth, node);
-            if (oj_ring_node_splits((uint32_t)t->touched.n, most, depth,
-                                    t->tree.frame.levels, node->replication,
-                                    is_large))
+            if (oj_ring_node_splits(
+                    (uint32_t)t->touched.n,
+                    oj_ring_node_most(most, depth, directory_level + 1), depth,
+                    t->tree.frame.levels, node->replication, is_large))
                 tree_split(t, &level, node, &next);
             else
                 tree_finish(t, &level, depth, node);
@@ -379,6 +397,7 @@ static inline void plain_tree_build(struct plain_tree *t,
     TREE_PUSH(t->record, last);
     tree_lend(t);
     tree_make_directory(t, directory_level);
+    tree_make_occupied(t);
 }
 
 static inline void plain_tree_free(struct plain_tree *t)
@@ -387,6 +406,7 @@ static inline void plain_tree_free(struct plain_tree *t)
     oj_free(t->segment_unit.data);
     oj_free(t->slot.data);
     oj_free(t->directory.data);
+    oj_free(t->occupied.data);
     oj_free(t->leaf.data);
     oj_free(t->record.data);
     oj_free(t->edge.data);
