@@ -228,26 +228,54 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
     return oj_cpu_backend.join(index->on_cpu, input, out, stats, err);
 }
 
+/* What the backend cuda said when it was asked for counts or sums: OJ_OK, an
+ * error of the caller's, or the pairs are the way. */
+static oj_status judge_unmade(struct oj_index *index, oj_status status,
+                              const char *why, struct oj_error *err)
+{
+    if (status != OJ_ERR_UNSUPPORTED && is_of_device(status))
+        leave_gpu(index, why);
+    else
+        leave_if_refused(index);
+    if (is_of_device(status))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "the GPU cannot: %.200s", why);
+    return status == OJ_OK ? OJ_OK : oj_fail(err, status, "%s", why);
+}
+
 static oj_status count_pairs(struct oj_index *index,
                              const struct oj_flat *input, int64_t *count,
                              int64_t *n_pairs, struct oj_stats *stats,
                              struct oj_error *err)
 {
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status;
     OJ_TRY(settle_by_batch(index, input, stats, err));
-    if (index->uses_gpu)
-    {
-        struct oj_error why = {OJ_OK, ""};
-        oj_status status = oj_cuda_backend.count_pairs(
-            index->on_gpu, input, count, n_pairs, stats, &why);
-        if (status != OJ_ERR_UNSUPPORTED && is_of_device(status))
-            leave_gpu(index, why.message);
-        else
-            leave_if_refused(index);
-        if (!is_of_device(status))
-            return status == OJ_OK ? OJ_OK
-                                   : oj_fail(err, status, "%s", why.message);
-    }
-    return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are counted on GPUs only");
+    if (!index->uses_gpu)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "pairs are counted on GPUs only");
+    status = oj_cuda_backend.count_pairs(index->on_gpu, input, count, n_pairs,
+                                         stats, &why);
+    return judge_unmade(index, status, why.message, err);
+}
+
+static int sums(const struct oj_index *index, const struct oj_flat *input)
+{
+    return index->uses_gpu && oj_cuda_backend.sums(index->on_gpu, input);
+}
+
+static oj_status sum_pairs(struct oj_index *index, const struct oj_flat *input,
+                           const struct oj_sum_request *request, int64_t *words,
+                           int64_t *n_pairs, struct oj_stats *stats,
+                           struct oj_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status;
+    if (!index->uses_gpu)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "pairs are summed on GPUs only");
+    status = oj_cuda_backend.sum_pairs(index->on_gpu, input, request, words,
+                                       n_pairs, stats, &why);
+    return judge_unmade(index, status, why.message, err);
 }
 
 const struct oj_backend *oj_auto_used(const struct oj_index *index)
@@ -279,4 +307,6 @@ const struct oj_backend oj_auto_backend = {
     join,
     free_index,
     count_pairs,
+    sums,
+    sum_pairs,
 };

@@ -138,4 +138,6 @@ const struct oj_backend oj_cpu_backend = {
     make_index,
     join,
     free_index,
+    NULL,
+    NULL,
     NULL};

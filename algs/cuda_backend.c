@@ -20,6 +20,8 @@ struct oj_index
     struct oj_options options;
     struct oj_index *on_gpu, *on_cpu;
     struct oj_cuda_screen *screen; /* candidates for on_cpu, or NULL */
+    int sums_refused; /* it has no sums of such a join, or no memory for them */
+    int n_sum_words;  /* of a join feature in the last batch that was summed */
     int is_refused;   /* the module cannot hold these data: the CPU answers */
     char reason[240]; /* why the CPU answered; "": it did not */
 };
@@ -248,31 +250,75 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
     return OJ_OK;
 }
 
-/* Counts come back once for each batch: where join features are many more than
+/* Counts and sums come back once for each batch: where they are many more than
  * rows, the pairs are less to fetch. */
-#define FEATURES_PER_ROW 4
+#define WORDS_PER_ROW 4
+
+static int is_worth_it(const struct oj_index *index,
+                       const struct oj_flat *input, int n_words)
+{
+    return index->join_side->n_features / WORDS_PER_ROW * n_words <=
+           input->n_features;
+}
+
+/* 1 when the module is to be asked for words of each join feature in place of
+ * the pairs: its index is there then. */
+static oj_status without_pairs(struct oj_index *index,
+                               const struct oj_flat *input, int n_words,
+                               int *yes, struct oj_stats *stats,
+                               struct oj_error *err)
+{
+    *yes = 0;
+    if (!takes(index, input) || !is_worth_it(index, input, n_words))
+        return OJ_OK;
+    OJ_TRY(check_columns(index, input, err));
+    OJ_TRY(make_on_gpu(index, stats, err));
+    *yes = takes(index, input);
+    return OJ_OK;
+}
 
 static oj_status count_pairs(struct oj_index *index,
                              const struct oj_flat *input, int64_t *count,
                              int64_t *n_pairs, struct oj_stats *stats,
                              struct oj_error *err)
 {
-    oj_status status;
-    if (takes(index, input) &&
-        index->join_side->n_features / FEATURES_PER_ROW <= input->n_features)
+    int yes;
+    OJ_TRY(without_pairs(index, input, 1, &yes, stats, err));
+    if (yes)
     {
-        OJ_TRY(check_columns(index, input, err));
-        OJ_TRY(make_on_gpu(index, stats, err));
-        if (takes(index, input))
-        {
-            status = index->module->count_pairs(index->on_gpu, input, count,
-                                                n_pairs, stats, err);
-            if (!cannot_hold(status))
-                return status;
-        }
+        oj_status status = index->module->count_pairs(
+            index->on_gpu, input, count, n_pairs, stats, err);
+        if (!cannot_hold(status))
+            return status;
     }
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "the pairs of such a batch are not counted on a GPU");
+}
+
+static int sums(const struct oj_index *index, const struct oj_flat *input)
+{
+    return !index->sums_refused && takes(index, input) &&
+           is_worth_it(index, input, index->n_sum_words);
+}
+
+static oj_status sum_pairs(struct oj_index *index, const struct oj_flat *input,
+                           const struct oj_sum_request *request, int64_t *words,
+                           int64_t *n_pairs, struct oj_stats *stats,
+                           struct oj_error *err)
+{
+    int yes;
+    index->n_sum_words = request->n_words;
+    OJ_TRY(without_pairs(index, input, request->n_words, &yes, stats, err));
+    if (yes)
+    {
+        oj_status status = index->module->sum_pairs(
+            index->on_gpu, input, request, words, n_pairs, stats, err);
+        if (!cannot_hold(status))
+            return status;
+        index->sums_refused = 1;
+    }
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "the pairs of such a batch are not summed on a GPU");
 }
 
 const char *oj_cuda_method(const struct oj_index *index,
@@ -327,4 +373,6 @@ const struct oj_backend oj_cuda_backend = {
     join,
     free_index,
     count_pairs,
+    sums,
+    sum_pairs,
 };

@@ -99,4 +99,6 @@ const struct oj_backend oj_cuda_quadrant_backend = {
     make_index,
     join,
     free_index,
+    NULL,
+    NULL,
     NULL};

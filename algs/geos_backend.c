@@ -165,6 +165,8 @@ const struct oj_backend oj_geos_backend = {
     make_index,
     oj_box_index_join,
     oj_box_index_free,
+    NULL,
+    NULL,
     NULL};
 
 const struct oj_backend oj_geos_sorted_backend = {
@@ -176,4 +178,6 @@ const struct oj_backend oj_geos_sorted_backend = {
     make_index,
     oj_box_index_join,
     oj_box_index_free,
+    NULL,
+    NULL,
     NULL};

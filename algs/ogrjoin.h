@@ -29,6 +29,9 @@ extern "C" {
 
 #define OGRJOIN_VERSION "0.1.0"
 
+struct oj_aggregate_column;
+struct oj_pair_sums;
+
 /** A join side, indexed, ready for any number of batches. */
 struct oj_join;
 
@@ -75,6 +78,19 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_join_count_pairs(struct oj_join *join,
                                                     int64_t *count,
                                                     int64_t *n_pairs,
                                                     struct oj_error *err);
+
+/** 1 when oj_join_sum_pairs() is worth asking for batches like input. */
+OJ_EXPORT int oj_join_sums(const struct oj_join *join,
+                           const struct oj_flat *input);
+
+/** The same with values: adds to sums, of as many features as the join side
+ *  has, the batch's pairs and the sums of columns [sums->n_columns], whose rows
+ *  are those of input.
+ *  Errors     as above; only after OJ_ERR_UNSUPPORTED sums are as they were. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_join_sum_pairs(
+    struct oj_join *join, const struct oj_flat *input,
+    const struct oj_aggregate_column *columns, struct oj_pair_sums *sums,
+    int64_t *n_pairs, struct oj_error *err);
 
 /** Times and counts since oj_join_open(). */
 OJ_EXPORT const struct oj_stats *oj_join_stats(const struct oj_join *join);

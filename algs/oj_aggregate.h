@@ -139,6 +139,22 @@ OJ_EXPORT int oj_aggregates_take_counts(const struct oj_aggregates *aggregates);
 OJ_EXPORT void oj_aggregates_add_counts(struct oj_aggregates *aggregates,
                                         int64_t n, const int64_t *count);
 
+struct oj_pair_sums;
+
+/** 1 when the plan has nothing but counts, sums and means: then pairs may be
+ *  counted and values summed elsewhere (oj_pair_sums.h). */
+OJ_EXPORT int oj_aggregates_take_sums(const struct oj_aggregates *aggregates);
+
+/** Sums of the first n rows, as the plan needs them, with nothing in them. */
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_aggregates_sums(const struct oj_aggregates *aggregates, int64_t n,
+                   struct oj_pair_sums **out, struct oj_error *err);
+
+/** Adds all that was added to sums. */
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_aggregates_add_sums(struct oj_aggregates *aggregates,
+                       const struct oj_pair_sums *sums, struct oj_error *err);
+
 /** 1 when rows can be merged: no values are held. */
 OJ_EXPORT int oj_aggregates_can_merge(const struct oj_aggregates *aggregates);
 

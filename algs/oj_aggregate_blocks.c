@@ -1,5 +1,6 @@
 /* Many pairs at once, and rows put together. */
 #include "oj_aggregate_state.h"
+#include "oj_pair_sums.h"
 
 #include "../flatten/oj_array.h"
 
@@ -111,35 +112,86 @@ void oj_aggregates_add_counts(struct oj_aggregates *a, int64_t n,
         oj_row_state(a, row)[0] += (uint64_t)count[row];
 }
 
-/* --- rows ----------------------------------------------------------------- */
-
-int oj_aggregates_can_merge(const struct oj_aggregates *a)
-{
-    return a->n_stores == 0;
-}
-
-static oj_status merge_sum(struct oj_aggregates *a, const uint64_t *from,
-                           uint64_t *to, int at, struct oj_error *err)
+static oj_status merge_sum(struct oj_aggregates *a,
+                           const struct oj_exact_sum *more, uint64_t *to,
+                           int at, struct oj_error *err)
 {
     struct oj_exact_sum *sum;
     if (at < 0)
         return OJ_OK;
     sum = (void *)(to + at);
-    OJ_TRY(oj_exact_sum_merge(sum, (const void *)(from + at), err));
+    OJ_TRY(oj_exact_sum_merge(sum, more, err));
     a->owns_memory |= sum->is_wide;
     return OJ_OK;
 }
 
-static void merge_long(const uint64_t *from, uint64_t *to, int at)
+static void merge_long(const struct oj_long_sum *more, uint64_t *to, int at)
 {
-    const struct oj_long_sum *more;
     struct oj_long_sum *sum;
     if (at < 0)
         return;
-    more = (const void *)(from + at);
     sum = (void *)(to + at);
     sum->low += more->low;
     sum->high += more->high + (sum->low < more->low);
+}
+
+/* The part of a state that is at words from its start. */
+static const void *part_of(const uint64_t *state, int at)
+{
+    return at >= 0 ? state + at : NULL;
+}
+
+/* --- sums of pairs that were not made ------------------------------------- */
+
+int oj_aggregates_take_sums(const struct oj_aggregates *a)
+{
+    for (int i = 0; i < a->plan.n_aggregates; i++)
+    {
+        if (a->plan.aggregates[i].kind == OJ_AGG_STDDEV)
+            return 0;
+    }
+    return a->plan.n_columns <= OJ_SUM_MOST_COLUMNS &&
+           oj_aggregates_take_blocks(a);
+}
+
+oj_status oj_aggregates_sums(const struct oj_aggregates *a, int64_t n,
+                             struct oj_pair_sums **out, struct oj_error *err)
+{
+    int wants_sum[OJ_SUM_MOST_COLUMNS];
+    for (int c = 0; c < a->plan.n_columns && c < OJ_SUM_MOST_COLUMNS; c++)
+        wants_sum[c] = a->columns[c].sum >= 0 || a->columns[c].long_sum >= 0;
+    return oj_pair_sums_open(n, a->plan.n_columns, a->plan.types, wants_sum,
+                             out, err);
+}
+
+oj_status oj_aggregates_add_sums(struct oj_aggregates *a,
+                                 const struct oj_pair_sums *sums,
+                                 struct oj_error *err)
+{
+    for (int64_t row = 0; row < sums->n_features; row++)
+    {
+        uint64_t *state = oj_row_state(a, row);
+        state[0] += (uint64_t)sums->n_pairs[row];
+        for (int c = 0; c < sums->n_columns; c++)
+        {
+            const struct oj_summed_column *from = &sums->column[c];
+            const struct oj_column_state *to = &a->columns[c];
+            if (to->n >= 0)
+                state[to->n] += (uint64_t)from->n[row];
+            if (from->integer != NULL)
+                merge_long(&from->integer[row], state, to->long_sum);
+            if (from->real != NULL)
+                OJ_TRY(merge_sum(a, &from->real[row], state, to->sum, err));
+        }
+    }
+    return OJ_OK;
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+int oj_aggregates_can_merge(const struct oj_aggregates *a)
+{
+    return a->n_stores == 0;
 }
 
 oj_status oj_aggregates_merge(struct oj_aggregates *a, int64_t from_row,
@@ -151,20 +203,21 @@ oj_status oj_aggregates_merge(struct oj_aggregates *a, int64_t from_row,
     {
         const struct oj_aggregate *what = &a->plan.aggregates[i];
         if (what->kind == OJ_AGG_WEIGHTED_SUM)
-            OJ_TRY(merge_sum(a, from, to, a->state[i], err));
+            OJ_TRY(
+                merge_sum(a, part_of(from, a->state[i]), to, a->state[i], err));
         else if (oj_aggregate_chooses(what->kind) &&
                  from[a->columns[what->column].n] > 0)
-            OJ_TRY(oj_row_choose(a, to, i, (const void *)(from + a->state[i]),
-                                 err));
+            OJ_TRY(oj_row_choose(a, to, i, part_of(from, a->state[i]), err));
     }
     for (int c = 0; c < a->plan.n_columns; c++)
     {
         const struct oj_column_state *column = &a->columns[c];
         if (column->n >= 0)
             to[column->n] += from[column->n];
-        merge_long(from, to, column->long_sum);
-        OJ_TRY(merge_sum(a, from, to, column->sum, err));
-        OJ_TRY(merge_sum(a, from, to, column->squares, err));
+        merge_long(part_of(from, column->long_sum), to, column->long_sum);
+        OJ_TRY(merge_sum(a, part_of(from, column->sum), to, column->sum, err));
+        OJ_TRY(merge_sum(a, part_of(from, column->squares), to, column->squares,
+                         err));
     }
     to[0] += from[0];
     return OJ_OK;

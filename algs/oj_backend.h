@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define OJ_BACKEND_ABI 1u
+#define OJ_BACKEND_ABI 2u
 
 /** All devices that can be used, in struct oj_options.gpus. */
 #define OJ_ALL_GPUS UINT64_MAX
@@ -20,6 +20,7 @@ extern "C" {
 struct oj_index;
 
 struct oj_screen;
+struct oj_sum_request;
 
 /** How to run, as against what to ask (struct oj_relation). */
 struct oj_options
@@ -62,6 +63,9 @@ struct oj_stats
     double refine_s; /**< exact distances; without timings all of the join */
     int64_t n_candidates; /**< (point, feature or segment) pairs refined */
     int64_t index_bytes;
+
+    /** Pairs that were counted or summed, and never made. */
+    int64_t n_pairs_unmade;
 
     /** Pairs that GEOS, asked for what our kernels do not decide, could not
      *  decide either; they are no pairs of the answer. */
@@ -107,6 +111,17 @@ struct oj_backend
                              const struct oj_flat *input, int64_t *count,
                              int64_t *n_pairs, struct oj_stats *stats,
                              struct oj_error *err);
+
+    /** 1 when sum_pairs() is worth asking for a batch like input. NULL: never.
+     */
+    int (*sums)(const struct oj_index *index, const struct oj_flat *input);
+
+    /** Counts and sums by join feature (oj_pair_sums.h): adds to words [join
+     *  features * words of request] and sets *n_pairs. As count_pairs(). */
+    oj_status (*sum_pairs)(struct oj_index *index, const struct oj_flat *input,
+                           const struct oj_sum_request *request, int64_t *words,
+                           int64_t *n_pairs, struct oj_stats *stats,
+                           struct oj_error *err);
 };
 
 /** Row i of the table, or NULL past its end. Row 0 is the default. */

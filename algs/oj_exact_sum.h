@@ -30,6 +30,9 @@ extern "C" {
 /** The last limb is within +-2^OJ_SUM_TOP_BITS before a value is added. */
 #define OJ_SUM_TOP_BITS 61
 
+/** Digits of 32 bits between the smallest and the largest double. */
+#define OJ_SUM_MOST_WORDS 66
+
 /** Zeroed memory is a valid empty sum.  Owns memory only when it is wide. */
 struct oj_exact_sum
 {
@@ -64,6 +67,16 @@ OJ_MUST_USE oj_status oj_exact_sum_add_integer_square(struct oj_exact_sum *sum,
 OJ_MUST_USE oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
                                          const struct oj_exact_sum *other,
                                          struct oj_error *err);
+
+/** Adds limb[0] * 2^scale + limb[1] * 2^(scale + 32) + ..., as oj_limbs.h has
+ *  them; n <= OJ_SUM_MOST_WORDS.  OJ_ERR_NOMEM: it may be added in part. */
+OJ_MUST_USE oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum,
+                                             const int64_t *limb, int n,
+                                             int scale, struct oj_error *err);
+
+/** Whether infinities or NaNs were among the values. */
+void oj_exact_sum_meet(struct oj_exact_sum *sum, int plus_infinity,
+                       int minus_infinity, int nan);
 
 /** Adds x where that is simple, which it is for most values: 1; or does
  * nothing: 0.  A few instructions. */

@@ -8,6 +8,7 @@
 #define OJ_GPU_H
 
 #include "oj_backend.h"
+#include "oj_pair_sums.h"
 #include "oj_screen.h"
 
 #ifdef __cplusplus
@@ -15,7 +16,7 @@ extern "C" {
 #endif
 
 /** Changes with this header and with every struct that it passes on. */
-#define OJ_GPU_ABI 4u
+#define OJ_GPU_ABI 5u
 
 #define OJ_GPU_MAX_DEVICES 64
 
@@ -78,6 +79,10 @@ struct oj_gpu_module
                              const struct oj_flat *input, int64_t *count,
                              int64_t *n_pairs, struct oj_stats *stats,
                              struct oj_error *err);
+    oj_status (*sum_pairs)(struct oj_index *index, const struct oj_flat *input,
+                           const struct oj_sum_request *request, int64_t *words,
+                           int64_t *n_pairs, struct oj_stats *stats,
+                           struct oj_error *err);
     void (*free_index)(struct oj_index *index);
 
     /** Why a method that would be better does not answer: it cannot hold the
@@ -121,6 +126,15 @@ struct oj_gpu_module
                                 const struct oj_gpu_points *points,
                                 int64_t *d_count, double *seconds,
                                 struct oj_error *err);
+
+    /** Adds to d_words [join features * words of request] (device memory) what
+     *  the backend's sum_pairs adds; the columns of request are device memory.
+     */
+    oj_status (*sum_resident)(struct oj_index *index,
+                              const struct oj_gpu_points *points,
+                              const struct oj_sum_request *request,
+                              int64_t *d_words, double *seconds,
+                              struct oj_error *err);
 
     /** Pins host memory for fast copies, and lets it go; slow (some seconds
      *  for many GB). */

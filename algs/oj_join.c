@@ -3,6 +3,7 @@
 #include "cpu_threads.h"
 #include "cuda_backend.h"
 #include "ogrjoin.h"
+#include "oj_pair_sums.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -176,8 +177,37 @@ oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend %s does not count pairs",
                        join->backend->name);
-    return join->backend->count_pairs(join->index, input, count, n_pairs,
-                                      &join->stats, err);
+    OJ_TRY(join->backend->count_pairs(join->index, input, count, n_pairs,
+                                      &join->stats, err));
+    join->stats.n_pairs_unmade += *n_pairs;
+    return OJ_OK;
+}
+
+int oj_join_sums(const struct oj_join *join, const struct oj_flat *input)
+{
+    return join->backend->sums != NULL &&
+           join->backend->sums(join->index, input);
+}
+
+oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
+                            const struct oj_aggregate_column *columns,
+                            struct oj_pair_sums *sums, int64_t *n_pairs,
+                            struct oj_error *err)
+{
+    struct oj_sum_request request;
+    OJ_TRY(check_batch(join, input, err));
+    if (!oj_join_sums(join, input))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the pairs of such a batch are not summed by the "
+                       "backend %s",
+                       join->backend->name);
+    oj_sum_request_make(sums, columns, input->n_features,
+                        join->options.n_threads, &request);
+    OJ_TRY(oj_pair_sums_reserve(sums, &request, err));
+    OJ_TRY(join->backend->sum_pairs(join->index, input, &request, sums->words,
+                                    n_pairs, &join->stats, err));
+    join->stats.n_pairs_unmade += *n_pairs;
+    return oj_pair_sums_add(sums, &request, err);
 }
 
 const struct oj_stats *oj_join_stats(const struct oj_join *join)

@@ -292,4 +292,6 @@ const struct oj_backend oj_quadrant_backend = {
     make_index,
     join,
     free_index,
+    NULL,
+    NULL,
     NULL};

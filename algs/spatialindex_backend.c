@@ -133,6 +133,8 @@ const struct oj_backend oj_spatialindex_backend = {
     make_index,
     oj_box_index_join,
     oj_box_index_free,
+    NULL,
+    NULL,
     NULL};
 
 const struct oj_backend oj_spatialindex_collective_backend = {
@@ -144,4 +146,6 @@ const struct oj_backend oj_spatialindex_collective_backend = {
     make_index,
     oj_box_index_join,
     oj_box_index_free,
+    NULL,
+    NULL,
     NULL};

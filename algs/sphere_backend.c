@@ -286,4 +286,6 @@ const struct oj_backend oj_sphere_backend = {
     make_index,
     join,
     free_index,
+    NULL,
+    NULL,
     NULL};

@@ -38,8 +38,8 @@ struct batch
     int lists, in_pinned, out_pinned;
     int64_t chunk_rows, n_chunks;
     int n_workers;
-    struct pairs *pairs;                /* [n_chunks], lists only */
-    unsigned long long *const *d_count; /* [n_places]: pairs are counted only */
+    struct pairs *pairs;               /* [n_chunks], lists only */
+    const struct oj_cuda_taker *taker; /* pairs are not made; or NULL */
 
     /* Shared; changed atomically. */
     int64_t next_chunk, n_pairs, n_matched;
@@ -275,13 +275,13 @@ static oj_status join_lists(struct worker *w, struct pairs *pairs,
     return status;
 }
 
-static oj_status count_rows(struct worker *w, int64_t first, int64_t n)
+static oj_status give_rows(struct worker *w, int64_t first, int64_t n)
 {
-    struct batch *b = w->batch;
+    const struct oj_cuda_taker *taker = w->batch->taker;
     struct oj_cuda_points points;
     OJ_TRY(take_points(w, first, n, &points));
-    OJ_TRY(b->family->count(w->place->of[b->number], w->slot->stream, &points,
-                            b->d_count[w->place - b->index->place], &w->error));
+    OJ_TRY(taker->take(taker->user, (int)(w->place - w->batch->index->place),
+                       w->slot, first, &points, &w->error));
     return oj_cuda_slot_wait(w->slot, &w->error);
 }
 
@@ -289,8 +289,8 @@ static oj_status take_rows(struct worker *w, int64_t chunk, int64_t first,
                            int64_t n)
 {
     struct batch *b = w->batch;
-    if (b->d_count != NULL)
-        return count_rows(w, first, n);
+    if (b->taker != NULL)
+        return give_rows(w, first, n);
     return b->lists ? join_lists(w, &b->pairs[chunk], first, n)
                     : join_one(w, first, n);
 }
@@ -521,7 +521,7 @@ static oj_status join_batch(struct batch *b, struct oj_error *err)
                 "choosing a device", err);
     b->in_pinned = oj_cuda_is_pinned(b->input->x, bytes) &&
                    oj_cuda_is_pinned(b->input->y, bytes);
-    if (b->d_count != NULL)
+    if (b->taker != NULL)
     {
         b->out_pinned = 1;
         return run_chunks(b, err);
@@ -582,10 +582,10 @@ oj_status oj_cuda_join(struct oj_index *index, const struct oj_flat *input,
     return run_aside(&batch, stats, err);
 }
 
-oj_status oj_cuda_count_chunks(struct oj_index *index, int family,
-                               const struct oj_flat *input,
-                               unsigned long long *const *d_count,
-                               struct oj_stats *stats, struct oj_error *err)
+oj_status oj_cuda_give_chunks(struct oj_index *index, int family,
+                              const struct oj_flat *input,
+                              const struct oj_cuda_taker *taker,
+                              struct oj_stats *stats, struct oj_error *err)
 {
     struct batch batch;
     memset(&batch, 0, sizeof batch);
@@ -593,6 +593,6 @@ oj_status oj_cuda_count_chunks(struct oj_index *index, int family,
     batch.family = oj_cuda_family_at(family);
     batch.number = family;
     batch.input = input;
-    batch.d_count = d_count;
+    batch.taker = taker;
     return run_aside(&batch, stats, err);
 }

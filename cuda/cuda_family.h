@@ -31,6 +31,17 @@ struct oj_pair_rule oj_cuda_pair_rule(const struct oj_relation *relation,
                                       const struct oj_cuda_layer *layer,
                                       const struct oj_cuda_points *points);
 
+/** Sums by join feature (oj_pair_sums.h), on their way. Blocks add to one of
+ *  several copies, so that features with many points are many places. */
+struct oj_cuda_tally
+{
+    struct oj_sum_request request; /**< columns: [points], on the device */
+    unsigned n_copies;             /**< a power of two */
+    int64_t copy_words;            /**< features * words of each */
+    unsigned long long *words;     /**< [n_copies * copy_words], a copy by
+                                        ordinals of the join layer */
+};
+
 /** Pairs of a batch on the device, in the list form of struct oj_matches:
  *  sorted within a row as the relation asks; rows are points. */
 struct oj_cuda_pairs
@@ -89,13 +100,23 @@ struct oj_cuda_family
     /** 1: columns of the two sides are looked at (oj_cuda_asks_columns(), own
      *  distances of input features); 0: such joins do not come here. */
     int knows_columns;
+
+    /** Adds to tally the pairs of points; nothing when it returns
+     *  OJ_ERR_NOMEM. NULL when the family has no such. */
+    oj_status (*sum)(struct oj_cuda_index *index, cudaStream_t stream,
+                     const struct oj_cuda_points *points,
+                     const struct oj_cuda_tally *tally,
+                     struct oj_error *err) = NULL;
 };
 
 /** nearest of points: one each, any join features; cuda_nearest.cu */
 extern const struct oj_cuda_family oj_cuda_nearest;
 /** Points in polygons; cuda_points_in_polygons.cu */
 extern const struct oj_cuda_family oj_cuda_points_in_polygons;
-/** Points and points, points and boxes: dwithin, equal points, envelopes;
+/** Points and points: within a distance of the join's, equal;
+ *  cuda_close_points.cu */
+extern const struct oj_cuda_family oj_cuda_close_points;
+/** Points and points, points and boxes: dwithin, envelopes;
  *  cuda_point_pairs.cu */
 extern const struct oj_cuda_family oj_cuda_point_pairs;
 /** nearest and dwithin of points, by a packed tree; cuda_tree_joins.cu */

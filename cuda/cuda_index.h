@@ -57,13 +57,23 @@ OJ_MUST_USE oj_status oj_cuda_family_for(struct oj_index *index,
                                          struct oj_error *err);
 const char *oj_cuda_why_refused(const struct oj_index *index);
 
-/** Has the family count the pairs of a batch, of one row or more, by join
- *  feature: added to d_count [places], arrays on the devices. */
-OJ_MUST_USE oj_status oj_cuda_count_chunks(struct oj_index *index, int family,
-                                           const struct oj_flat *input,
-                                           unsigned long long *const *d_count,
-                                           struct oj_stats *stats,
-                                           struct oj_error *err);
+/** Who takes the points of a batch, chunk by chunk, where pairs are not made.
+ *  take() runs on many threads at once: what it does is enqueued on the slot's
+ *  stream; nothing is when it returns OJ_ERR_NOMEM. */
+struct oj_cuda_taker
+{
+    oj_status (*take)(void *user, int place, struct oj_cuda_slot *slot,
+                      int64_t first, const struct oj_cuda_points *points,
+                      struct oj_error *err);
+    void *user;
+};
+
+/** Gives a batch of one row or more to taker. */
+OJ_MUST_USE oj_status oj_cuda_give_chunks(struct oj_index *index, int family,
+                                          const struct oj_flat *input,
+                                          const struct oj_cuda_taker *taker,
+                                          struct oj_stats *stats,
+                                          struct oj_error *err);
 
 /** The devices of options.gpus in the order of their numbers, at most
  *  OJ_GPU_MAX_DEVICES of them; how many. */
@@ -84,6 +94,10 @@ oj_status oj_cuda_count_pairs(struct oj_index *index,
                               const struct oj_flat *input, int64_t *count,
                               int64_t *n_pairs, struct oj_stats *stats,
                               struct oj_error *err);
+oj_status oj_cuda_sum_pairs(struct oj_index *index, const struct oj_flat *input,
+                            const struct oj_sum_request *request,
+                            int64_t *words, int64_t *n_pairs,
+                            struct oj_stats *stats, struct oj_error *err);
 
 /* The same for data that stay on the device (cuda_resident.cu). */
 oj_status oj_cuda_resident_allocate(struct oj_index *index, int64_t bytes,
@@ -106,6 +120,11 @@ oj_status oj_cuda_resident_count(struct oj_index *index,
                                  const struct oj_gpu_points *points,
                                  int64_t *d_count, double *seconds,
                                  struct oj_error *err);
+oj_status oj_cuda_resident_sum(struct oj_index *index,
+                               const struct oj_gpu_points *points,
+                               const struct oj_sum_request *request,
+                               int64_t *d_words, double *seconds,
+                               struct oj_error *err);
 oj_status oj_cuda_pin(const void *memory, int64_t bytes, struct oj_error *err);
 void oj_cuda_unpin(const void *memory);
 

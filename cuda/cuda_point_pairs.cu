@@ -6,6 +6,7 @@
 #include "cuda_family.h"
 #include "cuda_point_order.h"
 #include "cuda_point_side.h"
+#include "cuda_value_sums.cuh"
 
 #include "../flatten/oj_array.h"
 
@@ -233,6 +234,23 @@ static __global__ void __launch_bounds__(BLOCK, 6)
         atomicAdd(&count[ordinal_at(batch, r)], 1ull);
 }
 
+static __global__ void __launch_bounds__(BLOCK, 4)
+    sum_by_feature(const __grid_constant__ struct oj_point_side side,
+                   const __grid_constant__ struct pairs_batch batch,
+                   const __grid_constant__ struct oj_cuda_tally tally)
+{
+    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
+    struct oj_point_visit visit;
+    int32_t r;
+    if (t >= batch.n)
+        return;
+    i = point_of(batch, t);
+    if (!start_visit(&visit, side, batch, i))
+        return;
+    while ((r = oj_point_visit_next(&visit, &side, &batch.rule)) >= 0)
+        add_pair(tally.request, i, words_of(tally, ordinal_at(batch, r)));
+}
+
 /* The last row of first .. end - 1 that begins at or before a pair. */
 static __device__ int64_t row_of(const int64_t *offset, int64_t first,
                                  int64_t end, int64_t pair)
@@ -420,13 +438,15 @@ static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
     return OJ_OK;
 }
 
-/* --- counts --------------------------------------------------------------- */
+/* --- counts and sums ------------------------------------------------------ */
 
-static oj_status count(struct oj_cuda_index *wrapped, cudaStream_t stream,
-                       const struct oj_cuda_points *points,
-                       unsigned long long *d_count, struct oj_error *err)
+/* tally NULL: only counts. */
+static oj_status visit_all(struct pairs_index *self, cudaStream_t stream,
+                           const struct oj_cuda_points *points,
+                           unsigned long long *d_count,
+                           const struct oj_cuda_tally *tally,
+                           struct oj_error *err)
 {
-    struct pairs_index *self = unwrap(wrapped);
     struct oj_cuda_array<int32_t> order =
     {
         NULL, 0
@@ -436,12 +456,30 @@ static oj_status count(struct oj_cuda_index *wrapped, cudaStream_t stream,
         return OJ_OK;
     OJ_TRY(oj_cuda_point_order(self->device, stream, &self->side.side.tree,
                                points, &order, err));
-    count_by_feature<<<blocks_of(points->n), BLOCK, 0, stream>>>(
-        self->side.side, batch_of(self, points, &order), d_count);
+    if (tally != NULL)
+        sum_by_feature<<<blocks_of(points->n), BLOCK, 0, stream>>>(
+            self->side.side, batch_of(self, points, &order), *tally);
+    else
+        count_by_feature<<<blocks_of(points->n), BLOCK, 0, stream>>>(
+            self->side.side, batch_of(self, points, &order), d_count);
     error = cudaGetLastError();
     oj_cuda_drop(self->device, stream, &order);
     OJ_CUDA_TRY(error, "counting pairs", err);
     return OJ_OK;
+}
+
+static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
+                       const struct oj_cuda_points *points,
+                       unsigned long long *d_count, struct oj_error *err)
+{
+    return visit_all(unwrap(index), stream, points, d_count, NULL, err);
+}
+
+static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
+                     const struct oj_cuda_points *points,
+                     const struct oj_cuda_tally *tally, struct oj_error *err)
+{
+    return visit_all(unwrap(index), stream, points, NULL, tally, err);
 }
 
 const struct oj_cuda_family oj_cuda_point_pairs = {
@@ -455,4 +493,5 @@ const struct oj_cuda_family oj_cuda_point_pairs = {
     join_lists,
     count,
     1,
+    sum,
 };

@@ -2,6 +2,7 @@
 #include "cuda_family.h"
 #include "cuda_point_counts.cuh"
 #include "cuda_point_lists.cuh"
+#include "cuda_point_sums.cuh"
 
 #include "../flatten/oj_array.h"
 
@@ -391,6 +392,40 @@ static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
     return status;
 }
 
+static oj_status sum_slices(struct oj_cuda_index *index, cudaStream_t stream,
+                            const struct query *all,
+                            const struct oj_cuda_tally *tally,
+                            struct oj_error *err)
+{
+    for (int64_t first = 0; first < all->n; first += SLICE)
+    {
+        struct query q = slice_of(*all, first);
+        struct oj_cuda_tally here = tally_from(*tally, first);
+        OJ_TRY(forget_doubts(&q, stream, err));
+        sum_by_feature<<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(
+            q, here);
+        OJ_CUDA_TRY_LAUNCH("summing points of polygons", err);
+        settle_sums<<<settling_blocks(index), BLOCK, 0, stream>>>(q, here);
+        OJ_CUDA_TRY_LAUNCH("summing points of polygons", err);
+    }
+    return OJ_OK;
+}
+
+static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
+                     const struct oj_cuda_points *points,
+                     const struct oj_cuda_tally *tally, struct oj_error *err)
+{
+    struct query q = query_of(index, points);
+    struct doubts doubts;
+    oj_status status;
+    memset(&doubts, 0, sizeof doubts);
+    status = make_doubts(index, stream, &q, &doubts, err);
+    if (status == OJ_OK)
+        status = sum_slices(index, stream, &q, tally, err);
+    drop_doubts(index, stream, &doubts);
+    return status;
+}
+
 const struct oj_cuda_family oj_cuda_points_in_polygons = {
     "points in cells of polygons",
     oj_is_points_in_polygons,
@@ -401,4 +436,5 @@ const struct oj_cuda_family oj_cuda_points_in_polygons = {
     join_one,
     join_lists,
     count,
-    0};
+    0,
+    sum};

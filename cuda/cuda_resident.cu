@@ -1,4 +1,5 @@
 #include "cuda_index.h"
+#include "cuda_tally.h"
 
 #include <string.h>
 
@@ -233,6 +234,52 @@ oj_status oj_cuda_resident_count(struct oj_index *index,
     OJ_TRY(start_watch(&watch, place->device.stream, err));
     status = family->count(place->of[number], place->device.stream, &here,
                            (unsigned long long *)d_count, err);
+    return stop_watch(&watch, place->device.stream, status, seconds, err);
+}
+
+/* Copies of the words are made, folded and given back as for a batch. */
+static oj_status sum_points(struct oj_cuda_place *place, int number,
+                            const struct oj_cuda_family *family,
+                            const struct oj_cuda_points *points,
+                            const struct oj_sum_request *request,
+                            int64_t n_features, int64_t *d_words,
+                            struct oj_error *err)
+{
+    struct oj_cuda_device *device = &place->device;
+    struct oj_cuda_tally_words words;
+    oj_status status;
+    memset(&words, 0, sizeof words);
+    status = oj_cuda_tally_make(device, n_features, request, &words, err);
+    if (status == OJ_OK)
+        status = family->sum(place->of[number], device->stream, points,
+                             &words.tally, err);
+    if (status == OJ_OK)
+        status = oj_cuda_tally_add(device, &words, d_words, err);
+    oj_cuda_tally_drop(device, &words);
+    return status;
+}
+
+oj_status oj_cuda_resident_sum(struct oj_index *index,
+                               const struct oj_gpu_points *points,
+                               const struct oj_sum_request *request,
+                               int64_t *d_words, double *seconds,
+                               struct oj_error *err)
+{
+    struct oj_cuda_place *place = &index->place[0];
+    struct oj_cuda_points here;
+    struct stopwatch watch;
+    int number = 0;
+    const struct oj_cuda_family *family;
+    oj_status status;
+    OJ_TRY(find_family(index, &number, &family, err));
+    if (family->sum == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "pairs of this join are not summed by join feature");
+    OJ_TRY(points_of(index, points, &here, err));
+    OJ_TRY(use_first(index, err));
+    OJ_TRY(start_watch(&watch, place->device.stream, err));
+    status = sum_points(place, number, family, &here, request,
+                        index->join_side->n_features, d_words, err);
     return stop_watch(&watch, place->device.stream, status, seconds, err);
 }
 

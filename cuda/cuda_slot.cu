@@ -67,6 +67,7 @@ void oj_cuda_slot_free(struct oj_cuda_slot *slot)
     {
         drop_arrays(slot);
         oj_cuda_drop(slot->device, slot->stream, &slot->d_matched);
+        oj_cuda_values_drop(slot->device, slot->stream, &slot->values);
         (void)cudaStreamSynchronize(slot->stream);
         (void)cudaStreamDestroy(slot->stream);
     }

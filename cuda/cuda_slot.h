@@ -13,6 +13,7 @@
 
 #include "cuda_family.h"
 #include "cuda_stage.h"
+#include "cuda_values.h"
 
 /** Zeroed memory is a slot that has nothing yet. */
 struct oj_cuda_slot
@@ -28,6 +29,7 @@ struct oj_cuda_slot
     struct oj_cuda_array<int64_t> d_fid;
     struct oj_cuda_array<int32_t> d_on_class, d_exclude_class;
     struct oj_cuda_array<double> d_max_distance;
+    struct oj_cuda_values values; /**< to be summed */
 
     struct oj_cuda_array<unsigned long long> d_matched; /**< [1] */
     unsigned long long *matched; /**< pinned, [1], borrowed from stage */

@@ -32,11 +32,13 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_columns.cu
   cuda/cuda_point_side.cu
   cuda/cuda_point_pairs.cu
+  cuda/cuda_values.cu
   cuda/cuda_slot.cu
   cuda/cuda_index.cu
   cuda/cuda_sizes.cu
   cuda/cuda_pace.cu
   cuda/cuda_batches.cu
+  cuda/cuda_tally.cu
   cuda/cuda_counts.cu
   cuda/cuda_resident.cu
   cuda/cuda_module.cu)

@@ -6,8 +6,7 @@
 #ifndef OJ_AGGREGATE_BLOCK_H
 #define OJ_AGGREGATE_BLOCK_H
 
-#include "../flatten/oj_batch.h"
-#include "oj_aggregate_values.h"
+#include "oj_aggregate_columns.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,10 +19,7 @@ extern "C" {
 struct oj_aggregate_block
 {
     struct oj_aggregates *state;
-    struct oj_value_way *ways; /**< [n_ways] of its columns */
-    int n_ways;
-    struct oj_aggregate_column *columns; /**< [n_ways], of values */
-    struct oj_block_values *values;      /**< [n_ways] */
+    struct oj_aggregate_columns columns;
     int64_t n_pairs;
     int64_t row[OJ_BLOCK_PAIRS];
     int32_t at[OJ_BLOCK_PAIRS];

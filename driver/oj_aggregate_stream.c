@@ -33,6 +33,10 @@ struct oj_aggregate_stream
     int64_t n_expected; /* its rows; -1: unknown */
     int64_t *count;     /* [input features] their pairs as far as the backend
                            counts them; NULL: more than counts is asked for */
+
+    /* What the backend sums without pairs; NULL: other things are asked for. */
+    struct oj_pair_sums *sums;
+    struct oj_aggregate_columns columns;
 };
 
 /* ---- which way ---------------------------------------------------------- */
@@ -152,31 +156,50 @@ static oj_status read_features(void *user, int slot, struct oj_flat *flat,
     return status;
 }
 
-/* Pairs that are counted are none of the answer, but in its number. */
-static oj_status count_features(struct oj_aggregate_stream *s,
-                                const struct oj_flat *flat,
-                                struct oj_matches *out, struct oj_error *err)
+static oj_status sum_features(struct oj_aggregate_stream *s,
+                              const struct oj_pipeline_part *part,
+                              int64_t *n_pairs, struct oj_error *err)
 {
-    int64_t n = flat->n_features, n_pairs = 0;
-    OJ_TRY(oj_join_count_pairs(s->job->join_side->engine, flat, s->count,
-                               &n_pairs, err));
+    struct oj_join *join = s->job->join_side->engine;
+    const struct oj_point_order *order = &s->order[part->slot];
+    if (!oj_join_sums(join, part->flat))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are not summed");
+    OJ_TRY(oj_aggregation_read_columns(s->aggregation, &s->batches[part->slot],
+                                       part->first_row, part->flat->n_features,
+                                       order->n > 0 ? order->row : NULL,
+                                       &s->columns, err));
+    return oj_join_sum_pairs(join, part->flat, s->columns.column, s->sums,
+                             n_pairs, err);
+}
+
+/* Pairs that are counted or summed are none of the answer, but in its number.
+ */
+static oj_status without_pairs(struct oj_aggregate_stream *s,
+                               const struct oj_pipeline_part *part,
+                               struct oj_matches *out, struct oj_error *err)
+{
+    int64_t n = part->flat->n_features, n_pairs = 0;
+    if (s->count != NULL)
+        OJ_TRY(oj_join_count_pairs(s->job->join_side->engine, part->flat,
+                                   s->count, &n_pairs, err));
+    else if (s->sums != NULL)
+        OJ_TRY(sum_features(s, part, &n_pairs, err));
+    else
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are asked for");
     OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
     memset(out->offset, 0, (size_t)(n + 1) * sizeof *out->offset);
     out->n_pairs = n_pairs;
     return OJ_OK;
 }
 
-static oj_status join_or_count(struct oj_aggregate_stream *s,
-                               const struct oj_flat *flat,
-                               struct oj_matches *out, struct oj_error *err)
+static oj_status join_or_sum(struct oj_aggregate_stream *s,
+                             const struct oj_pipeline_part *part,
+                             struct oj_matches *out, struct oj_error *err)
 {
-    if (s->count != NULL)
-    {
-        oj_status status = count_features(s, flat, out, err);
-        if (status != OJ_ERR_UNSUPPORTED)
-            return status;
-    }
-    return oj_join_batch(s->job->join_side->engine, flat, out, err);
+    oj_status status = without_pairs(s, part, out, err);
+    if (status != OJ_ERR_UNSUPPORTED)
+        return status;
+    return oj_join_batch(s->job->join_side->engine, part->flat, out, err);
 }
 
 /* Runs on the join thread. */
@@ -187,7 +210,7 @@ static oj_status join_features(void *user, const struct oj_pipeline_part *part,
     struct oj_message_sink sink;
     oj_status status;
     oj_job_enter_thread(s->job, &sink);
-    status = join_or_count(s, part->flat, out, err);
+    status = join_or_sum(s, part, out, err);
     oj_job_leave_thread(s->job);
     return status;
 }
@@ -275,9 +298,13 @@ static oj_status fill(struct oj_aggregate_stream *s, struct oj_error *err)
         if (s->count == NULL)
             return oj_fail_nomem(err, s->input.n_features, sizeof *s->count);
     }
+    else if (oj_aggregation_takes_sums(s->aggregation))
+        OJ_TRY(oj_aggregation_open_sums(s->aggregation, &s->sums, err));
     OJ_TRY(stream_join(s, err));
     if (s->count != NULL)
         oj_aggregation_add_counts(s->aggregation, s->count);
+    if (s->sums != NULL)
+        OJ_TRY(oj_aggregation_add_sums(s->aggregation, s->sums, err));
     job->join_side->read_s += job->counts.read_s;
     end_streaming(s);
     return OJ_OK;
@@ -398,5 +425,7 @@ void oj_aggregate_stream_close(struct oj_aggregate_stream *s)
     oj_side_work_free(&s->input_work);
     oj_flat_buf_free(&s->input_buf);
     oj_free(s->count);
+    oj_pair_sums_close(s->sums);
+    oj_aggregate_columns_free(&s->columns);
     oj_free(s);
 }

@@ -474,6 +474,37 @@ void oj_aggregation_add_counts(struct oj_aggregation *a, const int64_t *count)
     oj_aggregates_add_counts(a->state, a->n_rows, count);
 }
 
+int oj_aggregation_takes_sums(const struct oj_aggregation *a)
+{
+    return oj_aggregates_take_sums(a->state);
+}
+
+oj_status oj_aggregation_open_sums(const struct oj_aggregation *a,
+                                   struct oj_pair_sums **out,
+                                   struct oj_error *err)
+{
+    return oj_aggregates_sums(a->state, a->n_rows, out, err);
+}
+
+oj_status oj_aggregation_read_columns(const struct oj_aggregation *a,
+                                      const struct oj_batch *batch,
+                                      int64_t first, int64_t n,
+                                      const int32_t *order,
+                                      struct oj_aggregate_columns *columns,
+                                      struct oj_error *err)
+{
+    OJ_TRY(oj_aggregate_columns_reserve(columns, a->ways, a->n_ways, n, err));
+    oj_aggregate_columns_read(columns, batch->attributes, first, n, order);
+    return OJ_OK;
+}
+
+oj_status oj_aggregation_add_sums(struct oj_aggregation *a,
+                                  const struct oj_pair_sums *sums,
+                                  struct oj_error *err)
+{
+    return oj_aggregates_add_sums(a->state, sums, err);
+}
+
 /* What came by shared lists goes to the rows on them. */
 static oj_status merge_lists(struct oj_aggregation *a, struct oj_error *err)
 {

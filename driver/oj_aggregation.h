@@ -10,8 +10,10 @@
 #ifndef OJ_AGGREGATION_H
 #define OJ_AGGREGATION_H
 
+#include "../algs/oj_pair_sums.h"
 #include "../flatten/oj_batch.h"
 #include "../flatten/oj_pair_values.h"
+#include "oj_aggregate_columns.h"
 #include "oj_job.h"
 #include "oj_schema.h"
 
@@ -74,6 +76,27 @@ OJ_MUST_USE oj_status oj_aggregation_add(struct oj_aggregation *aggregation,
 int oj_aggregation_takes_counts(const struct oj_aggregation *aggregation);
 void oj_aggregation_add_counts(struct oj_aggregation *aggregation,
                                const int64_t *count);
+
+/** 1 when nothing but counts, sums and means is asked for: then the join may
+ * sum the values of features instead of giving pairs. */
+int oj_aggregation_takes_sums(const struct oj_aggregation *aggregation);
+
+/** Sums for the rows of oj_aggregation_start(), for oj_join_sum_pairs(). */
+OJ_MUST_USE oj_status
+oj_aggregation_open_sums(const struct oj_aggregation *aggregation,
+                         struct oj_pair_sums **out, struct oj_error *err);
+
+/** The values of n features of batch, as oj_aggregation_add() takes them, for
+ *  oj_join_sum_pairs(). Not while ways are used for texts or dates. */
+OJ_MUST_USE oj_status oj_aggregation_read_columns(
+    const struct oj_aggregation *aggregation, const struct oj_batch *batch,
+    int64_t first, int64_t n, const int32_t *order,
+    struct oj_aggregate_columns *columns, struct oj_error *err);
+
+/** Adds what was summed. */
+OJ_MUST_USE oj_status
+oj_aggregation_add_sums(struct oj_aggregation *aggregation,
+                        const struct oj_pair_sums *sums, struct oj_error *err);
 
 OJ_MUST_USE oj_status oj_aggregation_finish(struct oj_aggregation *aggregation,
                                             struct oj_error *err);

@@ -190,6 +190,16 @@ static void write_backend(const struct oj_job *job, char *text, size_t size)
              says ? reason : "", says ? ")" : "");
 }
 
+/* What is said of pairs that the output does not have one by one either. */
+static const char *how_counted(const struct oj_job *job)
+{
+    int64_t n = oj_job_stats(job)->n_pairs_unmade;
+    if (n == 0)
+        return "";
+    return n < job->counts.n_pairs ? ", most of them added up on the GPU"
+                                   : ", added up on the GPU";
+}
+
 static void print_line(const struct oj_summary *summary)
 {
     const struct oj_job *job = summary->job;
@@ -213,12 +223,12 @@ static void print_line(const struct oj_summary *summary)
     if (job->tiled != NULL)
         snprintf(tiles, sizeof tiles, ", the join side in %lld tiles",
                  (long long)job->tiles.n_tiles);
-    oj_notice("%lld rows in: %lld matched, %lld unmatched%s; %lld pairs%s; "
+    oj_notice("%lld rows in: %lld matched, %lld unmatched%s; %lld pairs%s%s; "
               "read %.2f s, join %.2f s, write %.2f s, total %.2f s; backend "
               "%s, %d thread%s%s",
               (long long)counts->n_rows, (long long)counts->n_matched,
               (long long)(counts->n_rows - counts->n_matched), skipped,
-              (long long)counts->n_pairs, written,
+              (long long)counts->n_pairs, how_counted(job), written,
               job->join_side->read_s + counts->read_s, join_seconds(job),
               summary->write_s, summary->total_s, backend, n_threads,
               n_threads == 1 ? "" : "s", tiles);
@@ -303,11 +313,12 @@ static void write_json(FILE *file, const void *user)
     write_side(file, "join", job, 1);
     fprintf(file,
             "  \"rows_in\": %lld,\n  \"matched\": %lld,\n  \"unmatched\": "
-            "%lld,\n  \"pairs\": %lld,\n  \"undecided_pairs\": %lld,\n  "
-            "\"self_join\": %s,\n",
+            "%lld,\n  \"pairs\": %lld,\n  \"pairs_not_made\": %lld,\n  "
+            "\"undecided_pairs\": %lld,\n  \"self_join\": %s,\n",
             (long long)counts->n_rows, (long long)counts->n_matched,
             (long long)(counts->n_rows - counts->n_matched),
             (long long)counts->n_pairs,
+            (long long)oj_job_stats(job)->n_pairs_unmade,
             (long long)oj_job_stats(job)->n_undecided_pairs,
             job->sides.is_self_join ? "true" : "false");
     fprintf(file, "  \"destination\": ");

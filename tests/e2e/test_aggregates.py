@@ -559,36 +559,53 @@ def check_real_zones():
     compare(got.rows, pairs, words, "taxi zones")
 
 
-def check_counts_of_a_device():
-    """Counts without pairs, with a module that stands for that of CUDA: the CPU's
-    answers, whatever the device can do; the summary says who gave them."""
+def check_sums_of_a_device():
+    """Counts and sums without pairs, with a module that stands for that of CUDA: the
+    CPU's answers, whatever the device can do; the summary says who gave them."""
     if "FAKE_MODULE" not in os.environ:
         raise Skip("FAKE_MODULE names no library")
     draw = random.Random(9)
     spots = [f"POINT ({x} {y})" for x in range(12) for y in range(12)]
     make("few.gpkg", [(spot, {}) for spot in spots])
-    many = [(draw.choice(spots[:130]), {"f": draw.random()}) for _ in range(3000)]
-    make("many.gpkg", many, fields=[("f", ogr.OFTReal)])
+    odd = [0.0, -0.0, 5e-324, 1e300, -1e300, float("inf"), None, None]
+    many = [(draw.choice(spots[:130]), {
+        "f": draw.random(),
+        "g": draw.choice(odd) if draw.random() < 0.1 else draw.random(),
+        "i": draw.choice([None, 7, -2 ** 31, 2 ** 31 - 1]),
+        "l": draw.choice([None, 0, 2 ** 55, -2 ** 55 - 1]),
+        "t": draw.choice([None, "a", ""])}) for _ in range(3000)]
+    fields = [("f", ogr.OFTReal), ("g", ogr.OFTReal), ("i", ogr.OFTInteger),
+              ("l", ogr.OFTInteger64), ("t", ogr.OFTString)]
+    make("many.gpkg", many, fields=fields)
+    unmade = "3000 pairs, added up on the GPU"
     dumps = {}
-    for agg in ("count", "count, sum(f)"):
-        for backend, how, says in (
-            ("cpu", "", "backend cpu,"),
-            ("cuda", "", "backend cuda,"),
-            ("cuda", "mute", "backend cuda,"),  # it counts and does no more
-            ("cuda", "full", "(on the CPU: the fake device is full)"),
-            ("cuda", "refuse", "(on the CPU: too large)"),
-            ("cuda", "crowded", "(on the CPU: the fake device is crowded)"),
-            ("cuda", "second", "(the better fake method is full)"),
+    for number, agg in enumerate((
+            "count", "count, sum(f)", "sum(i), mean(l), sum(l), count(t), count(i)",
+            "mean(g), count(f), sum(g), count(g)", "count, sum(f), max(i)")):
+        summed = "max" not in agg
+        for backend, how, says, all_unmade in (
+            ("cpu", "", "backend cpu,", False),
+            ("cuda", "", "backend cuda,", summed),
+            ("cuda", "plain", "backend cuda,", False),
+            ("cuda", "mute", "backend cuda,", summed),  # it sums and does no more
+            ("cuda", "full", "(on the CPU: the fake device is full)", False),
+            ("cuda", "refuse", "(on the CPU: too large)", False),
+            ("cuda", "crowded", "(on the CPU: the fake device is crowded)", False),
+            ("cuda", "second", "(the better fake method is full)", summed),
         ):
             env = {"OGRJOIN_CUDA_MODULE": os.environ["FAKE_MODULE"], "FAKE_GPU": how}
-            out = f"{agg[-6:].strip('()')}_{backend}_{how}.gpkg"
+            out = f"unmade{number}_{backend}_{how}.gpkg"
             r = run("-op", "equals", "-backend", backend, "-agg", agg, "-lco",
-                    "SPATIAL_INDEX=NO", out, "few.gpkg", "many.gpkg", env=env)
-            if how == "mute" and "sum" in agg:
+                    "SPATIAL_INDEX=NO", "-json_summary", "unmade.json", out,
+                    "few.gpkg", "many.gpkg", env=env)
+            if how == "mute" and not summed:
                 true(r.rc == 1 and "only counts" in r.err, f"should fail: {r}")
                 continue
             true(r.rc == 0 and says in r.err, f"should say {says}: {r}")
             true("3000 pairs" in r.err, f"should say 3000 pairs: {r}")
+            same(unmade in r.err, all_unmade, f"{agg}, {how}: {r.err}")
+            with open("unmade.json", encoding="utf-8") as file:
+                same(json.load(file)["pairs_not_made"], 3000 if all_unmade else 0, how)
             dumps.setdefault(agg, dump(out))
             same(dump(out), dumps[agg], f"{agg}, {backend}, {how}")
 

@@ -4,10 +4,11 @@
  * FAKE_GPU in the environment says how it fails: abi, none, full (no memory for
  * an index), refuse (the join side), second (the better method refuses it),
  * crowded (no memory for a batch), lost (every join), mute (pairs are only
- * counted). */
+ * counted or summed), plain (they are neither). */
 #include "../../algs/kernels/oj_said.h"
 #include "../../algs/oj_gpu.h"
 #include "../../flatten/oj_array.h"
+#include "plain_sums.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -167,7 +168,7 @@ static oj_status count_pairs(struct oj_index *index,
     int64_t sum = 0;
     (void)stats;
     OJ_TRY(check_device(err));
-    if (index->relation.op != OJ_OP_EQUALS)
+    if (index->relation.op != OJ_OP_EQUALS || fails("plain"))
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "not counted");
     for (int64_t f = 0; f < index->join_side->n_features; f++)
     {
@@ -179,6 +180,29 @@ static oj_status count_pairs(struct oj_index *index,
         }
     }
     *n_pairs = sum;
+    return OJ_OK;
+}
+
+static oj_status sum_pairs(struct oj_index *index, const struct oj_flat *input,
+                           const struct oj_sum_request *request, int64_t *words,
+                           int64_t *n_pairs, struct oj_stats *stats,
+                           struct oj_error *err)
+{
+    (void)stats;
+    OJ_TRY(check_device(err));
+    if (index->relation.op != OJ_OP_EQUALS || fails("plain"))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "not summed");
+    *n_pairs = 0;
+    for (int64_t f = 0; f < index->join_side->n_features; f++)
+    {
+        int64_t *of_feature = words + f * request->n_words;
+        for (int64_t i = 0; i < input->n_features; i++)
+        {
+            if (is_equal(index, input, i, f))
+                plain_add_pair(request, i, of_feature);
+        }
+        *n_pairs += of_feature[0];
+    }
     return OJ_OK;
 }
 
@@ -314,6 +338,7 @@ static const struct oj_gpu_module module = {.abi = OJ_GPU_ABI,
                                             .index = make_index,
                                             .join = join,
                                             .count_pairs = count_pairs,
+                                            .sum_pairs = sum_pairs,
                                             .why_refused = why_refused,
                                             .screen_index = screen_index,
                                             .screen_find = screen_find,

@@ -13,7 +13,9 @@
 
 #include <ogrjoin.h>
 
+#include "oj_exact_sum.h"
 #include "oj_gpu.h"
+#include "oj_pair_sums.h"
 #include "references.h"
 
 static struct oj_flat_buf join_side, points, lines;
@@ -321,6 +323,128 @@ START_TEST(no_counts)
 }
 END_TEST
 
+/* --- summing -------------------------------------------------------------- */
+
+enum
+{
+    MANY = 400
+};
+
+/* Rows at the places of the join side, with a column of reals with NULLs and
+ * one of integers. */
+static struct oj_flat_buf rows;
+static double reals[MANY];
+static int64_t integers[MANY];
+static uint8_t nulls[MANY];
+
+static struct oj_pair_sums *open_sums(void)
+{
+    static const enum oj_aggregate_type types[] = {OJ_AGG_REAL, OJ_AGG_INTEGER};
+    static const int wants_sum[] = {1, 0};
+    struct oj_pair_sums *sums = NULL;
+    must(oj_pair_sums_open(40, 2, types, wants_sum, &sums, &error));
+    oj_flat_buf_free(&rows);
+    for (int i = 0; i < MANY; i++)
+    {
+        add_point(&rows, ((i % 43) * 7) % 40, ((i % 43) * 11) % 17);
+        reals[i] = i % 3 == 0 ? 1e17 : 0.1 * i;
+        integers[i] = i - 20;
+        nulls[i] = i % 5 == 2;
+    }
+    return sums;
+}
+
+/* sums holds n times what the pairs of each join feature have. */
+static void check_sums(struct oj_join *join, const struct oj_flat *input,
+                       const struct oj_pair_sums *sums, int n)
+{
+    struct oj_matches m = {0};
+    struct oj_exact_sum expected[40] = {{{{0}}, 0, 0, 0, 0}};
+    int64_t n_pairs[40] = {0}, n_values[40] = {0};
+    must(oj_join_batch(join, input, &m, &error));
+    ck_assert_int_gt(m.n_pairs, 0);
+    for (int64_t row = 0; row < m.n_rows; row++)
+    {
+        for (int64_t i = m.offset[row]; i < m.offset[row + 1]; i++)
+        {
+            int32_t f = m.join_row[i];
+            n_pairs[f]++;
+            n_values[f] += !nulls[row];
+            for (int k = 0; !nulls[row] && k < n; k++)
+                must(oj_exact_sum_add(&expected[f], reals[row], &error));
+        }
+    }
+    for (int f = 0; f < 40; f++)
+    {
+        double a = oj_exact_sum_value(&sums->column[0].real[f]);
+        double b = oj_exact_sum_value(&expected[f]);
+        ck_assert_int_eq(sums->n_pairs[f], n * n_pairs[f]);
+        ck_assert_int_eq(sums->column[0].n[f], n * n_values[f]);
+        ck_assert_int_eq(sums->column[1].n[f], n * n_pairs[f]);
+        ck_assert(memcmp(&a, &b, sizeof a) == 0);
+        oj_exact_sum_clear(&expected[f]);
+    }
+    oj_matches_free(&m);
+}
+
+START_TEST(sums_of_pairs)
+{
+    static const char *const backends[] = {"cuda", "auto"};
+    const struct oj_aggregate_column columns[] = {{reals, NULL, nulls},
+                                                  {NULL, integers, NULL}};
+    set(OJ_TEST_FAKE_MODULE, "");
+    for (int i = 0; i < 2; i++)
+    {
+        struct oj_join *join = open_equals(backends[i]);
+        struct oj_pair_sums *sums = open_sums();
+        const struct oj_flat input = oj_flat_buf_view(&rows);
+        int64_t n_pairs = -1;
+        ck_assert(oj_join_sums(join, &input));
+        for (int k = 0; k < 3; k++)
+            must(oj_join_sum_pairs(join, &input, columns, sums, &n_pairs,
+                                   &error));
+        ck_assert_int_ge(n_pairs, 40);
+        ck_assert_int_eq(oj_join_stats(join)->n_pairs_unmade, 3 * n_pairs);
+        check_sums(join, &input, sums, 3);
+        oj_pair_sums_close(sums);
+        oj_join_close(join);
+        oj_flat_buf_free(&rows);
+    }
+}
+END_TEST
+
+/* What cannot be summed leaves the sums alone, and join() has an answer. */
+START_TEST(no_sums)
+{
+    static const char *const hows[] = {"plain", "crowded", "full", "lost"};
+    static const char *const backends[] = {"cpu", "cuda", "auto"};
+    const struct oj_aggregate_column columns[] = {{reals, NULL, nulls},
+                                                  {NULL, integers, NULL}};
+    struct oj_pair_sums *sums = open_sums();
+    const struct oj_flat input = oj_flat_buf_view(&rows);
+    for (int i = 0; i < 4; i++)
+    {
+        set(OJ_TEST_FAKE_MODULE, hows[i]);
+        for (int b = 0; b < 3; b++)
+        {
+            int fails = b == 1 && i == 3; /* cuda, lost */
+            struct oj_join *join = open_equals(backends[b]);
+            int64_t n_pairs = 0;
+            ck_assert_int_eq(oj_join_sum_pairs(join, &input, columns, sums,
+                                               &n_pairs, &error),
+                             fails ? OJ_ERR_NO_DEVICE : OJ_ERR_UNSUPPORTED);
+            ck_assert_int_eq(oj_join_sums(join, &input), fails);
+            ck_assert_int_eq(oj_join_stats(join)->n_pairs_unmade, 0);
+            if (!fails)
+                check_sums(join, &input, sums, 0);
+            oj_join_close(join);
+        }
+    }
+    oj_pair_sums_close(sums);
+    oj_flat_buf_free(&rows);
+}
+END_TEST
+
 START_TEST(lost_device)
 {
     struct oj_join *join;
@@ -397,6 +521,8 @@ int main(void)
     tcase_add_test(tcase, second_method);
     tcase_add_test(tcase, counts);
     tcase_add_test(tcase, no_counts);
+    tcase_add_test(tcase, sums_of_pairs);
+    tcase_add_test(tcase, no_sums);
     tcase_add_test(tcase, lost_device);
     tcase_add_test(tcase, small_jobs);
     tcase_add_test(tcase, devices);
