@@ -235,7 +235,10 @@ OJ_FN void oj_tree_visit(struct oj_tree_walk *w, const struct oj_tree *tree,
     int64_t below = level > 0 ? (int64_t)tree->level_n[level - 1] : tree->n;
     int64_t left = below - (int64_t)i * OJ_TREE_FANOUT;
     int c, n = left < OJ_TREE_FANOUT ? (int)left : OJ_TREE_FANOUT;
-    for (c = 0; c < n; c++)
+    /* Of children that are equally far the first comes first: so the ranks of
+     * features at one place come in ascending order, and the first k of them
+     * keep the others out. */
+    for (c = n - 1; c >= 0; c--)
     {
         double dx = oj_tree_apart(w->x, node->x0[c], node->x1[c]);
         double dy = oj_tree_apart(w->y, node->y0[c], node->y1[c]);
