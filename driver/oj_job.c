@@ -202,6 +202,7 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job,
     options.limit = -1;
     options.fields = source->fields;
     options.n_fields = source->n_fields + source->n_hidden;
+    options.skipped = source->skipped;
     options.use_arrow = 1;
     options.ignore_unwanted = !source->has_where;
     options.transformation = source->transformation;

@@ -264,7 +264,10 @@ static oj_status plan(struct oj_join_layer *layer, struct oj_error *err)
     layer->shape.crs =
         OGR_GFld_GetSpatialRef(OGR_FD_GetGeomFieldDefn(layer->shape.defn, 0));
     layer->shape.keep_fids = layer->schema.keep_fids;
-    oj_row_stream_shape(&layer->main, &layer->shape);
+    oj_row_stream_shape(&layer->main, &layer->shape, 1);
+    layer->shape_of_single = layer->shape;
+    layer->shape_of_single.asked = NULL;
+    OJ_TRY(define(layer, type, &layer->shape_of_single.asked, err));
     list_files(layer);
     ask_input(layer);
     return describe(layer, err);
@@ -328,6 +331,8 @@ void oj_join_layer_close(struct oj_join_layer *layer)
         OGR_FD_Release(layer->shape.defn);
     if (layer->shape.asked != NULL)
         OGR_FD_Release(layer->shape.asked);
+    if (layer->shape_of_single.asked != NULL)
+        OGR_FD_Release(layer->shape_of_single.asked);
     oj_schema_free(&layer->schema);
     CSLDestroy(layer->metadata);
     CSLDestroy(layer->files);

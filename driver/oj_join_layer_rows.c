@@ -14,9 +14,10 @@ static int is_used(const struct oj_join_layer *layer, const char *name)
 }
 
 /* What the reader's filters look at is set though it is ignored. */
-void oj_join_layer_look_at_ignored(struct oj_join_layer *layer)
+void oj_join_layer_look_at_ignored(const struct oj_join_layer *layer,
+                                   const struct oj_row_shape *shape)
 {
-    OGRFeatureDefnH defn = layer->shape.defn, asked = layer->shape.asked;
+    OGRFeatureDefnH defn = shape->defn, asked = shape->asked;
     int all = layer->has_where && layer->used_fields == NULL;
     int n = OGR_FD_GetFieldCount(defn);
     for (int i = 0; i < n; i++)
@@ -37,7 +38,7 @@ void oj_join_layer_look_at_ignored(struct oj_join_layer *layer)
 static void begin(struct oj_join_layer *layer)
 {
     if (layer->main.cursor == NULL)
-        oj_join_layer_look_at_ignored(layer);
+        oj_join_layer_look_at_ignored(layer, &layer->shape);
 }
 
 /* The next row of the main stream; NULL at the end or after an error, which is
@@ -119,7 +120,9 @@ oj_status oj_join_layer_open_single(struct oj_join_layer *layer,
     }
     /* What is told of the plan was told before. */
     oj_told_forget(&layer->single.told);
-    oj_row_stream_shape(&layer->single, &layer->shape);
+    /* Between two rows that are asked for by FID other fields can be ignored,
+     * so it reads all. */
+    oj_row_stream_shape(&layer->single, &layer->shape_of_single, 0);
     oj_row_stream_set_like(&layer->main, &layer->single);
     layer->is_single_open = 1;
     return OJ_OK;
@@ -156,7 +159,7 @@ static oj_status get(struct oj_join_layer *layer, int64_t fid,
                      OGRFeatureH *feature, struct oj_error *err)
 {
     OJ_TRY(oj_join_layer_open_single(layer, err));
-    oj_join_layer_look_at_ignored(layer);
+    oj_join_layer_look_at_ignored(layer, &layer->shape_of_single);
     if (!layer->schema.keep_fids)
         return get_numbered(&layer->single, fid, feature, err);
     if (layer->command.limit >= 0)

@@ -11,7 +11,8 @@ struct oj_join_layer
     char *name, *fid_column;  /* owned */
     char **metadata, **files; /* owned */
     struct oj_schema schema;
-    struct oj_row_shape shape; /* owns both definitions */
+    struct oj_row_shape shape;           /* owns both definitions */
+    struct oj_row_shape shape_of_single; /* owns asked; else like shape */
 
     /* Rows one after another; and rows asked for by FID, which do not disturb
      * them: a job of its own on the same join side. */
@@ -46,7 +47,8 @@ OJ_MUST_USE oj_status oj_join_layer_open_single(struct oj_join_layer *layer,
 /** Has the input layer filter by what the reader asks, as far as it may. */
 void oj_join_layer_push_filters(struct oj_join_layer *layer);
 
-/** Has the next row look at what is ignored now. */
-void oj_join_layer_look_at_ignored(struct oj_join_layer *layer);
+/** Has the rows of shape look at what is ignored now. */
+void oj_join_layer_look_at_ignored(const struct oj_join_layer *layer,
+                                   const struct oj_row_shape *shape);
 
 #endif

@@ -3,6 +3,7 @@
 #include "../flatten/oj_array.h"
 #include "../flatten/oj_table.h"
 #include "oj_cancel.h"
+#include "oj_summary.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -71,9 +72,10 @@ void oj_row_stream_set_like(struct oj_row_stream *stream,
 }
 
 void oj_row_stream_shape(struct oj_row_stream *stream,
-                         const struct oj_row_shape *shape)
+                         const struct oj_row_shape *shape, int skips)
 {
     stream->shape = shape;
+    stream->skips = skips;
 }
 
 static void close_cursor(struct oj_row_stream *s)
@@ -136,6 +138,7 @@ static oj_status stream_all(struct oj_row_stream *s, struct oj_lazy *lazy,
     OJ_TRY(oj_pass_stream(&s->pass, &sink, err));
     OJ_TRY(oj_pass_stream_join_rows(&s->pass, &sink, err));
     oj_rows_warn(&s->pass.rows);
+    oj_summary_warn_of_reading(&s->pass.job);
     return OJ_OK;
 }
 
@@ -153,9 +156,24 @@ static oj_status work(void *user, struct oj_lazy *lazy, struct oj_error *err)
 
 /* ---- start and stop ----------------------------------------------------- */
 
+/* What is ignored when rows are begun is not read; it stays so to the end. */
+static void skip_ignored(struct oj_row_stream *s)
+{
+    for (int i = 0; i < s->shape->n_columns; i++)
+    {
+        const struct oj_column *column = &s->shape->columns[i];
+        if (column->origin == OJ_COLUMN_INPUT)
+            oj_source_skip(&s->pass.job.input, column->source,
+                           OGR_Fld_IsIgnored(OGR_FD_GetFieldDefn(
+                               s->shape->asked, column->target)));
+    }
+}
+
 static oj_status start(struct oj_row_stream *s, struct oj_error *err)
 {
     oj_job_end_reading(&s->pass.job);
+    if (s->skips)
+        skip_ignored(s);
     OJ_TRY(set_filters(s, err));
     CSLDestroy(s->settings);
     s->settings = CPLGetThreadLocalConfigOptions();

@@ -37,6 +37,7 @@ struct oj_row_stream
     const struct oj_command *command;
     const struct oj_row_stream *like;
     const struct oj_row_shape *shape;
+    int skips; /**< see oj_row_stream_shape() */
     struct oj_pass pass;
     int is_open; /**< told can be used */
     struct oj_told told;
@@ -70,9 +71,12 @@ OJ_MUST_USE oj_status oj_row_stream_open(const struct oj_command *command,
 void oj_row_stream_set_like(struct oj_row_stream *stream,
                             const struct oj_row_stream *like);
 
-/** shape outlives the stream. Before the first row. */
+/** shape outlives the stream. Before the first row.
+ *  skips  1: input fields that are ignored in shape->asked when rows are begun
+ *         are not read, and asked does not change until the stream is stopped
+ */
 void oj_row_stream_shape(struct oj_row_stream *stream,
-                         const struct oj_row_shape *shape);
+                         const struct oj_row_shape *shape, int skips);
 
 /** Filters of the input layer from the next start on, in place of those before:
  *  NULL: none. Stops the stream. OJ_ERR_NOMEM: then there are none. */

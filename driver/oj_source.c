@@ -334,6 +334,10 @@ static oj_status select_fields(struct oj_source *s, struct oj_error *err)
     oj_status status = OJ_OK;
     char **names;
     OJ_NEW(s->fields, n + 1, err);
+    OJ_NEW(s->needed, n + 1, err);
+    OJ_NEW(s->skipped, n + 1, err);
+    memset(s->needed, 0, (size_t)n + 1);
+    memset(s->skipped, 0, (size_t)n + 1);
     if (s->side->select == NULL)
     {
         for (int i = 0; i < n; i++)
@@ -361,23 +365,26 @@ oj_status oj_source_need_field(struct oj_source *source, const char *name,
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(source->layer);
     int field = OGR_FD_GetFieldIndex(defn, name);
-    int n = source->n_fields + source->n_hidden;
+    int n = source->n_fields + source->n_hidden, i = 0;
     char text[80];
     snprintf(text, sizeof text, "-%s: ", option);
     if (field < 0)
         return fail_field(source, text, name, err);
-    for (int i = 0; i < n; i++)
+    while (i < n && source->fields[i] != field)
+        i++;
+    if (i == n)
     {
-        if (source->fields[i] == field)
-        {
-            *column = i;
-            return OJ_OK;
-        }
+        source->fields[n] = field; /* there is room for all, once each */
+        source->n_hidden++;
     }
-    source->fields[n] = field; /* there is room for all, once each */
-    source->n_hidden++;
-    *column = n;
+    source->needed[i] = 1;
+    *column = i;
     return OJ_OK;
+}
+
+void oj_source_skip(struct oj_source *source, int column, int is_skipped)
+{
+    source->skipped[column] = is_skipped && !source->needed[column];
 }
 
 /* A CRS that says of itself that it is none, as some GeoPackages have. */
@@ -581,6 +588,8 @@ void oj_source_close(struct oj_source *source)
 {
     const struct oj_source closed = {0};
     oj_free(source->fields);
+    oj_free(source->needed);
+    oj_free(source->skipped);
     if (source->transformation != NULL)
         OCTDestroyCoordinateTransformation(source->transformation);
     if (source->srs != NULL)

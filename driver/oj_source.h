@@ -27,6 +27,9 @@ struct oj_source
     OGRwkbGeometryType type;  /**< declared by the layer */
     OGRSpatialReferenceH srs; /**< owned; NULL: none. See oj_crs.h */
     int *fields, n_fields;    /**< owned; places of the wanted fields */
+    unsigned char *needed;    /**< owned; by place in fields: the join itself
+                                   looks at the values */
+    unsigned char *skipped;   /**< owned; the same: nobody does, at present */
     int n_hidden; /**< fields[n_fields .. n_fields + n_hidden): read for the
                        join, but not written; see oj_source_need_field() */
 
@@ -61,6 +64,11 @@ void oj_source_drop_fields(struct oj_source *source);
 OJ_MUST_USE oj_status oj_source_need_field(struct oj_source *source,
                                            const char *name, const char *option,
                                            int *column, struct oj_error *err);
+
+/** Has the values of fields[column] not be read from now on (is_skipped 1), or
+ *  read again, unless the join itself looks at them.  Of no account to a reader
+ *  that is open. */
+void oj_source_skip(struct oj_source *source, int column, int is_skipped);
 
 /** 1 when the command filters the rows by -where or -spat. */
 int oj_source_is_filtered(const struct oj_source *source);

@@ -79,14 +79,26 @@ static void write_skipped(const struct oj_job *job, int side, char *text,
     snprintf(text + used, size - (size_t)used, ")");
 }
 
-static void note_side(const struct oj_source *source,
-                      const struct oj_read_counts *counts)
+static void warn_of_reading(const struct oj_source *source,
+                            const struct oj_read_counts *counts)
 {
-    const struct oj_flat_counts *shapes = &counts->shapes;
     if (counts->n_warnings > 0)
         oj_warn("reading %s layer '%s': %s%s", source->role, source->name,
                 counts->first_warning,
                 counts->n_warnings > 1 ? " (and more warnings)" : "");
+}
+
+void oj_summary_warn_of_reading(const struct oj_job *job)
+{
+    warn_of_reading(&job->input, &job->input_counts);
+    warn_of_reading(&job->join, &job->join_side->counts);
+}
+
+static void note_side(const struct oj_source *source,
+                      const struct oj_read_counts *counts)
+{
+    const struct oj_flat_counts *shapes = &counts->shapes;
+    warn_of_reading(source, counts);
     if (shapes->n_linearized > 0)
         oj_notice("%s layer '%s': the curves or surfaces of %lld features were "
                   "taken as line strings or polygons",

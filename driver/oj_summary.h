@@ -21,6 +21,10 @@ struct oj_summary
     int64_t n_rows_validated, n_rows_different; /**< -1: not validated */
 };
 
+/** Prints what drivers warned of while they read the two sides. The sides have
+ *  been read; oj_summary_print() does it, too. */
+void oj_summary_warn_of_reading(const struct oj_job *job);
+
 /** Prints notices on what was odd, then the line, on stderr. */
 void oj_summary_print(const struct oj_summary *summary);
 

@@ -129,7 +129,8 @@ static int fill_layout(struct layout *layout, OGRLayerH layer,
         const char *name =
             OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, field->index));
         layout->field[i].child = -1;
-        if (!find_column(schema, name, format_of(field), &layout->field[i]))
+        if (!field->is_skipped &&
+            !find_column(schema, name, format_of(field), &layout->field[i]))
             return 0;
     }
     return 1;
@@ -139,7 +140,7 @@ static int types_survive(const struct oj_fields *fields)
 {
     for (int i = 0; i < fields->n; i++)
     {
-        if (format_of(&fields->field[i]) == 0)
+        if (!fields->field[i].is_skipped && format_of(&fields->field[i]) == 0)
             return 0;
     }
     return 1;

@@ -11,6 +11,7 @@ struct oj_field
     int index; /**< in the layer's definition */
     OGRFieldType type;
     OGRFieldSubType subtype;
+    int is_skipped; /**< nobody looks at its values, which can be missing */
 };
 
 /** A view. */

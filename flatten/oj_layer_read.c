@@ -42,14 +42,12 @@ static double now(void)
 
 /* ---- open and close ----------------------------------------------------- */
 
-static int is_wanted(const struct oj_read_options *options, int field)
+static int is_wanted(const struct oj_fields *fields, int field)
 {
-    for (int i = 0; i < options->n_fields; i++)
-    {
-        if (options->fields[i] == field)
-            return 1;
-    }
-    return 0;
+    int i = 0;
+    while (i < fields->n && fields->field[i].index != field)
+        i++;
+    return i < fields->n && !fields->field[i].is_skipped;
 }
 
 /* OGR ignores fields by name, so a name that leads to another field (they may
@@ -64,7 +62,7 @@ static void ignore_fields(struct oj_layer_reader *reader)
     for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
     {
         const char *name = OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, i));
-        if (!is_wanted(&reader->options, i) &&
+        if (!is_wanted(&reader->fields, i) &&
             OGR_FD_GetFieldIndex(defn, name) == i)
             names = CSLAddString(names, name);
     }
@@ -96,6 +94,8 @@ static oj_status copy_fields(struct oj_layer_reader *reader,
         reader->field[i].index = options->fields[i];
         reader->field[i].type = OGR_Fld_GetType(field);
         reader->field[i].subtype = OGR_Fld_GetSubType(field);
+        reader->field[i].is_skipped =
+            options->skipped != NULL && options->skipped[i];
     }
     reader->fields.n = options->n_fields;
     reader->fields.field = reader->field;

@@ -34,10 +34,13 @@ struct oj_batch
 
 struct oj_read_options
 {
-    int64_t batch_rows;  /**< rows per batch, > 0 */
-    int64_t limit;       /**< stop after so many rows; < 0: all */
-    const int *fields;   /**< [n_fields] wanted fields of the layer */
-    int n_fields;        /**< 0: none */
+    int64_t batch_rows;           /**< rows per batch, > 0 */
+    int64_t limit;                /**< stop after so many rows; < 0: all */
+    const int *fields;            /**< [n_fields] wanted fields of the layer */
+    int n_fields;                 /**< 0: none */
+    const unsigned char *skipped; /**< [n_fields] nonzero: the field keeps its
+                              number, and nobody looks at its values, which
+                              need not be read; NULL: all are looked at */
     int geometry_field;  /**< which geometry field; 0 is the usual one */
     int keep_attributes; /**< 1: batches carry geometry and fields as read */
     int fields_only;     /**< 1, with keep_attributes: of these only the fields,

@@ -146,6 +146,60 @@ def check_an_output_is_no_source():
 # --- rows through GDAL's own ways ---------------------------------------------------
 
 
+def check_what_is_ignored_is_not_read():
+    """Neither from the input's file: a value that cannot be read is not met."""
+    make("p.gpkg", [("POINT (1 1)", {"name": "a", "when": "2020/01/01 10:00:00", "reach": 9}),
+                    ("POINT (2 2)", {"name": "b", "when": "2020/01/01 10:00:00", "reach": 0})],
+         fields=(("name", ogr.OFTString), ("when", ogr.OFTDateTime), ("reach", ogr.OFTInteger)))
+    make("q.gpkg", [("POINT (1 2)", {"name": "b"}), ("POINT (2 3)", {"name": "a"})])
+    dataset = gdal.OpenEx("p.gpkg", gdal.OF_VECTOR | gdal.OF_UPDATE)
+    dataset.ExecuteSQL("UPDATE p SET \"when\" = 'no time'")
+    dataset = None
+    for words in (["-op", "nearest"], ["-op", "nearest", "-on", "name"],
+                  ["-op", "dwithin", "-max_distance_field", "reach"],
+                  ["-agg", "count", "-op", "dwithin", "-max_distance", "5"]):
+        dataset = opened(*words, "p.gpkg", "q.gpkg")
+        layer = dataset.GetLayer(0)
+        with Said() as said:  # once for each dataset
+            whole = [(f.GetFID(), f["name"], f["reach"]) for f in layer]
+        true("no time" in str(said.warnings), f"the value is met: {said.all}")
+        dataset = opened(*words, "p.gpkg", "q.gpkg")
+        layer = dataset.GetLayer(0)
+        layer.SetIgnoredFields(["when"])
+        with Said() as said:
+            same([(f.GetFID(), f["name"], f["reach"]) for f in layer], whole)
+        same(said.all, [], f"it is not met: {words}")
+        # What the join itself looks at is read.
+        layer.SetIgnoredFields(["when", "name", "reach"])
+        same([f.GetFID() for f in layer], [fid for fid, *_ in whole], str(words))
+        layer.SetIgnoredFields([])
+        with Said():
+            same([(f.GetFID(), f["name"], f["reach"]) for f in layer], whole, "all again")
+
+
+def check_ignored_while_rows_are_read():
+    """Rows by FID look at what is ignored now; those one after another, as of any
+    driver, at what was when they were begun."""
+    points_file("p.fgb", n=30)
+    lots_file("l.gpkg")
+    dataset = opened("-op", "nearest", "p.fgb", "l.gpkg")
+    layer = dataset.GetLayer(0)
+    names = {f.GetFID(): f["name"] for f in layer}
+    true(None not in names.values(), "names")
+    layer.SetIgnoredFields(["name"])
+    layer.ResetReading()
+    first = layer.GetNextFeature()
+    same(first["name"], None)
+    layer.SetIgnoredFields([])
+    same(layer.GetFeature(7)["name"], names[7], "by FID")
+    same([layer.GetNextFeature()["name"] for _ in range(3)], [None] * 3)
+    layer.SetIgnoredFields(["name"])
+    same(layer.GetFeature(8)["name"], None, "by FID")
+    layer.SetIgnoredFields([])
+    layer.ResetReading()
+    same([layer.GetNextFeature()["name"], layer.GetFeature(9)["name"]], [names[min(names)], names[9]])
+
+
 def check_filters_on_what_is_ignored():
     """What is ignored is not shown, and the filters see it all the same."""
     pair = sides()
