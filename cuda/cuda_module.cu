@@ -9,6 +9,7 @@
 static const struct oj_cuda_family *const families[] = {
     &oj_cuda_nearest,
     &oj_cuda_points_in_polygons,
+    &oj_cuda_close_points,
     &oj_cuda_point_pairs,
     &oj_cuda_tree_joins,
     NULL,

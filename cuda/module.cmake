@@ -30,6 +30,9 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_screen_batches.cu
   cuda/cuda_screen.cu
   cuda/cuda_columns.cu
+  cuda/cuda_row_order.cu
+  cuda/cuda_close_side.cu
+  cuda/cuda_close_points.cu
   cuda/cuda_point_side.cu
   cuda/cuda_point_pairs.cu
   cuda/cuda_values.cu

@@ -129,9 +129,10 @@ struct oj_close_visit
     uint32_t column, n_columns; /* of every row, at most all of them */
     uint32_t row, n_rows;       /* those still to come */
     uint32_t done;              /* columns of this row */
+    uint32_t at, end;           /* entries of places that were looked up */
 };
 
-/** Returns 0 when nothing can be found.
+/** Returns 0 when nothing can be found; nothing comes then.
  *
  *  Let u = 2^-53.  A partner q has fl(sqrt(dx^2 + dy^2)) <= reach, so |dx| <=
  *  reach (1 + 4 u), or the square underflowed and |dx| < 2^-510; and px - qx
@@ -144,6 +145,7 @@ OJ_FN int oj_close_visit_start(struct oj_close_visit *v,
 {
     double by_x = 0.0, by_y = 0.0;
     uint32_t end;
+    v->n_rows = v->at = v->end = 0;
     if (!isfinite(x) || !isfinite(y) || side->n == 0 ||
         (!side->equal && side->most2 < 0.0))
         return 0;
@@ -166,11 +168,9 @@ OJ_FN int oj_close_visit_start(struct oj_close_visit *v,
     return 1;
 }
 
-/** The next entries that may be partners, *first up to *end; 0 after the last
- *  of them. Every entry comes once. */
-OJ_FN int oj_close_visit_next(struct oj_close_visit *v,
-                              const struct oj_close_side *side, uint32_t *first,
-                              uint32_t *end)
+/* The entries of the next places side by side; 0 when there are none left. */
+OJ_FN int oj_close_visit_run(struct oj_close_visit *v,
+                             const struct oj_close_side *side)
 {
     uint32_t column, n, at;
     if (v->n_rows == 0)
@@ -187,16 +187,33 @@ OJ_FN int oj_close_visit_next(struct oj_close_visit *v,
         v->row++;
         v->n_rows--;
     }
-    *first = side->start[at];
-    *end = side->start[at + n];
+    v->at = side->start[at];
+    v->end = side->start[at + n];
     return 1;
 }
 
 /** Entries that are tested at a time. */
 #define OJ_CLOSE_AT_ONCE 8
 
-/** Bit i: the place of entry first + i is as it should be; n of them, up to
- *  OJ_CLOSE_AT_ONCE. */
+/** The next entries that may be partners, up to OJ_CLOSE_AT_ONCE: returns how
+ *  many from *first on. Every entry comes once; 0 after the last of them. */
+OJ_FN uint32_t oj_close_visit_next(struct oj_close_visit *v,
+                                   const struct oj_close_side *side,
+                                   uint32_t *first)
+{
+    uint32_t n;
+    while (v->at == v->end)
+    {
+        if (!oj_close_visit_run(v, side))
+            return 0;
+    }
+    n = v->end - v->at < OJ_CLOSE_AT_ONCE ? v->end - v->at : OJ_CLOSE_AT_ONCE;
+    *first = v->at;
+    v->at += n;
+    return n;
+}
+
+/** Bit i: the place of entry first + i is as it should be; n of them. */
 OJ_FN uint32_t oj_close_bits(const struct oj_close_side *side,
                              const struct oj_close_visit *v, uint32_t first,
                              uint32_t n)

@@ -120,22 +120,18 @@ static inline int64_t plain_close_find(const struct plain_close *s, int64_t row,
                                        double x, double y, int32_t *rank)
 {
     struct oj_close_visit visit;
-    uint32_t first, end;
+    uint32_t first, n_first;
     int64_t n = 0;
     if (!oj_close_visit_start(&visit, &s->side, x, y))
         return 0;
-    while (oj_close_visit_next(&visit, &s->side, &first, &end))
+    while ((n_first = oj_close_visit_next(&visit, &s->side, &first)) > 0)
     {
-        for (; first < end; first += OJ_CLOSE_AT_ONCE)
+        uint32_t bits = oj_close_bits(&s->side, &visit, first, n_first);
+        for (uint32_t i = 0; i < n_first; i++)
         {
-            uint32_t bits = oj_close_bits(&s->side, &visit, first, end - first);
-            for (uint32_t i = 0; i < OJ_CLOSE_AT_ONCE; i++)
-            {
-                if ((bits >> i & 1u) != 0 &&
-                    oj_close_may_pair(&s->side, &visit, &s->rule, row,
-                                      first + i))
-                    rank[n++] = s->rank[first + i];
-            }
+            if ((bits >> i & 1u) != 0 &&
+                oj_close_may_pair(&s->side, &visit, &s->rule, row, first + i))
+                rank[n++] = s->rank[first + i];
         }
     }
     return n;
