@@ -45,6 +45,7 @@ if(OJ_GDAL_PLUGINS AND NOT OJ_PLUGIN STREQUAL OJ_PLUGIN_LINK)
         message(WARNING \"${OJ_GDAL_PLUGINS} cannot be written to: set \"
                         \"GDAL_DRIVER_PATH to the folder of ${OJ_PLUGIN}\")
       else()
+        list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"${OJ_PLUGIN_LINK}\")
         message(STATUS \"Linked: ${OJ_PLUGIN_LINK}\")
       endif()
     endif()")

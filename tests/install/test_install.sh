@@ -76,4 +76,23 @@ pickup 2: lot 10, 10 ft
 pickup 3: lot 10, 10 ft
 pickup 4: nothing within 100 ft
 END
+
+# Where GDAL looks elsewhere for plugins there is a link, and uninstalling leaves
+# nothing of all that: seen with the build's own script, led to other folders.
+configured=$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$build/CMakeCache.txt")
+link=$(sed -n 's/.*"Linked: \(.*\)".*/\1/p' "$build/cmake_install.cmake")
+mkdir "$prefix/elsewhere"
+sed -e "s#STREQUAL \"$configured\"#STREQUAL \"$prefix/linked\"#" \
+    -e "s#\"$configured/#\"$prefix/linked/#g" \
+    -e "s#\"${link:-no link}\"#\"$prefix/elsewhere/ogr_JOIN.so\"#g" \
+    "$build/cmake_install.cmake" >"$prefix/install.cmake"
+cmake -DCMAKE_INSTALL_PREFIX="$prefix/linked" -P "$prefix/install.cmake" \
+    >/dev/null
+[ -z "$link" ] || [ -e "$prefix/elsewhere/ogr_JOIN.so" ] ||
+    fail "no link, or one to nowhere"
+cmake -DMANIFEST="$build/install_manifest.txt" \
+    -P "$source/driver/uninstall.cmake" >/dev/null
+rest=$(find "$prefix/linked" "$prefix/elsewhere" ! -type d
+    find "$prefix/linked" -name 'ogrjoin*')
+[ -z "$rest" ] || fail "uninstalling leaves $rest"
 echo "installed tree: ok"
