@@ -334,7 +334,7 @@ static oj_status wait_for(struct meeting *m)
  * wait for all of them. */
 static oj_status compare_large(struct meeting *m)
 {
-    struct oj_cuda_pace pace = {0.0};
+    struct oj_cuda_pace pace = {0, 0.0};
     for (int64_t first = 0; first < m->stretch.n;)
     {
         int64_t n = oj_cuda_pace_rows(&pace, m->stretch.n - first);

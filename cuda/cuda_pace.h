@@ -9,6 +9,7 @@
 /** Zeroed memory is a pace that is not known yet. */
 struct oj_cuda_pace
 {
+    int is_known;
     double row_s; /**< seconds of a row in the last piece */
 };
 
