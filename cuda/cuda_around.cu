@@ -75,7 +75,6 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     int64_t chunk = warp_of(), first = chunk * CHUNK;
     struct around_answer answer = {ranks_of_chunk(), first};
     ask_chunk(q, chunk, answer);
-    __syncwarp();
     for (int64_t k = lane_of(); k < CHUNK && first + k < q.n; k += LANES)
         rank[first + k] = answer.of_chunk[k];
 }

@@ -152,6 +152,7 @@ ask_chunk(const struct query &q, int64_t chunk, answer_t &answer)
                         : OJ_RING_NONE);
         answer.ask(q, found == OJ_RING_ASK ? i : -1, &place);
     }
+    __syncwarp();
 }
 
 /* The ranks of a warp's chunk, OJ_RING_NONE to begin with, until all are known

@@ -135,7 +135,6 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     int64_t chunk = warp_of(), first = chunk * CHUNK;
     struct first_answer answer = {ranks_of_chunk(), first};
     ask_chunk(q, chunk, answer);
-    __syncwarp();
 #pragma unroll
     for (int r = 0; r < ROUNDS; r++)
     {

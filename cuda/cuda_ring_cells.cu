@@ -1,8 +1,6 @@
 #include "cuda_ring_cells.h"
 
-#include "cuda_ring_levels.h"
-
-#include <cub/device/device_scan.cuh>
+#include "cuda_ring_start.h"
 
 #include <string.h>
 
@@ -28,173 +26,12 @@ static unsigned blocks_of(int64_t n)
     return (unsigned)((n + BLOCK - 1) / BLOCK);
 }
 
-/* --- the root ------------------------------------------------------------- */
-
-struct units
-{
-    int64_t n;
-    int units; /* enum oj_ring_units */
-    int64_t n_parts;
-    const int64_t *part_offset, *ring_offset, *segment_offset;
-    const uint8_t *part_kind;
-    uint32_t *ring_part;
-};
-
-static __device__ int64_t last_at_most(const int64_t *offset, int64_t n,
-                                       int64_t at)
-{
-    int64_t low = 0, high = n;
-    while (high - low > 1)
-    {
-        int64_t middle = low + (high - low) / 2;
-        if (offset[middle] <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static __device__ int64_t first_of_unit(const struct units &u, int64_t i)
-{
-    if (u.units == OJ_RING_FEATURES)
-        i = u.ring_offset[u.part_offset[i]];
-    return u.segment_offset[i];
-}
-
-/* Fragments of each unit; part and role of each ring. */
-static __global__ void count_fragments(struct units u, uint32_t *count)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, n;
-    if (i > u.n)
-        return;
-    if (i == u.n)
-    {
-        count[i] = 0;
-        return;
-    }
-    n = first_of_unit(u, i + 1) - first_of_unit(u, i);
-    if (u.units == OJ_RING_PARTS)
-    {
-        int64_t part = last_at_most(u.ring_offset, u.n_parts, i);
-        u.ring_part[i] = 2 * (uint32_t)part + (u.ring_offset[part] < i);
-        if (u.part_kind[part] != OJ_PART_POLYGON)
-            n = 0;
-    }
-    count[i] = (uint32_t)((n + OJ_RING_FRAGMENT - 1) / OJ_RING_FRAGMENT);
-}
-
-static __global__ void make_root(struct units u, const uint32_t *first,
-                                 struct oj_cuda_ring_level root)
-{
-    int64_t k = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    int64_t low = 0, high = u.n, begin, end;
-    struct oj_ring_fragment f;
-    if (k == 0)
-    {
-        root.parent.data[0] = make_uint2(0, 0);
-        root.replication.data[0] = 1.0f;
-        root.node_first.data[0] = 0;
-        root.node_first.data[1] = (uint32_t)root.n_fragments;
-    }
-    if (k >= root.n_fragments)
-        return;
-    while (high - low > 1)
-    {
-        int64_t middle = low + (high - low) / 2;
-        if (first[middle] <= (uint32_t)k)
-            low = middle;
-        else
-            high = middle;
-    }
-    begin = first_of_unit(u, low) +
-            OJ_RING_FRAGMENT * (int64_t)((uint32_t)k - first[low]);
-    end = first_of_unit(u, low + 1);
-    f.unit = 2 * (uint32_t)low;
-    f.first = (uint32_t)begin;
-    f.n = (uint32_t)(end - begin < OJ_RING_FRAGMENT ? end - begin
-                                                    : OJ_RING_FRAGMENT);
-    f.node = 0;
-    root.fragment.data[k] = f;
-}
-
-static __global__ void count_up(int64_t n, uint32_t *out)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i < n)
-        out[i] = (uint32_t)i;
-}
-
-static oj_status make_units(struct oj_cuda_ring_making *m,
-                            struct oj_cuda_ring_cells *cells, struct units *u)
-{
-    const struct oj_cuda_layer *layer = m->layer;
-    memset(u, 0, sizeof *u);
-    u->units = m->tree.units;
-    u->n = u->units == OJ_RING_FEATURES ? layer->n_features : layer->n_rings;
-    if (layer->short_points)
-        u->n = 0;
-    u->n_parts = layer->n_parts;
-    u->part_offset = layer->part_offset.data;
-    u->ring_offset = layer->ring_offset.data;
-    u->segment_offset = layer->segment_offset.data;
-    u->part_kind = layer->part_kind.data;
-    if (u->units == OJ_RING_PARTS)
-    {
-        OJ_TRY(oj_cuda_make(m->device, m->device->stream, u->n,
-                            &cells->ring_part, m->err));
-        u->ring_part = cells->ring_part.data;
-        m->tree.ring_part = cells->ring_part.data;
-        m->tree.part_feature = layer->part_feature.data;
-    }
-    return OJ_OK;
-}
-
-static oj_status fill_root(struct oj_cuda_ring_making *m, const struct units *u,
-                           struct oj_cuda_array<uint32_t> *count,
-                           struct oj_cuda_array<uint8_t> *scratch,
-                           struct oj_cuda_ring_level *root)
-{
-    cudaStream_t stream = m->device->stream;
-    size_t bytes = 0;
-    uint32_t n_fragments = 0;
-    OJ_TRY(oj_cuda_make(m->device, stream, u->n + 1, count, m->err));
-    count_fragments<<<blocks_of(u->n + 1), BLOCK, 0, stream>>>(*u, count->data);
-    OJ_CUDA_TRY_LAUNCH("counting rings", m->err);
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, count->data,
-                                              count->data, u->n + 1, stream),
-                "counting rings", m->err);
-    OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)bytes, scratch, m->err));
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(scratch->data, bytes, count->data,
-                                              count->data, u->n + 1, stream),
-                "counting rings", m->err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(&n_fragments, count->data + u->n, 4,
-                                cudaMemcpyDeviceToHost, stream),
-                "counting rings", m->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "counting rings", m->err);
-    root->n_nodes = 1;
-    root->n_fragments = n_fragments;
-    root->n_edges = m->layer->n_segments;
-    OJ_TRY(oj_cuda_make(m->device, stream, 1, &root->parent, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, 1, &root->replication, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, 2, &root->node_first, m->err));
-    OJ_TRY(
-        oj_cuda_make(m->device, stream, n_fragments, &root->fragment, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, root->n_edges, &root->edge, m->err));
-    make_root<<<blocks_of(n_fragments + 1), BLOCK, 0, stream>>>(*u, count->data,
-                                                                *root);
-    OJ_CUDA_TRY_LAUNCH("making the root of rings", m->err);
-    count_up<<<blocks_of(root->n_edges + 1), BLOCK, 0, stream>>>(
-        root->n_edges, root->edge.data);
-    OJ_CUDA_TRY_LAUNCH("making the root of rings", m->err);
-    return OJ_OK;
-}
-
 /* --- levels --------------------------------------------------------------- */
 
+/* Of one level each, the first of which is that of level `top`. */
 struct parts
 {
-    int n;
+    int top, n;
     struct oj_cuda_ring_part part[OJ_RING_CELL_LEVELS + 1];
 };
 
@@ -220,16 +57,37 @@ static oj_status go_down(struct oj_cuda_ring_making *m,
     return oj_cuda_ring_level_down(m, level, is_large, 0, part, next);
 }
 
+/* Begins where the next level's things go. */
+static struct oj_cuda_ring_part *next_part(struct parts *parts)
+{
+    struct oj_cuda_ring_part *part = &parts->part[parts->n];
+    if (parts->n > 0)
+    {
+        const struct oj_cuda_ring_part *above = part - 1;
+        part->first_slot = oj_cuda_ring_next_slot(above);
+        part->first_leaf = above->first_leaf + above->sums.leaves;
+        part->first_record = above->first_record + above->sums.records;
+        part->first_edge = above->first_edge + above->sums.edges;
+    }
+    parts->n++;
+    return part;
+}
+
 static oj_status make_levels(struct oj_cuda_ring_making *m,
-                             struct oj_cuda_ring_level *root,
+                             struct oj_cuda_ring_cells *cells,
                              struct parts *parts)
 {
-    struct oj_cuda_ring_level level = *root, next;
-    oj_status status = OJ_OK;
-    memset(root, 0, sizeof *root);
+    struct oj_cuda_ring_level level, next;
+    oj_status status;
+    memset(&level, 0, sizeof level);
+    status = oj_cuda_ring_start(m, &cells->ring_part, &parts->part[0], &level);
+    if (level.depth > 0)
+    {
+        parts->top = level.depth - 1;
+        parts->n = 1;
+    }
     while (status == OJ_OK && level.n_nodes > 0)
     {
-        struct oj_cuda_ring_part *part = &parts->part[parts->n];
         memset(&next, 0, sizeof next);
         if (m->device->cancel != NULL &&
             __atomic_load_n(m->device->cancel, __ATOMIC_RELAXED))
@@ -237,17 +95,7 @@ static oj_status make_levels(struct oj_cuda_ring_making *m,
             status = oj_fail(m->err, OJ_ERR_CANCELLED, "cancelled");
             break;
         }
-        if (parts->n > 0)
-        {
-            const struct oj_cuda_ring_part *above = part - 1;
-            part->first_slot = above->first_slot +
-                               (uint32_t)(parts->n == 1 ? 16 : above->slot.n);
-            part->first_leaf = above->first_leaf + above->sums.leaves;
-            part->first_record = above->first_record + above->sums.records;
-            part->first_edge = above->first_edge + above->sums.edges;
-        }
-        parts->n++;
-        status = go_down(m, &level, part, &next);
+        status = go_down(m, &level, next_part(parts), &next);
         oj_cuda_ring_level_drop(m->device, &level);
         level = next;
     }
@@ -317,21 +165,17 @@ static oj_status join_levels(struct oj_cuda_ring_making *m, struct parts *parts,
 }
 
 /* The slots of 16 children each: those of one node, or copies of what a node
- * above them is. */
-static __global__ void make_directory(const uint32_t *slot, int level,
+ * above them is.  slot: those of level `top` come first, in the same order. */
+static __global__ void make_directory(const uint32_t *slot, int top, int level,
                                       uint32_t *directory)
 {
-    uint32_t i = blockIdx.x * BLOCK + threadIdx.x, x, y, s = slot[0];
-    int shift = 2 * level - 2;
-    if (level == 0)
-    {
-        directory[0] = s;
+    uint32_t i = blockIdx.x * BLOCK + threadIdx.x, x, y, s;
+    int shift = 2 * (level - 1 - top);
+    if (i >> (4 * level - 4) != 0)
         return;
-    }
-    if (i >> (2 * shift) != 0)
-        return;
-    x = i & ((1u << shift) - 1);
-    y = i >> shift;
+    x = i & ((1u << (2 * level - 2)) - 1);
+    y = i >> (2 * level - 2);
+    s = slot[oj_ring_directory_at(x >> shift, y >> shift, top)];
     while (s >> OJ_RING_SLOT_BITS == OJ_RING_INNER && shift > 0)
     {
         shift -= 2;
@@ -362,15 +206,21 @@ make_occupied(const __grid_constant__ struct oj_ring_tree tree,
                                              4 * parent_y + i / 4 % 4);
 }
 
-static oj_status add_directory(struct oj_cuda_ring_making *m, int level,
-                               struct oj_cuda_ring_cells *cells)
+static oj_status add_directory(struct oj_cuda_ring_making *m, int top,
+                               int level, struct oj_cuda_ring_cells *cells)
 {
     cudaStream_t stream = m->device->stream;
     int64_t n = (int64_t)1 << (4 * level);
     OJ_TRY(oj_cuda_make(m->device, stream, n, &cells->directory, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, 16 * n, &cells->occupied, m->err));
-    make_directory<<<blocks_of((n + 15) / 16), BLOCK, 0, stream>>>(
-        cells->slot.data, level, cells->directory.data);
+    if (level == top)
+        OJ_CUDA_TRY(cudaMemcpyAsync(cells->directory.data, cells->slot.data,
+                                    4 * (size_t)n, cudaMemcpyDeviceToDevice,
+                                    stream),
+                    "making the directory of rings", m->err);
+    else
+        make_directory<<<blocks_of(n / 16), BLOCK, 0, stream>>>(
+            cells->slot.data, top, level, cells->directory.data);
     OJ_CUDA_TRY_LAUNCH("making the directory of rings", m->err);
     cells->tree.directory_level = level;
     cells->tree.directory = cells->directory.data;
@@ -382,25 +232,9 @@ static oj_status add_directory(struct oj_cuda_ring_making *m, int level,
 }
 
 static oj_status build(struct oj_cuda_ring_making *m, int directory_level,
-                       struct oj_cuda_ring_cells *cells,
-                       struct oj_cuda_ring_level *root, struct parts *parts)
+                       struct oj_cuda_ring_cells *cells, struct parts *parts)
 {
-    struct oj_cuda_array<uint32_t> count =
-    {
-        NULL, 0
-    };
-    struct oj_cuda_array<uint8_t> scratch =
-    {
-        NULL, 0
-    };
-    struct units units;
-    oj_status status = make_units(m, cells, &units);
-    if (status == OJ_OK)
-        status = fill_root(m, &units, &count, &scratch, root);
-    oj_cuda_drop(m->device, m->device->stream, &count);
-    oj_cuda_drop(m->device, m->device->stream, &scratch);
-    OJ_TRY(status);
-    OJ_TRY(make_levels(m, root, parts));
+    OJ_TRY(make_levels(m, cells, parts));
     OJ_TRY(join_levels(m, parts, cells));
     cells->tree = m->tree;
     cells->tree.slot = cells->slot.data;
@@ -410,9 +244,9 @@ static oj_status build(struct oj_cuda_ring_making *m, int directory_level,
     cells->tree.edge_segment = cells->edge_segment.data;
     cells->tree.segment =
         (const struct oj_ring_segment *)m->layer->segment.data;
-    if (directory_level >= parts->n)
-        directory_level = parts->n - 1;
-    return add_directory(m, directory_level, cells);
+    if (directory_level >= parts->top + parts->n)
+        directory_level = parts->top + parts->n - 1;
+    return add_directory(m, parts->top, directory_level, cells);
 }
 
 static int choose_directory(int64_t n_edges)
@@ -432,12 +266,10 @@ oj_status oj_cuda_ring_cells_build_as(struct oj_cuda_device *device,
 {
     struct oj_cuda_ring_cells cells;
     struct oj_cuda_ring_making m;
-    struct oj_cuda_ring_level root;
     struct parts parts;
     oj_status status;
     memset(&cells, 0, sizeof cells);
     memset(&m, 0, sizeof m);
-    memset(&root, 0, sizeof root);
     memset(&parts, 0, sizeof parts);
     if ((layer->x0 <= layer->x1 && layer->magnitude > 1e140) ||
         layer->n_rings > OJ_RING_SLOT_MAX / 2 ||
@@ -458,8 +290,7 @@ oj_status oj_cuda_ring_cells_build_as(struct oj_cuda_device *device,
         layer->x0 <= layer->x1
             ? oj_ring_frame_around(layer->x0, layer->y0, layer->x1, layer->y1)
             : oj_ring_frame_around(0.0, 0.0, 0.0, 0.0);
-    status = build(&m, directory_level, &cells, &root, &parts);
-    oj_cuda_ring_level_drop(device, &root);
+    status = build(&m, directory_level, &cells, &parts);
     for (int i = 0; i < parts.n; i++)
         oj_cuda_ring_part_drop(device, &parts.part[i]);
     if (status != OJ_OK)

@@ -29,6 +29,7 @@ struct view
     const uint32_t *node_first;
     const struct oj_ring_fragment *fragment;
     const uint32_t *edge;
+    const uint2 *window; /* NULL: nodes are cells */
     const struct oj_cuda_segment *segment;
     uint32_t most;
     int is_large, may_split;
@@ -60,6 +61,19 @@ static __device__ uint2 place_of(const struct view &v, uint32_t node)
         p.y = 4 * p.y + node / 4 % 4;
     }
     return p;
+}
+
+static __device__ struct oj_ring_splitter splitter_of(const struct view &v,
+                                                      uint32_t node)
+{
+    uint2 p;
+    if (v.window != NULL)
+    {
+        p = v.window[node];
+        return oj_ring_splitter_of_window(&v.tree.frame, p.x, p.y, v.side);
+    }
+    p = place_of(v, node);
+    return oj_ring_splitter_of(&v.tree.frame, p.x, p.y, v.side, v.depth == 0);
 }
 
 /* --- nodes ---------------------------------------------------------------- */
@@ -204,9 +218,7 @@ static __device__ __forceinline__ int mark_fragment(const struct view &v,
     int unsure = 0;
     if (f.n > 0)
     {
-        uint2 p = place_of(v, f.node);
-        struct oj_ring_splitter s =
-            oj_ring_splitter_of(&v.tree.frame, p.x, p.y, v.side, v.depth == 0);
+        struct oj_ring_splitter s = splitter_of(v, f.node);
         for (uint32_t e = f.first; e < f.first + f.n; e++)
         {
             const struct oj_cuda_segment g = v.segment[v.edge[e]];

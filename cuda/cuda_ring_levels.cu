@@ -11,12 +11,9 @@ struct working
 {
     struct oj_cuda_array<uint8_t> kind;                  /* [nodes] */
     struct oj_cuda_array<struct oj_cuda_ring_sums> sums; /* [nodes + 1] */
-    struct oj_cuda_array<uint32_t> head;                 /* [fragments] */
-    struct oj_cuda_array<uint32_t> lost;                 /* [fragments] */
-    struct oj_cuda_array<struct oj_ring_masks> masks;    /* [fragments] */
-    struct oj_cuda_array<uint16_t> touched;              /* [edges] */
-    struct oj_cuda_array<uint32_t> doubt;                /* [fragments + 1] */
-    struct oj_cuda_array<uint8_t> count;                 /* see put_counts() */
+    struct oj_cuda_ring_marks marks;
+    struct oj_cuda_array<uint32_t> doubt; /* [fragments + 1] */
+    struct oj_cuda_array<uint8_t> count;  /* see put_counts() */
     struct oj_cuda_array<unsigned long long> place;
     struct oj_cuda_array<uint8_t> scratch;
 };
@@ -43,6 +40,7 @@ static struct view view_of(const struct oj_cuda_ring_making *m,
     v.node_first = level->node_first.data;
     v.fragment = level->fragment.data;
     v.edge = level->edge.data;
+    v.window = level->window.data;
     v.segment = m->layer->segment.data;
     v.most = oj_ring_node_most(m->most, level->depth, m->fine);
     v.is_large = is_large;
@@ -91,33 +89,35 @@ static oj_status judge(struct oj_cuda_ring_making *m, const struct view *v,
     return OJ_OK;
 }
 
+/* Marks; the list of doubts and the scan's memory are the caller's to drop. */
 static oj_status mark(struct oj_cuda_ring_making *m, const struct view *v,
                       int64_t n_edges, struct working *w)
 {
     cudaStream_t stream = m->device->stream;
     int64_t n = v->n_fragments;
+    struct oj_cuda_ring_marks *marks = &w->marks;
     struct marks to;
     if (n == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_make(m->device, stream, n, &w->head, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, n, &w->lost, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, n, &w->masks, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, n_edges, &w->touched, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n, &marks->head, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n, &marks->lost, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n, &marks->masks, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n_edges, &marks->touched, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->doubt, m->err));
     OJ_CUDA_TRY(cudaMemsetAsync(w->doubt.data, 0, 4, stream), "marking rings",
                 m->err);
-    OJ_CUDA_TRY(cudaMemsetAsync(w->lost.data, 0, (size_t)n * 4, stream),
+    OJ_CUDA_TRY(cudaMemsetAsync(marks->lost.data, 0, (size_t)n * 4, stream),
                 "marking rings", m->err);
-    find_heads<<<blocks_of(n), BLOCK, 0, stream>>>(*v, w->head.data);
+    find_heads<<<blocks_of(n), BLOCK, 0, stream>>>(*v, marks->head.data);
     OJ_CUDA_TRY_LAUNCH("marking rings", m->err);
     SCAN(w, m,
-         cub::DeviceScan::InclusiveScan(scratch, bytes, w->head.data,
-                                        w->head.data, greater(), n, stream),
+         cub::DeviceScan::InclusiveScan(scratch, bytes, marks->head.data,
+                                        marks->head.data, greater(), n, stream),
          "marking rings");
-    to.head = w->head.data;
-    to.masks = w->masks.data;
-    to.touched = w->touched.data;
-    to.lost = w->lost.data;
+    to.head = marks->head.data;
+    to.masks = marks->masks.data;
+    to.touched = marks->touched.data;
+    to.lost = marks->lost.data;
     to.doubt = w->doubt.data + 1;
     to.n_doubts = w->doubt.data;
     mark_fragments<<<blocks_of(n), BLOCK, 0, stream>>>(*v, to);
@@ -141,7 +141,7 @@ static oj_status finish(struct oj_cuda_ring_making *m, const struct view *v,
     OJ_TRY(
         oj_cuda_make(m->device, stream, s->edges, &part->edge_segment, m->err));
     make_leaves<<<blocks_of(v->n_nodes), BLOCK, 0, stream>>>(
-        *v, w->kind.data, w->sums.data, w->masks.data, *part);
+        *v, w->kind.data, w->sums.data, w->marks.masks.data, *part);
     OJ_CUDA_TRY_LAUNCH("making cells of rings", m->err);
     make_records<<<blocks_of(v->n_fragments), BLOCK, 0, stream>>>(
         *v, w->kind.data, w->sums.data, *part);
@@ -165,8 +165,8 @@ static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
     OJ_CUDA_TRY(cudaMemsetAsync(w->count.data + n, 0, 1, stream),
                 "splitting cells of rings", m->err);
     put_counts<<<blocks_of(v->n_fragments), BLOCK, 0, stream>>>(
-        *v, w->kind.data, w->sums.data, w->head.data, w->lost.data,
-        w->masks.data, w->count.data);
+        *v, w->kind.data, w->sums.data, w->marks.head.data, w->marks.lost.data,
+        w->marks.masks.data, w->count.data);
     OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
     {
         struct counts counts = {w->count.data};
@@ -197,9 +197,9 @@ static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
         part->slot.data, *next);
     OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
     put_fragments<<<blocks_of(v->n_fragments), BLOCK, 0, stream>>>(
-        *v, w->kind.data, w->sums.data, w->head.data, w->lost.data,
-        w->masks.data, w->touched.data, w->place.data, next->fragment.data,
-        next->edge.data);
+        *v, w->kind.data, w->sums.data, w->marks.head.data, w->marks.lost.data,
+        w->marks.masks.data, w->marks.touched.data, w->place.data,
+        next->fragment.data, next->edge.data);
     OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
     return OJ_OK;
 }
@@ -209,10 +209,7 @@ static void drop_working(struct oj_cuda_device *device, struct working *w)
     cudaStream_t stream = device->stream;
     oj_cuda_drop(device, stream, &w->kind);
     oj_cuda_drop(device, stream, &w->sums);
-    oj_cuda_drop(device, stream, &w->head);
-    oj_cuda_drop(device, stream, &w->lost);
-    oj_cuda_drop(device, stream, &w->masks);
-    oj_cuda_drop(device, stream, &w->touched);
+    oj_cuda_ring_marks_drop(device, &w->marks);
     oj_cuda_drop(device, stream, &w->doubt);
     oj_cuda_drop(device, stream, &w->count);
     oj_cuda_drop(device, stream, &w->place);
@@ -246,6 +243,31 @@ oj_status oj_cuda_ring_level_down(struct oj_cuda_ring_making *m,
     return status;
 }
 
+oj_status oj_cuda_ring_mark(struct oj_cuda_ring_making *m,
+                            const struct oj_cuda_ring_level *level,
+                            struct oj_cuda_ring_marks *out)
+{
+    struct view v = view_of(m, level, 0, 0);
+    struct working w;
+    oj_status status;
+    memset(&w, 0, sizeof w);
+    status = mark(m, &v, level->n_edges, &w);
+    *out = w.marks;
+    memset(&w.marks, 0, sizeof w.marks);
+    drop_working(m->device, &w);
+    return status;
+}
+
+void oj_cuda_ring_marks_drop(struct oj_cuda_device *device,
+                             struct oj_cuda_ring_marks *marks)
+{
+    cudaStream_t stream = device->stream;
+    oj_cuda_drop(device, stream, &marks->head);
+    oj_cuda_drop(device, stream, &marks->lost);
+    oj_cuda_drop(device, stream, &marks->masks);
+    oj_cuda_drop(device, stream, &marks->touched);
+}
+
 void oj_cuda_ring_level_drop(struct oj_cuda_device *device,
                              struct oj_cuda_ring_level *level)
 {
@@ -255,6 +277,7 @@ void oj_cuda_ring_level_drop(struct oj_cuda_device *device,
     oj_cuda_drop(device, stream, &level->node_first);
     oj_cuda_drop(device, stream, &level->fragment);
     oj_cuda_drop(device, stream, &level->edge);
+    oj_cuda_drop(device, stream, &level->window);
     memset(level, 0, sizeof *level);
 }
 

@@ -9,7 +9,7 @@
 #ifndef CUDA_RING_LEVELS_H
 #define CUDA_RING_LEVELS_H
 
-#include "../algs/kernels/oj_ring_build.h"
+#include "../algs/kernels/oj_ring_start.h"
 #include "oj_cuda.h"
 
 /** Nodes come in groups of 16, the children of one node; the root alone. */
@@ -22,6 +22,20 @@ struct oj_cuda_ring_level
     struct oj_cuda_array<uint32_t> node_first; /**< [n_nodes + 1] fragment */
     struct oj_cuda_array<struct oj_ring_fragment> fragment; /**< by node */
     struct oj_cuda_array<uint32_t> edge; /**< [n_edges] segment */
+    /** Not empty: nodes are windows of cells of this depth, of one unit each,
+     *  and what comes before `fragment` is not there. */
+    struct oj_cuda_array<uint2> window; /**< [n_nodes] the lowest cell */
+};
+
+/** What is found out about the fragments of a level. */
+struct oj_cuda_ring_marks
+{
+    struct oj_cuda_array<uint32_t> head; /**< [n_fragments] the unit's first in
+                                              the node */
+    struct oj_cuda_array<uint32_t> lost; /**< [n_fragments] of heads: bits that
+                                              others have without edges */
+    struct oj_cuda_array<struct oj_ring_masks> masks; /**< [n_fragments] */
+    struct oj_cuda_array<uint16_t> touched;           /**< [n_edges] children */
 };
 
 /** What nodes add up to. */
@@ -62,6 +76,13 @@ OJ_MUST_USE oj_status oj_cuda_ring_level_down(
     struct oj_cuda_ring_making *m, const struct oj_cuda_ring_level *level,
     int is_large, int may_split, struct oj_cuda_ring_part *part,
     struct oj_cuda_ring_level *next);
+
+/** Marks the fragments of a level, in stream order. */
+OJ_MUST_USE oj_status oj_cuda_ring_mark(struct oj_cuda_ring_making *m,
+                                        const struct oj_cuda_ring_level *level,
+                                        struct oj_cuda_ring_marks *out);
+void oj_cuda_ring_marks_drop(struct oj_cuda_device *device,
+                             struct oj_cuda_ring_marks *marks);
 
 void oj_cuda_ring_level_drop(struct oj_cuda_device *device,
                              struct oj_cuda_ring_level *level);

@@ -12,6 +12,7 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_far.cu
   cuda/cuda_around.cu
   cuda/cuda_nearest.cu
+  cuda/cuda_ring_start.cu
   cuda/cuda_ring_levels.cu
   cuda/cuda_ring_cells.cu
   cuda/cuda_points_in_polygons.cu

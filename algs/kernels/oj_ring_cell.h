@@ -163,26 +163,37 @@ struct oj_ring_splitter
     double x[4], y[4]; /* columns and rows of the children's ones */
 };
 
-/** is_root: the ways begin outside of everything, left of the square. */
+/** For 4 x 4 cells, of which ix, iy is the lowest, of this side; the caller
+ *  says where the ways begin. */
+OJ_FN struct oj_ring_splitter
+oj_ring_splitter_over(const struct oj_ring_frame *f, uint32_t ix, uint32_t iy,
+                      double side)
+{
+    struct oj_ring_splitter s;
+    uint32_t i;
+    s.x0 = oj_ring_cell_x(f, ix, 0.0, side);
+    s.y0 = oj_ring_cell_y(f, iy, 0.0, side);
+    s.side = side;
+    s.inverse = 1.0 / side;
+    s.margin = f->margin;
+    s.px = s.py = 0.0;
+    for (i = 0; i < OJ_RING_CELL_SPLIT; i++)
+        oj_ring_cell_reference(f, ix + i, iy + i, side, &s.x[i], &s.y[i]);
+    return s;
+}
+
+/** For the children of a cell.  is_root: the ways begin outside of everything,
+ *  left of the square. */
 OJ_FN struct oj_ring_splitter oj_ring_splitter_of(const struct oj_ring_frame *f,
                                                   uint32_t ix, uint32_t iy,
                                                   double side, int is_root)
 {
-    struct oj_ring_splitter s;
-    double child = side * (1.0 / OJ_RING_CELL_SPLIT);
-    uint32_t i;
-    s.x0 = oj_ring_cell_x(f, ix, 0.0, side);
-    s.y0 = oj_ring_cell_y(f, iy, 0.0, side);
-    s.side = child;
-    s.inverse = 1.0 / child;
-    s.margin = f->margin;
+    struct oj_ring_splitter s = oj_ring_splitter_over(
+        f, OJ_RING_CELL_SPLIT * ix, OJ_RING_CELL_SPLIT * iy,
+        side * (1.0 / OJ_RING_CELL_SPLIT));
     oj_ring_cell_reference(f, ix, iy, side, &s.px, &s.py);
     if (is_root)
         s.px = f->x0 - f->size;
-    for (i = 0; i < OJ_RING_CELL_SPLIT; i++)
-        oj_ring_cell_reference(f, OJ_RING_CELL_SPLIT * ix + i,
-                               OJ_RING_CELL_SPLIT * iy + i, child, &s.x[i],
-                               &s.y[i]);
     return s;
 }
 

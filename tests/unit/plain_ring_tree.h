@@ -4,7 +4,7 @@
 #ifndef PLAIN_RING_TREE_H
 #define PLAIN_RING_TREE_H
 
-#include "../../algs/kernels/oj_ring_build.h"
+#include "../../algs/kernels/oj_ring_start.h"
 #include "../../flatten/oj_array.h"
 #include "references.h"
 
@@ -41,9 +41,7 @@ struct tree_level
 struct plain_tree
 {
     struct oj_ring_tree tree;
-    uint32_t most;      /* edges of a node that is not split */
-    int levels;         /* at most */
-    int64_t n_features; /* units: features, or rings */
+    int start; /* the level built first */
     TREE_ARRAY(struct oj_ring_segment) segment;
     TREE_ARRAY(uint32_t) segment_unit;
     TREE_ARRAY(uint32_t) slot;
@@ -138,18 +136,17 @@ static inline void tree_make_root(struct plain_tree *t,
     }
     root.end = level->fragment.n;
     TREE_PUSH(level->node, root);
-    TREE_PUSH(t->slot, 0);
+    for (int i = 0; i < OJ_RING_CELL_CHILDREN; i++)
+        TREE_PUSH(t->slot, 0); /* so that children come in whole groups */
 }
 
 /* --- a node --------------------------------------------------------------- */
 
 static inline void tree_mark(struct plain_tree *t,
-                             const struct tree_level *level, int depth,
-                             const struct tree_node *node)
+                             const struct tree_level *level,
+                             const struct tree_node *node,
+                             struct oj_ring_splitter s)
 {
-    double side = t->tree.frame.side[depth];
-    struct oj_ring_splitter s = oj_ring_splitter_of(&t->tree.frame, node->ix,
-                                                    node->iy, side, depth == 0);
     t->masks.n = t->touched.n = 0;
     for (int64_t k = node->first; k < node->end; k++)
     {
@@ -190,6 +187,32 @@ static inline uint32_t tree_inside(const struct plain_tree *t,
     return inside;
 }
 
+/* What child c gets. */
+static inline void tree_put_child(struct plain_tree *t,
+                                  const struct tree_level *level,
+                                  const struct tree_node *node, uint32_t c,
+                                  uint32_t child, struct tree_level *next)
+{
+    int64_t e = 0;
+    for (int64_t k = node->first; k < node->end; k++)
+    {
+        const struct oj_ring_fragment *f = &level->fragment.data[k];
+        uint32_t touched;
+        uint32_t inside = tree_inside(t, level, node, k, &touched);
+        struct oj_ring_fragment made = {(f->unit & ~1u) | (inside >> c & 1u),
+                                        (uint32_t)next->entry.n, 0, child};
+        for (uint32_t i = 0; i < f->n; i++, e++)
+        {
+            if ((t->touched.data[e] >> c & 1u) == 0u)
+                continue;
+            TREE_PUSH(next->entry, level->entry.data[f->first + i]);
+            made.n++;
+        }
+        if (made.n > 0 || (made.unit & 1u))
+            TREE_PUSH(next->fragment, made);
+    }
+}
+
 static inline void tree_split(struct plain_tree *t,
                               const struct tree_level *level,
                               const struct tree_node *node,
@@ -200,7 +223,7 @@ static inline void tree_split(struct plain_tree *t,
     int64_t first_child = next->node.n;
     t->slot.data[node->slot] =
         oj_ring_slot_make(OJ_RING_INNER, (uint32_t)(base / 16));
-    /* slots come in groups of 16, the root's first one aside */
+    /* slots come in groups of 16, those of the first level aside */
     for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
     {
         struct tree_node child = {4 * node->ix + c % 4,
@@ -209,25 +232,7 @@ static inline void tree_split(struct plain_tree *t,
                                   next->fragment.n,
                                   0,
                                   0.0f};
-        int64_t e = 0;
-        for (int64_t k = node->first; k < node->end; k++)
-        {
-            const struct oj_ring_fragment *f = &level->fragment.data[k];
-            uint32_t touched;
-            uint32_t inside = tree_inside(t, level, node, k, &touched);
-            struct oj_ring_fragment made = {
-                (f->unit & ~1u) | (inside >> c & 1u), (uint32_t)next->entry.n,
-                0, (uint32_t)next->node.n};
-            for (uint32_t i = 0; i < f->n; i++, e++)
-            {
-                if ((t->touched.data[e] >> c & 1u) == 0u)
-                    continue;
-                TREE_PUSH(next->entry, level->entry.data[f->first + i]);
-                made.n++;
-            }
-            if (made.n > 0 || (made.unit & 1u))
-                TREE_PUSH(next->fragment, made);
-        }
+        tree_put_child(t, level, node, c, (uint32_t)next->node.n, next);
         child.end = next->fragment.n;
         TREE_PUSH(next->node, child);
         TREE_PUSH(t->slot, 0);
@@ -291,6 +296,134 @@ static inline void tree_finish(struct plain_tree *t,
     }
 }
 
+/* --- where to start ------------------------------------------------------- */
+
+static inline int64_t tree_end_of_unit(const struct plain_tree *t, int64_t i)
+{
+    uint32_t unit = t->segment_unit.data[i];
+    while (i < t->segment.n && t->segment_unit.data[i] == unit)
+        i++;
+    return i;
+}
+
+static inline struct oj_ring_windows
+tree_windows(const struct plain_tree *t, int64_t first, int64_t end, int depth)
+{
+    struct oj_ring_chain chain = oj_ring_chain_make();
+    for (int64_t i = first; i < end; i++)
+    {
+        const struct oj_ring_segment *s = &t->segment.data[i];
+        oj_ring_chain_add(&chain, s->ax, s->ay, s->bx, s->by);
+    }
+    return oj_ring_windows_of(&t->tree.frame, &chain, depth);
+}
+
+/* The level that all units can start at; 0: the root. */
+static inline int tree_choose_start(const struct plain_tree *t, int fine)
+{
+    int levels = t->tree.frame.levels, depth;
+    depth = oj_ring_start_level(t->segment.n, fine < levels ? fine : levels);
+    for (; depth > 0; depth--)
+    {
+        int64_t i = 0, end;
+        for (; i < t->segment.n; i = end)
+        {
+            end = tree_end_of_unit(t, i);
+            if (tree_windows(t, i, end, depth).nx == 0)
+                break;
+        }
+        if (i == t->segment.n)
+            return depth;
+    }
+    return 0;
+}
+
+/* One unit through its windows into cells: fragments whose node is a cell. */
+static inline void tree_put_unit(struct plain_tree *t, int64_t first,
+                                 int64_t end, struct tree_level *cells)
+{
+    int depth = t->start;
+    struct oj_ring_windows w = tree_windows(t, first, end, depth);
+    struct tree_level level;
+    struct tree_node node = {0, 0, 0, 0, 0, 1.0f};
+    memset(&level, 0, sizeof level);
+    for (int64_t i = first; i < end; i += OJ_RING_FRAGMENT)
+    {
+        struct oj_ring_fragment f = {
+            2 * t->segment_unit.data[first], (uint32_t)level.entry.n,
+            (uint32_t)(end - i < OJ_RING_FRAGMENT ? end - i : OJ_RING_FRAGMENT),
+            0};
+        for (uint32_t k = 0; k < f.n; k++)
+            TREE_PUSH(level.entry, (uint32_t)(i + k));
+        TREE_PUSH(level.fragment, f);
+    }
+    node.end = level.fragment.n;
+    for (uint32_t k = 0; k < w.nx * w.ny; k++)
+    {
+        uint32_t ix = w.ix + 4 * (k % w.nx), iy = w.iy + 4 * (k / w.nx);
+        tree_mark(t, &level, &node,
+                  oj_ring_splitter_of_window(&t->tree.frame, ix, iy,
+                                             t->tree.frame.side[depth]));
+        for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
+            tree_put_child(
+                t, &level, &node, c,
+                (uint32_t)oj_ring_directory_at(ix + c % 4, iy + c / 4, depth),
+                cells);
+    }
+    oj_free(level.entry.data);
+    oj_free(level.fragment.data);
+}
+
+static inline int tree_by_cell(const void *left, const void *right)
+{
+    const struct oj_ring_fragment *a = left, *b = right;
+    if (a->node != b->node)
+        return a->node < b->node ? -1 : 1;
+    if (a->unit >> 1 != b->unit >> 1)
+        return a->unit < b->unit ? -1 : 1;
+    return (a->first > b->first) - (a->first < b->first);
+}
+
+/* The children of a cell of the level above the first: fragments from k on. */
+static inline int64_t tree_add_group(struct plain_tree *t, uint32_t parent,
+                                     int64_t k, struct tree_level *level)
+{
+    int shift = 2 * t->start - 2;
+    uint32_t ix = parent & ((1u << shift) - 1u), iy = parent >> shift;
+    t->slot.data[oj_ring_directory_at(ix, iy, t->start - 1)] =
+        oj_ring_slot_make(OJ_RING_INNER, (uint32_t)(t->slot.n / 16));
+    for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
+    {
+        struct tree_node node = {
+            4 * ix + c % 4, 4 * iy + c / 4, t->slot.n, k, k, 1.0f};
+        for (; k < level->fragment.n &&
+               level->fragment.data[k].node == 16 * parent + c;
+             k++)
+            level->fragment.data[k].node = (uint32_t)level->node.n;
+        node.end = k;
+        TREE_PUSH(level->node, node);
+        TREE_PUSH(t->slot, 0);
+    }
+    return k;
+}
+
+static inline void tree_make_first(struct plain_tree *t,
+                                   struct tree_level *level)
+{
+    int64_t n_above = (int64_t)1 << (4 * t->start - 4);
+    for (int64_t i = 0; i < n_above || i % 16 != 0; i++)
+        TREE_PUSH(t->slot, 0);
+    for (int64_t i = 0, end; i < t->segment.n; i = end)
+    {
+        end = tree_end_of_unit(t, i);
+        tree_put_unit(t, i, end, level);
+    }
+    qsort(level->fragment.data, (size_t)level->fragment.n,
+          sizeof *level->fragment.data, tree_by_cell);
+    for (int64_t k = 0; k < level->fragment.n;)
+        k = tree_add_group(t, level->fragment.data[k].node / 16, k, level);
+}
+
 /* --- the whole ------------------------------------------------------------ */
 
 static inline void tree_free_level(struct tree_level *level)
@@ -311,8 +444,11 @@ static inline void tree_make_directory(struct plain_tree *t, int depth)
     {
         for (uint32_t x = 0; x < n; x++)
         {
-            uint32_t slot = t->slot.data[0];
-            for (int d = 1;
+            int top = t->start > 0 ? t->start - 1 : 0,
+                above = 2 * (depth - top);
+            uint32_t slot =
+                t->slot.data[oj_ring_directory_at(x >> above, y >> above, top)];
+            for (int d = top + 1;
                  d <= depth && slot >> OJ_RING_SLOT_BITS == OJ_RING_INNER; d++)
             {
                 int shift = 2 * (depth - d);
@@ -371,16 +507,21 @@ static inline void plain_tree_build(struct plain_tree *t,
     n_most = 8 * t->segment.n + 10000;
     t->tree.frame = tree_frame(t);
     tree_lend(t);
-    tree_make_root(t, &level);
-    for (int i = 1; i < OJ_RING_CELL_CHILDREN; i++)
-        TREE_PUSH(t->slot, 0); /* so that children come in whole groups */
-    for (int depth = 0; level.node.n > 0; depth++)
+    t->start = tree_choose_start(t, directory_level + 1);
+    if (t->start > 0)
+        tree_make_first(t, &level);
+    else
+        tree_make_root(t, &level);
+    for (int depth = t->start; level.node.n > 0; depth++)
     {
         int is_large = t->edge.n + t->record.n + level.entry.n > n_most;
         for (int64_t i = 0; i < level.node.n; i++)
         {
             const struct tree_node *node = &level.node.data[i];
-            tree_mark(t, &level, depth, node);
+            tree_mark(t, &level, node,
+                      oj_ring_splitter_of(&t->tree.frame, node->ix, node->iy,
+                                          t->tree.frame.side[depth],
+                                          depth == 0));
             if (oj_ring_node_splits(
                     (uint32_t)t->touched.n,
                     oj_ring_node_most(most, depth, directory_level + 1), depth,

@@ -18,6 +18,7 @@ static const unsigned accepted[] = {
     1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY, 1u << OJ_ON_BOUNDARY};
 static uint64_t seed;
 static int64_t n_pairs_seen, n_points_seen, n_asked, n_units_asked;
+static int64_t n_below_root; /* trees that begin there */
 
 /* --- pairs ---------------------------------------------------------------- */
 
@@ -78,6 +79,7 @@ static void check_features(const struct oj_flat *join,
     struct plain_tree t;
     struct oj_matches out = {0};
     plain_tree_build(&t, join, OJ_RING_FEATURES, most, directory_level);
+    n_below_root += t.start > 0;
     for (int i = 0; i < 4; i++)
     {
         ask_cpu(join, input, ops[i], &out);
@@ -170,6 +172,8 @@ START_TEST(same_as_cpu)
         check_scene(&scene, pick(120), OJ_PART_POLYGON);
     }
     ck_assert_int_gt(n_pairs_seen, n);
+    ck_assert_int_gt(n_below_root, n / 2);
+    ck_assert_int_lt(n_below_root, n);
 }
 END_TEST
 

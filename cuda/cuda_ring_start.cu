@@ -1,0 +1,534 @@
+#include "cuda_ring_start.h"
+
+#include "cuda_ring_windows.cuh"
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+
+#include <string.h>
+
+/* Most units that may start below the root: windows of them are counted in 32
+ * bits. */
+#define MOST_UNITS ((int64_t)1 << 25)
+
+/* Windows, fragments and edges of all units together are at most so many times
+ * the edges, if they are not few. */
+#define MOST_TIMES 4
+#define FEW_PLACES (1 << 20)
+
+/* Fragments that a number of 32 bits has room for beside one of 16 cells. */
+#define MOST_FRAGMENTS ((int64_t)1 << 28)
+
+static unsigned blocks_of(int64_t n)
+{
+    return (unsigned)((n + BLOCK - 1) / BLOCK);
+}
+
+/* --- units ---------------------------------------------------------------- */
+
+struct units
+{
+    int64_t n;
+    int units; /* enum oj_ring_units */
+    int64_t n_parts;
+    const int64_t *part_offset, *ring_offset, *segment_offset;
+    const uint8_t *part_kind;
+    const struct oj_cuda_segment *segment;
+    uint32_t *ring_part;
+    struct oj_ring_frame frame;
+    int level; /* to start at */
+};
+
+/* What units add up to. */
+struct starts
+{
+    unsigned long long windows, fragments, edges;
+    unsigned long long others; /* units that do not start at the level */
+};
+
+struct add_starts
+{
+    __host__ __device__ struct starts operator()(const struct starts &a,
+                                                 const struct starts &b) const
+    {
+        struct starts c = {a.windows + b.windows, a.fragments + b.fragments,
+                           a.edges + b.edges, a.others + b.others};
+        return c;
+    }
+};
+
+static __device__ int64_t last_at_most(const int64_t *offset, int64_t n,
+                                       int64_t at)
+{
+    int64_t low = 0, high = n;
+    while (high - low > 1)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (offset[middle] <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static __device__ int64_t first_of_unit(const struct units &u, int64_t i)
+{
+    if (u.units == OJ_RING_FEATURES)
+        i = u.ring_offset[u.part_offset[i]];
+    return u.segment_offset[i];
+}
+
+static __device__ struct oj_ring_windows windows_of(const struct units &u,
+                                                    int64_t i)
+{
+    int64_t first = first_of_unit(u, i), end = first_of_unit(u, i + 1);
+    struct oj_ring_chain chain = oj_ring_chain_make();
+    if (end - first <= OJ_RING_WINDOW_EDGES)
+    {
+        for (int64_t e = first; e < end; e++)
+        {
+            const struct oj_cuda_segment g = u.segment[e];
+            oj_ring_chain_add(&chain, g.ax, g.ay, g.bx, g.by);
+        }
+    }
+    return oj_ring_windows_of(&u.frame, &chain, u.level);
+}
+
+/* What each unit starts with; part and role of each ring. */
+static __global__ void measure_units(const __grid_constant__ struct units u,
+                                     struct starts *starts)
+{
+    int64_t i = at_thread(), n;
+    struct starts s = {0, 0, 0, 0};
+    if (i > u.n)
+        return;
+    n = i < u.n ? first_of_unit(u, i + 1) - first_of_unit(u, i) : 0;
+    if (i < u.n && u.units == OJ_RING_PARTS)
+    {
+        int64_t part = last_at_most(u.ring_offset, u.n_parts, i);
+        u.ring_part[i] = 2 * (uint32_t)part + (u.ring_offset[part] < i);
+        if (u.part_kind[part] != OJ_PART_POLYGON)
+            n = 0;
+    }
+    if (n > 0)
+    {
+        s.fragments =
+            (unsigned long long)((n + OJ_RING_FRAGMENT - 1) / OJ_RING_FRAGMENT);
+        s.edges = (unsigned long long)n;
+        if (u.level > 0)
+        {
+            struct oj_ring_windows w = windows_of(u, i);
+            s.windows = w.nx * w.ny;
+            s.fragments *= s.windows;
+            s.edges *= s.windows;
+            s.others = s.windows == 0;
+        }
+    }
+    starts[i] = s;
+}
+
+struct working
+{
+    struct oj_cuda_array<struct starts> starts; /* [units + 1] */
+    struct oj_cuda_array<uint8_t> scratch;
+    struct oj_cuda_ring_level windows;
+    struct oj_cuda_ring_marks marks;
+    struct oj_cuda_array<unsigned long long> place; /* [fragments + 1] */
+    struct oj_cuda_array<uint32_t> cell[2], item[2];
+    struct oj_cuda_array<unsigned long long> put; /* [items + 1] */
+};
+
+static void drop_working(struct oj_cuda_device *device, struct working *w)
+{
+    cudaStream_t stream = device->stream;
+    oj_cuda_drop(device, stream, &w->starts);
+    oj_cuda_drop(device, stream, &w->scratch);
+    oj_cuda_ring_level_drop(device, &w->windows);
+    oj_cuda_ring_marks_drop(device, &w->marks);
+    oj_cuda_drop(device, stream, &w->place);
+    for (int i = 0; i < 2; i++)
+    {
+        oj_cuda_drop(device, stream, &w->cell[i]);
+        oj_cuda_drop(device, stream, &w->item[i]);
+    }
+    oj_cuda_drop(device, stream, &w->put);
+}
+
+/* Runs a call of CUB, with scratch memory of its size. */
+#define WITH_SCRATCH(w, m, call, doing)                                        \
+    do                                                                         \
+    {                                                                          \
+        size_t bytes = 0;                                                      \
+        void *scratch = NULL;                                                  \
+        OJ_CUDA_TRY(call, doing, (m)->err);                                    \
+        if ((int64_t)bytes > (w)->scratch.n)                                   \
+        {                                                                      \
+            oj_cuda_drop((m)->device, (m)->device->stream, &(w)->scratch);     \
+            OJ_TRY(oj_cuda_make((m)->device, (m)->device->stream,              \
+                                (int64_t)bytes, &(w)->scratch, (m)->err));     \
+        }                                                                      \
+        scratch = (w)->scratch.data;                                           \
+        OJ_CUDA_TRY(call, doing, (m)->err);                                    \
+    } while (0)
+
+static oj_status measure(struct oj_cuda_ring_making *m, const struct units *u,
+                         struct working *w, struct starts *all)
+{
+    cudaStream_t stream = m->device->stream;
+    struct starts zero = {0, 0, 0, 0};
+    OJ_TRY(oj_cuda_make(m->device, stream, u->n + 1, &w->starts, m->err));
+    measure_units<<<blocks_of(u->n + 1), BLOCK, 0, stream>>>(*u,
+                                                             w->starts.data);
+    OJ_CUDA_TRY_LAUNCH("counting rings", m->err);
+    WITH_SCRATCH(w, m,
+                 cub::DeviceScan::ExclusiveScan(scratch, bytes, w->starts.data,
+                                                w->starts.data, add_starts(),
+                                                zero, u->n + 1, stream),
+                 "counting rings");
+    OJ_CUDA_TRY(cudaMemcpyAsync(all, w->starts.data + u->n, sizeof *all,
+                                cudaMemcpyDeviceToHost, stream),
+                "counting rings", m->err);
+    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "counting rings", m->err);
+    return OJ_OK;
+}
+
+/* --- the root ------------------------------------------------------------- */
+
+static __global__ void make_root(const __grid_constant__ struct units u,
+                                 const struct starts *starts,
+                                 struct oj_cuda_ring_level root)
+{
+    int64_t k = at_thread(), low = 0, high = u.n, begin, end;
+    struct oj_ring_fragment f;
+    if (k == 0)
+    {
+        root.parent.data[0] = make_uint2(0, 0);
+        root.replication.data[0] = 1.0f;
+        root.node_first.data[0] = 0;
+        root.node_first.data[1] = (uint32_t)root.n_fragments;
+    }
+    if (k >= root.n_fragments)
+        return;
+    while (high - low > 1)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if ((int64_t)starts[middle].fragments <= k)
+            low = middle;
+        else
+            high = middle;
+    }
+    begin = first_of_unit(u, low) +
+            (k - (int64_t)starts[low].fragments) * OJ_RING_FRAGMENT;
+    end = first_of_unit(u, low + 1);
+    f.unit = 2 * (uint32_t)low;
+    f.first = (uint32_t)begin;
+    f.n = (uint32_t)(end - begin < OJ_RING_FRAGMENT ? end - begin
+                                                    : OJ_RING_FRAGMENT);
+    f.node = 0;
+    root.fragment.data[k] = f;
+}
+
+static __global__ void count_up(int64_t n, uint32_t *out)
+{
+    int64_t i = at_thread();
+    if (i < n)
+        out[i] = (uint32_t)i;
+}
+
+static oj_status fill_root(struct oj_cuda_ring_making *m, const struct units *u,
+                           const struct working *w, int64_t n_fragments,
+                           struct oj_cuda_ring_level *root)
+{
+    cudaStream_t stream = m->device->stream;
+    root->n_nodes = 1;
+    root->n_fragments = n_fragments;
+    root->n_edges = m->layer->n_segments;
+    OJ_TRY(oj_cuda_make(m->device, stream, 1, &root->parent, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, 1, &root->replication, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, 2, &root->node_first, m->err));
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, n_fragments, &root->fragment, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, root->n_edges, &root->edge, m->err));
+    make_root<<<blocks_of(n_fragments + 1), BLOCK, 0, stream>>>(
+        *u, w->starts.data, *root);
+    OJ_CUDA_TRY_LAUNCH("making the root of rings", m->err);
+    count_up<<<blocks_of(root->n_edges + 1), BLOCK, 0, stream>>>(
+        root->n_edges, root->edge.data);
+    OJ_CUDA_TRY_LAUNCH("making the root of rings", m->err);
+    return OJ_OK;
+}
+
+/* --- windows -------------------------------------------------------------- */
+
+/* The windows of a unit one after the other, and in each all its fragments. */
+static __global__ void make_windows(const __grid_constant__ struct units u,
+                                    const struct starts *starts,
+                                    struct oj_cuda_ring_level level)
+{
+    int64_t i = at_thread();
+    struct starts s;
+    struct oj_ring_windows w;
+    uint32_t first, end, node, at, edge;
+    if (i >= u.n)
+        return;
+    s = starts[i];
+    if (starts[i + 1].windows == s.windows)
+        return;
+    w = windows_of(u, i);
+    first = (uint32_t)first_of_unit(u, i);
+    end = (uint32_t)first_of_unit(u, i + 1);
+    at = (uint32_t)s.fragments;
+    edge = (uint32_t)s.edges;
+    for (uint32_t k = 0; k < w.nx * w.ny; k++)
+    {
+        node = (uint32_t)s.windows + k;
+        level.window.data[node] =
+            make_uint2(w.ix + OJ_RING_CELL_SPLIT * (k % w.nx),
+                       w.iy + OJ_RING_CELL_SPLIT * (k / w.nx));
+        for (uint32_t e = first; e < end; e += OJ_RING_FRAGMENT, at++)
+        {
+            uint32_t n =
+                end - e < OJ_RING_FRAGMENT ? end - e : OJ_RING_FRAGMENT;
+            *(uint4 *)&level.fragment.data[at] =
+                make_uint4(2 * (uint32_t)i, edge, n, node);
+            for (uint32_t j = 0; j < n; j++)
+                level.edge.data[edge++] = e + j;
+        }
+    }
+}
+
+static oj_status fill_windows(struct oj_cuda_ring_making *m,
+                              const struct units *u, const struct starts *all,
+                              struct working *w)
+{
+    cudaStream_t stream = m->device->stream;
+    struct oj_cuda_ring_level *level = &w->windows;
+    level->depth = u->level;
+    level->n_nodes = (int64_t)all->windows;
+    level->n_fragments = (int64_t)all->fragments;
+    level->n_edges = (int64_t)all->edges;
+    OJ_TRY(oj_cuda_make(m->device, stream, level->n_nodes, &level->window,
+                        m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, level->n_fragments, &level->fragment,
+                        m->err));
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, level->n_edges, &level->edge, m->err));
+    make_windows<<<blocks_of(u->n), BLOCK, 0, stream>>>(*u, w->starts.data,
+                                                        *level);
+    OJ_CUDA_TRY_LAUNCH("making windows of rings", m->err);
+    return oj_cuda_ring_mark(m, level, &w->marks);
+}
+
+/* --- from windows to cells ------------------------------------------------ */
+
+static struct windows view_of(const struct working *w)
+{
+    struct windows v;
+    v.level = w->windows.depth;
+    v.n = (uint32_t)w->windows.n_fragments;
+    v.window = w->windows.window.data;
+    v.fragment = w->windows.fragment.data;
+    v.edge = w->windows.edge.data;
+    v.head = w->marks.head.data;
+    v.lost = w->marks.lost.data;
+    v.masks = w->marks.masks.data;
+    v.touched = w->marks.touched.data;
+    return v;
+}
+
+/* The last of n + 1 sums. */
+static oj_status last_sum(struct oj_cuda_ring_making *m,
+                          const unsigned long long *sum, int64_t n,
+                          unsigned long long *out)
+{
+    OJ_CUDA_TRY(cudaMemcpyAsync(out, sum + n, sizeof *out,
+                                cudaMemcpyDeviceToHost, m->device->stream),
+                "filling cells of rings", m->err);
+    OJ_CUDA_TRY(cudaStreamSynchronize(m->device->stream),
+                "filling cells of rings", m->err);
+    return OJ_OK;
+}
+
+/* Items by cell, and by unit in each: in w->cell[0] and w->item[0]. */
+static oj_status sort_items(struct oj_cuda_ring_making *m, struct working *w,
+                            unsigned long long *n_items)
+{
+    cudaStream_t stream = m->device->stream;
+    struct windows v = view_of(w);
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, (int64_t)v.n + 1, &w->place, m->err));
+    count_items<<<blocks_of((int64_t)v.n + 1), BLOCK, 0, stream>>>(
+        v, w->place.data);
+    OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
+    WITH_SCRATCH(w, m,
+                 cub::DeviceScan::ExclusiveSum(scratch, bytes, w->place.data,
+                                               w->place.data, (int64_t)v.n + 1,
+                                               stream),
+                 "filling cells of rings");
+    OJ_TRY(last_sum(m, w->place.data, v.n, n_items));
+    if (*n_items >= ((unsigned long long)1 << 31))
+        return oj_fail(m->err, OJ_ERR_NOMEM, "too many parts of polygons");
+    for (int i = 0; i < 2; i++)
+    {
+        OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)*n_items, &w->cell[i],
+                            m->err));
+        OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)*n_items, &w->item[i],
+                            m->err));
+    }
+    put_items<<<blocks_of(v.n), BLOCK, 0, stream>>>(
+        v, w->place.data, w->cell[1].data, w->item[1].data);
+    OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
+    WITH_SCRATCH(w, m,
+                 cub::DeviceRadixSort::SortPairs(
+                     scratch, bytes, w->cell[1].data, w->cell[0].data,
+                     w->item[1].data, w->item[0].data, (int64_t)*n_items, 0,
+                     4 * v.level, stream),
+                 "sorting cells of rings");
+    return OJ_OK;
+}
+
+static oj_status fill_first(struct oj_cuda_ring_making *m, struct working *w,
+                            struct oj_cuda_ring_part *above,
+                            struct oj_cuda_ring_level *first)
+{
+    cudaStream_t stream = m->device->stream;
+    struct windows v = view_of(w);
+    unsigned long long n = 0, all = 0;
+    int64_t n_groups;
+    OJ_TRY(sort_items(m, w, &n));
+    OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)n + 1, &w->put, m->err));
+    count_puts<<<blocks_of((int64_t)n + 1), BLOCK, 0, stream>>>(
+        v, (uint32_t)n, w->cell[0].data, w->item[0].data, w->put.data);
+    OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
+    WITH_SCRATCH(w, m,
+                 cub::DeviceScan::ExclusiveSum(scratch, bytes, w->put.data,
+                                               w->put.data, (int64_t)n + 1,
+                                               stream),
+                 "filling cells of rings");
+    OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)1 << (4 * v.level - 4),
+                        &above->slot, m->err));
+    OJ_CUDA_TRY(
+        cudaMemsetAsync(above->slot.data, 0, 4 * (size_t)above->slot.n, stream),
+        "filling cells of rings", m->err);
+    OJ_TRY(last_sum(m, w->put.data, (int64_t)n, &all));
+    n_groups = (int64_t)(all >> 32);
+    first->depth = v.level;
+    first->n_nodes = 16 * n_groups;
+    first->n_fragments = (int64_t)n;
+    first->n_edges = (int64_t)(all & 0xffffffffu);
+    OJ_TRY(oj_cuda_make(m->device, stream, n_groups, &first->parent, m->err));
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, n_groups, &first->replication, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, first->n_nodes + 1,
+                        &first->node_first, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, first->n_fragments, &first->fragment,
+                        m->err));
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, first->n_edges, &first->edge, m->err));
+    fill_cells<<<blocks_of((int64_t)n), BLOCK, 0, stream>>>(
+        v, (uint32_t)n, w->cell[0].data, w->item[0].data, w->put.data,
+        oj_cuda_ring_next_slot(above) / 16, above->slot.data, *first);
+    OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
+    return OJ_OK;
+}
+
+/* --- the whole ------------------------------------------------------------ */
+
+uint32_t oj_cuda_ring_next_slot(const struct oj_cuda_ring_part *above)
+{
+    return above->first_slot + ((uint32_t)above->slot.n + 15) / 16 * 16;
+}
+
+static oj_status make_units(struct oj_cuda_ring_making *m,
+                            struct oj_cuda_array<uint32_t> *ring_part,
+                            struct units *u)
+{
+    const struct oj_cuda_layer *layer = m->layer;
+    memset(u, 0, sizeof *u);
+    u->units = m->tree.units;
+    u->n = u->units == OJ_RING_FEATURES ? layer->n_features : layer->n_rings;
+    if (layer->short_points)
+        u->n = 0;
+    u->n_parts = layer->n_parts;
+    u->part_offset = layer->part_offset.data;
+    u->ring_offset = layer->ring_offset.data;
+    u->segment_offset = layer->segment_offset.data;
+    u->part_kind = layer->part_kind.data;
+    u->segment = layer->segment.data;
+    u->frame = m->tree.frame;
+    if (u->units == OJ_RING_PARTS)
+    {
+        OJ_TRY(oj_cuda_make(m->device, m->device->stream, u->n, ring_part,
+                            m->err));
+        u->ring_part = ring_part->data;
+        m->tree.ring_part = ring_part->data;
+        m->tree.part_feature = layer->part_feature.data;
+    }
+    return OJ_OK;
+}
+
+/* 1 when all units are small at the level, and not cut into too much. */
+static int is_fine(const struct oj_cuda_ring_making *m,
+                   const struct starts *all)
+{
+    unsigned long long most = (unsigned long long)MOST_TIMES *
+                                  (unsigned long long)m->layer->n_segments +
+                              FEW_PLACES;
+    return all->windows > 0 && all->others == 0 &&
+           all->windows + all->edges <= most &&
+           (int64_t)all->fragments < MOST_FRAGMENTS;
+}
+
+static oj_status start_below(struct oj_cuda_ring_making *m, struct units *u,
+                             struct working *w, struct oj_cuda_ring_part *above,
+                             struct oj_cuda_ring_level *first)
+{
+    struct starts all;
+    int deepest = m->fine < u->frame.levels ? m->fine : (int)u->frame.levels;
+    u->level = oj_ring_start_level(m->layer->n_segments, deepest);
+    if (u->n > MOST_UNITS)
+        u->level = 0;
+    for (; u->level > 0; u->level--)
+    {
+        OJ_TRY(measure(m, u, w, &all));
+        if (is_fine(m, &all))
+            break;
+        oj_cuda_drop(m->device, m->device->stream, &w->starts);
+    }
+    if (u->level == 0)
+        return OJ_OK;
+    OJ_TRY(fill_windows(m, u, &all, w));
+    return fill_first(m, w, above, first);
+}
+
+oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
+                             struct oj_cuda_array<uint32_t> *ring_part,
+                             struct oj_cuda_ring_part *above,
+                             struct oj_cuda_ring_level *first)
+{
+    struct units units;
+    struct working w;
+    struct starts all;
+    oj_status status;
+    OJ_TRY(make_units(m, ring_part, &units));
+    memset(&w, 0, sizeof w);
+    status = start_below(m, &units, &w, above, first);
+    if (status == OJ_ERR_NOMEM) /* the root takes less */
+    {
+        oj_cuda_ring_part_drop(m->device, above);
+        oj_cuda_ring_level_drop(m->device, first);
+        drop_working(m->device, &w);
+        memset(&w, 0, sizeof w);
+        status = OJ_OK;
+        units.level = 0;
+    }
+    if (status == OJ_OK && units.level == 0)
+    {
+        status = measure(m, &units, &w, &all);
+        if (status == OJ_OK)
+            status = fill_root(m, &units, &w, (int64_t)all.fragments, first);
+    }
+    drop_working(m->device, &w);
+    return status;
+}
