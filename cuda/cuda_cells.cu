@@ -1,6 +1,7 @@
 #include "cuda_cells.h"
 
 #include "cuda_cells_long.cuh"
+#include "cuda_cells_seed.cuh"
 #include "cuda_cells_short.cuh"
 
 #include <string.h>
@@ -292,13 +293,22 @@ static oj_status run_round(struct build *b, const struct oj_cells_round *r,
     return OJ_OK;
 }
 
-/* From the root to the last leaf; stops early when what it made has to be made
- * again: b->seen says why. */
-static oj_status run_rounds(struct build *b)
+/* Zeroes what a round adds up. */
+static oj_status clear_sums(struct build *b)
+{
+    OJ_CUDA_TRY(cudaMemsetAsync(&b->counters.data->ids, 0,
+                                (1 + OJ_CELLS_CLASSES) *
+                                    sizeof(struct oj_cells_counter),
+                                b->device->stream),
+                "building cells", b->err);
+    return OJ_OK;
+}
+
+/* Begins with the root. */
+static oj_status put_first(struct build *b, unsigned long long *n)
 {
     cudaStream_t stream = b->device->stream;
     uint32_t n_roots = (uint32_t)b->n_roots;
-    unsigned long long n[OJ_CELLS_CLASSES] = {0, 0, 0};
     int k = n_roots <= OJ_CELLS_SHORT  ? OJ_CELLS_OF_SHORT
             : n_roots <= OJ_CELLS_LONG ? OJ_CELLS_OF_LONG
                                        : OJ_CELLS_OF_HUGE;
@@ -311,7 +321,78 @@ static oj_status run_rounds(struct build *b)
         n_roots, b->distinct.data, b->id[0].data);
     put_root<<<1, 1, 0, stream>>>(b->node[0][k].data, n_roots,
                                   b->cells->tree.data);
+    OJ_CUDA_TRY_LAUNCH("building cells", b->err);
+    memset(n, 0, OJ_CELLS_CLASSES * sizeof *n);
     n[k] = 1;
+    return OJ_OK;
+}
+
+/* Begins with the cells of a lower level; *done: 0 when that does not work. */
+static oj_status seed_cells(struct build *b, int level, unsigned long long *n,
+                            int *done)
+{
+    cudaStream_t stream = b->device->stream;
+    struct oj_cells_round r = round_of(b, 1); /* which fills the first lists */
+    const struct oj_near_square *square = &b->cells->square;
+    uint32_t n_cells = 1u << (2 * level);
+    unsigned n_blocks = blocks_of(b->layer->n_segments);
+    struct oj_cuda_array<uint32_t> cursor =
+    {
+        NULL, 0
+    };
+    struct seed s;
+    oj_status status;
+    s.level = level;
+    s.x0 = square->x0;
+    s.y0 = square->y0;
+    s.per_cell = ldexp(1.0, level) / square->side;
+    s.widen = square->reach * 1.000001 + ldexp(square->side, -level - 12);
+    s.n = b->layer->n_segments;
+    s.segment = b->layer->segment.data;
+    OJ_TRY(oj_cuda_make(b->device, stream, n_cells, &cursor, b->err));
+    s.cursor = cursor.data;
+    status = clear_counters(b);
+    if (status == OJ_OK &&
+        cudaMemsetAsync(s.cursor, 0, n_cells * sizeof *s.cursor, stream) !=
+            cudaSuccess)
+        status = oj_cuda_fail(b->err, cudaGetLastError(), "building cells");
+    if (status == OJ_OK)
+    {
+        seed_lists<0>
+            <<<n_blocks, SEED_BLOCK, 0, stream>>>(s, NULL, b->counters.data);
+        seed_nodes<<<n_cells / SEED_BLOCK, SEED_BLOCK, 0, stream>>>(s, r);
+        seed_headers<<<blocks_of(seed_headers_above(level)), SEED_BLOCK, 0,
+                       stream>>>(s, r);
+        status = read_counters(b);
+    }
+    *done = status == OJ_OK && !b->seen.spread.n &&
+            b->seen.ids.n <= (unsigned long long)b->id[0].n;
+    for (int k = 0; k < OJ_CELLS_CLASSES; k++)
+    {
+        n[k] = b->seen.nodes[k].n;
+        *done = *done && n[k] <= r.max_nodes[k];
+    }
+    if (*done)
+    {
+        seed_lists<1><<<n_blocks, SEED_BLOCK, 0, stream>>>(s, b->id[0].data,
+                                                           b->counters.data);
+        status = clear_sums(b);
+    }
+    oj_cuda_drop(b->device, stream, &cursor);
+    return status;
+}
+
+/* To the last leaf; stops early when what it made has to be made again:
+ * b->seen says why. */
+static oj_status run_rounds(struct build *b)
+{
+    unsigned long long n[OJ_CELLS_CLASSES];
+    int k, level = seed_level(&b->cells->square, b->n_roots), done = 0;
+    if (level >= 4 && b->distinct.n == 0 &&
+        (int64_t)seed_headers_above(level + 2) <= b->cells->tree.n)
+        OJ_TRY(seed_cells(b, level, n, &done));
+    if (!done)
+        OJ_TRY(put_first(b, n));
     for (b->n_rounds = 0; b->n_rounds < ROUNDS; b->n_rounds++)
     {
         struct oj_cells_round r = round_of(b, b->n_rounds & 1);
@@ -330,11 +411,7 @@ static oj_status run_rounds(struct build *b)
             n[k] = least(b->seen.nodes[k].n, r.max_nodes[k]);
         if (n[0] + n[1] + n[2] == 0)
             break;
-        OJ_CUDA_TRY(cudaMemsetAsync(&b->counters.data->ids, 0,
-                                    (1 + OJ_CELLS_CLASSES) *
-                                        sizeof(struct oj_cells_counter),
-                                    stream),
-                    "building cells", b->err);
+        OJ_TRY(clear_sums(b));
     }
     return OJ_OK;
 }

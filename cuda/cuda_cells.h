@@ -15,7 +15,7 @@
 
 #include "oj_cuda.h"
 
-#include "../algs/kernels/oj_near_split.h"
+#include "../algs/kernels/oj_near_entry.h"
 
 struct oj_cuda_cells
 {

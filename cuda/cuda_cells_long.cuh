@@ -287,7 +287,8 @@ static __device__ void fill_share(const struct oj_cells_round &r,
             if (!((bits >> c) & 1u))
                 continue;
             if (plan->leaf)
-                put_entry(r, frame, scale, plan->first, plan->kept, at, id);
+                put_words(r, plan->first, plan->kept, at, id,
+                          long_entry(r, frame, scale, id));
             else
                 r.next_id[at] = id;
         }

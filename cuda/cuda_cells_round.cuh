@@ -5,7 +5,7 @@
 #include "cuda_cells.h"
 
 /** Lists up to these lengths are short, or long; the others are huge. */
-#define OJ_CELLS_SHORT 32
+#define OJ_CELLS_SHORT 63
 #define OJ_CELLS_LONG 1024
 
 enum oj_cells_class
@@ -25,7 +25,7 @@ struct alignas(128) oj_cells_counter
 struct oj_cells_counters
 {
     struct oj_cells_counter headers, words, ids, nodes[OJ_CELLS_CLASSES];
-    struct oj_cells_counter pool_full, crowded, lost;
+    struct oj_cells_counter pool_full, crowded, lost, spread;
 };
 
 /** What the kernels of a round share. */
@@ -96,18 +96,24 @@ static __device__ int stands_for(const struct oj_cells_round &r, uint32_t i,
            oj_near_drops(r.rank[i], (int32_t)i, r.rank[j], (int32_t)j);
 }
 
-/* Entry number at of the n of the leaf at first in the pool. */
-static __device__ void put_entry(const struct oj_cells_round &r,
-                                 const struct oj_near_frame &frame,
-                                 const struct oj_near_scale &scale,
-                                 uint32_t first, uint32_t n, uint32_t at,
-                                 uint32_t id)
+static __device__ uint64_t long_entry(const struct oj_cells_round &r,
+                                      const struct oj_near_frame &frame,
+                                      const struct oj_near_scale &scale,
+                                      uint32_t id)
 {
     const double2 *s = (const double2 *)(r.segment + 4 * (int64_t)id);
     double2 a = __ldg(s), b = __ldg(s + 1);
-    uint64_t *entry = r.pool + first + (n >= OJ_NEAR_COUNT ? 2 : 0);
-    entry[at] = oj_near_entry(&frame, &scale, a.x, a.y, b.x, b.y);
-    entry[((n + 1u) & ~1u) + at] = oj_near_pack(id, (uint32_t)r.rank[id]);
+    return oj_near_entry(&frame, &scale, a.x, a.y, b.x, b.y);
+}
+
+/* Entry number at, of segment id, of the n of the leaf at first in the pool. */
+static __device__ void put_words(const struct oj_cells_round &r, uint32_t first,
+                                 uint32_t n, uint32_t at, uint32_t id,
+                                 uint64_t entry)
+{
+    uint64_t *to = r.pool + first + (n >= OJ_NEAR_COUNT ? 2 : 0);
+    to[at] = entry;
+    to[((n + 1u) & ~1u) + at] = oj_near_pack(id, (uint32_t)r.rank[id]);
 }
 
 static __device__ void put_header(const struct oj_cells_round &r,

@@ -4,14 +4,12 @@
 
 #include "cuda_cells_round.cuh"
 
-#define SHORT_BLOCK 256
+#define SHORT_BLOCK 128
 #define LANES 8
 #define GROUPS (SHORT_BLOCK / LANES)
 /* Blocks at a time on a multiprocessor: more hide memory's latency better than
  * more registers do. */
-#ifndef SHORT_BLOCKS
-#define SHORT_BLOCKS 3
-#endif
+#define SHORT_BLOCKS 6
 
 /* What the groups of a block ask for and get; a warp adds it up. */
 struct requests
@@ -23,16 +21,20 @@ struct requests
     uint32_t first_word[GROUPS];
 };
 
-/* By the first warp: lane i answers the requests of group i. The four counters
- * are added to at once, by one lane each. */
+/* By the first warp: lane i answers the requests of group i, where there is
+ * one. The four counters are added to at once, by one lane each. */
 static __device__ void answer_requests(const struct oj_cells_round &r,
                                        struct requests *q, int lane)
 {
     struct oj_cells_counters *c = r.counters;
-    uint32_t splits = !q->leaf[lane];
-    uint32_t wanted[4] = {
-        4 * splits, splits ? q->words[lane] : q->leaf_words[lane],
-        splits ? q->ids[lane] : 0, splits ? q->nodes[lane] : 0};
+    int asks = lane < GROUPS;
+    uint32_t splits = asks && !q->leaf[lane];
+    uint32_t wanted[4] = {4 * splits,
+                          splits ? q->words[lane]
+                          : asks ? q->leaf_words[lane]
+                                 : 0,
+                          splits ? q->ids[lane] : 0,
+                          splits ? q->nodes[lane] : 0};
     unsigned long long limit[4] = {r.max_headers, r.max_words, r.max_ids,
                                    r.max_nodes[0]};
     unsigned long long end[4], base = 0;
@@ -72,6 +74,8 @@ static __device__ void answer_requests(const struct oj_cells_round &r,
         c->pool_full.n = 1;
         q->leaf[lane] = 2;
     }
+    if (!asks)
+        return;
     q->first_header[lane] = (uint32_t)(end[0] - wanted[0]);
     q->first_word[lane] = (uint32_t)(end[1] - wanted[1]);
     q->first_id[lane] = (uint32_t)(end[2] - wanted[2]);
@@ -93,16 +97,26 @@ static __device__ uint32_t sum_of_fields(uint32_t v)
     return FIELD(v, 1) + FIELD(v, 2) + FIELD(v, 3) + FIELD(v, 4);
 }
 
+/* A leaf to write, of a node or of a child. */
+struct leaf_plan
+{
+    struct oj_near_units units;
+    double cx, cy;
+    struct oj_near_scale scale;
+    uint32_t first, n, item_before;
+};
+
 /* What a group works with: in shared memory. */
 struct group_room
 {
-    uint32_t id[OJ_CELLS_SHORT + 1], hash[OJ_CELLS_SHORT + 1];
-    float bound[OJ_NEAR_CHILDREN + 1];
-    uint8_t end[OJ_CELLS_SHORT];
-    /* entries of leaves to write: 32 * leaf + place in the list */
-    uint8_t item[4 * OJ_CELLS_SHORT];
-    double cx[4], cy[4], box[4], per_unit[4];
-    uint32_t first[4], n[4], item_before[4];
+    float4 piece[OJ_CELLS_SHORT + 1]; /* ax ay dx dy */
+    uint32_t id[OJ_CELLS_SHORT + 1];
+    uint32_t hash[OJ_CELLS_SHORT + 1]; /* read four at a time */
+    float bound[OJ_NEAR_CHILDREN];
+    struct leaf_plan leaf[4];
+    uint8_t end[OJ_CELLS_SHORT + 1];
+    /* entries of leaves to write: 64 * leaf + place in the list */
+    uint8_t item[4 * OJ_CELLS_SHORT + 4];
 };
 
 /* The list of a group, as its eight threads have it. */
@@ -116,21 +130,33 @@ struct group_list
 
 /* Leaf number c of a group: its header, and what its entries need. */
 static __device__ void plan_leaf(const struct oj_cells_round &r,
+                                 const struct oj_near_frame &split,
                                  const struct oj_near_node &node, float bound,
                                  uint32_t first, uint32_t n, uint32_t items,
-                                 struct group_room *room, uint32_t c)
+                                 struct leaf_plan *leaf)
 {
     struct oj_near_frame frame =
         oj_near_frame(&r.square, node.ix, node.iy, node.level);
-    struct oj_near_scale scale = oj_near_scale(&frame, bound);
-    put_leaf(r, node, first, n, scale.exponent);
-    room->cx[c] = frame.cx;
-    room->cy[c] = frame.cy;
-    room->box[c] = scale.box;
-    room->per_unit[c] = scale.per_unit;
-    room->first[c] = first;
-    room->n[c] = n;
-    room->item_before[c] = items;
+    leaf->scale = oj_near_scale(&frame, bound);
+    leaf->units = oj_near_units(&split, &frame, &leaf->scale);
+    leaf->cx = frame.cx;
+    leaf->cy = frame.cy;
+    leaf->first = first;
+    leaf->n = n;
+    leaf->item_before = items;
+    put_leaf(r, node, first, n, leaf->scale.exponent);
+}
+
+/* A piece from its first four numbers. */
+static __device__ struct oj_near_piece known_piece(float4 v)
+{
+    struct oj_near_piece p;
+    p.ax = v.x;
+    p.ay = v.y;
+    p.dx = v.z;
+    p.dy = v.w;
+    oj_near_know(&p);
+    return p;
 }
 
 /* Writes the items that the group has listed. */
@@ -138,22 +164,24 @@ static __device__ void put_items(const struct oj_cells_round &r,
                                  const struct group_room *room, uint32_t lane,
                                  uint32_t n_items)
 {
-    struct oj_near_frame frame;
-    struct oj_near_scale scale;
-    frame.x0 = r.square.x0;
-    frame.y0 = r.square.y0;
-    frame.half = frame.per_half = 0.0;
-    frame.reach = 0.0f;
-    scale.exponent = 0;
     for (uint32_t i = lane; i < n_items; i += LANES)
     {
-        uint32_t c = room->item[i] / 32u;
-        frame.cx = room->cx[c];
-        frame.cy = room->cy[c];
-        scale.box = room->box[c];
-        scale.per_unit = room->per_unit[c];
-        put_entry(r, frame, scale, room->first[c], room->n[c],
-                  i - room->item_before[c], room->id[room->item[i] % 32u]);
+        const struct leaf_plan *leaf = &room->leaf[room->item[i] / 64u];
+        uint32_t place = room->item[i] % 64u, id = room->id[place];
+        struct oj_near_piece p = known_piece(room->piece[place]);
+        struct oj_near_units units = leaf->units;
+        uint64_t entry;
+        if (!oj_near_short_entry(&p, &units, &entry))
+        {
+            struct oj_near_frame frame;
+            struct oj_near_scale scale = leaf->scale;
+            frame.x0 = r.square.x0;
+            frame.y0 = r.square.y0;
+            frame.cx = leaf->cx;
+            frame.cy = leaf->cy;
+            entry = long_entry(r, frame, scale, id);
+        }
+        put_words(r, leaf->first, leaf->n, i - leaf->item_before, id, entry);
     }
 }
 
@@ -166,16 +194,15 @@ static __device__ void list_items(const struct group_list &list, uint32_t only,
     for (uint32_t i = list.lane; i < list.n; i += LANES, masks >>= 4)
     {
         if (masks & only)
-            room->item[at++] = (uint8_t)(32u * c + i);
+            room->item[at++] = (uint8_t)(64u * c + i);
     }
 }
 
 /* By a lane: child c, with what the children before it take. */
-static __device__ void put_child(const struct oj_cells_round &r,
-                                 const struct oj_near_node &node,
-                                 const struct requests *q, int group,
-                                 const struct group_list &list, uint32_t c,
-                                 struct group_room *room)
+static __device__ void
+put_child(const struct oj_cells_round &r, const struct oj_near_frame &frame,
+          const struct oj_near_node &node, const struct requests *q, int group,
+          const struct group_list &list, uint32_t c, struct group_room *room)
 {
     uint32_t word = q->first_word[group], id = q->first_id[group];
     uint32_t next = q->first_node[group], items = 0;
@@ -200,24 +227,23 @@ static __device__ void put_child(const struct oj_cells_round &r,
     child.stale = oj_near_stale(&node, 2, sum_of_fields(list.total));
     if (n <= r.leaf_size)
         plan_leaf(
-            r, child,
+            r, frame, child,
             2.0f *
                 fmaxf(fmaxf(room->bound[corner], room->bound[corner + 1]),
                       fmaxf(room->bound[corner + 4], room->bound[corner + 5])),
-            word, n, items, room, c);
+            word, n, items, &room->leaf[c]);
     else
         r.next_node[0][next] = child;
 }
 
-static __device__ void put_children(const struct oj_cells_round &r,
-                                    const struct oj_near_node &node,
-                                    const struct requests *q, int group,
-                                    const struct group_list &list,
-                                    struct group_room *room)
+static __device__ void
+put_children(const struct oj_cells_round &r, const struct oj_near_frame &frame,
+             const struct oj_near_node &node, const struct requests *q,
+             int group, const struct group_list &list, struct group_room *room)
 {
     uint32_t id = q->first_id[group], items = 0;
     if (list.lane < 4)
-        put_child(r, node, q, group, list, list.lane, room);
+        put_child(r, frame, node, q, group, list, list.lane, room);
     else if (list.lane == 4)
         put_header(r, node.header, q->first_header[group],
                    oj_near_inner_info(node.level + 1, 1));
@@ -242,18 +268,18 @@ static __device__ void put_children(const struct oj_cells_round &r,
 }
 
 /* The leaf that the node becomes. */
-static __device__ void put_node_leaf(const struct oj_cells_round &r,
-                                     const struct oj_near_node &node,
-                                     uint32_t first,
-                                     const struct group_list &list,
-                                     struct group_room *room)
+static __device__ void
+put_node_leaf(const struct oj_cells_round &r, const struct oj_near_frame &frame,
+              const struct oj_near_node &node, uint32_t first,
+              const struct group_list &list, struct group_room *room)
 {
     if (list.lane == 0)
     {
         float most = 0.0f;
         for (int i = 0; i < OJ_NEAR_CHILDREN; i++)
             most = fmaxf(most, room->bound[i]);
-        plan_leaf(r, node, most, first, FIELD(list.total, 0), 0, room, 0);
+        plan_leaf(r, frame, node, most, first, FIELD(list.total, 0), 0,
+                  &room->leaf[0]);
     }
     list_items(list, 15u, 0, FIELD(list.before, 0), room);
 }
@@ -302,6 +328,48 @@ static __device__ void ask(const struct oj_cells_round &r,
     q->leaf_words[group] = node.n > 0 ? oj_near_words(FIELD(list.total, 0)) : 0;
 }
 
+/* Bit j: entry first + j, of the 32 from there on, hashes as mine. */
+static __device__ uint32_t equal_hashes(const struct group_room *room,
+                                        uint32_t first, uint32_t n,
+                                        uint32_t mine)
+{
+    uint32_t equal = 0, rest = n - first;
+#pragma unroll
+    for (uint32_t j = 0; j < 32; j += 4)
+    {
+        if (j < rest)
+        {
+            uint4 h = *(const uint4 *)&room->hash[first + j];
+            equal |= (uint32_t)(h.x == mine) << j;
+            equal |= (uint32_t)(h.y == mine) << (j + 1);
+            equal |= (uint32_t)(h.z == mine) << (j + 2);
+            equal |= (uint32_t)(h.w == mine) << (j + 3);
+        }
+    }
+    return rest < 32 ? equal & ((1u << rest) - 1u) : equal;
+}
+
+/* 1 when another entry of the list of n stands for entry i. */
+static __device__ int is_stood_for(const struct oj_cells_round &r,
+                                   const struct group_room *room, uint32_t n,
+                                   uint32_t i)
+{
+    for (uint32_t first = 0; first < n; first += 32)
+    {
+        uint32_t equal = equal_hashes(room, first, n, room->hash[i]);
+        if (i - first < 32)
+            equal &= ~(1u << (i - first));
+        for (; equal != 0; equal &= equal - 1)
+        {
+            uint32_t j = first + (uint32_t)__ffs((int)equal) - 1;
+            if (stands_for(r, room->id[j], room->end[j], room->id[i],
+                           room->end[i]))
+                return 1;
+        }
+    }
+    return 0;
+}
+
 static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
     split_short(struct oj_cells_round r, unsigned long long n_nodes)
 {
@@ -333,6 +401,7 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
             int end = oj_near_end(&p);
             struct oj_near_key key = oj_near_key(end, s.ax, s.ay, s.bx, s.by);
             oj_near_lower_uppers(&p, upper2);
+            room->piece[i] = make_float4(p.ax, p.ay, p.dx, p.dy);
             room->id[i] = id;
             room->end[i] = (uint8_t)end;
             room->hash[i] = oj_near_hash(&key);
@@ -342,16 +411,10 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
     __syncwarp();
     for (uint32_t i = lane, k = 0; i < node.n; i += LANES, k += 4)
     {
-        struct oj_cuda_segment s;
-        uint32_t id = room->id[i], mine = room->hash[i];
-        struct oj_near_piece p = piece_of(r, frame, id, &s);
+        struct oj_near_piece p = known_piece(room->piece[i]);
         uint32_t quarters = oj_near_quarters(oj_near_mask(&p, room->bound));
-        for (uint32_t j = 0; j < node.n; j++)
-        {
-            if (room->hash[j] == mine && j != i && quarters != 0 &&
-                stands_for(r, room->id[j], room->end[j], id, room->end[i]))
-                quarters = 0;
-        }
+        if (quarters != 0 && is_stood_for(r, room, node.n, i))
+            quarters = 0;
         list.masks |= quarters << k;
         fields += fields_of(quarters);
     }
@@ -371,12 +434,12 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
     __syncthreads();
     if (node.n > 0 && q.leaf[group] == 1)
     {
-        put_node_leaf(r, node, q.first_word[group], list, room);
+        put_node_leaf(r, frame, node, q.first_word[group], list, room);
         n_items = FIELD(list.total, 0);
     }
     else if (node.n > 0 && q.leaf[group] == 0)
     {
-        put_children(r, node, &q, group, list, room);
+        put_children(r, frame, node, &q, group, list, room);
         for (uint32_t c = 1; c <= 4; c++)
             n_items +=
                 FIELD(list.total, c) <= r.leaf_size ? FIELD(list.total, c) : 0;

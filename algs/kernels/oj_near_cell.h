@@ -18,19 +18,19 @@
  *  the leaf's coordinates are clipped to: no nearest point of a segment that
  *  wins lies beyond it.  B is at most 32,000 units.
  *   - rounding to integers moves the ends of an entry by at most 1/2 in each
- *     axis: sqrt(1/2) < 0.7072 in distance;
+ *     axis, and single precision before that by 2^-7: below 0.7183 in distance;
  *   - p, at most B, is rounded to single precision, 2^-9 units in each axis;
  *   - w = p - a and the steps of the dot product have relative errors of a few
  *     2^-24; the quotient t, times the length, is then off by less than
  *     |w| 2^-21 <= 2^-4.5 units; where the foot of p lies between the ends that
  *     is to the side and matters by less than 2^-4.5, at the ends likewise;
  *   - what remains, w - t d and its square, rounds by less than 2^-6 units.
- *  So a distance is off by less than e = 0.7072 + 0.004 + 0.045 + 0.016 < 0.78
+ *  So a distance is off by less than e = 0.7183 + 0.004 + 0.045 + 0.016 < 0.79
  *  units, with or without fused operations.  The number of the entry replaces
  *  the last 6 bits of the squared distance, which moves it by up to 2^-17 of
  *  it, the distance (32,000 units at most) by less than 0.123 units, once for
  *  the best and once for the other.  The nearest is at most 2 e + 2 * 0.123 <
- *  1.81 units behind the best; OJ_NEAR_CLOSE is more than that by more than the
+ *  1.83 units behind the best; OJ_NEAR_CLOSE is more than that by more than the
  *  rounding of double precision, below 2^-6 units, since cells are never
  *  narrower than 2^22 steps of a coordinate.
  *

@@ -17,7 +17,8 @@
  *  Slack.  Upper bounds hold for any parameter of the foot in 0 .. 1, so only
  *  the rounding of the ends, of w - t d, of its square and the root matters: 8
  *  roundings of numbers below 4 m, where m is the greatest coordinate of the
- *  segment, or 1: less than 2^-24 * 32 m.  The tests round likewise.  Both get
+ *  segment, or 1: less than 2^-24 * 32 m.  The tests round likewise, and know
+ *  the direction of a line to 2^-22, which moves it by 2^-20 m.  Both get
  *  2^-18 m.  What rounding does to a point on its way into a cell is below
  *  2^-20 of the finest cell's side; 2^-12 is added for it.
  *  Source: ours.
@@ -99,24 +100,39 @@ OJ_FN float oj_near_share(float v)
 #endif
 }
 
+/** 1 / v and 1 / sqrt(v), to some 2^-22. */
+OJ_FN float oj_near_inverse_root(float v)
+{
+#ifdef __CUDA_ARCH__
+    return rsqrtf(v);
+#else
+    return 1.0f / sqrtf(v);
+#endif
+}
+
+/** What follows from the ends of a piece. */
+OJ_FN void oj_near_know(struct oj_near_piece *p)
+{
+    float qx = p->ax + p->dx, qy = p->ay + p->dy;
+    float length2 = p->dx * p->dx + p->dy * p->dy;
+    float size =
+        oj_near_more(oj_near_more(oj_near_size(p->ax), oj_near_size(p->ay)),
+                     oj_near_more(oj_near_size(qx), oj_near_size(qy)));
+    p->per_length2 = length2 > 1e-30f ? oj_near_quotient(1.0f, length2) : 0.0f;
+    p->per_length = length2 > 1e-30f ? oj_near_inverse_root(length2) : 0.0f;
+    p->slack = oj_near_more(size, 1.0f) * 3.8146973e-6f + 2.4414063e-4f;
+}
+
 OJ_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
                                          double ax, double ay, double bx,
                                          double by)
 {
     struct oj_near_piece p;
-    float qx = (float)(((bx - f->x0) - f->cx) * f->per_half);
-    float qy = (float)(((by - f->y0) - f->cy) * f->per_half);
-    float size, length2;
     p.ax = (float)(((ax - f->x0) - f->cx) * f->per_half);
     p.ay = (float)(((ay - f->y0) - f->cy) * f->per_half);
-    p.dx = qx - p.ax;
-    p.dy = qy - p.ay;
-    length2 = p.dx * p.dx + p.dy * p.dy;
-    p.per_length2 = length2 > 1e-30f ? 1.0f / length2 : 0.0f;
-    p.per_length = sqrtf(p.per_length2);
-    size = oj_near_more(oj_near_more(oj_near_size(p.ax), oj_near_size(p.ay)),
-                        oj_near_more(oj_near_size(qx), oj_near_size(qy)));
-    p.slack = oj_near_more(size, 1.0f) * 3.8146973e-6f + 2.4414063e-4f;
+    p.dx = (float)(((bx - f->x0) - f->cx) * f->per_half) - p.ax;
+    p.dy = (float)(((by - f->y0) - f->cy) * f->per_half) - p.ay;
+    oj_near_know(&p);
     return p;
 }
 
@@ -292,14 +308,26 @@ OJ_FN int oj_near_same_key(const struct oj_near_key *k,
            (k->by == l->by);
 }
 
+OJ_FN uint64_t oj_near_double_bits(double v)
+{
+#ifdef __CUDA_ARCH__
+    return (uint64_t)__double_as_longlong(v);
+#else
+    union
+    {
+        double d;
+        uint64_t u;
+    } both;
+    both.d = v;
+    return both.u;
+#endif
+}
+
 OJ_FN uint32_t oj_near_hash_one(uint32_t hash, double v)
 {
-    float high = (float)v;
-    float low = (float)(v - (double)high);
-    hash = (hash ^ oj_float_bits(high + 0.0f)) * 0x9E3779B1u;
-    hash ^= hash >> 15;
-    hash = (hash ^ oj_float_bits(low + 0.0f)) * 0x85EBCA77u;
-    return hash ^ (hash >> 13);
+    uint64_t bits = oj_near_double_bits(v + 0.0); /* -0 becomes 0 */
+    hash = hash * 0x9E3779B1u + (uint32_t)bits;
+    return hash * 0x85EBCA77u + (uint32_t)(bits >> 32);
 }
 
 /** Equal for equal keys; zeros of either sign are equal. */
@@ -308,7 +336,9 @@ OJ_FN uint32_t oj_near_hash(const struct oj_near_key *k)
     uint32_t hash = oj_near_hash_one(0x2545F491u, k->ax);
     hash = oj_near_hash_one(hash, k->ay);
     hash = oj_near_hash_one(hash, k->bx);
-    return oj_near_hash_one(hash, k->by);
+    hash = oj_near_hash_one(hash, k->by);
+    hash = (hash ^ (hash >> 15)) * 0x2C1B3C6Du;
+    return hash ^ (hash >> 13);
 }
 
 /** 1 when j, of the same key as i, is the one to drop; numbers of segments
@@ -409,122 +439,6 @@ OJ_FN uint8_t oj_near_stale(const struct oj_near_node *node, uint32_t fan,
 {
     int pays = 10 * sum < 8 * ((uint64_t)node->n * fan * fan);
     return (uint8_t)(pays ? 0 : node->stale + (fan == 4 ? 2 : 1));
-}
-
-/* --- entries of a leaf ---------------------------------------------------- */
-
-/** How a leaf's coordinates are written. */
-struct oj_near_scale
-{
-    double box;        /**< half width of what segments are clipped to */
-    double per_unit;   /**< a power of two */
-    uint32_t exponent; /**< its bits in single precision */
-};
-
-/** bound: the greatest of the children's, in halves of the node. */
-OJ_FN struct oj_near_scale oj_near_scale(const struct oj_near_frame *f,
-                                         float bound)
-{
-    struct oj_near_scale s;
-    float units, per_unit;
-    s.box = f->half * (1.001 + (double)bound);
-    units = (float)(s.box * 1.0001) * (1.0f / OJ_NEAR_UNITS);
-    /* the power of two above units, and its inverse: exponents e + 1 and
-     * 253 - e for the bias of 127 */
-    s.exponent = 253u - (oj_float_bits(units) >> 23);
-    per_unit = oj_bits_float(s.exponent << 23);
-    s.per_unit = (double)per_unit;
-    return s;
-}
-
-OJ_FN uint32_t oj_near_round(double v)
-{
-    int32_t i = (int32_t)(v < 0.0 ? v - 0.5 : v + 0.5);
-    return (uint32_t)i & 0xFFFFu;
-}
-
-/** Narrows the part t0 .. t1 of a + t d that lies between -box and box, a
- * little generously: 2^-20 of the segment to each side.  What rounding cuts off
- * is below 2^-22 of the box, 2^-7 units. */
-OJ_FN void oj_near_clip(float a, float d, float box, float *t0, float *t1)
-{
-    float low, high, swap;
-    if (d == 0.0f)
-    {
-        if (oj_near_size(a) > box * 1.00001f)
-            *t1 = -1.0f;
-        return;
-    }
-    low = oj_near_quotient(-box - a, d);
-    high = oj_near_quotient(box - a, d);
-    swap = oj_near_less(low, high);
-    high = oj_near_more(low, high);
-    *t0 = oj_near_more(*t0, swap - 9.5367432e-7f);
-    *t1 = oj_near_less(*t1, high + 9.5367432e-7f);
-}
-
-/** The same for segments that are long against the box. */
-OJ_FN void oj_near_clip_long(double a, double d, double box, float *t0,
-                             float *t1, double *from, double *to)
-{
-    double low, high, swap;
-    if (d == 0.0)
-    {
-        if (a < -box || a > box)
-            *t1 = -1.0f;
-        return;
-    }
-    low = (-box - a) / d;
-    high = (box - a) / d;
-    swap = low < high ? low : high;
-    high = low < high ? high : low;
-    *from = swap > *from ? swap : *from;
-    *to = high < *to ? high : *to;
-    if (*from > *to)
-        *t1 = *t0 - 1.0f;
-}
-
-/** The entry of segment a -> b.  One that misses the box cannot be nearest
- *  (rounding let it through the tests): it becomes the box's corner, which is
- *  farther from the cell than any that is. */
-OJ_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
-                             const struct oj_near_scale *s, double ax,
-                             double ay, double bx, double by)
-{
-    double from = 0.0, to = 1.0, dx, dy;
-    float t0 = 0.0f, t1 = 1.0f, box = (float)s->box;
-    ax = (ax - f->x0) - f->cx;
-    ay = (ay - f->y0) - f->cy;
-    bx = (bx - f->x0) - f->cx;
-    by = (by - f->y0) - f->cy;
-    if (fabs(ax) > s->box || fabs(ay) > s->box || fabs(bx) > s->box ||
-        fabs(by) > s->box)
-    {
-        dx = bx - ax;
-        dy = by - ay;
-        if (fabs(dx) + fabs(dy) > 4096.0 * s->box)
-        {
-            oj_near_clip_long(ax, dx, s->box, &t0, &t1, &from, &to);
-            oj_near_clip_long(ay, dy, s->box, &t0, &t1, &from, &to);
-        }
-        else
-        {
-            oj_near_clip((float)ax, (float)dx, box, &t0, &t1);
-            oj_near_clip((float)ay, (float)dy, box, &t0, &t1);
-            from = (double)t0;
-            to = (double)t1;
-        }
-        if (!(t0 <= t1))
-            return oj_near_pack(0x7FFF7FFFu, 0x7FFF7FFFu);
-        bx = to < 1.0 ? ax + to * dx : bx;
-        by = to < 1.0 ? ay + to * dy : by;
-        ax = ax + from * dx;
-        ay = ay + from * dy;
-    }
-    return oj_near_pack(oj_near_round(ax * s->per_unit) |
-                            (oj_near_round(ay * s->per_unit) << 16),
-                        oj_near_round(bx * s->per_unit) |
-                            (oj_near_round(by * s->per_unit) << 16));
 }
 
 #endif

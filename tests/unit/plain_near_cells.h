@@ -5,7 +5,7 @@
 #define PLAIN_NEAR_CELLS_H
 
 #include "../../flatten/oj_array.h"
-#include "kernels/oj_near_split.h"
+#include "kernels/oj_near_entry.h"
 #include "references.h"
 
 #include <stdio.h>
@@ -88,12 +88,27 @@ static inline uint32_t near_more_headers(struct near_cells *c, uint32_t n)
     return (uint32_t)first;
 }
 
+/* What the module does: in single precision where that will do. */
+static inline uint64_t near_entry(const struct oj_near_frame *split,
+                                  const struct oj_near_frame *frame,
+                                  const struct oj_near_scale *scale,
+                                  const double *s)
+{
+    struct oj_near_piece p = oj_near_piece(split, s[0], s[1], s[2], s[3]);
+    struct oj_near_units u = oj_near_units(split, frame, scale);
+    uint64_t entry;
+    return oj_near_short_entry(&p, &u, &entry)
+               ? entry
+               : oj_near_entry(frame, scale, s[0], s[1], s[2], s[3]);
+}
+
 /* The header of a leaf of the segments list [n] whose mask has a bit in common
- * with only. */
+ * with only.  split: the frame of the node that the list was made for. */
 static inline struct oj_near_header
-near_make_leaf(struct near_cells *c, const struct oj_near_node *node,
-               float bound, const uint32_t *list, const uint32_t *mask,
-               uint32_t only, uint32_t kept)
+near_make_leaf(struct near_cells *c, const struct oj_near_frame *split,
+               const struct oj_near_node *node, float bound,
+               const uint32_t *list, const uint32_t *mask, uint32_t only,
+               uint32_t kept)
 {
     struct oj_near_frame frame =
         oj_near_frame(&c->square, node->ix, node->iy, node->level);
@@ -122,7 +137,7 @@ near_make_leaf(struct near_cells *c, const struct oj_near_node *node,
         const double *s = c->segment + 4 * (int64_t)list[i];
         if ((mask[i] & only) == 0)
             continue;
-        entry[at] = oj_near_entry(&frame, &scale, s[0], s[1], s[2], s[3]);
+        entry[at] = near_entry(split, &frame, &scale, s);
         entry[((kept + 1) & ~1u) + at] =
             oj_near_pack(list[i], (uint32_t)c->rank[list[i]]);
         at++;
@@ -210,10 +225,12 @@ static inline void near_put_child(struct near_cells *c,
     if (fan == 2 && child.n <= c->leaf_size)
     {
         uint32_t kept = child.n;
+        struct oj_near_frame frame =
+            oj_near_frame(&c->square, node->ix, node->iy, node->level);
         struct oj_near_header h;
         child.n = node->n;
-        h = near_make_leaf(c, &child, 2.0f * bound, c->id + node->first, mask,
-                           only, kept);
+        h = near_make_leaf(c, &frame, &child, 2.0f * bound, c->id + node->first,
+                           mask, only, kept);
         c->tree[header] = h;
         return;
     }
@@ -265,8 +282,8 @@ static inline void near_split(struct near_cells *c, struct oj_near_node node)
         oj_near_is_leaf(&c->square, &node, fan, kept, sum, c->leaf_size))
     {
         struct oj_near_header h =
-            near_make_leaf(c, &node, oj_near_greatest(bound, 0xFFFFu), list,
-                           mask, 0xFFFFu, kept);
+            near_make_leaf(c, &frame, &node, oj_near_greatest(bound, 0xFFFFu),
+                           list, mask, 0xFFFFu, kept);
         c->tree[node.header] = h;
         oj_free(mask);
         return;
