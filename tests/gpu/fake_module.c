@@ -3,8 +3,8 @@
  * boxes of lines and polygons that meet.
  * FAKE_GPU in the environment says how it fails: abi, none, full (no memory for
  * an index), refuse (the join side), second (the better method refuses it),
- * crowded (no memory for a batch), lost (every join), mute (pairs are only
- * counted or summed), plain (they are neither). */
+ * crowded (no memory for a batch), lost, broken or stopped (every join), mute
+ * (pairs are only counted or summed), plain (they are neither). */
 #include "../../algs/kernels/oj_said.h"
 #include "../../algs/oj_gpu.h"
 #include "../../flatten/oj_array.h"
@@ -125,6 +125,10 @@ static oj_status check_device(struct oj_error *err)
 {
     if (fails("lost"))
         return oj_fail(err, OJ_ERR_NO_DEVICE, "the fake device is lost");
+    if (fails("broken"))
+        return oj_fail(err, OJ_ERR_INTERNAL, "the fake device is broken");
+    if (fails("stopped"))
+        return oj_fail(err, OJ_ERR_CANCELLED, "cancelled");
     if (fails("crowded"))
         return oj_fail(err, OJ_ERR_NOMEM, "the fake device is crowded");
     return OJ_OK;

@@ -445,23 +445,52 @@ START_TEST(no_sums)
 }
 END_TEST
 
-START_TEST(lost_device)
+/* How the module's joins end: cuda says so, and auto goes on without it. */
+static void join_fails(const char *how, oj_status expected)
 {
     struct oj_join *join;
     struct oj_matches out = {0};
     const struct oj_flat view = oj_flat_buf_view(&points);
-    set(OJ_TEST_FAKE_MODULE, "lost");
+    set(OJ_TEST_FAKE_MODULE, how);
     join = open_join("cuda", 0, 0, OJ_OK);
-    ck_assert_int_eq(oj_join_batch(join, &view, &out, &error),
-                     OJ_ERR_NO_DEVICE);
+    ck_assert_int_eq(oj_join_batch(join, &view, &out, &error), expected);
     oj_matches_free(&out);
     oj_join_close(join);
     join = open_join("auto", 1000000000, 0, OJ_OK);
     ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
     same_as_cpu(join, &points);
     ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
-    ck_assert_ptr_nonnull(strstr(oj_join_reason(join), "device is lost"));
+    reason_has(join, how);
     oj_join_close(join);
+}
+
+START_TEST(lost_device)
+{
+    join_fails("lost", OJ_ERR_NO_DEVICE);
+}
+END_TEST
+
+START_TEST(broken_device)
+{
+    join_fails("broken", OJ_ERR_INTERNAL);
+}
+END_TEST
+
+/* Nobody goes on with a join that is cancelled. */
+START_TEST(stopped_device)
+{
+    static const char *const backends[] = {"cuda", "auto"};
+    const struct oj_flat view = oj_flat_buf_view(&points);
+    set(OJ_TEST_FAKE_MODULE, "stopped");
+    for (int i = 0; i < 2; i++)
+    {
+        struct oj_join *join = open_join(backends[i], 1000000000, 0, OJ_OK);
+        struct oj_matches out = {0};
+        ck_assert_int_eq(oj_join_batch(join, &view, &out, &error),
+                         OJ_ERR_CANCELLED);
+        oj_matches_free(&out);
+        oj_join_close(join);
+    }
 }
 END_TEST
 
@@ -524,6 +553,8 @@ int main(void)
     tcase_add_test(tcase, sums_of_pairs);
     tcase_add_test(tcase, no_sums);
     tcase_add_test(tcase, lost_device);
+    tcase_add_test(tcase, broken_device);
+    tcase_add_test(tcase, stopped_device);
     tcase_add_test(tcase, small_jobs);
     tcase_add_test(tcase, devices);
     suite_add_tcase(suite, tcase);
