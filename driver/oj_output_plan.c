@@ -182,6 +182,9 @@ static oj_status plan_existing(struct oj_output *o, int is_folder,
         return plan_transaction(o, err);
     if (command->overwrite)
         return plan_overwrite(o, is_folder, err);
+    if (is_folder && !has_extension(o->path, ".gdb"))
+        return oj_fail(err, OJ_ERR_ARG, "%s is a folder: name the file in it",
+                       command->dst);
     return oj_fail(err, OJ_ERR_ARG,
                    "%s exists: -overwrite replaces it, -append adds rows to "
                    "its layer, -update adds a layer",

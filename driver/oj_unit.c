@@ -80,6 +80,10 @@ oj_status oj_distance_parse(const char *text, const char *option,
                        option, text);
     while (*rest == ' ')
         rest++;
+    if (rest[0] == ',')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s %s: write a point for the comma, as 1.5", option,
+                       text);
     unit = oj_unit_find(rest);
     if (unit < 0)
         return oj_fail(err, OJ_ERR_ARG,

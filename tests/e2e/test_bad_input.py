@@ -245,5 +245,19 @@ def check_geometry_columns_that_lie():
     true("0" in Layer("o.csv").column("join_distance"), "a polygon meets itself")
 
 
+def check_conditions_on_text():
+    """Of a CSV file all is text, unless its types are looked for."""
+    lots_file()
+    with open("p.csv", "w", encoding="utf-8") as file:
+        file.write("id,x,y\n1,980100,200100\n2,980200,200200\n")
+    words = ["-oo", "X_POSSIBLE_NAMES=x", "-oo", "Y_POSSIBLE_NAMES=y", "-s_srs", "EPSG:2263"]
+    fails("o.gpkg", "p.csv", "lots.gpkg", *words, "-where", "id > 1",
+          says=["input condition 'id > 1'", "; without types all is text: -oo AUTODETECT_TYPE=YES"])
+    join("o.gpkg", "p.csv", "lots.gpkg", *words, "-where", "id > 1", "-oo", "AUTODETECT_TYPE=YES")
+    same(Layer("o.gpkg").column("id"), [2])
+    same(run("-op", "nearest", "o2.gpkg", "lots.gpkg", "p.csv", "-join_where", "id > 1", "-joo",
+             "X_POSSIBLE_NAMES=x", "-joo", "Y_POSSIBLE_NAMES=y").err.count("-joo AUTODETECT_TYPE"), 1)
+
+
 if __name__ == "__main__":
     main(globals())

@@ -72,6 +72,7 @@ def check_folders():
     for option in ([], ["-overwrite"], ["-append"]):
         fails(*option, "dir", *w, says="dir")
         fails(*option, "dir", *w, "-f", "GPKG", says="dir")
+    fails("dir", *w, says="dir is a folder: name the file in it")
 
 
 def as_nobody(folder):

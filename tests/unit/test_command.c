@@ -473,7 +473,7 @@ START_TEST(errors_say_what_is_wrong)
         {"-op nearest -max_distance nan a b c", "-max_distance"},
         {"-op nearest -max_distance ft a b c", "must be a number"},
         {"-op nearest -max_distance 5parsec a b c", "unknown unit 'parsec'"},
-        {"-op nearest -max_distance 1,5 a b c", "unknown unit ',5'"},
+        {"-op nearest -max_distance 1,5 a b c", "write a point for the comma"},
         {"-op nearest a b c -max_distance", "-max_distance needs a value"},
         {"-op nearest -k 0 a b c", "1 or more, not '0'"},
         {"-op nearest -k 1.5 a b c", "whole number"},
