@@ -101,7 +101,8 @@ if ! command -v oj_bench >/dev/null; then
 fi
 if ! oj_bench --backend cuda --n 1000 --m 100 >"$work/log" 2>&1; then
     tail -1 "$work/log"
-    n=$(grep -cE '^ *(try|answers|same|known|refused|checked) ' "${BASH_SOURCE[0]}")
+    calls='try|answers|same|known|refused|checked'
+    n=$(grep -cE "^ *($calls) " "${BASH_SOURCE[0]}")
     echo "0 passed, 0 failed, $n skipped: no GPU can be used"
     exit 77
 fi
@@ -257,6 +258,7 @@ else
         checked $tool --layer lots --op bbox
         checked $tool --layer lots --op dwithin --max_distance 30
         checked $tool --layer streets --k 3 --ties all
+        checked $tool --layer lots --max_distance 100 "${papers[@]}"
         if [ -e "$work/city/S.done" ]; then
             checked $tool --data "$work/city/S" --input points --layer points \
                 --op dwithin --max_distance 20 --unordered
@@ -301,7 +303,15 @@ if command -v ogrjoin >/dev/null && command -v ogr2ogr >/dev/null; then
             -validate -f $format "$work/within.$format" \
             "$work/points.$format" "$work/zones.$format"
     done
-    job=(-op within -f CSV "$work/none.csv" "$work/points.GPKG"
+    # Tiles of the join side, each of which goes to the device.
+    job=(-overwrite -op nearest -max_distance 5 -f CSV)
+    ogrjoin -q -backend cpu "${job[@]}" "$work/whole.csv" "$work/zones.GPKG" \
+        "$work/points.GPKG"
+    ogrjoin -backend cuda -memory 1M "${job[@]}" "$work/tiles.csv" \
+        "$work/zones.GPKG" "$work/points.GPKG" >"$work/said" 2>&1
+    try "in tiles" grep 'in [0-9]* tiles' "$work/said"
+    try "tiles and all at once" cmp "$work/whole.csv" "$work/tiles.csv"
+    job=(-overwrite -op within -f CSV "$work/none.csv" "$work/points.GPKG"
         "$work/zones.GPKG")
     refused "no such GPU" 'there is no GPU 60' \
         ogrjoin -q -backend cuda -gpu 60 "${job[@]}"
