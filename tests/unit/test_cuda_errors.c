@@ -130,7 +130,7 @@ END_TEST
 START_TEST(cancelled_nearest)
 {
     struct sides s;
-    make_sides(&s, 500000, 0, 1);
+    make_sides(&s, 300000, 0, 1);
     s.relation.exclude_self = 1;
     s.input = s.join;
     stop_in_time("nearest other point", &s, 0);
