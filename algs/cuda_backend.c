@@ -143,6 +143,14 @@ static void refuse(struct oj_index *index)
     index->on_gpu = NULL;
 }
 
+/* A part of the join side may fit where all of it does not. */
+static void advise_tiles(struct oj_error *why)
+{
+    size_t n = strlen(why->message);
+    snprintf(why->message + n, sizeof why->message - n,
+             "; -memory SIZE makes tiles, which need less");
+}
+
 /* What the module cannot hold, for its coordinates or for want of memory, is
  * only found when its index is made; then the CPU answers. */
 static oj_status make_on_gpu(struct oj_index *index, struct oj_stats *stats,
@@ -162,6 +170,8 @@ static oj_status make_on_gpu(struct oj_index *index, struct oj_stats *stats,
     }
     if (!cannot_hold(status))
         return oj_fail(err, status, "%s", why.message);
+    if (status == OJ_ERR_NOMEM)
+        advise_tiles(&why);
     refuse(index);
     return make_on_cpu(index, why.message, stats, err);
 }

@@ -216,7 +216,7 @@ END_TEST
 START_TEST(full_device)
 {
     set(OJ_TEST_FAKE_MODULE, "full");
-    left_to_cpu("fake device is full", 1);
+    left_to_cpu("fake device is full; -memory SIZE", 1);
 }
 END_TEST
 
