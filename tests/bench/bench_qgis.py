@@ -10,6 +10,7 @@ unless told otherwise, which have some 2,000 and 20,000 lots.
 """
 
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -83,6 +84,10 @@ def main():
     words = sys.argv[1:]
     extension = "fgb" if "-fgb" in words else "gpkg"
     sizes = [word for word in words if word != "-fgb"] or ["20000x14", "200000x28"]
+    if not all(re.fullmatch(r"\d+x\d+", size) for size in sizes) or not (
+        {"OGRJOIN", "MAKE_CITY"} <= set(os.environ)
+    ):
+        sys.exit(__doc__)
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
