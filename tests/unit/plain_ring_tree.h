@@ -8,6 +8,8 @@
 #include "../../flatten/oj_array.h"
 #include "references.h"
 
+#include <stdlib.h>
+
 /* An array that grows. */
 #define TREE_PUSH(array, value)                                                \
     do                                                                         \
