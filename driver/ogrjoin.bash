@@ -86,7 +86,7 @@ _ogrjoin()
     if [[ -n $words ]]; then
         COMPREPLY=($(compgen -W "$words" -- "$cur"))
     fi
-    if [[ $cur != -* ]]; then
+    if [[ $cur != -* && (-z $words || $prev == -validate) ]]; then
         COMPREPLY+=($(compgen -f -- "$cur"))
     fi
 }

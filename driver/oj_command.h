@@ -71,6 +71,11 @@ enum oj_layer_type
     OJ_LAYER_NONE   /**< no geometry */
 };
 
+enum
+{
+    OJ_MAX_THREADS = 4096
+};
+
 /** What is asked of one of the two inputs. Strings may be NULL. */
 struct oj_side
 {

@@ -304,9 +304,8 @@ oj_status oj_command_check(const struct oj_command *command,
     if (command->batch > INT32_MAX)
         return oj_fail(err, OJ_ERR_ARG, "-batch must be %d or less, not %lld",
                        INT32_MAX, (long long)command->batch);
-    if (command->threads > 4096)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-threads must be 4096 or less, not %lld",
-                       (long long)command->threads);
+    if (command->threads > OJ_MAX_THREADS)
+        return oj_fail(err, OJ_ERR_ARG, "-threads must be %d or less, not %lld",
+                       OJ_MAX_THREADS, (long long)command->threads);
     return OJ_OK;
 }

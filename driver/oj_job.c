@@ -10,6 +10,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -63,10 +64,20 @@ static int64_t most_pairs(const struct oj_command *command)
     return most > LEAST_BATCH_PAIRS ? most : LEAST_BATCH_PAIRS;
 }
 
+/* Without -threads as many as GDAL's own algorithms may have. 0: all. */
+static int n_threads(const struct oj_command *command)
+{
+    const char *n = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
+    int64_t threads = command->threads;
+    if (!oj_command_given(command, "threads"))
+        threads = atoi(n);
+    return threads < 0 || threads > OJ_MAX_THREADS ? 0 : (int)threads;
+}
+
 struct oj_options oj_job_options(const struct oj_command *command)
 {
     struct oj_options options = {0};
-    options.n_threads = (int)command->threads;
+    options.n_threads = n_threads(command);
     options.quadrant_size = command->quadrant_size;
     options.cancel = oj_cancel_flag();
     options.max_batch_pairs = most_pairs(command);

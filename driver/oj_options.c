@@ -210,7 +210,9 @@ static const struct oj_option options[] = {
      NULL, 0, "with -in_place: also where the driver has no transactions"},
 
     {running, "threads", NULL, "N|ALL_CPUS", OJ_OPTION_THREADS, AT(threads),
-     NULL, 1, "threads of the join; default: ALL_CPUS"},
+     NULL, 1,
+     "threads of the join; default: the configuration option GDAL_NUM_THREADS, "
+     "or ALL_CPUS"},
     {running, "backend", NULL, "NAME", OJ_OPTION_BACKEND, AT(backend), NULL, 0,
      "auto (default) or one of the backends listed below"},
     {running, "gpu", NULL, "N[,N...]|all", OJ_OPTION_GPUS, AT(gpus), NULL, 0,

@@ -158,6 +158,18 @@ def check_config():
     same(r.rc, 1)
 
 
+def check_threads():
+    words = layers()
+    for given, env, said in ((["-threads", "3"], "1", "3 threads"), ([], "1", "1 thread"),
+                             ([], "2", "2 threads"), (["-threads", "ALL_CPUS"], "1", None)):
+        r = join("-overwrite", "o.gpkg", *words, *given, env={"GDAL_NUM_THREADS": env})
+        line = r.err.splitlines()[-1]
+        n = len(os.sched_getaffinity(0))
+        said = said or f"{n} thread" + "s" * (n > 1)
+        true(line.endswith(f", {said}"), line)
+    join("-overwrite", "o.gpkg", *words, env={"GDAL_NUM_THREADS": "many"})
+
+
 def check_ogr2ogr_habits():
     """Options between and after the names, in any case, with two dashes."""
     words = layers()
