@@ -25,7 +25,8 @@ if [ $# -gt 0 ]; then
 fi
 export OGRJOIN_TEST_CASES=$here/cases
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+making='' # the process that makes the largest city, meanwhile
+trap '[ -z "$making" ] || kill "$making" 2>/dev/null; rm -rf "$work"' EXIT
 n_passed=0 n_failed=0 n_skipped=0
 
 report() { # name, exit code, seconds; the output is in $work/log
@@ -39,11 +40,10 @@ report() { # name, exit code, seconds; the output is in $work/log
             ;;
     esac
 }
-limit=280 # seconds of a test
 try() { # name, command
     local name=$1 start=$SECONDS status
     shift
-    timeout "$limit" "$@" >"$work/log" 2>&1
+    timeout 280 "$@" >"$work/log" 2>&1
     status=$?
     report "$name" $status $((SECONDS - start))
 }
@@ -107,6 +107,13 @@ if ! oj_bench --backend cuda --n 1000 --m 100 >"$work/log" 2>&1; then
     exit 77
 fi
 
+test_city=(bash "$here/bench/test_city.sh")
+made_by=("$here/bench/citygen.py" "$work/city")
+if [ $quick = 0 ]; then
+    "${test_city[@]}" true "${made_by[@]}" L >/dev/null 2>&1 &
+    making=$!
+fi
+
 lots=(--layer lots) boundary=(--layer lots --distance_to boundary)
 streets=(--layer streets) inside=(--layer lots --op intersects)
 ten=(--n 10000000)
@@ -132,8 +139,8 @@ answers "10M, nearest street" \
     'matched=9291891 .*sum_q1024=147425469716 ' "${ten[@]}" "${streets[@]}"
 answers "10M, points in lots" 'matched=772698 ' "${ten[@]}" "${inside[@]}"
 for size in S M; do
-    try "the city of size $size" bash "$here/bench/test_city.sh" oj_bench \
-        "$here/bench/citygen.py" "$work/city" $size --backend cuda
+    try "the city of size $size" "${test_city[@]}" oj_bench "${made_by[@]}" \
+        $size --backend cuda
 done
 
 # To the last bit, in batches of every size and with little memory.
@@ -224,10 +231,10 @@ else
     same "170M, points in lots" "${all[@]}" "${inside[@]}"
     known "170M, points in lots" 'pairs=13108918 '
 
-    limit=500
-    try "the city of size L" bash "$here/bench/test_city.sh" oj_bench \
-        "$here/bench/citygen.py" "$work/city" L --backend cuda
-    limit=280
+    wait "$making"
+    making=''
+    try "the city of size L" "${test_city[@]}" oj_bench "${made_by[@]}" L \
+        --backend cuda
     if [ -e "$work/city/L.done" ]; then
         city=(--data "$work/city/L" --layer)
         same "L, nearest lot" "${city[@]}" lots
