@@ -76,20 +76,21 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_pair_sums_open(
 /** The request for a batch of n rows, fewer than 2^31: looks at all values to
  *  learn how many limbs their sums need. columns: [sums->n_columns], outlive
  *  *out. */
-void oj_sum_request_make(const struct oj_pair_sums *sums,
-                         const struct oj_aggregate_column *columns, int64_t n,
-                         int n_threads, struct oj_sum_request *out);
+OJ_EXPORT void oj_sum_request_make(const struct oj_pair_sums *sums,
+                                   const struct oj_aggregate_column *columns,
+                                   int64_t n, int n_threads,
+                                   struct oj_sum_request *out);
 
 /** sums->words: room for a request's words of all features, zeroed. */
-OJ_MUST_USE oj_status oj_pair_sums_reserve(struct oj_pair_sums *sums,
-                                           const struct oj_sum_request *request,
-                                           struct oj_error *err);
+OJ_MUST_USE OJ_EXPORT oj_status oj_pair_sums_reserve(
+    struct oj_pair_sums *sums, const struct oj_sum_request *request,
+    struct oj_error *err);
 
 /** Adds sums->words, as a backend has filled them. OJ_ERR_NOMEM: some were
  *  added. */
-OJ_MUST_USE oj_status oj_pair_sums_add(struct oj_pair_sums *sums,
-                                       const struct oj_sum_request *request,
-                                       struct oj_error *err);
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_pair_sums_add(struct oj_pair_sums *sums,
+                 const struct oj_sum_request *request, struct oj_error *err);
 
 /** Accepts NULL. */
 OJ_EXPORT void oj_pair_sums_close(struct oj_pair_sums *sums);

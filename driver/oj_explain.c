@@ -306,6 +306,38 @@ static double bytes_of(const struct oj_flat *flat)
     return bytes;
 }
 
+/* Whether the exchanged join, of what was read of both sides, would do without
+ * pairs. */
+static int adds_up_on_gpu(const struct explanation *e)
+{
+    const struct oj_job *job = &e->job;
+    struct oj_options options = oj_job_options(job->command);
+    struct oj_relation exchanged = oj_relation_transpose(&job->relation);
+    struct oj_join *join = NULL;
+    struct oj_error ignored;
+    int yes = 0;
+    if (!e->streams_join || !oj_aggregation_takes_sums(e->aggregation))
+        return 0;
+    options.n_expected = e->n_join > 0 ? e->n_join : 0;
+    if (oj_join_open(&e->sample, &exchanged, job->command->backend, &options,
+                     &join, &ignored) == OJ_OK)
+        yes = oj_join_sums(join, &job->join_side->flat);
+    oj_join_close(join);
+    return yes;
+}
+
+static void print_aggregation(const struct explanation *e)
+{
+    line("aggregates", e->streams_join
+                           ? "the join layer, the larger side, streams past "
+                             "the input layer, which is held with its index "
+                             "and read again for the output"
+                           : "the input layer streams past the join layer, "
+                             "which is held with its index");
+    if (adds_up_on_gpu(e))
+        line("", "the GPU adds up pairs, without a list of them");
+}
+
 static void print_engine(const struct explanation *e)
 {
     const struct oj_job *job = &e->job;
@@ -331,12 +363,7 @@ static void print_engine(const struct explanation *e)
     if (oj_join_reason(job->join_side->engine)[0] != '\0')
         line("", "%s", oj_join_reason(job->join_side->engine));
     if (e->aggregation != NULL)
-        line("aggregates", e->streams_join
-                               ? "the join layer, the larger side, streams "
-                                 "past the input layer, which is held with "
-                                 "its index and read again for the output"
-                               : "the input layer streams past the join "
-                                 "layer, which is held with its index");
+        print_aggregation(e);
     if (e->streams_join)
         return;
     line("memory", "%s: %s of coordinates, %s of index%s%s",

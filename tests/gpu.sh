@@ -205,6 +205,17 @@ same "lots within zones" "${city[@]}" --op within --layer zones
 same "lots that touch lots" "${city[@]}" --op touches --layer lots
 same "lots and lots, 50 MB" "${city[@]}" --op intersects --layer lots -- \
     --gpu_memory 50000000
+# Sums of values without pairs, of 900 zones that overlap and one over all.
+zones=(--layer lots --m 100 --zones 900 --add_polygon 500 --op intersects
+    --sums any)
+same "sums by zone" "${ten[@]}" "${zones[@]}"
+same "sums by zone, batches" "${ten[@]}" "${zones[@]}" -- --batch 262144
+same "sums by zone, identical points" --n 1000000 "${zones[@]}" \
+    --identical 3000000
+same "sums by zone, pinned" --n 2000000 "${zones[@]}" -- --pinned
+same "sums by zone, 2 GB" "${ten[@]}" "${zones[@]}" -- --gpu_memory 2000000000
+same "sums by zone, all GPUs" "${ten[@]}" "${zones[@]}" -- --gpu all
+same "sums by lot" "${ten[@]}" "${inside[@]}" --sums any
 papers=(--backend cuda_quadrant)
 same "the papers' method" "${ten[@]}" "${lots[@]}" -- "${papers[@]}"
 same "the papers' method, boundary" "${ten[@]}" "${boundary[@]}" -- \
@@ -310,6 +321,36 @@ if command -v ogrjoin >/dev/null && command -v ogr2ogr >/dev/null; then
             -validate -f $format "$work/within.$format" \
             "$work/points.$format" "$work/zones.$format"
     done
+    # Two million points with NULLs, and one zone more, over all.
+    awk 'BEGIN { srand(2); print "WKT,v,i"
+        for (i = 0; i < 2000000; i++) {
+            printf "\"POINT(%.3f %.3f)\",", 900 * rand(), 900 * rand()
+            if (i % 20) printf "%.2f", 200 * rand()
+            print "," (i % 7 ? int(4e9 * rand()) - 2000000000 : "")
+        } }' >"$work/many.csv"
+    awk 'BEGIN { print "WKT,name"
+        for (i = 0; i < 900; i++) {
+            x = 30 * (i % 30); y = 30 * int(i / 30); w = 35 + i % 20
+            printf "\"POLYGON((%d %d,%d %d,%d %d,%d %d))\",zone %d\n", x, y,
+                x + w, y, x + w, y + 41, x, y, i
+        }
+        print "\"POLYGON((0 0,900 0,900 900,0 900,0 0))\",all" }' \
+        >"$work/wide.csv"
+    for layer in many wide; do
+        ogr2ogr -q -f FlatGeobuf -a_srs EPSG:2263 -nln $layer \
+            -lco SPATIAL_INDEX=NO -oo AUTODETECT_TYPE=YES \
+            "$work/$layer.FlatGeobuf" "$work/$layer.csv"
+    done
+    for backend in cpu cuda; do
+        ogrjoin -overwrite -backend $backend -op contains \
+            -agg "count, sum(v), mean(v), count(v), sum(i), mean(i), count(i)" \
+            -f CSV "$work/sums_$backend.csv" "$work/wide.FlatGeobuf" \
+            "$work/many.FlatGeobuf" >"$work/said" 2>&1
+    done
+    try "2 million points, sums by zone" cmp "$work/sums_cpu.csv" \
+        "$work/sums_cuda.csv"
+    try "which the GPU has added up" grep "pairs, added up on the GPU" \
+        "$work/said"
     # Tiles of the join side, each of which goes to the device.
     job=(-overwrite -op nearest -max_distance 5 -f CSV)
     ogrjoin -q -backend cpu "${job[@]}" "$work/whole.csv" "$work/zones.GPKG" \

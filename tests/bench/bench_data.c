@@ -6,6 +6,7 @@
 
 /* What --far adds: so many points and join features, copied this far off. */
 #define N_FAR 1000
+#define VERTICES_OF_ZONE 200
 #define FAR_FEET 3280840.0 /* 1,000 km */
 
 struct box
@@ -31,11 +32,10 @@ static struct box box_of(const struct oj_flat *flat)
 
 /* A star-shaped ring over the whole box: once around the box's own border in
  * equal steps, each vertex drawn in by up to 5 % of its way to the middle. */
-static oj_status add_star(struct oj_flat_buf *buf, int64_t n,
+static oj_status add_star(struct oj_flat_buf *buf, struct box box, int64_t n,
                           struct oj_error *err)
 {
     const struct oj_flat flat = oj_flat_buf_view(buf);
-    const struct box box = box_of(&flat);
     const double cx = (box.x0 + box.x1) / 2, cy = (box.y0 + box.y1) / 2;
     const double w = (box.x1 - box.x0) / 2, h = (box.y1 - box.y0) / 2;
     const int64_t fid =
@@ -96,6 +96,25 @@ oj_status bench_copy_feature(struct oj_flat_buf *buf,
     return oj_flat_buf_end(buf, err);
 }
 
+/* Stars in rows and columns, twice as wide and high as these. */
+static oj_status add_zones(struct oj_flat_buf *buf, struct box box, int64_t n,
+                           struct oj_error *err)
+{
+    int64_t n_x = 1;
+    while (n_x * n_x < n)
+        n_x++;
+    for (int64_t i = 0; i < n; i++)
+    {
+        const double w = (box.x1 - box.x0) / (double)n_x;
+        const double h = (box.y1 - box.y0) / (double)n_x;
+        const double cx = box.x0 + w * ((double)(i % n_x) + 0.5);
+        const double cy = box.y0 + h * ((double)(i / n_x) + 0.5);
+        const struct box around = {cx - w, cy - h, cx + w, cy + h};
+        OJ_TRY(add_star(buf, around, VERTICES_OF_ZONE, err));
+    }
+    return OJ_OK;
+}
+
 /* Point i once more, moved. */
 static void add_point(struct bench_points *points, int64_t i, double shift)
 {
@@ -129,6 +148,8 @@ oj_status bench_data_load(const struct bench_data_options *options,
 {
     const int64_t n_extra = options->identical + (options->far ? N_FAR : 0);
     struct bench_points *points = &layers->points;
+    struct oj_flat view;
+    struct box box;
     int64_t n_far;
     if (strcmp(options->data, "nycgen") == 0)
         OJ_TRY(bench_city_load(options, n_extra, layers, err));
@@ -138,8 +159,11 @@ oj_status bench_data_load(const struct bench_data_options *options,
         return oj_fail(err, OJ_ERR_ARG,
                        "--identical and --far are for points as input");
     n_far = points->n < N_FAR ? points->n : N_FAR;
+    view = oj_flat_buf_view(&layers->join_side);
+    box = box_of(&view);
+    OJ_TRY(add_zones(&layers->join_side, box, options->zones, err));
     if (options->add_polygon > 0)
-        OJ_TRY(add_star(&layers->join_side, options->add_polygon, err));
+        OJ_TRY(add_star(&layers->join_side, box, options->add_polygon, err));
     for (int64_t i = 0, middle = points->n / 2; i < options->identical; i++)
         add_point(points, middle, 0.0);
     if (!options->far)

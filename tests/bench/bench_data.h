@@ -23,6 +23,8 @@ struct bench_data_options
     int skew;      /**< of nycgen */
     uint64_t seed; /**< of nycgen */
     int n_threads; /**< to generate with; 0: all */
+    int64_t zones; /**< polygons that overlap, side by side over everything;
+                        0: none */
     int64_t
         add_polygon;   /**< vertices of one polygon over everything; 0: none */
     int64_t identical; /**< points added, all at one place */

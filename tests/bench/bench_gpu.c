@@ -1,5 +1,6 @@
 #include "bench_gpu.h"
 
+#include "bench_sums.h"
 #include "nycgen.h"
 #include "oj_gpu.h"
 
@@ -16,6 +17,8 @@ struct resident
     struct oj_index *index;
     int64_t n, n_join;
     void *x, *y, *fid, *row, *measure, *count;
+    void *words, *value[BENCH_VALUE_COLUMNS], *is_null[BENCH_VALUE_COLUMNS];
+    int sums;        /* 1: values are summed, too */
     double *seconds; /* [n_repeats] */
     int64_t n_repeats;
 };
@@ -152,9 +155,79 @@ static oj_status run_counts(struct resident *r, struct oj_error *err)
     return status;
 }
 
+/* Columns of values beside the points, and the words of their sums. */
+static oj_status load_values(struct resident *r, struct oj_sum_request *request,
+                             struct oj_error *err)
+{
+    for (int c = 0; c < request->n_columns; c++)
+    {
+        struct oj_sum_column *column = &request->column[c];
+        OJ_TRY(allocate(r, r->n, 8, &r->value[c], err));
+        OJ_TRY(r->module->copy(r->index, r->value[c], column->value, 8 * r->n,
+                               err));
+        column->value = r->value[c];
+        if (column->is_null == NULL)
+            continue;
+        OJ_TRY(allocate(r, r->n, 1, &r->is_null[c], err));
+        OJ_TRY(r->module->copy(r->index, r->is_null[c], column->is_null, r->n,
+                               err));
+        column->is_null = r->is_null[c];
+    }
+    return OJ_OK;
+}
+
+static oj_status sum_values(struct resident *r,
+                            const struct bench_values *values,
+                            struct oj_pair_sums *sums, struct oj_error *err)
+{
+    const struct oj_gpu_points points = points_of(r);
+    struct oj_sum_request request;
+    int64_t bytes;
+    oj_sum_request_make(sums, values->column, r->n, 0, &request);
+    OJ_TRY(oj_pair_sums_reserve(sums, &request, err));
+    OJ_TRY(load_values(r, &request, err));
+    OJ_TRY(allocate(r, r->n_join * request.n_words, sizeof(int64_t), &r->words,
+                    err));
+    bytes = r->n_join * request.n_words * (int64_t)sizeof(int64_t);
+    for (int64_t i = 0; i < r->n_repeats; i++)
+    {
+        OJ_TRY(r->module->copy(r->index, r->words, sums->words, bytes, err));
+        OJ_TRY(r->module->sum_resident(r->index, &points, &request, r->words,
+                                       &r->seconds[i], err));
+    }
+    print_phase(r, "sums");
+    OJ_TRY(r->module->copy(r->index, sums->words, r->words, bytes, err));
+    return oj_pair_sums_add(sums, &request, err);
+}
+
+static oj_status run_sums(struct resident *r, struct oj_error *err)
+{
+    struct bench_values values = {0};
+    struct oj_aggregates *aggregates = NULL;
+    struct oj_pair_sums *sums = NULL;
+    oj_status status = bench_values_make(r->n, &values, err);
+    if (status == OJ_OK)
+        status = bench_sums_open(r->n_join, &aggregates, err);
+    if (status == OJ_OK)
+        status = oj_aggregates_sums(aggregates, r->n_join, &sums, err);
+    if (status == OJ_OK)
+        status = sum_values(r, &values, sums, err);
+    if (status == OJ_OK)
+        status = oj_aggregates_add_sums(aggregates, sums, err);
+    if (status == OJ_OK)
+        status = bench_sums_print(aggregates, r->n_join, err);
+    oj_pair_sums_close(sums);
+    oj_aggregates_close(aggregates);
+    bench_values_free(&values);
+    return status;
+}
+
 static void free_resident(struct resident *r)
 {
-    void *const memory[] = {r->x, r->y, r->fid, r->row, r->measure, r->count};
+    void *const memory[] = {r->x,          r->y,         r->fid,
+                            r->row,        r->measure,   r->count,
+                            r->words,      r->value[0],  r->value[1],
+                            r->is_null[0], r->is_null[1]};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
     {
         if (memory[i] != NULL)
@@ -185,19 +258,23 @@ static oj_status run(struct resident *r, const struct oj_flat *input,
     else
         OJ_TRY(run_lists(r, err));
     status = run_counts(r, err);
-    return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
+    if (status == OJ_ERR_UNSUPPORTED)
+        return OJ_OK;
+    return status == OJ_OK && r->sums ? run_sums(r, err) : status;
 }
 
 oj_status bench_resident(const struct oj_flat *input,
                          const struct oj_flat *join_side,
                          const struct oj_relation *relation,
                          const struct oj_options *options, int64_t n_repeats,
-                         struct bench_answer *answer, struct oj_error *err)
+                         int sums, struct bench_answer *answer,
+                         struct oj_error *err)
 {
     struct oj_matches matches = {0};
     struct resident r = {.n = input->n_features,
                          .n_join = join_side->n_features,
-                         .n_repeats = n_repeats};
+                         .n_repeats = n_repeats,
+                         .sums = sums};
     oj_status status = OJ_OK;
     if (!oj_flat_is_points(input))
         return oj_fail(err, OJ_ERR_ARG, "--resident is for points as input");
@@ -212,8 +289,8 @@ oj_status bench_resident(const struct oj_flat *input,
     return status;
 }
 
-static oj_status pin(const void *array, int64_t n, size_t size,
-                     struct oj_error *err)
+oj_status bench_pin_array(const void *array, int64_t n, size_t size,
+                          struct oj_error *err)
 {
     const struct oj_gpu_module *module;
     OJ_TRY(oj_gpu_load(&module, err));
@@ -230,21 +307,23 @@ oj_status bench_pin(const struct oj_flat *input,
     for (int i = 0; i < 2; i++)
     {
         const struct oj_flat *flat = sides[i];
-        OJ_TRY(pin(flat->x, flat->n_vertices, sizeof *flat->x, err));
-        OJ_TRY(pin(flat->y, flat->n_vertices, sizeof *flat->y, err));
+        OJ_TRY(
+            bench_pin_array(flat->x, flat->n_vertices, sizeof *flat->x, err));
+        OJ_TRY(
+            bench_pin_array(flat->y, flat->n_vertices, sizeof *flat->y, err));
         if (oj_flat_is_points(flat))
             continue;
-        OJ_TRY(pin(flat->vertex_offset, flat->n_rings + 1,
-                   sizeof *flat->vertex_offset, err));
-        OJ_TRY(pin(flat->ring_offset, flat->n_parts + 1,
-                   sizeof *flat->ring_offset, err));
-        OJ_TRY(pin(flat->part_offset, flat->n_features + 1,
-                   sizeof *flat->part_offset, err));
+        OJ_TRY(bench_pin_array(flat->vertex_offset, flat->n_rings + 1,
+                               sizeof *flat->vertex_offset, err));
+        OJ_TRY(bench_pin_array(flat->ring_offset, flat->n_parts + 1,
+                               sizeof *flat->ring_offset, err));
+        OJ_TRY(bench_pin_array(flat->part_offset, flat->n_features + 1,
+                               sizeof *flat->part_offset, err));
     }
-    OJ_TRY(pin(matches->join_row, matches->n_entries, sizeof *matches->join_row,
-               err));
-    return pin(matches->measure, matches->n_entries, sizeof *matches->measure,
-               err);
+    OJ_TRY(bench_pin_array(matches->join_row, matches->n_entries,
+                           sizeof *matches->join_row, err));
+    return bench_pin_array(matches->measure, matches->n_entries,
+                           sizeof *matches->measure, err);
 }
 
 uint64_t bench_gpu_list(const char *text)

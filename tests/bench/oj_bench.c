@@ -13,6 +13,7 @@
 #include "bench_answer.h"
 #include "bench_data.h"
 #include "bench_gpu.h"
+#include "bench_sums.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -30,6 +31,7 @@ struct arguments
     const char *backend;
     int64_t n_repeats, batch, n_check;
     int pinned, resident; /* on a GPU */
+    int sums;             /* 1: values are summed; 2: by way of pairs */
 };
 
 /* Seconds spent in one run. The processor time of sorting is its share of wall
@@ -84,6 +86,10 @@ static void print_help(void)
          "  --pinned               the arrays of both sides and of the answer\n"
          "  --resident             points stay on the GPU: times by its clock\n"
          "  --skew K               of nycgen: the lower, the fuller (0)\n"
+         "  --zones N              N more polygons that overlap, side by side\n"
+         "  --sums any|pairs       values of the points, summed by join "
+         "feature: without\n"
+         "                         pairs where the backend can, or of pairs\n"
          "  --add_polygon V        one more polygon, V vertices, over all\n"
          "  --identical N          N more points, all at one place\n"
          "  --far                  points and features 1,000 km off");
@@ -190,6 +196,10 @@ static void parse_option(struct arguments *a, const char *name,
         a->n_check = to_integer(name, value);
     else if (strcmp(name, "--add_polygon") == 0)
         a->data.add_polygon = to_integer(name, value);
+    else if (strcmp(name, "--zones") == 0)
+        a->data.zones = to_integer(name, value);
+    else if (strcmp(name, "--sums") == 0)
+        a->sums = 1 + to_choice(name, value, "any", "pairs");
     else if (strcmp(name, "--identical") == 0)
         a->data.identical = to_integer(name, value);
     else
@@ -317,10 +327,26 @@ static oj_status bench_on_gpu(const struct arguments *a,
 {
     struct bench_answer answer = {0};
     OJ_TRY(bench_resident(input, join_side, &a->relation, &a->options,
-                          a->n_repeats, &answer, err));
+                          a->n_repeats, a->sums > 0, &answer, err));
     if (!oj_relation_gives_lists(&a->relation))
         bench_answer_print(&answer);
     return OJ_OK;
+}
+
+static oj_status bench_summing(const struct arguments *a,
+                               const struct oj_flat *input,
+                               const struct oj_flat *join_side,
+                               struct oj_error *err)
+{
+    const struct bench_sums_options options = {
+        .backend = a->backend,
+        .options = &a->options,
+        .relation = &a->relation,
+        .batch = a->batch > 0 ? a->batch : input->n_features,
+        .n_repeats = a->n_repeats,
+        .only_pairs = a->sums == 2,
+        .pinned = a->pinned};
+    return bench_sums(&options, input, join_side, err);
 }
 
 /* All repeats, the answer and the check. */
@@ -425,8 +451,12 @@ int main(int argc, char **argv)
         a.options.input_kinds = oj_flat_is_points(&input)
                                     ? (unsigned)OJ_PART_POINT
                                     : (unsigned)input.part_kinds;
-        status = a.resident ? bench_on_gpu(&a, &input, &join_side, &err)
-                            : bench(&a, &input, &join_side, &different, &err);
+        if (a.resident)
+            status = bench_on_gpu(&a, &input, &join_side, &err);
+        else if (a.sums > 0)
+            status = bench_summing(&a, &input, &join_side, &err);
+        else
+            status = bench(&a, &input, &join_side, &different, &err);
     }
     if (status != OJ_OK)
         fprintf(stderr, "oj_bench: %s: %s\n", oj_status_name(status),

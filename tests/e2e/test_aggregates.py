@@ -588,13 +588,17 @@ def check_sums_of_a_device():
             ("cuda", "", "backend cuda,", summed),
             ("cuda", "plain", "backend cuda,", False),
             ("cuda", "mute", "backend cuda,", summed),  # it sums and does no more
-            ("cuda", "full", "(on the CPU: the fake device is full)", False),
-            ("cuda", "refuse", "(on the CPU: too large)", False),
-            ("cuda", "crowded", "(on the CPU: the fake device is crowded)", False),
-            ("cuda", "second", "(the better fake method is full)", summed),
+            ("cuda", "full", "(on the CPU: the fake device is full", False),
+            ("cuda", "refuse", "(on the CPU: too large", False),
+            ("cuda", "crowded", "(on the CPU: the fake device is crowded", False),
+            ("cuda", "second", "(the better fake method is full", summed),
         ):
             env = {"OGRJOIN_CUDA_MODULE": os.environ["FAKE_MODULE"], "FAKE_GPU": how}
             out = f"unmade{number}_{backend}_{how}.gpkg"
+            if how in ("", "full"):
+                r = run("-op", "equals", "-backend", backend, "-agg", agg, "-explain",
+                        out, "few.gpkg", "many.gpkg", env=env)
+                same("the GPU adds up pairs" in r.out, all_unmade, f"{agg}: {r}")
             r = run("-op", "equals", "-backend", backend, "-agg", agg, "-lco",
                     "SPATIAL_INDEX=NO", "-json_summary", "unmade.json", out,
                     "few.gpkg", "many.gpkg", env=env)

@@ -6,13 +6,14 @@
 
 #include "layer_trial.h"
 #include "oj_gpu.h"
+#include "pair_sums_trial.h"
 #include "random_columns.h"
 #include "run_tests.h"
 
 #include <pthread.h>
 
 static uint64_t seed;
-static int64_t n_counted;
+static int64_t n_counted, n_summed;
 
 /* --- layers and joins ----------------------------------------------------- */
 
@@ -190,6 +191,19 @@ static void compare_counts(struct job *job, const struct oj_options *options)
     oj_free(count);
 }
 
+/* Values of the points, summed by the backend. */
+static void compare_sums(struct job *job, const struct oj_options *options)
+{
+    struct oj_matches truth = {0};
+    struct oj_join *join;
+    job->relation.any_order = 0;
+    answer_of_cpu(job, &truth);
+    join = open_join(job, "cuda", options);
+    n_summed += try_sums(join, &job->input, job->join.n_features, &truth, seed);
+    oj_matches_free(&truth);
+    oj_join_close(join);
+}
+
 static struct oj_options pick_options(void)
 {
     struct oj_options options = {.n_threads = 1 + pick(4)};
@@ -213,10 +227,12 @@ START_TEST(random_layers)
         n_compared += job.join.n_features * job.input.n_features;
         compare_all(&job, &options);
         compare_counts(&job, &options);
+        compare_sums(&job, &options);
         free_job(&job);
     }
     printf("%lld pairs of random features\n", (long long)n_compared);
     ck_assert_int_gt(n_counted, 0);
+    ck_assert_int_gt(n_summed, 0);
 }
 END_TEST
 
@@ -243,6 +259,7 @@ START_TEST(long_lists)
             job.input.n_features = job.input.n_vertices = 500;
         compare_all(&job, &options);
         compare_counts(&job, &options);
+        compare_sums(&job, &options);
     }
     options.max_batch_pairs = 1000;
     join = open_join(&job, "cuda", &options);
