@@ -357,7 +357,9 @@ static oj_status run(struct batch *b, struct oj_error *err)
     if (atomic_load(&b->has_open))
         OJ_TRY(oj_parallel_try(n_threads, n_rows, ROWS_AT_ONCE, decide_row, b,
                                err));
-    for (int64_t f = 0; f < index->join_side->n_features; f++)
+    for (int64_t f = 0; index->relation.op == OJ_OP_DISJOINT &&
+                        f < index->join_side->n_features;
+         f++)
         b->n_present += has_parts(index->join_side, f);
     OJ_TRY(put_in_order(b, n_tasks, err));
     return take_undecided(index, b->out, err);

@@ -91,6 +91,7 @@ static oj_status open_place(struct making *m)
     const struct oj_options *options = &index->options;
     OJ_TRY(oj_cuda_open(m->ordinal, options->gpu_memory, options->cancel,
                         &place->device, &m->error));
+    place->device.n_threads = options->n_threads;
     OJ_TRY(oj_cuda_layer_make(&place->device, index->join_side, index->tie_rank,
                               &place->layer, &m->error));
     return oj_cuda_columns_make(&place->device, index->join_side,

@@ -1,4 +1,4 @@
-#include "oj_cuda.h"
+#include "cuda_copy.h"
 
 #include <cub/device/device_scan.cuh>
 
@@ -278,10 +278,8 @@ static oj_status upload(struct making *m, const T *host, int64_t n,
     if (host == NULL || n == 0)
         return OJ_OK;
     OJ_TRY(oj_cuda_make(m->device, m->device->stream, n, out, m->err));
-    OJ_CUDA_TRY(cudaMemcpyAsync(out->data, host, (size_t)n * sizeof(T),
-                                cudaMemcpyHostToDevice, m->device->stream),
-                "copying the join layer", m->err);
-    return OJ_OK;
+    return oj_cuda_copy_in(m->device, m->device->stream, out->data, host,
+                           n * (int64_t)sizeof(T), m->err);
 }
 
 static oj_status upload_all(struct making *m, const int32_t *tie_rank)

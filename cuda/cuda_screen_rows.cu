@@ -1,21 +1,20 @@
 #include "cuda_screen_rows.h"
 
+#include "cuda_threads.h"
+
 #include <string.h>
 
 #define BLOCK 256
 
 /* Pairs on the device at a time: more than this, or than memory holds, come in
  * several goes of fewer rows. */
-#define MOST_PAIRS ((int64_t)1 << 24)
+#define MOST_PAIRS ((int64_t)1 << 26)
 
 /* Coordinates whose differences are far from an overflow. */
 #define LARGEST 1e150
 
-/* More vertices than this, of few rows, go without a stage. */
-#define MOST_STAGED ((int64_t)4 << 20)
-
-/* For answers, however few the rows are. */
-#define LEAST_STAGE ((int64_t)1 << 20)
+/* Worth threads. */
+#define MANY_OFFSETS ((int64_t)1 << 18)
 
 static unsigned blocks_of(int64_t n)
 {
@@ -43,12 +42,8 @@ oj_status oj_cuda_screen_lane_make(const struct oj_cuda_screen_place *place,
                             &lane->device, err));
     OJ_CUDA_TRY(cudaSetDevice(lane->device.ordinal), "choosing a device", err);
     lane->device.limit = limit;
-    if (lane->done == NULL)
-        OJ_CUDA_TRY(
-            cudaEventCreateWithFlags(&lane->done, cudaEventBlockingSync |
-                                                      cudaEventDisableTiming),
-            "making an event", err);
-    return oj_cuda_stage_want(&lane->stage, LEAST_STAGE, err);
+    lane->device.n_threads = place->device.n_threads;
+    return OJ_OK;
 }
 
 void oj_cuda_screen_lane_free(struct oj_cuda_screen_lane *lane)
@@ -57,109 +52,82 @@ void oj_cuda_screen_lane_free(struct oj_cuda_screen_lane *lane)
         return;
     (void)cudaSetDevice(lane->device.ordinal);
     (void)cudaStreamSynchronize(lane->device.stream);
-    if (lane->done != NULL)
-        (void)cudaEventDestroy(lane->done);
     (void)cudaGetLastError();
     oj_cuda_stage_drop(&lane->stage);
     oj_cuda_close(&lane->device);
     memset(lane, 0, sizeof *lane);
 }
 
-/* Without spinning: processors are needed for copies. */
-static oj_status wait_for(struct oj_cuda_screen_lane *lane,
-                          struct oj_error *err)
+/* --- rows as a layer of their own ------------------------------------------
+ */
+
+/* Offsets first .. end of a layer, both included, from the first one on. */
+struct offsets
 {
-    OJ_CUDA_TRY(cudaEventRecord(lane->done, lane->device.stream),
-                "copying candidates", err);
-    OJ_CUDA_TRY(cudaEventSynchronize(lane->done), "copying candidates", err);
-    return OJ_OK;
+    const int64_t *from;
+    int64_t first, end;
+    int64_t *to;
+};
+
+static void start_at_0(int i, void *user)
+{
+    const struct offsets *o = (const struct offsets *)user + i;
+    for (int64_t at = o->first; at <= o->end; at++)
+        o->to[at - o->first] = o->from[at] - o->from[o->first];
 }
 
-oj_status oj_cuda_screen_fetch(struct oj_cuda_screen_lane *lane, void *to,
-                               const void *from, int64_t bytes,
-                               struct oj_error *err)
+static oj_status stage_offsets(struct oj_cuda_screen_lane *lane,
+                               struct offsets offsets[3], struct oj_error *err)
 {
-    int64_t room = lane->stage.bytes;
-    for (int64_t at = 0; at < bytes;)
+    int64_t n = 0;
+    int64_t *to;
+    for (int i = 0; i < 3; i++)
+        n += offsets[i].end - offsets[i].first + 1;
+    OJ_TRY(oj_cuda_stage_want(&lane->stage, n * (int64_t)sizeof *to, err));
+    to = (int64_t *)(void *)lane->stage.data;
+    for (int i = 0; i < 3; i++)
     {
-        int64_t n = bytes - at < room ? bytes - at : room;
-        OJ_CUDA_TRY(cudaMemcpyAsync(lane->stage.data, (const char *)from + at,
-                                    (size_t)n, cudaMemcpyDeviceToHost,
-                                    lane->device.stream),
-                    "copying candidates", err);
-        OJ_TRY(wait_for(lane, err));
-        memcpy((char *)to + at, lane->stage.data, (size_t)n);
-        at += n;
+        offsets[i].to = to;
+        to += offsets[i].end - offsets[i].first + 1;
+    }
+    if (n > MANY_OFFSETS)
+        oj_cuda_side_by_side(3, start_at_0, offsets);
+    else
+    {
+        for (int i = 0; i < 3; i++)
+            start_at_0(i, offsets);
     }
     return OJ_OK;
 }
 
-/* --- rows on the stage ---------------------------------------------------- */
-
-/* Takes n 8-byte elements of the stage. */
-static void *take(char **stage, int64_t n)
-{
-    char *taken = *stage;
-    *stage += n * 8;
-    return taken;
-}
-
-/* Offsets first .. end, both included, from the first one on. */
-static const int64_t *stage_offsets(char **stage, const int64_t *from,
-                                    int64_t first, int64_t end)
-{
-    int64_t *to = (int64_t *)take(stage, end - first + 1);
-    for (int64_t i = first; i <= end; i++)
-        to[i - first] = from[i] - from[first];
-    return to;
-}
-
-static const double *stage_numbers(char **stage, const double *from, int64_t n)
-{
-    double *to = (double *)take(stage, n);
-    memcpy(to, from, (size_t)n * sizeof *to);
-    return to;
-}
-
-/* The rows as a layer of their own, on the stage as far as they fit. */
-static oj_status stage_rows(struct oj_cuda_screen_lane *lane,
-                            const struct oj_flat *input, int64_t first,
-                            int64_t n, struct oj_flat *out,
-                            struct oj_error *err)
+/* The first rows of a layer have their offsets as they are. */
+static oj_status view_rows(struct oj_cuda_screen_lane *lane,
+                           const struct oj_flat *input, int64_t first,
+                           int64_t n, struct oj_flat *out, struct oj_error *err)
 {
     int64_t part = input->part_offset[first];
     int64_t end_part = input->part_offset[first + n];
     int64_t ring = input->ring_offset[part];
     int64_t end_ring = input->ring_offset[end_part];
     int64_t vertex = input->vertex_offset[ring];
+    struct offsets offsets[3] = {{input->part_offset, first, first + n, NULL},
+                                 {input->ring_offset, part, end_part, NULL},
+                                 {input->vertex_offset, ring, end_ring, NULL}};
     struct oj_flat rows;
-    char *stage;
-    int direct;
     memset(&rows, 0, sizeof rows);
     rows.n_features = n;
     rows.n_parts = end_part - part;
     rows.n_rings = end_ring - ring;
     rows.n_vertices = input->vertex_offset[end_ring] - vertex;
     rows.part_kinds = input->part_kinds;
-    direct = rows.n_vertices > MOST_STAGED;
-    OJ_TRY(oj_cuda_stage_want(
-        &lane->stage,
-        8 * (n + 1 + rows.n_parts + 1 + rows.n_rings + 1) + rows.n_parts +
-            (direct ? 0 : 16 * rows.n_vertices),
-        err));
-    stage = lane->stage.data;
-    rows.x = direct ? input->x + vertex
-                    : stage_numbers(&stage, input->x + vertex, rows.n_vertices);
-    rows.y = direct ? input->y + vertex
-                    : stage_numbers(&stage, input->y + vertex, rows.n_vertices);
-    rows.part_offset =
-        stage_offsets(&stage, input->part_offset, first, first + n);
-    rows.ring_offset =
-        stage_offsets(&stage, input->ring_offset, part, end_part);
-    rows.vertex_offset =
-        stage_offsets(&stage, input->vertex_offset, ring, end_ring);
-    memcpy(stage, input->part_kind + part, (size_t)rows.n_parts);
-    rows.part_kind = (const uint8_t *)(const void *)stage;
+    rows.x = input->x + vertex;
+    rows.y = input->y + vertex;
+    rows.part_kind = input->part_kind + part;
+    if (first > 0)
+        OJ_TRY(stage_offsets(lane, offsets, err));
+    rows.part_offset = first > 0 ? offsets[0].to : input->part_offset;
+    rows.ring_offset = first > 0 ? offsets[1].to : input->ring_offset;
+    rows.vertex_offset = first > 0 ? offsets[2].to : input->vertex_offset;
     *out = rows;
     return OJ_OK;
 }
@@ -307,7 +275,7 @@ oj_status oj_cuda_screen_rows(const struct oj_cuda_screen_place *place,
     struct search s;
     struct oj_flat rows;
     oj_status status;
-    OJ_TRY(stage_rows(lane, input, first, n, &rows, err));
+    OJ_TRY(view_rows(lane, input, first, n, &rows, err));
     memset(&found, 0, sizeof found);
     memset(&s, 0, sizeof s);
     s.place = place;

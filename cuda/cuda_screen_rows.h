@@ -1,7 +1,7 @@
 /** Some rows of a batch against the join side of a screen, on one device.
  *
- *  rows of the caller --stage--> layer on the device --tree--> pairs of boxes
- *  --meet--> pairs that are not surely none
+ *  rows of the caller -> layer on the device --tree--> pairs of boxes --meet-->
+ *  pairs that are not surely none
  */
 #ifndef CUDA_SCREEN_ROWS_H
 #define CUDA_SCREEN_ROWS_H
@@ -24,8 +24,7 @@ struct oj_cuda_screen_lane
 {
     struct oj_cuda_device device; /**< its own stream, and its part of the
                                        memory that may be used */
-    struct oj_cuda_stage stage;
-    cudaEvent_t done;
+    struct oj_cuda_stage stage;   /**< for offsets of rows */
 };
 
 /** Makes lane ready for the device of place, with at most limit bytes of its
@@ -54,11 +53,6 @@ OJ_MUST_USE oj_status oj_cuda_screen_rows(
     struct oj_error *err);
 void oj_cuda_screen_found_drop(struct oj_cuda_screen_lane *lane,
                                struct oj_cuda_screen_found *found);
-
-/** Device memory to the host by way of the stage; done on return. */
-OJ_MUST_USE oj_status oj_cuda_screen_fetch(struct oj_cuda_screen_lane *lane,
-                                           void *to, const void *from,
-                                           int64_t bytes, struct oj_error *err);
 
 /** OJ_ERR_UNSUPPORTED for coordinates whose differences overflow. */
 OJ_MUST_USE oj_status oj_cuda_screen_check(const struct oj_cuda_layer *layer,

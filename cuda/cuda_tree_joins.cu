@@ -4,6 +4,7 @@
  * a point; what has no such limit is counted first, then found again into its
  * place and put in order. */
 #include "cuda_family.h"
+#include "cuda_long_rows.h"
 #include "cuda_point_order.h"
 #include "cuda_tree.h"
 
@@ -400,16 +401,28 @@ static __global__ void __launch_bounds__(BLOCK, 6)
         first[i] = found.n;
 }
 
+/* Long rows come in the order of ranks, and may leave in it. */
 static __global__ void settle(const __grid_constant__ struct tree_batch batch,
                               enum oj_tree_order order, const int64_t *first,
                               double *distance, int32_t *rank, int64_t *count)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, n;
     if (i == batch.n)
         count[i] = 0;
-    if (i < batch.n)
-        count[i] = oj_tree_settle(order, batch.least, first[i + 1] - first[i],
-                                  distance + first[i], rank + first[i]);
+    if (i >= batch.n)
+        return;
+    n = first[i + 1] - first[i];
+    distance += first[i];
+    rank += first[i];
+    if (n <= OJ_CUDA_SHORT_ROW)
+    {
+        count[i] = oj_tree_settle(order, batch.least, n, distance, rank);
+        return;
+    }
+    n = oj_tree_fold(batch.least, n, distance, rank);
+    if (order == OJ_TREE_BY_DISTANCE && n <= OJ_CUDA_SHORT_ROW)
+        oj_tree_sort(order, n, distance, rank);
+    count[i] = n;
 }
 
 static __global__ void
@@ -429,6 +442,26 @@ put_settled(const __grid_constant__ struct tree_batch batch,
         row[to + j] = ordinal_at(batch, rank[from + j]);
         measure[to + j] = distance[from + j];
     }
+}
+
+/* Each row's pairs first among its candidates, and their number. */
+static oj_status settle_all(struct lists *l, int64_t n_candidates,
+                            enum oj_tree_order order)
+{
+    struct oj_cuda_device *device = l->self->device;
+    struct oj_cuda_candidates rows = {l->batch.n,       n_candidates,
+                                      l->first.data,    NULL,
+                                      l->distance.data, l->rank.data};
+    OJ_TRY(oj_cuda_sort_long_rows(device, l->stream, OJ_TREE_BY_RANK, &rows,
+                                  l->err));
+    settle<<<blocks_of(l->batch.n + 1), BLOCK, 0, l->stream>>>(
+        l->batch, order, l->first.data, l->distance.data, l->rank.data,
+        l->out.offset.data);
+    OJ_CUDA_TRY_LAUNCH("ordering pairs", l->err);
+    if (order == OJ_TREE_BY_RANK)
+        return OJ_OK;
+    rows.count = l->out.offset.data;
+    return oj_cuda_sort_long_rows(device, l->stream, order, &rows, l->err);
 }
 
 static oj_status list_within(struct lists *l)
@@ -458,10 +491,7 @@ static oj_status list_within(struct lists *l)
         self->side.side, l->batch, l->reach.data, l->first.data,
         l->distance.data, l->rank.data);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
-    settle<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
-        l->batch, order, l->first.data, l->distance.data, l->rank.data,
-        l->out.offset.data);
-    OJ_CUDA_TRY_LAUNCH("ordering pairs", l->err);
+    OJ_TRY(settle_all(l, n_candidates, order));
     OJ_TRY(make_pairs(l));
     put_settled<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
         l->batch, l->first.data, l->distance.data, l->rank.data,

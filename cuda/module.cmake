@@ -7,6 +7,7 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_device.cu
   cuda/cuda_threads.cu
   cuda/cuda_stage.cu
+  cuda/cuda_copy.cu
   cuda/cuda_layer.cu
   cuda/cuda_cells.cu
   cuda/cuda_far.cu
@@ -23,6 +24,7 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_quadrant.cu
   cuda/cuda_point_order.cu
   cuda/cuda_tree.cu
+  cuda/cuda_long_rows.cu
   cuda/cuda_tree_joins.cu
   cuda/cuda_box_pairs.cu
   cuda/cuda_meet_side.cu

@@ -18,6 +18,7 @@ struct oj_cuda_device
     int64_t limit;     /**< bytes that may be in use; 0: no limit of ours */
     int64_t used;      /**< bytes in use; changed atomically */
     const int *cancel; /**< may be NULL */
+    int n_threads;     /**< for copies of a layer; 0: as seems best */
 };
 
 /** Turns a CUDA error into an oj_status: OJ_ERR_NOMEM for memory,

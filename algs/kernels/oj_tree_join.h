@@ -302,14 +302,13 @@ OJ_FN void oj_tree_sort(enum oj_tree_order order, int64_t n, double *distance,
     }
 }
 
-/** Makes n candidates pairs: each feature once, at its least distance if that
- *  is not below least, in order.  Returns how many are left. */
-OJ_FN int64_t oj_tree_settle(enum oj_tree_order order, double least, int64_t n,
-                             double *distance, int32_t *rank)
+/** Of n candidates in the order of ranks each feature once, at its least
+ *  distance if that is not below least.  Returns how many are left. */
+OJ_FN int64_t oj_tree_fold(double least, int64_t n, double *distance,
+                           int32_t *rank)
 {
     int64_t i, kept = 0;
     int32_t last = -1;
-    oj_tree_sort(OJ_TREE_BY_RANK, n, distance, rank);
     for (i = 0; i < n; i++)
     {
         if (rank[i] == last)
@@ -320,6 +319,17 @@ OJ_FN int64_t oj_tree_settle(enum oj_tree_order order, double least, int64_t n,
         distance[kept] = distance[i];
         rank[kept++] = last;
     }
+    return kept;
+}
+
+/** Makes n candidates pairs: folds them, in order.  Returns how many are left.
+ */
+OJ_FN int64_t oj_tree_settle(enum oj_tree_order order, double least, int64_t n,
+                             double *distance, int32_t *rank)
+{
+    int64_t kept;
+    oj_tree_sort(OJ_TREE_BY_RANK, n, distance, rank);
+    kept = oj_tree_fold(least, n, distance, rank);
     if (order == OJ_TREE_BY_DISTANCE)
         oj_tree_sort(order, kept, distance, rank);
     return kept;

@@ -1,7 +1,8 @@
 /* Lines and polygons with lines and polygons: the backend cuda, which finds
  * pairs of boxes and decides most of them on a device, gives the answers of
- * cpu: random layers, large features, little memory.  Skipped where no GPU can
- * be used.  Kind: property, degenerate, memory, large.
+ * cpu: random layers, large features, little memory, chunks of all sizes, all
+ * devices.  And points with very many lines and polygons.  Skipped where no GPU
+ * can be used.  Kind: property, degenerate, memory, large.
  * OGRJOIN_TEST_ROUNDS=n for more. */
 #include "random_layers.h"
 
@@ -35,6 +36,17 @@ static void compare(const char *what, const struct oj_matches *ours,
     }
 }
 
+static void compare_measures(const char *what, const struct oj_matches *ours,
+                             const struct oj_matches *truth)
+{
+    compare(what, ours, truth);
+    for (int64_t i = 0; i < ours->n_pairs; i++)
+        expect(bits_of(ours->measure[i]) == bits_of(truth->measure[i]),
+               "seed %llu, %s: pair %d is %a apart, not %a",
+               (unsigned long long)seed, what, (int)i, ours->measure[i],
+               truth->measure[i]);
+}
+
 /* The backend's answer; OJ_ERR_NOMEM goes back. */
 static oj_status answer(const char *backend, const struct oj_flat *join_side,
                         const struct oj_flat *input,
@@ -63,7 +75,9 @@ static void check(const struct oj_flat *join_side, const struct oj_flat *input,
                   enum oj_op op, int64_t gpu_memory)
 {
     struct oj_options options = {.n_threads = 1 + pick(4),
-                                 .gpu_memory = gpu_memory};
+                                 .gpu_memory = gpu_memory,
+                                 .gpu_batch = one_in(2) ? 1 + pick(40) : 0,
+                                 .gpus = one_in(3) ? OJ_ALL_GPUS : 0};
     struct oj_relation relation = oj_relation_default();
     struct oj_matches truth = {0}, ours = {0};
     options.input_kinds = one_in(2) ? input->part_kinds : 0;
@@ -201,6 +215,55 @@ START_TEST(large_features)
 }
 END_TEST
 
+/* More features within reach of a point than one thread sorts, many of them at
+ * one distance. */
+START_TEST(long_rows)
+{
+    struct oj_flat_buf a = {0}, b = {0};
+    struct oj_flat join, input;
+    struct oj_options options = {0};
+    struct oj_relation relations[5];
+    seed = random_state = 12;
+    for (int i = 0; i < 3000; i++)
+    {
+        double x = i % 3 == 0 ? 5.0 : 40 * unit();
+        double y = i % 3 == 0 ? 5.0 : 40 * unit();
+        if (one_in(2))
+            add_square(&a, x, y, x + 1, y + 1);
+        else
+            add_line(&a, x, y, x + 1, y + 1);
+    }
+    for (int i = 0; i < 300; i++)
+        add_point(&b, pick(40), pick(40));
+    join = oj_flat_buf_view(&a);
+    input = oj_flat_buf_view(&b);
+    for (int i = 0; i < 5; i++)
+    {
+        relations[i] = oj_relation_default();
+        relations[i].op = i < 2 ? OJ_OP_DWITHIN : OJ_OP_NEAREST;
+        relations[i].max_distance = i == 0 ? 3.0 : 60.0;
+        relations[i].min_distance = i == 1 ? 1.0 : 0.0;
+        relations[i].ties = OJ_TIES_ALL;
+        relations[i].k = i < 3 ? 1 : i == 3 ? 8 : 40;
+        if (i < 2)
+            relations[i].ties = OJ_TIES_FIRST;
+    }
+    for (int i = 0; i < 5; i++)
+    {
+        struct oj_matches truth = {0}, ours = {0};
+        must(answer("cpu", &join, &input, &relations[i], &options, &truth));
+        must(answer("cuda", &join, &input, &relations[i], &options, &ours));
+        ck_assert_int_gt(truth.n_pairs, 1000);
+        compare_measures(i < 2 ? "dwithin" : "nearest, all ties", &ours,
+                         &truth);
+        oj_matches_free(&truth);
+        oj_matches_free(&ours);
+    }
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&b);
+}
+END_TEST
+
 int main(void)
 {
     const struct oj_gpu_module *module;
@@ -220,5 +283,6 @@ int main(void)
     tcase_add_test(tcase, random_layers);
     tcase_add_test(tcase, large_features);
     tcase_add_test(tcase, little_memory);
+    tcase_add_test(tcase, long_rows);
     return tests_run();
 }
