@@ -119,6 +119,9 @@ extern const struct oj_cuda_family oj_cuda_close_points;
 /** Points and points, points and boxes: dwithin, envelopes;
  *  cuda_point_pairs.cu */
 extern const struct oj_cuda_family oj_cuda_point_pairs;
+/** nearest of points among points, with conditions or at any distance;
+ *  cuda_near_points.cu */
+extern const struct oj_cuda_family oj_cuda_near_points;
 /** nearest and dwithin of points, by a packed tree; cuda_tree_joins.cu */
 extern const struct oj_cuda_family oj_cuda_tree_joins;
 
