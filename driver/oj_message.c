@@ -253,6 +253,12 @@ void oj_message_tidy(char *text)
     }
 }
 
+int oj_message_reason_length(const char *reason)
+{
+    const char *advice = strstr(reason, ". This can occur");
+    return (int)(advice != NULL ? (size_t)(advice - reason) : strlen(reason));
+}
+
 void oj_report_error(const struct oj_error *error)
 {
     struct oj_error line = *error;

@@ -67,6 +67,10 @@ void oj_warn(const char *format, ...) OJ_PRINTF(1, 2);
  *  valid UTF-8, of the same length: hosts may fail over anything else. */
 void oj_message_tidy(char *text);
 
+/** Length of a reason of GEOS's without the advice that follows many of them,
+ *  which room for the rest may have cut. */
+int oj_message_reason_length(const char *reason);
+
 /** "ERROR 1: ..." */
 void oj_report_error(const struct oj_error *error);
 

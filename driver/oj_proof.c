@@ -353,7 +353,8 @@ static void tell_left_out(const struct oj_proof *proof, struct text *text)
         add_text(text, "%s%lld rows", v->n_undecided_pairs > 0 ? ", " : "",
                  (long long)v->n_undecided);
     if (reason[0] != '\0')
-        add_text(text, " (the first: %s)", reason);
+        add_text(text, " (the first: %.*s)", oj_message_reason_length(reason),
+                 reason);
 }
 
 /* What is no difference, and still worth a word. */

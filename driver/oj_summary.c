@@ -154,8 +154,10 @@ static void warn_undecided(const struct oj_job *job)
     const struct oj_stats *stats = oj_job_stats(job);
     if (stats->n_undecided_pairs > 0)
         oj_warn("GEOS cannot say whether %lld pairs match, and they are left "
-                "out (%s)%s",
-                (long long)stats->n_undecided_pairs, stats->undecided_text,
+                "out (%.*s)%s",
+                (long long)stats->n_undecided_pairs,
+                oj_message_reason_length(stats->undecided_text),
+                stats->undecided_text,
                 job->command->invalid == OJ_INVALID_USE
                     ? "; -invalid fix makes polygons valid first"
                     : "");

@@ -158,6 +158,15 @@ def check_config():
     same(r.rc, 1)
 
 
+def check_reasons_of_geos():
+    """Without the advice after them, which would not have room."""
+    path = need_data("norway.gpkg")
+    r = run("-op", "touches", "-validate", "o.csv", path, path)
+    same(r.rc, 0, str(r))
+    same(r.err.count("TopologyException: side location conflict at"), 2, str(r))
+    true("This can occur" not in r.err, str(r))
+
+
 def check_threads():
     words = layers()
     for given, env, said in ((["-threads", "3"], "1", "3 threads"), ([], "1", "1 thread"),
