@@ -1,9 +1,9 @@
+#include "cuda_chunk_pairs.h"
 #include "cuda_pace.h"
 #include "cuda_sizes.h"
 
 #include "../flatten/oj_array.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +19,6 @@ enum
     LEAST_ROWS = 4096 /* of a chunk; less is not cut further for memory */
 };
 
-/* Pairs of a chunk until all are there and get their place. */
-struct pairs
-{
-    int64_t first; /* its place among all */
-    int64_t n, capacity, measure_capacity;
-    int32_t *row;
-    double *measure;
-};
-
 struct batch
 {
     struct oj_index *index;
@@ -38,11 +29,12 @@ struct batch
     int lists, in_pinned, out_pinned;
     int64_t chunk_rows, n_chunks;
     int n_workers;
-    struct pairs *pairs;               /* [n_chunks], lists only */
+    int64_t most_kept; /* pairs that stay on the devices until all are there */
+    struct oj_cuda_chunk_pairs *pairs; /* [n_chunks], lists only */
     const struct oj_cuda_taker *taker; /* pairs are not made; or NULL */
 
     /* Shared; changed atomically. */
-    int64_t next_chunk, n_pairs, n_matched;
+    int64_t next_chunk, n_pairs, n_kept, n_matched;
     int stop, n_with_slot;
 
     pthread_mutex_t lock; /* of what follows */
@@ -189,16 +181,6 @@ static oj_status join_one(struct worker *w, int64_t first, int64_t n)
     return OJ_OK;
 }
 
-/* Room for n more pairs at the end of a chunk's. */
-static oj_status reserve_pairs(struct pairs *pairs, int64_t n,
-                               struct oj_error *err)
-{
-    OJ_TRY(oj_reserve(&pairs->row, pairs->n, pairs->n + n, &pairs->capacity,
-                      sizeof *pairs->row, err));
-    return oj_reserve(&pairs->measure, pairs->n, pairs->n + n,
-                      &pairs->measure_capacity, sizeof *pairs->measure, err);
-}
-
 static void drop_pairs(struct oj_cuda_slot *slot, struct oj_cuda_pairs *found)
 {
     oj_cuda_drop(slot->device, slot->stream, &found->offset);
@@ -208,32 +190,18 @@ static void drop_pairs(struct oj_cuda_slot *slot, struct oj_cuda_pairs *found)
 
 /* Offsets of rows of one chunk count from the chunk's first pair for now;
  * those of rows first + 1 .. first + n are written. */
-static oj_status take_pairs(struct worker *w, struct pairs *pairs,
+static oj_status take_pairs(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
                             int64_t first, int64_t n,
-                            const struct oj_cuda_pairs *found)
+                            struct oj_cuda_pairs *found)
 {
-    struct oj_cuda_slot *slot = w->slot;
-    int64_t *offset = w->batch->out->offset + first + 1;
-    int64_t n_found = found->n_pairs;
-    OJ_TRY(reserve_pairs(pairs, n_found, &w->error));
-    OJ_TRY(oj_cuda_slot_download(slot, offset, found->offset.data + 1,
-                                 n * (int64_t)sizeof *offset, &w->error));
-    for (int64_t i = 0; pairs->n > 0 && i < n; i++)
-        offset[i] += pairs->n;
-    OJ_TRY(oj_cuda_slot_download(slot, pairs->row + pairs->n, found->row.data,
-                                 n_found * (int64_t)sizeof *pairs->row,
-                                 &w->error));
-    if (found->measure.n > 0)
-        OJ_TRY(oj_cuda_slot_download(
-            slot, pairs->measure + pairs->n, found->measure.data,
-            n_found * (int64_t)sizeof *pairs->measure, &w->error));
-    else
-    {
-        for (int64_t i = 0; i < n_found; i++)
-            pairs->measure[pairs->n + i] = (double)NAN;
-    }
-    pairs->n += n_found;
-    return OJ_OK;
+    struct batch *b = w->batch;
+    int64_t n_kept =
+        __atomic_add_fetch(&b->n_kept, found->n_pairs, __ATOMIC_RELAXED);
+    int keeps = n_kept <= b->most_kept;
+    if (!keeps)
+        __atomic_sub_fetch(&b->n_kept, found->n_pairs, __ATOMIC_RELAXED);
+    return oj_cuda_chunk_take(pairs, w->slot, n, found, keeps,
+                              b->out->offset + first + 1, &w->error);
 }
 
 static oj_status too_many_pairs(struct worker *w)
@@ -243,14 +211,14 @@ static oj_status too_many_pairs(struct worker *w)
                    (long long)w->batch->index->options.max_batch_pairs);
 }
 
-static oj_status join_lists(struct worker *w, struct pairs *pairs,
+static oj_status join_lists(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
                             int64_t first, int64_t n)
 {
     struct batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
     struct oj_cuda_points points;
     struct oj_cuda_pairs found;
-    int64_t most = b->index->options.max_batch_pairs, left = 0;
+    int64_t most = b->index->options.max_batch_pairs, left = 0, n_found;
     oj_status status;
     memset(&found, 0, sizeof found);
     if (most > 0 && b->input->n_features > 1)
@@ -264,13 +232,14 @@ static oj_status join_lists(struct worker *w, struct pairs *pairs,
                                    &points, left, &found, &w->error);
     if (status != OJ_OK)
         return status;
+    n_found = found.n_pairs;
     if (most > 0 && b->input->n_features > 1 &&
-        __atomic_add_fetch(&b->n_pairs, found.n_pairs, __ATOMIC_RELAXED) > most)
+        __atomic_add_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED) > most)
         status = too_many_pairs(w);
     if (status == OJ_OK)
         status = take_pairs(w, pairs, first, n, &found);
     if (status == OJ_ERR_NOMEM) /* they are counted again */
-        __atomic_sub_fetch(&b->n_pairs, found.n_pairs, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED);
     drop_pairs(slot, &found);
     return status;
 }
@@ -415,14 +384,16 @@ static oj_status run_workers(struct batch *b)
 
 /* ---- a batch ------------------------------------------------------------ */
 
-/* Gives the pairs of a chunk their place, and frees what held them. */
-static void place_pairs(struct batch *b, int64_t chunk)
+/* Gives the pairs of a chunk their place. */
+static oj_status place_pairs(struct batch *b, int64_t chunk,
+                             struct oj_cuda_slot *slot, struct oj_error *err)
 {
     struct oj_matches *out = b->out;
-    struct pairs *pairs = &b->pairs[chunk];
+    struct oj_cuda_chunk_pairs *pairs = &b->pairs[chunk];
     int64_t first = chunk * b->chunk_rows, end = first + b->chunk_rows;
     int64_t before = pairs->first, n_matched = 0;
-    size_t n = (size_t)pairs->n;
+    if (is_cancelled(b))
+        return oj_fail(err, OJ_ERR_CANCELLED, "cancelled");
     if (end > b->input->n_features)
         end = b->input->n_features;
     for (int64_t i = first; i < end; i++)
@@ -431,35 +402,42 @@ static void place_pairs(struct batch *b, int64_t chunk)
         n_matched += at > before;
         out->offset[i + 1] = before = at;
     }
-    if (n > 0)
-    {
-        memcpy(out->join_row + pairs->first, pairs->row,
-               n * sizeof *pairs->row);
-        memcpy(out->measure + pairs->first, pairs->measure,
-               n * sizeof *pairs->measure);
-    }
-    oj_free(pairs->row);
-    oj_free(pairs->measure);
-    pairs->row = NULL;
-    pairs->measure = NULL;
     __atomic_add_fetch(&b->n_matched, n_matched, __ATOMIC_RELAXED);
+    return oj_cuda_chunk_move(pairs, slot, out->join_row + pairs->first,
+                              out->measure + pairs->first, err);
 }
 
-static void *place_on_thread(void *user)
+/* Those of the worker's device, and of chunks without pairs. */
+static void run_placer(int i, void *user)
 {
     struct batch *b = (struct batch *)user;
-    int64_t chunk;
-    while ((chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED)) <
-           b->n_chunks)
-        place_pairs(b, chunk);
-    return NULL;
+    struct oj_cuda_place *place = &b->index->place[i % b->index->n_places];
+    struct oj_cuda_slot *slot = &b->index->slot[i];
+    struct oj_error error = {OJ_OK, ""};
+    oj_status status = OJ_OK;
+    cudaError_t set = cudaSetDevice(place->device.ordinal);
+    if (slot->stream == NULL)
+        return; /* it made nothing, and others of its device can do this */
+    if (set != cudaSuccess)
+        status = oj_cuda_fail(&error, set, "choosing a device");
+    for (int64_t c = 0; status == OJ_OK && c < b->n_chunks; c++)
+    {
+        struct oj_cuda_chunk_pairs *pairs = &b->pairs[c];
+        if (__atomic_load_n(&b->stop, __ATOMIC_RELAXED))
+            break;
+        if ((pairs->device == NULL || pairs->device == &place->device) &&
+            __atomic_exchange_n(&pairs->taken, 1, __ATOMIC_RELAXED) == 0)
+            status = place_pairs(b, c, slot, &error);
+    }
+    if (status != OJ_OK)
+        fail_batch(b, status, &error);
+    (void)cudaStreamSynchronize(slot->stream);
+    (void)cudaGetLastError();
 }
 
-/* The chunks' pairs one after another; as many threads as workers. */
+/* The chunks' pairs one after another, by as many threads as there were. */
 static oj_status gather(struct batch *b, struct oj_error *err)
 {
-    pthread_t thread[OJ_CUDA_MOST_SLOTS];
-    int n_threads = 0;
     int64_t n_pairs = 0;
     for (int64_t c = 0; c < b->n_chunks; c++)
     {
@@ -468,13 +446,9 @@ static oj_status gather(struct batch *b, struct oj_error *err)
     }
     OJ_TRY(oj_matches_reserve(b->out, b->input->n_features, n_pairs, 1, err));
     b->out->offset[0] = 0;
-    b->next_chunk = 0;
-    while (n_threads + 1 < b->n_workers &&
-           pthread_create(&thread[n_threads], NULL, place_on_thread, b) == 0)
-        n_threads++;
-    place_on_thread(b);
-    for (int i = 0; i < n_threads; i++)
-        pthread_join(thread[i], NULL);
+    oj_cuda_side_by_side(b->n_workers, run_placer, b);
+    if (b->status != OJ_OK)
+        return oj_fail(err, b->error.status, "%s", b->error.message);
     b->out->n_pairs = n_pairs;
     b->out->n_matched = b->n_matched;
     return OJ_OK;
@@ -483,10 +457,7 @@ static oj_status gather(struct batch *b, struct oj_error *err)
 static void free_pairs(struct batch *b)
 {
     for (int64_t c = 0; b->pairs != NULL && c < b->n_chunks; c++)
-    {
-        oj_free(b->pairs[c].row);
-        oj_free(b->pairs[c].measure);
-    }
+        oj_cuda_chunk_free(&b->pairs[c]);
     oj_free(b->pairs);
     b->pairs = NULL;
 }
@@ -501,9 +472,11 @@ static oj_status run_chunks(struct batch *b, struct oj_error *err)
     b->n_workers = sizes.n_workers;
     b->chunk_rows = sizes.chunk_rows;
     b->n_chunks = (n + b->chunk_rows - 1) / b->chunk_rows;
+    b->most_kept = sizes.spare_bytes / OJ_CUDA_PAIR_BYTES;
     if (b->lists)
     {
-        b->pairs = (struct pairs *)oj_calloc(b->n_chunks, sizeof *b->pairs);
+        b->pairs = (struct oj_cuda_chunk_pairs *)oj_calloc(b->n_chunks,
+                                                           sizeof *b->pairs);
         if (b->pairs == NULL)
             return oj_fail_nomem(err, b->n_chunks, sizeof *b->pairs);
     }
@@ -550,6 +523,7 @@ static void run_batch(void *user)
     b->status = join_batch(b, &error);
     if (b->status != OJ_OK)
         b->error = error;
+    free_pairs(b);
 }
 
 /* On threads of their own, whose current device is nobody's. */
@@ -559,7 +533,6 @@ static oj_status run_aside(struct batch *b, struct oj_stats *stats,
     double start = now_s();
     pthread_mutex_init(&b->lock, NULL);
     oj_cuda_aside(run_batch, b);
-    free_pairs(b);
     pthread_mutex_destroy(&b->lock);
     stats->refine_s += now_s() - start;
     if (b->status != OJ_OK)

@@ -13,12 +13,7 @@
 
 #include <string.h>
 
-enum
-{
-    BLOCK = 128,
-    LANES = 32,
-    SLOTS = 16 /* of pairs that a thread keeps: half a warp writes a row */
-};
+#define BLOCK 128
 
 /* So many pairs a thread finds before it looks whether all are too many. */
 #define LOOK_EVERY 65536
@@ -70,11 +65,12 @@ static int takes(const struct oj_relation *relation,
 {
     if (relation->metric != OJ_METRIC_PLANAR || !oj_flat_is_points(join_side) ||
         join_side->max_distance != NULL ||
-        (input != NULL &&
-         (!oj_flat_is_points(input) || input->max_distance != NULL)))
+        (input != NULL && !oj_flat_is_points(input)))
         return 0;
-    return asks_equality(relation->op) ||
-           (relation->op == OJ_OP_DWITHIN && relation->max_distance < INFINITY);
+    if (relation->op == OJ_OP_DWITHIN)
+        return relation->max_distance < INFINITY &&
+               (input == NULL || input->max_distance == NULL);
+    return asks_equality(relation->op);
 }
 
 /* --- the join side -------------------------------------------------------- */
@@ -226,79 +222,33 @@ static __global__ void __launch_bounds__(BLOCK)
     count[i] = n;
 }
 
-/* Pairs that the threads of a warp have found, row by row. */
-struct found_pairs
-{
-    int32_t rank[LANES][SLOTS + 1]; /* one more: other banks for each lane */
-    double measure[LANES][SLOTS + 1];
-};
-
-/* Writes them to their rows, n of each lane's from its place at on; half a warp
- * for each row. */
-static __device__ __forceinline__ void
-put_found(const struct found_pairs &found, uint32_t n, int64_t at, int32_t *row,
-          double *measure)
-{
-    unsigned lane = threadIdx.x % LANES, slot = lane % SLOTS;
-    __syncwarp();
-    for (unsigned of = lane / SLOTS; of < LANES; of += LANES / SLOTS)
-    {
-        uint32_t n_of = __shfl_sync(0xffffffffu, n, (int)of);
-        int64_t to = __shfl_sync(0xffffffffu, at, (int)of) + slot;
-        if (slot >= n_of)
-            continue;
-        row[to] = found.rank[of][slot];
-        if (measure != NULL)
-            measure[to] = found.measure[of][slot];
-    }
-    __syncwarp();
-}
-
-/* Ranks, or with as_ordinals ordinals; measure may be NULL. The threads of a
- * warp keep step, so that they write together. */
+/* Ranks, or with as_ordinals ordinals; measure may be NULL. */
 static __global__ void __launch_bounds__(BLOCK)
     put_pairs(const __grid_constant__ struct oj_close_side side,
               const __grid_constant__ struct close_batch batch, int as_ordinals,
               const int64_t *offset, int32_t *row, double *measure)
 {
-    __shared__ struct found_pairs all_found[BLOCK / LANES];
-    struct found_pairs &found = all_found[threadIdx.x / LANES];
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i = 0, at = 0;
-    struct oj_close_visit visit;
-    uint32_t lane = threadIdx.x % LANES, first = 0, n = 0, n_next;
-    visit.n_rows = visit.at = visit.end = 0;
-    if (t < batch.n)
-    {
-        i = point_of(batch, t);
-        at = offset[i];
-        if (at < offset[i + 1])
-            oj_close_visit_start(&visit, &side, batch.x[i], batch.y[i]);
-    }
-    while (n_next = oj_close_visit_next(&visit, &side, &first),
-           __any_sync(0xffffffffu, n_next > 0))
-    {
-        uint32_t bits = oj_close_bits(&side, &visit, first, n_next);
-        for (; bits != 0; bits &= bits - 1u)
+    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i, at;
+    double x, y;
+    if (t >= batch.n)
+        return;
+    i = point_of(batch, t);
+    at = offset[i];
+    if (at == offset[i + 1])
+        return;
+    x = batch.x[i];
+    y = batch.y[i];
+    look_around(
+        side, batch, i,
+        [&](uint32_t entry)
         {
-            uint32_t entry = first + (uint32_t)(__ffs((int)bits) - 1);
-            int32_t rank;
-            if (!oj_close_may_pair(&side, &visit, &batch.rule, i, entry))
-                continue;
-            rank = side.rank[entry];
-            found.rank[lane][n] = as_ordinals ? ordinal_at(batch, rank) : rank;
+            int32_t rank = side.rank[entry];
+            row[at] = as_ordinals ? ordinal_at(batch, rank) : rank;
             if (measure != NULL)
-                found.measure[lane][n] =
-                    oj_close_distance(&side, &visit, entry);
-            n++;
-        }
-        if (__any_sync(0xffffffffu, n > SLOTS - OJ_CLOSE_AT_ONCE))
-        {
-            put_found(found, n, at, row, measure);
-            at += n;
-            n = 0;
-        }
-    }
-    put_found(found, n, at, row, measure);
+                measure[at] = oj_close_distance(&side, x, y, entry);
+            at++;
+        },
+        []() { return true; });
 }
 
 static __global__ void __launch_bounds__(BLOCK)

@@ -7,8 +7,13 @@
 
 /* In the order they are asked: the special ones first. */
 static const struct oj_cuda_family *const families[] = {
-    &oj_cuda_nearest,     &oj_cuda_points_in_polygons, &oj_cuda_close_points,
-    &oj_cuda_point_pairs, &oj_cuda_tree_joins,         NULL,
+    &oj_cuda_nearest,
+    &oj_cuda_points_in_polygons,
+    &oj_cuda_close_points,
+    &oj_cuda_point_pairs,
+    &oj_cuda_near_points,
+    &oj_cuda_tree_joins,
+    NULL,
 };
 
 static_assert(sizeof families / sizeof *families <= OJ_CUDA_MOST_FAMILIES + 1,

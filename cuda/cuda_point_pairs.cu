@@ -1,17 +1,17 @@
-/* Pairs of points with points or with boxes: within a distance, equal, in the
- * envelope of a feature.  A thread walks the packed tree of the join side for
- * each point, and the threads of a warp for points that lie close together:
+/* Pairs of points with points within distances of their own, or with boxes: in
+ * the envelope of a feature.  A thread walks the packed tree of the join side
+ * for each point, and the threads of a warp for points that lie close together:
  * once to count, once to write.  Then the pairs of each row are put in the
  * order of ranks, where that is asked for, and get their distances. */
 #include "cuda_family.h"
 #include "cuda_point_order.h"
 #include "cuda_point_side.h"
+#include "cuda_row_order.h"
 #include "cuda_value_sums.cuh"
 
 #include "../flatten/oj_array.h"
 
 #include <cub/device/device_scan.cuh>
-#include <cub/device/device_segmented_sort.cuh>
 
 #include <string.h>
 
@@ -39,47 +39,23 @@ static unsigned blocks_of(int64_t n)
 
 /* --- which joins ---------------------------------------------------------- */
 
-/* Joins of points with points that ask whether they are equal. */
-static int asks_equality(enum oj_op op)
-{
-    switch (op)
-    {
-        case OJ_OP_INTERSECTS:
-        case OJ_OP_WITHIN:
-        case OJ_OP_CONTAINS:
-        case OJ_OP_COVERS:
-        case OJ_OP_COVEREDBY:
-        case OJ_OP_CONTAINS_PROPERLY:
-        case OJ_OP_EQUALS:
-            return 1;
-        default:
-            return 0;
-    }
-}
-
 static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
 {
     int only_points = oj_flat_is_points(join_side);
     if (relation->metric != OJ_METRIC_PLANAR ||
         join_side->max_distance != NULL ||
-        (input != NULL && !oj_flat_is_points(input)) ||
-        (relation->exclude_same_geometry && !only_points))
+        (input != NULL && !oj_flat_is_points(input)))
         return 0;
     if (relation->op == OJ_OP_BBOX)
-        return 1;
-    if (relation->op == OJ_OP_DWITHIN)
-        return only_points && (input == NULL || input->max_distance != NULL ||
-                               relation->max_distance < INFINITY);
-    return only_points && asks_equality(relation->op);
+        return !only_points && !relation->exclude_same_geometry;
+    return relation->op == OJ_OP_DWITHIN && only_points &&
+           (input == NULL || input->max_distance != NULL);
 }
 
-static enum oj_point_test test_of(const struct oj_relation *relation,
-                                  const struct oj_cuda_layer *layer)
+static enum oj_point_test test_of(const struct oj_relation *relation)
 {
-    if (relation->op == OJ_OP_DWITHIN)
-        return OJ_POINT_NEAR;
-    return layer->only_points ? OJ_POINT_EQUAL : OJ_POINT_IN_BOX;
+    return relation->op == OJ_OP_DWITHIN ? OJ_POINT_NEAR : OJ_POINT_IN_BOX;
 }
 
 /* --- the join side -------------------------------------------------------- */
@@ -112,7 +88,7 @@ static oj_status make_index(struct oj_cuda_device *device,
     self->layer = layer;
     self->relation = *relation;
     self->is_near = relation->op == OJ_OP_DWITHIN;
-    status = oj_cuda_point_side_build(device, layer, test_of(relation, layer),
+    status = oj_cuda_point_side_build(device, layer, test_of(relation),
                                       relation->min_distance, &self->side, err);
     if (status != OJ_OK)
     {
@@ -306,7 +282,6 @@ struct lists
     struct pairs_batch batch;
     struct oj_error *err;
     struct oj_cuda_array<int32_t> order;
-    struct oj_cuda_array<int32_t> other; /* ranks before or after sorting */
     struct oj_cuda_array<uint8_t> scratch;
     struct oj_cuda_pairs out;
 };
@@ -343,39 +318,6 @@ static oj_status sum_counts(struct lists *l, int64_t max_pairs)
     return OJ_OK;
 }
 
-/* The ranks of each row in ascending order. As for memory, what is too much to
- * sort at once is tried again in smaller pieces. */
-static oj_status sort_rows(struct lists *l)
-{
-    struct oj_cuda_device *device = l->self->device;
-    const int64_t *offset = l->out.offset.data;
-    struct oj_cuda_array<int32_t> swapped;
-    int64_t n = l->out.n_pairs;
-    size_t bytes = 0;
-    if (n > INT32_MAX)
-        return oj_fail(l->err, OJ_ERR_NOMEM,
-                       "%lld pairs are too many to be sorted at once",
-                       (long long)n);
-    OJ_TRY(oj_cuda_make(device, l->stream, n, &l->other, l->err));
-    cub::DoubleBuffer<int32_t> keys(l->out.row.data, l->other.data);
-    OJ_CUDA_TRY(cub::DeviceSegmentedSort::SortKeys(NULL, bytes, keys, (int)n,
-                                                   (int)l->batch.n, offset,
-                                                   offset + 1, l->stream),
-                "ordering pairs", l->err);
-    OJ_TRY(make_scratch(l, bytes));
-    OJ_CUDA_TRY(cub::DeviceSegmentedSort::SortKeys(
-                    l->scratch.data, bytes, keys, (int)n, (int)l->batch.n,
-                    offset, offset + 1, l->stream),
-                "ordering pairs", l->err);
-    if (keys.Current() != l->out.row.data)
-    {
-        swapped = l->out.row;
-        l->out.row = l->other;
-        l->other = swapped;
-    }
-    return OJ_OK;
-}
-
 static oj_status list_pairs(struct lists *l,
                             const struct oj_cuda_points *points,
                             int64_t max_pairs)
@@ -399,7 +341,7 @@ static oj_status list_pairs(struct lists *l,
         self->side.side, l->batch, l->out.offset.data, l->out.row.data);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
     if (!self->relation.any_order)
-        OJ_TRY(sort_rows(l));
+        OJ_TRY(oj_cuda_order_rows(device, l->stream, n, NULL, &l->out, l->err));
     if (self->is_near)
         OJ_TRY(oj_cuda_make(device, l->stream, l->out.n_pairs, &l->out.measure,
                             l->err));
@@ -425,7 +367,6 @@ static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
     l.err = err;
     status = list_pairs(&l, points, max_pairs);
     oj_cuda_drop(device, stream, &l.order);
-    oj_cuda_drop(device, stream, &l.other);
     oj_cuda_drop(device, stream, &l.scratch);
     if (status != OJ_OK)
     {

@@ -10,9 +10,14 @@ static const int64_t pinned_workers = 4, pinned_rows = 2 << 20;
 static const int64_t most_staging_workers = 16, staged_rows = 512 << 10;
 static const int64_t least_rows = 4096, few_rows = 16384;
 
+/* Threads of a warp that go one way together should have points that lie close
+ * together: few chunks at a time, and so larger ones. */
+static const int64_t most_close_workers = 4;
+
 /* Of the memory that is free, slots and what families need for them get at
- * most this part; and at most so many bytes. */
-static const double slots_share = 0.5;
+ * most this part; and at most so many bytes.  Pairs that wait may have half of
+ * the rest. */
+static const double slots_share = 0.5, spare_share = 0.25;
 static const int64_t most_slot_bytes = (int64_t)4 << 30;
 
 static int64_t least_of(int64_t a, int64_t b)
@@ -63,7 +68,8 @@ static int64_t least_room(const struct oj_index *index)
     return least;
 }
 
-static int64_t count_workers(const struct oj_index *index, int direct)
+static int64_t count_workers(const struct oj_index *index,
+                             const struct oj_cuda_family *family, int direct)
 {
     int64_t n_threads = index->options.n_threads;
     int64_t n_places = index->n_places;
@@ -72,6 +78,8 @@ static int64_t count_workers(const struct oj_index *index, int direct)
     if (n_threads < 1)
         n_threads = most_of(sysconf(_SC_NPROCESSORS_ONLN), 1);
     n_threads = least_of(n_threads, most_staging_workers * n_places);
+    if (family == &oj_cuda_near_points)
+        n_threads = least_of(n_threads, most_close_workers * n_places);
     return least_of(most_of(n_threads, 2 * n_places), OJ_CUDA_MOST_SLOTS);
 }
 
@@ -92,10 +100,11 @@ struct oj_cuda_sizes oj_cuda_choose_sizes(const struct oj_index *index,
 {
     const struct oj_cuda_family *of = oj_cuda_family_at(family);
     int64_t n_places = index->n_places;
-    int64_t n_workers = count_workers(index, direct);
+    int64_t n_workers = count_workers(index, of, direct);
     int64_t n = rows_wanted(index, n_rows, n_workers, direct);
     int64_t on_each = (n_workers + n_places - 1) / n_places;
-    int64_t room = (int64_t)((double)least_room(index) * slots_share);
+    int64_t all = least_room(index);
+    int64_t room = (int64_t)((double)all * slots_share);
     struct oj_cuda_sizes sizes;
     room = least_of(room, most_slot_bytes);
     while (on_each > 1 || n > least_rows)
@@ -111,6 +120,7 @@ struct oj_cuda_sizes oj_cuda_choose_sizes(const struct oj_index *index,
     }
     n_workers = least_of(n_workers, on_each * n_places);
     sizes.chunk_rows = n;
+    sizes.spare_bytes = (int64_t)((double)all * spare_share);
     sizes.n_workers = (int)least_of(n_workers, (n_rows + n - 1) / n);
     return sizes;
 }

@@ -7,6 +7,7 @@
 struct oj_cuda_sizes
 {
     int64_t chunk_rows;
+    int64_t spare_bytes; /**< that pairs may take of each device meanwhile */
     int n_workers; /**< at most OJ_CUDA_MOST_SLOTS, and one for each chunk */
 };
 

@@ -38,11 +38,13 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_close_points.cu
   cuda/cuda_point_side.cu
   cuda/cuda_point_pairs.cu
+  cuda/cuda_near_points.cu
   cuda/cuda_values.cu
   cuda/cuda_slot.cu
   cuda/cuda_index.cu
   cuda/cuda_sizes.cu
   cuda/cuda_pace.cu
+  cuda/cuda_chunk_pairs.cu
   cuda/cuda_batches.cu
   cuda/cuda_tally.cu
   cuda/cuda_counts.cu

@@ -254,11 +254,11 @@ OJ_FN int oj_close_may_pair(const struct oj_close_side *side,
     return oj_pair_rule_passes(rule, row, (int32_t)entry, is_same);
 }
 
-OJ_FN double oj_close_distance(const struct oj_close_side *side,
-                               const struct oj_close_visit *v, uint32_t entry)
+OJ_FN double oj_close_distance(const struct oj_close_side *side, double x,
+                               double y, uint32_t entry)
 {
     const struct oj_close_place *q = &side->entry[entry];
-    return oj_point_distance(v->x, v->y, q->x, q->y);
+    return oj_point_distance(x, y, q->x, q->y);
 }
 
 #endif
