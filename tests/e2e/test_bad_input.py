@@ -1,8 +1,10 @@
 """Bad words and bad inputs: one line that begins with ERROR and says what is
 wrong, exit code 1, nothing left behind."""
 
+import gzip
 import sqlite3
 import struct
+import zipfile
 
 from e2e import *
 
@@ -243,6 +245,19 @@ def check_geometry_columns_that_lie():
     patch_blobs("points.gpkg", "points", lambda b: blob)
     join("-how", "inner", "-f", "CSV", "o.csv", "points.gpkg", "lots.gpkg")
     true("0" in Layer("o.csv").column("join_distance"), "a polygon meets itself")
+
+
+def check_packed_files():
+    lots_file("lots.geojson", srs="EPSG:4326")
+    points_file()
+    with zipfile.ZipFile("l.zip", "w") as packed:
+        packed.write("lots.geojson")
+    with gzip.open("l.geojson.gz", "wb") as packed, open("lots.geojson", "rb") as plain:
+        packed.write(plain.read())
+    for name, prefix in (("l.zip", "/vsizip/"), ("l.geojson.gz", "/vsigzip/")):
+        fails("o.gpkg", "points.gpkg", name, says=f"to GDAL a packed file is {prefix}{name}")
+        join("-overwrite", "-q", "-crs", "ignore", "o.gpkg", "points.gpkg", prefix + name)
+    fails("o2.gpkg", "points.gpkg", "none.zip", says="none.zip: No such file")
 
 
 def check_conditions_on_text():
