@@ -10,10 +10,6 @@ static const int64_t pinned_workers = 4, pinned_rows = 2 << 20;
 static const int64_t most_staging_workers = 16, staged_rows = 512 << 10;
 static const int64_t least_rows = 4096, few_rows = 16384;
 
-/* Threads of a warp that go one way together should have points that lie close
- * together: few chunks at a time, and so larger ones. */
-static const int64_t most_close_workers = 4;
-
 /* Of the memory that is free, slots and what families need for them get at
  * most this part; and at most so many bytes.  Pairs that wait may have half of
  * the rest. */
@@ -68,8 +64,7 @@ static int64_t least_room(const struct oj_index *index)
     return least;
 }
 
-static int64_t count_workers(const struct oj_index *index,
-                             const struct oj_cuda_family *family, int direct)
+static int64_t count_workers(const struct oj_index *index, int direct)
 {
     int64_t n_threads = index->options.n_threads;
     int64_t n_places = index->n_places;
@@ -78,8 +73,6 @@ static int64_t count_workers(const struct oj_index *index,
     if (n_threads < 1)
         n_threads = most_of(sysconf(_SC_NPROCESSORS_ONLN), 1);
     n_threads = least_of(n_threads, most_staging_workers * n_places);
-    if (family == &oj_cuda_near_points)
-        n_threads = least_of(n_threads, most_close_workers * n_places);
     return least_of(most_of(n_threads, 2 * n_places), OJ_CUDA_MOST_SLOTS);
 }
 
@@ -100,7 +93,7 @@ struct oj_cuda_sizes oj_cuda_choose_sizes(const struct oj_index *index,
 {
     const struct oj_cuda_family *of = oj_cuda_family_at(family);
     int64_t n_places = index->n_places;
-    int64_t n_workers = count_workers(index, of, direct);
+    int64_t n_workers = count_workers(index, direct);
     int64_t n = rows_wanted(index, n_rows, n_workers, direct);
     int64_t on_each = (n_workers + n_places - 1) / n_places;
     int64_t all = least_room(index);
