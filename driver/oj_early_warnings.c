@@ -224,7 +224,8 @@ static void warn_of_no_match(const struct extent *a, const struct extent *b,
                  !b->is_sample   ? "the input layer"
                  : !a->is_sample ? "the join layer"
                                  : "each");
-    oj_warn("%s: input x %g to %g, y %g to %g; join x %g to %g, y %g to %g; "
+    oj_warn("%s: input x %.8g to %.8g, y %.8g to %.8g; join x %.8g to %.8g, y "
+            "%.8g to %.8g; "
             "nearest gap %g (%s)",
             so, a->x0, a->x1, a->y0, a->y1, b->x0, b->x1, b->y0, b->y1, gap,
             unit_of(crs));
