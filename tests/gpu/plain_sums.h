@@ -5,6 +5,8 @@
 #include "../../algs/kernels/oj_limbs.h"
 #include "../../algs/oj_pair_sums.h"
 
+#include <stddef.h>
+
 static inline void plain_add_value(const struct oj_sum_column *column,
                                    int64_t i, int64_t *words)
 {
