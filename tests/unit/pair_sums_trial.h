@@ -1,11 +1,11 @@
-/** Sums of values by a backend, against sums of its pairs. Include once, after
- *  references.h. */
+/** Sums of values by a backend, against sums of its pairs. Include once. */
 #ifndef PAIR_SUMS_TRIAL_H
 #define PAIR_SUMS_TRIAL_H
 
 #include "oj_pair_sums.h"
 
 #include "random_numbers.h"
+#include "references.h"
 
 /* Values of every size, some NULL. */
 enum

@@ -1,5 +1,6 @@
-/* Kind: unit, property. Sums by limbs, as devices make them, against exact sums
- * of the same values and against pairs added one by one: to the last bit. */
+/* Kind: unit, property, memory. Sums by limbs, as devices make them, against
+ * exact sums of the same values and against pairs added one by one: to the last
+ * bit. */
 #include "oj_aggregate.h"
 #include "oj_exact_sum.h"
 #include "oj_pair_sums.h"
@@ -321,6 +322,37 @@ START_TEST(unit_full_limbs)
 }
 END_TEST
 
+/* The n-th allocation fails: an error, and nothing is lost. */
+START_TEST(memory_for_sums)
+{
+    static const enum oj_aggregate_type types[] = {OJ_AGG_REAL, OJ_AGG_INTEGER};
+    static const int wants_sum[] = {1, 1};
+    static struct rows rows;
+    oj_status status = OJ_ERR_NOMEM;
+    int n = 0;
+    random_state = 11;
+    do
+        make_rows(&rows);
+    while (rows.n_pairs < 10);
+    while (status != OJ_OK)
+    {
+        struct oj_pair_sums *sums = NULL;
+        struct oj_sum_request request;
+        ck_assert_int_eq(status, OJ_ERR_NOMEM);
+        oj_alloc_fail_at(++n);
+        status = oj_pair_sums_open(FEATURES, 2, types, wants_sum, &sums, NULL);
+        if (status == OJ_OK)
+        {
+            oj_sum_request_make(sums, rows.column, rows.n, 1, &request);
+            status = oj_pair_sums_reserve(sums, &request, NULL);
+        }
+        oj_alloc_fail_at(0);
+        oj_pair_sums_close(sums);
+    }
+    ck_assert_int_gt(n, 6);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tests_open("pair sums");
@@ -328,5 +360,6 @@ int main(void)
     tcase_add_test(tests, unit_plans_that_are_not_summed);
     tcase_add_test(tests, unit_large_column);
     tcase_add_test(tests, unit_full_limbs);
+    tcase_add_test(tests, memory_for_sums);
     return tests_run();
 }
