@@ -12,6 +12,7 @@ struct found
     uint32_t *some;          /* [ROUNDS] of each chunk, a bit for each lane */
     int32_t *few;            /* [CHUNK] of each chunk */
     unsigned long long *sum; /* of each chunk: pairs */
+    unsigned long long *several; /* 1: a point has more than one pair */
 };
 
 /* In the place of a rank, until it is settled. */
@@ -22,6 +23,7 @@ struct few_answer
     int32_t *of_chunk;
     int64_t first;
     unsigned long long n_pairs;
+    int has_several;
 
     __device__ __forceinline__ void sure(const struct query &, int64_t i,
                                          int32_t rank)
@@ -50,6 +52,7 @@ struct few_answer
         {
             of_chunk[i - first] = n > 1 ? -1 - n : only;
             n_pairs += (unsigned)n;
+            has_several |= n > 1;
         }
     }
 };
@@ -74,6 +77,8 @@ struct few_settler
             at += __popc(to.some[chunk * ROUNDS + r]);
         at += __popc(to.some[chunk * ROUNDS + round] & ((1u << lane) - 1u));
         to.few[at] = n > 1 ? -1 - n : only;
+        if (n > 1)
+            *to.several = 1;
         if (n > 0)
             atomicAdd(&to.sum[chunk], (unsigned long long)n);
     }
@@ -84,7 +89,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
                 struct found to)
 {
     int64_t chunk = warp_of(), at = chunk * CHUNK;
-    struct few_answer answer = {ranks_of_chunk(), at, 0};
+    struct few_answer answer = {ranks_of_chunk(), at, 0, 0};
     if (chunk >= n_chunks)
         return;
     ask_chunk(q, chunk, answer);
@@ -92,6 +97,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
         answer.n_pairs += __shfl_xor_sync(ALL_LANES, answer.n_pairs, step);
     if (lane_of() == 0)
         to.sum[chunk] = answer.n_pairs;
+    if (answer.has_several)
+        *to.several = 1;
 #pragma unroll
     for (int r = 0; r < ROUNDS; r++)
     {
@@ -163,14 +170,32 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
             offset[q.n] = before + n;
         if (only >= 0)
             row[before] = ordinal(q.ordinal_of, only);
-        else if (n > 0)
+    }
+}
+
+/* The rows of points that have several; a kernel of its own, since asking again
+ * takes many registers. */
+static __global__ void put_several(const __grid_constant__ struct query q,
+                                   int64_t n_chunks, const struct found from,
+                                   const int64_t *offset, int32_t *row)
+{
+    int64_t chunk = warp_of(), few = chunk * CHUNK;
+    if (chunk >= n_chunks)
+        return;
+    for (int r = 0; r < ROUNDS; r++)
+    {
+        int64_t i = chunk * CHUNK + r * LANES + lane_of();
+        uint32_t some = from.some[chunk * ROUNDS + r];
+        uint32_t before = __popc(some & ((1u << lane_of()) - 1u));
+        if ((some >> lane_of() & 1u) && from.few[few + before] < OJ_RING_NONE)
         {
             double x = q.x[i], y = q.y[i];
             struct oj_ring_place place;
             oj_ring_tree_find(&q.tree, x, y, &place);
-            for (int64_t k = 0; k < n; k++)
-                row[before + k] = ordinal(q.ordinal_of, next(q, x, y, &place));
+            for (int64_t k = offset[i]; k < offset[i + 1]; k++)
+                row[k] = ordinal(q.ordinal_of, next(q, x, y, &place));
         }
+        few += __popc(some);
     }
 }
 

@@ -250,7 +250,7 @@ static oj_status count_all(struct oj_cuda_index *index, cudaStream_t stream,
         struct query q = slice_of(*all, first);
         int64_t n_chunks = chunks_of(q.n);
         struct found here = {to->some + first / LANES, to->few + first,
-                             to->sum + first / CHUNK};
+                             to->sum + first / CHUNK, to->several};
         OJ_TRY(forget_doubts(&q, stream, err));
         count_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
             q, n_chunks, here);
@@ -266,7 +266,8 @@ struct listing
     struct doubts doubts;
     struct oj_cuda_array<uint32_t> some;          /* [chunks * ROUNDS] */
     struct oj_cuda_array<int32_t> few;            /* [chunks * CHUNK] */
-    struct oj_cuda_array<unsigned long long> sum; /* [chunks + 1] */
+    struct oj_cuda_array<unsigned long long> sum; /* [chunks + 1], and
+                                                     whether several */
     struct oj_cuda_array<uint8_t> scratch;
 };
 
@@ -279,7 +280,7 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
     struct query q = query_of(index, points);
     struct found found;
     int64_t n = points->n, n_chunks = chunks_of(n);
-    unsigned long long n_pairs = 0;
+    unsigned long long told[2] = {0, 0}; /* pairs, and whether several */
     size_t bytes = 0;
     OJ_TRY(oj_cuda_make(device, stream, n + 1, &out->offset, err));
     if (n == 0)
@@ -290,13 +291,14 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
     }
     OJ_TRY(oj_cuda_make(device, stream, n_chunks * ROUNDS, &l->some, err));
     OJ_TRY(oj_cuda_make(device, stream, n_chunks * CHUNK, &l->few, err));
-    OJ_TRY(oj_cuda_make(device, stream, n_chunks + 1, &l->sum, err));
-    OJ_CUDA_TRY(cudaMemsetAsync(l->sum.data + n_chunks, 0, 8, stream),
+    OJ_TRY(oj_cuda_make(device, stream, n_chunks + 2, &l->sum, err));
+    OJ_CUDA_TRY(cudaMemsetAsync(l->sum.data + n_chunks, 0, sizeof told, stream),
                 "listing polygons of points", err);
     OJ_TRY(make_doubts(index, stream, &q, &l->doubts, err));
     found.some = l->some.data;
     found.few = l->few.data;
     found.sum = l->sum.data;
+    found.several = l->sum.data + n_chunks + 1;
     OJ_TRY(count_all(index, stream, &q, &found, err));
     OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, l->sum.data,
                                               l->sum.data, n_chunks + 1,
@@ -307,18 +309,22 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
                                               l->sum.data, l->sum.data,
                                               n_chunks + 1, stream),
                 "counting polygons of points", err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(&n_pairs, l->sum.data + n_chunks, 8,
+    OJ_CUDA_TRY(cudaMemcpyAsync(told, l->sum.data + n_chunks, sizeof told,
                                 cudaMemcpyDeviceToHost, stream),
                 "counting polygons of points", err);
     OJ_CUDA_TRY(cudaStreamSynchronize(stream), "counting polygons of points",
                 err);
-    if (max_pairs > 0 && n > 1 && (int64_t)n_pairs > max_pairs)
+    if (max_pairs > 0 && n > 1 && (int64_t)told[0] > max_pairs)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
                        "the batch has more pairs than fit");
-    out->n_pairs = (int64_t)n_pairs;
+    out->n_pairs = (int64_t)told[0];
     OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->row, err));
     put_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
         q, n_chunks, found, out->offset.data, out->row.data);
+    OJ_CUDA_TRY_LAUNCH("listing polygons of points", err);
+    if (told[1] != 0)
+        put_several<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
+            q, n_chunks, found, out->offset.data, out->row.data);
     OJ_CUDA_TRY_LAUNCH("listing polygons of points", err);
     return OJ_OK;
 }

@@ -91,9 +91,9 @@ static __device__ uint32_t edges_of(const struct view &v, uint32_t first,
     return b.first + b.n - a.first;
 }
 
+/* said: of each fragment; NULL: they have no edges. */
 static __device__ uint64_t code_of(const struct view &v, uint32_t first,
-                                   uint32_t end,
-                                   const struct oj_ring_masks *masks)
+                                   uint32_t end, const uint32_t *said)
 {
     struct oj_ring_coder coder = oj_ring_coder_make();
     const uint32_t *ring_part =
@@ -102,19 +102,55 @@ static __device__ uint64_t code_of(const struct view &v, uint32_t first,
         return UINT64_MAX;
     for (uint32_t k = first; k < end; k++)
     {
-        struct oj_ring_masks m = {0, 0, 0};
+        struct oj_ring_split none = {0, 0};
         uint32_t unit = v.fragment[k].unit;
-        if (masks != NULL)
-            m = masks[k];
-        oj_ring_coder_add(&coder, unit >> 1, m.touched,
-                          oj_ring_masks_inside(&m, unit), ring_part);
+        oj_ring_coder_add(&coder, unit >> 1,
+                          said != NULL ? said[k] : oj_ring_said_of(unit, none),
+                          ring_part);
     }
     return oj_ring_coder_end(&coder, ring_part);
 }
 
+/* What the nodes before each add up to, [nodes + 1] each, after a scan; before
+ * it what the node itself adds. Numbers are scanned two by two, as halves of
+ * one. */
+struct node_sums
+{
+    unsigned long long *leaf_split;  /* high: leaves */
+    unsigned long long *record_edge; /* high: records */
+    uint32_t *split_fragment;
+};
+
+static __device__ void set_sums(const struct node_sums &to, uint32_t i,
+                                const struct oj_cuda_ring_sums &s)
+{
+    to.leaf_split[i] = (unsigned long long)s.leaves << 32 | s.split;
+    to.record_edge[i] = (unsigned long long)s.records << 32 | s.edges;
+    to.split_fragment[i] = s.split_fragments;
+}
+
+static __host__ __device__ struct oj_cuda_ring_sums
+sums_of(unsigned long long leaf_split, unsigned long long record_edge,
+        uint32_t split_fragment)
+{
+    struct oj_cuda_ring_sums s;
+    s.split = (uint32_t)leaf_split;
+    s.split_fragments = split_fragment;
+    s.leaves = (uint32_t)(leaf_split >> 32);
+    s.records = (uint32_t)(record_edge >> 32);
+    s.edges = (uint32_t)record_edge;
+    return s;
+}
+
+static __device__ struct oj_cuda_ring_sums sums_at(const struct node_sums &from,
+                                                   uint32_t i)
+{
+    return sums_of(from.leaf_split[i], from.record_edge[i],
+                   from.split_fragment[i]);
+}
+
 static __global__ void judge_nodes(struct view v, uint8_t *kind,
-                                   struct oj_cuda_ring_sums *sums,
-                                   uint32_t *slot)
+                                   struct node_sums sums, uint32_t *slot)
 {
     uint32_t i = at_thread(), first, end, n, unused;
     struct oj_cuda_ring_sums s = {0, 0, 0, 0, 0};
@@ -124,7 +160,7 @@ static __global__ void judge_nodes(struct view v, uint8_t *kind,
         return;
     if (i == v.n_nodes)
     {
-        sums[i] = s;
+        set_sums(sums, i, s);
         return;
     }
     first = v.node_first[i];
@@ -156,22 +192,9 @@ static __global__ void judge_nodes(struct view v, uint8_t *kind,
                     &v.tree, v.fragment[first + of - 1].unit >> 1));
     }
     kind[i] = (uint8_t)is;
-    sums[i] = s;
+    set_sums(sums, i, s);
     slot[i] = says;
 }
-
-struct add_sums
-{
-    __host__ __device__ struct oj_cuda_ring_sums
-    operator()(const struct oj_cuda_ring_sums &a,
-               const struct oj_cuda_ring_sums &b) const
-    {
-        struct oj_cuda_ring_sums c = {
-            a.split + b.split, a.split_fragments + b.split_fragments,
-            a.leaves + b.leaves, a.records + b.records, a.edges + b.edges};
-        return c;
-    }
-};
 
 /* --- fragments ------------------------------------------------------------ */
 
@@ -200,6 +223,7 @@ struct greater
 
 struct marks
 {
+    const uint8_t *kind;         /* [nodes]: only those that split; NULL: all */
     const uint32_t *head;        /* [fragments] */
     struct oj_ring_masks *masks; /* [fragments] */
     uint16_t *touched;           /* [edges] */
@@ -216,6 +240,8 @@ static __device__ __forceinline__ int mark_fragment(const struct view &v,
     struct oj_ring_fragment f = load_fragment(&v.fragment[k]);
     struct oj_ring_masks m = {0, 0, 0};
     int unsure = 0;
+    if (to.kind != NULL && to.kind[f.node] != KIND_SPLIT)
+        return 1;
     if (f.n > 0)
     {
         struct oj_ring_splitter s = splitter_of(v, f.node);
@@ -258,9 +284,52 @@ static __global__ void settle_fragments(struct view v, struct marks to)
 
 /* --- leaves --------------------------------------------------------------- */
 
+/* Records and edges of leaves, and what the leaves' codes are made of. */
+static __global__ void make_records(struct view v, const uint8_t *kind,
+                                    struct node_sums sums,
+                                    struct oj_cuda_ring_part part,
+                                    uint32_t *said)
+{
+    uint32_t k = at_thread(), first, first_edge, at;
+    struct oj_ring_fragment f;
+    struct oj_cuda_ring_sums s;
+    struct oj_ring_record r;
+    struct oj_ring_split all = {0, 0};
+    double rx, ry;
+    float margin;
+    uint2 p;
+    if (k >= v.n_fragments)
+        return;
+    f = load_fragment(&v.fragment[k]);
+    if (kind[f.node] != KIND_LEAF)
+        return;
+    s = sums_at(sums, f.node);
+    first = v.node_first[f.node];
+    first_edge = v.fragment[first].first;
+    at = s.edges + f.first - first_edge;
+    r.unit = f.unit;
+    r.first = part.first_edge + at;
+    part.record.data[s.records + k - first] = r;
+    p = place_of(v, f.node);
+    oj_ring_cell_reference(&v.tree.frame, p.x, p.y, v.side, &rx, &ry);
+    margin = oj_ring_edge_margin(&v.tree.frame, v.side);
+    for (uint32_t e = f.first; e < f.first + f.n; e++, at++)
+    {
+        uint32_t id = v.edge[e];
+        const struct oj_cuda_segment g = v.segment[id];
+        struct oj_ring_edge16 edge =
+            oj_ring_edge_of(g.ax, g.ay, g.bx, g.by, rx, ry, v.side);
+        struct oj_ring_split split = oj_ring_edge_sixteenths(edge, margin);
+        all.touched |= split.touched;
+        all.toggled ^= split.toggled;
+        part.edge.data[at] = edge;
+        part.edge_segment.data[at] = id;
+    }
+    said[k] = oj_ring_said_of(f.unit, all);
+}
+
 static __global__ void make_leaves(struct view v, const uint8_t *kind,
-                                   const struct oj_cuda_ring_sums *sums,
-                                   const struct oj_ring_masks *masks,
+                                   struct node_sums sums, const uint32_t *said,
                                    struct oj_cuda_ring_part part)
 {
     uint32_t i = at_thread(), first, end;
@@ -270,49 +339,13 @@ static __global__ void make_leaves(struct view v, const uint8_t *kind,
         return;
     first = v.node_first[i];
     end = v.node_first[i + 1];
-    s = sums[i];
-    leaf.code = code_of(v, first, end, masks);
+    s = sums_at(sums, i);
+    leaf.code = code_of(v, first, end, said);
     leaf.first = part.first_record + s.records;
     leaf.n = 16 * (end - first) + (uint32_t)v.depth;
     part.leaf.data[s.leaves] = leaf;
     part.slot.data[i] =
         oj_ring_slot_make(OJ_RING_LEAF, part.first_leaf + s.leaves);
-}
-
-static __global__ void make_records(struct view v, const uint8_t *kind,
-                                    const struct oj_cuda_ring_sums *sums,
-                                    struct oj_cuda_ring_part part)
-{
-    uint32_t k = at_thread(), first, first_edge, at;
-    struct oj_ring_fragment f;
-    struct oj_cuda_ring_sums s;
-    struct oj_ring_record r;
-    double rx, ry;
-    uint2 p;
-    if (k >= v.n_fragments)
-        return;
-    f = load_fragment(&v.fragment[k]);
-    if (kind[f.node] != KIND_LEAF)
-        return;
-    s = sums[f.node];
-    first = v.node_first[f.node];
-    first_edge = v.fragment[first].first;
-    at = s.edges + f.first - first_edge;
-    r.unit = f.unit;
-    r.first = part.first_edge + at;
-    part.record.data[s.records + k - first] = r;
-    if (f.n == 0)
-        return;
-    p = place_of(v, f.node);
-    oj_ring_cell_reference(&v.tree.frame, p.x, p.y, v.side, &rx, &ry);
-    for (uint32_t e = f.first; e < f.first + f.n; e++, at++)
-    {
-        uint32_t id = v.edge[e];
-        const struct oj_cuda_segment g = v.segment[id];
-        part.edge.data[at] =
-            oj_ring_edge_of(g.ax, g.ay, g.bx, g.by, rx, ry, v.side);
-        part.edge_segment.data[at] = id;
-    }
 }
 
 /* --- children ------------------------------------------------------------- */
@@ -322,8 +355,8 @@ static __global__ void make_records(struct view v, const uint8_t *kind,
  * the number of its edges there. Their sums are places in the next level: high
  * half fragments, low half edges. */
 static __global__ void put_counts(struct view v, const uint8_t *kind,
-                                  const struct oj_cuda_ring_sums *sums,
-                                  const uint32_t *head, const uint32_t *lost,
+                                  struct node_sums sums, const uint32_t *head,
+                                  const uint32_t *lost,
                                   const struct oj_ring_masks *masks,
                                   uint8_t *count)
 {
@@ -343,7 +376,7 @@ static __global__ void put_counts(struct view v, const uint8_t *kind,
         there |= oj_ring_masks_inside(&m, f.unit) ^ lost[k];
     first = v.node_first[f.node];
     n = v.node_first[f.node + 1] - first;
-    at = 16 * (uint64_t)sums[f.node].split_fragments + (k - first);
+    at = 16 * (uint64_t)sums.split_fragment[f.node] + (k - first);
     for (int c = 0; c < OJ_RING_CELL_CHILDREN; c++, at += n)
         count[at] = (uint8_t)((there >> c & 1u) << 7 |
                               (uint32_t)(m.counts >> (4 * c) & 15u));
@@ -375,10 +408,10 @@ struct counts
 };
 
 static __global__ void
-put_fragments(struct view v, const uint8_t *kind,
-              const struct oj_cuda_ring_sums *sums, const uint32_t *head,
-              const uint32_t *lost, const struct oj_ring_masks *masks,
-              const uint16_t *touched, const unsigned long long *place,
+put_fragments(struct view v, const uint8_t *kind, struct node_sums sums,
+              const uint32_t *head, const uint32_t *lost,
+              const struct oj_ring_masks *masks, const uint16_t *touched,
+              const unsigned long long *place,
               struct oj_ring_fragment *fragment, uint32_t *edge)
 {
     uint32_t k = at_thread(), n, first, there, inside;
@@ -401,7 +434,7 @@ put_fragments(struct view v, const uint8_t *kind,
     }
     first = v.node_first[f.node];
     n = v.node_first[f.node + 1] - first;
-    s = sums[f.node];
+    s = sums_at(sums, f.node);
     at = 16 * (uint64_t)s.split_fragments + (k - first);
     for (uint32_t left = there; left != 0; left &= left - 1)
     {
@@ -429,7 +462,7 @@ put_fragments(struct view v, const uint8_t *kind,
 }
 
 static __global__ void put_nodes(struct view v, const uint8_t *kind,
-                                 const struct oj_cuda_ring_sums *sums,
+                                 struct node_sums sums,
                                  const unsigned long long *place,
                                  uint32_t first_group, uint32_t *slot,
                                  struct oj_cuda_ring_level next)
@@ -440,7 +473,7 @@ static __global__ void put_nodes(struct view v, const uint8_t *kind,
     unsigned long long all;
     if (i >= v.n_nodes || kind[i] != KIND_SPLIT)
         return;
-    s = sums[i];
+    s = sums_at(sums, i);
     first = v.node_first[i];
     n = v.node_first[i + 1] - first;
     edges = edges_of(v, first, first + n, &unused);

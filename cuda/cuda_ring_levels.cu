@@ -9,8 +9,10 @@
 /* What is found out about a level, of its own. */
 struct working
 {
-    struct oj_cuda_array<uint8_t> kind;                  /* [nodes] */
-    struct oj_cuda_array<struct oj_cuda_ring_sums> sums; /* [nodes + 1] */
+    struct oj_cuda_array<uint8_t> kind; /* [nodes] */
+    struct oj_cuda_array<unsigned long long> leaf_split, record_edge;
+    struct oj_cuda_array<uint32_t> split_fragment; /* see node_sums */
+    struct oj_cuda_array<uint32_t> said;           /* [fragments] */
     struct oj_cuda_ring_marks marks;
     struct oj_cuda_array<uint32_t> doubt; /* [fragments + 1] */
     struct oj_cuda_array<uint8_t> count;  /* see put_counts() */
@@ -65,27 +67,49 @@ static struct view view_of(const struct oj_cuda_ring_making *m,
         OJ_CUDA_TRY(call, doing, (m)->err);                                    \
     } while (0)
 
+static struct node_sums sums_of_nodes(const struct working *w)
+{
+    struct node_sums sums = {w->leaf_split.data, w->record_edge.data,
+                             w->split_fragment.data};
+    return sums;
+}
+
+template <typename T>
+static oj_status add_up(struct oj_cuda_ring_making *m, struct working *w,
+                        T *sum, int64_t n, T *all)
+{
+    cudaStream_t stream = m->device->stream;
+    SCAN(w, m,
+         cub::DeviceScan::ExclusiveSum(scratch, bytes, sum, sum, n + 1, stream),
+         "summing cells of rings");
+    OJ_CUDA_TRY(cudaMemcpyAsync(all, sum + n, sizeof *all,
+                                cudaMemcpyDeviceToHost, stream),
+                "summing cells of rings", m->err);
+    return OJ_OK;
+}
+
+/* What becomes of the nodes; waits for the stream. */
 static oj_status judge(struct oj_cuda_ring_making *m, const struct view *v,
                        struct working *w, struct oj_cuda_ring_part *part)
 {
     cudaStream_t stream = m->device->stream;
-    struct oj_cuda_ring_sums zero = {0, 0, 0, 0, 0};
+    unsigned long long leaf_split = 0, record_edge = 0;
+    uint32_t split_fragment = 0;
     int64_t n = v->n_nodes;
     OJ_TRY(oj_cuda_make(m->device, stream, n, &w->kind, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->sums, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->leaf_split, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->record_edge, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->split_fragment, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, n, &part->slot, m->err));
     judge_nodes<<<blocks_of(n + 1), BLOCK, 0, stream>>>(
-        *v, w->kind.data, w->sums.data, part->slot.data);
+        *v, w->kind.data, sums_of_nodes(w), part->slot.data);
     OJ_CUDA_TRY_LAUNCH("judging cells of rings", m->err);
-    SCAN(w, m,
-         cub::DeviceScan::ExclusiveScan(scratch, bytes, w->sums.data,
-                                        w->sums.data, add_sums(), zero, n + 1,
-                                        stream),
-         "summing cells of rings");
-    OJ_CUDA_TRY(cudaMemcpyAsync(&part->sums, w->sums.data + n,
-                                sizeof part->sums, cudaMemcpyDeviceToHost,
-                                stream),
-                "summing cells of rings", m->err);
+    OJ_TRY(add_up(m, w, w->leaf_split.data, n, &leaf_split));
+    OJ_TRY(add_up(m, w, w->record_edge.data, n, &record_edge));
+    OJ_TRY(add_up(m, w, w->split_fragment.data, n, &split_fragment));
+    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "summing cells of rings",
+                m->err);
+    part->sums = sums_of(leaf_split, record_edge, split_fragment);
     return OJ_OK;
 }
 
@@ -114,6 +138,7 @@ static oj_status mark(struct oj_cuda_ring_making *m, const struct view *v,
          cub::DeviceScan::InclusiveScan(scratch, bytes, marks->head.data,
                                         marks->head.data, greater(), n, stream),
          "marking rings");
+    to.kind = w->kind.data;
     to.head = marks->head.data;
     to.masks = marks->masks.data;
     to.touched = marks->touched.data;
@@ -140,11 +165,12 @@ static oj_status finish(struct oj_cuda_ring_making *m, const struct view *v,
     OJ_TRY(oj_cuda_make(m->device, stream, s->edges, &part->edge, m->err));
     OJ_TRY(
         oj_cuda_make(m->device, stream, s->edges, &part->edge_segment, m->err));
-    make_leaves<<<blocks_of(v->n_nodes), BLOCK, 0, stream>>>(
-        *v, w->kind.data, w->sums.data, w->marks.masks.data, *part);
-    OJ_CUDA_TRY_LAUNCH("making cells of rings", m->err);
+    OJ_TRY(oj_cuda_make(m->device, stream, v->n_fragments, &w->said, m->err));
     make_records<<<blocks_of(v->n_fragments), BLOCK, 0, stream>>>(
-        *v, w->kind.data, w->sums.data, *part);
+        *v, w->kind.data, sums_of_nodes(w), *part, w->said.data);
+    OJ_CUDA_TRY_LAUNCH("making cells of rings", m->err);
+    make_leaves<<<blocks_of(v->n_nodes), BLOCK, 0, stream>>>(
+        *v, w->kind.data, sums_of_nodes(w), w->said.data, *part);
     OJ_CUDA_TRY_LAUNCH("making cells of rings", m->err);
     return OJ_OK;
 }
@@ -165,8 +191,8 @@ static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
     OJ_CUDA_TRY(cudaMemsetAsync(w->count.data + n, 0, 1, stream),
                 "splitting cells of rings", m->err);
     put_counts<<<blocks_of(v->n_fragments), BLOCK, 0, stream>>>(
-        *v, w->kind.data, w->sums.data, w->marks.head.data, w->marks.lost.data,
-        w->marks.masks.data, w->count.data);
+        *v, w->kind.data, sums_of_nodes(w), w->marks.head.data,
+        w->marks.lost.data, w->marks.masks.data, w->count.data);
     OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
     {
         struct counts counts = {w->count.data};
@@ -193,13 +219,13 @@ static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
     OJ_TRY(oj_cuda_make(m->device, stream, next->n_edges, &next->edge, m->err));
     next->n_nodes = 16 * n_groups;
     put_nodes<<<blocks_of(v->n_nodes), BLOCK, 0, stream>>>(
-        *v, w->kind.data, w->sums.data, w->place.data, first_group,
+        *v, w->kind.data, sums_of_nodes(w), w->place.data, first_group,
         part->slot.data, *next);
     OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
     put_fragments<<<blocks_of(v->n_fragments), BLOCK, 0, stream>>>(
-        *v, w->kind.data, w->sums.data, w->marks.head.data, w->marks.lost.data,
-        w->marks.masks.data, w->marks.touched.data, w->place.data,
-        next->fragment.data, next->edge.data);
+        *v, w->kind.data, sums_of_nodes(w), w->marks.head.data,
+        w->marks.lost.data, w->marks.masks.data, w->marks.touched.data,
+        w->place.data, next->fragment.data, next->edge.data);
     OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
     return OJ_OK;
 }
@@ -208,7 +234,10 @@ static void drop_working(struct oj_cuda_device *device, struct working *w)
 {
     cudaStream_t stream = device->stream;
     oj_cuda_drop(device, stream, &w->kind);
-    oj_cuda_drop(device, stream, &w->sums);
+    oj_cuda_drop(device, stream, &w->leaf_split);
+    oj_cuda_drop(device, stream, &w->record_edge);
+    oj_cuda_drop(device, stream, &w->split_fragment);
+    oj_cuda_drop(device, stream, &w->said);
     oj_cuda_ring_marks_drop(device, &w->marks);
     oj_cuda_drop(device, stream, &w->doubt);
     oj_cuda_drop(device, stream, &w->count);
@@ -228,15 +257,9 @@ oj_status oj_cuda_ring_level_down(struct oj_cuda_ring_making *m,
     memset(&w, 0, sizeof w);
     status = judge(m, &v, &w, part);
     if (status == OJ_OK)
-        status = mark(m, &v, level->n_edges, &w);
-    if (status == OJ_OK)
-    {
-        cudaError_t error = cudaStreamSynchronize(m->device->stream);
-        if (error != cudaSuccess)
-            status = oj_cuda_fail(m->err, error, "making cells of rings");
-    }
-    if (status == OJ_OK)
         status = finish(m, &v, &w, part);
+    if (status == OJ_OK && part->sums.split > 0)
+        status = mark(m, &v, level->n_edges, &w);
     if (status == OJ_OK)
         status = split(m, &v, &w, part, next);
     drop_working(m->device, &w);

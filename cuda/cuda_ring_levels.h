@@ -2,9 +2,9 @@
  *  their data.  A level is made of the one above it in these steps:
  *
  *      nodes -> what each becomes -> sums: places of leaves and children
- *      fragments -> masks against the sixteenths of their nodes
- *      leaves: slots, codes, records, short edges
- *      nodes that are split: counts -> sums -> nodes, fragments, edges below
+ *      leaves: records, short edges, codes, slots
+ *      nodes that are split: masks of fragments against the children -> counts
+ * -> sums -> nodes, fragments, edges below
  */
 #ifndef CUDA_RING_LEVELS_H
 #define CUDA_RING_LEVELS_H

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-/* Most units that may start below the root: windows of them are counted in 32
- * bits. */
-#define MOST_UNITS ((int64_t)1 << 25)
+/* Most units that may start below the root: their windows and edges are counted
+ * in 32 bits. */
+#define MOST_UNITS (((int64_t)1 << 32) / OJ_RING_WINDOW_EDGES - 1)
 
 /* Windows, fragments and edges of all units together are at most so many times
  * the edges, if they are not few. */
@@ -39,23 +39,29 @@ struct units
     int level; /* to start at */
 };
 
-/* What units add up to. */
+/* What comes before each unit, [units + 1] each: low and high halves, so that
+ * there is no more to add up than needs be. */
 struct starts
 {
-    unsigned long long windows, fragments, edges;
-    unsigned long long others; /* units that do not start at the level */
+    unsigned long long *fragments; /* high: windows */
+    unsigned long long *edges;     /* high: units that do not start here */
+    uint32_t *window;              /* of the unit itself; see pack_windows() */
 };
 
-struct add_starts
+/* Of levels whose cells are counted in 12 bits along each axis. */
+#define PACKED_LEVEL 6
+
+static __device__ uint32_t pack_windows(struct oj_ring_windows w)
 {
-    __host__ __device__ struct starts operator()(const struct starts &a,
-                                                 const struct starts &b) const
-    {
-        struct starts c = {a.windows + b.windows, a.fragments + b.fragments,
-                           a.edges + b.edges, a.others + b.others};
-        return c;
-    }
-};
+    return w.ix | w.iy << 12 | (w.nx - 1) << 24 | (w.ny - 1) << 28;
+}
+
+static __device__ struct oj_ring_windows unpack_windows(uint32_t packed)
+{
+    struct oj_ring_windows w = {packed & 0xfffu, packed >> 12 & 0xfffu,
+                                (packed >> 24 & 15u) + 1, (packed >> 28) + 1};
+    return w;
+}
 
 static __device__ int64_t last_at_most(const int64_t *offset, int64_t n,
                                        int64_t at)
@@ -97,10 +103,10 @@ static __device__ struct oj_ring_windows windows_of(const struct units &u,
 
 /* What each unit starts with; part and role of each ring. */
 static __global__ void measure_units(const __grid_constant__ struct units u,
-                                     struct starts *starts)
+                                     struct starts starts)
 {
     int64_t i = at_thread(), n;
-    struct starts s = {0, 0, 0, 0};
+    unsigned long long times = 1, others = 0;
     if (i > u.n)
         return;
     n = i < u.n ? first_of_unit(u, i + 1) - first_of_unit(u, i) : 0;
@@ -111,45 +117,50 @@ static __global__ void measure_units(const __grid_constant__ struct units u,
         if (u.part_kind[part] != OJ_PART_POLYGON)
             n = 0;
     }
-    if (n > 0)
+    if (n > 0 && u.level > 0)
     {
-        s.fragments =
-            (unsigned long long)((n + OJ_RING_FRAGMENT - 1) / OJ_RING_FRAGMENT);
-        s.edges = (unsigned long long)n;
-        if (u.level > 0)
-        {
-            struct oj_ring_windows w = windows_of(u, i);
-            s.windows = w.nx * w.ny;
-            s.fragments *= s.windows;
-            s.edges *= s.windows;
-            s.others = s.windows == 0;
-        }
+        struct oj_ring_windows w = windows_of(u, i);
+        times = w.nx * w.ny;
+        others = times == 0;
+        starts.window[i] = times > 0 ? pack_windows(w) : 0;
     }
-    starts[i] = s;
+    starts.fragments[i] =
+        (n > 0 && u.level > 0 ? times << 32 : 0) |
+        times *
+            (unsigned long long)((n + OJ_RING_FRAGMENT - 1) / OJ_RING_FRAGMENT);
+    starts.edges[i] = others << 32 | times * (unsigned long long)n;
 }
+
+/* What all units add up to. */
+struct all_units
+{
+    int64_t windows, fragments, edges, others;
+};
 
 struct working
 {
-    struct oj_cuda_array<struct starts> starts; /* [units + 1] */
+    struct oj_cuda_array<unsigned long long> fragments, edges; /* starts */
+    struct oj_cuda_array<uint32_t> window;
     struct oj_cuda_array<uint8_t> scratch;
     struct oj_cuda_ring_level windows;
     struct oj_cuda_ring_marks marks;
-    struct oj_cuda_array<unsigned long long> place; /* [fragments + 1] */
-    struct oj_cuda_array<uint32_t> cell[2], item[2];
-    struct oj_cuda_array<unsigned long long> put; /* [items + 1] */
+    struct oj_cuda_array<unsigned long long> place;   /* [fragments + 1] */
+    struct oj_cuda_array<unsigned long long> item[2]; /* see put_items() */
+    struct oj_cuda_array<unsigned long long> put;     /* [items + 1] */
 };
 
 static void drop_working(struct oj_cuda_device *device, struct working *w)
 {
     cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &w->starts);
+    oj_cuda_drop(device, stream, &w->fragments);
+    oj_cuda_drop(device, stream, &w->edges);
+    oj_cuda_drop(device, stream, &w->window);
     oj_cuda_drop(device, stream, &w->scratch);
     oj_cuda_ring_level_drop(device, &w->windows);
     oj_cuda_ring_marks_drop(device, &w->marks);
     oj_cuda_drop(device, stream, &w->place);
     for (int i = 0; i < 2; i++)
     {
-        oj_cuda_drop(device, stream, &w->cell[i]);
         oj_cuda_drop(device, stream, &w->item[i]);
     }
     oj_cuda_drop(device, stream, &w->put);
@@ -172,31 +183,53 @@ static void drop_working(struct oj_cuda_device *device, struct working *w)
         OJ_CUDA_TRY(call, doing, (m)->err);                                    \
     } while (0)
 
+static struct starts starts_of(const struct working *w)
+{
+    struct starts s = {w->fragments.data, w->edges.data, w->window.data};
+    return s;
+}
+
 static oj_status measure(struct oj_cuda_ring_making *m, const struct units *u,
-                         struct working *w, struct starts *all)
+                         struct working *w, struct all_units *all)
 {
     cudaStream_t stream = m->device->stream;
-    struct starts zero = {0, 0, 0, 0};
-    OJ_TRY(oj_cuda_make(m->device, stream, u->n + 1, &w->starts, m->err));
-    measure_units<<<blocks_of(u->n + 1), BLOCK, 0, stream>>>(*u,
-                                                             w->starts.data);
+    unsigned long long fragments = 0, edges = 0;
+    if (w->fragments.n == 0)
+    {
+        OJ_TRY(
+            oj_cuda_make(m->device, stream, u->n + 1, &w->fragments, m->err));
+        OJ_TRY(oj_cuda_make(m->device, stream, u->n + 1, &w->edges, m->err));
+        OJ_TRY(oj_cuda_make(m->device, stream, u->n, &w->window, m->err));
+    }
+    measure_units<<<blocks_of(u->n + 1), BLOCK, 0, stream>>>(*u, starts_of(w));
     OJ_CUDA_TRY_LAUNCH("counting rings", m->err);
+    WITH_SCRATCH(
+        w, m,
+        cub::DeviceScan::ExclusiveSum(scratch, bytes, w->fragments.data,
+                                      w->fragments.data, u->n + 1, stream),
+        "counting rings");
     WITH_SCRATCH(w, m,
-                 cub::DeviceScan::ExclusiveScan(scratch, bytes, w->starts.data,
-                                                w->starts.data, add_starts(),
-                                                zero, u->n + 1, stream),
+                 cub::DeviceScan::ExclusiveSum(scratch, bytes, w->edges.data,
+                                               w->edges.data, u->n + 1, stream),
                  "counting rings");
-    OJ_CUDA_TRY(cudaMemcpyAsync(all, w->starts.data + u->n, sizeof *all,
+    OJ_CUDA_TRY(cudaMemcpyAsync(&fragments, w->fragments.data + u->n, 8,
+                                cudaMemcpyDeviceToHost, stream),
+                "counting rings", m->err);
+    OJ_CUDA_TRY(cudaMemcpyAsync(&edges, w->edges.data + u->n, 8,
                                 cudaMemcpyDeviceToHost, stream),
                 "counting rings", m->err);
     OJ_CUDA_TRY(cudaStreamSynchronize(stream), "counting rings", m->err);
+    all->windows = (int64_t)(fragments >> 32);
+    all->fragments = (int64_t)(fragments & 0xffffffffu);
+    all->edges = (int64_t)(edges & 0xffffffffu);
+    all->others = (int64_t)(edges >> 32);
     return OJ_OK;
 }
 
 /* --- the root ------------------------------------------------------------- */
 
 static __global__ void make_root(const __grid_constant__ struct units u,
-                                 const struct starts *starts,
+                                 struct starts starts,
                                  struct oj_cuda_ring_level root)
 {
     int64_t k = at_thread(), low = 0, high = u.n, begin, end;
@@ -213,13 +246,13 @@ static __global__ void make_root(const __grid_constant__ struct units u,
     while (high - low > 1)
     {
         int64_t middle = low + (high - low) / 2;
-        if ((int64_t)starts[middle].fragments <= k)
+        if ((int64_t)(uint32_t)starts.fragments[middle] <= k)
             low = middle;
         else
             high = middle;
     }
     begin = first_of_unit(u, low) +
-            (k - (int64_t)starts[low].fragments) * OJ_RING_FRAGMENT;
+            (k - (int64_t)(uint32_t)starts.fragments[low]) * OJ_RING_FRAGMENT;
     end = first_of_unit(u, low + 1);
     f.unit = 2 * (uint32_t)low;
     f.first = (uint32_t)begin;
@@ -251,7 +284,7 @@ static oj_status fill_root(struct oj_cuda_ring_making *m, const struct units *u,
         oj_cuda_make(m->device, stream, n_fragments, &root->fragment, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, root->n_edges, &root->edge, m->err));
     make_root<<<blocks_of(n_fragments + 1), BLOCK, 0, stream>>>(
-        *u, w->starts.data, *root);
+        *u, starts_of(w), *root);
     OJ_CUDA_TRY_LAUNCH("making the root of rings", m->err);
     count_up<<<blocks_of(root->n_edges + 1), BLOCK, 0, stream>>>(
         root->n_edges, root->edge.data);
@@ -263,26 +296,24 @@ static oj_status fill_root(struct oj_cuda_ring_making *m, const struct units *u,
 
 /* The windows of a unit one after the other, and in each all its fragments. */
 static __global__ void make_windows(const __grid_constant__ struct units u,
-                                    const struct starts *starts,
+                                    struct starts starts,
                                     struct oj_cuda_ring_level level)
 {
     int64_t i = at_thread();
-    struct starts s;
     struct oj_ring_windows w;
     uint32_t first, end, node, at, edge;
     if (i >= u.n)
         return;
-    s = starts[i];
-    if (starts[i + 1].windows == s.windows)
+    node = (uint32_t)(starts.fragments[i] >> 32);
+    if ((uint32_t)(starts.fragments[i + 1] >> 32) == node)
         return;
-    w = windows_of(u, i);
+    w = unpack_windows(starts.window[i]);
     first = (uint32_t)first_of_unit(u, i);
     end = (uint32_t)first_of_unit(u, i + 1);
-    at = (uint32_t)s.fragments;
-    edge = (uint32_t)s.edges;
-    for (uint32_t k = 0; k < w.nx * w.ny; k++)
+    at = (uint32_t)starts.fragments[i];
+    edge = (uint32_t)starts.edges[i];
+    for (uint32_t k = 0; k < w.nx * w.ny; k++, node++)
     {
-        node = (uint32_t)s.windows + k;
         level.window.data[node] =
             make_uint2(w.ix + OJ_RING_CELL_SPLIT * (k % w.nx),
                        w.iy + OJ_RING_CELL_SPLIT * (k / w.nx));
@@ -299,22 +330,22 @@ static __global__ void make_windows(const __grid_constant__ struct units u,
 }
 
 static oj_status fill_windows(struct oj_cuda_ring_making *m,
-                              const struct units *u, const struct starts *all,
-                              struct working *w)
+                              const struct units *u,
+                              const struct all_units *all, struct working *w)
 {
     cudaStream_t stream = m->device->stream;
     struct oj_cuda_ring_level *level = &w->windows;
     level->depth = u->level;
-    level->n_nodes = (int64_t)all->windows;
-    level->n_fragments = (int64_t)all->fragments;
-    level->n_edges = (int64_t)all->edges;
+    level->n_nodes = all->windows;
+    level->n_fragments = all->fragments;
+    level->n_edges = all->edges;
     OJ_TRY(oj_cuda_make(m->device, stream, level->n_nodes, &level->window,
                         m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, level->n_fragments, &level->fragment,
                         m->err));
     OJ_TRY(
         oj_cuda_make(m->device, stream, level->n_edges, &level->edge, m->err));
-    make_windows<<<blocks_of(u->n), BLOCK, 0, stream>>>(*u, w->starts.data,
+    make_windows<<<blocks_of(u->n), BLOCK, 0, stream>>>(*u, starts_of(w),
                                                         *level);
     OJ_CUDA_TRY_LAUNCH("making windows of rings", m->err);
     return oj_cuda_ring_mark(m, level, &w->marks);
@@ -350,7 +381,7 @@ static oj_status last_sum(struct oj_cuda_ring_making *m,
     return OJ_OK;
 }
 
-/* Items by cell, and by unit in each: in w->cell[0] and w->item[0]. */
+/* Items by cell, and by unit in each: in w->item[0]. */
 static oj_status sort_items(struct oj_cuda_ring_making *m, struct working *w,
                             unsigned long long *n_items)
 {
@@ -371,19 +402,16 @@ static oj_status sort_items(struct oj_cuda_ring_making *m, struct working *w,
         return oj_fail(m->err, OJ_ERR_NOMEM, "too many parts of polygons");
     for (int i = 0; i < 2; i++)
     {
-        OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)*n_items, &w->cell[i],
-                            m->err));
         OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)*n_items, &w->item[i],
                             m->err));
     }
-    put_items<<<blocks_of(v.n), BLOCK, 0, stream>>>(
-        v, w->place.data, w->cell[1].data, w->item[1].data);
+    put_items<<<blocks_of(v.n), BLOCK, 0, stream>>>(v, w->place.data,
+                                                    w->item[1].data);
     OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
     WITH_SCRATCH(w, m,
-                 cub::DeviceRadixSort::SortPairs(
-                     scratch, bytes, w->cell[1].data, w->cell[0].data,
-                     w->item[1].data, w->item[0].data, (int64_t)*n_items, 0,
-                     4 * v.level, stream),
+                 cub::DeviceRadixSort::SortKeys(
+                     scratch, bytes, w->item[1].data, w->item[0].data,
+                     (int64_t)*n_items, 32, 32 + 4 * v.level, stream),
                  "sorting cells of rings");
     return OJ_OK;
 }
@@ -399,7 +427,7 @@ static oj_status fill_first(struct oj_cuda_ring_making *m, struct working *w,
     OJ_TRY(sort_items(m, w, &n));
     OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)n + 1, &w->put, m->err));
     count_puts<<<blocks_of((int64_t)n + 1), BLOCK, 0, stream>>>(
-        v, (uint32_t)n, w->cell[0].data, w->item[0].data, w->put.data);
+        v, (uint32_t)n, w->item[0].data, w->put.data);
     OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
     WITH_SCRATCH(w, m,
                  cub::DeviceScan::ExclusiveSum(scratch, bytes, w->put.data,
@@ -427,7 +455,7 @@ static oj_status fill_first(struct oj_cuda_ring_making *m, struct working *w,
     OJ_TRY(
         oj_cuda_make(m->device, stream, first->n_edges, &first->edge, m->err));
     fill_cells<<<blocks_of((int64_t)n), BLOCK, 0, stream>>>(
-        v, (uint32_t)n, w->cell[0].data, w->item[0].data, w->put.data,
+        v, (uint32_t)n, w->item[0].data, w->put.data,
         oj_cuda_ring_next_slot(above) / 16, above->slot.data, *first);
     OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
     return OJ_OK;
@@ -470,22 +498,22 @@ static oj_status make_units(struct oj_cuda_ring_making *m,
 
 /* 1 when all units are small at the level, and not cut into too much. */
 static int is_fine(const struct oj_cuda_ring_making *m,
-                   const struct starts *all)
+                   const struct all_units *all)
 {
-    unsigned long long most = (unsigned long long)MOST_TIMES *
-                                  (unsigned long long)m->layer->n_segments +
-                              FEW_PLACES;
     return all->windows > 0 && all->others == 0 &&
-           all->windows + all->edges <= most &&
-           (int64_t)all->fragments < MOST_FRAGMENTS;
+           all->windows + all->edges <=
+               MOST_TIMES * m->layer->n_segments + FEW_PLACES &&
+           all->fragments < MOST_FRAGMENTS;
 }
 
 static oj_status start_below(struct oj_cuda_ring_making *m, struct units *u,
                              struct working *w, struct oj_cuda_ring_part *above,
                              struct oj_cuda_ring_level *first)
 {
-    struct starts all;
+    struct all_units all;
     int deepest = m->fine < u->frame.levels ? m->fine : (int)u->frame.levels;
+    if (deepest > PACKED_LEVEL)
+        deepest = PACKED_LEVEL;
     u->level = oj_ring_start_level(m->layer->n_segments, deepest);
     if (u->n > MOST_UNITS)
         u->level = 0;
@@ -494,7 +522,6 @@ static oj_status start_below(struct oj_cuda_ring_making *m, struct units *u,
         OJ_TRY(measure(m, u, w, &all));
         if (is_fine(m, &all))
             break;
-        oj_cuda_drop(m->device, m->device->stream, &w->starts);
     }
     if (u->level == 0)
         return OJ_OK;
@@ -509,7 +536,7 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
 {
     struct units units;
     struct working w;
-    struct starts all;
+    struct all_units all;
     oj_status status;
     OJ_TRY(make_units(m, ring_part, &units));
     memset(&w, 0, sizeof w);
@@ -527,7 +554,7 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
     {
         status = measure(m, &units, &w, &all);
         if (status == OJ_OK)
-            status = fill_root(m, &units, &w, (int64_t)all.fragments, first);
+            status = fill_root(m, &units, &w, all.fragments, first);
     }
     drop_working(m->device, &w);
     return status;

@@ -52,6 +52,15 @@ OJ_FN void oj_ring_masks_add(struct oj_ring_masks *m,
     m->toggled ^= split.toggled;
 }
 
+/** What the codes of a leaf are made of, for one record: sixteenths that its
+ *  edges touch in the low half, and above those whose middle is in its unit as
+ *  far as it knows. */
+OJ_FN uint32_t oj_ring_said_of(uint32_t unit, struct oj_ring_split sixteenths)
+{
+    uint32_t inside = sixteenths.toggled ^ (unit & 1u ? 0xffffu : 0u);
+    return inside << 16 | sixteenths.touched;
+}
+
 /** The fragment's bits in the children. */
 OJ_FN uint32_t oj_ring_masks_inside(const struct oj_ring_masks *m,
                                     uint32_t unit)
@@ -156,12 +165,11 @@ OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c,
     }
 }
 
-/** The next record; touched and inside: bits of the sixteenths.  ring_part:
- *  NULL for features. */
+/** The next record, of which that is said.  ring_part: NULL for features. */
 OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
-                             uint32_t touched, uint32_t inside,
-                             const uint32_t *ring_part)
+                             uint32_t said, const uint32_t *ring_part)
 {
+    uint32_t touched = said & 0xffffu, inside = said >> 16;
     c->n++;
     if (unit != c->unit)
     {

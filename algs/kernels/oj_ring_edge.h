@@ -135,4 +135,77 @@ OJ_FN int oj_ring_edge_test(struct oj_ring_edge16 e, float px, float py)
     return OJ_RING_EDGE_UNSURE;
 }
 
+/* --- sixteenths of the cell ----------------------------------------------- */
+
+/** The sixteenths' middles, in steps. */
+#define OJ_RING_EDGE_MIDDLE(i, share)                                          \
+    ((float)(OJ_RING_EDGE_STEPS * (0.25 * (i) + 0.125 - (share))))
+
+/** By how many steps sixteenths of a cell of this side are wider than they are:
+ *  the margin of the frame, one step for the rounding of edges, and one for
+ *  that of this number and of the middles. */
+OJ_FN float oj_ring_edge_margin(const struct oj_ring_frame *f, double side)
+{
+    return (float)(f->margin * (OJ_RING_EDGE_STEPS / side)) + 2.0f;
+}
+
+/** The edge against the sixteenths of its cell.  touched: those, wider by the
+ *  margin, that the edge may meet, all that it does, and all for which it is
+ *  unsure what follows.  toggled: of the others, those whose middle p the edge
+ *  parts from the reference point: A and p x b have opposite signs, and so have
+ *  D and E.  Where one pair has one sign for sure, the other does not matter.
+ *  The edge meets none of those whose middle is farther from its line than
+ *  their corners: |E| > (h + margin) (|d_x| + |d_y|), d = b - a, h = 4096 half
+ *  their side; E is off by less than 2000, see above, apart from the rounding
+ *  of the ends, which the margin covers.  |p| is below 2^15 here. */
+OJ_FN struct oj_ring_split oj_ring_edge_sixteenths(struct oj_ring_edge16 e,
+                                                   float margin)
+{
+    struct oj_ring_split split;
+    float ax = (float)e.ax, ay = (float)e.ay;
+    float bx = (float)e.bx, by = (float)e.by;
+    float half = (float)(OJ_RING_EDGE_STEPS / 8.0) + margin;
+    float left = (ax < bx ? ax : bx) - half, right = (ax < bx ? bx : ax) + half;
+    float low = (ay < by ? ay : by) - half, high = (ay < by ? by : ay) + half;
+    float size = fabsf(ax) + fabsf(ay) + fabsf(bx) + fabsf(by);
+    float reach = half * (fabsf(bx - ax) + fabsf(by - ay)) + 4096.0f;
+    float d = ax * by - ay * bx, t_d = 0.52f * size + 4096.0f;
+    float t_p = 0.52f * 32768.0f + 4096.0f, t_e = t_d + 1.04f * 32768.0f;
+    uint32_t columns = 0, rows = 0, near = 0, unsure = 0;
+    int is_d_left = d > 0.0f, is_d_unsure = fabsf(d) <= t_d, i, j;
+    split.toggled = 0;
+    for (i = 0; i < OJ_RING_CELL_SPLIT; i++)
+    {
+        float px = OJ_RING_EDGE_MIDDLE(i, OJ_RING_CELL_U);
+        float py = OJ_RING_EDGE_MIDDLE(i, OJ_RING_CELL_V);
+        if (left <= px && px <= right)
+            columns |= 0x1111u << i;
+        if (low <= py && py <= high)
+            rows |= 0xfu << (OJ_RING_CELL_SPLIT * i);
+    }
+    for (j = 0; j < OJ_RING_CELL_SPLIT; j++)
+    {
+        for (i = 0; i < OJ_RING_CELL_SPLIT; i++)
+        {
+            float px = OJ_RING_EDGE_MIDDLE(i, OJ_RING_CELL_U);
+            float py = OJ_RING_EDGE_MIDDLE(j, OJ_RING_CELL_V);
+            float pa = px * ay - py * ax, pb = px * by - py * bx;
+            float e_p = d + pa - pb;
+            uint32_t bit = 1u << (OJ_RING_CELL_SPLIT * j + i);
+            int a_opposite = (pa > 0.0f) ^ (pb > 0.0f);
+            int d_opposite = is_d_left ^ (e_p > 0.0f);
+            int a_unsure = (fabsf(pa) <= t_p) | (fabsf(pb) <= t_p);
+            int d_unsure = is_d_unsure | (fabsf(e_p) <= t_e);
+            near |= fabsf(e_p) <= reach ? bit : 0u;
+            split.toggled |= a_opposite & d_opposite ? bit : 0u;
+            unsure |=
+                (a_unsure & (d_unsure | d_opposite)) | (d_unsure & a_opposite)
+                    ? bit
+                    : 0u;
+        }
+    }
+    split.touched = (columns & rows & near) | unsure;
+    return split;
+}
+
 #endif

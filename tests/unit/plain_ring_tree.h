@@ -253,6 +253,7 @@ static inline void tree_finish(struct plain_tree *t,
     const uint32_t *ring_part =
         t->tree.units == OJ_RING_PARTS ? t->ring_part.data : NULL;
     double side = t->tree.frame.side[depth], rx, ry;
+    float margin = oj_ring_edge_margin(&t->tree.frame, side);
     struct oj_ring_coder coder = oj_ring_coder_make();
     struct oj_ring_leaf leaf = {0, (uint32_t)t->record.n,
                                 16 * (uint32_t)n + (uint32_t)depth};
@@ -260,9 +261,19 @@ static inline void tree_finish(struct plain_tree *t,
     for (int64_t k = node->first; k < node->end; k++)
     {
         const struct oj_ring_fragment *f = &level->fragment.data[k];
-        const struct oj_ring_masks *m = &t->masks.data[k - node->first];
-        oj_ring_coder_add(&coder, f->unit >> 1, m->touched,
-                          oj_ring_masks_inside(m, f->unit), ring_part);
+        struct oj_ring_split all = {0, 0};
+        for (uint32_t i = 0; i < f->n; i++)
+        {
+            const struct oj_ring_segment *g =
+                &t->segment.data[level->entry.data[f->first + i]];
+            struct oj_ring_split split = oj_ring_edge_sixteenths(
+                oj_ring_edge_of(g->ax, g->ay, g->bx, g->by, rx, ry, side),
+                margin);
+            all.touched |= split.touched;
+            all.toggled ^= split.toggled;
+        }
+        oj_ring_coder_add(&coder, f->unit >> 1, oj_ring_said_of(f->unit, all),
+                          ring_part);
     }
     leaf.code = n > OJ_RING_CODED_RECORDS
                     ? UINT64_MAX
