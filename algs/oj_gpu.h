@@ -142,7 +142,7 @@ struct oj_gpu_module
     void (*unpin)(const void *memory);
 
     /* Pairs of features of any kinds but points alone whose boxes pass, and
-     * what is known of them (oj_screen.h), on the first device of options. */
+     * what is known of them (oj_screen.h), on the devices of options. */
     oj_status (*screen_index)(const struct oj_flat *join_side,
                               const struct oj_screen_rule *rule,
                               const struct oj_options *options,

@@ -15,8 +15,7 @@ struct oj_cuda_meet_side
     /* Only for meeting. Images are relative to one origin for all sides. */
     struct oj_cuda_array<struct oj_meet_image> image; /**< [segments] */
     struct oj_cuda_array<struct oj_meet_image> chain; /**< of 32 segments */
-    struct oj_tree_rings rings;                       /**< without a tree */
-    struct oj_cuda_array<struct oj_tree_box> ring_chain[OJ_TREE_CHAIN_LEVELS];
+    struct oj_cuda_rings rings;
 };
 
 /** Looks at the features of layer, which outlives the side, on stream. */

@@ -177,44 +177,6 @@ make_images(int64_t n, const struct oj_tree_segment *segment, double x0,
         chain[i / WARP] = image;
 }
 
-static __global__ void
-make_ring_chains(int64_t n, int level,
-                 const __grid_constant__ struct oj_tree_rings rings,
-                 struct oj_tree_box *out)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i < n)
-        out[i] = oj_tree_chain_box(&rings, level, i);
-}
-
-static oj_status make_rings(struct oj_cuda_device *device, cudaStream_t stream,
-                            struct oj_cuda_meet_side *side,
-                            struct oj_error *err)
-{
-    const struct oj_cuda_layer *layer = side->layer;
-    struct oj_tree_rings *rings = &side->rings;
-    rings->segment = segments_of(layer);
-    rings->ring_offset = layer->ring_offset.data;
-    rings->segment_offset = layer->segment_offset.data;
-    rings->part_feature = layer->part_feature.data;
-    rings->part_kind = layer->part_kind.data;
-    rings->polygon_kind = OJ_PART_POLYGON;
-    for (int level = 1; level <= OJ_TREE_CHAIN_LEVELS; level++)
-    {
-        struct oj_cuda_array<struct oj_tree_box> *chain =
-            &side->ring_chain[level - 1];
-        int64_t n = layer->n_segments >> (OJ_TREE_CHAIN_BITS * level);
-        if (n == 0)
-            break;
-        OJ_TRY(oj_cuda_make(device, stream, n, chain, err));
-        make_ring_chains<<<blocks_of(n), BLOCK, 0, stream>>>(n, level, *rings,
-                                                             chain->data);
-        OJ_CUDA_TRY_LAUNCH("measuring rings", err);
-        rings->chain[level - 1] = chain->data;
-    }
-    return OJ_OK;
-}
-
 oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_device *device,
                                       cudaStream_t stream, double x0, double y0,
                                       struct oj_cuda_meet_side *side,
@@ -230,7 +192,7 @@ oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_device *device,
                                                     x0, y0, side->image.data,
                                                     side->chain.data);
     OJ_CUDA_TRY_LAUNCH("measuring segments", err);
-    return make_rings(device, stream, side, err);
+    return oj_cuda_rings_make(device, stream, side->layer, &side->rings, err);
 }
 
 void oj_cuda_meet_side_drop(struct oj_cuda_device *device, cudaStream_t stream,
@@ -239,8 +201,7 @@ void oj_cuda_meet_side_drop(struct oj_cuda_device *device, cudaStream_t stream,
     oj_cuda_drop(device, stream, &side->feature);
     oj_cuda_drop(device, stream, &side->image);
     oj_cuda_drop(device, stream, &side->chain);
-    for (int i = 0; i < OJ_TREE_CHAIN_LEVELS; i++)
-        oj_cuda_drop(device, stream, &side->ring_chain[i]);
+    oj_cuda_rings_drop(device, stream, &side->rings);
     memset(side, 0, sizeof *side);
 }
 
@@ -252,9 +213,6 @@ static int64_t bytes_of(const struct oj_cuda_array<T> *array)
 
 int64_t oj_cuda_meet_side_bytes(const struct oj_cuda_meet_side *side)
 {
-    int64_t bytes = bytes_of(&side->feature) + bytes_of(&side->image) +
-                    bytes_of(&side->chain);
-    for (int i = 0; i < OJ_TREE_CHAIN_LEVELS; i++)
-        bytes += bytes_of(&side->ring_chain[i]);
-    return bytes;
+    return bytes_of(&side->feature) + bytes_of(&side->image) +
+           bytes_of(&side->chain) + oj_cuda_rings_bytes(&side->rings);
 }

@@ -150,6 +150,67 @@ void oj_cuda_tree_drop(struct oj_cuda_device *device, struct oj_cuda_tree *tree)
     memset(tree, 0, sizeof *tree);
 }
 
+/* --- rings ---------------------------------------------------------------- */
+
+static const struct oj_tree_segment *
+segments_of(const struct oj_cuda_array<struct oj_cuda_segment> *segment)
+{
+    return (const struct oj_tree_segment *)(const void *)segment->data;
+}
+
+static __global__ void
+make_chains(int64_t n, int level,
+            const __grid_constant__ struct oj_tree_rings rings,
+            struct oj_tree_box *out)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n)
+        out[i] = oj_tree_chain_box(&rings, level, i);
+}
+
+oj_status oj_cuda_rings_make(struct oj_cuda_device *device, cudaStream_t stream,
+                             const struct oj_cuda_layer *layer,
+                             struct oj_cuda_rings *out, struct oj_error *err)
+{
+    struct oj_tree_rings *rings = &out->rings;
+    rings->segment = segments_of(&layer->segment);
+    rings->ring_offset = layer->ring_offset.data;
+    rings->segment_offset = layer->segment_offset.data;
+    rings->part_feature = layer->part_feature.data;
+    rings->part_kind = layer->part_kind.data;
+    rings->polygon_kind = OJ_PART_POLYGON;
+    for (int level = 1; level <= OJ_TREE_CHAIN_LEVELS; level++)
+    {
+        struct oj_cuda_array<struct oj_tree_box> *chain =
+            &out->chain[level - 1];
+        int64_t n = layer->n_segments >> (OJ_TREE_CHAIN_BITS * level);
+        if (n == 0)
+            break;
+        OJ_TRY(oj_cuda_make(device, stream, n, chain, err));
+        make_chains<<<blocks_of(n), BLOCK, 0, stream>>>(n, level, *rings,
+                                                        chain->data);
+        OJ_CUDA_TRY_LAUNCH("measuring rings", err);
+        rings->chain[level - 1] = chain->data;
+    }
+    return OJ_OK;
+}
+
+void oj_cuda_rings_drop(struct oj_cuda_device *device, cudaStream_t stream,
+                        struct oj_cuda_rings *rings)
+{
+    for (int i = 0; i < OJ_TREE_CHAIN_LEVELS; i++)
+        oj_cuda_drop(device, stream, &rings->chain[i]);
+    memset(rings, 0, sizeof *rings);
+}
+
+int64_t oj_cuda_rings_bytes(const struct oj_cuda_rings *rings)
+{
+    int64_t n = 0;
+    for (int i = 0; i < OJ_TREE_CHAIN_LEVELS; i++)
+        n += rings->chain[i].n;
+    return n * (int64_t)sizeof(struct oj_tree_box);
+}
+
 /* --- the join side -------------------------------------------------------- */
 
 static __global__ void make_reach_boxes(int64_t n,
@@ -175,16 +236,6 @@ static __global__ void gather_segments(int64_t n, const int32_t *order,
 }
 
 static __global__ void
-make_chains(int64_t n, int level,
-            const __grid_constant__ struct oj_tree_rings rings,
-            struct oj_tree_box *out)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i < n)
-        out[i] = oj_tree_chain_box(&rings, level, i);
-}
-
-static __global__ void
 make_shell_boxes(int64_t n, const __grid_constant__ struct oj_tree_rings rings,
                  struct oj_tree_box *box)
 {
@@ -202,12 +253,6 @@ struct making
     struct oj_cuda_tree_side *made;
     struct oj_error *err;
 };
-
-static const struct oj_tree_segment *
-segments_of(const struct oj_cuda_array<struct oj_cuda_segment> *segment)
-{
-    return (const struct oj_tree_segment *)(const void *)segment->data;
-}
 
 static oj_status make_segments(struct making *m)
 {
@@ -242,25 +287,8 @@ static oj_status make_rings(struct making *m)
     struct oj_tree_rings *rings = &made->side.rings;
     cudaStream_t stream = m->device->stream;
     int64_t n = layer->n_parts;
-    rings->segment = segments_of(&layer->segment);
-    rings->ring_offset = layer->ring_offset.data;
-    rings->segment_offset = layer->segment_offset.data;
-    rings->part_feature = layer->part_feature.data;
-    rings->part_kind = layer->part_kind.data;
-    rings->polygon_kind = OJ_PART_POLYGON;
-    for (int level = 1; level <= OJ_TREE_CHAIN_LEVELS; level++)
-    {
-        struct oj_cuda_array<struct oj_tree_box> *chain =
-            &made->chain[level - 1];
-        int64_t n_chains = layer->n_segments >> (OJ_TREE_CHAIN_BITS * level);
-        if (n_chains == 0)
-            break;
-        OJ_TRY(oj_cuda_make(m->device, stream, n_chains, chain, m->err));
-        make_chains<<<blocks_of(n_chains), BLOCK, 0, stream>>>(
-            n_chains, level, *rings, chain->data);
-        OJ_CUDA_TRY_LAUNCH("measuring rings", m->err);
-        rings->chain[level - 1] = chain->data;
-    }
+    OJ_TRY(oj_cuda_rings_make(m->device, stream, layer, &made->rings, m->err));
+    *rings = made->rings.rings;
     OJ_TRY(oj_cuda_make(m->device, stream, n, &m->box, m->err));
     make_shell_boxes<<<blocks_of(n), BLOCK, 0, stream>>>(n, *rings,
                                                          m->box.data);
@@ -312,8 +340,7 @@ void oj_cuda_tree_side_drop(struct oj_cuda_device *device,
     oj_cuda_tree_drop(device, &side->shells);
     oj_cuda_drop(device, device->stream, &side->segment);
     oj_cuda_drop(device, device->stream, &side->rank);
-    for (int i = 0; i < OJ_TREE_CHAIN_LEVELS; i++)
-        oj_cuda_drop(device, device->stream, &side->chain[i]);
+    oj_cuda_rings_drop(device, device->stream, &side->rings);
     memset(side, 0, sizeof *side);
 }
 
@@ -325,11 +352,8 @@ static int64_t bytes_of(const struct oj_cuda_array<T> *array)
 
 int64_t oj_cuda_tree_side_bytes(const struct oj_cuda_tree_side *side)
 {
-    int64_t bytes =
-        bytes_of(&side->segments.node) + bytes_of(&side->segments.order) +
-        bytes_of(&side->shells.node) + bytes_of(&side->shells.order) +
-        bytes_of(&side->segment) + bytes_of(&side->rank);
-    for (int i = 0; i < OJ_TREE_CHAIN_LEVELS; i++)
-        bytes += bytes_of(&side->chain[i]);
-    return bytes;
+    return bytes_of(&side->segments.node) + bytes_of(&side->segments.order) +
+           bytes_of(&side->shells.node) + bytes_of(&side->shells.order) +
+           bytes_of(&side->segment) + bytes_of(&side->rank) +
+           oj_cuda_rings_bytes(&side->rings);
 }

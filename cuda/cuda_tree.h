@@ -25,6 +25,25 @@ oj_cuda_tree_build(struct oj_cuda_device *device,
 void oj_cuda_tree_drop(struct oj_cuda_device *device,
                        struct oj_cuda_tree *tree);
 
+/** The rings of a layer with boxes around chains of their segments; owner;
+ *  zeroed memory is a valid empty one. */
+struct oj_cuda_rings
+{
+    struct oj_tree_rings rings; /**< by value to kernels; without a tree */
+    struct oj_cuda_array<struct oj_tree_box> chain[OJ_TREE_CHAIN_LEVELS];
+};
+
+/** Measures the rings of layer, which outlives them, on stream; out is empty,
+ *  and after an error it can be dropped. */
+OJ_MUST_USE oj_status oj_cuda_rings_make(struct oj_cuda_device *device,
+                                         cudaStream_t stream,
+                                         const struct oj_cuda_layer *layer,
+                                         struct oj_cuda_rings *out,
+                                         struct oj_error *err);
+void oj_cuda_rings_drop(struct oj_cuda_device *device, cudaStream_t stream,
+                        struct oj_cuda_rings *rings);
+int64_t oj_cuda_rings_bytes(const struct oj_cuda_rings *rings);
+
 /** The join side; owner; zeroed memory is a valid empty one. */
 struct oj_cuda_tree_side
 {
@@ -32,7 +51,7 @@ struct oj_cuda_tree_side
     struct oj_cuda_tree segments, shells;
     struct oj_cuda_array<struct oj_cuda_segment> segment; /**< [entries] */
     struct oj_cuda_array<int32_t> rank;                   /**< [entries] */
-    struct oj_cuda_array<struct oj_tree_box> chain[OJ_TREE_CHAIN_LEVELS];
+    struct oj_cuda_rings rings; /**< with to_interior */
 };
 
 /** Builds what distances to layer need, which outlives it. to_interior: points
