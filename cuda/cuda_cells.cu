@@ -346,7 +346,7 @@ static oj_status seed_cells(struct build *b, int level, unsigned long long *n,
     s.x0 = square->x0;
     s.y0 = square->y0;
     s.per_cell = ldexp(1.0, level) / square->side;
-    s.widen = square->reach * 1.000001 + ldexp(square->side, -level - 12);
+    s.widen = oj_near_seed_widen(square, level);
     s.n = b->layer->n_segments;
     s.segment = b->layer->segment.data;
     OJ_TRY(oj_cuda_make(b->device, stream, n_cells, &cursor, b->err));
@@ -361,7 +361,7 @@ static oj_status seed_cells(struct build *b, int level, unsigned long long *n,
         seed_lists<0>
             <<<n_blocks, SEED_BLOCK, 0, stream>>>(s, NULL, b->counters.data);
         seed_nodes<<<n_cells / SEED_BLOCK, SEED_BLOCK, 0, stream>>>(s, r);
-        seed_headers<<<blocks_of(seed_headers_above(level)), SEED_BLOCK, 0,
+        seed_headers<<<blocks_of(oj_near_seed_above(level)), SEED_BLOCK, 0,
                        stream>>>(s, r);
         status = read_counters(b);
     }
@@ -387,9 +387,9 @@ static oj_status seed_cells(struct build *b, int level, unsigned long long *n,
 static oj_status run_rounds(struct build *b)
 {
     unsigned long long n[OJ_CELLS_CLASSES];
-    int k, level = seed_level(&b->cells->square, b->n_roots), done = 0;
+    int k, level = oj_near_seed_level(&b->cells->square, b->n_roots), done = 0;
     if (level >= 4 && b->distinct.n == 0 &&
-        (int64_t)seed_headers_above(level + 2) <= b->cells->tree.n)
+        (int64_t)oj_near_seed_above(level + 2) <= b->cells->tree.n)
         OJ_TRY(seed_cells(b, level, n, &done));
     if (!done)
         OJ_TRY(put_first(b, n));

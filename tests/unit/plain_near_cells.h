@@ -6,6 +6,7 @@
 
 #include "../../flatten/oj_array.h"
 #include "kernels/oj_near_entry.h"
+#include "kernels/oj_near_seed.h"
 #include "references.h"
 
 #include <stdio.h>
@@ -15,7 +16,8 @@ struct near_cells
     struct oj_near_square square;
     int directory_level;
     uint32_t leaf_size;
-    uint32_t wide; /* nodes with longer lists get 16 children */
+    uint32_t wide;  /* nodes with longer lists get 16 children */
+    int seed_level; /* 0: begins with the root */
     int64_t n_segments, cap_segments, cap_rank;
     double *segment; /* 4 of each */
     int32_t *rank;
@@ -314,11 +316,45 @@ static inline void near_fill_directory(struct near_cells *c)
                                        c->directory_level);
 }
 
+/* Begins with the cells of seed_level, which may be that of the root. */
+static inline void near_begin(struct near_cells *c)
+{
+    int level = c->seed_level <= c->square.max_level ? c->seed_level : 0;
+    double per_cell = ldexp(1.0, level) / c->square.side;
+    double widen = oj_near_seed_widen(&c->square, level);
+    near_more_headers(c, oj_near_seed_above(level + 2));
+    for (uint32_t i = 0; i < oj_near_seed_above(level); i++)
+        c->tree[i] = oj_near_seed_header(i);
+    for (uint32_t cell = 0; cell < 1u << (2 * level); cell++)
+    {
+        struct oj_near_node node = oj_near_seed_node(level, cell, 0);
+        ck_assert_uint_eq(oj_near_seed_cell(level, node.ix, node.iy), cell);
+        node.first = (uint32_t)c->n_ids;
+        for (int64_t i = 0; i < c->n_segments; i++)
+        {
+            const double *s = c->segment + 4 * i;
+            struct oj_near_cells_of x = oj_near_seed_range(
+                level, per_cell, widen, fmin(s[0], s[2]) - c->square.x0,
+                fmax(s[0], s[2]) - c->square.x0);
+            struct oj_near_cells_of y = oj_near_seed_range(
+                level, per_cell, widen, fmin(s[1], s[3]) - c->square.y0,
+                fmax(s[1], s[3]) - c->square.y0);
+            if (node.ix >= x.first && node.ix <= x.last && node.iy >= y.first &&
+                node.iy <= y.last)
+                near_add_id(c, (uint32_t)i);
+        }
+        node.n = (uint32_t)c->n_ids - node.first;
+        c->tree[node.header].first = 0;
+        c->tree[node.header].info = oj_near_leaf_info(0, level, 127);
+        if (node.n > 0)
+            near_add_node(c, &node);
+    }
+}
+
 /* 0 when cells are not for such a layer. */
 static inline int near_build(struct near_cells *c, double reach)
 {
     double box[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    struct oj_near_node root = {0, 0, 0, 0, 0, 0, 0};
     for (int64_t i = 0; i < 2 * c->n_segments; i++)
     {
         box[0] = fmin(box[0], c->segment[2 * i]);
@@ -330,11 +366,7 @@ static inline int near_build(struct near_cells *c, double reach)
         !oj_near_square(box[0], box[1], box[2], box[3], c->magnitude, reach,
                         c->n_segments, &c->square))
         return 0;
-    for (int64_t i = 0; i < c->n_segments; i++)
-        near_add_id(c, (uint32_t)i);
-    root.n = (uint32_t)c->n_segments;
-    near_more_headers(c, 1);
-    near_add_node(c, &root);
+    near_begin(c);
     for (int64_t i = 0; i < c->n_nodes; i++)
         near_split(c, c->node[i]);
     near_fill_directory(c);

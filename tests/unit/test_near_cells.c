@@ -57,6 +57,7 @@ static void try_layers(const struct oj_flat *join, const struct oj_flat *input,
     c.directory_level = pick(8);
     c.leaf_size = 1 + (uint32_t)pick(12);
     c.wide = one_in(4) ? 0 : (uint32_t)pick(100);
+    c.seed_level = pick(2) ? 2 * pick(3) : 0;
     near_add_layer(&c, join, oj_join_tie_rank(opened));
     if (near_build(&c, reach))
         compare(&c, input, &truth, oj_join_tie_rank(opened));
