@@ -6,8 +6,7 @@
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "random_layers.h"
 
-#include "plain_tree.h"
-#include "random_columns.h"
+#include "asked_points.h"
 #include "run_tests.h"
 
 #include <stdio.h>
@@ -130,33 +129,24 @@ static double most_of(const struct oj_relation *r, const struct oj_flat *input,
 static void try_layers(const struct oj_flat *join, const struct oj_flat *input,
                        const struct oj_relation *relation)
 {
-    struct oj_options options = {.n_threads = 1};
+    struct asked asked;
     struct plain_side s;
-    struct plain_rule rule;
     struct row row = {0};
-    struct oj_matches truth = {0};
-    struct oj_join *opened;
-    const int32_t *tie_rank;
-    must(oj_join_open(join, relation, "cpu", &options, &opened, &error));
-    must(oj_join_batch(opened, input, &truth, &error));
-    tie_rank = oj_join_tie_rank(opened);
-    plain_side_build(&s, join, tie_rank,
+    asked_open(&asked, join, input, relation);
+    plain_side_build(&s, join, asked.tie_rank,
                      relation->distance_to == OJ_TO_INTERIOR);
-    plain_rule_make(&rule, relation, join, input, tie_rank);
     for (int64_t i = 0; i < input->n_features; i++)
     {
         const struct asker asker = {
-            &s, relation,    &rule.rule,  join->n_features,
-            i,  input->x[i], input->y[i], most_of(relation, input, i)};
+            &s, relation,    &asked.rule.rule, join->n_features,
+            i,  input->x[i], input->y[i],      most_of(relation, input, i)};
         ask(&asker, &row);
-        compare(&row, &truth, i, tie_rank);
+        compare(&row, &asked.truth, i, asked.tie_rank);
     }
-    plain_rule_free(&rule);
     plain_side_free(&s);
     oj_free(row.distance);
     oj_free(row.rank);
-    oj_join_close(opened);
-    oj_matches_free(&truth);
+    asked_close(&asked);
 }
 
 static double pick_reach(const struct scene *s)
@@ -177,8 +167,10 @@ static double pick_reach(const struct scene *s)
     }
 }
 
-static struct oj_relation pick_relation(const struct scene *s, int join_points)
+static struct oj_relation pick_relation(const struct scene *s,
+                                        const struct oj_flat *join)
 {
+    int join_points = oj_flat_is_points(join);
     struct oj_relation r = oj_relation_default();
     r.op = one_in(3) ? OJ_OP_DWITHIN : OJ_OP_NEAREST;
     r.max_distance = pick_reach(s);
@@ -196,37 +188,27 @@ static struct oj_relation pick_relation(const struct scene *s, int join_points)
     return r;
 }
 
+static unsigned pick_kinds(void)
+{
+    return 1 + (unsigned)pick(7);
+}
+
+/* What is the CPU's. */
+static void limit(struct oj_relation *relation, const struct oj_flat *join)
+{
+    if ((join->part_kinds & OJ_PART_POINT) != 0)
+        relation->exclude_same_geometry = 0;
+}
+
 START_TEST(random_layers)
 {
+    const struct asked_kind kind = {pick_kinds, pick_relation, limit,
+                                    try_layers};
     int64_t n_rounds = rounds(200);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
-        struct scene scene;
-        struct oj_flat_buf join = {0}, input = {0};
-        struct oj_flat join_view, input_view;
-        struct oj_relation relation;
-        struct columns columns;
-        int64_t *fid;
         random_state = seed;
-        scene = pick_scene();
-        add_join_features(&join, &scene, pick(one_in(5) ? 400 : 40),
-                          1 + (unsigned)pick(7), 0);
-        join_view = oj_flat_buf_view(&join);
-        add_input_points(&input, &scene, &join_view, 300, 0);
-        input_view = oj_flat_buf_view(&input);
-        join_view.fid = fid = pick_fids(join_view.n_features);
-        relation = pick_relation(&scene, oj_flat_is_points(&join_view));
-        pick_columns(&columns, &join_view, &input_view, &relation, scene.scale,
-                     6);
-        if (!oj_flat_is_points(&join_view) &&
-            (join_view.part_kinds & OJ_PART_POINT) != 0)
-            relation.exclude_same_geometry = 0; /* the CPU's */
-        if (oj_flat_is_points(&input_view))
-            try_layers(&join_view, &input_view, &relation);
-        columns_free(&columns);
-        oj_free(fid);
-        oj_flat_buf_free(&join);
-        oj_flat_buf_free(&input);
+        try_random(&kind);
     }
     ck_assert_int_gt(n_asked, 0);
     printf("%lld points asked, %lld pairs\n", (long long)n_asked,

@@ -5,10 +5,9 @@
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "random_layers.h"
 
+#include "asked_points.h"
 #include "kernels/oj_point_pairs.h"
 #include "plain_close.h"
-#include "plain_tree.h"
-#include "random_columns.h"
 #include "run_tests.h"
 
 #include <stdio.h>
@@ -195,34 +194,25 @@ static void try_cells(const struct oj_flat *join, const struct oj_flat *input,
 static void try_layers(const struct oj_flat *join, const struct oj_flat *input,
                        const struct oj_relation *r)
 {
-    struct oj_options options = {.n_threads = 1};
+    struct asked asked;
     struct points_side s;
-    struct plain_rule rule;
-    struct oj_matches truth = {0};
-    struct oj_join *opened;
-    const int32_t *tie_rank;
     int32_t *rank;
-    must(oj_join_open(join, r, "cpu", &options, &opened, &error));
-    must(oj_join_batch(opened, input, &truth, &error));
-    tie_rank = oj_join_tie_rank(opened);
-    side_build(&s, join, tie_rank, test_of(r, join), r->min_distance);
-    plain_rule_make(&rule, r, join, input, tie_rank);
+    asked_open(&asked, join, input, r);
+    side_build(&s, join, asked.tie_rank, test_of(r, join), r->min_distance);
     TREE_NEW(rank, join->n_features);
     for (int64_t i = 0; i < input->n_features; i++)
     {
         double reach = r->op != OJ_OP_DWITHIN        ? 0.0
                        : input->max_distance != NULL ? input->max_distance[i]
                                                      : r->max_distance;
-        int64_t n =
-            find(&s, &rule.rule, i, input->x[i], input->y[i], reach, rank);
-        compare(r, join, input, i, rank, n, tie_rank, &truth);
+        int64_t n = find(&s, &asked.rule.rule, i, input->x[i], input->y[i],
+                         reach, rank);
+        compare(r, join, input, i, rank, n, asked.tie_rank, &asked.truth);
     }
-    try_cells(join, input, r, tie_rank, &truth);
+    try_cells(join, input, r, asked.tie_rank, &asked.truth);
     oj_free(rank);
-    plain_rule_free(&rule);
     side_free(&s);
-    oj_join_close(opened);
-    oj_matches_free(&truth);
+    asked_close(&asked);
 }
 
 static struct oj_relation pick_relation(const struct scene *s,
@@ -243,36 +233,27 @@ static struct oj_relation pick_relation(const struct scene *s,
     return r;
 }
 
+static unsigned pick_kinds(void)
+{
+    return pick(3) ? OJ_PART_POINT : 1 + (unsigned)pick(7);
+}
+
+/* What is the CPU's. */
+static void limit(struct oj_relation *relation, const struct oj_flat *join)
+{
+    (void)join;
+    relation->exclude_same_geometry = 0;
+}
+
 START_TEST(random_layers)
 {
+    const struct asked_kind kind = {pick_kinds, pick_relation, limit,
+                                    try_layers};
     int64_t n_rounds = rounds(400);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
-        struct scene scene;
-        struct oj_flat_buf join = {0}, input = {0};
-        struct oj_flat join_view, input_view;
-        struct oj_relation relation;
-        struct columns columns;
-        int64_t *fid;
         random_state = seed;
-        scene = pick_scene();
-        add_join_features(&join, &scene, pick(one_in(5) ? 400 : 40),
-                          pick(3) ? OJ_PART_POINT : 1 + (unsigned)pick(7), 0);
-        join_view = oj_flat_buf_view(&join);
-        add_input_points(&input, &scene, &join_view, 300, 0);
-        input_view = oj_flat_buf_view(&input);
-        join_view.fid = fid = pick_fids(join_view.n_features);
-        relation = pick_relation(&scene, &join_view);
-        pick_columns(&columns, &join_view, &input_view, &relation, scene.scale,
-                     6);
-        if (!oj_flat_is_points(&join_view))
-            relation.exclude_same_geometry = 0; /* the CPU's */
-        if (oj_flat_is_points(&input_view))
-            try_layers(&join_view, &input_view, &relation);
-        columns_free(&columns);
-        oj_free(fid);
-        oj_flat_buf_free(&join);
-        oj_flat_buf_free(&input);
+        try_random(&kind);
     }
     ck_assert_int_gt(n_pairs, 0);
     printf("%lld pairs\n", (long long)n_pairs);
