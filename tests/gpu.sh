@@ -152,6 +152,8 @@ same "touches" --n 1000000 --layer lots --op touches
 same "in the envelopes of lots" "${ten[@]}" --layer lots --op bbox
 same "lots within 30 ft" --n 1000000 --layer lots --op dwithin \
     --max_distance 30
+same "very many lots within 4,000 ft" --n 2000 --layer lots --op dwithin \
+    --max_distance 4000
 city=(--data "$work/city/M" --input points --layer points)
 if [ -e "$work/city/M.done" ]; then
     same "points near points" "${city[@]}" --op dwithin --max_distance 20
@@ -198,6 +200,10 @@ fi
 city=(--data "$work/city/M" --input lots)
 same "lots and zones" "${city[@]}" --op intersects --layer zones
 same "lots and lots" "${city[@]}" --op intersects --layer lots
+same "lots and lots, all GPUs" "${city[@]}" --op intersects --layer lots -- \
+    --gpu all
+same "lots and lots, chunks" "${city[@]}" --op intersects --layer lots -- \
+    --gpu_batch 7000
 same "lots and lots, batches" "${city[@]}" --op intersects --layer lots -- \
     --batch 5000
 same "envelopes of lots" "${city[@]}" --op bbox --layer lots
