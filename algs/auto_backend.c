@@ -77,10 +77,10 @@ static int gpu_pays(struct oj_index *index, const struct oj_flat *batch)
     if (is_for_cpu(index, work.of_points))
         return 0;
     if (!work.of_points)
-        snprintf(vertices, sizeof vertices, ", %.3g vertices",
+        snprintf(vertices, sizeof vertices, ", %.0f vertices",
                  work.n_vertices + work.n_join_vertices);
     snprintf(index->reason, sizeof index->reason,
-             "%.3g rows%s: %.2g s expected on %d thread%s, %.2g s on a GPU",
+             "%.0f rows%s: %.2g s expected on %d thread%s, %.2g s on a GPU",
              work.n_rows, vertices, cost.cpu_s, work.n_threads,
              work.n_threads == 1 ? "" : "s", cost.gpu_s);
     return oj_auto_gpu_pays(&cost);

@@ -16,6 +16,7 @@ static const struct
     {"count", OJ_AGG_COUNT},
     {"sum", OJ_AGG_SUM},
     {"mean", OJ_AGG_MEAN},
+    {"avg", OJ_AGG_MEAN}, /* as SQL has it; columns are called mean */
     {"min", OJ_AGG_MIN},
     {"max", OJ_AGG_MAX},
     {"median", OJ_AGG_MEDIAN},
@@ -28,9 +29,9 @@ static const struct
     {"weighted_sum", OJ_AGG_WEIGHTED_SUM},
 };
 
-static const char known[] =
-    "count, sum, mean, min, max, median, stddev, first, last, mode, unique, "
-    "concat, weighted_sum";
+static const char known[] = "count, sum, mean (or avg), min, max, median, "
+                            "stddev, first, last, mode, unique, "
+                            "concat, weighted_sum";
 
 enum
 {

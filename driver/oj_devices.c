@@ -59,10 +59,11 @@ oj_status oj_devices_parse(const char *text, uint64_t *out,
         long i = strtol(at, &end, 10);
         if (end == at || *at < '0' || *at > '9' ||
             i >= OJ_GPU_MAX_DEVICES - 1 || (*end != '\0' && *end != ','))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-gpu takes all, or numbers of GPUs as 0 or 0,2 "
-                           "(ogrjoin --devices lists them), not '%s'",
-                           text);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "-gpu takes all, or numbers of GPUs below %d as 0 or "
+                "0,2 (ogrjoin --devices lists them), not '%s'",
+                OJ_GPU_MAX_DEVICES - 1, text);
         gpus |= (uint64_t)1 << i;
         if (*end == '\0')
             break;

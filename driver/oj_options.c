@@ -91,8 +91,9 @@ static const struct oj_option options[] = {
      "or min:FIELD; ties go to the smallest FID"},
     {rows, "agg", NULL, "LIST", OJ_OPTION_TEXT, AT(aggregates), NULL, 0,
      "one row per input row, with aggregates of its pairs' join features: "
-     "count, and sum, mean, min, max, median, stddev, first, last, mode, "
-     "unique, concat, weighted_sum of a field, as in \"count, mean(fare), "
+     "count, and sum, mean (or avg), min, max, median, stddev, first, last, "
+     "mode, unique, concat, weighted_sum of a field, as in \"count, "
+     "mean(fare), "
      "concat(name,'; ')\""},
     {rows, "unmatched_layer", NULL, "NAME", OJ_OPTION_TEXT, AT(unmatched_layer),
      NULL, 0,
