@@ -23,8 +23,11 @@ generator=()
 if command -v ninja >/dev/null && [ ! -e "$build/CMakeCache.txt" ]; then
     generator=(-G Ninja)
 fi
+# The module for GPUs takes many minutes to build, and is nothing without one.
+cuda=OFF
+nvidia-smi -L >/dev/null 2>&1 && cuda=AUTO
 { cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release \
-    -DOGRJOIN_TESTS=OFF &&
+    -DOGRJOIN_TESTS=OFF -DOGRJOIN_CUDA=$cuda &&
     cmake --build "$build" -j "$(nproc)"; } >"$build/demo.log" 2>&1 ||
     { cat "$build/demo.log"; exit 1; }
 PATH=$PWD/$build:$PWD/$build/samples:$PATH
