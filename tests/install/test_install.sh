@@ -42,8 +42,8 @@ if grep -q '^OGRJOIN_PLUGIN:BOOL=ON' "$build/CMakeCache.txt"; then
             ogrinfo --formats >"$prefix/formats" 2>&1
         grep -q '^  *JOIN .*vector' "$prefix/formats" ||
             fail "GDAL does not load the driver: $(head -3 "$prefix/formats")"
-        env -u LD_LIBRARY_PATH ldd "$plugin" |
-            grep -q "libogrjoin.* => $root/" ||
+        env -u LD_LIBRARY_PATH ldd "$plugin" >"$prefix/needs"
+        grep -q "libogrjoin.* => $root/" "$prefix/needs" ||
             fail "the driver does not find the library beside it"
     fi
 fi
