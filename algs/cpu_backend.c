@@ -21,31 +21,24 @@ struct oj_index
     struct oj_index *of[N_FAMILIES]; /* NULL: not needed yet */
 };
 
-const struct oj_cpu_family *oj_cpu_family_at(int i)
+/* The first family that takes such a batch, or -1. */
+static int choose(const struct oj_relation *relation,
+                  const struct oj_flat *join_side, const struct oj_flat *input)
 {
-    return i >= 0 && i < N_FAMILIES ? families[i] : NULL;
+    for (int i = 0; i < N_FAMILIES; i++)
+    {
+        if (families[i]->takes(relation, join_side, input))
+            return i;
+    }
+    return -1;
 }
 
 const char *oj_cpu_family_name(const struct oj_relation *relation,
                                const struct oj_flat *join_side,
                                const struct oj_flat *input)
 {
-    for (int i = 0; i < N_FAMILIES; i++)
-    {
-        if (families[i]->takes(relation, join_side, input))
-            return families[i]->name;
-    }
-    return "none";
-}
-
-static int choose(const struct oj_index *index, const struct oj_flat *input)
-{
-    for (int i = 0; i < N_FAMILIES; i++)
-    {
-        if (families[i]->takes(&index->relation, index->join_side, input))
-            return i;
-    }
-    return -1;
+    int family = choose(relation, join_side, input);
+    return family >= 0 ? families[family]->name : "none";
 }
 
 static oj_status index_for(struct oj_index *index, int family,
@@ -78,11 +71,11 @@ static int choose_expected(const struct oj_index *index)
     struct oj_flat expected;
     if (index->options.input_kinds == 0 ||
         index->options.input_kinds == OJ_PART_POINT)
-        return choose(index, NULL);
+        return choose(&index->relation, index->join_side, NULL);
     memset(&expected, 0, sizeof expected);
     expected.part_kinds = index->options.input_kinds;
     expected.part_offset = none;
-    return choose(index, &expected);
+    return choose(&index->relation, index->join_side, &expected);
 }
 
 /* What the expected input needs is made ready at once: errors of the join side
@@ -119,7 +112,7 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    int family = choose(index, input);
+    int family = choose(&index->relation, index->join_side, input);
     if (family < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-op %s is not possible between these kinds of features",

@@ -440,11 +440,6 @@ enum oj_location oj_cells_locate(const struct oj_cells *c,
     return OJ_OUTSIDE;
 }
 
-int64_t oj_cells_bytes(const struct oj_cells *c)
-{
-    return c->cap_block * (int64_t)sizeof(uint32_t);
-}
-
 void oj_cells_free(struct oj_cells *c)
 {
     oj_free(c->block);

@@ -71,7 +71,6 @@ enum oj_location oj_cells_locate(const struct oj_cells *cells,
                                  const struct oj_shape *shape, double px,
                                  double py);
 
-int64_t oj_cells_bytes(const struct oj_cells *cells);
 void oj_cells_free(struct oj_cells *cells);
 void oj_cells_scratch_free(struct oj_cells_scratch *scratch);
 

@@ -49,7 +49,4 @@ const char *oj_cpu_family_name(const struct oj_relation *relation,
                                const struct oj_flat *join_side,
                                const struct oj_flat *input);
 
-/** Family i in the order they are asked, or NULL past the last. */
-const struct oj_cpu_family *oj_cpu_family_at(int i);
-
 #endif

@@ -10,7 +10,8 @@ static int joins_something(const struct oj_flat *flat, int64_t feature)
            (flat->max_distance == NULL || flat->max_distance[feature] >= 0.0);
 }
 
-void oj_features_middles(const struct oj_features *features, double *x,
+/* Middles of the boxes; NaN leaves features out that join nothing. */
+static void find_middles(const struct oj_features *features, double *x,
                          double *y)
 {
     const struct oj_flat *flat = features->flat;
@@ -38,7 +39,7 @@ oj_status oj_features_order(const struct oj_features *features, int n_threads,
         status = oj_fail_nomem(err, n, sizeof *y);
     else
     {
-        oj_features_middles(features, x, y);
+        find_middles(features, x, y);
         status = oj_order_build(order, n_threads, n, x, y, err);
     }
     oj_free(x);

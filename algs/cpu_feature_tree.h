@@ -31,11 +31,6 @@ struct oj_feature_tree
     int32_t *first_rank;
 };
 
-/** Where the features of a side go: middles of their boxes, NaN for those that
- *  join nothing. x, y: [n_features]. */
-void oj_features_middles(const struct oj_features *features, double *x,
-                         double *y);
-
 /** Puts the features in Morton order of their middles, all buckets sorted. */
 OJ_MUST_USE oj_status oj_features_order(const struct oj_features *features,
                                         int n_threads, struct oj_order *order,

@@ -385,7 +385,6 @@ static void list_rings(int64_t task, int thread, void *user)
                 (int32_t)(n_vertices < INT32_MAX ? n_vertices : INT32_MAX);
             ring->feature = (int32_t)f;
             ring->grid = -1;
-            ring->is_lone = last - first == 1;
         }
     }
 }

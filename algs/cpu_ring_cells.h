@@ -68,8 +68,7 @@ struct oj_located_ring
     int64_t first_vertex;
     int32_t n_vertices;
     int32_t feature;
-    int32_t grid;    /**< into oj_ring_cells.grid, or -1: a small ring */
-    int32_t is_lone; /**< 1: the only ring of its feature */
+    int32_t grid; /**< into oj_ring_cells.grid, or -1: a small ring */
 };
 
 /** steps: x0, y0, 127 - x1, 127 - y1, a byte each from the lowest. */

@@ -421,30 +421,6 @@ enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
     return OJ_GEOS_YES;
 }
 
-enum oj_geos_verdict oj_geos_pairs_overlap(struct oj_geos_pairs *pairs,
-                                           int64_t row, int64_t feature,
-                                           double *area, double *length)
-{
-    struct oj_geos_kept *a = NULL, *b = NULL;
-    enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
-    double found_area = 0.0, found_length = 0.0;
-    GEOSGeometry *common;
-    int is_measured;
-    if (both != OJ_GEOS_YES)
-        return both;
-    common = GEOSIntersection_r(pairs->geos, a->geometry, b->geometry);
-    if (common == NULL)
-        return reason(pairs);
-    is_measured = GEOSArea_r(pairs->geos, common, &found_area) != 0 &&
-                  GEOSLength_r(pairs->geos, common, &found_length) != 0;
-    GEOSGeom_destroy_r(pairs->geos, common);
-    if (!is_measured)
-        return reason(pairs);
-    *area = found_area;
-    *length = found_length;
-    return OJ_GEOS_YES;
-}
-
 static enum oj_geos_verdict is_valid(struct oj_geos_pairs *pairs,
                                      struct oj_geos_features *features,
                                      int64_t feature)

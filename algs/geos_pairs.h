@@ -1,6 +1,5 @@
-/** What GEOS says of pairs of features: the predicates, the distance, the
- *  overlap.  For the reference backends, and for what our own kernels leave to
- *  GEOS.
+/** What GEOS says of pairs of features: the predicates and the distance.  For
+ * the reference backends, and for what our own kernels leave to GEOS.
  *
  *  One object per thread; objects share nothing.  Geometries are made from the
  *  flat arrays when they are first asked for, whole features as GEOS would
@@ -64,11 +63,6 @@ int oj_geos_pairs_is_second_word(const struct oj_geos_pairs *pairs);
 enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
                                             int64_t row, int64_t feature,
                                             double *distance);
-
-/** Area and length of the intersection; OJ_GEOS_YES when both are set. */
-enum oj_geos_verdict oj_geos_pairs_overlap(struct oj_geos_pairs *pairs,
-                                           int64_t row, int64_t feature,
-                                           double *area, double *length);
 
 /** GEOSisValid of an input row or a join feature; remembered. YES or NO, or out
  *  of memory. */

@@ -56,13 +56,15 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_join_open(const struct oj_flat *join_side,
                                              struct oj_error *err);
 
 /** Joins a batch of input features, in their order.
- *  input      features of the kinds that the join takes (oj_op_get); any number
- *             up to 2^31 - 1.  The answer for a feature does not depend on the
- *             other features of its batch, on threads or on the backend.
+ *  input      features of any kinds (on the sphere: points), up to 2^31 - 1 of
+ *             them.  The answer for a feature does not depend on the other
+ *             features of its batch, on threads or on the backend.
  *  out        owned by the caller; its memory is used again.  Pairs of a row
  *             are sorted by (measure, FID, ordinal); where the join side has no
  *             FIDs, or repeated ones, by (measure, ordinal).
- *  Errors     as above; *out then holds nothing of use but can be freed.
+ *  Errors     as above; OJ_ERR_UNSUPPORTED: the backend cannot join such
+ *             features; OJ_ERR_TOO_MANY_PAIRS: see max_batch_pairs of the
+ *             options.  *out then holds nothing of use but can be freed.
  *  One thread at a time. */
 OJ_MUST_USE OJ_EXPORT oj_status oj_join_batch(struct oj_join *join,
                                               const struct oj_flat *input,

@@ -107,7 +107,6 @@ oj_status oj_join_open(const struct oj_flat *join_side,
         return oj_fail_nomem(err, 1, sizeof *join);
     join->backend = choose_backend(backend);
     join->join_side = join_side;
-    join->join_side = join_side;
     join->relation = *relation;
     if (options != NULL)
         join->options = *options;
@@ -149,15 +148,10 @@ static oj_status check_distances(const struct oj_join *join,
 static oj_status check_batch(const struct oj_join *join,
                              const struct oj_flat *input, struct oj_error *err)
 {
-    unsigned kinds = oj_op_get(join->relation.op)->input_kinds;
     if (input->n_features > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "a batch of %lld features; at most %d are possible",
                        (long long)input->n_features, INT32_MAX);
-    if (!oj_flat_is_points(input) && (input->part_kinds & ~kinds) != 0)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "-op %s does not take such features as input",
-                       oj_op_get(join->relation.op)->name);
     return check_distances(join, input, err);
 }
 

@@ -1,46 +1,39 @@
 #include "oj_relation.h"
 
-#include "../flatten/oj_flat.h"
-
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 
-#define ANY_KIND (OJ_PART_POINT | OJ_PART_LINE | OJ_PART_POLYGON)
-
 static const struct oj_op_info ops[OJ_N_OPS] = {
-    {"nearest", "distance", ANY_KIND, ANY_KIND, OJ_TAKES_DISTANCE | OJ_TAKES_K,
-     OJ_OP_NEAREST,
+    {"nearest", "distance", OJ_TAKES_DISTANCE | OJ_TAKES_K, OJ_OP_NEAREST,
      "the nearest join feature, or the -k nearest, within -max_distance"},
-    {"dwithin", "distance", ANY_KIND, ANY_KIND, OJ_TAKES_DISTANCE,
-     OJ_OP_DWITHIN, "every join feature within -max_distance"},
-    {"intersects", NULL, ANY_KIND, ANY_KIND, 0, OJ_OP_INTERSECTS,
+    {"dwithin", "distance", OJ_TAKES_DISTANCE, OJ_OP_DWITHIN,
+     "every join feature within -max_distance"},
+    {"intersects", NULL, 0, OJ_OP_INTERSECTS,
      "the two have a point in common (default)"},
-    {"within", NULL, ANY_KIND, ANY_KIND, 0, OJ_OP_CONTAINS,
+    {"within", NULL, 0, OJ_OP_CONTAINS,
      "the input feature lies in the join feature, not only on its boundary"},
-    {"contains", NULL, ANY_KIND, ANY_KIND, 0, OJ_OP_WITHIN,
+    {"contains", NULL, 0, OJ_OP_WITHIN,
      "the join feature lies in the input feature, not only on its boundary"},
-    {"covers", NULL, ANY_KIND, ANY_KIND, 0, OJ_OP_COVEREDBY,
+    {"covers", NULL, 0, OJ_OP_COVEREDBY,
      "no point of the join feature is outside the input feature"},
-    {"coveredby", NULL, ANY_KIND, ANY_KIND, 0, OJ_OP_COVERS,
+    {"coveredby", NULL, 0, OJ_OP_COVERS,
      "no point of the input feature is outside the join feature"},
-    {"contains_properly", NULL, ANY_KIND, ANY_KIND, 0, OJ_OP_RELATE,
+    {"contains_properly", NULL, 0, OJ_OP_RELATE,
      "the join feature lies in the interior of the input feature"},
-    {"touches", NULL, ANY_KIND, ANY_KIND, 0, OJ_OP_TOUCHES,
+    {"touches", NULL, 0, OJ_OP_TOUCHES,
      "they meet, but their interiors do not"},
-    {"crosses", NULL, ANY_KIND, ANY_KIND, 0, OJ_OP_CROSSES,
+    {"crosses", NULL, 0, OJ_OP_CROSSES,
      "they cross: a line through a polygon, two lines in points"},
-    {"overlaps", NULL, ANY_KIND, ANY_KIND, 0, OJ_OP_OVERLAPS,
+    {"overlaps", NULL, 0, OJ_OP_OVERLAPS,
      "same dimension, a part in common, each with a part of its own"},
-    {"equals", NULL, ANY_KIND, ANY_KIND, 0, OJ_OP_EQUALS,
+    {"equals", NULL, 0, OJ_OP_EQUALS,
      "the same point set, however it is drawn"},
-    {"disjoint", NULL, ANY_KIND, ANY_KIND, 0, OJ_OP_DISJOINT,
-     "no point in common"},
-    {"relate", NULL, ANY_KIND, ANY_KIND, OJ_TAKES_MASK, OJ_OP_RELATE,
+    {"disjoint", NULL, 0, OJ_OP_DISJOINT, "no point in common"},
+    {"relate", NULL, OJ_TAKES_MASK, OJ_OP_RELATE,
      "the DE-9IM pattern of -relate holds"},
-    {"bbox", NULL, ANY_KIND, ANY_KIND, 0, OJ_OP_BBOX,
-     "their envelopes have a point in common"},
+    {"bbox", NULL, 0, OJ_OP_BBOX, "their envelopes have a point in common"},
 };
 
 /* Row OJ_OP_CONTAINS_PROPERLY with its sides exchanged has no name. */

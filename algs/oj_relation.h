@@ -90,8 +90,6 @@ struct oj_op_info
 {
     const char *name;        /**< value of -op */
     const char *measure;     /**< what measure means, "distance", or NULL */
-    unsigned input_kinds;    /**< enum oj_part_kind or'ed: input side */
-    unsigned join_kinds;     /**< the same: join side */
     unsigned takes;          /**< enum oj_op_takes or'ed */
     enum oj_op transposed;   /**< the join with its sides exchanged; the op
                                   itself where no row says so (see

@@ -64,17 +64,6 @@ void *oj_calloc(int64_t n, size_t size)
     return array;
 }
 
-void *oj_realloc(void *array, int64_t n_used, int64_t n, size_t size)
-{
-    void *grown = oj_malloc(n, size);
-    if (grown == NULL)
-        return NULL;
-    if (array != NULL && n_used > 0)
-        memcpy(grown, array, (size_t)(n_used < n ? n_used : n) * size);
-    oj_free(array);
-    return grown;
-}
-
 void oj_free(void *array)
 {
     free(array);
@@ -93,9 +82,12 @@ oj_status oj_reserve(void *array_pointer, int64_t n_used, int64_t n_needed,
     if (n < 16)
         n = 16;
     memcpy(&array, array_pointer, sizeof array);
-    grown = oj_realloc(array, n_used, n, size);
+    grown = oj_malloc(n, size);
     if (grown == NULL)
         return oj_fail_nomem(err, n, size);
+    if (n_used > 0)
+        memcpy(grown, array, (size_t)n_used * size);
+    oj_free(array);
     memcpy(array_pointer, &grown, sizeof grown);
     *capacity = n;
     return OJ_OK;

@@ -21,10 +21,6 @@ OJ_EXPORT void *oj_malloc(int64_t n, size_t size);
 /** The same, zeroed. */
 OJ_EXPORT void *oj_calloc(int64_t n, size_t size);
 
-/** Grows array (may be NULL) from n_used valid elements to capacity n.  The old
- *  array stays valid when NULL is returned. */
-OJ_EXPORT void *oj_realloc(void *array, int64_t n_used, int64_t n, size_t size);
-
 /** Accepts NULL. */
 OJ_EXPORT void oj_free(void *array);
 
@@ -51,7 +47,8 @@ OJ_EXPORT int64_t oj_alloc_fail_at(int64_t n);
             return oj_fail_nomem((err), (n), sizeof *(pointer));               \
     } while (0)
 
-/** "out of memory: N bytes for ..." */
+/** OJ_ERR_NOMEM, with the megabytes of n elements of size bytes and what a user
+ *  can do. */
 OJ_EXPORT oj_status oj_fail_nomem(struct oj_error *err, int64_t n, size_t size);
 
 #ifdef __cplusplus

@@ -193,20 +193,6 @@ struct oj_flat oj_feature_set_view(const struct oj_feature_set *features)
     return flat;
 }
 
-int64_t oj_feature_set_bytes(const struct oj_feature_set *features)
-{
-    const struct oj_flat_buf *buf = &features->buf;
-    int64_t n =
-        8 * (buf->cap_features + buf->cap_part_offset + buf->cap_ring_offset +
-             buf->cap_vertex_offset + buf->cap_x + buf->cap_y +
-             features->cap_ordinal + features->cap_max_distance) +
-        4 * (features->cap_on_class + features->cap_exclude_class) +
-        buf->cap_parts;
-    if (features->table != NULL)
-        n += oj_table_bytes(features->table);
-    return n;
-}
-
 oj_status oj_feature_set_clear(struct oj_feature_set *features,
                                struct oj_error *err)
 {

@@ -28,9 +28,6 @@ struct oj_feature_set
 /** The features as a flat layer; valid until they are next changed. */
 struct oj_flat oj_feature_set_view(const struct oj_feature_set *features);
 
-/** Bytes held. */
-int64_t oj_feature_set_bytes(const struct oj_feature_set *features);
-
 /** Empties features and keeps the memory, but not that of the table, which
  *  begins anew. */
 OJ_MUST_USE oj_status oj_feature_set_clear(struct oj_feature_set *features,
