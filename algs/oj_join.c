@@ -128,7 +128,8 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     return OJ_OK;
 }
 
-/* A distance has to come from somewhere, and from one place. */
+/* A distance has to come from somewhere, and from one place. Without features a
+ * side has none to give, and no array of them either. */
 static oj_status check_distances(const struct oj_join *join,
                                  const struct oj_flat *input,
                                  struct oj_error *err)
@@ -139,7 +140,8 @@ static oj_status check_distances(const struct oj_join *join,
                        "only one side's features can have their own greatest "
                        "distances");
     if (relation->op == OJ_OP_DWITHIN && !(relation->max_distance < INFINITY) &&
-        input->max_distance == NULL && join->join_side->max_distance == NULL)
+        input->max_distance == NULL && join->join_side->max_distance == NULL &&
+        input->n_features > 0 && join->join_side->n_features > 0)
         return oj_fail(err, OJ_ERR_ARG,
                        "-op dwithin needs a greatest distance");
     return OJ_OK;

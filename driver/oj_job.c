@@ -99,9 +99,12 @@ static oj_status open_sources(struct oj_job *job, struct oj_error *err)
     else
         OJ_TRY(oj_source_open(&command->join, "join", NULL, &job->join, err));
     /* A join side that only decides who is kept brings no columns, and one that
-     * is added up those that are asked for. */
-    if (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI ||
-        command->aggregates != NULL)
+     * is added up those that are asked for; its rows without a match are read
+     * again, then with all columns. */
+    if (command->unmatched_join_layer != NULL && command->aggregates != NULL)
+        oj_source_skip_fields(&job->join);
+    else if (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI ||
+             command->aggregates != NULL)
         oj_source_drop_fields(&job->join);
     return OJ_OK;
 }

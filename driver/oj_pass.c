@@ -39,8 +39,9 @@ struct oj_schema_request oj_pass_request(const struct oj_pass *pass,
     request.input = &pass->job.input;
     request.join = &pass->job.join;
     request.with_input = 1;
-    request.with_join =
-        command->how != OJ_KEEP_SEMI && command->how != OJ_KEEP_ANTI;
+    request.with_join = command->how != OJ_KEEP_SEMI &&
+                        command->how != OJ_KEEP_ANTI &&
+                        pass->aggregation == NULL;
     request.own = pass->rows.own;
     request.n_own = pass->rows.n_own;
     if (pass->aggregation != NULL)

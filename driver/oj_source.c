@@ -402,6 +402,11 @@ void oj_source_drop_fields(struct oj_source *source)
     source->n_fields = 0;
 }
 
+void oj_source_skip_fields(struct oj_source *source)
+{
+    memset(source->skipped, 1, (size_t)source->n_fields);
+}
+
 oj_status oj_source_need_field(struct oj_source *source, const char *name,
                                const char *option, int *column,
                                struct oj_error *err)
@@ -421,6 +426,7 @@ oj_status oj_source_need_field(struct oj_source *source, const char *name,
         source->n_hidden++;
     }
     source->needed[i] = 1;
+    source->skipped[i] = 0;
     *column = i;
     return OJ_OK;
 }

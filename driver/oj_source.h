@@ -57,6 +57,10 @@ OJ_MUST_USE oj_status oj_source_open_boxes(const struct oj_side *side,
  *  oj_source_need_field(). */
 void oj_source_drop_fields(struct oj_source *source);
 
+/** Has no values of the fields read but those that are needed. Before any
+ *  oj_source_need_field(). */
+void oj_source_skip_fields(struct oj_source *source);
+
 /** Has the field of that name read, whether it is written or not; *column: its
  *  place in fields, which is its column in an oj_table and its number in a
  *  batch.  OJ_ERR_ARG, naming option and listing the fields, when there is

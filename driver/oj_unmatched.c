@@ -108,6 +108,7 @@ static oj_status read_all(struct pass *pass,
     struct oj_read_options reading =
         oj_job_read_options(pass->job, &pass->job->join);
     reading.keep_attributes = 1;
+    reading.skipped = NULL; /* not by the join, but these rows are written */
     OJ_TRY(oj_layer_reader_open(pass->job->join.layer, &reading, &pass->reader,
                                 err));
     for (;;)

@@ -223,6 +223,11 @@ def check_fields_of_distances():
     same(pairs("-op", "dwithin", "-max_distance_field", "s", "a.gpkg", "b.gpkg"), want)
     want = expected(a, b, lambda x, y, p, q: x.Distance(y) <= reach(p, "r", 3937 / 1200))
     same(pairs("-max_distance_field", "r:m", "a.gpkg", "b.gpkg"), want)
+    # No rows on a side: nothing is asked of their fields.
+    for words in (("-join_max_distance_field", "i", "-join_where", "1 = 0"),
+                  ("-max_distance_field", "r", "-where", "1 = 0")):
+        for more in ((), ("-memory", "1M"), ("-backend", "geos"), ("-validate",)):
+            same(pairs(*words, *more, "a.gpkg", "b.gpkg"), [], f"{words} {more}")
     r = run("-overwrite", "-max_distance_field", "r", "o.gpkg", "a.gpkg", "b.gpkg")
     lacking = sum(reach(p, "r") < 0 for p in a.rows)
     true(f"{lacking} rows of the input layer match nothing" in r.err, str(r))

@@ -155,6 +155,13 @@ def check_unmatched_layers():
        "p.gpkg", "points.gpkg", "zones.gpkg")
     same(sorted(Layer("p.gpkg").layers), ["e", "points"])
     same([r[2] for r in Layer("p.gpkg", "e").rows], zones_alone)
+    # With -agg the fields of the join layer are not those of the output.
+    for more in ((), ("-agg", "mean(v)"), ("-memory", "1M"), ("-threads", "1", "-batch", "3")):
+        words = more if "-agg" in more else ("-agg", "count, sum(v)", *more)
+        go("-op", "intersects", *words, "-unmatched_join_layer", "e",
+           "-overwrite", "g.gpkg", "points.gpkg", "zones.gpkg")
+        same(dump("g.gpkg", "e"), dump("p.gpkg", "e"), str(words))
+        true("join_v" not in Layer("g.gpkg", "points").fields, "no fields of the join layer")
 
 
 def check_unmatched_layers_as_files():
