@@ -45,8 +45,9 @@ static oj_status make_column(struct oj_cuda_device *device,
         status = oj_cuda_make(device, stream, n, out, err);
         if (status == OJ_OK && error == cudaSuccess)
         {
-            gather<<<(unsigned)((n + BLOCK - 1) / BLOCK), BLOCK, 0, stream>>>(
-                n, layer->ordinal_of.data, raw.data, out->data);
+            gather<T>
+                <<<(unsigned)((n + BLOCK - 1) / BLOCK), BLOCK, 0, stream>>>(
+                    n, layer->ordinal_of.data, raw.data, out->data);
             error = cudaGetLastError();
         }
         oj_cuda_drop(device, stream, &raw);
@@ -78,22 +79,4 @@ void oj_cuda_columns_drop(struct oj_cuda_device *device,
     oj_cuda_drop(device, device->stream, &columns->fid);
     oj_cuda_drop(device, device->stream, &columns->on_class);
     oj_cuda_drop(device, device->stream, &columns->exclude_class);
-}
-
-struct oj_pair_rule oj_cuda_pair_rule(const struct oj_relation *relation,
-                                      const struct oj_cuda_layer *layer,
-                                      const struct oj_cuda_points *points)
-{
-    struct oj_pair_rule rule = oj_pair_rule_none();
-    const struct oj_cuda_columns *columns = &layer->columns;
-    rule.excludes_self = relation->exclude_self;
-    rule.unordered = relation->unordered_pairs;
-    rule.excludes_same = relation->exclude_same_geometry;
-    rule.row_fid = points->fid;
-    rule.fid = columns->fid.data;
-    rule.row_on_class = points->on_class;
-    rule.on_class = columns->on_class.data;
-    rule.row_exclude_class = points->exclude_class;
-    rule.exclude_class = columns->exclude_class.data;
-    return rule;
 }

@@ -1,0 +1,500 @@
+/* Runs the blocks of a kernel. A block belongs to one thread of the host, and
+ * each of its threads is a fiber, which leaves the processor only where it
+ * meets others:
+ *
+ *   lane  ready --> runs --> ended
+ *           ^         |
+ *           |         v
+ *           +--- waits for lanes of its warp, or for the block
+ *
+ * OJ_CUDA_HOST_ORDER says in which order: forward (lane 0 first), backward, or
+ * a number, the seed of a random one. OJ_CUDA_HOST_THREADS=n: blocks of a
+ * kernel that run at a time. */
+#include "cuda_runtime.h"
+#include "host_fiber.h"
+
+#include <cstdarg>
+#include <sys/mman.h>
+
+namespace oj_host
+{
+__thread struct place *now;
+
+void die(const char *format, ...)
+{
+    va_list list;
+    fflush(stdout);
+    fprintf(stderr, "emulated device: ");
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fprintf(stderr, "\n");
+    if (now != nullptr)
+        fprintf(stderr, "  in thread %u of block %u\n", now->thread.x,
+                now->block.x);
+    abort();
+}
+
+namespace
+{
+enum
+{
+    WARP = 32,
+    MOST_THREADS = 1024,
+    MOST_WARPS = MOST_THREADS / WARP,
+    STACK_BYTES = OJ_HOST_ASAN ? 512 << 10 : 128 << 10,
+    PAGE = 4096
+};
+
+enum state
+{
+    READY,
+    WAITS_FOR_WARP,
+    WAITS_FOR_BLOCK,
+    ENDED
+};
+
+struct lane
+{
+    fiber *on; /* NULL: has not begun */
+    enum state state;
+    enum meeting what;
+    unsigned mask, asked, width;
+    uint64_t value, result;
+    const char *file;
+    int line;
+};
+
+/* The way of one thread of the host through the blocks of a kernel. */
+struct runner
+{
+    struct place place;
+    fiber scheduler;
+    std::vector<fiber *> idle; /* parked at the start of a lane */
+    std::vector<std::unique_ptr<fiber>> fibers;
+    std::vector<char *> stacks;
+    const launch_shape *shape;
+    const std::function<void()> *body;
+    lane lanes[MOST_THREADS];
+    unsigned ready[MOST_WARPS], waiting[MOST_WARPS];
+    int n, n_warps, n_ended, warp, at;
+    uint64_t random;
+};
+
+thread_local runner *mine;
+
+const char *const names[] = {
+    "__syncwarp",       "__ballot_sync", "__any_sync",     "__all_sync",
+    "__match_any_sync", "__shfl_sync",   "__shfl_up_sync", "__shfl_xor_sync"};
+
+/* --- orders --------------------------------------------------------------- */
+
+enum order
+{
+    FORWARD,
+    BACKWARD,
+    SHUFFLED
+};
+
+const char *order_text(void)
+{
+    const char *text = getenv("OJ_CUDA_HOST_ORDER");
+    return text != nullptr && *text != '\0' ? text : "forward";
+}
+
+enum order order_of_run(void)
+{
+    static const enum order order =
+        strcmp(order_text(), "forward") == 0    ? FORWARD
+        : strcmp(order_text(), "backward") == 0 ? BACKWARD
+                                                : SHUFFLED;
+    return order;
+}
+
+uint64_t mix(uint64_t v)
+{
+    v = (v ^ (v >> 31)) * 0x9E3779B97F4A7C15u;
+    return v ^ (v >> 29);
+}
+
+uint64_t draw(runner *r)
+{
+    r->random += 0xA0761D6478BD642Fu;
+    return mix(r->random);
+}
+
+int nth_bit(unsigned bits, int n)
+{
+    while (n-- > 0)
+        bits &= bits - 1;
+    return __builtin_ctz(bits);
+}
+
+int next_lane(runner *r, unsigned ready)
+{
+    switch (order_of_run())
+    {
+        case FORWARD:
+            return __builtin_ctz(ready);
+        case BACKWARD:
+            return 31 - __builtin_clz(ready);
+        default:
+            return nth_bit(
+                ready, (int)(draw(r) % (unsigned)__builtin_popcount(ready)));
+    }
+}
+
+/* -1: no lane can go on. The warp that ran last goes on while it can, but for
+ * the random order. */
+int next_warp(runner *r)
+{
+    int first = order_of_run() == SHUFFLED
+                    ? (int)(draw(r) % (unsigned)r->n_warps)
+                    : r->warp;
+    int step = order_of_run() == BACKWARD ? r->n_warps - 1 : 1;
+    for (int i = 0; i < r->n_warps; i++)
+    {
+        int w = (first + i * step) % r->n_warps;
+        if (r->ready[w] != 0)
+            return w;
+    }
+    return -1;
+}
+
+uint64_t block_in_order(uint64_t i, uint64_t n)
+{
+    if (order_of_run() == FORWARD)
+        return i;
+    if (order_of_run() == BACKWARD)
+        return n - 1 - i;
+    uint64_t step = mix((uint64_t)atoll(order_text()) + n) % n | 1u;
+    while (std::gcd(step, n) != 1)
+        step += 2;
+    return (uint64_t)((unsigned __int128)i * step % n);
+}
+
+/* --- fibers --------------------------------------------------------------- */
+
+/* What every fiber does for ever: a lane from its start to its end. */
+void run_lanes(void)
+{
+    fiber_arrived();
+    for (;;)
+    {
+        runner *r = mine;
+        (*r->body)();
+        lane *l = &r->lanes[r->at];
+        fiber *self = l->on;
+        l->state = ENDED;
+        l->on = nullptr;
+        r->n_ended++;
+        r->idle.push_back(self);
+        fiber_switch(self, &r->scheduler);
+    }
+}
+
+/* The stacks begin at different places of a page, so that they do not want the
+ * same lines of the cache. Below each is a page that cannot be touched. */
+void add_fiber(runner *r)
+{
+    size_t shift = (r->fibers.size() * 7 % 56) * 64;
+    char *memory =
+        (char *)mmap(nullptr, STACK_BYTES + PAGE, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory, PAGE, PROT_NONE) != 0)
+        die("no memory for stacks");
+    r->stacks.push_back(memory);
+    r->fibers.emplace_back(new fiber);
+    fiber_make(r->fibers.back().get(), memory + PAGE, STACK_BYTES - shift,
+               run_lanes);
+    r->idle.push_back(r->fibers.back().get());
+}
+
+void resume(runner *r, int at)
+{
+    lane *l = &r->lanes[at];
+    unsigned x = r->shape->block.x, y = r->shape->block.y;
+    r->at = at;
+    r->place.thread = {(unsigned)at % x, (unsigned)at / x % y,
+                       (unsigned)at / x / y};
+    if (l->on == nullptr)
+    {
+        if (r->idle.empty())
+            add_fiber(r);
+        l->on = r->idle.back();
+        r->idle.pop_back();
+    }
+    fiber_switch(&r->scheduler, l->on);
+}
+
+/* --- meetings ------------------------------------------------------------- */
+
+void describe(const runner *r)
+{
+    fprintf(stderr, "emulated device: block %u of %s is stuck:\n",
+            r->place.block.x, r->shape->kernel);
+    for (int i = 0; i < r->n; i++)
+    {
+        const lane *l = &r->lanes[i];
+        if (l->state == ENDED)
+            fprintf(stderr, "  thread %d has ended\n", i);
+        else if (l->state == WAITS_FOR_BLOCK)
+            fprintf(stderr, "  thread %d: __syncthreads, %s:%d\n", i, l->file,
+                    l->line);
+        else
+            fprintf(stderr, "  thread %d: %s of %08x, %s:%d\n", i,
+                    names[l->what], l->mask, l->file, l->line);
+    }
+}
+
+uint64_t answer_of(const lane *warp, const lane *l, int at)
+{
+    uint64_t result = 0;
+    int group = at - at % (int)l->width, asked = at;
+    switch (l->what)
+    {
+        case MEET_SYNC:
+            return 0;
+        case MEET_SHUFFLE:
+            asked = group + (int)(l->asked % l->width);
+            break;
+        case MEET_SHUFFLE_UP:
+            if (at - (int)l->asked >= group)
+                asked = at - (int)l->asked;
+            break;
+        case MEET_SHUFFLE_XOR:
+            if ((at ^ (int)l->asked) < group + (int)l->width)
+                asked = at ^ (int)l->asked;
+            break;
+        default:
+            for (unsigned left = l->mask; left != 0; left &= left - 1)
+            {
+                int i = __builtin_ctz(left);
+                uint64_t is = l->what == MEET_MATCH ? warp[i].value == l->value
+                                                    : warp[i].value;
+                result |= is << i;
+            }
+            if (l->what == MEET_ANY)
+                return result != 0;
+            if (l->what == MEET_ALL)
+                return result == l->mask;
+            return result;
+    }
+    if ((l->mask >> asked & 1u) == 0)
+        die("%s, %s:%d: lane %d asks lane %d, which is not in %08x",
+            names[l->what], l->file, l->line, at, asked, l->mask);
+    return warp[asked].value;
+}
+
+/* Lets the lanes of mask go on when all are there for the same. */
+void try_meeting(runner *r, int w, unsigned mask, enum meeting what)
+{
+    lane *warp = &r->lanes[w * WARP];
+    if ((r->waiting[w] & mask) != mask)
+        return;
+    for (unsigned left = mask; left != 0; left &= left - 1)
+    {
+        const lane *l = &warp[__builtin_ctz(left)];
+        if (l->mask != mask || l->what != what)
+            return;
+    }
+    for (unsigned left = mask; left != 0; left &= left - 1)
+    {
+        int i = __builtin_ctz(left);
+        warp[i].result = answer_of(warp, &warp[i], i);
+        warp[i].state = READY;
+    }
+    r->waiting[w] &= ~mask;
+    r->ready[w] |= mask;
+}
+
+/* All that have not ended are there, or nobody will ever go on. */
+void release_block(runner *r)
+{
+    const lane *first = nullptr;
+    int sum = 0;
+    for (int i = 0; i < r->n; i++)
+    {
+        const lane *l = &r->lanes[i];
+        if (l->state == ENDED)
+            continue;
+        if (first == nullptr)
+            first = l;
+        if (l->state != WAITS_FOR_BLOCK || l->line != first->line ||
+            strcmp(l->file, first->file) != 0)
+        {
+            describe(r);
+            abort();
+        }
+        sum += l->value != 0;
+    }
+    for (int i = 0; i < r->n; i++)
+    {
+        lane *l = &r->lanes[i];
+        if (l->state == ENDED)
+            continue;
+        l->result = (uint64_t)sum;
+        l->state = READY;
+        r->ready[i / WARP] |= 1u << (i % WARP);
+    }
+}
+
+/* --- blocks --------------------------------------------------------------- */
+
+void run_block(runner *r, uint64_t block)
+{
+    static std::atomic<uint64_t> serial{0};
+    dim3 grid = r->shape->grid;
+    r->place.block = {(unsigned)(block % grid.x),
+                      (unsigned)(block / grid.x % grid.y),
+                      (unsigned)(block / grid.x / grid.y)};
+    r->place.serial = ++serial;
+    r->n_ended = 0;
+    r->warp = order_of_run() == BACKWARD ? r->n_warps - 1 : 0;
+    if (order_of_run() == SHUFFLED)
+        r->random = mix((uint64_t)atoll(order_text()) * 1000003u + block);
+    for (int w = 0; w < r->n_warps; w++)
+    {
+        int n = r->n - w * WARP;
+        r->ready[w] = n < WARP ? (1u << n) - 1u : ~0u;
+        r->waiting[w] = 0;
+    }
+    for (int i = 0; i < r->n; i++)
+    {
+        r->lanes[i].on = nullptr;
+        r->lanes[i].state = READY;
+    }
+    while (r->n_ended < r->n)
+    {
+        int w = next_warp(r), i;
+        if (w < 0)
+        {
+            release_block(r);
+            continue;
+        }
+        r->warp = w;
+        i = next_lane(r, r->ready[w]);
+        r->ready[w] &= ~(1u << i);
+        resume(r, w * WARP + i);
+    }
+}
+
+/* Runners are kept, for their stacks. */
+std::mutex kept_lock;
+std::vector<std::unique_ptr<runner>> &kept_runners(void)
+{
+    static auto *kept = new std::vector<std::unique_ptr<runner>>;
+    return *kept;
+}
+
+std::unique_ptr<runner> take_runner(void)
+{
+    std::lock_guard<std::mutex> hold(kept_lock);
+    std::unique_ptr<runner> r;
+    if (kept_runners().empty())
+        return std::unique_ptr<runner>(new runner());
+    r = std::move(kept_runners().back());
+    kept_runners().pop_back();
+    return r;
+}
+
+void keep_runner(std::unique_ptr<runner> r)
+{
+    std::lock_guard<std::mutex> hold(kept_lock);
+    kept_runners().push_back(std::move(r));
+}
+
+struct grid_run
+{
+    const launch_shape *shape;
+    const std::function<void()> *body;
+    uint64_t n_blocks;
+    std::atomic<uint64_t> next;
+};
+
+void run_some(grid_run *g)
+{
+    std::unique_ptr<runner> r = take_runner();
+    dim3 block = g->shape->block;
+    r->shape = g->shape;
+    r->body = g->body;
+    r->n = (int)(block.x * block.y * block.z);
+    r->n_warps = (r->n + WARP - 1) / WARP;
+    r->place.block_size = block;
+    r->place.grid_size = g->shape->grid;
+    mine = r.get();
+    now = &r->place;
+    for (;;)
+    {
+        uint64_t i = g->next++;
+        if (i >= g->n_blocks)
+            break;
+        run_block(r.get(), block_in_order(i, g->n_blocks));
+    }
+    mine = nullptr;
+    now = nullptr;
+    keep_runner(std::move(r));
+}
+
+unsigned count_threads(void)
+{
+    const char *text = getenv("OJ_CUDA_HOST_THREADS");
+    unsigned n = text != nullptr ? (unsigned)atoi(text)
+                                 : std::thread::hardware_concurrency();
+    return n < 1 ? 1 : n > 16 ? 16 : n;
+}
+} // namespace
+
+uint64_t meet(enum meeting what, unsigned mask, uint64_t value, unsigned asked,
+              unsigned width, const char *file, int line)
+{
+    runner *r = mine;
+    int at = r->at, w = at / WARP, n = r->n - w * WARP;
+    lane *l = &r->lanes[at];
+    unsigned there = n < WARP ? (1u << n) - 1u : ~0u;
+    if ((mask >> (at % WARP) & 1u) == 0)
+        die("%s, %s:%d: lane %d is not in its mask %08x", names[what], file,
+            line, at % WARP, mask);
+    if ((mask & ~there) != 0)
+        die("%s, %s:%d: the block has no lanes %08x", names[what], file, line,
+            mask & ~there);
+    l->what = what;
+    l->mask = mask;
+    l->value = value;
+    l->asked = asked;
+    l->width = width;
+    l->file = file;
+    l->line = line;
+    l->state = WAITS_FOR_WARP;
+    r->waiting[w] |= 1u << (at % WARP);
+    try_meeting(r, w, mask, what);
+    fiber_switch(l->on, &r->scheduler);
+    return l->result;
+}
+
+int meet_block(int value, const char *file, int line)
+{
+    runner *r = mine;
+    lane *l = &r->lanes[r->at];
+    l->value = (uint64_t)(value != 0);
+    l->file = file;
+    l->line = line;
+    l->state = WAITS_FOR_BLOCK;
+    fiber_switch(l->on, &r->scheduler);
+    return (int)l->result;
+}
+
+int run_blocks(const launch_shape &shape, const std::function<void()> &body)
+{
+    static const unsigned most = count_threads();
+    dim3 n = shape.grid;
+    grid_run g = {&shape, &body, (uint64_t)n.x * n.y * n.z, {0}};
+    std::vector<std::thread> others;
+    while (others.size() + 1 < most && 8 * (others.size() + 1) < g.n_blocks)
+        others.emplace_back(run_some, &g);
+    run_some(&g);
+    for (std::thread &other : others)
+        other.join();
+    return 1;
+}
+} // namespace oj_host

@@ -1,0 +1,323 @@
+/** What code of the device may use beside C++: where a thread is, vectors,
+ *  atomics, and the meetings of threads.
+ */
+#ifndef OJ_HOST_DEVICE_CODE_H
+#define OJ_HOST_DEVICE_CODE_H
+
+/* --- vectors -------------------------------------------------------------- */
+
+struct uint3
+{
+    unsigned x, y, z;
+};
+struct alignas(8) uint2
+{
+    unsigned x, y;
+};
+struct alignas(16) uint4
+{
+    unsigned x, y, z, w;
+};
+struct alignas(16) float4
+{
+    float x, y, z, w;
+};
+struct alignas(16) double2
+{
+    double x, y;
+};
+struct dim3
+{
+    unsigned x, y, z;
+    constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1)
+        : x(x), y(y), z(z)
+    {
+    }
+};
+
+static inline uint2 make_uint2(unsigned x, unsigned y)
+{
+    return {x, y};
+}
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
+{
+    return {x, y, z, w};
+}
+static inline float4 make_float4(float x, float y, float z, float w)
+{
+    return {x, y, z, w};
+}
+
+/* --- where a thread is ---------------------------------------------------- */
+
+namespace oj_host
+{
+/** The thread of the device that this thread of the host is at. */
+struct place
+{
+    uint3 thread, block;
+    dim3 block_size, grid_size;
+    uint64_t serial; /**< of the block, in the process */
+};
+
+extern __thread struct place *now;
+
+/** Ends the process: an error of the module. */
+[[noreturn]] void die(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
+/** What threads of a warp meet for. */
+enum meeting
+{
+    MEET_SYNC,
+    MEET_BALLOT,
+    MEET_ANY,
+    MEET_ALL,
+    MEET_MATCH,
+    MEET_SHUFFLE,
+    MEET_SHUFFLE_UP,
+    MEET_SHUFFLE_XOR
+};
+
+/** Waits for the lanes of mask; value: what this lane brings; lane: which
+ *  other one it asks, in stretches of width lanes. */
+uint64_t meet(enum meeting what, unsigned mask, uint64_t value, unsigned lane,
+              unsigned width, const char *file, int line);
+
+/** Waits for all threads of the block: how many brought something else than
+ *  0. */
+int meet_block(int value, const char *file, int line);
+
+/** Fills the shared memory of a block with what nobody wrote, once. */
+template <typename T> inline void poison_shared(T &memory, uint64_t &serial)
+{
+    if (serial == now->serial)
+        return;
+    serial = now->serial;
+    memset((void *)&memory, 0xA5, sizeof memory);
+}
+
+template <typename T>
+inline T shuffle(enum meeting what, unsigned mask, T value, unsigned lane,
+                 unsigned width, const char *file, int line)
+{
+    static_assert(std::is_arithmetic<T>::value && sizeof(T) <= 8,
+                  "CUDA has no such shuffle");
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    bits = meet(what, mask, bits, lane, width, file, line);
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+} // namespace oj_host
+
+#define threadIdx (::oj_host::now->thread)
+#define blockIdx (::oj_host::now->block)
+#define blockDim (::oj_host::now->block_size)
+#define gridDim (::oj_host::now->grid_size)
+
+/* --- meetings ------------------------------------------------------------- */
+
+#define OJ_HOST_HERE                                                           \
+    const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+static inline void __syncthreads(OJ_HOST_HERE)
+{
+    (void)oj_host::meet_block(0, file, line);
+}
+static inline int __syncthreads_count(int value, OJ_HOST_HERE)
+{
+    return oj_host::meet_block(value, file, line);
+}
+static inline void __syncwarp(unsigned mask = ~0u, OJ_HOST_HERE)
+{
+    (void)oj_host::meet(oj_host::MEET_SYNC, mask, 0, 0, 32, file, line);
+}
+static inline unsigned __ballot_sync(unsigned mask, int value, OJ_HOST_HERE)
+{
+    return (unsigned)oj_host::meet(oj_host::MEET_BALLOT, mask, value != 0, 0,
+                                   32, file, line);
+}
+static inline int __any_sync(unsigned mask, int value, OJ_HOST_HERE)
+{
+    return (int)oj_host::meet(oj_host::MEET_ANY, mask, value != 0, 0, 32, file,
+                              line);
+}
+static inline int __all_sync(unsigned mask, int value, OJ_HOST_HERE)
+{
+    return (int)oj_host::meet(oj_host::MEET_ALL, mask, value != 0, 0, 32, file,
+                              line);
+}
+template <typename T>
+static inline unsigned __match_any_sync(unsigned mask, T value, OJ_HOST_HERE)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    return (unsigned)oj_host::meet(oj_host::MEET_MATCH, mask, bits, 0, 32, file,
+                                   line);
+}
+template <typename T>
+static inline T __shfl_sync(unsigned mask, T value, int lane, int width = 32,
+                            OJ_HOST_HERE)
+{
+    return oj_host::shuffle(oj_host::MEET_SHUFFLE, mask, value, (unsigned)lane,
+                            (unsigned)width, file, line);
+}
+template <typename T>
+static inline T __shfl_up_sync(unsigned mask, T value, unsigned step,
+                               int width = 32, OJ_HOST_HERE)
+{
+    return oj_host::shuffle(oj_host::MEET_SHUFFLE_UP, mask, value, step,
+                            (unsigned)width, file, line);
+}
+template <typename T>
+static inline T __shfl_xor_sync(unsigned mask, T value, int bits,
+                                int width = 32, OJ_HOST_HERE)
+{
+    return oj_host::shuffle(oj_host::MEET_SHUFFLE_XOR, mask, value,
+                            (unsigned)bits, (unsigned)width, file, line);
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+static inline void __threadfence(void)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* For the types that CUDA has, and no others. */
+#define OJ_HOST_ATOMICS(T)                                                     \
+    static inline T atomicAdd(T *at, T value)                                  \
+    {                                                                          \
+        return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);                \
+    }                                                                          \
+    static inline T atomicAnd(T *at, T value)                                  \
+    {                                                                          \
+        return __atomic_fetch_and(at, value, __ATOMIC_RELAXED);                \
+    }                                                                          \
+    static inline T atomicOr(T *at, T value)                                   \
+    {                                                                          \
+        return __atomic_fetch_or(at, value, __ATOMIC_RELAXED);                 \
+    }                                                                          \
+    static inline T atomicXor(T *at, T value)                                  \
+    {                                                                          \
+        return __atomic_fetch_xor(at, value, __ATOMIC_RELAXED);                \
+    }                                                                          \
+    static inline T atomicExch(T *at, T value)                                 \
+    {                                                                          \
+        return __atomic_exchange_n(at, value, __ATOMIC_RELAXED);               \
+    }                                                                          \
+    static inline T atomicCAS(T *at, T old, T value)                           \
+    {                                                                          \
+        __atomic_compare_exchange_n(at, &old, value, false, __ATOMIC_SEQ_CST,  \
+                                    __ATOMIC_SEQ_CST);                         \
+        return old;                                                            \
+    }                                                                          \
+    static inline T atomicMin(T *at, T value)                                  \
+    {                                                                          \
+        T old = __atomic_load_n(at, __ATOMIC_RELAXED);                         \
+        while (value < old && !__atomic_compare_exchange_n(                    \
+                                  at, &old, value, false, __ATOMIC_RELAXED,    \
+                                  __ATOMIC_RELAXED))                           \
+            ;                                                                  \
+        return old;                                                            \
+    }                                                                          \
+    static inline T atomicMax(T *at, T value)                                  \
+    {                                                                          \
+        T old = __atomic_load_n(at, __ATOMIC_RELAXED);                         \
+        while (value > old && !__atomic_compare_exchange_n(                    \
+                                  at, &old, value, false, __ATOMIC_RELAXED,    \
+                                  __ATOMIC_RELAXED))                           \
+            ;                                                                  \
+        return old;                                                            \
+    }
+OJ_HOST_ATOMICS(int)
+OJ_HOST_ATOMICS(unsigned)
+OJ_HOST_ATOMICS(unsigned long long)
+#undef OJ_HOST_ATOMICS
+
+static inline double atomicAdd(double *at, double value)
+{
+    double old, sum;
+    __atomic_load(at, &old, __ATOMIC_RELAXED);
+    do
+        sum = old + value;
+    while (!__atomic_compare_exchange(at, &old, &sum, false, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED));
+    return old;
+}
+
+/* A load or store of more than one word must be aligned as a whole. */
+template <typename T> static inline T __ldg(const T *at)
+{
+    T value;
+    if ((uintptr_t)at % alignof(T) != 0)
+        oj_host::die("a load of %zu bytes at %p", sizeof(T), (const void *)at);
+    memcpy((void *)&value, (const void *)at, sizeof value);
+    return value;
+}
+template <typename T> static inline T __ldcs(const T *at)
+{
+    return __ldg(at);
+}
+template <typename T> static inline T __ldcg(const T *at)
+{
+    return __ldg(at);
+}
+template <typename T> static inline void __stcs(T *at, T value)
+{
+    if ((uintptr_t)at % alignof(T) != 0)
+        oj_host::die("a store of %zu bytes at %p", sizeof(T), (void *)at);
+    memcpy((void *)at, (const void *)&value, sizeof value);
+}
+template <typename T> static inline void __stcg(T *at, T value)
+{
+    __stcs(at, value);
+}
+
+/* --- numbers -------------------------------------------------------------- */
+
+static inline int __popc(unsigned v)
+{
+    return __builtin_popcount(v);
+}
+static inline int __ffs(int v)
+{
+    return __builtin_ffs(v);
+}
+static inline float __fmaf_rn(float a, float b, float c)
+{
+    return fmaf(a, b, c);
+}
+static inline float __fdividef(float a, float b)
+{
+    return a / b;
+}
+static inline float __saturatef(float v)
+{
+    return v > 0.0f ? (v < 1.0f ? v : 1.0f) : 0.0f; /* 0 of NaN */
+}
+static inline float rsqrtf(float v)
+{
+    return 1.0f / sqrtf(v);
+}
+static inline long long __double_as_longlong(double v)
+{
+    long long bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+static inline unsigned __float_as_uint(float v)
+{
+    unsigned bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+static inline float __uint_as_float(unsigned bits)
+{
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+#endif

@@ -1,0 +1,52 @@
+/** Work for streams.  rewrite.py makes kernel<<<grid, block, ...>>>(arguments)
+ *  a call of oj_host::launch("kernel", kernel, grid, block, ...)(arguments).
+ */
+#ifndef OJ_HOST_LAUNCH_H
+#define OJ_HOST_LAUNCH_H
+
+namespace oj_host
+{
+struct launch_shape
+{
+    const char *kernel;
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+};
+
+/** Done when all that was given to stream before is; the module's thread goes
+ *  on at once or then (see OJ_CUDA_HOST_STREAMS). */
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
+
+/** Runs body as every thread of shape, in turn on stream. */
+void enqueue_kernel(const launch_shape &shape, std::function<void()> body);
+
+/** The same now; 0: a thread touched what is no memory. */
+int run_blocks(const launch_shape &shape, const std::function<void()> &body);
+
+/** Dies unless [at, at + bytes) is memory of a device. */
+void must_be_device(const void *at, size_t bytes, const char *what);
+
+template <typename... P> struct launcher
+{
+    launch_shape shape;
+    void (*kernel)(P...);
+
+    void operator()(P... arguments) const
+    {
+        std::tuple<P...> held(arguments...);
+        enqueue_kernel(shape,
+                       [kernel = kernel, held] { std::apply(kernel, held); });
+    }
+};
+
+template <typename... P>
+launcher<P...> launch(const char *name, void (*kernel)(P...), dim3 grid,
+                      dim3 block, size_t shared = 0,
+                      cudaStream_t stream = nullptr)
+{
+    return {{name, grid, block, shared, stream}, kernel};
+}
+} // namespace oj_host
+
+#endif
