@@ -234,7 +234,12 @@ START_TEST(long_rows)
             add_line(&a, x, y, x + 1, y + 1);
     }
     for (int i = 0; i < 300; i++)
-        add_point(&b, pick(40), pick(40));
+    {
+        if (i % 10 == 0) /* where a third of the features begin */
+            add_point(&b, 5.0, 5.0);
+        else
+            add_point(&b, pick(40), pick(40));
+    }
     join = oj_flat_buf_view(&a);
     input = oj_flat_buf_view(&b);
     for (int i = 0; i < 5; i++)
