@@ -54,6 +54,7 @@ static void free_index(struct oj_index *wrapped)
     oj_free(self->feature_of);
     oj_near_fids_free(&self->fids);
     oj_order_free(&self->order);
+    oj_list_places_free(&self->places);
     oj_near_grid_free(&self->grid);
     oj_free(self);
 }
@@ -182,7 +183,8 @@ static oj_status visit_once(struct oj_near_batch *b, struct oj_error *err)
         2 * OJ_NEAR_BLOCK * (int64_t)n_threads;
     OJ_TRY(oj_matches_reserve_scattered(b->out, n_rows, n, err));
     b->n_entries = n;
-    memset(b->out->offset, 0, (size_t)(2 * n_rows) * sizeof *b->out->offset);
+    OJ_TRY(oj_list_places_begin(&self->places, b->out->offset, n_rows,
+                                n_threads, err));
     OJ_TRY(oj_near_visit(b, OJ_NEAR_SCATTER, err));
     if (atomic_load(&b->is_full))
         return OJ_OK;
@@ -194,6 +196,7 @@ static oj_status visit_once(struct oj_near_batch *b, struct oj_error *err)
         b->out->n_pairs += self->worker[t].n_pairs;
         b->out->n_matched += self->worker[t].n_matched;
     }
+    oj_list_places_end(&self->places);
     return check_budget(b, b->out->n_pairs, err);
 }
 

@@ -146,8 +146,9 @@ static void scatter_pairs(struct oj_near_batch *b,
         for (int64_t i = at; i < at + n; i++)
             out->join_row[i] = self->feature_of[out->join_row[i]];
     }
-    out->offset[2 * row] = at;
-    out->offset[2 * row + 1] = worker->block_at = at + n;
+    oj_list_places_put(&b->self->places, (int)(worker - self->worker), row, at,
+                       n);
+    worker->block_at = at + n;
     if (worker->block_at - worker->squares_from >= SQUARES_AT_ONCE)
         oj_near_take_roots(b, worker);
     worker->n_pairs += n;
@@ -206,9 +207,7 @@ static void fetch(const struct oj_near_batch *b, int64_t i)
 {
     const struct oj_matches *out = b->out;
     int64_t later = row_at(b, i + AHEAD);
-    if (b->visit == OJ_NEAR_SCATTER)
-        __builtin_prefetch(&out->offset[2 * later], 1);
-    else if (b->visit != OJ_NEAR_ESTIMATE)
+    if (b->visit == OJ_NEAR_COUNT || b->visit == OJ_NEAR_FILL)
         __builtin_prefetch(&out->offset[later + 1], 1);
     if (b->visit == OJ_NEAR_FILL)
     {

@@ -4,6 +4,7 @@
 #ifndef CPU_NEAR_VISIT_H
 #define CPU_NEAR_VISIT_H
 
+#include "cpu_list_places.h"
 #include "cpu_near_marks.h"
 #include "cpu_near_rows.h"
 #include "cpu_order.h"
@@ -49,6 +50,7 @@ struct oj_near_index
     struct oj_near_fids fids;
     struct oj_near_worker *worker; /* [n_threads] */
     struct oj_order order;         /* of the batch; its memory is used again */
+    struct oj_list_places places;  /* likewise */
     struct oj_index *general; /* data that cells do not serve: by the family
                                  that measures anything */
 };

@@ -178,8 +178,9 @@ START_TEST(scattered)
     for (int i = 0; i < 180000; i++)
     {
         double spread = i < n_dense ? 1.0 : 1000.0;
-        add_point(&a, 500 + spread * (unit() - 0.5),
-                  500 + spread * (unit() - 0.5));
+        double x = 500 + spread * (unit() - 0.5);
+        /* some rows without a point */
+        add_point(&a, i % 997 == 5 ? NAN : x, 500 + spread * (unit() - 0.5));
     }
     for (int i = 0; i < 3000; i++)
     {
