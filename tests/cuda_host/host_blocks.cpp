@@ -9,11 +9,13 @@
  *
  * OJ_CUDA_HOST_ORDER says in which order: forward (lane 0 first), backward, or
  * a number, the seed of a random one. OJ_CUDA_HOST_THREADS=n: blocks of a
- * kernel that run at a time. */
+ * kernel that run at a time. OJ_CUDA_HOST_FAULTS=stay: a thread that touches
+ * what is no memory loses the device, as on a real one, not the process. */
 #include "cuda_runtime.h"
 #include "host_fiber.h"
 
 #include <cstdarg>
+#include <signal.h>
 #include <sys/mman.h>
 
 namespace oj_host
@@ -48,8 +50,8 @@ enum
 
 enum state
 {
-    READY,
-    WAITS_FOR_WARP,
+    BEGINS,
+    WAITS_FOR_WARP, /* or did, and can go on */
     WAITS_FOR_BLOCK,
     ENDED
 };
@@ -57,6 +59,7 @@ enum state
 struct lane
 {
     fiber *on; /* NULL: has not begun */
+    uint3 thread;
     enum state state;
     enum meeting what;
     unsigned mask, asked, width;
@@ -78,6 +81,7 @@ struct runner
     lane lanes[MOST_THREADS];
     unsigned ready[MOST_WARPS], waiting[MOST_WARPS];
     int n, n_warps, n_ended, warp, at;
+    int is_spoiled; /* by a fault: its fibers are of no use any more */
     uint64_t random;
 };
 
@@ -102,14 +106,10 @@ const char *order_text(void)
     return text != nullptr && *text != '\0' ? text : "forward";
 }
 
-enum order order_of_run(void)
-{
-    static const enum order order =
-        strcmp(order_text(), "forward") == 0    ? FORWARD
-        : strcmp(order_text(), "backward") == 0 ? BACKWARD
-                                                : SHUFFLED;
-    return order;
-}
+const enum order order = strcmp(order_text(), "forward") == 0    ? FORWARD
+                         : strcmp(order_text(), "backward") == 0 ? BACKWARD
+                                                                 : SHUFFLED;
+const uint64_t seed = (uint64_t)atoll(order_text());
 
 uint64_t mix(uint64_t v)
 {
@@ -132,7 +132,7 @@ int nth_bit(unsigned bits, int n)
 
 int next_lane(runner *r, unsigned ready)
 {
-    switch (order_of_run())
+    switch (order)
     {
         case FORWARD:
             return __builtin_ctz(ready);
@@ -148,10 +148,9 @@ int next_lane(runner *r, unsigned ready)
  * the random order. */
 int next_warp(runner *r)
 {
-    int first = order_of_run() == SHUFFLED
-                    ? (int)(draw(r) % (unsigned)r->n_warps)
-                    : r->warp;
-    int step = order_of_run() == BACKWARD ? r->n_warps - 1 : 1;
+    int first =
+        order == SHUFFLED ? (int)(draw(r) % (unsigned)r->n_warps) : r->warp;
+    int step = order == BACKWARD ? r->n_warps - 1 : 1;
     for (int i = 0; i < r->n_warps; i++)
     {
         int w = (first + i * step) % r->n_warps;
@@ -163,11 +162,11 @@ int next_warp(runner *r)
 
 uint64_t block_in_order(uint64_t i, uint64_t n)
 {
-    if (order_of_run() == FORWARD)
+    if (order == FORWARD)
         return i;
-    if (order_of_run() == BACKWARD)
+    if (order == BACKWARD)
         return n - 1 - i;
-    uint64_t step = mix((uint64_t)atoll(order_text()) + n) % n | 1u;
+    uint64_t step = mix(seed + n) % n | 1u;
     while (std::gcd(step, n) != 1)
         step += 2;
     return (uint64_t)((unsigned __int128)i * step % n);
@@ -176,6 +175,8 @@ uint64_t block_in_order(uint64_t i, uint64_t n)
 /* --- fibers --------------------------------------------------------------- */
 
 /* What every fiber does for ever: a lane from its start to its end. */
+void leave(runner *r, fiber *self);
+
 void run_lanes(void)
 {
     fiber_arrived();
@@ -189,7 +190,7 @@ void run_lanes(void)
         l->on = nullptr;
         r->n_ended++;
         r->idle.push_back(self);
-        fiber_switch(self, &r->scheduler);
+        leave(r, self);
     }
 }
 
@@ -210,13 +211,18 @@ void add_fiber(runner *r)
     r->idle.push_back(r->fibers.back().get());
 }
 
-void resume(runner *r, int at)
+/* What goes on next: the scheduler when no lane can. */
+fiber *next_fiber(runner *r)
 {
-    lane *l = &r->lanes[at];
-    unsigned x = r->shape->block.x, y = r->shape->block.y;
-    r->at = at;
-    r->place.thread = {(unsigned)at % x, (unsigned)at / x % y,
-                       (unsigned)at / x / y};
+    int w = next_warp(r);
+    if (w < 0)
+        return &r->scheduler;
+    int i = next_lane(r, r->ready[w]);
+    lane *l = &r->lanes[w * WARP + i];
+    r->ready[w] &= ~(1u << i);
+    r->warp = w;
+    r->at = w * WARP + i;
+    r->place.thread = l->thread;
     if (l->on == nullptr)
     {
         if (r->idle.empty())
@@ -224,7 +230,15 @@ void resume(runner *r, int at)
         l->on = r->idle.back();
         r->idle.pop_back();
     }
-    fiber_switch(&r->scheduler, l->on);
+    return l->on;
+}
+
+/* Lets others go on. */
+void leave(runner *r, fiber *self)
+{
+    fiber *next = next_fiber(r);
+    if (next != self)
+        fiber_switch(self, next);
 }
 
 /* --- meetings ------------------------------------------------------------- */
@@ -247,43 +261,49 @@ void describe(const runner *r)
     }
 }
 
-uint64_t answer_of(const lane *warp, const lane *l, int at)
+/* The lanes of mask that brought value. */
+unsigned who_brought(const lane *warp, unsigned mask, uint64_t value)
 {
-    uint64_t result = 0;
-    int group = at - at % (int)l->width, asked = at;
-    switch (l->what)
+    unsigned same = 0;
+    for (unsigned left = mask; left != 0; left &= left - 1)
     {
-        case MEET_SYNC:
-            return 0;
-        case MEET_SHUFFLE:
-            asked = group + (int)(l->asked % l->width);
-            break;
-        case MEET_SHUFFLE_UP:
-            if (at - (int)l->asked >= group)
-                asked = at - (int)l->asked;
-            break;
-        case MEET_SHUFFLE_XOR:
-            if ((at ^ (int)l->asked) < group + (int)l->width)
-                asked = at ^ (int)l->asked;
-            break;
-        default:
-            for (unsigned left = l->mask; left != 0; left &= left - 1)
-            {
-                int i = __builtin_ctz(left);
-                uint64_t is = l->what == MEET_MATCH ? warp[i].value == l->value
-                                                    : warp[i].value;
-                result |= is << i;
-            }
-            if (l->what == MEET_ANY)
-                return result != 0;
-            if (l->what == MEET_ALL)
-                return result == l->mask;
-            return result;
+        int i = __builtin_ctz(left);
+        same |= (unsigned)(warp[i].value == value) << i;
     }
+    return same;
+}
+
+uint64_t asked_value(const lane *warp, const lane *l, int at)
+{
+    int group = at - at % (int)l->width, asked = at;
+    if (l->what == MEET_SHUFFLE)
+        asked = group + (int)(l->asked % l->width);
+    else if (l->what == MEET_SHUFFLE_UP && at - (int)l->asked >= group)
+        asked = at - (int)l->asked;
+    else if (l->what == MEET_SHUFFLE_XOR &&
+             (at ^ (int)l->asked) < group + (int)l->width)
+        asked = at ^ (int)l->asked;
     if ((l->mask >> asked & 1u) == 0)
         die("%s, %s:%d: lane %d asks lane %d, which is not in %08x",
             names[l->what], l->file, l->line, at, asked, l->mask);
     return warp[asked].value;
+}
+
+void answer(lane *warp, unsigned mask, enum meeting what)
+{
+    uint64_t all = 0;
+    if (what == MEET_BALLOT || what == MEET_ANY || what == MEET_ALL)
+        all = who_brought(warp, mask, 1);
+    if (what == MEET_ANY || what == MEET_ALL)
+        all = what == MEET_ANY ? all != 0 : all == mask;
+    for (unsigned left = mask; left != 0; left &= left - 1)
+    {
+        int i = __builtin_ctz(left);
+        lane *l = &warp[i];
+        l->result = what >= MEET_SHUFFLE ? asked_value(warp, l, i)
+                    : what == MEET_MATCH ? who_brought(warp, mask, l->value)
+                                         : all;
+    }
 }
 
 /* Lets the lanes of mask go on when all are there for the same. */
@@ -298,12 +318,7 @@ void try_meeting(runner *r, int w, unsigned mask, enum meeting what)
         if (l->mask != mask || l->what != what)
             return;
     }
-    for (unsigned left = mask; left != 0; left &= left - 1)
-    {
-        int i = __builtin_ctz(left);
-        warp[i].result = answer_of(warp, &warp[i], i);
-        warp[i].state = READY;
-    }
+    answer(warp, mask, what);
     r->waiting[w] &= ~mask;
     r->ready[w] |= mask;
 }
@@ -334,7 +349,6 @@ void release_block(runner *r)
         if (l->state == ENDED)
             continue;
         l->result = (uint64_t)sum;
-        l->state = READY;
         r->ready[i / WARP] |= 1u << (i % WARP);
     }
 }
@@ -350,9 +364,9 @@ void run_block(runner *r, uint64_t block)
                       (unsigned)(block / grid.x / grid.y)};
     r->place.serial = ++serial;
     r->n_ended = 0;
-    r->warp = order_of_run() == BACKWARD ? r->n_warps - 1 : 0;
-    if (order_of_run() == SHUFFLED)
-        r->random = mix((uint64_t)atoll(order_text()) * 1000003u + block);
+    r->warp = order == BACKWARD ? r->n_warps - 1 : 0;
+    if (order == SHUFFLED)
+        r->random = mix(seed * 1000003u + block);
     for (int w = 0; w < r->n_warps; w++)
     {
         int n = r->n - w * WARP;
@@ -362,20 +376,15 @@ void run_block(runner *r, uint64_t block)
     for (int i = 0; i < r->n; i++)
     {
         r->lanes[i].on = nullptr;
-        r->lanes[i].state = READY;
+        r->lanes[i].state = BEGINS;
     }
-    while (r->n_ended < r->n)
+    while (r->n_ended < r->n && !r->is_spoiled)
     {
-        int w = next_warp(r), i;
-        if (w < 0)
-        {
+        fiber *next = next_fiber(r);
+        if (next == &r->scheduler)
             release_block(r);
-            continue;
-        }
-        r->warp = w;
-        i = next_lane(r, r->ready[w]);
-        r->ready[w] &= ~(1u << i);
-        resume(r, w * WARP + i);
+        else
+            fiber_switch(&r->scheduler, next);
     }
 }
 
@@ -404,12 +413,47 @@ void keep_runner(std::unique_ptr<runner> r)
     kept_runners().push_back(std::move(r));
 }
 
+/* --- faults --------------------------------------------------------------- */
+
+struct sigaction before;
+
+/* On the stack of the fiber, which is left for ever. */
+void on_fault(int, siginfo_t *info, void *)
+{
+    runner *r = mine;
+    if (r == nullptr || r->is_spoiled)
+    {
+        sigaction(SIGSEGV, &before, nullptr);
+        return;
+    }
+    fprintf(stderr, "emulated device: %s: thread %u of block %u touched %p\n",
+            r->shape->kernel, r->place.thread.x, r->place.block.x,
+            info->si_addr);
+    r->is_spoiled = 1;
+    fiber_switch(r->lanes[r->at].on, &r->scheduler);
+}
+
+int watch_faults(void)
+{
+    const char *text = getenv("OJ_CUDA_HOST_FAULTS");
+    struct sigaction action;
+    if (text == nullptr || strcmp(text, "stay") != 0)
+        return 0;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    return sigaction(SIGSEGV, &action, &before) == 0;
+}
+
+/* --- grids ---------------------------------------------------------------- */
+
 struct grid_run
 {
     const launch_shape *shape;
     const std::function<void()> *body;
     uint64_t n_blocks;
     std::atomic<uint64_t> next;
+    std::atomic<int> is_spoiled;
 };
 
 void run_some(grid_run *g)
@@ -420,6 +464,10 @@ void run_some(grid_run *g)
     r->body = g->body;
     r->n = (int)(block.x * block.y * block.z);
     r->n_warps = (r->n + WARP - 1) / WARP;
+    for (int i = 0; i < r->n; i++)
+        r->lanes[i].thread = {(unsigned)i % block.x,
+                              (unsigned)i / block.x % block.y,
+                              (unsigned)i / block.x / block.y};
     r->place.block_size = block;
     r->place.grid_size = g->shape->grid;
     mine = r.get();
@@ -430,10 +478,17 @@ void run_some(grid_run *g)
         if (i >= g->n_blocks)
             break;
         run_block(r.get(), block_in_order(i, g->n_blocks));
+        if (!r->is_spoiled)
+            continue;
+        g->is_spoiled = 1;
+        g->next = g->n_blocks;
     }
     mine = nullptr;
     now = nullptr;
-    keep_runner(std::move(r));
+    if (!r->is_spoiled)
+        keep_runner(std::move(r));
+    else
+        (void)r.release();
 }
 
 unsigned count_threads(void)
@@ -468,7 +523,7 @@ uint64_t meet(enum meeting what, unsigned mask, uint64_t value, unsigned asked,
     l->state = WAITS_FOR_WARP;
     r->waiting[w] |= 1u << (at % WARP);
     try_meeting(r, w, mask, what);
-    fiber_switch(l->on, &r->scheduler);
+    leave(r, l->on);
     return l->result;
 }
 
@@ -480,21 +535,23 @@ int meet_block(int value, const char *file, int line)
     l->file = file;
     l->line = line;
     l->state = WAITS_FOR_BLOCK;
-    fiber_switch(l->on, &r->scheduler);
+    leave(r, l->on);
     return (int)l->result;
 }
 
 int run_blocks(const launch_shape &shape, const std::function<void()> &body)
 {
     static const unsigned most = count_threads();
+    static const int watches = watch_faults();
     dim3 n = shape.grid;
-    grid_run g = {&shape, &body, (uint64_t)n.x * n.y * n.z, {0}};
+    grid_run g = {&shape, &body, (uint64_t)n.x * n.y * n.z, {0}, {0}};
+    (void)watches;
     std::vector<std::thread> others;
     while (others.size() + 1 < most && 8 * (others.size() + 1) < g.n_blocks)
         others.emplace_back(run_some, &g);
     run_some(&g);
     for (std::thread &other : others)
         other.join();
-    return 1;
+    return !g.is_spoiled;
 }
 } // namespace oj_host
