@@ -171,6 +171,9 @@ static oj_status take_arguments(struct scanner *s,
     s->at++;
     if (word->field[0] == '\0')
         return oj_fail(err, OJ_ERR_ARG, "-agg: %s() names no field", function);
+    /* SQL's word for all rows. */
+    if (word->kind == OJ_AGG_COUNT && strcmp(word->field, "*") == 0)
+        word->field = NULL;
     return OJ_OK;
 }
 

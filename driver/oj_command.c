@@ -13,7 +13,6 @@
 #include <cpl_error.h>
 #include <cpl_vsi.h>
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,9 +172,8 @@ static oj_status read_count(const struct oj_option *option, const char *word,
 {
     char *end;
     long long value;
-    errno = 0;
-    value = strtoll(word, &end, 10);
-    if (end == word || *end != '\0' || errno != 0 || value < option->minimum)
+    value = strtoll(word, &end, 10); /* beyond 64 bits: as many as there are */
+    if (end == word || *end != '\0' || value < option->minimum)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s must be a whole number of %lld or more, not '%s'",
                        option->name, (long long)option->minimum, word);

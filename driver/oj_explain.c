@@ -56,7 +56,8 @@ static void count_text(int64_t n, char *text, size_t size)
     if (n < 0)
         snprintf(text, size, "a number of rows that is not known beforehand");
     else
-        snprintf(text, size, "%lld rows", (long long)n);
+        snprintf(text, size, "%lld %s", (long long)n,
+                 oj_word_for(n, "row", "rows"));
 }
 
 static void print_side(const char *key, const struct oj_source *source,
@@ -72,8 +73,8 @@ static void print_side(const char *key, const struct oj_source *source,
          side->where != NULL ? ", filtered by: " : "",
          side->where != NULL ? side->where : "");
     if (source->n_hidden > 0)
-        line("", "%d fields are read for the join and not written",
-             source->n_hidden);
+        line("", "%d %s read for the join and not written", source->n_hidden,
+             oj_word_for(source->n_hidden, "field is", "fields are"));
 }
 
 static void print_distances(const struct oj_command *command,
@@ -190,6 +191,9 @@ static oj_status read_first(struct oj_job *job, const struct oj_source *source,
     struct oj_read_options reading = oj_job_read_options(job, source);
     reading.batch_rows = limit;
     reading.limit = limit;
+    if (source == &job->input && job->command->limit >= 0 &&
+        job->command->limit < limit)
+        reading.limit = job->command->limit;
     reading.keep_attributes = keep;
     if (!keep)
         reading.n_fields = 0;
@@ -359,7 +363,7 @@ static void print_engine(const struct explanation *e)
          oj_join_backend(job->join_side->engine)->name,
          e->streams_join ? "sides exchanged" : method,
          oj_join_threads(job->join_side->engine),
-         oj_join_threads(job->join_side->engine) == 1 ? "" : "s");
+         oj_word_for(oj_join_threads(job->join_side->engine), "", "s"));
     if (oj_join_reason(job->join_side->engine)[0] != '\0')
         line("", "%s", oj_join_reason(job->join_side->engine));
     if (e->aggregation != NULL)
@@ -388,18 +392,27 @@ static void print_sample(const struct explanation *e)
 {
     const struct oj_stats *stats = oj_join_stats(e->job.join_side->engine);
     double n = (double)e->sample.n_features;
+    char pairs[32], candidates[32];
     int is_all = e->sample.n_features == e->n_input;
     if (e->sample.n_features == 0)
     {
         line("sample", "the input has no rows");
         return;
     }
+    snprintf(pairs, sizeof pairs, "%.3g", (double)e->matches.n_pairs / n);
+    snprintf(candidates, sizeof candidates, "%.3g",
+             (double)stats->n_candidates / n);
     line("sample",
-         "of %s %lld input rows %lld match, with %lld pairs (%.3g per "
-         "row); %.3g candidates per row were looked at",
+         "of %s %lld input %s %lld %s, with %lld %s (%s per row); %s %s per "
+         "row %s looked at",
          is_all ? "all" : "the first", (long long)e->sample.n_features,
-         (long long)e->matches.n_matched, (long long)e->matches.n_pairs,
-         (double)e->matches.n_pairs / n, (double)stats->n_candidates / n);
+         oj_word_for(e->sample.n_features, "row", "rows"),
+         (long long)e->matches.n_matched,
+         oj_word_for(e->matches.n_matched, "matches", "match"),
+         (long long)e->matches.n_pairs,
+         oj_word_for(e->matches.n_pairs, "pair", "pairs"), pairs, candidates,
+         strcmp(candidates, "1") == 0 ? "candidate" : "candidates",
+         strcmp(candidates, "1") == 0 ? "was" : "were");
     if (e->n_input > 0 && !is_all && !e->is_part)
         line("expected",
              "about %.3g pairs in all, if the other rows are like these",

@@ -7,6 +7,7 @@
 
 #include <cpl_conv.h>
 #include <cpl_progress.h>
+#include <cpl_vsi.h>
 
 #include <ctype.h>
 #include <stdio.h>
@@ -87,6 +88,23 @@ struct oj_options oj_job_options(const struct oj_command *command)
     return options;
 }
 
+/* The names in the order of other programs: inputs first. */
+static oj_status explain_order(const struct oj_command *command,
+                               oj_status status, struct oj_error *err)
+{
+    VSIStatBuf file;
+    struct oj_error bare = *err;
+    if (status == OJ_OK || command->dst == NULL || command->overwrite ||
+        command->append || command->update ||
+        VSIStat(command->dst, &file) != 0 ||
+        strchr(command->join.dataset, ':') != NULL ||
+        VSIStat(command->join.dataset, &file) == 0)
+        return status;
+    return oj_fail(err, status,
+                   "%.800s; the destination is the first of the three names",
+                   bare.message);
+}
+
 static oj_status open_sources(struct oj_job *job, struct oj_error *err)
 {
     const struct oj_command *command = job->command;
@@ -97,7 +115,10 @@ static oj_status open_sources(struct oj_job *job, struct oj_error *err)
         OJ_TRY(oj_source_open_boxes(&command->join, "join", command->windows,
                                     command->n_windows, &job->join, err));
     else
-        OJ_TRY(oj_source_open(&command->join, "join", NULL, &job->join, err));
+        OJ_TRY(explain_order(
+            command,
+            oj_source_open(&command->join, "join", NULL, &job->join, err),
+            err));
     /* A join side that only decides who is kept brings no columns, and one that
      * is added up those that are asked for; its rows without a match are read
      * again, then with all columns. */

@@ -185,6 +185,11 @@ static void say(const char *format, va_list args)
         fprintf(stderr, "%s\n", text);
 }
 
+const char *oj_word_for(int64_t n, const char *one, const char *many)
+{
+    return n == 1 ? one : many;
+}
+
 void oj_notice(const char *format, ...)
 {
     va_list args;

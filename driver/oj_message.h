@@ -14,6 +14,8 @@
 
 #include "../flatten/oj_status.h"
 
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -52,6 +54,9 @@ void oj_message_show_as(const char *hidden, const char *shown);
  *  GDAL's for the thread, or pops it: calls nest, also with other handlers,
  *  like brackets (a join can be the input of another one). */
 void oj_message_use(struct oj_message_sink *sink);
+
+/** The word for that number of things: one for 1, else many. */
+const char *oj_word_for(int64_t n, const char *one, const char *many);
 
 /** A line that explains what was done, e.g. a reprojection. */
 void oj_notice(const char *format, ...) OJ_PRINTF(1, 2);

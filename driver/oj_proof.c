@@ -345,13 +345,15 @@ static void tell_left_out(const struct oj_proof *proof, struct text *text)
         return;
     add_text(text, "; left out, because GEOS cannot decide them: ");
     if (v->n_undecided_pairs > 0)
-        add_text(text, "%lld pairs", (long long)v->n_undecided_pairs);
+        add_text(text, "%lld %s", (long long)v->n_undecided_pairs,
+                 oj_word_for(v->n_undecided_pairs, "pair", "pairs"));
     if (v->n_undecided_by_one > 0)
         add_text(text, " (%lld of them only one of the two)",
                  (long long)v->n_undecided_by_one);
     if (v->n_undecided > 0)
-        add_text(text, "%s%lld rows", v->n_undecided_pairs > 0 ? ", " : "",
-                 (long long)v->n_undecided);
+        add_text(text, "%s%lld %s", v->n_undecided_pairs > 0 ? ", " : "",
+                 (long long)v->n_undecided,
+                 oj_word_for(v->n_undecided, "row", "rows"));
     if (reason[0] != '\0')
         add_text(text, " (the first: %.*s)", oj_message_reason_length(reason),
                  reason);
@@ -366,23 +368,27 @@ static void tell_apart(const struct oj_proof *proof, struct text *text)
     tell_left_out(proof, text);
     if (n_second_words > 0)
         add_text(text,
-                 "; on %lld pairs GEOS's plain predicate raised, and its "
+                 "; on %lld %s GEOS's plain predicate raised, and its "
                  "prepared one was asked",
-                 (long long)n_second_words);
+                 (long long)n_second_words,
+                 oj_word_for(n_second_words, "pair", "pairs"));
     if (v->n_rounding > 0)
-        add_text(text, "; %lld rows with GEOS rounding, counted apart",
-                 (long long)v->n_rounding);
+        add_text(text, "; %lld %s with GEOS rounding, counted apart",
+                 (long long)v->n_rounding,
+                 oj_word_for(v->n_rounding, "row", "rows"));
     if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
         add_text(text,
-                 "; GEOS knows no sphere: %lld distances are equal up to the "
+                 "; GEOS knows no sphere: %lld %s equal up to the "
                  "rounding of chords, 0.1 micrometres, more towards the "
                  "opposite point",
-                 (long long)v->n_within_ulps);
+                 (long long)v->n_within_ulps,
+                 oj_word_for(v->n_within_ulps, "distance is", "distances are"));
     else if (v->n_within_ulps > 0)
         add_text(text,
-                 "; %lld distances between lines or polygons are equal up to "
-                 "%d ulps",
-                 (long long)v->n_within_ulps, OJ_VALIDATION_ULPS);
+                 "; %lld %s between lines or polygons equal up to %d ulps",
+                 (long long)v->n_within_ulps,
+                 oj_word_for(v->n_within_ulps, "distance", "distances"),
+                 OJ_VALIDATION_ULPS);
 }
 
 static void print_result(const struct oj_proof *proof)
@@ -396,10 +402,12 @@ static void print_result(const struct oj_proof *proof)
     tell_apart(proof, &apart);
     if (v->n_differences == 0)
     {
-        oj_notice("validated: %s against %s, %lld rows, %lld pairs%s: no "
-                  "difference%s",
-                  ours, reference, (long long)v->n_rows, (long long)v->n_pairs,
-                  has_measure ? " with their distances" : "", apart.at);
+        oj_notice(
+            "validated: %s against %s, %lld %s, %lld %s%s: no difference%s",
+            ours, reference, (long long)v->n_rows,
+            oj_word_for(v->n_rows, "row", "rows"), (long long)v->n_pairs,
+            oj_word_for(v->n_pairs, "pair", "pairs"),
+            has_measure ? " with their distances" : "", apart.at);
         return;
     }
     if (has_measure)
@@ -407,12 +415,17 @@ static void print_result(const struct oj_proof *proof)
                  ", %lld at other distances, %lld in other order",
                  (long long)v->n_of_kind[OJ_DIFFERENCE_DISTANCE],
                  (long long)v->n_of_kind[OJ_DIFFERENCE_ORDER]);
-    oj_say("validated: %s against %s, %lld rows, %lld pairs: %lld rows differ "
-           "(%lld pairs missing, %lld extra%s)%s",
-           ours, reference, (long long)v->n_rows, (long long)v->n_pairs,
-           (long long)v->n_rows_different,
-           (long long)v->n_of_kind[OJ_DIFFERENCE_MISSING],
-           (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA], kinds, apart.at);
+    oj_say(
+        "validated: %s against %s, %lld %s, %lld %s: %lld %s (%lld %s missing, "
+        "%lld extra%s)%s",
+        ours, reference, (long long)v->n_rows,
+        oj_word_for(v->n_rows, "row", "rows"), (long long)v->n_pairs,
+        oj_word_for(v->n_pairs, "pair", "pairs"),
+        (long long)v->n_rows_different,
+        oj_word_for(v->n_rows_different, "row differs", "rows differ"),
+        (long long)v->n_of_kind[OJ_DIFFERENCE_MISSING],
+        oj_word_for(v->n_of_kind[OJ_DIFFERENCE_MISSING], "pair", "pairs"),
+        (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA], kinds, apart.at);
     print_first(proof);
 }
 

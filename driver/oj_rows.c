@@ -416,9 +416,9 @@ void oj_rows_warn(const struct oj_rows *rows)
     int64_t n =
         rows->stage != NULL ? oj_pair_stage_undecided(rows->stage, &first) : 0;
     if (n > 0)
-        oj_warn("the overlap of %lld pairs is not known, because GEOS cannot "
-                "make their intersection (%s); -invalid fix may help",
-                (long long)n, first);
+        oj_warn("the overlap of %lld %s is not known, because GEOS cannot "
+                "make the intersection (%s); -invalid fix may help",
+                (long long)n, oj_word_for(n, "pair", "pairs"), first);
 }
 
 void oj_rows_close(struct oj_rows *rows)

@@ -260,6 +260,21 @@ static int fits(OGRFieldType from, OGRFieldType to)
     return 0;
 }
 
+/* The option that leaves the field out, or "" where none does. */
+static const char *leave_out(const struct oj_planned_field *field)
+{
+    static const char *const options[] = {
+        [OJ_COLUMN_INPUT] = "leave it out with -select, or ",
+        [OJ_COLUMN_JOIN] = "leave it out with -join_select, or ",
+        [OJ_COLUMN_JOIN_FID] = "leave it out with -name_fid \"\", or ",
+        [OJ_COLUMN_MEASURE] = "leave it out with -name_distance \"\", or ",
+        [OJ_COLUMN_RANK] = "leave it out with -name_rank \"\", or ",
+        [OJ_COLUMN_COUNT] = "",
+        [OJ_COLUMN_PAIR_VALUE] = "",
+        [OJ_COLUMN_AGGREGATE] = ""};
+    return options[field->origin];
+}
+
 static oj_status map_field(const struct oj_output *o, const struct place *at,
                            const struct oj_planned_field *field, int *target,
                            struct oj_error *err)
@@ -269,10 +284,10 @@ static oj_status map_field(const struct oj_output *o, const struct place *at,
     OGRFieldType from = OGR_Fld_GetType(field->defn), to;
     if (place < 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "-append: the layer '%s' of %s has no field '%s'; leave "
-                       "it out with -select or -join_select, or write another "
-                       "layer",
-                       at->name, o->command->dst, field->name);
+                       "-append: the layer '%s' of %s has no field '%s'; "
+                       "%swrite another layer",
+                       at->name, o->command->dst, field->name,
+                       leave_out(field));
     to = OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, place));
     if (!fits(from, to))
         return oj_fail(err, OJ_ERR_ARG,

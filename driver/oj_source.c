@@ -1,6 +1,7 @@
 #include "oj_source.h"
 
 #include "../flatten/oj_array.h"
+#include "oj_dataset_hint.h"
 #include "oj_message.h"
 #include "oj_spelling.h"
 #include "oj_transaction.h"
@@ -35,33 +36,10 @@ static GDALDatasetH open_to_read(const struct oj_side *side)
                       NULL, (const char *const *)side->open_options, NULL);
 }
 
-/* What GDAL wants before the name of a packed file; NULL: it is none. */
-static const char *prefix_of_archive(const char *name)
-{
-    static const struct
-    {
-        const char *end, *prefix;
-    } kinds[] = {{".zip", "/vsizip/"},
-                 {".tar", "/vsitar/"},
-                 {".tgz", "/vsitar/"},
-                 {".tar.gz", "/vsitar/"},
-                 {".gz", "/vsigzip/"}};
-    size_t n = strlen(name);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    {
-        size_t m = strlen(kinds[i].end);
-        if (n > m && strcasecmp(name + n - m, kinds[i].end) == 0 &&
-            strncmp(name, "/vsi", 4) != 0)
-            return kinds[i].prefix;
-    }
-    return NULL;
-}
-
 static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
 {
     const struct oj_side *side = s->side;
-    const char *prefix = prefix_of_archive(side->dataset);
-    struct stat file;
+    char hint[600];
     s->dataset = open_to_read(side);
     if (s->dataset == NULL &&
         oj_transaction_recover(side->dataset,
@@ -73,11 +51,9 @@ static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
     }
     if (s->dataset != NULL)
         return OJ_OK;
-    if (prefix != NULL && stat(side->dataset, &file) == 0)
-        return oj_fail(err, OJ_ERR_IO,
-                       "cannot open the %s dataset %s: to GDAL a packed file "
-                       "is %s%s",
-                       s->role, side->dataset, prefix, side->dataset);
+    if (oj_dataset_hint(side->dataset, s->role, hint, sizeof hint))
+        return oj_fail(err, OJ_ERR_IO, "cannot open the %s dataset %s: %s",
+                       s->role, side->dataset, hint);
     /* Most drivers name the dataset, some do not. */
     if (strstr(CPLGetLastErrorMsg(), s->side->dataset) != NULL)
         return oj_fail(err, OJ_ERR_IO, "cannot open the %s dataset: %s",

@@ -100,19 +100,21 @@ static void note_side(const struct oj_source *source,
     const struct oj_flat_counts *shapes = &counts->shapes;
     warn_of_reading(source, counts);
     if (shapes->n_linearized > 0)
-        oj_notice("%s layer '%s': the curves or surfaces of %lld features were "
+        oj_notice("%s layer '%s': the curves or surfaces of %lld %s were "
                   "taken as line strings or polygons",
-                  source->role, source->name, (long long)shapes->n_linearized);
+                  source->role, source->name, (long long)shapes->n_linearized,
+                  oj_word_for(shapes->n_linearized, "feature", "features"));
     if (shapes->n_empty_members > 0)
-        oj_notice("%s layer '%s': %lld empty members of multi-geometries were "
-                  "left out",
+        oj_notice("%s layer '%s': %lld empty %s of multi-geometries left out",
                   source->role, source->name,
-                  (long long)shapes->n_empty_members);
+                  (long long)shapes->n_empty_members,
+                  oj_word_for(shapes->n_empty_members, "member", "members"));
     if (shapes->n_rings_closed > 0)
-        oj_notice("%s layer '%s': %lld polygon rings were not closed, and were "
-                  "closed for the join",
-                  source->role, source->name,
-                  (long long)shapes->n_rings_closed);
+        oj_notice(
+            "%s layer '%s': %lld polygon %s not closed, and closed for "
+            "the join",
+            source->role, source->name, (long long)shapes->n_rings_closed,
+            oj_word_for(shapes->n_rings_closed, "ring was", "rings were"));
 }
 
 /* What -invalid and the representative points did. */
@@ -131,10 +133,12 @@ static void note_reshape(const struct oj_reshape *r)
             r->invalid == OJ_INVALID_FIX ? "made so for the join" : "skipped",
             not_fixed, (long long)r->first_invalid, r->reason);
     if (r->n_no_point > 0)
-        oj_notice("%s layer '%s': %lld features have no %s, and were skipped",
-                  r->role, r->name, (long long)r->n_no_point,
+        oj_notice("%s layer '%s': %lld %s no %s, and %s skipped", r->role,
+                  r->name, (long long)r->n_no_point,
+                  oj_word_for(r->n_no_point, "feature has", "features have"),
                   r->shape == OJ_SHAPE_CENTROID ? "centroid"
-                                                : "point on surface");
+                                                : "point on surface",
+                  oj_word_for(r->n_no_point, "was", "were"));
 }
 
 static void note_reach(const struct oj_job *job)
@@ -143,9 +147,12 @@ static void note_reach(const struct oj_job *job)
     {
         int64_t n = job->sides.conditions.n_no_reach[side];
         if (n > 0)
-            oj_notice("%lld rows of the %s layer match nothing, because their "
-                      "distance is NULL, negative or no number",
-                      (long long)n, side == 0 ? "input" : "join");
+            oj_notice(
+                "%lld %s of the %s layer %s nothing, because the distance "
+                "is NULL, negative or no number",
+                (long long)n, oj_word_for(n, "row", "rows"),
+                side == 0 ? "input" : "join",
+                oj_word_for(n, "matches", "match"));
     }
 }
 
@@ -153,9 +160,10 @@ static void warn_undecided(const struct oj_job *job)
 {
     const struct oj_stats *stats = oj_job_stats(job);
     if (stats->n_undecided_pairs > 0)
-        oj_warn("GEOS cannot say whether %lld pairs match, and they are left "
-                "out (%.*s)%s",
+        oj_warn("GEOS cannot say whether %lld %s left out (%.*s)%s",
                 (long long)stats->n_undecided_pairs,
+                oj_word_for(stats->n_undecided_pairs, "pair matches, and it is",
+                            "pairs match, and they are"),
                 oj_message_reason_length(stats->undecided_text),
                 stats->undecided_text,
                 job->command->invalid == OJ_INVALID_USE
@@ -181,9 +189,13 @@ static void note_join_side(const struct oj_job *job)
 static void note_left_out(const struct oj_summary *summary)
 {
     if (summary->n_rows_left_out > 0)
-        oj_warn("%lld rows without geometry were left out: this format cannot "
-                "hold them; write GPKG to keep them",
-                (long long)summary->n_rows_left_out);
+        oj_warn("%lld %s without geometry %s left out: this format cannot "
+                "hold %s; write GPKG to keep %s",
+                (long long)summary->n_rows_left_out,
+                oj_word_for(summary->n_rows_left_out, "row", "rows"),
+                oj_word_for(summary->n_rows_left_out, "was", "were"),
+                oj_word_for(summary->n_rows_left_out, "it", "them"),
+                oj_word_for(summary->n_rows_left_out, "it", "them"));
 }
 
 /* Tiles are indexed while they are joined. */
@@ -231,21 +243,27 @@ static void print_line(const struct oj_summary *summary)
     }
     if (summary->destination != NULL)
         snprintf(
-            written, sizeof written, "; %lld rows written to %s",
+            written, sizeof written, "; %lld %s written to %s",
             (long long)(summary->n_rows_written - summary->n_rows_left_out),
+            oj_word_for(summary->n_rows_written - summary->n_rows_left_out,
+                        "row", "rows"),
             summary->destination);
     if (job->tiled != NULL)
-        snprintf(tiles, sizeof tiles, ", the join side in %lld tiles",
-                 (long long)job->tiles.n_tiles);
-    oj_notice("%lld rows in: %lld matched, %lld unmatched%s; %lld pairs%s%s; "
+        snprintf(tiles, sizeof tiles, ", the join side in %lld %s",
+                 (long long)job->tiles.n_tiles,
+                 oj_word_for(job->tiles.n_tiles, "tile", "tiles"));
+    oj_notice("%lld %s in: %lld matched, %lld unmatched%s; %lld %s%s%s; "
               "read %.2f s, join %.2f s, write %.2f s, total %.2f s; backend "
-              "%s, %d thread%s%s",
-              (long long)counts->n_rows, (long long)counts->n_matched,
+              "%s, %d %s%s",
+              (long long)counts->n_rows,
+              oj_word_for(counts->n_rows, "row", "rows"),
+              (long long)counts->n_matched,
               (long long)(counts->n_rows - counts->n_matched), skipped,
-              (long long)counts->n_pairs, how_counted(job), written,
-              job->join_side->read_s + counts->read_s, join_seconds(job),
-              summary->write_s, summary->total_s, backend, n_threads,
-              n_threads == 1 ? "" : "s", tiles);
+              (long long)counts->n_pairs,
+              oj_word_for(counts->n_pairs, "pair", "pairs"), how_counted(job),
+              written, job->join_side->read_s + counts->read_s,
+              join_seconds(job), summary->write_s, summary->total_s, backend,
+              n_threads, oj_word_for(n_threads, "thread", "threads"), tiles);
 }
 
 void oj_summary_print(const struct oj_summary *summary)

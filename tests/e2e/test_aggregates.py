@@ -518,6 +518,13 @@ def check_many_points():
           says="nofield", op=False)
 
 
+def check_words_of_sql():
+    random_layers(random.Random(21))
+    aggregate("-agg", "count(*), COUNT( * ) as n, avg(f)", "out.gpkg", "zones.gpkg", "points.gpkg")
+    aggregate("-agg", "count, count as n, mean(f)", "same.gpkg", "zones.gpkg", "points.gpkg")
+    same(Layer("out.gpkg").rows, Layer("same.gpkg").rows)
+
+
 def check_empty_layers():
     random_layers(random.Random(20))
     make("none.gpkg", [], FIELDS, kind=ogr.wkbPoint)

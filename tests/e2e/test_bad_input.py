@@ -247,6 +247,18 @@ def check_geometry_columns_that_lie():
     true("0" in Layer("o.csv").column("join_distance"), "a polygon meets itself")
 
 
+def check_names_from_elsewhere():
+    points, lots = layers()
+    fails("o.gpkg", "points.gpkg|layername=points|subset=1", lots, op=False,
+          says=["QGIS", "write points.gpkg, and -input_layer points"])
+    fails("o.gpkg", points, f"{lots}|layername=lots", op=False, says="-join_layer lots")
+    fails("o.gpkg", "/vsistdin/", lots, op=False, says="CSV:/vsistdin/")
+    # The sides first, as in GeoPandas.
+    fails(points, lots, "o.gpkg", op=False, says=["o.gpkg", "the destination is the first"])
+    error = fails("-overwrite", points, lots, "o.gpkg", op=False, says="o.gpkg")
+    true("destination" not in error, error)
+
+
 def check_packed_files():
     lots_file("lots.geojson", srs="EPSG:4326")
     points_file()

@@ -549,6 +549,8 @@ def check_explain():
     r = run("-explain", "-in_place", "-pick", "first", "a.gpkg", "b.gpkg")
     true(r.rc == 0 and "columns of the input layer" in r.out, str(r))
     same(listing(), before)
+    r = run("-explain", "-op", "nearest", "-limit", 1, "o.gpkg", "a.gpkg", "b.gpkg")
+    true("of all 1 input row 1 matches, with 1 pair (1 per row)" in r.out, str(r))
     fails("-explain", "o.gpkg", "a.gpkg", "nofile.gpkg", op=False, says="nofile.gpkg")
     run("o.gpkg", "a.gpkg", "b.gpkg")
     fails("-explain", "o.gpkg", "a.gpkg", "b.gpkg", op=False, says="-overwrite")

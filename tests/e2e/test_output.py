@@ -142,6 +142,7 @@ def check_append():
         (("name", ogr.OFTString), ("more", ogr.OFTInteger)))
     fails("-append", "o.gpkg", "w.gpkg", "p.gpkg", says=["'more'", "-select"])
     join("-append", "o.gpkg", "w.gpkg", "p.gpkg", "-select", "name")
+    fails("-append", "-k", 2, "o.gpkg", "q.gpkg", "p.gpkg", says=["'join_rank'", '-name_rank ""'])
     same(len(Layer("o.gpkg").rows), 4)
     one("m.gpkg", {"name": "m"}, srs="EPSG:25833")
     fails("-append", "o.gpkg", "m.gpkg", twin("m.gpkg"), says="CRS")
@@ -270,7 +271,7 @@ def check_stdout():
         found = json.loads(r.out)
         same(len(found["features"]), 1)
         same(found["features"][0]["properties"]["join_distance"], 0.0)
-        true("1 rows in" in r.err, "the summary is not in the data")
+        true("1 row in: 1 matched, 0 unmatched; 1 pair; 1 row written" in r.err, "the summary is not in the data")
     # Also where a shell has made it a file, which by that name exists.
     with open("o.json", "w", encoding="utf-8") as file:
         command = [OGRJOIN, "-q", "-f", "GeoJSON", "/dev/stdout", "p.gpkg",

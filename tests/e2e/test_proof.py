@@ -132,12 +132,12 @@ def check_pairs_left_out():
                     ("POLYGON ((5 5, 15 5, 15 15, 5 15, 5 5))", {"name": "e"})], fields)
     for op, n_pairs in (("overlaps", 1), ("touches", 0), ("equals", 1)):
         r = run("-op", op, "-validate", "o.csv", "a.gpkg", "b.gpkg", "-overwrite", "-json_summary", "s.json")
-        true("no difference; left out, because GEOS cannot decide them: 1 pairs (the first: " in r.err, str(r))
-        true(f"2 rows, {n_pairs} pairs" in r.err, str(r))
+        true("no difference; left out, because GEOS cannot decide them: 1 pair (the first: " in r.err, str(r))
+        true(f"2 rows, {n_pairs} pair" in r.err, str(r))
         same(summary("s.json")["rows_validated"], 2)
     # our own kernels decide this one; GEOS does not
     r = run("-op", "intersects", "-validate", "o.csv", "a.gpkg", "b.gpkg", "-overwrite")
-    true("2 rows, 2 pairs: no difference; left out, because GEOS cannot decide them: 1 pairs (1 of them only one of "
+    true("2 rows, 2 pairs: no difference; left out, because GEOS cannot decide them: 1 pair (1 of them only one of "
          "the two) (the first: " in r.err, str(r))
 
 

@@ -477,7 +477,7 @@ START_TEST(errors_say_what_is_wrong)
         {"-op nearest a b c -max_distance", "-max_distance needs a value"},
         {"-op nearest -k 0 a b c", "1 or more, not '0'"},
         {"-op nearest -k 1.5 a b c", "whole number"},
-        {"-op nearest -k 99999999999999999999 a b c", "whole number"},
+        {"-op nearest -k 99999999999999999999 a b c", "2147483647 or less"},
         {"-op nearest -k 3000000000 a b c", "2147483647 or less"},
         {"-op nearest -ties some a b c", "first|all, not 'some'"},
         {"-op nearest -how outer a b c", "left|inner|semi|anti|right|full"},
