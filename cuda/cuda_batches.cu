@@ -1,13 +1,12 @@
 #include "cuda_chunk_pairs.h"
 #include "cuda_pace.h"
 #include "cuda_sizes.h"
+#include "cuda_workers.h"
 
 #include "../flatten/oj_array.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* A batch is cut into chunks, and workers take chunk after chunk: each has a
  * slot of a device, copies its chunk in, waits for the kernels and copies the
@@ -35,13 +34,10 @@ struct batch
 
     /* Shared; changed atomically. */
     int64_t next_chunk, n_pairs, n_kept, n_matched;
-    int stop, n_with_slot;
 
-    pthread_mutex_t lock; /* of what follows */
-    oj_status status;     /* OJ_OK, or the first failure, told by error */
+    struct oj_cuda_workers workers; /* they need slots */
+    oj_status status;               /* of all that is done aside */
     struct oj_error error;
-    oj_status no_slot; /* why a worker had none */
-    struct oj_error no_slot_error;
 };
 
 struct worker
@@ -52,32 +48,6 @@ struct worker
     struct oj_cuda_pace pace;
     struct oj_error error;
 };
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int is_cancelled(const struct batch *b)
-{
-    const int *cancel = b->index->options.cancel;
-    return cancel != NULL && *(const volatile int *)cancel != 0;
-}
-
-static void fail_batch(struct batch *b, oj_status status,
-                       const struct oj_error *error)
-{
-    pthread_mutex_lock(&b->lock);
-    if (b->status == OJ_OK)
-    {
-        b->status = status;
-        b->error = *error;
-    }
-    pthread_mutex_unlock(&b->lock);
-    __atomic_store_n(&b->stop, 1, __ATOMIC_RELAXED);
-}
 
 static __global__ void count_matched(int64_t n, const int32_t *row,
                                      unsigned long long *n_matched)
@@ -181,13 +151,6 @@ static oj_status join_one(struct worker *w, int64_t first, int64_t n)
     return OJ_OK;
 }
 
-static void drop_pairs(struct oj_cuda_slot *slot, struct oj_cuda_pairs *found)
-{
-    oj_cuda_drop(slot->device, slot->stream, &found->offset);
-    oj_cuda_drop(slot->device, slot->stream, &found->row);
-    oj_cuda_drop(slot->device, slot->stream, &found->measure);
-}
-
 /* Offsets of rows of one chunk count from the chunk's first pair for now;
  * those of rows first + 1 .. first + n are written. */
 static oj_status take_pairs(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
@@ -240,7 +203,7 @@ static oj_status join_lists(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
         status = take_pairs(w, pairs, first, n, &found);
     if (status == OJ_ERR_NOMEM) /* they are counted again */
         __atomic_sub_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED);
-    drop_pairs(slot, &found);
+    oj_cuda_pairs_drop(slot->device, slot->stream, &found);
     return status;
 }
 
@@ -273,10 +236,9 @@ static oj_status join_rows(struct worker *w, int64_t chunk, int64_t first,
     struct batch *b = w->batch;
     struct oj_error first_error;
     oj_status status;
-    if (__atomic_load_n(&b->stop, __ATOMIC_RELAXED))
+    if (oj_cuda_workers_stopped(&b->workers))
         return OJ_OK;
-    if (is_cancelled(b))
-        return oj_fail(&w->error, OJ_ERR_CANCELLED, "cancelled");
+    OJ_TRY(oj_cuda_go_on(b->index->options.cancel, &w->error));
     status = take_rows(w, chunk, first, n);
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
@@ -296,9 +258,9 @@ static oj_status join_chunk(struct worker *w, int64_t chunk, int64_t first,
     while (first < end)
     {
         int64_t n = oj_cuda_pace_rows(&w->pace, end - first);
-        double start = now_s();
+        double start = oj_cuda_now_s();
         OJ_TRY(join_rows(w, chunk, first, n));
-        oj_cuda_pace_took(&w->pace, n, now_s() - start);
+        oj_cuda_pace_took(&w->pace, n, oj_cuda_now_s() - start);
         first += n;
     }
     return OJ_OK;
@@ -308,7 +270,7 @@ static oj_status work(struct worker *w)
 {
     struct batch *b = w->batch;
     int64_t n_rows = b->input->n_features;
-    while (!__atomic_load_n(&b->stop, __ATOMIC_RELAXED))
+    while (!oj_cuda_workers_stopped(&b->workers))
     {
         int64_t chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
         int64_t first = chunk * b->chunk_rows;
@@ -331,17 +293,10 @@ static int take_slot(struct worker *w)
         return 0;
     status = oj_cuda_slot_make(&w->place->device, b->chunk_rows, staged,
                                w->slot, &w->error);
-    if (status == OJ_OK)
-    {
-        __atomic_add_fetch(&b->n_with_slot, 1, __ATOMIC_RELAXED);
-        return 1;
-    }
-    oj_cuda_slot_free(w->slot);
-    pthread_mutex_lock(&b->lock);
-    b->no_slot = status;
-    b->no_slot_error = w->error;
-    pthread_mutex_unlock(&b->lock);
-    return 0;
+    oj_cuda_workers_ready(&b->workers, status, &w->error);
+    if (status != OJ_OK)
+        oj_cuda_slot_free(w->slot);
+    return status == OJ_OK;
 }
 
 /* Slots are made here, so that one device works while the memory of another is
@@ -363,23 +318,19 @@ static void run_worker(int i, void *user)
         return;
     else
         status = work(&w);
-    if (status != OJ_OK)
-        fail_batch(b, status, &w.error);
+    oj_cuda_workers_told(&b->workers, status, &w.error);
     /* What is under way must not outlive the arrays it writes to. */
     if (w.slot->stream != NULL)
         (void)cudaStreamSynchronize(w.slot->stream);
     (void)cudaGetLastError();
 }
 
-static oj_status run_workers(struct batch *b)
+static oj_status run_all(struct batch *b, void (*run)(int i, void *user),
+                         struct oj_error *err)
 {
-    oj_cuda_side_by_side(b->n_workers, run_worker, b);
-    if (b->status == OJ_OK && b->n_with_slot == 0)
-    {
-        b->error = b->no_slot_error;
-        return b->no_slot;
-    }
-    return b->status;
+    oj_cuda_workers_start(&b->workers);
+    oj_cuda_side_by_side(b->n_workers, run, b);
+    return oj_cuda_workers_end(&b->workers, err);
 }
 
 /* ---- a batch ------------------------------------------------------------ */
@@ -392,8 +343,7 @@ static oj_status place_pairs(struct batch *b, int64_t chunk,
     struct oj_cuda_chunk_pairs *pairs = &b->pairs[chunk];
     int64_t first = chunk * b->chunk_rows, end = first + b->chunk_rows;
     int64_t before = pairs->first, n_matched = 0;
-    if (is_cancelled(b))
-        return oj_fail(err, OJ_ERR_CANCELLED, "cancelled");
+    OJ_TRY(oj_cuda_go_on(b->index->options.cancel, err));
     if (end > b->input->n_features)
         end = b->input->n_features;
     for (int64_t i = first; i < end; i++)
@@ -423,14 +373,13 @@ static void run_placer(int i, void *user)
     for (int64_t c = 0; status == OJ_OK && c < b->n_chunks; c++)
     {
         struct oj_cuda_chunk_pairs *pairs = &b->pairs[c];
-        if (__atomic_load_n(&b->stop, __ATOMIC_RELAXED))
+        if (oj_cuda_workers_stopped(&b->workers))
             break;
         if ((pairs->device == NULL || pairs->device == &place->device) &&
             __atomic_exchange_n(&pairs->taken, 1, __ATOMIC_RELAXED) == 0)
             status = place_pairs(b, c, slot, &error);
     }
-    if (status != OJ_OK)
-        fail_batch(b, status, &error);
+    oj_cuda_workers_told(&b->workers, status, &error);
     (void)cudaStreamSynchronize(slot->stream);
     (void)cudaGetLastError();
 }
@@ -446,9 +395,7 @@ static oj_status gather(struct batch *b, struct oj_error *err)
     }
     OJ_TRY(oj_matches_reserve(b->out, b->input->n_features, n_pairs, 1, err));
     b->out->offset[0] = 0;
-    oj_cuda_side_by_side(b->n_workers, run_placer, b);
-    if (b->status != OJ_OK)
-        return oj_fail(err, b->error.status, "%s", b->error.message);
+    OJ_TRY(run_all(b, run_placer, err));
     b->out->n_pairs = n_pairs;
     b->out->n_matched = b->n_matched;
     return OJ_OK;
@@ -480,9 +427,7 @@ static oj_status run_chunks(struct batch *b, struct oj_error *err)
         if (b->pairs == NULL)
             return oj_fail_nomem(err, b->n_chunks, sizeof *b->pairs);
     }
-    if (run_workers(b) != OJ_OK)
-        return oj_fail(err, b->error.status, "%s", b->error.message);
-    return OJ_OK;
+    return run_all(b, run_worker, err);
 }
 
 static oj_status join_batch(struct batch *b, struct oj_error *err)
@@ -519,10 +464,7 @@ static oj_status join_batch(struct batch *b, struct oj_error *err)
 static void run_batch(void *user)
 {
     struct batch *b = (struct batch *)user;
-    struct oj_error error = {OJ_OK, ""};
-    b->status = join_batch(b, &error);
-    if (b->status != OJ_OK)
-        b->error = error;
+    b->status = join_batch(b, &b->error);
     free_pairs(b);
 }
 
@@ -530,11 +472,9 @@ static void run_batch(void *user)
 static oj_status run_aside(struct batch *b, struct oj_stats *stats,
                            struct oj_error *err)
 {
-    double start = now_s();
-    pthread_mutex_init(&b->lock, NULL);
+    double start = oj_cuda_now_s();
     oj_cuda_aside(run_batch, b);
-    pthread_mutex_destroy(&b->lock);
-    stats->refine_s += now_s() - start;
+    stats->refine_s += oj_cuda_now_s() - start;
     if (b->status != OJ_OK)
         return oj_fail(err, b->status, "%s", b->error.message);
     return OJ_OK;

@@ -1,6 +1,5 @@
 #include "cuda_meet.h"
-
-#include <cub/device/device_scan.cuh>
+#include "cuda_scratch.cuh"
 
 #include <string.h>
 
@@ -13,30 +12,6 @@
 static unsigned blocks_of(int64_t n)
 {
     return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
-oj_status oj_cuda_meet_sum(struct oj_cuda_device *device, cudaStream_t stream,
-                           int64_t *counts, int64_t n, int64_t *total,
-                           struct oj_error *err)
-{
-    struct oj_cuda_array<uint8_t> scratch =
-    {
-    };
-    size_t bytes = 0;
-    cudaError_t error;
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, counts, counts,
-                                              n + 1, stream),
-                "summing counts", err);
-    OJ_TRY(oj_cuda_make(device, stream, (int64_t)bytes, &scratch, err));
-    error = cub::DeviceScan::ExclusiveSum(scratch.data, bytes, counts, counts,
-                                          n + 1, stream);
-    oj_cuda_drop(device, stream, &scratch);
-    OJ_CUDA_TRY(error, "summing counts", err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(total, counts + n, sizeof *total,
-                                cudaMemcpyDeviceToHost, stream),
-                "reading a count", err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "reading a count", err);
-    return OJ_OK;
 }
 
 struct level
@@ -138,6 +113,7 @@ struct walk
     struct oj_cuda_box_pairs now, next;
     struct oj_cuda_array<uint8_t> mask;
     struct oj_cuda_array<int64_t> offset;
+    struct oj_cuda_array<uint8_t> scratch;
     struct oj_error *err;
 };
 
@@ -151,8 +127,8 @@ static oj_status step(struct walk *w, int number)
     visit<<<blocks_of(level.n + 1), BLOCK, 0, w->stream>>>(
         w->question, level, w->mask.data, w->offset.data);
     OJ_CUDA_TRY_LAUNCH("finding candidates", w->err);
-    OJ_TRY(oj_cuda_meet_sum(w->device, w->stream, w->offset.data, level.n,
-                            &total, w->err));
+    OJ_TRY(oj_cuda_scan_total(w->device, w->stream, &w->scratch, w->offset.data,
+                              level.n, &total, "finding candidates", w->err));
     if (total > w->most)
         return oj_fail(w->err, OJ_ERR_NOMEM,
                        "more candidates than are taken at a time");
@@ -211,6 +187,7 @@ oj_cuda_box_pairs_find(struct oj_cuda_device *device, cudaStream_t stream,
     status = find(&w, first, n);
     oj_cuda_drop(device, stream, &w.mask);
     oj_cuda_drop(device, stream, &w.offset);
+    oj_cuda_drop(device, stream, &w.scratch);
     oj_cuda_box_pairs_drop(device, stream, &w.next);
     if (status != OJ_OK)
     {

@@ -5,11 +5,10 @@
  * that is asked for. */
 #include "cuda_close_side.h"
 #include "cuda_row_order.h"
+#include "cuda_scratch.cuh"
 #include "cuda_value_sums.cuh"
 
 #include "../flatten/oj_array.h"
-
-#include <cub/device/device_scan.cuh>
 
 #include <string.h>
 
@@ -307,24 +306,10 @@ struct lists
 static oj_status sum_counts(struct lists *l, int64_t max_pairs)
 {
     struct close_index *self = l->self;
-    int64_t n = l->batch.n + 1, *offset = l->out.offset.data;
-    size_t bytes = 0;
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, offset, offset, n,
-                                              l->stream),
-                "summing counts", l->err);
-    OJ_TRY(oj_cuda_make(self->device, l->stream, (int64_t)bytes, &l->scratch,
-                        l->err));
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(l->scratch.data, bytes, offset,
-                                              offset, n, l->stream),
-                "summing counts", l->err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(&l->out.n_pairs, offset + l->batch.n,
-                                sizeof l->out.n_pairs, cudaMemcpyDeviceToHost,
-                                l->stream),
-                "reading a count", l->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(l->stream), "reading a count", l->err);
-    if (max_pairs > 0 && l->batch.n > 1 && l->out.n_pairs > max_pairs)
-        return oj_fail(l->err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
+    OJ_TRY(oj_cuda_scan_total(self->device, l->stream, &l->scratch,
+                              l->out.offset.data, l->batch.n, &l->out.n_pairs,
+                              "summing counts", l->err));
+    OJ_TRY(oj_cuda_pairs_fit(l->batch.n, l->out.n_pairs, max_pairs, l->err));
     if (l->out.n_pairs > self->most_pairs)
         return oj_fail(l->err, OJ_ERR_NOMEM,
                        "the device has no memory for %lld pairs or more",
@@ -396,14 +381,10 @@ static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
     oj_cuda_drop(device, stream, &l.total);
     oj_cuda_drop(device, stream, &l.scratch);
     if (status != OJ_OK)
-    {
-        oj_cuda_drop(device, stream, &l.out.offset);
-        oj_cuda_drop(device, stream, &l.out.row);
-        oj_cuda_drop(device, stream, &l.out.measure);
-        return status;
-    }
-    *out = l.out;
-    return OJ_OK;
+        oj_cuda_pairs_drop(device, stream, &l.out);
+    else
+        *out = l.out;
+    return status;
 }
 
 /* --- counts and sums ------------------------------------------------------ */

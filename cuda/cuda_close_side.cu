@@ -1,15 +1,10 @@
 #include "cuda_close_side.h"
 
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_scan.cuh>
+#include "cuda_scratch.cuh"
 
 #include <string.h>
 
-enum
-{
-    BLOCK = 256,
-    FEW_POINTS = 4096
-};
+#define BLOCK 256
 
 static unsigned blocks_of(int64_t n)
 {
@@ -18,75 +13,18 @@ static unsigned blocks_of(int64_t n)
 
 /* --- sorting by place ----------------------------------------------------- */
 
-struct sorting
-{
-    struct oj_cuda_array<uint32_t> place[2];
-    struct oj_cuda_array<int32_t> order[2];
-    struct oj_cuda_array<uint8_t> scratch;
-};
+/* Points by place. */
+typedef struct oj_cuda_sorting<uint32_t, int32_t> place_sorting;
 
-static oj_status make_sorting(struct oj_cuda_device *device,
-                              cudaStream_t stream, int64_t n, struct sorting *s,
-                              struct oj_error *err)
-{
-    for (int i = 0; i < 2; i++)
-    {
-        OJ_TRY(oj_cuda_make(device, stream, n, &s->place[i], err));
-        OJ_TRY(oj_cuda_make(device, stream, n, &s->order[i], err));
-    }
-    return OJ_OK;
-}
-
-static void drop_sorting(struct oj_cuda_device *device, cudaStream_t stream,
-                         struct sorting *s)
-{
-    for (int i = 0; i < 2; i++)
-    {
-        oj_cuda_drop(device, stream, &s->place[i]);
-        oj_cuda_drop(device, stream, &s->order[i]);
-    }
-    oj_cuda_drop(device, stream, &s->scratch);
-}
-
-static oj_status make_scratch(struct oj_cuda_device *device,
-                              cudaStream_t stream, size_t bytes,
-                              struct sorting *s, struct oj_error *err)
-{
-    if ((int64_t)bytes <= s->scratch.n)
-        return OJ_OK;
-    oj_cuda_drop(device, stream, &s->scratch);
-    return oj_cuda_make(device, stream, (int64_t)bytes, &s->scratch, err);
-}
-
-/* place[0] and order[0] by place, and by order where places are equal; what is
- * sorted is number 0 again. */
+/* By place, and where places are equal as they stand. */
 static oj_status sort_places(struct oj_cuda_device *device, cudaStream_t stream,
-                             const struct oj_close_side *side,
-                             struct sorting *s, struct oj_error *err)
+                             const struct oj_close_side *side, place_sorting *s,
+                             struct oj_error *err)
 {
-    int n = (int)s->place[0].n, bits = side->column_bits;
-    size_t bytes = 0;
-    cub::DoubleBuffer<uint32_t> keys(s->place[0].data, s->place[1].data);
-    cub::DoubleBuffer<int32_t> values(s->order[0].data, s->order[1].data);
+    int bits = side->column_bits;
     for (uint32_t mask = side->row_mask; mask != 0; mask >>= 1)
         bits++;
-    OJ_CUDA_TRY(cub::DeviceRadixSort::SortPairs(NULL, bytes, keys, values, n, 0,
-                                                bits, stream),
-                "ordering points", err);
-    OJ_TRY(make_scratch(device, stream, bytes, s, err));
-    OJ_CUDA_TRY(cub::DeviceRadixSort::SortPairs(s->scratch.data, bytes, keys,
-                                                values, n, 0, bits, stream),
-                "ordering points", err);
-    if (values.Current() != s->order[0].data)
-    {
-        struct oj_cuda_array<uint32_t> place = s->place[0];
-        struct oj_cuda_array<int32_t> order = s->order[0];
-        s->place[0] = s->place[1];
-        s->order[0] = s->order[1];
-        s->place[1] = place;
-        s->order[1] = order;
-    }
-    return OJ_OK;
+    return oj_cuda_sort(device, stream, bits, "ordering points", s, err);
 }
 
 /* --- the join side -------------------------------------------------------- */
@@ -147,7 +85,7 @@ struct making
 {
     struct oj_cuda_device *device;
     const struct oj_cuda_layer *layer;
-    struct sorting sorting;
+    place_sorting sorting;
     struct oj_cuda_close_side *made;
     struct oj_error *err;
 };
@@ -159,24 +97,22 @@ static oj_status make_starts(struct making *m)
     cudaStream_t stream = device->stream;
     struct oj_cuda_array<uint32_t> *start = &m->made->start;
     int64_t n = oj_close_n_places(&m->made->side) + 1;
-    size_t bytes = 0;
     OJ_TRY(oj_cuda_make(device, stream, n, start, m->err));
     OJ_CUDA_TRY(cudaMemsetAsync(start->data, 0, (size_t)n * sizeof *start->data,
                                 stream),
                 "placing points", m->err);
     mark_ends<<<blocks_of(m->made->side.n), BLOCK, 0, stream>>>(
-        m->made->side.n, m->sorting.place[0].data, start->data);
+        m->made->side.n, m->sorting.key[0].data, start->data);
     OJ_CUDA_TRY_LAUNCH("placing points", m->err);
-    OJ_CUDA_TRY(cub::DeviceScan::InclusiveScan(NULL, bytes, start->data,
-                                               start->data, greatest(), (int)n,
-                                               stream),
-                "placing points", m->err);
-    OJ_TRY(make_scratch(device, stream, bytes, &m->sorting, m->err));
-    OJ_CUDA_TRY(cub::DeviceScan::InclusiveScan(m->sorting.scratch.data, bytes,
-                                               start->data, start->data,
-                                               greatest(), (int)n, stream),
-                "placing points", m->err);
-    return OJ_OK;
+    return oj_cuda_with_scratch(
+        device, stream, &m->sorting.scratch,
+        [&](void *memory, size_t &bytes)
+        {
+            return cub::DeviceScan::InclusiveScan(memory, bytes, start->data,
+                                                  start->data, greatest(),
+                                                  (int)n, stream);
+        },
+        "placing points", m->err);
 }
 
 static oj_status make_entries(struct making *m)
@@ -198,7 +134,7 @@ static oj_status make_entries(struct making *m)
         OJ_TRY(oj_cuda_make(device, stream, n, &made->columns.exclude_class,
                             m->err));
     gather_entries<<<blocks_of(n), BLOCK, 0, stream>>>(
-        n, m->sorting.order[0].data, layer->segment.data,
+        n, m->sorting.value[0].data, layer->segment.data,
         layer->segment_feature.data, columns->fid.data, columns->on_class.data,
         columns->exclude_class.data, made->entry.data, made->rank.data,
         made->columns.fid.data, made->columns.on_class.data,
@@ -212,10 +148,10 @@ static oj_status make_side(struct making *m)
     struct oj_cuda_device *device = m->device;
     cudaStream_t stream = device->stream;
     const struct oj_close_side *side = &m->made->side;
-    OJ_TRY(make_sorting(device, stream, side->n, &m->sorting, m->err));
+    OJ_TRY(oj_cuda_sorting_make(device, stream, side->n, &m->sorting, m->err));
     find_places<<<blocks_of(side->n), BLOCK, 0, stream>>>(
-        *side, m->layer->segment.data, m->sorting.place[0].data,
-        m->sorting.order[0].data);
+        *side, m->layer->segment.data, m->sorting.key[0].data,
+        m->sorting.value[0].data);
     OJ_CUDA_TRY_LAUNCH("placing points", m->err);
     OJ_TRY(sort_places(device, stream, side, &m->sorting, m->err));
     OJ_TRY(make_entries(m));
@@ -241,7 +177,7 @@ oj_status oj_cuda_close_side_build(struct oj_cuda_device *device,
                     layer->x1, layer->y1, equal, least, reach);
     if (layer->n_segments > 0)
         status = make_side(&m);
-    drop_sorting(device, device->stream, &m.sorting);
+    oj_cuda_sorting_drop(device, device->stream, &m.sorting);
     if (status != OJ_OK)
     {
         oj_cuda_close_side_drop(device, &made);
@@ -294,25 +230,22 @@ oj_status oj_cuda_close_order(struct oj_cuda_device *device,
                               struct oj_cuda_array<int32_t> *order,
                               struct oj_error *err)
 {
-    struct sorting sorting;
+    place_sorting sorting;
     oj_status status;
     int64_t n = points->n;
-    if (n < FEW_POINTS || n > INT32_MAX || side->n == 0)
+    if (n < OJ_CUDA_FEW_POINTS || n > INT32_MAX || side->n == 0)
         return OJ_OK;
     memset(&sorting, 0, sizeof sorting);
-    status = make_sorting(device, stream, n, &sorting, err);
+    status = oj_cuda_sorting_make(device, stream, n, &sorting, err);
     if (status == OJ_OK)
     {
         find_point_places<<<blocks_of(n), BLOCK, 0, stream>>>(
-            *side, *points, sorting.place[0].data, sorting.order[0].data);
+            *side, *points, sorting.key[0].data, sorting.value[0].data);
         status = sort_places(device, stream, side, &sorting, err);
     }
     if (status == OJ_OK)
-    {
-        *order = sorting.order[0];
-        memset(&sorting.order[0], 0, sizeof sorting.order[0]);
-    }
-    drop_sorting(device, stream, &sorting);
+        oj_cuda_swap(order, &sorting.value[0]);
+    oj_cuda_sorting_drop(device, stream, &sorting);
     OJ_TRY(status);
     OJ_CUDA_TRY_LAUNCH("ordering points", err);
     return OJ_OK;

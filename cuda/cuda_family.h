@@ -23,6 +23,9 @@ struct oj_cuda_points
     const double *max_distance;
 };
 
+/** Fewer points than this are taken as they stand, more by place. */
+#define OJ_CUDA_FEW_POINTS 4096
+
 /** Bytes that the columns of a point take at most. */
 #define OJ_CUDA_POINT_COLUMN_BYTES 24
 
@@ -52,6 +55,15 @@ struct oj_cuda_pairs
     struct oj_cuda_array<double>
         measure; /**< [n_pairs], or empty: no measure */
 };
+
+void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
+                        struct oj_cuda_pairs *pairs);
+
+/** OJ_ERR_TOO_MANY_PAIRS where n_pairs of a batch of n_rows are more than
+ *  max_pairs (> 0; one row is never too many). */
+OJ_MUST_USE oj_status oj_cuda_pairs_fit(int64_t n_rows, int64_t n_pairs,
+                                        int64_t max_pairs,
+                                        struct oj_error *err);
 
 struct oj_cuda_family
 {

@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 /* Work on one device, on a thread of its own. */
 struct making
@@ -18,13 +17,6 @@ struct making
     oj_status status;
     struct oj_error error;
 };
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* What every family wants. */
 static int are_points(const struct oj_relation *r, const struct oj_flat *input)
@@ -236,7 +228,7 @@ oj_status oj_cuda_family_for(struct oj_index *index,
                              struct oj_stats *stats, struct oj_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    double start = now_s();
+    double start = oj_cuda_now_s();
     while (oj_cuda_chosen(index, input, number) != NULL)
     {
         oj_status status;
@@ -245,7 +237,7 @@ oj_status oj_cuda_family_for(struct oj_index *index,
         status = make_on_all(index, NULL, *number, &why);
         if (status == OJ_OK)
         {
-            stats->index_s += now_s() - start;
+            stats->index_s += oj_cuda_now_s() - start;
             count_bytes(index, stats);
             return OJ_OK;
         }
@@ -272,7 +264,7 @@ oj_status oj_cuda_index_make(const struct oj_flat *join_side,
                              struct oj_index **out, struct oj_stats *stats,
                              struct oj_error *err)
 {
-    double start = now_s();
+    double start = oj_cuda_now_s();
     struct oj_index *index;
     oj_status status;
     int family;
@@ -287,7 +279,7 @@ oj_status oj_cuda_index_make(const struct oj_flat *join_side,
     index->relation = *relation;
     index->options = *options;
     status = open_all(index, err);
-    stats->index_s += now_s() - start;
+    stats->index_s += oj_cuda_now_s() - start;
     if (status == OJ_OK)
         status = oj_cuda_family_for(index, NULL, &family, stats, err);
     if (status != OJ_OK)

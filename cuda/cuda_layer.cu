@@ -1,6 +1,5 @@
 #include "cuda_copy.h"
-
-#include <cub/device/device_scan.cuh>
+#include "cuda_scratch.cuh"
 
 #include <math.h>
 #include <string.h>
@@ -242,21 +241,8 @@ static __global__ void measure(int64_t n, const struct oj_cuda_segment *segment,
 /* Turns counts [n + 1] with a last one of 0 into offsets, in place. */
 static oj_status scan(struct making *m, int64_t *counts, int64_t n)
 {
-    cudaStream_t stream = m->device->stream;
-    size_t bytes = 0;
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, counts, counts,
-                                              n + 1, stream),
-                "summing counts", m->err);
-    if ((int64_t)bytes > m->raw.scratch.n)
-    {
-        oj_cuda_drop(m->device, stream, &m->raw.scratch);
-        OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)bytes, &m->raw.scratch,
-                            m->err));
-    }
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(m->raw.scratch.data, bytes,
-                                              counts, counts, n + 1, stream),
-                "summing counts", m->err);
-    return OJ_OK;
+    return oj_cuda_scan(m->device, m->device->stream, &m->raw.scratch, counts,
+                        n, "summing counts", m->err);
 }
 
 /* The last of n + 1 offsets; waits for the stream. */

@@ -1,5 +1,7 @@
 #include "cuda_long_rows.h"
 
+#include "cuda_scratch.cuh"
+
 #include <cub/device/device_segmented_sort.cuh>
 
 #include <string.h>
@@ -64,25 +66,16 @@ template <typename K, typename V>
 static oj_status sort_rows(struct sorting *s, unsigned n_long, const K *keys,
                            K *sorted_keys, const V *values, V *sorted_values)
 {
-    size_t bytes = 0;
-    OJ_CUDA_TRY(cub::DeviceSegmentedSort::StableSortPairs(
-                    NULL, bytes, keys, sorted_keys, values, sorted_values,
-                    (int)s->rows.n, (int)n_long, (const int64_t *)s->first.data,
-                    (const int64_t *)s->end.data, s->stream),
-                "ordering pairs", s->err);
-    if ((int64_t)bytes > s->scratch.n)
-    {
-        oj_cuda_drop(s->device, s->stream, &s->scratch);
-        OJ_TRY(oj_cuda_make(s->device, s->stream, (int64_t)bytes, &s->scratch,
-                            s->err));
-    }
-    OJ_CUDA_TRY(cub::DeviceSegmentedSort::StableSortPairs(
-                    s->scratch.data, bytes, keys, sorted_keys, values,
-                    sorted_values, (int)s->rows.n, (int)n_long,
-                    (const int64_t *)s->first.data,
-                    (const int64_t *)s->end.data, s->stream),
-                "ordering pairs", s->err);
-    return OJ_OK;
+    const int64_t *first = s->first.data, *end = s->end.data;
+    return oj_cuda_with_scratch(
+        s->device, s->stream, &s->scratch,
+        [&](void *memory, size_t &bytes)
+        {
+            return cub::DeviceSegmentedSort::StableSortPairs(
+                memory, bytes, keys, sorted_keys, values, sorted_values,
+                (int)s->rows.n, (int)n_long, first, end, s->stream);
+        },
+        "ordering pairs", s->err);
 }
 
 /* By the lesser key first, then by the greater one, which keeps that order. */

@@ -2,7 +2,6 @@
 #include "cuda_pace.h"
 
 #include <string.h>
-#include <time.h>
 
 /* Eight lanes for each pair of small features, a warp for each stretch of the
  * larger feature of other pairs: its segments whose images meet the other
@@ -314,20 +313,10 @@ static oj_status list_stretches(struct meeting *m)
     return OJ_OK;
 }
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static oj_status wait_for(struct meeting *m)
 {
-    const int *cancel = m->device->cancel;
     OJ_CUDA_TRY(cudaStreamSynchronize(m->stream), "comparing features", m->err);
-    if (cancel != NULL && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0)
-        return oj_fail(m->err, OJ_ERR_CANCELLED, "cancelled");
-    return OJ_OK;
+    return oj_cuda_go_on(m->device->cancel, m->err);
 }
 
 /* Stretches against large features may take long: a cancelled join does not
@@ -338,12 +327,12 @@ static oj_status compare_large(struct meeting *m)
     for (int64_t first = 0; first < m->stretch.n;)
     {
         int64_t n = oj_cuda_pace_rows(&pace, m->stretch.n - first);
-        double start = now_s();
+        double start = oj_cuda_now_s();
         compare_stretches<<<blocks_of(n * WARP), BLOCK, 0, m->stream>>>(
             m->question, n, m->stretch.data + first);
         OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
         OJ_TRY(wait_for(m));
-        oj_cuda_pace_took(&pace, n, now_s() - start);
+        oj_cuda_pace_took(&pace, n, oj_cuda_now_s() - start);
         first += n;
     }
     return OJ_OK;

@@ -64,11 +64,4 @@ OJ_MUST_USE oj_status oj_cuda_meet(struct oj_cuda_device *device,
                                    const struct oj_cuda_box_pairs *pairs,
                                    uint8_t *said, struct oj_error *err);
 
-/** Turns counts [n + 1], whose last is not read, into offsets in place, and
- *  reads their total; waits for the stream. */
-OJ_MUST_USE oj_status oj_cuda_meet_sum(struct oj_cuda_device *device,
-                                       cudaStream_t stream, int64_t *counts,
-                                       int64_t n, int64_t *total,
-                                       struct oj_error *err);
-
 #endif

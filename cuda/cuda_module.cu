@@ -5,26 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In the order they are asked: the special ones first. */
-static const struct oj_cuda_family *const families[] = {
-    &oj_cuda_nearest,
-    &oj_cuda_points_in_polygons,
-    &oj_cuda_close_points,
-    &oj_cuda_point_pairs,
-    &oj_cuda_near_points,
-    &oj_cuda_tree_joins,
-    NULL,
-};
-
-static_assert(sizeof families / sizeof *families <= OJ_CUDA_MOST_FAMILIES + 1,
-              "an index has room for all families");
-
-const struct oj_cuda_family *oj_cuda_family_at(int i)
-{
-    int n = (int)(sizeof families / sizeof *families) - 1;
-    return i >= 0 && i < n ? families[i] : NULL;
-}
-
 static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
 {

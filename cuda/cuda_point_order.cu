@@ -1,14 +1,10 @@
 #include "cuda_point_order.h"
 
-#include <cub/device/device_radix_sort.cuh>
+#include "cuda_scratch.cuh"
 
 #include <string.h>
 
-enum
-{
-    BLOCK = 256,
-    FEW_POINTS = 4096
-};
+#define BLOCK 256
 
 static __global__ void make_codes(const __grid_constant__ struct oj_tree tree,
                                   struct oj_cuda_points points, uint32_t *code,
@@ -24,40 +20,19 @@ static __global__ void make_codes(const __grid_constant__ struct oj_tree tree,
     order[i] = (int32_t)i;
 }
 
-struct sorting
-{
-    struct oj_cuda_array<uint32_t> code[2];
-    struct oj_cuda_array<int32_t> order[2];
-    struct oj_cuda_array<uint8_t> scratch;
-};
-
+/* Points by code. */
 static oj_status sort_points(struct oj_cuda_device *device, cudaStream_t stream,
                              const struct oj_tree *tree,
                              const struct oj_cuda_points *points,
-                             struct sorting *s, int *sorted,
+                             struct oj_cuda_sorting<uint32_t, int32_t> *s,
                              struct oj_error *err)
 {
     int64_t n = points->n;
-    size_t bytes = 0;
-    for (int i = 0; i < 2; i++)
-    {
-        OJ_TRY(oj_cuda_make(device, stream, n, &s->code[i], err));
-        OJ_TRY(oj_cuda_make(device, stream, n, &s->order[i], err));
-    }
+    OJ_TRY(oj_cuda_sorting_make(device, stream, n, s, err));
     make_codes<<<(unsigned)((n + BLOCK - 1) / BLOCK), BLOCK, 0, stream>>>(
-        *tree, *points, s->code[0].data, s->order[0].data);
+        *tree, *points, s->key[0].data, s->value[0].data);
     OJ_CUDA_TRY_LAUNCH("ordering points", err);
-    cub::DoubleBuffer<uint32_t> keys(s->code[0].data, s->code[1].data);
-    cub::DoubleBuffer<int32_t> values(s->order[0].data, s->order[1].data);
-    OJ_CUDA_TRY(cub::DeviceRadixSort::SortPairs(NULL, bytes, keys, values,
-                                                (int)n, 0, 32, stream),
-                "ordering points", err);
-    OJ_TRY(oj_cuda_make(device, stream, (int64_t)bytes, &s->scratch, err));
-    OJ_CUDA_TRY(cub::DeviceRadixSort::SortPairs(s->scratch.data, bytes, keys,
-                                                values, (int)n, 0, 32, stream),
-                "ordering points", err);
-    *sorted = values.Current() == s->order[1].data;
-    return OJ_OK;
+    return oj_cuda_sort(device, stream, 32, "ordering points", s, err);
 }
 
 oj_status oj_cuda_point_order(struct oj_cuda_device *device,
@@ -66,23 +41,14 @@ oj_status oj_cuda_point_order(struct oj_cuda_device *device,
                               struct oj_cuda_array<int32_t> *order,
                               struct oj_error *err)
 {
-    struct sorting sorting;
+    struct oj_cuda_sorting<uint32_t, int32_t> sorting;
     oj_status status;
-    int sorted = 0;
-    if (points->n < FEW_POINTS || points->n > INT32_MAX || tree->n == 0)
+    if (points->n < OJ_CUDA_FEW_POINTS || points->n > INT32_MAX || tree->n == 0)
         return OJ_OK;
     memset(&sorting, 0, sizeof sorting);
-    status = sort_points(device, stream, tree, points, &sorting, &sorted, err);
+    status = sort_points(device, stream, tree, points, &sorting, err);
     if (status == OJ_OK)
-    {
-        *order = sorting.order[sorted];
-        memset(&sorting.order[sorted], 0, sizeof sorting.order[sorted]);
-    }
-    for (int i = 0; i < 2; i++)
-    {
-        oj_cuda_drop(device, stream, &sorting.code[i]);
-        oj_cuda_drop(device, stream, &sorting.order[i]);
-    }
-    oj_cuda_drop(device, stream, &sorting.scratch);
+        oj_cuda_swap(order, &sorting.value[0]);
+    oj_cuda_sorting_drop(device, stream, &sorting);
     return status == OJ_ERR_NOMEM ? OJ_OK : status;
 }

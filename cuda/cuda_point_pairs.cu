@@ -7,11 +7,10 @@
 #include "cuda_point_order.h"
 #include "cuda_point_side.h"
 #include "cuda_row_order.h"
+#include "cuda_scratch.cuh"
 #include "cuda_value_sums.cuh"
 
 #include "../flatten/oj_array.h"
-
-#include <cub/device/device_scan.cuh>
 
 #include <string.h>
 
@@ -286,38 +285,6 @@ struct lists
     struct oj_cuda_pairs out;
 };
 
-static oj_status make_scratch(struct lists *l, size_t bytes)
-{
-    struct oj_cuda_device *device = l->self->device;
-    if ((int64_t)bytes <= l->scratch.n)
-        return OJ_OK;
-    oj_cuda_drop(device, l->stream, &l->scratch);
-    return oj_cuda_make(device, l->stream, (int64_t)bytes, &l->scratch, l->err);
-}
-
-/* Counts become offsets; waits for their sum. */
-static oj_status sum_counts(struct lists *l, int64_t max_pairs)
-{
-    int64_t n = l->batch.n + 1, *offset = l->out.offset.data;
-    size_t bytes = 0;
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, offset, offset, n,
-                                              l->stream),
-                "summing counts", l->err);
-    OJ_TRY(make_scratch(l, bytes));
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(l->scratch.data, bytes, offset,
-                                              offset, n, l->stream),
-                "summing counts", l->err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(&l->out.n_pairs, offset + l->batch.n,
-                                sizeof l->out.n_pairs, cudaMemcpyDeviceToHost,
-                                l->stream),
-                "reading a count", l->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(l->stream), "reading a count", l->err);
-    if (max_pairs > 0 && l->batch.n > 1 && l->out.n_pairs > max_pairs)
-        return oj_fail(l->err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
-    return OJ_OK;
-}
-
 static oj_status list_pairs(struct lists *l,
                             const struct oj_cuda_points *points,
                             int64_t max_pairs)
@@ -332,7 +299,10 @@ static oj_status list_pairs(struct lists *l,
     count_pairs<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, l->out.offset.data);
     OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
-    OJ_TRY(sum_counts(l, max_pairs));
+    OJ_TRY(oj_cuda_scan_total(device, l->stream, &l->scratch,
+                              l->out.offset.data, n, &l->out.n_pairs,
+                              "summing counts", l->err));
+    OJ_TRY(oj_cuda_pairs_fit(n, l->out.n_pairs, max_pairs, l->err));
     if (l->out.n_pairs == 0)
         return OJ_OK;
     OJ_TRY(
@@ -369,14 +339,10 @@ static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
     oj_cuda_drop(device, stream, &l.order);
     oj_cuda_drop(device, stream, &l.scratch);
     if (status != OJ_OK)
-    {
-        oj_cuda_drop(device, stream, &l.out.offset);
-        oj_cuda_drop(device, stream, &l.out.row);
-        oj_cuda_drop(device, stream, &l.out.measure);
-        return status;
-    }
-    *out = l.out;
-    return OJ_OK;
+        oj_cuda_pairs_drop(device, stream, &l.out);
+    else
+        *out = l.out;
+    return status;
 }
 
 /* --- counts and sums ------------------------------------------------------ */

@@ -3,10 +3,9 @@
 #include "cuda_point_counts.cuh"
 #include "cuda_point_lists.cuh"
 #include "cuda_point_sums.cuh"
+#include "cuda_scratch.cuh"
 
 #include "../flatten/oj_array.h"
-
-#include <cub/device/device_scan.cuh>
 
 #include <string.h>
 
@@ -281,7 +280,6 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
     struct found found;
     int64_t n = points->n, n_chunks = chunks_of(n);
     unsigned long long told[2] = {0, 0}; /* pairs, and whether several */
-    size_t bytes = 0;
     OJ_TRY(oj_cuda_make(device, stream, n + 1, &out->offset, err));
     if (n == 0)
     {
@@ -300,24 +298,15 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
     found.sum = l->sum.data;
     found.several = l->sum.data + n_chunks + 1;
     OJ_TRY(count_all(index, stream, &q, &found, err));
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, l->sum.data,
-                                              l->sum.data, n_chunks + 1,
-                                              stream),
-                "counting polygons of points", err);
-    OJ_TRY(oj_cuda_make(device, stream, (int64_t)bytes, &l->scratch, err));
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(l->scratch.data, bytes,
-                                              l->sum.data, l->sum.data,
-                                              n_chunks + 1, stream),
-                "counting polygons of points", err);
+    OJ_TRY(oj_cuda_scan(device, stream, &l->scratch, l->sum.data, n_chunks,
+                        "counting polygons of points", err));
     OJ_CUDA_TRY(cudaMemcpyAsync(told, l->sum.data + n_chunks, sizeof told,
                                 cudaMemcpyDeviceToHost, stream),
                 "counting polygons of points", err);
     OJ_CUDA_TRY(cudaStreamSynchronize(stream), "counting polygons of points",
                 err);
-    if (max_pairs > 0 && n > 1 && (int64_t)told[0] > max_pairs)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
     out->n_pairs = (int64_t)told[0];
+    OJ_TRY(oj_cuda_pairs_fit(n, out->n_pairs, max_pairs, err));
     OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->row, err));
     put_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
         q, n_chunks, found, out->offset.data, out->row.data);
@@ -347,13 +336,10 @@ static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
     oj_cuda_drop(device, stream, &l.sum);
     oj_cuda_drop(device, stream, &l.scratch);
     if (status != OJ_OK)
-    {
-        oj_cuda_drop(device, stream, &pairs.offset);
-        oj_cuda_drop(device, stream, &pairs.row);
-        return status;
-    }
-    *out = pairs;
-    return OJ_OK;
+        oj_cuda_pairs_drop(device, stream, &pairs);
+    else
+        *out = pairs;
+    return status;
 }
 
 /* --- counts --------------------------------------------------------------- */

@@ -7,7 +7,6 @@
 #include "../flatten/oj_array.h"
 
 #include <string.h>
-#include <time.h>
 
 enum
 {
@@ -45,18 +44,9 @@ struct chunk
     struct oj_error *err;
 };
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static oj_status start_clock(struct chunk *c)
 {
-    const int *cancel = c->self->device.cancel;
-    if (cancel != NULL && *(const volatile int *)cancel != 0)
-        return oj_fail(c->err, OJ_ERR_CANCELLED, "cancelled");
+    OJ_TRY(oj_cuda_go_on(c->self->device.cancel, c->err));
     OJ_CUDA_TRY(cudaEventRecord(c->self->begin, c->self->device.stream),
                 "taking the time", c->err);
     return OJ_OK;
@@ -339,7 +329,7 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
                                  struct oj_index **out, struct oj_stats *stats,
                                  struct oj_error *err)
 {
-    double start = now_s();
+    double start = oj_cuda_now_s();
     struct method_index *self;
     struct call call;
     self = (struct method_index *)oj_calloc(1, sizeof *self);
@@ -359,7 +349,7 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
         oj_cuda_quadrant_free((struct oj_index *)(void *)self);
         return call.status;
     }
-    stats->index_s += now_s() - start;
+    stats->index_s += oj_cuda_now_s() - start;
     stats->index_bytes += oj_cuda_quadrant_grid_bytes(&self->grid);
     *out = (struct oj_index *)(void *)self;
     return OJ_OK;

@@ -62,13 +62,6 @@ OJ_MUST_USE oj_status oj_cuda_quadrants_make(struct oj_cuda_device *device,
 void oj_cuda_quadrants_drop(struct oj_cuda_device *device,
                             struct oj_cuda_quadrants *quadrants);
 
-/** Sums counts [n + 1], whose last is 0, to offsets in place; *total, which may
- *  be NULL, waits for the stream. */
-OJ_MUST_USE oj_status oj_cuda_quadrant_scan(struct oj_cuda_device *device,
-                                            int64_t *counts, int64_t n,
-                                            int64_t *total,
-                                            struct oj_error *err);
-
 /** Pairs of a chunk: how many each quadrant has, and which some have. */
 struct oj_cuda_quadrant_pairs
 {
@@ -76,6 +69,7 @@ struct oj_cuda_quadrant_pairs
     struct oj_cuda_array<int64_t> offset; /**< [quadrants + 1] */
     struct oj_cuda_array<int64_t> task;   /**< [quadrants + 1] first task */
     struct oj_cuda_array<int32_t> feature;
+    struct oj_cuda_array<uint8_t> scratch; /**< of the sums */
 };
 
 /** A run of quadrants whose pairs are held at a time. */

@@ -1,9 +1,7 @@
 /* The join side for the quadrant method: boxes, cells, and where the segments
  * of features and rings end. */
 #include "cuda_quadrant.h"
-
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_scan.cuh>
+#include "cuda_scratch.cuh"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +17,8 @@ struct making
     struct oj_cuda_quadrant_grid *grid;
     struct oj_cuda_array<double> n_cells; /* [1] */
     struct oj_cuda_array<int64_t> offset; /* [features + 1] */
-    struct oj_cuda_array<uint64_t> other_cell;
-    struct oj_cuda_array<int32_t> other_feature;
     struct oj_cuda_array<uint8_t> scratch;
+    struct oj_cuda_sorting<uint64_t, int32_t> entries; /* features by cell */
     struct oj_error *err;
 };
 
@@ -277,38 +274,6 @@ static oj_status choose_size(struct making *m)
     return OJ_OK;
 }
 
-static oj_status sort_entries(struct making *m)
-{
-    struct oj_cuda_quadrant_grid *grid = m->grid;
-    cudaStream_t stream = m->device->stream;
-    int n = (int)grid->n_entries;
-    size_t bytes = 0;
-    cub::DoubleBuffer<uint64_t> cells(grid->cell.data, m->other_cell.data);
-    cub::DoubleBuffer<int32_t> features(grid->feature.data,
-                                        m->other_feature.data);
-    OJ_CUDA_TRY(cub::DeviceRadixSort::SortPairs(NULL, bytes, cells, features, n,
-                                                0, 64, stream),
-                "sorting cells", m->err);
-    OJ_TRY(
-        oj_cuda_make(m->device, stream, (int64_t)bytes, &m->scratch, m->err));
-    OJ_CUDA_TRY(cub::DeviceRadixSort::SortPairs(m->scratch.data, bytes, cells,
-                                                features, n, 0, 64, stream),
-                "sorting cells", m->err);
-    if (cells.Current() != grid->cell.data)
-    {
-        struct oj_cuda_array<uint64_t> swap = grid->cell;
-        grid->cell = m->other_cell;
-        m->other_cell = swap;
-    }
-    if (features.Current() != grid->feature.data)
-    {
-        struct oj_cuda_array<int32_t> swap = grid->feature;
-        grid->feature = m->other_feature;
-        m->other_feature = swap;
-    }
-    return OJ_OK;
-}
-
 static oj_status make_cells(struct making *m)
 {
     struct oj_cuda_quadrant_grid *grid = m->grid;
@@ -318,19 +283,23 @@ static oj_status make_cells(struct making *m)
     OJ_TRY(choose_size(m));
     n_entries = grid->n_entries;
     OJ_TRY(oj_cuda_make(device, stream, n + 1, &m->offset, m->err));
-    OJ_TRY(oj_cuda_make(device, stream, n_entries, &grid->cell, m->err));
-    OJ_TRY(oj_cuda_make(device, stream, n_entries, &m->other_cell, m->err));
-    OJ_TRY(oj_cuda_make(device, stream, n_entries, &grid->feature, m->err));
-    OJ_TRY(oj_cuda_make(device, stream, n_entries, &m->other_feature, m->err));
+    OJ_TRY(
+        oj_cuda_sorting_make(device, stream, n_entries, &m->entries, m->err));
     count_cells<<<blocks_of(n + 1), BLOCK, 0, stream>>>(
         n, grid->box.data, grid->frame, grid->reach, m->offset.data);
     OJ_CUDA_TRY_LAUNCH("counting cells", m->err);
-    OJ_TRY(oj_cuda_quadrant_scan(device, m->offset.data, n, NULL, m->err));
+    OJ_TRY(oj_cuda_scan(device, stream, &m->scratch, m->offset.data, n,
+                        "summing counts", m->err));
     list_cells<<<blocks_of(n * WARP), BLOCK, 0, stream>>>(
         n, grid->box.data, grid->frame, grid->reach, m->offset.data,
-        grid->cell.data, grid->feature.data);
+        m->entries.key[0].data, m->entries.value[0].data);
     OJ_CUDA_TRY_LAUNCH("listing cells", m->err);
-    return n_entries > 0 ? sort_entries(m) : OJ_OK;
+    if (n_entries > 0)
+        OJ_TRY(oj_cuda_sort(device, stream, 64, "sorting cells", &m->entries,
+                            m->err));
+    oj_cuda_swap(&grid->cell, &m->entries.key[0]);
+    oj_cuda_swap(&grid->feature, &m->entries.value[0]);
+    return OJ_OK;
 }
 
 oj_status oj_cuda_quadrant_grid_make(struct oj_cuda_device *device,
@@ -357,9 +326,8 @@ oj_status oj_cuda_quadrant_grid_make(struct oj_cuda_device *device,
     }
     oj_cuda_drop(device, device->stream, &m.n_cells);
     oj_cuda_drop(device, device->stream, &m.offset);
-    oj_cuda_drop(device, device->stream, &m.other_cell);
-    oj_cuda_drop(device, device->stream, &m.other_feature);
     oj_cuda_drop(device, device->stream, &m.scratch);
+    oj_cuda_sorting_drop(device, device->stream, &m.entries);
     if (status == OJ_OK && cudaStreamSynchronize(device->stream) != cudaSuccess)
         status = oj_cuda_fail(err, cudaGetLastError(), "laying a grid");
     if (status != OJ_OK)
@@ -386,30 +354,4 @@ int64_t oj_cuda_quadrant_grid_bytes(const struct oj_cuda_quadrant_grid *grid)
     return grid->box.n * (int64_t)sizeof *grid->box.data +
            grid->n_entries * (int64_t)(sizeof(uint64_t) + sizeof(int32_t)) +
            grid->first.n * (int64_t)sizeof(int32_t) + grid->flag.n;
-}
-
-oj_status oj_cuda_quadrant_scan(struct oj_cuda_device *device, int64_t *counts,
-                                int64_t n, int64_t *total, struct oj_error *err)
-{
-    struct oj_cuda_array<uint8_t> scratch =
-    {
-        NULL, 0
-    };
-    cudaStream_t stream = device->stream;
-    size_t bytes = 0;
-    cudaError_t error;
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, counts, counts,
-                                              (int)(n + 1), stream),
-                "summing counts", err);
-    OJ_TRY(oj_cuda_make(device, stream, (int64_t)bytes, &scratch, err));
-    error = cub::DeviceScan::ExclusiveSum(scratch.data, bytes, counts, counts,
-                                          (int)(n + 1), stream);
-    oj_cuda_drop(device, stream, &scratch);
-    if (error == cudaSuccess && total != NULL)
-        error = cudaMemcpyAsync(total, counts + n, sizeof *total,
-                                cudaMemcpyDeviceToHost, stream);
-    if (error == cudaSuccess && total != NULL)
-        error = cudaStreamSynchronize(stream);
-    OJ_CUDA_TRY(error, "summing counts", err);
-    return OJ_OK;
 }

@@ -1,6 +1,7 @@
 /* Quadrants and features whose boxes meet: counted, then written, a warp for
  * each quadrant. */
 #include "cuda_quadrant.h"
+#include "cuda_scratch.cuh"
 
 #include <string.h>
 
@@ -127,8 +128,11 @@ static oj_status count_all(struct oj_cuda_device *device,
     count_pairs<<<blocks_of((n + 1) * WARP), BLOCK, 0, stream>>>(
         filter_of(grid, quadrants), n, pairs->offset.data, pairs->task.data);
     OJ_CUDA_TRY_LAUNCH("counting pairs", err);
-    OJ_TRY(oj_cuda_quadrant_scan(device, pairs->task.data, n, NULL, err));
-    return oj_cuda_quadrant_scan(device, pairs->offset.data, n, &pairs->n, err);
+    OJ_TRY(oj_cuda_scan(device, stream, &pairs->scratch, pairs->task.data, n,
+                        "summing counts", err));
+    return oj_cuda_scan_total(device, stream, &pairs->scratch,
+                              pairs->offset.data, n, &pairs->n,
+                              "summing counts", err);
 }
 
 oj_status oj_cuda_quadrant_count_pairs(
@@ -193,5 +197,6 @@ void oj_cuda_quadrant_pairs_drop(struct oj_cuda_device *device,
     oj_cuda_drop(device, stream, &pairs->offset);
     oj_cuda_drop(device, stream, &pairs->task);
     oj_cuda_drop(device, stream, &pairs->feature);
+    oj_cuda_drop(device, stream, &pairs->scratch);
     memset(pairs, 0, sizeof *pairs);
 }

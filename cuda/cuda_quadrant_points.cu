@@ -1,8 +1,6 @@
 /* Points in quadrants: codes, sort, squares split level by level. */
 #include "cuda_quadrant.h"
-
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_scan.cuh>
+#include "cuda_scratch.cuh"
 
 #include <string.h>
 
@@ -29,8 +27,8 @@ struct making
     int64_t n, size;
     const double *x, *y;
     struct oj_cuda_quadrants *out;
-    struct oj_cuda_array<uint64_t> code, other_code;
-    struct oj_cuda_array<uint32_t> other_row;
+    struct oj_cuda_array<uint64_t> code;
+    struct oj_cuda_sorting<uint64_t, uint32_t> rows; /* by code */
     struct oj_cuda_array<uint8_t> scratch;
     struct oj_cuda_array<struct square> open, next;
     struct oj_cuda_array<unsigned long long> n_next; /* [1] */
@@ -130,41 +128,16 @@ static __global__ void make_codes(int64_t n, const double *x, const double *y,
 static oj_status sort(struct making *m, const struct frame *frame)
 {
     cudaStream_t stream = m->device->stream;
-    int n = (int)m->n;
-    size_t bytes = 0;
-    OJ_TRY(oj_cuda_make(m->device, stream, m->n, &m->code, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, m->n, &m->other_code, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, m->n, &m->out->row, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, m->n, &m->other_row, m->err));
+    OJ_TRY(oj_cuda_sorting_make(m->device, stream, m->n, &m->rows, m->err));
     make_codes<<<blocks_of(m->n), BLOCK, 0, stream>>>(
-        m->n, m->x, m->y, frame->box, m->code.data, m->out->row.data);
+        m->n, m->x, m->y, frame->box, m->rows.key[0].data,
+        m->rows.value[0].data);
     OJ_CUDA_TRY_LAUNCH("coding the points", m->err);
-    cub::DoubleBuffer<uint64_t> keys(m->code.data, m->other_code.data);
-    cub::DoubleBuffer<uint32_t> rows(m->out->row.data, m->other_row.data);
-    OJ_CUDA_TRY(cub::DeviceRadixSort::SortPairs(NULL, bytes, keys, rows, n, 0,
-                                                OJ_QUADRANT_CODE_BITS, stream),
-                "sorting the points", m->err);
-    OJ_TRY(
-        oj_cuda_make(m->device, stream, (int64_t)bytes, &m->scratch, m->err));
-    OJ_CUDA_TRY(cub::DeviceRadixSort::SortPairs(m->scratch.data, bytes, keys,
-                                                rows, n, 0,
-                                                OJ_QUADRANT_CODE_BITS, stream),
-                "sorting the points", m->err);
-    if (keys.Current() != m->code.data)
-    {
-        struct oj_cuda_array<uint64_t> swap = m->code;
-        m->code = m->other_code;
-        m->other_code = swap;
-    }
-    if (rows.Current() != m->out->row.data)
-    {
-        struct oj_cuda_array<uint32_t> swap = m->out->row;
-        m->out->row = m->other_row;
-        m->other_row = swap;
-    }
-    oj_cuda_drop(m->device, stream, &m->other_code);
-    oj_cuda_drop(m->device, stream, &m->other_row);
-    oj_cuda_drop(m->device, stream, &m->scratch);
+    OJ_TRY(oj_cuda_sort(m->device, stream, OJ_QUADRANT_CODE_BITS,
+                        "sorting the points", &m->rows, m->err));
+    oj_cuda_swap(&m->code, &m->rows.key[0]);
+    oj_cuda_swap(&m->out->row, &m->rows.value[0]);
+    oj_cuda_sorting_drop(m->device, stream, &m->rows);
     return OJ_OK;
 }
 
@@ -314,22 +287,10 @@ static oj_status list_quadrants(struct making *m)
     struct oj_cuda_quadrants *out = m->out;
     struct oj_cuda_device *device = m->device;
     cudaStream_t stream = device->stream;
-    int n = (int)out->n_points;
     int32_t n_quadrants = 0;
-    size_t bytes = 0;
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(NULL, bytes, m->place.data,
-                                              m->place.data, n + 1, stream),
-                "listing quadrants", m->err);
-    OJ_TRY(oj_cuda_make(device, stream, (int64_t)bytes, &m->scratch, m->err));
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(m->scratch.data, bytes,
-                                              m->place.data, m->place.data,
-                                              n + 1, stream),
-                "listing quadrants", m->err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(&n_quadrants, m->place.data + n,
-                                sizeof n_quadrants, cudaMemcpyDeviceToHost,
-                                stream),
-                "listing quadrants", m->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "listing quadrants", m->err);
+    OJ_TRY(oj_cuda_scan_total(device, stream, &m->scratch, m->place.data,
+                              out->n_points, &n_quadrants, "listing quadrants",
+                              m->err));
     out->n = n_quadrants;
     OJ_TRY(oj_cuda_make(device, stream, out->n + 1, &out->first, m->err));
     OJ_TRY(oj_cuda_make(device, stream, out->n, &out->window, m->err));
@@ -375,8 +336,7 @@ oj_status oj_cuda_quadrants_make(struct oj_cuda_device *device, int64_t n,
     m.err = err;
     status = make_all(&m);
     oj_cuda_drop(device, device->stream, &m.code);
-    oj_cuda_drop(device, device->stream, &m.other_code);
-    oj_cuda_drop(device, device->stream, &m.other_row);
+    oj_cuda_sorting_drop(device, device->stream, &m.rows);
     oj_cuda_drop(device, device->stream, &m.scratch);
     oj_cuda_drop(device, device->stream, &m.open);
     oj_cuda_drop(device, device->stream, &m.next);

@@ -161,27 +161,45 @@ oj_status oj_cuda_resident_rebuild(struct oj_index *index, double seconds[2],
     return OJ_OK;
 }
 
+/* A join of points on the device, ready to be timed. */
+struct measurement
+{
+    struct oj_cuda_place *place;
+    const struct oj_cuda_family *family;
+    struct oj_cuda_index *of; /* the family's */
+    struct oj_cuda_points points;
+    cudaStream_t stream;
+};
+
+static oj_status prepare(struct oj_index *index,
+                         const struct oj_gpu_points *points,
+                         struct measurement *m, struct oj_error *err)
+{
+    int number = 0;
+    OJ_TRY(find_family(index, &number, &m->family, err));
+    m->place = &index->place[0];
+    m->of = m->place->of[number];
+    m->stream = m->place->device.stream;
+    OJ_TRY(points_of(index, points, &m->points, err));
+    return use_first(index, err);
+}
+
 oj_status oj_cuda_resident_join(struct oj_index *index,
                                 const struct oj_gpu_points *points,
                                 int32_t *d_row, double *d_measure,
                                 double *seconds, struct oj_error *err)
 {
-    struct oj_cuda_place *place = &index->place[0];
-    struct oj_cuda_points here;
+    struct measurement m;
     struct stopwatch watch;
-    int number = 0;
-    const struct oj_cuda_family *family;
     oj_status status;
-    OJ_TRY(find_family(index, &number, &family, err));
-    if (family->join_one == NULL)
+    OJ_TRY(prepare(index, points, &m, err));
+    if (m.family->join_one == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "this join gives lists, not one answer for each point");
-    OJ_TRY(points_of(index, points, &here, err));
-    OJ_TRY(use_first(index, err));
-    OJ_TRY(start_watch(&watch, place->device.stream, err));
-    status = family->join_one(place->of[number], place->device.stream, &here,
-                              d_row, d_measure, err);
-    return stop_watch(&watch, place->device.stream, status, seconds, err);
+    OJ_TRY(start_watch(&watch, m.stream, err));
+    status =
+        m.family->join_one(m.of, m.stream, &m.points, d_row, d_measure, err);
+    return stop_watch(&watch, m.stream, status, seconds, err);
 }
 
 oj_status oj_cuda_resident_pairs(struct oj_index *index,
@@ -189,28 +207,19 @@ oj_status oj_cuda_resident_pairs(struct oj_index *index,
                                  int64_t *n_pairs, double *seconds,
                                  struct oj_error *err)
 {
-    struct oj_cuda_place *place = &index->place[0];
-    struct oj_cuda_points here;
+    struct measurement m;
     struct oj_cuda_pairs found;
     struct stopwatch watch;
-    int number = 0;
-    const struct oj_cuda_family *family;
-    cudaStream_t stream = place->device.stream;
     oj_status status;
-    OJ_TRY(find_family(index, &number, &family, err));
-    if (family->join_lists == NULL)
+    OJ_TRY(prepare(index, points, &m, err));
+    if (m.family->join_lists == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "this join gives no lists");
     memset(&found, 0, sizeof found);
-    OJ_TRY(points_of(index, points, &here, err));
-    OJ_TRY(use_first(index, err));
-    OJ_TRY(start_watch(&watch, stream, err));
-    status =
-        family->join_lists(place->of[number], stream, &here, 0, &found, err);
-    status = stop_watch(&watch, stream, status, seconds, err);
+    OJ_TRY(start_watch(&watch, m.stream, err));
+    status = m.family->join_lists(m.of, m.stream, &m.points, 0, &found, err);
+    status = stop_watch(&watch, m.stream, status, seconds, err);
     *n_pairs = found.n_pairs;
-    oj_cuda_drop(&place->device, stream, &found.offset);
-    oj_cuda_drop(&place->device, stream, &found.row);
-    oj_cuda_drop(&place->device, stream, &found.measure);
+    oj_cuda_pairs_drop(&m.place->device, m.stream, &found);
     return status;
 }
 
@@ -219,40 +228,33 @@ oj_status oj_cuda_resident_count(struct oj_index *index,
                                  int64_t *d_count, double *seconds,
                                  struct oj_error *err)
 {
-    struct oj_cuda_place *place = &index->place[0];
-    struct oj_cuda_points here;
+    struct measurement m;
     struct stopwatch watch;
-    int number = 0;
-    const struct oj_cuda_family *family;
     oj_status status;
-    OJ_TRY(find_family(index, &number, &family, err));
-    if (family->count == NULL)
+    OJ_TRY(prepare(index, points, &m, err));
+    if (m.family->count == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "pairs of this join are not counted by join feature");
-    OJ_TRY(points_of(index, points, &here, err));
-    OJ_TRY(use_first(index, err));
-    OJ_TRY(start_watch(&watch, place->device.stream, err));
-    status = family->count(place->of[number], place->device.stream, &here,
-                           (unsigned long long *)d_count, err);
-    return stop_watch(&watch, place->device.stream, status, seconds, err);
+    OJ_TRY(start_watch(&watch, m.stream, err));
+    status = m.family->count(m.of, m.stream, &m.points,
+                             (unsigned long long *)d_count, err);
+    return stop_watch(&watch, m.stream, status, seconds, err);
 }
 
 /* Copies of the words are made, folded and given back as for a batch. */
-static oj_status sum_points(struct oj_cuda_place *place, int number,
-                            const struct oj_cuda_family *family,
-                            const struct oj_cuda_points *points,
+static oj_status sum_points(const struct measurement *m,
                             const struct oj_sum_request *request,
                             int64_t n_features, int64_t *d_words,
                             struct oj_error *err)
 {
-    struct oj_cuda_device *device = &place->device;
+    struct oj_cuda_device *device = &m->place->device;
     struct oj_cuda_tally_words words;
     oj_status status;
     memset(&words, 0, sizeof words);
     status = oj_cuda_tally_make(device, n_features, request, &words, err);
     if (status == OJ_OK)
-        status = family->sum(place->of[number], device->stream, points,
-                             &words.tally, err);
+        status =
+            m->family->sum(m->of, m->stream, &m->points, &words.tally, err);
     if (status == OJ_OK)
         status = oj_cuda_tally_add(device, &words, d_words, err);
     oj_cuda_tally_drop(device, &words);
@@ -265,22 +267,17 @@ oj_status oj_cuda_resident_sum(struct oj_index *index,
                                int64_t *d_words, double *seconds,
                                struct oj_error *err)
 {
-    struct oj_cuda_place *place = &index->place[0];
-    struct oj_cuda_points here;
+    struct measurement m;
     struct stopwatch watch;
-    int number = 0;
-    const struct oj_cuda_family *family;
     oj_status status;
-    OJ_TRY(find_family(index, &number, &family, err));
-    if (family->sum == NULL)
+    OJ_TRY(prepare(index, points, &m, err));
+    if (m.family->sum == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "pairs of this join are not summed by join feature");
-    OJ_TRY(points_of(index, points, &here, err));
-    OJ_TRY(use_first(index, err));
-    OJ_TRY(start_watch(&watch, place->device.stream, err));
-    status = sum_points(place, number, family, &here, request,
-                        index->join_side->n_features, d_words, err);
-    return stop_watch(&watch, place->device.stream, status, seconds, err);
+    OJ_TRY(start_watch(&watch, m.stream, err));
+    status =
+        sum_points(&m, request, index->join_side->n_features, d_words, err);
+    return stop_watch(&watch, m.stream, status, seconds, err);
 }
 
 oj_status oj_cuda_pin(const void *memory, int64_t bytes, struct oj_error *err)

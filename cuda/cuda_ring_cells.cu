@@ -89,12 +89,9 @@ static oj_status make_levels(struct oj_cuda_ring_making *m,
     while (status == OJ_OK && level.n_nodes > 0)
     {
         memset(&next, 0, sizeof next);
-        if (m->device->cancel != NULL &&
-            __atomic_load_n(m->device->cancel, __ATOMIC_RELAXED))
-        {
-            status = oj_fail(m->err, OJ_ERR_CANCELLED, "cancelled");
+        status = oj_cuda_go_on(m->device->cancel, m->err);
+        if (status != OJ_OK)
             break;
-        }
         status = go_down(m, &level, next_part(parts), &next);
         oj_cuda_ring_level_drop(m->device, &level);
         level = next;

@@ -1,8 +1,7 @@
 #include "cuda_ring_levels.h"
 
 #include "cuda_ring_kernels.cuh"
-
-#include <cub/device/device_scan.cuh>
+#include "cuda_scratch.cuh"
 
 #include <string.h>
 
@@ -50,23 +49,6 @@ static struct view view_of(const struct oj_cuda_ring_making *m,
     return v;
 }
 
-/* Runs a scan, with scratch memory of its size. */
-#define SCAN(w, m, call, doing)                                                \
-    do                                                                         \
-    {                                                                          \
-        size_t bytes = 0;                                                      \
-        void *scratch = NULL;                                                  \
-        OJ_CUDA_TRY(call, doing, (m)->err);                                    \
-        if ((int64_t)bytes > (w)->scratch.n)                                   \
-        {                                                                      \
-            oj_cuda_drop((m)->device, (m)->device->stream, &(w)->scratch);     \
-            OJ_TRY(oj_cuda_make((m)->device, (m)->device->stream,              \
-                                (int64_t)bytes, &(w)->scratch, (m)->err));     \
-        }                                                                      \
-        scratch = (w)->scratch.data;                                           \
-        OJ_CUDA_TRY(call, doing, (m)->err);                                    \
-    } while (0)
-
 static struct node_sums sums_of_nodes(const struct working *w)
 {
     struct node_sums sums = {w->leaf_split.data, w->record_edge.data,
@@ -79,9 +61,8 @@ static oj_status add_up(struct oj_cuda_ring_making *m, struct working *w,
                         T *sum, int64_t n, T *all)
 {
     cudaStream_t stream = m->device->stream;
-    SCAN(w, m,
-         cub::DeviceScan::ExclusiveSum(scratch, bytes, sum, sum, n + 1, stream),
-         "summing cells of rings");
+    OJ_TRY(oj_cuda_scan(m->device, stream, &w->scratch, sum, n,
+                        "summing cells of rings", m->err));
     OJ_CUDA_TRY(cudaMemcpyAsync(all, sum + n, sizeof *all,
                                 cudaMemcpyDeviceToHost, stream),
                 "summing cells of rings", m->err);
@@ -134,10 +115,15 @@ static oj_status mark(struct oj_cuda_ring_making *m, const struct view *v,
                 "marking rings", m->err);
     find_heads<<<blocks_of(n), BLOCK, 0, stream>>>(*v, marks->head.data);
     OJ_CUDA_TRY_LAUNCH("marking rings", m->err);
-    SCAN(w, m,
-         cub::DeviceScan::InclusiveScan(scratch, bytes, marks->head.data,
-                                        marks->head.data, greater(), n, stream),
-         "marking rings");
+    OJ_TRY(oj_cuda_with_scratch(
+        m->device, stream, &w->scratch,
+        [&](void *memory, size_t &bytes)
+        {
+            return cub::DeviceScan::InclusiveScan(
+                memory, bytes, marks->head.data, marks->head.data, greater(), n,
+                stream);
+        },
+        "marking rings", m->err));
     to.kind = w->kind.data;
     to.head = marks->head.data;
     to.masks = marks->masks.data;
@@ -194,13 +180,15 @@ static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
         *v, w->kind.data, sums_of_nodes(w), w->marks.head.data,
         w->marks.lost.data, w->marks.masks.data, w->count.data);
     OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
-    {
-        struct counts counts = {w->count.data};
-        SCAN(w, m,
-             cub::DeviceScan::ExclusiveSum(scratch, bytes, counts,
-                                           w->place.data, n + 1, stream),
-             "splitting cells of rings");
-    }
+    OJ_TRY(oj_cuda_with_scratch(
+        m->device, stream, &w->scratch,
+        [&](void *memory, size_t &bytes)
+        {
+            struct counts counts = {w->count.data};
+            return cub::DeviceScan::ExclusiveSum(memory, bytes, counts,
+                                                 w->place.data, n + 1, stream);
+        },
+        "splitting cells of rings", m->err));
     OJ_CUDA_TRY(cudaMemcpyAsync(&all, w->place.data + n, sizeof all,
                                 cudaMemcpyDeviceToHost, stream),
                 "splitting cells of rings", m->err);

@@ -1,9 +1,7 @@
 #include "cuda_ring_start.h"
 
 #include "cuda_ring_windows.cuh"
-
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_scan.cuh>
+#include "cuda_scratch.cuh"
 
 #include <string.h>
 
@@ -166,23 +164,6 @@ static void drop_working(struct oj_cuda_device *device, struct working *w)
     oj_cuda_drop(device, stream, &w->put);
 }
 
-/* Runs a call of CUB, with scratch memory of its size. */
-#define WITH_SCRATCH(w, m, call, doing)                                        \
-    do                                                                         \
-    {                                                                          \
-        size_t bytes = 0;                                                      \
-        void *scratch = NULL;                                                  \
-        OJ_CUDA_TRY(call, doing, (m)->err);                                    \
-        if ((int64_t)bytes > (w)->scratch.n)                                   \
-        {                                                                      \
-            oj_cuda_drop((m)->device, (m)->device->stream, &(w)->scratch);     \
-            OJ_TRY(oj_cuda_make((m)->device, (m)->device->stream,              \
-                                (int64_t)bytes, &(w)->scratch, (m)->err));     \
-        }                                                                      \
-        scratch = (w)->scratch.data;                                           \
-        OJ_CUDA_TRY(call, doing, (m)->err);                                    \
-    } while (0)
-
 static struct starts starts_of(const struct working *w)
 {
     struct starts s = {w->fragments.data, w->edges.data, w->window.data};
@@ -203,15 +184,10 @@ static oj_status measure(struct oj_cuda_ring_making *m, const struct units *u,
     }
     measure_units<<<blocks_of(u->n + 1), BLOCK, 0, stream>>>(*u, starts_of(w));
     OJ_CUDA_TRY_LAUNCH("counting rings", m->err);
-    WITH_SCRATCH(
-        w, m,
-        cub::DeviceScan::ExclusiveSum(scratch, bytes, w->fragments.data,
-                                      w->fragments.data, u->n + 1, stream),
-        "counting rings");
-    WITH_SCRATCH(w, m,
-                 cub::DeviceScan::ExclusiveSum(scratch, bytes, w->edges.data,
-                                               w->edges.data, u->n + 1, stream),
-                 "counting rings");
+    OJ_TRY(oj_cuda_scan(m->device, stream, &w->scratch, w->fragments.data, u->n,
+                        "counting rings", m->err));
+    OJ_TRY(oj_cuda_scan(m->device, stream, &w->scratch, w->edges.data, u->n,
+                        "counting rings", m->err));
     OJ_CUDA_TRY(cudaMemcpyAsync(&fragments, w->fragments.data + u->n, 8,
                                 cudaMemcpyDeviceToHost, stream),
                 "counting rings", m->err);
@@ -368,19 +344,6 @@ static struct windows view_of(const struct working *w)
     return v;
 }
 
-/* The last of n + 1 sums. */
-static oj_status last_sum(struct oj_cuda_ring_making *m,
-                          const unsigned long long *sum, int64_t n,
-                          unsigned long long *out)
-{
-    OJ_CUDA_TRY(cudaMemcpyAsync(out, sum + n, sizeof *out,
-                                cudaMemcpyDeviceToHost, m->device->stream),
-                "filling cells of rings", m->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(m->device->stream),
-                "filling cells of rings", m->err);
-    return OJ_OK;
-}
-
 /* Items by cell, and by unit in each: in w->item[0]. */
 static oj_status sort_items(struct oj_cuda_ring_making *m, struct working *w,
                             unsigned long long *n_items)
@@ -392,12 +355,8 @@ static oj_status sort_items(struct oj_cuda_ring_making *m, struct working *w,
     count_items<<<blocks_of((int64_t)v.n + 1), BLOCK, 0, stream>>>(
         v, w->place.data);
     OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
-    WITH_SCRATCH(w, m,
-                 cub::DeviceScan::ExclusiveSum(scratch, bytes, w->place.data,
-                                               w->place.data, (int64_t)v.n + 1,
-                                               stream),
-                 "filling cells of rings");
-    OJ_TRY(last_sum(m, w->place.data, v.n, n_items));
+    OJ_TRY(oj_cuda_scan_total(m->device, stream, &w->scratch, w->place.data,
+                              v.n, n_items, "filling cells of rings", m->err));
     if (*n_items >= ((unsigned long long)1 << 31))
         return oj_fail(m->err, OJ_ERR_NOMEM, "too many parts of polygons");
     for (int i = 0; i < 2; i++)
@@ -408,12 +367,15 @@ static oj_status sort_items(struct oj_cuda_ring_making *m, struct working *w,
     put_items<<<blocks_of(v.n), BLOCK, 0, stream>>>(v, w->place.data,
                                                     w->item[1].data);
     OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
-    WITH_SCRATCH(w, m,
-                 cub::DeviceRadixSort::SortKeys(
-                     scratch, bytes, w->item[1].data, w->item[0].data,
-                     (int64_t)*n_items, 32, 32 + 4 * v.level, stream),
-                 "sorting cells of rings");
-    return OJ_OK;
+    return oj_cuda_with_scratch(
+        m->device, stream, &w->scratch,
+        [&](void *memory, size_t &bytes)
+        {
+            return cub::DeviceRadixSort::SortKeys(
+                memory, bytes, w->item[1].data, w->item[0].data,
+                (int64_t)*n_items, 32, 32 + 4 * v.level, stream);
+        },
+        "sorting cells of rings", m->err);
 }
 
 static oj_status fill_first(struct oj_cuda_ring_making *m, struct working *w,
@@ -429,17 +391,14 @@ static oj_status fill_first(struct oj_cuda_ring_making *m, struct working *w,
     count_puts<<<blocks_of((int64_t)n + 1), BLOCK, 0, stream>>>(
         v, (uint32_t)n, w->item[0].data, w->put.data);
     OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
-    WITH_SCRATCH(w, m,
-                 cub::DeviceScan::ExclusiveSum(scratch, bytes, w->put.data,
-                                               w->put.data, (int64_t)n + 1,
-                                               stream),
-                 "filling cells of rings");
     OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)1 << (4 * v.level - 4),
                         &above->slot, m->err));
     OJ_CUDA_TRY(
         cudaMemsetAsync(above->slot.data, 0, 4 * (size_t)above->slot.n, stream),
         "filling cells of rings", m->err);
-    OJ_TRY(last_sum(m, w->put.data, (int64_t)n, &all));
+    OJ_TRY(oj_cuda_scan_total(m->device, stream, &w->scratch, w->put.data,
+                              (int64_t)n, &all, "filling cells of rings",
+                              m->err));
     n_groups = (int64_t)(all >> 32);
     first->depth = v.level;
     first->n_nodes = 16 * n_groups;
@@ -510,7 +469,7 @@ static oj_status start_below(struct oj_cuda_ring_making *m, struct units *u,
                              struct working *w, struct oj_cuda_ring_part *above,
                              struct oj_cuda_ring_level *first)
 {
-    struct all_units all;
+    struct all_units all = {0, 0, 0, 0};
     int deepest = m->fine < u->frame.levels ? m->fine : (int)u->frame.levels;
     if (deepest > PACKED_LEVEL)
         deepest = PACKED_LEVEL;
@@ -536,7 +495,7 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
 {
     struct units units;
     struct working w;
-    struct all_units all;
+    struct all_units all = {0, 0, 0, 0};
     oj_status status;
     OJ_TRY(make_units(m, ring_part, &units));
     memset(&w, 0, sizeof w);

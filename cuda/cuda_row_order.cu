@@ -4,6 +4,8 @@
  * that do not fit are sorted by the whole device. */
 #include "cuda_row_order.h"
 
+#include "cuda_scratch.cuh"
+
 #include <cub/device/device_segmented_sort.cuh>
 
 #include <string.h>
@@ -138,22 +140,23 @@ struct ordering
     struct oj_cuda_array<uint8_t> scratch;
 };
 
-static cudaError_t sort_segments(struct ordering *o, size_t *bytes, int n)
+static cudaError_t sort_segments(struct ordering *o, int n, void *memory,
+                                 size_t &bytes)
 {
     const int64_t *first = o->first.data, *end = o->end.data;
-    if (o->rows.measure == NULL)
-        return cub::DeviceSegmentedSort::SortKeys(
-            o->scratch.data, *bytes, (const int32_t *)o->rows.rank,
-            o->rank.data, (int)o->n_pairs, n, first, end, o->stream);
+    const int32_t *rank = o->rows.rank;
+    const double *measure = o->rows.measure;
+    if (measure == NULL)
+        return cub::DeviceSegmentedSort::SortKeys(memory, bytes, rank,
+                                                  o->rank.data, (int)o->n_pairs,
+                                                  n, first, end, o->stream);
     return cub::DeviceSegmentedSort::SortPairs(
-        o->scratch.data, *bytes, (const int32_t *)o->rows.rank, o->rank.data,
-        (const double *)o->rows.measure, o->measure.data, (int)o->n_pairs, n,
-        first, end, o->stream);
+        memory, bytes, rank, o->rank.data, measure, o->measure.data,
+        (int)o->n_pairs, n, first, end, o->stream);
 }
 
 static oj_status order_long(struct ordering *o, unsigned n)
 {
-    size_t bytes = 0;
     if (o->n_pairs > INT32_MAX)
         return oj_fail(o->err, OJ_ERR_NOMEM,
                        "%lld pairs are too many to be sorted at once",
@@ -162,10 +165,11 @@ static oj_status order_long(struct ordering *o, unsigned n)
     if (o->rows.measure != NULL)
         OJ_TRY(oj_cuda_make(o->device, o->stream, o->n_pairs, &o->measure,
                             o->err));
-    OJ_CUDA_TRY(sort_segments(o, &bytes, (int)n), "ordering pairs", o->err);
-    OJ_TRY(oj_cuda_make(o->device, o->stream, (int64_t)bytes, &o->scratch,
-                        o->err));
-    OJ_CUDA_TRY(sort_segments(o, &bytes, (int)n), "ordering pairs", o->err);
+    OJ_TRY(oj_cuda_with_scratch(
+        o->device, o->stream, &o->scratch,
+        [&](void *memory, size_t &bytes)
+        { return sort_segments(o, (int)n, memory, bytes); },
+        "ordering pairs", o->err));
     put_long<<<n, BLOCK, 0, o->stream>>>(o->rows, o->d_too_long.data,
                                          o->rank.data, o->measure.data);
     OJ_CUDA_TRY_LAUNCH("ordering pairs", o->err);

@@ -5,16 +5,8 @@
 #include "cuda_screen_index.h"
 
 #include <string.h>
-#include <time.h>
 
 #define BLOCK 256
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static unsigned blocks_of(int64_t n)
 {
@@ -152,7 +144,7 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
                                struct oj_gpu_screen **out,
                                struct oj_stats *stats, struct oj_error *err)
 {
-    double start = now_s();
+    double start = oj_cuda_now_s();
     struct making m;
     oj_status status;
     memset(&m, 0, sizeof m);
@@ -168,7 +160,7 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
         oj_cuda_screen_free(m.screen);
         return status;
     }
-    stats->index_s += now_s() - start;
+    stats->index_s += oj_cuda_now_s() - start;
     for (int i = 0; i < m.screen->n_places; i++)
         stats->index_bytes += oj_cuda_meet_side_bytes(&m.screen->place[i].side);
     *out = m.screen;

@@ -5,10 +5,9 @@
 #include "cuda_screen_index.h"
 #include "cuda_sizes.h"
 #include "cuda_threads.h"
+#include "cuda_workers.h"
 
-#include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 /* A batch is cut into chunks of rows that have about as many vertices, and
  * workers take chunk after chunk: each copies its rows in, waits for the
@@ -42,17 +41,16 @@ struct batch
 
     /* Shared; changed atomically. */
     int64_t next_chunk;
-    int stop, n_with_lane;
 
     pthread_rwlock_t pairs_lock; /* to read: the arrays of pairs stay where
                                     they are */
-    pthread_mutex_t lock;        /* of what follows */
+    pthread_mutex_t lock;        /* of turn */
     pthread_cond_t turned;
-    int64_t turn;     /* the chunk whose pairs are next */
-    oj_status status; /* OJ_OK, or the first failure, told by error */
+    int64_t turn; /* the chunk whose pairs are next */
+
+    struct oj_cuda_workers workers; /* they need lanes */
+    oj_status status;               /* of all that is done aside */
     struct oj_error error;
-    oj_status no_lane; /* why a worker had none */
-    struct oj_error no_lane_error;
 };
 
 struct worker
@@ -70,13 +68,6 @@ struct rows
     int are_last; /* of their chunk */
 };
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int64_t least_of(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -87,22 +78,12 @@ static int64_t most_of(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static int is_cancelled(const struct batch *b)
-{
-    const int *cancel = b->screen->options.cancel;
-    return cancel != NULL && *(const volatile int *)cancel != 0;
-}
-
+/* Nobody waits for a turn that does not come. */
 static void fail_batch(struct batch *b, oj_status status,
                        const struct oj_error *error)
 {
+    oj_cuda_workers_told(&b->workers, status, error);
     pthread_mutex_lock(&b->lock);
-    if (b->status == OJ_OK)
-    {
-        b->status = status;
-        b->error = *error;
-    }
-    __atomic_store_n(&b->stop, 1, __ATOMIC_RELAXED);
     pthread_cond_broadcast(&b->turned);
     pthread_mutex_unlock(&b->lock);
 }
@@ -180,9 +161,9 @@ static int wait_for_turn(struct batch *b, int64_t chunk)
 {
     int is_mine;
     pthread_mutex_lock(&b->lock);
-    while (b->turn != chunk && !b->stop)
+    while (b->turn != chunk && !oj_cuda_workers_stopped(&b->workers))
         pthread_cond_wait(&b->turned, &b->lock);
-    is_mine = b->turn == chunk && !b->stop;
+    is_mine = b->turn == chunk && !oj_cuda_workers_stopped(&b->workers);
     pthread_mutex_unlock(&b->lock);
     return is_mine;
 }
@@ -278,10 +259,9 @@ static oj_status take_rows(struct worker *w, const struct rows *rows)
     struct oj_cuda_screen_found found;
     struct rows half = *rows;
     oj_status status = OJ_OK;
-    if (__atomic_load_n(&b->stop, __ATOMIC_RELAXED))
+    if (oj_cuda_workers_stopped(&b->workers))
         return OJ_OK;
-    if (is_cancelled(b))
-        return oj_fail(&w->error, OJ_ERR_CANCELLED, "cancelled");
+    OJ_TRY(oj_cuda_go_on(b->screen->options.cancel, &w->error));
     memset(&found, 0, sizeof found);
     if (rows->n > 0)
         status =
@@ -307,7 +287,7 @@ static oj_status take_rows(struct worker *w, const struct rows *rows)
 static oj_status work(struct worker *w)
 {
     struct batch *b = w->batch;
-    while (!__atomic_load_n(&b->stop, __ATOMIC_RELAXED))
+    while (!oj_cuda_workers_stopped(&b->workers))
     {
         struct rows rows;
         rows.chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
@@ -341,17 +321,10 @@ static int take_lane(struct worker *w)
         return 0;
     status = oj_cuda_screen_lane_make(w->place, limit_of(b, w->place), w->lane,
                                       &w->error);
-    if (status == OJ_OK)
-    {
-        __atomic_add_fetch(&b->n_with_lane, 1, __ATOMIC_RELAXED);
-        return 1;
-    }
-    oj_cuda_screen_lane_free(w->lane);
-    pthread_mutex_lock(&b->lock);
-    b->no_lane = status;
-    b->no_lane_error = w->error;
-    pthread_mutex_unlock(&b->lock);
-    return 0;
+    oj_cuda_workers_ready(&b->workers, status, &w->error);
+    if (status != OJ_OK)
+        oj_cuda_screen_lane_free(w->lane);
+    return status == OJ_OK;
 }
 
 static void run_worker(int i, void *user)
@@ -389,12 +362,9 @@ static void find_all(void *user)
     if (n == 0)
         return;
     choose_sizes(b);
+    oj_cuda_workers_start(&b->workers);
     oj_cuda_side_by_side(b->n_workers, run_worker, b);
-    if (b->status == OJ_OK && b->n_with_lane == 0)
-    {
-        b->status = b->no_lane;
-        b->error = b->no_lane_error;
-    }
+    b->status = oj_cuda_workers_end(&b->workers, &b->error);
 }
 
 oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
@@ -402,7 +372,7 @@ oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
                               struct oj_screen_pairs *out,
                               struct oj_stats *stats, struct oj_error *err)
 {
-    double start = now_s();
+    double start = oj_cuda_now_s();
     struct batch b;
     memset(&b, 0, sizeof b);
     b.screen = screen;
@@ -416,7 +386,7 @@ oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
     pthread_cond_destroy(&b.turned);
     pthread_mutex_destroy(&b.lock);
     pthread_rwlock_destroy(&b.pairs_lock);
-    stats->filter_s += now_s() - start;
+    stats->filter_s += oj_cuda_now_s() - start;
     return b.status == OJ_OK ? OJ_OK
                              : oj_fail(err, b.status, "%s", b.error.message);
 }

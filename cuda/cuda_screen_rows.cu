@@ -1,5 +1,6 @@
 #include "cuda_screen_rows.h"
 
+#include "cuda_scratch.cuh"
 #include "cuda_threads.h"
 
 #include <string.h>
@@ -145,6 +146,7 @@ struct search
     struct oj_cuda_box_pairs pairs;
     struct oj_cuda_array<uint8_t> said;
     struct oj_cuda_array<int64_t> place_of; /* of pairs that are kept */
+    struct oj_cuda_array<uint8_t> scratch;
     struct oj_error *err;
 };
 
@@ -211,8 +213,8 @@ static oj_status keep_rest(struct search *s, int64_t n_rows,
     count_kept<<<blocks_of(n + 1), BLOCK, 0, stream>>>(n, s->said.data,
                                                        s->place_of.data);
     OJ_CUDA_TRY_LAUNCH("gathering pairs", s->err);
-    OJ_TRY(oj_cuda_meet_sum(device, stream, s->place_of.data, n, &out->n_pairs,
-                            s->err));
+    OJ_TRY(oj_cuda_scan_total(device, stream, &s->scratch, s->place_of.data, n,
+                              &out->n_pairs, "gathering pairs", s->err));
     OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->feature, s->err));
     OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->said, s->err));
     keep<<<blocks_of(n), BLOCK, 0, stream>>>(n, s->pairs.feature.data,
@@ -284,6 +286,7 @@ oj_status oj_cuda_screen_rows(const struct oj_cuda_screen_place *place,
     s.err = err;
     status = search(&s, &rows, &found);
     oj_cuda_drop(device, stream, &s.place_of);
+    oj_cuda_drop(device, stream, &s.scratch);
     oj_cuda_drop(device, stream, &s.said);
     oj_cuda_box_pairs_drop(device, stream, &s.pairs);
     oj_cuda_meet_side_drop(device, stream, &s.side);

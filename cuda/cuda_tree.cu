@@ -1,6 +1,6 @@
 #include "cuda_tree.h"
 
-#include <cub/device/device_radix_sort.cuh>
+#include "cuda_scratch.cuh"
 
 #include <string.h>
 
@@ -47,44 +47,20 @@ static __global__ void set_nodes(int64_t n, int64_t n_below,
                          i < n_below ? &below[i] : NULL);
 }
 
-struct sorting
-{
-    struct oj_cuda_array<uint64_t> code[2];
-    struct oj_cuda_array<int32_t> order; /* the other one is the tree's */
-    struct oj_cuda_array<uint8_t> scratch;
-};
-
 /* By code, and where codes are equal by number. */
 static oj_status sort_boxes(struct oj_cuda_device *device,
-                            const struct oj_tree_box *box, struct sorting *s,
+                            const struct oj_tree_box *box,
+                            struct oj_cuda_sorting<uint64_t, int32_t> *s,
                             struct oj_cuda_tree *out, struct oj_error *err)
 {
     cudaStream_t stream = device->stream;
     int64_t n = out->tree.n;
-    struct oj_cuda_array<int32_t> swapped;
-    size_t bytes = 0;
-    OJ_TRY(oj_cuda_make(device, stream, n, &s->code[0], err));
-    OJ_TRY(oj_cuda_make(device, stream, n, &s->code[1], err));
-    OJ_TRY(oj_cuda_make(device, stream, n, &s->order, err));
-    OJ_TRY(oj_cuda_make(device, stream, n, &out->order, err));
+    OJ_TRY(oj_cuda_sorting_make(device, stream, n, s, err));
     make_codes<<<blocks_of(n), BLOCK, 0, stream>>>(
-        out->tree, box, s->code[0].data, s->order.data);
+        out->tree, box, s->key[0].data, s->value[0].data);
     OJ_CUDA_TRY_LAUNCH("ordering boxes", err);
-    cub::DoubleBuffer<uint64_t> keys(s->code[0].data, s->code[1].data);
-    cub::DoubleBuffer<int32_t> values(s->order.data, out->order.data);
-    OJ_CUDA_TRY(cub::DeviceRadixSort::SortPairs(NULL, bytes, keys, values,
-                                                (int)n, 0, 64, stream),
-                "ordering boxes", err);
-    OJ_TRY(oj_cuda_make(device, stream, (int64_t)bytes, &s->scratch, err));
-    OJ_CUDA_TRY(cub::DeviceRadixSort::SortPairs(s->scratch.data, bytes, keys,
-                                                values, (int)n, 0, 64, stream),
-                "ordering boxes", err);
-    if (values.Current() != out->order.data)
-    {
-        swapped = s->order;
-        s->order = out->order;
-        out->order = swapped;
-    }
+    OJ_TRY(oj_cuda_sort(device, stream, 64, "ordering boxes", s, err));
+    oj_cuda_swap(&out->order, &s->value[0]);
     return OJ_OK;
 }
 
@@ -118,7 +94,7 @@ oj_cuda_tree_build(struct oj_cuda_device *device,
                    struct oj_error *err)
 {
     struct oj_cuda_tree made;
-    struct sorting sorting;
+    struct oj_cuda_sorting<uint64_t, int32_t> sorting;
     oj_status status = OJ_OK;
     int64_t n_nodes;
     memset(&made, 0, sizeof made);
@@ -130,10 +106,7 @@ oj_cuda_tree_build(struct oj_cuda_device *device,
         if (status == OJ_OK)
             status = fill_nodes(device, box->data, n_nodes, &made, err);
     }
-    oj_cuda_drop(device, device->stream, &sorting.code[0]);
-    oj_cuda_drop(device, device->stream, &sorting.code[1]);
-    oj_cuda_drop(device, device->stream, &sorting.order);
-    oj_cuda_drop(device, device->stream, &sorting.scratch);
+    oj_cuda_sorting_drop(device, device->stream, &sorting);
     if (status != OJ_OK)
     {
         oj_cuda_tree_drop(device, &made);

@@ -6,11 +6,10 @@
 #include "cuda_family.h"
 #include "cuda_long_rows.h"
 #include "cuda_point_order.h"
+#include "cuda_scratch.cuh"
 #include "cuda_tree.h"
 
 #include "../flatten/oj_array.h"
-
-#include <cub/device/device_scan.cuh>
 
 #include <string.h>
 
@@ -253,30 +252,11 @@ struct lists
     struct oj_cuda_pairs out;
 };
 
-/* Turns counts [n + 1] with a last one of 0 into offsets, in place, and waits
- * for their sum. */
+/* Counts [n + 1] become offsets; waits for their sum. */
 static oj_status sum_counts(struct lists *l, int64_t *count, int64_t *total)
 {
-    struct oj_cuda_device *device = l->self->device;
-    int64_t n = l->batch.n + 1;
-    size_t bytes = 0;
-    OJ_CUDA_TRY(
-        cub::DeviceScan::ExclusiveSum(NULL, bytes, count, count, n, l->stream),
-        "summing counts", l->err);
-    if ((int64_t)bytes > l->scratch.n)
-    {
-        oj_cuda_drop(device, l->stream, &l->scratch);
-        OJ_TRY(oj_cuda_make(device, l->stream, (int64_t)bytes, &l->scratch,
-                            l->err));
-    }
-    OJ_CUDA_TRY(cub::DeviceScan::ExclusiveSum(l->scratch.data, bytes, count,
-                                              count, n, l->stream),
-                "summing counts", l->err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(total, count + l->batch.n, sizeof *total,
-                                cudaMemcpyDeviceToHost, l->stream),
-                "reading a count", l->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(l->stream), "reading a count", l->err);
-    return OJ_OK;
+    return oj_cuda_scan_total(l->self->device, l->stream, &l->scratch, count,
+                              l->batch.n, total, "summing counts", l->err);
 }
 
 /* Makes out->offset of the counts in it, and room for the pairs. */
@@ -284,9 +264,7 @@ static oj_status make_pairs(struct lists *l)
 {
     struct oj_cuda_device *device = l->self->device;
     OJ_TRY(sum_counts(l, l->out.offset.data, &l->out.n_pairs));
-    if (l->max_pairs > 0 && l->batch.n > 1 && l->out.n_pairs > l->max_pairs)
-        return oj_fail(l->err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
+    OJ_TRY(oj_cuda_pairs_fit(l->batch.n, l->out.n_pairs, l->max_pairs, l->err));
     OJ_TRY(
         oj_cuda_make(device, l->stream, l->out.n_pairs, &l->out.row, l->err));
     return oj_cuda_make(device, l->stream, l->out.n_pairs, &l->out.measure,
@@ -540,14 +518,10 @@ static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
     oj_cuda_drop(device, stream, &l.first);
     oj_cuda_drop(device, stream, &l.scratch);
     if (status != OJ_OK)
-    {
-        oj_cuda_drop(device, stream, &l.out.offset);
-        oj_cuda_drop(device, stream, &l.out.row);
-        oj_cuda_drop(device, stream, &l.out.measure);
-        return status;
-    }
-    *out = l.out;
-    return OJ_OK;
+        oj_cuda_pairs_drop(device, stream, &l.out);
+    else
+        *out = l.out;
+    return status;
 }
 
 const struct oj_cuda_family oj_cuda_tree_joins = {

@@ -6,6 +6,7 @@
 set(OJ_CUDA_SOURCES
   cuda/cuda_device.cu
   cuda/cuda_threads.cu
+  cuda/cuda_workers.cu
   cuda/cuda_stage.cu
   cuda/cuda_copy.cu
   cuda/cuda_layer.cu
@@ -33,6 +34,7 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_screen_batches.cu
   cuda/cuda_screen.cu
   cuda/cuda_columns.cu
+  cuda/cuda_family.cu
   cuda/cuda_row_order.cu
   cuda/cuda_close_side.cu
   cuda/cuda_close_points.cu

@@ -46,6 +46,12 @@ OJ_MUST_USE oj_status oj_cuda_open(int ordinal, int64_t limit,
                                    struct oj_error *err);
 void oj_cuda_close(struct oj_cuda_device *device);
 
+/** OJ_ERR_CANCELLED where the caller wants no more; cancel may be NULL. */
+OJ_MUST_USE oj_status oj_cuda_go_on(const int *cancel, struct oj_error *err);
+
+/** Seconds since some time. */
+double oj_cuda_now_s(void);
+
 /** Device memory of n elements in stream order, from the device's pool; n == 0
  *  gives NULL. OJ_ERR_NOMEM beyond the limit or when the device has no more. */
 OJ_MUST_USE oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,

@@ -1,0 +1,133 @@
+/** Calls of CUB: each is asked how much memory it wants, gets it and works. */
+#ifndef CUDA_SCRATCH_CUH
+#define CUDA_SCRATCH_CUH
+
+#include "oj_cuda.h"
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+
+/** Runs call(memory, bytes), a call of CUB that tells bytes where memory is
+ *  NULL. scratch grows as calls want; its owner drops it. */
+template <typename Call>
+OJ_MUST_USE oj_status
+oj_cuda_with_scratch(struct oj_cuda_device *device, cudaStream_t stream,
+                     struct oj_cuda_array<uint8_t> *scratch, Call call,
+                     const char *doing, struct oj_error *err)
+{
+    size_t bytes = 0;
+    OJ_CUDA_TRY(call((void *)NULL, bytes), doing, err);
+    if ((int64_t)bytes > scratch->n)
+    {
+        oj_cuda_drop(device, stream, scratch);
+        OJ_TRY(oj_cuda_make(device, stream, (int64_t)bytes, scratch, err));
+    }
+    OJ_CUDA_TRY(call((void *)scratch->data, bytes), doing, err);
+    return OJ_OK;
+}
+
+/** Counts [n + 1], the last one 0, become offsets, in place. */
+template <typename T>
+OJ_MUST_USE oj_status oj_cuda_scan(struct oj_cuda_device *device,
+                                   cudaStream_t stream,
+                                   struct oj_cuda_array<uint8_t> *scratch,
+                                   T *counts, int64_t n, const char *doing,
+                                   struct oj_error *err)
+{
+    return oj_cuda_with_scratch(
+        device, stream, scratch,
+        [&](void *memory, size_t &bytes)
+        {
+            return cub::DeviceScan::ExclusiveSum(memory, bytes, counts, counts,
+                                                 n + 1, stream);
+        },
+        doing, err);
+}
+
+/** The same, and waits for their sum. */
+template <typename T>
+OJ_MUST_USE oj_status oj_cuda_scan_total(struct oj_cuda_device *device,
+                                         cudaStream_t stream,
+                                         struct oj_cuda_array<uint8_t> *scratch,
+                                         T *counts, int64_t n, T *total,
+                                         const char *doing,
+                                         struct oj_error *err)
+{
+    OJ_TRY(oj_cuda_scan(device, stream, scratch, counts, n, doing, err));
+    OJ_CUDA_TRY(cudaMemcpyAsync(total, counts + n, sizeof *total,
+                                cudaMemcpyDeviceToHost, stream),
+                doing, err);
+    OJ_CUDA_TRY(cudaStreamSynchronize(stream), doing, err);
+    return OJ_OK;
+}
+
+/** Keys with their values, and room for as many; zeroed memory is empty. */
+template <typename K, typename V> struct oj_cuda_sorting
+{
+    struct oj_cuda_array<K> key[2];
+    struct oj_cuda_array<V> value[2];
+    struct oj_cuda_array<uint8_t> scratch;
+};
+
+template <typename K, typename V>
+OJ_MUST_USE oj_status oj_cuda_sorting_make(struct oj_cuda_device *device,
+                                           cudaStream_t stream, int64_t n,
+                                           struct oj_cuda_sorting<K, V> *s,
+                                           struct oj_error *err)
+{
+    for (int i = 0; i < 2; i++)
+    {
+        OJ_TRY(oj_cuda_make(device, stream, n, &s->key[i], err));
+        OJ_TRY(oj_cuda_make(device, stream, n, &s->value[i], err));
+    }
+    return OJ_OK;
+}
+
+template <typename T>
+void oj_cuda_swap(struct oj_cuda_array<T> *a, struct oj_cuda_array<T> *b)
+{
+    struct oj_cuda_array<T> other = *a;
+    *a = *b;
+    *b = other;
+}
+
+/** Sorts key[0] and value[0] by the lowest bits of the keys; what has equal
+ *  ones keeps its order.  The sorted ones are number 0 again, and number 1 is
+ *  anything.  At most 2^31 - 1. */
+template <typename K, typename V>
+OJ_MUST_USE oj_status oj_cuda_sort(struct oj_cuda_device *device,
+                                   cudaStream_t stream, int bits,
+                                   const char *doing,
+                                   struct oj_cuda_sorting<K, V> *s,
+                                   struct oj_error *err)
+{
+    cub::DoubleBuffer<K> keys(s->key[0].data, s->key[1].data);
+    cub::DoubleBuffer<V> values(s->value[0].data, s->value[1].data);
+    OJ_TRY(oj_cuda_with_scratch(
+        device, stream, &s->scratch,
+        [&](void *memory, size_t &bytes)
+        {
+            return cub::DeviceRadixSort::SortPairs(
+                memory, bytes, keys, values, (int)s->key[0].n, 0, bits, stream);
+        },
+        doing, err));
+    if (keys.Current() != s->key[0].data)
+        oj_cuda_swap(&s->key[0], &s->key[1]);
+    if (values.Current() != s->value[0].data)
+        oj_cuda_swap(&s->value[0], &s->value[1]);
+    return OJ_OK;
+}
+
+template <typename K, typename V>
+void oj_cuda_sorting_drop(struct oj_cuda_device *device, cudaStream_t stream,
+                          struct oj_cuda_sorting<K, V> *s)
+{
+    for (int i = 0; i < 2; i++)
+    {
+        oj_cuda_drop(device, stream, &s->key[i]);
+        oj_cuda_drop(device, stream, &s->value[i]);
+    }
+    oj_cuda_drop(device, stream, &s->scratch);
+}
+
+#endif
