@@ -444,10 +444,14 @@ static oj_status run(struct benchmark *b, const struct oj_command *command,
     OJ_TRY(oj_job_open(command, job, err));
     OJ_TRY(oj_job_read_join(job, err));
     OJ_TRY(read_input(b, err));
-    oj_notice("%lld input rows, %lld join features with %lld vertices",
-              (long long)b->input.n_features,
-              (long long)job->join_side->flat.n_features,
-              (long long)job->join_side->flat.n_vertices);
+    oj_notice(
+        "%lld input %s, %lld join %s with %lld %s",
+        (long long)b->input.n_features,
+        oj_word_for(b->input.n_features, "row", "rows"),
+        (long long)job->join_side->flat.n_features,
+        oj_word_for(job->join_side->flat.n_features, "feature", "features"),
+        (long long)job->join_side->flat.n_vertices,
+        oj_word_for(job->join_side->flat.n_vertices, "vertex", "vertices"));
     OJ_TRY(make_answer(b, err));
     *exit_code = OJ_EXIT_COMPLETE;
     OJ_TRY(run_methods(b, exit_code, err));

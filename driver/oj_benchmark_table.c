@@ -4,6 +4,7 @@
 #include "oj_text_file.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct table
 {
@@ -46,6 +47,7 @@ static double speed_up(const struct oj_benchmark_row *first,
 void oj_benchmark_print(const struct oj_benchmark_row *rows, int n)
 {
     int has_sample = 0, has_apart = 0, has_undecided = 0, has_ulps = 0;
+    int has_chords = 0;
     printf("%-42s %3s %10s %9s %9s %9s %9s %11s %11s %9s %11s  %s\n", "method",
            "thr", "rows run", "index s", "filter s", "refine s", "total s",
            "all rows s", "rows/s", "speed-up", "pairs", "agreement");
@@ -61,6 +63,8 @@ void oj_benchmark_print(const struct oj_benchmark_row *rows, int n)
         has_apart = has_apart || row->n_apart > 0;
         has_undecided = has_undecided || row->n_undecided_pairs > 0;
         has_ulps = has_ulps || row->n_within_ulps > 0;
+        has_chords = has_chords || (row->n_within_ulps > 0 &&
+                                    strcmp(row->backend, "sphere") == 0);
         printf("%-42s %3d %10s %9.3f %9.3f %9.3f %9.3f %10.3f%s %11.0f %9.1f "
                "%11lld  %s\n",
                row->method, row->n_threads, rows_run, row->index_s,
@@ -77,7 +81,10 @@ void oj_benchmark_print(const struct oj_benchmark_row *rows, int n)
     if (has_undecided)
         printf("undecided: pairs that GEOS cannot decide; they are left out, "
                "all other pairs of their rows compared\n");
-    if (has_ulps)
+    if (has_chords)
+        printf("within ulps: distances on the sphere that are equal up to the "
+               "rounding of chords; no difference\n");
+    else if (has_ulps)
         printf("within ulps: distances between lines or polygons that are "
                "equal up to %d ulps; no difference\n",
                OJ_VALIDATION_ULPS);

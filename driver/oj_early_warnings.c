@@ -251,8 +251,11 @@ static void warn_of_gap(const struct oj_command *command,
         return;
     warn_of_axes(input, join, input_own, join_own, &a, &b,
                  isfinite(reach) ? reach : 0.0);
-    warn_of_crs(input, input_own, join_own);
-    warn_of_crs(join, join_own, input_own);
+    /* A box of -window is in the CRS of the join, whatever that is. */
+    if (command->n_windows == 0 || input->srs != NULL)
+        warn_of_crs(input, input_own, join_own);
+    if (command->n_windows == 0)
+        warn_of_crs(join, join_own, input_own);
 }
 
 /* ---- distances ---------------------------------------------------------- */

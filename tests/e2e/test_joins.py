@@ -428,6 +428,8 @@ def check_early_warnings():
     same(warnings_of("-op", "disjoint", "near.gpkg", "far.gpkg"), [])
     r = run("-overwrite", "-window", 0, 0, 1, 1, "o.gpkg", "near.gpkg")
     true("do not meet" in r.err, str(r))
+    r = run("-overwrite", "-window", 0, 0, 1, 1, "o.gpkg", "plane.gpkg")
+    true("do not meet" in r.err and "degrees" not in r.err, str(r))
     r = run("-overwrite", "-window", 60, 10, 61, 11, "o.gpkg", "near.gpkg")
     true("x and y look swapped" in r.err, str(r))
     same(warnings_of("-op", "nearest", "-max_distance", "infdeg", "near.gpkg", "far.gpkg"), [])
