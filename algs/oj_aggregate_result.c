@@ -148,10 +148,10 @@ static oj_status sum_of(const struct oj_aggregates *a, const uint64_t *state,
     sum = long_value((const void *)(state + column->long_sum));
     if (sum > INT64_MAX || sum < INT64_MIN)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "the sum of integers of row %lld does not fit into 64 "
-                       "bits; make the field a real number, or ask for the "
-                       "mean",
-                       (long long)row);
+                       "the sum of integers of row %lld, counted from 1, does "
+                       "not fit into 64 bits; make the field a real number, or "
+                       "ask for the mean",
+                       (long long)row + 1);
     value->integer = (int64_t)sum;
     return OJ_OK;
 }

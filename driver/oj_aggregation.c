@@ -561,8 +561,12 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
     struct oj_aggregation *a = user;
     const struct oj_aggregate *what = &a->aggregates[source];
     struct oj_aggregate_value result;
-    OJ_TRY(oj_aggregates_result(a->state, a->first_row + row, source, &result,
-                                err));
+    struct oj_error why;
+    oj_status status = oj_aggregates_result(a->state, a->first_row + row,
+                                            source, &result, &why);
+    if (status != OJ_OK)
+        return oj_fail(err, status, "-agg: column '%.200s': %.700s",
+                       a->columns[source].name, why.message);
     oj_value_of_result(
         &result,
         oj_aggregate_type(what->kind, what->kind != OJ_AGG_COUNT
