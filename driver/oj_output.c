@@ -299,7 +299,14 @@ static oj_status check_file(const struct oj_output *o, int64_t n_rows,
 oj_status oj_output_explain(const struct oj_output *o, oj_status status,
                             struct oj_error *err)
 {
-    struct oj_error full;
+    struct oj_error full, bare;
+    if (status != OJ_OK && err != NULL && o->kind == OJ_OUTPUT_TRANSACTION &&
+        strstr(err->message, "database is locked") != NULL)
+    {
+        bare = *err;
+        return oj_fail(err, status, "%.800s; another program writes to it",
+                       bare.message);
+    }
     if (status == OJ_ERR_IO && o->temporary.folder[0] != '\0' &&
         oj_temporary_probe(&o->temporary, &full) != OJ_OK && err != NULL)
         *err = full;

@@ -4,6 +4,7 @@ left behind, and what was there stays byte for byte."""
 import contextlib
 import hashlib
 import pwd
+import sqlite3
 
 from e2e import *
 
@@ -150,6 +151,19 @@ def check_join_fails_while_overwriting():
         same(r.rc, 1, str(r))
         same(dump("d.gpkg", "kept") + dump("d.gpkg", "mixed"), before, option)
         same(sorted(Layer("d.gpkg").layers), ["kept", "mixed"], option)
+
+
+def check_another_writer():
+    w = layers()
+    join("o.gpkg", *w)
+    other = sqlite3.connect("o.gpkg", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    for words in (("-append",), ("-update", "-nln", "more")):
+        # GDAL waits a while for the other one.
+        fails(*words, "o.gpkg", *w, says=["locked", "another program writes to it"],
+              env={"SQLITE_BUSY_TIMEOUT": "100"})
+    other.execute("ROLLBACK")
+    join("-append", "o.gpkg", *w)
 
 
 def check_drivers_that_cannot():
