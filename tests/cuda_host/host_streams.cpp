@@ -163,9 +163,13 @@ cudaError_t enqueue(cudaStream_t name, std::function<void()> work)
 void enqueue_kernel(const launch_shape &shape, std::function<void()> body)
 {
     uint64_t block = (uint64_t)shape.block.x * shape.block.y * shape.block.z;
+    static const int64_t traces = setting("OJ_CUDA_HOST_TRACE", 0);
     int ordinal = chosen;
     if (told(lost()) != cudaSuccess)
         return;
+    if (traces)
+        fprintf(stderr, "%s<<<(%u, %u), %u>>>\n", shape.kernel, shape.grid.x,
+                shape.grid.y, shape.block.x);
     if (shape.stream != nullptr && shape.stream->device != ordinal)
     {
         told(cudaErrorInvalidResourceHandle);

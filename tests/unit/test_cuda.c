@@ -231,6 +231,8 @@ START_TEST(random_layers)
         free_job(&job);
     }
     printf("%lld pairs of random features\n", (long long)n_compared);
+    if (rounds(150) < 10) /* there need not be such */
+        return;
     ck_assert_int_gt(n_counted, 0);
     ck_assert_int_gt(n_summed, 0);
 }
