@@ -203,28 +203,26 @@ static unsigned settling_blocks(const struct oj_cuda_index *index)
     return 2 * (unsigned)index->device->n_processors;
 }
 
-static oj_status find_all(struct oj_cuda_index *index, cudaStream_t stream,
-                          const struct query *all, int32_t *row,
-                          double *measure, struct oj_error *err)
+/* Runs slice(q, first) for the points of q first ..., slice by slice, each with
+ * no doubts yet. */
+template <typename Slice>
+static oj_status each_slice(const struct query *all, cudaStream_t stream,
+                            Slice slice, struct oj_error *err)
 {
     for (int64_t first = 0; first < all->n; first += SLICE)
     {
         struct query q = slice_of(*all, first);
-        double *measure_here = measure != NULL ? measure + first : NULL;
         OJ_TRY(forget_doubts(&q, stream, err));
-        find_first<<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(
-            q, row + first, measure_here);
-        OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
-        settle_first<<<settling_blocks(index), BLOCK, 0, stream>>>(q,
-                                                                   row + first);
-        OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
+        OJ_TRY(slice(q, first));
     }
     return OJ_OK;
 }
 
-static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
-                          const struct oj_cuda_points *points, int32_t *d_row,
-                          double *d_measure, struct oj_error *err)
+/* The same for the points of a batch. */
+template <typename Slice>
+static oj_status ask_slices(struct oj_cuda_index *index, cudaStream_t stream,
+                            const struct oj_cuda_points *points, Slice slice,
+                            struct oj_error *err)
 {
     struct query q = query_of(index, points);
     struct doubts doubts;
@@ -232,9 +230,29 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
     memset(&doubts, 0, sizeof doubts);
     status = make_doubts(index, stream, &q, &doubts, err);
     if (status == OJ_OK)
-        status = find_all(index, stream, &q, d_row, d_measure, err);
+        status = each_slice(&q, stream, slice, err);
     drop_doubts(index, stream, &doubts);
     return status;
+}
+
+static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
+                          const struct oj_cuda_points *points, int32_t *d_row,
+                          double *d_measure, struct oj_error *err)
+{
+    return ask_slices(
+        index, stream, points,
+        [&](const struct query &q, int64_t first) -> oj_status
+        {
+            double *measure = d_measure != NULL ? d_measure + first : NULL;
+            find_first<<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(
+                q, d_row + first, measure);
+            OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
+            settle_first<<<settling_blocks(index), BLOCK, 0, stream>>>(
+                q, d_row + first);
+            OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
+            return OJ_OK;
+        },
+        err);
 }
 
 /* --- lists ---------------------------------------------------------------- */
@@ -244,20 +262,21 @@ static oj_status count_all(struct oj_cuda_index *index, cudaStream_t stream,
                            const struct query *all, const struct found *to,
                            struct oj_error *err)
 {
-    for (int64_t first = 0; first < all->n; first += SLICE)
-    {
-        struct query q = slice_of(*all, first);
-        int64_t n_chunks = chunks_of(q.n);
-        struct found here = {to->some + first / LANES, to->few + first,
-                             to->sum + first / CHUNK, to->several};
-        OJ_TRY(forget_doubts(&q, stream, err));
-        count_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
-            q, n_chunks, here);
-        OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
-        settle_pairs<<<settling_blocks(index), BLOCK, 0, stream>>>(q, here);
-        OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
-    }
-    return OJ_OK;
+    return each_slice(
+        all, stream,
+        [&](const struct query &q, int64_t first) -> oj_status
+        {
+            int64_t n_chunks = chunks_of(q.n);
+            struct found here = {to->some + first / LANES, to->few + first,
+                                 to->sum + first / CHUNK, to->several};
+            count_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
+                q, n_chunks, here);
+            OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
+            settle_pairs<<<settling_blocks(index), BLOCK, 0, stream>>>(q, here);
+            OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
+            return OJ_OK;
+        },
+        err);
 }
 
 struct listing
@@ -344,77 +363,51 @@ static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
 
 /* --- counts --------------------------------------------------------------- */
 
-static oj_status count_slices(struct oj_cuda_index *index, cudaStream_t stream,
-                              const struct query *all,
-                              unsigned long long *d_count, struct oj_error *err)
-{
-    int64_t n_features = index->layer->n_features;
-    int64_t most = 4 * RESIDENT * (int64_t)index->device->n_processors;
-    for (int64_t first = 0; first < all->n; first += SLICE)
-    {
-        struct query q = slice_of(*all, first);
-        int64_t n_chunks = chunks_of(q.n), blocks = blocks_of_chunks(n_chunks);
-        OJ_TRY(forget_doubts(&q, stream, err));
-        if (n_features <= SHARED_COUNTS)
-            count_by_few<<<(unsigned)(blocks < most ? blocks : most), BLOCK, 0,
-                           stream>>>(q, (int32_t)n_features, n_chunks, d_count);
-        else
-            count_by_feature<<<(unsigned)blocks, BLOCK, 0, stream>>>(q,
-                                                                     d_count);
-        OJ_CUDA_TRY_LAUNCH("counting points of polygons", err);
-        settle_counts<<<settling_blocks(index), BLOCK, 0, stream>>>(q, d_count);
-        OJ_CUDA_TRY_LAUNCH("counting points of polygons", err);
-    }
-    return OJ_OK;
-}
-
 static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
                        const struct oj_cuda_points *points,
                        unsigned long long *d_count, struct oj_error *err)
 {
-    struct query q = query_of(index, points);
-    struct doubts doubts;
-    oj_status status;
-    memset(&doubts, 0, sizeof doubts);
-    status = make_doubts(index, stream, &q, &doubts, err);
-    if (status == OJ_OK)
-        status = count_slices(index, stream, &q, d_count, err);
-    drop_doubts(index, stream, &doubts);
-    return status;
-}
-
-static oj_status sum_slices(struct oj_cuda_index *index, cudaStream_t stream,
-                            const struct query *all,
-                            const struct oj_cuda_tally *tally,
-                            struct oj_error *err)
-{
-    for (int64_t first = 0; first < all->n; first += SLICE)
-    {
-        struct query q = slice_of(*all, first);
-        struct oj_cuda_tally here = tally_from(*tally, first);
-        OJ_TRY(forget_doubts(&q, stream, err));
-        sum_by_feature<<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(
-            q, here);
-        OJ_CUDA_TRY_LAUNCH("summing points of polygons", err);
-        settle_sums<<<settling_blocks(index), BLOCK, 0, stream>>>(q, here);
-        OJ_CUDA_TRY_LAUNCH("summing points of polygons", err);
-    }
-    return OJ_OK;
+    int64_t n_features = index->layer->n_features;
+    int64_t most = 4 * RESIDENT * (int64_t)index->device->n_processors;
+    return ask_slices(
+        index, stream, points,
+        [&](const struct query &q, int64_t) -> oj_status
+        {
+            int64_t n_chunks = chunks_of(q.n);
+            int64_t blocks = blocks_of_chunks(n_chunks);
+            if (n_features <= SHARED_COUNTS)
+                count_by_few<<<(unsigned)(blocks < most ? blocks : most), BLOCK,
+                               0, stream>>>(q, (int32_t)n_features, n_chunks,
+                                            d_count);
+            else
+                count_by_feature<<<(unsigned)blocks, BLOCK, 0, stream>>>(
+                    q, d_count);
+            OJ_CUDA_TRY_LAUNCH("counting points of polygons", err);
+            settle_counts<<<settling_blocks(index), BLOCK, 0, stream>>>(
+                q, d_count);
+            OJ_CUDA_TRY_LAUNCH("counting points of polygons", err);
+            return OJ_OK;
+        },
+        err);
 }
 
 static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
                      const struct oj_cuda_points *points,
                      const struct oj_cuda_tally *tally, struct oj_error *err)
 {
-    struct query q = query_of(index, points);
-    struct doubts doubts;
-    oj_status status;
-    memset(&doubts, 0, sizeof doubts);
-    status = make_doubts(index, stream, &q, &doubts, err);
-    if (status == OJ_OK)
-        status = sum_slices(index, stream, &q, tally, err);
-    drop_doubts(index, stream, &doubts);
-    return status;
+    return ask_slices(
+        index, stream, points,
+        [&](const struct query &q, int64_t first) -> oj_status
+        {
+            struct oj_cuda_tally here = tally_from(*tally, first);
+            sum_by_feature<<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0,
+                             stream>>>(q, here);
+            OJ_CUDA_TRY_LAUNCH("summing points of polygons", err);
+            settle_sums<<<settling_blocks(index), BLOCK, 0, stream>>>(q, here);
+            OJ_CUDA_TRY_LAUNCH("summing points of polygons", err);
+            return OJ_OK;
+        },
+        err);
 }
 
 const struct oj_cuda_family oj_cuda_points_in_polygons = {
