@@ -3,7 +3,6 @@
 #include "../flatten/oj_array.h"
 #include "auto_cost.h"
 #include "cpu_family.h"
-#include "cpu_threads.h"
 #include "cuda_backend.h"
 #include "cuda_screen.h"
 
@@ -42,8 +41,7 @@ static struct oj_auto_work work_of(const struct oj_index *index,
                          ? oj_flat_is_points(batch)
                          : options->input_kinds == 0 ||
                                (options->input_kinds & OJ_PART_POINT) != 0;
-    work.n_threads =
-        options->n_threads < 1 ? oj_cpu_count() : options->n_threads;
+    work.n_threads = options->n_threads;
     work.is_started = oj_cuda_is_started();
     work.n_rows = n;
     work.n_vertices = n * LEAST_VERTICES;

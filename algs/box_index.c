@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-#define DEFAULT_QUADRANT_SIZE 256
-
 struct oj_index
 {
     struct oj_boxes boxes;
@@ -70,8 +68,6 @@ oj_status oj_box_index_make(
     index->search.tie_rank = tie_rank;
     index->search.relation = *relation;
     index->search.options = *options;
-    if (options->quadrant_size < 1)
-        index->search.options.quadrant_size = DEFAULT_QUADRANT_SIZE;
     index->search.visit = (enum oj_visit)self->method;
     status = build(index, err);
     if (status != OJ_OK)

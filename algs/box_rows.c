@@ -386,8 +386,8 @@ oj_status oj_box_rows_join(struct oj_box_search *search,
     run.err = err;
     run.most = greatest_distance(search->join_side);
     run.ranking = oj_ranking_make(&search->relation, search->tie_rank);
-    if (input->n_features > 1)
-        run.answers.max_entries = search->options.max_batch_pairs;
+    oj_answers_start(&run.answers, search->options.max_batch_pairs,
+                     input->n_features, 1);
     oj_geos_pairs_set_input(search->pairs, input);
     status = join_all(&run, out);
     oj_points_free(&run.middle);

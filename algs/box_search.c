@@ -37,10 +37,7 @@ oj_status oj_box_found_add(struct oj_box_found *found, int64_t feature,
 oj_status oj_box_search_look(const struct oj_box_search *search,
                              struct oj_error *err)
 {
-    const volatile int *cancel = search->options.cancel;
-    if (cancel != NULL && *cancel != 0)
-        return oj_fail(err, OJ_ERR_CANCELLED, "cancelled");
-    return OJ_OK;
+    return oj_check_cancel(search->options.cancel, err);
 }
 
 oj_status oj_box_search_query(const struct oj_box_search *search,
@@ -353,8 +350,8 @@ oj_status oj_box_search_join(struct oj_box_search *search,
     run.search = search;
     run.err = err;
     run.enough = INFINITY;
-    if (input->n_features > 1)
-        run.answers.max_entries = search->options.max_batch_pairs;
+    oj_answers_start(&run.answers, search->options.max_batch_pairs,
+                     input->n_features, 1);
     run.ranking = oj_ranking_make(&search->relation, search->tie_rank);
     status = join_all(&run, input, out, stats);
     oj_points_free(&run.points);

@@ -83,9 +83,7 @@ static oj_status join_row(int64_t i, int thread, void *user,
     struct oj_distance_index *index = batch->index;
     struct oj_distance_worker *worker = &index->worker[thread];
     int64_t row = index->order.point[i].index;
-    const int *cancel = index->options.cancel;
-    if (cancel != NULL && __atomic_load_n(cancel, __ATOMIC_RELAXED))
-        return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+    OJ_TRY(oj_check_cancel(index->options.cancel, err));
     if (index->relation.op != OJ_OP_NEAREST)
         return index->space->search(batch, worker, row, err);
     oj_ranking_start(&worker->ranking);
@@ -98,16 +96,12 @@ static void start_workers(const struct oj_distance_batch *batch)
 {
     const struct oj_distance_index *index = batch->index;
     int n_threads = index->options.n_threads;
-    int64_t budget = index->options.max_batch_pairs;
     for (int t = 0; t < n_threads; t++)
     {
         struct oj_distance_worker *worker = &index->worker[t];
-        oj_answers_clear(&worker->answers);
+        oj_answers_start(&worker->answers, index->options.max_batch_pairs,
+                         batch->input->n_features, n_threads);
         worker->n_tried = 0;
-        worker->answers.max_entries = 0;
-        if (budget > 0 && batch->input->n_features > 1)
-            worker->answers.max_entries =
-                budget > n_threads ? budget / n_threads : 1;
     }
 }
 
@@ -130,6 +124,9 @@ oj_status oj_distance_rows(struct oj_distance_batch *batch,
         at_once = ROWS_AT_ONCE;
     start_workers(batch);
     status = oj_parallel_try(n_threads, n, at_once, join_row, batch, err);
+    /* a space may have given up its last distances */
+    if (status == OJ_OK)
+        status = oj_check_cancel(index->options.cancel, err);
     stats->sort_s += sorted - start;
     stats->refine_s += oj_clock_seconds() - sorted;
     return status;

@@ -90,11 +90,9 @@ static inline oj_status oj_distance_try(const struct oj_distance_batch *batch,
                                         struct oj_distance_worker *worker,
                                         struct oj_error *err)
 {
-    const int *cancel = batch->index->options.cancel;
-    if (++worker->n_tried % OJ_CANDIDATES_PER_LOOK == 0 && cancel != NULL &&
-        __atomic_load_n(cancel, __ATOMIC_RELAXED))
-        return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
-    return OJ_OK;
+    if (++worker->n_tried % OJ_CANDIDATES_PER_LOOK != 0)
+        return OJ_OK;
+    return oj_check_cancel(batch->index->options.cancel, err);
 }
 
 /** Takes a pair whose distance is within all limits. */

@@ -21,11 +21,6 @@
 /* Fewer points are done with sooner than anything is prepared. */
 #define LEAST_POINTS 200000
 
-/* Sizes between which differences, products and reciprocals stay finite and
- * normal. */
-#define LEAST_SIZE 1e-130
-#define GREATEST_SIZE 1e130
-
 #define FEATURES_AT_ONCE 256
 
 struct build
@@ -65,14 +60,12 @@ static struct oj_box measure(const struct oj_flat *flat, double *covered)
 static int choose_cells(struct oj_known_cells *k, const struct oj_flat *flat,
                         int64_t n_input)
 {
-    double covered, width, height, size, n = (double)n_input / POINTS_PER_CELL;
+    double covered, width, height, n = (double)n_input / POINTS_PER_CELL;
     struct oj_box all = measure(flat, &covered);
     width = all.x1 - all.x0;
     height = all.y1 - all.y0;
-    size = fmax(fmax(fabs(all.x0), fabs(all.x1)),
-                fmax(fabs(all.y0), fabs(all.y1)));
-    if (!(width > LEAST_SIZE) || !(height > LEAST_SIZE) ||
-        !(size < GREATEST_SIZE))
+    if (!oj_box_is_safe(&all) || !(width > OJ_LEAST_SAFE_SIZE) ||
+        !(height > OJ_LEAST_SAFE_SIZE))
         return 0;
     n = fmin(n, CELLS_PER_VERTEX * (double)flat->n_vertices);
     n = fmin(n, MOST_CELLS);
@@ -83,7 +76,7 @@ static int choose_cells(struct oj_known_cells *k, const struct oj_flat *flat,
     /* long and narrow: along neither axis too many */
     k->size = fmax(k->size, fmax(width, height) / (n / 4.0));
     /* far from the origin no finer than coordinates can tell */
-    k->size = fmax(k->size, 1e-12 * size);
+    k->size = fmax(k->size, 1e-12 * oj_box_size(&all));
     k->x0 = all.x0;
     k->y0 = all.y0;
     k->inverse_size = 1.0 / k->size;
@@ -94,17 +87,11 @@ static int choose_cells(struct oj_known_cells *k, const struct oj_flat *flat,
 
 /* --- the features --------------------------------------------------------- */
 
-static int is_cancelled(const struct build *b)
-{
-    return b->cancel != NULL && __atomic_load_n(b->cancel, __ATOMIC_RELAXED);
-}
-
 static oj_status trace_feature(int64_t feature, int thread, void *user,
                                struct oj_error *err)
 {
     struct build *b = user;
-    if (is_cancelled(b))
-        return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+    OJ_TRY(oj_check_cancel(b->cancel, err));
     return oj_cell_trace_feature(&b->trace[thread], b->known, b->cells, feature,
                                  b->knows_inside, err);
 }

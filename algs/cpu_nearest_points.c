@@ -121,9 +121,7 @@ static oj_status join_bucket(int64_t bucket, int thread, void *user,
     const struct oj_order *order = &self->order;
     int64_t first = order->bucket_offset[bucket];
     int64_t n = order->bucket_offset[bucket + 1] - first;
-    if (self->options.cancel != NULL &&
-        __atomic_load_n(self->options.cancel, __ATOMIC_RELAXED))
-        return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+    OJ_TRY(oj_check_cancel(self->options.cancel, err));
     if (b->lists)
         return oj_nearest_lists(&self->index, &self->scratch[thread], n,
                                 order->point + first, b->row,
@@ -205,7 +203,8 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     }
     b.lists = 1;
     for (int t = 0; t < self->options.n_threads; t++)
-        oj_answers_clear(&self->answers[t]);
+        oj_answers_start(&self->answers[t], self->options.max_batch_pairs,
+                         input->n_features, self->options.n_threads);
     if (oj_flat_is_points(input))
         status =
             join_points(&b, input->n_features, input->x, input->y, stats, err);

@@ -111,14 +111,6 @@ static void list_leaf(const struct oj_features *features,
                            tree->first_item + end, list);
 }
 
-static int is_cancelled(struct search *s)
-{
-    const int *cancel = s->scratch->cancel;
-    if (cancel == NULL || ++s->n_leaves % LEAVES_PER_LOOK != 0)
-        return 0;
-    return __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
-}
-
 /* A child on the way down, with its distance. */
 struct child
 {
@@ -164,7 +156,8 @@ static void descend(struct search *s, struct cursor at_a, struct cursor at_b)
     int into_a, n;
     if (at_a.level <= 0 && at_b.level <= 0)
     {
-        if (is_cancelled(s))
+        if (++s->n_leaves % LEAVES_PER_LOOK == 0 &&
+            oj_check_cancel(s->scratch->cancel, NULL) != OJ_OK)
         {
             set_cut(s, -1.0);
             s->cut2 = -1.0;

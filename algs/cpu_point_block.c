@@ -234,19 +234,13 @@ static oj_status merge_known(struct oj_point_worker *w, int64_t first_pair,
 
 /* --- blocks --- */
 
-static int is_cancelled(const struct oj_point_query *q)
-{
-    return q->cancel != NULL && __atomic_load_n(q->cancel, __ATOMIC_RELAXED);
-}
-
 /* Refines what has come together, and stops where that is asked for. */
 static oj_status flush(const struct oj_point_query *q,
                        struct oj_point_worker *w, int64_t first_row,
                        struct oj_error *err)
 {
     double start = q->timings ? oj_clock_seconds() : 0.0;
-    if (is_cancelled(q))
-        return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+    OJ_TRY(oj_check_cancel(q->cancel, err));
     OJ_TRY(oj_point_refine(q, w, first_row, err));
     if (q->timings)
         w->refine_s += oj_clock_seconds() - start;

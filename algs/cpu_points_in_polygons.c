@@ -48,8 +48,6 @@ struct batch
     struct oj_pair_filter filter;
     struct oj_matches *out;
     atomic_llong n_pairs;
-    atomic_int status;
-    struct oj_error error; /* written by the thread that sets status */
 };
 
 static struct cpu_index *unwrap(struct oj_index *index)
@@ -223,27 +221,20 @@ static oj_status join_rows(struct batch *b, struct task *task,
     return OJ_OK;
 }
 
-static void join_task(int64_t i, int thread, void *user)
+static oj_status join_task(int64_t i, int thread, void *user,
+                           struct oj_error *err)
 {
     struct batch *b = user;
     struct oj_point_worker *w = &b->self->worker[thread];
     struct task *task = &b->self->task[i];
     int64_t n_rows = b->input->n_features, row = i * ROWS_PER_TASK;
     int64_t end = row + ROWS_PER_TASK < n_rows ? row + ROWS_PER_TASK : n_rows;
-    struct oj_error error;
-    oj_status status;
-    int expected = OJ_OK;
     memset(task, 0, sizeof *task);
-    if (atomic_load(&b->status) != OJ_OK)
-        return;
     task->first = w->n_pairs;
     task->worker = thread;
     /* one thread takes the tasks in their order */
     task->assumed = b->self->options.n_threads == 1 ? task->first : 0;
-    status = join_rows(b, task, w, row, end, &error);
-    if (status != OJ_OK &&
-        atomic_compare_exchange_strong(&b->status, &expected, (int)status))
-        b->error = error;
+    return join_rows(b, task, w, row, end, err);
 }
 
 /* Brings a task's pairs to their place. */
@@ -306,6 +297,7 @@ static oj_status join_batch(struct batch *b, struct oj_stats *stats,
     int64_t n_tasks = (n_rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK;
     int64_t n_pairs = 0, n_shared = 0, n_matched = 0;
     double start = oj_clock_seconds();
+    oj_status status;
     OJ_TRY(oj_matches_reserve(out, n_rows, 0, 1, err));
     if (b->query.known != NULL)
         OJ_TRY(share_lists(b, n_rows, err));
@@ -320,15 +312,11 @@ static oj_status join_batch(struct batch *b, struct oj_stats *stats,
         OJ_TRY(oj_reserve(&w->feature, 0, n / n_threads + OJ_POINT_BLOCK,
                           &w->cap_pairs, sizeof *w->feature, err));
     }
-    oj_parallel_for(n_threads, n_tasks, join_task, b);
+    status = oj_parallel_try(n_threads, n_tasks, 1, join_task, b, err);
     sum_stats(self, oj_clock_seconds() - start, stats);
     stats->index_bytes += atomic_exchange(&self->cells.new_bytes, 0);
-    if (atomic_load(&b->status) != OJ_OK)
-    {
-        if (err != NULL)
-            *err = b->error;
-        return (oj_status)atomic_load(&b->status);
-    }
+    if (status != OJ_OK)
+        return status;
     for (int64_t i = 0; i < n_tasks; i++)
     {
         self->task[i].before = n_pairs;
@@ -376,7 +364,6 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     b.query.cancel = self->options.cancel;
     b.query.timings = self->options.timings;
     atomic_init(&b.n_pairs, 0);
-    atomic_init(&b.status, OJ_OK);
     return join_batch(&b, stats, err);
 }
 

@@ -14,47 +14,18 @@ struct batch
     struct oj_predicate_rows rows;
     struct oj_order order;
     double *x, *y; /* [rows] first vertices, where rows are not points */
-    struct oj_ordered_point **scratch; /* [n_threads] */
-    atomic_int status;
-    struct oj_error *err;
 };
-
-/* The first error counts; the other threads run out of work. */
-static void fail(struct batch *b, oj_status status, const struct oj_error *err)
-{
-    int expected = OJ_OK;
-    if (atomic_compare_exchange_strong(&b->status, &expected, (int)status) &&
-        b->err != NULL)
-        *b->err = *err;
-}
 
 /* --- a batch -------------------------------------------------------------- */
 
-static void take_rows(int64_t task, int thread, void *user)
+static oj_status take_row(int64_t i, int thread, void *user,
+                          struct oj_error *err)
 {
     struct batch *b = user;
-    struct oj_predicate_worker *w = &b->rows.index->worker[thread];
-    int64_t end = (task + 1) * ROWS_PER_TASK;
-    for (int64_t i = task * ROWS_PER_TASK; i < end && i < b->order.n_points;
-         i++)
-    {
-        struct oj_error err;
-        oj_status status = OJ_OK;
-        if (atomic_load_explicit(&b->status, memory_order_relaxed) != OJ_OK)
-            return;
-        status = oj_predicate_look_up(&b->rows.index->options, &err);
-        if (status == OJ_OK)
-            status =
-                oj_predicate_row(&b->rows, w, b->order.point[i].index, &err);
-        if (status != OJ_OK)
-            fail(b, status, &err);
-    }
-}
-
-static void sort_bucket(int64_t bucket, int thread, void *user)
-{
-    struct batch *b = user;
-    oj_order_sort_bucket(&b->order, bucket, b->scratch[thread]);
+    struct oj_index *index = b->rows.index;
+    OJ_TRY(oj_check_cancel(index->options.cancel, err));
+    return oj_predicate_row(&b->rows, &index->worker[thread],
+                            b->order.point[i].index, err);
 }
 
 #define ROWS_TO_PLACE 4096
@@ -83,7 +54,6 @@ static oj_status sort_rows(struct batch *b, int n_threads, struct oj_error *err)
 {
     int64_t n = b->rows.input->n_features;
     const double *x = b->rows.input->x, *y = b->rows.input->y;
-    oj_status status = OJ_OK;
     if (!oj_flat_is_points(b->rows.input))
     {
         b->x = oj_malloc(n, sizeof *b->x);
@@ -96,36 +66,21 @@ static oj_status sort_rows(struct batch *b, int n_threads, struct oj_error *err)
         y = b->y;
     }
     OJ_TRY(oj_order_build(&b->order, n_threads, n, x, y, err));
-    b->scratch = oj_calloc(n_threads, sizeof *b->scratch);
-    if (b->scratch == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *b->scratch);
-    for (int t = 0; t < n_threads && status == OJ_OK; t++)
-    {
-        b->scratch[t] = oj_malloc(b->order.largest_bucket, sizeof **b->scratch);
-        if (b->scratch[t] == NULL)
-            status = oj_fail_nomem(err, b->order.largest_bucket,
-                                   sizeof **b->scratch);
-    }
-    if (status == OJ_OK)
-        oj_parallel_for(n_threads, b->order.n_buckets, sort_bucket, b);
-    return status;
+    return oj_order_sort(&b->order, n_threads, NULL, NULL, err);
 }
 
 static oj_status prepare_workers(const struct batch *b, int n_threads,
                                  struct oj_error *err)
 {
     struct oj_index *index = b->rows.index;
-    int64_t budget = index->options.max_batch_pairs;
     for (int t = 0; t < n_threads; t++)
     {
         struct oj_predicate_worker *w = &index->worker[t];
-        oj_answers_clear(&w->answers);
+        oj_answers_start(&w->answers, index->options.max_batch_pairs,
+                         b->rows.input->n_features, n_threads);
         memset(&w->undecided, 0, sizeof w->undecided);
         w->n_asked = w->n_rows = w->n_second_words = 0;
         w->geos_input = NULL;
-        w->answers.max_entries = 0;
-        if (budget > 0 && b->rows.input->n_features > 1)
-            w->answers.max_entries = budget / n_threads + 1;
         if (index->relation.op == OJ_OP_DISJOINT && w->is_met == NULL)
         {
             int64_t n = index->join_side->n_features;
@@ -175,12 +130,8 @@ static oj_status gather(const struct oj_index *index, int n_threads,
 static oj_status take_all(struct batch *b, int n_threads,
                           struct oj_matches *out, struct oj_error *err)
 {
-    b->err = err;
-    oj_parallel_for(n_threads,
-                    (b->order.n_points + ROWS_PER_TASK - 1) / ROWS_PER_TASK,
-                    take_rows, b);
-    if (atomic_load(&b->status) != OJ_OK)
-        return (oj_status)atomic_load(&b->status);
+    OJ_TRY(oj_parallel_try(n_threads, b->order.n_points, ROWS_PER_TASK,
+                           take_row, b, err));
     return gather(b->rows.index, n_threads, b->rows.input->n_features, out,
                   err);
 }
@@ -251,14 +202,7 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
     memset(&b, 0, sizeof b);
     b.rows.index = index;
     b.rows.input = input;
-    atomic_init(&b.status, OJ_OK);
     status = run_batch(&b, out, stats, err);
-    if (b.scratch != NULL)
-    {
-        for (int t = 0; t < index->options.n_threads; t++)
-            oj_free(b.scratch[t]);
-    }
-    oj_free(b.scratch);
     oj_free(b.x);
     oj_free(b.y);
     oj_order_free(&b.order);

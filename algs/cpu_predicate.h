@@ -98,8 +98,4 @@ OJ_MUST_USE oj_status
 oj_screened_to_matches(const struct oj_predicate_rows *rows,
                        struct oj_matches *out, struct oj_error *err);
 
-/** OJ_ERR_CANCELLED when the caller's flag is raised. */
-OJ_MUST_USE oj_status oj_predicate_look_up(const struct oj_options *options,
-                                           struct oj_error *err);
-
 #endif

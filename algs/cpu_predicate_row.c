@@ -11,26 +11,13 @@
  * GEOS, which may take long over it, there is one. */
 #define PAIRS_PER_LOOK 256
 
-static int is_raised(const struct oj_options *options)
-{
-    return options->cancel != NULL && *options->cancel != 0;
-}
-
-oj_status oj_predicate_look_up(const struct oj_options *options,
-                               struct oj_error *err)
-{
-    return is_raised(options)
-               ? oj_fail(err, OJ_ERR_CANCELLED, "the join was interrupted")
-               : OJ_OK;
-}
-
 static oj_status look_up(const struct oj_options *options,
                          struct oj_predicate_worker *w, struct oj_error *err)
 {
     if (--w->n_to_look > 0)
         return OJ_OK;
     w->n_to_look = PAIRS_PER_LOOK;
-    return oj_predicate_look_up(options, err);
+    return oj_check_cancel(options->cancel, err);
 }
 
 /* --- one pair ------------------------------------------------------------- */
@@ -347,8 +334,8 @@ static oj_status take_others(const struct oj_predicate_rows *b,
         status = reserve_pair(b, w, err);
         if (status == OJ_OK)
             oj_answers_put(&w->answers, (int32_t)row, feature, NAN);
-        if (at % 65536 == 65535 && is_raised(&b->index->options))
-            status = oj_fail(err, OJ_ERR_CANCELLED, "the join was interrupted");
+        if (status == OJ_OK && at % 65536 == 65535)
+            status = oj_check_cancel(b->index->options.cancel, err);
     }
     for (int64_t i = 0; i < w->found.n; i++)
         w->is_met[oj_side_feature(side, w->found.at[i])] = 0;
@@ -381,9 +368,7 @@ static oj_status prepare_row(struct oj_predicate_worker *w,
         oj_shape_set_members(shape, w->member);
         return OJ_OK;
     }
-    if (shape->n_vertices < OJ_CELLS_VERTICES ||
-        shape->n_vertices > OJ_CELLS_MOST_VERTICES ||
-        w->found.n < FOUND_FOR_CELLS)
+    if (w->found.n < FOUND_FOR_CELLS || !oj_shape_takes_cells(shape))
         return OJ_OK;
     OJ_TRY(oj_cells_build(&w->cells, shape, &w->scratch, err));
     shape->cells = &w->cells;

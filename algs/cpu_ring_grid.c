@@ -2,6 +2,7 @@
 
 #include "../flatten/oj_array.h"
 #include "cpu_vector.h"
+#include "oj_boxes.h"
 
 #include <float.h>
 #include <string.h>
@@ -16,11 +17,6 @@
 
 #define MOST_VERTICES ((int64_t)1 << 27)
 #define MOST_CELLS 32767.0 /* in a row or a column */
-
-/* Sizes between which differences, products and reciprocals stay finite and
- * normal. */
-#define LEAST_SIZE 1e-130
-#define GREATEST_SIZE 1e130
 
 /* In lanes. */
 OJ_CLONES struct oj_ring_extent oj_ring_measure(const double *x,
@@ -80,9 +76,8 @@ static int choose_cells(struct oj_ring_grid *g, struct oj_ring_extent e)
     double n = (double)g->n_vertices;
     double width = e.x1 - e.x0, height = e.y1 - e.y0;
     double wider = width > height ? width : height, side;
-    double size =
-        fmax(fmax(fabs(e.x0), fabs(e.x1)), fmax(fabs(e.y0), fabs(e.y1)));
-    if (!(wider > LEAST_SIZE) || !(size < GREATEST_SIZE))
+    struct oj_box box = {e.x0, e.y0, e.x1, e.y1};
+    if (!oj_box_is_safe(&box))
         return 0;
     side = sqrt(width / n) * sqrt(height);
     g->cell = fmin(EDGES_ALONG * e.length / n, side / sqrt(LEAST_CELLS));
@@ -91,7 +86,7 @@ static int choose_cells(struct oj_ring_grid *g, struct oj_ring_extent e)
     g->cell = fmax(g->cell, wider / fmin(n, MOST_CELLS - 1.0));
     /* far from the origin no finer than coordinates can tell, or the margins of
      * for_cells_of_long() would put every edge in every cell */
-    g->cell = fmax(g->cell, 1e-12 * size);
+    g->cell = fmax(g->cell, 1e-12 * oj_box_size(&box));
     g->x0 = e.x0;
     g->y0 = e.y0;
     g->inverse_cell = 1.0 / g->cell;

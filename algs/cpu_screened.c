@@ -133,7 +133,7 @@ static oj_status decide_row(int64_t row, int thread, void *user,
         open |= oj_predicate_is_open(index, pairs->said[i]);
     if (!open)
         return OJ_OK;
-    OJ_TRY(oj_predicate_look_up(&index->options, err));
+    OJ_TRY(oj_check_cancel(index->options.cancel, err));
     return oj_predicate_decide(b->rows, &index->worker[thread], row, n,
                                pairs->feature + first, pairs->said + first,
                                err);
@@ -264,7 +264,7 @@ static oj_status fill_task(int64_t task, int thread, void *user,
     const struct oj_index *index = b->rows->index;
     struct oj_matches *out = b->out;
     int64_t at = b->count[task];
-    OJ_TRY(oj_predicate_look_up(&index->options, err));
+    OJ_TRY(oj_check_cancel(index->options.cancel, err));
     for (int64_t row = task * ROWS_PER_TASK; row < last_row(b, task); row++)
     {
         int32_t *feature = out->join_row + at;
@@ -272,7 +272,7 @@ static oj_status fill_task(int64_t task, int thread, void *user,
         out->offset[row] = at;
         if (index->relation.op == OJ_OP_DISJOINT)
         {
-            OJ_TRY(oj_predicate_look_up(&index->options, err));
+            OJ_TRY(oj_check_cancel(index->options.cancel, err));
             n = take_others(b, row, index->worker[thread].is_met, feature);
         }
         else

@@ -87,8 +87,8 @@ struct oj_backend
 
     /** Prepares the join side. flat outlives the index and is not changed.
      *  self: the row of the table.  tie_rank: [n_features] place of each
-     * feature in tie order, or NULL: the ordinal is the place.  *out is freed
-     * by free_index. */
+     *  feature in tie order, or NULL: the ordinal is the place.  options:
+     *  n_threads and quadrant_size are set.  *out is freed by free_index. */
     oj_status (*index)(const struct oj_backend *self,
                        const struct oj_flat *join_side, const int32_t *tie_rank,
                        const struct oj_relation *relation,

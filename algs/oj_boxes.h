@@ -95,6 +95,21 @@ static inline double oj_box_size(const struct oj_box *box)
     return oj_larger(x, y);
 }
 
+/** Between these sizes the differences, products and reciprocals that cells of
+ *  any kind are made with stay finite and normal, and signs of orientations are
+ *  exact (kernels/oj_segment.h).  Beyond them nothing has cells: a walk over
+ * the edges might answer otherwise, and which of the two ways is taken hangs on
+ *  what was asked before. */
+#define OJ_LEAST_SAFE_SIZE 1e-130
+#define OJ_GREATEST_SAFE_SIZE 1e130
+
+static inline int oj_box_is_safe(const struct oj_box *box)
+{
+    return oj_larger(box->x1 - box->x0, box->y1 - box->y0) >
+               OJ_LEAST_SAFE_SIZE &&
+           oj_box_size(box) < OJ_GREATEST_SAFE_SIZE;
+}
+
 /** box grown by reach (>= 0, may be INFINITY) on every side, widened against
  *  rounding, and kept within the finite numbers. */
 static inline struct oj_box oj_box_around(const struct oj_box *box,

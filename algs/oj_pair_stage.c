@@ -25,8 +25,6 @@ struct worker
     struct oj_flat_buf shapes; /* those that are kept */
     int64_t n_undecided, first_undecided;
     char text[256];
-    oj_status status;
-    struct oj_error error;
 };
 
 struct oj_pair_stage
@@ -47,9 +45,8 @@ struct oj_pair_stage
     struct oj_pair_side input;
     const struct oj_matches *entries;
     struct oj_pair_values *values;
-    void (*visit)(struct oj_pair_stage *stage, struct worker *worker,
-                  int64_t row, int64_t entry);
-    int stopped;
+    oj_status (*visit)(struct oj_pair_stage *stage, struct worker *worker,
+                       int64_t row, int64_t entry, struct oj_error *err);
 };
 
 static int wants_overlap(const struct oj_pair_request *r)
@@ -85,8 +82,9 @@ oj_status oj_pair_stage_open(const struct oj_pair_request *request,
     stage->worker = oj_calloc(stage->n_workers, sizeof *stage->worker);
     if (stage->worker == NULL)
     {
+        int n_workers = stage->n_workers;
         oj_free(stage);
-        return oj_fail_nomem(err, request->n_threads, sizeof *stage->worker);
+        return oj_fail_nomem(err, n_workers, sizeof *stage->worker);
     }
     *out = stage;
     return OJ_OK;
@@ -166,25 +164,6 @@ int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
 
 /* ---- every entry, on all threads ---------------------------------------- */
 
-static void stop(struct oj_pair_stage *stage, struct worker *worker,
-                 oj_status status)
-{
-    worker->status = status;
-    __atomic_store_n(&stage->stopped, 1, __ATOMIC_RELAXED);
-}
-
-static int is_stopped(struct oj_pair_stage *stage, struct worker *worker)
-{
-    const int *cancel = stage->request.cancel;
-    if (__atomic_load_n(&stage->stopped, __ATOMIC_RELAXED))
-        return 1;
-    if (cancel == NULL || __atomic_load_n(cancel, __ATOMIC_RELAXED) == 0)
-        return 0;
-    stop(stage, worker,
-         oj_fail(&worker->error, OJ_ERR_CANCELLED, "interrupted"));
-    return 1;
-}
-
 /* The row of an entry. */
 static int64_t row_of(const struct oj_matches *m, int64_t entry)
 {
@@ -202,7 +181,8 @@ static int64_t row_of(const struct oj_matches *m, int64_t entry)
     return low;
 }
 
-static void run_task(int64_t task, int thread, void *user)
+static oj_status run_task(int64_t task, int thread, void *user,
+                          struct oj_error *err)
 {
     struct oj_pair_stage *stage = user;
     struct worker *worker = &stage->worker[thread];
@@ -214,40 +194,36 @@ static void run_task(int64_t task, int thread, void *user)
     int64_t row = row_of(m, entry);
     for (; entry < end; entry++)
     {
-        if (is_stopped(stage, worker))
-            return;
+        OJ_TRY(oj_check_cancel(stage->request.cancel, err));
         while (m->offset != NULL && m->offset[row + 1] <= entry)
             row++;
         if (m->offset == NULL)
             row = entry;
-        stage->visit(stage, worker, row, entry);
+        OJ_TRY(stage->visit(stage, worker, row, entry, err));
     }
+    return OJ_OK;
 }
 
-static oj_status visit_all(struct oj_pair_stage *stage,
-                           const struct oj_matches *entries,
-                           void (*visit)(struct oj_pair_stage *,
-                                         struct worker *, int64_t, int64_t),
-                           struct oj_error *err)
+static oj_status
+visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
+          oj_status (*visit)(struct oj_pair_stage *, struct worker *, int64_t,
+                             int64_t, struct oj_error *),
+          struct oj_error *err)
 {
     int64_t n = entries->n_entries, first = INT64_MAX;
     stage->entries = entries;
     stage->visit = visit;
-    stage->stopped = 0;
     for (int i = 0; i < stage->n_workers; i++)
     {
-        stage->worker[i].status = OJ_OK;
         stage->worker[i].n_undecided = 0;
         stage->worker[i].first_undecided = INT64_MAX;
     }
-    oj_parallel_for(stage->n_workers,
-                    (n + ENTRIES_PER_TASK - 1) / ENTRIES_PER_TASK, run_task,
-                    stage);
+    OJ_TRY(oj_parallel_try(stage->n_workers,
+                           (n + ENTRIES_PER_TASK - 1) / ENTRIES_PER_TASK, 1,
+                           run_task, stage, err));
     for (int i = 0; i < stage->n_workers; i++)
     {
-        struct worker *worker = &stage->worker[i];
-        if (worker->status != OJ_OK)
-            return oj_fail(err, worker->status, "%s", worker->error.message);
+        const struct worker *worker = &stage->worker[i];
         if (worker->first_undecided < first && stage->text[0] == '\0')
             first = worker->first_undecided;
         stage->n_undecided += worker->n_undecided;
@@ -262,36 +238,26 @@ static oj_status visit_all(struct oj_pair_stage *stage,
 
 /* ---- overlaps ----------------------------------------------------------- */
 
-/* Adds the intersection to shapes. 1 when it is there; 0 when GEOS cannot make
- * it, or the stage has to stop. */
-static int add_common(struct oj_pair_stage *stage, struct worker *worker,
-                      int64_t row, int64_t entry, struct oj_flat_buf *shapes)
+/* Adds the intersection to shapes; *is_there is 0 when GEOS cannot make it. */
+static oj_status add_common(struct oj_pair_stage *stage, struct worker *worker,
+                            int64_t row, int64_t entry,
+                            struct oj_flat_buf *shapes, int *is_there,
+                            struct oj_error *err)
 {
     enum oj_geos_verdict verdict;
     if (worker->overlay == NULL)
-    {
-        oj_status status = oj_geos_overlay_open(
-            stage->join_side.whole, &worker->overlay, &worker->error);
-        if (status != OJ_OK)
-        {
-            stop(stage, worker, status);
-            return 0;
-        }
-    }
+        OJ_TRY(oj_geos_overlay_open(stage->join_side.whole, &worker->overlay,
+                                    err));
     if (!worker->has_input)
         oj_geos_overlay_set_input(worker->overlay, stage->input.whole);
     worker->has_input = 1;
     verdict = oj_geos_overlay_add(worker->overlay, row,
                                   stage->entries->join_row[entry], shapes);
+    *is_there = verdict == OJ_GEOS_YES;
     if (verdict == OJ_GEOS_YES)
-        return 1;
+        return OJ_OK;
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
-    {
-        stop(stage, worker,
-             oj_fail(&worker->error, OJ_ERR_NOMEM,
-                     "out of memory: an intersection"));
-        return 0;
-    }
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an intersection");
     worker->n_undecided++;
     if (entry < worker->first_undecided)
     {
@@ -299,28 +265,33 @@ static int add_common(struct oj_pair_stage *stage, struct worker *worker,
         snprintf(worker->text, sizeof worker->text, "%s",
                  oj_geos_overlay_message(worker->overlay));
     }
-    return 0;
+    return OJ_OK;
 }
 
 /* Area and length of what a pair has in common; NaN where GEOS cannot say. */
-static void measure_common(struct oj_pair_stage *stage, struct worker *worker,
-                           int64_t row, int64_t entry, double *area,
-                           double *length)
+static oj_status measure_common(struct oj_pair_stage *stage,
+                                struct worker *worker, int64_t row,
+                                int64_t entry, double *area, double *length,
+                                struct oj_error *err)
 {
     unsigned kinds = oj_flat_kinds(stage->input.whole, row);
     unsigned other =
         oj_flat_kinds(stage->join_side.whole, stage->entries->join_row[entry]);
     struct oj_flat common;
+    int is_there;
     *area = *length = 0.0;
     if (kinds == OJ_PART_POINT || other == OJ_PART_POINT)
-        return;
+        return OJ_OK;
     *area = *length = (double)NAN;
     oj_flat_buf_clear(&worker->common);
-    if (!add_common(stage, worker, row, entry, &worker->common))
-        return;
+    OJ_TRY(
+        add_common(stage, worker, row, entry, &worker->common, &is_there, err));
+    if (!is_there)
+        return OJ_OK;
     common = oj_flat_buf_view(&worker->common);
     *area = oj_flat_area(&common, 0);
     *length = oj_flat_length(&common, 0);
+    return OJ_OK;
 }
 
 static double percent_of(const struct oj_flat *input, int64_t row, double area,
@@ -340,10 +311,12 @@ static void set_value(const struct oj_pair_stage *stage,
         stage->values->value[which][entry] = value;
 }
 
-static void visit_overlap(struct oj_pair_stage *stage, struct worker *worker,
-                          int64_t row, int64_t entry)
+static oj_status visit_overlap(struct oj_pair_stage *stage,
+                               struct worker *worker, int64_t row,
+                               int64_t entry, struct oj_error *err)
 {
     double area = (double)NAN, length = (double)NAN, percent = (double)NAN;
+    int is_there;
     if (stage->entries->join_row[entry] < 0)
     {
         if (stage->request.want_shapes)
@@ -353,7 +326,9 @@ static void visit_overlap(struct oj_pair_stage *stage, struct worker *worker,
     {
         int64_t at = worker->shapes.n_features;
         stage->shape_at[entry] = -1;
-        if (add_common(stage, worker, row, entry, &worker->shapes))
+        OJ_TRY(add_common(stage, worker, row, entry, &worker->shapes, &is_there,
+                          err));
+        if (is_there)
         {
             struct oj_flat shapes = oj_flat_buf_view(&worker->shapes);
             stage->shape_at[entry] =
@@ -363,12 +338,13 @@ static void visit_overlap(struct oj_pair_stage *stage, struct worker *worker,
         }
     }
     else
-        measure_common(stage, worker, row, entry, &area, &length);
+        OJ_TRY(measure_common(stage, worker, row, entry, &area, &length, err));
     if (!isnan(area) && stage->request.want[OJ_PAIR_OVERLAP_PERCENT])
         percent = percent_of(stage->input.whole, row, area, length);
     set_value(stage, OJ_PAIR_OVERLAP_AREA, entry, area);
     set_value(stage, OJ_PAIR_OVERLAP_LENGTH, entry, length);
     set_value(stage, OJ_PAIR_OVERLAP_PERCENT, entry, percent);
+    return OJ_OK;
 }
 
 static oj_status copy_shape(const struct oj_pair_stage *stage, int64_t entry,
@@ -413,32 +389,31 @@ static oj_status fill_overlaps(struct oj_pair_stage *stage,
 
 /* ---- nearest points ----------------------------------------------------- */
 
-static void find_points(struct oj_pair_stage *stage, struct worker *worker,
-                        int64_t row, int64_t entry,
-                        struct oj_nearest_points *points)
+static oj_status find_points(struct oj_pair_stage *stage, struct worker *worker,
+                             int64_t row, int64_t entry,
+                             struct oj_nearest_points *points,
+                             struct oj_error *err)
 {
-    oj_status status;
     if (is_on_sphere(stage))
     {
         *points =
             oj_sphere_points_find(stage->input.joined, row, &stage->sphere,
                                   stage->entries->join_row[entry]);
-        return;
+        return OJ_OK;
     }
-    status = oj_nearest_points_find(
+    return oj_nearest_points_find(
         stage->input.joined, row, stage->join_side.joined,
         stage->entries->join_row[entry], stage->request.relation.distance_to,
-        &worker->nearest, points, &worker->error);
-    if (status != OJ_OK)
-        stop(stage, worker, status);
+        &worker->nearest, points, err);
 }
 
-static void visit_points(struct oj_pair_stage *stage, struct worker *worker,
-                         int64_t row, int64_t entry)
+static oj_status visit_points(struct oj_pair_stage *stage,
+                              struct worker *worker, int64_t row, int64_t entry,
+                              struct oj_error *err)
 {
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
     if (stage->entries->join_row[entry] >= 0)
-        find_points(stage, worker, row, entry, &p);
+        OJ_TRY(find_points(stage, worker, row, entry, &p, err));
     set_value(stage, OJ_PAIR_FROM_X, entry, p.ax);
     set_value(stage, OJ_PAIR_FROM_Y, entry, p.ay);
     set_value(stage, OJ_PAIR_NEAREST_X, entry, p.bx);
@@ -446,6 +421,7 @@ static void visit_points(struct oj_pair_stage *stage, struct worker *worker,
     set_value(stage, OJ_PAIR_BEARING, entry,
               is_on_sphere(stage) ? oj_sphere_bearing(p.ax, p.ay, p.bx, p.by)
                                   : oj_bearing(p.ax, p.ay, p.bx, p.by));
+    return OJ_OK;
 }
 
 /* ---- picking ------------------------------------------------------------ */
@@ -456,33 +432,35 @@ static int is_alone(const struct oj_matches *m, int64_t row)
     return m->offset == NULL || m->offset[row + 1] - m->offset[row] == 1;
 }
 
-static void visit_overlap_score(struct oj_pair_stage *stage,
-                                struct worker *worker, int64_t row,
-                                int64_t entry)
+static oj_status visit_overlap_score(struct oj_pair_stage *stage,
+                                     struct worker *worker, int64_t row,
+                                     int64_t entry, struct oj_error *err)
 {
     double area, length;
     unsigned both;
     stage->score[entry] = 0;
     if (is_alone(stage->entries, row))
-        return;
-    measure_common(stage, worker, row, entry, &area, &length);
+        return OJ_OK;
+    OJ_TRY(measure_common(stage, worker, row, entry, &area, &length, err));
     both =
         oj_flat_kinds(stage->input.whole, row) &
         oj_flat_kinds(stage->join_side.whole, stage->entries->join_row[entry]);
     stage->score[entry] =
         oj_score_of_double((both & OJ_PART_POLYGON) != 0 ? area : length);
+    return OJ_OK;
 }
 
-static void visit_distance_score(struct oj_pair_stage *stage,
-                                 struct worker *worker, int64_t row,
-                                 int64_t entry)
+static oj_status visit_distance_score(struct oj_pair_stage *stage,
+                                      struct worker *worker, int64_t row,
+                                      int64_t entry, struct oj_error *err)
 {
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
     stage->score[entry] = 0;
     if (is_alone(stage->entries, row))
-        return;
-    find_points(stage, worker, row, entry, &p);
+        return OJ_OK;
+    OJ_TRY(find_points(stage, worker, row, entry, &p, err));
     stage->score[entry] = oj_score_of_double(-p.distance);
+    return OJ_OK;
 }
 
 /* Joins whose pairs meet are all at distance 0. */

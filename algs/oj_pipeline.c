@@ -1,9 +1,9 @@
 #include "oj_pipeline.h"
 
 #include "../flatten/oj_array.h"
+#include "oj_clock.h"
 
 #include <pthread.h>
-#include <time.h>
 
 /* An answer on its way. */
 struct answer
@@ -44,19 +44,6 @@ struct pipeline
     struct oj_error error;
 };
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int is_cancelled(const struct pipeline *p)
-{
-    return p->options->cancel != NULL &&
-           __atomic_load_n(p->options->cancel, __ATOMIC_RELAXED) != 0;
-}
-
 /* Later errors are consequences of the first. */
 static void stop(struct pipeline *p, oj_status status,
                  const struct oj_error *error)
@@ -69,11 +56,6 @@ static void stop(struct pipeline *p, oj_status status,
     }
     pthread_cond_broadcast(&p->moved);
     pthread_mutex_unlock(&p->mutex);
-}
-
-static oj_status fail_cancelled(struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
 }
 
 /* Waits until *ready(p) or nothing can come any more; 1: go on. */
@@ -148,12 +130,12 @@ static void *reader_main(void *user)
     {
         int s = (int)(batch % OJ_PIPELINE_SLOTS);
         struct oj_error error = {OJ_OK, ""};
-        double start = now_s();
-        oj_status status =
-            is_cancelled(p)
-                ? fail_cancelled(&error)
-                : p->source->read(p->source->user, s, &p->batches[s], &error);
-        p->counts->read_s += now_s() - start;
+        double start = oj_clock_seconds();
+        oj_status status = oj_check_cancel(p->options->cancel, &error);
+        if (status == OJ_OK)
+            status =
+                p->source->read(p->source->user, s, &p->batches[s], &error);
+        p->counts->read_s += oj_clock_seconds() - start;
         if (status != OJ_OK)
         {
             stop(p, status, &error);
@@ -195,8 +177,7 @@ static oj_status join_part(struct pipeline *p, struct answer *answer, int slot,
     {
         int64_t n = left < p->most_rows ? left : p->most_rows;
         oj_status status;
-        if (is_cancelled(p))
-            return fail_cancelled(err);
+        OJ_TRY(oj_check_cancel(p->options->cancel, err));
         OJ_TRY(take_rows(p, answer, slot, first, n, err));
         status = p->joiner->join(p->joiner->user, &answer->part,
                                  &answer->matches, err);
@@ -224,9 +205,9 @@ static oj_status join_batch(struct pipeline *p, int slot, struct oj_error *err)
         if (!await(p, may_answer, never))
             return OJ_OK; /* stopped elsewhere */
         answer = &p->answers[p->n_joined % OJ_PIPELINE_SLOTS];
-        start = now_s();
+        start = oj_clock_seconds();
         status = join_part(p, answer, slot, first, &n, err);
-        p->counts->join_s += now_s() - start;
+        p->counts->join_s += oj_clock_seconds() - start;
         OJ_TRY(status);
         first += n;
         advance(p, &p->n_joined);
@@ -258,23 +239,22 @@ static oj_status write_answer(struct pipeline *p, const struct answer *answer,
 {
     struct oj_pipeline_counts *counts = p->counts;
     int64_t most = p->options->max_pairs;
-    double start = now_s();
-    if (is_cancelled(p))
-        return fail_cancelled(err);
+    double start = oj_clock_seconds();
+    OJ_TRY(oj_check_cancel(p->options->cancel, err));
     if (most > 0 && counts->n_pairs + answer->matches.n_pairs > most)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "there are more than %lld pairs, the most that "
                        "-max_pairs allows",
                        (long long)most);
     OJ_TRY(p->sink->write(p->sink->user, &answer->part, &answer->matches, err));
-    counts->write_s += now_s() - start;
+    counts->write_s += oj_clock_seconds() - start;
     counts->n_parts += 1;
     counts->n_rows += answer->part.flat->n_features;
     counts->n_matched += answer->matches.n_matched;
     counts->n_pairs += answer->matches.n_pairs;
     if (p->options->progress != NULL &&
         p->options->progress(counts->n_rows, p->options->progress_user) != 0)
-        return fail_cancelled(err);
+        return oj_fail_cancelled(err);
     return OJ_OK;
 }
 

@@ -136,9 +136,14 @@ void oj_ranking_finish(struct oj_ranking *ranking)
         cut(ranking);
 }
 
-void oj_answers_clear(struct oj_answers *answers)
+void oj_answers_start(struct oj_answers *answers, int64_t max_pairs,
+                      int64_t n_rows, int n_answers)
 {
     answers->n_entries = answers->n_undecided = 0;
+    answers->max_entries = 0;
+    if (max_pairs > 0 && n_rows > 1)
+        answers->max_entries =
+            max_pairs > n_answers ? max_pairs / n_answers : 1;
 }
 
 void oj_answers_free(struct oj_answers *answers)

@@ -83,8 +83,11 @@ struct oj_answers
     int64_t max_entries;
 };
 
-/** Empties answers and keeps the memory. */
-void oj_answers_clear(struct oj_answers *answers);
+/** Empties answers, keeps the memory, and bounds what comes: answers is one of
+ *  n_answers that share max_pairs (struct oj_options.max_batch_pairs) of a
+ *  batch of n_rows; a single row is never too much. */
+void oj_answers_start(struct oj_answers *answers, int64_t max_pairs,
+                      int64_t n_rows, int n_answers);
 
 /** Appends the finished ranking as (part of) the answer of row. */
 OJ_MUST_USE oj_status oj_answers_add(struct oj_answers *answers, int64_t row,

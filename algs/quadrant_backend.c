@@ -8,14 +8,11 @@
  *  pass: points whose answer does not lie within a pass's distance go on to the
  *  next, which is twice as far.  That is ours. */
 #include "../flatten/oj_array.h"
-#include "cpu_threads.h"
 #include "oj_clock.h"
 #include "oj_pairs.h"
 #include "quadrant_pass.h"
 
 #include <string.h>
-
-#define DEFAULT_QUADRANT_SIZE 256
 
 /* Passes of growing distance; the last has no distance at all. 2^46 times the
  * first is enough for coordinates of any sense. */
@@ -27,7 +24,6 @@ struct oj_index
     const int32_t *tie_rank;
     struct oj_relation relation;
     struct oj_options options;
-    int n_threads;
     struct oj_boxes boxes;
     int is_growing;
     struct oj_quadrant_grid *grid[N_LEVELS]; /* made when first needed */
@@ -133,8 +129,6 @@ make_index(const struct oj_backend *self, const struct oj_flat *join_side,
     index->tie_rank = tie_rank;
     index->relation = *relation;
     index->options = *options;
-    index->n_threads =
-        options->n_threads > 0 ? options->n_threads : oj_cpu_count();
     status = oj_boxes_make(join_side, &index->boxes, err);
     stats->index_s += oj_clock_seconds() - start;
     if (status == OJ_OK)
@@ -174,16 +168,13 @@ static oj_status run_level(struct batch *batch, int level, struct oj_error *err)
 {
     struct oj_index *index = batch->index;
     struct oj_quadrant_pass pass;
-    int64_t size = index->options.quadrant_size > 0
-                       ? index->options.quadrant_size
-                       : DEFAULT_QUADRANT_SIZE;
     /* points far from one another share too few features to be grouped */
     double spread =
         index->is_growing ? 4.0 * reach_of_level(index, level) : INFINITY;
     double start = oj_clock_seconds();
     oj_status status;
-    OJ_TRY(oj_quadrants_make(&batch->points, size, spread, &batch->quadrants,
-                             err));
+    OJ_TRY(oj_quadrants_make(&batch->points, index->options.quadrant_size,
+                             spread, &batch->quadrants, err));
     batch->stats->sort_s += oj_clock_seconds() - start;
     OJ_TRY(need_grid(index, level, batch->stats, err));
     memset(&pass, 0, sizeof pass);
@@ -192,7 +183,7 @@ static oj_status run_level(struct batch *batch, int level, struct oj_error *err)
     pass.grid = index->grid[level];
     pass.relation = &index->relation;
     pass.cancel = index->options.cancel;
-    pass.n_threads = index->n_threads;
+    pass.n_threads = index->options.n_threads;
     pass.worker = batch->worker;
     pass.points = &batch->points;
     pass.quadrants = &batch->quadrants;
@@ -215,17 +206,21 @@ static oj_status start_batch(struct batch *batch, const struct oj_flat *input,
     OJ_TRY(oj_points_make(input, &batch->points, err));
     OJ_TRY(oj_points_sort(&batch->points, err));
     OJ_NEW(batch->is_open, batch->points.n, err);
-    batch->worker = oj_calloc(index->n_threads, sizeof *batch->worker);
-    batch->answers = oj_calloc(index->n_threads, sizeof *batch->answers);
+    batch->worker = oj_calloc(index->options.n_threads, sizeof *batch->worker);
+    batch->answers =
+        oj_calloc(index->options.n_threads, sizeof *batch->answers);
     if (batch->worker == NULL || batch->answers == NULL)
-        return oj_fail_nomem(err, index->n_threads, sizeof *batch->worker);
+        return oj_fail_nomem(err, index->options.n_threads,
+                             sizeof *batch->worker);
     bounds.ties = OJ_TIES_FIRST;
     bounds.max_distance = INFINITY;
-    for (int thread = 0; thread < index->n_threads; thread++)
+    for (int thread = 0; thread < index->options.n_threads; thread++)
     {
         struct oj_quadrant_worker *worker = &batch->worker[thread];
         worker->ranking = oj_ranking_make(&index->relation, index->tie_rank);
         worker->nearest = oj_ranking_make(&bounds, NULL);
+        oj_answers_start(&worker->answers, index->options.max_batch_pairs,
+                         input->n_features, index->options.n_threads);
     }
     batch->stats->sort_s += oj_clock_seconds() - start;
     return OJ_OK;
@@ -236,13 +231,14 @@ static oj_status finish_batch(struct batch *batch, int64_t n_rows,
 {
     const struct oj_index *index = batch->index;
     double start = oj_clock_seconds();
-    for (int thread = 0; thread < index->n_threads; thread++)
+    for (int thread = 0; thread < index->options.n_threads; thread++)
     {
         batch->answers[thread] = batch->worker[thread].answers;
         batch->stats->n_candidates += batch->worker[thread].n_candidates;
     }
-    OJ_TRY(oj_answers_to_matches(batch->answers, index->n_threads, n_rows,
-                                 &index->relation, index->tie_rank, out, err));
+    OJ_TRY(oj_answers_to_matches(batch->answers, index->options.n_threads,
+                                 n_rows, &index->relation, index->tie_rank, out,
+                                 err));
     batch->stats->refine_s += oj_clock_seconds() - start;
     return OJ_OK;
 }
@@ -250,7 +246,8 @@ static oj_status finish_batch(struct batch *batch, int64_t n_rows,
 static void free_batch(struct batch *batch)
 {
     for (int thread = 0;
-         batch->worker != NULL && thread < batch->index->n_threads; thread++)
+         batch->worker != NULL && thread < batch->index->options.n_threads;
+         thread++)
     {
         oj_ranking_free(&batch->worker[thread].ranking);
         oj_ranking_free(&batch->worker[thread].nearest);

@@ -20,12 +20,6 @@ struct slice
     int64_t capacity;
 };
 
-static int is_cancelled(const struct oj_quadrant_pass *pass)
-{
-    const volatile int *cancel = pass->cancel;
-    return cancel != NULL && *cancel != 0;
-}
-
 /* The quadrant's box with its points' share of rounding added. */
 static struct oj_box window_of(const struct slice *slice, int64_t q)
 {
@@ -81,7 +75,8 @@ static oj_status prune(struct oj_quadrant_worker *worker,
  * of this point of the quadrant. */
 static oj_status rank_point(const struct oj_quadrant_pass *pass,
                             struct oj_quadrant_worker *worker, int64_t p,
-                            const int32_t *feature, int64_t n)
+                            const int32_t *feature, int64_t n,
+                            struct oj_error *err)
 {
     double x = pass->points->x[p], y = pass->points->y[p];
     struct oj_box at = {x, y, x, y}, around = oj_box_around(&at, 0.0);
@@ -99,7 +94,7 @@ static oj_status rank_point(const struct oj_quadrant_pass *pass,
         worker->n_candidates++;
         distance = oj_flat_distance(pass->flat, feature[i],
                                     pass->relation->distance_to, x, y);
-        OJ_TRY(oj_ranking_add(ranking, feature[i], distance, &worker->err));
+        OJ_TRY(oj_ranking_add(ranking, feature[i], distance, err));
     }
     oj_ranking_finish(ranking);
     return OJ_OK;
@@ -116,51 +111,29 @@ static int is_settled(const struct oj_quadrant_pass *pass,
            ranking->list[ranking->k - 1].distance <= reach;
 }
 
-static oj_status refine(struct slice *slice, int64_t q,
-                        struct oj_quadrant_worker *worker)
+static oj_status refine_task(int64_t task, int thread, void *user,
+                             struct oj_error *err)
 {
+    struct slice *slice = user;
     struct oj_quadrant_pass *pass = slice->pass;
+    struct oj_quadrant_worker *worker = &pass->worker[thread];
+    int64_t q = slice->first + task;
     const struct oj_quadrant *quadrant = &pass->quadrants->quadrant[q];
     int32_t *feature = slice->feature + slice->offset[q];
     int64_t n = slice->n_found[q];
     if (pass->is_growing)
     {
         struct oj_box window = window_of(slice, q);
-        OJ_TRY(prune(worker, pass->boxes, &window, feature, &n, &worker->err));
+        OJ_TRY(prune(worker, pass->boxes, &window, feature, &n, err));
     }
     for (int64_t p = quadrant->first; p < quadrant->end; p++)
     {
-        if (is_cancelled(pass))
-            return oj_fail(&worker->err, OJ_ERR_CANCELLED, "cancelled");
-        OJ_TRY(rank_point(pass, worker, p, feature, n));
+        OJ_TRY(oj_check_cancel(pass->cancel, err));
+        OJ_TRY(rank_point(pass, worker, p, feature, n, err));
         pass->is_open[p] = !is_settled(pass, &worker->ranking);
         if (!pass->is_open[p])
             OJ_TRY(oj_answers_add(&worker->answers, pass->points->row[p],
-                                  &worker->ranking, &worker->err));
-    }
-    return OJ_OK;
-}
-
-static void refine_task(int64_t task, int thread, void *user)
-{
-    struct slice *slice = user;
-    struct oj_quadrant_worker *worker = &slice->pass->worker[thread];
-    if (worker->status == OJ_OK)
-        worker->status = refine(slice, slice->first + task, worker);
-}
-
-static oj_status gather_status(const struct oj_quadrant_pass *pass,
-                               struct oj_error *err)
-{
-    for (int thread = 0; thread < pass->n_threads; thread++)
-    {
-        const struct oj_quadrant_worker *worker = &pass->worker[thread];
-        if (worker->status != OJ_OK)
-        {
-            if (err != NULL)
-                *err = worker->err;
-            return worker->status;
-        }
+                                  &worker->ranking, err));
     }
     return OJ_OK;
 }
@@ -186,6 +159,7 @@ static oj_status run_slices(struct slice *slice, struct oj_error *err)
 {
     struct oj_quadrant_pass *pass = slice->pass;
     double start = oj_clock_seconds(), filled;
+    oj_status status;
     oj_parallel_for(pass->n_threads, pass->quadrants->n, count_task, slice);
     pass->filter_s += oj_clock_seconds() - start;
     for (slice->first = 0; slice->first < pass->quadrants->n;
@@ -196,11 +170,12 @@ static oj_status run_slices(struct slice *slice, struct oj_error *err)
         oj_parallel_for(pass->n_threads, slice->end - slice->first, fill_task,
                         slice);
         filled = oj_clock_seconds();
-        oj_parallel_for(pass->n_threads, slice->end - slice->first, refine_task,
-                        slice);
+        status = oj_parallel_try(pass->n_threads, slice->end - slice->first, 1,
+                                 refine_task, slice, err);
         pass->filter_s += filled - start;
         pass->refine_s += oj_clock_seconds() - filled;
-        OJ_TRY(gather_status(pass, err));
+        if (status != OJ_OK)
+            return status;
     }
     return OJ_OK;
 }

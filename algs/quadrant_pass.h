@@ -22,8 +22,6 @@ struct oj_quadrant_worker
     struct oj_ranking nearest; /**< upper bounds of distances, to prune */
     struct oj_answers answers;
     int64_t n_candidates;
-    oj_status status;
-    struct oj_error err;
 };
 
 struct oj_quadrant_pass

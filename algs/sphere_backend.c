@@ -19,7 +19,8 @@
 /* More than all that rounding may do to a chord. */
 #define SLACK 1e-9L
 
-#define CANDIDATES_PER_LOOK 256
+/* Places of sorted between two looks at the cancel flag. */
+#define PLACES_PER_LOOK 256
 
 struct by_height
 {
@@ -39,7 +40,7 @@ struct oj_index
     long double widest; /* ball */
     struct oj_ranking ranking;
     struct oj_answers answers;
-    int64_t n_candidates;
+    int64_t n_places, n_candidates; /* looked at; of these, measured */
 };
 
 /* A row on its way. */
@@ -147,11 +148,8 @@ static oj_status try_feature(struct row *r, int32_t feature,
                              struct oj_error *err)
 {
     struct oj_index *index = r->index;
-    const int *cancel = index->options.cancel;
     double least = INFINITY;
-    if (++index->n_candidates % CANDIDATES_PER_LOOK == 0 && cancel != NULL &&
-        __atomic_load_n(cancel, __ATOMIC_RELAXED))
-        return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+    index->n_candidates++;
     if (!oj_pair_may_count(r->filter, r->row, feature))
         return OJ_OK;
     for (int64_t v = r->first; v < r->end; v++)
@@ -189,9 +187,11 @@ static int64_t find_height(const struct oj_index *index, long double z)
 
 static oj_status try_place(struct row *r, int64_t place, struct oj_error *err)
 {
-    const struct oj_index *index = r->index;
+    struct oj_index *index = r->index;
     const struct oj_ball *mine = &r->side->ball[r->row], *other;
     int32_t feature = index->sorted[place].feature;
+    if (++index->n_places % PLACES_PER_LOOK == 0)
+        OJ_TRY(oj_check_cancel(index->options.cancel, err));
     other = &index->side.ball[feature];
     if (oj_plain_chord(mine->centre, other->centre) - mine->radius -
             other->radius >
@@ -248,9 +248,8 @@ static oj_status join_rows(struct oj_index *index, struct oj_plain_side *side,
     OJ_TRY(oj_pair_filter_make(&index->relation, input, index->join_side,
                                &filter, err));
     OJ_TRY(oj_plain_side_make(side, input, err));
-    oj_answers_clear(&index->answers);
-    index->answers.max_entries =
-        input->n_features > 1 ? index->options.max_batch_pairs : 0;
+    oj_answers_start(&index->answers, index->options.max_batch_pairs,
+                     input->n_features, 1);
     for (int64_t row = 0; row < input->n_features; row++)
         OJ_TRY(join_row(index, side, &filter, row, err));
     return oj_answers_to_matches(&index->answers, 1, input->n_features,

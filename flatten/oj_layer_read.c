@@ -251,14 +251,6 @@ static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
                    oj_ogr_errors_text(&reader->errors));
 }
 
-/* Asked now and then: a batch can take a second to read. */
-static int is_cancelled(const struct oj_layer_reader *reader, int64_t row)
-{
-    const int *cancel = reader->options.cancel;
-    return row % 1024 == 0 && cancel != NULL &&
-           __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
-}
-
 /* Up to max_rows features to flat, and to attributes unless that is NULL. */
 static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
                                struct oj_flat_buf *flat,
@@ -269,8 +261,9 @@ static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
     {
         OGRFeatureH feature;
         oj_status status;
-        if (is_cancelled(reader, n))
-            return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+        /* now and then: a batch can take a second to read */
+        if (n % 1024 == 0)
+            OJ_TRY(oj_check_cancel(reader->options.cancel, err));
         OJ_TRY(next_feature(reader, reader->counts.n_rows + n, &feature, err));
         if (feature == NULL)
         {
@@ -546,7 +539,7 @@ static oj_status read_chunks(struct oj_layer_reader *reader,
         counts->n_vertices = flat->n_vertices;
         counts->n_table_bytes = oj_table_bytes(table);
         if (progress != NULL && progress(reader->counts.n_rows, user) != 0)
-            return oj_fail(err, OJ_ERR_CANCELLED, "cancelled");
+            return oj_fail_cancelled(err);
     }
 }
 

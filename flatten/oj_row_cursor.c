@@ -533,14 +533,6 @@ static void fetch_ahead(const struct oj_row_cursor *cursor, int64_t row)
     }
 }
 
-/* Asked now and then: an answer can take a second to write. */
-static int is_cancelled(const struct oj_row_cursor *cursor)
-{
-    const int *cancel = cursor->options.cancel;
-    return (cursor->at & 1023) == 0 && cancel != NULL &&
-           __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
-}
-
 static oj_status fill_columns(struct oj_row_cursor *cursor, OGRFeatureH feature,
                               const struct oj_row_place *place, int is_again,
                               struct oj_error *err)
@@ -569,8 +561,9 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
     {
         if (cursor->at == cursor->n_rows)
             return OJ_OK;
-        if (is_cancelled(cursor))
-            return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+        /* now and then: an answer can take a second to write */
+        if ((cursor->at & 1023) == 0)
+            OJ_TRY(oj_check_cancel(cursor->options.cancel, err));
         fetch_ahead(cursor, cursor->at);
         enter_row(cursor);
     }

@@ -17,6 +17,18 @@ oj_status oj_fail(struct oj_error *err, oj_status status, const char *format,
     return status;
 }
 
+oj_status oj_fail_cancelled(struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+}
+
+oj_status oj_check_cancel(const int *cancel, struct oj_error *err)
+{
+    if (cancel == NULL || __atomic_load_n(cancel, __ATOMIC_RELAXED) == 0)
+        return OJ_OK;
+    return oj_fail_cancelled(err);
+}
+
 const char *oj_status_name(oj_status status)
 {
     switch (status)

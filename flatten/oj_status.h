@@ -53,6 +53,15 @@ struct oj_error
 OJ_EXPORT oj_status oj_fail(struct oj_error *err, oj_status status,
                             const char *format, ...) OJ_PRINTF(3, 4);
 
+/** OJ_ERR_CANCELLED, in the words that users see. */
+OJ_EXPORT oj_status oj_fail_cancelled(struct oj_error *err);
+
+/** The same when a caller's cancel flag is not 0, else OJ_OK; cancel NULL:
+ *  there is none.  Another thread or a signal handler may raise it at any
+ *  time. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_check_cancel(const int *cancel,
+                                                struct oj_error *err);
+
 /** Short English name of a status: "out of memory". Never NULL. */
 OJ_EXPORT const char *oj_status_name(oj_status status);
 

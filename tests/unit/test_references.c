@@ -342,7 +342,7 @@ START_TEST(cancel_stops)
     struct oj_relation relation = oj_relation_default();
     int cancel = 1;
     struct oj_options options = {
-        .n_threads = 1, .quadrant_size = 0, .timings = 0, .cancel = &cancel};
+        .n_threads = 1, .quadrant_size = 256, .timings = 0, .cancel = &cancel};
     const struct oj_backend *backend;
     add_point(&points, 1, 2);
     view = oj_flat_buf_view(&points);
@@ -371,7 +371,7 @@ START_TEST(lines_as_input)
     struct oj_flat view;
     struct oj_relation relation = oj_relation_default();
     struct oj_options options = {
-        .n_threads = 1, .quadrant_size = 0, .timings = 0, .cancel = NULL};
+        .n_threads = 1, .quadrant_size = 256, .timings = 0, .cancel = NULL};
     const struct oj_backend *backend;
     add_line(&lines, 0, 0, 1, 1);
     view = oj_flat_buf_view(&lines);
