@@ -359,10 +359,8 @@ oj_status oj_side_want_cells(struct oj_side *side, int64_t at,
 {
     struct oj_shape *shape = &side->shape[at];
     uint8_t n_asks;
-    if (shape->n_vertices < OJ_CELLS_VERTICES ||
-        shape->n_vertices > OJ_CELLS_MOST_VERTICES ||
-        atomic_load_explicit(&shape->cells, memory_order_relaxed) != NULL ||
-        oj_shape_is_mixed(shape))
+    if (!oj_shape_takes_cells(shape) ||
+        atomic_load_explicit(&shape->cells, memory_order_relaxed) != NULL)
         return OJ_OK;
     n_asks = atomic_load_explicit(&shape->n_asks, memory_order_relaxed);
     if (n_asks < ASKS_BEFORE_CELLS &&

@@ -86,8 +86,22 @@ OJ_MUST_USE oj_status oj_side_find(const struct oj_side *side,
                                    struct oj_found *found,
                                    struct oj_error *err);
 
+/** 1 when the parts of shape are of different kinds. */
+static inline int oj_shape_is_mixed(const struct oj_shape *shape)
+{
+    return (shape->kinds & (shape->kinds - 1)) != 0;
+}
+
 /** Shapes with fewer vertices never get cells: they are as fast without. */
 #define OJ_CELLS_VERTICES 24
+
+/** 1 when oj_cells_build() takes shape, and its cells can be trusted. */
+static inline int oj_shape_takes_cells(const struct oj_shape *shape)
+{
+    return shape->n_vertices >= OJ_CELLS_VERTICES &&
+           shape->n_vertices <= OJ_CELLS_MOST_VERTICES &&
+           !oj_shape_is_mixed(shape) && oj_box_is_safe(&shape->box);
+}
 
 /** Gives the shape in place at, of one kind, cells when that pays: when it has
  *  many vertices and was asked often, or is about to be compared with another
@@ -126,12 +140,6 @@ static inline struct oj_shape oj_side_point(const struct oj_side *side,
                              .feature = (int32_t)p->index,
                              .kinds = OJ_PART_POINT};
     return shape;
-}
-
-/** 1 when the parts of shape are of different kinds. */
-static inline int oj_shape_is_mixed(const struct oj_shape *shape)
-{
-    return (shape->kinds & (shape->kinds - 1)) != 0;
 }
 
 /** Fills the members of *shape, one a part, into member. */

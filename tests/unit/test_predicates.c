@@ -1,7 +1,8 @@
 /* The predicates of the cpu backend, pair by pair against plain GEOS.
  * Kinds: property, degenerate, memory.  Layers are random features on a small
  * lattice; every join, any kinds on both sides, both ways round, threads and
- * batches that must not matter, exclusions, bounds, interruption. */
+ * batches that must not matter, sizes of coordinates that overflow, exclusions,
+ * bounds, interruption. */
 #include "references.h"
 
 #include "../../flatten/oj_array.h"
@@ -436,12 +437,84 @@ START_TEST(memory)
 }
 END_TEST
 
+static void add_disc(struct oj_flat_buf *buf, double x, double y, double radius,
+                     double size)
+{
+    double xy[2 * 181];
+    for (int i = 0; i <= 180; i++)
+    {
+        double angle = i % 180 * 3.14159265358979 / 90.0;
+        xy[2 * i] = size * (x + radius * cos(angle));
+        xy[2 * i + 1] = size * (y + radius * sin(angle));
+    }
+    begin(buf);
+    add_part(buf, OJ_PART_POLYGON);
+    add_ring(buf, 181, xy);
+    end(buf);
+}
+
+/* Coordinates whose products over- or underflow: what is said of a row does not
+ * depend on the rows before it. */
+START_TEST(extreme_sizes)
+{
+    static const double sizes[] = {1e300, 1e-300, 1e140, 1e-140, 1e120, 1.0};
+    static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_TOUCHES,
+                                     OJ_OP_COVEREDBY, OJ_OP_CROSSES};
+    struct oj_flat_buf a = {0}, b = {0};
+    struct oj_options options = {.n_threads = 1};
+    struct oj_relation relation = oj_relation_default();
+    struct oj_flat_slice slice = {0};
+    struct oj_flat input, join_side;
+    struct oj_matches all = {0}, one = {0};
+    struct oj_stats stats;
+    double size = sizes[_i];
+    random_state = 11;
+    for (int i = 0; i < 300; i++)
+    {
+        double x = 0.5 * pick(24), y = 0.5 * pick(24);
+        if (i % 3 == 0)
+            add_line(&a, size * x, size * y, size * 0.5 * pick(24),
+                     size * 0.5 * pick(24));
+        else
+            add_point(&a, size * x, size * y);
+    }
+    for (int i = 0; i < 8; i++)
+        add_disc(&b, pick(12), pick(12), 1 + pick(5), size);
+    input = oj_flat_buf_view(&a);
+    join_side = oj_flat_buf_view(&b);
+    for (int op = 0; op < 4; op++)
+    {
+        relation.op = ops[op];
+        must(run_family(&relation, &input, &join_side, &options, &stats, &all));
+        for (int64_t row = 0; row < input.n_features; row++)
+        {
+            int64_t first = oj_matches_first(&all, row);
+            must(oj_flat_slice_make(&input, row, 1, &slice, &error));
+            must(run_family(&relation, &slice.flat, &join_side, &options,
+                            &stats, &one));
+            expect(one.n_pairs == oj_matches_end(&all, row) - first,
+                   "op %d, size %g, row %d: %d pairs alone, %d among others",
+                   (int)ops[op], size, (int)row, (int)one.n_pairs,
+                   (int)(oj_matches_end(&all, row) - first));
+            for (int64_t i = 0; i < one.n_pairs; i++)
+                ck_assert_int_eq(one.join_row[i], all.join_row[first + i]);
+        }
+    }
+    oj_matches_free(&all);
+    oj_matches_free(&one);
+    oj_flat_slice_free(&slice);
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&b);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tests_open("predicates");
     tcase_add_test(tcase, every_join);
     tcase_add_test(tcase, exclusions);
     tcase_add_test(tcase, bounds);
+    tcase_add_loop_test(tcase, extreme_sizes, 0, 6);
     tcase_add_loop_test(tcase, memory, 0, 10);
     return tests_run();
 }
