@@ -4,6 +4,7 @@
 #include "oj_early_warnings.h"
 #include "oj_message.h"
 #include "oj_output.h"
+#include "oj_text_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_progress.h>
@@ -183,7 +184,9 @@ static oj_status check_side_file(const struct oj_job *job, const char *option,
         oj_source_is_behind(&job->join, path))
         return oj_fail(err, OJ_ERR_ARG, "-%s would overwrite the input %s",
                        option, path);
-    if (dst != NULL && is_same_name(dst, path))
+    if (dst != NULL &&
+        (is_same_name(dst, path) ||
+         (oj_output_is_stdout(dst) && oj_text_file_is_stdout(path))))
         return oj_fail(err, OJ_ERR_ARG, "-%s would overwrite the output %s",
                        option, path);
     return OJ_OK;

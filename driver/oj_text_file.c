@@ -12,6 +12,29 @@ static oj_status fail(const char *option, const char *path,
                    strerror(errno));
 }
 
+/* A name of one of the two streams, which can be a file that a shell has opened
+ * and that others write to: opened once more, it would be cut. */
+static FILE *stream_of(const char *path)
+{
+    static const struct
+    {
+        const char *name;
+        int number;
+    } names[] = {{"/dev/stdout", 1}, {"/dev/fd/1", 1},   {"/vsistdout/", 1},
+                 {"/vsistdout", 1},  {"/dev/stderr", 2}, {"/dev/fd/2", 2}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    {
+        if (strcmp(path, names[i].name) == 0)
+            return names[i].number == 1 ? stdout : stderr;
+    }
+    return NULL;
+}
+
+int oj_text_file_is_stdout(const char *path)
+{
+    return stream_of(path) == stdout;
+}
+
 /* A device, a pipe or a link stays what it is: written as it stands. */
 static int is_special(const char *path)
 {
@@ -23,8 +46,14 @@ static int is_special(const char *path)
 static int write_to(const char *path, void (*write)(FILE *, const void *),
                     const void *user)
 {
-    FILE *file = fopen(path, "w");
+    FILE *file = stream_of(path);
     int failed;
+    if (file != NULL)
+    {
+        write(file, user);
+        return fflush(file) == 0 && !ferror(file);
+    }
+    file = fopen(path, "w");
     if (file == NULL)
         return 0;
     write(file, user);
@@ -38,6 +67,8 @@ oj_status oj_text_file_check(const char *path, const char *option,
     const char *slash = strrchr(path, '/');
     char folder[4096] = ".";
     struct stat file;
+    if (stream_of(path) != NULL)
+        return OJ_OK;
     if (stat(path, &file) == 0 && S_ISDIR(file.st_mode))
     {
         errno = EISDIR;
@@ -56,7 +87,7 @@ oj_status oj_text_file_write(const char *path, const char *option,
 {
     char temporary[4096];
     int number;
-    if (is_special(path))
+    if (stream_of(path) != NULL || is_special(path))
         return write_to(path, write, user) ? OJ_OK : fail(option, path, err);
     if (snprintf(temporary, sizeof temporary, "%s.ogrjoin-%ld", path,
                  (long)getpid()) >= (int)sizeof temporary)

@@ -1,4 +1,5 @@
-/** A small text file that appears complete or not at all. */
+/** A small text file that appears complete or not at all, or text on standard
+ *  output or error. */
 #ifndef OJ_TEXT_FILE_H
 #define OJ_TEXT_FILE_H
 
@@ -14,6 +15,9 @@ extern "C" {
  *  path cannot be written: no such folder, no leave, a folder itself. */
 OJ_MUST_USE oj_status oj_text_file_check(const char *path, const char *option,
                                          struct oj_error *err);
+
+/** 1 when path is a name of standard output. */
+int oj_text_file_is_stdout(const char *path);
 
 /** Writes path by write(file, user), under a temporary name next to it. option:
  *  who asked, for the error text. */

@@ -78,6 +78,28 @@ def check_json_summary():
     same(summary("s.json")["rows_in"], 50)
 
 
+def check_json_summary_on_a_stream():
+    words = layers()
+    for name in ("/dev/stdout", "/vsistdout/", "/dev/fd/1"):
+        r = join("-overwrite", "o.gpkg", *words, "-json_summary", name)
+        same(json.loads(r.out)["rows_in"], 50)
+        true("50 rows in" in r.err, str(r))
+    # A file that a shell has opened keeps what it holds.
+    with open("log", "w", encoding="utf-8") as log:
+        log.write("before\n")
+        log.flush()
+        subprocess.run([OGRJOIN, "-op", "nearest", "-overwrite", "o.gpkg", *words, "-json_summary",
+                        "/dev/stdout"], stdout=log, stderr=subprocess.DEVNULL, check=True)
+        log.seek(0, os.SEEK_END)
+        log.write("after\n")
+    with open("log", encoding="utf-8") as log:
+        lines = log.read().splitlines()
+    same((lines[0], lines[-1]), ("before", "after"))
+    same(json.loads("\n".join(lines[1:-1]))["rows_in"], 50)
+    fails("-f", "CSV", "/vsistdout/", *words, "-json_summary", "/dev/stdout",
+          says="would overwrite the output")
+
+
 def check_json_summary_that_cannot_be_written():
     words = layers()
     r = run("-op", "nearest", "o.gpkg", *words, "-json_summary", "no/such/s.json")
