@@ -20,11 +20,13 @@
  * this in its runs. */
 #define MANY_IN_RUNS 1024
 
-struct placed_point
+/* The points of a bucket on their way; of one thread. */
+struct bucket
 {
-    double x, y;
-    uint32_t cell;
-    int32_t id;
+    double *x, *y;
+    int32_t *id;
+    uint32_t *cell;
+    int64_t cap_x, cap_y, cap_id, cap_cell;
 };
 
 struct build
@@ -34,12 +36,12 @@ struct build
     const int32_t *tie_rank;
     double reach;
     int64_t n_slices, n_buckets;
-    int bucket_bits;            /* of a cell's number, below its bucket's */
-    struct frame *slice_box;    /* [n_slices] */
-    uint32_t *cell;             /* [n_features], or NO_CELL */
-    int64_t *start;             /* [n_slices][n_buckets] */
-    int64_t *bucket_offset;     /* [n_buckets + 1] */
-    struct placed_point *point; /* [n], by bucket */
+    int bucket_bits;         /* of a cell's number, below its bucket's */
+    struct frame *slice_box; /* [n_slices] */
+    uint32_t *cell;          /* [n_features], or NO_CELL */
+    int64_t *start;          /* [n_slices][n_buckets] */
+    int64_t *bucket_offset;  /* [n_buckets + 1] */
+    struct bucket *bucket;   /* [n_threads] */
 };
 
 /* Where the points are. */
@@ -185,14 +187,10 @@ static void count_slice(int64_t slice, int thread, void *user)
     (void)thread;
     for (int64_t i = slice_begin(b, slice); i < end; i++)
     {
-        int64_t column, row;
         uint32_t cell = NO_CELL;
         if (x[i] == x[i] && y[i] == y[i])
         {
-            column =
-                oj_near_column(x[i], grid->x0, grid->inverse, grid->n_columns);
-            row = oj_near_column(y[i], grid->y0, grid->inverse, grid->n_rows);
-            cell = (uint32_t)(row * grid->n_columns + column);
+            cell = (uint32_t)oj_near_cell_number(grid, x[i], y[i]);
             count[cell >> b->bucket_bits]++;
         }
         b->cell[i] = cell;
@@ -208,47 +206,66 @@ static void scatter_slice(int64_t slice, int thread, void *user)
     for (int64_t i = slice_begin(b, slice); i < end; i++)
     {
         uint32_t cell = b->cell[i];
-        struct placed_point *point;
+        int64_t place;
         if (cell == NO_CELL)
             continue;
-        point = b->point + start[cell >> b->bucket_bits]++;
-        point->x = b->flat->x[i];
-        point->y = b->flat->y[i];
-        point->cell = cell;
-        point->id = b->tie_rank != NULL ? b->tie_rank[i] : (int32_t)i;
+        place = start[cell >> b->bucket_bits]++;
+        b->grid->x[place] = b->flat->x[i];
+        b->grid->y[place] = b->flat->y[i];
+        b->grid->id[place] = b->tie_rank != NULL ? b->tie_rank[i] : (int32_t)i;
     }
+}
+
+static oj_status take_bucket(struct bucket *s, const struct oj_near_grid *grid,
+                             int64_t at, int64_t n, struct oj_error *err)
+{
+    OJ_TRY(oj_reserve(&s->x, 0, n, &s->cap_x, sizeof *s->x, err));
+    OJ_TRY(oj_reserve(&s->y, 0, n, &s->cap_y, sizeof *s->y, err));
+    OJ_TRY(oj_reserve(&s->id, 0, n, &s->cap_id, sizeof *s->id, err));
+    OJ_TRY(oj_reserve(&s->cell, 0, n, &s->cap_cell, sizeof *s->cell, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        s->x[i] = grid->x[at + i];
+        s->y[i] = grid->y[at + i];
+        s->id[i] = grid->id[at + i];
+        s->cell[i] = (uint32_t)oj_near_cell_number(grid, s->x[i], s->y[i]);
+    }
+    return OJ_OK;
 }
 
 /* Sorts a bucket's points by cell, stable: cell_start[c + 1] counts, then says
  * where cell c begins, then, when all are placed, where it ends. */
-static void sort_bucket(int64_t bucket, int thread, void *user)
+static oj_status sort_bucket(int64_t bucket, int thread, void *user,
+                             struct oj_error *err)
 {
     struct build *b = user;
+    struct bucket *s = &b->bucket[thread];
     struct oj_near_grid *grid = b->grid;
     int64_t n_cells = grid->n_columns * grid->n_rows;
     int64_t first = bucket << b->bucket_bits;
     int64_t end = (bucket + 1) << b->bucket_bits;
     int64_t at = b->bucket_offset[bucket];
     uint32_t *next = grid->cell_start + 1, total = (uint32_t)at;
-    (void)thread;
+    int64_t n = b->bucket_offset[bucket + 1] - at;
+    OJ_TRY(take_bucket(s, grid, at, n, err));
     end = end < n_cells ? end : n_cells;
     memset(next + first, 0, (size_t)(end - first) * sizeof *next);
-    for (int64_t i = at; i < b->bucket_offset[bucket + 1]; i++)
-        next[b->point[i].cell]++;
+    for (int64_t i = 0; i < n; i++)
+        next[s->cell[i]]++;
     for (int64_t c = first; c < end; c++)
     {
         uint32_t count = next[c];
         next[c] = total;
         total += count;
     }
-    for (int64_t i = at; i < b->bucket_offset[bucket + 1]; i++)
+    for (int64_t i = 0; i < n; i++)
     {
-        const struct placed_point *point = &b->point[i];
-        uint32_t place = next[point->cell]++;
-        grid->x[place] = point->x;
-        grid->y[place] = point->y;
-        grid->id[place] = point->id;
+        uint32_t place = next[s->cell[i]]++;
+        grid->x[place] = s->x[i];
+        grid->y[place] = s->y[i];
+        grid->id[place] = s->id[i];
     }
+    return OJ_OK;
 }
 
 /* Counts become places: bucket by bucket, and slice by slice in each. */
@@ -284,13 +301,12 @@ static oj_status sort_points(struct build *b, int n_threads,
     OJ_NEW(b->cell, n, err);
     oj_parallel_for(n_threads, b->n_slices, count_slice, b);
     scan_buckets(b);
-    OJ_NEW(b->point, grid->n, err);
-    oj_parallel_for(n_threads, b->n_slices, scatter_slice, b);
-    oj_free(b->cell);
-    b->cell = NULL;
     OJ_NEW(grid->x, grid->n + OJ_NEAR_LANES, err);
     OJ_NEW(grid->y, grid->n + OJ_NEAR_LANES, err);
     OJ_NEW(grid->id, grid->n + OJ_NEAR_LANES, err);
+    oj_parallel_for(n_threads, b->n_slices, scatter_slice, b);
+    oj_free(b->cell);
+    b->cell = NULL;
     OJ_NEW(grid->cell_start, n_cells + 1, err);
     grid->cell_start[0] = 0;
     for (int64_t i = grid->n; i < grid->n + OJ_NEAR_LANES; i++)
@@ -298,8 +314,22 @@ static oj_status sort_points(struct build *b, int n_threads,
         grid->x[i] = grid->y[i] = 0.0;
         grid->id[i] = 0;
     }
-    oj_parallel_for(n_threads, b->n_buckets, sort_bucket, b);
-    return OJ_OK;
+    b->bucket = oj_calloc(n_threads, sizeof *b->bucket);
+    if (b->bucket == NULL)
+        return oj_fail_nomem(err, n_threads, sizeof *b->bucket);
+    return oj_parallel_try(n_threads, b->n_buckets, 1, sort_bucket, b, err);
+}
+
+static void free_buckets(struct build *b, int n_threads)
+{
+    for (int t = 0; b->bucket != NULL && t < n_threads; t++)
+    {
+        oj_free(b->bucket[t].x);
+        oj_free(b->bucket[t].y);
+        oj_free(b->bucket[t].id);
+        oj_free(b->bucket[t].cell);
+    }
+    oj_free(b->bucket);
 }
 
 /* 1 when a typical point would have to look at too many others. */
@@ -340,7 +370,7 @@ oj_status oj_near_grid_build(struct oj_near_grid *grid,
     oj_free(b.start);
     oj_free(b.bucket_offset);
     oj_free(b.cell);
-    oj_free(b.point);
+    free_buckets(&b, n_threads);
     if (status != OJ_OK)
         oj_near_grid_free(grid);
     else

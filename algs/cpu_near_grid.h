@@ -55,14 +55,21 @@ static inline int64_t oj_near_column(double v, double origin, double inverse,
     return c < (double)(n - 2) ? (int64_t)c + 1 : n - 2;
 }
 
-/** The cell of x, y: its place in cell_start. */
-static inline const uint32_t *oj_near_cell(const struct oj_near_grid *grid,
-                                           double x, double y)
+/** The number of the cell of x, y. */
+static inline int64_t oj_near_cell_number(const struct oj_near_grid *grid,
+                                          double x, double y)
 {
     int64_t column =
         oj_near_column(x, grid->x0, grid->inverse, grid->n_columns);
     int64_t row = oj_near_column(y, grid->y0, grid->inverse, grid->n_rows);
-    return grid->cell_start + row * grid->n_columns + column;
+    return row * grid->n_columns + column;
+}
+
+/** The cell of x, y: its place in cell_start. */
+static inline const uint32_t *oj_near_cell(const struct oj_near_grid *grid,
+                                           double x, double y)
+{
+    return grid->cell_start + oj_near_cell_number(grid, x, y);
 }
 
 /** The run of points in the cells around cell, row -1, 0 or 1: what is within

@@ -11,14 +11,17 @@ static int digit(uint64_t key, int shift)
 struct oj_keyed *oj_radix_sort(struct oj_keyed *a, struct oj_keyed *scratch,
                                int64_t n)
 {
-    for (int shift = 0; shift < 64 && n > 0; shift += DIGIT_BITS)
+    uint64_t differing = 0;
+    for (int64_t i = 1; i < n; i++)
+        differing |= a[i].key ^ a[0].key;
+    for (int shift = 0; shift < 64; shift += DIGIT_BITS)
     {
         int64_t place[N_DIGITS] = {0}, sum = 0;
         struct oj_keyed *other;
+        if (digit(differing, shift) == 0)
+            continue; /* all alike in this byte */
         for (int64_t i = 0; i < n; i++)
             place[digit(a[i].key, shift)]++;
-        if (place[digit(a[0].key, shift)] == n)
-            continue; /* all alike in this byte */
         for (int d = 0; d < N_DIGITS; d++)
         {
             int64_t first = sum;
