@@ -372,6 +372,24 @@ static oj_status settle_output(const struct oj_command *command,
     return OJ_OK;
 }
 
+/* X, Y and Z from the middle of the Earth: without Z, which joins do not look
+ * at, the two sides of the Earth are one. */
+static oj_status check_plane(const struct oj_command *command,
+                             const char *option, OGRSpatialReferenceH srs,
+                             struct oj_error *err)
+{
+    char text[256];
+    if (srs == NULL || !OSRIsGeocentric(srs) ||
+        (command->crs == OJ_CRS_IGNORE && command->t_srs == NULL))
+        return OJ_OK;
+    oj_crs_describe(srs, text, sizeof text);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s%s is a geocentric CRS, whose X and Y are no plane: "
+                   "ogr2ogr -t_srs EPSG:4979 makes longitude and latitude of "
+                   "it; -crs ignore takes X and Y as they are",
+                   option, text);
+}
+
 oj_status oj_crs_settle(const struct oj_command *command,
                         struct oj_source *input, struct oj_source *join,
                         struct oj_crs *crs, struct oj_error *err)
@@ -380,10 +398,13 @@ oj_status oj_crs_settle(const struct oj_command *command,
         OJ_TRY(read_crs(command->input.srs, "s_srs", &input->srs, err));
     if (command->join.srs != NULL)
         OJ_TRY(read_crs(command->join.srs, "join_srs", &join->srs, err));
+    OJ_TRY(check_plane(command, "the input layer's CRS ", input->srs, err));
+    OJ_TRY(check_plane(command, "the join layer's CRS ", join->srs, err));
     if (command->n_windows > 0)
         OJ_TRY(settle_boxes(command, input, crs, err));
     else
         OJ_TRY(settle_layers(command, input, join, crs, err));
+    OJ_TRY(check_plane(command, "-t_srs ", crs->join, err));
     crs->max_distance = INFINITY;
     name_unit(command, crs);
     if ((oj_op_get((enum oj_op)command->op)->takes & OJ_TAKES_DISTANCE) != 0)

@@ -356,5 +356,22 @@ def check_self_join():
     same(Layer("o.gpkg").column("join_distance"), [d for d, _ in others])
 
 
+def check_geocentric_crs():
+    """X and Y of such a CRS are no plane."""
+    layers()
+    w = ["points.gpkg", "lots.gpkg"]
+    earth = ["EPSG:4978", "geocentric"]
+    for op in ("nearest", "intersects"):
+        fails("-op", op, "o.gpkg", *w, "-t_srs", "EPSG:4978", op=False, says=["-t_srs", *earth])
+        fails("-op", op, "o.gpkg", *w, "-s_srs", "EPSG:4978", op=False, says=["input layer", *earth])
+        fails("-op", op, "o.gpkg", *w, "-join_srs", "EPSG:4978", op=False, says=["join layer", *earth])
+    fails("-window", 0, 0, 1, 1, "o.gpkg", "points.gpkg", "-t_srs", "EPSG:4978", op=False, says=earth)
+    fails("-crs", "ignore", "-t_srs", "EPSG:4978", "o.gpkg", *w, says=earth)
+    both = ("-s_srs", "EPSG:4978", "-join_srs", "EPSG:4978", "-crs", "ignore")
+    join(*both, "o.gpkg", *w)
+    join("p.gpkg", *w)
+    same(Layer("o.gpkg").rows, Layer("p.gpkg").rows)
+
+
 if __name__ == "__main__":
     main(globals())
