@@ -77,18 +77,11 @@ static void keep_reason(struct run *run)
                  oj_geos_pairs_message(run->search->pairs));
 }
 
-/* 1 when features without a common point may be pairs. */
-static int takes_apart(const struct oj_relation *relation)
+/* 1 when features however far apart may be pairs. */
+static int takes_apart(const struct run *run)
 {
-    static const int meeting[] = {0, 1, 3, 4}; /* interiors, boundaries */
-    if (relation->op != OJ_OP_RELATE)
-        return relation->op == OJ_OP_DISJOINT;
-    for (int i = 0; i < 4; i++)
-    {
-        if (strchr("Ff*", relation->mask[meeting[i]]) == NULL)
-            return 0;
-    }
-    return 1;
+    return !takes_distance(run) &&
+           !oj_relation_needs_contact(&run->search->relation);
 }
 
 /* --- every join but nearest ----------------------------------------------- */
@@ -178,7 +171,7 @@ static struct oj_box window_of_row(const struct run *run, int64_t row)
     double reach = reach_of_row(run, row);
     if (reach < 0.0 || oj_box_is_empty(&box))
         return oj_box_empty();
-    if (takes_apart(&run->search->relation))
+    if (takes_apart(run))
         reach = INFINITY;
     return oj_box_around(&box, reach);
 }
@@ -195,7 +188,7 @@ static oj_status join_together(struct run *run, int64_t first, int64_t end)
     }
     if (oj_box_is_empty(&around))
         return OJ_OK;
-    if (takes_apart(&run->search->relation))
+    if (takes_apart(run))
         OJ_TRY(find_all(run));
     else
         OJ_TRY(oj_box_search_query(run->search, &around, &run->found,

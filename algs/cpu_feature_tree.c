@@ -1,14 +1,9 @@
 #include "cpu_feature_tree.h"
 
 #include "../flatten/oj_array.h"
+#include "oj_pairs.h"
 
 #include <string.h>
-
-static int joins_something(const struct oj_flat *flat, int64_t feature)
-{
-    return (flat->on_class == NULL || flat->on_class[feature] >= 0) &&
-           (flat->max_distance == NULL || flat->max_distance[feature] >= 0.0);
-}
 
 /* Middles of the boxes; NaN leaves features out that join nothing. */
 static void find_middles(const struct oj_features *features, double *x,
@@ -19,7 +14,7 @@ static void find_middles(const struct oj_features *features, double *x,
     {
         struct oj_box box = oj_features_box(features, f);
         x[f] = y[f] = NAN;
-        if (!oj_box_is_empty(&box) && joins_something(flat, f))
+        if (!oj_box_is_empty(&box) && oj_feature_may_pair(flat, f))
         {
             x[f] = 0.5 * box.x0 + 0.5 * box.x1;
             y[f] = 0.5 * box.y0 + 0.5 * box.y1;

@@ -9,6 +9,9 @@
 
 #define FEATURES_PER_TASK 4096
 
+/* A few large features can be all the work there is. */
+#define TREES_PER_TASK 16
+
 /* From how many vertices on a ring gets cells. */
 #define LARGE_VERTICES 64
 
@@ -284,7 +287,7 @@ static oj_status build_long_form(struct build *b, int n_threads,
     oj_parallel_for(n_threads, (n + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK,
                     measure_features, b);
     OJ_TRY(place_trees(b, err));
-    OJ_TRY(oj_parallel_try(n_threads, n, FEATURES_PER_TASK, fill_tree, features,
+    OJ_TRY(oj_parallel_try(n_threads, n, TREES_PER_TASK, fill_tree, features,
                            err));
     return oj_parallel_try(n_threads, features->n_large_rings, 1, build_grid,
                            features, err);

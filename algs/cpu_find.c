@@ -3,9 +3,6 @@
 #include "../flatten/oj_array.h"
 #include "cpu_vector.h"
 
-/* As when the tree was built (cpu_shapes.c). */
-#define LARGEST 8e307
-
 #define STACK (OJ_TREE_LEVELS * OJ_FANOUT)
 
 /* A child can hold what is looked for when its low corner is at most .. and its
@@ -19,8 +16,7 @@ struct query
 static float relative(double v, double origin, double scale)
 {
     double f;
-    v = v > LARGEST ? LARGEST : v < -LARGEST ? -LARGEST : v;
-    f = (v - origin) * scale;
+    f = (oj_side_clamp(v) - origin) * scale;
     return (float)(f > 1e38 ? 1e38 : f < -1e38 ? -1e38 : f);
 }
 

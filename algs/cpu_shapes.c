@@ -8,10 +8,6 @@
 
 #define FEATURES_PER_TASK 2048
 
-/* Boxes in the tree and boxes asked for are kept within this, so that their
- * differences are finite; both alike, so that nothing is lost. */
-#define LARGEST 8e307
-
 /* Parts, rings, vertices and kinds of parts first .. first + n. */
 static void set_parts(struct oj_shape *shape, int64_t first, int64_t n)
 {
@@ -167,11 +163,9 @@ static void measure(int64_t task, int thread, void *user)
          f++)
     {
         struct oj_box box = oj_box_empty();
-        int64_t v =
-            flat->vertex_offset[flat->ring_offset[flat->part_offset[f]]];
-        int64_t last =
-            flat->vertex_offset[flat->ring_offset[flat->part_offset[f + 1]]];
-        for (; v < last; v++)
+        int64_t v, end_vertex;
+        oj_flat_vertices(flat, f, &v, &end_vertex);
+        for (; v < end_vertex; v++)
             oj_box_add_point(&box, flat->x[v], flat->y[v]);
         b->box[f] = box;
         b->x[f] = oj_box_is_empty(&box) ? NAN : middle(box.x0, box.x1);
@@ -179,15 +173,10 @@ static void measure(int64_t task, int thread, void *user)
     }
 }
 
-static double clamp(double v)
-{
-    return v > LARGEST ? LARGEST : v < -LARGEST ? -LARGEST : v;
-}
-
 static struct oj_box clamp_box(const struct oj_box *box)
 {
-    struct oj_box b = {clamp(box->x0), clamp(box->y0), clamp(box->x1),
-                       clamp(box->y1)};
+    struct oj_box b = {oj_side_clamp(box->x0), oj_side_clamp(box->y0),
+                       oj_side_clamp(box->x1), oj_side_clamp(box->y1)};
     return b;
 }
 

@@ -90,14 +90,11 @@ static oj_status order_features(const struct oj_sphere_side *side,
     }
     for (int64_t f = 0; f < n; f++)
     {
-        int64_t v = f;
+        int64_t v, end;
         x[f] = y[f] = NAN;
-        if (oj_box3_is_empty(&side->box[f]) ||
-            (flat->on_class != NULL && flat->on_class[f] < 0) ||
-            (flat->max_distance != NULL && !(flat->max_distance[f] >= 0.0)))
+        if (oj_box3_is_empty(&side->box[f]) || !oj_feature_may_pair(flat, f))
             continue;
-        if (!oj_flat_is_points(flat))
-            v = flat->vertex_offset[flat->ring_offset[flat->part_offset[f]]];
+        oj_flat_vertices(flat, f, &v, &end);
         x[f] = remainder(flat->x[v], 360.0);
         y[f] = flat->y[v];
     }
@@ -255,20 +252,14 @@ static oj_status search_row(struct oj_distance_batch *shared,
     const struct oj_flat *flat = shared->input;
     struct sphere_index *self = index_of(shared);
     struct row_search s = {
-        (struct batch *)(void *)shared,    self, worker, row, row, row + 1,
+        (struct batch *)(void *)shared,    self, worker, row, 0, 0,
         self->shared.relation.max_distance};
+    /* every part is a point */
+    oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
         s.limit2 = chord2_of(flat->max_distance[row]);
     else if (self->limit2 != NULL)
         s.limit2 = 5.0;
-    if (!oj_flat_is_points(flat))
-    {
-        /* every part is a point */
-        s.first_vertex = flat->part_offset[row];
-        s.end_vertex = flat->part_offset[row + 1];
-        s.first_vertex = flat->vertex_offset[flat->ring_offset[s.first_vertex]];
-        s.end_vertex = flat->vertex_offset[flat->ring_offset[s.end_vertex]];
-    }
     return walk(&s, err);
 }
 

@@ -2,22 +2,6 @@
 
 #include "cpu_meet.h"
 
-#include <string.h>
-
-/* A pattern holds for features apart only if it asks for no common point of
- * interiors and boundaries. */
-static int asks_for_contact(const char *mask)
-{
-    static const int common[] = {0, 1, 3, 4};
-    for (int i = 0; i < 4; i++)
-    {
-        char c = mask[common[i]];
-        if (c != '*' && c != 'F' && c != 'f')
-            return 1;
-    }
-    return 0;
-}
-
 struct oj_box_rule oj_verdict_box_rule(const struct oj_relation *relation)
 {
     struct oj_box_rule rule = {OJ_BOX_MEETS, 0, 0};
@@ -39,7 +23,7 @@ struct oj_box_rule oj_verdict_box_rule(const struct oj_relation *relation)
             rule.test = OJ_BOX_EQUALS;
             break;
         case OJ_OP_RELATE:
-            rule.takes_all = !asks_for_contact(relation->mask);
+            rule.takes_all = !oj_relation_needs_contact(relation);
             break;
         default:
             break;
@@ -174,7 +158,7 @@ enum oj_verdict oj_verdict_of(const struct oj_relation *relation,
     if (op == OJ_OP_DISJOINT)
         return meet ? OJ_VERDICT_NO : OJ_VERDICT_YES;
     if (!meet)
-        return op == OJ_OP_RELATE && !asks_for_contact(relation->mask)
+        return op == OJ_OP_RELATE && !oj_relation_needs_contact(relation)
                    ? relate_apart(relation->mask, a, b, needs)
                    : OJ_VERDICT_NO;
     if (is_mixed)

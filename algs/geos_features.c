@@ -88,11 +88,9 @@ static void make_room(struct oj_geos_features *features, int64_t n)
 
 static int64_t count_vertices(const struct oj_flat *flat, int64_t feature)
 {
-    const int64_t *ring = flat->ring_offset;
-    if (oj_flat_is_points(flat))
-        return 1;
-    return flat->vertex_offset[ring[flat->part_offset[feature + 1]]] -
-           flat->vertex_offset[ring[flat->part_offset[feature]]];
+    int64_t first, end;
+    oj_flat_vertices(flat, feature, &first, &end);
+    return end - first;
 }
 
 struct oj_geos_kept *oj_geos_features_get(struct oj_geos_features *features,
@@ -123,7 +121,7 @@ struct oj_geos_kept *oj_geos_features_get(struct oj_geos_features *features,
     make_room(features, count_vertices(features->flat, feature));
     place->feature = feature;
     place->used = features->now;
-    place->kinds = oj_geos_feature_kinds(features->flat, feature);
+    place->kinds = oj_flat_kinds(features->flat, feature);
     place->n_vertices = count_vertices(features->flat, feature);
     place->n_components = GEOSGetNumGeometries_r(features->geos, geometry);
     place->geometry = geometry;

@@ -13,6 +13,7 @@
 
 #include "geos_shapes.h"
 #include "oj_boxes.h"
+#include "oj_measures.h"
 
 /** A feature that is kept. */
 struct oj_geos_kept

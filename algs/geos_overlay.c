@@ -93,41 +93,40 @@ static oj_status add_polygon(GEOSContextHandle_t geos,
     return OJ_OK;
 }
 
-/* Intersections are at most collections of simple members. */
-static oj_status add_member(GEOSContextHandle_t geos, const GEOSGeometry *one,
-                            struct oj_flat_buf *shapes, struct oj_error *err)
+/* The members of collections, which newer versions of GEOS nest. */
+static oj_status add_geometry(GEOSContextHandle_t geos, const GEOSGeometry *one,
+                              struct oj_flat_buf *shapes, struct oj_error *err)
 {
-    switch (GEOSGeomTypeId_r(geos, one))
+    int type = GEOSGeomTypeId_r(geos, one);
+    if (GEOSisEmpty_r(geos, one) != 0)
+        return OJ_OK;
+    if (type == GEOS_POLYGON)
+        return add_polygon(geos, one, shapes, err);
+    if (type == GEOS_POINT || type == GEOS_LINESTRING ||
+        type == GEOS_LINEARRING)
     {
-        case GEOS_POINT:
-            OJ_TRY(oj_flat_buf_part(shapes, OJ_PART_POINT, err));
-            return add_ring(geos, one, shapes, err);
-        case GEOS_LINESTRING:
-        case GEOS_LINEARRING:
-            OJ_TRY(oj_flat_buf_part(shapes, OJ_PART_LINE, err));
-            return add_ring(geos, one, shapes, err);
-        case GEOS_POLYGON:
-            return add_polygon(geos, one, shapes, err);
-        default:
-            return oj_fail(err, OJ_ERR_INTERNAL,
-                           "GEOS gave an intersection of type %d",
-                           GEOSGeomTypeId_r(geos, one));
+        OJ_TRY(oj_flat_buf_part(
+            shapes, type == GEOS_POINT ? OJ_PART_POINT : OJ_PART_LINE, err));
+        return add_ring(geos, one, shapes, err);
     }
+    if (type < GEOS_MULTIPOINT || type > GEOS_GEOMETRYCOLLECTION)
+        return oj_fail(err, OJ_ERR_INTERNAL,
+                       "GEOS gave an intersection of type %d", type);
+    for (int i = 0; i < GEOSGetNumGeometries_r(geos, one); i++)
+    {
+        const GEOSGeometry *member = GEOSGetGeometryN_r(geos, one, i);
+        if (member == NULL)
+            return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a GEOS geometry");
+        OJ_TRY(add_geometry(geos, member, shapes, err));
+    }
+    return OJ_OK;
 }
 
 static oj_status add_all(GEOSContextHandle_t geos, const GEOSGeometry *common,
                          struct oj_flat_buf *shapes, struct oj_error *err)
 {
-    int n = GEOSGetNumGeometries_r(geos, common);
     OJ_TRY(oj_flat_buf_begin(shapes, shapes->n_features, err));
-    for (int i = 0; i < n; i++)
-    {
-        const GEOSGeometry *one = GEOSGetGeometryN_r(geos, common, i);
-        if (one == NULL)
-            return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a GEOS geometry");
-        if (GEOSisEmpty_r(geos, one) == 0)
-            OJ_TRY(add_member(geos, one, shapes, err));
-    }
+    OJ_TRY(add_geometry(geos, common, shapes, err));
     return oj_flat_buf_end(shapes, err);
 }
 
@@ -149,8 +148,8 @@ enum oj_geos_verdict oj_geos_overlay_add(struct oj_geos_overlay *overlay,
     struct oj_error err;
     oj_status status;
     overlay->message[0] = '\0';
-    if (oj_geos_feature_kinds(overlay->input.flat, row) == 0 ||
-        oj_geos_feature_kinds(overlay->join_side.flat, feature) == 0)
+    if (oj_flat_kinds(overlay->input.flat, row) == 0 ||
+        oj_flat_kinds(overlay->join_side.flat, feature) == 0)
         return oj_flat_buf_add_null(shapes, shapes->n_features, &err) == OJ_OK
                    ? OJ_GEOS_YES
                    : OJ_GEOS_OUT_OF_MEMORY;

@@ -98,8 +98,8 @@ static enum oj_geos_verdict get_both(struct oj_geos_pairs *pairs, int64_t row,
 {
     pairs->message[0] = '\0';
     pairs->is_second_word = 0;
-    if (oj_geos_feature_kinds(pairs->input.flat, row) == 0 ||
-        oj_geos_feature_kinds(pairs->join_side.flat, feature) == 0)
+    if (oj_flat_kinds(pairs->input.flat, row) == 0 ||
+        oj_flat_kinds(pairs->join_side.flat, feature) == 0)
         return OJ_GEOS_NO;
     *a = oj_geos_features_get(&pairs->input, row);
     if (*a == NULL)
@@ -427,7 +427,7 @@ static enum oj_geos_verdict is_valid(struct oj_geos_pairs *pairs,
 {
     struct oj_geos_kept *kept;
     pairs->message[0] = '\0';
-    if (oj_geos_feature_kinds(features->flat, feature) == 0)
+    if (oj_flat_kinds(features->flat, feature) == 0)
         return OJ_GEOS_YES; /* nothing that could be wrong */
     if (features->validity != NULL && features->validity[feature] != 0)
         return features->validity[feature] == 2 ? OJ_GEOS_YES : OJ_GEOS_NO;

@@ -1,7 +1,5 @@
 #include "geos_second_word.h"
 
-#include <string.h>
-
 /* One of the two features; the other. */
 struct sides
 {
@@ -20,20 +18,6 @@ static char ask(const struct sides *s, predicate holds)
         oj_geos_features_prepare(s->features, s->a);
     return prepared != NULL ? holds(s->features->geos, prepared, s->b->geometry)
                             : 2;
-}
-
-/* 1 when features without a common point cannot be a pair. */
-static int needs_contact(const struct oj_relation *relation)
-{
-    static const int common[] = {0, 1, 3, 4}; /* interiors, boundaries */
-    if (relation->op != OJ_OP_RELATE)
-        return relation->op != OJ_OP_DISJOINT;
-    for (int i = 0; i < 4; i++)
-    {
-        if (strchr("Ff*", relation->mask[common[i]]) == NULL)
-            return 1;
-    }
-    return 0;
 }
 
 /* Two points never cross, nor do two polygons; what overlaps is of one
@@ -81,7 +65,7 @@ enum oj_geos_verdict oj_geos_second_word(const struct oj_relation *relation,
     if (dimensions_deny(op, a, b))
         return OJ_GEOS_NO;
     meet = ask(&ba, GEOSPreparedIntersects_r);
-    if (meet == 0 && needs_contact(relation))
+    if (meet == 0 && oj_relation_needs_contact(relation))
         return OJ_GEOS_NO;
     if (op == OJ_OP_INTERSECTS && meet <= 1)
         return OJ_GEOS_YES;

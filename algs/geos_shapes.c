@@ -1,5 +1,6 @@
 #include "geos_shapes.h"
 #include "../flatten/oj_array.h"
+#include "oj_measures.h"
 
 #include <limits.h>
 #include <math.h>
@@ -110,17 +111,6 @@ GEOSGeometry *oj_geos_part(GEOSContextHandle_t geos, const struct oj_flat *flat,
     }
 }
 
-unsigned oj_geos_feature_kinds(const struct oj_flat *flat, int64_t feature)
-{
-    unsigned kinds = 0;
-    if (oj_flat_is_points(flat))
-        return isnan(flat->x[feature]) ? 0u : (unsigned)OJ_PART_POINT;
-    for (int64_t part = flat->part_offset[feature];
-         part < flat->part_offset[feature + 1]; part++)
-        kinds |= flat->part_kind[part];
-    return kinds;
-}
-
 /* Rings of a polygon that are taken for lines; a part otherwise. */
 static int64_t count_pieces(const struct oj_flat *flat, int64_t part,
                             int rings_as_lines)
@@ -187,7 +177,7 @@ GEOSGeometry *oj_geos_feature(GEOSContextHandle_t geos,
                               int rings_as_lines)
 {
     GEOSGeometry **list, *whole = NULL;
-    unsigned kinds = oj_geos_feature_kinds(flat, feature);
+    unsigned kinds = oj_flat_kinds(flat, feature);
     int64_t n;
     if (oj_flat_is_points(flat))
         return oj_geos_point(geos, flat, feature);

@@ -34,9 +34,6 @@ GEOSGeometry *oj_geos_feature(GEOSContextHandle_t geos,
 GEOSGeometry *oj_geos_rings(GEOSContextHandle_t geos,
                             const struct oj_flat *flat, int64_t feature);
 
-/** Kinds of the parts of a feature, enum oj_part_kind or'ed; 0: no parts. */
-unsigned oj_geos_feature_kinds(const struct oj_flat *flat, int64_t feature);
-
 /** 1 when this text of GEOS means that it ran out of memory. */
 int oj_geos_is_out_of_memory(const char *message);
 

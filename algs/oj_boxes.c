@@ -11,15 +11,8 @@
 struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature)
 {
     struct oj_box box = oj_box_empty();
-    int64_t first = feature, end = feature + 1;
-    if (!oj_flat_is_points(flat))
-    {
-        const int64_t *ring = flat->ring_offset, *vertex = flat->vertex_offset;
-        first = vertex[ring[flat->part_offset[feature]]];
-        end = vertex[ring[flat->part_offset[feature + 1]]];
-    }
-    else if (isnan(flat->x[feature]))
-        return box;
+    int64_t first, end;
+    oj_flat_vertices(flat, feature, &first, &end);
     for (int64_t v = first; v < end; v++)
         oj_box_add_point(&box, flat->x[v], flat->y[v]);
     return box;

@@ -26,23 +26,6 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
     return OJ_OK;
 }
 
-/* The vertices of a feature are one run of the arrays, in either form. */
-static void vertices_of(const struct oj_flat *flat, int64_t feature,
-                        int64_t *first, int64_t *end)
-{
-    *first = feature;
-    *end = feature + 1;
-    if (oj_flat_is_points(flat))
-    {
-        if (!(flat->x[feature] == flat->x[feature]))
-            *end = feature;
-        return;
-    }
-    *first = flat->vertex_offset[flat->ring_offset[flat->part_offset[feature]]];
-    *end =
-        flat->vertex_offset[flat->ring_offset[flat->part_offset[feature + 1]]];
-}
-
 /* Ring by ring as many vertices, part by part the same kind. */
 static int same_structure(const struct oj_flat *a, int64_t feature_a,
                           const struct oj_flat *b, int64_t feature_b)
@@ -83,8 +66,8 @@ int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
                           const struct oj_flat *b, int64_t feature_b)
 {
     int64_t va, end_a, vb, end_b;
-    vertices_of(a, feature_a, &va, &end_a);
-    vertices_of(b, feature_b, &vb, &end_b);
+    oj_flat_vertices(a, feature_a, &va, &end_a);
+    oj_flat_vertices(b, feature_b, &vb, &end_b);
     if (end_a - va != end_b - vb || end_a == va)
         return 0;
     for (int64_t i = 0; i < end_a - va; i++)

@@ -42,6 +42,15 @@ static inline int oj_pair_may_count(const struct oj_pair_filter *filter,
 int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
                           const struct oj_flat *b, int64_t feature_b);
 
+/** 0 when no pair of the feature can count: its class is below 0, or its own
+ *  greatest distance negative or NaN. */
+static inline int oj_feature_may_pair(const struct oj_flat *flat,
+                                      int64_t feature)
+{
+    return (flat->on_class == NULL || flat->on_class[feature] >= 0) &&
+           (flat->max_distance == NULL || flat->max_distance[feature] >= 0.0);
+}
+
 /** The greatest distance at which the pair counts: the input feature's own,
  *  the join feature's own, or the relation's.  Negative: at none. */
 static inline double oj_pair_max_distance(const struct oj_relation *relation,

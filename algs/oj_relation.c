@@ -82,6 +82,20 @@ struct oj_relation oj_relation_transpose(const struct oj_relation *relation)
     return other;
 }
 
+int oj_relation_needs_contact(const struct oj_relation *relation)
+{
+    static const int common[] = {0, 1, 3, 4}; /* interiors, boundaries */
+    if (relation->op != OJ_OP_RELATE)
+        return relation->op != OJ_OP_DISJOINT &&
+               relation->op != OJ_OP_NEAREST && relation->op != OJ_OP_DWITHIN;
+    for (int i = 0; i < 4; i++)
+    {
+        if (strchr("Ff*", relation->mask[common[i]]) == NULL)
+            return 1;
+    }
+    return 0;
+}
+
 static oj_status check_mask(const char *mask, struct oj_error *err)
 {
     int n = 0;

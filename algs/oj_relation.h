@@ -118,6 +118,11 @@ oj_relation_check(const struct oj_relation *relation, struct oj_error *err);
 OJ_EXPORT struct oj_relation
 oj_relation_transpose(const struct oj_relation *relation);
 
+/** 1 when only features with a common point (OJ_OP_BBOX: their envelopes) can
+ * be pairs; 0 for joins by distance, OJ_OP_DISJOINT, and a pattern that asks
+ * for nothing in common of interiors and boundaries. */
+OJ_EXPORT int oj_relation_needs_contact(const struct oj_relation *relation);
+
 /** 1 when an input row can have more than one pair. */
 static inline int oj_relation_gives_lists(const struct oj_relation *relation)
 {

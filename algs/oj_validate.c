@@ -2,6 +2,7 @@
 #include "../flatten/oj_array.h"
 #include "geos_rounding.h"
 #include "kernels/oj_sphere.h"
+#include "oj_measures.h"
 #include "oj_pairs.h"
 
 #include <math.h>
@@ -63,15 +64,7 @@ static int is_near(const struct oj_validation *v, double a, double b)
 
 static int has_points_only(const struct oj_flat *flat, int64_t feature)
 {
-    if (oj_flat_is_points(flat))
-        return 1;
-    for (int64_t part = flat->part_offset[feature];
-         part < flat->part_offset[feature + 1]; part++)
-    {
-        if (flat->part_kind[part] != OJ_PART_POINT)
-            return 0;
-    }
-    return 1;
+    return (oj_flat_kinds(flat, feature) & ~(unsigned)OJ_PART_POINT) == 0;
 }
 
 /* Whether the distance of the pair may be off by rounding. */

@@ -227,7 +227,7 @@ static oj_status join_row(struct oj_index *index,
                           struct oj_error *err)
 {
     struct row r = {index, side, filter, row, 0, 0};
-    oj_plain_vertices(side->flat, row, &r.first, &r.end);
+    oj_flat_vertices(side->flat, row, &r.first, &r.end);
     if (side->ball[row].radius < 0)
         return OJ_OK;
     if (index->relation.op != OJ_OP_NEAREST)

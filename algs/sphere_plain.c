@@ -86,17 +86,6 @@ static struct oj_wide3 nearest_of_arc(struct oj_wide3 p, struct oj_wide3 a,
 
 /* --- rings ---------------------------------------------------------------- */
 
-void oj_plain_vertices(const struct oj_flat *flat, int64_t i, int64_t *first,
-                       int64_t *end)
-{
-    *first = i;
-    *end = i + (oj_flat_is_points(flat) && flat->x[i] == flat->x[i]);
-    if (oj_flat_is_points(flat))
-        return;
-    *first = flat->vertex_offset[flat->ring_offset[flat->part_offset[i]]];
-    *end = flat->vertex_offset[flat->ring_offset[flat->part_offset[i + 1]]];
-}
-
 /* The mean direction of vertices [first, end); north where there is none. */
 static struct oj_wide3 middle_of(const struct oj_wide3 *at, int64_t first,
                                  int64_t end)
@@ -240,7 +229,7 @@ static struct oj_ball ball_of(const struct oj_plain_side *side, int64_t feature)
     struct oj_ball ball = {{0, 0, 0}, -1};
     long double longest = 0;
     int64_t first, end;
-    oj_plain_vertices(flat, feature, &first, &end);
+    oj_flat_vertices(flat, feature, &first, &end);
     for (int64_t v = first; v < end; v++)
     {
         if (!(fabs(flat->y[v]) <= 90.0))
@@ -284,7 +273,7 @@ oj_status oj_plain_side_make(struct oj_plain_side *side,
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         int64_t first, end;
-        oj_plain_vertices(flat, i, &first, &end);
+        oj_flat_vertices(flat, i, &first, &end);
         for (int64_t v = first; v < end; v++)
             side->at[v] = vector_of(flat->x[v], flat->y[v]);
         side->ball[i] = ball_of(side, i);

@@ -41,10 +41,6 @@ OJ_MUST_USE oj_status oj_plain_side_make(struct oj_plain_side *side,
 
 void oj_plain_side_free(struct oj_plain_side *side);
 
-/** Vertices of feature i: [*first, *end). */
-void oj_plain_vertices(const struct oj_flat *flat, int64_t i, int64_t *first,
-                       int64_t *end);
-
 /** Straight through space. */
 long double oj_plain_chord(struct oj_wide3 p, struct oj_wide3 q);
 

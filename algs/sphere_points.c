@@ -45,12 +45,8 @@ struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
 {
     struct oj_nearest_points out = {INFINITY, NAN, NAN, NAN, NAN};
     struct oj_sphere_place best = {INFINITY, -1};
-    int64_t first = a, end = a + 1, at = -1;
-    if (!oj_flat_is_points(flat)) /* every part is a point */
-    {
-        first = flat->vertex_offset[flat->ring_offset[flat->part_offset[a]]];
-        end = flat->vertex_offset[flat->ring_offset[flat->part_offset[a + 1]]];
-    }
+    int64_t first, end, at = -1;
+    oj_flat_vertices(flat, a, &first, &end); /* every part is a point */
     for (int64_t v = first; v < end; v++)
     {
         struct oj_sphere_place here = oj_sphere_nearest(

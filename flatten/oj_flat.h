@@ -100,6 +100,22 @@ static inline int oj_flat_is_points(const struct oj_flat *flat)
     return flat->part_offset == NULL;
 }
 
+/** The vertices of a feature, *first <= v < *end: one run of the arrays, in
+ *  either form; none where it has no geometry. */
+static inline void oj_flat_vertices(const struct oj_flat *flat, int64_t feature,
+                                    int64_t *first, int64_t *end)
+{
+    const int64_t *ring = flat->ring_offset;
+    *first = feature;
+    if (oj_flat_is_points(flat))
+    {
+        *end = feature + (flat->x[feature] == flat->x[feature]);
+        return;
+    }
+    *first = flat->vertex_offset[ring[flat->part_offset[feature]]];
+    *end = flat->vertex_offset[ring[flat->part_offset[feature + 1]]];
+}
+
 /** The arrays of buf, valid until buf is next changed. */
 OJ_EXPORT struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf);
 
