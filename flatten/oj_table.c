@@ -1,15 +1,12 @@
 #include "oj_table.h"
 #include "oj_array.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 struct column
 {
     OGRFieldType type;
     OGRFieldSubType subtype;
-    char *name;
     uint8_t *has_value; /* bits */
     void *values;       /* int, int64_t, double, OGRField, or offsets */
     char *pool;         /* strings and binaries */
@@ -53,15 +50,11 @@ static size_t value_size(OGRFieldType type)
     }
 }
 
-static oj_status init_column(struct column *column, const char *name,
-                             OGRFieldType type, OGRFieldSubType subtype,
-                             struct oj_error *err)
+static oj_status init_column(struct column *column, OGRFieldType type,
+                             OGRFieldSubType subtype, struct oj_error *err)
 {
-    int64_t n = (int64_t)strlen(name) + 1;
     column->type = type;
     column->subtype = subtype;
-    OJ_NEW(column->name, n, err);
-    memcpy(column->name, name, (size_t)n);
     OJ_TRY(oj_reserve(&column->values, 0, 1, &column->cap_values,
                       value_size(column->type), err));
     if (is_bytes(column->type))
@@ -69,7 +62,7 @@ static oj_status init_column(struct column *column, const char *name,
     return OJ_OK;
 }
 
-/* A table of columns that oj_table_free() can free, without names or types. */
+/* A table of columns that oj_table_free() can free, without types. */
 static oj_status make_table(int n_columns, struct oj_table **out,
                             struct oj_error *err)
 {
@@ -97,9 +90,8 @@ oj_status oj_table_new(OGRLayerH layer, const int *fields, int n_fields,
     for (int c = 0; status == OJ_OK && c < n_fields; c++)
     {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, fields[c]);
-        status =
-            init_column(&table->column[c], OGR_Fld_GetNameRef(field),
-                        OGR_Fld_GetType(field), OGR_Fld_GetSubType(field), err);
+        status = init_column(&table->column[c], OGR_Fld_GetType(field),
+                             OGR_Fld_GetSubType(field), err);
     }
     if (status == OJ_OK)
         *out = table;
@@ -116,9 +108,8 @@ oj_status oj_table_new_like(const struct oj_table *like, struct oj_table **out,
     if (status != OJ_OK)
         return status;
     for (int c = 0; status == OJ_OK && c < like->n_columns; c++)
-        status =
-            init_column(&table->column[c], like->column[c].name,
-                        like->column[c].type, like->column[c].subtype, err);
+        status = init_column(&table->column[c], like->column[c].type,
+                             like->column[c].subtype, err);
     if (status == OJ_OK)
         *out = table;
     else
@@ -333,11 +324,6 @@ int oj_table_columns(const struct oj_table *table)
     return table->n_columns;
 }
 
-const char *oj_table_name(const struct oj_table *table, int column)
-{
-    return table->column[column].name;
-}
-
 OGRFieldType oj_table_type(const struct oj_table *table, int column,
                            OGRFieldSubType *subtype)
 {
@@ -407,50 +393,6 @@ void oj_table_prefetch(const struct oj_table *table, int64_t row, int stage)
     }
 }
 
-int oj_table_number(const struct oj_table *table, int64_t row, int column,
-                    double *number)
-{
-    struct oj_value value;
-    oj_table_value(table, row, column, &value);
-    if (OGR_RawField_IsNull(&value.raw))
-        return 0;
-    switch (table->column[column].type)
-    {
-        case OFTInteger:
-            *number = value.raw.Integer;
-            return 1;
-        case OFTInteger64:
-            *number = (double)value.raw.Integer64;
-            return 1;
-        case OFTReal:
-            *number = value.raw.Real;
-            return 1;
-        default:
-            return 0;
-    }
-}
-
-int oj_table_text(const struct oj_table *table, int64_t row, int column,
-                  char *text, size_t size)
-{
-    struct oj_value value;
-    OGRFeatureDefnH defn;
-    OGRFeatureH feature;
-    text[0] = '\0';
-    oj_table_value(table, row, column, &value);
-    if (OGR_RawField_IsNull(&value.raw))
-        return 0;
-    feature = oj_value_scratch(table->column[column].type,
-                               table->column[column].subtype, &defn);
-    if (feature == NULL)
-        return 0;
-    OGR_F_SetFieldRaw(feature, 0, &value.raw);
-    snprintf(text, size, "%s", OGR_F_GetFieldAsString(feature, 0));
-    OGR_F_Destroy(feature);
-    OGR_FD_Release(defn);
-    return 1;
-}
-
 int64_t oj_table_bytes(const struct oj_table *table)
 {
     int64_t n = table->n_list_bytes;
@@ -472,7 +414,6 @@ void oj_table_free(struct oj_table *table)
         struct column *column = &table->column[c];
         for (int64_t i = 0; i < column->n_lists; i++)
             oj_free(((OGRField *)column->values)[i].IntegerList.paList);
-        oj_free(column->name);
         oj_free(column->has_value);
         oj_free(column->values);
         oj_free(column->pool);

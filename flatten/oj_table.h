@@ -46,7 +46,6 @@ OJ_MUST_USE oj_status oj_table_append_copy(struct oj_table *table,
 
 int64_t oj_table_rows(const struct oj_table *table);
 int oj_table_columns(const struct oj_table *table);
-const char *oj_table_name(const struct oj_table *table, int column);
 OGRFieldType oj_table_type(const struct oj_table *table, int column,
                            OGRFieldSubType *subtype);
 
@@ -70,14 +69,5 @@ struct oj_table_view
 
 /** Valid as long as the table is and no row is added. */
 struct oj_table_view oj_table_view(const struct oj_table *table, int column);
-
-/** 1 and the number, or 0 where the value is NULL or not a number. */
-int oj_table_number(const struct oj_table *table, int64_t row, int column,
-                    double *number);
-
-/** The value as OGR writes it as text, cut to size - 1 bytes; 0 for NULL
- *  (text is "" then). */
-int oj_table_text(const struct oj_table *table, int64_t row, int column,
-                  char *text, size_t size);
 
 #endif

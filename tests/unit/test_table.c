@@ -53,7 +53,6 @@ START_TEST(unit_tables_give_back_what_they_got)
     for (int f = 0; f < options.n_fields; f++)
     {
         OGRFieldSubType subtype;
-        ck_assert_str_eq(oj_table_name(table, f), test_fields[f].name);
         ck_assert_int_eq(oj_table_type(table, f, &subtype),
                          test_fields[f].type);
         ck_assert_int_eq(subtype, test_fields[f].subtype);
@@ -72,24 +71,10 @@ START_TEST(unit_tables_give_back_what_they_got)
         for (int f = 0; f < options.n_fields; f++)
         {
             struct oj_value value;
-            char text[300];
-            double number;
-            int has_value = OGR_F_IsFieldSetAndNotNull(feature, f);
-            int is_number = test_fields[f].type == OFTInteger ||
-                            test_fields[f].type == OFTInteger64 ||
-                            test_fields[f].type == OFTReal;
             oj_table_value(table, row, f, &value);
             ck_assert_int_eq(oj_setter_set(&setters[f], copy, &value, NULL),
                              OJ_OK);
             same_value(feature, copy, f, 1);
-            ck_assert_int_eq(oj_table_text(table, row, f, text, sizeof text),
-                             has_value);
-            if (has_value)
-                ck_assert_str_eq(text, OGR_F_GetFieldAsString(feature, f));
-            ck_assert_int_eq(oj_table_number(table, row, f, &number),
-                             has_value && is_number);
-            if (has_value && is_number)
-                ck_assert_double_eq(number, OGR_F_GetFieldAsDouble(feature, f));
         }
         OGR_F_Destroy(feature);
     }
