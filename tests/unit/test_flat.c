@@ -439,6 +439,42 @@ START_TEST(memory_every_allocation_may_fail)
 }
 END_TEST
 
+/* Every run of features, as a layer of its own, has their parts, rings and
+ * vertices, and those alone. */
+START_TEST(unit_slices)
+{
+    struct oj_flat_buf buf = {0};
+    struct oj_flat_slice slice = {0};
+    struct oj_flat flat;
+    ck_assert_int_eq(build(&buf, NULL), OJ_OK);
+    flat = oj_flat_buf_view(&buf);
+    for (int64_t first = 0; first < flat.n_features; first++)
+    {
+        int64_t n = flat.n_features - first < 5 ? flat.n_features - first : 5;
+        ck_assert_int_eq(oj_flat_slice_make(&flat, first, n, &slice, NULL),
+                         OJ_OK);
+        ck_assert_int_eq(slice.flat.n_features, n);
+        ck_assert_int_eq(oj_flat_check(&slice.flat, NULL), OJ_OK);
+        for (int64_t i = 0; i < n; i++)
+        {
+            int64_t v, end, w, end_w;
+            oj_flat_vertices(&slice.flat, i, &v, &end);
+            oj_flat_vertices(&flat, first + i, &w, &end_w);
+            ck_assert_int_eq(slice.flat.fid[i], flat.fid[first + i]);
+            ck_assert_int_eq(end - v, end_w - w);
+            ck_assert_ptr_eq(slice.flat.x + v, flat.x + w);
+            ck_assert_ptr_eq(slice.flat.y + v, flat.y + w);
+            for (int64_t p = slice.flat.part_offset[i];
+                 p < slice.flat.part_offset[i + 1]; p++)
+                ck_assert_int_eq(slice.flat.part_kind[p],
+                                 flat.part_kind[flat.part_offset[first] + p]);
+        }
+    }
+    oj_flat_slice_free(&slice);
+    oj_flat_buf_free(&buf);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tests_open("flat");
@@ -446,6 +482,7 @@ int main(void)
     tcase_add_test(tests, unit_short_form_becomes_long);
     tcase_add_test(tests, unit_drop_restores);
     tcase_add_test(tests, unit_drop_not_finite);
+    tcase_add_test(tests, unit_slices);
     tcase_add_test(tests, unit_check_finds_what_is_wrong);
     tcase_add_test(tests, degenerate_empty_members_and_open_rings);
     tcase_add_test(tests, degenerate_not_finite_takes_the_feature);

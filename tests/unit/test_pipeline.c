@@ -22,6 +22,8 @@ struct fake
     int cancel;
     int64_t max_pairs; /* of the run; 0: any */
     int64_t most_rows; /* of a part; more have too many pairs. 0: any */
+    int64_t any_after; /* > 0: no longer so after so many parts */
+    int late_join;     /* 1: the joiner waits until others have failed */
 
     int64_t n_read, n_joined, n_written; /* batches, or parts of them */
     int64_t n_rows_written;
@@ -71,12 +73,19 @@ static oj_status fake_join(void *user, const struct oj_pipeline_part *part,
     struct fake *fake = user;
     const struct oj_flat *flat = part->flat;
     pause_if(fake, 2);
+    if (fake->late_join)
+    {
+        const struct timespec t = {0, 200000000};
+        nanosleep(&t, NULL);
+    }
     ck_assert(!pthread_equal(pthread_self(), fake->caller));
     if (fake->n_joined == fake->fail_join)
         return oj_fail(err, OJ_ERR_NOMEM, "join %lld",
                        (long long)fake->n_joined);
     if (fake->n_joined == fake->cancel_at)
         __atomic_store_n(&fake->cancel, 1, __ATOMIC_RELAXED);
+    if (fake->any_after > 0 && fake->n_joined >= fake->any_after)
+        fake->most_rows = 0;
     if (fake->most_rows > 0 && flat->n_features > fake->most_rows)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS, "too many");
     OJ_TRY(oj_matches_reserve(out, flat->n_features, flat->n_features, 0, err));
@@ -247,6 +256,34 @@ START_TEST(errors_end_the_run)
 }
 END_TEST
 
+/* What fails later fails because of it, or would have. */
+START_TEST(the_first_error_is_told)
+{
+    struct fake fake = make_fake(20);
+    struct oj_pipeline_counts counts;
+    struct oj_error err = {OJ_OK, ""};
+    fake.fail_read = 1;
+    fake.fail_join = 0;
+    fake.late_join = 1;
+    ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_DATA);
+    ck_assert_str_eq(err.message, "read 1");
+}
+END_TEST
+
+/* A few rows of very many pairs do not make all later parts small. */
+START_TEST(parts_grow_again)
+{
+    struct fake fake = make_fake(40);
+    struct oj_pipeline_counts counts;
+    struct oj_error err = {OJ_OK, ""};
+    fake.most_rows = 1;
+    fake.any_after = 5;
+    ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+    ck_assert_int_eq(counts.n_rows, 40 * ROWS);
+    ck_assert_int_lt(counts.n_parts, 80);
+}
+END_TEST
+
 START_TEST(error_text_may_be_unwanted)
 {
     struct fake fake = make_fake(20);
@@ -302,6 +339,8 @@ int main(void)
     tcase_add_loop_test(tests, errors_end_the_run, 0, 4);
     tcase_add_loop_test(tests, cancel_flag_ends_the_run, 0, 4);
     tcase_add_test(tests, too_many_pairs_come_in_parts);
+    tcase_add_test(tests, parts_grow_again);
+    tcase_add_test(tests, the_first_error_is_told);
     tcase_add_test(tests, a_bound_of_pairs_ends_the_run);
     tcase_add_test(tests, empty_input);
     tcase_add_test(tests, error_text_may_be_unwanted);
