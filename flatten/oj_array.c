@@ -85,7 +85,7 @@ oj_status oj_reserve(void *array_pointer, int64_t n_used, int64_t n_needed,
     grown = oj_malloc(n, size);
     if (grown == NULL)
         return oj_fail_nomem(err, n, size);
-    if (n_used > 0)
+    if (array != NULL && n_used > 0) /* offsets count a first one */
         memcpy(grown, array, (size_t)n_used * size);
     oj_free(array);
     memcpy(array_pointer, &grown, sizeof grown);
