@@ -34,6 +34,12 @@ struct fake
     int most_ahead; /* batches read and not written, at most */
 };
 
+static void sleep_ms(long ms)
+{
+    const struct timespec t = {0, ms * 1000000};
+    nanosleep(&t, NULL);
+}
+
 static void pause_if(const struct fake *fake, int stage)
 {
     const struct timespec t = {0, 300000};
@@ -48,6 +54,8 @@ static oj_status fake_read(void *user, int slot, struct oj_flat *flat,
     int64_t written = __atomic_load_n(&fake->n_written, __ATOMIC_SEQ_CST);
     pause_if(fake, 1);
     ck_assert(!pthread_equal(pthread_self(), fake->caller));
+    if (fake->late_join && fake->n_read == fake->fail_read)
+        sleep_ms(60); /* the joiner has begun */
     if (fake->n_read == fake->fail_read)
         return oj_fail(err, OJ_ERR_DATA, "read %lld", (long long)fake->n_read);
     memset(flat, 0, sizeof *flat);
@@ -74,10 +82,7 @@ static oj_status fake_join(void *user, const struct oj_pipeline_part *part,
     const struct oj_flat *flat = part->flat;
     pause_if(fake, 2);
     if (fake->late_join)
-    {
-        const struct timespec t = {0, 200000000};
-        nanosleep(&t, NULL);
-    }
+        sleep_ms(300);
     ck_assert(!pthread_equal(pthread_self(), fake->caller));
     if (fake->n_joined == fake->fail_join)
         return oj_fail(err, OJ_ERR_NOMEM, "join %lld",
