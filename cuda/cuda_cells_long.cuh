@@ -160,7 +160,7 @@ static __device__ int make_children(const struct oj_cells_round &r,
     {
         /* what was taken all the same says nothing */
         if (n > 0 && base + before < r.max_nodes[mine])
-            r.next_node[mine][base + before].n = 0;
+            r.next_node[mine][base + before] = oj_cells_no_node();
         return 0;
     }
     header = (uint32_t)first[1];

@@ -60,6 +60,13 @@ struct oj_cells_plan
 
 #define FULL_WARP 0xFFFFFFFFu
 
+/* Of no list: its other numbers are looked at before that is known. */
+static __device__ __forceinline__ struct oj_near_node oj_cells_no_node(void)
+{
+    struct oj_near_node node = {0, 0, 0, 0, 0, 0, 0};
+    return node;
+}
+
 static __device__ uint32_t scan_warp(uint32_t v, int lane)
 {
     for (int step = 1; step < 32; step *= 2)

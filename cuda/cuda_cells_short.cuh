@@ -63,7 +63,7 @@ static __device__ void answer_requests(const struct oj_cells_round &r,
         for (uint32_t i = 1; i <= wanted[3]; i++)
         {
             if (end[3] - i < limit[3])
-                r.next_node[0][end[3] - i].n = 0;
+                r.next_node[0][end[3] - i] = oj_cells_no_node();
         }
         wanted[1] = q->leaf_words[lane];
         end[1] =
