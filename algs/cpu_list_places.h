@@ -3,8 +3,7 @@
  *
  *  offset    | group 0         | group 1         | ..    two entries for a row
  *  at first  | p p p p . . . . | p p . . . . . . | ..    places, as they came
- *  at last   | b e b e b e b e | b e b e b e b e | ..    begins and ends, by
- * row
+ *  at last   | b e b e b e b e | b e b e b e b e | ..    of row after row
  *
  *  Written where they belong one by one, offsets of millions of rows would wait
  *  for a page and a line of memory each.  So rows are in groups whose offsets

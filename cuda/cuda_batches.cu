@@ -238,7 +238,7 @@ static oj_status join_rows(struct worker *w, int64_t chunk, int64_t first,
     oj_status status;
     if (oj_cuda_workers_stopped(&b->workers))
         return OJ_OK;
-    OJ_TRY(oj_cuda_go_on(b->index->options.cancel, &w->error));
+    OJ_TRY(oj_check_cancel(b->index->options.cancel, &w->error));
     status = take_rows(w, chunk, first, n);
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
@@ -258,9 +258,9 @@ static oj_status join_chunk(struct worker *w, int64_t chunk, int64_t first,
     while (first < end)
     {
         int64_t n = oj_cuda_pace_rows(&w->pace, end - first);
-        double start = oj_cuda_now_s();
+        double start = oj_clock_seconds();
         OJ_TRY(join_rows(w, chunk, first, n));
-        oj_cuda_pace_took(&w->pace, n, oj_cuda_now_s() - start);
+        oj_cuda_pace_took(&w->pace, n, oj_clock_seconds() - start);
         first += n;
     }
     return OJ_OK;
@@ -343,7 +343,7 @@ static oj_status place_pairs(struct batch *b, int64_t chunk,
     struct oj_cuda_chunk_pairs *pairs = &b->pairs[chunk];
     int64_t first = chunk * b->chunk_rows, end = first + b->chunk_rows;
     int64_t before = pairs->first, n_matched = 0;
-    OJ_TRY(oj_cuda_go_on(b->index->options.cancel, err));
+    OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
     if (end > b->input->n_features)
         end = b->input->n_features;
     for (int64_t i = first; i < end; i++)
@@ -472,9 +472,9 @@ static void run_batch(void *user)
 static oj_status run_aside(struct batch *b, struct oj_stats *stats,
                            struct oj_error *err)
 {
-    double start = oj_cuda_now_s();
+    double start = oj_clock_seconds();
     oj_cuda_aside(run_batch, b);
-    stats->refine_s += oj_cuda_now_s() - start;
+    stats->refine_s += oj_clock_seconds() - start;
     if (b->status != OJ_OK)
         return oj_fail(err, b->status, "%s", b->error.message);
     return OJ_OK;

@@ -398,7 +398,7 @@ static oj_status run_rounds(struct build *b)
         struct oj_cells_round r = round_of(b, b->n_rounds & 1);
         OJ_TRY(run_round(b, &r, n));
         OJ_TRY(read_counters(b));
-        OJ_TRY(oj_cuda_go_on(b->device->cancel, b->err));
+        OJ_TRY(oj_check_cancel(b->device->cancel, b->err));
         if (b->seen.lost.n)
             return oj_fail(b->err, OJ_ERR_UNSUPPORTED,
                            "the join layer has segments so short that their "

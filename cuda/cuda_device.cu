@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 /* What joins of one process share of a device: the pool keeps memory between
  * joins, since taking gigabytes from the driver costs milliseconds. */
@@ -142,20 +141,6 @@ oj_status oj_cuda_open(int ordinal, int64_t limit, const int *cancel,
     }
     *out = device;
     return OJ_OK;
-}
-
-oj_status oj_cuda_go_on(const int *cancel, struct oj_error *err)
-{
-    if (cancel != NULL && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0)
-        return oj_fail(err, OJ_ERR_CANCELLED, "cancelled");
-    return OJ_OK;
-}
-
-double oj_cuda_now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 void oj_cuda_close(struct oj_cuda_device *device)

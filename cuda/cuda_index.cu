@@ -228,7 +228,7 @@ oj_status oj_cuda_family_for(struct oj_index *index,
                              struct oj_stats *stats, struct oj_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    double start = oj_cuda_now_s();
+    double start = oj_clock_seconds();
     while (oj_cuda_chosen(index, input, number) != NULL)
     {
         oj_status status;
@@ -237,7 +237,7 @@ oj_status oj_cuda_family_for(struct oj_index *index,
         status = make_on_all(index, NULL, *number, &why);
         if (status == OJ_OK)
         {
-            stats->index_s += oj_cuda_now_s() - start;
+            stats->index_s += oj_clock_seconds() - start;
             count_bytes(index, stats);
             return OJ_OK;
         }
@@ -264,7 +264,7 @@ oj_status oj_cuda_index_make(const struct oj_flat *join_side,
                              struct oj_index **out, struct oj_stats *stats,
                              struct oj_error *err)
 {
-    double start = oj_cuda_now_s();
+    double start = oj_clock_seconds();
     struct oj_index *index;
     oj_status status;
     int family;
@@ -279,7 +279,7 @@ oj_status oj_cuda_index_make(const struct oj_flat *join_side,
     index->relation = *relation;
     index->options = *options;
     status = open_all(index, err);
-    stats->index_s += oj_cuda_now_s() - start;
+    stats->index_s += oj_clock_seconds() - start;
     if (status == OJ_OK)
         status = oj_cuda_family_for(index, NULL, &family, stats, err);
     if (status != OJ_OK)

@@ -316,7 +316,7 @@ static oj_status list_stretches(struct meeting *m)
 static oj_status wait_for(struct meeting *m)
 {
     OJ_CUDA_TRY(cudaStreamSynchronize(m->stream), "comparing features", m->err);
-    return oj_cuda_go_on(m->device->cancel, m->err);
+    return oj_check_cancel(m->device->cancel, m->err);
 }
 
 /* Stretches against large features may take long: a cancelled join does not
@@ -327,12 +327,12 @@ static oj_status compare_large(struct meeting *m)
     for (int64_t first = 0; first < m->stretch.n;)
     {
         int64_t n = oj_cuda_pace_rows(&pace, m->stretch.n - first);
-        double start = oj_cuda_now_s();
+        double start = oj_clock_seconds();
         compare_stretches<<<blocks_of(n * WARP), BLOCK, 0, m->stream>>>(
             m->question, n, m->stretch.data + first);
         OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
         OJ_TRY(wait_for(m));
-        oj_cuda_pace_took(&pace, n, oj_cuda_now_s() - start);
+        oj_cuda_pace_took(&pace, n, oj_clock_seconds() - start);
         first += n;
     }
     return OJ_OK;

@@ -46,7 +46,7 @@ struct chunk
 
 static oj_status start_clock(struct chunk *c)
 {
-    OJ_TRY(oj_cuda_go_on(c->self->device.cancel, c->err));
+    OJ_TRY(oj_check_cancel(c->self->device.cancel, c->err));
     OJ_CUDA_TRY(cudaEventRecord(c->self->begin, c->self->device.stream),
                 "taking the time", c->err);
     return OJ_OK;
@@ -329,7 +329,7 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
                                  struct oj_index **out, struct oj_stats *stats,
                                  struct oj_error *err)
 {
-    double start = oj_cuda_now_s();
+    double start = oj_clock_seconds();
     struct method_index *self;
     struct call call;
     self = (struct method_index *)oj_calloc(1, sizeof *self);
@@ -349,7 +349,7 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
         oj_cuda_quadrant_free((struct oj_index *)(void *)self);
         return call.status;
     }
-    stats->index_s += oj_cuda_now_s() - start;
+    stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes += oj_cuda_quadrant_grid_bytes(&self->grid);
     *out = (struct oj_index *)(void *)self;
     return OJ_OK;

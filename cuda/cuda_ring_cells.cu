@@ -89,7 +89,7 @@ static oj_status make_levels(struct oj_cuda_ring_making *m,
     while (status == OJ_OK && level.n_nodes > 0)
     {
         memset(&next, 0, sizeof next);
-        status = oj_cuda_go_on(m->device->cancel, m->err);
+        status = oj_check_cancel(m->device->cancel, m->err);
         if (status != OJ_OK)
             break;
         status = go_down(m, &level, next_part(parts), &next);

@@ -144,7 +144,7 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
                                struct oj_gpu_screen **out,
                                struct oj_stats *stats, struct oj_error *err)
 {
-    double start = oj_cuda_now_s();
+    double start = oj_clock_seconds();
     struct making m;
     oj_status status;
     memset(&m, 0, sizeof m);
@@ -160,7 +160,7 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
         oj_cuda_screen_free(m.screen);
         return status;
     }
-    stats->index_s += oj_cuda_now_s() - start;
+    stats->index_s += oj_clock_seconds() - start;
     for (int i = 0; i < m.screen->n_places; i++)
         stats->index_bytes += oj_cuda_meet_side_bytes(&m.screen->place[i].side);
     *out = m.screen;

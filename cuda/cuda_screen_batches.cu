@@ -261,7 +261,7 @@ static oj_status take_rows(struct worker *w, const struct rows *rows)
     oj_status status = OJ_OK;
     if (oj_cuda_workers_stopped(&b->workers))
         return OJ_OK;
-    OJ_TRY(oj_cuda_go_on(b->screen->options.cancel, &w->error));
+    OJ_TRY(oj_check_cancel(b->screen->options.cancel, &w->error));
     memset(&found, 0, sizeof found);
     if (rows->n > 0)
         status =
@@ -372,7 +372,7 @@ oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
                               struct oj_screen_pairs *out,
                               struct oj_stats *stats, struct oj_error *err)
 {
-    double start = oj_cuda_now_s();
+    double start = oj_clock_seconds();
     struct batch b;
     memset(&b, 0, sizeof b);
     b.screen = screen;
@@ -386,7 +386,7 @@ oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
     pthread_cond_destroy(&b.turned);
     pthread_mutex_destroy(&b.lock);
     pthread_rwlock_destroy(&b.pairs_lock);
-    stats->filter_s += oj_cuda_now_s() - start;
+    stats->filter_s += oj_clock_seconds() - start;
     return b.status == OJ_OK ? OJ_OK
                              : oj_fail(err, b.status, "%s", b.error.message);
 }

@@ -4,6 +4,7 @@
 #ifndef OJ_CUDA_H
 #define OJ_CUDA_H
 
+#include "../algs/oj_clock.h"
 #include "../algs/oj_gpu.h"
 
 #include <cuda_runtime.h>
@@ -45,12 +46,6 @@ OJ_MUST_USE oj_status oj_cuda_open(int ordinal, int64_t limit,
                                    struct oj_cuda_device *out,
                                    struct oj_error *err);
 void oj_cuda_close(struct oj_cuda_device *device);
-
-/** OJ_ERR_CANCELLED where the caller wants no more; cancel may be NULL. */
-OJ_MUST_USE oj_status oj_cuda_go_on(const int *cancel, struct oj_error *err);
-
-/** Seconds since some time. */
-double oj_cuda_now_s(void);
 
 /** Device memory of n elements in stream order, from the device's pool; n == 0
  *  gives NULL. OJ_ERR_NOMEM beyond the limit or when the device has no more. */
