@@ -5,10 +5,9 @@
 #include "references.h"
 
 #include "layer_trial.h"
-#include "oj_gpu.h"
 #include "pair_sums_trial.h"
 #include "random_columns.h"
-#include "run_tests.h"
+#include "run_device_tests.h"
 
 #include <pthread.h>
 
@@ -454,8 +453,6 @@ END_TEST
 
 /* --- data that stay on the device ----------------------------------------- */
 
-static const struct oj_gpu_module *module;
-
 static void *on_device(struct oj_index *index, const void *host, int64_t n,
                        size_t size)
 {
@@ -573,16 +570,9 @@ END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("cuda");
-    int n = 0;
-    if (oj_gpu_load(&module, &error) != OJ_OK ||
-        module->count(&n, &error) != OJ_OK)
-    {
-        printf("skipped, 8 tests: %s\n", error.message);
-        return 77;
-    }
-    /* A device does not survive a fork. */
-    setenv("CK_FORK", "no", 1);
+    TCase *tcase = device_tests_open("cuda", 8);
+    if (tcase == NULL)
+        return DEVICE_TESTS_SKIPPED;
     tcase_add_test(tcase, random_layers);
     tcase_add_test(tcase, long_lists);
     tcase_add_test(tcase, envelopes);

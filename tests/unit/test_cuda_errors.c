@@ -7,17 +7,14 @@
 #include "references.h"
 
 #include "oj_array.h"
-#include "oj_gpu.h"
 #include "random_numbers.h"
-#include "run_tests.h"
+#include "run_device_tests.h"
 
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-static const struct oj_gpu_module *module;
 
 /* --- layers --------------------------------------------------------------- */
 
@@ -282,16 +279,9 @@ END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("cuda_errors");
-    int n = 0;
-    if (oj_gpu_load(&module, &error) != OJ_OK ||
-        module->count(&n, &error) != OJ_OK)
-    {
-        printf("skipped, 5 tests: %s\n", error.message);
-        return 77;
-    }
-    /* A device does not survive a fork. */
-    setenv("CK_FORK", "no", 1);
+    TCase *tcase = device_tests_open("cuda_errors", 5);
+    if (tcase == NULL)
+        return DEVICE_TESTS_SKIPPED;
     tcase_add_test(tcase, no_such_device);
     tcase_add_test(tcase, cancelled_counts);
     tcase_add_test(tcase, cancelled_nearest);

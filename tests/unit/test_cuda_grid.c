@@ -5,9 +5,8 @@
  * Kind: property, degenerate.  OGRJOIN_TEST_ROUNDS=n for more. */
 #include "references.h"
 
-#include "oj_gpu.h"
 #include "random_numbers.h"
-#include "run_tests.h"
+#include "run_device_tests.h"
 
 #include <stdio.h>
 
@@ -259,17 +258,9 @@ END_TEST
 
 int main(void)
 {
-    const struct oj_gpu_module *module;
-    TCase *tcase = tests_open("cuda_grid");
-    int n = 0;
-    if (oj_gpu_load(&module, &error) != OJ_OK ||
-        module->count(&n, &error) != OJ_OK)
-    {
-        printf("skipped, 1 test: %s\n", error.message);
-        return 77;
-    }
-    /* A device does not survive a fork. */
-    setenv("CK_FORK", "no", 1);
+    TCase *tcase = device_tests_open("cuda_grid", 1);
+    if (tcase == NULL)
+        return DEVICE_TESTS_SKIPPED;
     tcase_add_test(tcase, grids);
     return tests_run();
 }

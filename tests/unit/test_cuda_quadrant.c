@@ -5,9 +5,8 @@
 #include "random_layers.h"
 
 #include "oj_array.h"
-#include "oj_gpu.h"
 #include "references.h"
-#include "run_tests.h"
+#include "run_device_tests.h"
 
 #include <stdio.h>
 
@@ -173,17 +172,9 @@ END_TEST
 
 int main(void)
 {
-    const struct oj_gpu_module *module;
-    TCase *tcase = tests_open("cuda_quadrant");
-    int n = 0;
-    if (oj_gpu_load(&module, &error) != OJ_OK ||
-        module->count(&n, &error) != OJ_OK)
-    {
-        printf("skipped, 3 tests: %s\n", error.message);
-        return 77;
-    }
-    /* A device does not survive a fork. */
-    setenv("CK_FORK", "no", 1);
+    TCase *tcase = device_tests_open("cuda_quadrant", 3);
+    if (tcase == NULL)
+        return DEVICE_TESTS_SKIPPED;
     tcase_add_test(tcase, random_sides);
     tcase_add_test(tcase, little_memory);
     tcase_add_test(tcase, refused);

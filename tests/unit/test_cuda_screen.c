@@ -6,8 +6,7 @@
  * OGRJOIN_TEST_ROUNDS=n for more. */
 #include "random_layers.h"
 
-#include "oj_gpu.h"
-#include "run_tests.h"
+#include "run_device_tests.h"
 
 #include <stdio.h>
 
@@ -271,20 +270,9 @@ END_TEST
 
 int main(void)
 {
-    const struct oj_gpu_module *module;
-    struct oj_gpu_device device;
-    TCase *tcase = tests_open("cuda_screen");
-    int n = 0;
-    if (oj_gpu_load(&module, &error) != OJ_OK ||
-        module->count(&n, &error) != OJ_OK ||
-        module->describe(0, &device, &error) != OJ_OK ||
-        device.why_not[0] != '\0')
-    {
-        printf("skipped: %s\n", error.message);
-        return 77;
-    }
-    /* A device does not survive a fork. */
-    setenv("CK_FORK", "no", 1);
+    TCase *tcase = device_tests_open("cuda_screen", 4);
+    if (tcase == NULL)
+        return DEVICE_TESTS_SKIPPED;
     tcase_add_test(tcase, random_layers);
     tcase_add_test(tcase, large_features);
     tcase_add_test(tcase, little_memory);

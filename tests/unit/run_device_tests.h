@@ -1,0 +1,35 @@
+/** The frame of a test program that needs a GPU, or the emulated device: it is
+ *  skipped, with a count, where the module finds none.  Include once. */
+#ifndef RUN_DEVICE_TESTS_H
+#define RUN_DEVICE_TESTS_H
+
+#include "oj_gpu.h"
+#include "run_tests.h"
+
+#include <stdio.h>
+
+/** What main() returns where there is no device; ctest knows it. */
+#define DEVICE_TESTS_SKIPPED 77
+
+static const struct oj_gpu_module *module;
+
+/** NULL: there is no device, and the line that says so is printed. */
+static inline TCase *device_tests_open(const char *name, int n_tests)
+{
+    struct oj_gpu_device device = {0};
+    struct oj_error why = {OJ_OK, ""};
+    int n = 0;
+    if (oj_gpu_load(&module, &why) != OJ_OK ||
+        module->count(&n, &why) != OJ_OK ||
+        module->describe(0, &device, &why) != OJ_OK ||
+        device.why_not[0] != '\0')
+    {
+        printf("skipped, %d tests: %s\n", n_tests,
+               device.why_not[0] != '\0' ? device.why_not : why.message);
+        return NULL;
+    }
+    setenv("CK_FORK", "no", 1); /* a device does not survive a fork */
+    return tests_open(name);
+}
+
+#endif
