@@ -26,15 +26,7 @@ struct clash
 };
 
 static const char own_layers[] = "a SELECT names its own layers";
-static const char no_output[] = "nothing is written to another dataset";
-static const char no_join_side[] = "the boxes are the join side";
 static const char one_reach[] = "both say how far";
-static const char one_rule[] = "each makes one row of an input row's pairs";
-static const char no_pair[] =
-    "a row of aggregates stands for several join features";
-static const char only_pairs[] = "the benchmark times the finding of pairs";
-static const char own_geometry[] = "the layer keeps its geometries";
-static const char only_said[] = "-explain only says what would be done";
 
 static const struct clash clashes[] = {
     {"overwrite", "append", "one replaces the layer, the other keeps it"},
@@ -44,60 +36,58 @@ static const struct clash clashes[] = {
     {"max_distance", "max_distance_field", one_reach},
     {"max_distance", "join_max_distance_field", one_reach},
     {"max_distance_field", "join_max_distance_field", one_reach},
-    {"pick", "agg", one_rule},
-    {"agg", "name_distance", no_pair},
-    {"agg", "name_rank", no_pair},
-    {"agg", "name_fid", no_pair},
-    {"agg", "overlap", no_pair},
-    {"agg", "nearest_point_fields", no_pair},
-    {"agg", "bearing_field", no_pair},
-    {"agg", "geometry", no_pair},
-    {"agg", "join_select", "the aggregates name the join side's fields"},
-    {"window", "join_layer", no_join_side},
-    {"window", "join_where", no_join_side},
-    {"window", "join_sql", no_join_side},
-    {"window", "join_select", no_join_side},
-    {"window", "join_srs", no_join_side},
-    {"window", "joo", no_join_side},
-    {"window", "on", no_join_side},
-    {"window", "exclude", no_join_side},
-    {"window", "unordered_pairs", no_join_side},
-    {"explain", "benchmark", only_said},
-    {"explain", "validate", only_said},
-    {"explain", "json_summary", only_said},
-    {"explain", "q", only_said},
-    {"in_place", "geometry", own_geometry},
-    {"in_place", "unmatched_layer", no_output},
-    {"in_place", "unmatched_join_layer", no_output},
-    {"in_place", "f", no_output},
-    {"in_place", "nln", no_output},
-    {"in_place", "dsco", no_output},
-    {"in_place", "lco", no_output},
-    {"in_place", "doo", no_output},
-    {"in_place", "nlt", no_output},
-    {"in_place", "overwrite", no_output},
-    {"in_place", "append", no_output},
-    {"in_place", "update", no_output},
-    {"in_place", "unsetFid", no_output},
-    {"in_place", "a_srs", no_output},
-    {"in_place", "sql", "the rows of a SELECT cannot be updated"},
-    {"in_place", "select", "all fields of the layer stay"},
-    {"benchmark", "f", no_output},
-    {"benchmark", "nln", no_output},
-    {"benchmark", "dsco", no_output},
-    {"benchmark", "lco", no_output},
-    {"benchmark", "doo", no_output},
-    {"benchmark", "overwrite", no_output},
-    {"benchmark", "append", no_output},
-    {"benchmark", "update", no_output},
-    {"benchmark", "in_place", no_output},
-    {"benchmark", "pick", only_pairs},
-    {"benchmark", "agg", only_pairs},
-    {"benchmark", "unmatched_layer", no_output},
-    {"benchmark", "unmatched_join_layer", no_output},
-    {"benchmark", "geometry", no_output},
-    {"benchmark", "validate", "the benchmark compares its rows itself"},
-    {"benchmark", "json_summary", "its table can be had by -benchmark_csv"},
+    {"pick", "agg", "each makes one row of an input row's pairs"},
+};
+
+enum
+{
+    MAX_USELESS = 24
+};
+
+/* What has no effect beside an option, for one reason. */
+struct useless
+{
+    const char *beside, *why;
+    const char *options[MAX_USELESS]; /* up to the first NULL */
+};
+
+static const struct useless useless[] = {
+    {"agg",
+     "a row of aggregates stands for several join features",
+     {"name_distance", "name_rank", "name_fid", "overlap",
+      "nearest_point_fields", "bearing_field", "geometry"}},
+    {"agg", "the aggregates name the join side's fields", {"join_select"}},
+    {"window",
+     "the boxes are the join side",
+     {"join_layer", "join_where", "join_sql", "join_select", "join_srs", "joo",
+      "on", "exclude", "unordered_pairs"}},
+    {"explain",
+     "-explain only says what would be done",
+     {"benchmark", "validate", "json_summary", "q", "progress"}},
+    {"in_place", "the layer keeps its geometries", {"geometry"}},
+    {"in_place",
+     "nothing is written to another dataset",
+     {"unmatched_layer", "unmatched_join_layer", "f", "nln", "dsco", "lco",
+      "doo", "nlt", "overwrite", "append", "update", "unsetFid", "a_srs"}},
+    {"in_place", "the rows of a SELECT cannot be updated", {"sql"}},
+    {"in_place", "all fields of the layer stay", {"select"}},
+    {"benchmark",
+     "the benchmark writes no layer",
+     {"f", "nln", "dsco", "lco", "doo", "nlt", "overwrite", "append", "update",
+      "unsetFid", "a_srs", "in_place", "unmatched_layer",
+      "unmatched_join_layer", "geometry"}},
+    {"benchmark",
+     "the benchmark times the finding of pairs, and makes no rows of them",
+     {"how", "pick", "agg", "prefix", "name_fid", "name_distance", "name_rank",
+      "name_count", "overlap", "nearest_point_fields", "bearing_field",
+      "select", "join_select"}},
+    {"benchmark",
+     "the benchmark holds all rows and pairs in memory at once",
+     {"memory", "max_pairs", "batch"}},
+    {"benchmark", "the benchmark goes through the backends", {"backend"}},
+    {"benchmark", "the benchmark compares its rows itself", {"validate"}},
+    {"benchmark", "its table can be had by -benchmark_csv", {"json_summary"}},
+    {"benchmark", "the benchmark names each method as it begins", {"progress"}},
 };
 
 static const char writes_rows[] = "rows are not written, but read";
@@ -174,16 +164,43 @@ oj_status oj_command_check_needs(const struct oj_command *command,
     return OJ_OK;
 }
 
+static oj_status fail_together(const char *a, const char *b, const char *why,
+                               struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_ARG, "-%s and -%s do not go together: %s", a, b,
+                   why);
+}
+
 static oj_status check_clashes(const struct oj_command *command,
                                struct oj_error *err)
 {
     for (size_t i = 0; i < sizeof clashes / sizeof *clashes; i++)
     {
-        if (oj_command_given(command, clashes[i].a) &&
-            oj_command_given(command, clashes[i].b))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-%s and -%s do not go together: %s", clashes[i].a,
-                           clashes[i].b, clashes[i].why);
+        const struct clash *clash = &clashes[i];
+        if (oj_command_given(command, clash->a) &&
+            oj_command_given(command, clash->b))
+            return fail_together(clash->a, clash->b, clash->why, err);
+    }
+    return OJ_OK;
+}
+
+/* The first of options, which end with NULL, that is given; or NULL. */
+static const char *first_given(const struct oj_command *command,
+                               const char *const *options)
+{
+    while (*options != NULL && !oj_command_given(command, *options))
+        options++;
+    return *options;
+}
+
+static oj_status check_useless(const struct oj_command *command,
+                               struct oj_error *err)
+{
+    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
+    {
+        const char *found = first_given(command, useless[i].options);
+        if (found != NULL && oj_command_given(command, useless[i].beside))
+            return fail_together(useless[i].beside, found, useless[i].why, err);
     }
     return OJ_OK;
 }
@@ -219,16 +236,25 @@ static oj_status check_in_place(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* Columns and geometries that come from a pair. */
+/* Columns and geometries that come from the join side. */
 static oj_status check_columns(const struct oj_command *command,
                                struct oj_error *err)
 {
-    static const char *const of_pairs[] = {
-        "name_fid",      "name_distance",
-        "name_rank",     "name_count",
-        "overlap",       "nearest_point_fields",
-        "bearing_field", "geometry",
-        "pick",          "agg"};
+    static const char *const of_join[] = {"name_fid",
+                                          "name_distance",
+                                          "name_rank",
+                                          "name_count",
+                                          "overlap",
+                                          "nearest_point_fields",
+                                          "bearing_field",
+                                          "geometry",
+                                          "pick",
+                                          "agg",
+                                          "prefix",
+                                          "join_select",
+                                          "unmatched_join_layer",
+                                          NULL};
+    const char *found;
     if ((command->op != OJ_OP_NEAREST && command->op != OJ_OP_DWITHIN) &&
         command->name_distance != NULL && command->name_distance[0] != '\0')
         return oj_fail(err, OJ_ERR_ARG,
@@ -236,16 +262,26 @@ static oj_status check_columns(const struct oj_command *command,
                        oj_command_op_name(command));
     if (command->how != OJ_KEEP_SEMI && command->how != OJ_KEEP_ANTI)
         return OJ_OK;
-    for (size_t i = 0; i < sizeof of_pairs / sizeof *of_pairs; i++)
-    {
-        if (oj_command_given(command, of_pairs[i]))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-%s and -how %s do not go together: only the input "
-                           "layer's geometry and fields are written",
-                           of_pairs[i],
-                           command->how == OJ_KEEP_SEMI ? "semi" : "anti");
-    }
-    return OJ_OK;
+    found = first_given(command, of_join);
+    if (found == NULL)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-%s and -how %s do not go together: only the input "
+                   "layer's geometry and fields are written",
+                   found, command->how == OJ_KEEP_SEMI ? "semi" : "anti");
+}
+
+static oj_status check_layer_type(const struct oj_command *command,
+                                  struct oj_error *err)
+{
+    static const char *const of_geometries[] = {"geometry", "a_srs", NULL};
+    const char *found = first_given(command, of_geometries);
+    if (command->layer_type != OJ_LAYER_NONE || found == NULL)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-%s and -nlt NONE do not go together: no geometry is "
+                   "written",
+                   found);
 }
 
 static oj_status check_points(const struct oj_command *command,
@@ -270,20 +306,48 @@ static oj_status check_points(const struct oj_command *command,
     return OJ_OK;
 }
 
-static oj_status check_gpus(const struct oj_command *command,
-                            struct oj_error *err)
+/* Options that only some backends read. */
+static const struct
 {
-    static const char *const of_gpus[] = {"gpu", "gpu_memory", "gpu_batch"};
-    if (command->benchmark || strcmp(command->backend, "cuda") == 0 ||
-        strcmp(command->backend, "cuda_quadrant") == 0 ||
-        strcmp(command->backend, "auto") == 0)
-        return OJ_OK;
-    for (size_t i = 0; i < sizeof of_gpus / sizeof *of_gpus; i++)
+    const char *option;
+    const char *backends[4]; /* up to the first NULL */
+    const char *text;        /* the same, for people */
+} of_backends[] = {
+    {"gpu", {"auto", "cuda", "cuda_quadrant"}, "cuda or auto"},
+    {"gpu_memory", {"auto", "cuda", "cuda_quadrant"}, "cuda or auto"},
+    {"gpu_batch", {"auto", "cuda", "cuda_quadrant"}, "cuda or auto"},
+    {"quadrant_size",
+     {"quadrant", "cuda_quadrant", "spatialindex_collective"},
+     "quadrant, cuda_quadrant or spatialindex_collective"},
+};
+
+/* 1 when backends, which end with NULL, hold the one that joins, or the one
+ * that joins again. */
+static int has_backend(const struct oj_command *command,
+                       const char *const *backends)
+{
+    for (; *backends != NULL; backends++)
     {
-        if (oj_command_given(command, of_gpus[i]))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-%s goes with -backend cuda or auto, not %s",
-                           of_gpus[i], command->backend);
+        if (strcmp(command->backend, *backends) == 0 ||
+            (command->validate != NULL &&
+             strcmp(command->validate, *backends) == 0))
+            return 1;
+    }
+    return 0;
+}
+
+static oj_status check_backends(const struct oj_command *command,
+                                struct oj_error *err)
+{
+    if (command->benchmark) /* takes all of them */
+        return OJ_OK;
+    for (size_t i = 0; i < sizeof of_backends / sizeof *of_backends; i++)
+    {
+        if (oj_command_given(command, of_backends[i].option) &&
+            !has_backend(command, of_backends[i].backends))
+            return oj_fail(err, OJ_ERR_ARG, "-%s goes with -backend %s, not %s",
+                           of_backends[i].option, of_backends[i].text,
+                           command->backend);
     }
     return OJ_OK;
 }
@@ -294,10 +358,12 @@ oj_status oj_command_check(const struct oj_command *command,
     OJ_TRY(check_write_spec(command, err));
     OJ_TRY(oj_command_check_op(command, err));
     OJ_TRY(check_clashes(command, err));
+    OJ_TRY(check_useless(command, err));
     OJ_TRY(check_points(command, err));
     OJ_TRY(check_in_place(command, err));
     OJ_TRY(check_columns(command, err));
-    OJ_TRY(check_gpus(command, err));
+    OJ_TRY(check_layer_type(command, err));
+    OJ_TRY(check_backends(command, err));
     if (command->k > INT32_MAX)
         return oj_fail(err, OJ_ERR_ARG, "-k must be %d or less, not %lld",
                        INT32_MAX, (long long)command->k);

@@ -163,11 +163,6 @@ static oj_status plan_output(struct run *run, struct oj_error *err)
                        command->unmatched_layer, err));
     OJ_TRY(plan_beside(run, UNMATCHED_JOIN, "unmatched_join_layer",
                        command->unmatched_join_layer, err));
-    if (command->unmatched_join_layer != NULL &&
-        (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-unmatched_join_layer does not go with -how semi and "
-                       "anti, for which the join layer's fields are not read");
     return oj_rows_type(&run->pass.rows, run->output.driver, &run->type, err);
 }
 

@@ -60,6 +60,7 @@ def check_words_that_contradict():
     fails("-in_place", *w)
     fails("-in_place", "-how", "inner", *w[1:], says="-how")
     fails("-benchmark", "-overwrite", *w[1:], says="-benchmark")
+    fails("-benchmark", "-max_pairs", "1", *w[1:], says=["-benchmark", "-max_pairs"])
     fails("-where", "@nofile.sql", *w, says="nofile.sql")
 
 

@@ -3,67 +3,13 @@
  * page and the completion. */
 #include "run_tests.h"
 
-#include "../../driver/oj_command.h"
+#include "command_line.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum
-{
-    MAX_WORDS = 64
-};
-
-/* Words are parted by spaces; '_' stands for a space inside a word when it
- * follows a backslash ("\_"), and "''" is an empty word. */
-static int split(const char *line, char *copy, const char **words)
-{
-    int n = 0;
-    char *out = copy;
-    while (*line != '\0')
-    {
-        words[n++] = out;
-        ck_assert_int_lt(n, MAX_WORDS);
-        while (*line != '\0' && *line != ' ')
-        {
-            if (line[0] == '\\' && line[1] == '_')
-            {
-                *out++ = ' ';
-                line += 2;
-            }
-            else if (line[0] == '\'' && line[1] == '\'')
-                line += 2;
-            else
-                *out++ = *line++;
-        }
-        *out++ = '\0';
-        while (*line == ' ')
-            line++;
-    }
-    return n;
-}
-
-static oj_status parse(const char *line, struct oj_command *command,
-                       struct oj_error *err)
-{
-    char copy[1024];
-    const char *words[MAX_WORDS];
-    int n;
-    ck_assert_uint_lt(strlen(line), sizeof copy);
-    n = split(line, copy, words);
-    return oj_command_parse(n, words, command, err);
-}
-
-static struct oj_command must_parse(const char *line)
-{
-    struct oj_command command;
-    struct oj_error err = {OJ_OK, ""};
-    if (parse(line, &command, &err) != OJ_OK)
-        ck_abort_msg("%s: %s", line, err.message);
-    return command;
-}
 
 START_TEST(defaults)
 {
@@ -130,7 +76,7 @@ START_TEST(output_values)
     struct oj_command c = must_parse(
         "out in join -op nearest -of GPKG -NLN name -lco X=1 -dsco Y=2 -doo "
         "Z=3 -Overwrite -unsetfid -nlt promote_to_multi -threads ALL_CPUS "
-        "-backend GEOS -batch 10 -quadrant_size 5 --quiet -json_summary s "
+        "-backend QUADRANT -batch 10 -quadrant_size 5 --quiet -json_summary s "
         "-crs ignore -s_srs A -join_srs B -t_srs C -a_srs D");
     ck_assert_str_eq(c.format, "GPKG");
     ck_assert_str_eq(c.layer_name, "name");
@@ -141,7 +87,7 @@ START_TEST(output_values)
     ck_assert_int_eq(c.unset_fid, 1);
     ck_assert_int_eq(c.layer_type, OJ_LAYER_MULTI);
     ck_assert_int_eq(c.threads, 0);
-    ck_assert_str_eq(c.backend, "geos");
+    ck_assert_str_eq(c.backend, "quadrant");
     ck_assert_int_eq(c.batch, 10);
     ck_assert_int_eq(c.quadrant_size, 5);
     ck_assert_int_eq(c.quiet, 1);
@@ -448,7 +394,23 @@ START_TEST(errors_say_what_is_wrong)
         {"-in_place -pick first -unmatched_layer x a b", "do not go together"},
         {"-explain -validate a b c", "do not go together"},
         {"-explain -q a b c", "do not go together"},
+        {"-explain -progress a b c", "only says what would be done"},
         {"-benchmark -pick first a b", "do not go together"},
+        {"-benchmark -f CSV a b",
+         "-benchmark and -f do not go together: the benchmark writes no layer"},
+        {"-benchmark -max_pairs 5 a b",
+         "holds all rows and pairs in memory at once"},
+        {"-benchmark -backend geos a b", "goes through the backends"},
+        {"-how semi -prefix x a b c", "only the input layer's"},
+        {"-how anti -join_select x a b c", "only the input layer's"},
+        {"-how anti -unmatched_join_layer x a b c", "only the input layer's"},
+        {"-nlt NONE -geometry join a b c", "no geometry is written"},
+        {"-nlt none -a_srs EPSG:4326 a b c", "no geometry is written"},
+        {"-quadrant_size 5 a b c",
+         "-quadrant_size goes with -backend quadrant, cuda_quadrant or "
+         "spatialindex_collective, not auto"},
+        {"-backend cpu -gpu 1 a b c", "-gpu goes with -backend cuda or auto"},
+        {"-backend cpu -gpu 1 -validate geos a b c", "goes with -backend cuda"},
         {"-op", "-op needs a value"},
         {"-op nearest -max_dist 5 a b c", "did you mean -max_distance?"},
         {"-op nearest -maxdistance 5 a b c", "did you mean -max_distance?"},
