@@ -14,6 +14,8 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
@@ -21,15 +23,43 @@
  * before GDAL reads --config itself. */
 static void set_early_options(int argc, char **argv)
 {
-    for (int i = 1; i + 2 < argc; i++)
+    static const char *const names[] = {"GDAL_DRIVER_PATH", "OGR_DRIVER_PATH",
+                                        "GDAL_SKIP", "OGR_SKIP"};
+    for (int i = 1; i + 1 < argc; i++)
     {
-        if (strcasecmp(argv[i], "--config") == 0 &&
-            (strcasecmp(argv[i + 1], "GDAL_DRIVER_PATH") == 0 ||
-             strcasecmp(argv[i + 1], "OGR_DRIVER_PATH") == 0 ||
-             strcasecmp(argv[i + 1], "GDAL_SKIP") == 0 ||
-             strcasecmp(argv[i + 1], "OGR_SKIP") == 0))
-            CPLSetConfigOption(argv[i + 1], argv[i + 2]);
+        const char *word = argv[i + 1];
+        if (strcasecmp(argv[i], "--config") != 0)
+            continue;
+        for (size_t j = 0; j < sizeof names / sizeof *names; j++)
+        {
+            size_t n = strlen(names[j]);
+            if (strncasecmp(word, names[j], n) != 0)
+                continue;
+            if (word[n] == '=')
+                CPLSetConfigOption(names[j], word + n + 1);
+            else if (word[n] == '\0' && i + 2 < argc)
+                CPLSetConfigOption(names[j], argv[i + 2]);
+        }
     }
+}
+
+/* GDAL before 3.9 takes the word after A=B for the value, whatever it is. */
+static oj_status check_config(int argc, char **argv, struct oj_error *err)
+{
+    for (int i = 1; i + 1 < argc; i++)
+    {
+        const char *word = argv[i + 1], *sign = strchr(word, '=');
+        if (strcasecmp(argv[i], "--config") != 0 || sign == NULL ||
+            atoi(GDALVersionInfo("VERSION_NUM")) >=
+                GDAL_COMPUTE_VERSION(3, 9, 0))
+            continue;
+        return oj_fail(err, OJ_ERR_ARG,
+                       "--config %.200s: GDAL %s takes two words, --config "
+                       "%.*s %.100s",
+                       word, GDALVersionInfo("RELEASE_NAME"),
+                       (int)(sign - word), word, sign + 1);
+    }
+    return OJ_OK;
 }
 
 static int asks(int argc, char **argv, const char *word)
@@ -98,26 +128,42 @@ static int run_words(int argc, char **argv)
     return exit_code;
 }
 
+static oj_status print_devices(int argc, char **argv, struct oj_error *err)
+{
+    int other = strcasecmp(argv[1], "--devices") == 0 ? 2 : 1;
+    if (argc > 2)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "--devices stands alone: leave out '%.100s'",
+                       argv[other]);
+    oj_devices_print();
+    return OJ_OK;
+}
+
+static int end_early(oj_status status, const struct oj_error *err)
+{
+    if (status != OJ_OK)
+        oj_report_error(err);
+    return status == OJ_OK ? OJ_EXIT_COMPLETE : OJ_EXIT_ERROR;
+}
+
 int main(int argc, char **argv)
 {
     struct oj_error err = {OJ_OK, ""};
+    oj_status status;
     int exit_code;
     if (!open_streams())
         return OJ_EXIT_ERROR;
-    if (oj_cancel_watch(&err) != OJ_OK)
-    {
-        oj_report_error(&err);
-        return OJ_EXIT_ERROR;
-    }
+    status = oj_cancel_watch(&err);
+    if (status == OJ_OK)
+        status = check_config(argc, argv, &err);
+    if (status != OJ_OK)
+        return end_early(status, &err);
     if (asks(argc, argv, "--devices"))
-    {
-        oj_devices_print();
-        return 0;
-    }
+        return end_early(print_devices(argc, argv, &err), &err);
     if (asks(argc, argv, "--version") || asks(argc, argv, "--utility_version"))
     {
         printf("ogrjoin %s, %s\n", oj_version(), GDALVersionInfo("--version"));
-        return 0;
+        return OJ_EXIT_COMPLETE;
     }
     set_early_options(argc, argv);
     GDALAllRegister();

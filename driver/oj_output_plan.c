@@ -2,6 +2,7 @@
 #include "oj_output.h"
 
 #include "oj_driver.h"
+#include "oj_message.h"
 #include "oj_transaction.h"
 
 #include <cpl_conv.h>
@@ -252,6 +253,21 @@ static oj_status plan(struct oj_output *o, struct oj_error *err)
     return oj_driver_choose(command->format, o->path, &o->driver, err);
 }
 
+/* What is said of making or opening the output and does not come to it: an
+ * output that is added to again and again is made only once. */
+static void warn_unused(const struct oj_output *o)
+{
+    const struct oj_command *command = o->command;
+    int has_beside = command->unmatched_layer != NULL ||
+                     command->unmatched_join_layer != NULL;
+    if (o->dataset != NULL && command->dataset_options != NULL)
+        oj_warn("-dsco has no effect: %s exists", command->dst);
+    if (o->dataset == NULL && command->dst_open_options != NULL)
+        oj_warn("-doo has no effect: %s is written anew", command->dst);
+    if (o->appends && !has_beside && command->layer_options != NULL)
+        oj_warn("-lco has no effect: the layer '%s' exists", o->layer_name);
+}
+
 oj_status oj_output_plan(const struct oj_command *command,
                          const char *layer_name, const struct oj_source *input,
                          const struct oj_source *join, struct oj_output *output,
@@ -278,11 +294,14 @@ oj_status oj_output_plan(const struct oj_command *command,
             same = check_not_input(&o, join, err);
         status = same != OJ_OK ? same : status;
     }
-    if (status == OJ_OK)
-        *output = o;
-    else
+    if (status != OJ_OK)
+    {
         oj_output_abort(&o);
-    return status;
+        return status;
+    }
+    warn_unused(&o);
+    *output = o;
+    return OJ_OK;
 }
 
 /* ---- layers beside the main one ----------------------------------------- */

@@ -178,6 +178,29 @@ def check_config():
     true("GDAL" in r.err or "GPKG" in r.err, "GDAL's own debug lines")
     r = run("--config", "GDAL_SKIP", "GPKG", "-op", "nearest", "o.fgb", *words)
     same(r.rc, 1)
+    # Two words in one, which GDAL takes from 3.9 on.
+    if int(gdal.VersionInfo("VERSION_NUM")) >= 3090000:
+        same(run("--config", "GDAL_SKIP=GPKG", "-op", "nearest", "o.fgb", *words).rc, 1)
+    else:
+        fails("--config", "CPL_DEBUG=ON", "o.fgb", *words, op=False,
+              says=["--config CPL_DEBUG=ON: GDAL", "takes two words, --config CPL_DEBUG ON"])
+
+
+def check_devices_stands_alone():
+    r = run("--devices")
+    same((r.rc, r.err), (0, ""))
+    fails("--devices", "-gpu", "0", op=False, says="--devices stands alone: leave out '-gpu'")
+    fails("-gpu", "0", "--devices", op=False, says="leave out '-gpu'")
+
+
+def check_options_of_an_output_that_is_there_or_not():
+    words = layers()
+    given = ["-dsco", "VERSION=1.2", "-lco", "SPATIAL_INDEX=NO", "-doo", "LIST_ALL_TABLES=YES"]
+    for how, said in (([], ["-doo"]), (["-append"], ["-dsco", "-lco"]), (["-overwrite"], ["-doo"]),
+                      (["-update", "-nln", "other"], ["-dsco"]),
+                      (["-append", "-unmatched_layer", "rest"], ["-dsco"])):
+        r = join(*given, *how, "o.gpkg", *words)
+        same([line.split()[2] for line in r.err.splitlines() if "has no effect" in line], said, str(r))
 
 
 def check_reasons_of_geos():
