@@ -45,7 +45,6 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_slot.cu
   cuda/cuda_index.cu
   cuda/cuda_sizes.cu
-  cuda/cuda_pace.cu
   cuda/cuda_chunk_pairs.cu
   cuda/cuda_batches.cu
   cuda/cuda_tally.cu
@@ -53,8 +52,10 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_resident.cu
   cuda/cuda_module.cu)
 
-# The module is nobody's dependency: it has its own copies of these.
-set(OJ_CUDA_COPIES
+# Plain C. The module is nobody's dependency: of what the library has, too, it
+# has its own copies.
+set(OJ_CUDA_PLAIN
+  cuda/cuda_pace.c
   flatten/oj_status.c
   flatten/oj_array.c
   flatten/oj_matches.c)
@@ -116,7 +117,7 @@ list(TRANSFORM oj_cuda_codes APPEND "-real")
 list(APPEND oj_cuda_codes "${oj_cuda_newest}-virtual")
 string(REPLACE ";" " " oj_cuda_text "${oj_cuda_list}")
 
-add_library(ogrjoin_cuda MODULE ${OJ_CUDA_SOURCES} ${OJ_CUDA_COPIES})
+add_library(ogrjoin_cuda MODULE ${OJ_CUDA_SOURCES} ${OJ_CUDA_PLAIN})
 target_link_libraries(ogrjoin_cuda PRIVATE oj_flags Threads::Threads)
 target_compile_definitions(ogrjoin_cuda PRIVATE
   $<$<COMPILE_LANGUAGE:CUDA>:OJ_CUDA_ARCHITECTURES="sm ${oj_cuda_text}">)
