@@ -1,7 +1,7 @@
 #include "box_index.h"
 
 #include "../flatten/oj_array.h"
-#include "oj_clock.h"
+#include "../flatten/oj_clock.h"
 
 #include <math.h>
 

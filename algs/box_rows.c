@@ -1,7 +1,7 @@
 #include "box_rows.h"
 #include "../flatten/oj_array.h"
+#include "../flatten/oj_clock.h"
 #include "box_refused.h"
-#include "oj_clock.h"
 #include "oj_points.h"
 #include "oj_ranking.h"
 

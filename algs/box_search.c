@@ -1,8 +1,8 @@
 #include "box_search.h"
 #include "../flatten/oj_array.h"
+#include "../flatten/oj_clock.h"
 #include "box_refused.h"
 #include "box_rows.h"
-#include "oj_clock.h"
 #include "oj_points.h"
 #include "oj_ranking.h"
 

@@ -1,8 +1,8 @@
 #include "cpu_distance_rows.h"
 
 #include "../flatten/oj_array.h"
+#include "../flatten/oj_clock.h"
 #include "cpu_threads.h"
-#include "oj_clock.h"
 
 /* Rows that a thread takes at once, at most. */
 #define ROWS_AT_ONCE 2048

@@ -7,9 +7,9 @@
  * entries there will be is estimated from a few points, and when it was too few
  * the two visits are made after all. */
 #include "../flatten/oj_array.h"
+#include "../flatten/oj_clock.h"
 #include "cpu_family.h"
 #include "cpu_near_visit.h"
-#include "oj_clock.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "cpu_nearest.h"
 
+#include "../flatten/oj_clock.h"
 #include "cpu_candidates.h"
-#include "oj_clock.h"
 
 #include <string.h>
 

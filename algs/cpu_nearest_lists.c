@@ -1,5 +1,5 @@
+#include "../flatten/oj_clock.h"
 #include "cpu_candidates.h"
-#include "oj_clock.h"
 
 /* Adds the features whose polygons contain the point, at distance 0. */
 static oj_status add_around(const struct oj_cpu_index *index,

@@ -1,7 +1,7 @@
 #include "../flatten/oj_array.h"
+#include "../flatten/oj_clock.h"
 #include "cpu_family.h"
 #include "cpu_nearest.h"
-#include "oj_clock.h"
 #include "oj_points.h"
 
 #include <string.h>

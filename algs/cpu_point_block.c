@@ -1,8 +1,8 @@
 #include "cpu_point_block.h"
 
 #include "../flatten/oj_array.h"
+#include "../flatten/oj_clock.h"
 #include "cpu_vector.h"
-#include "oj_clock.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 #include "../flatten/oj_array.h"
+#include "../flatten/oj_clock.h"
 #include "cpu_family.h"
 #include "cpu_point_block.h"
 #include "cpu_threads.h"
-#include "oj_clock.h"
 #include "oj_point_rule.h"
 
 #include <stdatomic.h>

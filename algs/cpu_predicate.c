@@ -1,8 +1,8 @@
 #include "cpu_predicate.h"
 #include "../flatten/oj_array.h"
+#include "../flatten/oj_clock.h"
 #include "cpu_family.h"
 #include "cpu_threads.h"
-#include "oj_clock.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "oj_pipeline.h"
 
 #include "../flatten/oj_array.h"
-#include "oj_clock.h"
+#include "../flatten/oj_clock.h"
 
 #include <pthread.h>
 

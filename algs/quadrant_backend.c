@@ -8,7 +8,7 @@
  *  pass: points whose answer does not lie within a pass's distance go on to the
  *  next, which is twice as far.  That is ours. */
 #include "../flatten/oj_array.h"
-#include "oj_clock.h"
+#include "../flatten/oj_clock.h"
 #include "oj_pairs.h"
 #include "quadrant_pass.h"
 

@@ -1,8 +1,8 @@
 #include "quadrant_pass.h"
 #include "../flatten/oj_array.h"
+#include "../flatten/oj_clock.h"
 #include "cpu_threads.h"
 #include "flat_distance.h"
-#include "oj_clock.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  *  equator's plane; a row looks from its own height up and down, and stops
  *  where even the widest ball would be too far. */
 #include "../flatten/oj_array.h"
+#include "../flatten/oj_clock.h"
 #include "oj_backend.h"
-#include "oj_clock.h"
 #include "oj_pairs.h"
 #include "oj_ranking.h"
 #include "sphere_plain.h"

@@ -4,8 +4,8 @@
 #ifndef OJ_CUDA_H
 #define OJ_CUDA_H
 
-#include "../algs/oj_clock.h"
 #include "../algs/oj_gpu.h"
+#include "../flatten/oj_clock.h"
 
 #include <cuda_runtime.h>
 

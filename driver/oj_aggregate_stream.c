@@ -2,6 +2,7 @@
 
 #include "../algs/oj_point_order.h"
 #include "../flatten/oj_array.h"
+#include "../flatten/oj_clock.h"
 #include "oj_cancel.h"
 #include "oj_message.h"
 
@@ -287,9 +288,9 @@ static void end_streaming(struct oj_aggregate_stream *s)
 static oj_status fill(struct oj_aggregate_stream *s, struct oj_error *err)
 {
     struct oj_job *job = s->job;
-    double start = oj_now_s();
+    double start = oj_clock_seconds();
     OJ_TRY(read_input(s, err));
-    job->join_side->read_s = oj_now_s() - start;
+    job->join_side->read_s = oj_clock_seconds() - start;
     OJ_TRY(index_input(s, err));
     OJ_TRY(oj_aggregation_start(s->aggregation, s->input.n_features, err));
     if (oj_aggregation_takes_counts(s->aggregation))

@@ -3,6 +3,7 @@
 #include "../algs/oj_gpu.h"
 #include "../algs/oj_validate.h"
 #include "../flatten/oj_array.h"
+#include "../flatten/oj_clock.h"
 #include "oj_benchmark_table.h"
 #include "oj_cancel.h"
 #include "oj_job.h"
@@ -260,9 +261,9 @@ static oj_status time_join(struct oj_join *join, const struct oj_flat *input,
                            struct oj_matches *matches, double *seconds,
                            struct oj_error *err)
 {
-    double start = oj_now_s();
+    double start = oj_clock_seconds();
     OJ_TRY(oj_join_batch(join, input, matches, err));
-    *seconds = oj_now_s() - start;
+    *seconds = oj_clock_seconds() - start;
     return OJ_OK;
 }
 

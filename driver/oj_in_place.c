@@ -1,6 +1,7 @@
 #include "oj_in_place.h"
 
 #include "../flatten/oj_array.h"
+#include "../flatten/oj_clock.h"
 #include "../flatten/oj_layer_write.h"
 #include "oj_aggregate_stream.h"
 #include "oj_cancel.h"
@@ -489,7 +490,7 @@ static oj_status update_in_place(struct update *u,
 {
     struct oj_job *job = &u->job;
     struct oj_summary summary = {0};
-    double start = oj_now_s(), write_start;
+    double start = oj_clock_seconds(), write_start;
     OJ_TRY(oj_job_open(command, job, err));
     OJ_TRY(oj_rows_plan(job, &u->rows, err));
     OJ_TRY(plan_aggregates(u, err));
@@ -503,7 +504,7 @@ static oj_status update_in_place(struct update *u,
     OJ_TRY(plan_columns(u, err));
     OJ_TRY(check_target(u, err));
     OJ_TRY(join_and_keep(u, err));
-    write_start = oj_now_s();
+    write_start = oj_clock_seconds();
     OJ_TRY(write_back(u, err));
     oj_rows_warn(&u->rows);
     oj_job_end_progress(job);
@@ -513,11 +514,11 @@ static oj_status update_in_place(struct update *u,
     summary.n_rows_written = oj_spool_count(u->spool);
     summary.n_rows_checked = -1;
     summary.n_rows_validated = -1;
-    summary.write_s = oj_now_s() - write_start + job->counts.write_s;
+    summary.write_s = oj_clock_seconds() - write_start + job->counts.write_s;
     if (u->proof != NULL)
         OJ_TRY(oj_proof_finish(u->proof, &summary.n_rows_validated,
                                &summary.n_rows_different, err));
-    summary.total_s = oj_now_s() - start;
+    summary.total_s = oj_clock_seconds() - start;
     oj_summary_print(&summary);
     if (command->json_summary != NULL)
         OJ_TRY(oj_summary_write_json(&summary, command->json_summary, err));

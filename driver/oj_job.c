@@ -1,5 +1,6 @@
 #include "oj_job.h"
 
+#include "../flatten/oj_clock.h"
 #include "oj_cancel.h"
 #include "oj_early_warnings.h"
 #include "oj_message.h"
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Pairs of one answer: what more rows have comes in the next. 28 bytes a pair
@@ -31,13 +31,6 @@
  * rows of some hundred bytes. */
 #define BYTES_PER_BATCH_ROW 1024
 #define LEAST_BATCH 4096
-
-double oj_now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static struct oj_relation make_relation(const struct oj_command *command,
                                         const struct oj_crs *crs)
@@ -272,7 +265,7 @@ oj_status oj_job_read_join_watched(struct oj_job *job,
                                    struct oj_error *err)
 {
     const struct oj_read_options reading = oj_job_read_options(job, &job->join);
-    double start = oj_now_s();
+    double start = oj_clock_seconds();
     oj_status status;
     forget_errors();
     status = oj_layer_read_all(job->join.layer, &reading, &job->join_side->buf,
@@ -280,7 +273,7 @@ oj_status oj_job_read_join_watched(struct oj_job *job,
                                watch, user, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
-    job->join_side->read_s = oj_now_s() - start;
+    job->join_side->read_s = oj_clock_seconds() - start;
     OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
                                  err));
     return make_join_flat(job, err);

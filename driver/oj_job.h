@@ -200,9 +200,6 @@ struct oj_options oj_job_engine_options(const struct oj_job *job);
 /** Accepts a closed one. */
 void oj_job_close(struct oj_job *job);
 
-/** Seconds on a clock that only goes forward. */
-double oj_now_s(void);
-
 #ifdef __cplusplus
 }
 #endif

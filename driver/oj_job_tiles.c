@@ -1,6 +1,7 @@
 /* oj_job_prepare_bounded(): the join side under -memory. */
 #include "../flatten/oj_array.h"
 #include "../flatten/oj_batch.h"
+#include "../flatten/oj_clock.h"
 #include "../flatten/oj_table.h"
 #include "oj_cancel.h"
 #include "oj_job.h"
@@ -229,7 +230,7 @@ static oj_status open_tiled(struct oj_job *job, int unique,
 static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
 {
     struct spill spill = {0};
-    double start = oj_now_s();
+    double start = oj_clock_seconds();
     int unique;
     oj_status status;
     spill.job = job;
@@ -242,7 +243,7 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     free_spill(&spill);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
-    job->join_side->read_s = oj_now_s() - start;
+    job->join_side->read_s = oj_clock_seconds() - start;
     OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
                                  err));
     return open_tiled(job, unique, err);

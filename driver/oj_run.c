@@ -1,5 +1,6 @@
 #include "oj_run.h"
 
+#include "../flatten/oj_clock.h"
 #include "../flatten/oj_layer_write.h"
 #include "oj_benchmark.h"
 #include "oj_cancel.h"
@@ -67,10 +68,10 @@ static oj_status write_answer(void *user, const struct oj_answer *answer,
     OJ_TRY(write_rows(run->target[UNMATCHED].writer, answer, NULL, err));
     if (run->proof == NULL)
         return OJ_OK;
-    start = oj_now_s();
+    start = oj_clock_seconds();
     status = oj_proof_batch(run->proof, answer->part->flat, &answer->side,
                             answer->pairs, err);
-    run->proof_s += oj_now_s() - start;
+    run->proof_s += oj_clock_seconds() - start;
     return status;
 }
 
@@ -243,7 +244,7 @@ static oj_status write_output(struct run *run, struct oj_summary *summary,
     int64_t n_no_geometry;
     double start;
     oj_status status = oj_pass_stream(&run->pass, &sink, err);
-    start = oj_now_s();
+    start = oj_clock_seconds();
     if (status == OJ_OK)
         status = write_unmatched_join(run, err);
     if (status != OJ_OK)
@@ -256,8 +257,8 @@ static oj_status write_output(struct run *run, struct oj_summary *summary,
     memcpy(beside, run->output.beside, sizeof beside);
     OJ_TRY(oj_output_finish(&run->output, summary->n_rows_written,
                             n_no_geometry, &counts, err));
-    summary->write_s =
-        run->pass.job.counts.write_s - run->proof_s + oj_now_s() - start;
+    summary->write_s = run->pass.job.counts.write_s - run->proof_s +
+                       oj_clock_seconds() - start;
     summary->n_rows_left_out = counts.n_left_out;
     summary->n_rows_checked = counts.n_rows_checked;
     oj_job_end_progress(&run->pass.job);
@@ -273,7 +274,7 @@ static oj_status join_to_output(struct run *run,
 {
     struct oj_job *job = &run->pass.job;
     struct oj_summary summary = {0};
-    double start = oj_now_s();
+    double start = oj_clock_seconds();
     OJ_TRY(oj_pass_open(command, OJ_PASS_ONCE, &run->pass, err));
     OJ_TRY(plan_output(run, err));
     OJ_TRY(oj_pass_prepare(&run->pass, OJ_PASS_ONCE, err));
@@ -291,7 +292,7 @@ static oj_status join_to_output(struct run *run,
     if (run->proof != NULL)
         OJ_TRY(oj_proof_finish(run->proof, &summary.n_rows_validated,
                                &summary.n_rows_different, err));
-    summary.total_s = oj_now_s() - start;
+    summary.total_s = oj_clock_seconds() - start;
     oj_summary_print(&summary);
     if (command->json_summary != NULL)
         OJ_TRY(oj_summary_write_json(&summary, command->json_summary, err));

@@ -1,6 +1,7 @@
 #include "oj_layer_read.h"
 #include "oj_array.h"
 #include "oj_batch.h"
+#include "oj_clock.h"
 #include "oj_layer_geometry.h"
 #include "oj_layer_transform.h"
 #include "oj_ogr_errors.h"
@@ -9,7 +10,6 @@
 #include <cpl_string.h>
 
 #include <string.h>
-#include <time.h>
 
 /* Rows of a whole layer between two reports of progress, or reprojections. */
 #define CHUNK_ROWS 65536
@@ -32,13 +32,6 @@ struct oj_layer_reader
     int64_t n_null_fids, cap_null_fids;
     int has_ignored_fields, at_end;
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- open and close ----------------------------------------------------- */
 
@@ -456,7 +449,7 @@ static oj_status clear_batch(struct oj_layer_reader *reader,
 oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
                                struct oj_batch *batch, struct oj_error *err)
 {
-    double started = now();
+    double started = oj_clock_seconds();
     struct oj_attributes *attributes = NULL;
     oj_status status;
     OJ_TRY(clear_batch(reader, batch, err));
@@ -470,7 +463,7 @@ oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
         batch->n_rows = batch->flat.n_features;
         oj_flat_counts_add(&reader->counts.shapes, &batch->flat.counts);
     }
-    reader->counts.seconds += now() - started;
+    reader->counts.seconds += oj_clock_seconds() - started;
     return status;
 }
 
@@ -550,7 +543,7 @@ oj_status oj_layer_read_all(OGRLayerH layer,
                             int (*progress)(int64_t, void *), void *user,
                             struct oj_error *err)
 {
-    double started = now();
+    double started = oj_clock_seconds();
     struct oj_read_options all = *options;
     struct oj_layer_reader *reader = NULL;
     struct oj_table *rows = NULL;
@@ -578,7 +571,7 @@ oj_status oj_layer_read_all(OGRLayerH layer,
         counts->n_vertices = shapes.n_vertices;
         counts->n_table_bytes = oj_table_bytes(rows);
         counts->shapes = shapes.counts;
-        counts->seconds = now() - started;
+        counts->seconds = oj_clock_seconds() - started;
         oj_flat_buf_free(flat);
         *flat = shapes;
         *table = rows;

@@ -1,4 +1,4 @@
-/** Wall time, for the times in struct oj_stats. */
+/** Wall time, for what is told of how long things took. */
 #ifndef OJ_CLOCK_H
 #define OJ_CLOCK_H
 
