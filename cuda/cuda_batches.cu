@@ -1,5 +1,4 @@
 #include "cuda_chunk_pairs.h"
-#include "cuda_pace.h"
 #include "cuda_sizes.h"
 #include "cuda_workers.h"
 
@@ -45,7 +44,6 @@ struct worker
     struct batch *batch;
     struct oj_cuda_place *place;
     struct oj_cuda_slot *slot;
-    struct oj_cuda_pace pace;
     struct oj_error error;
 };
 
@@ -255,12 +253,13 @@ static oj_status join_rows(struct worker *w, int64_t chunk, int64_t first,
 static oj_status join_chunk(struct worker *w, int64_t chunk, int64_t first,
                             int64_t end)
 {
+    struct oj_cuda_pace *pace = &w->slot->pace;
     while (first < end)
     {
-        int64_t n = oj_cuda_pace_rows(&w->pace, end - first);
+        int64_t n = oj_cuda_pace_rows(pace, end - first);
         double start = oj_clock_seconds();
         OJ_TRY(join_rows(w, chunk, first, n));
-        oj_cuda_pace_took(&w->pace, n, oj_clock_seconds() - start);
+        oj_cuda_pace_took(pace, n, oj_clock_seconds() - start);
         first += n;
     }
     return OJ_OK;
@@ -296,6 +295,9 @@ static int take_slot(struct worker *w)
     oj_cuda_workers_ready(&b->workers, status, &w->error);
     if (status != OJ_OK)
         oj_cuda_slot_free(w->slot);
+    if (w->slot->family != b->number)
+        memset(&w->slot->pace, 0, sizeof w->slot->pace);
+    w->slot->family = b->number;
     return status == OJ_OK;
 }
 

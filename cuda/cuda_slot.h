@@ -12,6 +12,7 @@
 #define CUDA_SLOT_H
 
 #include "cuda_family.h"
+#include "cuda_pace.h"
 #include "cuda_stage.h"
 #include "cuda_values.h"
 
@@ -34,6 +35,9 @@ struct oj_cuda_slot
     struct oj_cuda_array<unsigned long long> d_matched; /**< [1] */
     unsigned long long *matched; /**< pinned, [1], borrowed from stage */
     struct oj_cuda_stage stage;
+
+    int family; /**< which was asked last, from one batch to the next */
+    struct oj_cuda_pace pace; /**< of it */
 };
 
 /** Bytes of device memory for each row of a slot. */
