@@ -78,7 +78,7 @@ static oj_status rank_found(struct run *run, double x, double y, double reach)
         int32_t feature = run->found.feature[i];
         const struct oj_box *box = &search->boxes->box[feature];
         double distance;
-        enum oj_geos_answer answer;
+        enum oj_geos_verdict answer;
         if (!oj_box_intersects(&window, box))
             continue;
         /* a search within a distance stays as plain as it was published */
@@ -87,9 +87,9 @@ static oj_status rank_found(struct run *run, double x, double y, double reach)
             continue;
         run->n_candidates++;
         answer = oj_geos_parts_distance(search->parts, feature, &distance);
-        if (answer == OJ_GEOS_NOMEM)
+        if (answer == OJ_GEOS_OUT_OF_MEMORY)
             return oj_fail(run->err, OJ_ERR_NOMEM, "out of memory in GEOS");
-        if (answer == OJ_GEOS_DISTANCE)
+        if (answer == OJ_GEOS_YES)
             OJ_TRY(oj_ranking_add(&run->ranking, feature, distance, run->err));
         else
             oj_box_refused_add(&run->refused, search->tie_rank, feature,
@@ -139,7 +139,7 @@ static oj_status find_enough(struct run *run, double x, double y, double spread)
     {
         double distance;
         if (oj_geos_parts_distance(run->search->parts, run->last[i],
-                                   &distance) != OJ_GEOS_DISTANCE)
+                                   &distance) != OJ_GEOS_YES)
             return OJ_OK;
         farthest = fmax(farthest, distance);
     }

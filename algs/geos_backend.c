@@ -4,18 +4,13 @@
  *  use. */
 #include "../flatten/oj_array.h"
 #include "box_index.h"
-
-#include <geos_c.h>
-
-#include <stdio.h>
-#include <string.h>
+#include "geos_handle.h"
 
 #define NODE_CAPACITY 10 /* GEOS's own default */
 
 struct tree
 {
-    GEOSContextHandle_t geos;
-    char message[256]; /* the last error text of GEOS */
+    struct oj_geos_handle handle;
     GEOSSTRtree *strtree;
     GEOSGeometry **diagonal; /* [boxes.n] envelopes; outlive the tree */
     const struct oj_boxes *boxes;
@@ -25,31 +20,20 @@ struct tree
     struct oj_error *found_err;
 };
 
-static void keep_message(const char *message, void *user)
-{
-    struct tree *tree = user;
-    snprintf(tree->message, sizeof tree->message, "%s", message);
-}
-
-static oj_status fail(const struct tree *tree, struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_NOMEM, "GEOS: %s",
-                   tree->message[0] ? tree->message : "out of memory");
-}
-
 /* A geometry with this envelope: the tree looks at nothing else. */
 static GEOSGeometry *make_diagonal(struct tree *tree, const struct oj_box *box)
 {
-    GEOSCoordSequence *ends = GEOSCoordSeq_create_r(tree->geos, 2, 2);
+    GEOSCoordSequence *ends = GEOSCoordSeq_create_r(tree->handle.geos, 2, 2);
     if (ends == NULL)
         return NULL;
-    if (GEOSCoordSeq_setXY_r(tree->geos, ends, 0, box->x0, box->y0) == 0 ||
-        GEOSCoordSeq_setXY_r(tree->geos, ends, 1, box->x1, box->y1) == 0)
+    if (GEOSCoordSeq_setXY_r(tree->handle.geos, ends, 0, box->x0, box->y0) ==
+            0 ||
+        GEOSCoordSeq_setXY_r(tree->handle.geos, ends, 1, box->x1, box->y1) == 0)
     {
-        GEOSCoordSeq_destroy_r(tree->geos, ends);
+        GEOSCoordSeq_destroy_r(tree->handle.geos, ends);
         return NULL;
     }
-    return GEOSGeom_createLineString_r(tree->geos, ends);
+    return GEOSGeom_createLineString_r(tree->handle.geos, ends);
 }
 
 static void take_item(void *item, void *user)
@@ -67,12 +51,13 @@ static oj_status query(void *opened, const struct oj_box *window,
     struct tree *tree = opened;
     GEOSGeometry *diagonal = make_diagonal(tree, window);
     if (diagonal == NULL)
-        return fail(tree, err);
+        return oj_geos_handle_fail(&tree->handle, err);
     tree->found = found;
     tree->found_err = err;
     tree->found_status = OJ_OK;
-    GEOSSTRtree_query_r(tree->geos, tree->strtree, diagonal, take_item, tree);
-    GEOSGeom_destroy_r(tree->geos, diagonal);
+    GEOSSTRtree_query_r(tree->handle.geos, tree->strtree, diagonal, take_item,
+                        tree);
+    GEOSGeom_destroy_r(tree->handle.geos, diagonal);
     return tree->found_status;
 }
 
@@ -82,14 +67,13 @@ static void free_tree(void *opened)
     if (tree == NULL)
         return;
     if (tree->strtree != NULL)
-        GEOSSTRtree_destroy_r(tree->geos, tree->strtree);
+        GEOSSTRtree_destroy_r(tree->handle.geos, tree->strtree);
     for (int64_t i = 0; tree->diagonal != NULL && i < tree->boxes->n; i++)
     {
         if (tree->diagonal[i] != NULL)
-            GEOSGeom_destroy_r(tree->geos, tree->diagonal[i]);
+            GEOSGeom_destroy_r(tree->handle.geos, tree->diagonal[i]);
     }
-    if (tree->geos != NULL)
-        GEOS_finish_r(tree->geos);
+    oj_geos_handle_close(&tree->handle);
     oj_free(tree->diagonal);
     oj_free(tree);
 }
@@ -99,13 +83,10 @@ static oj_status fill_tree(struct tree *tree, struct oj_error *err)
     const struct oj_boxes *boxes = tree->boxes;
     struct oj_box_found found = {0, 0, NULL};
     oj_status status;
-    tree->geos = GEOS_init_r();
-    if (tree->geos == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
-    GEOSContext_setErrorMessageHandler_r(tree->geos, keep_message, tree);
-    tree->strtree = GEOSSTRtree_create_r(tree->geos, NODE_CAPACITY);
+    OJ_TRY(oj_geos_handle_open(&tree->handle, err));
+    tree->strtree = GEOSSTRtree_create_r(tree->handle.geos, NODE_CAPACITY);
     if (tree->strtree == NULL)
-        return fail(tree, err);
+        return oj_geos_handle_fail(&tree->handle, err);
     tree->diagonal = oj_calloc(boxes->n, sizeof(GEOSGeometry *));
     if (tree->diagonal == NULL)
         return oj_fail_nomem(err, boxes->n, sizeof(GEOSGeometry *));
@@ -115,16 +96,16 @@ static oj_status fill_tree(struct tree *tree, struct oj_error *err)
             continue;
         tree->diagonal[i] = make_diagonal(tree, &boxes->box[i]);
         if (tree->diagonal[i] == NULL)
-            return fail(tree, err);
-        GEOSSTRtree_insert_r(tree->geos, tree->strtree, tree->diagonal[i],
-                             &boxes->box[i]);
+            return oj_geos_handle_fail(&tree->handle, err);
+        GEOSSTRtree_insert_r(tree->handle.geos, tree->strtree,
+                             tree->diagonal[i], &boxes->box[i]);
     }
     /* The first query builds the tree; any window will do. */
-    tree->message[0] = '\0';
+    oj_geos_handle_ask(&tree->handle);
     status = query(tree, &boxes->box[0], &found, err);
     oj_free(found.feature);
-    if (status == OJ_OK && tree->message[0] != '\0')
-        status = fail(tree, err);
+    if (status == OJ_OK && tree->handle.message[0] != '\0')
+        status = oj_geos_handle_fail(&tree->handle, err);
     return status;
 }
 

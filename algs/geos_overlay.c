@@ -1,39 +1,30 @@
 #include "geos_overlay.h"
 #include "../flatten/oj_array.h"
 #include "geos_features.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "geos_handle.h"
 
 struct oj_geos_overlay
 {
-    GEOSContextHandle_t geos;
-    char message[256]; /* of the question at hand */
+    struct oj_geos_handle handle;
     struct oj_geos_features input, join_side;
 };
-
-static void keep_message(const char *message, void *user)
-{
-    struct oj_geos_overlay *overlay = user;
-    snprintf(overlay->message, sizeof overlay->message, "%s", message);
-}
 
 oj_status oj_geos_overlay_open(const struct oj_flat *join_side,
                                struct oj_geos_overlay **out,
                                struct oj_error *err)
 {
     struct oj_geos_overlay *overlay = oj_calloc(1, sizeof *overlay);
+    oj_status status;
     if (overlay == NULL)
         return oj_fail_nomem(err, 1, sizeof *overlay);
-    overlay->geos = GEOS_init_r();
-    if (overlay->geos == NULL)
+    status = oj_geos_handle_open(&overlay->handle, err);
+    if (status != OJ_OK)
     {
         oj_free(overlay);
-        return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
+        return status;
     }
-    GEOSContext_setErrorMessageHandler_r(overlay->geos, keep_message, overlay);
-    overlay->input.geos = overlay->geos;
-    overlay->join_side.geos = overlay->geos;
+    overlay->input.geos = overlay->handle.geos;
+    overlay->join_side.geos = overlay->handle.geos;
     overlay->join_side.flat = join_side;
     *out = overlay;
     return OJ_OK;
@@ -47,7 +38,7 @@ void oj_geos_overlay_set_input(struct oj_geos_overlay *overlay,
 
 const char *oj_geos_overlay_message(const struct oj_geos_overlay *overlay)
 {
-    return overlay->message;
+    return overlay->handle.message;
 }
 
 void oj_geos_overlay_close(struct oj_geos_overlay *overlay)
@@ -56,7 +47,7 @@ void oj_geos_overlay_close(struct oj_geos_overlay *overlay)
         return;
     oj_geos_features_free(&overlay->input);
     oj_geos_features_free(&overlay->join_side);
-    GEOS_finish_r(overlay->geos);
+    oj_geos_handle_close(&overlay->handle);
     oj_free(overlay);
 }
 
@@ -130,15 +121,6 @@ static oj_status add_all(GEOSContextHandle_t geos, const GEOSGeometry *common,
     return oj_flat_buf_end(shapes, err);
 }
 
-/* Why GEOS has just given nothing. */
-static enum oj_geos_verdict reason(const struct oj_geos_overlay *overlay)
-{
-    if (overlay->message[0] == '\0' ||
-        oj_geos_is_out_of_memory(overlay->message))
-        return OJ_GEOS_OUT_OF_MEMORY;
-    return OJ_GEOS_CANNOT_SAY;
-}
-
 enum oj_geos_verdict oj_geos_overlay_add(struct oj_geos_overlay *overlay,
                                          int64_t row, int64_t feature,
                                          struct oj_flat_buf *shapes)
@@ -147,7 +129,7 @@ enum oj_geos_verdict oj_geos_overlay_add(struct oj_geos_overlay *overlay,
     GEOSGeometry *common;
     struct oj_error err;
     oj_status status;
-    overlay->message[0] = '\0';
+    oj_geos_handle_ask(&overlay->handle);
     if (oj_flat_kinds(overlay->input.flat, row) == 0 ||
         oj_flat_kinds(overlay->join_side.flat, feature) == 0)
         return oj_flat_buf_add_null(shapes, shapes->n_features, &err) == OJ_OK
@@ -156,12 +138,12 @@ enum oj_geos_verdict oj_geos_overlay_add(struct oj_geos_overlay *overlay,
     a = oj_geos_features_get(&overlay->input, row);
     b = a != NULL ? oj_geos_features_get(&overlay->join_side, feature) : NULL;
     if (b == NULL)
-        return reason(overlay);
-    common = GEOSIntersection_r(overlay->geos, a->geometry, b->geometry);
+        return oj_geos_handle_reason(&overlay->handle);
+    common = GEOSIntersection_r(overlay->handle.geos, a->geometry, b->geometry);
     if (common == NULL)
-        return reason(overlay);
-    status = add_all(overlay->geos, common, shapes, &err);
-    GEOSGeom_destroy_r(overlay->geos, common);
+        return oj_geos_handle_reason(&overlay->handle);
+    status = add_all(overlay->handle.geos, common, shapes, &err);
+    GEOSGeom_destroy_r(overlay->handle.geos, common);
     if (status == OJ_OK)
         return OJ_GEOS_YES;
     oj_flat_buf_drop(shapes);

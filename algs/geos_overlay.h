@@ -6,7 +6,7 @@
 #define GEOS_OVERLAY_H
 
 #include "../flatten/oj_flat.h"
-#include "geos_pairs.h"
+#include "geos_verdict.h"
 
 struct oj_geos_overlay;
 

@@ -1,6 +1,7 @@
 #include "geos_pairs.h"
 #include "../flatten/oj_array.h"
 #include "geos_features.h"
+#include "geos_handle.h"
 #include "geos_second_word.h"
 
 #include <ctype.h>
@@ -12,38 +13,31 @@ struct oj_geos_pairs
 {
     struct oj_relation relation;
     int prepare;
-    GEOSContextHandle_t geos;
-    char message[256]; /* of the question at hand */
+    struct oj_geos_handle handle;
     int is_second_word;
     struct oj_geos_features input, join_side;
 };
-
-static void keep_message(const char *message, void *user)
-{
-    struct oj_geos_pairs *pairs = user;
-    snprintf(pairs->message, sizeof pairs->message, "%s", message);
-}
 
 oj_status oj_geos_pairs_open(const struct oj_relation *relation,
                              const struct oj_flat *join_side, int prepare,
                              struct oj_geos_pairs **out, struct oj_error *err)
 {
     struct oj_geos_pairs *pairs = oj_calloc(1, sizeof *pairs);
+    oj_status status;
     if (pairs == NULL)
         return oj_fail_nomem(err, 1, sizeof *pairs);
     pairs->relation = *relation;
     for (char *c = pairs->relation.mask; *c != '\0'; c++)
         *c = (char)toupper((unsigned char)*c);
     pairs->prepare = prepare;
-    pairs->geos = GEOS_init_r();
-    if (pairs->geos == NULL)
+    status = oj_geos_handle_open(&pairs->handle, err);
+    if (status != OJ_OK)
     {
         oj_free(pairs);
-        return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
+        return status;
     }
-    GEOSContext_setErrorMessageHandler_r(pairs->geos, keep_message, pairs);
-    pairs->input.geos = pairs->geos;
-    pairs->join_side.geos = pairs->geos;
+    pairs->input.geos = pairs->handle.geos;
+    pairs->join_side.geos = pairs->handle.geos;
     pairs->join_side.flat = join_side;
     if (relation->distance_to == OJ_TO_BOUNDARY &&
         (oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE))
@@ -65,7 +59,7 @@ void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
 
 const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs)
 {
-    return pairs->message;
+    return pairs->handle.message;
 }
 
 int oj_geos_pairs_is_second_word(const struct oj_geos_pairs *pairs)
@@ -79,16 +73,8 @@ void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
         return;
     oj_geos_features_free(&pairs->input);
     oj_geos_features_free(&pairs->join_side);
-    GEOS_finish_r(pairs->geos);
+    oj_geos_handle_close(&pairs->handle);
     oj_free(pairs);
-}
-
-/* Why GEOS has just given nothing: every refusal of its own has a text. */
-static enum oj_geos_verdict reason(const struct oj_geos_pairs *pairs)
-{
-    if (pairs->message[0] == '\0' || oj_geos_is_out_of_memory(pairs->message))
-        return OJ_GEOS_OUT_OF_MEMORY;
-    return OJ_GEOS_CANNOT_SAY;
 }
 
 /* The two features of a pair; NO when one has no parts. */
@@ -96,23 +82,24 @@ static enum oj_geos_verdict get_both(struct oj_geos_pairs *pairs, int64_t row,
                                      int64_t feature, struct oj_geos_kept **a,
                                      struct oj_geos_kept **b)
 {
-    pairs->message[0] = '\0';
+    oj_geos_handle_ask(&pairs->handle);
     pairs->is_second_word = 0;
     if (oj_flat_kinds(pairs->input.flat, row) == 0 ||
         oj_flat_kinds(pairs->join_side.flat, feature) == 0)
         return OJ_GEOS_NO;
     *a = oj_geos_features_get(&pairs->input, row);
     if (*a == NULL)
-        return reason(pairs);
+        return oj_geos_handle_reason(&pairs->handle);
     *b = oj_geos_features_get(&pairs->join_side, feature);
-    return *b != NULL ? OJ_GEOS_YES : reason(pairs);
+    return *b != NULL ? OJ_GEOS_YES : oj_geos_handle_reason(&pairs->handle);
 }
 
 /* GEOS's answers are 0, 1 and 2: it raised. */
 static enum oj_geos_verdict verdict(const struct oj_geos_pairs *pairs,
                                     char answer)
 {
-    return answer > 1 ? reason(pairs) : (enum oj_geos_verdict)answer;
+    return answer > 1 ? oj_geos_handle_reason(&pairs->handle)
+                      : (enum oj_geos_verdict)answer;
 }
 
 /* Where the points of a feature lie in polygons of another. */
@@ -130,18 +117,18 @@ static enum oj_geos_verdict locate_points(struct oj_geos_pairs *pairs,
     for (int64_t i = 0; i < points->n_components; i++)
     {
         const GEOSGeometry *point =
-            GEOSGetGeometryN_r(pairs->geos, points->geometry, (int)i);
+            GEOSGetGeometryN_r(pairs->handle.geos, points->geometry, (int)i);
         char meets, is_inside;
         if (point == NULL)
-            return reason(pairs);
-        meets = GEOSPreparedIntersects_r(pairs->geos, locator, point);
+            return oj_geos_handle_reason(&pairs->handle);
+        meets = GEOSPreparedIntersects_r(pairs->handle.geos, locator, point);
         if (meets > 1)
-            return reason(pairs);
-        is_inside =
-            meets ? GEOSPreparedContainsProperly_r(pairs->geos, locator, point)
-                  : 0;
+            return oj_geos_handle_reason(&pairs->handle);
+        is_inside = meets ? GEOSPreparedContainsProperly_r(pairs->handle.geos,
+                                                           locator, point)
+                          : 0;
         if (is_inside > 1)
-            return reason(pairs);
+            return oj_geos_handle_reason(&pairs->handle);
         tally->n_inside += is_inside;
         tally->n_boundary += meets && !is_inside;
         tally->n_outside += !meets;
@@ -194,15 +181,15 @@ static enum oj_geos_verdict ask_points(struct oj_geos_pairs *pairs,
     struct tally tally;
     char matrix[10];
     if (locator == NULL)
-        return reason(pairs);
+        return oj_geos_handle_reason(&pairs->handle);
     located = locate_points(pairs, locator, points, &tally);
     if (located != OJ_GEOS_YES)
         return located;
     if (asked->op != OJ_OP_RELATE)
         return points_hold(asked->op, &tally) ? OJ_GEOS_YES : OJ_GEOS_NO;
     fill_matrix(&tally, matrix);
-    return verdict(pairs,
-                   GEOSRelatePatternMatch_r(pairs->geos, matrix, asked->mask));
+    return verdict(pairs, GEOSRelatePatternMatch_r(pairs->handle.geos, matrix,
+                                                   asked->mask));
 }
 
 /* Prepared geometries decide these by signs alone, for less. */
@@ -238,29 +225,29 @@ static enum oj_geos_verdict ask_prepared(struct oj_geos_pairs *pairs,
                         : oj_geos_features_prepare(&pairs->join_side, b);
     const GEOSGeometry *other = input_is_larger ? b->geometry : a->geometry;
     if (prepared == NULL)
-        return reason(pairs);
+        return oj_geos_handle_reason(&pairs->handle);
     switch (op)
     {
         case OJ_OP_INTERSECTS:
-            return verdict(
-                pairs, GEOSPreparedIntersects_r(pairs->geos, prepared, other));
+            return verdict(pairs, GEOSPreparedIntersects_r(pairs->handle.geos,
+                                                           prepared, other));
         case OJ_OP_DISJOINT:
-            return verdict(
-                pairs, GEOSPreparedDisjoint_r(pairs->geos, prepared, other));
+            return verdict(pairs, GEOSPreparedDisjoint_r(pairs->handle.geos,
+                                                         prepared, other));
         case OJ_OP_WITHIN:
         case OJ_OP_CONTAINS:
-            return verdict(
-                pairs, GEOSPreparedContains_r(pairs->geos, prepared, other));
+            return verdict(pairs, GEOSPreparedContains_r(pairs->handle.geos,
+                                                         prepared, other));
         default:
-            return verdict(pairs,
-                           GEOSPreparedCovers_r(pairs->geos, prepared, other));
+            return verdict(pairs, GEOSPreparedCovers_r(pairs->handle.geos,
+                                                       prepared, other));
     }
 }
 
 static char ask_plain(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
                       const GEOSGeometry *b)
 {
-    GEOSContextHandle_t geos = pairs->geos;
+    GEOSContextHandle_t geos = pairs->handle.geos;
     char answer;
     switch (pairs->relation.op)
     {
@@ -298,7 +285,8 @@ static int both_are_valid(struct oj_geos_pairs *pairs, struct oj_geos_kept *a,
 {
     int answer = oj_geos_features_is_valid(&pairs->input, a) == 1 &&
                  oj_geos_features_is_valid(&pairs->join_side, b) == 1;
-    pairs->message[0] = '\0'; /* why one is not valid matters no more */
+    oj_geos_handle_ask(
+        &pairs->handle); /* why one is not valid matters no more */
     return answer;
 }
 
@@ -307,16 +295,16 @@ static enum oj_geos_verdict ask_again(struct oj_geos_pairs *pairs,
                                       struct oj_geos_kept *a,
                                       struct oj_geos_kept *b)
 {
-    char first_reason[sizeof pairs->message];
+    char first_reason[sizeof pairs->handle.message];
     enum oj_geos_verdict answer;
     if (!is_one_kind(a) || !is_one_kind(b))
         return OJ_GEOS_CANNOT_SAY;
-    memcpy(first_reason, pairs->message, sizeof first_reason);
+    memcpy(first_reason, pairs->handle.message, sizeof first_reason);
     answer = oj_geos_second_word(&pairs->relation, &pairs->input, a,
                                  &pairs->join_side, b);
-    if (oj_geos_is_out_of_memory(pairs->message))
+    if (oj_geos_handle_is_out_of_memory(&pairs->handle))
         return OJ_GEOS_OUT_OF_MEMORY;
-    memcpy(pairs->message, first_reason, sizeof first_reason);
+    memcpy(pairs->handle.message, first_reason, sizeof first_reason);
     pairs->is_second_word = answer != OJ_GEOS_CANNOT_SAY;
     return answer;
 }
@@ -349,15 +337,16 @@ static int measure_rings(const struct oj_geos_pairs *pairs,
                          int n_holes, double *distance)
 {
     double least = INFINITY, d = INFINITY;
-    if (GEOSDistance_r(pairs->geos, point,
-                       GEOSGetExteriorRing_r(pairs->geos, polygon),
+    if (GEOSDistance_r(pairs->handle.geos, point,
+                       GEOSGetExteriorRing_r(pairs->handle.geos, polygon),
                        &least) == 0)
         return 0;
     for (int i = 0; i < n_holes; i++)
     {
-        if (GEOSDistance_r(pairs->geos, point,
-                           GEOSGetInteriorRingN_r(pairs->geos, polygon, i),
-                           &d) == 0)
+        if (GEOSDistance_r(
+                pairs->handle.geos, point,
+                GEOSGetInteriorRingN_r(pairs->handle.geos, polygon, i),
+                &d) == 0)
             return 0;
         least = d < least ? d : least;
     }
@@ -369,18 +358,18 @@ static int measure_rings(const struct oj_geos_pairs *pairs,
 static int measure(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
                    const GEOSGeometry *b, double *distance)
 {
-    int type_a = GEOSGeomTypeId_r(pairs->geos, a);
-    int type_b = GEOSGeomTypeId_r(pairs->geos, b);
+    int type_a = GEOSGeomTypeId_r(pairs->handle.geos, a);
+    int type_b = GEOSGeomTypeId_r(pairs->handle.geos, b);
     int n_holes = 0;
-    if (GEOSDistance_r(pairs->geos, a, b, distance) == 0)
+    if (GEOSDistance_r(pairs->handle.geos, a, b, distance) == 0)
         return 0;
     if (!(*distance > 0.0))
         return 1;
     if (type_a == GEOS_POINT && type_b == GEOS_POLYGON &&
-        (n_holes = GEOSGetNumInteriorRings_r(pairs->geos, b)) > 0)
+        (n_holes = GEOSGetNumInteriorRings_r(pairs->handle.geos, b)) > 0)
         return measure_rings(pairs, a, b, n_holes, distance);
     if (type_a == GEOS_POLYGON && type_b == GEOS_POINT &&
-        (n_holes = GEOSGetNumInteriorRings_r(pairs->geos, a)) > 0)
+        (n_holes = GEOSGetNumInteriorRings_r(pairs->handle.geos, a)) > 0)
         return measure_rings(pairs, b, a, n_holes, distance);
     return 1;
 }
@@ -405,15 +394,15 @@ enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
     for (int64_t i = 0; i < a->n_components && least > 0.0; i++)
     {
         const GEOSGeometry *one =
-            GEOSGetGeometryN_r(pairs->geos, a->geometry, (int)i);
+            GEOSGetGeometryN_r(pairs->handle.geos, a->geometry, (int)i);
         for (int64_t j = 0; j < b->n_components && least > 0.0; j++)
         {
             const GEOSGeometry *other;
             if (box_a != NULL && oj_box_distance(&box_a[i], &box_b[j]) > least)
                 continue;
-            other = GEOSGetGeometryN_r(pairs->geos, b->geometry, (int)j);
+            other = GEOSGetGeometryN_r(pairs->handle.geos, b->geometry, (int)j);
             if (one == NULL || other == NULL || !measure(pairs, one, other, &d))
-                return reason(pairs);
+                return oj_geos_handle_reason(&pairs->handle);
             least = d < least ? d : least;
         }
     }
@@ -426,7 +415,7 @@ static enum oj_geos_verdict is_valid(struct oj_geos_pairs *pairs,
                                      int64_t feature)
 {
     struct oj_geos_kept *kept;
-    pairs->message[0] = '\0';
+    oj_geos_handle_ask(&pairs->handle);
     if (oj_flat_kinds(features->flat, feature) == 0)
         return OJ_GEOS_YES; /* nothing that could be wrong */
     if (features->validity != NULL && features->validity[feature] != 0)
@@ -438,8 +427,9 @@ static enum oj_geos_verdict is_valid(struct oj_geos_pairs *pairs,
         if (answer >= 0)
             return answer ? OJ_GEOS_YES : OJ_GEOS_NO;
     }
-    return reason(pairs) == OJ_GEOS_OUT_OF_MEMORY ? OJ_GEOS_OUT_OF_MEMORY
-                                                  : OJ_GEOS_NO;
+    return oj_geos_handle_reason(&pairs->handle) == OJ_GEOS_OUT_OF_MEMORY
+               ? OJ_GEOS_OUT_OF_MEMORY
+               : OJ_GEOS_NO;
 }
 
 enum oj_geos_verdict oj_geos_pairs_row_is_valid(struct oj_geos_pairs *pairs,

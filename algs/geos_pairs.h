@@ -12,17 +12,8 @@
 #define GEOS_PAIRS_H
 
 #include "../flatten/oj_flat.h"
+#include "geos_verdict.h"
 #include "oj_relation.h"
-
-enum oj_geos_verdict
-{
-    OJ_GEOS_NO = 0,
-    OJ_GEOS_YES = 1,
-    OJ_GEOS_CANNOT_SAY, /**< it raised: an invalid geometry, or a collection
-                             that its relate does not take; and its prepared
-                             predicates do not tell, either */
-    OJ_GEOS_OUT_OF_MEMORY
-};
 
 struct oj_geos_pairs;
 

@@ -1,33 +1,18 @@
 #include "geos_parts.h"
 #include "../flatten/oj_array.h"
+#include "geos_handle.h"
 #include "geos_shapes.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 struct oj_geos_parts
 {
-    GEOSContextHandle_t geos;
-    char message[256]; /* the last error text of GEOS */
+    struct oj_geos_handle handle;
     int64_t n_features, n_components;
     int64_t *component_offset; /* [n_features + 1] */
     GEOSGeometry **component;  /* [n_components], NULL where GEOS refused */
     GEOSGeometry *point;       /* measured from */
 };
-
-static void keep_message(const char *message, void *user)
-{
-    struct oj_geos_parts *parts = user;
-    snprintf(parts->message, sizeof parts->message, "%s", message);
-}
-
-/* Every refusal of GEOS's own has a text. */
-static int is_out_of_memory(const struct oj_geos_parts *parts)
-{
-    return parts->message[0] == '\0' ||
-           oj_geos_is_out_of_memory(parts->message);
-}
 
 static int64_t count_components(const struct oj_flat *flat, int64_t part,
                                 enum oj_distance_to distance_to)
@@ -44,8 +29,9 @@ static GEOSGeometry *make_component(struct oj_geos_parts *parts,
 {
     if (flat->part_kind[part] == OJ_PART_POLYGON &&
         distance_to == OJ_TO_BOUNDARY)
-        return oj_geos_line(parts->geos, flat, flat->ring_offset[part] + i);
-    return oj_geos_part(parts->geos, flat, part);
+        return oj_geos_line(parts->handle.geos, flat,
+                            flat->ring_offset[part] + i);
+    return oj_geos_part(parts->handle.geos, flat, part);
 }
 
 /* Fills component_offset and makes component, all NULL. */
@@ -78,9 +64,9 @@ static oj_status keep(struct oj_geos_parts *parts, int64_t place,
                       GEOSGeometry *component, struct oj_error *err)
 {
     parts->component[place] = component;
-    if (component == NULL && is_out_of_memory(parts))
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory in GEOS");
-    parts->message[0] = '\0';
+    if (component == NULL && oj_geos_handle_is_out_of_memory(&parts->handle))
+        return oj_geos_handle_fail(&parts->handle, err);
+    oj_geos_handle_ask(&parts->handle);
     return OJ_OK;
 }
 
@@ -93,8 +79,8 @@ static oj_status build(struct oj_geos_parts *parts, const struct oj_flat *flat,
         for (int64_t i = 0; i < flat->n_features; i++)
         {
             if (!isnan(flat->x[i]))
-                OJ_TRY(keep(parts, place++, oj_geos_point(parts->geos, flat, i),
-                            err));
+                OJ_TRY(keep(parts, place++,
+                            oj_geos_point(parts->handle.geos, flat, i), err));
         }
         return OJ_OK;
     }
@@ -118,14 +104,9 @@ oj_status oj_geos_parts_make(const struct oj_flat *flat,
     if (parts == NULL)
         return oj_fail_nomem(err, 1, sizeof *parts);
     parts->n_features = flat->n_features;
-    parts->geos = GEOS_init_r();
-    if (parts->geos == NULL)
-    {
-        oj_free(parts);
-        return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
-    }
-    GEOSContext_setErrorMessageHandler_r(parts->geos, keep_message, parts);
-    status = plan(parts, flat, distance_to, err);
+    status = oj_geos_handle_open(&parts->handle, err);
+    if (status == OJ_OK)
+        status = plan(parts, flat, distance_to, err);
     if (status == OJ_OK)
         status = build(parts, flat, distance_to, err);
     if (status != OJ_OK)
@@ -141,11 +122,10 @@ oj_status oj_geos_parts_set_point(struct oj_geos_parts *parts, double x,
                                   double y, struct oj_error *err)
 {
     if (parts->point != NULL)
-        GEOSGeom_destroy_r(parts->geos, parts->point);
-    parts->point = GEOSGeom_createPointFromXY_r(parts->geos, x, y);
+        GEOSGeom_destroy_r(parts->handle.geos, parts->point);
+    parts->point = GEOSGeom_createPointFromXY_r(parts->handle.geos, x, y);
     if (parts->point == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "GEOS made no point: %s",
-                       parts->message);
+        return oj_geos_handle_fail(&parts->handle, err);
     return OJ_OK;
 }
 
@@ -158,21 +138,24 @@ static int measure(struct oj_geos_parts *parts, const GEOSGeometry *component,
 {
     double least = INFINITY, d = INFINITY;
     int n_holes;
-    if (GEOSDistance_r(parts->geos, parts->point, component, &least) == 0)
+    if (GEOSDistance_r(parts->handle.geos, parts->point, component, &least) ==
+        0)
         return 0;
     if (least > 0.0 &&
-        GEOSGeomTypeId_r(parts->geos, component) == GEOS_POLYGON &&
-        (n_holes = GEOSGetNumInteriorRings_r(parts->geos, component)) > 0)
+        GEOSGeomTypeId_r(parts->handle.geos, component) == GEOS_POLYGON &&
+        (n_holes = GEOSGetNumInteriorRings_r(parts->handle.geos, component)) >
+            0)
     {
-        if (GEOSDistance_r(parts->geos, parts->point,
-                           GEOSGetExteriorRing_r(parts->geos, component),
+        if (GEOSDistance_r(parts->handle.geos, parts->point,
+                           GEOSGetExteriorRing_r(parts->handle.geos, component),
                            &least) == 0)
             return 0;
         for (int i = 0; i < n_holes; i++)
         {
             if (GEOSDistance_r(
-                    parts->geos, parts->point,
-                    GEOSGetInteriorRingN_r(parts->geos, component, i), &d) == 0)
+                    parts->handle.geos, parts->point,
+                    GEOSGetInteriorRingN_r(parts->handle.geos, component, i),
+                    &d) == 0)
                 return 0;
             least = d < least ? d : least;
         }
@@ -181,8 +164,8 @@ static int measure(struct oj_geos_parts *parts, const GEOSGeometry *component,
     return 1;
 }
 
-enum oj_geos_answer oj_geos_parts_distance(struct oj_geos_parts *parts,
-                                           int64_t feature, double *distance)
+enum oj_geos_verdict oj_geos_parts_distance(struct oj_geos_parts *parts,
+                                            int64_t feature, double *distance)
 {
     double least = INFINITY;
     for (int64_t i = parts->component_offset[feature];
@@ -190,14 +173,14 @@ enum oj_geos_answer oj_geos_parts_distance(struct oj_geos_parts *parts,
     {
         double d = INFINITY;
         if (parts->component[i] == NULL)
-            return OJ_GEOS_UNDECIDED;
-        parts->message[0] = '\0';
+            return OJ_GEOS_CANNOT_SAY;
+        oj_geos_handle_ask(&parts->handle);
         if (!measure(parts, parts->component[i], &d))
-            return is_out_of_memory(parts) ? OJ_GEOS_NOMEM : OJ_GEOS_UNDECIDED;
+            return oj_geos_handle_reason(&parts->handle);
         least = d < least ? d : least;
     }
     *distance = least;
-    return OJ_GEOS_DISTANCE;
+    return OJ_GEOS_YES;
 }
 
 void oj_geos_parts_free(struct oj_geos_parts *parts)
@@ -207,11 +190,11 @@ void oj_geos_parts_free(struct oj_geos_parts *parts)
     for (int64_t i = 0; i < parts->n_components; i++)
     {
         if (parts->component[i] != NULL)
-            GEOSGeom_destroy_r(parts->geos, parts->component[i]);
+            GEOSGeom_destroy_r(parts->handle.geos, parts->component[i]);
     }
     if (parts->point != NULL)
-        GEOSGeom_destroy_r(parts->geos, parts->point);
-    GEOS_finish_r(parts->geos);
+        GEOSGeom_destroy_r(parts->handle.geos, parts->point);
+    oj_geos_handle_close(&parts->handle);
     oj_free(parts->component_offset);
     oj_free(parts->component);
     oj_free(parts);

@@ -14,15 +14,8 @@
 #define GEOS_PARTS_H
 
 #include "../flatten/oj_flat.h"
+#include "geos_verdict.h"
 #include "oj_relation.h"
-
-/** What GEOS answered for a point and a feature. */
-enum oj_geos_answer
-{
-    OJ_GEOS_DISTANCE,  /**< a distance */
-    OJ_GEOS_UNDECIDED, /**< it raised: no such geometry, or no distance */
-    OJ_GEOS_NOMEM      /**< it ran out of memory */
-};
 
 struct oj_geos_parts;
 
@@ -38,9 +31,9 @@ OJ_MUST_USE oj_status oj_geos_parts_set_point(struct oj_geos_parts *parts,
                                               double x, double y,
                                               struct oj_error *err);
 
-/** Distance from that point to feature, CRS units; *distance is written only
- *  with OJ_GEOS_DISTANCE. */
-OJ_MUST_USE enum oj_geos_answer
+/** Distance from that point to feature, CRS units; OJ_GEOS_YES when *distance
+ *  is set. */
+OJ_MUST_USE enum oj_geos_verdict
 oj_geos_parts_distance(struct oj_geos_parts *parts, int64_t feature,
                        double *distance);
 

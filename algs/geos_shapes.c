@@ -4,12 +4,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <string.h>
-
-int oj_geos_is_out_of_memory(const char *message)
-{
-    return strstr(message, "bad_alloc") != NULL;
-}
 
 static GEOSCoordSequence *ring_coordinates(GEOSContextHandle_t geos,
                                            const struct oj_flat *flat,

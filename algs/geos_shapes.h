@@ -34,7 +34,4 @@ GEOSGeometry *oj_geos_feature(GEOSContextHandle_t geos,
 GEOSGeometry *oj_geos_rings(GEOSContextHandle_t geos,
                             const struct oj_flat *flat, int64_t feature);
 
-/** 1 when this text of GEOS means that it ran out of memory. */
-int oj_geos_is_out_of_memory(const char *message);
-
 #endif

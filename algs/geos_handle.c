@@ -1,0 +1,54 @@
+#include "geos_handle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void keep_message(const char *message, void *user)
+{
+    struct oj_geos_handle *handle = user;
+    snprintf(handle->message, sizeof handle->message, "%s", message);
+}
+
+oj_status oj_geos_handle_open(struct oj_geos_handle *handle,
+                              struct oj_error *err)
+{
+    handle->message[0] = '\0';
+    handle->geos = GEOS_init_r();
+    if (handle->geos == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
+    GEOSContext_setErrorMessageHandler_r(handle->geos, keep_message, handle);
+    return OJ_OK;
+}
+
+void oj_geos_handle_ask(struct oj_geos_handle *handle)
+{
+    handle->message[0] = '\0';
+}
+
+/* Every refusal of GEOS's own has a text. */
+int oj_geos_handle_is_out_of_memory(const struct oj_geos_handle *handle)
+{
+    return handle->message[0] == '\0' ||
+           strstr(handle->message, "bad_alloc") != NULL;
+}
+
+enum oj_geos_verdict oj_geos_handle_reason(const struct oj_geos_handle *handle)
+{
+    return oj_geos_handle_is_out_of_memory(handle) ? OJ_GEOS_OUT_OF_MEMORY
+                                                   : OJ_GEOS_CANNOT_SAY;
+}
+
+oj_status oj_geos_handle_fail(const struct oj_geos_handle *handle,
+                              struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_NOMEM, "GEOS: %s",
+                   handle->message[0] != '\0' ? handle->message
+                                              : "out of memory");
+}
+
+void oj_geos_handle_close(struct oj_geos_handle *handle)
+{
+    if (handle->geos != NULL)
+        GEOS_finish_r(handle->geos);
+    handle->geos = NULL;
+}
