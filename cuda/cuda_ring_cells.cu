@@ -51,7 +51,6 @@ static oj_status go_down(struct oj_cuda_ring_making *m,
         oj_cuda_ring_level_down(m, level, is_large, may_split, part, next);
     if (status != OJ_ERR_NOMEM || level->depth == 0)
         return status;
-    oj_cuda_ring_part_drop(m->device, part);
     oj_cuda_ring_level_drop(m->device, next);
     *part = bases;
     return oj_cuda_ring_level_down(m, level, is_large, 0, part, next);
@@ -64,7 +63,7 @@ static struct oj_cuda_ring_part *next_part(struct parts *parts)
     if (parts->n > 0)
     {
         const struct oj_cuda_ring_part *above = part - 1;
-        part->first_slot = oj_cuda_ring_next_slot(above);
+        part->first_slot = above->first_slot + above->n_slots;
         part->first_leaf = above->first_leaf + above->sums.leaves;
         part->first_record = above->first_record + above->sums.records;
         part->first_edge = above->first_edge + above->sums.edges;
@@ -73,14 +72,13 @@ static struct oj_cuda_ring_part *next_part(struct parts *parts)
     return part;
 }
 
-static oj_status make_levels(struct oj_cuda_ring_making *m,
-                             struct oj_cuda_ring_cells *cells,
-                             struct parts *parts)
+static oj_status make_levels(struct oj_cuda_ring_making *m, struct parts *parts)
 {
     struct oj_cuda_ring_level level, next;
     oj_status status;
     memset(&level, 0, sizeof level);
-    status = oj_cuda_ring_start(m, &cells->ring_part, &parts->part[0], &level);
+    status =
+        oj_cuda_ring_start(m, &m->cells->ring_part, &parts->part[0], &level);
     if (level.depth > 0)
     {
         parts->top = level.depth - 1;
@@ -102,62 +100,34 @@ static oj_status make_levels(struct oj_cuda_ring_making *m,
 
 /* --- the whole ------------------------------------------------------------ */
 
-/* Appends the levels' arrays of one kind. */
-template <typename T>
-static oj_status join_up(struct oj_cuda_ring_making *m, T *to, uint32_t first,
-                         const struct oj_cuda_array<T> *from)
-{
-    if (from->n == 0)
-        return OJ_OK;
-    OJ_CUDA_TRY(cudaMemcpyAsync(to + first, from->data,
-                                (size_t)from->n * sizeof(T),
-                                cudaMemcpyDeviceToDevice, m->device->stream),
-                "joining levels of rings", m->err);
-    return OJ_OK;
-}
-
 static __global__ void end_records(struct oj_ring_record *last, uint32_t edge)
 {
     last->unit = 0;
     last->first = edge;
 }
 
-static oj_status join_levels(struct oj_cuda_ring_making *m, struct parts *parts,
-                             struct oj_cuda_ring_cells *cells)
+static oj_status end_levels(struct oj_cuda_ring_making *m,
+                            const struct parts *parts)
 {
-    cudaStream_t stream = m->device->stream;
     const struct oj_cuda_ring_part *last = &parts->part[parts->n - 1];
-    cells->n_slots = (int64_t)last->first_slot + last->slot.n;
-    if (cells->n_slots < 16)
-        cells->n_slots = 16;
+    struct oj_cuda_ring_cells *cells = m->cells;
+    cells->n_slots = (int64_t)last->first_slot + last->n_slots;
     cells->n_leaves = (int64_t)last->first_leaf + last->sums.leaves;
     cells->n_records = (int64_t)last->first_record + last->sums.records;
     cells->n_edges = (int64_t)last->first_edge + last->sums.edges;
     cells->n_levels = parts->n;
-    OJ_TRY(
-        oj_cuda_make(m->device, stream, cells->n_slots, &cells->slot, m->err));
-    OJ_TRY(
-        oj_cuda_make(m->device, stream, cells->n_leaves, &cells->leaf, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, cells->n_records + 1, &cells->record,
-                        m->err));
-    OJ_TRY(
-        oj_cuda_make(m->device, stream, cells->n_edges, &cells->edge, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, cells->n_edges, &cells->edge_segment,
-                        m->err));
-    for (int i = 0; i < parts->n; i++)
-    {
-        struct oj_cuda_ring_part *p = &parts->part[i];
-        OJ_TRY(join_up(m, cells->slot.data, p->first_slot, &p->slot));
-        OJ_TRY(join_up(m, cells->leaf.data, p->first_leaf, &p->leaf));
-        OJ_TRY(join_up(m, cells->record.data, p->first_record, &p->record));
-        OJ_TRY(join_up(m, cells->edge.data, p->first_edge, &p->edge));
-        OJ_TRY(join_up(m, cells->edge_segment.data, p->first_edge,
-                       &p->edge_segment));
-        oj_cuda_ring_part_drop(m->device, p);
-    }
-    end_records<<<1, 1, 0, stream>>>(cells->record.data + cells->n_records,
-                                     (uint32_t)cells->n_edges);
-    OJ_CUDA_TRY_LAUNCH("joining levels of rings", m->err);
+    OJ_TRY(oj_cuda_ring_extend(m, &cells->record, cells->n_records, 1));
+    end_records<<<1, 1, 0, m->device->stream>>>(
+        cells->record.data + cells->n_records, (uint32_t)cells->n_edges);
+    OJ_CUDA_TRY_LAUNCH("ending cells of rings", m->err);
+    cells->tree = m->tree;
+    cells->tree.slot = cells->slot.data;
+    cells->tree.leaf = cells->leaf.data;
+    cells->tree.record = cells->record.data;
+    cells->tree.edge = cells->edge.data;
+    cells->tree.edge_segment = cells->edge_segment.data;
+    cells->tree.segment =
+        (const struct oj_ring_segment *)m->layer->segment.data;
     return OJ_OK;
 }
 
@@ -189,18 +159,22 @@ static __global__ void make_directory(const uint32_t *slot, int top, int level,
     }
 }
 
+/* Four cells side by side. */
 static __global__ void
 make_occupied(const __grid_constant__ struct oj_ring_tree tree,
               uint16_t *occupied)
 {
-    uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    uint32_t i = 4 * (blockIdx.x * BLOCK + threadIdx.x), bits[4];
     int level = tree.directory_level + 1, shift = 2 * level - 2;
     uint32_t parent_x = i >> 4 & ((1u << shift) - 1), parent_y;
     if ((uint64_t)i >> (4 * level) != 0)
         return;
     parent_y = i >> (4 + shift);
-    occupied[i] = (uint16_t)oj_ring_occupied(&tree, 4 * parent_x + i % 4,
-                                             4 * parent_y + i / 4 % 4);
+    for (uint32_t c = 0; c < 4; c++)
+        bits[c] =
+            oj_ring_occupied(&tree, 4 * parent_x + c, 4 * parent_y + i / 4 % 4);
+    *(uint2 *)&occupied[i] =
+        make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
 }
 
 static oj_status add_directory(struct oj_cuda_ring_making *m, int top,
@@ -221,29 +195,21 @@ static oj_status add_directory(struct oj_cuda_ring_making *m, int top,
     OJ_CUDA_TRY_LAUNCH("making the directory of rings", m->err);
     cells->tree.directory_level = level;
     cells->tree.directory = cells->directory.data;
-    make_occupied<<<blocks_of(16 * n), BLOCK, 0, stream>>>(
-        cells->tree, cells->occupied.data);
+    make_occupied<<<blocks_of(4 * n), BLOCK, 0, stream>>>(cells->tree,
+                                                          cells->occupied.data);
     OJ_CUDA_TRY_LAUNCH("making the directory of rings", m->err);
     cells->tree.occupied = cells->occupied.data;
     return OJ_OK;
 }
 
 static oj_status build(struct oj_cuda_ring_making *m, int directory_level,
-                       struct oj_cuda_ring_cells *cells, struct parts *parts)
+                       struct parts *parts)
 {
-    OJ_TRY(make_levels(m, cells, parts));
-    OJ_TRY(join_levels(m, parts, cells));
-    cells->tree = m->tree;
-    cells->tree.slot = cells->slot.data;
-    cells->tree.leaf = cells->leaf.data;
-    cells->tree.record = cells->record.data;
-    cells->tree.edge = cells->edge.data;
-    cells->tree.edge_segment = cells->edge_segment.data;
-    cells->tree.segment =
-        (const struct oj_ring_segment *)m->layer->segment.data;
+    OJ_TRY(make_levels(m, parts));
+    OJ_TRY(end_levels(m, parts));
     if (directory_level >= parts->top + parts->n)
         directory_level = parts->top + parts->n - 1;
-    return add_directory(m, parts->top, directory_level, cells);
+    return add_directory(m, parts->top, directory_level, m->cells);
 }
 
 static int choose_directory(int64_t n_edges)
@@ -276,6 +242,7 @@ oj_status oj_cuda_ring_cells_build_as(struct oj_cuda_device *device,
                        "polygons that CUDA kernels do not hold");
     m.device = device;
     m.layer = layer;
+    m.cells = &cells;
     m.err = err;
     m.most = most;
     m.fine = directory_level + 1;
@@ -287,9 +254,7 @@ oj_status oj_cuda_ring_cells_build_as(struct oj_cuda_device *device,
         layer->x0 <= layer->x1
             ? oj_ring_frame_around(layer->x0, layer->y0, layer->x1, layer->y1)
             : oj_ring_frame_around(0.0, 0.0, 0.0, 0.0);
-    status = build(&m, directory_level, &cells, &parts);
-    for (int i = 0; i < parts.n; i++)
-        oj_cuda_ring_part_drop(device, &parts.part[i]);
+    status = build(&m, directory_level, &parts);
     if (status != OJ_OK)
     {
         oj_cuda_ring_cells_drop(device, &cells);

@@ -22,12 +22,15 @@ struct view
 {
     struct oj_ring_tree tree; /* frame, units, ring_part, part_feature */
     int depth;
-    double side;
+    double side, steps;
+    float margin; /* oj_ring_edge_margin() */
     uint32_t n_nodes, n_fragments;
     const uint2 *parent;
     const float *replication;
     const uint32_t *node_first;
     const struct oj_ring_fragment *fragment;
+    const uint32_t *list; /* those of nodes that are split; NULL: all */
+    uint32_t n_listed;
     const uint32_t *edge;
     const uint2 *window; /* NULL: nodes are cells */
     const struct oj_cuda_segment *segment;
@@ -50,6 +53,13 @@ load_fragment(const struct oj_ring_fragment *f)
     r.n = v.z;
     r.node = v.w;
     return r;
+}
+
+/* Number k of those that go to children. */
+static __device__ struct oj_ring_fragment load_listed(const struct view &v,
+                                                      uint32_t k)
+{
+    return load_fragment(&v.fragment[v.list != NULL ? v.list[k] : k]);
 }
 
 static __device__ uint2 place_of(const struct view &v, uint32_t node)
@@ -111,89 +121,135 @@ static __device__ uint64_t code_of(const struct view &v, uint32_t first,
     return oj_ring_coder_end(&coder, ring_part);
 }
 
-/* What the nodes before each add up to, [nodes + 1] each, after a scan; before
- * it what the node itself adds. Numbers are scanned two by two, as halves of
- * one. */
+/* What the nodes before each add up to: of those of its block, and of the
+ * blocks before, [blocks + 1] after a scan. */
 struct node_sums
 {
-    unsigned long long *leaf_split;  /* high: leaves */
-    unsigned long long *record_edge; /* high: records */
-    uint32_t *split_fragment;
+    uint4 *of_node; /* leaves and 2^16 * split, split_fragments, records,
+                       edges */
+    struct oj_cuda_ring_sums *of_block;
 };
 
-static __device__ void set_sums(const struct node_sums &to, uint32_t i,
-                                const struct oj_cuda_ring_sums &s)
-{
-    to.leaf_split[i] = (unsigned long long)s.leaves << 32 | s.split;
-    to.record_edge[i] = (unsigned long long)s.records << 32 | s.edges;
-    to.split_fragment[i] = s.split_fragments;
-}
-
 static __host__ __device__ struct oj_cuda_ring_sums
-sums_of(unsigned long long leaf_split, unsigned long long record_edge,
-        uint32_t split_fragment)
+operator+(const struct oj_cuda_ring_sums &a, const struct oj_cuda_ring_sums &b)
 {
     struct oj_cuda_ring_sums s;
-    s.split = (uint32_t)leaf_split;
-    s.split_fragments = split_fragment;
-    s.leaves = (uint32_t)(leaf_split >> 32);
-    s.records = (uint32_t)(record_edge >> 32);
-    s.edges = (uint32_t)record_edge;
+    s.split = a.split + b.split;
+    s.split_fragments = a.split_fragments + b.split_fragments;
+    s.leaves = a.leaves + b.leaves;
+    s.records = a.records + b.records;
+    s.edges = a.edges + b.edges;
+    return s;
+}
+
+static __device__ struct oj_cuda_ring_sums unpack_sums(uint4 packed)
+{
+    struct oj_cuda_ring_sums s;
+    s.split = packed.x >> 16;
+    s.split_fragments = packed.y;
+    s.leaves = packed.x & 0xffffu;
+    s.records = packed.z;
+    s.edges = packed.w;
     return s;
 }
 
 static __device__ struct oj_cuda_ring_sums sums_at(const struct node_sums &from,
                                                    uint32_t i)
 {
-    return sums_of(from.leaf_split[i], from.record_edge[i],
-                   from.split_fragment[i]);
+    return from.of_block[i / BLOCK] + unpack_sums(from.of_node[i]);
+}
+
+static __device__ uint4 operator+(uint4 a, uint4 b)
+{
+    return make_uint4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+/* What the threads of a block before this one have, and all. */
+static __device__ uint4 sum_before(uint4 n, uint4 *all)
+{
+    __shared__ uint4 of_warp[BLOCK / 32];
+    uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    uint4 sum = n, none = make_uint4(0, 0, 0, 0);
+    for (unsigned step = 1; step < 32; step *= 2)
+    {
+        uint4 before = make_uint4(__shfl_up_sync(0xffffffffu, sum.x, step),
+                                  __shfl_up_sync(0xffffffffu, sum.y, step),
+                                  __shfl_up_sync(0xffffffffu, sum.z, step),
+                                  __shfl_up_sync(0xffffffffu, sum.w, step));
+        sum = sum + (lane >= step ? before : none);
+    }
+    if (lane == 31)
+        of_warp[warp] = sum;
+    __syncthreads();
+    *all = none;
+    for (uint32_t w = 0; w < BLOCK / 32; w++)
+    {
+        sum = sum + (w < warp ? of_warp[w] : none);
+        *all = *all + of_warp[w];
+    }
+    return make_uint4(sum.x - n.x, sum.y - n.y, sum.z - n.z, sum.w - n.w);
+}
+
+static __device__ void set_sums(const struct node_sums &to, uint32_t i,
+                                uint32_t n_nodes,
+                                const struct oj_cuda_ring_sums &s)
+{
+    uint4 all,
+        before = sum_before(make_uint4(s.split << 16 | s.leaves,
+                                       s.split_fragments, s.records, s.edges),
+                            &all);
+    if (i < n_nodes)
+        to.of_node[i] = before;
+    if (threadIdx.x == 0)
+        to.of_block[blockIdx.x] = unpack_sums(all);
+}
+
+/* What becomes of a node, and what that adds. *says: its slot, where that says
+ * it all. */
+static __device__ enum kind judge_node(const struct view &v, uint32_t i,
+                                       struct oj_cuda_ring_sums *s,
+                                       uint32_t *says)
+{
+    uint32_t first = v.node_first[i], end = v.node_first[i + 1], unused, of;
+    uint32_t n = edges_of(v, first, end, &unused);
+    if (v.may_split &&
+        oj_ring_node_splits(n, v.most, v.depth, v.tree.frame.levels,
+                            v.replication[i / 16], v.is_large))
+    {
+        s->split = 1;
+        s->split_fragments = end - first;
+        return KIND_SPLIT;
+    }
+    if (end == first)
+        return KIND_NOTHING;
+    of = n > 0 ? OJ_RING_CODE_ASK
+               : (uint32_t)(code_of(v, first, end, NULL) & 15u);
+    if (of == OJ_RING_CODE_ASK)
+    {
+        s->leaves = 1;
+        s->records = end - first;
+        s->edges = n;
+        return KIND_LEAF;
+    }
+    if (of > 0)
+        *says = oj_ring_slot_make(
+            OJ_RING_COVERED,
+            (uint32_t)oj_ring_record_rank(
+                &v.tree, v.fragment[first + of - 1].unit >> 1));
+    return KIND_NOTHING;
 }
 
 static __global__ void judge_nodes(struct view v, uint8_t *kind,
                                    struct node_sums sums, uint32_t *slot)
 {
-    uint32_t i = at_thread(), first, end, n, unused;
+    uint32_t i = at_thread(), says = 0;
     struct oj_cuda_ring_sums s = {0, 0, 0, 0, 0};
-    enum kind is = KIND_NOTHING;
-    uint32_t says = 0;
-    if (i > v.n_nodes)
-        return;
-    if (i == v.n_nodes)
+    if (i < v.n_nodes)
     {
-        set_sums(sums, i, s);
-        return;
+        kind[i] = (uint8_t)judge_node(v, i, &s, &says);
+        slot[i] = says;
     }
-    first = v.node_first[i];
-    end = v.node_first[i + 1];
-    n = edges_of(v, first, end, &unused);
-    if (v.may_split &&
-        oj_ring_node_splits(n, v.most, v.depth, v.tree.frame.levels,
-                            v.replication[i / 16], v.is_large))
-    {
-        is = KIND_SPLIT;
-        s.split = 1;
-        s.split_fragments = end - first;
-    }
-    else if (end > first)
-    {
-        uint64_t code = n > 0 ? UINT64_MAX : code_of(v, first, end, NULL);
-        uint32_t of = (uint32_t)(code & 15u);
-        if (of == OJ_RING_CODE_ASK)
-        {
-            is = KIND_LEAF;
-            s.leaves = 1;
-            s.records = end - first;
-            s.edges = n;
-        }
-        else if (of > 0)
-            says = oj_ring_slot_make(
-                OJ_RING_COVERED,
-                (uint32_t)oj_ring_record_rank(
-                    &v.tree, v.fragment[first + of - 1].unit >> 1));
-    }
-    kind[i] = (uint8_t)is;
-    set_sums(sums, i, s);
-    slot[i] = says;
+    set_sums(sums, i, v.n_nodes, s);
 }
 
 /* --- fragments ------------------------------------------------------------ */
@@ -202,13 +258,13 @@ static __global__ void find_heads(struct view v, uint32_t *head)
 {
     uint32_t k = at_thread();
     struct oj_ring_fragment f, before;
-    if (k >= v.n_fragments)
+    if (k >= v.n_listed)
         return;
     head[k] = k;
     if (k == 0)
         return;
-    f = load_fragment(&v.fragment[k]);
-    before = load_fragment(&v.fragment[k - 1]);
+    f = load_listed(v, k);
+    before = load_listed(v, k - 1);
     if (f.node == before.node && f.unit >> 1 == before.unit >> 1)
         head[k] = 0;
 }
@@ -223,25 +279,23 @@ struct greater
 
 struct marks
 {
-    const uint8_t *kind;         /* [nodes]: only those that split; NULL: all */
-    const uint32_t *head;        /* [fragments] */
-    struct oj_ring_masks *masks; /* [fragments] */
+    const uint32_t *head;        /* [listed] */
+    struct oj_ring_masks *masks; /* [listed] */
     uint16_t *touched;           /* [edges] */
-    uint32_t *lost;              /* [fragments] */
+    uint32_t *lost;              /* [listed] */
     uint32_t *doubt;             /* fragments that need exact signs */
     uint32_t *n_doubts;
 };
 
-/* Marks fragment k, or finds that exact signs are needed for it: returns 0. */
+/* Marks fragment k of the list, or finds that exact signs are needed for it:
+ * returns 0. */
 template <bool exactly>
 static __device__ __forceinline__ int mark_fragment(const struct view &v,
                                                     uint32_t k, struct marks to)
 {
-    struct oj_ring_fragment f = load_fragment(&v.fragment[k]);
+    struct oj_ring_fragment f = load_listed(v, k);
     struct oj_ring_masks m = {0, 0, 0};
     int unsure = 0;
-    if (to.kind != NULL && to.kind[f.node] != KIND_SPLIT)
-        return 1;
     if (f.n > 0)
     {
         struct oj_ring_splitter s = splitter_of(v, f.node);
@@ -270,7 +324,7 @@ static __global__ void __launch_bounds__(BLOCK, 3)
     mark_fragments(struct view v, struct marks to)
 {
     uint32_t k = at_thread();
-    if (k < v.n_fragments && !mark_fragment<false>(v, k, to))
+    if (k < v.n_listed && !mark_fragment<false>(v, k, to))
         to.doubt[atomicAdd(to.n_doubts, 1u)] = k;
 }
 
@@ -284,53 +338,91 @@ static __global__ void settle_fragments(struct view v, struct marks to)
 
 /* --- leaves --------------------------------------------------------------- */
 
-/* Records and edges of leaves, and what the leaves' codes are made of. */
-static __global__ void make_records(struct view v, const uint8_t *kind,
-                                    struct node_sums sums,
-                                    struct oj_cuda_ring_part part,
-                                    uint32_t *said)
+/* The tree's arrays, and where those of a level begin. */
+struct made
 {
-    uint32_t k = at_thread(), first, first_edge, at;
-    struct oj_ring_fragment f;
-    struct oj_cuda_ring_sums s;
-    struct oj_ring_record r;
-    struct oj_ring_split all = {0, 0};
-    double rx, ry;
-    float margin;
-    uint2 p;
-    if (k >= v.n_fragments)
-        return;
-    f = load_fragment(&v.fragment[k]);
-    if (kind[f.node] != KIND_LEAF)
-        return;
-    s = sums_at(sums, f.node);
-    first = v.node_first[f.node];
-    first_edge = v.fragment[first].first;
-    at = s.edges + f.first - first_edge;
-    r.unit = f.unit;
-    r.first = part.first_edge + at;
-    part.record.data[s.records + k - first] = r;
-    p = place_of(v, f.node);
-    oj_ring_cell_reference(&v.tree.frame, p.x, p.y, v.side, &rx, &ry);
-    margin = oj_ring_edge_margin(&v.tree.frame, v.side);
-    for (uint32_t e = f.first; e < f.first + f.n; e++, at++)
+    struct oj_ring_leaf *leaf;
+    struct oj_ring_record *record;
+    struct oj_ring_edge16 *edge;
+    uint32_t *edge_segment;
+    uint32_t first_leaf, first_record, first_edge;
+};
+
+/* Fragments of nodes that are split are listed; those of leaves become records
+ * and short edges, and it is said what the leaves' codes are made of.  A thread
+ * for each fragment, and then for each edge that the block has. Five blocks on
+ * a processor: as many as leave it all registers that it needs. */
+static __global__ void __launch_bounds__(BLOCK, 5)
+    put_records(const __grid_constant__ struct view v, const uint8_t *kind,
+                struct node_sums sums, struct made to, uint32_t *list,
+                uint32_t *said)
+{
+    __shared__ uint8_t owner[OJ_RING_FRAGMENT * BLOCK]; /* of each edge */
+    __shared__ uint32_t from[BLOCK];
+    __shared__ uint32_t shift[BLOCK];
+    __shared__ double reference_x[BLOCK];
+    __shared__ double reference_y[BLOCK];
+    __shared__ uint32_t touched[BLOCK];
+    __shared__ uint32_t toggled[BLOCK];
+    uint32_t k = at_thread(), mine = threadIdx.x, at, n = 0;
+    uint4 n_edges;
+    enum kind is = KIND_NOTHING;
+    struct oj_ring_fragment f = {0, 0, 0, 0};
+    if (k < v.n_fragments)
     {
-        uint32_t id = v.edge[e];
-        const struct oj_cuda_segment g = v.segment[id];
-        struct oj_ring_edge16 edge =
-            oj_ring_edge_of(g.ax, g.ay, g.bx, g.by, rx, ry, v.side);
-        struct oj_ring_split split = oj_ring_edge_sixteenths(edge, margin);
-        all.touched |= split.touched;
-        all.toggled ^= split.toggled;
-        part.edge.data[at] = edge;
-        part.edge_segment.data[at] = id;
+        f = load_fragment(&v.fragment[k]);
+        is = (enum kind)kind[f.node];
     }
-    said[k] = oj_ring_said_of(f.unit, all);
+    if (is != KIND_NOTHING)
+    {
+        struct oj_cuda_ring_sums s = sums_at(sums, f.node);
+        uint32_t first = v.node_first[f.node];
+        if (is == KIND_SPLIT)
+            list[s.split_fragments + k - first] = k;
+        else
+        {
+            struct oj_ring_record r;
+            n = f.n;
+            uint2 place = place_of(v, f.node);
+            oj_ring_cell_reference(&v.tree.frame, place.x, place.y, v.side,
+                                   &reference_x[mine], &reference_y[mine]);
+            shift[mine] = to.first_edge + s.edges - v.fragment[first].first;
+            r.unit = f.unit;
+            r.first = shift[mine] + f.first;
+            to.record[to.first_record + s.records + k - first] = r;
+        }
+    }
+    touched[mine] = toggled[mine] = 0;
+    at = sum_before(make_uint4(n, 0, 0, 0), &n_edges).x;
+    from[mine] = f.first - at;
+    for (uint32_t e = at; e < at + n; e++)
+        owner[e] = (uint8_t)mine;
+    __syncthreads();
+    for (uint32_t i = mine; i < n_edges.x; i += BLOCK)
+    {
+        uint32_t of = owner[i], e = from[of] + i, id = v.edge[e];
+        const struct oj_cuda_segment g = v.segment[id];
+        struct oj_ring_edge16 edge;
+        struct oj_ring_split split;
+        edge = oj_ring_edge_of(g.ax, g.ay, g.bx, g.by, reference_x[of],
+                               reference_y[of], v.steps);
+        split = oj_ring_edge_sixteenths(edge, v.margin);
+        to.edge[shift[of] + e] = edge;
+        to.edge_segment[shift[of] + e] = id;
+        atomicOr(&touched[of], split.touched);
+        atomicXor(&toggled[of], split.toggled);
+    }
+    __syncthreads();
+    if (is == KIND_LEAF)
+    {
+        struct oj_ring_split all = {touched[mine], toggled[mine]};
+        said[k] = oj_ring_said_of(f.unit, all);
+    }
 }
 
 static __global__ void make_leaves(struct view v, const uint8_t *kind,
                                    struct node_sums sums, const uint32_t *said,
-                                   struct oj_cuda_ring_part part)
+                                   struct made to, uint32_t *slot)
 {
     uint32_t i = at_thread(), first, end;
     struct oj_cuda_ring_sums s;
@@ -341,45 +433,57 @@ static __global__ void make_leaves(struct view v, const uint8_t *kind,
     end = v.node_first[i + 1];
     s = sums_at(sums, i);
     leaf.code = code_of(v, first, end, said);
-    leaf.first = part.first_record + s.records;
+    leaf.first = to.first_record + s.records;
     leaf.n = 16 * (end - first) + (uint32_t)v.depth;
-    part.leaf.data[s.leaves] = leaf;
-    part.slot.data[i] =
-        oj_ring_slot_make(OJ_RING_LEAF, part.first_leaf + s.leaves);
+    to.leaf[to.first_leaf + s.leaves] = leaf;
+    slot[i] = oj_ring_slot_make(OJ_RING_LEAF, to.first_leaf + s.leaves);
 }
 
 /* --- children ------------------------------------------------------------- */
 
-/* Children of a split node of n fragments from `first` on among those of split
- * nodes: bytes [16 first + c n + k], 128 for a fragment k that child c gets and
- * the number of its edges there. Their sums are places in the next level: high
- * half fragments, low half edges. */
-static __global__ void put_counts(struct view v, const uint8_t *kind,
-                                  struct node_sums sums, const uint32_t *head,
-                                  const uint32_t *lost,
+/* Children of a split node of n fragments from number `first` of the list on:
+ * bytes [16 first + c n + k], 128 for a fragment k that child c gets and the
+ * number of its edges there. Their sums are places in the next level: high half
+ * fragments, low half edges. */
+struct family
+{
+    uint32_t first, n; /* fragments of the node */
+    uint64_t at;       /* of fragment k and child 0; child c: c n later */
+};
+
+static __device__ struct family family_of(const struct view &v,
+                                          const struct node_sums &sums,
+                                          uint32_t node, uint32_t k)
+{
+    struct family f;
+    f.first =
+        sums.of_block[node / BLOCK].split_fragments + sums.of_node[node].y;
+    f.n = v.node_first[node + 1] - v.node_first[node];
+    f.at = 15 * (uint64_t)f.first + k;
+    return f;
+}
+
+static __global__ void put_counts(struct view v, struct node_sums sums,
+                                  const uint32_t *head, const uint32_t *lost,
                                   const struct oj_ring_masks *masks,
                                   uint8_t *count)
 {
-    uint32_t k = at_thread(), n, first;
+    uint32_t k = at_thread(), there;
     struct oj_ring_fragment f;
     struct oj_ring_masks m;
-    uint32_t there;
-    uint64_t at;
-    if (k >= v.n_fragments)
+    struct family family;
+    if (k >= v.n_listed)
         return;
-    f = load_fragment(&v.fragment[k]);
-    if (kind[f.node] != KIND_SPLIT)
-        return;
+    f = load_listed(v, k);
+    family = family_of(v, sums, f.node, k);
     m = masks[k];
     there = m.touched;
     if (head[k] == k)
         there |= oj_ring_masks_inside(&m, f.unit) ^ lost[k];
-    first = v.node_first[f.node];
-    n = v.node_first[f.node + 1] - first;
-    at = 16 * (uint64_t)sums.split_fragment[f.node] + (k - first);
-    for (int c = 0; c < OJ_RING_CELL_CHILDREN; c++, at += n)
-        count[at] = (uint8_t)((there >> c & 1u) << 7 |
-                              (uint32_t)(m.counts >> (4 * c) & 15u));
+    for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
+        count[family.at + (uint64_t)c * family.n] =
+            (uint8_t)((there >> c & 1u) << 7 |
+                      (uint32_t)(m.counts >> (4 * c) & 15u));
 }
 
 /* The bytes as what they add. */
@@ -408,22 +512,21 @@ struct counts
 };
 
 static __global__ void
-put_fragments(struct view v, const uint8_t *kind, struct node_sums sums,
-              const uint32_t *head, const uint32_t *lost,
-              const struct oj_ring_masks *masks, const uint16_t *touched,
-              const unsigned long long *place,
+put_fragments(struct view v, struct node_sums sums, const uint32_t *head,
+              const uint32_t *lost, const struct oj_ring_masks *masks,
+              const uint16_t *touched, const unsigned long long *place,
               struct oj_ring_fragment *fragment, uint32_t *edge)
 {
-    uint32_t k = at_thread(), n, first, there, inside;
+    uint32_t k = at_thread(), there, inside, split;
     struct oj_ring_fragment f;
     struct oj_ring_masks m;
-    struct oj_cuda_ring_sums s;
-    uint64_t at, done = 0;
-    if (k >= v.n_fragments)
+    struct family family;
+    uint64_t done = 0;
+    if (k >= v.n_listed)
         return;
-    f = load_fragment(&v.fragment[k]);
-    if (kind[f.node] != KIND_SPLIT)
-        return;
+    f = load_listed(v, k);
+    family = family_of(v, sums, f.node, k);
+    split = sums_at(sums, f.node).split;
     m = masks[k];
     inside = oj_ring_masks_inside(&m, f.unit);
     there = m.touched;
@@ -432,19 +535,15 @@ put_fragments(struct view v, const uint8_t *kind, struct node_sums sums,
         inside ^= lost[k];
         there |= inside;
     }
-    first = v.node_first[f.node];
-    n = v.node_first[f.node + 1] - first;
-    s = sums_at(sums, f.node);
-    at = 16 * (uint64_t)s.split_fragments + (k - first);
     for (uint32_t left = there; left != 0; left &= left - 1)
     {
         uint32_t c = (uint32_t)__ffs((int)left) - 1;
-        unsigned long long to = place[at + (uint64_t)c * n];
+        unsigned long long to = place[family.at + (uint64_t)c * family.n];
         uint4 made;
         made.x = (f.unit & ~1u) | (inside >> c & 1u);
         made.y = (uint32_t)to;
         made.z = (uint32_t)(m.counts >> (4 * c) & 15u);
-        made.w = 16 * s.split + c;
+        made.w = 16 * split + c;
         *(uint4 *)&fragment[to >> 32] = made;
     }
     for (uint32_t e = f.first; e < f.first + f.n; e++)
@@ -453,7 +552,7 @@ put_fragments(struct view v, const uint8_t *kind, struct node_sums sums,
         for (uint32_t left = touched[e]; left != 0; left &= left - 1)
         {
             uint32_t c = (uint32_t)__ffs((int)left) - 1;
-            uint32_t to = (uint32_t)place[at + (uint64_t)c * n] +
+            uint32_t to = (uint32_t)place[family.at + (uint64_t)c * family.n] +
                           (uint32_t)(done >> (4 * c) & 15u);
             edge[to] = id;
             done += (uint64_t)1 << (4 * c);
@@ -461,34 +560,34 @@ put_fragments(struct view v, const uint8_t *kind, struct node_sums sums,
     }
 }
 
-static __global__ void put_nodes(struct view v, const uint8_t *kind,
-                                 struct node_sums sums,
+/* By the first fragment of each node that is split. */
+static __global__ void put_nodes(struct view v, struct node_sums sums,
                                  const unsigned long long *place,
                                  uint32_t first_group, uint32_t *slot,
                                  struct oj_cuda_ring_level next)
 {
-    uint32_t i = at_thread(), first, n, edges, unused;
-    struct oj_cuda_ring_sums s;
-    uint64_t at;
+    uint32_t k = at_thread(), node, edges, unused, split;
+    struct family f;
     unsigned long long all;
-    if (i >= v.n_nodes || kind[i] != KIND_SPLIT)
+    if (k >= v.n_listed)
         return;
-    s = sums_at(sums, i);
-    first = v.node_first[i];
-    n = v.node_first[i + 1] - first;
-    edges = edges_of(v, first, first + n, &unused);
-    at = 16 * (uint64_t)s.split_fragments;
-    all = place[at + 16 * (uint64_t)n] - place[at];
+    node = load_listed(v, k).node;
+    f = family_of(v, sums, node, k);
+    if (k != f.first)
+        return;
+    split = sums_at(sums, node).split;
+    edges = edges_of(v, v.node_first[node], v.node_first[node + 1], &unused);
+    all = place[f.at + 16 * (uint64_t)f.n] - place[f.at];
     for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
-        next.node_first.data[16 * s.split + c] =
-            (uint32_t)(place[at + (uint64_t)c * n] >> 32);
-    next.parent.data[s.split] = place_of(v, i);
-    next.replication.data[s.split] =
-        v.replication[i / 16] *
+        next.node_first.data[16 * split + c] =
+            (uint32_t)(place[f.at + (uint64_t)c * f.n] >> 32);
+    next.parent.data[split] = place_of(v, node);
+    next.replication.data[split] =
+        v.replication[node / 16] *
         ((float)(uint32_t)all + (float)(uint32_t)(all >> 32)) /
-        ((float)edges + (float)n);
-    slot[i] = oj_ring_slot_make(OJ_RING_INNER, first_group + s.split);
-    if (s.split == 0) /* the first of all ends the list, too */
+        ((float)edges + (float)f.n);
+    slot[node] = oj_ring_slot_make(OJ_RING_INNER, first_group + split);
+    if (split == 0) /* the first of all ends the list, too */
         next.node_first.data[next.n_nodes] = (uint32_t)next.n_fragments;
 }
 

@@ -8,12 +8,13 @@
 /* What is found out about a level, of its own. */
 struct working
 {
-    struct oj_cuda_array<uint8_t> kind; /* [nodes] */
-    struct oj_cuda_array<unsigned long long> leaf_split, record_edge;
-    struct oj_cuda_array<uint32_t> split_fragment; /* see node_sums */
-    struct oj_cuda_array<uint32_t> said;           /* [fragments] */
-    struct oj_cuda_ring_marks marks;
-    struct oj_cuda_array<uint32_t> doubt; /* [fragments + 1] */
+    struct oj_cuda_array<uint8_t> kind;  /* [nodes] */
+    struct oj_cuda_array<uint4> of_node; /* see node_sums */
+    struct oj_cuda_array<struct oj_cuda_ring_sums> of_block;
+    struct oj_cuda_array<uint32_t> list;  /* fragments of nodes that split */
+    struct oj_cuda_array<uint32_t> said;  /* [fragments] */
+    struct oj_cuda_ring_marks marks;      /* [listed] */
+    struct oj_cuda_array<uint32_t> doubt; /* [listed + 1] */
     struct oj_cuda_array<uint8_t> count;  /* see put_counts() */
     struct oj_cuda_array<unsigned long long> place;
     struct oj_cuda_array<uint8_t> scratch;
@@ -34,12 +35,16 @@ static struct view view_of(const struct oj_cuda_ring_making *m,
     v.tree = m->tree;
     v.depth = level->depth;
     v.side = m->tree.frame.side[level->depth];
+    v.steps = m->tree.frame.steps[level->depth];
+    v.margin = oj_ring_edge_margin(&m->tree.frame, v.steps);
     v.n_nodes = (uint32_t)level->n_nodes;
     v.n_fragments = (uint32_t)level->n_fragments;
     v.parent = level->parent.data;
     v.replication = level->replication.data;
     v.node_first = level->node_first.data;
     v.fragment = level->fragment.data;
+    v.list = NULL;
+    v.n_listed = v.n_fragments;
     v.edge = level->edge.data;
     v.window = level->window.data;
     v.segment = m->layer->segment.data;
@@ -51,22 +56,18 @@ static struct view view_of(const struct oj_cuda_ring_making *m,
 
 static struct node_sums sums_of_nodes(const struct working *w)
 {
-    struct node_sums sums = {w->leaf_split.data, w->record_edge.data,
-                             w->split_fragment.data};
+    struct node_sums sums = {w->of_node.data, w->of_block.data};
     return sums;
 }
 
-template <typename T>
-static oj_status add_up(struct oj_cuda_ring_making *m, struct working *w,
-                        T *sum, int64_t n, T *all)
+static struct made made_by(const struct oj_cuda_ring_cells *cells,
+                           const struct oj_cuda_ring_part *part)
 {
-    cudaStream_t stream = m->device->stream;
-    OJ_TRY(oj_cuda_scan(m->device, stream, &w->scratch, sum, n,
-                        "summing cells of rings", m->err));
-    OJ_CUDA_TRY(cudaMemcpyAsync(all, sum + n, sizeof *all,
-                                cudaMemcpyDeviceToHost, stream),
-                "summing cells of rings", m->err);
-    return OJ_OK;
+    struct made to = {cells->leaf.data, cells->record.data,
+                      cells->edge.data, cells->edge_segment.data,
+                      part->first_leaf, part->first_record,
+                      part->first_edge};
+    return to;
 }
 
 /* What becomes of the nodes; waits for the stream. */
@@ -74,23 +75,54 @@ static oj_status judge(struct oj_cuda_ring_making *m, const struct view *v,
                        struct working *w, struct oj_cuda_ring_part *part)
 {
     cudaStream_t stream = m->device->stream;
-    unsigned long long leaf_split = 0, record_edge = 0;
-    uint32_t split_fragment = 0;
-    int64_t n = v->n_nodes;
+    int64_t n = v->n_nodes, n_blocks = blocks_of(n);
+    part->n_slots = (v->n_nodes + 15) / 16 * 16;
     OJ_TRY(oj_cuda_make(m->device, stream, n, &w->kind, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->leaf_split, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->record_edge, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->split_fragment, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, n, &part->slot, m->err));
-    judge_nodes<<<blocks_of(n + 1), BLOCK, 0, stream>>>(
-        *v, w->kind.data, sums_of_nodes(w), part->slot.data);
+    OJ_TRY(oj_cuda_make(m->device, stream, n, &w->of_node, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n_blocks + 1, &w->of_block, m->err));
+    OJ_TRY(oj_cuda_ring_extend(m, &m->cells->slot, part->first_slot,
+                               part->n_slots));
+    judge_nodes<<<(unsigned)n_blocks, BLOCK, 0, stream>>>(
+        *v, w->kind.data, sums_of_nodes(w),
+        m->cells->slot.data + part->first_slot);
     OJ_CUDA_TRY_LAUNCH("judging cells of rings", m->err);
-    OJ_TRY(add_up(m, w, w->leaf_split.data, n, &leaf_split));
-    OJ_TRY(add_up(m, w, w->record_edge.data, n, &record_edge));
-    OJ_TRY(add_up(m, w, w->split_fragment.data, n, &split_fragment));
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "summing cells of rings",
-                m->err);
-    part->sums = sums_of(leaf_split, record_edge, split_fragment);
+    OJ_CUDA_TRY(cudaMemsetAsync(w->of_block.data + n_blocks, 0,
+                                sizeof *w->of_block.data, stream),
+                "judging cells of rings", m->err);
+    return oj_cuda_scan_total(m->device, stream, &w->scratch, w->of_block.data,
+                              n_blocks, &part->sums, "judging cells of rings",
+                              m->err);
+}
+
+/* Records and edges of leaves, and the list of what is split. */
+static oj_status finish(struct oj_cuda_ring_making *m, struct view *v,
+                        struct working *w, const struct oj_cuda_ring_part *part)
+{
+    cudaStream_t stream = m->device->stream;
+    struct oj_cuda_ring_cells *cells = m->cells;
+    const struct oj_cuda_ring_sums *s = &part->sums;
+    struct made to;
+    if (v->n_fragments == 0)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_ring_extend(m, &cells->leaf, part->first_leaf, s->leaves));
+    OJ_TRY(
+        oj_cuda_ring_extend(m, &cells->record, part->first_record, s->records));
+    OJ_TRY(oj_cuda_ring_extend(m, &cells->edge, part->first_edge, s->edges));
+    OJ_TRY(oj_cuda_ring_extend(m, &cells->edge_segment, part->first_edge,
+                               s->edges));
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, s->split_fragments, &w->list, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, v->n_fragments, &w->said, m->err));
+    to = made_by(cells, part);
+    put_records<<<blocks_of(v->n_fragments), BLOCK, 0, stream>>>(
+        *v, w->kind.data, sums_of_nodes(w), to, w->list.data, w->said.data);
+    OJ_CUDA_TRY_LAUNCH("making cells of rings", m->err);
+    make_leaves<<<blocks_of(v->n_nodes), BLOCK, 0, stream>>>(
+        *v, w->kind.data, sums_of_nodes(w), w->said.data, to,
+        cells->slot.data + part->first_slot);
+    OJ_CUDA_TRY_LAUNCH("making cells of rings", m->err);
+    v->list = w->list.data;
+    v->n_listed = s->split_fragments;
     return OJ_OK;
 }
 
@@ -99,7 +131,7 @@ static oj_status mark(struct oj_cuda_ring_making *m, const struct view *v,
                       int64_t n_edges, struct working *w)
 {
     cudaStream_t stream = m->device->stream;
-    int64_t n = v->n_fragments;
+    int64_t n = v->n_listed;
     struct oj_cuda_ring_marks *marks = &w->marks;
     struct marks to;
     if (n == 0)
@@ -124,7 +156,6 @@ static oj_status mark(struct oj_cuda_ring_making *m, const struct view *v,
                 stream);
         },
         "marking rings", m->err));
-    to.kind = w->kind.data;
     to.head = marks->head.data;
     to.masks = marks->masks.data;
     to.touched = marks->touched.data;
@@ -139,36 +170,14 @@ static oj_status mark(struct oj_cuda_ring_making *m, const struct view *v,
     return OJ_OK;
 }
 
-static oj_status finish(struct oj_cuda_ring_making *m, const struct view *v,
-                        struct working *w, struct oj_cuda_ring_part *part)
-{
-    cudaStream_t stream = m->device->stream;
-    const struct oj_cuda_ring_sums *s = &part->sums;
-    if (s->leaves == 0)
-        return OJ_OK;
-    OJ_TRY(oj_cuda_make(m->device, stream, s->leaves, &part->leaf, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, s->records, &part->record, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, s->edges, &part->edge, m->err));
-    OJ_TRY(
-        oj_cuda_make(m->device, stream, s->edges, &part->edge_segment, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, v->n_fragments, &w->said, m->err));
-    make_records<<<blocks_of(v->n_fragments), BLOCK, 0, stream>>>(
-        *v, w->kind.data, sums_of_nodes(w), *part, w->said.data);
-    OJ_CUDA_TRY_LAUNCH("making cells of rings", m->err);
-    make_leaves<<<blocks_of(v->n_nodes), BLOCK, 0, stream>>>(
-        *v, w->kind.data, sums_of_nodes(w), w->said.data, *part);
-    OJ_CUDA_TRY_LAUNCH("making cells of rings", m->err);
-    return OJ_OK;
-}
-
 static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
-                       struct working *w, struct oj_cuda_ring_part *part,
+                       struct working *w, const struct oj_cuda_ring_part *part,
                        struct oj_cuda_ring_level *next)
 {
     cudaStream_t stream = m->device->stream;
     int64_t n = 16 * (int64_t)part->sums.split_fragments;
     int64_t n_groups = part->sums.split;
-    uint32_t first_group = part->first_slot / 16 + (v->n_nodes + 15) / 16;
+    uint32_t first_group = (part->first_slot + part->n_slots) / 16;
     unsigned long long all = 0;
     if (n_groups == 0)
         return OJ_OK;
@@ -176,9 +185,9 @@ static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
     OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->place, m->err));
     OJ_CUDA_TRY(cudaMemsetAsync(w->count.data + n, 0, 1, stream),
                 "splitting cells of rings", m->err);
-    put_counts<<<blocks_of(v->n_fragments), BLOCK, 0, stream>>>(
-        *v, w->kind.data, sums_of_nodes(w), w->marks.head.data,
-        w->marks.lost.data, w->marks.masks.data, w->count.data);
+    put_counts<<<blocks_of(v->n_listed), BLOCK, 0, stream>>>(
+        *v, sums_of_nodes(w), w->marks.head.data, w->marks.lost.data,
+        w->marks.masks.data, w->count.data);
     OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
     OJ_TRY(oj_cuda_with_scratch(
         m->device, stream, &w->scratch,
@@ -206,14 +215,14 @@ static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
                         m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, next->n_edges, &next->edge, m->err));
     next->n_nodes = 16 * n_groups;
-    put_nodes<<<blocks_of(v->n_nodes), BLOCK, 0, stream>>>(
-        *v, w->kind.data, sums_of_nodes(w), w->place.data, first_group,
-        part->slot.data, *next);
+    put_nodes<<<blocks_of(v->n_listed), BLOCK, 0, stream>>>(
+        *v, sums_of_nodes(w), w->place.data, first_group,
+        m->cells->slot.data + part->first_slot, *next);
     OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
-    put_fragments<<<blocks_of(v->n_fragments), BLOCK, 0, stream>>>(
-        *v, w->kind.data, sums_of_nodes(w), w->marks.head.data,
-        w->marks.lost.data, w->marks.masks.data, w->marks.touched.data,
-        w->place.data, next->fragment.data, next->edge.data);
+    put_fragments<<<blocks_of(v->n_listed), BLOCK, 0, stream>>>(
+        *v, sums_of_nodes(w), w->marks.head.data, w->marks.lost.data,
+        w->marks.masks.data, w->marks.touched.data, w->place.data,
+        next->fragment.data, next->edge.data);
     OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
     return OJ_OK;
 }
@@ -222,9 +231,9 @@ static void drop_working(struct oj_cuda_device *device, struct working *w)
 {
     cudaStream_t stream = device->stream;
     oj_cuda_drop(device, stream, &w->kind);
-    oj_cuda_drop(device, stream, &w->leaf_split);
-    oj_cuda_drop(device, stream, &w->record_edge);
-    oj_cuda_drop(device, stream, &w->split_fragment);
+    oj_cuda_drop(device, stream, &w->of_node);
+    oj_cuda_drop(device, stream, &w->of_block);
+    oj_cuda_drop(device, stream, &w->list);
     oj_cuda_drop(device, stream, &w->said);
     oj_cuda_ring_marks_drop(device, &w->marks);
     oj_cuda_drop(device, stream, &w->doubt);
@@ -290,16 +299,4 @@ void oj_cuda_ring_level_drop(struct oj_cuda_device *device,
     oj_cuda_drop(device, stream, &level->edge);
     oj_cuda_drop(device, stream, &level->window);
     memset(level, 0, sizeof *level);
-}
-
-void oj_cuda_ring_part_drop(struct oj_cuda_device *device,
-                            struct oj_cuda_ring_part *part)
-{
-    cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &part->slot);
-    oj_cuda_drop(device, stream, &part->leaf);
-    oj_cuda_drop(device, stream, &part->record);
-    oj_cuda_drop(device, stream, &part->edge);
-    oj_cuda_drop(device, stream, &part->edge_segment);
-    memset(part, 0, sizeof *part);
 }

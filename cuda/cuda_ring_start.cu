@@ -373,7 +373,7 @@ static oj_status sort_items(struct oj_cuda_ring_making *m, struct working *w,
         {
             return cub::DeviceRadixSort::SortKeys(
                 memory, bytes, w->item[1].data, w->item[0].data,
-                (int64_t)*n_items, 32, 32 + 4 * v.level, stream);
+                (int64_t)*n_items, ITEM_CELL, ITEM_CELL + 4 * v.level, stream);
         },
         "sorting cells of rings", m->err);
 }
@@ -384,21 +384,30 @@ static oj_status fill_first(struct oj_cuda_ring_making *m, struct working *w,
 {
     cudaStream_t stream = m->device->stream;
     struct windows v = view_of(w);
+    struct oj_cuda_array<uint32_t> *slot = &m->cells->slot;
     unsigned long long n = 0, all = 0;
     int64_t n_groups;
     OJ_TRY(sort_items(m, w, &n));
     OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)n + 1, &w->put, m->err));
-    count_puts<<<blocks_of((int64_t)n + 1), BLOCK, 0, stream>>>(
-        v, (uint32_t)n, w->item[0].data, w->put.data);
-    OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
-    OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)1 << (4 * v.level - 4),
-                        &above->slot, m->err));
+    OJ_TRY(oj_cuda_with_scratch(
+        m->device, stream, &w->scratch,
+        [&](void *memory, size_t &bytes)
+        {
+            struct put_sums sums = {w->item[0].data, 0, (ptrdiff_t)n};
+            return cub::DeviceScan::ExclusiveSum(
+                memory, bytes, sums, w->put.data, (int64_t)n + 1, stream);
+        },
+        "filling cells of rings", m->err));
+    OJ_CUDA_TRY(cudaMemcpyAsync(&all, w->put.data + n, sizeof all,
+                                cudaMemcpyDeviceToHost, stream),
+                "filling cells of rings", m->err);
+    above->n_slots = v.level > 1 ? 1u << (4 * v.level - 4) : 16;
+    OJ_TRY(oj_cuda_ring_extend(m, slot, 0, above->n_slots));
     OJ_CUDA_TRY(
-        cudaMemsetAsync(above->slot.data, 0, 4 * (size_t)above->slot.n, stream),
+        cudaMemsetAsync(slot->data, 0, 4 * (size_t)above->n_slots, stream),
         "filling cells of rings", m->err);
-    OJ_TRY(oj_cuda_scan_total(m->device, stream, &w->scratch, w->put.data,
-                              (int64_t)n, &all, "filling cells of rings",
-                              m->err));
+    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "filling cells of rings",
+                m->err);
     n_groups = (int64_t)(all >> 32);
     first->depth = v.level;
     first->n_nodes = 16 * n_groups;
@@ -414,18 +423,13 @@ static oj_status fill_first(struct oj_cuda_ring_making *m, struct working *w,
     OJ_TRY(
         oj_cuda_make(m->device, stream, first->n_edges, &first->edge, m->err));
     fill_cells<<<blocks_of((int64_t)n), BLOCK, 0, stream>>>(
-        v, (uint32_t)n, w->item[0].data, w->put.data,
-        oj_cuda_ring_next_slot(above) / 16, above->slot.data, *first);
+        v, (uint32_t)n, w->item[0].data, w->put.data, above->n_slots / 16,
+        slot->data, *first);
     OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
     return OJ_OK;
 }
 
 /* --- the whole ------------------------------------------------------------ */
-
-uint32_t oj_cuda_ring_next_slot(const struct oj_cuda_ring_part *above)
-{
-    return above->first_slot + ((uint32_t)above->slot.n + 15) / 16 * 16;
-}
 
 static oj_status make_units(struct oj_cuda_ring_making *m,
                             struct oj_cuda_array<uint32_t> *ring_part,
@@ -502,7 +506,7 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
     status = start_below(m, &units, &w, above, first);
     if (status == OJ_ERR_NOMEM) /* the root takes less */
     {
-        oj_cuda_ring_part_drop(m->device, above);
+        memset(above, 0, sizeof *above);
         oj_cuda_ring_level_drop(m->device, first);
         drop_working(m->device, &w);
         memset(&w, 0, sizeof w);

@@ -13,7 +13,4 @@ OJ_MUST_USE oj_status oj_cuda_ring_start(
     struct oj_cuda_ring_making *m, struct oj_cuda_array<uint32_t> *ring_part,
     struct oj_cuda_ring_part *above, struct oj_cuda_ring_level *first);
 
-/** The first slot of the level below one whose slots are *above. */
-uint32_t oj_cuda_ring_next_slot(const struct oj_cuda_ring_part *above);
-
 #endif

@@ -5,6 +5,8 @@
 
 #include "cuda_ring_levels.h"
 
+#include <iterator>
+
 #define BLOCK 256
 
 static __device__ int64_t at_thread(void)
@@ -45,39 +47,51 @@ static __global__ void count_items(const __grid_constant__ struct windows v,
         place[k] = k < v.n ? (unsigned)__popc(cells_of(v, k)) : 0;
 }
 
-/* An item: a fragment in a cell; the cell's number in the high half, and the
- * fragment's times 16 and that of the cell in its window in the low half. */
+/* An item: a fragment in a cell. From the lowest bit: that of the cell in its
+ * window, the fragment, the cell, which items are sorted by, the number of the
+ * fragment's edges in it, and the fragment's bit there. */
+#define ITEM_FRAGMENT 4
+#define ITEM_CELL 32
+#define ITEM_EDGES 56
+#define ITEM_INSIDE 60
+
+static __device__ uint32_t cell_of(unsigned long long item)
+{
+    return (uint32_t)(item >> ITEM_CELL) & 0xffffffu;
+}
+
+static __device__ uint32_t edges_of(unsigned long long item)
+{
+    return (uint32_t)(item >> ITEM_EDGES) & 15u;
+}
+
+/* Items of a block go out side by side. */
 static __global__ void put_items(const __grid_constant__ struct windows v,
                                  const unsigned long long *place,
                                  unsigned long long *item)
 {
-    uint32_t k = (uint32_t)at_thread();
-    uint64_t at;
-    uint2 p;
-    if (k >= v.n)
-        return;
-    at = place[k];
-    p = v.window[v.fragment[k].node];
-    for (uint32_t left = cells_of(v, k); left != 0; left &= left - 1, at++)
+    __shared__ unsigned long long made[OJ_RING_CELL_CHILDREN * BLOCK];
+    uint32_t k = (uint32_t)at_thread(), first = blockIdx.x * BLOCK;
+    uint32_t end = first + BLOCK < v.n ? first + BLOCK : v.n, at, n;
+    n = (uint32_t)(place[end] - place[first]);
+    if (k < v.n)
     {
-        uint32_t c = (uint32_t)__ffs((int)left) - 1;
-        item[at] = (unsigned long long)oj_ring_directory_at(
-                       p.x + c % 4, p.y + c / 4, v.level)
-                       << 32 |
-                   (16 * k + c);
+        uint2 p = v.window[v.fragment[k].node];
+        uint32_t inside = inside_of(v, k);
+        at = (uint32_t)(place[k] - place[first]);
+        for (uint32_t left = cells_of(v, k); left != 0; left &= left - 1, at++)
+        {
+            uint32_t c = (uint32_t)__ffs((int)left) - 1;
+            made[at] = (unsigned long long)(inside >> c & 1u) << ITEM_INSIDE |
+                       (v.masks[k].counts >> (4 * c) & 15u) << ITEM_EDGES |
+                       oj_ring_directory_at(p.x + c % 4, p.y + c / 4, v.level)
+                           << ITEM_CELL |
+                       (unsigned long long)k << ITEM_FRAGMENT | c;
+        }
     }
-}
-
-static __device__ uint32_t cell_of(unsigned long long item)
-{
-    return (uint32_t)(item >> 32);
-}
-
-static __device__ uint32_t edges_of(const struct windows &v,
-                                    unsigned long long item)
-{
-    uint32_t k = (uint32_t)item / 16, c = (uint32_t)item % 16;
-    return (uint32_t)(v.masks[k].counts >> (4 * c) & 15u);
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < n; i += BLOCK)
+        item[place[first] + i] = made[i];
 }
 
 static __device__ int is_first_of_group(const unsigned long long *item,
@@ -86,18 +100,35 @@ static __device__ int is_first_of_group(const unsigned long long *item,
     return j == 0 || cell_of(item[j]) / 16 != cell_of(item[j - 1]) / 16;
 }
 
-/* What items, by cell, add: high half groups of 16 cells, low half edges. */
-static __global__ void count_puts(const __grid_constant__ struct windows v,
-                                  uint32_t n, const unsigned long long *item,
-                                  unsigned long long *put)
+/* What items, by cell, add: high half groups of 16 cells, low half edges; and
+ * nothing behind them. */
+struct put_sums
 {
-    uint32_t j = (uint32_t)at_thread();
-    if (j > n)
-        return;
-    put[j] = j == n ? 0
-                    : (unsigned long long)is_first_of_group(item, j) << 32 |
-                          edges_of(v, item[j]);
-}
+    typedef std::random_access_iterator_tag iterator_category;
+    typedef unsigned long long value_type;
+    typedef ptrdiff_t difference_type;
+    typedef const unsigned long long *pointer;
+    typedef unsigned long long reference;
+    const unsigned long long *item;
+    ptrdiff_t at, n;
+
+    __device__ unsigned long long operator*() const
+    {
+        if (at >= n)
+            return 0;
+        return (unsigned long long)is_first_of_group(item, (uint32_t)at) << 32 |
+               edges_of(item[at]);
+    }
+    __device__ unsigned long long operator[](ptrdiff_t i) const
+    {
+        return *(*this + i);
+    }
+    __host__ __device__ struct put_sums operator+(ptrdiff_t i) const
+    {
+        struct put_sums moved = {item, at + i, n};
+        return moved;
+    }
+};
 
 static __global__ void fill_cells(const __grid_constant__ struct windows v,
                                   uint32_t n, const unsigned long long *item,
@@ -105,27 +136,25 @@ static __global__ void fill_cells(const __grid_constant__ struct windows v,
                                   uint32_t first_group, uint32_t *slot,
                                   struct oj_cuda_ring_level level)
 {
-    uint32_t j = (uint32_t)at_thread(), k, c, cell, is_first, group, node;
-    uint32_t before, to, edge, shift = 2 * (uint32_t)v.level - 2;
+    uint32_t j = (uint32_t)at_thread(), c, cell, is_first, group, node;
+    uint32_t before, to, shift = 2 * (uint32_t)v.level - 2;
     struct oj_ring_fragment f;
     if (j >= n)
         return;
-    k = (uint32_t)item[j] / 16;
     c = (uint32_t)item[j] % 16;
     cell = cell_of(item[j]);
     is_first = (uint32_t)is_first_of_group(item, j);
     group = (uint32_t)(put[j] >> 32) + is_first - 1;
     node = 16 * group + cell % 16;
     to = (uint32_t)put[j];
-    f = v.fragment[k];
+    f = v.fragment[(uint32_t)item[j] >> ITEM_FRAGMENT];
     *(uint4 *)&level.fragment.data[j] =
-        make_uint4((f.unit & ~1u) | (inside_of(v, k) >> c & 1u), to,
-                   edges_of(v, item[j]), node);
-    edge = f.first;
-    for (uint32_t e = 0; e < f.n; e++)
+        make_uint4((f.unit & ~1u) | ((uint32_t)(item[j] >> ITEM_INSIDE) & 1u),
+                   to, edges_of(item[j]), node);
+    for (uint32_t e = f.first; e < f.first + f.n; e++)
     {
-        if (v.touched[edge + e] >> c & 1u)
-            level.edge.data[to++] = v.edge[edge + e];
+        if (v.touched[e] >> c & 1u)
+            level.edge.data[to++] = v.edge[e];
     }
     before = j == 0 ? UINT32_MAX
                     : 16 * (group - is_first) + cell_of(item[j - 1]) % 16;

@@ -101,6 +101,7 @@ OJ_FN int oj_ring_node_splits(uint32_t n, uint32_t most, int level, int levels,
 struct oj_ring_coder
 {
     uint64_t code;
+    uint32_t decided; /* sixteenths whose code is not 0 */
     uint32_t touched; /* by any edge */
     uint32_t n;       /* records so far */
     /* the unit under way */
@@ -113,7 +114,7 @@ OJ_FN struct oj_ring_coder oj_ring_coder_make(void)
 {
     struct oj_ring_coder c;
     c.code = 0;
-    c.touched = c.n = 0;
+    c.decided = c.touched = c.n = 0;
     c.unit = c.part = UINT32_MAX;
     c.unit_first = c.unit_touched = c.unit_inside = 0;
     c.part_first = c.part_inside = 0;
@@ -125,18 +126,12 @@ OJ_FN struct oj_ring_coder oj_ring_coder_make(void)
 OJ_FN void oj_ring_coder_set(struct oj_ring_coder *c, uint32_t inside,
                              uint32_t record, int first_counts)
 {
-    int i;
     if (record >= OJ_RING_CODE_ASK)
         record = OJ_RING_CODE_ASK;
-    for (i = 0; i < OJ_RING_CELL_CHILDREN; i++)
-    {
-        if ((inside >> i & 1u) == 0u)
-            continue;
-        if ((c->code >> (4 * i) & 15u) == 0u)
-            c->code |= (uint64_t)record << (4 * i);
-        else if (!first_counts)
-            c->code |= (uint64_t)OJ_RING_CODE_ASK << (4 * i);
-    }
+    c->code |= oj_ring_nibbles(inside & ~c->decided) * record;
+    if (!first_counts)
+        c->code |= oj_ring_nibbles(inside & c->decided) * OJ_RING_CODE_ASK;
+    c->decided |= inside;
 }
 
 OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c,

@@ -23,6 +23,8 @@
 
 #include "oj_ring_cell.h"
 
+#include <string.h>
+
 /** Steps of the side of a cell. */
 #define OJ_RING_EDGE_STEPS 32768.0
 
@@ -51,15 +53,16 @@ OJ_FN int16_t oj_ring_edge_step(double v)
  *  reach; t0 > t1: nowhere. */
 OJ_FN void oj_ring_edge_cut(double u, double du, double *t0, double *t1)
 {
-    double first, last, swap;
+    double inverse, first, last, swap;
     if (du == 0.0)
     {
         if (fabs(u) > OJ_RING_EDGE_REACH)
             *t1 = -1.0;
         return;
     }
-    first = (-OJ_RING_EDGE_REACH - u) / du;
-    last = (OJ_RING_EDGE_REACH - u) / du;
+    inverse = 1.0 / du;
+    first = (-OJ_RING_EDGE_REACH - u) * inverse;
+    last = (OJ_RING_EDGE_REACH - u) * inverse;
     if (first > last)
     {
         swap = first;
@@ -70,17 +73,17 @@ OJ_FN void oj_ring_edge_cut(double u, double du, double *t0, double *t1)
     *t1 = last < *t1 ? last : *t1;
 }
 
-/** The edge a -> b for a cell of this side with its reference point r.  Steps
- *  are below 2^42, so shares of the edge are off by less than 2^-8 of one. An
+/** The edge a -> b for a cell of so many steps in one unit (oj_ring_frame),
+ *  with its reference point r.  Steps are below 2^42, and shares of the edge
+ *  are rounded three times, so they are off by less than 2^-8 of a step. An
  *  edge that is nowhere near the cell becomes a point that is not either. */
 OJ_FN struct oj_ring_edge16 oj_ring_edge_of(double ax, double ay, double bx,
                                             double by, double rx, double ry,
-                                            double side)
+                                            double steps)
 {
     struct oj_ring_edge16 e;
-    double scale = OJ_RING_EDGE_STEPS / side;
-    double ux = (ax - rx) * scale, uy = (ay - ry) * scale;
-    double vx = (bx - rx) * scale, vy = (by - ry) * scale;
+    double ux = (ax - rx) * steps, uy = (ay - ry) * steps;
+    double vx = (bx - rx) * steps, vy = (by - ry) * steps;
     double dx = vx - ux, dy = vy - uy, t0 = 0.0, t1 = 1.0;
     if (fabs(ux) > OJ_RING_EDGE_REACH || fabs(uy) > OJ_RING_EDGE_REACH ||
         fabs(vx) > OJ_RING_EDGE_REACH || fabs(vy) > OJ_RING_EDGE_REACH)
@@ -141,12 +144,20 @@ OJ_FN int oj_ring_edge_test(struct oj_ring_edge16 e, float px, float py)
 #define OJ_RING_EDGE_MIDDLE(i, share)                                          \
     ((float)(OJ_RING_EDGE_STEPS * (0.25 * (i) + 0.125 - (share))))
 
-/** By how many steps sixteenths of a cell of this side are wider than they are:
- *  the margin of the frame, one step for the rounding of edges, and one for
- *  that of this number and of the middles. */
-OJ_FN float oj_ring_edge_margin(const struct oj_ring_frame *f, double side)
+/** By how many steps sixteenths of a cell of so many steps in one unit are
+ *  wider than they are: the margin of the frame, one step for the rounding of
+ *  edges, and one for that of this number and of the middles. */
+OJ_FN float oj_ring_edge_margin(const struct oj_ring_frame *f, double steps)
 {
-    return (float)(f->margin * (OJ_RING_EDGE_STEPS / side)) + 2.0f;
+    return (float)(f->margin * steps) + 2.0f;
+}
+
+/* The top bit says whether v is negative. */
+OJ_FN uint32_t oj_ring_edge_sign(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
 }
 
 /** The edge against the sixteenths of its cell.  touched: those, wider by the
@@ -157,7 +168,8 @@ OJ_FN float oj_ring_edge_margin(const struct oj_ring_frame *f, double side)
  *  The edge meets none of those whose middle is farther from its line than
  *  their corners: |E| > (h + margin) (|d_x| + |d_y|), d = b - a, h = 4096 half
  *  their side; E is off by less than 2000, see above, apart from the rounding
- *  of the ends, which the margin covers.  |p| is below 2^15 here. */
+ *  of the ends, which the margin covers.  |p| is below 2^15 here. Signs are the
+ *  top bits of numbers: those of zeros do not matter, they are unsure. */
 OJ_FN struct oj_ring_split oj_ring_edge_sixteenths(struct oj_ring_edge16 e,
                                                    float margin)
 {
@@ -171,9 +183,10 @@ OJ_FN struct oj_ring_split oj_ring_edge_sixteenths(struct oj_ring_edge16 e,
     float reach = half * (fabsf(bx - ax) + fabsf(by - ay)) + 4096.0f;
     float d = ax * by - ay * bx, t_d = 0.52f * size + 4096.0f;
     float t_p = 0.52f * 32768.0f + 4096.0f, t_e = t_d + 1.04f * 32768.0f;
-    uint32_t columns = 0, rows = 0, near = 0, unsure = 0;
-    int is_d_left = d > 0.0f, is_d_unsure = fabsf(d) <= t_d, i, j;
-    split.toggled = 0;
+    uint32_t columns = 0, rows = 0, far = 0, unsure = 0, toggled = 0;
+    uint32_t d_left = oj_ring_edge_sign(d),
+             is_d = oj_ring_edge_sign(t_d - fabsf(d));
+    int i, j;
     for (i = 0; i < OJ_RING_CELL_SPLIT; i++)
     {
         float px = OJ_RING_EDGE_MIDDLE(i, OJ_RING_CELL_U);
@@ -183,28 +196,28 @@ OJ_FN struct oj_ring_split oj_ring_edge_sixteenths(struct oj_ring_edge16 e,
         if (low <= py && py <= high)
             rows |= 0xfu << (OJ_RING_CELL_SPLIT * i);
     }
-    for (j = 0; j < OJ_RING_CELL_SPLIT; j++)
+    for (j = OJ_RING_CELL_SPLIT - 1; j >= 0; j--)
     {
-        for (i = 0; i < OJ_RING_CELL_SPLIT; i++)
+        for (i = OJ_RING_CELL_SPLIT - 1; i >= 0; i--)
         {
             float px = OJ_RING_EDGE_MIDDLE(i, OJ_RING_CELL_U);
             float py = OJ_RING_EDGE_MIDDLE(j, OJ_RING_CELL_V);
             float pa = px * ay - py * ax, pb = px * by - py * bx;
             float e_p = d + pa - pb;
-            uint32_t bit = 1u << (OJ_RING_CELL_SPLIT * j + i);
-            int a_opposite = (pa > 0.0f) ^ (pb > 0.0f);
-            int d_opposite = is_d_left ^ (e_p > 0.0f);
-            int a_unsure = (fabsf(pa) <= t_p) | (fabsf(pb) <= t_p);
-            int d_unsure = is_d_unsure | (fabsf(e_p) <= t_e);
-            near |= fabsf(e_p) <= reach ? bit : 0u;
-            split.toggled |= a_opposite & d_opposite ? bit : 0u;
-            unsure |=
-                (a_unsure & (d_unsure | d_opposite)) | (d_unsure & a_opposite)
-                    ? bit
-                    : 0u;
+            uint32_t a_opposite = oj_ring_edge_sign(pa) ^ oj_ring_edge_sign(pb);
+            uint32_t d_opposite = d_left ^ oj_ring_edge_sign(e_p);
+            uint32_t is_a =
+                oj_ring_edge_sign(t_p - fminf(fabsf(pa), fabsf(pb)));
+            uint32_t is_both = is_d & oj_ring_edge_sign(t_e - fabsf(e_p));
+            far = far << 1 | oj_ring_edge_sign(reach - fabsf(e_p)) >> 31;
+            toggled = toggled << 1 | (a_opposite & d_opposite) >> 31;
+            unsure = unsure << 1 | ((~is_a & (~is_both | d_opposite)) |
+                                    (~is_both & a_opposite)) >>
+                                       31;
         }
     }
-    split.touched = (columns & rows & near) | unsure;
+    split.toggled = toggled;
+    split.touched = (columns & rows & ~far) | unsure;
     return split;
 }
 

@@ -253,7 +253,8 @@ static inline void tree_finish(struct plain_tree *t,
     const uint32_t *ring_part =
         t->tree.units == OJ_RING_PARTS ? t->ring_part.data : NULL;
     double side = t->tree.frame.side[depth], rx, ry;
-    float margin = oj_ring_edge_margin(&t->tree.frame, side);
+    double steps = t->tree.frame.steps[depth];
+    float margin = oj_ring_edge_margin(&t->tree.frame, steps);
     struct oj_ring_coder coder = oj_ring_coder_make();
     struct oj_ring_leaf leaf = {0, (uint32_t)t->record.n,
                                 16 * (uint32_t)n + (uint32_t)depth};
@@ -267,7 +268,7 @@ static inline void tree_finish(struct plain_tree *t,
             const struct oj_ring_segment *g =
                 &t->segment.data[level->entry.data[f->first + i]];
             struct oj_ring_split split = oj_ring_edge_sixteenths(
-                oj_ring_edge_of(g->ax, g->ay, g->bx, g->by, rx, ry, side),
+                oj_ring_edge_of(g->ax, g->ay, g->bx, g->by, rx, ry, steps),
                 margin);
             all.touched |= split.touched;
             all.toggled ^= split.toggled;
@@ -303,7 +304,7 @@ static inline void tree_finish(struct plain_tree *t,
             uint32_t id = level->entry.data[f->first + i];
             const struct oj_ring_segment *g = &t->segment.data[id];
             TREE_PUSH(t->edge, oj_ring_edge_of(g->ax, g->ay, g->bx, g->by, rx,
-                                               ry, side));
+                                               ry, steps));
             TREE_PUSH(t->edge_segment, id);
         }
     }

@@ -22,7 +22,7 @@ struct DeviceScan
                                     {
                                         auto v = in[i];
                                         out[i] = sum;
-                                        sum += v;
+                                        sum = sum + v;
                                     }
                                 });
     }
