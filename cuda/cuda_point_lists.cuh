@@ -12,7 +12,13 @@ struct found
     uint32_t *some;          /* [ROUNDS] of each chunk, a bit for each lane */
     int32_t *few;            /* [CHUNK] of each chunk */
     unsigned long long *sum; /* of each chunk: pairs */
-    unsigned long long *several; /* 1: a point has more than one pair */
+};
+
+/* Chunks with a point that has more than one pair. */
+struct several
+{
+    uint32_t *chunk; /* [chunks] */
+    unsigned *n;
 };
 
 /* In the place of a rank, until it is settled. */
@@ -23,7 +29,6 @@ struct few_answer
     int32_t *of_chunk;
     int64_t first;
     unsigned long long n_pairs;
-    int has_several;
 
     __device__ __forceinline__ void sure(const struct query &, int64_t i,
                                          int32_t rank)
@@ -52,7 +57,6 @@ struct few_answer
         {
             of_chunk[i - first] = n > 1 ? -1 - n : only;
             n_pairs += (unsigned)n;
-            has_several |= n > 1;
         }
     }
 };
@@ -77,8 +81,6 @@ struct few_settler
             at += __popc(to.some[chunk * ROUNDS + r]);
         at += __popc(to.some[chunk * ROUNDS + round] & ((1u << lane) - 1u));
         to.few[at] = n > 1 ? -1 - n : only;
-        if (n > 1)
-            *to.several = 1;
         if (n > 0)
             atomicAdd(&to.sum[chunk], (unsigned long long)n);
     }
@@ -89,7 +91,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
                 struct found to)
 {
     int64_t chunk = warp_of(), at = chunk * CHUNK;
-    struct few_answer answer = {ranks_of_chunk(), at, 0, 0};
+    struct few_answer answer = {ranks_of_chunk(), at, 0};
     if (chunk >= n_chunks)
         return;
     ask_chunk(q, chunk, answer);
@@ -97,8 +99,6 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
         answer.n_pairs += __shfl_xor_sync(ALL_LANES, answer.n_pairs, step);
     if (lane_of() == 0)
         to.sum[chunk] = answer.n_pairs;
-    if (answer.has_several)
-        *to.several = 1;
 #pragma unroll
     for (int r = 0; r < ROUNDS; r++)
     {
@@ -119,16 +119,20 @@ static __global__ void settle_pairs(const __grid_constant__ struct query q,
     settle_doubts(q, answer);
 }
 
-/* Pairs of the lanes before this one, and of all lanes. */
-static __device__ __forceinline__ int64_t scan_lanes(int64_t n, int64_t *all)
+/* Pairs that a lane has of two points: those of the lanes before, and all. */
+static __device__ __forceinline__ int64_t scan_lanes(int64_t first,
+                                                     int64_t second,
+                                                     int64_t *all)
 {
     unsigned lane = lane_of();
-    int64_t sum = n;
-    if (!__any_sync(ALL_LANES, n > 1))
+    int64_t n = first + second, sum = n;
+    if (!__any_sync(ALL_LANES, first > 1 || second > 1))
     {
-        unsigned ones = __ballot_sync(ALL_LANES, n != 0);
-        *all = __popc(ones);
-        return __popc(ones & ((1u << lane) - 1u));
+        unsigned ones = __ballot_sync(ALL_LANES, first != 0);
+        unsigned others = __ballot_sync(ALL_LANES, second != 0);
+        unsigned below = (1u << lane) - 1u;
+        *all = __popc(ones) + __popc(others);
+        return __popc(ones & below) + __popc(others & below);
     }
     for (unsigned step = 1; step < LANES; step *= 2)
     {
@@ -140,12 +144,22 @@ static __device__ __forceinline__ int64_t scan_lanes(int64_t n, int64_t *all)
     return sum - n;
 }
 
+/* Pairs of a point of which few is known. */
+static __device__ __forceinline__ int64_t pairs_of(int32_t few)
+{
+    return few >= 0 ? 1 : -1 - (int64_t)few;
+}
+
+/* Two points of a thread lie side by side, so that their offsets are written as
+ * one. */
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     put_pairs(const __grid_constant__ struct query q, int64_t n_chunks,
-              const struct found from, int64_t *offset, int32_t *row)
+              const struct found from, int64_t *offset, int32_t *row,
+              struct several several)
 {
     int64_t chunk = warp_of(), at, few = chunk * CHUNK;
-    uint32_t some[ROUNDS];
+    uint32_t some[ROUNDS], shift = 2 * lane_of() % LANES;
+    int has_several = 0;
     if (chunk >= n_chunks)
         return;
     at = (int64_t)from.sum[chunk];
@@ -153,49 +167,68 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     for (int r = 0; r < ROUNDS; r++)
         some[r] = from.some[chunk * ROUNDS + r];
 #pragma unroll
-    for (int r = 0; r < ROUNDS; r++)
+    for (int r = 0; r < ROUNDS; r += 2)
     {
-        int64_t i = chunk * CHUNK + r * LANES + lane_of(), n, all, before;
-        int32_t only = OJ_RING_NONE;
-        if (some[r] >> lane_of() & 1u)
-            only = from.few[few + __popc(some[r] & ((1u << lane_of()) - 1u))];
-        few += __popc(some[r]);
-        n = only >= 0 ? 1 : -1 - (int64_t)only;
-        before = at + scan_lanes(n, &all);
+        int64_t i = chunk * CHUNK + r * LANES + 2 * lane_of(), all, before;
+        uint32_t mine = lane_of() < LANES / 2 ? some[r] : some[r + 1];
+        int64_t known = few + __popc(mine & ((1u << shift) - 1u)) +
+                        (lane_of() < LANES / 2 ? 0 : __popc(some[r]));
+        int32_t first = OJ_RING_NONE, second = OJ_RING_NONE;
+        if (mine >> shift & 1u)
+            first = from.few[known++];
+        if (mine >> shift & 2u)
+            second = from.few[known];
+        few += __popc(some[r]) + __popc(some[r + 1]);
+        has_several |= first < OJ_RING_NONE || second < OJ_RING_NONE;
+        before = at + scan_lanes(pairs_of(first), pairs_of(second), &all);
         at += all;
-        if (i >= q.n)
-            continue;
-        offset[i] = before;
-        if (i == q.n - 1)
-            offset[q.n] = before + n;
-        if (only >= 0)
-            row[before] = ordinal(q.ordinal_of, only);
+        if (i + 1 < q.n)
+        {
+            int64_t next = before + pairs_of(first);
+            *(uint4 *)&offset[i] =
+                make_uint4((uint32_t)before, (uint32_t)(before >> 32),
+                           (uint32_t)next, (uint32_t)(next >> 32));
+        }
+        else if (i < q.n)
+            offset[i] = before;
+        if (first >= 0)
+            row[before] = ordinal(q.ordinal_of, first);
+        if (second >= 0)
+            row[before + pairs_of(first)] = ordinal(q.ordinal_of, second);
     }
+    if (lane_of() == 0 && chunk == n_chunks - 1)
+        offset[q.n] = at;
+    if (__any_sync(ALL_LANES, has_several) && lane_of() == 0)
+        several.chunk[atomicAdd(several.n, 1u)] = (uint32_t)chunk;
 }
 
 /* The rows of points that have several; a kernel of its own, since asking again
  * takes many registers. */
 static __global__ void put_several(const __grid_constant__ struct query q,
-                                   int64_t n_chunks, const struct found from,
-                                   const int64_t *offset, int32_t *row)
+                                   const struct found from,
+                                   const int64_t *offset, int32_t *row,
+                                   const struct several several)
 {
-    int64_t chunk = warp_of(), few = chunk * CHUNK;
-    if (chunk >= n_chunks)
-        return;
-    for (int r = 0; r < ROUNDS; r++)
+    for (int64_t k = warp_of(); k < *several.n;
+         k += (int64_t)gridDim.x * (BLOCK / LANES))
     {
-        int64_t i = chunk * CHUNK + r * LANES + lane_of();
-        uint32_t some = from.some[chunk * ROUNDS + r];
-        uint32_t before = __popc(some & ((1u << lane_of()) - 1u));
-        if ((some >> lane_of() & 1u) && from.few[few + before] < OJ_RING_NONE)
+        int64_t chunk = several.chunk[k], few = chunk * CHUNK;
+        for (int r = 0; r < ROUNDS; r++)
         {
-            double x = q.x[i], y = q.y[i];
-            struct oj_ring_place place;
-            oj_ring_tree_find(&q.tree, x, y, &place);
-            for (int64_t k = offset[i]; k < offset[i + 1]; k++)
-                row[k] = ordinal(q.ordinal_of, next(q, x, y, &place));
+            int64_t i = chunk * CHUNK + r * LANES + lane_of();
+            uint32_t some = from.some[chunk * ROUNDS + r];
+            uint32_t before = __popc(some & ((1u << lane_of()) - 1u));
+            if ((some >> lane_of() & 1u) &&
+                from.few[few + before] < OJ_RING_NONE)
+            {
+                double x = q.x[i], y = q.y[i];
+                struct oj_ring_place place;
+                oj_ring_tree_find(&q.tree, x, y, &place);
+                for (int64_t p = offset[i]; p < offset[i + 1]; p++)
+                    row[p] = ordinal(q.ordinal_of, next(q, x, y, &place));
+            }
+            few += __popc(some);
         }
-        few += __popc(some);
     }
 }
 

@@ -23,7 +23,7 @@
 #endif
 
 /* Points are asked in slices, with room for doubts about each of them. */
-#define SLICE ((int64_t)CHUNK << 18)
+#define SLICE ((int64_t)CHUNK << 19)
 
 /* A point that short edges do not decide about, and the record to go on with:
  * the first pass leaves it to the second, which takes more registers. */

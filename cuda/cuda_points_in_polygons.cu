@@ -60,7 +60,7 @@ static int64_t index_bytes(const struct oj_cuda_index *index)
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 {
     (void)index;
-    return n * (4 + 8 + 16) + n / CHUNK * 16 + 8 * (n < SLICE ? n : SLICE) +
+    return n * (4 + 8 + 16) + n / CHUNK * 32 + 8 * (n < SLICE ? n : SLICE) +
            4096;
 }
 
@@ -268,7 +268,7 @@ static oj_status count_all(struct oj_cuda_index *index, cudaStream_t stream,
         {
             int64_t n_chunks = chunks_of(q.n);
             struct found here = {to->some + first / LANES, to->few + first,
-                                 to->sum + first / CHUNK, to->several};
+                                 to->sum + first / CHUNK};
             count_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
                 q, n_chunks, here);
             OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
@@ -284,8 +284,8 @@ struct listing
     struct doubts doubts;
     struct oj_cuda_array<uint32_t> some;          /* [chunks * ROUNDS] */
     struct oj_cuda_array<int32_t> few;            /* [chunks * CHUNK] */
-    struct oj_cuda_array<unsigned long long> sum; /* [chunks + 1], and
-                                                     whether several */
+    struct oj_cuda_array<unsigned long long> sum; /* [chunks + 1] */
+    struct oj_cuda_array<uint32_t> several;       /* [chunks + 1] */
     struct oj_cuda_array<uint8_t> scratch;
 };
 
@@ -298,7 +298,8 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
     struct query q = query_of(index, points);
     struct found found;
     int64_t n = points->n, n_chunks = chunks_of(n);
-    unsigned long long told[2] = {0, 0}; /* pairs, and whether several */
+    struct several several;
+    unsigned long long n_pairs = 0;
     OJ_TRY(oj_cuda_make(device, stream, n + 1, &out->offset, err));
     if (n == 0)
     {
@@ -308,31 +309,30 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
     }
     OJ_TRY(oj_cuda_make(device, stream, n_chunks * ROUNDS, &l->some, err));
     OJ_TRY(oj_cuda_make(device, stream, n_chunks * CHUNK, &l->few, err));
-    OJ_TRY(oj_cuda_make(device, stream, n_chunks + 2, &l->sum, err));
-    OJ_CUDA_TRY(cudaMemsetAsync(l->sum.data + n_chunks, 0, sizeof told, stream),
+    OJ_TRY(oj_cuda_make(device, stream, n_chunks + 1, &l->sum, err));
+    OJ_TRY(oj_cuda_make(device, stream, n_chunks + 1, &l->several, err));
+    OJ_CUDA_TRY(cudaMemsetAsync(l->sum.data + n_chunks, 0, 8, stream),
+                "listing polygons of points", err);
+    OJ_CUDA_TRY(cudaMemsetAsync(l->several.data, 0, 4, stream),
                 "listing polygons of points", err);
     OJ_TRY(make_doubts(index, stream, &q, &l->doubts, err));
     found.some = l->some.data;
     found.few = l->few.data;
     found.sum = l->sum.data;
-    found.several = l->sum.data + n_chunks + 1;
+    several.n = l->several.data;
+    several.chunk = l->several.data + 1;
     OJ_TRY(count_all(index, stream, &q, &found, err));
-    OJ_TRY(oj_cuda_scan(device, stream, &l->scratch, l->sum.data, n_chunks,
-                        "counting polygons of points", err));
-    OJ_CUDA_TRY(cudaMemcpyAsync(told, l->sum.data + n_chunks, sizeof told,
-                                cudaMemcpyDeviceToHost, stream),
-                "counting polygons of points", err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "counting polygons of points",
-                err);
-    out->n_pairs = (int64_t)told[0];
+    OJ_TRY(oj_cuda_scan_total(device, stream, &l->scratch, l->sum.data,
+                              n_chunks, &n_pairs, "counting polygons of points",
+                              err));
+    out->n_pairs = (int64_t)n_pairs;
     OJ_TRY(oj_cuda_pairs_fit(n, out->n_pairs, max_pairs, err));
     OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->row, err));
     put_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
-        q, n_chunks, found, out->offset.data, out->row.data);
+        q, n_chunks, found, out->offset.data, out->row.data, several);
     OJ_CUDA_TRY_LAUNCH("listing polygons of points", err);
-    if (told[1] != 0)
-        put_several<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
-            q, n_chunks, found, out->offset.data, out->row.data);
+    put_several<<<settling_blocks(index), BLOCK, 0, stream>>>(
+        q, found, out->offset.data, out->row.data, several);
     OJ_CUDA_TRY_LAUNCH("listing polygons of points", err);
     return OJ_OK;
 }
@@ -353,6 +353,7 @@ static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
     oj_cuda_drop(device, stream, &l.some);
     oj_cuda_drop(device, stream, &l.few);
     oj_cuda_drop(device, stream, &l.sum);
+    oj_cuda_drop(device, stream, &l.several);
     oj_cuda_drop(device, stream, &l.scratch);
     if (status != OJ_OK)
         oj_cuda_pairs_drop(device, stream, &pairs);
