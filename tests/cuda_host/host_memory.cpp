@@ -97,6 +97,8 @@ cudaError_t get(void **out, size_t bytes, int ordinal, enum kind kind,
     device &d = device_at(ordinal);
     void *memory = nullptr;
     std::lock_guard<std::mutex> hold(lock);
+    if (!may_take())
+        return cudaErrorMemoryAllocation;
     if (kind == DEVICE)
     {
         size_t idle = pool != nullptr ? pool->reserved - pool->used : 0;
@@ -115,6 +117,7 @@ cudaError_t get(void **out, size_t bytes, int ordinal, enum kind kind,
         pool->reserved = std::max(pool->reserved, pool->used);
     }
     blocks()[(uintptr_t)memory] = {bytes, kind, ordinal, pool};
+    holds(kind == DEVICE ? DEVICE_MEMORY : PINNED_MEMORY, 1);
     *out = memory;
     return cudaSuccess;
 }
@@ -142,6 +145,7 @@ void give_back(void *memory, enum kind kind)
             (size_t)std::min(b.pool->keeps, (uint64_t)b.pool->reserved));
     }
     blocks().erase(at);
+    holds(kind == DEVICE ? DEVICE_MEMORY : PINNED_MEMORY, -1);
     memset(memory, (int)poison(), b.bytes);
     free(memory);
 }
@@ -151,6 +155,23 @@ void must_be_device(const void *at, size_t bytes, const char *what)
 {
     if (bytes > 0 && kind_of(at, bytes, what) != DEVICE)
         die("%s: %p is no memory of a device", what, at);
+}
+
+void must_hold_nothing(int ordinal)
+{
+    std::lock_guard<std::mutex> hold(lock);
+    size_t bytes = 0;
+    int n = 0;
+    for (const auto &b : blocks())
+    {
+        if (b.second.kind != DEVICE || b.second.device != ordinal)
+            continue;
+        bytes += b.second.bytes;
+        n++;
+    }
+    if (n > 0)
+        die("%zu bytes in %d blocks of device %d are left without a stream",
+            bytes, n, ordinal);
 }
 } // namespace oj_host
 

@@ -43,6 +43,28 @@ oj_host_stream *stream_or_default(cudaStream_t stream);
 /** Waits for all streams of a device. */
 void drain_device(int ordinal);
 
+/** Things that are taken and have to be given back. */
+enum thing
+{
+    DEVICE_MEMORY,
+    PINNED_MEMORY,
+    STREAM,
+    EVENT,
+    N_THINGS
+};
+
+/** Counts one more taking; false: it is to fail, as for lack of memory. */
+bool may_take(void);
+
+/** n more are held, or fewer. */
+void holds(enum thing thing, int n);
+
+/** 1 when a device is lost, and its memory with it. */
+int any_device_is_lost(void);
+
+/** Ends the process when memory of the device is held. */
+void must_hold_nothing(int ordinal);
+
 /** A number of the environment. */
 int64_t setting(const char *name, int64_t otherwise);
 } // namespace oj_host

@@ -112,6 +112,16 @@ device &device_at(int ordinal)
     return *all[ordinal];
 }
 
+int any_device_is_lost(void)
+{
+    for (int i = 0; i < count_devices(); i++)
+    {
+        if (device_at(i).lost != cudaSuccess)
+            return 1;
+    }
+    return 0;
+}
+
 cudaError_t lost(void)
 {
     if (chosen >= count_devices())
@@ -278,8 +288,11 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned)
 {
     if (lost() != cudaSuccess)
         return told(lost());
+    if (!may_take())
+        return told(cudaErrorMemoryAllocation);
     device &d = device_at(chosen);
     *out = make_stream(chosen);
+    holds(STREAM, 1);
     std::lock_guard<std::mutex> hold(devices_lock);
     d.streams.push_back(*out);
     return cudaSuccess;
@@ -287,13 +300,16 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned)
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
-    device &d = device_at(stream->device);
+    int ordinal = stream->device;
+    bool is_last;
+    device &d = device_at(ordinal);
     {
         std::lock_guard<std::mutex> hold(devices_lock);
         auto at = std::find(d.streams.begin(), d.streams.end(), stream);
         if (at == d.streams.end())
             die("a stream is destroyed that is none");
         d.streams.erase(at);
+        is_last = d.streams.empty();
     }
     if (stream->thread.joinable())
     {
@@ -305,6 +321,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
         stream->thread.join();
     }
     delete stream;
+    holds(STREAM, -1);
+    if (is_last && d.lost == cudaSuccess)
+        must_hold_nothing(ordinal);
     return told(lost());
 }
 
@@ -321,6 +340,9 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
 {
     if (lost() != cudaSuccess)
         return told(lost());
+    if (!may_take())
+        return told(cudaErrorMemoryAllocation);
+    holds(EVENT, 1);
     *out = new oj_host_event;
     (*out)->device = chosen;
     (*out)->has_time = (flags & cudaEventDisableTiming) == 0;
@@ -335,6 +357,7 @@ cudaError_t cudaEventCreate(cudaEvent_t *out)
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
+    holds(EVENT, -1);
     delete event;
     return told(lost());
 }

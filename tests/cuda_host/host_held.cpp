@@ -1,0 +1,80 @@
+/* What the process holds of the emulated devices, and takings that fail.
+ *
+ * Nothing of a device may be left when its last stream is destroyed, nor when
+ * the process ends. Pinned memory may: the module keeps some for the next join.
+ * Tests ask for more (host_held.h). */
+#include "host_held.h"
+#include "host_state.h"
+
+namespace oj_host
+{
+namespace
+{
+std::atomic<int64_t> n_held[N_THINGS];
+std::atomic<int64_t> n_takings, first_failing, end_failing;
+
+const char *const names[N_THINGS] = {"blocks of device memory", "", "streams",
+                                     "events"};
+
+/* The memory of a device that is lost is lost with it. */
+struct last_look
+{
+    ~last_look()
+    {
+        char text[OJ_HOST_HELD_TEXT];
+        static const int64_t keeps = setting("OJ_CUDA_HOST_KEEPS", 0);
+        if (any_device_is_lost())
+            n_held[DEVICE_MEMORY] = 0;
+        if (!keeps && oj_host_held(text) > 0)
+            die("left when the process ends: %s", text);
+    }
+} at_end;
+} // namespace
+
+bool may_take(void)
+{
+    int64_t n = ++n_takings;
+    return n < first_failing || n >= end_failing;
+}
+
+void holds(enum thing thing, int n)
+{
+    n_held[thing] += n;
+}
+} // namespace oj_host
+
+using namespace oj_host;
+
+void oj_host_fail_at(int64_t first, int64_t n)
+{
+    n_takings = 0;
+    first_failing = first;
+    end_failing = first + n;
+}
+
+int64_t oj_host_takings(void)
+{
+    return n_takings;
+}
+
+int64_t oj_host_pinned(void)
+{
+    return n_held[PINNED_MEMORY];
+}
+
+int64_t oj_host_held(char text[OJ_HOST_HELD_TEXT])
+{
+    int64_t n = 0;
+    text[0] = '\0';
+    for (int i = 0; i < N_THINGS; i++)
+    {
+        size_t used = strlen(text);
+        int64_t here = n_held[i];
+        if (i == PINNED_MEMORY || here == 0)
+            continue;
+        n += here;
+        snprintf(text + used, OJ_HOST_HELD_TEXT - used, "%s%lld %s",
+                 used > 0 ? ", " : "", (long long)here, names[i]);
+    }
+    return n;
+}
