@@ -277,11 +277,11 @@ static oj_status run_round(struct build *b, const struct oj_cells_round *r,
         struct oj_cells_plan *plan = b->plan.data;
         struct oj_cells_round part = *r;
         part.node[OJ_CELLS_OF_HUGE] += at;
-        split_huge<OJ_CELLS_BEGIN><<<one, LONG_BLOCK, 0, stream>>>(part, plan);
-        split_huge<OJ_CELLS_BOUND><<<many, LONG_BLOCK, 0, stream>>>(part, plan);
-        split_huge<OJ_CELLS_MASK><<<many, LONG_BLOCK, 0, stream>>>(part, plan);
-        split_huge<OJ_CELLS_SETTLE><<<one, LONG_BLOCK, 0, stream>>>(part, plan);
-        split_huge<OJ_CELLS_FILL><<<many, LONG_BLOCK, 0, stream>>>(part, plan);
+        split_huge<OJ_CELLS_BEGIN><<<one, HUGE_BLOCK, 0, stream>>>(part, plan);
+        split_huge<OJ_CELLS_BOUND><<<many, HUGE_BLOCK, 0, stream>>>(part, plan);
+        split_huge<OJ_CELLS_MASK><<<many, HUGE_BLOCK, 0, stream>>>(part, plan);
+        split_huge<OJ_CELLS_SETTLE><<<one, HUGE_BLOCK, 0, stream>>>(part, plan);
+        split_huge<OJ_CELLS_FILL><<<many, HUGE_BLOCK, 0, stream>>>(part, plan);
     }
     if (n[OJ_CELLS_OF_LONG] > 0)
         split_long<<<(unsigned)n[OJ_CELLS_OF_LONG], LONG_BLOCK, 0, stream>>>(
@@ -366,7 +366,8 @@ static oj_status seed_cells(struct build *b, int level, unsigned long long *n,
         status = read_counters(b);
     }
     *done = status == OJ_OK && !b->seen.spread.n &&
-            b->seen.ids.n <= (unsigned long long)b->id[0].n;
+            b->seen.ids.n <=
+                least(r.max_ids, SEED_MEAN_CELLS * (unsigned long long)s.n);
     for (int k = 0; k < OJ_CELLS_CLASSES; k++)
     {
         n[k] = b->seen.nodes[k].n;
@@ -388,9 +389,12 @@ static oj_status run_rounds(struct build *b)
 {
     unsigned long long n[OJ_CELLS_CLASSES];
     int k, level = oj_near_seed_level(&b->cells->square, b->n_roots), done = 0;
-    if (level >= 4 && b->distinct.n == 0 &&
-        (int64_t)oj_near_seed_above(level + 2) <= b->cells->tree.n)
-        OJ_TRY(seed_cells(b, level, n, &done));
+    /* where segments are long for the cells of a level, a lower one may do */
+    for (; level >= 4 && !done && b->distinct.n == 0; level -= 2)
+    {
+        if ((int64_t)oj_near_seed_above(level + 2) <= b->cells->tree.n)
+            OJ_TRY(seed_cells(b, level, n, &done));
+    }
     if (!done)
         OJ_TRY(put_first(b, n));
     for (b->n_rounds = 0; b->n_rounds < ROUNDS; b->n_rounds++)

@@ -3,7 +3,7 @@
  *  Rounds of all nodes that have a list, from the root down.  In a round each
  *  node learns how far the nearest segment of each child can be at most, then
  *  which segments its children need, and becomes a leaf or children:
- *    short lists (32 or fewer) by eight threads each,
+ *    short lists (59 or fewer) by eight threads each,
  *    longer ones by a block each,
  *    the longest (above 1,024) by many blocks, in steps of a kernel each.
  *  Room for lists, nodes and leaves is taken by atomic additions, so their

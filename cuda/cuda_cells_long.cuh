@@ -5,7 +5,8 @@
 
 #include "cuda_cells_round.cuh"
 
-#define LONG_BLOCK 128
+#define LONG_BLOCK 64
+#define HUGE_BLOCK 128
 #define FAN 4
 
 /* Which entries of a list a warp takes: 32 at a time from first on. */
@@ -29,6 +30,21 @@ static __device__ void begin_plan(struct oj_cells_plan *plan,
     }
 }
 
+/* The least of each of the 16 numbers over a warp, for lane 2 c that of number
+ * c, lowers the plan's. */
+static __device__ void lower_bounds(float *v, uint32_t lane,
+                                    struct oj_cells_plan *plan)
+{
+    float least;
+    halve_least<8>(v, lane, 16);
+    halve_least<4>(v, lane, 8);
+    halve_least<2>(v, lane, 4);
+    halve_least<1>(v, lane, 2);
+    least = fminf(v[0], __shfl_xor_sync(FULL_WARP, v[0], 1));
+    if (lane % 2 == 0 && least < __uint_as_float(plan->bound[lane / 2]))
+        atomicMin(&plan->bound[lane / 2], __float_as_uint(least));
+}
+
 static __device__ void bound_share(const struct oj_cells_round &r,
                                    const struct oj_near_node &node,
                                    const struct oj_near_frame &frame,
@@ -36,25 +52,19 @@ static __device__ void bound_share(const struct oj_cells_round &r,
                                    struct oj_cells_plan *plan)
 {
     float bound[OJ_NEAR_CHILDREN];
-    int lane = (int)threadIdx.x % 32;
+    uint32_t lane = threadIdx.x % 32;
+    if (share.first >= node.n)
+        return;
 #pragma unroll
     for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
         bound[c] = INFINITY;
-    for (uint32_t i = share.first + (uint32_t)lane; i < node.n; i += share.step)
+    for (uint32_t i = share.first + lane; i < node.n; i += share.step)
     {
         struct oj_cuda_segment s;
         struct oj_near_piece p = piece_of(r, frame, r.id[node.first + i], &s);
         oj_near_lower_uppers(&p, bound);
     }
-#pragma unroll
-    for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
-    {
-        for (int step = 16; step > 0; step /= 2)
-            bound[c] =
-                fminf(bound[c], __shfl_xor_sync(FULL_WARP, bound[c], step));
-        if (lane == 0 && bound[c] < __uint_as_float(plan->bound[c]))
-            atomicMin(&plan->bound[c], __float_as_uint(bound[c]));
-    }
+    lower_bounds(bound, lane, plan);
 }
 
 /* Of the masks of a warp: how many have bit c, for lane c; how many have any,
@@ -83,17 +93,21 @@ static __device__ void add_votes(struct oj_cells_plan *plan, uint32_t votes)
                   votes);
 }
 
-static __device__ void mask_share(const struct oj_cells_round &r,
-                                  const struct oj_near_node &node,
-                                  const struct oj_near_frame &frame,
-                                  struct share share,
-                                  struct oj_cells_plan *plan)
+static __device__ uint32_t mask_share(const struct oj_cells_round &r,
+                                      const struct oj_near_node &node,
+                                      const struct oj_near_frame &frame,
+                                      struct share share,
+                                      struct oj_cells_plan *plan)
 {
-    float bound[OJ_NEAR_CHILDREN];
+    float bound[OJ_NEAR_CHILDREN], mine;
     uint32_t lane = threadIdx.x % 32, votes = 0;
+    if (share.first >= node.n)
+        return 0;
+    mine = oj_near_bound(__uint_as_float(plan->bound[lane % OJ_NEAR_CHILDREN]),
+                         frame.reach);
 #pragma unroll
     for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
-        bound[c] = oj_near_bound(__uint_as_float(plan->bound[c]), frame.reach);
+        bound[c] = __shfl_sync(FULL_WARP, mine, c);
     for (uint32_t base = share.first; base < node.n; base += share.step)
     {
         uint32_t i = base + lane, mask = 0;
@@ -108,6 +122,7 @@ static __device__ void mask_share(const struct oj_cells_round &r,
         votes += votes_of(mask);
     }
     add_votes(plan, votes);
+    return votes;
 }
 
 static __device__ uint32_t sum_of(const struct oj_cells_plan *plan)
@@ -236,34 +251,42 @@ static __device__ void settle(const struct oj_cells_round &r,
     }
 }
 
-/* The bits of an entry of the list: of the children that get it, or bit 0 for a
- * leaf. */
+/* The mask of an entry of the list. */
 static __device__ uint32_t bits_of(const struct oj_cells_round &r,
-                                   const struct oj_near_node &node, uint32_t i,
-                                   uint32_t leaf)
+                                   const struct oj_near_node &node, uint32_t i)
 {
-    uint32_t mask = i < node.n ? r.mask[node.first + i] : 0;
-    return leaf ? (uint32_t)(mask != 0) : mask;
+    return i < node.n ? r.mask[node.first + i] : 0;
 }
 
-/* Where the warp writes, for child c in lane c: room for all that it has. */
-static __device__ uint32_t take_places(const struct oj_cells_round &r,
-                                       const struct oj_near_node &node,
-                                       struct share share,
-                                       struct oj_cells_plan *plan)
+/* The votes of all that the warp has. */
+static __device__ uint32_t votes_of_share(const struct oj_cells_round &r,
+                                          const struct oj_near_node &node,
+                                          struct share share)
 {
     uint32_t lane = threadIdx.x % 32, votes = 0;
     for (uint32_t base = share.first; base < node.n; base += share.step)
-        votes += votes_of(bits_of(r, node, base + lane, plan->leaf));
+        votes += votes_of(bits_of(r, node, base + lane));
+    return votes;
+}
+
+/* Where the warp writes, for child c in lane c, or for a leaf in lane 0. */
+static __device__ uint32_t take_places(uint32_t votes,
+                                       struct oj_cells_plan *plan)
+{
+    uint32_t lane = threadIdx.x % 32;
+    uint32_t kept = __shfl_sync(FULL_WARP, votes, OJ_NEAR_CHILDREN);
+    if (plan->leaf)
+        votes = lane == 0 ? kept : 0;
     if (lane >= OJ_NEAR_CHILDREN || votes == 0)
         return 0;
     return atomicAdd(plan->leaf ? &plan->at : &plan->cursor[lane], votes);
 }
 
+/* votes: votes_of_share(). */
 static __device__ void fill_share(const struct oj_cells_round &r,
                                   const struct oj_near_node &node,
                                   const struct oj_near_frame &frame,
-                                  struct share share,
+                                  struct share share, uint32_t votes,
                                   struct oj_cells_plan *plan)
 {
     uint32_t lane = threadIdx.x % 32, lower = (1u << lane) - 1u, place;
@@ -271,19 +294,20 @@ static __device__ void fill_share(const struct oj_cells_round &r,
     struct oj_near_scale scale = oj_near_scale(&frame, plan->greatest);
     if (plan->leaf == 2 || share.first >= node.n)
         return;
-    place = take_places(r, node, share, plan);
+    place = take_places(votes, plan);
     for (uint32_t base = share.first; base < node.n; base += share.step)
     {
-        uint32_t i = base + lane, bits = bits_of(r, node, i, plan->leaf);
+        uint32_t i = base + lane, bits = bits_of(r, node, i);
         uint32_t id = i < node.n ? r.id[node.first + i] : 0;
+        bits = plan->leaf ? (uint32_t)(bits != 0) : bits;
         for (uint32_t c = 0; c < n_columns; c++)
         {
-            uint32_t votes = __ballot_sync(FULL_WARP, (bits >> c) & 1u), at;
-            if (votes == 0)
+            uint32_t have = __ballot_sync(FULL_WARP, (bits >> c) & 1u), at;
+            if (have == 0)
                 continue;
             at = __shfl_sync(FULL_WARP, place, (int)c) +
-                 (uint32_t)__popc(votes & lower);
-            place += lane == c ? (uint32_t)__popc(votes) : 0;
+                 (uint32_t)__popc(have & lower);
+            place += lane == c ? (uint32_t)__popc(have) : 0;
             if (!((bits >> c) & 1u))
                 continue;
             if (plan->leaf)
@@ -359,13 +383,14 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
     struct oj_near_frame frame =
         oj_near_frame(&r.square, node.ix, node.iy, node.level);
     struct share share = {threadIdx.x & ~31u, LONG_BLOCK};
+    uint32_t votes;
     if (node.n == 0 || blockIdx.x >= n_nodes)
         return;
     begin_plan(&plan, frame, (int)threadIdx.x);
     __syncthreads();
     bound_share(r, node, frame, share, &plan);
     __syncthreads();
-    mask_share(r, node, frame, share, &plan);
+    votes = mask_share(r, node, frame, share, &plan);
     __syncthreads();
     if (10 * sum_of(&plan) >= 8 * (uint64_t)node.n * OJ_NEAR_CHILDREN)
     {
@@ -375,24 +400,22 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
         if (threadIdx.x == 0)
             plan.kept = 0;
         __syncthreads();
-        uint32_t votes = 0;
-        for (uint32_t base = share.first; base < node.n; base += share.step)
-            votes += votes_of(bits_of(r, node, base + threadIdx.x % 32, 0));
+        votes = votes_of_share(r, node, share);
         add_votes(&plan, votes);
         __syncthreads();
     }
     if (threadIdx.x < 32)
         settle(r, node, frame, &plan);
     __syncthreads();
-    fill_share(r, node, frame, share, &plan);
+    fill_share(r, node, frame, share, votes, &plan);
 }
 
 /* The same for many blocks a node: blockIdx.y is the node. */
 static __device__ struct share share_of_grid(void)
 {
     struct share s;
-    s.first = (blockIdx.x * LONG_BLOCK + threadIdx.x) & ~31u;
-    s.step = gridDim.x * LONG_BLOCK;
+    s.first = (blockIdx.x * HUGE_BLOCK + threadIdx.x) & ~31u;
+    s.step = gridDim.x * HUGE_BLOCK;
     return s;
 }
 
@@ -406,7 +429,7 @@ enum oj_cells_step
 };
 
 template <int step>
-static __global__ void __launch_bounds__(LONG_BLOCK)
+static __global__ void __launch_bounds__(HUGE_BLOCK)
     split_huge(struct oj_cells_round r, struct oj_cells_plan *plans)
 {
     struct oj_near_node node = r.node[OJ_CELLS_OF_HUGE][blockIdx.y];
@@ -420,11 +443,12 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
     else if (step == OJ_CELLS_BOUND)
         bound_share(r, node, frame, share_of_grid(), plan);
     else if (step == OJ_CELLS_MASK)
-        mask_share(r, node, frame, share_of_grid(), plan);
+        (void)mask_share(r, node, frame, share_of_grid(), plan);
     else if (step == OJ_CELLS_SETTLE && threadIdx.x < 32)
         settle(r, node, frame, plan);
     else if (step == OJ_CELLS_FILL)
-        fill_share(r, node, frame, share_of_grid(), plan);
+        fill_share(r, node, frame, share_of_grid(),
+                   votes_of_share(r, node, share_of_grid()), plan);
 }
 
 #endif

@@ -5,7 +5,7 @@
 #include "cuda_cells.h"
 
 /** Lists up to these lengths are short, or long; the others are huge. */
-#define OJ_CELLS_SHORT 63
+#define OJ_CELLS_SHORT 59
 #define OJ_CELLS_LONG 1024
 
 enum oj_cells_class
@@ -75,6 +75,21 @@ static __device__ uint32_t scan_warp(uint32_t v, int lane)
         v += lane >= step ? other : 0;
     }
     return v;
+}
+
+/* One step on the way to the least of each of 2 half numbers over the lanes of
+ * a warp or a part of it: lanes that differ in bit exchange halves. */
+template <int half>
+static __device__ void halve_least(float *v, uint32_t lane, uint32_t bit)
+{
+    int upper = (lane & bit) != 0;
+#pragma unroll
+    for (int i = 0; i < half; i++)
+    {
+        float keep = upper ? v[i + half] : v[i];
+        float send = upper ? v[i] : v[i + half];
+        v[i] = fminf(keep, __shfl_xor_sync(FULL_WARP, send, (int)bit));
+    }
 }
 
 static __device__ struct oj_near_piece

@@ -7,9 +7,10 @@
 #include "../algs/kernels/oj_near_seed.h"
 
 #define SEED_BLOCK 256
-/* A segment that is in more cells than this ends the attempt. Sums of lengths
- * stay below 2^32. */
-#define SEED_MOST_CELLS 16u
+/* A segment that is in more cells than this ends the attempt, and so do more
+ * cells a segment than that. Sums of lengths stay below 2^32. */
+#define SEED_MOST_CELLS 31u
+#define SEED_MEAN_CELLS 6u
 
 struct seed
 {

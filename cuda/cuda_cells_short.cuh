@@ -8,8 +8,9 @@
 #define LANES 8
 #define GROUPS (SHORT_BLOCK / LANES)
 /* Blocks at a time on a multiprocessor: more hide memory's latency better than
- * more registers do. */
-#define SHORT_BLOCKS 6
+ * more registers do. Shared memory has room for so many because lists are no
+ * longer. */
+#define SHORT_BLOCKS 8
 
 /* What the groups of a block ask for and get; a warp adds it up. */
 struct requests
@@ -106,17 +107,26 @@ struct leaf_plan
     uint32_t first, n, item_before;
 };
 
+/* What tells which entries of a list stand for others. */
+struct list_keys
+{
+    uint32_t hash[OJ_CELLS_SHORT + 1];
+    uint32_t first_byte[16]; /* of each hash, read 16 at a time */
+    uint8_t end[OJ_CELLS_SHORT + 1];
+};
+
 /* What a group works with: in shared memory. */
 struct group_room
 {
     float4 piece[OJ_CELLS_SHORT + 1]; /* ax ay dx dy */
-    uint32_t id[OJ_CELLS_SHORT + 1];
-    uint32_t hash[OJ_CELLS_SHORT + 1]; /* read four at a time */
+    union
+    {
+        struct list_keys keys;
+        /* later: entries of leaves to write, 64 * leaf + place in the list */
+        uint8_t item[4 * OJ_CELLS_SHORT + 4];
+    };
     float bound[OJ_NEAR_CHILDREN];
     struct leaf_plan leaf[4];
-    uint8_t end[OJ_CELLS_SHORT + 1];
-    /* entries of leaves to write: 64 * leaf + place in the list */
-    uint8_t item[4 * OJ_CELLS_SHORT + 4];
 };
 
 /* The list of a group, as its eight threads have it. */
@@ -161,13 +171,14 @@ static __device__ struct oj_near_piece known_piece(float4 v)
 
 /* Writes the items that the group has listed. */
 static __device__ void put_items(const struct oj_cells_round &r,
+                                 const struct oj_near_node &node,
                                  const struct group_room *room, uint32_t lane,
                                  uint32_t n_items)
 {
     for (uint32_t i = lane; i < n_items; i += LANES)
     {
         const struct leaf_plan *leaf = &room->leaf[room->item[i] / 64u];
-        uint32_t place = room->item[i] % 64u, id = room->id[place];
+        uint32_t place = room->item[i] % 64u, id = r.id[node.first + place];
         struct oj_near_piece p = known_piece(room->piece[place]);
         struct oj_near_units units = leaf->units;
         uint64_t entry;
@@ -261,7 +272,7 @@ put_children(const struct oj_cells_round &r, const struct oj_near_frame &frame,
         for (uint32_t i = list.lane; i < list.n; i += LANES, masks >>= 4)
         {
             if ((masks >> c) & 1u)
-                r.next_id[to++] = room->id[i];
+                r.next_id[to++] = r.id[node.first + i];
         }
         id += n;
     }
@@ -289,18 +300,9 @@ put_node_leaf(const struct oj_cells_round &r, const struct oj_near_frame &frame,
 static __device__ void least_of_group(float *v, uint32_t lane, float reach,
                                       float *bound)
 {
-#pragma unroll
-    for (int half = 8, bit = 4; half >= 2; half /= 2, bit /= 2)
-    {
-        int upper = (lane & (uint32_t)bit) != 0;
-#pragma unroll
-        for (int i = 0; i < half; i++)
-        {
-            float keep = upper ? v[i + half] : v[i];
-            float send = upper ? v[i] : v[i + half];
-            v[i] = fminf(keep, __shfl_xor_sync(FULL_WARP, send, bit));
-        }
-    }
+    halve_least<8>(v, lane, 4);
+    halve_least<4>(v, lane, 2);
+    halve_least<2>(v, lane, 1);
     bound[2 * lane] = oj_near_bound(v[0], reach);
     bound[2 * lane + 1] = oj_near_bound(v[1], reach);
 }
@@ -328,46 +330,55 @@ static __device__ void ask(const struct oj_cells_round &r,
     q->leaf_words[group] = node.n > 0 ? oj_near_words(FIELD(list.total, 0)) : 0;
 }
 
-/* Bit j: entry first + j, of the 32 from there on, hashes as mine. */
-static __device__ uint32_t equal_hashes(const struct group_room *room,
-                                        uint32_t first, uint32_t n,
-                                        uint32_t mine)
+/* The bytes of v that are 0 have their first bit, and now and then one above
+ * such a byte has. */
+static __device__ uint32_t zero_bytes(uint32_t v)
 {
-    uint32_t equal = 0, rest = n - first;
-#pragma unroll
-    for (uint32_t j = 0; j < 32; j += 4)
-    {
-        if (j < rest)
-        {
-            uint4 h = *(const uint4 *)&room->hash[first + j];
-            equal |= (uint32_t)(h.x == mine) << j;
-            equal |= (uint32_t)(h.y == mine) << (j + 1);
-            equal |= (uint32_t)(h.z == mine) << (j + 2);
-            equal |= (uint32_t)(h.w == mine) << (j + 3);
-        }
-    }
-    return rest < 32 ? equal & ((1u << rest) - 1u) : equal;
+    return (v - 0x01010101u) & ~v & 0x80808080u;
 }
 
-/* 1 when another entry of the list of n stands for entry i. */
-static __device__ int is_stood_for(const struct oj_cells_round &r,
-                                   const struct group_room *room, uint32_t n,
-                                   uint32_t i)
+/* Bit 8 k + 7 - w: entry first + 4 w + k, of the 16 from there on, may hash as
+ * mine. */
+static __device__ uint32_t like_hashes(const struct list_keys *keys,
+                                       uint32_t first, uint32_t mine)
 {
-    for (uint32_t first = 0; first < n; first += 32)
+    uint4 four = *(const uint4 *)&keys->first_byte[first / 4];
+    mine = (mine >> 24) * 0x01010101u;
+    return zero_bytes(four.x ^ mine) | zero_bytes(four.y ^ mine) >> 1 |
+           zero_bytes(four.z ^ mine) >> 2 | zero_bytes(four.w ^ mine) >> 3;
+}
+
+/* 1 when another entry of the node's list stands for entry i. */
+static __device__ int is_stood_for(const struct oj_cells_round &r,
+                                   const struct oj_near_node &node,
+                                   const struct list_keys *keys, uint32_t i)
+{
+    uint32_t mine = keys->hash[i];
+    for (uint32_t first = 0; first < node.n; first += 16)
     {
-        uint32_t equal = equal_hashes(room, first, n, room->hash[i]);
-        if (i - first < 32)
-            equal &= ~(1u << (i - first));
-        for (; equal != 0; equal &= equal - 1)
+        uint32_t like = like_hashes(keys, first, mine);
+        for (; like != 0; like &= like - 1)
         {
-            uint32_t j = first + (uint32_t)__ffs((int)equal) - 1;
-            if (stands_for(r, room->id[j], room->end[j], room->id[i],
-                           room->end[i]))
+            uint32_t bit = (uint32_t)__ffs((int)like) - 1;
+            uint32_t j = first + 4 * (7 - bit % 8) + bit / 8;
+            if (j != i && j < node.n && keys->hash[j] == mine &&
+                stands_for(r, r.id[node.first + j], keys->end[j],
+                           r.id[node.first + i], keys->end[i]))
                 return 1;
         }
     }
     return 0;
+}
+
+/* What is known of an entry, for that. */
+static __device__ void put_key(struct list_keys *keys, uint32_t i, int end,
+                               const struct oj_cuda_segment &s)
+{
+    struct oj_near_key key = oj_near_key(end, s.ax, s.ay, s.bx, s.by);
+    uint32_t hash = oj_near_hash(&key);
+    keys->hash[i] = hash;
+    ((uint8_t *)keys->first_byte)[i] = (uint8_t)(hash >> 24);
+    keys->end[i] = (uint8_t)end;
 }
 
 static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
@@ -398,13 +409,9 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
             struct oj_cuda_segment s;
             uint32_t id = r.id[node.first + i];
             struct oj_near_piece p = piece_of(r, frame, id, &s);
-            int end = oj_near_end(&p);
-            struct oj_near_key key = oj_near_key(end, s.ax, s.ay, s.bx, s.by);
+            put_key(&room->keys, i, oj_near_end(&p), s);
             oj_near_lower_uppers(&p, upper2);
             room->piece[i] = make_float4(p.ax, p.ay, p.dx, p.dy);
-            room->id[i] = id;
-            room->end[i] = (uint8_t)end;
-            room->hash[i] = oj_near_hash(&key);
         }
         least_of_group(upper2, lane, frame.reach, room->bound);
     }
@@ -413,7 +420,7 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
     {
         struct oj_near_piece p = known_piece(room->piece[i]);
         uint32_t quarters = oj_near_quarters(oj_near_mask(&p, room->bound));
-        if (quarters != 0 && is_stood_for(r, room, node.n, i))
+        if (quarters != 0 && is_stood_for(r, node, &room->keys, i))
             quarters = 0;
         list.masks |= quarters << k;
         fields += fields_of(quarters);
@@ -445,7 +452,7 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
                 FIELD(list.total, c) <= r.leaf_size ? FIELD(list.total, c) : 0;
     }
     __syncwarp();
-    put_items(r, room, lane, n_items);
+    put_items(r, node, room, lane, n_items);
 }
 
 #endif

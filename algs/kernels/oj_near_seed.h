@@ -12,8 +12,8 @@
 #include "oj_near_split.h"
 
 /** Segments to a cell at least, and how much wider than the reach a cell is. */
-#define OJ_NEAR_SEED_SEGMENTS 16
-#define OJ_NEAR_SEED_REACHES 4.0
+#define OJ_NEAR_SEED_SEGMENTS 3
+#define OJ_NEAR_SEED_REACHES 2.5
 
 /** The level to begin with, even; below 4 it is not worth it. */
 OJ_FN int oj_near_seed_level(const struct oj_near_square *square, int64_t n)

@@ -60,7 +60,9 @@ OJ_FN struct oj_near_frame oj_near_frame(const struct oj_near_square *square,
     f.x0 = square->x0;
     f.y0 = square->y0;
     f.half = 0.5 * steps * square->finest;
-    f.per_half = 2.0 / steps * square->per_finest;
+    /* 2 / steps, without the division */
+    f.per_half = (double)(1u << (31u - shift)) * (1.0 / (double)(1u << 30)) *
+                 square->per_finest;
     f.cx = ((double)ix + 0.5) * steps * square->finest;
     f.cy = ((double)iy + 0.5) * steps * square->finest;
     f.reach = (float)(square->reach * f.per_half) * 1.000001f;
@@ -77,12 +79,20 @@ struct oj_near_piece
 
 OJ_FN float oj_near_less(float a, float b)
 {
+#ifdef __CUDA_ARCH__
+    return fminf(a, b); /* one instruction */
+#else
     return a < b ? a : b;
+#endif
 }
 
 OJ_FN float oj_near_more(float a, float b)
 {
+#ifdef __CUDA_ARCH__
+    return fmaxf(a, b);
+#else
     return a < b ? b : a;
+#endif
 }
 
 OJ_FN float oj_near_size(float v)
@@ -141,7 +151,8 @@ OJ_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
  *  s^2 (1 + 1 / e) for e = 2^-9. */
 OJ_FN void oj_near_lower_uppers(const struct oj_near_piece *p, float *upper2)
 {
-    float below[OJ_NEAR_FAN + 1], above[OJ_NEAR_FAN + 1];
+    /* of the row of corners below, and of this one: the greater of two */
+    float below[OJ_NEAR_FAN], above[OJ_NEAR_FAN], last = 0.0f;
     float step = 2.0f / (float)OJ_NEAR_FAN;
     float slack2 = 513.0f * p->slack * p->slack;
     /* the parameter of the foot, from the corner -1, -1 on; how well it is
@@ -154,7 +165,7 @@ OJ_FN void oj_near_lower_uppers(const struct oj_near_piece *p, float *upper2)
 #ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
-    for (column = 0; column <= OJ_NEAR_FAN; column++)
+    for (column = 0; column < OJ_NEAR_FAN; column++)
         above[column] = 0.0f;
 #ifdef __CUDA_ARCH__
 #pragma unroll
@@ -172,8 +183,13 @@ OJ_FN void oj_near_lower_uppers(const struct oj_near_piece *p, float *upper2)
             float t = oj_near_share(oj_near_fma((float)column, tx, t_row));
             float ex = oj_near_fma(-t, p->dx, wx);
             float ey = oj_near_fma(-t, p->dy, wy);
-            below[column] = above[column];
-            above[column] = oj_near_fma(ex, ex, ey * ey);
+            float here = oj_near_fma(ex, ex, ey * ey);
+            if (column > 0)
+            {
+                below[column - 1] = above[column - 1];
+                above[column - 1] = oj_near_more(last, here);
+            }
+            last = here;
         }
         if (row == 0)
             continue;
@@ -182,9 +198,7 @@ OJ_FN void oj_near_lower_uppers(const struct oj_near_piece *p, float *upper2)
 #endif
         for (column = 0; column < OJ_NEAR_FAN; column++)
         {
-            float most =
-                oj_near_more(oj_near_more(below[column], below[column + 1]),
-                             oj_near_more(above[column], above[column + 1]));
+            float most = oj_near_more(below[column], above[column]);
             float *u = &upper2[(row - 1) * OJ_NEAR_FAN + column];
             *u = oj_near_less(*u, oj_near_fma(most, 1.001953125f, slack2));
         }
