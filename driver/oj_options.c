@@ -63,8 +63,8 @@ static const struct oj_option options[] = {
     {join, "exclude", NULL, "self|same_geometry|field=F", OJ_OPTION_LIST,
      AT(exclude), NULL, 0,
      "leave out pairs with the same FID (done anyway where both sides are one "
-     "layer), with an equal geometry, or with equal values in F (or "
-     "LEFT=RIGHT); may be repeated"},
+     "layer), with an equal geometry (equal centroids with -centroid_of both), "
+     "or with equal values in F (or LEFT=RIGHT); may be repeated"},
     {join, "unordered_pairs", NULL, "", OJ_OPTION_FLAG, AT(unordered_pairs),
      NULL, 0, "in a self join each pair once: input FID smaller than join FID"},
     {join, "centroid_of", NULL, "input|join|both", OJ_OPTION_CHOICE,

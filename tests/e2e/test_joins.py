@@ -536,6 +536,22 @@ def check_empty_files():
     same(r.rc, 0, f"{r}")
 
 
+def check_equal_geometries_are_of_what_is_joined():
+    """With centroids on both sides the centroids, not the features."""
+    outer = "POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))"
+    inner = "POLYGON ((1 1, 3 1, 3 3, 1 3, 1 1))"
+    far = "POLYGON ((8 8, 9 8, 9 9, 8 9, 8 8))"
+    make("a.gpkg", [(outer, {"name": "a"})])
+    make("b.gpkg", [(s, {"name": n}) for n, s in (("inner", inner), ("outer", outer), ("far", far))])
+    words = ("-op", "dwithin", "-max_distance", 100, "-exclude", "same_geometry", "-prefix", "b_")
+    for more, names in (((), ["inner", "far"]), (("-centroid_of", "both"), ["far"]),
+                        (("-point_on_surface_of", "both"), ["far"]),
+                        (("-centroid_of", "input"), ["inner", "outer", "far"])):
+        r = run(*words, *more, "-overwrite", "o.gpkg", "a.gpkg", "b.gpkg")
+        same(r.rc, 0, f"{r}")
+        same(Layer("o.gpkg").column("b_name"), names, f"{more}")
+
+
 def check_explain():
     """Says all, does nothing."""
     table("a.gpkg")
