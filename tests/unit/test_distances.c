@@ -109,37 +109,58 @@ static void ask_backend(const struct oj_relation *relation,
 static const unsigned kinds_of_round[] = {OJ_PART_POINT, OJ_PART_LINE,
                                           OJ_PART_POLYGON, 7, 7};
 
+/* Eight joins of two random sides. */
+static void check_round(const struct scene *scene)
+{
+    struct side a, b;
+    double *to_interior, *to_boundary;
+    struct oj_matches m = {0};
+    side_make(&a, scene, 1 + pick(25), kinds_of_round[pick(5)]);
+    side_make(&b, scene, 1 + pick(25), kinds_of_round[pick(5)]);
+    to_interior = plain_matrix(&a.view, &b.view, OJ_TO_INTERIOR);
+    to_boundary = plain_matrix(&a.view, &b.view, OJ_TO_BOUNDARY);
+    for (int i = 0; i < 8; i++)
+    {
+        struct oj_relation r = pick_relation(scene, &a, &b);
+        const double *matrix =
+            r.distance_to == OJ_TO_INTERIOR ? to_interior : to_boundary;
+        must(ask_family(&oj_cpu_distance, &r, &a.view, &b.view, 1 + pick(3),
+                        &m));
+        check_answer("family", seed, &r, &a.view, &b.view, matrix, &m);
+        ask_backend(&r, &a.view, &b.view, &m);
+        check_answer("backend", seed, &r, &a.view, &b.view, matrix, &m);
+    }
+    oj_matches_free(&m);
+    oj_free(to_interior);
+    oj_free(to_boundary);
+    side_free(&a);
+    side_free(&b);
+}
+
 START_TEST(plain_way)
 {
     int64_t n_rounds = rounds(150);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct scene scene;
-        struct side a, b;
-        double *to_interior, *to_boundary;
-        struct oj_matches m = {0};
         random_state = seed;
         scene = pick_scene();
-        side_make(&a, &scene, 1 + pick(25), kinds_of_round[pick(5)]);
-        side_make(&b, &scene, 1 + pick(25), kinds_of_round[pick(5)]);
-        to_interior = plain_matrix(&a.view, &b.view, OJ_TO_INTERIOR);
-        to_boundary = plain_matrix(&a.view, &b.view, OJ_TO_BOUNDARY);
-        for (int i = 0; i < 8; i++)
-        {
-            struct oj_relation r = pick_relation(&scene, &a, &b);
-            const double *matrix =
-                r.distance_to == OJ_TO_INTERIOR ? to_interior : to_boundary;
-            must(ask_family(&oj_cpu_distance, &r, &a.view, &b.view, 1 + pick(3),
-                            &m));
-            check_answer("family", seed, &r, &a.view, &b.view, matrix, &m);
-            ask_backend(&r, &a.view, &b.view, &m);
-            check_answer("backend", seed, &r, &a.view, &b.view, matrix, &m);
-        }
-        oj_matches_free(&m);
-        oj_free(to_interior);
-        oj_free(to_boundary);
-        side_free(&a);
-        side_free(&b);
+        check_round(&scene);
+    }
+}
+END_TEST
+
+/* Squares of distances are numbers with few digits, and distances are right to
+ * eight of them, or ten: boxes must not tell more than segments. */
+START_TEST(squares_underflow)
+{
+    int64_t n_rounds = rounds(40);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct scene scene = {0.0, 0.0, 0.0, 12, 1, 0.0};
+        random_state = seed;
+        scene.scale = ldexp(0.5 + unit() / 2, -522 - pick(3));
+        check_round(&scene);
     }
 }
 END_TEST
@@ -310,6 +331,7 @@ int main(void)
 {
     TCase *tcase = tests_open("distances");
     tcase_add_test(tcase, plain_way);
+    tcase_add_test(tcase, squares_underflow);
     tcase_add_test(tcase, very_large);
     tcase_add_test(tcase, bounded_batches);
     tcase_add_loop_test(tcase, one_place, 0, 2);

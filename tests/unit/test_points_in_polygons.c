@@ -435,6 +435,28 @@ START_TEST(memory_for_known_cells)
 }
 END_TEST
 
+/* The plane is prepared before a batch comes, and takes its time. */
+START_TEST(cancelled_while_cells_are_made)
+{
+    struct oj_relation relation = oj_relation_default();
+    int cancel = 1;
+    struct oj_options options = {
+        .n_threads = 2, .n_input = 400000, .cancel = &cancel};
+    struct oj_join *join = NULL;
+    struct oj_flat view;
+    build_layers();
+    view = oj_flat_buf_view(&districts);
+    relation.op = OJ_OP_INTERSECTS;
+    relation.any_order = relation.share_lists = 1;
+    ck_assert_int_eq(
+        oj_join_open(&view, &relation, "cpu", &options, &join, &error),
+        OJ_ERR_CANCELLED);
+    ck_assert_ptr_null(join);
+    oj_flat_buf_free(&districts);
+    oj_flat_buf_free(&visitors);
+}
+END_TEST
+
 START_TEST(bounds)
 {
     struct oj_options options = {0};
@@ -564,6 +586,7 @@ int main(void)
     tcase_add_test(tcase, far_rings);
     tcase_add_test(tcase, memory);
     tcase_add_test(tcase, memory_for_known_cells);
+    tcase_add_test(tcase, cancelled_while_cells_are_made);
     tcase_add_test(tcase, bounds);
     tcase_add_test(tcase, one_row);
     tcase_add_test(tcase, nothing);
