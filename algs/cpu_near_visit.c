@@ -165,9 +165,7 @@ static oj_status look(const struct oj_near_batch *b,
     if (worker->n_unlooked < LOOK_AFTER)
         return OJ_OK;
     worker->n_unlooked = 0;
-    if (options->cancel != NULL &&
-        __atomic_load_n(options->cancel, __ATOMIC_RELAXED))
-        return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+    OJ_TRY(oj_check_cancel(options->cancel, err));
     if (options->max_batch_pairs > 0 && b->input->n_features > 1 &&
         worker->n_pairs > options->max_batch_pairs && b->visit != OJ_NEAR_FILL)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,

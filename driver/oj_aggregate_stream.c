@@ -78,19 +78,6 @@ int oj_aggregate_streams_join(const struct oj_job *job,
 
 /* ---- the input layer, indexed ------------------------------------------- */
 
-static int is_cancelled(int64_t n_rows, void *user)
-{
-    (void)n_rows;
-    (void)user;
-    return oj_is_cancelled();
-}
-
-static void forget_errors(void)
-{
-    char text[8];
-    oj_message_errors(text, (int)sizeof text);
-}
-
 static oj_status read_input(struct oj_aggregate_stream *s, struct oj_error *err)
 {
     struct oj_job *job = s->job;
@@ -100,10 +87,10 @@ static oj_status read_input(struct oj_aggregate_stream *s, struct oj_error *err)
     reading.limit = job->command->limit;
     if (!oj_sides_need_values(&job->sides, 0))
         reading.n_fields = 0;
-    forget_errors();
+    oj_message_forget_errors();
     status = oj_layer_read_all(job->input.layer, &reading, &s->input_buf,
                                &s->input_table, &job->input_counts,
-                               is_cancelled, NULL, err);
+                               oj_is_cancelled_at, NULL, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     s->input = oj_flat_buf_view(&s->input_buf);
@@ -255,7 +242,7 @@ static oj_status stream_join(struct oj_aggregate_stream *s,
     options.max_pairs = job->command->max_pairs;
     options.progress = show_streaming;
     options.progress_user = s;
-    forget_errors();
+    oj_message_forget_errors();
     status = oj_layer_reader_open(job->join.layer, &reading, &s->reader, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
@@ -395,7 +382,7 @@ oj_status oj_aggregate_stream_rows(struct oj_aggregate_stream *s,
     options.cancel = job->cancel = oj_cancel_flag();
     options.progress = show_writing;
     options.progress_user = s;
-    forget_errors();
+    oj_message_forget_errors();
     OJ_TRY(oj_aggregation_finish(s->aggregation, err)); /* from the start */
     status =
         oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);

@@ -53,13 +53,6 @@ struct benchmark
     int n_rows;
 };
 
-static int is_cancelled(int64_t n_rows, void *user)
-{
-    (void)n_rows;
-    (void)user;
-    return oj_is_cancelled();
-}
-
 /* Memory and answers of all rows at once: that is what is timed. */
 static oj_status read_input(struct benchmark *b, struct oj_error *err)
 {
@@ -69,8 +62,8 @@ static oj_status read_input(struct benchmark *b, struct oj_error *err)
     if (!oj_sides_need_values(&job->sides, 0))
         reading.n_fields = 0;
     OJ_TRY(oj_layer_read_all(job->input.layer, &reading, &b->input_buf,
-                             &b->table, &job->input_counts, is_cancelled, NULL,
-                             err));
+                             &b->table, &job->input_counts, oj_is_cancelled_at,
+                             NULL, err));
     b->input = oj_flat_buf_view(&b->input_buf);
     if (job->command->limit >= 0 && b->input.n_features > job->command->limit)
         b->input.n_features = job->command->limit;

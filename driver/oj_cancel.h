@@ -15,6 +15,8 @@
 
 #include "../flatten/oj_status.h"
 
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -34,6 +36,12 @@ const int *oj_cancel_flag(void);
 
 /** 1 once the calling thread is to stop. */
 int oj_is_cancelled(void);
+
+/** The same, as oj_layer_read_all() asks between rows. */
+int oj_is_cancelled_at(int64_t n_rows, void *user);
+
+/** The same as a status, with the words that users see. */
+OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
 
 /** Names a folder that an abrupt end removes; copied. A few at a time. */
 void oj_cancel_add_temporary(const char *folder);

@@ -408,8 +408,7 @@ static oj_status update_rows(struct update *u, struct oj_error *err)
     {
         struct oj_spool_record record = {0};
         int at_end;
-        if (oj_is_cancelled())
-            return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+        OJ_TRY(oj_cancel_check(err));
         OJ_TRY(oj_spool_read(u->spool, &record, &at_end, err));
         if (at_end)
             return OJ_OK;
@@ -439,7 +438,7 @@ static oj_status commit_and_close(struct update *u, struct oj_error *err)
         OJ_TRY(oj_transaction_commit(u->dataset, name, err));
     }
     u->in_transaction = 0;
-    oj_message_errors(text, (int)sizeof text);
+    oj_message_forget_errors();
     close_update(u);
     if (oj_message_errors(text, (int)sizeof text) > 0)
         return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", name, text);
@@ -513,18 +512,8 @@ static oj_status update_in_place(struct update *u,
     summary.destination = command->input.dataset;
     summary.n_rows_written = oj_spool_count(u->spool);
     summary.n_rows_checked = -1;
-    summary.n_rows_validated = -1;
     summary.write_s = oj_clock_seconds() - write_start + job->counts.write_s;
-    if (u->proof != NULL)
-        OJ_TRY(oj_proof_finish(u->proof, &summary.n_rows_validated,
-                               &summary.n_rows_different, err));
-    summary.total_s = oj_clock_seconds() - start;
-    oj_summary_print(&summary);
-    if (command->json_summary != NULL)
-        OJ_TRY(oj_summary_write_json(&summary, command->json_summary, err));
-    *exit_code =
-        summary.n_rows_different > 0 ? OJ_EXIT_DIFFERENCE : OJ_EXIT_COMPLETE;
-    return OJ_OK;
+    return oj_summary_end(&summary, u->proof, start, exit_code, err);
 }
 
 oj_status oj_in_place_run(const struct oj_command *command, int *exit_code,

@@ -207,13 +207,6 @@ oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
     return OJ_OK;
 }
 
-static int is_cancelled(int64_t n_rows, void *user)
-{
-    (void)n_rows;
-    (void)user;
-    return oj_is_cancelled();
-}
-
 /* Under -memory the batches in flight take a share of it; the larger a batch,
  * the less often tiles are loaded. */
 static int64_t batch_rows(const struct oj_command *command)
@@ -241,12 +234,6 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job,
     return options;
 }
 
-static void forget_errors(void)
-{
-    char text[8];
-    oj_message_errors(text, (int)sizeof text);
-}
-
 static oj_status make_join_flat(struct oj_job *job, struct oj_error *err)
 {
     const struct oj_row_values values = {job->join_side->table, NULL};
@@ -257,7 +244,7 @@ static oj_status make_join_flat(struct oj_job *job, struct oj_error *err)
 
 oj_status oj_job_read_join(struct oj_job *job, struct oj_error *err)
 {
-    return oj_job_read_join_watched(job, is_cancelled, NULL, err);
+    return oj_job_read_join_watched(job, oj_is_cancelled_at, NULL, err);
 }
 
 oj_status oj_job_read_join_watched(struct oj_job *job,
@@ -267,7 +254,7 @@ oj_status oj_job_read_join_watched(struct oj_job *job,
     const struct oj_read_options reading = oj_job_read_options(job, &job->join);
     double start = oj_clock_seconds();
     oj_status status;
-    forget_errors();
+    oj_message_forget_errors();
     status = oj_layer_read_all(job->join.layer, &reading, &job->join_side->buf,
                                &job->join_side->table, &job->join_side->counts,
                                watch, user, err);
@@ -463,7 +450,7 @@ oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
     options.progress = show_progress;
     options.progress_user = job;
     job->join_use.cancel = oj_cancel_flag();
-    forget_errors();
+    oj_message_forget_errors();
     status =
         oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
     if (status != OJ_OK)

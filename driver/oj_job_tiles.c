@@ -179,8 +179,7 @@ static oj_status spill_all(struct spill *spill, struct oj_error *err)
         if (spill->batch.n_rows == 0)
             break;
         OJ_TRY(spill_batch(spill, err));
-        if (oj_is_cancelled())
-            return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+        OJ_TRY(oj_cancel_check(err));
     }
     job->join_side->counts = *oj_layer_reader_counts(spill->reader);
     return oj_tiles_finish(&job->tiles, err);

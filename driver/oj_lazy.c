@@ -97,7 +97,7 @@ oj_status oj_lazy_give(struct oj_lazy *lazy, const void *item,
     lazy->item = NULL;
     goes_on = !lazy->is_stopping;
     pthread_mutex_unlock(&lazy->mutex);
-    return goes_on ? OJ_OK : oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+    return goes_on ? OJ_OK : oj_fail_cancelled(err);
 }
 
 /* With the lock held. */
@@ -142,7 +142,7 @@ oj_status oj_lazy_next(struct oj_lazy *lazy, const void **item,
         return OJ_OK;
     *item = NULL;
     if (status == OJ_ERR_CANCELLED)
-        return oj_fail(err, status, "interrupted");
+        return oj_fail_cancelled(err);
     return oj_fail(err, status, "%s", lazy->error.message);
 }
 

@@ -303,3 +303,15 @@ long long oj_message_errors(char *first, int size)
     pthread_mutex_unlock(&state.mutex);
     return n;
 }
+
+void oj_message_forget_errors(void)
+{
+    if (sink_of_thread != NULL)
+    {
+        sink_of_thread->n_errors = 0;
+        return;
+    }
+    pthread_mutex_lock(&state.mutex);
+    state.n_errors = 0;
+    pthread_mutex_unlock(&state.mutex);
+}

@@ -91,6 +91,9 @@ oj_status oj_message_add_reason(oj_status status, struct oj_error *err);
  *  sink: on this one), and the first of them, cut to size bytes. */
 long long oj_message_errors(char *first, int size);
 
+/** What GDAL has reported so far is of no account to what follows. */
+void oj_message_forget_errors(void);
+
 #ifdef __cplusplus
 }
 #endif

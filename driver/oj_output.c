@@ -136,7 +136,7 @@ static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
     o->layer = NULL;
     for (int i = 0; i < o->n_beside; i++)
         o->beside[i].layer = NULL;
-    oj_message_errors(text, (int)sizeof text);
+    oj_message_forget_errors();
     CPLErrorReset();
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
     failed = GDALClose(dataset) != CE_None;

@@ -275,9 +275,8 @@ oj_status oj_reshape_features(struct oj_reshape *reshape,
 {
     for (int64_t i = 0; i < from->n_features; i++)
     {
-        if (i % 256 == 0 && reshape->cancel != NULL &&
-            __atomic_load_n(reshape->cancel, __ATOMIC_RELAXED) != 0)
-            return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+        if (i % 256 == 0)
+            OJ_TRY(oj_check_cancel(reshape->cancel, err));
         OJ_TRY(add_feature(reshape, from, i,
                            from->fid != NULL ? from->fid[i] : i, to, err));
     }

@@ -287,18 +287,7 @@ static oj_status join_to_output(struct run *run,
 
     summary.job = job;
     summary.destination = command->dst;
-    summary.n_rows_validated = -1;
-    summary.n_rows_different = 0;
-    if (run->proof != NULL)
-        OJ_TRY(oj_proof_finish(run->proof, &summary.n_rows_validated,
-                               &summary.n_rows_different, err));
-    summary.total_s = oj_clock_seconds() - start;
-    oj_summary_print(&summary);
-    if (command->json_summary != NULL)
-        OJ_TRY(oj_summary_write_json(&summary, command->json_summary, err));
-    *exit_code =
-        summary.n_rows_different > 0 ? OJ_EXIT_DIFFERENCE : OJ_EXIT_COMPLETE;
-    return OJ_OK;
+    return oj_summary_end(&summary, run->proof, start, exit_code, err);
 }
 
 static oj_status run_to_output(const struct oj_command *command, int *exit_code,

@@ -1,7 +1,9 @@
 #include "oj_summary.h"
 
+#include "../flatten/oj_clock.h"
 #include "oj_command_op.h"
 #include "oj_message.h"
+#include "oj_run.h"
 #include "oj_temporary.h"
 #include "oj_text_file.h"
 
@@ -266,7 +268,7 @@ static void print_line(const struct oj_summary *summary)
               n_threads, oj_word_for(n_threads, "thread", "threads"), tiles);
 }
 
-void oj_summary_print(const struct oj_summary *summary)
+static void print_summary(const struct oj_summary *summary)
 {
     note_join_side(summary->job);
     note_left_out(summary);
@@ -379,8 +381,21 @@ static void write_json(FILE *file, const void *user)
             oj_job_threads(job), (long long)job->tiles.n_tiles);
 }
 
-oj_status oj_summary_write_json(const struct oj_summary *summary,
-                                const char *path, struct oj_error *err)
+oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
+                         double start, int *exit_code, struct oj_error *err)
 {
-    return oj_text_file_write(path, "json_summary", write_json, summary, err);
+    const char *path = summary->job->command->json_summary;
+    summary->n_rows_validated = -1;
+    summary->n_rows_different = 0;
+    if (proof != NULL)
+        OJ_TRY(oj_proof_finish(proof, &summary->n_rows_validated,
+                               &summary->n_rows_different, err));
+    summary->total_s = oj_clock_seconds() - start;
+    print_summary(summary);
+    if (path != NULL)
+        OJ_TRY(
+            oj_text_file_write(path, "json_summary", write_json, summary, err));
+    *exit_code =
+        summary->n_rows_different > 0 ? OJ_EXIT_DIFFERENCE : OJ_EXIT_COMPLETE;
+    return OJ_OK;
 }

@@ -3,6 +3,7 @@
 #define OJ_SUMMARY_H
 
 #include "oj_job.h"
+#include "oj_proof.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,16 +23,16 @@ struct oj_summary
 };
 
 /** Prints what drivers warned of while they read the two sides. The sides have
- *  been read; oj_summary_print() does it, too. */
+ *  been read; oj_summary_end() does it, too. */
 void oj_summary_warn_of_reading(const struct oj_job *job);
 
-/** Prints notices on what was odd, then the line, on stderr. */
-void oj_summary_print(const struct oj_summary *summary);
-
-/** Writes the same to a file, which appears complete or not at all. */
-OJ_MUST_USE oj_status oj_summary_write_json(const struct oj_summary *summary,
-                                            const char *path,
-                                            struct oj_error *err);
+/** The last word of a run that began at start (oj_clock_seconds()): takes what
+ *  proof found, NULL: nothing was validated; prints notices on what was odd,
+ *  then the line, on stderr; writes the same to the file of -json_summary,
+ * which appears complete or not at all; and sets the exit code. */
+OJ_MUST_USE oj_status oj_summary_end(struct oj_summary *summary,
+                                     struct oj_proof *proof, double start,
+                                     int *exit_code, struct oj_error *err);
 
 #ifdef __cplusplus
 }

@@ -77,18 +77,12 @@ oj_status oj_transaction_begin(GDALDatasetH dataset, const char *name,
     return OJ_OK;
 }
 
-static void forget_errors(void)
-{
-    char text[8];
-    oj_message_errors(text, (int)sizeof text);
-    CPLErrorReset();
-}
-
 oj_status oj_transaction_flush(GDALDatasetH dataset, const char *name,
                                struct oj_error *err)
 {
     char text[512];
-    forget_errors();
+    oj_message_forget_errors();
+    CPLErrorReset();
     GDALFlushCache(dataset);
     if (oj_message_errors(text, (int)sizeof text) > 0)
         return oj_fail(err, OJ_ERR_IO, "writing to %s failed: %s", name, text);
@@ -100,7 +94,8 @@ oj_status oj_transaction_commit(GDALDatasetH dataset, const char *name,
 {
     char text[512];
     OGRErr result;
-    forget_errors();
+    oj_message_forget_errors();
+    CPLErrorReset();
     result = GDALDatasetCommitTransaction(dataset);
     if (oj_message_errors(text, (int)sizeof text) > 0 || result != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_IO, "cannot commit to %s: %s", name, text);
