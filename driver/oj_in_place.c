@@ -328,10 +328,7 @@ static oj_status create_columns(struct update *u, struct oj_error *err)
     for (int i = 0; i < (int)schema->n_fields; i++)
     {
         struct oj_column *column = &schema->columns[i];
-        column->origin = schema->fields[i].origin;
-        column->source = schema->fields[i].source;
-        column->type = schema->fields[i].type;
-        column->subtype = schema->fields[i].subtype;
+        oj_schema_column(schema, i, column);
         column->target = u->first_own + i;
         if (!u->refreshes)
             OJ_TRY(oj_schema_create_field(u->dataset, u->target,

@@ -102,6 +102,16 @@ static oj_status plan_input(const struct oj_schema_request *request,
     return OJ_OK;
 }
 
+/* The name of a column of ours under this number (1: without one). */
+static void own_name(const struct oj_own_column *own, int number, char *name,
+                     size_t size)
+{
+    if (number == 1 || own->option != NULL)
+        snprintf(name, size, "%s", own->name);
+    else
+        snprintf(name, size, "%s_%d", own->name, number);
+}
+
 /* Usual names with a number, so that none of them is taken. */
 static int choose_number(const struct oj_schema_request *request,
                          const struct oj_names *taken)
@@ -112,21 +122,12 @@ static int choose_number(const struct oj_schema_request *request,
         for (int i = 0; i < request->n_own && !clash; i++)
         {
             char name[256];
-            oj_schema_own_name(&request->own[i], number, name, sizeof name);
+            own_name(&request->own[i], number, name, sizeof name);
             clash = request->own[i].option == NULL && oj_names_has(taken, name);
         }
         if (!clash)
             return number;
     }
-}
-
-void oj_schema_own_name(const struct oj_own_column *own, int number, char *name,
-                        size_t size)
-{
-    if (number == 1 || own->option != NULL)
-        snprintf(name, size, "%s", own->name);
-    else
-        snprintf(name, size, "%s_%d", own->name, number);
 }
 
 /* Names that the user gave. */
@@ -164,7 +165,7 @@ static oj_status plan_own(const struct oj_schema_request *request,
         OGRFieldDefnH defn;
         const char *kept = "";
         char name[256];
-        oj_schema_own_name(own, number, name, sizeof name);
+        own_name(own, number, name, sizeof name);
         OJ_TRY(oj_names_add(&schema->taken, name, &kept, err));
         note_renamed(renamed, size, own->name, kept);
         defn = OGR_Fld_Create(kept, own->type);

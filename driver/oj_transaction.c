@@ -98,7 +98,8 @@ oj_status oj_transaction_commit(GDALDatasetH dataset, const char *name,
     CPLErrorReset();
     result = GDALDatasetCommitTransaction(dataset);
     if (oj_message_errors(text, (int)sizeof text) > 0 || result != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_IO, "cannot commit to %s: %s", name, text);
+        return oj_fail(err, OJ_ERR_IO, "cannot commit to %s%s%s", name,
+                       text[0] != '\0' ? ": " : "", text);
     oj_message_on_error(NULL, NULL);
     return OJ_OK;
 }
