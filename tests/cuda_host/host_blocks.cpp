@@ -87,6 +87,14 @@ struct runner
 
 thread_local runner *mine;
 
+/* That of the thread that runs the fiber now: a compiler may keep the address
+ * of mine, and fibers go on in other threads. */
+[[gnu::noinline]] runner *runner_here(void)
+{
+    asm volatile("" ::: "memory");
+    return mine;
+}
+
 const char *const names[] = {
     "__syncwarp",       "__ballot_sync", "__any_sync",     "__all_sync",
     "__match_any_sync", "__shfl_sync",   "__shfl_up_sync", "__shfl_xor_sync"};
@@ -182,7 +190,7 @@ void run_lanes(void)
     fiber_arrived();
     for (;;)
     {
-        runner *r = mine;
+        runner *r = runner_here();
         (*r->body)();
         lane *l = &r->lanes[r->at];
         fiber *self = l->on;
