@@ -22,7 +22,7 @@ struct level
     int number;          /* 0: their children are features */
 };
 
-struct question
+struct box_question
 {
     struct oj_tree tree;
     const int32_t *order; /* of the tree's entries */
@@ -51,7 +51,7 @@ static __device__ struct oj_tree_node load_node(const struct oj_tree_node *from)
 }
 
 static __global__ void __launch_bounds__(BLOCK)
-    visit(const __grid_constant__ struct question q,
+    visit(const __grid_constant__ struct box_question q,
           const __grid_constant__ struct level level, uint8_t *mask,
           int64_t *count)
 {
@@ -108,7 +108,7 @@ struct walk
 {
     struct oj_cuda_device *device;
     cudaStream_t stream;
-    struct question question;
+    struct box_question question;
     int64_t most;
     struct oj_cuda_box_pairs now, next;
     struct oj_cuda_array<uint8_t> mask;

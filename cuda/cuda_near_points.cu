@@ -132,7 +132,7 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 
 /* --- going through the tree ----------------------------------------------- */
 
-struct near_batch
+struct other_batch
 {
     int64_t n;
     const double *x, *y;
@@ -213,7 +213,7 @@ visit_leaf(const struct oj_near_others &others, const struct oj_pair_rule &rule,
 
 static __global__ void __launch_bounds__(BLOCK)
     find_nearest(const __grid_constant__ struct oj_near_others others,
-                 const __grid_constant__ struct near_batch batch)
+                 const __grid_constant__ struct other_batch batch)
 {
     __shared__ struct group groups[BLOCK / LANES];
     struct group &group = groups[threadIdx.x / LANES];
@@ -269,7 +269,7 @@ static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
     {
         NULL, 0
     };
-    struct near_batch batch;
+    struct other_batch batch;
     cudaError_t error;
     if (points->n == 0)
         return OJ_OK;
