@@ -15,8 +15,7 @@ struct share
     uint32_t first, step;
 };
 
-static __device__ void begin_plan(struct oj_cells_plan *plan,
-                                  const struct oj_near_frame &frame, int i)
+static __device__ void begin_plan(struct oj_cells_plan *plan, int i)
 {
     if (i < OJ_NEAR_CHILDREN)
     {
@@ -386,7 +385,7 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
     uint32_t votes;
     if (node.n == 0 || blockIdx.x >= n_nodes)
         return;
-    begin_plan(&plan, frame, (int)threadIdx.x);
+    begin_plan(&plan, (int)threadIdx.x);
     __syncthreads();
     bound_share(r, node, frame, share, &plan);
     __syncthreads();
@@ -439,7 +438,7 @@ static __global__ void __launch_bounds__(HUGE_BLOCK)
     if (node.n == 0)
         return;
     if (step == OJ_CELLS_BEGIN)
-        begin_plan(plan, frame, (int)threadIdx.x);
+        begin_plan(plan, (int)threadIdx.x);
     else if (step == OJ_CELLS_BOUND)
         bound_share(r, node, frame, share_of_grid(), plan);
     else if (step == OJ_CELLS_MASK)
