@@ -44,6 +44,7 @@ struct worker
     struct batch *batch;
     struct oj_cuda_place *place;
     struct oj_cuda_slot *slot;
+    struct oj_cuda_points points; /* of its chunk, on the device */
     struct oj_error error;
 };
 
@@ -80,33 +81,52 @@ static oj_status copy_in(struct worker *w, int64_t first, int64_t n)
     return OJ_OK;
 }
 
-/* Copies points in, and says where they are. */
-static oj_status take_points(struct worker *w, int64_t first, int64_t n,
-                             struct oj_cuda_points *points)
+/* Copies the points of a chunk in. Nothing waits for them, but where the pace
+ * is asked for next: it is that of kernels. */
+static oj_status take_points(struct worker *w, int64_t first, int64_t n)
 {
     const struct oj_relation *relation = &w->batch->index->relation;
-    struct oj_cuda_points here;
-    memset(&here, 0, sizeof here);
-    here.n = n;
-    here.x = w->slot->d_x.data;
-    here.y = w->slot->d_y.data;
+    memset(&w->points, 0, sizeof w->points);
+    w->points.n = n;
+    w->points.x = w->slot->d_x.data;
+    w->points.y = w->slot->d_y.data;
     OJ_TRY(copy_in(w, first, n));
     if (w->batch->family->knows_columns)
         OJ_TRY(oj_cuda_slot_columns(w->slot, w->batch->input,
                                     relation->exclude_self ||
                                         relation->unordered_pairs != 0,
-                                    first, &here, &w->error));
-    *points = here;
-    return OJ_OK;
+                                    first, &w->points, &w->error));
+    if (w->slot->pace.n_rows > 0)
+        return OJ_OK;
+    return oj_cuda_slot_wait(w->slot, &w->error);
 }
 
-/* The stage is free for answers as soon as the kernels have the points: the
- * copies out stand behind them on the same stream. */
-static oj_status join_one(struct worker *w, int64_t first, int64_t n)
+static struct oj_cuda_points part_of(const struct oj_cuda_points *all,
+                                     int64_t at, int64_t n)
+{
+    struct oj_cuda_points part = *all;
+    part.n = n;
+    part.x += at;
+    part.y += at;
+    if (part.fid != NULL)
+        part.fid += at;
+    if (part.on_class != NULL)
+        part.on_class += at;
+    if (part.exclude_class != NULL)
+        part.exclude_class += at;
+    if (part.max_distance != NULL)
+        part.max_distance += at;
+    return part;
+}
+
+/* The stage is free for answers as soon as the points are on the device: the
+ * copies out stand behind those in on the same stream. */
+static oj_status join_one(struct worker *w, const struct oj_cuda_points *points,
+                          int64_t first)
 {
     struct batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
-    struct oj_cuda_points points;
+    int64_t n = points->n;
     double *measure = b->out->measure + first;
     int32_t *row = b->out->join_row + first;
     size_t size = (size_t)n;
@@ -117,11 +137,10 @@ static oj_status join_one(struct worker *w, int64_t first, int64_t n)
         to_measure = (double *)(void *)slot->stage.data;
         to_row = (int32_t *)(void *)(to_measure + n);
     }
-    OJ_TRY(take_points(w, first, n, &points));
     OJ_CUDA_TRY(cudaMemsetAsync(slot->d_matched.data, 0,
                                 sizeof *slot->d_matched.data, slot->stream),
                 "joining", &w->error);
-    OJ_TRY(b->family->join_one(w->place->of[b->number], slot->stream, &points,
+    OJ_TRY(b->family->join_one(w->place->of[b->number], slot->stream, points,
                                slot->d_row.data, slot->d_measure.data,
                                &w->error));
     count_matched<<<(unsigned)((n + BLOCK - 1) / BLOCK), BLOCK, 0,
@@ -173,11 +192,10 @@ static oj_status too_many_pairs(struct worker *w)
 }
 
 static oj_status join_lists(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
-                            int64_t first, int64_t n)
+                            const struct oj_cuda_points *points, int64_t first)
 {
     struct batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
-    struct oj_cuda_points points;
     struct oj_cuda_pairs found;
     int64_t most = b->index->options.max_batch_pairs, left = 0, n_found;
     oj_status status;
@@ -188,9 +206,8 @@ static oj_status join_lists(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
         if (left <= 0)
             left = 1;
     }
-    OJ_TRY(take_points(w, first, n, &points));
     status = b->family->join_lists(w->place->of[b->number], slot->stream,
-                                   &points, left, &found, &w->error);
+                                   points, left, &found, &w->error);
     if (status != OJ_OK)
         return status;
     n_found = found.n_pairs;
@@ -198,69 +215,67 @@ static oj_status join_lists(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
         __atomic_add_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED) > most)
         status = too_many_pairs(w);
     if (status == OJ_OK)
-        status = take_pairs(w, pairs, first, n, &found);
+        status = take_pairs(w, pairs, first, points->n, &found);
     if (status == OJ_ERR_NOMEM) /* they are counted again */
         __atomic_sub_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED);
     oj_cuda_pairs_drop(slot->device, slot->stream, &found);
     return status;
 }
 
-static oj_status give_rows(struct worker *w, int64_t first, int64_t n)
+static oj_status give_rows(struct worker *w,
+                           const struct oj_cuda_points *points, int64_t first)
 {
     const struct oj_cuda_taker *taker = w->batch->taker;
-    struct oj_cuda_points points;
-    OJ_TRY(take_points(w, first, n, &points));
     OJ_TRY(taker->take(taker->user, (int)(w->place - w->batch->index->place),
-                       w->slot, first, &points, &w->error));
+                       w->slot, first, points, &w->error));
     return oj_cuda_slot_wait(w->slot, &w->error);
-}
-
-static oj_status take_rows(struct worker *w, int64_t chunk, int64_t first,
-                           int64_t n)
-{
-    struct batch *b = w->batch;
-    if (b->taker != NULL)
-        return give_rows(w, first, n);
-    return b->lists ? join_lists(w, &b->pairs[chunk], first, n)
-                    : join_one(w, first, n);
 }
 
 /* ---- workers ------------------------------------------------------------ */
 
-/* Without memory for a chunk its halves are tried. */
-static oj_status join_rows(struct worker *w, int64_t chunk, int64_t first,
+/* Rows at .. at + n - 1 of the worker's chunk; without memory for them their
+ * halves are tried. */
+static oj_status join_rows(struct worker *w, int64_t chunk, int64_t at,
                            int64_t n)
 {
     struct batch *b = w->batch;
+    struct oj_cuda_points points = part_of(&w->points, at, n);
+    int64_t first = chunk * b->chunk_rows + at;
     struct oj_error first_error;
     oj_status status;
     if (oj_cuda_workers_stopped(&b->workers))
         return OJ_OK;
     OJ_TRY(oj_check_cancel(b->index->options.cancel, &w->error));
-    status = take_rows(w, chunk, first, n);
+    if (b->taker != NULL)
+        status = give_rows(w, &points, first);
+    else
+        status = b->lists ? join_lists(w, &b->pairs[chunk], &points, first)
+                          : join_one(w, &points, first);
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
     first_error = w->error;
-    OJ_TRY(oj_cuda_slot_wait(w->slot, &w->error)); /* copies from the stage */
-    status = join_rows(w, chunk, first, n / 2);
+    OJ_TRY(oj_cuda_slot_wait(w->slot, &w->error)); /* copies from stages */
+    status = join_rows(w, chunk, at, n / 2);
     if (status == OJ_OK)
-        status = join_rows(w, chunk, first + n / 2, n - n / 2);
+        status = join_rows(w, chunk, at + n / 2, n - n / 2);
     if (status == OJ_ERR_NOMEM)
         w->error = first_error;
     return status;
 }
 
-static oj_status join_chunk(struct worker *w, int64_t chunk, int64_t first,
-                            int64_t end)
+static oj_status join_chunk(struct worker *w, int64_t chunk)
 {
+    struct batch *b = w->batch;
     struct oj_cuda_pace *pace = &w->slot->pace;
-    while (first < end)
+    int64_t first = chunk * b->chunk_rows, left = b->input->n_features - first;
+    int64_t n_rows = left < b->chunk_rows ? left : b->chunk_rows;
+    OJ_TRY(take_points(w, first, n_rows));
+    for (int64_t at = 0, n; at < n_rows; at += n)
     {
-        int64_t n = oj_cuda_pace_rows(pace, end - first);
         double start = oj_clock_seconds();
-        OJ_TRY(join_rows(w, chunk, first, n));
+        n = oj_cuda_pace_rows(pace, n_rows - at);
+        OJ_TRY(join_rows(w, chunk, at, n));
         oj_cuda_pace_took(pace, n, oj_clock_seconds() - start);
-        first += n;
     }
     return OJ_OK;
 }
@@ -268,16 +283,12 @@ static oj_status join_chunk(struct worker *w, int64_t chunk, int64_t first,
 static oj_status work(struct worker *w)
 {
     struct batch *b = w->batch;
-    int64_t n_rows = b->input->n_features;
     while (!oj_cuda_workers_stopped(&b->workers))
     {
         int64_t chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
-        int64_t first = chunk * b->chunk_rows;
         if (chunk >= b->n_chunks)
             break;
-        OJ_TRY(join_chunk(
-            w, chunk, first,
-            n_rows - first < b->chunk_rows ? n_rows : first + b->chunk_rows));
+        OJ_TRY(join_chunk(w, chunk));
     }
     return OJ_OK;
 }
