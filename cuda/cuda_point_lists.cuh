@@ -94,7 +94,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     struct few_answer answer = {ranks_of_chunk(), at, 0};
     if (chunk >= n_chunks)
         return;
-    ask_chunk(q, chunk, answer);
+    ask_chunk<true>(q, chunk, answer);
     for (int step = LANES / 2; step > 0; step /= 2)
         answer.n_pairs += __shfl_xor_sync(ALL_LANES, answer.n_pairs, step);
     if (lane_of() == 0)
@@ -151,7 +151,8 @@ static __device__ __forceinline__ int64_t pairs_of(int32_t few)
 }
 
 /* Two points of a thread lie side by side, so that their offsets are written as
- * one. */
+ * one; all that is known is read before anything is written, so that reads do
+ * not wait for one another. */
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     put_pairs(const __grid_constant__ struct query q, int64_t n_chunks,
               const struct found from, int64_t *offset, int32_t *row,
@@ -159,6 +160,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 {
     int64_t chunk = warp_of(), at, few = chunk * CHUNK;
     uint32_t some[ROUNDS], shift = 2 * lane_of() % LANES;
+    int32_t known[ROUNDS]; /* then ordinals, where it is a rank */
     int has_several = 0;
     if (chunk >= n_chunks)
         return;
@@ -169,32 +171,39 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 #pragma unroll
     for (int r = 0; r < ROUNDS; r += 2)
     {
-        int64_t i = chunk * CHUNK + r * LANES + 2 * lane_of(), all, before;
         uint32_t mine = lane_of() < LANES / 2 ? some[r] : some[r + 1];
-        int64_t known = few + __popc(mine & ((1u << shift) - 1u)) +
-                        (lane_of() < LANES / 2 ? 0 : __popc(some[r]));
-        int32_t first = OJ_RING_NONE, second = OJ_RING_NONE;
+        int64_t next = few + __popc(mine & ((1u << shift) - 1u)) +
+                       (lane_of() < LANES / 2 ? 0 : __popc(some[r]));
+        known[r] = known[r + 1] = OJ_RING_NONE;
         if (mine >> shift & 1u)
-            first = from.few[known++];
+            known[r] = from.few[next++];
         if (mine >> shift & 2u)
-            second = from.few[known];
+            known[r + 1] = from.few[next];
         few += __popc(some[r]) + __popc(some[r + 1]);
-        has_several |= first < OJ_RING_NONE || second < OJ_RING_NONE;
-        before = at + scan_lanes(pairs_of(first), pairs_of(second), &all);
+    }
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++)
+    {
+        has_several |= known[r] < OJ_RING_NONE;
+        known[r] = ordinal(q.ordinal_of, known[r]);
+    }
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r += 2)
+    {
+        int64_t i = chunk * CHUNK + r * LANES + 2 * lane_of(), all, before;
+        int64_t n = pairs_of(known[r]);
+        before = at + scan_lanes(n, pairs_of(known[r + 1]), &all);
         at += all;
         if (i + 1 < q.n)
-        {
-            int64_t next = before + pairs_of(first);
-            *(uint4 *)&offset[i] =
-                make_uint4((uint32_t)before, (uint32_t)(before >> 32),
-                           (uint32_t)next, (uint32_t)(next >> 32));
-        }
+            *(uint4 *)&offset[i] = make_uint4(
+                (uint32_t)before, (uint32_t)(before >> 32),
+                (uint32_t)(before + n), (uint32_t)((before + n) >> 32));
         else if (i < q.n)
             offset[i] = before;
-        if (first >= 0)
-            row[before] = ordinal(q.ordinal_of, first);
-        if (second >= 0)
-            row[before + pairs_of(first)] = ordinal(q.ordinal_of, second);
+        if (known[r] >= 0)
+            row[before] = known[r];
+        if (known[r + 1] >= 0)
+            row[before + n] = known[r + 1];
     }
     if (lane_of() == 0 && chunk == n_chunks - 1)
         offset[q.n] = at;

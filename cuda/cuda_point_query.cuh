@@ -101,32 +101,44 @@ static __device__ __forceinline__ void put_doubt(const struct query &q,
  * and nothing more is heard of them. The others wait until there are warps full
  * of them, as far as there are, and go to answer.sure(i, rank), where their
  * cells answer (rank OJ_RING_NONE: none), or to answer.ask(i, place), by whole
- * warps both; i < 0: no point. */
-template <typename answer_t>
+ * warps both; i < 0: no point.  keeps: points are read past the caches, and
+ * those that wait are kept, which is better where much is written. */
+template <bool keeps = false, typename answer_t>
 static __device__ __forceinline__ void
 ask_chunk(const struct query &q, int64_t chunk, answer_t &answer)
 {
     __shared__ uint8_t waiting[BLOCK / LANES][CHUNK];
-    uint8_t *mine = waiting[threadIdx.x / LANES];
-    unsigned lane = lane_of(), n_waiting = 0, occupied[ROUNDS];
+    __shared__ double waiting_x[BLOCK / LANES][keeps ? CHUNK : 1];
+    __shared__ double waiting_y[BLOCK / LANES][keeps ? CHUNK : 1];
+    unsigned warp = threadIdx.x / LANES, lane = lane_of();
+    unsigned n_waiting = 0, occupied[ROUNDS];
+    double px[ROUNDS], py[ROUNDS];
     int64_t first = chunk * CHUNK;
 #pragma unroll
     for (int r = 0; r < ROUNDS; r++)
     {
         int64_t i = first + r * LANES + lane;
         uint32_t x, y;
-        occupied[r] =
-            i < q.n && oj_ring_tree_steps(&q.tree, q.x[i], q.y[i], &x, &y)
-                ? oj_ring_tree_is_occupied(&q.tree, x, y)
-                : 0;
+        occupied[r] = 0;
+        if (i >= q.n)
+            continue;
+        px[r] = keeps ? __ldcs(&q.x[i]) : q.x[i];
+        py[r] = keeps ? __ldcs(&q.y[i]) : q.y[i];
+        if (oj_ring_tree_steps(&q.tree, px[r], py[r], &x, &y))
+            occupied[r] = oj_ring_tree_is_occupied(&q.tree, x, y);
     }
 #pragma unroll
     for (int r = 0; r < ROUNDS; r++)
     {
         unsigned all = __ballot_sync(ALL_LANES, occupied[r]);
+        unsigned at = n_waiting + (unsigned)__popc(all & ((1u << lane) - 1u));
         if (occupied[r])
-            mine[n_waiting + (unsigned)__popc(all & ((1u << lane) - 1u))] =
-                (uint8_t)(r * LANES + lane);
+            waiting[warp][at] = (uint8_t)(r * LANES + lane);
+        if (keeps && occupied[r])
+        {
+            waiting_x[warp][at] = px[r];
+            waiting_y[warp][at] = py[r];
+        }
         n_waiting += (unsigned)__popc(all);
     }
     __syncwarp();
@@ -138,13 +150,13 @@ ask_chunk(const struct query &q, int64_t chunk, answer_t &answer)
         place.at = place.end = 0;
         if (at < n_waiting)
         {
-            double px, py;
+            double its_x, its_y;
             uint32_t x, y;
-            i = first + mine[at];
-            px = q.x[i];
-            py = q.y[i];
-            oj_ring_tree_steps(&q.tree, px, py, &x, &y);
-            found = oj_ring_tree_look(&q.tree, px, py, x, y, &place);
+            i = first + waiting[warp][at];
+            its_x = keeps ? waiting_x[warp][at] : q.x[i];
+            its_y = keeps ? waiting_y[warp][at] : q.y[i];
+            oj_ring_tree_steps(&q.tree, its_x, its_y, &x, &y);
+            found = oj_ring_tree_look(&q.tree, its_x, its_y, x, y, &place);
         }
         answer.sure(q, found != OJ_RING_ASK ? i : -1,
                     found >= 0 && (q.accepted >> OJ_INSIDE & 1u)
