@@ -101,7 +101,8 @@ struct oj_gpu_module
 
     /** Prepares the join side once more, as index() did; for measurements of
      *  that part alone. By the device's clock: seconds[0] from the flat arrays
-     *  on the device to segments in tie order, seconds[1] to the index. */
+     *  on the device to segments in tie order, seconds[1] to the index. After
+     *  an error the index may be good for nothing but to be freed. */
     oj_status (*rebuild)(struct oj_index *index, double seconds[2],
                          struct oj_error *err);
 

@@ -127,6 +127,25 @@ static oj_status points_of(const struct oj_index *index,
     return OJ_OK;
 }
 
+/* Without its layer an index has no answers: no family is asked any more. */
+static oj_status make_layer_again(struct oj_index *index, struct oj_error *err)
+{
+    struct oj_cuda_place *place = &index->place[0];
+    oj_status status;
+    oj_cuda_layer_drop(&place->device, &place->layer);
+    status = oj_cuda_layer_make(&place->device, index->join_side,
+                                index->tie_rank, &place->layer, err);
+    if (status == OJ_OK)
+        status = oj_cuda_columns_make(&place->device, index->join_side,
+                                      &index->relation, &place->layer, err);
+    if (status == OJ_OK)
+        return OJ_OK;
+    index->refused = ~0u;
+    if (index->why_refused.status == OJ_OK)
+        index->why_refused = *err;
+    return status;
+}
+
 oj_status oj_cuda_resident_rebuild(struct oj_index *index, double seconds[2],
                                    struct oj_error *err)
 {
@@ -146,11 +165,7 @@ oj_status oj_cuda_resident_rebuild(struct oj_index *index, double seconds[2],
     }
     family->free_index(place->of[number]);
     place->of[number] = NULL;
-    oj_cuda_layer_drop(&place->device, &place->layer);
-    OJ_TRY(oj_cuda_layer_make(&place->device, index->join_side, index->tie_rank,
-                              &place->layer, err));
-    OJ_TRY(oj_cuda_columns_make(&place->device, index->join_side,
-                                &index->relation, &place->layer, err));
+    OJ_TRY(make_layer_again(index, err));
     OJ_CUDA_TRY(cudaDeviceSynchronize(), "waiting", err);
     OJ_TRY(start_watch(&watch, place->device.stream, err));
     status = family->index(&place->device, &place->layer, &index->relation,

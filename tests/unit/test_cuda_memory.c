@@ -281,16 +281,62 @@ START_TEST(nothing_is_left)
 }
 END_TEST
 
+/* A join side that cannot be prepared once more has no answers, and none that
+ * are wrong. */
+START_TEST(rebuilt_in_part)
+{
+    const struct oj_options options = {.n_threads = 1};
+    struct oj_relation relation = oj_relation_default();
+    struct oj_flat side, input;
+    struct oj_matches truth = {0}, ours = {0};
+    struct oj_stats stats = {0};
+    oj_status status = OJ_ERR_NOMEM;
+    make_layers();
+    side = oj_flat_buf_view(&layers[POLYGONS]);
+    input = oj_flat_buf_view(&layers[POINTS]);
+    relation.max_distance = 9.0;
+    for (int64_t n = 0; n < 2 || status != OJ_OK; n++)
+    {
+        struct oj_index *index;
+        double seconds[2];
+        must(module->index(&side, NULL, &relation, &options, &index, &stats,
+                           &error));
+        if (n > 0)
+            fail_at(n, INT32_MAX);
+        status = module->rebuild(index, seconds, &error);
+        fail_at(1, 0);
+        ck_assert(status == OJ_OK || (n > 0 && status == OJ_ERR_NOMEM));
+        if (n == 0)
+            must(module->join(index, &input, &truth, &stats, &error));
+        else if (module->join(index, &input, &ours, &stats, &error) == OJ_OK)
+        {
+            ck_assert_int_eq(ours.n_matched, truth.n_matched);
+            ck_assert_mem_eq(ours.join_row, truth.join_row,
+                             (size_t)truth.n_rows * sizeof *truth.join_row);
+        }
+        else
+            ck_assert_int_ne(status, OJ_OK);
+        module->free_index(index);
+    }
+    ck_assert_int_gt(truth.n_matched, 0);
+    oj_matches_free(&truth);
+    oj_matches_free(&ours);
+    for (int i = 0; i < N_LAYERS; i++)
+        oj_flat_buf_free(&layers[i]);
+}
+END_TEST
+
 int main(void)
 {
-    TCase *tcase = device_tests_open("cuda_memory", 1);
+    TCase *tcase = device_tests_open("cuda_memory", 2);
     if (tcase == NULL)
         return DEVICE_TESTS_SKIPPED;
     if (!find_emulator())
     {
-        printf("skipped, 1 test: the device is not an emulated one\n");
+        printf("skipped, 2 tests: the device is not an emulated one\n");
         return DEVICE_TESTS_SKIPPED;
     }
     tcase_add_test(tcase, nothing_is_left);
+    tcase_add_test(tcase, rebuilt_in_part);
     return tests_run();
 }
