@@ -434,17 +434,14 @@ static __global__ void fill_directory(const struct oj_near_header *tree,
     }
 }
 
-static oj_status make_directory(struct build *b, int level)
+static oj_status make_directory(struct build *b)
 {
     struct oj_cuda_cells *cells = b->cells;
     cudaStream_t stream = b->device->stream;
+    int level = 3;
     int64_t n;
-    if (level <= 0)
-    {
-        level = 3;
-        while (level < 12 && ((int64_t)1 << (2 * level)) < 4 * cells->n_headers)
-            level++;
-    }
+    while (level < 12 && ((int64_t)1 << (2 * level)) < 4 * cells->n_headers)
+        level++;
     n = (int64_t)1 << (2 * level);
     cells->directory_level = level;
     OJ_TRY(oj_cuda_make(b->device, stream, n, &cells->directory, b->err));
@@ -501,7 +498,6 @@ static oj_status try_build(struct build *b)
 
 oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
                               const struct oj_cuda_layer *layer, double reach,
-                              const struct oj_cuda_cells_options *options,
                               struct oj_cuda_cells *out, struct oj_error *err)
 {
     struct oj_cuda_cells cells;
@@ -532,8 +528,6 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
     b.leaf_size = layer->n_segments < (1 << 19)   ? 6
                   : layer->n_segments < (1 << 21) ? 12
                                                   : 20;
-    if (options->leaf_size > 0)
-        b.leaf_size = options->leaf_size;
     /* Twice what lots and streets take; far reaches have long lists in the
      * first rounds. */
     b.room.ids = reach > cells.square.side / 32.0 ? 32.0 : 12.0;
@@ -549,7 +543,7 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
             (int64_t)least(b.seen.headers.n, (unsigned long long)cells.tree.n);
         cells.n_words = (int64_t)b.seen.words.n;
         cells.n_rounds = b.n_rounds + 1;
-        status = make_directory(&b, options->directory_level);
+        status = make_directory(&b);
     }
     oj_cuda_drop(device, device->stream, &b.counters);
     oj_cuda_drop(device, device->stream, &b.distinct);

@@ -26,20 +26,14 @@ struct oj_cuda_cells
     struct oj_cuda_array<uint64_t> pool;
 };
 
-/** For measurements; zeros: chosen. */
-struct oj_cuda_cells_options
-{
-    uint32_t leaf_size;
-    int directory_level;
-};
-
 /** Builds the cells of layer for distances up to reach.  OJ_ERR_UNSUPPORTED
  *  where cells do not work: segments whose length is lost in rounding, numbers
  *  of extreme size.  A layer without segments gives no tree. */
-OJ_MUST_USE oj_status oj_cuda_cells_build(
-    struct oj_cuda_device *device, const struct oj_cuda_layer *layer,
-    double reach, const struct oj_cuda_cells_options *options,
-    struct oj_cuda_cells *out, struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
+                                          const struct oj_cuda_layer *layer,
+                                          double reach,
+                                          struct oj_cuda_cells *out,
+                                          struct oj_error *err);
 
 void oj_cuda_cells_drop(struct oj_cuda_device *device,
                         struct oj_cuda_cells *cells);

@@ -57,9 +57,9 @@ static cudaError_t copy_piece(const struct copying *c, int64_t at, size_t n,
 static oj_status copy_pieces(struct copying *c, int i)
 {
     struct oj_error *err = &c->error[i];
-    OJ_CUDA_TRY(cudaSetDevice(c->device->ordinal), "copying a layer", err);
+    OJ_CUDA_TRY(cudaSetDevice(c->device->ordinal), "copying arrays", err);
     OJ_CUDA_TRY(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming),
-                "copying a layer", err);
+                "copying arrays", err);
     OJ_TRY(oj_cuda_stage_want(&c->stage[i], piece_bytes, err));
     for (;;)
     {
@@ -69,7 +69,7 @@ static oj_status copy_pieces(struct copying *c, int i)
         if (n <= 0)
             return OJ_OK;
         OJ_CUDA_TRY(copy_piece(c, at, (size_t)n, c->stage[i].data, c->done[i]),
-                    "copying a layer", err);
+                    "copying arrays", err);
     }
 }
 
@@ -103,9 +103,9 @@ static oj_status copy_plainly(const struct copying *c, struct oj_error *err)
                                 c->is_out ? cudaMemcpyDeviceToHost
                                           : cudaMemcpyHostToDevice,
                                 c->stream),
-                "copying a layer", err);
+                "copying arrays", err);
     if (c->is_out)
-        OJ_CUDA_TRY(cudaStreamSynchronize(c->stream), "copying a layer", err);
+        OJ_CUDA_TRY(cudaStreamSynchronize(c->stream), "copying arrays", err);
     return OJ_OK;
 }
 

@@ -24,7 +24,7 @@ int64_t oj_cuda_far_bytes(const struct oj_cuda_far *far);
 
 /** Answers the points whose row is outside: their row becomes a rank or -1, and
  *  distance [n] that to it or NaN; distance may be NULL.  Ranks become ordinals
- *  by ordinal_of, unless it is NULL. */
+ *  by the layer's ordinal_of, unless it is empty. */
 OJ_MUST_USE oj_status oj_cuda_far_join(const struct oj_cuda_far *far,
                                        const struct oj_cuda_layer *layer,
                                        cudaStream_t stream, int64_t n,

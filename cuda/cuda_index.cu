@@ -150,19 +150,12 @@ int oj_cuda_list_devices(uint64_t gpus, int *ordinal)
     return n;
 }
 
-static void count_bytes(const struct oj_index *index, struct oj_stats *stats)
+static void add_bytes(const struct oj_index *index, int family,
+                      struct oj_stats *stats)
 {
-    int64_t bytes = 0;
+    const struct oj_cuda_family *of = oj_cuda_family_at(family);
     for (int p = 0; p < index->n_places; p++)
-    {
-        for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
-        {
-            if (index->place[p].of[i] != NULL)
-                bytes +=
-                    oj_cuda_family_at(i)->index_bytes(index->place[p].of[i]);
-        }
-    }
-    stats->index_bytes = bytes;
+        stats->index_bytes += of->index_bytes(index->place[p].of[family]);
 }
 
 /* Has all devices do the same, side by side. */
@@ -238,7 +231,7 @@ oj_status oj_cuda_family_for(struct oj_index *index,
         if (status == OJ_OK)
         {
             stats->index_s += oj_clock_seconds() - start;
-            count_bytes(index, stats);
+            add_bytes(index, *number, stats);
             return OJ_OK;
         }
         if (status != OJ_ERR_UNSUPPORTED && status != OJ_ERR_NOMEM)

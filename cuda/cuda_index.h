@@ -59,7 +59,8 @@ const char *oj_cuda_why_refused(const struct oj_index *index);
 
 /** Who takes the points of a batch, chunk by chunk, where pairs are not made.
  *  take() runs on many threads at once: what it does is enqueued on the slot's
- *  stream; nothing is when it returns OJ_ERR_NOMEM. */
+ *  stream. When it returns OJ_ERR_NOMEM, copies may be on their way there, and
+ *  nothing of the points is added. */
 struct oj_cuda_taker
 {
     oj_status (*take)(void *user, int place, struct oj_cuda_slot *slot,

@@ -61,7 +61,6 @@ static oj_status make_index(struct oj_cuda_device *device,
                             struct oj_cuda_index **out, struct oj_error *err)
 {
     struct near_index *self = (struct near_index *)oj_calloc(1, sizeof *self);
-    struct oj_cuda_cells_options options = {0, 0};
     oj_status status;
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
@@ -70,7 +69,7 @@ static oj_status make_index(struct oj_cuda_device *device,
     self->has_rings =
         relation->distance_to == OJ_TO_INTERIOR && layer->segment_part.n > 0;
     status = oj_cuda_cells_build(device, layer, relation->max_distance,
-                                 &options, &self->cells, err);
+                                 &self->cells, err);
     if (status == OJ_OK && self->cells.square.has_outside)
         status = oj_cuda_far_build(device, layer, relation->max_distance,
                                    &self->far, err);

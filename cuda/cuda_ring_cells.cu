@@ -220,13 +220,13 @@ static int choose_directory(int64_t n_edges)
     return fine - 1;
 }
 
-oj_status oj_cuda_ring_cells_build_as(struct oj_cuda_device *device,
-                                      const struct oj_cuda_layer *layer,
-                                      enum oj_ring_units units, uint32_t most,
-                                      int directory_level,
-                                      struct oj_cuda_ring_cells *out,
-                                      struct oj_error *err)
+oj_status oj_cuda_ring_cells_build(struct oj_cuda_device *device,
+                                   const struct oj_cuda_layer *layer,
+                                   enum oj_ring_units units,
+                                   struct oj_cuda_ring_cells *out,
+                                   struct oj_error *err)
 {
+    int directory_level = choose_directory(layer->n_segments);
     struct oj_cuda_ring_cells cells;
     struct oj_cuda_ring_making m;
     struct parts parts;
@@ -244,7 +244,7 @@ oj_status oj_cuda_ring_cells_build_as(struct oj_cuda_device *device,
     m.layer = layer;
     m.cells = &cells;
     m.err = err;
-    m.most = most;
+    m.most = MOST_EDGES;
     m.fine = directory_level + 1;
     m.large = LARGE_FACTOR * layer->n_segments;
     if (m.large < LARGE_LEAST)
@@ -262,17 +262,6 @@ oj_status oj_cuda_ring_cells_build_as(struct oj_cuda_device *device,
     }
     *out = cells;
     return OJ_OK;
-}
-
-oj_status oj_cuda_ring_cells_build(struct oj_cuda_device *device,
-                                   const struct oj_cuda_layer *layer,
-                                   enum oj_ring_units units,
-                                   struct oj_cuda_ring_cells *out,
-                                   struct oj_error *err)
-{
-    return oj_cuda_ring_cells_build_as(device, layer, units, MOST_EDGES,
-                                       choose_directory(layer->n_segments), out,
-                                       err);
 }
 
 void oj_cuda_ring_cells_drop(struct oj_cuda_device *device,

@@ -33,13 +33,6 @@ OJ_MUST_USE oj_status oj_cuda_ring_cells_build(
     enum oj_ring_units units, struct oj_cuda_ring_cells *out,
     struct oj_error *err);
 
-/** The same with other sizes: cells of more than `most` edges are split, and
- * the directory is for the cells of one level. For measurements. */
-OJ_MUST_USE oj_status oj_cuda_ring_cells_build_as(
-    struct oj_cuda_device *device, const struct oj_cuda_layer *layer,
-    enum oj_ring_units units, uint32_t most, int directory_level,
-    struct oj_cuda_ring_cells *out, struct oj_error *err);
-
 void oj_cuda_ring_cells_drop(struct oj_cuda_device *device,
                              struct oj_cuda_ring_cells *cells);
 

@@ -138,6 +138,13 @@ static oj_status make_places(struct making *m, struct oj_error *err)
     return OJ_OK;
 }
 
+static int64_t index_bytes(const struct oj_cuda_screen_place *place)
+{
+    return oj_cuda_meet_side_bytes(&place->side) +
+           place->tree.node.n * (int64_t)sizeof(struct oj_tree_node) +
+           place->tree.order.n * (int64_t)sizeof(int32_t);
+}
+
 oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
                                const struct oj_screen_rule *rule,
                                const struct oj_options *options,
@@ -162,7 +169,7 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
     }
     stats->index_s += oj_clock_seconds() - start;
     for (int i = 0; i < m.screen->n_places; i++)
-        stats->index_bytes += oj_cuda_meet_side_bytes(&m.screen->place[i].side);
+        stats->index_bytes += index_bytes(&m.screen->place[i]);
     *out = m.screen;
     return OJ_OK;
 }

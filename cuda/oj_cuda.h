@@ -23,8 +23,10 @@ struct oj_cuda_device
 };
 
 /** Turns a CUDA error into an oj_status: OJ_ERR_NOMEM for memory,
- *  OJ_ERR_CANCELLED never, OJ_ERR_NO_DEVICE for a lost device, else
- *  OJ_ERR_INTERNAL; the message has CUDA's text and what was being done. */
+ *  OJ_ERR_NO_DEVICE for a device that is not there, cannot be used or is
+ *  broken, else OJ_ERR_INTERNAL, also where a kernel's fault has lost the
+ * device to this process; the message has CUDA's text and what was being done.
+ */
 oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
                        const char *doing);
 
@@ -57,8 +59,8 @@ OJ_MUST_USE oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
 void oj_cuda_free_bytes(struct oj_cuda_device *device, cudaStream_t stream,
                         void *memory, int64_t n, size_t size);
 
-/** An owned array on a device; zeroed memory is a valid empty one. It may grow
- *  (contents lost) and is freed in order of the stream it was made on. */
+/** An owned array on a device; zeroed memory is a valid empty one. It is taken
+ *  and freed in order of the streams that are told. */
 template <typename T> struct oj_cuda_array
 {
     T *data;
