@@ -51,7 +51,7 @@ struct oj_options
     /* Only for the backend cuda. */
     uint64_t gpus;      /**< bit i: use CUDA device i; 0: device 0 */
     int64_t gpu_memory; /**< bytes to use at most on each; 0: what is free */
-    int64_t gpu_batch;  /**< rows on the way at a time; 0: chosen */
+    int64_t gpu_batch;  /**< rows of a piece of work; 0: chosen */
 };
 
 /** Wall seconds by phase and counts of work, summed over calls. */

@@ -221,7 +221,7 @@ static const struct oj_option options[] = {
     {running, "gpu_memory", NULL, "SIZE", OJ_OPTION_BYTES, AT(gpu_memory), NULL,
      0, "memory to use at most on each GPU, as 2G; default: what is free"},
     {running, "gpu_batch", NULL, "N", OJ_OPTION_COUNT, AT(gpu_batch), NULL, 1,
-     "input rows on the way to a GPU at a time; default: chosen"},
+     "input rows that go to a GPU in one piece; default: chosen"},
     {running, "batch", NULL, "N", OJ_OPTION_COUNT, AT(batch), NULL, 1,
      "input rows in flight per batch; default: 262144"},
     {running, "quadrant_size", NULL, "K", OJ_OPTION_COUNT, AT(quadrant_size),

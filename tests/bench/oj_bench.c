@@ -82,7 +82,7 @@ static void print_help(void)
          "GEOS (0)\n"
          "  --gpu LIST             all, or numbers as 0,2 (0)\n"
          "  --gpu_memory BYTES     of each GPU at most\n"
-         "  --gpu_batch N          rows on the way to a GPU at a time\n"
+         "  --gpu_batch N          rows that go to a GPU in one piece\n"
          "  --pinned               the arrays of both sides and of the answer\n"
          "  --resident             points stay on the GPU: times by its clock\n"
          "  --skew K               of nycgen: the lower, the fuller (0)\n"
