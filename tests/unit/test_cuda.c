@@ -208,6 +208,7 @@ static struct oj_options pick_options(void)
     struct oj_options options = {.n_threads = 1 + pick(4)};
     options.gpu_batch = one_in(2) ? 0 : 1 + pick(2000);
     options.gpu_memory = one_in(4) ? (int64_t)256 << 20 : 0;
+    options.gpus = one_in(2) ? OJ_ALL_GPUS : 0;
     return options;
 }
 
@@ -348,7 +349,8 @@ struct beside
 static void *join_beside(void *user)
 {
     struct beside *b = user;
-    const struct oj_options options = {.n_threads = 2, .gpu_batch = 500};
+    const struct oj_options options = {
+        .n_threads = 2, .gpu_batch = 500, .gpus = OJ_ALL_GPUS};
     struct oj_join *join = NULL;
     b->status = oj_join_open(&b->job->join, &b->job->relation, "cuda", &options,
                              &join, &b->error);
