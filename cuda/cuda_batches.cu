@@ -175,13 +175,17 @@ static oj_status take_pairs(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
                             struct oj_cuda_pairs *found)
 {
     struct batch *b = w->batch;
-    int64_t n_kept =
-        __atomic_add_fetch(&b->n_kept, found->n_pairs, __ATOMIC_RELAXED);
+    int64_t n_found = found->n_pairs;
+    int64_t n_kept = __atomic_add_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
     int keeps = n_kept <= b->most_kept;
+    oj_status status;
     if (!keeps)
-        __atomic_sub_fetch(&b->n_kept, found->n_pairs, __ATOMIC_RELAXED);
-    return oj_cuda_chunk_take(pairs, w->slot, n, found, keeps,
-                              b->out->offset + first + 1, &w->error);
+        __atomic_sub_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
+    status = oj_cuda_chunk_take(pairs, w->slot, n, found, keeps,
+                                b->out->offset + first + 1, &w->error);
+    if (keeps && status != OJ_OK)
+        __atomic_sub_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
+    return status;
 }
 
 static oj_status too_many_pairs(struct worker *w)
