@@ -254,7 +254,8 @@ oj_status oj_pair_sums_reserve(struct oj_pair_sums *sums,
     int64_t n = sums->n_features * request->n_words;
     OJ_TRY(oj_reserve(&sums->words, 0, n, &sums->cap_words, sizeof *sums->words,
                       err));
-    memset(sums->words, 0, (size_t)n * sizeof *sums->words);
+    if (n > 0)
+        memset(sums->words, 0, (size_t)n * sizeof *sums->words);
     return OJ_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "references.h"
 
 #include "../cuda_host/host_held.h"
+#include "random_columns.h"
 #include "random_numbers.h"
 #include "run_device_tests.h"
 
@@ -326,17 +327,77 @@ START_TEST(rebuilt_in_part)
 }
 END_TEST
 
+/* --- halves of a chunk ---------------------------------------------------- */
+
+static void make_halves(struct oj_flat_buf *join, struct oj_flat_buf *input)
+{
+    random_state = 11;
+    for (int i = 0; i < 600; i++)
+        add_point(join, pick(300), pick(300));
+    for (int i = 0; i < 8500; i++) /* a little more than what is halved */
+        add_point(input, pick(300), pick(300));
+}
+
+/* Points with every column, by the module alone: the first batch goes in
+ * pieces, since its pace is not known; then a taking and the next fail, and
+ * what there is no memory for is joined by halves. As many pairs are allowed as
+ * there are. */
+START_TEST(pieces_and_halves)
+{
+    const struct trial t = {.name = "pieces and halves"};
+    struct oj_flat_buf join_buf = {0}, input_buf = {0};
+    struct oj_relation relation = oj_relation_default();
+    struct oj_options options = {.n_threads = 1};
+    struct oj_flat join, input;
+    struct columns columns;
+    struct answer truth = {0}, ours = {0};
+    struct oj_join *on_cpu;
+    struct oj_index *index;
+    struct oj_stats stats = {0};
+    int64_t n = 0;
+    make_halves(&join_buf, &input_buf);
+    join = oj_flat_buf_view(&join_buf);
+    input = oj_flat_buf_view(&input_buf);
+    relation.op = OJ_OP_DWITHIN;
+    relation.max_distance = 20.0;
+    pick_columns(&columns, &join, &input, &relation, 4.0, 1);
+    must(oj_join_open(&join, &relation, "cpu", &options, &on_cpu, &error));
+    must(oj_join_batch(on_cpu, &input, &truth.matches, &error));
+    options.max_batch_pairs = truth.matches.n_pairs;
+    must(module->index(&join, NULL, &relation, &options, &index, &stats,
+                       &error));
+    do
+    {
+        fail_at(n, n > 0 ? 2 : 0);
+        must(module->join(index, &input, &ours.matches, &stats, &error));
+        same(&t, &ours, &truth);
+        n++;
+    } while (n == 1 || takings() >= n - 1);
+    fail_at(1, 0);
+    printf("%d pairs in halves: %d\n", (int)truth.matches.n_pairs, (int)n - 2);
+    ck_assert_int_gt(n, 2);
+    module->free_index(index);
+    oj_join_close(on_cpu);
+    free_answer(&ours);
+    free_answer(&truth);
+    columns_free(&columns);
+    oj_flat_buf_free(&join_buf);
+    oj_flat_buf_free(&input_buf);
+}
+END_TEST
+
 int main(void)
 {
-    TCase *tcase = device_tests_open("cuda_memory", 2);
+    TCase *tcase = device_tests_open("cuda_memory", 3);
     if (tcase == NULL)
         return DEVICE_TESTS_SKIPPED;
     if (!find_emulator())
     {
-        printf("skipped, 2 tests: the device is not an emulated one\n");
+        printf("skipped, 3 tests: the device is not an emulated one\n");
         return DEVICE_TESTS_SKIPPED;
     }
     tcase_add_test(tcase, nothing_is_left);
     tcase_add_test(tcase, rebuilt_in_part);
+    tcase_add_test(tcase, pieces_and_halves);
     return tests_run();
 }

@@ -238,6 +238,23 @@ START_TEST(unit_plans_that_are_not_summed)
 }
 END_TEST
 
+/* Points joined with a layer without features; kind: degenerate. */
+START_TEST(unit_no_features)
+{
+    static const enum oj_aggregate_type type = OJ_AGG_INTEGER;
+    static const int wants_sum = 1;
+    static const int64_t value[] = {4, 2};
+    const struct oj_aggregate_column column = {.integer = value};
+    struct oj_pair_sums *sums = NULL;
+    struct oj_sum_request request;
+    must(oj_pair_sums_open(0, 1, &type, &wants_sum, &sums, NULL));
+    oj_sum_request_make(sums, &column, 2, 1, &request);
+    must(oj_pair_sums_reserve(sums, &request, NULL));
+    must(oj_pair_sums_add(sums, &request, NULL));
+    oj_pair_sums_close(sums);
+}
+END_TEST
+
 /* --- limbs ---------------------------------------------------------------- */
 
 /* Many rows: several tasks, and the widest window. */
@@ -358,6 +375,7 @@ int main(void)
     TCase *tests = tests_open("pair sums");
     tcase_add_test(tests, property_sums_of_pairs);
     tcase_add_test(tests, unit_plans_that_are_not_summed);
+    tcase_add_test(tests, unit_no_features);
     tcase_add_test(tests, unit_large_column);
     tcase_add_test(tests, unit_full_limbs);
     tcase_add_test(tests, memory_for_sums);
