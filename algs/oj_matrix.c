@@ -1,0 +1,91 @@
+#include "oj_matrix.h"
+
+int oj_matrix_fits(const struct oj_matrix *matrix, const char *pattern)
+{
+    for (int i = 0; i < 9; i++)
+    {
+        char p = pattern[i], c = matrix->at[i];
+        if (p == '*')
+            continue;
+        if (p == 'T' || p == 't')
+        {
+            if (c == 'F')
+                return 0;
+        }
+        else if ((p == 'f' ? 'F' : p) != c)
+            return 0;
+    }
+    return 1;
+}
+
+/* The greatest of three places, 0 to 2; -1: all are empty. */
+static int dimension(char a, char b, char c)
+{
+    char most = 'F';
+    const char all[3] = {a, b, c};
+    for (int i = 0; i < 3; i++)
+    {
+        if (all[i] != 'F' && (most == 'F' || all[i] > most))
+            most = all[i];
+    }
+    return most == 'F' ? -1 : most - '0';
+}
+
+static int crosses(const struct oj_matrix *m, int dim_a, int dim_b)
+{
+    if (dim_a < dim_b)
+        return oj_matrix_fits(m, "T*T******");
+    if (dim_a > dim_b)
+        return oj_matrix_fits(m, "T*****T**");
+    return dim_a == 1 && oj_matrix_fits(m, "0********");
+}
+
+static int overlaps(const struct oj_matrix *m, int dim_a, int dim_b)
+{
+    if (dim_a != dim_b)
+        return 0;
+    return oj_matrix_fits(m, dim_a == 1 ? "1*T***T**" : "T*T***T**");
+}
+
+static int has_common_point(const struct oj_matrix *m)
+{
+    return m->at[0] != 'F' || m->at[1] != 'F' || m->at[3] != 'F' ||
+           m->at[4] != 'F';
+}
+
+int oj_matrix_holds(const struct oj_matrix *m,
+                    const struct oj_relation *relation)
+{
+    int dim_a = dimension(m->at[0], m->at[1], m->at[2]);
+    int dim_b = dimension(m->at[0], m->at[3], m->at[6]);
+    switch (relation->op)
+    {
+        case OJ_OP_INTERSECTS:
+            return has_common_point(m);
+        case OJ_OP_DISJOINT:
+            return !has_common_point(m);
+        case OJ_OP_WITHIN:
+            return oj_matrix_fits(m, "T*F**F***");
+        case OJ_OP_CONTAINS:
+            return oj_matrix_fits(m, "T*****FF*");
+        case OJ_OP_COVEREDBY:
+            return has_common_point(m) && oj_matrix_fits(m, "**F**F***");
+        case OJ_OP_COVERS:
+            return has_common_point(m) && oj_matrix_fits(m, "******FF*");
+        case OJ_OP_CONTAINS_PROPERLY:
+            return oj_matrix_fits(m, "T**FF*FF*");
+        case OJ_OP_TOUCHES:
+            return m->at[0] == 'F' && has_common_point(m) &&
+                   (dim_a > 0 || dim_b > 0);
+        case OJ_OP_CROSSES:
+            return crosses(m, dim_a, dim_b);
+        case OJ_OP_OVERLAPS:
+            return overlaps(m, dim_a, dim_b);
+        case OJ_OP_EQUALS:
+            return oj_matrix_fits(m, "T*F**FFF*");
+        case OJ_OP_RELATE:
+            return oj_matrix_fits(m, relation->mask);
+        default:
+            return 0;
+    }
+}
