@@ -3,7 +3,7 @@
 #include "cpu_meet.h"
 #include "oj_pairs.h"
 
-#define BOTH_VALID ((unsigned)OJ_NEEDS_VALID_A | (unsigned)OJ_NEEDS_VALID_B)
+#define BOTH_NICE ((unsigned)OJ_NEEDS_NICE_A | (unsigned)OJ_NEEDS_NICE_B)
 
 /* Where the vertices of a shape lie in another: bits. */
 enum
@@ -55,6 +55,21 @@ static int has_ring_in(const struct oj_shape *b, const struct oj_shape *a)
     return 0;
 }
 
+/* Where points are in polygons, even-odd over all rings says only if parts do
+ * not overlap; and a point on a ring may be inside, where parts share an edge or
+ * a polygon is but a line. */
+static unsigned needs_of_points(const struct oj_shape *a,
+                                const struct oj_shape *b, unsigned found)
+{
+    int is_on = (found & SOME_ON_BOUNDARY) != 0;
+    return (a->may_overlap || (is_on && a->kinds == OJ_PART_POLYGON)
+                ? (unsigned)OJ_NEEDS_NICE_A
+                : 0u) |
+           (b->may_overlap || (is_on && b->kinds == OJ_PART_POLYGON)
+                ? (unsigned)OJ_NEEDS_NICE_B
+                : 0u);
+}
+
 /* --- inside --------------------------------------------------------------- */
 
 static enum oj_verdict points_are_inside(const struct oj_shape *a,
@@ -66,8 +81,7 @@ static enum oj_verdict points_are_inside(const struct oj_shape *a,
         how == OJ_INSIDE_PROPERLY && b->kinds == OJ_PART_POLYGON
             ? (unsigned)SOME_OUTSIDE | (unsigned)SOME_ON_BOUNDARY
             : (unsigned)SOME_OUTSIDE);
-    if (b->kinds == OJ_PART_LINE)
-        *needs = OJ_NEEDS_VALID_B;
+    *needs = needs_of_points(a, b, how == OJ_INSIDE_COVERED ? 0u : found);
     if (found & SOME_OUTSIDE)
         return OJ_VERDICT_NO;
     if (b->kinds == OJ_PART_POINT || how == OJ_INSIDE_COVERED)
@@ -97,7 +111,7 @@ static int crossing_is_sure(const struct oj_shape *a, const struct oj_shape *b)
             SOME_ON_BOUNDARY) == 0;
 }
 
-/* Lines or polygons in a polygon.  Valid ones: next to a point where edges
+/* Lines or polygons in a polygon.  Nice ones: next to a point where edges
  * cross, both have points that the other lacks; where edges do not meet at all,
  * a lies inside or outside part by part, and inside only if no ring of b is in
  * it. */
@@ -135,7 +149,7 @@ enum oj_verdict oj_shape_is_inside(const struct oj_shape *a,
     *needs = 0;
     if (a->kinds == OJ_PART_POINT)
         return points_are_inside(a, b, how, needs);
-    *needs = BOTH_VALID;
+    *needs = BOTH_NICE;
     if (b->kinds == OJ_PART_POLYGON)
         return edges_are_inside(a, b, how);
     /* lines in points, polygons in lines or points */
@@ -172,13 +186,17 @@ enum oj_verdict oj_shapes_touch(const struct oj_shape *a,
     if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POINT)
         return OJ_VERDICT_NO;
     if (is_pair_of(a, b, OJ_PART_POINT, OJ_PART_POLYGON))
-        return yes_if((locate_points(a, b) & SOME_INSIDE) == 0);
+    {
+        unsigned found = locate_points(a, b);
+        *needs = needs_of_points(a, b, found);
+        return yes_if((found & SOME_INSIDE) == 0);
+    }
     if (a->kinds == OJ_PART_POINT || b->kinds == OJ_PART_POINT)
         return OJ_VERDICT_UNSURE;
     /* interiors meet next to a crossing; and where nothing touches, one has a
      * part inside the other; and a vertex inside a polygon has interior of its
      * own feature next to it */
-    *needs = BOTH_VALID;
+    *needs = BOTH_NICE;
     contact = oj_shapes_contact(a, b, OJ_CROSSING);
     if (contact == OJ_APART ||
         (contact == OJ_CROSSING && crossing_is_sure(a, b)))
@@ -201,11 +219,12 @@ enum oj_verdict oj_shapes_cross(const struct oj_shape *a,
     if (is_pair_of(a, b, OJ_PART_POINT, OJ_PART_POLYGON))
     {
         unsigned found = locate_points(a, b);
+        *needs = needs_of_points(a, b, found);
         return yes_if((found & SOME_INSIDE) && (found & SOME_OUTSIDE));
     }
     if (!is_pair_of(a, b, OJ_PART_LINE, OJ_PART_POLYGON))
         return OJ_VERDICT_UNSURE;
-    *needs = BOTH_VALID;
+    *needs = BOTH_NICE;
     contact = oj_shapes_contact(a, b, OJ_CROSSING);
     if (contact == OJ_CROSSING)
         return crossing_is_sure(a, b) ? OJ_VERDICT_YES : OJ_VERDICT_UNSURE;
@@ -225,7 +244,7 @@ enum oj_verdict oj_shapes_overlap(const struct oj_shape *a,
                       (locate_vertices(b, a, SOME_OUTSIDE) & SOME_OUTSIDE));
     if (a->kinds != b->kinds)
         return OJ_VERDICT_NO;
-    *needs = BOTH_VALID;
+    *needs = BOTH_NICE;
     if (a->kinds == OJ_PART_LINE)
         return OJ_VERDICT_UNSURE;
     contact = oj_shapes_contact(a, b, OJ_CROSSING);
@@ -244,7 +263,7 @@ enum oj_verdict oj_shapes_equal(const struct oj_shape *a,
     if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POINT)
         return yes_if(!(locate_vertices(a, b, SOME_OUTSIDE) & SOME_OUTSIDE) &&
                       !(locate_vertices(b, a, SOME_OUTSIDE) & SOME_OUTSIDE));
-    *needs = BOTH_VALID;
+    *needs = BOTH_NICE;
     if (a->kinds != b->kinds)
         return OJ_VERDICT_NO;
     if (oj_flat_same_geometry(a->flat, a->feature, b->flat, b->feature))

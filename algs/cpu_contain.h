@@ -2,8 +2,8 @@
  *  the other, touching, crossing, overlapping, equal.
  *
  *  Lines and polygons are judged by three facts: where vertices lie, whether
- *  edges cross, and whether they touch. Where they touch without crossing, GEOS
- *  has to judge the overlay; most pairs never get there.
+ *  edges cross, and whether they touch. Where they touch without crossing, it
+ *  takes the matrix (relate.h); most pairs never get there.
  */
 #ifndef CPU_CONTAIN_H
 #define CPU_CONTAIN_H
@@ -17,11 +17,12 @@ enum oj_verdict
     OJ_VERDICT_UNSURE
 };
 
-/** What a verdict rests on, or'ed: it holds if these are valid geometries. */
-enum oj_needs_valid
+/** What a verdict rests on, or'ed: it holds if these shapes are nice
+ *  (oj_shape_is_nice()). */
+enum oj_needs_nice
 {
-    OJ_NEEDS_VALID_A = 1,
-    OJ_NEEDS_VALID_B = 2
+    OJ_NEEDS_NICE_A = 1,
+    OJ_NEEDS_NICE_B = 2
 };
 
 enum oj_inside

@@ -61,13 +61,6 @@ static int passes(enum oj_box_test test, const struct oj_box *found,
     return 0;
 }
 
-/* GEOS may see a smaller box of an odd feature: it need not be within. */
-static enum oj_box_test test_of_odd(enum oj_box_test test)
-{
-    return test == OJ_BOX_COVERS || test == OJ_BOX_EQUALS ? OJ_BOX_COVERS
-                                                          : OJ_BOX_MEETS;
-}
-
 /* Points: to meet a box is to be contained in it. */
 static void take_points(const struct oj_side *side, enum oj_box_test test,
                         const struct oj_box *asked, int64_t run,
@@ -153,8 +146,7 @@ OJ_CLONES oj_status oj_side_find(const struct oj_side *side,
             {
                 found->at[found->n] = (int32_t)entry;
                 found->n +=
-                    passes(side->shape[entry].is_odd ? test_of_odd(test) : test,
-                           &side->shape[entry].box, box);
+                    passes(test, &side->shape[entry].box, box);
             }
         }
     }

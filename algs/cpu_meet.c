@@ -359,10 +359,9 @@ static int is_many_rings(const struct oj_shape *shape)
 }
 
 /* Lines and polygons.  Without any contact of edges, what the two have in
- * common is whole components: for rings that do not cross themselves or one
- * another, the first vertex of a part tells of the part.  A polygon of one ring
- * needs no validity for that: its even-odd inside is bounded by that ring
- * alone. */
+ * common is whole components: where holes are in their shells, the first vertex
+ * of a part tells of the part.  A polygon of one ring need not be nice for
+ * that: its even-odd inside is bounded by that ring alone. */
 static int edges_meet(const struct oj_shape *a, const struct oj_shape *b,
                       unsigned *rests_on)
 {
@@ -385,11 +384,14 @@ static int edges_meet(const struct oj_shape *a, const struct oj_shape *b,
     }
     if (window != OJ_ON_BOUNDARY)
     {
-        *rests_on |= many & (large == a ? 1u : 2u);
+        if (window == OJ_OUTSIDE)
+            *rests_on |= many & (large == a ? 1u : 2u);
         return window == OJ_INSIDE;
     }
+    if ((many != 0 && begins_in(small, large)) || begins_in(large, small))
+        return 1;
     *rests_on |= many;
-    return (many != 0 && begins_in(small, large)) || begins_in(large, small);
+    return 0;
 }
 
 /* Shapes of one kind each. */
@@ -398,12 +400,18 @@ static int one_kind_meets(const struct oj_shape *a, const struct oj_shape *b,
 {
     if (!oj_box_intersects(&a->box, &b->box))
         return 0;
+    if (a->kinds != OJ_PART_POINT && b->kinds != OJ_PART_POINT)
+        return edges_meet(a, b, rests_on);
     if (a->kinds == OJ_PART_POINT &&
         (b->kinds != OJ_PART_POINT || a->n_vertices <= b->n_vertices))
-        return points_meet(a, b);
-    if (b->kinds == OJ_PART_POINT)
-        return points_meet(b, a);
-    return edges_meet(a, b, rests_on);
+    {
+        if (points_meet(a, b))
+            return 1;
+    }
+    else if (points_meet(b, a))
+        return 1;
+    *rests_on |= (a->may_overlap ? 1u : 0u) | (b->may_overlap ? 2u : 0u);
+    return 0;
 }
 
 int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,

@@ -12,8 +12,9 @@
 
 #include <stdatomic.h>
 
-/** Where p is: in a polygon by even-odd over all rings; OJ_ON_BOUNDARY on a
- *  line or a point. For shapes of one kind. */
+/** Where p is: in a polygon by even-odd over all rings, which is right for what
+ *  may_overlap only if that is nice; OJ_ON_BOUNDARY on a line or a point. For
+ *  shapes of one kind. */
 enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
                                  double py);
 
@@ -47,9 +48,8 @@ oj_shape_locate_box(const struct oj_shape *polygon, const struct oj_box *box)
 }
 
 /** 1 when a and b have a point in common: of any kinds, collections by their
- *  members. *rests_on: or'ed 1 or 2 where the answer holds only if a or b is
- *  valid: polygons of several rings, asked for lines and polygons (in
- *  overlapping parts even-odd is not what GEOS says). */
+ *  members. *rests_on: 1 and 2, or'ed, where 0 holds only if a or b is nice
+ *  (oj_shape_is_nice()): polygons of several rings. */
 int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
                    unsigned *rests_on);
 

@@ -78,9 +78,8 @@ static oj_status prepare_workers(const struct batch *b, int n_threads,
         struct oj_predicate_worker *w = &index->worker[t];
         oj_answers_start(&w->answers, index->options.max_batch_pairs,
                          b->rows.input->n_features, n_threads);
-        memset(&w->undecided, 0, sizeof w->undecided);
-        w->n_asked = w->n_rows = w->n_second_words = 0;
-        w->geos_input = NULL;
+        w->n_asked = w->n_rows = 0;
+        oj_relate_forget(&w->relate);
         if (index->relation.op == OJ_OP_DISJOINT && w->is_met == NULL)
         {
             int64_t n = index->join_side->n_features;
@@ -90,25 +89,6 @@ static oj_status prepare_workers(const struct batch *b, int n_threads,
         }
     }
     return OJ_OK;
-}
-
-static void add_undecided(const struct oj_index *index, int n_threads,
-                          struct oj_stats *stats)
-{
-    const struct oj_undecided *first = NULL;
-    int64_t before = stats->n_undecided_pairs;
-    for (int t = 0; t < n_threads; t++)
-    {
-        const struct oj_undecided *u = &index->worker[t].undecided;
-        if (u->n == 0)
-            continue;
-        stats->n_undecided_pairs += u->n;
-        if (first == NULL || u->row < first->row ||
-            (u->row == first->row && u->feature < first->feature))
-            first = u;
-    }
-    if (before == 0 && first != NULL)
-        memcpy(stats->undecided_text, first->text, sizeof first->text);
 }
 
 static oj_status gather(const struct oj_index *index, int n_threads,
@@ -182,12 +162,8 @@ static oj_status run_batch(struct batch *b, struct oj_matches *out,
         OJ_TRY(oj_screened_to_matches(&b->rows, out, err));
     else
         OJ_TRY(take_all(b, n_threads, out, err));
-    add_undecided(index, n_threads, stats);
     for (int t = 0; t < n_threads; t++)
-    {
         stats->n_candidates += index->worker[t].n_asked;
-        stats->n_second_words += index->worker[t].n_second_words;
-    }
     stats->sort_s += sorted - start;
     stats->refine_s += oj_clock_seconds() - sorted;
     return OJ_OK;
@@ -220,7 +196,8 @@ static void free_index(struct oj_index *index)
         for (int t = 0; t < index->options.n_threads; t++)
         {
             struct oj_predicate_worker *w = &index->worker[t];
-            oj_geos_pairs_close(w->geos);
+            oj_relate_scratch_free(&w->relate);
+            oj_figure_free(&w->figure);
             oj_free(w->found.at);
             oj_answers_free(&w->answers);
             oj_free(w->member);
@@ -230,7 +207,7 @@ static void free_index(struct oj_index *index)
         }
     }
     oj_free(index->worker);
-    oj_free((void *)index->validity);
+    oj_free((void *)index->niceness);
     oj_free(index->place_of);
     oj_screen_pairs_free(&index->screened);
     oj_side_free(&index->side);
@@ -254,9 +231,9 @@ static oj_status fill_index(struct oj_index *index, struct oj_error *err)
     index->worker = oj_calloc(n_threads, sizeof *index->worker);
     if (index->worker == NULL)
         return oj_fail_nomem(err, n_threads, sizeof *index->worker);
-    index->validity = oj_calloc(n, sizeof *index->validity);
-    if (index->validity == NULL)
-        return oj_fail_nomem(err, n, sizeof *index->validity);
+    index->niceness = oj_calloc(n, sizeof *index->niceness);
+    if (index->niceness == NULL)
+        return oj_fail_nomem(err, n, sizeof *index->niceness);
     return index->options.screen == NULL ? oj_predicate_want_side(index, err)
                                          : OJ_OK;
 }

@@ -2,44 +2,43 @@
  *  predicates (cpu_predicate.c has its ends).
  *
  *  row -> shape -> features whose boxes pass (cpu_find.c) -> pair filter ->
- *  our kernels (cpu_verdict.h) -> GEOS for what they leave -> answers
+ *  our kernels (cpu_verdict.h) -> the matrix of what they leave (relate.h) ->
+ *  answers
  */
 #ifndef CPU_PREDICATE_H
 #define CPU_PREDICATE_H
 
 #include "cpu_verdict.h"
-#include "geos_pairs.h"
 #include "oj_backend.h"
 #include "oj_pairs.h"
 #include "oj_ranking.h"
 #include "oj_screen.h"
+#include "relate.h"
 
 #include <stdatomic.h>
 
-/** What GEOS could not decide; the first is the one of least row, then least
- *  feature, whichever thread met it. */
-struct oj_undecided
+/** Whether oj_shape_is_nice(), which is asked when it is needed first. */
+enum oj_niceness
 {
-    int64_t n;
-    int64_t row, feature;
-    char text[128];
+    OJ_NICENESS_NOT_KNOWN,
+    OJ_NOT_NICE,
+    OJ_NICE
 };
 
 /** One thread's own. */
 struct oj_predicate_worker
 {
-    struct oj_geos_pairs *geos; /**< NULL: not needed yet */
-    const struct oj_flat *geos_input;
+    struct oj_relate_scratch relate;
+    struct oj_figure figure; /**< of a shape that may be nice */
     struct oj_found found;
     struct oj_answers answers;
     struct oj_shape *member; /**< of the row at hand */
     int64_t cap_members;
     struct oj_cells cells; /**< of the row at hand */
     struct oj_cells_scratch scratch;
-    int row_validity; /**< of it: 0, not known */
+    int row_niceness; /**< of it, enum oj_niceness */
     uint8_t *is_met;  /**< [features] disjoint: marks of the row at hand */
-    int64_t n_rows, n_asked, n_second_words;
-    struct oj_undecided undecided;
+    int64_t n_rows, n_asked;
     int64_t n_to_look;
 };
 
@@ -56,7 +55,7 @@ struct oj_index
     int32_t *place_of; /**< [features] in the side; NULL until wanted */
     struct oj_screen_pairs screened;    /**< of the last batch */
     struct oj_predicate_worker *worker; /**< [options.n_threads] */
-    _Atomic uint8_t *validity;          /**< [features] by ordinal */
+    _Atomic uint8_t *niceness; /**< [features] enum oj_niceness */
 };
 
 /** What the rows of a batch are compared with, and under which filter. */
@@ -92,8 +91,7 @@ OJ_MUST_USE oj_status oj_predicate_want_side(struct oj_index *index,
                                              struct oj_error *err);
 
 /** The pairs of a batch from the candidates in index->screened
- *  (cpu_screened.c). Workers are ready; undecided pairs are in their answers.
- */
+ *  (cpu_screened.c). Workers are ready. */
 OJ_MUST_USE oj_status
 oj_screened_to_matches(const struct oj_predicate_rows *rows,
                        struct oj_matches *out, struct oj_error *err);

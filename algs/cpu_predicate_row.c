@@ -2,13 +2,10 @@
 
 #include "../flatten/oj_array.h"
 #include "cpu_meet.h"
-#include "cpu_simple.h"
 #include "kernels/oj_said.h"
 
-#include <stdio.h>
-
-/* Pairs asked between two looks at the cancel flag; before every question to
- * GEOS, which may take long over it, there is one. */
+/* Pairs asked between two looks at the cancel flag; before every matrix, which
+ * may take long, there is one. */
 #define PAIRS_PER_LOOK 256
 
 static oj_status look_up(const struct oj_options *options,
@@ -22,168 +19,90 @@ static oj_status look_up(const struct oj_options *options,
 
 /* --- one pair ------------------------------------------------------------- */
 
-static oj_status open_geos(const struct oj_predicate_rows *b,
-                           struct oj_predicate_worker *w, struct oj_error *err)
+static oj_status know_niceness(struct oj_predicate_worker *w,
+                               const struct oj_shape *shape, int *niceness,
+                               struct oj_error *err)
 {
-    const struct oj_index *index = b->index;
-    if (w->geos == NULL)
-        OJ_TRY(oj_geos_pairs_open(&index->relation, index->join_side, 1,
-                                  &w->geos, err));
-    if (w->geos_input != b->input)
-        oj_geos_pairs_set_input(w->geos, b->input);
-    w->geos_input = b->input;
+    int is_nice;
+    if (*niceness != OJ_NICENESS_NOT_KNOWN)
+        return OJ_OK;
+    w->n_to_look = 0; /* it may take its time */
+    OJ_TRY(oj_shape_is_nice(shape, &w->figure, &w->relate.node, &is_nice, err));
+    *niceness = is_nice ? OJ_NICE : OJ_NOT_NICE;
     return OJ_OK;
 }
 
-static oj_status note_undecided(struct oj_predicate_worker *w, int64_t row,
-                                int64_t feature, struct oj_error *err)
+/* shape: of the feature; single points are nice. */
+static oj_status feature_is_nice(const struct oj_predicate_rows *b,
+                                 struct oj_predicate_worker *w, int32_t feature,
+                                 const struct oj_shape *shape, int *yes,
+                                 struct oj_error *err)
 {
-    struct oj_undecided *u = &w->undecided;
-    u->n++;
-    if (u->n == 1 || row < u->row || (row == u->row && feature < u->feature))
-    {
-        u->row = row;
-        u->feature = feature;
-        snprintf(u->text, sizeof u->text, "%s", oj_geos_pairs_message(w->geos));
-    }
-    return oj_answers_add_undecided(&w->answers, row, (int32_t)feature, err);
-}
-
-/* own: what our kernels say of a pair whose features need not be valid for that
- * (intersects, disjoint: even-odd over all rings); UNSURE where they say
- * nothing. */
-static oj_status ask_geos(const struct oj_predicate_rows *b,
-                          struct oj_predicate_worker *w, int64_t row,
-                          int64_t feature, enum oj_verdict own, int *holds,
-                          struct oj_error *err)
-{
-    enum oj_geos_verdict verdict;
-    OJ_TRY(open_geos(b, w, err));
-    w->n_to_look = 0; /* GEOS takes its time */
-    verdict = oj_geos_pairs_hold(w->geos, row, feature);
-    if (verdict == OJ_GEOS_OUT_OF_MEMORY)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory in GEOS");
-    *holds = verdict == OJ_GEOS_YES;
-    w->n_second_words += oj_geos_pairs_is_second_word(w->geos);
-    if (verdict == OJ_GEOS_CANNOT_SAY && own != OJ_VERDICT_UNSURE)
-        *holds = own == OJ_VERDICT_YES;
-    else if (verdict == OJ_GEOS_CANNOT_SAY)
-        return note_undecided(w, row, feature, err);
+    _Atomic uint8_t *known = &b->index->niceness[feature];
+    int niceness = atomic_load_explicit(known, memory_order_relaxed);
+    OJ_TRY(know_niceness(w, shape, &niceness, err));
+    atomic_store_explicit(known, (uint8_t)niceness, memory_order_relaxed);
+    *yes = niceness == OJ_NICE;
     return OJ_OK;
 }
 
-/* States of validity; what is not seen at once is asked of GEOS. */
-enum
+static oj_status row_is_nice(struct oj_predicate_worker *w,
+                             const struct oj_shape *shape, int *yes,
+                             struct oj_error *err)
 {
-    NOT_KNOWN,
-    INVALID,
-    VALID
-};
-
-/* shape: of the feature, or NULL for a point. */
-static oj_status feature_is_valid(const struct oj_predicate_rows *b,
-                                  struct oj_predicate_worker *w,
-                                  int32_t feature, const struct oj_shape *shape,
-                                  int *yes, struct oj_error *err)
-{
-    _Atomic uint8_t *known = &b->index->validity[feature];
-    uint8_t state = atomic_load_explicit(known, memory_order_relaxed);
-    if (shape == NULL)
-        state = VALID;
-    if (state == NOT_KNOWN)
-    {
-        state = VALID;
-        if (!oj_shape_is_surely_valid(shape))
-        {
-            enum oj_geos_verdict verdict;
-            OJ_TRY(open_geos(b, w, err));
-            verdict = oj_geos_pairs_feature_is_valid(w->geos, feature);
-            if (verdict == OJ_GEOS_OUT_OF_MEMORY)
-                return oj_fail(err, OJ_ERR_NOMEM, "out of memory in GEOS");
-            state = verdict == OJ_GEOS_YES ? VALID : INVALID;
-        }
-        atomic_store_explicit(known, state, memory_order_relaxed);
-    }
-    *yes = state == VALID;
+    OJ_TRY(know_niceness(w, shape, &w->row_niceness, err));
+    *yes = w->row_niceness == OJ_NICE;
     return OJ_OK;
 }
 
-static oj_status row_is_valid(const struct oj_predicate_rows *b,
-                              struct oj_predicate_worker *w, int64_t row,
-                              const struct oj_shape *shape, int *yes,
-                              struct oj_error *err)
+static oj_status relate(const struct oj_predicate_rows *b,
+                        struct oj_predicate_worker *w,
+                        const struct oj_shape *shape, int32_t feature,
+                        const struct oj_shape *other, int *holds,
+                        struct oj_error *err)
 {
-    if (w->row_validity == NOT_KNOWN)
-    {
-        w->row_validity = VALID;
-        if (!oj_shape_is_surely_valid(shape))
-        {
-            enum oj_geos_verdict verdict;
-            OJ_TRY(open_geos(b, w, err));
-            verdict = oj_geos_pairs_row_is_valid(w->geos, row);
-            if (verdict == OJ_GEOS_OUT_OF_MEMORY)
-                return oj_fail(err, OJ_ERR_NOMEM, "out of memory in GEOS");
-            w->row_validity = verdict == OJ_GEOS_YES ? VALID : INVALID;
-        }
-    }
-    *yes = w->row_validity == VALID;
+    const struct oj_relation *relation = &b->index->relation;
+    struct oj_matrix matrix;
+    int row_nice, feature_nice;
+    OJ_TRY(row_is_nice(w, shape, &row_nice, err));
+    OJ_TRY(feature_is_nice(b, w, feature, other, &feature_nice, err));
+    w->n_to_look = 0; /* it takes its time */
+    OJ_TRY(oj_shapes_relate(relation, shape, row_nice, other, feature_nice,
+                            b->index->options.cancel, &w->relate, &matrix,
+                            err));
+    *holds = oj_matrix_holds(&matrix, relation);
     return OJ_OK;
-}
-
-/* What GEOS reads in its own way it is asked about, but for points, which are
- * located among all rings of a polygon. */
-static int is_for_geos(const struct oj_side *side, const struct oj_shape *shape,
-                       int64_t at)
-{
-    const struct oj_shape *other =
-        side->shape != NULL ? &side->shape[at] : NULL;
-    int other_is_odd = other != NULL && other->is_odd;
-    unsigned a = shape->kinds;
-    unsigned b = other != NULL ? other->kinds : (unsigned)OJ_PART_POINT;
-    if (!shape->is_odd && !other_is_odd)
-        return 0;
-    return !(a == OJ_PART_POINT && b == OJ_PART_POLYGON) &&
-           !(a == OJ_PART_POLYGON && b == OJ_PART_POINT);
 }
 
 static oj_status ask(const struct oj_predicate_rows *b,
-                     struct oj_predicate_worker *w, int64_t row,
+                     struct oj_predicate_worker *w,
                      const struct oj_shape *shape, int64_t at, int *holds,
                      struct oj_error *err)
 {
     struct oj_side *side = &b->index->side;
+    int32_t feature = oj_side_feature(side, at);
+    struct oj_shape point;
+    const struct oj_shape *other = &point;
     enum oj_verdict verdict;
     unsigned needs = 0;
-    int is_sure = 1;
+    int is_sure;
     if (side->shape != NULL)
     {
         OJ_TRY(oj_side_want_cells(side, at,
                                   shape->cells == NULL ? shape->n_vertices : 0,
                                   &w->scratch, err));
-        verdict =
-            oj_verdict_of(&b->index->relation, shape, &side->shape[at], &needs);
+        other = &side->shape[at];
     }
     else
-    {
-        struct oj_shape point = oj_side_point(side, at);
-        verdict = oj_verdict_of(&b->index->relation, shape, &point, &needs);
-    }
-    if (verdict != OJ_VERDICT_UNSURE && (needs & OJ_NEEDS_VALID_B))
-        OJ_TRY(feature_is_valid(b, w, oj_side_feature(side, at),
-                                side->shape != NULL ? &side->shape[at] : NULL,
-                                &is_sure, err));
-    if (verdict != OJ_VERDICT_UNSURE && is_sure && (needs & OJ_NEEDS_VALID_A))
-        OJ_TRY(row_is_valid(b, w, row, shape, &is_sure, err));
-    if (is_for_geos(side, shape, at))
-        is_sure = 0;
-    if (verdict == OJ_VERDICT_UNSURE || !is_sure)
-    {
-        enum oj_op op = b->index->relation.op;
-        if (op != OJ_OP_INTERSECTS && op != OJ_OP_DISJOINT)
-            verdict = OJ_VERDICT_UNSURE;
-        return ask_geos(b, w, row, oj_side_feature(side, at), verdict, holds,
-                        err);
-    }
+        point = oj_side_point(side, at);
+    verdict = oj_verdict_of(&b->index->relation, shape, other, &needs);
+    is_sure = verdict != OJ_VERDICT_UNSURE;
+    if (is_sure && (needs & OJ_NEEDS_NICE_B))
+        OJ_TRY(feature_is_nice(b, w, feature, other, &is_sure, err));
+    if (is_sure && (needs & OJ_NEEDS_NICE_A))
+        OJ_TRY(row_is_nice(w, shape, &is_sure, err));
+    if (!is_sure)
+        return relate(b, w, shape, feature, other, holds, err);
     *holds = verdict == OJ_VERDICT_YES;
     return OJ_OK;
 }
@@ -221,6 +140,32 @@ static int is_decided_by_place(enum oj_op op, int *when_inside, int *when_on)
     return *when_inside || *when_on;
 }
 
+/* One point in the place at.  Of a polygon that is not nice a ring may be in the
+ * interior, too. */
+static oj_status take_point(const struct oj_predicate_rows *b,
+                            struct oj_predicate_worker *w,
+                            const struct oj_shape *shape, int64_t at,
+                            int when_inside, int when_on, int *holds,
+                            struct oj_error *err)
+{
+    const struct oj_ordered_point *p = &b->index->side.points.point[at];
+    enum oj_location location = oj_shape_locate(shape, p->x, p->y);
+    int is_nice = !shape->may_overlap;
+    if (location == OJ_OUTSIDE && is_nice)
+    {
+        *holds = 0;
+        return OJ_OK;
+    }
+    if (shape->may_overlap ||
+        (location == OJ_ON_BOUNDARY && when_inside != when_on))
+        OJ_TRY(row_is_nice(w, shape, &is_nice, err));
+    if (!is_nice)
+        return ask(b, w, shape, at, holds, err);
+    *holds = location == OJ_INSIDE ? when_inside
+                                   : location == OJ_ON_BOUNDARY && when_on;
+    return OJ_OK;
+}
+
 /* A polygon, and single points as join side: there can be very many. */
 static oj_status take_points(const struct oj_predicate_rows *b,
                              struct oj_predicate_worker *w, int64_t row,
@@ -231,14 +176,14 @@ static oj_status take_points(const struct oj_predicate_rows *b,
     for (int64_t i = 0; i < w->found.n; i++)
     {
         const struct oj_ordered_point *p = &point[w->found.at[i]];
-        enum oj_location location;
+        int holds;
         if (!oj_pair_may_count(&b->filter, row, p->index))
             continue;
         OJ_TRY(look_up(&b->index->options, w, err));
-        location = oj_shape_locate(shape, p->x, p->y);
         w->n_asked++;
-        if (!(location == OJ_INSIDE ? when_inside
-                                    : location == OJ_ON_BOUNDARY && when_on))
+        OJ_TRY(take_point(b, w, shape, w->found.at[i], when_inside, when_on,
+                          &holds, err));
+        if (!holds)
             continue;
         OJ_TRY(reserve_pair(b, w, err));
         oj_answers_put(&w->answers, (int32_t)row, (int32_t)p->index, NAN);
@@ -262,7 +207,7 @@ static enum oj_location meet_by_cells(const struct oj_shape *a,
 
 /* One pair, whose boxes pass. */
 static oj_status take_pair(const struct oj_predicate_rows *b,
-                           struct oj_predicate_worker *w, int64_t row,
+                           struct oj_predicate_worker *w,
                            const struct oj_shape *shape, int64_t at, int *holds,
                            struct oj_error *err)
 {
@@ -270,12 +215,11 @@ static oj_status take_pair(const struct oj_predicate_rows *b,
     enum oj_location location = OJ_ON_BOUNDARY;
     OJ_TRY(look_up(&b->index->options, w, err));
     w->n_asked++;
-    if (b->index->relation.op == OJ_OP_INTERSECTS && side->shape != NULL &&
-        !is_for_geos(side, shape, at))
+    if (b->index->relation.op == OJ_OP_INTERSECTS && side->shape != NULL)
         location = meet_by_cells(shape, &side->shape[at]);
     *holds = location != OJ_OUTSIDE;
     if (location == OJ_ON_BOUNDARY && !b->index->rule.is_enough)
-        OJ_TRY(ask(b, w, row, shape, at, holds, err));
+        OJ_TRY(ask(b, w, shape, at, holds, err));
     return OJ_OK;
 }
 
@@ -296,7 +240,7 @@ static oj_status take_found(const struct oj_predicate_rows *b,
         int holds;
         if (!oj_pair_may_count(&b->filter, row, feature))
             continue;
-        OJ_TRY(take_pair(b, w, row, shape, at, &holds, err));
+        OJ_TRY(take_pair(b, w, shape, at, &holds, err));
         if (!holds)
             continue;
         OJ_TRY(reserve_pair(b, w, err));
@@ -322,7 +266,7 @@ static oj_status take_others(const struct oj_predicate_rows *b,
             continue;
         status = look_up(&b->index->options, w, err);
         if (status == OJ_OK)
-            status = ask(b, w, row, shape, at, &holds, err);
+            status = ask(b, w, shape, at, &holds, err);
         w->n_asked++;
         w->is_met[feature] = !holds;
     }
@@ -360,7 +304,7 @@ static oj_status find_all(const struct oj_side *side, struct oj_found *found,
 static oj_status prepare_row(struct oj_predicate_worker *w,
                              struct oj_shape *shape, struct oj_error *err)
 {
-    w->row_validity = NOT_KNOWN;
+    w->row_niceness = OJ_NICENESS_NOT_KNOWN;
     if (oj_shape_is_mixed(shape))
     {
         OJ_TRY(oj_reserve(&w->member, 0, shape->n_parts, &w->cap_members,
@@ -386,8 +330,7 @@ oj_status oj_predicate_row(const struct oj_predicate_rows *b,
         OJ_TRY(find_all(&index->side, &w->found, err));
     else
         OJ_TRY(oj_side_find(&index->side,
-                            shape.is_odd ? OJ_BOX_MEETS : index->rule.test,
-                            &shape.box, &w->found, err));
+                            index->rule.test, &shape.box, &w->found, err));
     if (w->found.n > 0)
         OJ_TRY(prepare_row(w, &shape, err));
     if (index->relation.op == OJ_OP_DISJOINT)
@@ -411,34 +354,29 @@ static int is_many_rings(const struct oj_shape *shape)
     return shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1;
 }
 
-/* Both features are what cpu_meet.c calls edges, and it would have come to the
- * same, resting on the validity of the same ones. */
-static oj_status take_if_valid(const struct oj_predicate_rows *b,
-                               struct oj_predicate_worker *w, int64_t row,
-                               const struct oj_shape *shape, int32_t feature,
-                               int meets, int *holds, struct oj_error *err)
+/* The screen's word on a pair without contact of edges is that of cpu_meet.c
+ * where polygons of several rings are nice. */
+static oj_status take_if_nice(const struct oj_predicate_rows *b,
+                              struct oj_predicate_worker *w,
+                              const struct oj_shape *shape, int32_t feature,
+                              int meets, int *holds, struct oj_error *err)
 {
     struct oj_shape other = oj_shape_of(b->index->join_side, feature);
-    enum oj_op op = b->index->relation.op;
-    enum oj_verdict own;
     int is_sure = 1;
     OJ_TRY(look_up(&b->index->options, w, err));
     w->n_asked++;
     if (is_many_rings(&other))
-        OJ_TRY(feature_is_valid(b, w, feature, &other, &is_sure, err));
+        OJ_TRY(feature_is_nice(b, w, feature, &other, &is_sure, err));
     if (is_sure && is_many_rings(shape))
-        OJ_TRY(row_is_valid(b, w, row, shape, &is_sure, err));
-    *holds = meets == (op != OJ_OP_DISJOINT);
-    if (is_sure)
-        return OJ_OK;
-    own = *holds ? OJ_VERDICT_YES : OJ_VERDICT_NO;
-    if (op != OJ_OP_INTERSECTS && op != OJ_OP_DISJOINT)
-        own = OJ_VERDICT_UNSURE;
-    return ask_geos(b, w, row, feature, own, holds, err);
+        OJ_TRY(row_is_nice(w, shape, &is_sure, err));
+    if (!is_sure)
+        return relate(b, w, shape, feature, &other, holds, err);
+    *holds = meets == (b->index->relation.op != OJ_OP_DISJOINT);
+    return OJ_OK;
 }
 
-/* 1 when no more is asked of a pair than whether features are valid. */
-static int is_about_validity(const struct oj_index *index, uint8_t said)
+/* 1 when no more is asked of a pair than whether features are nice. */
+static int is_about_niceness(const struct oj_index *index, uint8_t said)
 {
     enum oj_op op = index->relation.op;
     return said == OJ_SAID_APART_IF_VALID ||
@@ -448,7 +386,7 @@ static int is_about_validity(const struct oj_index *index, uint8_t said)
 
 int oj_predicate_asks_shapes(const struct oj_index *index, uint8_t said)
 {
-    return oj_predicate_is_open(index, said) && !is_about_validity(index, said);
+    return oj_predicate_is_open(index, said) && !is_about_niceness(index, said);
 }
 
 oj_status oj_predicate_decide(const struct oj_predicate_rows *b,
@@ -469,12 +407,12 @@ oj_status oj_predicate_decide(const struct oj_predicate_rows *b,
         int holds;
         if (!oj_predicate_is_open(index, said[i]))
             continue;
-        if (is_about_validity(index, said[i]))
-            OJ_TRY(take_if_valid(b, w, row, &shape, feature[i],
-                                 said[i] == OJ_SAID_MEETS_IF_VALID, &holds,
-                                 err));
+        if (is_about_niceness(index, said[i]))
+            OJ_TRY(take_if_nice(b, w, &shape, feature[i],
+                                said[i] == OJ_SAID_MEETS_IF_VALID, &holds,
+                                err));
         else
-            OJ_TRY(take_pair(b, w, row, &shape, index->place_of[feature[i]],
+            OJ_TRY(take_pair(b, w, &shape, index->place_of[feature[i]],
                              &holds, err));
         said[i] = holds != is_disjoint ? OJ_SAID_MEETS : OJ_SAID_APART;
     }

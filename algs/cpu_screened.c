@@ -292,14 +292,6 @@ static oj_status fill_task(int64_t task, int thread, void *user,
     return OJ_OK;
 }
 
-static int64_t n_undecided(const struct oj_index *index)
-{
-    int64_t n = 0;
-    for (int t = 0; t < index->options.n_threads; t++)
-        n += index->worker[t].answers.n_undecided;
-    return n;
-}
-
 static oj_status put_in_order(struct batch *b, int64_t n_tasks,
                               struct oj_error *err)
 {
@@ -315,7 +307,7 @@ static oj_status put_in_order(struct batch *b, int64_t n_tasks,
         n += count;
         n_matched += b->n_matched[task];
     }
-    if (most > 0 && n_rows > 1 && n + n_undecided(index) > most)
+    if (most > 0 && n_rows > 1 && n > most)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
                        "the batch has more pairs than fit");
     OJ_TRY(oj_matches_reserve(b->out, n_rows, n, 1, err));
@@ -323,21 +315,6 @@ static oj_status put_in_order(struct batch *b, int64_t n_tasks,
     b->out->offset[n_rows] = b->out->n_pairs = n;
     b->out->n_matched = n_matched;
     return OJ_OK;
-}
-
-static oj_status take_undecided(const struct oj_index *index,
-                                struct oj_matches *out, struct oj_error *err)
-{
-    int n_threads = index->options.n_threads;
-    struct oj_answers *answers = oj_malloc(n_threads, sizeof *answers);
-    oj_status status;
-    if (answers == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *answers);
-    for (int t = 0; t < n_threads; t++)
-        answers[t] = index->worker[t].answers;
-    status = oj_answers_gather_undecided(answers, n_threads, out, err);
-    oj_free(answers);
-    return status;
 }
 
 static oj_status run(struct batch *b, struct oj_error *err)
@@ -361,8 +338,7 @@ static oj_status run(struct batch *b, struct oj_error *err)
                         f < index->join_side->n_features;
          f++)
         b->n_present += has_parts(index->join_side, f);
-    OJ_TRY(put_in_order(b, n_tasks, err));
-    return take_undecided(index, b->out, err);
+    return put_in_order(b, n_tasks, err);
 }
 
 oj_status oj_screened_to_matches(const struct oj_predicate_rows *rows,

@@ -33,76 +33,39 @@ static void set_box(struct oj_shape *shape)
     shape->box = box;
 }
 
-static int has_hole_beyond(const struct oj_shape *shape)
+/* The box of a polygon part; empty for other parts. */
+static struct oj_box polygon_box(const struct oj_flat *flat, int64_t part)
 {
-    const struct oj_flat *flat = shape->flat;
-    struct oj_box shells = oj_box_empty();
-    if (!(shape->kinds & OJ_PART_POLYGON) || shape->n_rings == shape->n_parts)
-        return 0;
-    for (int64_t p = shape->first_part; p < shape->first_part + shape->n_parts;
-         p++)
-    {
-        int64_t ring = flat->ring_offset[p];
-        for (int64_t v = flat->vertex_offset[ring];
-             v < flat->vertex_offset[ring + 1]; v++)
-            oj_box_add_point(&shells, flat->x[v], flat->y[v]);
-    }
-    return !oj_box_covers(&shells, &shape->box);
+    struct oj_box box = oj_box_empty();
+    if (flat->part_kind[part] != OJ_PART_POLYGON)
+        return box;
+    for (int64_t v = flat->vertex_offset[flat->ring_offset[part]];
+         v < flat->vertex_offset[flat->ring_offset[part + 1]]; v++)
+        oj_box_add_point(&box, flat->x[v], flat->y[v]);
+    return box;
 }
 
-static int has_line_of_no_length(const struct oj_shape *shape)
-{
-    const struct oj_flat *flat = shape->flat;
-    if (!(shape->kinds & OJ_PART_LINE))
-        return 0;
-    for (int64_t p = shape->first_part; p < shape->first_part + shape->n_parts;
-         p++)
-    {
-        int64_t ring = flat->ring_offset[p], v = flat->vertex_offset[ring];
-        int64_t first = v, end = flat->vertex_offset[ring + 1];
-        if (flat->part_kind[p] != OJ_PART_LINE)
-            continue;
-        while (v < end && flat->x[v] == flat->x[first] &&
-               flat->y[v] == flat->y[first])
-            v++;
-        if (v == end)
-            return 1;
-    }
-    return 0;
-}
+/* Parts are few, or else one of many is likely to meet another: so many are
+ * compared, and more are not. */
+#define MOST_PARTS_COMPARED 64
 
-/* GEOS leaves such a ring out of the graph of edges from which its plain
- * predicates are read. */
-static int has_short_ring(const struct oj_shape *shape)
+static int parts_may_overlap(const struct oj_shape *shape)
 {
-    const struct oj_flat *flat = shape->flat;
-    if (!(shape->kinds & OJ_PART_POLYGON))
+    struct oj_box box[MOST_PARTS_COMPARED];
+    if (!(shape->kinds & OJ_PART_POLYGON) || shape->n_parts == 1)
         return 0;
-    for (int64_t p = shape->first_part; p < shape->first_part + shape->n_parts;
-         p++)
+    if (shape->n_parts > MOST_PARTS_COMPARED)
+        return 1;
+    for (int64_t p = 0; p < shape->n_parts; p++)
     {
-        if (flat->part_kind[p] != OJ_PART_POLYGON)
-            continue;
-        for (int64_t ring = flat->ring_offset[p];
-             ring < flat->ring_offset[p + 1]; ring++)
+        box[p] = polygon_box(shape->flat, shape->first_part + p);
+        for (int64_t q = 0; q < p; q++)
         {
-            int64_t v = flat->vertex_offset[ring] + 1;
-            int64_t end = flat->vertex_offset[ring + 1], n = 1;
-            for (; v < end && n < 4; v++)
-                n += flat->x[v] != flat->x[v - 1] ||
-                     flat->y[v] != flat->y[v - 1];
-            if (n < 4)
+            if (oj_box_intersects(&box[p], &box[q]))
                 return 1;
         }
     }
     return 0;
-}
-
-static void set_odd(struct oj_shape *shape)
-{
-    shape->is_odd =
-        (uint8_t)(has_hole_beyond(shape) || has_line_of_no_length(shape) ||
-                  has_short_ring(shape));
 }
 
 struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)
@@ -121,7 +84,7 @@ struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)
         shape.kinds = OJ_PART_POINT;
     }
     set_box(&shape);
-    set_odd(&shape);
+    shape.may_overlap = (uint8_t)parts_may_overlap(&shape);
     return shape;
 }
 
@@ -196,7 +159,7 @@ static oj_status place_bucket(int64_t bucket, int thread, void *user,
         struct oj_shape shape = {
             .box = b->box[feature], .flat = flat, .feature = (int32_t)feature};
         set_parts(&shape, part, flat->part_offset[feature + 1] - part);
-        set_odd(&shape);
+        shape.may_overlap = (uint8_t)parts_may_overlap(&shape);
         b->side->shape[i] = shape;
         b->tree_box[i] = clamp_box(&shape.box);
     }

@@ -31,12 +31,9 @@ struct oj_shape
     int32_t n_parts, n_rings;
     int32_t feature;
     uint8_t kinds; /**< enum oj_part_kind or'ed */
-    /** GEOS takes it for something else than its vertices say: a hole reaches
-     *  out of all shells' boxes (for GEOS a polygon ends with its shells), a
-     *  line has no length, or a ring has fewer than four vertices that differ
-     *  from the one before (for GEOS both have no inside, and meet nothing).
-     *  Its box may then be larger than the one that GEOS sees. */
-    uint8_t is_odd;
+    /** Polygon parts whose boxes meet: what several of them hold may not be what
+     *  even-odd over all their rings says. */
+    uint8_t may_overlap;
     _Atomic(uint8_t) n_asks; /**< how often cells were missed */
 };
 
@@ -78,8 +75,7 @@ OJ_MUST_USE oj_status oj_side_build(struct oj_side *side,
                                     const struct oj_flat *flat, int n_threads,
                                     struct oj_error *err);
 
-/** Finds the features whose exact box passes test against *box; of odd ones
- *  those whose box meets it, as far as they may pass. */
+/** Finds the features whose exact box passes test against *box. */
 OJ_MUST_USE oj_status oj_side_find(const struct oj_side *side,
                                    enum oj_box_test test,
                                    const struct oj_box *box,

@@ -1,6 +1,7 @@
 #include "cpu_verdict.h"
 
 #include "cpu_meet.h"
+#include "oj_matrix.h"
 
 struct oj_box_rule oj_verdict_box_rule(const struct oj_relation *relation)
 {
@@ -35,7 +36,7 @@ struct oj_box_rule oj_verdict_box_rule(const struct oj_relation *relation)
  */
 
 /* Dimensions of the interior and of the boundary, as DE-9IM writes them; 0 when
- * only GEOS knows. */
+ * that takes the matrix. */
 static int dimensions(const struct oj_shape *shape, char *interior,
                       char *boundary)
 {
@@ -55,37 +56,23 @@ static int dimensions(const struct oj_shape *shape, char *interior,
     return 1;
 }
 
-static int fits(const char *mask, const char *matrix)
-{
-    for (int i = 0; i < 9; i++)
-    {
-        char m = mask[i], c = matrix[i];
-        int is_true = m == 'T' || m == 't';
-        if (m == '*' || (is_true && c != 'F'))
-            continue;
-        if (is_true || (m == 'f' ? 'F' : m) != c)
-            return 0;
-    }
-    return 1;
-}
-
 static enum oj_verdict relate_apart(const char *mask, const struct oj_shape *a,
                                     const struct oj_shape *b, unsigned *needs)
 {
-    char matrix[] = "FFFFFFFF2";
-    *needs = (unsigned)OJ_NEEDS_VALID_A | (unsigned)OJ_NEEDS_VALID_B;
-    if (!dimensions(a, &matrix[2], &matrix[5]) ||
-        !dimensions(b, &matrix[6], &matrix[7]))
+    struct oj_matrix matrix = oj_matrix_empty();
+    *needs = (unsigned)OJ_NEEDS_NICE_A | (unsigned)OJ_NEEDS_NICE_B;
+    if (!dimensions(a, &matrix.at[2], &matrix.at[5]) ||
+        !dimensions(b, &matrix.at[6], &matrix.at[7]))
         return OJ_VERDICT_UNSURE;
-    return fits(mask, matrix) ? OJ_VERDICT_YES : OJ_VERDICT_NO;
+    return oj_matrix_fits(&matrix, mask) ? OJ_VERDICT_YES : OJ_VERDICT_NO;
 }
 
 /* --- all joins ------------------------------------------------------------ */
 
 static unsigned exchange(unsigned needs)
 {
-    return (needs & OJ_NEEDS_VALID_A ? (unsigned)OJ_NEEDS_VALID_B : 0u) |
-           (needs & OJ_NEEDS_VALID_B ? (unsigned)OJ_NEEDS_VALID_A : 0u);
+    return (needs & OJ_NEEDS_NICE_A ? (unsigned)OJ_NEEDS_NICE_B : 0u) |
+           (needs & OJ_NEEDS_NICE_B ? (unsigned)OJ_NEEDS_NICE_A : 0u);
 }
 
 static enum oj_verdict is_around(const struct oj_shape *a,

@@ -1,7 +1,7 @@
 /** What our own kernels say of a pair of shapes.
  *
- *  Where boundaries meet in a way that takes a full overlay to judge, they say
- *  so, and GEOS is asked.
+ *  Where boundaries meet in a way that takes the matrix to judge, they say so
+ *  (relate.h).
  */
 #ifndef CPU_VERDICT_H
 #define CPU_VERDICT_H
@@ -22,7 +22,7 @@ struct oj_box_rule
 struct oj_box_rule oj_verdict_box_rule(const struct oj_relation *relation);
 
 /** Whether the join holds between shapes a (input side) and b, for which the
- *  box rule holds. *needs: enum oj_needs_valid of the answer. */
+ *  box rule holds. *needs: enum oj_needs_nice of the answer. */
 enum oj_verdict oj_verdict_of(const struct oj_relation *relation,
                               const struct oj_shape *a,
                               const struct oj_shape *b, unsigned *needs);

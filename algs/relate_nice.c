@@ -1,0 +1,142 @@
+#include "kernels/oj_cross.h"
+#include "relate_node.h"
+
+static int lines_have_length(const struct oj_shape *shape)
+{
+    const double *x = shape->flat->x, *y = shape->flat->y;
+    for (int64_t r = 0; r < shape->n_rings; r++)
+    {
+        int64_t n, first = oj_shape_ring(shape, r, &n), v = first;
+        while (v < first + n && x[v] == x[first] && y[v] == y[first])
+            v++;
+        if (v == first + n)
+            return 0;
+    }
+    return 1;
+}
+
+/* 1 when two edges, whose boxes meet, have at most an end of one of them in
+ * common. */
+static int are_apart(const struct oj_edge *e, const struct oj_edge *f)
+{
+    int c = oj_orientation(e->ax, e->ay, e->bx, e->by, f->ax, f->ay);
+    int d = oj_orientation(e->ax, e->ay, e->bx, e->by, f->bx, f->by);
+    double e0, e1, f0, f1;
+    if (c != 0 || d != 0)
+        return c * d >= 0 ||
+               oj_orientation(f->ax, f->ay, f->bx, f->by, e->ax, e->ay) *
+                       oj_orientation(f->ax, f->ay, f->bx, f->by, e->bx,
+                                      e->by) >=
+                   0;
+    /* on one line */
+    e0 = e->ax == e->bx ? e->ay : e->ax;
+    e1 = e->ax == e->bx ? e->by : e->bx;
+    f0 = e->ax == e->bx ? f->ay : f->ax;
+    f1 = e->ax == e->bx ? f->by : f->bx;
+    return (e0 < e1 ? e1 : e0) <= (f0 < f1 ? f0 : f1) ||
+           (f0 < f1 ? f1 : f0) <= (e0 < e1 ? e0 : e1);
+}
+
+static int band_is_fine(const struct oj_figure *f, int32_t band)
+{
+    int64_t n = oj_band_size(f, band);
+    for (int64_t i = 1; i < n; i++)
+    {
+        const struct oj_edge *e = &f->edge[oj_band_edge(f, band, i)];
+        for (int64_t k = 0; k < i; k++)
+        {
+            const struct oj_edge *other = &f->edge[oj_band_edge(f, band, k)];
+            if (oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, other->ax,
+                                      other->ay, other->bx, other->by) &&
+                !are_apart(e, other))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Of rings that do not cross one vertex tells whether the ring's part and
+ * another one have points in common. */
+static oj_status parts_are_apart(struct oj_figure *f,
+                                 struct oj_node_scratch *scratch, int *are,
+                                 struct oj_error *err)
+{
+    *are = 1;
+    for (int64_t i = 0; i < f->n_edges && *are && f->n_groups > 1; i++)
+    {
+        const struct oj_edge *e = &f->edge[i];
+        int32_t depth;
+        if (i > 0 && e[-1].bx == e->ax && e[-1].by == e->ay)
+            continue; /* the ring goes on */
+        OJ_TRY(oj_figure_depth(f, e->ax, e->ay, scratch, &depth, err));
+        *are = depth < 2;
+    }
+    return OJ_OK;
+}
+
+/* Of rings that do not cross: 1 when an odd number of the other rings of its
+ * part are around ring. 0 also when all its vertices are on others. */
+static int is_in_others(const struct oj_flat *flat, int64_t part, int64_t ring)
+{
+    for (int64_t v = flat->vertex_offset[ring];
+         v < flat->vertex_offset[ring + 1]; v++)
+    {
+        int odd = 0, is_on = 0;
+        for (int64_t r = flat->ring_offset[part];
+             r < flat->ring_offset[part + 1] && !is_on; r++)
+        {
+            int64_t first = flat->vertex_offset[r];
+            enum oj_location location;
+            if (r == ring)
+                continue;
+            location = oj_ring_locate(flat->x[v], flat->y[v], flat->x + first,
+                                      flat->y + first,
+                                      flat->vertex_offset[r + 1] - first);
+            is_on = location == OJ_ON_BOUNDARY;
+            odd ^= location == OJ_INSIDE;
+        }
+        if (!is_on)
+            return odd;
+    }
+    return 0;
+}
+
+/* Holes lie in their shells, and in no other hole. */
+static int holes_are_in_shells(const struct oj_shape *shape)
+{
+    const struct oj_flat *flat = shape->flat;
+    for (int64_t part = shape->first_part;
+         part < shape->first_part + shape->n_parts; part++)
+    {
+        for (int64_t hole = flat->ring_offset[part] + 1;
+             hole < flat->ring_offset[part + 1]; hole++)
+        {
+            if (!is_in_others(flat, part, hole))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+oj_status oj_shape_is_nice(const struct oj_shape *shape,
+                           struct oj_figure *figure,
+                           struct oj_node_scratch *scratch, int *is_nice,
+                           struct oj_error *err)
+{
+    *is_nice = shape->kinds == OJ_PART_POINT ||
+               (shape->kinds == OJ_PART_LINE && lines_have_length(shape));
+    if (shape->kinds != OJ_PART_POLYGON)
+        return OJ_OK;
+    oj_figure_forget(figure);
+    OJ_TRY(oj_figure_make(figure, shape, 0, scratch, err));
+    if (figure->has_flat || figure->n_spots > 0)
+        return OJ_OK;
+    for (int32_t band = 0; band < figure->bands.n; band++)
+    {
+        if (!band_is_fine(figure, band))
+            return OJ_OK;
+    }
+    if (!holes_are_in_shells(shape))
+        return OJ_OK;
+    return parts_are_apart(figure, scratch, is_nice, err);
+}
