@@ -2,23 +2,15 @@
  * argument orders: 561 pairs of geometries, 5,159 questions about them.
  * Kind: unit, degenerate. Needs oracle_cases.csv and oracle_tests.csv. */
 #include "ogrjoin.h"
-#include "oj_wkb.h"
 
-#include <geos_c.h>
-
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#define MOST_FIELDS 8
 #define SKIPPED 77
 
-static GEOSContextHandle_t geos;
-static GEOSWKTReader *wkt_reader;
-static GEOSWKBWriter *wkb_writer;
 static struct oj_error error;
 
 /* The column geos3111 is that version's; with any other, the answer that the
@@ -32,6 +24,9 @@ static void must(oj_status status)
     fprintf(stderr, "%s\n", error.message);
     exit(1);
 }
+
+#include "oracle_table.h"
+#include "wkt_shapes.h"
 
 /* --- exceptions ----------------------------------------------------------- */
 
@@ -107,146 +102,6 @@ static int is_exception(const char *case_id, const char *op)
         }
     }
     return 0;
-}
-
-/* --- reading -------------------------------------------------------------- */
-
-/* A table with a line of names first; fields may be in quotes. */
-struct table
-{
-    char *text;
-    int n_rows, n_fields, capacity;
-    char **field; /* [n_rows * MOST_FIELDS] */
-};
-
-static char *read_file(const char *name)
-{
-    const char *folder = getenv("OGRJOIN_TEST_DATA");
-    char path[4096], *text;
-    FILE *file;
-    long n;
-    snprintf(path, sizeof path, "%s/%s",
-             folder != NULL && folder[0] ? folder : OJ_TEST_DATA, name);
-    file = fopen(path, "rb");
-    if (file == NULL)
-        return NULL;
-    fseek(file, 0, SEEK_END);
-    n = ftell(file);
-    rewind(file);
-    text = calloc((size_t)n + 1, 1);
-    if (text == NULL || fread(text, 1, (size_t)n, file) != (size_t)n)
-        exit(1);
-    fclose(file);
-    return text;
-}
-
-/* Cuts the next field out of the text in place; *end_of_row tells. */
-static char *next_field(char **text, int *end_of_row)
-{
-    char *from = *text, *to = *text, *field = *text;
-    int in_quotes = 0;
-    for (; *from != '\0'; from++)
-    {
-        if (*from == '"')
-        {
-            if (in_quotes && from[1] == '"')
-                *to++ = *from++;
-            else
-                in_quotes = !in_quotes;
-            continue;
-        }
-        if (!in_quotes && (*from == ',' || *from == '\n'))
-            break;
-        if (*from != '\r')
-            *to++ = *from;
-    }
-    *end_of_row = *from != ',';
-    *text = *from != '\0' ? from + 1 : from;
-    *to = '\0';
-    return field;
-}
-
-static int read_table(const char *name, struct table *table)
-{
-    char *text = read_file(name);
-    memset(table, 0, sizeof *table);
-    if (text == NULL)
-        return 0;
-    table->text = text;
-    while (*text != '\0')
-    {
-        int end_of_row = 0;
-        if (table->n_rows == table->capacity)
-        {
-            table->capacity = 2 * table->capacity + 1024;
-            table->field =
-                realloc(table->field,
-                        (size_t)table->capacity * MOST_FIELDS * sizeof(char *));
-            if (table->field == NULL)
-                exit(1);
-        }
-        for (int i = 0; i < MOST_FIELDS; i++)
-            table->field[table->n_rows * MOST_FIELDS + i] = NULL;
-        for (int i = 0; !end_of_row; i++)
-        {
-            char *field = next_field(&text, &end_of_row);
-            if (i < MOST_FIELDS)
-                table->field[table->n_rows * MOST_FIELDS + i] = field;
-        }
-        table->n_rows++;
-    }
-    return 1;
-}
-
-/* Field of a row, by its column's name. */
-static const char *get(const struct table *table, int row, const char *column)
-{
-    for (int i = 0; i < MOST_FIELDS && table->field[i] != NULL; i++)
-    {
-        if (strcmp(table->field[i], column) == 0)
-            return table->field[row * MOST_FIELDS + i];
-    }
-    fprintf(stderr, "there is no column %s\n", column);
-    exit(1);
-}
-
-static void free_table(struct table *table)
-{
-    free(table->text);
-    free(table->field);
-}
-
-static int find_case(const struct table *cases, const char *case_id)
-{
-    static int last = 1; /* tests of a case follow each other */
-    for (int i = 0; i < cases->n_rows; i++)
-    {
-        int row = (last + i) % cases->n_rows;
-        if (strcmp(get(cases, row, "case_id"), case_id) == 0)
-        {
-            last = row;
-            return row;
-        }
-    }
-    fprintf(stderr, "there is no case %s\n", case_id);
-    exit(1);
-}
-
-static void add_shape(struct oj_flat_buf *buf, const char *wkt)
-{
-    GEOSGeometry *shape = GEOSWKTReader_read_r(geos, wkt_reader, wkt);
-    unsigned char *wkb = NULL;
-    size_t n = 0;
-    if (shape != NULL)
-        wkb = GEOSWKBWriter_write_r(geos, wkb_writer, shape, &n);
-    if (wkb == NULL)
-    {
-        fprintf(stderr, "GEOS cannot read %s\n", wkt);
-        exit(1);
-    }
-    must(oj_wkb_add(buf, 1, wkb, n, &error));
-    GEOSFree_r(geos, wkb);
-    GEOSGeom_destroy_r(geos, shape);
 }
 
 /* --- asking --------------------------------------------------------------- */
@@ -440,10 +295,8 @@ int main(void)
         printf("skipped: 2 files, 5159 questions\n");
         return SKIPPED;
     }
-    geos = GEOS_init_r();
+    wkt_open();
     is_geos_311 = strncmp(GEOSversion(), "3.11.", 5) == 0;
-    wkt_reader = GEOSWKTReader_create_r(geos);
-    wkb_writer = GEOSWKBWriter_create_r(geos);
     for (int row = 1; row < tests.n_rows; row++)
         ask_all(&cases, &tests, row);
     for (int i = 0; i < N_EXCEPTIONS; i++)
@@ -464,9 +317,7 @@ int main(void)
         counts.n_raised, counts.n_answered, counts.n_empty,
         counts.n_empty_members, counts.n_exceptions, N_EXCEPTIONS,
         counts.n_wrong);
-    GEOSWKTReader_destroy_r(geos, wkt_reader);
-    GEOSWKBWriter_destroy_r(geos, wkb_writer);
-    GEOS_finish_r(geos);
+    wkt_close();
     free_table(&cases);
     free_table(&tests);
     return counts.n_wrong > 0;

@@ -1,0 +1,64 @@
+/** Whole numbers with a sign, wide enough for everything that the exact
+ *  reference computes: no rounding, no allocation, no failure.
+ *
+ *  Coordinates of a pair, scaled to whole numbers, have up to 2,098 bits (all
+ *  finite doubles).  With L such bits a crossing point has up to 3 L + 5 bits,
+ *  the middle of two of them 5 L + 10, and the side of a segment on which that
+ *  lies 6 L + 14: 12,602 bits.  Operations take the time of the limbs in use.
+ *
+ *  Source: ours; schoolbook arithmetic (Knuth, volume 2, section 4.3.1).
+ */
+#ifndef EXACT_INTEGER_H
+#define EXACT_INTEGER_H
+
+#include <stdint.h>
+
+enum
+{
+    OJ_INTEGER_LIMBS = 400 /* 12,800 bits */
+};
+
+/** A value that is copied by assignment at the cost of all its limbs: pass it
+ *  by pointer. Needs no initial value and is never freed. */
+struct oj_integer
+{
+    int sign;                        /* -1, 0, 1 */
+    int n;                           /* limbs in use; the last is not 0 */
+    uint32_t limb[OJ_INTEGER_LIMBS]; /* least significant first */
+};
+
+/** The largest exponent e for which value is a whole number of 2^e; INT_MAX
+ *  for 0.  value is finite. */
+int oj_integer_exponent(double value);
+
+/** out = value / 2^exponent, which must be a whole number. */
+void oj_integer_set(struct oj_integer *out, double value, int exponent);
+
+/** out = value */
+void oj_integer_set_small(struct oj_integer *out, int32_t value);
+
+/** out = a; out may be a. */
+void oj_integer_copy(struct oj_integer *out, const struct oj_integer *a);
+
+/** out = a + b, a - b; out may be a or b. */
+void oj_integer_add(struct oj_integer *out, const struct oj_integer *a,
+                    const struct oj_integer *b);
+void oj_integer_subtract(struct oj_integer *out, const struct oj_integer *a,
+                         const struct oj_integer *b);
+
+/** out = a * b; out is neither. */
+void oj_integer_multiply(struct oj_integer *out, const struct oj_integer *a,
+                         const struct oj_integer *b);
+
+/** out = -out */
+void oj_integer_negate(struct oj_integer *out);
+
+/** -1, 0, 1: a is less than, equal to, greater than b. */
+int oj_integer_compare(const struct oj_integer *a, const struct oj_integer *b);
+
+/** a / b = *mantissa * 2^*exponent for b > 0; the mantissa is off by 2^-50 of
+ *  itself at most, and 0 exactly for a = 0. */
+void oj_integer_ratio(const struct oj_integer *a, const struct oj_integer *b,
+                      double *mantissa, int *exponent);
+
+#endif

@@ -1,0 +1,59 @@
+/** The exact word on two features, in one call each, for tests of what is
+ *  faster.  Include once, in a test program that has must() and error. */
+#ifndef EXACT_TRUTH_H
+#define EXACT_TRUTH_H
+
+#include "exact_reference.h"
+
+/* The matrix of feature i of a and feature j of b. */
+static inline struct oj_matrix exact_matrix(const struct oj_flat *a, int64_t i,
+                                            const struct oj_flat *b, int64_t j)
+{
+    struct oj_matrix matrix;
+    must(oj_exact_matrix(a, i, b, j, &matrix, &error));
+    return matrix;
+}
+
+/* Whether the join by predicate or bbox holds for them. */
+static inline int exact_holds(const struct oj_relation *relation,
+                              const struct oj_flat *a, int64_t i,
+                              const struct oj_flat *b, int64_t j)
+{
+    int holds;
+    must(oj_exact_holds(relation, a, i, b, j, &holds, &error));
+    return holds;
+}
+
+/* -1, 0, 1: their distance is less than, equal to, greater than limit. */
+static inline int exact_order(const struct oj_flat *a, int64_t i,
+                              const struct oj_flat *b, int64_t j,
+                              enum oj_distance_to distance_to, double limit)
+{
+    int order;
+    must(oj_exact_compare_distance(a, i, b, j, distance_to, limit, &order,
+                                   &error));
+    return order;
+}
+
+/* Whether one distance is as near to theirs as other, or nearer. */
+static inline int exact_is_nearer(const struct oj_flat *a, int64_t i,
+                                  const struct oj_flat *b, int64_t j,
+                                  enum oj_distance_to distance_to, double one,
+                                  double other)
+{
+    int is_nearer;
+    must(oj_exact_is_nearer(a, i, b, j, distance_to, one, other, &is_nearer,
+                            &error));
+    return is_nearer;
+}
+
+/* The matrix with the sides exchanged. */
+static inline struct oj_matrix transposed_matrix(const struct oj_matrix *matrix)
+{
+    struct oj_matrix out = *matrix;
+    for (int i = 0; i < 9; i++)
+        out.at[3 * (i % 3) + i / 3] = matrix->at[i];
+    return out;
+}
+
+#endif
