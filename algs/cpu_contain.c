@@ -56,8 +56,8 @@ static int has_ring_in(const struct oj_shape *b, const struct oj_shape *a)
 }
 
 /* Where points are in polygons, even-odd over all rings says only if parts do
- * not overlap; and a point on a ring may be inside, where parts share an edge or
- * a polygon is but a line. */
+ * not overlap; and a point on a ring may be inside, where parts share an edge
+ * or a polygon is but a line. */
 static unsigned needs_of_points(const struct oj_shape *a,
                                 const struct oj_shape *b, unsigned found)
 {
@@ -213,7 +213,9 @@ enum oj_verdict oj_shapes_cross(const struct oj_shape *a,
                                 const struct oj_shape *b, unsigned *needs)
 {
     enum oj_contact contact;
-    *needs = 0;
+    *needs = a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POINT
+                 ? 0u
+                 : BOTH_NICE; /* else it may be of another dimension */
     if (a->kinds == b->kinds && a->kinds != OJ_PART_LINE)
         return OJ_VERDICT_NO;
     if (is_pair_of(a, b, OJ_PART_POINT, OJ_PART_POLYGON))
@@ -224,7 +226,6 @@ enum oj_verdict oj_shapes_cross(const struct oj_shape *a,
     }
     if (!is_pair_of(a, b, OJ_PART_LINE, OJ_PART_POLYGON))
         return OJ_VERDICT_UNSURE;
-    *needs = BOTH_NICE;
     contact = oj_shapes_contact(a, b, OJ_CROSSING);
     if (contact == OJ_CROSSING)
         return crossing_is_sure(a, b) ? OJ_VERDICT_YES : OJ_VERDICT_UNSURE;
@@ -242,9 +243,9 @@ enum oj_verdict oj_shapes_overlap(const struct oj_shape *a,
     if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POINT)
         return yes_if((locate_vertices(a, b, SOME_OUTSIDE) & SOME_OUTSIDE) &&
                       (locate_vertices(b, a, SOME_OUTSIDE) & SOME_OUTSIDE));
+    *needs = BOTH_NICE;
     if (a->kinds != b->kinds)
         return OJ_VERDICT_NO;
-    *needs = BOTH_NICE;
     if (a->kinds == OJ_PART_LINE)
         return OJ_VERDICT_UNSURE;
     contact = oj_shapes_contact(a, b, OJ_CROSSING);

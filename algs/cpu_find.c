@@ -145,8 +145,7 @@ OJ_CLONES oj_status oj_side_find(const struct oj_side *side,
             else
             {
                 found->at[found->n] = (int32_t)entry;
-                found->n +=
-                    passes(test, &side->shape[entry].box, box);
+                found->n += passes(test, &side->shape[entry].box, box);
             }
         }
     }

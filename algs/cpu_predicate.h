@@ -55,7 +55,7 @@ struct oj_index
     int32_t *place_of; /**< [features] in the side; NULL until wanted */
     struct oj_screen_pairs screened;    /**< of the last batch */
     struct oj_predicate_worker *worker; /**< [options.n_threads] */
-    _Atomic uint8_t *niceness; /**< [features] enum oj_niceness */
+    _Atomic uint8_t *niceness;          /**< [features] enum oj_niceness */
 };
 
 /** What the rows of a batch are compared with, and under which filter. */

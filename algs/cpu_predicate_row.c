@@ -140,8 +140,8 @@ static int is_decided_by_place(enum oj_op op, int *when_inside, int *when_on)
     return *when_inside || *when_on;
 }
 
-/* One point in the place at.  Of a polygon that is not nice a ring may be in the
- * interior, too. */
+/* One point in the place at.  Of a polygon that is not nice a ring may be in
+ * the interior, too. */
 static oj_status take_point(const struct oj_predicate_rows *b,
                             struct oj_predicate_worker *w,
                             const struct oj_shape *shape, int64_t at,
@@ -329,8 +329,8 @@ oj_status oj_predicate_row(const struct oj_predicate_rows *b,
     if (index->rule.takes_all)
         OJ_TRY(find_all(&index->side, &w->found, err));
     else
-        OJ_TRY(oj_side_find(&index->side,
-                            index->rule.test, &shape.box, &w->found, err));
+        OJ_TRY(oj_side_find(&index->side, index->rule.test, &shape.box,
+                            &w->found, err));
     if (w->found.n > 0)
         OJ_TRY(prepare_row(w, &shape, err));
     if (index->relation.op == OJ_OP_DISJOINT)
@@ -412,8 +412,8 @@ oj_status oj_predicate_decide(const struct oj_predicate_rows *b,
                                 said[i] == OJ_SAID_MEETS_IF_VALID, &holds,
                                 err));
         else
-            OJ_TRY(take_pair(b, w, &shape, index->place_of[feature[i]],
-                             &holds, err));
+            OJ_TRY(take_pair(b, w, &shape, index->place_of[feature[i]], &holds,
+                             err));
         said[i] = holds != is_disjoint ? OJ_SAID_MEETS : OJ_SAID_APART;
     }
     return OJ_OK;

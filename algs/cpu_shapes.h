@@ -31,8 +31,8 @@ struct oj_shape
     int32_t n_parts, n_rings;
     int32_t feature;
     uint8_t kinds; /**< enum oj_part_kind or'ed */
-    /** Polygon parts whose boxes meet: what several of them hold may not be what
-     *  even-odd over all their rings says. */
+    /** Polygon parts whose boxes meet: what several of them hold may not be
+     * what even-odd over all their rings says. */
     uint8_t may_overlap;
     _Atomic(uint8_t) n_asks; /**< how often cells were missed */
 };

@@ -1,10 +1,11 @@
 #include "oj_validate.h"
 #include "../flatten/oj_array.h"
-#include "geos_rounding.h"
+#include "exact_reference.h"
 #include "kernels/oj_sphere.h"
 #include "oj_measures.h"
 #include "oj_pairs.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct oj_row_pair
 const char *oj_difference_kind_name(enum oj_difference_kind kind)
 {
     static const char *const names[OJ_N_DIFFERENCE_KINDS] = {
-        "missing", "extra", "distance", "order", "rounding"};
+        "missing", "extra", "distance", "order", "proved"};
     return names[kind];
 }
 
@@ -82,13 +83,15 @@ static oj_status add_difference(struct oj_validation *v,
                                 struct oj_error *err)
 {
     struct oj_difference difference = {
-        v->is_explained ? OJ_DIFFERENCE_ROUNDING : kind,
+        v->is_proved ? OJ_DIFFERENCE_PROVED : kind,
         v->n_rows_seen + row,
         ours != NULL ? ours->join_row : -1,
         reference != NULL ? reference->join_row : -1,
         ours != NULL ? ours->measure : NAN,
         reference != NULL ? reference->measure : NAN};
-    v->n_differences += !v->is_explained;
+    v->n_differences += !v->is_proved;
+    v->is_row_proved |= v->is_proved;
+    v->is_proved = 0;
     v->n_of_kind[difference.kind]++;
     if (v->n_first < OJ_N_FIRST_DIFFERENCES)
         v->first[v->n_first++] = difference;
@@ -181,32 +184,182 @@ static int is_at_bound(const struct oj_validation *v, int64_t row,
            is_near(v, pair->measure, farthest);
 }
 
-/* Of joins but nearest a pair does not depend on the others of its row. */
-static void explain_pair(struct oj_validation *v, int64_t row, int64_t feature)
+/* --- the exact word ------------------------------------------------------- */
+
+static int has_distance(const struct oj_validation *v)
 {
-    if (!knows_layers(v) || v->relation->op == OJ_OP_NEAREST ||
-        is_on_sphere(v)) /* GEOS is not there */
-        return;
-    v->is_explained =
-        oj_geos_misjudges(v->input, row, v->join_side, feature) ||
-        oj_geos_rounds_nodes(v->relation, v->input, row, v->join_side, feature);
-    v->is_row_explained |= v->is_explained;
+    return (oj_op_get(v->relation->op)->takes & OJ_TAKES_DISTANCE) != 0;
+}
+
+/* Asked of planar joins whose layers are known: exact arithmetic needs both. */
+static int may_prove(const struct oj_validation *v)
+{
+    return knows_layers(v) && !is_on_sphere(v);
+}
+
+/* -1, 0, 1: how the exact distance of a pair compares with limit. */
+static oj_status compare_exactly(const struct oj_validation *v, int64_t row,
+                                 int64_t feature, double limit, int *order,
+                                 struct oj_error *err)
+{
+    *order = -1;
+    if (!(limit < INFINITY))
+        return OJ_OK;
+    return oj_exact_compare_distance(v->input, row, v->join_side, feature,
+                                     v->relation->distance_to, limit, order,
+                                     err);
+}
+
+/* Whether the exact distance of a pair is within the bounds of the join. */
+static oj_status is_within_bounds(const struct oj_validation *v, int64_t row,
+                                  int64_t feature, int *is_within,
+                                  struct oj_error *err)
+{
+    double most =
+        oj_pair_max_distance(v->relation, v->input, row, v->join_side, feature);
+    int order = 1;
+    if (most >= 0.0)
+        OJ_TRY(compare_exactly(v, row, feature, most, &order, err));
+    *is_within = order <= 0;
+    if (*is_within && v->relation->min_distance > 0.0)
+    {
+        OJ_TRY(compare_exactly(v, row, feature, v->relation->min_distance,
+                               &order, err));
+        *is_within = order >= 0;
+    }
+    return OJ_OK;
+}
+
+/* Whether the distance that ours has is the exact one but for its rounding. */
+static oj_status is_our_distance(const struct oj_validation *v, int64_t row,
+                                 const struct oj_row_pair *ours, int *is,
+                                 struct oj_error *err)
+{
+    double d = ours->measure;
+    double slack = (double)OJ_VALIDATION_ULPS * DBL_EPSILON * d;
+    int order;
+    *is = 0;
+    OJ_TRY(compare_exactly(v, row, ours->join_row, d + slack, &order, err));
+    if (order > 0 || !(d < INFINITY))
+        return OJ_OK;
+    OJ_TRY(compare_exactly(v, row, ours->join_row, d - slack, &order, err));
+    *is = order >= 0;
+    return OJ_OK;
+}
+
+/* The pairs of a row, by join row. */
+struct row_pairs
+{
+    const struct oj_row_pair *ours, *reference;
+    int64_t n_ours, n_reference;
+};
+
+static double farthest_of(const struct oj_row_pair *pair, int64_t n)
+{
+    double farthest = -1.0;
+    for (int64_t i = 0; i < n; i++)
+        farthest = fmax(farthest, pair[i].measure);
+    return farthest;
+}
+
+/* Whether a pair of ours may be among the k nearest of our row. */
+static int is_in_rank(const struct oj_validation *v,
+                      const struct row_pairs *pairs,
+                      const struct oj_row_pair *ours)
+{
+    int64_t n_nearer = 0;
+    if (v->relation->op != OJ_OP_NEAREST)
+        return 1;
+    for (int64_t i = 0; i < pairs->n_ours; i++)
+        n_nearer += pairs->ours[i].measure < ours->measure;
+    return n_nearer < v->relation->k && (v->relation->ties == OJ_TIES_ALL ||
+                                         pairs->n_ours <= v->relation->k);
+}
+
+/* Whether exclusions, classes and own distances let the pair count. */
+static oj_status may_count(const struct oj_validation *v, int64_t row,
+                           int64_t feature, int *may, struct oj_error *err)
+{
+    struct oj_pair_filter filter;
+    OJ_TRY(
+        oj_pair_filter_make(v->relation, v->input, v->join_side, &filter, err));
+    *may = oj_pair_may_count(&filter, row, feature);
+    return OJ_OK;
+}
+
+/* Whether exact arithmetic confirms that we have a pair (or lack it: ours NULL)
+ * which the reference lacks (or has). */
+static oj_status prove_single(const struct oj_validation *v, int64_t row,
+                              const struct oj_row_pair *ours,
+                              const struct oj_row_pair *reference,
+                              const struct row_pairs *pairs, int *is_proved,
+                              struct oj_error *err)
+{
+    int64_t feature = (ours != NULL ? ours : reference)->join_row;
+    double farthest = farthest_of(pairs->ours, pairs->n_ours);
+    int holds, order, may = 1;
+    *is_proved = 0;
+    if (!may_prove(v))
+        return OJ_OK;
+    if (ours != NULL)
+        OJ_TRY(may_count(v, row, feature, &may, err));
+    if (!may || (ours != NULL && !is_in_rank(v, pairs, ours)))
+        return OJ_OK;
+    if (!has_distance(v))
+    {
+        OJ_TRY(oj_exact_holds(v->relation, v->input, row, v->join_side, feature,
+                              &holds, err));
+        *is_proved = holds == (ours != NULL);
+        return OJ_OK;
+    }
+    OJ_TRY(is_within_bounds(v, row, feature, &holds, err));
+    if (ours != NULL)
+    {
+        if (holds)
+            OJ_TRY(is_our_distance(v, row, ours, is_proved, err));
+        return OJ_OK;
+    }
+    *is_proved = !holds;
+    if (holds && v->relation->op == OJ_OP_NEAREST && farthest >= 0.0)
+    {
+        OJ_TRY(compare_exactly(v, row, feature, farthest, &order, err));
+        *is_proved = order > 0;
+    }
+    return OJ_OK;
+}
+
+/* Whether our distance is as near to the exact one as the reference's. */
+static oj_status prove_measure(const struct oj_validation *v, int64_t row,
+                               const struct oj_row_pair *ours,
+                               const struct oj_row_pair *reference,
+                               int *is_proved, struct oj_error *err)
+{
+    *is_proved = 0;
+    if (!may_prove(v) || !(ours->measure < INFINITY) ||
+        !(reference->measure < INFINITY))
+        return OJ_OK;
+    return oj_exact_is_nearer(v->input, row, v->join_side, ours->join_row,
+                              v->relation->distance_to, ours->measure,
+                              reference->measure, is_proved, err);
 }
 
 /* A pair that only one side has. */
 static oj_status compare_single(struct oj_validation *v, int64_t row,
                                 const struct oj_row_pair *ours,
                                 const struct oj_row_pair *reference,
-                                const struct oj_row_pair *other,
-                                int64_t n_other, struct oj_error *err)
+                                const struct row_pairs *pairs,
+                                struct oj_error *err)
 {
     const struct oj_row_pair *pair = ours != NULL ? ours : reference;
-    if (is_at_bound(v, row, pair, other, n_other))
+    const struct oj_row_pair *other =
+        ours != NULL ? pairs->reference : pairs->ours;
+    int64_t n_other = ours != NULL ? pairs->n_reference : pairs->n_ours;
+    OJ_TRY(prove_single(v, row, ours, reference, pairs, &v->is_proved, err));
+    if (!v->is_proved && is_at_bound(v, row, pair, other, n_other))
     {
         v->n_within_ulps++;
         return OJ_OK;
     }
-    explain_pair(v, row, pair->join_row);
     return add_difference(
         v, ours != NULL ? OJ_DIFFERENCE_EXTRA : OJ_DIFFERENCE_MISSING, row,
         ours, reference, err);
@@ -226,16 +379,18 @@ static oj_status compare_measures(struct oj_validation *v, int64_t row,
         v->n_within_ulps++;
         return OJ_OK;
     }
-    explain_pair(v, row, ours->join_row);
+    OJ_TRY(prove_measure(v, row, ours, reference, &v->is_proved, err));
     return add_difference(v, OJ_DIFFERENCE_DISTANCE, row, ours, reference, err);
 }
 
 /* Merges two rows that are sorted by join row. */
 static oj_status compare_sets(struct oj_validation *v, int64_t row,
-                              const struct oj_row_pair *ours, int64_t n_ours,
-                              const struct oj_row_pair *reference,
-                              int64_t n_reference, struct oj_error *err)
+                              const struct row_pairs *pairs,
+                              struct oj_error *err)
 {
+    const struct oj_row_pair *ours = pairs->ours;
+    const struct oj_row_pair *reference = pairs->reference;
+    int64_t n_ours = pairs->n_ours, n_reference = pairs->n_reference;
     int64_t i = 0, j = 0;
     while (i < n_ours || j < n_reference)
     {
@@ -243,49 +398,16 @@ static oj_status compare_sets(struct oj_validation *v, int64_t row,
         if (j == n_reference ||
             (i < n_ours && ours[i].join_row < reference[j].join_row))
         {
-            OJ_TRY(compare_single(v, row, &ours[i++], NULL, reference,
-                                  n_reference, err));
+            OJ_TRY(compare_single(v, row, &ours[i++], NULL, pairs, err));
         }
         else if (i == n_ours || reference[j].join_row < ours[i].join_row)
         {
-            OJ_TRY(compare_single(v, row, NULL, &reference[j++], ours, n_ours,
-                                  err));
+            OJ_TRY(compare_single(v, row, NULL, &reference[j++], pairs, err));
         }
         else
             OJ_TRY(compare_measures(v, row, &ours[i++], &reference[j++], err));
     }
     return OJ_OK;
-}
-
-/* Whether the rows, sorted by join row, are alike. */
-static int same_pairs(const struct oj_row_pair *a, int64_t n_a,
-                      const struct oj_row_pair *b, int64_t n_b)
-{
-    if (n_a != n_b)
-        return 0;
-    for (int64_t i = 0; i < n_a; i++)
-    {
-        if (a[i].join_row != b[i].join_row ||
-            !same_measure(a[i].measure, b[i].measure))
-            return 0;
-    }
-    return 1;
-}
-
-/* Whether GEOS misjudged one of n features for this row of the nearest join:
- * then all of the row may be otherwise, as other features move up. */
-static int is_rounding(const struct oj_validation *v, int64_t row,
-                       const struct oj_row_pair *pair, int64_t n)
-{
-    if (!knows_layers(v) || v->relation->op != OJ_OP_NEAREST ||
-        is_on_sphere(v) || v->relation->distance_to != OJ_TO_INTERIOR)
-        return 0;
-    for (int64_t i = 0; i < n; i++)
-    {
-        if (oj_geos_misjudges(v->input, row, v->join_side, pair[i].join_row))
-            return 1;
-    }
-    return 0;
 }
 
 static int is_ordered(const struct oj_validation *v)
@@ -304,6 +426,7 @@ static oj_status compare_row(struct oj_validation *v,
     int64_t n_reference =
         oj_matches_end(reference, row) - oj_matches_first(reference, row);
     int64_t before = v->n_differences;
+    struct row_pairs pairs;
     struct oj_row_pair *a, *b;
     OJ_TRY(oj_reserve(&v->scratch, 0, n_ours + n_reference, &v->cap_scratch,
                       sizeof *v->scratch, err));
@@ -315,13 +438,14 @@ static oj_status compare_row(struct oj_validation *v,
         qsort(a, (size_t)n_ours, sizeof *a, compare_pairs);
     if (n_reference > 1)
         qsort(b, (size_t)n_reference, sizeof *b, compare_pairs);
-    v->is_explained =
-        !same_pairs(a, n_ours, b, n_reference) &&
-        (is_rounding(v, row, a, n_ours) || is_rounding(v, row, b, n_reference));
-    v->is_row_explained = v->is_explained;
-    OJ_TRY(compare_sets(v, row, a, n_ours, b, n_reference, err));
-    v->n_rounding += v->is_row_explained;
-    if (v->n_differences == before && !v->is_row_explained &&
+    v->is_row_proved = 0;
+    pairs.ours = a;
+    pairs.n_ours = n_ours;
+    pairs.reference = b;
+    pairs.n_reference = n_reference;
+    OJ_TRY(compare_sets(v, row, &pairs, err));
+    v->n_rows_proved += v->is_row_proved;
+    if (v->n_differences == before && !v->is_row_proved &&
         n_ours == n_reference && n_ours > 1 && is_ordered(v))
     {
         copy_row(v, ours, row_ours, a);
@@ -368,6 +492,35 @@ static int leave_out(struct oj_validation *v)
     return 0;
 }
 
+/* Of pairs that the reference could not decide, and we could, the exact word is
+ * there instead. */
+static oj_status check_left_out(struct oj_validation *v,
+                                const struct oj_matches *ours, int64_t row_ours,
+                                int64_t row, struct oj_error *err)
+{
+    if (!may_prove(v) || has_distance(v))
+        return OJ_OK;
+    for (int64_t i = 0; i < v->n_left_out_reference; i++)
+    {
+        struct oj_row_pair pair = {v->left_out_reference[i], NAN};
+        int holds, has = 0;
+        if (pair.join_row < 0 ||
+            is_in(pair.join_row, v->left_out_ours, v->n_left_out_ours))
+            continue;
+        for (int64_t p = oj_matches_first(ours, row_ours);
+             p < oj_matches_end(ours, row_ours); p++)
+            has |= ours->join_row[p] == pair.join_row;
+        OJ_TRY(oj_exact_holds(v->relation, v->input, row, v->join_side,
+                              pair.join_row, &holds, err));
+        v->n_undecided_proved += holds == has;
+        if (holds != has)
+            OJ_TRY(add_difference(
+                v, has ? OJ_DIFFERENCE_EXTRA : OJ_DIFFERENCE_MISSING, row,
+                has ? &pair : NULL, has ? NULL : &pair, err));
+    }
+    return OJ_OK;
+}
+
 oj_status oj_validation_compare_part(struct oj_validation *v,
                                      const struct oj_matches *ours,
                                      int64_t first,
@@ -381,8 +534,10 @@ oj_status oj_validation_compare_part(struct oj_validation *v,
             undecided_of(ours, &at_ours, first + row, &v->left_out_ours);
         v->n_left_out_reference =
             undecided_of(reference, &at_reference, row, &v->left_out_reference);
-        if (!leave_out(v))
-            OJ_TRY(compare_row(v, ours, first + row, reference, row, err));
+        if (leave_out(v))
+            continue;
+        OJ_TRY(check_left_out(v, ours, first + row, row, err));
+        OJ_TRY(compare_row(v, ours, first + row, reference, row, err));
     }
     v->n_rows_seen += reference->n_rows;
     return OJ_OK;

@@ -5,10 +5,16 @@
  *  equal bit for bit.  Between lines and polygons GEOS passes over some parts
  *  by a rounded distance of their boxes, so there two ulps are equal, too, also
  *  where they decide which side of a bound a pair is on; such pairs are
- *  counted.  Pairs that one of the two could not decide (struct oj_matches),
- *  and of the nearest join such rows, are left out and counted; all other pairs
- *  of their rows are compared.  What GEOS's rounding explains is no difference,
- *  either (geos_rounding.h).  All this is told apart when the layers are given.
+ *  counted.
+ *
+ *  The reference rounds: every pair on which the two differ is decided by exact
+ *  arithmetic (exact_reference.h). What that confirms of ours, a pair or that
+ *  our distance is no farther from the exact one than the reference's, is set
+ *  aside and counted as proved; everything else is a difference.  So is a pair
+ *  that the reference could not decide (struct oj_matches).  Rows of the
+ * nearest join that one of the two could not decide are left out and counted.
+ * All this takes the layers; without them every pair that differs is a
+ * difference.
  *
  *  On the sphere every distance is compared up to the rounding of unit vectors
  *  (OJ_VALIDATION_CHORD), and pairs that are equal but for it are counted the
@@ -43,8 +49,9 @@ enum oj_difference_kind
     OJ_DIFFERENCE_EXTRA,       /**< we have this pair, the reference does not */
     OJ_DIFFERENCE_DISTANCE,    /**< both have it, at other distances */
     OJ_DIFFERENCE_ORDER,       /**< the same pairs of the row in other order */
-    OJ_DIFFERENCE_ROUNDING,    /**< any of these, explained by GEOS rounding;
-                                    reported, but counted apart */
+    OJ_DIFFERENCE_PROVED,      /**< any of these, where exact arithmetic
+                                    confirms ours; reported, but no difference
+                                    */
     OJ_N_DIFFERENCE_KINDS
 };
 
@@ -71,8 +78,9 @@ struct oj_validation
     oj_difference_report report; /**< or NULL */
     void *user;                  /**< for report */
 
-    /* To tell GEOS's rounding and lines from points: the join side, the batch
-     * at hand and what was asked. Any of them NULL: every difference counts. */
+    /* For the exact word, and to tell lines from points: the join side, the
+     * batch at hand and what was asked. Any of them NULL: every difference
+     * counts. */
     const struct oj_flat *join_side;
     const struct oj_flat *input; /**< set before each batch */
     const struct oj_relation *relation;
@@ -80,20 +88,21 @@ struct oj_validation
     int64_t n_rows;  /**< rows compared, those left out not counted */
     int64_t n_pairs; /**< pairs that either has, those left out not counted */
     int64_t n_undecided;        /**< rows left out as a whole */
-    int64_t n_undecided_pairs;  /**< pairs left out */
+    int64_t n_undecided_pairs;  /**< pairs that one of the two, or both, left */
     int64_t n_undecided_by_one; /**< of these, what the other one decided */
-    int64_t n_rounding;    /**< rows explained by GEOS rounding, in n_rows */
+    int64_t n_undecided_proved; /**< of these, where that was ours, and right */
+    int64_t n_rows_proved; /**< rows that differ and are proved, in n_rows */
     int64_t n_within_ulps; /**< pairs of lines or polygons that are equal but
                                 for OJ_VALIDATION_ULPS, in n_pairs */
     int64_t n_rows_different;
-    int64_t n_differences; /**< without those explained by rounding */
+    int64_t n_differences; /**< without those that are proved */
     int64_t n_of_kind[OJ_N_DIFFERENCE_KINDS];
     int64_t n_first; /**< of first; at most OJ_N_FIRST_DIFFERENCES */
     struct oj_difference first[OJ_N_FIRST_DIFFERENCES];
 
-    int64_t n_rows_seen;  /**< where the next batch starts */
-    int is_explained;     /**< of the row or pair at hand */
-    int is_row_explained; /**< of any pair of the row at hand */
+    int64_t n_rows_seen; /**< where the next batch starts */
+    int is_proved;       /**< of the pair at hand */
+    int is_row_proved;   /**< of any pair of the row at hand */
     struct oj_row_pair *scratch;
     int64_t cap_scratch;
     /* what either could not decide of the row at hand: parts of undecided_join
@@ -114,7 +123,7 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_validation_compare_part(
     struct oj_validation *validation, const struct oj_matches *ours,
     int64_t first, const struct oj_matches *reference, struct oj_error *err);
 
-/** "missing", "extra", "distance", "order" or "rounding" (of GEOS). */
+/** "missing", "extra", "distance", "order" or "proved". */
 OJ_EXPORT const char *oj_difference_kind_name(enum oj_difference_kind kind);
 
 OJ_EXPORT void oj_validation_free(struct oj_validation *validation);

@@ -63,8 +63,10 @@ static int is_decided(const struct relate *r)
         case OJ_OP_TOUCHES:
             return m[0] != 'F';
         case OJ_OP_CROSSES: /* with dimensions that are known */
-            return m[0] != 'F' && ((m[2] != 'F' && m[6] == '2') ||
-                                   (m[6] != 'F' && m[2] == '2'));
+            return r->side[0]->is_simple && r->side[1]->is_simple &&
+                   m[0] != 'F' &&
+                   ((m[2] != 'F' && m[6] == '2') ||
+                    (m[6] != 'F' && m[2] == '2'));
         default:
             return 0;
     }
@@ -334,6 +336,8 @@ static oj_status take_all_vertices(struct relate *r, int figure,
     const struct oj_figure *f = r->side[figure];
     for (int64_t i = 0; i < f->n_spots && !is_decided(r); i++)
         OJ_TRY(take_any_vertex(r, figure, f->spot[i].x, f->spot[i].y, err));
+    for (int64_t i = 0; i < f->n_dots && !is_decided(r); i++)
+        OJ_TRY(take_any_vertex(r, figure, f->dot[i].at.x, f->dot[i].at.y, err));
     for (int64_t i = 0; i < f->n_edges && !is_decided(r); i++)
     {
         const struct oj_edge *e = &f->edge[i];
@@ -383,19 +387,15 @@ static oj_status relate_any(struct relate *r, struct oj_error *err)
 oj_status oj_shapes_relate(const struct oj_relation *relation,
                            const struct oj_shape *input, int input_is_nice,
                            const struct oj_shape *join_side, int join_is_nice,
-                           const int *cancel,
-                           struct oj_relate_scratch *scratch,
+                           const int *cancel, struct oj_relate_scratch *scratch,
                            struct oj_matrix *matrix, struct oj_error *err)
 {
-    struct relate r = {relation,
-                       {&scratch->input, &scratch->join_side},
-                       &scratch->node,
-                       matrix,
-                       cancel,
-                       NODES_PER_LOOK};
+    struct relate r = {relation,       {&scratch->input, &scratch->join_side},
+                       &scratch->node, matrix,
+                       cancel,         NODES_PER_LOOK};
     *matrix = oj_matrix_empty();
-    OJ_TRY(oj_figure_make(&scratch->input, input, input_is_nice,
-                          &scratch->node, err));
+    OJ_TRY(oj_figure_make(&scratch->input, input, input_is_nice, &scratch->node,
+                          err));
     OJ_TRY(oj_figure_make(&scratch->join_side, join_side, join_is_nice,
                           &scratch->node, err));
     if (scratch->input.is_simple && scratch->join_side.is_simple)

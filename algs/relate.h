@@ -22,12 +22,11 @@ struct oj_relate_scratch
  *  parts, have in common.  With a relation other than NULL it may stop as soon
  *  as oj_matrix_holds() is known.  is_nice: what oj_shape_is_nice() says.
  *  O((n + m) log) as a rule; cancel: nonzero ends it with OJ_ERR_CANCELLED. */
-OJ_MUST_USE oj_status
-oj_shapes_relate(const struct oj_relation *relation,
-                 const struct oj_shape *input, int input_is_nice,
-                 const struct oj_shape *join_side, int join_is_nice,
-                 const int *cancel, struct oj_relate_scratch *scratch,
-                 struct oj_matrix *matrix, struct oj_error *err);
+OJ_MUST_USE oj_status oj_shapes_relate(
+    const struct oj_relation *relation, const struct oj_shape *input,
+    int input_is_nice, const struct oj_shape *join_side, int join_is_nice,
+    const int *cancel, struct oj_relate_scratch *scratch,
+    struct oj_matrix *matrix, struct oj_error *err);
 
 /** The layers that shapes were of are no longer there. */
 void oj_relate_forget(struct oj_relate_scratch *scratch);

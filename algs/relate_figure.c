@@ -31,9 +31,8 @@ static void sort_spots(struct oj_spot *spot, int64_t n)
 int oj_spots_have(const struct oj_spot *spot, int64_t n, double x, double y)
 {
     const struct oj_spot wanted = {x, y};
-    return n > 0 &&
-           bsearch(&wanted, spot, (size_t)n, sizeof *spot, compare_spots) !=
-               NULL;
+    return n > 0 && bsearch(&wanted, spot, (size_t)n, sizeof *spot,
+                            compare_spots) != NULL;
 }
 
 /* Sorts them, and keeps one of each place; odd_only: only of those that are
@@ -95,10 +94,27 @@ static oj_status add_line(struct oj_figure *f, int64_t first, int64_t end,
                         y[first], err);
     if (x[first] == x[end - 1] && y[first] == y[end - 1])
         return OJ_OK;
-    OJ_TRY(add_spot(&f->end, &f->n_ends, &f->cap_ends, x[first], y[first],
-                    err));
+    OJ_TRY(
+        add_spot(&f->end, &f->n_ends, &f->cap_ends, x[first], y[first], err));
     return add_spot(&f->end, &f->n_ends, &f->cap_ends, x[end - 1], y[end - 1],
                     err);
+}
+
+static oj_status add_ring(struct oj_figure *f, int64_t first, int64_t end,
+                          struct oj_error *err)
+{
+    int64_t before = f->n_edges;
+    struct oj_dot *dot;
+    add_edges(f, first, end, OJ_EDGE_RING, f->n_groups - 1);
+    if (f->n_edges > before)
+        return OJ_OK;
+    OJ_TRY(oj_reserve(&f->dot, f->n_dots, f->n_dots + 1, &f->cap_dots,
+                      sizeof *f->dot, err));
+    dot = &f->dot[f->n_dots++];
+    dot->at.x = f->shape->flat->x[first];
+    dot->at.y = f->shape->flat->y[first];
+    dot->group = f->n_groups - 1;
+    return OJ_OK;
 }
 
 static oj_status add_part(struct oj_figure *f, int64_t part,
@@ -108,21 +124,17 @@ static oj_status add_part(struct oj_figure *f, int64_t part,
     int64_t ring = flat->ring_offset[part];
     int64_t end_ring = flat->ring_offset[part + 1];
     int64_t first = flat->vertex_offset[ring];
-    int64_t before = f->n_edges;
     if (flat->part_kind[part] == OJ_PART_LINE)
         return add_line(f, first, flat->vertex_offset[ring + 1], err);
-    if (flat->part_kind[part] == OJ_PART_POLYGON)
-    {
-        int32_t group = f->is_nice ? 0 : f->n_groups;
-        for (; ring < end_ring; ring++)
-            add_edges(f, flat->vertex_offset[ring],
-                      flat->vertex_offset[ring + 1], OJ_EDGE_RING, group);
-        f->n_groups = group + 1;
-    }
-    if (f->n_edges > before)
-        return OJ_OK;
-    return add_spot(&f->spot, &f->n_spots, &f->cap_spots, flat->x[first],
-                    flat->y[first], err);
+    if (flat->part_kind[part] == OJ_PART_POINT)
+        return add_spot(&f->spot, &f->n_spots, &f->cap_spots, flat->x[first],
+                        flat->y[first], err);
+    if (!f->is_nice || f->n_groups == 0)
+        f->n_groups++;
+    for (; ring < end_ring; ring++)
+        OJ_TRY(add_ring(f, flat->vertex_offset[ring],
+                        flat->vertex_offset[ring + 1], err));
+    return OJ_OK;
 }
 
 static oj_status add_parts(struct oj_figure *f, struct oj_error *err)
@@ -136,7 +148,6 @@ static oj_status add_parts(struct oj_figure *f, struct oj_error *err)
                         shape->flat->y[shape->first_vertex], err);
     for (int64_t p = 0; p < shape->n_parts; p++)
         OJ_TRY(add_part(f, shape->first_part + p, err));
-    f->n_spots = merge_spots(f->spot, f->n_spots, 0);
     f->n_ends = merge_spots(f->end, f->n_ends, 1);
     return OJ_OK;
 }
@@ -222,12 +233,29 @@ enum oj_location oj_figure_locate(const struct oj_figure *f, double px,
 
 /* --- the whole ------------------------------------------------------------ */
 
+/* Rings of one point whose polygon encloses nothing are points. */
+static oj_status find_points(struct oj_figure *f, struct oj_error *err)
+{
+    int64_t n_kept = 0;
+    for (int64_t i = 0; i < f->n_dots; i++)
+    {
+        if (f->encloses[f->dot[i].group])
+            f->dot[n_kept++] = f->dot[i];
+        else
+            OJ_TRY(add_spot(&f->spot, &f->n_spots, &f->cap_spots,
+                            f->dot[i].at.x, f->dot[i].at.y, err));
+    }
+    f->n_dots = n_kept;
+    return OJ_OK;
+}
+
 /* Polygons whose rings enclose nothing are lines. */
 static oj_status find_flat_groups(struct oj_figure *f,
                                   struct oj_node_scratch *scratch,
                                   struct oj_error *err)
 {
     int64_t first = 0, end;
+    memset(f->encloses, 0, (size_t)f->n_groups);
     for (; first < f->n_edges; first = end)
     {
         int32_t group = f->edge[first].group;
@@ -244,8 +272,9 @@ static oj_status find_flat_groups(struct oj_figure *f,
         for (int64_t i = first; i < end && !encloses; i++)
             f->edge[i].kind = OJ_EDGE_FLAT;
         f->has_flat |= !encloses;
+        f->encloses[group] = (uint8_t)encloses;
     }
-    return OJ_OK;
+    return find_points(f, err);
 }
 
 oj_status oj_figure_make(struct oj_figure *f, const struct oj_shape *shape,
@@ -258,7 +287,7 @@ oj_status oj_figure_make(struct oj_figure *f, const struct oj_shape *shape,
         return OJ_OK;
     f->flat = NULL;
     f->is_nice = is_nice;
-    f->n_edges = f->n_spots = f->n_ends = 0;
+    f->n_edges = f->n_spots = f->n_ends = f->n_dots = 0;
     f->n_groups = 0;
     f->has_flat = 0;
     f->box = shape->box;
@@ -268,8 +297,11 @@ oj_status oj_figure_make(struct oj_figure *f, const struct oj_shape *shape,
                       err));
     OJ_TRY(oj_reserve(&f->mark, 0, f->n_groups, &f->cap_mark, sizeof *f->mark,
                       err));
+    OJ_TRY(oj_reserve(&f->encloses, 0, f->n_groups, &f->cap_encloses,
+                      sizeof *f->encloses, err));
     if (!is_nice)
         OJ_TRY(find_flat_groups(f, scratch, err));
+    f->n_spots = merge_spots(f->spot, f->n_spots, 0);
     f->is_simple = is_nice && !oj_shape_is_mixed(shape);
     f->flat = shape->flat;
     f->feature = shape->feature;
@@ -281,6 +313,8 @@ void oj_figure_free(struct oj_figure *f)
     oj_free(f->edge);
     oj_free(f->spot);
     oj_free(f->end);
+    oj_free(f->dot);
+    oj_free(f->encloses);
     oj_free(f->bands.first);
     oj_free(f->bands.edge);
     oj_free(f->is_on);

@@ -39,6 +39,13 @@ struct oj_spot
     double x, y;
 };
 
+/** A ring of one point. */
+struct oj_dot
+{
+    struct oj_spot at;
+    int32_t group;
+};
+
 /** Edges of one feature in which bands. */
 struct oj_bands
 {
@@ -64,13 +71,17 @@ struct oj_figure
     struct oj_spot *spot; /**< points, sorted and distinct */
     int64_t n_ends, cap_ends;
     struct oj_spot *end; /**< where an odd number of line ends meet, sorted */
+    int64_t n_dots, cap_dots;
+    struct oj_dot *dot; /**< of groups that enclose something */
     struct oj_bands bands;
     int32_t n_groups;
     int has_flat; /**< some edges are OJ_EDGE_FLAT */
+    int64_t cap_encloses;
+    uint8_t *encloses; /**< [n_groups] not nice: 0: its edges are flat */
     /* of the point that is looked at */
     int64_t cap_on, cap_mark;
     uint8_t *is_on; /**< [n_groups] the group holds it */
-    int32_t *mark;  /**< [n_groups] */
+    int32_t *mark;  /**< [n_groups] scratch */
 };
 
 /** Takes shape apart; what figure holds already is kept.  is_nice: the shape is
@@ -87,11 +98,11 @@ enum oj_location oj_figure_locate(const struct oj_figure *figure, double px,
                                   double py);
 
 /** *is_nice: 1 when shape is of points, of lines of some length, or of polygons
- *  no two edges of which cross or run along each other, whose holes lie in their
- *  shells and in no other hole, and none of whose parts lies in another: then
- *  all edges have the interior on one side, and even-odd over all rings is the
- *  union of the parts.  Parts and rings may touch in points.  figure: scratch.
- *  O(vertices) as a rule. (relate_nice.c) */
+ *  no two edges of which cross or run along each other, whose holes lie in
+ * their shells and in no other hole, and none of whose parts lies in another:
+ * then all edges have the interior on one side, and even-odd over all rings is
+ * the union of the parts.  Parts and rings may touch in points.  figure:
+ * scratch. O(vertices) as a rule. (relate_nice.c) */
 OJ_MUST_USE oj_status oj_shape_is_nice(const struct oj_shape *shape,
                                        struct oj_figure *figure,
                                        struct oj_node_scratch *scratch,
@@ -120,9 +131,8 @@ static inline int32_t oj_band_of(const struct oj_bands *bands, double y)
 /** Edges of a band: number k of them is oj_band_edge(). */
 static inline int64_t oj_band_size(const struct oj_figure *f, int32_t band)
 {
-    return f->bands.n == 1
-               ? f->n_edges
-               : f->bands.first[band + 1] - f->bands.first[band];
+    return f->bands.n == 1 ? f->n_edges
+                           : f->bands.first[band + 1] - f->bands.first[band];
 }
 
 static inline int64_t oj_band_edge(const struct oj_figure *f, int32_t band,

@@ -37,26 +37,60 @@ static int are_apart(const struct oj_edge *e, const struct oj_edge *f)
            (f0 < f1 ? f1 : f0) <= (e0 < e1 ? e0 : e1);
 }
 
-static int band_is_fine(const struct oj_figure *f, int32_t band)
+/* 1 when no sector around the point is in two parts. */
+static oj_status is_in_one_part(struct oj_figure *f, double x, double y,
+                                struct oj_node_scratch *scratch, int *is,
+                                struct oj_error *err)
+{
+    int32_t depth = 0;
+    OJ_TRY(oj_figure_depth(f, x, y, scratch, &depth, err));
+    *is = depth < 2;
+    return OJ_OK;
+}
+
+/* Edges of two parts, which are apart but for an end: in that the rings may
+ * cross all the same. */
+static oj_status parts_only_touch(struct oj_figure *f, const struct oj_edge *e,
+                                  const struct oj_edge *other,
+                                  struct oj_node_scratch *scratch, int *touch,
+                                  struct oj_error *err)
+{
+    const struct oj_edge *edge[2] = {e, other};
+    for (int i = 0; i < 4 && *touch; i++)
+    {
+        const struct oj_edge *of = edge[i >> 1], *on = edge[1 - (i >> 1)];
+        double x = i & 1 ? of->bx : of->ax, y = i & 1 ? of->by : of->ay;
+        if (oj_on_segment(x, y, on->ax, on->ay, on->bx, on->by))
+            OJ_TRY(is_in_one_part(f, x, y, scratch, touch, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status band_is_fine(struct oj_figure *f, int32_t band,
+                              struct oj_node_scratch *scratch, int *is_fine,
+                              struct oj_error *err)
 {
     int64_t n = oj_band_size(f, band);
+    *is_fine = 1;
     for (int64_t i = 1; i < n; i++)
     {
         const struct oj_edge *e = &f->edge[oj_band_edge(f, band, i)];
-        for (int64_t k = 0; k < i; k++)
+        for (int64_t k = 0; k < i && *is_fine; k++)
         {
             const struct oj_edge *other = &f->edge[oj_band_edge(f, band, k)];
-            if (oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, other->ax,
-                                      other->ay, other->bx, other->by) &&
-                !are_apart(e, other))
-                return 0;
+            if (!oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, other->ax,
+                                       other->ay, other->bx, other->by))
+                continue;
+            *is_fine = are_apart(e, other);
+            if (*is_fine && e->group != other->group)
+                OJ_TRY(parts_only_touch(f, e, other, scratch, is_fine, err));
         }
     }
-    return 1;
+    return OJ_OK;
 }
 
-/* Of rings that do not cross one vertex tells whether the ring's part and
- * another one have points in common. */
+/* Of rings that do not cross one vertex tells whether the ring's part is in
+ * another one. */
 static oj_status parts_are_apart(struct oj_figure *f,
                                  struct oj_node_scratch *scratch, int *are,
                                  struct oj_error *err)
@@ -65,11 +99,9 @@ static oj_status parts_are_apart(struct oj_figure *f,
     for (int64_t i = 0; i < f->n_edges && *are && f->n_groups > 1; i++)
     {
         const struct oj_edge *e = &f->edge[i];
-        int32_t depth;
         if (i > 0 && e[-1].bx == e->ax && e[-1].by == e->ay)
             continue; /* the ring goes on */
-        OJ_TRY(oj_figure_depth(f, e->ax, e->ay, scratch, &depth, err));
-        *are = depth < 2;
+        OJ_TRY(is_in_one_part(f, e->ax, e->ay, scratch, are, err));
     }
     return OJ_OK;
 }
@@ -129,11 +161,13 @@ oj_status oj_shape_is_nice(const struct oj_shape *shape,
         return OJ_OK;
     oj_figure_forget(figure);
     OJ_TRY(oj_figure_make(figure, shape, 0, scratch, err));
-    if (figure->has_flat || figure->n_spots > 0)
+    if (figure->has_flat || figure->n_spots > 0 || figure->n_dots > 0)
         return OJ_OK;
     for (int32_t band = 0; band < figure->bands.n; band++)
     {
-        if (!band_is_fine(figure, band))
+        int is_fine;
+        OJ_TRY(band_is_fine(figure, band, scratch, &is_fine, err));
+        if (!is_fine)
             return OJ_OK;
     }
     if (!holes_are_in_shells(shape))

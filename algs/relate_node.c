@@ -220,8 +220,7 @@ struct oj_node oj_node_of_crossing(const struct oj_edge *e,
     double w = ex * fy - ey * fx;
     double t = ((f->ax - e->ax) * fy - (f->ay - e->ay) * fx) / w;
     double size = oj_larger(largest(e), largest(f));
-    double spread =
-        (fabs(ex) + fabs(ey)) * (fabs(fx) + fabs(fy)) / fabs(w);
+    double spread = (fabs(ex) + fabs(ey)) * (fabs(fx) + fabs(fy)) / fabs(w);
     if (!(t >= 0.0 && t <= 1.0) || !(spread < 1e10) || !(size > 1e-280))
         return node;
     node.x = e->ax + t * ex;
@@ -272,10 +271,10 @@ static oj_status add_rays(struct oj_node_scratch *s, const struct oj_edge *e,
 
 enum passing
 {
-    PASSES_NOT,  /* the ray towards +x does not cross the edge */
-    PASSES,      /* .. crosses it */
-    CONTAINS,    /* the edge contains the node */
-    ENDS_THERE,  /* and ends there */
+    PASSES_NOT, /* the ray towards +x does not cross the edge */
+    PASSES,     /* .. crosses it */
+    CONTAINS,   /* the edge contains the node */
+    ENDS_THERE, /* and ends there */
 };
 
 /* As oj_ring_edge(), for nodes of either kind. */
@@ -291,9 +290,8 @@ static enum passing pass_edge(const struct oj_node *node,
         (above_b == 0 && compare_x(node, e->bx) == 0))
         return ENDS_THERE;
     if (above_a == 0 && above_b == 0)
-        return compare_x(node, e->ax) * compare_x(node, e->bx) < 0
-                   ? CONTAINS
-                   : PASSES_NOT;
+        return compare_x(node, e->ax) * compare_x(node, e->bx) < 0 ? CONTAINS
+                                                                   : PASSES_NOT;
     if ((above_a < 0) == (above_b < 0))
         return PASSES_NOT;
     if (e->ax > node->x + node->error && e->bx > node->x + node->error)
@@ -375,35 +373,47 @@ struct round
     int32_t n_groups;         /* groups that have edges here */
     int64_t n_lines, n_rings; /* edges here */
     int64_t n_flat_ends;      /* flat groups' pieces that end here */
-    int is_covered;           /* all sectors and rays are interior so far */
+    int is_covered;           /* all sectors are interior so far */
 };
 
+static void mark_group(struct round *r, int32_t group)
+{
+    r->n_rings++;
+    if (r->f->mark[group] == 0)
+    {
+        r->f->mark[group] = -1;
+        r->n_groups++;
+    }
+}
+
 /* Groups that hold all of the surroundings are those that hold the node; the
- * others with edges at the node are marked. */
+ * others with rings at the node are marked. */
 static void start_round(struct round *r, struct oj_figure *f, int figure,
+                        const struct oj_node *node,
                         const struct oj_node_scratch *s)
 {
     memset(r, 0, sizeof *r);
     r->f = f;
-    r->is_covered = 1;
     for (int64_t i = 0; i < s->n_rays; i++)
     {
         const struct oj_edge *e = s->ray[i].edge;
         if (s->ray[i].figure != figure)
             continue;
-        r->n_rings += e->kind == OJ_EDGE_RING;
         r->n_lines += e->kind == OJ_EDGE_LINE;
-        if (e->kind == OJ_EDGE_RING && f->mark[e->group] == 0)
-        {
-            f->mark[e->group] = -1;
-            r->n_groups++;
-        }
+        if (e->kind == OJ_EDGE_RING)
+            mark_group(r, e->group);
+    }
+    for (int64_t i = 0; i < f->n_dots && node->cross[0] == NULL; i++)
+    {
+        if (f->dot[i].at.x == node->x && f->dot[i].at.y == node->y)
+            mark_group(r, f->dot[i].group);
     }
     for (int32_t g = 0; g < f->n_groups; g++)
     {
         r->n_on += f->is_on[g];
         r->n_always += f->is_on[g] && f->mark[g] == 0;
     }
+    r->is_covered = s->n_rays > 0 || r->n_on > 0;
 }
 
 /* The place of the rays first .. end, which have one direction, in a figure;
@@ -444,10 +454,7 @@ static enum oj_matrix_place take_direction(struct round *r, int figure,
     if (n_own > 1 && before > 0 && r->n_on > 0)
         return OJ_PLACE_INTERIOR;
     if (n_own > 0)
-    {
-        r->is_covered = 0;
         return OJ_PLACE_BOUNDARY;
-    }
     return has_line ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR;
 }
 
@@ -487,8 +494,8 @@ static void go_round(struct oj_figure *a, struct oj_figure *b,
     struct round of_a, of_b;
     int64_t end;
     int32_t number = 0;
-    start_round(&of_a, a, 0, s);
-    start_round(&of_b, b, 1, s);
+    start_round(&of_a, a, 0, node, s);
+    start_round(&of_b, b, 1, node, s);
     for (int64_t first = 0; first < s->n_rays; first = end)
     {
         enum oj_matrix_place place;
@@ -508,9 +515,9 @@ static void go_round(struct oj_figure *a, struct oj_figure *b,
 }
 
 oj_status oj_node_relate(struct oj_figure *a, struct oj_figure *b,
-                         const struct oj_node *node,
-                         struct oj_node_scratch *s, struct oj_matrix *matrix,
-                         int *is_vertex, struct oj_error *err)
+                         const struct oj_node *node, struct oj_node_scratch *s,
+                         struct oj_matrix *matrix, int *is_vertex,
+                         struct oj_error *err)
 {
     *is_vertex = 0;
     s->n_rays = 0;
@@ -570,8 +577,7 @@ static oj_status look_around(struct oj_figure *f, double x, double y,
             f->is_on[g] ^= 1;
             n_on += f->is_on[g] ? 1 : -1;
         }
-        if (i + 1 == s->n_rays ||
-            compare_rays(&s->ray[i], &s->ray[i + 1]) != 0)
+        if (i + 1 == s->n_rays || compare_rays(&s->ray[i], &s->ray[i + 1]) != 0)
             *depth = n_on > *depth ? n_on : *depth;
     }
     return OJ_OK;

@@ -241,7 +241,7 @@ static oj_status compare(const struct benchmark *b, const struct oj_flat *input,
     if (status == OJ_OK)
         status = oj_validation_compare(&validation, answer, matches, err);
     row->n_differ = validation.n_rows_different;
-    row->n_apart = validation.n_undecided + validation.n_rounding;
+    row->n_apart = validation.n_undecided + validation.n_rows_proved;
     row->n_undecided_pairs = validation.n_undecided_pairs;
     row->n_within_ulps = validation.n_within_ulps;
     oj_validation_free(&validation);

@@ -25,7 +25,7 @@ struct oj_benchmark_row
     double all_s;     /**< of all rows: measured, or extrapolated */
     int64_t n_pairs;  /**< of the rows that ran */
     int64_t n_differ; /**< rows with another answer than the cpu backend */
-    int64_t n_apart;  /**< rows left out, or with GEOS rounding */
+    int64_t n_apart;  /**< rows left out, or proved against GEOS */
     int64_t n_undecided_pairs; /**< left out, as GEOS cannot decide them */
     int64_t n_within_ulps;     /**< distances equal only up to some ulps */
 };

@@ -363,19 +363,13 @@ static void tell_left_out(const struct oj_proof *proof, struct text *text)
 static void tell_apart(const struct oj_proof *proof, struct text *text)
 {
     const struct oj_validation *v = &proof->validation;
-    int64_t n_second_words =
-        oj_reference_stats(proof->reference)->n_second_words;
     tell_left_out(proof, text);
-    if (n_second_words > 0)
+    if (v->n_rows_proved > 0)
         add_text(text,
-                 "; on %lld %s GEOS's plain predicate raised, and its "
-                 "prepared one was asked",
-                 (long long)n_second_words,
-                 oj_word_for(n_second_words, "pair", "pairs"));
-    if (v->n_rounding > 0)
-        add_text(text, "; %lld %s with GEOS rounding, counted apart",
-                 (long long)v->n_rounding,
-                 oj_word_for(v->n_rounding, "row", "rows"));
+                 "; in %lld %s GEOS errs by rounding, and exact arithmetic "
+                 "confirms each pair of ours",
+                 (long long)v->n_rows_proved,
+                 oj_word_for(v->n_rows_proved, "row", "rows"));
     if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
         add_text(text,
                  "; GEOS knows no sphere: %lld %s equal up to the "

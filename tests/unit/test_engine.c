@@ -38,7 +38,7 @@ static void check_trial(const struct trial *t, uint64_t seed)
     n_rows += v.n_rows;
     n_pairs += v.n_pairs;
     n_undecided += v.n_undecided;
-    n_rounding += v.n_rounding;
+    n_rounding += v.n_rows_proved;
     if (v.n_differences == 0)
         return;
     fprintf(stderr, "seed %llu:\n", (unsigned long long)seed);

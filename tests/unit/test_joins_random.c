@@ -257,7 +257,7 @@ static oj_status on_difference(const struct oj_difference *d, void *user,
     const struct finding *f = user;
     const struct trial *t = f->t;
     (void)err;
-    if (d->kind == OJ_DIFFERENCE_ROUNDING)
+    if (d->kind == OJ_DIFFERENCE_PROVED)
         return OJ_OK;
     ck_abort_msg("round %ld, %s, %s (%s), %lld x %lld: row %lld: %s, %d at "
                  "%.17g, expected %d at %.17g",
@@ -291,7 +291,7 @@ static void try_backend(const struct trial *t, const char *backend,
     counts.n_undecided += v.n_undecided;
     counts.n_undecided_pairs += v.n_undecided_pairs;
     counts.n_by_one += v.n_undecided_by_one;
-    counts.n_rounding += v.n_rounding;
+    counts.n_rounding += v.n_rows_proved;
     counts.n_within_ulps += v.n_within_ulps;
     oj_validation_free(&v);
     oj_matches_free(&matches);

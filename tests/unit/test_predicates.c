@@ -1,4 +1,4 @@
-/* The predicates of the cpu backend, pair by pair against plain GEOS.
+/* The predicates of the cpu backend, pair by pair against exact arithmetic.
  * Kinds: property, degenerate, memory.  Layers are random features on a small
  * lattice; every join, any kinds on both sides, both ways round, threads and
  * batches that must not matter, sizes of coordinates that overflow, exclusions,
@@ -7,10 +7,11 @@
 
 #include "../../flatten/oj_array.h"
 #include "cpu_family.h"
-#include "geos_pairs.h"
 #include "plain_meet.h"
 #include "random_shapes.h"
 #include "run_tests.h"
+
+#include "exact_truth.h"
 
 static const char *const masks[] = {
     "T********", "FF*FF****", "F********", "*********", "T*F**F***",
@@ -69,69 +70,6 @@ static unsigned kinds_of(const struct oj_flat *flat, int64_t feature)
     return kinds;
 }
 
-static void box_of(const struct oj_flat *flat, int64_t feature, double *box)
-{
-    int64_t v = feature, end = feature + 1;
-    if (!oj_flat_is_points(flat))
-    {
-        v = flat->vertex_offset[flat->ring_offset[flat->part_offset[feature]]];
-        end = flat->vertex_offset
-                  [flat->ring_offset[flat->part_offset[feature + 1]]];
-    }
-    box[0] = box[1] = INFINITY;
-    box[2] = box[3] = -INFINITY;
-    for (; v < end; v++)
-    {
-        box[0] = fmin(box[0], flat->x[v]);
-        box[1] = fmin(box[1], flat->y[v]);
-        box[2] = fmax(box[2], flat->x[v]);
-        box[3] = fmax(box[3], flat->y[v]);
-    }
-}
-
-static int boxes_meet(const struct oj_flat *input, int64_t row,
-                      const struct oj_flat *join_side, int64_t feature)
-{
-    double a[4], b[4];
-    box_of(input, row, a);
-    box_of(join_side, feature, b);
-    return a[0] <= b[2] && b[0] <= a[2] && a[1] <= b[3] && b[1] <= a[3];
-}
-
-/* Four edges that go there and back: GEOS takes some of them for rectangles. */
-static int may_pass_for_rectangle(const struct oj_flat *flat, int64_t feature)
-{
-    int64_t ring;
-    if (oj_flat_is_points(flat))
-        return 0;
-    ring = flat->ring_offset[flat->part_offset[feature]];
-    return kinds_of(flat, feature) == OJ_PART_POLYGON &&
-           flat->vertex_offset[ring + 1] - flat->vertex_offset[ring] == 5;
-}
-
-/* What plain GEOS says; CANNOT_SAY also where our rules say more than it: an
- * invalid polygon against anything but points. */
-static enum oj_geos_verdict truth_of(struct oj_geos_pairs *geos,
-                                     const struct oj_relation *relation,
-                                     const struct oj_flat *input, int64_t row,
-                                     const struct oj_flat *join_side,
-                                     int64_t feature)
-{
-    unsigned a = kinds_of(input, row), b = kinds_of(join_side, feature);
-    if (a == 0 || b == 0)
-        return OJ_GEOS_NO;
-    if (relation->op == OJ_OP_BBOX)
-        return boxes_meet(input, row, join_side, feature) ? OJ_GEOS_YES
-                                                          : OJ_GEOS_NO;
-    if (((a != OJ_PART_POINT && b != OJ_PART_POINT) ||
-         may_pass_for_rectangle(input, row) ||
-         may_pass_for_rectangle(join_side, feature)) &&
-        (oj_geos_pairs_row_is_valid(geos, row) != OJ_GEOS_YES ||
-         oj_geos_pairs_feature_is_valid(geos, feature) != OJ_GEOS_YES))
-        return OJ_GEOS_CANNOT_SAY;
-    return oj_geos_pairs_hold(geos, row, feature);
-}
-
 static int64_t n_checked, n_held;
 
 static void check_pairs(const struct oj_relation *relation,
@@ -139,22 +77,15 @@ static void check_pairs(const struct oj_relation *relation,
                         const struct oj_flat *join_side,
                         const struct oj_matches *m, uint64_t seed)
 {
-    struct oj_geos_pairs *geos;
-    must(oj_geos_pairs_open(relation, join_side, 0, &geos, &error));
-    oj_geos_pairs_set_input(geos, input);
     for (int64_t row = 0; row < input->n_features; row++)
     {
         for (int64_t f = 0; f < join_side->n_features; f++)
         {
-            enum oj_geos_verdict truth =
-                truth_of(geos, relation, input, row, join_side, f);
+            int truth = exact_holds(relation, input, row, join_side, f);
             int ours = is_pair(m, row, f);
-            ck_assert_int_ne(truth, OJ_GEOS_OUT_OF_MEMORY);
-            if (truth == OJ_GEOS_CANNOT_SAY)
-                continue;
             n_checked++;
             n_held += ours;
-            expect(ours == (truth == OJ_GEOS_YES),
+            expect(ours == truth,
                    "seed %llu: %s %s: row %d (kinds %u), feature %d (kinds "
                    "%u): ours %d",
                    (unsigned long long)seed, oj_op_get(relation->op)->name,
@@ -162,7 +93,6 @@ static void check_pairs(const struct oj_relation *relation,
                    kinds_of(join_side, f), ours);
         }
     }
-    oj_geos_pairs_close(geos);
 }
 
 static void check_features(const int32_t *a, const int32_t *b, int64_t n)

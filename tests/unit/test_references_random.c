@@ -370,7 +370,7 @@ static void run_round(uint64_t seed)
         ck_assert_int_eq(v.n_differences, 0);
         n_pairs_seen += v.n_pairs;
         n_undecided_seen += v.n_undecided;
-        n_rounding_seen += v.n_rounding;
+        n_rounding_seen += v.n_rows_proved;
         truth.undecided = NULL;
         oj_validation_free(&v);
         oj_matches_free(&out);

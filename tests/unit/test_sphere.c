@@ -506,7 +506,7 @@ START_TEST(rounding_on_the_sphere)
             ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_DISTANCE],
                              cases[i].differs * (op ? 1 : 2));
             ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 0);
-            ck_assert_int_eq(v.n_rounding, 0);
+            ck_assert_int_eq(v.n_rows_proved, 0);
             oj_matches_free(&a);
             oj_matches_free(&b);
             oj_validation_free(&v);

@@ -359,7 +359,8 @@ START_TEST(some_ulps_between_lines)
     a.join_row[0] = b.join_row[0] = a.join_row[1] = b.join_row[1] = 1;
     v.join_side = v.input = &flat;
     v.relation = &relation;
-    a.measure[0] = nextafter(nextafter(a.measure[0], 9.0), 9.0);
+    b.measure[0] = 1.0;
+    a.measure[0] = nextafter(nextafter(1.0, 9.0), 9.0);
     must(oj_validation_compare(&v, &a, &b, &error));
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_within_ulps, 1);
@@ -521,13 +522,18 @@ START_TEST(rounding_of_geos)
     v.input = &input;
     v.relation = &relation;
     must(oj_validation_compare(&v, &a, &b, &error));
-    ck_assert_int_eq(v.n_rounding, 1);
+    ck_assert_int_eq(v.n_rows_proved, 1);
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_rows_different, 0);
-    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_ROUNDING], 1);
-    ck_assert_str_eq(oj_difference_kind_name(v.first[0].kind), "rounding");
-    relation.distance_to = OJ_TO_BOUNDARY; /* no sides are asked for */
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_PROVED], 1);
+    ck_assert_str_eq(oj_difference_kind_name(v.first[0].kind), "proved");
+    relation.distance_to = OJ_TO_BOUNDARY;
     must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_rows_proved, 2);
+    a.measure[0] = 1e-17; /* and now it is ours that is wrong */
+    b.measure[0] = 0.0;
+    must(oj_validation_compare(&v, &a, &b, &error));
+    ck_assert_int_eq(v.n_rows_proved, 2);
     ck_assert_int_eq(v.n_differences, 1);
     oj_matches_free(&a);
     oj_matches_free(&b);
