@@ -41,6 +41,14 @@ static int is_safe(double v)
 
 static int exact_cross(const struct oj_edge *e, const struct oj_edge *f);
 
+static int is_same_edge(const struct oj_edge *e, const struct oj_edge *f)
+{
+    return (e->ax == f->ax && e->ay == f->ay && e->bx == f->bx &&
+            e->by == f->by) ||
+           (e->ax == f->bx && e->ay == f->by && e->bx == f->ax &&
+            e->by == f->ay);
+}
+
 /* Sign of the cross product of the directions of two edges, exact. */
 static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
 {
@@ -51,6 +59,8 @@ static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
     int n = 0;
     if (size > 1e-280 && fabs(det) > 1e-15 * size)
         return sign_of(det);
+    if (is_same_edge(e, f)) /* the borders of neighbours */
+        return 0;
     if (!is_safe(e->bx - e->ax) || !is_safe(e->by - e->ay) ||
         !is_safe(f->bx - f->ax) || !is_safe(f->by - f->ay))
         return exact_cross(e, f);

@@ -128,6 +128,10 @@ OJ_FN int oj_orientation(double ax, double ay, double bx, double by, double cx,
         if (-det > bound)
             return -1;
     }
+    /* what the filter leaves is mostly c on an end, or a line along an axis */
+    if (((ax == cx) & (ay == cy)) | ((bx == cx) & (by == cy)) |
+        ((ax == cx) & (bx == cx)) | ((ay == cy) & (by == cy)))
+        return 0;
     return oj_orientation_exact(ax, ay, bx, by, cx, cy);
 }
 
