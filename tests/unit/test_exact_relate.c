@@ -143,9 +143,9 @@ static void add_any_shape(struct text *text, const struct lattice *l)
     }
 }
 
-/* Valid, and without lines that cross themselves: with those GEOS's relate finds
- * lines in common that are none, before 3.13, and does not when the lines were
- * cut at their nodes first. */
+/* Valid, and without lines that cross themselves: with those GEOS's relate
+ * finds lines in common that are none, before 3.13, and does not when the lines
+ * were cut at their nodes first. */
 static void make_valid_shape(struct text *text, const struct lattice *l)
 {
     int is_valid = 0;
@@ -156,8 +156,8 @@ static void make_valid_shape(struct text *text, const struct lattice *l)
         add_any_shape(text, l);
         shape = GEOSWKTReader_read_r(geos, wkt_reader, text->at);
         ck_assert_ptr_nonnull(shape);
-        is_valid = GEOSisValid_r(geos, shape) == 1 &&
-                   GEOSisSimple_r(geos, shape) == 1;
+        is_valid =
+            GEOSisValid_r(geos, shape) == 1 && GEOSisSimple_r(geos, shape) == 1;
         GEOSGeom_destroy_r(geos, shape);
     }
 }
@@ -311,75 +311,108 @@ START_TEST(relate_on_lattices)
 END_TEST
 
 /* --- what the test suites expect ------------------------------------------ */
+
+/* What is not equal, one by one, and why; each must be needed. */
+static const struct exception
+{
+    const char *case_id, *op, *reason;
+} exceptions_list[] = {
+    {"geos/failure/robust-TestRobustRelateFloat.xml#0", "contains",
+     "the suite means decimal fractions: 0.95 + 0.05 = 1. As doubles they are "
+     "inside the triangle, as GEOS says, too"},
+    {"geos/misc/InvalidRelates.xml#2", "relate",
+     "not valid: two polygons of a multipolygon have an edge in common, which "
+     "is in the interior here, and on the boundary by the suite"},
+    {"jts/validate/TestRelatePL.xml#1", "equalstopo",
+     "a line of one point is that point; the suite denies it in this file and "
+     "affirms it in its copy, geos/validate/TestRelatePL.xml#1"},
+};
+#define N_EXCEPTIONS ((int)(sizeof exceptions_list / sizeof *exceptions_list))
+static int n_needed[N_EXCEPTIONS];
+
 static struct
 {
-    int n_asked, n_wrong;
+    int n_equal, n_both_empty, n_exceptions, n_wrong;
 } counts;
 
-static void check_distance(const struct table *tests, int row,
-                           const struct oj_flat *a, const struct oj_flat *b)
+static void count_answer(const char *case_id, const char *op, int is_right,
+                         const char *matrix)
 {
-    const char *text = get(tests, row, "expected");
-    double expected = strtod(text, NULL);
-    int order;
-    if (strcasecmp(get(tests, row, "op"), "iswithindistance") == 0)
+    if (is_right)
     {
-        double limit = strtod(get(tests, row, "arg3"), NULL);
-        order = exact_order(a, 0, b, 0, OJ_TO_INTERIOR, limit);
-        if ((order <= 0) != (strcmp(text, "true") == 0))
-        {
-            counts.n_wrong++;
-            printf("%s: %s, %s within %g: order %d\n",
-                   get(tests, row, "case_id"), text, get(tests, row, "op"),
-                   limit, order);
-        }
+        counts.n_equal++;
         return;
     }
-    if (exact_order(a, 0, b, 0, OJ_TO_INTERIOR, expected * (1 - 1e-12)) < 0 ||
-        exact_order(a, 0, b, 0, OJ_TO_INTERIOR, expected * (1 + 1e-12)) > 0)
+    for (int i = 0; i < N_EXCEPTIONS; i++)
     {
-        counts.n_wrong++;
-        printf("%s: distance %s\n", get(tests, row, "case_id"), text);
+        const struct exception *e = &exceptions_list[i];
+        if (strcmp(e->case_id, case_id) == 0 && strcmp(e->op, op) == 0)
+        {
+            n_needed[i]++;
+            counts.n_exceptions++;
+            return;
+        }
     }
+    counts.n_wrong++;
+    fprintf(stderr, "%s: %s is not as expected; %s\n", case_id, op, matrix);
 }
 
-static void ask(const struct table *cases, const struct table *tests, int row)
+/* Distances expected are rounded. */
+static int is_distance(const struct table *tests, int row,
+                       const struct oj_flat *a, const struct oj_flat *b)
+{
+    const char *text = get(tests, row, "expected");
+    double expected = strtod(text, NULL), limit;
+    if (strcmp(get(tests, row, "op"), "distance") == 0)
+        return exact_order(a, 0, b, 0, OJ_TO_INTERIOR,
+                           expected * (1 - 1e-12)) >= 0 &&
+               exact_order(a, 0, b, 0, OJ_TO_INTERIOR,
+                           expected * (1 + 1e-12)) <= 0;
+    limit = strtod(get(tests, row, "arg3"), NULL);
+    return (exact_order(a, 0, b, 0, OJ_TO_INTERIOR, limit) <= 0) ==
+           (strcmp(text, "true") == 0);
+}
+
+static void ask(const struct table *tests, int row, const struct oj_flat *a,
+                const struct oj_flat *b, int n_empty)
+{
+    const char *op = get(tests, row, "op");
+    const char *case_id = get(tests, row, "case_id");
+    int expected = strcmp(get(tests, row, "expected"), "true") == 0;
+    struct oj_relation relation = oj_relation_default();
+    struct oj_matrix matrix = exact_matrix(a, 0, b, 0);
+    if (strcmp(op, "distance") == 0 || strcmp(op, "iswithindistance") == 0)
+    {
+        count_answer(case_id, op, n_empty > 0 || is_distance(tests, row, a, b),
+                     matrix.at);
+        return;
+    }
+    relation.op = strcmp(op, "equalstopo") == 0 ? OJ_OP_EQUALS
+                                                : (enum oj_op)oj_op_find(op);
+    if (relation.op == OJ_OP_EQUALS && n_empty == 2)
+    {
+        counts.n_both_empty++; /* equal for the suite, no pair of a join */
+        return;
+    }
+    snprintf(relation.mask, sizeof relation.mask, "%s",
+             get(tests, row, "arg3"));
+    count_answer(case_id, op, oj_matrix_holds(&matrix, &relation) == expected,
+                 matrix.at);
+}
+
+static void ask_row(const struct table *cases, const struct table *tests,
+                    int row)
 {
     int at = find_case(cases, get(tests, row, "case_id"));
     int exchanged = strcasecmp(get(tests, row, "arg1"), "B") == 0;
-    const char *op = get(tests, row, "op");
-    int expected = strcmp(get(tests, row, "expected"), "true") == 0, holds;
-    struct oj_relation relation = oj_relation_default();
     struct oj_flat_buf a = {0}, b = {0};
     struct oj_flat view_a, view_b;
-    struct oj_matrix matrix;
     add_shape(&a, get(cases, at, exchanged ? "b_wkt" : "a_wkt"));
     add_shape(&b, get(cases, at, exchanged ? "a_wkt" : "b_wkt"));
     view_a = oj_flat_buf_view(&a);
     view_b = oj_flat_buf_view(&b);
-    counts.n_asked++;
-    if (strcmp(op, "distance") == 0 || strcmp(op, "iswithindistance") == 0)
-    {
-        if (a.counts.n_empty + b.counts.n_empty == 0)
-            check_distance(tests, row, &view_a, &view_b);
-    }
-    else
-    {
-        matrix = exact_matrix(&view_a, 0, &view_b, 0);
-        relation.op = strcmp(op, "equalstopo") == 0
-                          ? OJ_OP_EQUALS
-                          : (enum oj_op)oj_op_find(op);
-        snprintf(relation.mask, sizeof relation.mask, "%s",
-                 get(tests, row, "arg3"));
-        holds = oj_matrix_holds(&matrix, &relation);
-        if (holds != expected)
-        {
-            counts.n_wrong++;
-            printf("%s %s %s: %s expected %d; geos %s\n",
-                   get(tests, row, "case_id"), op, relation.mask, matrix.at,
-                   expected, get(tests, row, "geos3111"));
-        }
-    }
+    ask(tests, row, &view_a, &view_b,
+        (int)(a.counts.n_empty + b.counts.n_empty));
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
@@ -395,9 +428,16 @@ START_TEST(answers_of_test_suites)
     }
     wkt_open();
     for (int row = 1; row < tests.n_rows; row++)
-        ask(&cases, &tests, row);
+        ask_row(&cases, &tests, row);
     wkt_close();
-    printf("%d asked, %d wrong\n", counts.n_asked, counts.n_wrong);
+    for (int i = 0; i < N_EXCEPTIONS; i++)
+        ck_assert_msg(n_needed[i] > 0, "not an exception any more: %s",
+                      exceptions_list[i].case_id);
+    printf("%d questions of test suites: %d answers as expected, %d whether "
+           "two empty shapes are equal, %d exceptions, %d wrong\n",
+           tests.n_rows - 1, counts.n_equal, counts.n_both_empty,
+           counts.n_exceptions, counts.n_wrong);
+    ck_assert_int_eq(counts.n_wrong, 0);
     free_table(&cases);
     free_table(&tests);
 }
