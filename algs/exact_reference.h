@@ -21,7 +21,9 @@ OJ_MUST_USE oj_status oj_exact_matrix(const struct oj_flat *input, int64_t row,
                                       int64_t feature, struct oj_matrix *out,
                                       struct oj_error *err);
 
-/** Whether the join of relation, a predicate or bbox, holds. */
+/** Whether the join of relation, a predicate or bbox, holds; not for features
+ *  without parts, which join nothing.  Of relation only op and mask are read.
+ *  Errors: OJ_ERR_NOMEM; OJ_ERR_ARG for nearest and dwithin. */
 OJ_MUST_USE oj_status oj_exact_holds(const struct oj_relation *relation,
                                      const struct oj_flat *input, int64_t row,
                                      const struct oj_flat *join_side,
@@ -32,7 +34,7 @@ OJ_MUST_USE oj_status oj_exact_holds(const struct oj_relation *relation,
  *  *order is -1, 0 or 1 when the distance is less than, equal to or greater
  *  than limit (>= 0, finite).  The distance is 0 where the features have a
  *  common point by oj_matrix.h; with OJ_TO_BOUNDARY polygons are their rings.
- */
+ *  Errors: OJ_ERR_NOMEM; OJ_ERR_ARG for a feature without parts. */
 OJ_MUST_USE oj_status oj_exact_compare_distance(
     const struct oj_flat *input, int64_t row, const struct oj_flat *join_side,
     int64_t feature, enum oj_distance_to distance_to, double limit, int *order,

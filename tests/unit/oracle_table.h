@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef OJ_TEST_DATA
+#define OJ_TEST_DATA "."
+#endif
+
 #define MOST_FIELDS 8
 
 /* A table with a line of names first; fields may be in quotes. */

@@ -1,9 +1,9 @@
 /** Features from well-known text, read by GEOS: wkt_open(), add_shape(),
- *  wkt_close().  Include once, in a test program that has must() and error. */
+ *  wkt_close().  Include once, in a test program. */
 #ifndef WKT_SHAPES_H
 #define WKT_SHAPES_H
 
-#include "oj_wkb.h"
+#include "../../flatten/oj_wkb.h"
 
 #include <geos_c.h>
 
@@ -32,6 +32,7 @@ static inline void add_shape(struct oj_flat_buf *buf, const char *wkt)
 {
     GEOSGeometry *shape = GEOSWKTReader_read_r(geos, wkt_reader, wkt);
     unsigned char *wkb = NULL;
+    struct oj_error err;
     size_t n = 0;
     if (shape != NULL)
         wkb = GEOSWKBWriter_write_r(geos, wkb_writer, shape, &n);
@@ -40,7 +41,11 @@ static inline void add_shape(struct oj_flat_buf *buf, const char *wkt)
         fprintf(stderr, "GEOS cannot read %s\n", wkt);
         exit(1);
     }
-    must(oj_wkb_add(buf, 1, wkb, n, &error));
+    if (oj_wkb_add(buf, 1, wkb, n, &err) != OJ_OK)
+    {
+        fprintf(stderr, "%s\n", err.message);
+        exit(1);
+    }
     GEOSFree_r(geos, wkb);
     GEOSGeom_destroy_r(geos, shape);
 }
