@@ -126,6 +126,7 @@ enum oj_geos_verdict oj_geos_overlay_add(struct oj_geos_overlay *overlay,
                                          struct oj_flat_buf *shapes)
 {
     struct oj_geos_kept *a, *b;
+    const GEOSGeometry *whole_a, *whole_b;
     GEOSGeometry *common;
     struct oj_error err;
     oj_status status;
@@ -139,7 +140,11 @@ enum oj_geos_verdict oj_geos_overlay_add(struct oj_geos_overlay *overlay,
     b = a != NULL ? oj_geos_features_get(&overlay->join_side, feature) : NULL;
     if (b == NULL)
         return oj_geos_handle_reason(&overlay->handle);
-    common = GEOSIntersection_r(overlay->handle.geos, a->geometry, b->geometry);
+    whole_a = oj_geos_features_whole(&overlay->input, a);
+    whole_b = oj_geos_features_whole(&overlay->join_side, b);
+    if (whole_a == NULL || whole_b == NULL)
+        return oj_geos_handle_reason(&overlay->handle);
+    common = GEOSIntersection_r(overlay->handle.geos, whole_a, whole_b);
     if (common == NULL)
         return oj_geos_handle_reason(&overlay->handle);
     status = add_all(overlay->handle.geos, common, shapes, &err);
