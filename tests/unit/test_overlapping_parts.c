@@ -8,6 +8,7 @@
 #include "../../flatten/oj_array.h"
 #include "oj_gpu.h"
 #include "oj_overlapping_parts.h"
+#include "oj_pair_stage.h"
 #include "oj_part_sectors.h"
 #include "random_numbers.h"
 #include "run_tests.h"
@@ -598,6 +599,97 @@ START_TEST(joins)
 }
 END_TEST
 
+/* --- areas of unions and intersections ------------------------------------ */
+
+struct areas
+{
+    double overlap, length, percent, join;
+    int32_t picked;
+};
+
+/* The only input feature with the join features, all of which it meets. */
+static struct areas measure_pair(const char *input_text, const char *first,
+                                 const char *second, enum oj_pick_rule rule)
+{
+    struct oj_flat_buf input_buf = {0}, join_buf = {0};
+    struct oj_pair_request request = {0};
+    struct oj_pair_values values = {0};
+    struct oj_pair_stage *stage;
+    struct oj_matches m = {0};
+    struct areas areas;
+    add_text(&input_buf, input_text);
+    add_text(&join_buf, first);
+    add_text(&join_buf, second);
+    const struct oj_flat a = oj_flat_buf_view(&input_buf);
+    const struct oj_flat b = oj_flat_buf_view(&join_buf);
+    const struct oj_pair_side input = {&a, &a, NULL, NULL};
+    const struct oj_pair_side side = {&b, &b, NULL, NULL};
+    request.pick = rule;
+    memset(request.want, 1, sizeof request.want);
+    request.relation = oj_relation_default();
+    request.relation.op = OJ_OP_INTERSECTS;
+    request.n_threads = 1;
+    must(oj_matches_reserve(&m, 1, 2, 1, &error));
+    m.offset[0] = 0;
+    m.offset[1] = m.n_pairs = 2;
+    m.n_matched = 1;
+    m.join_row[0] = 0;
+    m.join_row[1] = 1;
+    m.measure[0] = m.measure[1] = (double)NAN;
+    must(oj_pair_stage_open(&request, &stage, &error));
+    must(oj_pair_stage_set_join_side(stage, &side, &error));
+    must(oj_pair_stage_run(stage, &input, &m, &values, &error));
+    areas.overlap = values.value[OJ_PAIR_OVERLAP_AREA][0];
+    areas.length = values.value[OJ_PAIR_OVERLAP_LENGTH][0];
+    areas.percent = values.value[OJ_PAIR_OVERLAP_PERCENT][0];
+    areas.join = values.value[OJ_PAIR_JOIN_AREA][0];
+    areas.picked = values.is_picked ? values.picked.join_row[0] : -1;
+    oj_pair_stage_close(stage);
+    oj_pair_values_free(&values);
+    oj_matches_free(&m);
+    oj_flat_buf_free(&input_buf);
+    oj_flat_buf_free(&join_buf);
+    return areas;
+}
+
+START_TEST(areas_of_unions)
+{
+    static const char two[] = "0 0 5 0 5 5 0 5 0 0|3 2 8 2 8 7 3 7 3 2";
+    static const char mixed[] =
+        "0 0 5 0 5 5 0 5 0 0|3 2 8 2 8 7 3 7 3 2|L1 1 1 9|P20 20";
+    static const char inside[] = "3 2 5 2 5 5 3 5 3 2";
+    static const char box45[] = "0 0 9 0 9 5 0 5 0 0";
+    struct areas a = measure_pair(inside, two, box45, OJ_PICK_ALL);
+    ck_assert(a.overlap == 6.0 && a.percent == 100.0 && a.join == 44.0);
+    a = measure_pair(two, inside, box45, OJ_PICK_ALL);
+    ck_assert(a.overlap == 6.0 && a.join == 6.0);
+    ck_assert(a.percent == 100.0 * 6.0 / 44.0);
+    a = measure_pair(two, two, box45, OJ_PICK_ALL);
+    ck_assert(a.overlap == 44.0 && a.percent == 100.0);
+    /* twice one polygon */
+    a = measure_pair(inside, "0 0 9 0 9 5 0 5 0 0|0 0 9 0 9 5 0 5 0 0", two,
+                     OJ_PICK_ALL);
+    ck_assert(a.overlap == 6.0 && a.join == 45.0);
+    /* with lines and points */
+    a = measure_pair(inside, mixed, box45, OJ_PICK_ALL);
+    ck_assert(a.overlap == 6.0 && a.length == 0.0 && a.join == 44.0);
+    a = measure_pair("0 0 2 0 2 9 0 9 0 0|L1 2 4 2", mixed, box45, OJ_PICK_ALL);
+    ck_assert(a.overlap == 10.0 && a.length == 6.0 && a.join == 44.0);
+    /* 44 is less than 45, and more than 43 */
+    ck_assert_int_eq(
+        measure_pair(inside, box45, two, OJ_PICK_SMALLEST_AREA).picked, 1);
+    ck_assert_int_eq(
+        measure_pair(inside, "0 0 9 0 9 4 0 4 0 0", two, OJ_PICK_LARGEST_AREA)
+            .picked,
+        1);
+    ck_assert_int_eq(measure_pair("2 0 9 0 9 9 2 9 2 0",
+                                  "0 0 8 0 8 5.8 0 5.8 0 0", two,
+                                  OJ_PICK_LARGEST_OVERLAP)
+                         .picked,
+                     0);
+}
+END_TEST
+
 /* --- memory and bounds ---------------------------------------------------- */
 
 static oj_status join_once(const struct oj_flat *join_side,
@@ -655,6 +747,7 @@ int main(void)
     tcase_add_test(tcase, coasts);
     tcase_add_test(tcase, locations);
     tcase_add_test(tcase, joins);
+    tcase_add_test(tcase, areas_of_unions);
     tcase_add_test(tcase, memory);
     return tests_run();
 }
