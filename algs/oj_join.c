@@ -95,11 +95,15 @@ static const struct oj_backend *choose_backend(const char *name)
     return oj_backend_find(name);
 }
 
-/* 1 when the join asks how areas lie to one another. */
-static int asks_areas(const struct oj_relation *relation)
+/* 1 when the backend has to know where parts overlap: the join asks how areas
+ * lie to one another.  Those that ask GEOS throughout need no word of ours. */
+static int needs_overlaps(const struct oj_join *join)
 {
-    return relation->op != OJ_OP_NEAREST && relation->op != OJ_OP_DWITHIN &&
-           relation->op != OJ_OP_BBOX;
+    enum oj_op op = join->relation.op;
+    return op != OJ_OP_NEAREST && op != OJ_OP_DWITHIN && op != OJ_OP_BBOX &&
+           (join->backend == &oj_auto_backend ||
+            join->backend == &oj_cpu_backend ||
+            join->backend == &oj_cuda_backend);
 }
 
 /* Sets *with to flat with the column overlaps, which is kept in *overlaps. */
@@ -111,7 +115,7 @@ static oj_status add_overlaps(const struct oj_join *join,
     *overlaps = NULL;
     *with = *flat;
     with->overlaps = NULL;
-    if (asks_areas(&join->relation))
+    if (needs_overlaps(join))
         OJ_TRY(oj_overlapping_parts(flat, join->options.n_threads,
                                     join->options.cancel, overlaps, err));
     with->overlaps = *overlaps;
@@ -199,15 +203,11 @@ static oj_status start_batch(struct oj_join *join, const struct oj_flat *input,
     return add_overlaps(join, input, &join->input_overlaps, &join->input, err);
 }
 
-/* 1 when the engines of the backend leave features whose parts overlap out of
- * such a join.  GEOS, asked by the others, unites parts itself. */
+/* 1 when the engines leave features whose parts overlap out of such a join. */
 static int leaves_out_overlapping(const struct oj_join *join,
                                   const struct oj_flat *input)
 {
     return join->join_overlaps != NULL &&
-           (join->backend == &oj_auto_backend ||
-            join->backend == &oj_cpu_backend ||
-            join->backend == &oj_cuda_backend) &&
            oj_is_points_in_polygons(&join->relation, &join->join_side, input);
 }
 

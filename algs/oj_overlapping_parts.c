@@ -127,18 +127,38 @@ static int edges_cross(const struct oj_flat *flat, const struct oj_part_run *ra,
     return 1;
 }
 
+/* The edges of a run whose boxes meet box. */
+static int list_near(const struct oj_flat *flat, const struct oj_part_run *run,
+                     const struct oj_box *box, int64_t near[OJ_RUN_EDGES])
+{
+    int n = 0;
+    for (int64_t v = run->first_vertex; v < run->first_vertex + run->n_edges;
+         v++)
+    {
+        const double *x = flat->x + v, *y = flat->y + v;
+        near[n] = v;
+        n += !((x[0] < box->x0) & (x[1] < box->x0)) &
+             !((x[0] > box->x1) & (x[1] > box->x1)) &
+             !((y[0] < box->y0) & (y[1] < box->y0)) &
+             !((y[0] > box->y1) & (y[1] > box->y1));
+    }
+    return n;
+}
+
 static int runs_cross(const struct oj_flat *flat, const struct oj_part_run *a,
                       const struct oj_part_run *b)
 {
-    for (int64_t i = 0; i < a->n_edges; i++)
+    int64_t of_a[OJ_RUN_EDGES], of_b[OJ_RUN_EDGES];
+    const struct oj_box both = {
+        fmax(a->box.x0, b->box.x0), fmax(a->box.y0, b->box.y0),
+        fmin(a->box.x1, b->box.x1), fmin(a->box.y1, b->box.y1)};
+    int n_a = list_near(flat, a, &both, of_a);
+    int n_b = n_a > 0 ? list_near(flat, b, &both, of_b) : 0;
+    for (int i = 0; i < n_a; i++)
     {
-        int64_t v = a->first_vertex + i;
-        struct oj_box box = oj_box_of_vertices(flat, v, v + 2);
-        if (!oj_box_intersects(&box, &b->box))
-            continue;
-        for (int64_t j = 0; j < b->n_edges; j++)
+        for (int j = 0; j < n_b; j++)
         {
-            if (edges_cross(flat, a, v, b, b->first_vertex + j))
+            if (edges_cross(flat, a, of_a[i], b, of_b[j]))
                 return 1;
         }
     }
@@ -157,22 +177,25 @@ static void mark(struct search *s, int64_t several)
                      __ATOMIC_RELAXED);
 }
 
-/* The runs after run i that meet it. */
+/* The runs of larger parts that meet run i: a coast of many edges is not asked
+ * for its islands, but they are for the coast. */
 static oj_status meet_others(int64_t i, int thread, void *user,
                              struct oj_error *err)
 {
     struct search *s = user;
     struct worker *w = &s->worker[thread];
     const struct oj_part_run *a = &s->runs.run[i];
-    if (is_marked(s, a->several))
+    if (is_marked(s, a->several) ||
+        a->part == s->runs.several[a->several].largest)
         return OJ_OK;
     OJ_TRY(oj_check_cancel(s->runs.cancel, err));
     OJ_TRY(oj_part_runs_find(&s->runs, &a->box, &w->found, err));
     for (int64_t k = 0; k < w->found.n; k++)
     {
         const struct oj_part_run *b = &s->runs.run[w->found.run[k]];
-        if (w->found.run[k] <= i || b->several != a->several ||
-            b->part == a->part || !oj_box_intersects(&a->box, &b->box))
+        if (b->several != a->several || b->part == a->part ||
+            !oj_box_intersects(&a->box, &b->box) ||
+            !oj_part_is_larger(s->runs.flat, b->part, a->part))
             continue;
         if (runs_cross(s->runs.flat, a, b))
         {

@@ -116,6 +116,7 @@ static oj_status sweep_parts(int64_t at, int thread, void *user,
                      err));
     item = sweep->of_thread[thread].item;
     several->box = oj_box_empty();
+    several->largest = -1;
     for (int64_t i = 0; i < n; i++)
     {
         for (int64_t j = i + 1; j < n && item[j].low <= item[i].high; j++)
@@ -123,8 +124,12 @@ static oj_status sweep_parts(int64_t at, int thread, void *user,
             if (oj_box_intersects(&item[i].box, &item[j].box))
                 s->meets[item[i].part] = s->meets[item[j].part] = 1;
         }
-        if (s->meets[item[i].part])
-            oj_box_add_box(&several->box, &item[i].box);
+        if (!s->meets[item[i].part])
+            continue;
+        oj_box_add_box(&several->box, &item[i].box);
+        if (several->largest < 0 ||
+            oj_part_is_larger(s->flat, item[i].part, several->largest))
+            several->largest = item[i].part;
     }
     return OJ_OK;
 }

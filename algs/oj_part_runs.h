@@ -10,13 +10,14 @@
 #include "../flatten/oj_flat.h"
 #include "cpu_tree.h"
 
-#define OJ_RUN_EDGES 16
+#define OJ_RUN_EDGES 32
 
 /** A feature of several polygon parts, some of whose boxes meet. */
 struct oj_several_parts
 {
     int64_t feature;
-    struct oj_box box; /* of its parts whose boxes meet others */
+    struct oj_box box; /**< of its parts whose boxes meet others */
+    int64_t largest;   /**< the one of most vertices of these parts */
 };
 
 /** Edges of a ring that follow one another. */
@@ -58,6 +59,16 @@ struct oj_found_runs
 /** The box of vertices first <= v < end. */
 struct oj_box oj_box_of_vertices(const struct oj_flat *flat, int64_t first,
                                  int64_t end);
+
+/** 1 when part a comes after part b by the number of its vertices. */
+static inline int oj_part_is_larger(const struct oj_flat *flat, int64_t a,
+                                    int64_t b)
+{
+    const int64_t *ring = flat->ring_offset, *vertex = flat->vertex_offset;
+    int64_t n_a = vertex[ring[a + 1]] - vertex[ring[a]];
+    int64_t n_b = vertex[ring[b + 1]] - vertex[ring[b]];
+    return n_a > n_b || (n_a == n_b && a > b);
+}
 
 /** Lists the runs; flat, n_threads and cancel are set. */
 OJ_MUST_USE oj_status oj_part_runs_make(struct oj_part_runs *runs,
