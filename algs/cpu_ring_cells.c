@@ -374,6 +374,7 @@ static void list_rings(int64_t task, int thread, void *user)
     {
         int64_t first = flat->ring_offset[flat->part_offset[f]];
         int64_t last = flat->ring_offset[flat->part_offset[f + 1]];
+        int is_left_out = flat->overlaps != NULL && flat->overlaps[f];
         for (int64_t r = first; r < last; r++)
         {
             struct oj_located_ring *ring = &cells->ring[r];
@@ -381,6 +382,7 @@ static void list_rings(int64_t task, int thread, void *user)
             ring->first_vertex = flat->vertex_offset[r];
             /* too many are an error when the grid is built */
             n_vertices = flat->vertex_offset[r + 1] - flat->vertex_offset[r];
+            n_vertices = is_left_out ? 0 : n_vertices;
             ring->n_vertices =
                 (int32_t)(n_vertices < INT32_MAX ? n_vertices : INT32_MAX);
             ring->feature = (int32_t)f;

@@ -15,6 +15,18 @@
 #include "oj_boxes.h"
 #include "oj_measures.h"
 
+/** Parts that are united where a point lies on the boundaries of all of them;
+ *  of more the whole feature is. */
+#define OJ_MOST_BESIDE 8
+
+/** The union of a few parts. */
+struct oj_geos_beside
+{
+    int64_t n, part[OJ_MOST_BESIDE]; /**< n 0: none yet */
+    GEOSGeometry *united;
+    const GEOSPreparedGeometry *prepared;
+};
+
 /** A feature that is kept. */
 struct oj_geos_kept
 {
@@ -25,8 +37,14 @@ struct oj_geos_kept
     int64_t n_components;
     GEOSGeometry *geometry;
     const GEOSPreparedGeometry *prepared; /**< NULL: not made yet */
-    GEOSGeometry *rings; /**< oj_geos_rings(); NULL: not made, or not needed */
-    const GEOSPreparedGeometry *prepared_rings; /**< NULL: as above */
+    int is_apart; /**< polygon parts: 1 they are apart, 0 not, -1 not known */
+    GEOSGeometry *whole;  /**< the union of the parts; NULL: not made, or not
+                               needed */
+    GEOSGeometry **rings; /**< [n_locators] oj_geos_rings(), NULL: not made */
+    const GEOSPreparedGeometry **locator; /**< [n_locators] NULL: not made */
+    int64_t n_locators; /**< 0: none asked for yet; 1 for all polygon parts
+                             together, or one for each part */
+    struct oj_geos_beside beside; /**< of the latest such point */
     struct oj_box *box; /**< [n_components] widened; NULL: not made yet */
 };
 
@@ -53,22 +71,46 @@ void oj_geos_features_set(struct oj_geos_features *features,
 struct oj_geos_kept *oj_geos_features_get(struct oj_geos_features *features,
                                           int64_t feature);
 
-/** The prepared geometry of kept, or NULL, as above. */
+/** The feature as the union of its parts: kept's geometry where its polygon
+ *  parts are apart, which is asked of GEOS (a valid MultiPolygon), else GEOS's
+ *  unary union of them, with the parts of other kinds; or NULL, as above.  What
+ *  is not valid within a part stays as it is. */
+const GEOSGeometry *oj_geos_features_whole(struct oj_geos_features *features,
+                                           struct oj_geos_kept *kept);
+
+/** The prepared geometry of that, or NULL, as above. */
 const GEOSPreparedGeometry *
 oj_geos_features_prepare(struct oj_geos_features *features,
                          struct oj_geos_kept *kept);
 
-/** The prepared geometry that tells where points lie: even-odd over all rings
- *  of kept, polygons; or NULL, as above. */
+/** Makes the list of prepared geometries that tell where points lie in kept,
+ *  polygons: one of all rings, by even-odd, where the parts are apart, else one
+ *  of the rings of each part.  They are made when asked for. 0: memory is out,
+ *  or GEOS raised. */
+int oj_geos_features_list_locators(struct oj_geos_features *features,
+                                   struct oj_geos_kept *kept);
+
+/** One of them, or NULL, as above. */
 const GEOSPreparedGeometry *
 oj_geos_features_locator(struct oj_geos_features *features,
-                         struct oj_geos_kept *kept);
+                         struct oj_geos_kept *kept, int64_t i);
 
-/** The boxes of kept's components, or NULL: out of memory. */
+/** The prepared union of n of its locators' parts, ascending, by their places
+ *  among all: what is around a point that lies on the boundaries of just these,
+ *  without the nodes that others would bring, which are rounded.  NULL, as
+ *  above. */
+const GEOSPreparedGeometry *
+oj_geos_features_unite(struct oj_geos_features *features,
+                       struct oj_geos_kept *kept, const int64_t *part,
+                       int64_t n);
+
+/** The boxes of kept's components (without rings_as_lines: of its parts), or
+ *  NULL: out of memory. */
 const struct oj_box *oj_geos_features_boxes(struct oj_geos_features *features,
                                             struct oj_geos_kept *kept);
 
-/** Whether kept is valid: 1 or 0; -1: GEOS raised, or memory is out. */
+/** Whether kept, as it was read, is valid: 1 or 0; -1: GEOS raised, or memory
+ * is out. */
 int oj_geos_features_is_valid(struct oj_geos_features *features,
                               struct oj_geos_kept *kept);
 

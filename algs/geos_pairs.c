@@ -3,6 +3,7 @@
 #include "geos_features.h"
 #include "geos_handle.h"
 #include "geos_second_word.h"
+#include "kernels/oj_ring.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -108,30 +109,121 @@ struct tally
     int64_t n_inside, n_boundary, n_outside;
 };
 
-static enum oj_geos_verdict locate_points(struct oj_geos_pairs *pairs,
-                                          const GEOSPreparedGeometry *locator,
+/* Polygons that points are located in. */
+struct asked_polygon
+{
+    struct oj_geos_pairs *pairs;
+    struct oj_geos_features *features;
+    struct oj_geos_kept *kept;
+    const struct oj_box *box; /* of its parts; NULL: one locator for all */
+    int tells_boundary;       /* 0: on the boundary is as good as inside */
+};
+
+static enum oj_geos_verdict locate_by(const struct oj_geos_pairs *pairs,
+                                      const GEOSPreparedGeometry *locator,
+                                      const GEOSGeometry *point,
+                                      enum oj_location *where)
+{
+    char meets = 2, is_inside = 0;
+    if (locator != NULL)
+        meets = GEOSPreparedIntersects_r(pairs->handle.geos, locator, point);
+    if (meets == 1)
+        is_inside =
+            GEOSPreparedContainsProperly_r(pairs->handle.geos, locator, point);
+    if (meets > 1 || is_inside > 1)
+        return oj_geos_handle_reason(&pairs->handle);
+    *where = is_inside ? OJ_INSIDE : meets ? OJ_ON_BOUNDARY : OJ_OUTSIDE;
+    return OJ_GEOS_YES;
+}
+
+static int box_holds(const struct oj_geos_pairs *pairs,
+                     const struct oj_box *box, const GEOSGeometry *point)
+{
+    double x, y;
+    return GEOSGeomGetX_r(pairs->handle.geos, point, &x) != 1 ||
+           GEOSGeomGetY_r(pairs->handle.geos, point, &y) != 1 ||
+           (x >= box->x0 && x <= box->x1 && y >= box->y0 && y <= box->y1);
+}
+
+/* Where a point on the boundaries of n parts, of which the first are listed,
+ * is in the union of them. */
+static enum oj_geos_verdict locate_beside(const struct asked_polygon *asked,
+                                          const GEOSGeometry *point,
+                                          const int64_t *part, int64_t n,
+                                          enum oj_location *where)
+{
+    struct oj_geos_pairs *pairs = asked->pairs;
+    const GEOSPreparedGeometry *united;
+    if (oj_geos_features_whole(asked->features, asked->kept) ==
+        asked->kept->geometry)
+    {
+        snprintf(pairs->handle.message, sizeof pairs->handle.message,
+                 "a part of a collection is not valid");
+        return OJ_GEOS_CANNOT_SAY; /* there is no union */
+    }
+    united = n <= OJ_MOST_BESIDE
+                 ? oj_geos_features_unite(asked->features, asked->kept, part, n)
+                 : oj_geos_features_prepare(asked->features, asked->kept);
+    if (united == NULL)
+        return oj_geos_handle_reason(&pairs->handle);
+    return locate_by(pairs, united, point, where);
+}
+
+/* Parts that overlap are asked one by one: a point inside of one is inside,
+ * one on the boundary of one only is on the boundary, and of one on the
+ * boundary of several the union of these is asked. */
+static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
+                                         const GEOSGeometry *point,
+                                         enum oj_location *where)
+{
+    struct oj_geos_pairs *pairs = asked->pairs;
+    struct oj_geos_kept *kept = asked->kept;
+    enum oj_location at = OJ_OUTSIDE;
+    int64_t n = 0, part[OJ_MOST_BESIDE];
+    *where = OJ_OUTSIDE;
+    for (int64_t i = 0; i < kept->n_locators; i++)
+    {
+        enum oj_geos_verdict located;
+        if (asked->box != NULL && !box_holds(pairs, &asked->box[i], point))
+            continue;
+        located =
+            locate_by(pairs, oj_geos_features_locator(asked->features, kept, i),
+                      point, &at);
+        if (located != OJ_GEOS_YES)
+            return located;
+        if (at != OJ_OUTSIDE)
+            *where = at;
+        if (at == OJ_INSIDE)
+            return OJ_GEOS_YES;
+        if (at == OJ_ON_BOUNDARY && n < OJ_MOST_BESIDE)
+            part[n] = i;
+        n += at == OJ_ON_BOUNDARY;
+    }
+    if (n < 2 || !asked->tells_boundary)
+        return OJ_GEOS_YES;
+    return locate_beside(asked, point, part, n, where);
+}
+
+static enum oj_geos_verdict locate_points(const struct asked_polygon *asked,
                                           const struct oj_geos_kept *points,
                                           struct tally *tally)
 {
+    struct oj_geos_pairs *pairs = asked->pairs;
     memset(tally, 0, sizeof *tally);
     for (int64_t i = 0; i < points->n_components; i++)
     {
         const GEOSGeometry *point =
             GEOSGetGeometryN_r(pairs->handle.geos, points->geometry, (int)i);
-        char meets, is_inside;
+        enum oj_location where = OJ_OUTSIDE;
+        enum oj_geos_verdict located;
         if (point == NULL)
             return oj_geos_handle_reason(&pairs->handle);
-        meets = GEOSPreparedIntersects_r(pairs->handle.geos, locator, point);
-        if (meets > 1)
-            return oj_geos_handle_reason(&pairs->handle);
-        is_inside = meets ? GEOSPreparedContainsProperly_r(pairs->handle.geos,
-                                                           locator, point)
-                          : 0;
-        if (is_inside > 1)
-            return oj_geos_handle_reason(&pairs->handle);
-        tally->n_inside += is_inside;
-        tally->n_boundary += meets && !is_inside;
-        tally->n_outside += !meets;
+        located = locate_point(asked, point, &where);
+        if (located != OJ_GEOS_YES)
+            return located;
+        tally->n_inside += where == OJ_INSIDE;
+        tally->n_boundary += where == OJ_ON_BOUNDARY;
+        tally->n_outside += where == OJ_OUTSIDE;
     }
     return OJ_GEOS_YES;
 }
@@ -173,16 +265,20 @@ static enum oj_geos_verdict ask_points(struct oj_geos_pairs *pairs,
 {
     const struct oj_relation *relation = &pairs->relation;
     int points_are_input = polygons == &pairs->join_side;
-    const GEOSPreparedGeometry *locator =
-        oj_geos_features_locator(polygons, polygon);
+    struct asked_polygon of = {pairs, polygons, polygon, NULL, 1};
     struct oj_relation other = oj_relation_transpose(relation);
     const struct oj_relation *asked = points_are_input ? relation : &other;
     enum oj_geos_verdict located;
     struct tally tally;
     char matrix[10];
-    if (locator == NULL)
+    if (!oj_geos_features_list_locators(polygons, polygon))
         return oj_geos_handle_reason(&pairs->handle);
-    located = locate_points(pairs, locator, points, &tally);
+    if (polygon->n_locators > 1)
+        of.box = oj_geos_features_boxes(polygons, polygon);
+    of.tells_boundary = asked->op != OJ_OP_INTERSECTS &&
+                        asked->op != OJ_OP_DISJOINT &&
+                        asked->op != OJ_OP_COVEREDBY;
+    located = locate_points(&of, points, &tally);
     if (located != OJ_GEOS_YES)
         return located;
     if (asked->op != OJ_OP_RELATE)
@@ -223,8 +319,10 @@ static enum oj_geos_verdict ask_prepared(struct oj_geos_pairs *pairs,
     const GEOSPreparedGeometry *prepared =
         input_is_larger ? oj_geos_features_prepare(&pairs->input, a)
                         : oj_geos_features_prepare(&pairs->join_side, b);
-    const GEOSGeometry *other = input_is_larger ? b->geometry : a->geometry;
-    if (prepared == NULL)
+    const GEOSGeometry *other =
+        input_is_larger ? oj_geos_features_whole(&pairs->join_side, b)
+                        : oj_geos_features_whole(&pairs->input, a);
+    if (prepared == NULL || other == NULL)
         return oj_geos_handle_reason(&pairs->handle);
     switch (op)
     {
@@ -280,11 +378,20 @@ static char ask_plain(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
     }
 }
 
+/* What is united is valid. */
+static int is_valid_whole(struct oj_geos_features *features,
+                          struct oj_geos_kept *kept)
+{
+    const GEOSGeometry *whole = oj_geos_features_whole(features, kept);
+    return whole != NULL && (whole != kept->geometry ||
+                             oj_geos_features_is_valid(features, kept) == 1);
+}
+
 static int both_are_valid(struct oj_geos_pairs *pairs, struct oj_geos_kept *a,
                           struct oj_geos_kept *b)
 {
-    int answer = oj_geos_features_is_valid(&pairs->input, a) == 1 &&
-                 oj_geos_features_is_valid(&pairs->join_side, b) == 1;
+    int answer = is_valid_whole(&pairs->input, a) &&
+                 is_valid_whole(&pairs->join_side, b);
     oj_geos_handle_ask(
         &pairs->handle); /* why one is not valid matters no more */
     return answer;
@@ -314,6 +421,7 @@ enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
 {
     struct oj_geos_kept *a = NULL, *b = NULL;
     enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
+    const GEOSGeometry *whole_a, *whole_b;
     if (both != OJ_GEOS_YES)
         return both;
     if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POLYGON)
@@ -324,7 +432,11 @@ enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
         is_one_kind(a) && is_one_kind(b) &&
         (pairs->prepare > 1 || both_are_valid(pairs, a, b)))
         return ask_prepared(pairs, a, b);
-    both = verdict(pairs, ask_plain(pairs, a->geometry, b->geometry));
+    whole_a = oj_geos_features_whole(&pairs->input, a);
+    whole_b = oj_geos_features_whole(&pairs->join_side, b);
+    if (whole_a == NULL || whole_b == NULL)
+        return oj_geos_handle_reason(&pairs->handle);
+    both = verdict(pairs, ask_plain(pairs, whole_a, whole_b));
     return both == OJ_GEOS_CANNOT_SAY ? ask_again(pairs, a, b) : both;
 }
 

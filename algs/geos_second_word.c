@@ -5,7 +5,8 @@ struct sides
 {
     struct oj_geos_features *features;
     struct oj_geos_kept *a; /* of features */
-    const struct oj_geos_kept *b;
+    struct oj_geos_features *others;
+    struct oj_geos_kept *b; /* of others */
 };
 
 typedef char (*predicate)(GEOSContextHandle_t, const GEOSPreparedGeometry *,
@@ -16,8 +17,10 @@ static char ask(const struct sides *s, predicate holds)
 {
     const GEOSPreparedGeometry *prepared =
         oj_geos_features_prepare(s->features, s->a);
-    return prepared != NULL ? holds(s->features->geos, prepared, s->b->geometry)
-                            : 2;
+    const GEOSGeometry *other = oj_geos_features_whole(s->others, s->b);
+    return prepared != NULL && other != NULL
+               ? holds(s->features->geos, prepared, other)
+               : 2;
 }
 
 /* Two points never cross, nor do two polygons; what overlaps is of one
@@ -59,7 +62,8 @@ enum oj_geos_verdict oj_geos_second_word(const struct oj_relation *relation,
                                          struct oj_geos_features *join_side,
                                          struct oj_geos_kept *b)
 {
-    const struct sides ab = {input, a, b}, ba = {join_side, b, a};
+    const struct sides ab = {input, a, join_side, b};
+    const struct sides ba = {join_side, b, input, a};
     enum oj_op op = relation->op;
     char meet;
     if (dimensions_deny(op, a, b))

@@ -192,11 +192,42 @@ GEOSGeometry *oj_geos_feature(GEOSContextHandle_t geos,
     return whole;
 }
 
-GEOSGeometry *oj_geos_rings(GEOSContextHandle_t geos,
-                            const struct oj_flat *flat, int64_t feature)
+GEOSGeometry *oj_geos_kinds(GEOSContextHandle_t geos,
+                            const struct oj_flat *flat, int64_t feature,
+                            unsigned kinds)
 {
-    int64_t first = flat->ring_offset[flat->part_offset[feature]];
-    int64_t n = flat->ring_offset[flat->part_offset[feature + 1]] - first;
+    int64_t part = flat->part_offset[feature];
+    int64_t end = flat->part_offset[feature + 1], n = 0;
+    GEOSGeometry **list, *whole = NULL;
+    unsigned found = 0;
+    list = end - part <= INT_MAX ? oj_malloc(end - part, sizeof *list) : NULL;
+    if (list == NULL)
+        return NULL;
+    for (; part < end; part++)
+    {
+        if ((flat->part_kind[part] & kinds) == 0)
+            continue;
+        found |= flat->part_kind[part];
+        list[n] = oj_geos_part(geos, flat, part);
+        if (list[n] == NULL)
+            break;
+        n++;
+    }
+    if (part == end)
+        /* takes the parts, also when it fails */
+        whole = GEOSGeom_createCollection_r(geos, collection_type(found), list,
+                                            (unsigned)n);
+    else
+        destroy(geos, list, n);
+    oj_free(list);
+    return whole;
+}
+
+GEOSGeometry *oj_geos_rings(GEOSContextHandle_t geos,
+                            const struct oj_flat *flat, int64_t first,
+                            int64_t end)
+{
+    int64_t n = end - first;
     GEOSGeometry **list, *whole = NULL;
     int64_t n_made = 0;
     list = n <= INT_MAX ? oj_malloc(n, sizeof(GEOSGeometry *)) : NULL;

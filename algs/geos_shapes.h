@@ -28,10 +28,18 @@ GEOSGeometry *oj_geos_feature(GEOSContextHandle_t geos,
                               const struct oj_flat *flat, int64_t feature,
                               int rings_as_lines);
 
-/** The rings of a feature of polygons, in the long form, each as a polygon of
- *  its own: of these GEOS's prepared geometry tells even-odd over all rings,
- *  also where a hole lies outside of its shell's envelope. */
+/** The parts of a feature, in the long form, of these kinds, enum oj_part_kind
+ *  or'ed, of which there is one at least: always a multi geometry, where they
+ *  are of one kind, or a GeometryCollection. */
+GEOSGeometry *oj_geos_kinds(GEOSContextHandle_t geos,
+                            const struct oj_flat *flat, int64_t feature,
+                            unsigned kinds);
+
+/** The rings first <= ring < end, of polygons in the long form, each as a
+ *  polygon of its own: of these GEOS's prepared geometry tells even-odd over
+ *  all rings, also where a hole lies outside of its shell's envelope. */
 GEOSGeometry *oj_geos_rings(GEOSContextHandle_t geos,
-                            const struct oj_flat *flat, int64_t feature);
+                            const struct oj_flat *flat, int64_t first,
+                            int64_t end);
 
 #endif

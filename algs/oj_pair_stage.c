@@ -5,6 +5,7 @@
 #include "geos_overlay.h"
 #include "oj_measures.h"
 #include "oj_nearest_points.h"
+#include "oj_overlapping_parts.h"
 #include "oj_pick.h"
 #include "sphere_points.h"
 
@@ -52,7 +53,8 @@ struct oj_pair_stage
 static int wants_overlap(const struct oj_pair_request *r)
 {
     return r->want[OJ_PAIR_OVERLAP_AREA] || r->want[OJ_PAIR_OVERLAP_LENGTH] ||
-           r->want[OJ_PAIR_OVERLAP_PERCENT] || r->want_shapes;
+           r->want[OJ_PAIR_OVERLAP_PERCENT] || r->want[OJ_PAIR_JOIN_AREA] ||
+           r->want_shapes;
 }
 
 static int wants_points(const struct oj_pair_request *r)
@@ -95,21 +97,41 @@ static int is_on_sphere(const struct oj_pair_stage *stage)
     return stage->request.relation.metric == OJ_METRIC_SPHERE;
 }
 
-/* Areas of the join features as scores. */
+static oj_status need_overlay(struct oj_pair_stage *stage,
+                              struct worker *worker, struct oj_error *err)
+{
+    if (worker->overlay == NULL)
+        OJ_TRY(oj_geos_overlay_open(stage->join_side.whole, &worker->overlay,
+                                    err));
+    return OJ_OK;
+}
+
+/* Where parts of a join feature overlap, the area of their union. */
 static oj_status score_areas(struct oj_pair_stage *stage,
                              const struct oj_flat *flat, struct oj_error *err)
 {
+    struct worker *worker = &stage->worker[0];
     int64_t n = flat->n_features;
+    uint8_t *overlaps = NULL;
+    oj_status status = OJ_OK;
     OJ_TRY(oj_reserve(&stage->area_score, 0, n + 1, &stage->cap_area_score,
                       sizeof *stage->area_score, err));
-    for (int64_t i = 0; i < n; i++)
+    OJ_TRY(need_overlay(stage, worker, err));
+    OJ_TRY(oj_overlapping_parts(flat, stage->n_workers, stage->request.cancel,
+                                &overlaps, err));
+    for (int64_t i = 0; status == OJ_OK && i < n; i++)
     {
-        int64_t score = oj_score_of_double(oj_flat_area(flat, i));
+        double area = 0.0;
+        if (overlaps != NULL && overlaps[i])
+            status = oj_geos_overlay_join_area(worker->overlay, i, &area, err);
+        else
+            area = oj_flat_area(flat, i);
+        stage->area_score[i] = oj_score_of_double(area);
         if (stage->request.pick == OJ_PICK_SMALLEST_AREA)
-            score = oj_score_reversed(score);
-        stage->area_score[i] = score;
+            stage->area_score[i] = oj_score_reversed(stage->area_score[i]);
     }
-    return OJ_OK;
+    oj_free(overlaps);
+    return status;
 }
 
 oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
@@ -238,6 +260,16 @@ visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
 
 /* ---- overlaps ----------------------------------------------------------- */
 
+static oj_status need_input(struct oj_pair_stage *stage, struct worker *worker,
+                            struct oj_error *err)
+{
+    OJ_TRY(need_overlay(stage, worker, err));
+    if (!worker->has_input)
+        oj_geos_overlay_set_input(worker->overlay, stage->input.whole);
+    worker->has_input = 1;
+    return OJ_OK;
+}
+
 /* Adds the intersection to shapes; *is_there is 0 when GEOS cannot make it. */
 static oj_status add_common(struct oj_pair_stage *stage, struct worker *worker,
                             int64_t row, int64_t entry,
@@ -245,12 +277,7 @@ static oj_status add_common(struct oj_pair_stage *stage, struct worker *worker,
                             struct oj_error *err)
 {
     enum oj_geos_verdict verdict;
-    if (worker->overlay == NULL)
-        OJ_TRY(oj_geos_overlay_open(stage->join_side.whole, &worker->overlay,
-                                    err));
-    if (!worker->has_input)
-        oj_geos_overlay_set_input(worker->overlay, stage->input.whole);
-    worker->has_input = 1;
+    OJ_TRY(need_input(stage, worker, err));
     verdict = oj_geos_overlay_add(worker->overlay, row,
                                   stage->entries->join_row[entry], shapes);
     *is_there = verdict == OJ_GEOS_YES;
@@ -294,10 +321,10 @@ static oj_status measure_common(struct oj_pair_stage *stage,
     return OJ_OK;
 }
 
-static double percent_of(const struct oj_flat *input, int64_t row, double area,
-                         double length)
+static double percent_of(const struct oj_flat *input, int64_t row,
+                         double area_of_row, double area, double length)
 {
-    double whole = oj_flat_area(input, row);
+    double whole = area_of_row;
     if (whole > 0.0)
         return 100.0 * area / whole;
     whole = oj_flat_length(input, row);
@@ -311,11 +338,39 @@ static void set_value(const struct oj_pair_stage *stage,
         stage->values->value[which][entry] = value;
 }
 
+/* What takes the areas of the features themselves. */
+static oj_status set_whole_areas(struct oj_pair_stage *stage,
+                                 struct worker *worker, int64_t row,
+                                 int64_t entry, double area, double length,
+                                 struct oj_error *err)
+{
+    int64_t feature = stage->entries->join_row[entry];
+    double whole = (double)NAN, percent = (double)NAN;
+    if (!isnan(area) && stage->request.want[OJ_PAIR_OVERLAP_PERCENT])
+    {
+        OJ_TRY(need_input(stage, worker, err));
+        OJ_TRY(oj_geos_overlay_input_area(worker->overlay, row, &whole, err));
+        percent = percent_of(stage->input.whole, row, whole, area, length);
+    }
+    set_value(stage, OJ_PAIR_OVERLAP_PERCENT, entry, percent);
+    if (!stage->request.want[OJ_PAIR_JOIN_AREA])
+        return OJ_OK;
+    whole = (double)NAN;
+    if (feature >= 0)
+    {
+        OJ_TRY(need_overlay(stage, worker, err));
+        OJ_TRY(
+            oj_geos_overlay_join_area(worker->overlay, feature, &whole, err));
+    }
+    set_value(stage, OJ_PAIR_JOIN_AREA, entry, whole);
+    return OJ_OK;
+}
+
 static oj_status visit_overlap(struct oj_pair_stage *stage,
                                struct worker *worker, int64_t row,
                                int64_t entry, struct oj_error *err)
 {
-    double area = (double)NAN, length = (double)NAN, percent = (double)NAN;
+    double area = (double)NAN, length = (double)NAN;
     int is_there;
     if (stage->entries->join_row[entry] < 0)
     {
@@ -339,12 +394,9 @@ static oj_status visit_overlap(struct oj_pair_stage *stage,
     }
     else
         OJ_TRY(measure_common(stage, worker, row, entry, &area, &length, err));
-    if (!isnan(area) && stage->request.want[OJ_PAIR_OVERLAP_PERCENT])
-        percent = percent_of(stage->input.whole, row, area, length);
     set_value(stage, OJ_PAIR_OVERLAP_AREA, entry, area);
     set_value(stage, OJ_PAIR_OVERLAP_LENGTH, entry, length);
-    set_value(stage, OJ_PAIR_OVERLAP_PERCENT, entry, percent);
-    return OJ_OK;
+    return set_whole_areas(stage, worker, row, entry, area, length, err);
 }
 
 static oj_status copy_shape(const struct oj_pair_stage *stage, int64_t entry,

@@ -84,7 +84,8 @@ static oj_status open_place(struct making *m)
     OJ_TRY(oj_cuda_open(m->ordinal, options->gpu_memory, options->cancel,
                         &place->device, &m->error));
     place->device.n_threads = options->n_threads;
-    OJ_TRY(oj_cuda_layer_make(&place->device, index->join_side, index->tie_rank,
+    OJ_TRY(oj_cuda_layer_make(&place->device, index->join_side,
+                              index->join_side->overlaps, index->tie_rank,
                               &place->layer, &m->error));
     return oj_cuda_columns_make(&place->device, index->join_side,
                                 &index->relation, &place->layer, &m->error);

@@ -13,6 +13,7 @@ struct raw
     struct oj_cuda_array<double> x, y;
     struct oj_cuda_array<int64_t> part_offset, ring_offset, vertex_offset;
     struct oj_cuda_array<uint8_t> part_kind;
+    struct oj_cuda_array<uint8_t> left_out; /* [features] or none */
     struct oj_cuda_array<int32_t> tie_rank;
     struct oj_cuda_array<int64_t> ring_first; /* [rings made] first vertex */
     struct oj_cuda_array<int32_t> ring_part;  /* [rings made] */
@@ -30,6 +31,7 @@ struct making
 {
     struct oj_cuda_device *device;
     const struct oj_flat *flat;
+    const uint8_t *left_out; /* [features], or NULL */
     struct raw raw;
     struct oj_cuda_layer *layer;
     cudaEvent_t begin, end; /* of the work on the device */
@@ -70,7 +72,8 @@ static __device__ int64_t ordinal_at(const int32_t *ordinal_of, int64_t rank)
 }
 
 static __global__ void count_parts(int64_t n, const int32_t *ordinal_of,
-                                   const int64_t *part_offset, const double *x,
+                                   const int64_t *part_offset,
+                                   const uint8_t *left_out, const double *x,
                                    const double *y, int64_t *count)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
@@ -79,6 +82,8 @@ static __global__ void count_parts(int64_t n, const int32_t *ordinal_of,
         int64_t o = ordinal_at(ordinal_of, i);
         count[i] = part_offset != NULL ? part_offset[o + 1] - part_offset[o]
                                        : (isfinite(x[o]) && isfinite(y[o]));
+        if (left_out != NULL && left_out[o])
+            count[i] = 0;
     }
     else if (i == n)
         count[i] = 0;
@@ -276,6 +281,7 @@ static oj_status upload_all(struct making *m, const int32_t *tie_rank)
     OJ_TRY(upload(m, flat->x, n_vertices, &m->raw.x));
     OJ_TRY(upload(m, flat->y, n_vertices, &m->raw.y));
     OJ_TRY(upload(m, tie_rank, flat->n_features, &m->raw.tie_rank));
+    OJ_TRY(upload(m, m->left_out, flat->n_features, &m->raw.left_out));
     if (oj_flat_is_points(flat))
         return OJ_OK;
     OJ_TRY(upload(m, flat->part_offset, flat->n_features + 1,
@@ -310,12 +316,13 @@ static oj_status parts_of(struct making *m)
     OJ_TRY(oj_cuda_make(device, device->stream, n + 1, &layer->part_offset,
                         m->err));
     count_parts<<<blocks_of(n + 1), BLOCK, 0, device->stream>>>(
-        n, layer->ordinal_of.data, m->raw.part_offset.data, m->raw.x.data,
-        m->raw.y.data, layer->part_offset.data);
+        n, layer->ordinal_of.data, m->raw.part_offset.data,
+        m->raw.left_out.data, m->raw.x.data, m->raw.y.data,
+        layer->part_offset.data);
     OJ_CUDA_TRY_LAUNCH("counting parts", m->err);
     OJ_TRY(scan(m, layer->part_offset.data, n));
     layer->n_parts = m->flat->n_parts;
-    if (oj_flat_is_points(m->flat))
+    if (oj_flat_is_points(m->flat) || m->left_out != NULL)
         OJ_TRY(total_of(m, layer->part_offset.data, n, &layer->n_parts));
     OJ_TRY(oj_cuda_make(device, device->stream, layer->n_parts,
                         &layer->part_kind, m->err));
@@ -345,6 +352,9 @@ static oj_status rings_of(struct making *m)
     struct oj_cuda_device *device = m->device;
     layer->n_rings =
         oj_flat_is_points(m->flat) ? layer->n_parts : m->flat->n_rings;
+    if (m->left_out != NULL)
+        OJ_TRY(total_of(m, layer->ring_offset.data, layer->n_parts,
+                        &layer->n_rings));
     OJ_TRY(oj_cuda_make(device, device->stream, layer->n_rings,
                         &m->raw.ring_first, m->err));
     OJ_TRY(oj_cuda_make(device, device->stream, layer->n_rings,
@@ -508,6 +518,7 @@ static void drop_raw(struct oj_cuda_device *device, struct raw *raw)
     oj_cuda_drop(device, stream, &raw->ring_offset);
     oj_cuda_drop(device, stream, &raw->vertex_offset);
     oj_cuda_drop(device, stream, &raw->part_kind);
+    oj_cuda_drop(device, stream, &raw->left_out);
     oj_cuda_drop(device, stream, &raw->tie_rank);
     oj_cuda_drop(device, stream, &raw->ring_first);
     oj_cuda_drop(device, stream, &raw->ring_part);
@@ -517,8 +528,8 @@ static void drop_raw(struct oj_cuda_device *device, struct raw *raw)
 
 oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
                              const struct oj_flat *flat,
-                             const int32_t *tie_rank, struct oj_cuda_layer *out,
-                             struct oj_error *err)
+                             const uint8_t *left_out, const int32_t *tie_rank,
+                             struct oj_cuda_layer *out, struct oj_error *err)
 {
     struct oj_cuda_layer layer;
     struct making making;
@@ -527,6 +538,7 @@ oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
     memset(&making, 0, sizeof making);
     making.device = device;
     making.flat = flat;
+    making.left_out = left_out;
     making.layer = &layer;
     making.err = err;
     status = make_layer(&making, tie_rank);

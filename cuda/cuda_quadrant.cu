@@ -310,8 +310,8 @@ static oj_status make_index(struct method_index *self,
                         &self->device, err));
     OJ_CUDA_TRY(cudaEventCreate(&self->begin), "taking the time", err);
     OJ_CUDA_TRY(cudaEventCreate(&self->end), "taking the time", err);
-    OJ_TRY(oj_cuda_layer_make(&self->device, join_side, tie_rank, &self->layer,
-                              err));
+    OJ_TRY(oj_cuda_layer_make(&self->device, join_side, NULL, tie_rank,
+                              &self->layer, err));
     return oj_cuda_quadrant_grid_make(&self->device, &self->layer, reach,
                                       &self->grid, err);
 }

@@ -134,7 +134,8 @@ static oj_status make_layer_again(struct oj_index *index, struct oj_error *err)
     oj_status status;
     oj_cuda_layer_drop(&place->device, &place->layer);
     status = oj_cuda_layer_make(&place->device, index->join_side,
-                                index->tie_rank, &place->layer, err);
+                                index->join_side->overlaps, index->tie_rank,
+                                &place->layer, err);
     if (status == OJ_OK)
         status = oj_cuda_columns_make(&place->device, index->join_side,
                                       &index->relation, &place->layer, err);

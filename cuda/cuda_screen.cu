@@ -62,7 +62,8 @@ static oj_status prepare(const struct making *m, int ordinal,
     OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel, device,
                         err));
     device->n_threads = options->n_threads;
-    OJ_TRY(oj_cuda_layer_make(device, m->join_side, NULL, &place->layer, err));
+    OJ_TRY(oj_cuda_layer_make(device, m->join_side, NULL, NULL, &place->layer,
+                              err));
     OJ_TRY(oj_cuda_screen_check(&place->layer, err));
     OJ_TRY(oj_cuda_meet_side_make(device, device->stream, &place->layer,
                                   &place->side, err));

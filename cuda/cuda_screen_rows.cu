@@ -228,7 +228,7 @@ static oj_status look_at_rows(struct search *s, const struct oj_flat *rows)
 {
     const struct oj_tree *tree = &s->place->tree.tree;
     cudaStream_t stream = s->device->stream;
-    OJ_TRY(oj_cuda_layer_make(s->device, rows, NULL, &s->layer, s->err));
+    OJ_TRY(oj_cuda_layer_make(s->device, rows, NULL, NULL, &s->layer, s->err));
     OJ_TRY(oj_cuda_screen_check(&s->layer, s->err));
     OJ_TRY(
         oj_cuda_meet_side_make(s->device, stream, &s->layer, &s->side, s->err));

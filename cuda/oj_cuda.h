@@ -136,10 +136,12 @@ struct oj_cuda_layer
     struct oj_cuda_columns columns; /**< oj_cuda_columns_make() */
 };
 
-/** Copies the join side to the device. OJ_ERR_UNSUPPORTED: more than 2^31 - 1
+/** Copies the join side to the device.  left_out: [features] 1 for those that
+ *  are to have no parts there, or NULL.  OJ_ERR_UNSUPPORTED: more than 2^31 - 1
  *  segments. */
 OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
                                          const struct oj_flat *flat,
+                                         const uint8_t *left_out,
                                          const int32_t *tie_rank,
                                          struct oj_cuda_layer *out,
                                          struct oj_error *err);

@@ -302,7 +302,7 @@ static double share_of(const struct oj_flat *flat, int32_t feature,
     double whole, part;
     if ((kinds & OJ_PART_POLYGON) != 0)
     {
-        whole = oj_flat_area(flat, feature);
+        whole = values->value[OJ_PAIR_JOIN_AREA][entry];
         part = values->value[OJ_PAIR_OVERLAP_AREA][entry];
     }
     else if ((kinds & OJ_PART_LINE) != 0)
@@ -329,6 +329,7 @@ oj_status oj_aggregation_keep(struct oj_aggregation *a, int64_t first,
     pair.values = a->values;
     if (a->needs_overlap &&
         (values == NULL || values->value[OJ_PAIR_OVERLAP_AREA] == NULL ||
+         values->value[OJ_PAIR_JOIN_AREA] == NULL ||
          values->value[OJ_PAIR_OVERLAP_LENGTH] == NULL))
         return oj_fail(err, OJ_ERR_INTERNAL, "there are no overlaps");
     OJ_TRY(oj_aggregates_extend(a->state, first + matches->n_rows, err));

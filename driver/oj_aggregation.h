@@ -35,7 +35,8 @@ OJ_MUST_USE oj_status oj_aggregation_open(const struct oj_command *command,
 const struct oj_own_column *
 oj_aggregation_columns(const struct oj_aggregation *aggregation, int *n);
 
-/** 1 when oj_aggregation_answer() needs OJ_PAIR_OVERLAP_AREA and _LENGTH. */
+/** 1 when oj_aggregation_answer() needs OJ_PAIR_OVERLAP_AREA, _LENGTH
+ *  and OJ_PAIR_JOIN_AREA. */
 int oj_aggregation_needs_overlap(const struct oj_aggregation *aggregation);
 
 /** Takes an answer of the join whose rows are about to be written. values may

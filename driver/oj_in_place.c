@@ -476,7 +476,8 @@ static oj_status plan_aggregates(struct update *u, struct oj_error *err)
     OJ_TRY(oj_aggregation_open(u->job.command, &u->job.join, &u->aggregation,
                                err));
     if (oj_aggregation_needs_overlap(u->aggregation))
-        want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] = 1;
+        want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
+            want[OJ_PAIR_JOIN_AREA] = 1;
     return OJ_OK;
 }
 

@@ -15,7 +15,8 @@ static oj_status plan_aggregates(struct oj_pass *pass, struct oj_error *err)
     OJ_TRY(
         oj_aggregation_open(job->command, &job->join, &pass->aggregation, err));
     if (oj_aggregation_needs_overlap(pass->aggregation))
-        want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] = 1;
+        want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
+            want[OJ_PAIR_JOIN_AREA] = 1;
     pass->streams_join = oj_aggregate_streams_join(job, pass->aggregation);
     return OJ_OK;
 }

@@ -12,8 +12,10 @@
  *  one ring of one vertex, a line a part with one ring, a polygon a part whose
  *  first ring is its shell; rings are closed (first vertex repeated).  Multi
  *  geometries and collections are features of several parts, of any kinds;
- *  empty members are left out.  A feature that joins nothing (NULL, empty, or
- *  with a coordinate that is not finite) has no parts.
+ *  empty members are left out.  A polygon part is the area that its rings
+ *  enclose by even-odd; a feature is the union of its parts (oj_matrix.h).  A
+ * feature that joins nothing (NULL, empty, or with a coordinate that is not
+ * finite) has no parts.
  *
  *  The short form for layers of single points leaves part_offset, part_kind,
  *  ring_offset and vertex_offset NULL: feature i is vertex i, and x[i] is NaN
@@ -64,6 +66,11 @@ struct oj_flat
     const int32_t *on_class;
     /** Pairs of one class do not count, a class < 0 aside. Both or none. */
     const int32_t *exclude_class;
+
+    /** Set by the join, for predicates: 1 where polygon parts of the feature
+     *  overlap or share edges, so that its area is not what even-odd over all
+     *  of its rings says, and it is taken part by part.  NULL: nowhere. */
+    const uint8_t *overlaps;
 };
 
 /** What flattening left out or mended, for the summary. */

@@ -49,6 +49,8 @@ oj_status oj_flat_slice_make(const struct oj_flat *flat, int64_t first,
         view.on_class = flat->on_class + first;
     if (flat->exclude_class != NULL)
         view.exclude_class = flat->exclude_class + first;
+    if (flat->overlaps != NULL)
+        view.overlaps = flat->overlaps + first;
     slice->flat = view;
     return OJ_OK;
 }

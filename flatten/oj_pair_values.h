@@ -25,8 +25,9 @@ enum oj_pair_value
     OJ_PAIR_FROM_Y,
     OJ_PAIR_NEAREST_X, /**< the join feature's nearest point */
     OJ_PAIR_NEAREST_Y,
-    OJ_PAIR_BEARING, /**< from the first to the second, degrees clockwise from
-                          north, [0, 360); NaN where they are one point */
+    OJ_PAIR_BEARING,   /**< from the first to the second, degrees clockwise from
+                            north, [0, 360); NaN where they are one point */
+    OJ_PAIR_JOIN_AREA, /**< of the join feature, the union of its parts */
     OJ_N_PAIR_VALUES
 };
 

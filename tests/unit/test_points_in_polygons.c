@@ -396,12 +396,15 @@ START_TEST(memory_for_known_cells)
     struct oj_options options = {.n_input = 400000};
     struct oj_matches truth = {0};
     int64_t n_failed = 0;
+    struct oj_join *whole;
     struct oj_flat a, b;
     build_layers();
-    must(run_once(1, &options, &truth));
     a = oj_flat_buf_view(&visitors);
     b = oj_flat_buf_view(&districts);
     relation.op = OJ_OP_INTERSECTS;
+    must(oj_join_open(&b, &relation, "cpu", &options, &whole, &error));
+    must(oj_join_batch(whole, &a, &truth, &error));
+    oj_join_close(whole);
     relation.any_order = relation.share_lists = 1;
     for (options.n_threads = 1; options.n_threads < 3; options.n_threads++)
     {
