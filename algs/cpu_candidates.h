@@ -417,28 +417,31 @@ OJ_INLINE void oj_ring_locate8(const double *x, const double *y, int64_t n,
     }
 }
 
-/* 1 when the point is strictly inside a hole of a part.  Where holes overlap,
- * the first of them in read order that has the point inside or on it decides,
- * as in GEOS. */
-static inline int oj_in_hole(const struct oj_rings *rings,
-                             const struct oj_nearest_scratch *s, int32_t part,
-                             double x, double y)
+/* 1 when the polygon part of a shell contains the point, which is not on
+ * the shell; odd: it is inside the shell. */
+static inline int oj_holes_leave(const struct oj_rings *rings,
+                                 const struct oj_nearest_scratch *s,
+                                 const struct oj_ring *shell, int odd, double x,
+                                 double y)
 {
-    int64_t first = INT64_MAX;
-    int inside = 0;
+    const struct oj_box *box;
+    if (shell->holes == OJ_NO_HOLES)
+        return odd;
+    box = &rings->hole_box[shell->holes];
+    if (x < box->x0 || x > box->x1 || y < box->y0 || y > box->y1)
+        return odd;
     for (int64_t i = 0; i < s->n_rings; i++)
     {
         const struct oj_ring *ring = &rings->ring[s->ring[i]];
         enum oj_location location;
-        if (!ring->is_hole || ring->part != part || ring->first_vertex > first)
+        if (ring->holes != OJ_IS_HOLE || ring->part != shell->part)
             continue;
         location = oj_rings_locate(rings, ring, x, y);
-        if (location == OJ_OUTSIDE)
-            continue;
-        first = ring->first_vertex;
-        inside = location == OJ_INSIDE;
+        if (location == OJ_ON_BOUNDARY)
+            return 1;
+        odd ^= location == OJ_INSIDE;
     }
-    return inside;
+    return odd;
 }
 
 /* 1 when the polygon part of a shell contains the point. */
@@ -449,7 +452,7 @@ static inline int oj_shell_contains(const struct oj_rings *rings,
 {
     enum oj_location location = oj_rings_locate(rings, shell, x, y);
     return location == OJ_ON_BOUNDARY ||
-           (location == OJ_INSIDE && !oj_in_hole(rings, s, shell->part, x, y));
+           oj_holes_leave(rings, s, shell, location == OJ_INSIDE, x, y);
 }
 
 #endif

@@ -58,8 +58,6 @@ static void choose_cells(struct oj_cells *c, const struct oj_shape *shape)
     /* far from the origin no finer than coordinates can tell, or the margins of
      * note_edge() would put every edge in every cell */
     c->cell = oj_larger(c->cell, 1e-13 * size);
-    if (!isfinite(c->cell)) /* lengths overflow: a few cells will do */
-        c->cell = 0.5 * width + 0.5 * height;
     if (!(c->cell > 0.0))
         c->cell = 1.0;
     c->inverse_cell = 1.0 / c->cell;

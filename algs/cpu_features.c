@@ -418,17 +418,16 @@ static int part_holds(const struct oj_features *features, int64_t part,
                       double x, double y)
 {
     const struct oj_flat *flat = features->flat;
-    int64_t shell = flat->ring_offset[part];
-    enum oj_location location = locate(features, shell, x, y);
-    if (location != OJ_INSIDE)
-        return location == OJ_ON_BOUNDARY;
-    for (int64_t hole = shell + 1; hole < flat->ring_offset[part + 1]; hole++)
+    int odd = 0;
+    for (int64_t ring = flat->ring_offset[part];
+         ring < flat->ring_offset[part + 1]; ring++)
     {
-        location = locate(features, hole, x, y);
-        if (location != OJ_OUTSIDE)
-            return location == OJ_ON_BOUNDARY;
+        enum oj_location location = locate(features, ring, x, y);
+        if (location == OJ_ON_BOUNDARY)
+            return 1;
+        odd ^= location == OJ_INSIDE;
     }
-    return 1;
+    return odd;
 }
 
 int oj_features_hold(const struct oj_features *features, int64_t feature,

@@ -100,9 +100,8 @@ void oj_features_list(const struct oj_features *features, int64_t feature,
 void oj_features_list_items(const struct oj_features *features, int64_t first,
                             int64_t end, struct oj_segment_list *out);
 
-/** 1 when a polygon part of feature holds the point: its shell has it inside
- *  or on it, and not strictly inside a hole, where the first hole in read order
- *  that has it inside or on it decides. */
+/** 1 when a polygon part of feature holds the point: it is on a ring of the
+ *  part, or inside an odd number of them. */
 int oj_features_hold(const struct oj_features *features, int64_t feature,
                      double x, double y);
 

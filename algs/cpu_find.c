@@ -15,8 +15,7 @@ struct query
 
 static float relative(double v, double origin, double scale)
 {
-    double f;
-    f = (oj_side_clamp(v) - origin) * scale;
+    double f = (v - origin) * scale;
     return (float)(f > 1e38 ? 1e38 : f < -1e38 ? -1e38 : f);
 }
 

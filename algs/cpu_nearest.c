@@ -18,7 +18,16 @@ OJ_INLINE int comes_before(const struct oj_cpu_index *index, int32_t a,
     return index->tie_rank[a] < index->tie_rank[b];
 }
 
-/* Lets a shell decide about the points of the group that are in its box. */
+OJ_INLINE void lanes_in_box(const double *px, const double *py,
+                            struct oj_box box, int64_t in_box[OJ_LANES])
+{
+    OJ_EIGHT in_box[c] =
+        (int64_t)(px[c] >= box.x0) & (int64_t)(px[c] <= box.x1) &
+        (int64_t)(py[c] >= box.y0) & (int64_t)(py[c] <= box.y1);
+}
+
+/* Lets the part of a shell decide about the points of the group that are in its
+ * boxes. */
 OJ_INLINE void try_shell(const struct oj_cpu_index *index,
                          const struct oj_nearest_scratch *s,
                          const struct oj_group *g, const struct oj_ring *shell,
@@ -27,35 +36,36 @@ OJ_INLINE void try_shell(const struct oj_cpu_index *index,
     const struct oj_rings *rings = &index->rings;
     const double *x = rings->flat->x + shell->first_vertex;
     const double *y = rings->flat->y + shell->first_vertex;
-    struct oj_box box = shell->box;
     for (int first = 0; first < g->n; first += OJ_LANES)
     {
         const double *px = g->x + first, *py = g->y + first;
-        int64_t in_box[OJ_LANES], inside[OJ_LANES], unclear[OJ_LANES];
-        int64_t any = 0;
-        OJ_EIGHT in_box[c] =
-            (int64_t)(px[c] >= box.x0) & (int64_t)(px[c] <= box.x1) &
-            (int64_t)(py[c] >= box.y0) & (int64_t)(py[c] <= box.y1);
-        OJ_EIGHT any |= in_box[c];
+        int64_t in_shell[OJ_LANES], in_holes[OJ_LANES] = {0};
+        int64_t inside[OJ_LANES], unclear[OJ_LANES], any = 0;
+        lanes_in_box(px, py, shell->box, in_shell);
+        if (shell->holes >= 0)
+            lanes_in_box(px, py, rings->hole_box[shell->holes], in_holes);
+        OJ_EIGHT any |= in_shell[c] | in_holes[c];
         if (any == 0)
             continue;
         if (shell->grid < 0)
         {
             oj_ring_locate8(x, y, shell->n_vertices, px, py, inside, unclear);
             any = 0;
-            OJ_EIGHT in_box[c] &= inside[c] | unclear[c];
-            OJ_EIGHT any |= in_box[c];
+            OJ_EIGHT in_shell[c] &= inside[c] | unclear[c];
+            OJ_EIGHT any |= in_shell[c] | in_holes[c];
             if (any == 0)
                 continue;
         }
         for (int i = first; i < first + OJ_LANES && i < g->n; i++)
         {
-            int ask = shell->grid >= 0 || unclear[i - first] != 0;
-            if (in_box[i - first] == 0 ||
+            int lane = i - first;
+            int ask = shell->grid >= 0 || unclear[lane] != 0;
+            if ((in_shell[lane] | in_holes[lane]) == 0 ||
                 !comes_before(index, shell->feature, around[i]))
                 continue;
             if (ask ? oj_shell_contains(rings, s, shell, g->x[i], g->y[i])
-                    : !oj_in_hole(rings, s, shell->part, g->x[i], g->y[i]))
+                    : oj_holes_leave(rings, s, shell, (int)in_shell[lane],
+                                     g->x[i], g->y[i]))
                 around[i] = shell->feature;
         }
     }
@@ -71,7 +81,7 @@ OJ_INLINE void find_around(const struct oj_cpu_index *index,
     for (int64_t i = 0; i < s->n_rings; i++)
     {
         const struct oj_ring *ring = &index->rings.ring[s->ring[i]];
-        if (!ring->is_hole)
+        if (ring->holes != OJ_IS_HOLE)
             try_shell(index, s, g, ring, around);
     }
 }

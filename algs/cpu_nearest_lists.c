@@ -11,7 +11,8 @@ static oj_status add_around(const struct oj_cpu_index *index,
     for (int64_t i = 0; i < s->n_rings; i++)
     {
         const struct oj_ring *ring = &rings->ring[s->ring[i]];
-        if (!ring->is_hole && oj_shell_contains(rings, s, ring, x, y))
+        if (ring->holes != OJ_IS_HOLE &&
+            oj_shell_contains(rings, s, ring, x, y))
             OJ_TRY(oj_ranking_add(ranking, ring->feature, 0.0, err));
     }
     return OJ_OK;

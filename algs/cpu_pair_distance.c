@@ -192,7 +192,9 @@ static const struct oj_own_tree *own_tree(const struct oj_features *features,
 }
 
 /* 1 when a vertex of inner lies in a polygon part of outer: the first of each
- * ring is enough, since a ring that is partly inside also meets a ring. */
+ * ring is enough, since a ring that is partly inside also meets a ring.  Where
+ * no rings meet and two areas have a point in common, a piece of it ends at
+ * some ring of one that is inside the other. */
 static int holds_some(const struct oj_features *outer, int64_t outside,
                       const struct oj_features *inner, int64_t inside)
 {

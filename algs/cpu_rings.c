@@ -15,7 +15,9 @@ struct build
 {
     struct oj_rings *rings;
     struct oj_ring *unordered;
-    double *x, *y; /* middles of the boxes */
+    int64_t n_holed;
+    int64_t *holed; /* [n_hole_boxes] shells, into unordered */
+    double *x, *y;  /* middles of the boxes */
     struct oj_box *box;
     struct oj_order order;
     int32_t *large; /* [n_grids] rings in tree order */
@@ -35,7 +37,18 @@ enum oj_location oj_rings_locate(const struct oj_rings *rings,
                           ring->n_vertices);
 }
 
-/* Lists the rings in read order; box and grid come later. */
+static int32_t holes_of(struct build *b, int64_t at, int64_t ring, int64_t part)
+{
+    const int64_t *ring_offset = b->rings->flat->ring_offset;
+    if (ring > ring_offset[part])
+        return OJ_IS_HOLE;
+    if (ring + 1 == ring_offset[part + 1])
+        return OJ_NO_HOLES;
+    b->holed[b->n_holed] = at;
+    return (int32_t)b->n_holed++;
+}
+
+/* Lists the rings in read order; boxes and grid come later. */
 static void list_rings(struct build *b)
 {
     const struct oj_flat *flat = b->rings->flat;
@@ -51,14 +64,15 @@ static void list_rings(struct build *b)
             for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
                  r++)
             {
-                struct oj_ring *ring = &b->unordered[n++];
+                struct oj_ring *ring = &b->unordered[n];
                 ring->first_vertex = flat->vertex_offset[r];
                 ring->n_vertices =
                     flat->vertex_offset[r + 1] - flat->vertex_offset[r];
                 ring->feature = (int32_t)f;
                 ring->part = part_number;
-                ring->is_hole = r > flat->ring_offset[p];
+                ring->holes = holes_of(b, n, r, p);
                 ring->grid = -1;
+                n++;
             }
             part_number++;
         }
@@ -93,6 +107,22 @@ static void measure_rings(int64_t task, int thread, void *user)
     }
 }
 
+/* A shell is followed by its holes. */
+static void measure_holes(struct build *b)
+{
+    for (int64_t i = 0; i < b->n_holed; i++)
+    {
+        struct oj_box box = oj_box_empty();
+        for (int64_t r = b->holed[i] + 1; r < b->rings->n_rings; r++)
+        {
+            if (b->unordered[r].holes != OJ_IS_HOLE)
+                break;
+            oj_box_add_box(&box, &b->unordered[r].box);
+        }
+        b->rings->hole_box[i] = box;
+    }
+}
+
 static oj_status place_bucket(int64_t bucket, int thread, void *user,
                               struct oj_error *err)
 {
@@ -102,8 +132,11 @@ static oj_status place_bucket(int64_t bucket, int thread, void *user,
     for (int64_t i = b->order.bucket_offset[bucket];
          i < b->order.bucket_offset[bucket + 1]; i++)
     {
-        b->rings->ring[i] = b->unordered[b->order.point[i].index];
-        b->box[i] = b->rings->ring[i].box;
+        const struct oj_ring *ring = &b->unordered[b->order.point[i].index];
+        b->rings->ring[i] = *ring;
+        b->box[i] = ring->box;
+        if (ring->holes >= 0)
+            oj_box_add_box(&b->box[i], &b->rings->hole_box[ring->holes]);
     }
     return OJ_OK;
 }
@@ -150,12 +183,16 @@ static oj_status order_rings(struct build *b, int n_threads,
     b->x = oj_malloc(n, sizeof *b->x);
     b->y = oj_malloc(n, sizeof *b->y);
     b->box = oj_malloc(n, sizeof *b->box);
+    b->holed = oj_malloc(rings->n_hole_boxes, sizeof *b->holed);
+    rings->hole_box = oj_malloc(rings->n_hole_boxes, sizeof *rings->hole_box);
     if (b->unordered == NULL || rings->ring == NULL || b->x == NULL ||
-        b->y == NULL || b->box == NULL)
+        b->y == NULL || b->box == NULL || b->holed == NULL ||
+        rings->hole_box == NULL)
         return oj_fail_nomem(err, n, 2 * sizeof *rings->ring);
     list_rings(b);
     oj_parallel_for(n_threads, (n + RINGS_PER_TASK - 1) / RINGS_PER_TASK,
                     measure_rings, b);
+    measure_holes(b);
     OJ_TRY(oj_order_build(&b->order, n_threads, n, b->x, b->y, err));
     OJ_TRY(oj_order_sort(&b->order, n_threads, place_bucket, b, err));
     return oj_tree_build(&rings->tree, n_threads, n, b->box, err);
@@ -172,8 +209,11 @@ oj_status oj_rings_build(struct oj_rings *rings, const struct oj_flat *flat,
         return OJ_OK;
     for (int64_t p = 0; p < flat->n_parts; p++)
     {
-        if (flat->part_kind[p] == OJ_PART_POLYGON)
-            rings->n_rings += flat->ring_offset[p + 1] - flat->ring_offset[p];
+        int64_t n = flat->ring_offset[p + 1] - flat->ring_offset[p];
+        if (flat->part_kind[p] != OJ_PART_POLYGON)
+            continue;
+        rings->n_rings += n;
+        rings->n_hole_boxes += n > 1;
     }
     if (rings->n_rings > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
@@ -189,6 +229,7 @@ oj_status oj_rings_build(struct oj_rings *rings, const struct oj_flat *flat,
     oj_free(b.x);
     oj_free(b.y);
     oj_free(b.box);
+    oj_free(b.holed);
     oj_free(b.large);
     oj_order_free(&b.order);
     if (status != OJ_OK)
@@ -199,6 +240,7 @@ oj_status oj_rings_build(struct oj_rings *rings, const struct oj_flat *flat,
 int64_t oj_rings_bytes(const struct oj_rings *rings)
 {
     int64_t bytes = rings->n_rings * (int64_t)sizeof *rings->ring +
+                    rings->n_hole_boxes * (int64_t)sizeof *rings->hole_box +
                     oj_tree_bytes(&rings->tree);
     for (int64_t i = 0; i < rings->n_grids; i++)
         bytes += oj_ring_grid_bytes(&rings->grid[i]);
@@ -211,6 +253,7 @@ void oj_rings_free(struct oj_rings *rings)
         oj_ring_grid_free(&rings->grid[i]);
     oj_free(rings->grid);
     oj_free(rings->ring);
+    oj_free(rings->hole_box);
     oj_tree_free(&rings->tree);
     memset(rings, 0, sizeof *rings);
 }

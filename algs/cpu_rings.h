@@ -1,9 +1,10 @@
 /** Which polygons a point is in: a tree over the boxes of all polygon rings,
  *  and cells with a known state for large rings.
  *
- *  A polygon part contains a point that is inside or on its shell and not
- *  strictly inside one of its holes, ring by ring by even-odd: what GEOS's
- *  distance takes for 0, also for invalid polygons.
+ *  A polygon part contains a point that is on one of its rings or inside an odd
+ *  number of them, whichever of them is the shell.  In a valid polygon that is
+ *  inside the shell and in no hole.  The entry of a shell in the tree has the
+ *  box of all rings of its part, so that who finds a hole finds its shell too.
  */
 #ifndef CPU_RINGS_H
 #define CPU_RINGS_H
@@ -12,15 +13,19 @@
 #include "cpu_tree.h"
 #include "kernels/oj_ring.h"
 
+/** oj_ring.holes of a hole, and of a shell without holes. */
+#define OJ_IS_HOLE (-1)
+#define OJ_NO_HOLES (-2)
+
 /** One ring of a polygon part. */
 struct oj_ring
 {
-    struct oj_box box;
+    struct oj_box box; /**< its own */
     int64_t first_vertex, n_vertices;
     int32_t feature;
-    int32_t part; /**< ordinal among polygon parts */
-    int32_t grid; /**< into oj_rings.grid, or -1: small, no grid */
-    int32_t is_hole;
+    int32_t part;  /**< ordinal among polygon parts */
+    int32_t grid;  /**< into oj_rings.grid, or -1: small, no grid */
+    int32_t holes; /**< of a shell with holes: into oj_rings.hole_box */
 };
 
 struct oj_rings
@@ -29,6 +34,8 @@ struct oj_rings
     int64_t n_rings;
     struct oj_ring *ring; /**< [n_rings] in tree order */
     struct oj_tree tree;  /**< entry i is ring i */
+    int64_t n_hole_boxes;
+    struct oj_box *hole_box; /**< around all holes of a part that has some */
     int64_t n_grids;
     struct oj_ring_grid *grid;
 };

@@ -136,13 +136,6 @@ static void measure(int64_t task, int thread, void *user)
     }
 }
 
-static struct oj_box clamp_box(const struct oj_box *box)
-{
-    struct oj_box b = {oj_side_clamp(box->x0), oj_side_clamp(box->y0),
-                       oj_side_clamp(box->x1), oj_side_clamp(box->y1)};
-    return b;
-}
-
 static oj_status place_bucket(int64_t bucket, int thread, void *user,
                               struct oj_error *err)
 {
@@ -161,7 +154,7 @@ static oj_status place_bucket(int64_t bucket, int thread, void *user,
         set_parts(&shape, part, flat->part_offset[feature + 1] - part);
         shape.may_overlap = (uint8_t)parts_may_overlap(&shape);
         b->side->shape[i] = shape;
-        b->tree_box[i] = clamp_box(&shape.box);
+        b->tree_box[i] = shape.box;
     }
     return OJ_OK;
 }
@@ -179,7 +172,7 @@ static void box_runs(int64_t task, int thread, void *user)
         int64_t i = run * OJ_RUN_POINTS, last = i + OJ_RUN_POINTS;
         for (; i < last && i < order->n_points; i++)
             oj_box_add_point(&box, order->point[i].x, order->point[i].y);
-        b->tree_box[run] = clamp_box(&box);
+        b->tree_box[run] = box;
     }
 }
 

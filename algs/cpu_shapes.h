@@ -108,14 +108,6 @@ OJ_MUST_USE oj_status oj_side_want_cells(struct oj_side *side, int64_t at,
                                          struct oj_cells_scratch *scratch,
                                          struct oj_error *err);
 
-/** Boxes in the tree and boxes asked for are kept within this, so that their
- *  differences are finite; both alike, so that nothing is lost. */
-static inline double oj_side_clamp(double v)
-{
-    const double largest = 8e307;
-    return v > largest ? largest : v < -largest ? -largest : v;
-}
-
 /** The feature in place at. */
 static inline int32_t oj_side_feature(const struct oj_side *side, int64_t at)
 {

@@ -204,15 +204,11 @@ static int part_holds(const struct oj_sphere_side *side, int64_t part,
                       struct oj_vec3 p)
 {
     const struct oj_flat *flat = side->flat;
-    int64_t shell = flat->ring_offset[part];
-    if (!ring_holds(side, shell, p))
-        return 0;
-    for (int64_t hole = shell + 1; hole < flat->ring_offset[part + 1]; hole++)
-    {
-        if (ring_holds(side, hole, p))
-            return 0;
-    }
-    return 1;
+    int odd = 0;
+    for (int64_t ring = flat->ring_offset[part];
+         ring < flat->ring_offset[part + 1]; ring++)
+        odd ^= ring_holds(side, ring, p);
+    return odd;
 }
 
 struct oj_sphere_place oj_sphere_nearest(const struct oj_sphere_side *side,

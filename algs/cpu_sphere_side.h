@@ -6,7 +6,7 @@
  *  great-circle arcs.  A ring's inside is the side that does not contain the
  *  point opposite to the mean of its vertices, whichever way it winds: the
  *  smaller side, for anything smaller than a hemisphere.  A polygon part
- *  contains a point as in the plane: in the shell, and not in a hole.
+ *  contains a point as in the plane: inside an odd number of its rings.
  */
 #ifndef CPU_SPHERE_SIDE_H
 #define CPU_SPHERE_SIDE_H

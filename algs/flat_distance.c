@@ -13,17 +13,16 @@ static enum oj_location locate(const struct oj_flat *flat, int64_t ring,
 static int polygon_holds(const struct oj_flat *flat, int64_t part, double x,
                          double y)
 {
-    int64_t shell = flat->ring_offset[part];
-    enum oj_location location = locate(flat, shell, x, y);
-    if (location != OJ_INSIDE)
-        return location == OJ_ON_BOUNDARY;
-    for (int64_t hole = shell + 1; hole < flat->ring_offset[part + 1]; hole++)
+    int odd = 0;
+    for (int64_t ring = flat->ring_offset[part];
+         ring < flat->ring_offset[part + 1]; ring++)
     {
-        location = locate(flat, hole, x, y);
-        if (location != OJ_OUTSIDE)
-            return location == OJ_ON_BOUNDARY;
+        enum oj_location location = locate(flat, ring, x, y);
+        if (location == OJ_ON_BOUNDARY)
+            return 1;
+        odd ^= location == OJ_INSIDE;
     }
-    return 1;
+    return odd;
 }
 
 /* A line of one vertex is taken as that point. NaN never is the least. */

@@ -8,7 +8,7 @@
 
 /** Least distance from x, y to the parts of feature, CRS units; INFINITY for a
  *  feature without parts. To the interior, a polygon part is at distance 0
- *  where its shell holds the point and no hole strictly holds it. */
+ *  where an odd number of its rings hold the point or one passes through it. */
 double oj_flat_distance(const struct oj_flat *flat, int64_t feature,
                         enum oj_distance_to distance_to, double x, double y);
 

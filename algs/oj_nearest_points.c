@@ -262,23 +262,21 @@ static enum oj_location locate(const struct side *s, int64_t ring, double x,
     return oj_ring_locate(x, y, s->flat->x + first, s->flat->y + first, n);
 }
 
-/* As the distance has it: in the shell, and not strictly in a hole. */
+/* As the distance has it: on a ring, or inside an odd number of them. */
 static int part_holds(const struct side *s, double x, double y)
 {
     const struct oj_box point = {x, y, x, y};
-    enum oj_location location;
+    int odd = 0;
     if (s->kind != OJ_PART_POLYGON || !oj_box_intersects(&s->all, &point))
         return 0;
-    location = locate(s, s->first_ring, x, y);
-    if (location != OJ_INSIDE)
-        return location == OJ_ON_BOUNDARY;
-    for (int64_t hole = s->first_ring + 1; hole < s->end_ring; hole++)
+    for (int64_t ring = s->first_ring; ring < s->end_ring; ring++)
     {
-        location = locate(s, hole, x, y);
-        if (location != OJ_OUTSIDE)
-            return location == OJ_ON_BOUNDARY;
+        enum oj_location location = locate(s, ring, x, y);
+        if (location == OJ_ON_BOUNDARY)
+            return 1;
+        odd ^= location == OJ_INSIDE;
     }
-    return 1;
+    return odd;
 }
 
 /* ---- points ------------------------------------------------------------- */
@@ -411,6 +409,25 @@ static int is_inside(const struct side *a, const struct side *b,
     return 1;
 }
 
+/* As is_inside(), for the other rings of a.  No rings of the two parts meet:
+ * then this happens only to invalid polygons, with holes beyond their shells.
+ */
+static int has_ring_inside(const struct side *a, const struct side *b,
+                           struct oj_nearest_points *out)
+{
+    for (int64_t ring = a->first_ring + 1; ring < a->end_ring; ring++)
+    {
+        int64_t n, v = ring_of(a, ring, &n);
+        double x = a->flat->x[v], y = a->flat->y[v];
+        if (part_holds(b, x, y))
+        {
+            set_common(out, x, y);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 oj_status oj_nearest_points_find(const struct oj_flat *flat_a, int64_t a,
                                  const struct oj_flat *flat_b, int64_t b,
                                  enum oj_distance_to distance_to,
@@ -437,6 +454,10 @@ oj_status oj_nearest_points_find(const struct oj_flat *flat_a, int64_t a,
                 set_points(&best, out);
                 return OJ_OK;
             }
+            if (distance_to == OJ_TO_INTERIOR &&
+                (has_ring_inside(&one, &two, out) ||
+                 has_ring_inside(&two, &one, out)))
+                return OJ_OK;
         }
     }
     if (best.found)

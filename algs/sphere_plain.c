@@ -175,17 +175,13 @@ static int ring_holds(const struct oj_plain_side *side, int64_t ring,
 static int part_holds(const struct oj_plain_side *side, int64_t part,
                       struct oj_wide3 p)
 {
-    int64_t shell = side->flat->ring_offset[part];
-    if (side->flat->part_kind[part] != OJ_PART_POLYGON ||
-        !ring_holds(side, shell, p))
+    int odd = 0;
+    if (side->flat->part_kind[part] != OJ_PART_POLYGON)
         return 0;
-    for (int64_t hole = shell + 1; hole < side->flat->ring_offset[part + 1];
-         hole++)
-    {
-        if (ring_holds(side, hole, p))
-            return 0;
-    }
-    return 1;
+    for (int64_t ring = side->flat->ring_offset[part];
+         ring < side->flat->ring_offset[part + 1]; ring++)
+        odd ^= ring_holds(side, ring, p);
+    return odd;
 }
 
 /* --- features ------------------------------------------------------------- */

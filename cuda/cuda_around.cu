@@ -19,40 +19,29 @@ struct around_answer
             of_chunk[i - first] = found;
     }
 
-    /* Parts in tie order: a shell holds what is in it and in none of its
-     * holes. */
+    /* Parts in tie order: the first that the point is in or on. */
     __device__ __forceinline__ void ask(const struct query &q, int64_t i,
                                         struct oj_ring_place *place)
     {
         const struct oj_ring_tree *t = &q.tree;
-        uint32_t part = 0, unit, end;
-        int holds = 0;
+        int32_t found = OJ_RING_NONE;
+        uint32_t unit, end;
         while (place->at < place->end)
         {
             int location = oj_ring_tree_next_surely(t, place, &unit, &end);
-            uint32_t ring;
             if (location == OJ_RING_UNSURE)
             {
                 put_doubt(q, i, place->at);
                 return;
             }
-            ring = t->ring_part[unit];
-            if (ring >> 1 != part)
+            if (location != OJ_OUTSIDE)
             {
-                if (holds)
-                    break;
-                part = ring >> 1;
-                holds = 0;
+                found = t->part_feature[unit];
+                break;
             }
-            if ((ring & 1u) == 0u)
-                holds = location;
-            else if (holds == OJ_INSIDE)
-                holds = location == OJ_OUTSIDE  ? OJ_INSIDE
-                        : location == OJ_INSIDE ? 0
-                                                : OJ_ON_BOUNDARY;
         }
         if (i >= 0)
-            of_chunk[i - first] = holds ? t->part_feature[part] : OJ_RING_NONE;
+            of_chunk[i - first] = found;
     }
 };
 

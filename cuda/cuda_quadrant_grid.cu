@@ -47,29 +47,18 @@ static __global__ void list_first(struct offsets o, int32_t *first)
         first[f] = (int32_t)o.segment[o.ring[o.part[f]]];
 }
 
-/* A thread for each part: rings without segments are none. */
-static __global__ void flag_rings(int64_t n_parts, const uint8_t *kind,
+/* A thread for each part: those without segments are none. */
+static __global__ void flag_parts(int64_t n_parts, const uint8_t *kind,
                                   const int64_t *ring, const int64_t *segment,
                                   uint8_t *flag)
 {
-    int64_t p = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    int64_t last = -1;
-    int is_polygon;
+    int64_t p = (int64_t)blockIdx.x * BLOCK + threadIdx.x, end;
     if (p >= n_parts)
         return;
-    is_polygon = kind[p] == OJ_PART_POLYGON;
-    for (int64_t r = ring[p]; r < ring[p + 1]; r++)
-    {
-        if (segment[r] == segment[r + 1])
-            continue;
-        flag[segment[r + 1] - 1] =
-            !is_polygon ? OJ_QUADRANT_LINE_END
-            : last < 0  ? OJ_QUADRANT_RING_END | OJ_QUADRANT_SHELL
-                        : OJ_QUADRANT_RING_END;
-        last = segment[r + 1] - 1;
-    }
-    if (last >= 0 && is_polygon)
-        flag[last] |= OJ_QUADRANT_PART_END;
+    end = segment[ring[p + 1]];
+    if (end > segment[ring[p]])
+        flag[end - 1] = kind[p] == OJ_PART_POLYGON ? OJ_QUADRANT_POLYGON_END
+                                                   : OJ_QUADRANT_LINE_END;
 }
 
 /* A warp for each feature. */
@@ -186,7 +175,7 @@ static oj_status follow_segments(struct making *m)
     OJ_CUDA_TRY(
         cudaMemsetAsync(grid->flag.data, 0, (size_t)layer->n_segments, stream),
         "following rings", m->err);
-    flag_rings<<<blocks_of(layer->n_parts), BLOCK, 0, stream>>>(
+    flag_parts<<<blocks_of(layer->n_parts), BLOCK, 0, stream>>>(
         layer->n_parts, layer->part_kind.data, layer->ring_offset.data,
         layer->segment_offset.data, grid->flag.data);
     OJ_CUDA_TRY_LAUNCH("following rings", m->err);

@@ -77,8 +77,7 @@ static oj_status make_levels(struct oj_cuda_ring_making *m, struct parts *parts)
     struct oj_cuda_ring_level level, next;
     oj_status status;
     memset(&level, 0, sizeof level);
-    status =
-        oj_cuda_ring_start(m, &m->cells->ring_part, &parts->part[0], &level);
+    status = oj_cuda_ring_start(m, &parts->part[0], &level);
     if (level.depth > 0)
     {
         parts->top = level.depth - 1;
@@ -275,14 +274,12 @@ void oj_cuda_ring_cells_drop(struct oj_cuda_device *device,
     oj_cuda_drop(device, stream, &cells->record);
     oj_cuda_drop(device, stream, &cells->edge);
     oj_cuda_drop(device, stream, &cells->edge_segment);
-    oj_cuda_drop(device, stream, &cells->ring_part);
     memset(cells, 0, sizeof *cells);
 }
 
 int64_t oj_cuda_ring_cells_bytes(const struct oj_cuda_ring_cells *cells)
 {
-    return 4 * (cells->directory.n + cells->slot.n + cells->edge_segment.n +
-                cells->ring_part.n) +
+    return 4 * (cells->directory.n + cells->slot.n + cells->edge_segment.n) +
            2 * cells->occupied.n +
            (int64_t)sizeof(struct oj_ring_leaf) * cells->leaf.n +
            8 * (cells->record.n + cells->edge.n);

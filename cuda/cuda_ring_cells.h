@@ -22,7 +22,6 @@ struct oj_cuda_ring_cells
     struct oj_cuda_array<struct oj_ring_record> record;
     struct oj_cuda_array<struct oj_ring_edge16> edge;
     struct oj_cuda_array<uint32_t> edge_segment;
-    struct oj_cuda_array<uint32_t> ring_part;
 };
 
 /** Builds the tree of all polygons of layer, which outlives it, on

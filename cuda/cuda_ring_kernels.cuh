@@ -20,7 +20,7 @@ enum kind
 
 struct view
 {
-    struct oj_ring_tree tree; /* frame, units, ring_part, part_feature */
+    struct oj_ring_tree tree; /* frame, units, part_feature */
     int depth;
     double side, steps;
     float margin; /* oj_ring_edge_margin() */
@@ -106,8 +106,7 @@ static __device__ uint64_t code_of(const struct view &v, uint32_t first,
                                    uint32_t end, const uint32_t *said)
 {
     struct oj_ring_coder coder = oj_ring_coder_make();
-    const uint32_t *ring_part =
-        v.tree.units == OJ_RING_PARTS ? v.tree.ring_part : NULL;
+    int first_counts = v.tree.units == OJ_RING_PARTS;
     if (end - first > OJ_RING_CODED_RECORDS)
         return UINT64_MAX;
     for (uint32_t k = first; k < end; k++)
@@ -116,9 +115,9 @@ static __device__ uint64_t code_of(const struct view &v, uint32_t first,
         uint32_t unit = v.fragment[k].unit;
         oj_ring_coder_add(&coder, unit >> 1,
                           said != NULL ? said[k] : oj_ring_said_of(unit, none),
-                          ring_part);
+                          first_counts);
     }
-    return oj_ring_coder_end(&coder, ring_part);
+    return oj_ring_coder_end(&coder, first_counts);
 }
 
 /* What the nodes before each add up to: of those of its block, and of the

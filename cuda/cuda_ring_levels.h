@@ -60,10 +60,10 @@ struct oj_cuda_ring_making
     struct oj_cuda_device *device;
     const struct oj_cuda_layer *layer;
     struct oj_cuda_ring_cells *cells; /**< arrays that levels add to */
-    struct oj_ring_tree tree; /**< frame, units, ring_part, part_feature */
-    uint32_t most;            /**< edges of a node that is not split */
-    int fine;                 /**< oj_ring_node_most() */
-    int64_t large;            /**< edges and records that are many */
+    struct oj_ring_tree tree;         /**< frame, units, part_feature */
+    uint32_t most;                    /**< edges of a node that is not split */
+    int fine;                         /**< oj_ring_node_most() */
+    int64_t large;                    /**< edges and records that are many */
     struct oj_error *err;
 };
 

@@ -28,11 +28,9 @@ struct units
 {
     int64_t n;
     int units; /* enum oj_ring_units */
-    int64_t n_parts;
     const int64_t *part_offset, *ring_offset, *segment_offset;
     const uint8_t *part_kind;
     const struct oj_cuda_segment *segment;
-    uint32_t *ring_part;
     struct oj_ring_frame frame;
     int level; /* to start at */
 };
@@ -61,26 +59,11 @@ static __device__ struct oj_ring_windows unpack_windows(uint32_t packed)
     return w;
 }
 
-static __device__ int64_t last_at_most(const int64_t *offset, int64_t n,
-                                       int64_t at)
-{
-    int64_t low = 0, high = n;
-    while (high - low > 1)
-    {
-        int64_t middle = low + (high - low) / 2;
-        if (offset[middle] <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static __device__ int64_t first_of_unit(const struct units &u, int64_t i)
 {
     if (u.units == OJ_RING_FEATURES)
-        i = u.ring_offset[u.part_offset[i]];
-    return u.segment_offset[i];
+        i = u.part_offset[i];
+    return u.segment_offset[u.ring_offset[i]];
 }
 
 static __device__ struct oj_ring_windows windows_of(const struct units &u,
@@ -99,7 +82,7 @@ static __device__ struct oj_ring_windows windows_of(const struct units &u,
     return oj_ring_windows_of(&u.frame, &chain, u.level);
 }
 
-/* What each unit starts with; part and role of each ring. */
+/* What each unit starts with. */
 static __global__ void measure_units(const __grid_constant__ struct units u,
                                      struct starts starts)
 {
@@ -108,13 +91,9 @@ static __global__ void measure_units(const __grid_constant__ struct units u,
     if (i > u.n)
         return;
     n = i < u.n ? first_of_unit(u, i + 1) - first_of_unit(u, i) : 0;
-    if (i < u.n && u.units == OJ_RING_PARTS)
-    {
-        int64_t part = last_at_most(u.ring_offset, u.n_parts, i);
-        u.ring_part[i] = 2 * (uint32_t)part + (u.ring_offset[part] < i);
-        if (u.part_kind[part] != OJ_PART_POLYGON)
-            n = 0;
-    }
+    if (i < u.n && u.units == OJ_RING_PARTS &&
+        u.part_kind[i] != OJ_PART_POLYGON)
+        n = 0;
     if (n > 0 && u.level > 0)
     {
         struct oj_ring_windows w = windows_of(u, i);
@@ -431,17 +410,14 @@ static oj_status fill_first(struct oj_cuda_ring_making *m, struct working *w,
 
 /* --- the whole ------------------------------------------------------------ */
 
-static oj_status make_units(struct oj_cuda_ring_making *m,
-                            struct oj_cuda_array<uint32_t> *ring_part,
-                            struct units *u)
+static void list_units(struct oj_cuda_ring_making *m, struct units *u)
 {
     const struct oj_cuda_layer *layer = m->layer;
     memset(u, 0, sizeof *u);
     u->units = m->tree.units;
-    u->n = u->units == OJ_RING_FEATURES ? layer->n_features : layer->n_rings;
+    u->n = u->units == OJ_RING_FEATURES ? layer->n_features : layer->n_parts;
     if (layer->short_points)
         u->n = 0;
-    u->n_parts = layer->n_parts;
     u->part_offset = layer->part_offset.data;
     u->ring_offset = layer->ring_offset.data;
     u->segment_offset = layer->segment_offset.data;
@@ -449,14 +425,7 @@ static oj_status make_units(struct oj_cuda_ring_making *m,
     u->segment = layer->segment.data;
     u->frame = m->tree.frame;
     if (u->units == OJ_RING_PARTS)
-    {
-        OJ_TRY(oj_cuda_make(m->device, m->device->stream, u->n, ring_part,
-                            m->err));
-        u->ring_part = ring_part->data;
-        m->tree.ring_part = ring_part->data;
         m->tree.part_feature = layer->part_feature.data;
-    }
-    return OJ_OK;
 }
 
 /* 1 when all units are small at the level, and not cut into too much. */
@@ -493,7 +462,6 @@ static oj_status start_below(struct oj_cuda_ring_making *m, struct units *u,
 }
 
 oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
-                             struct oj_cuda_array<uint32_t> *ring_part,
                              struct oj_cuda_ring_part *above,
                              struct oj_cuda_ring_level *first)
 {
@@ -501,7 +469,7 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
     struct working w;
     struct all_units all = {0, 0, 0, 0};
     oj_status status;
-    OJ_TRY(make_units(m, ring_part, &units));
+    list_units(m, &units);
     memset(&w, 0, sizeof w);
     status = start_below(m, &units, &w, above, first);
     if (status == OJ_ERR_NOMEM) /* the root takes less */

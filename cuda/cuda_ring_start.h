@@ -7,10 +7,9 @@
 
 /** Makes *first, of depth 0 or 1 .. m->fine, from the rings of m->layer.  Below
  *  the root, *above gets the slots of all cells of the level above it: those of
- *  *first, which come next, or OJ_RING_EMPTY.  *ring_part is the tree's, for
- *  OJ_RING_PARTS. */
-OJ_MUST_USE oj_status oj_cuda_ring_start(
-    struct oj_cuda_ring_making *m, struct oj_cuda_array<uint32_t> *ring_part,
-    struct oj_cuda_ring_part *above, struct oj_cuda_ring_level *first);
+ *  *first, which come next, or OJ_RING_EMPTY. */
+OJ_MUST_USE oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
+                                         struct oj_cuda_ring_part *above,
+                                         struct oj_cuda_ring_level *first);
 
 #endif

@@ -209,12 +209,13 @@ static __global__ void gather_segments(int64_t n, const int32_t *order,
 }
 
 static __global__ void
-make_shell_boxes(int64_t n, const __grid_constant__ struct oj_tree_rings rings,
-                 struct oj_tree_box *box)
+make_polygon_boxes(int64_t n,
+                   const __grid_constant__ struct oj_tree_rings rings,
+                   struct oj_tree_box *box)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i < n)
-        box[i] = oj_tree_shell_box(&rings, i);
+        box[i] = oj_tree_polygon_box(&rings, i);
 }
 
 struct making
@@ -263,13 +264,13 @@ static oj_status make_rings(struct making *m)
     OJ_TRY(oj_cuda_rings_make(m->device, stream, layer, &made->rings, m->err));
     *rings = made->rings.rings;
     OJ_TRY(oj_cuda_make(m->device, stream, n, &m->box, m->err));
-    make_shell_boxes<<<blocks_of(n), BLOCK, 0, stream>>>(n, *rings,
-                                                         m->box.data);
+    make_polygon_boxes<<<blocks_of(n), BLOCK, 0, stream>>>(n, *rings,
+                                                           m->box.data);
     OJ_CUDA_TRY_LAUNCH("measuring rings", m->err);
-    OJ_TRY(oj_cuda_tree_build(m->device, &m->box, &m->extent, &made->shells,
+    OJ_TRY(oj_cuda_tree_build(m->device, &m->box, &m->extent, &made->polygons,
                               m->err));
-    rings->shells = made->shells.tree;
-    rings->shell_part = made->shells.order.data;
+    rings->polygons = made->polygons.tree;
+    rings->polygon_part = made->polygons.order.data;
     return OJ_OK;
 }
 
@@ -310,7 +311,7 @@ void oj_cuda_tree_side_drop(struct oj_cuda_device *device,
                             struct oj_cuda_tree_side *side)
 {
     oj_cuda_tree_drop(device, &side->segments);
-    oj_cuda_tree_drop(device, &side->shells);
+    oj_cuda_tree_drop(device, &side->polygons);
     oj_cuda_drop(device, device->stream, &side->segment);
     oj_cuda_drop(device, device->stream, &side->rank);
     oj_cuda_rings_drop(device, device->stream, &side->rings);
@@ -326,7 +327,7 @@ static int64_t bytes_of(const struct oj_cuda_array<T> *array)
 int64_t oj_cuda_tree_side_bytes(const struct oj_cuda_tree_side *side)
 {
     return bytes_of(&side->segments.node) + bytes_of(&side->segments.order) +
-           bytes_of(&side->shells.node) + bytes_of(&side->shells.order) +
+           bytes_of(&side->polygons.node) + bytes_of(&side->polygons.order) +
            bytes_of(&side->segment) + bytes_of(&side->rank) +
            oj_cuda_rings_bytes(&side->rings);
 }

@@ -48,7 +48,7 @@ int64_t oj_cuda_rings_bytes(const struct oj_cuda_rings *rings);
 struct oj_cuda_tree_side
 {
     struct oj_tree_side side; /**< by value to kernels */
-    struct oj_cuda_tree segments, shells;
+    struct oj_cuda_tree segments, polygons;
     struct oj_cuda_array<struct oj_cuda_segment> segment; /**< [entries] */
     struct oj_cuda_array<int32_t> rank;                   /**< [entries] */
     struct oj_cuda_rings rings; /**< with to_interior */

@@ -36,8 +36,8 @@ static void fill_reasons(const struct oj_job *job, int side,
     const struct reason all[N_REASONS] = {
         {counts->shapes.n_null, "without geometry", "null"},
         {counts->shapes.n_empty, "empty", "empty"},
-        {counts->shapes.n_not_finite, "with a coordinate that is not finite",
-         "not_finite"},
+        {counts->shapes.n_not_finite,
+         "with a coordinate that is not finite or beyond 1e150", "not_finite"},
         {counts->n_not_transformed, "that could not be reprojected",
          "not_reprojected"},
         {reshape->invalid == OJ_INVALID_SKIP ? reshape->n_invalid

@@ -1,7 +1,6 @@
 #include "oj_flat.h"
 #include "oj_array.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -9,11 +8,6 @@
  * of a feature: part_offset[n_features] is where the feature in work starts,
  * ring_offset[n_parts] == n_rings and vertex_offset[n_rings] == n_vertices. So
  * dropping a feature is reading its start back. */
-
-static int is_finite(double x)
-{
-    return fabs(x) <= DBL_MAX;
-}
 
 struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf)
 {
@@ -177,13 +171,13 @@ void oj_flat_buf_drop(struct oj_flat_buf *buf)
     buf->n_vertices = buf->vertex_offset[buf->n_rings];
 }
 
-/* Whether vertices first <= v < end are all finite. An integer sum, so that
+/* Whether joins take vertices first <= v < end. An integer sum, so that
  * compilers vectorise it. */
-static int all_finite(const struct oj_flat_buf *buf, int64_t first, int64_t end)
+static int all_taken(const struct oj_flat_buf *buf, int64_t first, int64_t end)
 {
     int64_t bad = 0;
     for (int64_t v = first; v < end; v++)
-        bad += is_finite(buf->x[v]) && is_finite(buf->y[v]) ? 0 : 1;
+        bad += 1 - (oj_flat_takes(buf->x[v]) & oj_flat_takes(buf->y[v]));
     return bad == 0;
 }
 
@@ -208,7 +202,7 @@ static int is_open(const struct oj_flat_buf *buf, int64_t ring)
 
 /* Moves what is not empty of the feature in work to the front. Returns the
  * number of parts that were left out; *not_finite is set when a coordinate of
- * the rest is not finite, *n_open to the number of rings to close. */
+ * the rest is not taken, *n_open to the number of rings to close. */
 static int64_t drop_empty(struct oj_flat_buf *buf, int *not_finite,
                           int64_t *n_open)
 {
@@ -224,7 +218,7 @@ static int64_t drop_empty(struct oj_flat_buf *buf, int *not_finite,
         int kind = buf->part_kind[part];
         int64_t end_ring = buf->ring_offset[part + 1];
         if (kind != OJ_PART_POINT &&
-            !all_finite(buf, vertex, buf->vertex_offset[end_ring]))
+            !all_taken(buf, vertex, buf->vertex_offset[end_ring]))
             *not_finite = 1;
         if (is_empty_part(buf, kind, ring, end_ring))
         {
@@ -233,7 +227,7 @@ static int64_t drop_empty(struct oj_flat_buf *buf, int *not_finite,
             vertex = buf->vertex_offset[end_ring];
             continue;
         }
-        if (kind == OJ_PART_POINT && !all_finite(buf, vertex, vertex + 1))
+        if (kind == OJ_PART_POINT && !all_taken(buf, vertex, vertex + 1))
             *not_finite = 1;
         for (; ring < end_ring; ring++)
         {
@@ -397,7 +391,7 @@ oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
 {
     if (buf->long_form)
         return add_long_point(buf, fid, x, y, err);
-    if (is_finite(x) && is_finite(y))
+    if (oj_flat_takes(x) && oj_flat_takes(y))
     {
         OJ_TRY(add_short_point(buf, fid, x, y, err));
         buf->part_kinds |= OJ_PART_POINT;
@@ -418,7 +412,7 @@ static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
     {
         if (isnan(buf->x[i]) && isnan(buf->y[i]))
             continue; /* had no geometry before */
-        if (is_finite(buf->x[i]) && is_finite(buf->y[i]))
+        if (oj_flat_takes(buf->x[i]) && oj_flat_takes(buf->y[i]))
             continue;
         buf->x[i] = buf->y[i] = (double)NAN;
         n++;
@@ -441,7 +435,7 @@ int64_t oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first)
         int64_t end_part = buf->part_offset[i + 1];
         int64_t end_ring = buf->ring_offset[end_part];
         int64_t end_vertex = buf->vertex_offset[end_ring];
-        if (all_finite(buf, vertex, end_vertex))
+        if (all_taken(buf, vertex, end_vertex))
         {
             size_t bytes = (size_t)(end_vertex - vertex) * sizeof(double);
             memmove(buf->x + to_vertex, buf->x + vertex, bytes);

@@ -14,8 +14,8 @@
  *  geometries and collections are features of several parts, of any kinds;
  *  empty members are left out.  A polygon part is the area that its rings
  *  enclose by even-odd; a feature is the union of its parts (oj_matrix.h).  A
- * feature that joins nothing (NULL, empty, or with a coordinate that is not
- * finite) has no parts.
+ *  feature that joins nothing (NULL, empty, or with a coordinate that is not
+ *  finite or beyond OJ_FLAT_MOST) has no parts.
  *
  *  The short form for layers of single points leaves part_offset, part_kind,
  *  ring_offset and vertex_offset NULL: feature i is vertex i, and x[i] is NaN
@@ -35,6 +35,17 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** The greatest size of a coordinate.  The engines multiply differences of
+ *  coordinates; of larger ones, which mark missing data as a rule, the products
+ *  overflow. */
+#define OJ_FLAT_MOST 1e150
+
+/** 1 for a coordinate that joins take; 0 for NaN, too. */
+static inline int oj_flat_takes(double x)
+{
+    return (x >= -OJ_FLAT_MOST) & (x <= OJ_FLAT_MOST);
+}
 
 enum oj_part_kind
 {
@@ -78,7 +89,8 @@ struct oj_flat_counts
 {
     int64_t n_null;          /**< features without a geometry */
     int64_t n_empty;         /**< features with nothing but empty members */
-    int64_t n_not_finite;    /**< features with a NaN or infinite coordinate */
+    int64_t n_not_finite;    /**< features with a coordinate that is NaN,
+                                  infinite or beyond OJ_FLAT_MOST */
     int64_t n_empty_members; /**< empty members inside other geometries */
     int64_t n_rings_closed;  /**< polygon rings whose last vertex was missing */
     int64_t n_linearized;    /**< features whose curves became line strings */
@@ -138,9 +150,9 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_add_null(struct oj_flat_buf *buf,
                                                      int64_t fid,
                                                      struct oj_error *err);
 
-/** Adds a feature that is one point. A coordinate that is not finite makes it
- *  a feature that joins nothing, counted: both NaN as empty (that is how WKB
- *  writes POINT EMPTY), anything else as not finite. */
+/** Adds a feature that is one point. A coordinate that is not finite or beyond
+ *  OJ_FLAT_MOST makes it a feature that joins nothing, counted: both NaN as
+ *  empty (that is how WKB writes POINT EMPTY), anything else as not finite. */
 OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf,
                                                       int64_t fid, double x,
                                                       double y,
@@ -150,9 +162,10 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf,
  * order, then end. On an error inside, oj_flat_buf_drop() restores the state
  * before begin; add_null and add_point do that themselves. oj_flat_buf_end
  * drops empty rings, empty parts and polygons whose shell is empty, closes
- * polygon rings, empties the feature when a coordinate is not finite, and
- * counts; a point part that is NaN NaN is an empty one. Nothing is reordered,
- * merged or reoriented. begin turns a short form into the long one. */
+ * polygon rings, empties the feature when a coordinate is not finite or beyond
+ * OJ_FLAT_MOST, and counts; a point part that is NaN NaN is an empty one.
+ * Nothing is reordered, merged or reoriented. begin turns a short form into the
+ * long one. */
 OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_begin(struct oj_flat_buf *buf,
                                                   int64_t fid,
                                                   struct oj_error *err);
@@ -178,9 +191,10 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_end(struct oj_flat_buf *buf,
 OJ_EXPORT void oj_flat_buf_drop(struct oj_flat_buf *buf);
 
 /** Takes the parts from those features >= first that have a coordinate which is
- *  not finite, and returns how many it took: for coordinates that were changed
- *  in place after end (a reprojection). Not added to counts. In the short form
- *  NaN NaN still means that there was no geometry before. */
+ *  not finite or beyond OJ_FLAT_MOST, and returns how many it took: for
+ *  coordinates that were changed in place after end (a reprojection). Not added
+ * to counts. In the short form NaN NaN still means that there was no geometry
+ * before. */
 OJ_EXPORT int64_t oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf,
                                               int64_t first);
 
@@ -210,8 +224,8 @@ OJ_EXPORT void oj_flat_counts_add(struct oj_flat_counts *sum,
 /** Checks what the engine relies on: offsets start at 0, never decrease and end
  *  at their counts; kinds are valid; points have one vertex, lines two or more
  *  (one is taken as a point-like segment), polygon rings are closed; parts
- *  have finite coordinates. O(vertices). For arrays that a caller of the
- *  library made. */
+ *  have finite coordinates, none beyond OJ_FLAT_MOST. O(vertices). For arrays
+ * that a caller of the library made. */
 OJ_MUST_USE OJ_EXPORT oj_status oj_flat_check(const struct oj_flat *flat,
                                               struct oj_error *err);
 

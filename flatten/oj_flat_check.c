@@ -1,6 +1,5 @@
 #include "oj_flat.h"
 
-#include <float.h>
 #include <math.h>
 
 static oj_status check_offsets(const int64_t *offset, int64_t n, int64_t total,
@@ -68,10 +67,11 @@ static oj_status check_points(const struct oj_flat *flat, struct oj_error *err)
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         double x = flat->x[i], y = flat->y[i];
-        if (isinf(x) || (!isnan(x) && !(fabs(y) <= DBL_MAX)))
+        if (!isnan(x) && !(oj_flat_takes(x) && oj_flat_takes(y)))
             return oj_fail(err, OJ_ERR_ARG,
-                           "point %lld has a coordinate that is not finite",
-                           (long long)i);
+                           "point %lld has a coordinate that is not finite or "
+                           "beyond %g",
+                           (long long)i, OJ_FLAT_MOST);
         if (!isnan(x) && (flat->part_kinds & OJ_PART_POINT) == 0)
             return oj_fail(err, OJ_ERR_ARG, "part_kinds lacks OJ_PART_POINT");
     }
@@ -103,9 +103,10 @@ oj_status oj_flat_check(const struct oj_flat *flat, struct oj_error *err)
         OJ_TRY(check_part(flat, p, err));
     for (int64_t v = 0; v < flat->n_vertices; v++)
     {
-        if (!(fabs(flat->x[v]) <= DBL_MAX) || !(fabs(flat->y[v]) <= DBL_MAX))
-            return oj_fail(err, OJ_ERR_ARG, "vertex %lld is not finite",
-                           (long long)v);
+        if (!oj_flat_takes(flat->x[v]) || !oj_flat_takes(flat->y[v]))
+            return oj_fail(err, OJ_ERR_ARG,
+                           "vertex %lld is not finite or beyond %g",
+                           (long long)v, OJ_FLAT_MOST);
     }
     return OJ_OK;
 }

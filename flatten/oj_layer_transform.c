@@ -1,7 +1,6 @@
 #include "oj_layer_transform.h"
 #include "oj_array.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -34,8 +33,8 @@ static void transform_chunk(struct oj_layer_transform *work,
     {
         if (work->has_none[i])
             x[i] = y[i] = (double)NAN;
-        else if (!work->is_good[i] || !(fabs(x[i]) <= DBL_MAX) ||
-                 !(fabs(y[i]) <= DBL_MAX))
+        else if (!work->is_good[i] || !oj_flat_takes(x[i]) ||
+                 !oj_flat_takes(y[i]))
             x[i] = y[i] = (double)INFINITY;
     }
 }

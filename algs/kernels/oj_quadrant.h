@@ -219,51 +219,38 @@ OJ_FN int oj_quadrant_counts_in(uint64_t cell,
 
 /* --- a point against a feature -------------------------------------------- */
 
-/** What the last segment of a ring, and only that, says of it. */
+/** What the last segment of a part, and only that, says of it. */
 enum oj_quadrant_flag
 {
-    OJ_QUADRANT_RING_END = 1, /**< the part is a polygon */
-    OJ_QUADRANT_SHELL = 2,    /**< the ring is the polygon's first */
-    OJ_QUADRANT_PART_END = 4, /**< the ring is the polygon's last */
-    OJ_QUADRANT_LINE_END = 8  /**< the part is a line or a point */
+    OJ_QUADRANT_POLYGON_END = 1,
+    OJ_QUADRANT_LINE_END = 2 /**< the part is a line or a point */
 };
 
 /** A point on its way along the segments of a feature. */
 struct oj_quadrant_state
 {
     double least;     /**< distance so far */
-    int odd, on_edge; /**< of the ring */
-    int is_out;       /**< of the part, whatever its other rings are */
+    int odd, on_edge; /**< of the part */
     int is_in;        /**< a part of the feature holds the point */
 };
 
 OJ_FN void oj_quadrant_start(struct oj_quadrant_state *s)
 {
     s->least = INFINITY;
-    s->odd = s->on_edge = s->is_out = s->is_in = 0;
+    s->odd = s->on_edge = s->is_in = 0;
 }
 
-/** A ring has ended: a part holds points inside or on its shell that are not
- *  inside a hole; rings decide in their order. Lines decide nothing. */
-OJ_FN void oj_quadrant_end_ring(struct oj_quadrant_state *s, unsigned flag)
+/** A part has ended: a polygon holds points on its rings and inside an odd
+ *  number of them. Lines decide nothing. */
+OJ_FN void oj_quadrant_end_part(struct oj_quadrant_state *s, unsigned flag)
 {
-    if (!s->is_out && !s->is_in && (flag & OJ_QUADRANT_RING_END) != 0)
-    {
-        if (s->on_edge)
-            s->is_in = 1;
-        else
-            s->is_out = (flag & OJ_QUADRANT_SHELL) != 0 ? !s->odd : s->odd;
-    }
+    if (flag == OJ_QUADRANT_POLYGON_END)
+        s->is_in |= s->on_edge | s->odd;
     s->odd = s->on_edge = 0;
-    if ((flag & OJ_QUADRANT_PART_END) != 0)
-    {
-        s->is_in |= !s->is_out;
-        s->is_out = 0;
-    }
 }
 
 /** The next segment a -> b of the feature. interior: distances to the inside
- *  of polygons are 0; polygon_end: its flags. */
+ *  of polygons are 0; flag: enum oj_quadrant_flag, or 0. */
 OJ_FN void oj_quadrant_step(struct oj_quadrant_state *s, double px, double py,
                             double ax, double ay, double bx, double by,
                             int interior, unsigned flag)
@@ -272,7 +259,7 @@ OJ_FN void oj_quadrant_step(struct oj_quadrant_state *s, double px, double py,
     s->least = d < s->least ? d : s->least;
     if (!interior)
         return;
-    if (!s->is_in && !s->is_out)
+    if (!s->is_in)
     {
         int edge = oj_ring_edge(px, py, ax, ay, bx, by);
         if (edge == OJ_ON_BOUNDARY)
@@ -281,7 +268,7 @@ OJ_FN void oj_quadrant_step(struct oj_quadrant_state *s, double px, double py,
             s->odd ^= edge;
     }
     if (flag != 0)
-        oj_quadrant_end_ring(s, flag);
+        oj_quadrant_end_part(s, flag);
 }
 
 /** The best of a point so far. */

@@ -106,8 +106,6 @@ struct oj_ring_coder
     uint32_t n;       /* records so far */
     /* the unit under way */
     uint32_t unit, unit_first, unit_touched, unit_inside;
-    /* the part under way */
-    uint32_t part, part_first, part_inside;
 };
 
 OJ_FN struct oj_ring_coder oj_ring_coder_make(void)
@@ -115,17 +113,17 @@ OJ_FN struct oj_ring_coder oj_ring_coder_make(void)
     struct oj_ring_coder c;
     c.code = 0;
     c.decided = c.touched = c.n = 0;
-    c.unit = c.part = UINT32_MAX;
+    c.unit = UINT32_MAX;
     c.unit_first = c.unit_touched = c.unit_inside = 0;
-    c.part_first = c.part_inside = 0;
     return c;
 }
 
-/* The sixteenths inside are in the record's unit: where they were in another,
- * both decide, or the first one does. */
-OJ_FN void oj_ring_coder_set(struct oj_ring_coder *c, uint32_t inside,
-                             uint32_t record, int first_counts)
+/* The sixteenths inside are in the unit: where they were in another, both
+ * decide, or the first one does. */
+OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c, int first_counts)
 {
+    uint32_t inside = c->unit_inside & ~c->unit_touched;
+    uint32_t record = c->unit_first;
     if (record >= OJ_RING_CODE_ASK)
         record = OJ_RING_CODE_ASK;
     c->code |= oj_ring_nibbles(inside & ~c->decided) * record;
@@ -134,41 +132,16 @@ OJ_FN void oj_ring_coder_set(struct oj_ring_coder *c, uint32_t inside,
     c->decided |= inside;
 }
 
-OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c,
-                                  const uint32_t *ring_part)
-{
-    uint32_t inside = c->unit_inside & ~c->unit_touched;
-    if (c->unit == UINT32_MAX)
-        return;
-    if (ring_part == NULL)
-    {
-        oj_ring_coder_set(c, inside, c->unit_first, 0);
-        return;
-    }
-    if (ring_part[c->unit] >> 1 != c->part)
-    {
-        oj_ring_coder_set(c, c->part_inside, c->part_first, 1);
-        c->part = ring_part[c->unit] >> 1;
-        c->part_inside = 0;
-    }
-    if (ring_part[c->unit] & 1u)
-        c->part_inside &= ~inside;
-    else
-    {
-        c->part_inside = inside;
-        c->part_first = c->unit_first;
-    }
-}
-
-/** The next record, of which that is said.  ring_part: NULL for features. */
+/** The next record, of which that is said.  first_counts: of several units that
+ *  hold a point only the first is asked for (OJ_RING_PARTS). */
 OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
-                             uint32_t said, const uint32_t *ring_part)
+                             uint32_t said, int first_counts)
 {
     uint32_t touched = said & 0xffffu, inside = said >> 16;
     c->n++;
     if (unit != c->unit)
     {
-        oj_ring_coder_end_unit(c, ring_part);
+        oj_ring_coder_end_unit(c, first_counts);
         c->unit = unit;
         c->unit_first = c->n;
         c->unit_touched = c->unit_inside = 0;
@@ -178,12 +151,9 @@ OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
     c->touched |= touched;
 }
 
-OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c,
-                                 const uint32_t *ring_part)
+OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c, int first_counts)
 {
-    oj_ring_coder_end_unit(c, ring_part);
-    if (ring_part != NULL)
-        oj_ring_coder_set(c, c->part_inside, c->part_first, 1);
+    oj_ring_coder_end_unit(c, first_counts);
     return c->code | oj_ring_nibbles(c->touched) * OJ_RING_CODE_ASK;
 }
 

@@ -16,10 +16,9 @@
  *     record  [ unit 7 in | unit 7 out | unit 9 in ]   unit 9 covers the cell
  *     edge    [ 0 1 2 3     4 5          ]             (see oj_ring_edge.h)
  *
- *  A unit is a feature, to which all its rings belong by even-odd, or a ring,
- *  where it matters which part a ring belongs to and whether it is a hole. A
- *  unit may have several records in a leaf; their states belong together by
- *  even-odd.  oj_ring_cell.h says how states and edges answer.
+ *  A unit is a feature or a part of one, to which all its rings belong by
+ *  even-odd. A unit may have several records in a leaf; their states belong
+ *  together by even-odd.  oj_ring_cell.h says how states and edges answer.
  */
 #ifndef OJ_RING_TREE_H
 #define OJ_RING_TREE_H
@@ -29,9 +28,8 @@
 enum oj_ring_units
 {
     OJ_RING_FEATURES = 0, /**< predicates */
-    OJ_RING_PARTS         /**< distances: units are rings; a part holds what is
-                               on its shell, or in it and not inside the first
-                               hole that it is in or on */
+    OJ_RING_PARTS         /**< distances; the first part in tie order that has a
+                               point inside or on it is asked for */
 };
 
 /* The two top bits of a slot; the others are a rank, a leaf, or a sixteenth of
@@ -84,7 +82,6 @@ struct oj_ring_tree
     const struct oj_ring_edge16 *edge;
     const uint32_t *edge_segment; /**< [edges] */
     const struct oj_ring_segment *segment;
-    const uint32_t *ring_part;   /**< OJ_RING_PARTS: 2 * part, + 1 for a hole */
     const int32_t *part_feature; /**< OJ_RING_PARTS: rank */
 };
 
@@ -119,7 +116,7 @@ OJ_FN int32_t oj_ring_record_rank(const struct oj_ring_tree *t, uint32_t unit)
 {
     if (t->units == OJ_RING_FEATURES)
         return (int32_t)unit;
-    return t->part_feature[t->ring_part[unit] >> 1];
+    return t->part_feature[unit];
 }
 
 /** The steps of p from the corner of the frame; 0 where p is outside of it or
@@ -332,30 +329,15 @@ OJ_FN int32_t oj_ring_tree_first_around(const struct oj_ring_tree *t, double px,
 {
     struct oj_ring_place place;
     int32_t found = oj_ring_tree_find(t, px, py, &place);
-    uint32_t part = 0, unit;
-    int holds = 0;
+    uint32_t unit;
     if (found != OJ_RING_ASK)
         return found;
     while (place.at < place.end)
     {
-        uint32_t ring;
-        enum oj_location location = oj_ring_tree_next(t, &place, px, py, &unit);
-        ring = t->ring_part[unit];
-        if (ring >> 1 != part)
-        {
-            if (holds)
-                return t->part_feature[part];
-            part = ring >> 1;
-            holds = 0;
-        }
-        if ((ring & 1u) == 0u)
-            holds = (int)location;
-        else if (holds == OJ_INSIDE)
-            holds = location == OJ_OUTSIDE  ? OJ_INSIDE
-                    : location == OJ_INSIDE ? 0
-                                            : OJ_ON_BOUNDARY;
+        if (oj_ring_tree_next(t, &place, px, py, &unit) != OJ_OUTSIDE)
+            return t->part_feature[unit];
     }
-    return holds ? t->part_feature[part] : OJ_RING_NONE;
+    return OJ_RING_NONE;
 }
 
 #endif

@@ -16,7 +16,7 @@ struct oj_tree_side
     struct oj_tree segments;
     const struct oj_tree_segment *segment; /**< [segments.n], of each entry */
     const int32_t *rank;                   /**< [segments.n] */
-    struct oj_tree_rings rings;            /**< no shells: to the boundary */
+    struct oj_tree_rings rings;            /**< no polygons: to the boundary */
 };
 
 /* --- the nearest ---------------------------------------------------------- */
@@ -107,13 +107,13 @@ OJ_FN void oj_tree_nearest(const struct oj_tree_side *side,
 {
     struct oj_tree_walk w;
     int64_t entry;
-    if (side->rings.shells.n > 0)
+    if (side->rings.polygons.n > 0)
     {
         const struct oj_tree_rings *rings = &side->rings;
-        oj_tree_walk_start(&w, &rings->shells, px, py, 0.0);
-        while ((entry = oj_tree_walk_next(&w, &rings->shells)) >= 0)
+        oj_tree_walk_start(&w, &rings->polygons, px, py, 0.0);
+        while ((entry = oj_tree_walk_next(&w, &rings->polygons)) >= 0)
         {
-            int32_t part = rings->shell_part[entry];
+            int32_t part = rings->polygon_part[entry];
             int32_t rank = rings->part_feature[part];
             if (oj_pair_rule_passes(rule, row, rank, 0) &&
                 oj_tree_part_holds(rings, part, px, py))
@@ -204,13 +204,13 @@ OJ_FN void oj_tree_within(const struct oj_tree_side *side,
     int64_t entry;
     if (!(reach >= 0.0))
         return;
-    if (side->rings.shells.n > 0)
+    if (side->rings.polygons.n > 0)
     {
         const struct oj_tree_rings *rings = &side->rings;
-        oj_tree_walk_start(&w, &rings->shells, px, py, 0.0);
-        while ((entry = oj_tree_walk_next(&w, &rings->shells)) >= 0)
+        oj_tree_walk_start(&w, &rings->polygons, px, py, 0.0);
+        while ((entry = oj_tree_walk_next(&w, &rings->polygons)) >= 0)
         {
-            int32_t part = rings->shell_part[entry];
+            int32_t part = rings->polygon_part[entry];
             int32_t rank = rings->part_feature[part];
             if (oj_pair_rule_passes(rule, row, rank, 0) &&
                 oj_tree_part_holds(rings, part, px, py))

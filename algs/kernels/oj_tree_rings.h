@@ -1,5 +1,5 @@
-/** Which polygon parts hold a point: a tree over the boxes of their shells, and
- *  chains of edges that are stepped over in one go.
+/** Which polygon parts hold a point: a tree over their boxes, and chains of
+ * edges that are stepped over in one go.
  *
  *  Edges of all rings stand one behind the other.  Chain i of level l is edges
  *  32^l i .. 32^l (i + 1) - 1, and its box is known; one that lies in a single
@@ -22,11 +22,12 @@ struct __attribute__((aligned(16))) oj_tree_segment
     double ax, ay, bx, by;
 };
 
-/** Borrows everything. shells.n == 0: no polygons, or they do not matter. */
+/** Borrows everything. polygons.n == 0: there are none, or they do not
+ *  matter. */
 struct oj_tree_rings
 {
-    struct oj_tree shells;
-    const int32_t *shell_part;             /**< [shells.n] */
+    struct oj_tree polygons;
+    const int32_t *polygon_part;           /**< [polygons.n] */
     const struct oj_tree_segment *segment; /**< in the order of rings */
     const int64_t *ring_offset;            /**< of parts */
     const int64_t *segment_offset;         /**< of rings */
@@ -108,17 +109,15 @@ OJ_FN struct oj_tree_box oj_tree_chain_box(const struct oj_tree_rings *rings,
     return box;
 }
 
-/** Box of a part's shell; nothing for parts that are not polygons. */
-OJ_FN struct oj_tree_box oj_tree_shell_box(const struct oj_tree_rings *rings,
-                                           int64_t part)
+/** Box of all rings of a part; nothing for parts that are not polygons. */
+OJ_FN struct oj_tree_box oj_tree_polygon_box(const struct oj_tree_rings *rings,
+                                             int64_t part)
 {
     struct oj_tree_box box = oj_tree_no_box(), one;
-    int64_t ring = rings->ring_offset[part], at, end;
-    if (rings->part_kind[part] != rings->polygon_kind ||
-        ring == rings->ring_offset[part + 1])
+    int64_t at = rings->segment_offset[rings->ring_offset[part]];
+    int64_t end = rings->segment_offset[rings->ring_offset[part + 1]];
+    if (rings->part_kind[part] != rings->polygon_kind)
         return box;
-    at = rings->segment_offset[ring];
-    end = rings->segment_offset[ring + 1];
     while (at < end)
     {
         int level = oj_tree_chain_level(at, end, OJ_TREE_CHAIN_LEVELS);
@@ -169,25 +168,51 @@ OJ_FN enum oj_location oj_tree_ring_locate(const struct oj_tree_rings *rings,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** 1 when p is at distance 0 of the polygon: on its shell, or in it and not
- *  inside the first hole that it is in or on. */
+/** 1 when p is at distance 0 of the polygon: on a ring, or inside an odd number
+ *  of them.  All rings are gone along at once; a chain of edges of several
+ * rings is stepped over only where the ray cannot meet it. */
 OJ_FN int oj_tree_part_holds(const struct oj_tree_rings *rings, int64_t part,
                              double px, double py)
 {
-    int64_t ring = rings->ring_offset[part], end = rings->ring_offset[part + 1];
-    enum oj_location location;
-    if (rings->part_kind[part] != rings->polygon_kind || ring == end)
+    int64_t ring = rings->ring_offset[part];
+    int64_t at = rings->segment_offset[ring], end_of_ring = at;
+    int64_t end = rings->segment_offset[rings->ring_offset[part + 1]];
+    int level = oj_tree_chain_level(at, end, OJ_TREE_CHAIN_LEVELS);
+    int odd = 0;
+    if (rings->part_kind[part] != rings->polygon_kind)
         return 0;
-    location = oj_tree_ring_locate(rings, ring, px, py);
-    if (location != OJ_INSIDE)
-        return location == OJ_ON_BOUNDARY;
-    for (ring++; ring < end; ring++)
+    while (at < end)
     {
-        location = oj_tree_ring_locate(rings, ring, px, py);
-        if (location != OJ_OUTSIDE)
-            return location == OJ_ON_BOUNDARY;
+        int shift = OJ_TREE_CHAIN_BITS * level;
+        if (level == 0)
+        {
+            const struct oj_tree_segment *s = &rings->segment[at];
+            int edge = oj_ring_edge(px, py, s->ax, s->ay, s->bx, s->by);
+            if (edge == OJ_ON_BOUNDARY)
+                return 1;
+            odd ^= edge;
+        }
+        else
+        {
+            struct oj_tree_box box = rings->chain[level - 1][at >> shift];
+            int64_t after = at + ((int64_t)1 << shift);
+            if (!(py < box.y0 || py > box.y1 || px > box.x1))
+            {
+                while (end_of_ring <= at)
+                    end_of_ring = rings->segment_offset[++ring];
+                if (px >= box.x0 || after > end_of_ring)
+                {
+                    level--;
+                    continue;
+                }
+                odd ^= (rings->segment[at].ay > py) !=
+                       (rings->segment[after - 1].by > py);
+            }
+        }
+        at += (int64_t)1 << shift;
+        level = oj_tree_chain_level(at, end, OJ_TREE_CHAIN_LEVELS);
     }
-    return 1;
+    return odd;
 }
 
 #endif

@@ -253,6 +253,40 @@ def check_infinite_coordinates():
     same(summary("s.json")["join"]["skipped"]["not_finite"], 1)
 
 
+def check_coordinates_of_no_data():
+    """Beyond 1e150 nothing joins, on any backend, and it is said; 1e150 does."""
+    far = ("-1e151", "1e151", "1e308", "-1e308", "1.7976931348623157e308",
+           "-1.797e308", "-1.7976931348623157e308")
+    shapes = ["POINT (5 5)", "POINT (-1e150 5)", "POINT (5 1e150)"]
+    shapes += [f"POINT ({v} 5)" for v in far] + [f"POINT (5 {v})" for v in far]
+    areas = ["POLYGON ((0 0, 10 0, 10 10, 0 10, 0 0))",
+             "LINESTRING (20 20, 30 30)", "POLYGON ((0 0, 1e151 0, 0 9, 0 0))"]
+    with open("points.csv", "w") as f:
+        f.write("name,WKT\n")
+        f.writelines(f'p{i},"{shape}"\n' for i, shape in enumerate(shapes))
+    points(shapes, "points.gpkg", lco=["SPATIAL_INDEX=NO"])
+    lots(areas, lco=["SPATIAL_INDEX=NO"])
+    module = os.environ.get("CUDA_HOST_MODULE")
+    for path in ("points.csv", "points.gpkg"):
+        for backend in ["cpu", "geos", "quadrant"] + ["cuda"] * (module is not None):
+            env = {"OGRJOIN_CUDA_MODULE": module} if backend == "cuda" else None
+            for op in (["nearest"], ["dwithin", "-max_distance", 5],
+                       ["nearest", "-k", 3]):
+                if backend == "quadrant" and op[0] != "nearest":
+                    continue
+                r = run("-backend", backend, "-op", *op, "-how", "inner", "o.csv",
+                        path, "lots.gpkg", "-overwrite", "-json_summary", "s.json",
+                        env=env)
+                same(r.rc, 0, str(r))
+                names = Layer("o.csv").column("name")
+                found = ["p0"] if op[0] == "dwithin" else ["p0", "p1", "p2"]
+                same(sorted(set(names)), found, f"{path} {backend} {op}")
+                s = summary("s.json")
+                same(s["input"]["skipped"]["not_finite"], 2 * len(far))
+                same(s["join"]["skipped"]["not_finite"], 1)
+                true("not finite or beyond 1e150" in r.err, str(r))
+
+
 def check_what_cannot_be_reprojected():
     points(["POINT (10 60)", "POINT (10 6000)"], srs="EPSG:4326")
     lots(["POINT (10 60.001)"], srs="EPSG:4326")

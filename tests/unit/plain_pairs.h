@@ -136,20 +136,20 @@ static inline int plain_locate(const struct oj_flat *flat, int64_t ring,
     return odd;
 }
 
+/* On a ring of the polygon part, or inside an odd number of them. */
 static inline int plain_holds(const struct oj_flat *flat, int64_t part,
                               const double *p)
 {
-    int where = plain_locate(flat, flat->ring_offset[part], p);
-    if (where != 1)
-        return where == 2;
-    for (int64_t r = flat->ring_offset[part] + 1;
-         r < flat->ring_offset[part + 1]; r++)
+    int odd = 0;
+    for (int64_t r = flat->ring_offset[part]; r < flat->ring_offset[part + 1];
+         r++)
     {
-        where = plain_locate(flat, r, p);
-        if (where != 0)
-            return where == 2;
+        int where = plain_locate(flat, r, p);
+        if (where == 2)
+            return 1;
+        odd ^= where;
     }
-    return 1;
+    return odd;
 }
 
 /* A vertex of part q of g in the polygon part p of f. */

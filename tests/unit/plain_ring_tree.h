@@ -53,7 +53,6 @@ struct plain_tree
     TREE_ARRAY(struct oj_ring_record) record;
     TREE_ARRAY(struct oj_ring_edge16) edge;
     TREE_ARRAY(uint32_t) edge_segment;
-    TREE_ARRAY(uint32_t) ring_part;
     TREE_ARRAY(int32_t) part_feature;
     /* of the node at work */
     TREE_ARRAY(struct oj_ring_masks) masks;
@@ -79,24 +78,19 @@ static inline void tree_add_ring(struct plain_tree *t,
 static inline void tree_add_rings(struct plain_tree *t,
                                   const struct oj_flat *flat)
 {
-    uint32_t n_rings = 0;
     for (int64_t f = 0; f < flat->n_features; f++)
     {
         for (int64_t p = flat->part_offset[f]; p < flat->part_offset[f + 1];
              p++)
         {
-            int64_t first = flat->ring_offset[p];
             TREE_PUSH(t->part_feature, (int32_t)f);
-            for (int64_t r = first; r < flat->ring_offset[p + 1]; r++)
-            {
-                TREE_PUSH(t->ring_part, 2 * (uint32_t)p + (r > first));
-                if (flat->part_kind[p] == OJ_PART_POLYGON)
-                    tree_add_ring(t, flat, r,
-                                  t->tree.units == OJ_RING_FEATURES
-                                      ? (uint32_t)f
-                                      : n_rings);
-                n_rings++;
-            }
+            if (flat->part_kind[p] != OJ_PART_POLYGON)
+                continue;
+            for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
+                 r++)
+                tree_add_ring(
+                    t, flat, r,
+                    (uint32_t)(t->tree.units == OJ_RING_FEATURES ? f : p));
         }
     }
 }
@@ -250,8 +244,7 @@ static inline void tree_finish(struct plain_tree *t,
                                const struct tree_node *node)
 {
     int64_t n = node->end - node->first;
-    const uint32_t *ring_part =
-        t->tree.units == OJ_RING_PARTS ? t->ring_part.data : NULL;
+    int first_counts = t->tree.units == OJ_RING_PARTS;
     double side = t->tree.frame.side[depth], rx, ry;
     double steps = t->tree.frame.steps[depth];
     float margin = oj_ring_edge_margin(&t->tree.frame, steps);
@@ -274,11 +267,11 @@ static inline void tree_finish(struct plain_tree *t,
             all.toggled ^= split.toggled;
         }
         oj_ring_coder_add(&coder, f->unit >> 1, oj_ring_said_of(f->unit, all),
-                          ring_part);
+                          first_counts);
     }
     leaf.code = n > OJ_RING_CODED_RECORDS
                     ? UINT64_MAX
-                    : oj_ring_coder_end(&coder, ring_part);
+                    : oj_ring_coder_end(&coder, first_counts);
     if (t->touched.n == 0 && leaf.code == 0)
         return;
     if (t->touched.n == 0 && leaf.code % 16 != OJ_RING_CODE_ASK)
@@ -501,7 +494,6 @@ static inline void tree_lend(struct plain_tree *t)
     t->tree.edge = t->edge.data;
     t->tree.edge_segment = t->edge_segment.data;
     t->tree.segment = t->segment.data;
-    t->tree.ring_part = t->ring_part.data;
     t->tree.part_feature = t->part_feature.data;
 }
 
@@ -566,7 +558,6 @@ static inline void plain_tree_free(struct plain_tree *t)
     oj_free(t->record.data);
     oj_free(t->edge.data);
     oj_free(t->edge_segment.data);
-    oj_free(t->ring_part.data);
     oj_free(t->part_feature.data);
     oj_free(t->masks.data);
     oj_free(t->touched.data);

@@ -26,8 +26,8 @@ struct plain_side
     uint8_t *part_kind;
     int64_t *ring_offset, *segment_offset;
     struct oj_tree_box *chain[OJ_TREE_CHAIN_LEVELS];
-    struct oj_tree_node *node, *shell_node;
-    int32_t *shell_part;
+    struct oj_tree_node *node, *polygon_node;
+    int32_t *polygon_part;
     struct oj_tree_segment *sorted_segment;
     int32_t *sorted_rank;
 };
@@ -178,12 +178,12 @@ static inline void side_make_rings(struct plain_side *s,
         rings->chain[level - 1] = s->chain[level - 1];
     }
     TREE_NEW(box, s->n_parts);
-    TREE_NEW(s->shell_part, s->n_parts);
+    TREE_NEW(s->polygon_part, s->n_parts);
     for (int64_t i = 0; i < s->n_parts; i++)
-        box[i] = oj_tree_shell_box(rings, i);
-    s->shell_node =
-        tree_build(&rings->shells, s->n_parts, box, extent, s->shell_part);
-    rings->shell_part = s->shell_part;
+        box[i] = oj_tree_polygon_box(rings, i);
+    s->polygon_node =
+        tree_build(&rings->polygons, s->n_parts, box, extent, s->polygon_part);
+    rings->polygon_part = s->polygon_part;
     oj_free(box);
 }
 
@@ -230,8 +230,8 @@ static inline void plain_side_free(struct plain_side *s)
     for (int i = 0; i < OJ_TREE_CHAIN_LEVELS; i++)
         oj_free(s->chain[i]);
     oj_free(s->node);
-    oj_free(s->shell_node);
-    oj_free(s->shell_part);
+    oj_free(s->polygon_node);
+    oj_free(s->polygon_part);
     oj_free(s->sorted_segment);
     oj_free(s->sorted_rank);
 }

@@ -3,6 +3,7 @@
  * Kind: memory. Run with a leak checker it also shows that nothing leaks. */
 #include "references.h"
 
+#include "geos_area.h"
 #include "oj_validate.h"
 #include "random_layers.h"
 #include "run_tests.h"
@@ -176,12 +177,15 @@ START_TEST(comparing)
 {
     struct oj_relation relation = oj_relation_default();
     struct oj_matches ours = {0}, theirs = {0};
+    struct oj_flat_buf undisputed = {0};
     struct oj_flat join_view, input;
     oj_status status = OJ_ERR_NOMEM;
     relation.k = 50;
     build_layers();
     join_view = oj_flat_buf_view(&join_side);
     input = oj_flat_buf_view(&multipoints);
+    ck_assert_int_lt(copy_undisputed(&join_view, &input, &undisputed), 50);
+    input = oj_flat_buf_view(&undisputed);
     must(run_once("cpu", &input, &relation, 2, &ours));
     must(run_once("geos", &input, &relation, 1, &theirs));
     for (int64_t n = 1; status != OJ_OK; n++)
@@ -200,6 +204,7 @@ START_TEST(comparing)
     }
     oj_matches_free(&ours);
     oj_matches_free(&theirs);
+    oj_flat_buf_free(&undisputed);
     free_layers();
 }
 END_TEST

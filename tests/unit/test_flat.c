@@ -205,9 +205,12 @@ END_TEST
 
 START_TEST(degenerate_not_finite_takes_the_feature)
 {
-    static const double bad[] = {NAN, INFINITY, -INFINITY};
+    static const double bad[] = {
+        NAN,        INFINITY, -INFINITY, 1.7976931348623157e308,
+        -1.797e308, 1e308,    -1e151,    nextafter(OJ_FLAT_MOST, INFINITY)};
+    const int n = 2 * (int)(sizeof bad / sizeof *bad);
     struct oj_flat_buf buf = {0};
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < n; i++)
     {
         double *x, *y;
         begin(&buf, i);
@@ -220,13 +223,48 @@ START_TEST(degenerate_not_finite_takes_the_feature)
         *y = i & 1 ? bad[i / 2] : 1.0;
         end(&buf);
     }
-    ck_assert_int_eq(buf.n_features, 6);
+    ck_assert_int_eq(buf.n_features, n);
     ck_assert_int_eq(buf.n_parts, 0);
     ck_assert_int_eq(buf.n_vertices, 0);
-    ck_assert_int_eq(buf.counts.n_not_finite, 6);
+    ck_assert_int_eq(buf.counts.n_not_finite, n);
     ck_assert_int_eq(buf.counts.n_rings_closed, 0);
     ck_assert_int_eq(buf.part_kinds, 0);
     oj_flat_buf_free(&buf);
+}
+END_TEST
+
+/* In both forms: 1e150 itself joins, the next number does not. */
+START_TEST(degenerate_points_beyond_most)
+{
+    static const double ends[] = {1e150, -1e150};
+    for (int long_form = 0; long_form < 2; long_form++)
+    {
+        struct oj_flat_buf buf = {0};
+        struct oj_flat flat;
+        if (long_form)
+        {
+            begin(&buf, -1);
+            end(&buf);
+        }
+        for (int i = 0; i < 2; i++)
+        {
+            double beyond = nextafter(ends[i], 2 * ends[i]);
+            point(&buf, 0, ends[i], ends[i]);
+            point(&buf, 1, beyond, 0);
+            point(&buf, 2, 0, beyond);
+        }
+        ck_assert_int_eq(buf.counts.n_not_finite, 4);
+        flat = oj_flat_buf_view(&buf);
+        ck_assert_int_eq(oj_flat_is_points(&flat), !long_form);
+        ck_assert_int_eq(oj_flat_check(&flat, NULL), OJ_OK);
+        for (int64_t f = 0; f < 6; f++)
+        {
+            int64_t first, stop;
+            oj_flat_vertices(&flat, f + long_form, &first, &stop);
+            ck_assert_int_eq(stop - first, f % 3 == 0);
+        }
+        oj_flat_buf_free(&buf);
+    }
 }
 END_TEST
 
@@ -239,10 +277,12 @@ START_TEST(unit_drop_not_finite)
     ck_assert_int_eq(oj_flat_buf_add_null(&buf, 4, NULL), OJ_OK);
     buf.x[0] = INFINITY; /* before first: not looked at */
     buf.y[2] = NAN;
-    ck_assert_int_eq(oj_flat_buf_drop_not_finite(&buf, 1), 1);
+    buf.y[1] = -1e151;
+    ck_assert_int_eq(oj_flat_buf_drop_not_finite(&buf, 1), 2);
+    ck_assert_double_nan(buf.x[1]);
     ck_assert_double_nan(buf.x[2]);
     ck_assert_double_eq(buf.x[3], 3);
-    buf.x[0] = 0;
+    buf.x[0] = buf.x[1] = buf.y[1] = 0;
 
     for (int i = 5; i < 9; i++)
     {
@@ -257,7 +297,7 @@ START_TEST(unit_drop_not_finite)
     flat = oj_flat_buf_view(&buf);
     ck_assert_int_eq(flat.n_vertices, 3 + 4 * 10);
     buf.x[3 + 2] = INFINITY;
-    buf.y[3 + 29] = NAN;
+    buf.y[3 + 29] = 1e308;
     ck_assert_int_eq(oj_flat_buf_drop_not_finite(&buf, 3), 2);
     flat = oj_flat_buf_view(&buf);
     ck_assert_int_eq(oj_flat_check(&flat, NULL), OJ_OK);
@@ -374,6 +414,7 @@ START_TEST(unit_check_finds_what_is_wrong)
     REFUSES(kind[1] = OJ_PART_POINT, kind[1] = OJ_PART_LINE);
     REFUSES(x[3] = 7, x[3] = 0);
     REFUSES(y[5] = INFINITY, y[5] = 6);
+    REFUSES(x[4] = -1e151, x[4] = -OJ_FLAT_MOST);
     bad = good;
     bad.part_offset = NULL;
     ck_assert_int_eq(oj_flat_check(&bad, NULL), OJ_ERR_ARG);
@@ -382,6 +423,10 @@ START_TEST(unit_check_finds_what_is_wrong)
     ck_assert_int_eq(oj_flat_check(&bad, NULL), OJ_OK);
     y[2] = INFINITY;
     ck_assert_int_eq(oj_flat_check(&bad, NULL), OJ_ERR_ARG);
+    y[2] = 1e151;
+    ck_assert_int_eq(oj_flat_check(&bad, NULL), OJ_ERR_ARG);
+    x[2] = NAN; /* no geometry */
+    ck_assert_int_eq(oj_flat_check(&bad, NULL), OJ_OK);
 }
 END_TEST
 
@@ -486,6 +531,7 @@ int main(void)
     tcase_add_test(tests, unit_check_finds_what_is_wrong);
     tcase_add_test(tests, degenerate_empty_members_and_open_rings);
     tcase_add_test(tests, degenerate_not_finite_takes_the_feature);
+    tcase_add_test(tests, degenerate_points_beyond_most);
     tcase_add_loop_test(tests, property_random_features_like_a_plain_model, 0,
                         20);
     tcase_add_test(tests, memory_every_allocation_may_fail);

@@ -305,11 +305,11 @@ START_TEST(odd_data)
     count_is(&view, nextafter(1.0, 0.0), 0);
     count_is(&view, 1999.0, 2000 * 1999 / 2);
     count_is(&view, 1e200, 2000 * 1999 / 2);
-    for (int i = 0; i < 2000; i++) /* the ends of the numbers */
-        add_point(&far, i % 2 ? 1e308 : -1e308, i % 4 < 2 ? 1e308 : -1e308);
+    for (int i = 0; i < 2000; i++) /* the ends of the numbers that join */
+        add_point(&far, i % 2 ? 1e150 : -1e150, i % 4 < 2 ? 1e150 : -1e150);
     view = oj_flat_buf_view(&far);
     count_is(&view, 1.0, 4 * (500 * 499 / 2));
-    count_is(&view, 1e307, 4 * (500 * 499 / 2));
+    count_is(&view, 1e149, 4 * (500 * 499 / 2));
     /* half of them dense, half of them far away and dense, too */
     for (int i = 0; i < 20000; i++)
         add_point(&uneven, (i % 2 ? 1e12 : 0.0) + i, 0.0);

@@ -12,7 +12,7 @@
 #include "oj_pair_stage.h"
 #include "oj_pick.h"
 #include "oj_validate.h"
-#include "random_layers.h"
+#include "plain_pairs.h"
 #include "run_tests.h"
 
 #include <float.h>
@@ -194,6 +194,10 @@ START_TEST(nearest_points_agree_with_geos)
             if (oj_geos_pairs_distance(geos, i, j, &d) != OJ_GEOS_YES)
                 continue;
             n_compared++;
+            /* in a hole beyond its shell, which is area, though not to GEOS */
+            if (p.distance == 0.0 && d > 0.0 &&
+                plain_distance(&a, i, &b, j, OJ_TO_INTERIOR) == 0.0)
+                d = 0.0;
             expect(fabs(p.distance - d) <= 1e-12 * (1 + d),
                    "seed %d, pair %d %d: %.17g, GEOS %.17g", _i, (int)i, (int)j,
                    p.distance, d);

@@ -69,14 +69,9 @@ static void add_part_of(struct side *s, const struct oj_flat *flat,
             add_segment(s, flat, v, v);
         for (; v < last; v++)
             add_segment(s, flat, v, v + 1);
-        s->flag[s->n_segments - 1] = OJ_QUADRANT_LINE_END;
-        if (is_polygon)
-            s->flag[s->n_segments - 1] =
-                OJ_QUADRANT_RING_END |
-                (r == flat->ring_offset[part] ? OJ_QUADRANT_SHELL : 0) |
-                (r + 1 == flat->ring_offset[part + 1] ? OJ_QUADRANT_PART_END
-                                                      : 0);
     }
+    s->flag[s->n_segments - 1] =
+        is_polygon ? OJ_QUADRANT_POLYGON_END : OJ_QUADRANT_LINE_END;
 }
 
 static void add_feature(struct side *s, const struct oj_flat *flat, int64_t f)

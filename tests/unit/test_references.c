@@ -265,7 +265,7 @@ START_TEST(identical_and_far)
     add_point(&input, 7, 7);
     add_point(&input, 8e5, 7);
     add_point(&input, -1e12, 8);
-    add_point(&input, 7, 1e300); /* its squared distance overflows */
+    add_point(&input, 7, 1e300); /* no geometry, since it is too far */
     for (int i = 0; i < 500; i++)
         add_point(&input, 8, 7);
     for (int wide = 0; wide < 2; wide++)
