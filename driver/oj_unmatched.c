@@ -37,10 +37,12 @@ void oj_unmatched_mark(struct oj_unmatched *unmatched,
 
 int64_t oj_unmatched_count(const struct oj_unmatched *unmatched)
 {
-    int64_t n = unmatched->n_features;
-    for (int64_t i = 0; unmatched->matched != NULL && i <= n / 64; i++)
-        n -= __builtin_popcountll(unmatched->matched[i]);
-    return unmatched->matched != NULL ? n : 0;
+    int64_t n_words = unmatched->n_features / 64 + 1, n_matched = 0;
+    if (unmatched->matched == NULL)
+        return 0;
+    for (int64_t i = 0; i < n_words; i++)
+        n_matched += __builtin_popcountll(unmatched->matched[i]);
+    return unmatched->n_features - n_matched;
 }
 
 void oj_unmatched_close(struct oj_unmatched *unmatched)
