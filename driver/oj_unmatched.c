@@ -72,6 +72,17 @@ static oj_status fail_changed(const struct oj_job *job, struct oj_error *err)
                    job->join.name);
 }
 
+/* What is written of them would not be what was joined. */
+static oj_status check_files(const struct oj_job *job, struct oj_error *err)
+{
+    if (!job->join_files.is_settled || !oj_join_files_changed(&job->join_files))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_DATA,
+                   "the join layer '%s' was changed while it was read; read it "
+                   "again",
+                   job->join.name);
+}
+
 /* The FIDs that were read first, where they are still there. */
 static oj_status check_batch(const struct pass *pass, struct oj_error *err)
 {
@@ -111,6 +122,7 @@ static oj_status read_all(struct pass *pass,
         oj_job_read_options(pass->job, &pass->job->join);
     reading.keep_attributes = 1;
     reading.skipped = NULL; /* not by the join, but these rows are written */
+    OJ_TRY(check_files(pass->job, err));
     OJ_TRY(oj_layer_reader_open(pass->job->join.layer, &reading, &pass->reader,
                                 err));
     for (;;)
@@ -126,7 +138,7 @@ static oj_status read_all(struct pass *pass,
     if (oj_layer_reader_counts(pass->reader)->n_rows !=
         pass->unmatched->n_features)
         return fail_changed(pass->job, err);
-    return OJ_OK;
+    return check_files(pass->job, err);
 }
 
 oj_status oj_unmatched_read(const struct oj_unmatched *unmatched,
