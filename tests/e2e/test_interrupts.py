@@ -232,8 +232,7 @@ def moments(words, n=10):
         p.send_signal(signal.SIGINT)
         begin = time.monotonic()
         r = finish(p)
-        if not is_over:
-            yield r, time.monotonic() - begin
+        yield None if is_over else (r, time.monotonic() - begin)
 
 
 def check_interrupt_while_closing():
