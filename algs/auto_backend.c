@@ -21,7 +21,7 @@ struct oj_index
     struct oj_index *on_cpu, *on_gpu;
     int uses_gpu;
     int is_settled[2]; /* no more choice: for lines and polygons, for points */
-    char reason[240];
+    char reason[320];
 };
 
 static double n_vertices(const struct oj_flat *flat)
@@ -96,7 +96,7 @@ static oj_status make_on_cpu(struct oj_index *index, struct oj_stats *stats,
 
 static void leave_gpu(struct oj_index *index, const char *why)
 {
-    snprintf(index->reason, sizeof index->reason, "no GPU: %.220s", why);
+    snprintf(index->reason, sizeof index->reason, "no GPU: %.300s", why);
     if (index->on_gpu != NULL && index->on_cpu == NULL)
         index->on_cpu = oj_cuda_take_cpu(index->on_gpu);
     oj_cuda_backend.free_index(index->on_gpu);

@@ -23,13 +23,14 @@ struct oj_index
     int sums_refused; /* it has no sums of such a join, or no memory for them */
     int n_sum_words;  /* of a join feature in the last batch that was summed */
     int is_refused;   /* the module cannot hold these data: the CPU answers */
-    char reason[240]; /* why the CPU answered; "": it did not */
+    char reason[320]; /* why the CPU answered; "": it did not */
+    char slower[320]; /* why the GPU did not do it the best way; "": it did */
 };
 
 /* Set when a join has used a device. */
 static atomic_int is_started;
 
-#define ON_CPU "on the CPU: "
+#define ON_CPU "ran on the CPU, since "
 #define NOT_TAKEN "no CUDA kernel answers such a join"
 
 /* Other kinds of features are the CPU's. */
@@ -119,7 +120,7 @@ static oj_status make_on_cpu(struct oj_index *index, const char *why,
                                             &index->relation, &index->options);
     if (index->reason[0] == '\0' &&
         (index->is_refused || index->screen == NULL))
-        snprintf(index->reason, sizeof index->reason, ON_CPU "%.220s", why);
+        snprintf(index->reason, sizeof index->reason, ON_CPU "%.290s", why);
     if (index->on_cpu != NULL)
         return OJ_OK;
     index->options.screen = oj_cuda_screen_use(index->screen);
@@ -143,12 +144,14 @@ static void refuse(struct oj_index *index)
     index->on_gpu = NULL;
 }
 
-/* A part of the join side may fit where all of it does not. */
-static void advise_tiles(struct oj_error *why)
+/* After each success of the module: it may have turned to another method. */
+static oj_status note_method(struct oj_index *index)
 {
-    size_t n = strlen(why->message);
-    snprintf(why->message + n, sizeof why->message - n,
-             "; -memory SIZE makes tiles, which need less");
+    const char *why = index->module->why_refused(index->on_gpu);
+    if (why[0] != '\0' && index->slower[0] == '\0')
+        snprintf(index->slower, sizeof index->slower,
+                 "took a slower method on the GPU, since %.260s", why);
+    return OJ_OK;
 }
 
 /* What the module cannot hold, for its coordinates or for want of memory, is
@@ -166,12 +169,12 @@ static oj_status make_on_gpu(struct oj_index *index, struct oj_stats *stats,
     if (status == OJ_OK)
     {
         atomic_store(&is_started, 1);
-        return OJ_OK;
+        return note_method(index);
     }
     if (!cannot_hold(status))
         return oj_fail(err, status, "%s", why.message);
     if (status == OJ_ERR_NOMEM)
-        advise_tiles(&why);
+        oj_gpu_advise(&why, OJ_GPU_ADVICE_TILES);
     refuse(index);
     return make_on_cpu(index, why.message, stats, err);
 }
@@ -249,8 +252,10 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
         oj_status status =
             index->module->join(index->on_gpu, input, out, stats, &why);
         if (!cannot_hold(status))
-            return status == OJ_OK ? OJ_OK
+            return status == OJ_OK ? note_method(index)
                                    : oj_fail(err, status, "%s", why.message);
+        if (status == OJ_ERR_NOMEM)
+            oj_gpu_advise(&why, OJ_GPU_ADVICE_BATCH);
         refuse(index);
     }
     OJ_TRY(make_on_cpu(index, why.message, stats, err));
@@ -298,6 +303,8 @@ static oj_status count_pairs(struct oj_index *index,
     {
         oj_status status = index->module->count_pairs(
             index->on_gpu, input, count, n_pairs, stats, err);
+        if (status == OJ_OK)
+            return note_method(index);
         if (!cannot_hold(status))
             return status;
     }
@@ -323,6 +330,8 @@ static oj_status sum_pairs(struct oj_index *index, const struct oj_flat *input,
     {
         oj_status status = index->module->sum_pairs(
             index->on_gpu, input, request, words, n_pairs, stats, err);
+        if (status == OJ_OK)
+            return note_method(index);
         if (!cannot_hold(status))
             return status;
         index->sums_refused = 1;
@@ -348,7 +357,7 @@ const char *oj_cuda_method(const struct oj_index *index,
 const char *oj_cuda_reason(const struct oj_index *index)
 {
     if (index->reason[0] == '\0' && index->on_gpu != NULL)
-        return index->module->why_refused(index->on_gpu);
+        return index->slower;
     if (index->reason[0] == '\0')
         return oj_cuda_screen_reason(index->screen);
     return index->reason;

@@ -3,6 +3,7 @@
 #include "../flatten/oj_array.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct oj_cuda_screen
 {
@@ -13,8 +14,10 @@ struct oj_cuda_screen
     struct oj_options options;
     struct oj_gpu_screen *index; /* NULL: not needed yet */
     int is_refused;              /* it cannot be made, or the device is lost */
-    char reason[240];
+    char reason[320];            /* begins with IN_PART; "": none */
 };
+
+#define IN_PART "ran in part on the CPU, since "
 
 static oj_status make_index(struct oj_cuda_screen *s, struct oj_stats *stats,
                             struct oj_error *err)
@@ -40,17 +43,21 @@ static oj_status find(void *self, const struct oj_flat *input, int64_t most,
     struct oj_error why = {OJ_OK, ""};
     oj_status status = make_index(s, stats, &why);
     s->is_refused = status != OJ_OK && status != OJ_ERR_CANCELLED;
+    if (status == OJ_ERR_NOMEM)
+        oj_gpu_advise(&why, OJ_GPU_ADVICE_TILES);
     if (status == OJ_OK)
     {
         status =
             s->module->screen_find(s->index, input, most, out, stats, &why);
         s->is_refused = status == OJ_ERR_NO_DEVICE || status == OJ_ERR_INTERNAL;
+        if (status == OJ_ERR_NOMEM)
+            oj_gpu_advise(&why, OJ_GPU_ADVICE_BATCH);
     }
     if (status == OJ_OK)
         return OJ_OK;
     if (status != OJ_ERR_TOO_MANY_PAIRS && status != OJ_ERR_CANCELLED &&
         s->reason[0] == '\0')
-        snprintf(s->reason, sizeof s->reason, "%.239s", why.message);
+        snprintf(s->reason, sizeof s->reason, IN_PART "%.280s", why.message);
     return oj_fail(err, status, "%s", why.message);
 }
 
@@ -100,7 +107,9 @@ const char *oj_cuda_screen_name(const struct oj_cuda_screen *screen)
 
 const char *oj_cuda_screen_refusal(const struct oj_cuda_screen *screen)
 {
-    return screen != NULL && screen->is_refused ? screen->reason : NULL;
+    if (screen == NULL || !screen->is_refused)
+        return NULL;
+    return screen->reason + (screen->reason[0] != '\0' ? strlen(IN_PART) : 0);
 }
 
 int oj_cuda_screen_is_used(const struct oj_cuda_screen *screen)

@@ -5,10 +5,13 @@
 #include "oj_gpu.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MODULE_FILE "ogrjoin_cuda.so"
@@ -16,7 +19,8 @@
 
 enum
 {
-    PATH_SIZE = 4096
+    PATH_SIZE = 4096,
+    MAX_SEGMENTS = 64 /* a library has some ten */
 };
 
 /* What the one attempt gave. */
@@ -57,6 +61,61 @@ static void find_module(char path[PATH_SIZE])
         snprintf(path, PATH_SIZE, "%s/" MODULE_FILE, OJ_MODULE_FOLDER);
 }
 
+/* ---- is the file whole? -------------------------------------------------- */
+
+static int is_in_file(uint64_t offset, uint64_t n_bytes, uint64_t size)
+{
+    return offset <= size && n_bytes <= size - offset;
+}
+
+static int reads(int file, void *out, size_t n_bytes, uint64_t offset)
+{
+    return pread(file, out, n_bytes, (off_t)offset) == (ssize_t)n_bytes;
+}
+
+/* The parts of the file that its headers name are in it: dlopen() maps them
+ * without looking, and a page that is not there is a SIGBUS. */
+static int is_whole(int file, uint64_t size)
+{
+    ElfW(Ehdr) header;
+    ElfW(Phdr) segment[MAX_SEGMENTS];
+    if (!reads(file, &header, sizeof header, 0) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+        header.e_ident[EI_CLASS] !=
+            (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
+        header.e_type != ET_DYN || header.e_phnum == 0 ||
+        header.e_phnum > MAX_SEGMENTS ||
+        header.e_phentsize != sizeof segment[0] ||
+        !reads(file, segment, header.e_phnum * sizeof segment[0],
+               header.e_phoff))
+        return 0;
+    for (int i = 0; i < header.e_phnum; i++)
+    {
+        if (!is_in_file(segment[i].p_offset, segment[i].p_filesz, size))
+            return 0;
+    }
+    /* The linker puts it last: with it, all of the file is there. */
+    return is_in_file(header.e_shoff,
+                      (uint64_t)header.e_shnum * header.e_shentsize, size);
+}
+
+static oj_status check_file(const char *path, struct oj_error *err)
+{
+    struct stat info;
+    int file = open(path, O_RDONLY | O_CLOEXEC), is_good;
+    is_good = file >= 0 && fstat(file, &info) == 0 && S_ISREG(info.st_mode) &&
+              is_whole(file, (uint64_t)info.st_size);
+    if (file >= 0)
+        close(file);
+    /* What may not be read is dlopen()'s to tell. */
+    if (is_good || file < 0)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_NO_DEVICE,
+                   "the CUDA module %s cannot be loaded: it is truncated or "
+                   "no module; build or install it again",
+                   path);
+}
+
 static oj_status open_module(const char *path, const struct oj_gpu_module **out,
                              struct oj_error *err)
 {
@@ -68,6 +127,7 @@ static oj_status open_module(const char *path, const struct oj_gpu_module **out,
                        "there is no CUDA module %s (" MODULE_VARIABLE
                        " names another place)",
                        path);
+    OJ_TRY(check_file(path, err));
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return oj_fail(err, OJ_ERR_NO_DEVICE,
@@ -100,6 +160,13 @@ static void load(void)
     find_module(path);
     if (open_module(path, &loaded, &why_not) != OJ_OK)
         loaded = NULL;
+}
+
+void oj_gpu_advise(struct oj_error *why, const char *advice)
+{
+    size_t n = strlen(why->message);
+    if (strstr(why->message, "; ") == NULL)
+        snprintf(why->message + n, sizeof why->message - n, "; %s", advice);
 }
 
 oj_status oj_gpu_load(const struct oj_gpu_module **out, struct oj_error *err)

@@ -183,6 +183,16 @@ typedef const struct oj_gpu_module *oj_gpu_module_function(uint32_t abi);
 OJ_MUST_USE OJ_EXPORT oj_status oj_gpu_load(const struct oj_gpu_module **out,
                                             struct oj_error *err);
 
+/** Adds to why there was no memory what helps, after "; ", unless the message
+ *  has such a part already: whoever wrote it knew better. */
+void oj_gpu_advise(struct oj_error *why, const char *advice);
+
+/** For an index: a part of the join side may fit where all of it does not. */
+#define OJ_GPU_ADVICE_TILES "-memory SIZE makes tiles, which need less"
+
+/** For a batch. */
+#define OJ_GPU_ADVICE_BATCH "a smaller -gpu_batch needs less"
+
 #ifdef __cplusplus
 }
 #endif

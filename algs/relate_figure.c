@@ -277,14 +277,10 @@ static oj_status find_flat_groups(struct oj_figure *f,
     return find_points(f, err);
 }
 
-oj_status oj_figure_make(struct oj_figure *f, const struct oj_shape *shape,
-                         int is_nice, struct oj_node_scratch *scratch,
-                         struct oj_error *err)
+oj_status oj_figure_lay_out(struct oj_figure *f, const struct oj_shape *shape,
+                            int is_nice, struct oj_error *err)
 {
     f->shape = shape;
-    if (f->flat == shape->flat && f->feature == shape->feature &&
-        f->is_nice == is_nice)
-        return OJ_OK;
     f->flat = NULL;
     f->is_nice = is_nice;
     f->n_edges = f->n_spots = f->n_ends = f->n_dots = 0;
@@ -297,6 +293,18 @@ oj_status oj_figure_make(struct oj_figure *f, const struct oj_shape *shape,
                       err));
     OJ_TRY(oj_reserve(&f->mark, 0, f->n_groups, &f->cap_mark, sizeof *f->mark,
                       err));
+    return OJ_OK;
+}
+
+oj_status oj_figure_make(struct oj_figure *f, const struct oj_shape *shape,
+                         int is_nice, struct oj_node_scratch *scratch,
+                         struct oj_error *err)
+{
+    f->shape = shape;
+    if (f->flat == shape->flat && f->feature == shape->feature &&
+        f->is_nice == is_nice)
+        return OJ_OK;
+    OJ_TRY(oj_figure_lay_out(f, shape, is_nice, err));
     OJ_TRY(oj_reserve(&f->encloses, 0, f->n_groups, &f->cap_encloses,
                       sizeof *f->encloses, err));
     if (!is_nice)

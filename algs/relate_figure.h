@@ -92,6 +92,12 @@ OJ_MUST_USE oj_status oj_figure_make(struct oj_figure *figure,
                                      struct oj_node_scratch *scratch,
                                      struct oj_error *err);
 
+/** The same, but that polygons which enclose nothing are not found. For
+ *  oj_shape_is_nice(), for which it makes no difference. */
+OJ_MUST_USE oj_status oj_figure_lay_out(struct oj_figure *figure,
+                                        const struct oj_shape *shape,
+                                        int is_nice, struct oj_error *err);
+
 /** Where a point is in a figure that is_simple: on the boundary also on a line
  *  or a point. */
 enum oj_location oj_figure_locate(const struct oj_figure *figure, double px,

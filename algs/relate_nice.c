@@ -159,9 +159,8 @@ oj_status oj_shape_is_nice(const struct oj_shape *shape,
                (shape->kinds == OJ_PART_LINE && lines_have_length(shape));
     if (shape->kinds != OJ_PART_POLYGON)
         return OJ_OK;
-    oj_figure_forget(figure);
-    OJ_TRY(oj_figure_make(figure, shape, 0, scratch, err));
-    if (figure->has_flat || figure->n_spots > 0 || figure->n_dots > 0)
+    OJ_TRY(oj_figure_lay_out(figure, shape, 0, err));
+    if (figure->n_dots > 0)
         return OJ_OK;
     for (int32_t band = 0; band < figure->bands.n; band++)
     {

@@ -24,12 +24,10 @@ oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
                        const char *doing)
 {
     oj_status status = OJ_ERR_INTERNAL;
-    const char *hint = "";
     switch (error)
     {
         case cudaErrorMemoryAllocation:
             status = OJ_ERR_NOMEM;
-            hint = " (memory of the GPU; a smaller -gpu_batch needs less)";
             break;
         case cudaErrorNoDevice:
         case cudaErrorInvalidDevice:
@@ -51,8 +49,10 @@ oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
     }
     /* An error that does not stick must not show up at a later call. */
     (void)cudaGetLastError();
-    return oj_fail(err, status, "CUDA, %s: %s%s", doing,
-                   cudaGetErrorString(error), hint);
+    if (status == OJ_ERR_NOMEM)
+        return oj_fail(err, status, "the GPU has too little free memory");
+    return oj_fail(err, status, "CUDA failed while %s: %s", doing,
+                   cudaGetErrorString(error));
 }
 
 static oj_status make_pool(int ordinal, struct shared_device *device,
@@ -117,30 +117,45 @@ static void let_go(int ordinal)
     pthread_mutex_unlock(&lock);
 }
 
+static oj_status open_device(struct oj_cuda_device *device,
+                             struct oj_error *err)
+{
+    cudaError_t error;
+    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
+    OJ_CUDA_TRY(cudaDeviceGetAttribute(&device->n_processors,
+                                       cudaDevAttrMultiProcessorCount,
+                                       device->ordinal),
+                "asking the device", err);
+    OJ_TRY(take_part(device->ordinal, &device->pool, err));
+    error = cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking);
+    if (error == cudaSuccess)
+        return OJ_OK;
+    let_go(device->ordinal);
+    return oj_cuda_fail(err, error, "making a stream");
+}
+
+/* Nothing of ours is there yet: what is too little is what others leave. */
 oj_status oj_cuda_open(int ordinal, int64_t limit, const int *cancel,
                        struct oj_cuda_device *out, struct oj_error *err)
 {
     struct oj_cuda_device device;
-    cudaError_t error;
+    oj_status status;
     memset(&device, 0, sizeof device);
     if (ordinal < 0 || ordinal >= OJ_GPU_MAX_DEVICES)
         return oj_fail(err, OJ_ERR_NO_DEVICE, "there is no GPU %d", ordinal);
     device.ordinal = ordinal;
     device.limit = limit;
     device.cancel = cancel;
-    OJ_CUDA_TRY(cudaSetDevice(ordinal), "choosing a device", err);
-    OJ_CUDA_TRY(cudaDeviceGetAttribute(&device.n_processors,
-                                       cudaDevAttrMultiProcessorCount, ordinal),
-                "asking the device", err);
-    OJ_TRY(take_part(ordinal, &device.pool, err));
-    error = cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking);
-    if (error != cudaSuccess)
-    {
-        let_go(ordinal);
-        return oj_cuda_fail(err, error, "making a stream");
-    }
-    *out = device;
-    return OJ_OK;
+    status = open_device(&device, err);
+    if (status == OJ_ERR_NOMEM)
+        return oj_fail(err, status,
+                       "GPU %d has too little free memory: other programs "
+                       "hold it; end one of them, or name another GPU with "
+                       "-gpu",
+                       ordinal);
+    if (status == OJ_OK)
+        *out = device;
+    return status;
 }
 
 void oj_cuda_close(struct oj_cuda_device *device)
@@ -195,10 +210,9 @@ oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
     {
         __atomic_sub_fetch(&device->used, bytes, __ATOMIC_RELAXED);
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "the memory of GPU %d that may be used (%.1f MB) is "
-                       "not enough: %.1f MB more were needed",
-                       device->ordinal, (double)device->limit / 1048576.0,
-                       (double)bytes / 1048576.0);
+                       "the %.1f MB of GPU %d that may be used are not "
+                       "enough; -gpu_memory allows more",
+                       (double)device->limit / 1048576.0, device->ordinal);
     }
     error = take(device, stream, (size_t)bytes, out);
     if (error != cudaSuccess)

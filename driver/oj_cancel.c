@@ -6,20 +6,24 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 enum
 {
-    PATIENCE_MS = 800,
+    PATIENCE_MS = 500,
     MAX_TEMPORARIES = 4,
+    MAX_ATTEMPTS = 20,
     EXIT_INTERRUPTED = 130
 };
 
 static struct
 {
-    pthread_mutex_t mutex; /* guards the folders; held while files are moved */
-    int flag;
+    int flag;              /* atomic */
+    pthread_mutex_t mutex; /* guards all below; held while files are moved */
+    void (*interrupt)(void *);
+    void *interrupt_user;
     char temporary[MAX_TEMPORARIES][4096]; /* "": a free place */
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -37,6 +41,22 @@ static void fill(sigset_t *signals)
         sigaddset(signals, SIGHUP);
 }
 
+static void interrupt_statement(void)
+{
+    pthread_mutex_lock(&state.mutex);
+    if (state.interrupt != NULL)
+        state.interrupt(state.interrupt_user);
+    pthread_mutex_unlock(&state.mutex);
+}
+
+/* Other threads may still put files there: then once more. */
+static void remove_folder(const char *folder)
+{
+    struct stat info;
+    for (int i = 0; i < MAX_ATTEMPTS && stat(folder, &info) == 0; i++)
+        VSIRmdirRecursive(folder);
+}
+
 static void *watch(void *unused)
 {
     const struct timespec patience = {PATIENCE_MS / 1000,
@@ -47,13 +67,14 @@ static void *watch(void *unused)
     fill(&signals);
     sigwait(&signals, &number);
     __atomic_store_n(&state.flag, 1, __ATOMIC_RELAXED);
+    interrupt_statement();
     /* The orderly way out ends the process while this waits. */
     sigtimedwait(&signals, NULL, &patience);
     pthread_mutex_lock(&state.mutex);
     for (int i = 0; i < MAX_TEMPORARIES; i++)
     {
         if (state.temporary[i][0] != '\0')
-            VSIRmdirRecursive(state.temporary[i]);
+            remove_folder(state.temporary[i]);
     }
     fprintf(stderr, "ERROR 1: interrupted\n");
     _exit(EXIT_INTERRUPTED);
@@ -98,6 +119,14 @@ int oj_is_cancelled_at(int64_t n_rows, void *user)
 oj_status oj_cancel_check(struct oj_error *err)
 {
     return oj_check_cancel(oj_cancel_flag(), err);
+}
+
+void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user)
+{
+    pthread_mutex_lock(&state.mutex);
+    state.interrupt = interrupt;
+    state.interrupt_user = user;
+    pthread_mutex_unlock(&state.mutex);
 }
 
 /* Puts text where old is. */

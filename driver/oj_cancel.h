@@ -2,10 +2,21 @@
  *  from the start while its join still runs.
  *
  *  In the command SIGINT, SIGTERM and SIGHUP are blocked in every thread but
- *  one that waits for them.  The first raises a flag that all stages read; if
- *  the process is still there a moment later (GDAL can be busy for minutes
- *  building an index), or a second signal comes, the watching thread removes
- *  the temporary output itself and ends the process with exit code 130.
+ *  one that waits for them.  The first raises a flag that all stages read, and
+ *  interrupts the statement that SQLite is at in an output that is changed in a
+ *  transaction.  If the process is still there half a second later (GDAL can be
+ *  busy for minutes building an index), or a second signal comes, the watching
+ *  thread removes the temporary output itself and ends the process with exit
+ *  code 130.
+ *
+ *  What is left then, by kind of output:
+ *    new file      nothing: it was in a temporary folder until it was complete,
+ *                  and the flag is looked at once more before it is moved
+ *    -append, -update, -in_place into a GeoPackage or SQLite file
+ *                  the file as it was: the transaction is undone, or, where
+ * that takes longer than the half second, by the next program that opens the
+ * file to write, after SQLite's journal beside it a database    what its server
+ * makes of a connection that ends within a transaction: nothing
  *
  *  Inside another program nobody watches signals.  There each join has a flag
  *  of its own, which its thread takes by oj_cancel_use().
@@ -42,6 +53,10 @@ int oj_is_cancelled_at(int64_t n_rows, void *user);
 
 /** The same as a status, with the words that users see. */
 OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
+
+/** From now on a signal calls interrupt(user), on another thread, at once; one
+ *  at a time. NULL: nobody; when it returns, nothing calls the one before. */
+void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user);
 
 /** Names a folder that an abrupt end removes; copied. A few at a time. */
 void oj_cancel_add_temporary(const char *folder);

@@ -432,6 +432,7 @@ static oj_status commit_and_close(struct update *u, struct oj_error *err)
     if (u->in_transaction)
     {
         OJ_TRY(oj_transaction_flush(u->dataset, name, err));
+        OJ_TRY(oj_cancel_check(err));
         OJ_TRY(oj_transaction_commit(u->dataset, name, err));
     }
     u->in_transaction = 0;

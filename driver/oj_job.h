@@ -34,8 +34,10 @@ struct oj_job
      *  is open stays where it is. */
     struct oj_join_side *join_side;
     struct oj_join_side own_join_side;
-    struct oj_join_use join_use;     /**< of a borrowed one */
-    struct oj_join_files join_files; /**< of oj_job_open_shared() */
+    struct oj_join_use join_use; /**< of a borrowed one */
+
+    /** The files of both sides, of oj_job_open_shared(). */
+    struct oj_join_files input_files, join_files;
 
     /* A join side larger than -memory: join_side holds no rows, and answers
      * come with the features they speak of. */
@@ -97,6 +99,11 @@ OJ_MUST_USE oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err);
 OJ_MUST_USE oj_status oj_job_open_shared(const struct oj_command *command,
                                          struct oj_job *job,
                                          struct oj_error *err);
+
+/** 1 when a file of one of the sides may have changed since the job was opened:
+ *  whoever reads from the start opens it anew. Of what is not known to be all
+ *  in files (databases, /vsi files) it is 0. */
+int oj_job_is_outdated(const struct oj_job *job);
 
 /** oj_job_prepare(), with a join side from the cache of the process, or put
  *  there; one that cannot be kept is still shared by oj_job_prepare_like().

@@ -9,9 +9,14 @@ oj_status oj_job_open_shared(const struct oj_command *command,
 {
     int64_t opened_ns = oj_join_files_now();
     OJ_TRY(oj_job_open(command, job, err));
-    if (!oj_join_key_is_possible(job))
-        return OJ_OK;
+    OJ_TRY(oj_join_files_look(&job->input, opened_ns, &job->input_files, err));
     return oj_join_files_look(&job->join, opened_ns, &job->join_files, err);
+}
+
+int oj_job_is_outdated(const struct oj_job *job)
+{
+    return oj_join_files_changed(&job->input_files) ||
+           oj_join_files_changed(&job->join_files);
 }
 
 /* Reads and indexes into side, which then is the cache's. */
@@ -65,8 +70,8 @@ oj_status oj_job_prepare_shared(struct oj_job *job, struct oj_error *err)
 {
     struct oj_join_key key = {0};
     oj_status status = OJ_OK;
-    int may_keep =
-        oj_join_cache_limit() > 0 && oj_join_files_same(&job->join_files);
+    int may_keep = oj_join_cache_limit() > 0 && oj_join_key_is_possible(job) &&
+                   oj_join_files_same(&job->join_files);
     if (job->command->memory > 0)
         return oj_job_prepare(job, err);
     if (may_keep)

@@ -204,13 +204,12 @@ oj_status oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
                              struct oj_join_files *files, struct oj_error *err)
 {
     struct oj_join_files found = {0};
-    int settled = 0;
     oj_status status = OJ_OK;
     found.paths = find_paths(source);
     if (found.paths != NULL)
         status = add_states(found.paths, opened_ns, &found.state,
-                            &found.n_state, &settled, err);
-    if (status == OJ_OK && settled)
+                            &found.n_state, &found.is_settled, err);
+    if (status == OJ_OK)
         *files = found;
     else
         oj_join_files_free(&found);
@@ -222,12 +221,17 @@ int oj_join_files_same(const struct oj_join_files *files)
     void *state = NULL;
     int64_t n = 0;
     int settled, same;
-    if (files->paths == NULL ||
+    if (files->paths == NULL || !files->is_settled ||
         add_states(files->paths, 0, &state, &n, &settled, NULL) != OJ_OK)
         return 0;
     same = n == files->n_state && memcmp(state, files->state, (size_t)n) == 0;
     oj_free(state);
     return same;
+}
+
+int oj_join_files_changed(const struct oj_join_files *files)
+{
+    return files->paths != NULL && !oj_join_files_same(files);
 }
 
 void oj_join_files_free(struct oj_join_files *files)

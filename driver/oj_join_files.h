@@ -1,5 +1,5 @@
-/** The files that a join side comes from, and the state they were in: whether a
- *  join side that was read once is still what a new reading would give.
+/** The files that a side of a join comes from, and the state they were in:
+ *  whether what was read once is still what a new reading would give.
  *
  *  Known only where all of the data is in local files that the driver or an OGR
  *  VRT file names; anything else (databases, /vsi files, formats that refer to
@@ -22,6 +22,7 @@ struct oj_join_files
     char **paths; /**< owned; absolute; NULL: not known */
     void *state;  /**< owned; [n_state] bytes, equal for equal states */
     int64_t n_state;
+    int is_settled; /**< any later change will show in the state */
 };
 
 /** The clock that files are compared with, in nanoseconds. */
@@ -29,14 +30,18 @@ int64_t oj_join_files_now(void);
 
 /** Looks at the files of a source that was opened after opened_ns.  Files that
  *  have changed since, or so shortly before that their times could not tell a
- *  later change, are not known. */
+ *  later change, are not settled. */
 OJ_MUST_USE oj_status oj_join_files_look(const struct oj_source *source,
                                          int64_t opened_ns,
                                          struct oj_join_files *files,
                                          struct oj_error *err);
 
-/** 1 while the files are known and in the state that was seen. */
+/** 1 while the files are known, settled and in the state that was seen. */
 int oj_join_files_same(const struct oj_join_files *files);
+
+/** 1 when the files are known and may have changed since they were looked at.
+ *  Costs a stat() per file. */
+int oj_join_files_changed(const struct oj_join_files *files);
 
 /** Accepts zeroed memory. */
 void oj_join_files_free(struct oj_join_files *files);

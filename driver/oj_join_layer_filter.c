@@ -14,13 +14,21 @@
 
 /* ---- what may go down --------------------------------------------------- */
 
+/* 0 after a side could not be opened anew: then nothing is known of the input,
+ * and no filter goes down to it. */
+static int is_open(const struct oj_join_layer *layer)
+{
+    return layer->main.pass.rows.job != NULL;
+}
+
 /* 1 when leaving out rows of the input changes no other row: not their FIDs,
  * not which join rows match nothing, not which rows are the first ones. What
  * was added up while the join layer streamed is there for all rows at once. */
 static int may_leave_out(const struct oj_join_layer *layer)
 {
     const struct oj_pass *pass = &layer->main.pass;
-    return layer->schema.keep_fids && layer->command.limit < 0 &&
+    return is_open(layer) && layer->schema.keep_fids &&
+           layer->command.limit < 0 &&
            !oj_rows_has_unmatched_join(&pass->rows) && !pass->streams_join;
 }
 
@@ -28,7 +36,7 @@ static int may_leave_out(const struct oj_join_layer *layer)
 static int has_input_geometry(const struct oj_join_layer *layer)
 {
     const struct oj_pass *pass = &layer->main.pass;
-    return pass->rows.geometry == OJ_WRITE_INPUT &&
+    return is_open(layer) && pass->rows.geometry == OJ_WRITE_INPUT &&
            pass->job.input.transformation == NULL;
 }
 
@@ -173,6 +181,11 @@ GIntBig oj_join_layer_count(struct oj_join_layer *layer, int force)
     int64_t n = -1;
     if (layer->has_box)
         return -1;
+    if (oj_join_layer_refresh(layer, &error) != OJ_OK)
+    {
+        oj_join_layer_report(&error);
+        return -1;
+    }
     if (!has_filter && layer->n_rows >= 0)
         return layer->n_rows;
     if (count(layer, force, &n, &error) != OJ_OK)
@@ -203,7 +216,8 @@ int oj_join_layer_extent(struct oj_join_layer *layer, OGREnvelope *extent,
     int there = 0;
     if (!has_input_extent(layer) || (!force && !layer->has_fast_extent))
         return 0;
-    if (idle_stream(layer, &stream, &error) == OJ_OK &&
+    if (oj_join_layer_refresh(layer, &error) == OJ_OK &&
+        idle_stream(layer, &stream, &error) == OJ_OK &&
         oj_row_stream_extent(stream, force, extent, &there, &error) == OJ_OK)
         return there;
     oj_join_layer_report(&error);
@@ -214,8 +228,8 @@ int oj_join_layer_extent(struct oj_join_layer *layer, OGREnvelope *extent,
 
 static int has_rows_by_fid(const struct oj_join_layer *layer)
 {
-    return layer->schema.keep_fids && layer->command.limit < 0 &&
-           layer->has_random_read &&
+    return is_open(layer) && layer->schema.keep_fids &&
+           layer->command.limit < 0 && layer->has_random_read &&
            !oj_source_is_filtered(&layer->main.pass.job.input);
 }
 

@@ -34,11 +34,37 @@ void oj_join_layer_look_at_ignored(const struct oj_join_layer *layer,
 
 /* ---- one after another -------------------------------------------------- */
 
-/* Before rows are read: what is ignored now counts. */
-static void begin(struct oj_join_layer *layer)
+oj_status oj_join_layer_refresh(struct oj_join_layer *layer,
+                                struct oj_error *err)
 {
-    if (layer->main.cursor == NULL)
-        oj_join_layer_look_at_ignored(layer, &layer->shape);
+    int is_new = 0;
+    oj_status status = oj_row_stream_refresh(&layer->main, &is_new, err);
+    if (!is_new)
+        return status;
+    layer->n_rows = -1;
+    oj_row_stream_close(&layer->single);
+    layer->is_single_open = 0;
+    return status;
+}
+
+/* Before rows are read: what is in the files and what is ignored now counts. */
+static oj_status begin(struct oj_join_layer *layer, struct oj_error *err)
+{
+    if (layer->main.cursor != NULL)
+        return OJ_OK;
+    oj_join_layer_look_at_ignored(layer, &layer->shape);
+    return oj_join_layer_refresh(layer, err);
+}
+
+/* The same for those who tell errors: there are no rows after one. */
+static int begins(struct oj_join_layer *layer)
+{
+    struct oj_error error = {OJ_OK, ""};
+    if (begin(layer, &error) == OJ_OK)
+        return 1;
+    layer->main.has_ended = 1;
+    oj_join_layer_report(&error);
+    return 0;
 }
 
 /* The next row of the main stream; NULL at the end or after an error, which is
@@ -47,9 +73,8 @@ static OGRFeatureH read_next(struct oj_join_layer *layer)
 {
     struct oj_error error = {OJ_OK, ""};
     OGRFeatureH feature = NULL;
-    if (layer->main.has_ended)
+    if (layer->main.has_ended || !begins(layer))
         return NULL;
-    begin(layer);
     if (oj_row_stream_next(&layer->main, &feature, &error) != OJ_OK)
     {
         oj_join_layer_report(&error);
@@ -92,7 +117,8 @@ int oj_join_layer_skip_to(struct oj_join_layer *layer, GIntBig index)
         layer->main.has_ended = 1;
         return 0;
     }
-    begin(layer);
+    if (!begins(layer))
+        return 0;
     n = index - layer->main.position;
     if (oj_row_stream_skip(&layer->main, n, &n_passed, &error) != OJ_OK)
     {
@@ -158,6 +184,7 @@ static oj_status get_searched(struct oj_row_stream *s, int64_t fid,
 static oj_status get(struct oj_join_layer *layer, int64_t fid,
                      OGRFeatureH *feature, struct oj_error *err)
 {
+    OJ_TRY(oj_join_layer_refresh(layer, err));
     OJ_TRY(oj_join_layer_open_single(layer, err));
     oj_join_layer_look_at_ignored(layer, &layer->shape_of_single);
     if (!layer->schema.keep_fids)
@@ -208,8 +235,8 @@ int oj_join_layer_arrow(struct oj_join_layer *layer,
     if (layer->has_stream || layer->has_box || layer->has_where)
         return 0;
     oj_join_layer_reset(layer);
-    begin(layer);
-    if (oj_row_stream_begin(&layer->main, &error) != OJ_OK)
+    if (begin(layer, &error) != OJ_OK ||
+        oj_row_stream_begin(&layer->main, &error) != OJ_OK)
         return 0; /* who reads features instead is told */
     rows.cursor = layer->main.cursor;
     rows.advance = advance;

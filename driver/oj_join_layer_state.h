@@ -40,6 +40,11 @@ void oj_join_layer_report(const struct oj_error *error);
 /** 1 when every input row gives one row. */
 int oj_join_layer_is_one_to_one(const struct oj_join_layer *layer);
 
+/** Before something is read from the start: opens both sides anew where one of
+ *  their files has changed. Does nothing while rows are read. */
+OJ_MUST_USE oj_status oj_join_layer_refresh(struct oj_join_layer *layer,
+                                            struct oj_error *err);
+
 /** Opens layer->single, unless it is open. */
 OJ_MUST_USE oj_status oj_join_layer_open_single(struct oj_join_layer *layer,
                                                 struct oj_error *err);

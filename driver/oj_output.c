@@ -1,5 +1,6 @@
 #include "oj_output.h"
 
+#include "oj_cancel.h"
 #include "oj_driver.h"
 #include "oj_message.h"
 #include "oj_transaction.h"
@@ -318,11 +319,14 @@ static oj_status finish_file(struct oj_output *o, int64_t n_rows,
                              struct oj_output_counts *counts,
                              struct oj_error *err)
 {
-    oj_status status = commit(o, err);
+    oj_status status = oj_cancel_check(err);
+    if (status == OJ_OK)
+        status = commit(o, err);
     if (status == OJ_OK)
         status = close_dataset(o, err);
     if (status != OJ_OK)
         return oj_output_explain(o, status, err);
+    OJ_TRY(oj_cancel_check(err));
     OJ_TRY(oj_temporary_probe(&o->temporary, err));
     OJ_TRY(check_file(o, n_rows, n_no_geometry, counts, err));
     OJ_TRY(oj_temporary_move(&o->temporary, o->old_members, err));
@@ -348,6 +352,7 @@ static oj_status finish_transaction(struct oj_output *o, int64_t n_rows,
                            before + beside->n_rows, beside->n_no_geometry,
                            &other, err));
     }
+    OJ_TRY(oj_cancel_check(err));
     OJ_TRY(oj_transaction_commit(o->dataset, o->command->dst, err));
     o->in_transaction = 0;
     return close_dataset(o, err);
@@ -375,6 +380,7 @@ static oj_status finish(struct oj_output *o, int64_t n_rows,
         case OJ_OUTPUT_STREAM:
             break;
     }
+    OJ_TRY(oj_cancel_check(err));
     OJ_TRY(commit(o, err));
     OJ_TRY(close_dataset(o, err));
     return check_stdout(o, err);

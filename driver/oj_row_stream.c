@@ -39,6 +39,47 @@ static void listen_to(void *told, struct oj_message_sink *sink)
 
 /* ---- the pass ----------------------------------------------------------- */
 
+static char **list_fields(const struct oj_source *source)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(source->layer);
+    char **list = NULL;
+    for (int i = 0; i < source->n_fields; i++)
+    {
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, source->fields[i]);
+        char *text = CPLStrdup(CPLSPrintf("%s %d %d", OGR_Fld_GetNameRef(field),
+                                          OGR_Fld_GetType(field),
+                                          OGR_Fld_GetSubType(field)));
+        list = CSLAddString(list, text);
+        CPLFree(text);
+    }
+    return list;
+}
+
+/* The columns of a shape name fields by their places, which a changed file may
+ * have filled with others; further ones at the end do no harm.
+ * before: of the side when it was first opened; NULL: now. */
+static oj_status check_fields(const struct oj_source *source, char ***before,
+                              struct oj_error *err)
+{
+    char **now = list_fields(source);
+    int n = CSLCount(*before), i = 0;
+    if (*before == NULL)
+    {
+        *before = now;
+        return OJ_OK;
+    }
+    while (i < n && now != NULL && now[i] != NULL &&
+           strcmp(now[i], (*before)[i]) == 0)
+        i++;
+    CSLDestroy(now);
+    if (i == n)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_DATA,
+                   "the %s layer '%s' has other fields than when the join was "
+                   "opened; open it anew",
+                   source->role, source->name);
+}
+
 static oj_status open_pass(struct oj_row_stream *s, struct oj_error *err)
 {
     struct stretch stretch;
@@ -49,6 +90,10 @@ static oj_status open_pass(struct oj_row_stream *s, struct oj_error *err)
     s->pass.job.listen = listen_to;
     s->pass.job.listen_user = &s->told;
     end_stretch(&stretch);
+    if (status == OJ_OK)
+        status = check_fields(&s->pass.job.input, &s->fields[0], err);
+    if (status == OJ_OK)
+        status = check_fields(&s->pass.job.join, &s->fields[1], err);
     s->is_broken = status != OJ_OK;
     return status;
 }
@@ -59,6 +104,8 @@ oj_status oj_row_stream_open(const struct oj_command *command,
 {
     stream->command = command;
     stream->like = like;
+    for (int i = 0; like != NULL && i < 2; i++)
+        stream->fields[i] = CSLDuplicate(like->fields[i]);
     OJ_TRY(oj_told_open(&stream->told, err));
     stream->is_open = 1;
     return open_pass(stream, err);
@@ -94,6 +141,14 @@ static oj_status mend(struct oj_row_stream *s, struct oj_error *err)
     close_cursor(s);
     oj_pass_close(&s->pass);
     return open_pass(s, err);
+}
+
+oj_status oj_row_stream_refresh(struct oj_row_stream *stream, int *is_new,
+                                struct oj_error *err)
+{
+    *is_new = stream->lazy == NULL && oj_job_is_outdated(&stream->pass.job);
+    stream->is_broken |= *is_new;
+    return stream->lazy == NULL ? mend(stream, err) : OJ_OK;
 }
 
 static oj_status set_filters(struct oj_row_stream *s, struct oj_error *err)
@@ -212,6 +267,8 @@ void oj_row_stream_close(struct oj_row_stream *stream)
     oj_pass_close(&stream->pass);
     if (stream->is_open)
         oj_told_close(&stream->told);
+    CSLDestroy(stream->fields[0]);
+    CSLDestroy(stream->fields[1]);
     CSLDestroy(stream->settings);
     oj_free(stream->where);
     *stream = closed;

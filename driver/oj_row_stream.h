@@ -5,7 +5,9 @@
  *
  *  Nothing is read before the first row is asked for.  While it runs, the
  *  datasets of its pass belong to its threads; after oj_row_stream_stop() they
- *  are the caller's.
+ *  are the caller's.  Rows are of one state of the join side, which is read as
+ *  a whole before the first one; oj_row_stream_refresh(), between two runs,
+ *  sees to it that the next one is of the state that the files are in then.
  */
 #ifndef OJ_ROW_STREAM_H
 #define OJ_ROW_STREAM_H
@@ -39,7 +41,9 @@ struct oj_row_stream
     const struct oj_row_shape *shape;
     int skips; /**< see oj_row_stream_shape() */
     struct oj_pass pass;
-    int is_open; /**< told can be used */
+    char **fields[2]; /**< owned: of input and join when they were first opened,
+                           "NAME TYPE SUBTYPE" */
+    int is_open;      /**< told can be used */
     struct oj_told told;
 
     /* Filters on the input layer beside those of the command. */
@@ -70,6 +74,12 @@ OJ_MUST_USE oj_status oj_row_stream_open(const struct oj_command *command,
 /** The same later. */
 void oj_row_stream_set_like(struct oj_row_stream *stream,
                             const struct oj_row_stream *like);
+
+/** Opens the pass anew where a file of one of the sides has changed since it
+ *  was opened (*is_new: 1), or something failed. Does nothing while it runs.
+ *  OJ_ERR_DATA: the fields are others than those of the shape. */
+OJ_MUST_USE oj_status oj_row_stream_refresh(struct oj_row_stream *stream,
+                                            int *is_new, struct oj_error *err);
 
 /** shape outlives the stream. Before the first row.
  *  skips  1: input fields that are ignored in shape->asked when rows are begun

@@ -40,6 +40,9 @@ struct run
     struct target target[N_TARGETS];
     struct oj_proof *proof; /* NULL without -validate */
     double proof_s;         /* spent on it while writing */
+
+    const char *infinite_side; /* of a row that is not finite; NULL: none */
+    int64_t infinite_fid;
 };
 
 /* ---- rows --------------------------------------------------------------- */
@@ -185,14 +188,49 @@ static void warn_of_writing(const struct run *run)
     oj_rows_warn(&run->pass.rows);
 }
 
+/* What drivers say of such rows names none of them. */
+static void find_infinite(struct run *run)
+{
+    for (int i = 0; i < N_TARGETS && run->infinite_side == NULL; i++)
+    {
+        if (run->target[i].writer == NULL)
+            continue;
+        run->infinite_side =
+            oj_layer_writer_infinite(run->target[i].writer, &run->infinite_fid);
+        if (run->infinite_side != NULL && i == UNMATCHED_JOIN)
+            run->infinite_side = "join";
+    }
+}
+
+/* A full disk is the reason that it is. */
+static oj_status explain_infinite(const struct run *run, oj_status status,
+                                  struct oj_error *err)
+{
+    const struct oj_error bare = *err;
+    if (status != OJ_ERR_IO || run->infinite_side == NULL ||
+        strncmp(bare.message, "cannot write", 12) == 0)
+        return status;
+    return oj_fail(err, status,
+                   "%.600s; %s feature %lld has a coordinate that is not "
+                   "finite, which not every format takes: leave it out with "
+                   "-%swhere, or write FlatGeobuf",
+                   bare.message, run->infinite_side,
+                   (long long)run->infinite_fid,
+                   run->infinite_side[0] == 'j' ? "join_" : "");
+}
+
 /* Says more than the driver does, where more is known. */
-static oj_status explain(const struct run *run, oj_status status,
+static oj_status explain(struct run *run, oj_status status,
                          struct oj_error *err)
 {
     struct oj_error bare;
+    find_infinite(run);
     if (status != OJ_ERR_IO || !run->target[MAIN].schema.keep_fids ||
         strstr(err->message, "UNIQUE") == NULL)
-        return oj_output_explain(&run->output, status, err);
+    {
+        status = oj_output_explain(&run->output, status, err);
+        return explain_infinite(run, status, err);
+    }
     bare = *err;
     return oj_fail(err, status,
                    "%.600s; where FIDs of the input repeat, -unsetFid lets the "
@@ -253,10 +291,13 @@ static oj_status write_output(struct run *run, struct oj_summary *summary,
     n_no_geometry =
         oj_layer_writer_rows_without_geometry(run->target[MAIN].writer);
     warn_of_writing(run);
+    find_infinite(run);
     close_writers(run);
     memcpy(beside, run->output.beside, sizeof beside);
-    OJ_TRY(oj_output_finish(&run->output, summary->n_rows_written,
-                            n_no_geometry, &counts, err));
+    status = oj_output_finish(&run->output, summary->n_rows_written,
+                              n_no_geometry, &counts, err);
+    if (status != OJ_OK)
+        return explain_infinite(run, status, err);
     summary->write_s = run->pass.job.counts.write_s - run->proof_s +
                        oj_clock_seconds() - start;
     summary->n_rows_left_out = counts.n_left_out;

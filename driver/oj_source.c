@@ -186,15 +186,17 @@ static oj_status check_where(const struct oj_source *s, struct oj_error *err)
 {
     const char *driver = GDALGetDescription(GDALGetDatasetDriver(s->dataset));
     const char *where = s->side->where;
-    size_t size = strlen(where) + strlen(s->name) + 64;
+    size_t size = strlen(where) + 2 * strlen(s->name) + 64;
     OGRLayerH result;
-    char *select;
+    char *select, *name;
     if ((strcmp(driver, "GPKG") != 0 && strcmp(driver, "SQLite") != 0) ||
-        s->is_result_set || strchr(s->name, '"') != NULL)
+        s->is_result_set)
         return OJ_OK;
     OJ_NEW(select, (int64_t)size, err);
-    snprintf(select, size, "SELECT 1 FROM \"%s\" m WHERE (%s) LIMIT 0", s->name,
+    name = CPLEscapeString(s->name, -1, CPLES_SQLI);
+    snprintf(select, size, "SELECT 1 FROM \"%s\" m WHERE (%s) LIMIT 0", name,
              where);
+    CPLFree(name);
     CPLErrorReset();
     result = GDALDatasetExecuteSQL(s->dataset, select, NULL, NULL);
     oj_free(select);

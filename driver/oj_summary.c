@@ -234,7 +234,7 @@ static void print_line(const struct oj_summary *summary)
     const struct oj_pipeline_counts *counts = &job->counts;
     char skipped[SKIPPED_SIZE] = "", written[OJ_PATH_MAX + 64] = "";
     char tiles[64] = "";
-    char backend[320];
+    char backend[420];
     int n_threads = oj_job_threads(job);
     write_backend(job, backend, sizeof backend);
     if (n_skipped(job, 0) > 0)

@@ -361,7 +361,9 @@ oj_status oj_temporary_move(const struct oj_temporary *t, char **old,
     if (status == OJ_OK)
     {
         oj_cancel_hold();
-        status = move_members(t, members, old, err);
+        status = oj_cancel_check(err);
+        if (status == OJ_OK)
+            status = move_members(t, members, old, err);
         oj_cancel_release();
     }
     CSLDestroy(members);

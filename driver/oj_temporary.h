@@ -47,7 +47,8 @@ OJ_MUST_USE oj_status oj_temporary_probe(const struct oj_temporary *temporary,
 /** Moves all members to their final names, the main one last. old: NULL-
  *  terminated paths of the members of the dataset that is replaced, which go;
  *  NULL when nothing is replaced, and then no member may exist yet.
- *  With old the new members reach the disk before the old ones go. */
+ *  With old the new members reach the disk before the old ones go.
+ *  OJ_ERR_CANCELLED: nothing was moved. */
 OJ_MUST_USE oj_status oj_temporary_move(const struct oj_temporary *temporary,
                                         char **old, struct oj_error *err);
 

@@ -3,6 +3,7 @@
 #endif
 #include "oj_transaction.h"
 
+#include "oj_cancel.h"
 #include "oj_message.h"
 
 #include <cpl_conv.h>
@@ -64,6 +65,18 @@ static void refuse_changes(void *dataset)
         (void)execute(connection, "PRAGMA query_only = ON", NULL, NULL, NULL);
 }
 
+/* A statement of GDAL's that takes long, as one that builds an index, ends with
+ * an error when the run is interrupted, and the transaction is undone. */
+static void let_interrupt(GDALDatasetH dataset)
+{
+    execute_function execute;
+    void (*interrupt)(void *);
+    void *connection = find_sqlite(dataset, &execute);
+    *(void **)&interrupt = dlsym(RTLD_DEFAULT, "sqlite3_interrupt");
+    if (connection != NULL && interrupt != NULL)
+        oj_cancel_interrupt_by(interrupt, connection);
+}
+
 oj_status oj_transaction_begin(GDALDatasetH dataset, const char *name,
                                struct oj_error *err)
 {
@@ -74,6 +87,7 @@ oj_status oj_transaction_begin(GDALDatasetH dataset, const char *name,
         return oj_fail(err, OJ_ERR_IO, "cannot begin a transaction in %s: %s",
                        name, CPLGetLastErrorMsg());
     oj_message_on_error(refuse_changes, dataset);
+    let_interrupt(dataset);
     return OJ_OK;
 }
 
@@ -100,6 +114,7 @@ oj_status oj_transaction_commit(GDALDatasetH dataset, const char *name,
     if (oj_message_errors(text, (int)sizeof text) > 0 || result != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_IO, "cannot commit to %s%s%s", name,
                        text[0] != '\0' ? ": " : "", text);
+    oj_cancel_interrupt_by(NULL, NULL);
     oj_message_on_error(NULL, NULL);
     return OJ_OK;
 }
@@ -108,6 +123,7 @@ void oj_transaction_drop(GDALDatasetH dataset)
 {
     execute_function execute;
     void *connection = find_sqlite(dataset, &execute);
+    oj_cancel_interrupt_by(NULL, NULL);
     oj_message_on_error(NULL, NULL);
     if (connection != NULL)
     {

@@ -37,10 +37,12 @@ void oj_unmatched_mark(struct oj_unmatched *unmatched,
 
 int64_t oj_unmatched_count(const struct oj_unmatched *unmatched)
 {
-    int64_t n = unmatched->n_features;
-    for (int64_t i = 0; unmatched->matched != NULL && i <= n / 64; i++)
-        n -= __builtin_popcountll(unmatched->matched[i]);
-    return unmatched->matched != NULL ? n : 0;
+    int64_t n_words = unmatched->n_features / 64 + 1, n_matched = 0;
+    if (unmatched->matched == NULL)
+        return 0;
+    for (int64_t i = 0; i < n_words; i++)
+        n_matched += __builtin_popcountll(unmatched->matched[i]);
+    return unmatched->n_features - n_matched;
 }
 
 void oj_unmatched_close(struct oj_unmatched *unmatched)
@@ -67,6 +69,17 @@ static oj_status fail_changed(const struct oj_job *job, struct oj_error *err)
     return oj_fail(err, OJ_ERR_DATA,
                    "the join layer '%s' has other rows, or another order, when "
                    "it is read again for those that match nothing",
+                   job->join.name);
+}
+
+/* What is written of them would not be what was joined. */
+static oj_status check_files(const struct oj_job *job, struct oj_error *err)
+{
+    if (!job->join_files.is_settled || !oj_join_files_changed(&job->join_files))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_DATA,
+                   "the join layer '%s' was changed while it was read; read it "
+                   "again",
                    job->join.name);
 }
 
@@ -109,6 +122,7 @@ static oj_status read_all(struct pass *pass,
         oj_job_read_options(pass->job, &pass->job->join);
     reading.keep_attributes = 1;
     reading.skipped = NULL; /* not by the join, but these rows are written */
+    OJ_TRY(check_files(pass->job, err));
     OJ_TRY(oj_layer_reader_open(pass->job->join.layer, &reading, &pass->reader,
                                 err));
     for (;;)
@@ -124,7 +138,7 @@ static oj_status read_all(struct pass *pass,
     if (oj_layer_reader_counts(pass->reader)->n_rows !=
         pass->unmatched->n_features)
         return fail_changed(pass->job, err);
-    return OJ_OK;
+    return check_files(pass->job, err);
 }
 
 oj_status oj_unmatched_read(const struct oj_unmatched *unmatched,

@@ -3,6 +3,7 @@
 #include "oj_ogr_errors.h"
 #include "oj_row_cursor.h"
 
+#include <math.h>
 #include <string.h>
 
 struct oj_layer_writer
@@ -12,6 +13,10 @@ struct oj_layer_writer
     OGRFeatureH feature; /* one for all rows */
     struct oj_ogr_errors errors;
     int64_t n_rows;
+
+    int looks_for_infinite;    /* the batch has features that are not finite */
+    const char *infinite_side; /* of the first such row; NULL: none yet */
+    int64_t infinite_fid;
 };
 
 oj_status oj_layer_writer_open(OGRLayerH layer,
@@ -71,6 +76,13 @@ int64_t oj_layer_writer_warnings(const struct oj_layer_writer *writer,
     return writer->errors.n_warnings;
 }
 
+const char *oj_layer_writer_infinite(const struct oj_layer_writer *writer,
+                                     int64_t *fid)
+{
+    *fid = writer->infinite_fid;
+    return writer->infinite_side;
+}
+
 oj_status oj_layer_writer_set_columns(const struct oj_layer_writer *writer,
                                       OGRFeatureH feature,
                                       const struct oj_write_pair *pair,
@@ -79,10 +91,30 @@ oj_status oj_layer_writer_set_columns(const struct oj_layer_writer *writer,
     return oj_row_cursor_set_columns(writer->cursor, feature, pair, err);
 }
 
+static int is_finite(OGRGeometryH geometry)
+{
+    OGREnvelope box;
+    if (geometry == NULL || OGR_G_IsEmpty(geometry))
+        return 1;
+    OGR_G_GetEnvelope(geometry, &box);
+    return isfinite(box.MinX) && isfinite(box.MinY) && isfinite(box.MaxX) &&
+           isfinite(box.MaxY);
+}
+
+static void note_infinite(struct oj_layer_writer *writer)
+{
+    if (writer->looks_for_infinite && writer->infinite_side == NULL &&
+        !is_finite(OGR_F_GetGeometryRef(writer->feature)))
+        writer->infinite_fid =
+            oj_row_cursor_origin(writer->cursor, &writer->infinite_side);
+}
+
 static oj_status create_row(struct oj_layer_writer *writer,
                             struct oj_error *err)
 {
-    OGRErr code = OGR_L_CreateFeature(writer->layer, writer->feature);
+    OGRErr code;
+    note_infinite(writer);
+    code = OGR_L_CreateFeature(writer->layer, writer->feature);
     if (code != OGRERR_NONE || writer->errors.n_failures > 0)
     {
         const char *side;
@@ -131,6 +163,7 @@ oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
 {
     OJ_TRY(oj_row_cursor_begin(writer->cursor, batch, first_row, matches,
                                values, err));
+    writer->looks_for_infinite = batch->flat.counts.n_not_finite > 0;
     return write_answer(writer, err);
 }
 
@@ -141,5 +174,6 @@ oj_status oj_layer_writer_write_join_rows(struct oj_layer_writer *writer,
 {
     OJ_TRY(
         oj_row_cursor_begin_join_rows(writer->cursor, batch, is_matched, err));
+    writer->looks_for_infinite = batch->flat.counts.n_not_finite > 0;
     return write_answer(writer, err);
 }

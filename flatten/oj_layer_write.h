@@ -139,6 +139,11 @@ oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer);
 int64_t oj_layer_writer_warnings(const struct oj_layer_writer *writer,
                                  const char **first);
 
+/** The side ("input" or "join") and FID of the first row given to the driver
+ *  whose geometry has a coordinate that is not finite; NULL: there was none. */
+const char *oj_layer_writer_infinite(const struct oj_layer_writer *writer,
+                                     int64_t *fid);
+
 /** Sets the columns of one row on feature (an in-place update); those of the
  *  input are left. */
 OJ_MUST_USE oj_status oj_layer_writer_set_columns(

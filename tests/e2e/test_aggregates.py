@@ -596,10 +596,10 @@ def check_sums_of_a_device():
             ("cuda", "", "backend cuda,", summed),
             ("cuda", "plain", "backend cuda,", False),
             ("cuda", "mute", "backend cuda,", summed),  # it sums and does no more
-            ("cuda", "full", "(on the CPU: the fake device is full", False),
-            ("cuda", "refuse", "(on the CPU: too large", False),
-            ("cuda", "crowded", "(on the CPU: the fake device is crowded", False),
-            ("cuda", "second", "(the better fake method is full", summed),
+            ("cuda", "full", "(ran on the CPU, since the fake device is full; -memory SIZE makes tiles, which need less)", False),
+            ("cuda", "refuse", "(ran on the CPU, since too large)", False),
+            ("cuda", "crowded", "(ran on the CPU, since the fake device is crowded; a smaller -gpu_batch needs less)", False),
+            ("cuda", "second", "(took a slower method on the GPU, since the better fake method is full)", summed),
         ):
             env = {"OGRJOIN_CUDA_MODULE": os.environ["FAKE_MODULE"], "FAKE_GPU": how}
             out = f"unmade{number}_{backend}_{how}.gpkg"

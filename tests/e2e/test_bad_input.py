@@ -273,6 +273,19 @@ def check_packed_files():
     fails("o2.gpkg", "points.gpkg", "none.zip", says="none.zip: No such file")
 
 
+def check_conditions_on_layers_with_quotes():
+    """Such a layer's condition is checked before anything is read, too."""
+    make("points.gpkg", [("POINT (0 0)", {"name": "x"}), ("POINT (1 1)", {"name": "y"})],
+         layer='a "b" c', kind=ogr.wkbPoint)
+    lots_file()
+    lots = ["points.gpkg", "lots.gpkg"]
+    fails("-where", "nothing > 1", "o.gpkg", *lots, says="input condition 'nothing > 1' fails")
+    fails("-join_where", "nothing > 1", "o.gpkg", *lots[::-1],
+          says="join condition 'nothing > 1' fails")
+    join("-where", "name = 'y'", "o.gpkg", *lots)
+    same(len(Layer("o.gpkg").rows), 1)
+
+
 def check_conditions_on_text():
     """Of a CSV file all is text, unless its types are looked for."""
     lots_file()

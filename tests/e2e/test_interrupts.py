@@ -216,6 +216,91 @@ def check_interrupt_at_any_time():
             true(r.rc in (130, -signal.SIGINT), str(r))
 
 
+def moments(words, n=10):
+    """Runs a command to its end, and then n times to a signal, each at another
+    moment; yields what is to be looked at: (how it ended, seconds since)."""
+    took = []
+    for _ in range(2):
+        begin = time.monotonic()
+        same(finish(start(*words)).rc, 0, "a run to its end")
+        took.append(time.monotonic() - begin)
+        yield None
+    for i in range(n):
+        p = start(*words)
+        time.sleep(min(took) * (i + 0.5) / n)
+        is_over = p.poll() is not None
+        p.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        r = finish(p)
+        yield None if is_over else (r, time.monotonic() - begin)
+
+
+def check_interrupt_while_closing():
+    """Indexes are built when the last row is written: who interrupts then has no
+    output, and soon. At the very end of a run all is there."""
+    rows = [(p, {"name": "x"}) for p in random_points(1000)]
+    make("points.gpkg", rows, kind=ogr.wkbPoint)
+    double_rows("points.gpkg", "points", 7 if IS_LONG else 6)
+    lots_file()
+    before = listing()
+    for out in ("o.gpkg", "o.fgb", "o.geojson"):
+        n_stopped = 0
+        for ended in moments(["-op", "nearest", out, "points.gpkg", "lots.gpkg"]):
+            if ended is not None and ended[0].rc == 130:
+                same(listing(), before, f"left behind: {out}")
+                true(ended[1] < 1.5, f"{out}: {ended[1]:.2f} s")
+                n_stopped += 1
+            elif ended is not None:
+                true(ended[0].rc in (0, -signal.SIGINT), str(ended[0]))
+            if os.path.exists(out):
+                os.remove(out)
+        true(n_stopped >= 5, f"{out}: only {n_stopped} of 10 runs were stopped")
+
+
+def check_complete_files_are_not_moved_after_a_signal():
+    """The signal comes while the driver closes the file: then rows are all there,
+    but nobody wants them any more."""
+    rows = [(p, {"name": "x"}) for p in random_points(1000)]
+    make("points.gpkg", rows, kind=ogr.wkbPoint)
+    double_rows("points.gpkg", "points", 6)
+    lots_file()
+    before = listing()
+    for _ in range(5):
+        p = start("-op", "nearest", "o.fgb", "points.gpkg", "lots.gpkg")
+        # FlatGeobuf sorts its rows by their index when it is closed, and only
+        # then there is a file under the name of the output
+        wait_until(lambda: glob.glob(".*ogrjoin-*/o.fgb"), p, "closing")
+        if p.poll() is None:
+            interrupted(p)
+            same(listing(), before)
+            return
+        os.remove("o.fgb")
+    raise Skip("the runs were over before they could be stopped")
+
+
+def check_interrupt_in_a_transaction():
+    """-update and -append at any time, also while SQLite builds an index: the
+    file is as it was, and a reader sees that."""
+    rows = [(p, {"name": "x"}) for p in random_points(1000)]
+    make("points.gpkg", rows, kind=ogr.wkbPoint)
+    double_rows("points.gpkg", "points", 5)
+    lots_file()
+    make("old.gpkg", rows[:3], layer="kept", kind=ogr.wkbPoint)
+    for words in (["-update", "-nln", "new"],
+                  ["-append", "-nln", "kept", "-how", "semi"]):
+        shutil.copy("old.gpkg", "d.gpkg")
+        before = dump("d.gpkg", "kept")
+        for ended in moments(["-op", "nearest", *words, "d.gpkg", "points.gpkg",
+                              "lots.gpkg"], 6):
+            if ended is not None and ended[0].rc == 130:
+                true(ended[1] < 1.5, f"{words}: {ended[1]:.2f} s")
+                if os.path.exists("d.gpkg-journal"):
+                    roll_back("d.gpkg")
+                same(dump("d.gpkg", "kept"), before, f"{words}")
+                same(Layer("d.gpkg").layers, ["kept"])
+            shutil.copy("old.gpkg", "d.gpkg")
+
+
 def roll_back(path):
     """What every program does that opens a database to write: after a kill the
     journal is played back. Until then GDAL cannot read it."""

@@ -287,6 +287,28 @@ def check_coordinates_of_no_data():
                 true("not finite or beyond 1e150" in r.err, str(r))
 
 
+def check_formats_that_take_no_infinite_coordinates():
+    """The message names the feature, and what can be done."""
+    shape = ogr.Geometry(ogr.wkbPoint)
+    shape.AddPoint_2D(math.inf, 0.0)
+    points(["POINT (0 0)", "POINT (1 1)", shape, shape], "points.fgb",
+           lco=["SPATIAL_INDEX=NO"])
+    lots(["POINT (0 1)", shape], "lots.fgb", lco=["SPATIAL_INDEX=NO"])
+    w = ["points.fgb", "lots.fgb"]
+    for out, option in (("o.gpkg", []), ("o.shp", []), ("o.gpkg", ["-how", "inner"])):
+        r = run("-op", "nearest", *option, out, *w)
+        if option:
+            same(r.rc, 0, str(r))  # no such row is written
+            continue
+        same(r.rc, 1, str(r))
+        for part in ("input feature 2 ", "not finite", "-where", "FlatGeobuf"):
+            true(part in r.err.splitlines()[-1], str(r))
+    join("-where", "FID NOT IN (2, 3)", "o.gpkg", *w, "-overwrite")
+    same(len(Layer("o.gpkg").rows), 2)
+    fails("-how", "inner", "-unmatched_join_layer", "u", "p.gpkg", *w,
+          says=("join feature 1 ", "-join_where"))
+
+
 def check_what_cannot_be_reprojected():
     points(["POINT (10 60)", "POINT (10 6000)"], srs="EPSG:4326")
     lots(["POINT (10 60.001)"], srs="EPSG:4326")

@@ -2,9 +2,10 @@
  * and plain loops for the nearest of points, for pairs of equal points and for
  * boxes of lines and polygons that meet.
  * FAKE_GPU in the environment says how it fails: abi, none, full (no memory for
- * an index), refuse (the join side), second (the better method refuses it),
- * crowded (no memory for a batch), lost, broken or stopped (every join), mute
- * (pairs are only counted or summed), plain (they are neither). */
+ * an index), held (not even for opening it), refuse (the join side), second
+ * (the better method refuses it), crowded (no memory for a batch), lost, broken
+ * or stopped (every join), mute (pairs are only counted or summed), plain (they
+ * are neither). */
 #include "../../algs/kernels/oj_said.h"
 #include "../../algs/oj_gpu.h"
 #include "../../flatten/oj_array.h"
@@ -75,6 +76,8 @@ static oj_status check_index(struct oj_error *err)
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "too large");
     if (fails("full"))
         return oj_fail(err, OJ_ERR_NOMEM, "the fake device is full");
+    if (fails("held"))
+        return oj_fail(err, OJ_ERR_NOMEM, "others hold it; end one of them");
     return OJ_OK;
 }
 

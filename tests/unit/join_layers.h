@@ -339,7 +339,7 @@ static struct rows next_rows(struct oj_join_layer *layer, int most)
 }
 
 /* What a run of the command writes to a GeoPackage. */
-static struct rows run_rows(const char *words, int with_fids)
+static inline struct rows run_rows(const char *words, int with_fids)
 {
     struct oj_command command = {0};
     struct oj_error error = {OJ_OK, ""};

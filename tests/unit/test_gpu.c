@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ogrjoin.h>
 
@@ -117,6 +118,33 @@ START_TEST(not_a_library)
 }
 END_TEST
 
+/* A module of which a part is missing: one line, wherever it ends. */
+START_TEST(truncated)
+{
+    char path[] = "/tmp/oj_module_XXXXXX";
+    FILE *whole = fopen(OJ_TEST_FAKE_MODULE, "rb");
+    int file = mkstemp(path);
+    long size, n;
+    char *bytes;
+    ck_assert_ptr_nonnull(whole);
+    ck_assert_int_eq(fseek(whole, 0, SEEK_END), 0);
+    size = ftell(whole);
+    rewind(whole);
+    bytes = malloc((size_t)size);
+    ck_assert_uint_eq(fread(bytes, 1, (size_t)size, whole), (size_t)size);
+    fclose(whole);
+    /* the first ones within the headers, the last ones near the end */
+    n = _i < 8 ? 16 * _i : _i < 32 ? size * (_i - 7) / 25 : size - 1;
+    ck_assert_int_lt(n, size);
+    ck_assert_int_eq(write(file, bytes, (size_t)n), n);
+    close(file);
+    free(bytes);
+    set(path, "");
+    refuses("is truncated or no module; build or install it again");
+    unlink(path);
+}
+END_TEST
+
 START_TEST(other_library)
 {
     Dl_info info;
@@ -194,7 +222,7 @@ static void left_to_cpu(const char *why, int at_once)
     ck_assert_str_ne(oj_join_method(join, NULL), "fake loops");
     ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
     reason_has(join, why);
-    reason_has(join, "on the CPU: ");
+    reason_has(join, "ran on the CPU, since ");
     same_as_cpu(join, &lines);
     oj_join_close(join);
     join = open_join("auto", 1000000000, 0, OJ_OK);
@@ -223,7 +251,21 @@ END_TEST
 START_TEST(crowded_device)
 {
     set(OJ_TEST_FAKE_MODULE, "crowded");
-    left_to_cpu("fake device is crowded", 0);
+    left_to_cpu("fake device is crowded; a smaller -gpu_batch needs less", 0);
+}
+END_TEST
+
+/* One advice is enough: tiles need no less when others have the memory. */
+START_TEST(held_device)
+{
+    struct oj_join *join;
+    set(OJ_TEST_FAKE_MODULE, "held");
+    left_to_cpu("others hold it; end one of them", 1);
+    join = open_join("cuda", 0, 0, OJ_OK);
+    same_as_cpu(join, &points);
+    ck_assert_str_eq(oj_join_reason(join), "ran on the CPU, since others hold "
+                                           "it; end one of them");
+    oj_join_close(join);
 }
 END_TEST
 
@@ -236,7 +278,8 @@ START_TEST(second_method)
     join = open_join("cuda", 0, 0, OJ_OK);
     same_as_cpu(join, &points);
     ck_assert_str_eq(oj_join_method(join, NULL), "slower fake loops");
-    reason_has(join, "better fake method is full");
+    reason_has(join, "took a slower method on the GPU, since the better fake "
+                     "method is full");
     oj_join_close(join);
     join = open_join("auto", 1000000000, 0, OJ_OK);
     same_as_cpu(join, &points);
@@ -538,6 +581,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, make_layers, free_layers);
     tcase_add_test(tcase, missing);
     tcase_add_test(tcase, not_a_library);
+    tcase_add_loop_test(tcase, truncated, 0, 33);
     tcase_add_test(tcase, other_library);
     tcase_add_test(tcase, other_version);
     tcase_add_test(tcase, no_device);
@@ -547,6 +591,7 @@ int main(void)
     tcase_add_test(tcase, refused_join_side);
     tcase_add_test(tcase, full_device);
     tcase_add_test(tcase, crowded_device);
+    tcase_add_test(tcase, held_device);
     tcase_add_test(tcase, second_method);
     tcase_add_test(tcase, counts);
     tcase_add_test(tcase, no_counts);

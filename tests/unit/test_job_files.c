@@ -96,12 +96,14 @@ START_TEST(files_too_young)
     changed = (int64_t)at.st_ctim.tv_sec * 1000000000 + at.st_ctim.tv_nsec;
     must(&t,
          oj_join_files_look(&t.job.join, changed + 1000000, &files, &t.error));
-    ck_assert_ptr_null(files.paths);
-    ck_assert(!oj_join_files_same(&files));
+    ck_assert(!files.is_settled && !oj_join_files_same(&files));
+    ck_assert(oj_join_files_changed(&files));
+    oj_join_files_free(&files);
     must(&t, oj_join_files_look(&t.job.join, changed + 3000000000, &files,
                                 &t.error));
     ck_assert_ptr_nonnull(files.paths);
     ck_assert(oj_join_files_same(&files));
+    ck_assert(!oj_join_files_changed(&files));
     /* A journal with something in it is part of the database. */
     {
         VSILFILE *f = VSIFOpenL(path_of("zones.gpkg-wal"), "wb");
@@ -110,6 +112,7 @@ START_TEST(files_too_young)
         VSIFWriteL("x", 1, 1, f);
         VSIFCloseL(f);
         ck_assert(!oj_join_files_same(&files));
+        ck_assert(oj_join_files_changed(&files));
     }
     oj_join_files_free(&files);
     close_job(&t);

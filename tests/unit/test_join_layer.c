@@ -43,7 +43,10 @@ static const char *const joins[] = {
     "-op within -memory 2M -batch 100 @/points.gpkg @/zones.gpkg",
     "-op nearest -sql 'SELECT geom, number + 1 AS more FROM points' "
     "@/points.gpkg @/zones.gpkg",
-    "-op nearest -t_srs EPSG:32618 @/points.gpkg @/zones.gpkg"};
+    "-op nearest -t_srs EPSG:32618 @/points.gpkg @/zones.gpkg",
+    /* More join rows than a word has bits. */
+    "-op contains -how right @/zones.gpkg @/points.gpkg",
+    "-op contains -how full @/zones.gpkg @/points.gpkg"};
 
 enum
 {
