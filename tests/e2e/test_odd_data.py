@@ -227,6 +227,42 @@ def check_invalid_polygons():
     true("no difference" in r.err, str(r))
 
 
+def check_overlapping_parts():
+    """A feature is the union of its parts: what two of them cover is inside, and so
+    is what lies on an edge that they share."""
+    two = "((0 0,5 0,5 5,0 5,0 0)),((3 2,8 2,8 7,3 7,3 2))"
+    beside = "POLYGON ((1 1,1 6,4 6,4 1,1 1)),POLYGON ((9 1,4 1,4 6,9 6,9 1))"
+    lots([f"MULTIPOLYGON ({two})",
+          "GEOMETRYCOLLECTION (POLYGON ((0 0,5 0,5 5,0 5,0 0)),"
+          "POLYGON ((3 2,8 2,8 7,3 7,3 2)))",
+          "GEOMETRYCOLLECTION (POLYGON ((0 0,5 0,5 5,0 5,0 0)),"
+          "POLYGON ((1 1,2 1,2 2,1 2,1 1)))",
+          "GEOMETRYCOLLECTION (POLYGON ((0 0,5 0,5 5,0 5,0 0)),"
+          "POLYGON ((0 0,5 0,5 5,0 5,0 0)))",
+          f"GEOMETRYCOLLECTION ({beside})",
+          "POLYHEDRALSURFACE (((1 1,1 6,4 6,4 1,1 1)),((4 1,4 6,9 6,9 1,4 1)))",
+          "TIN (((0 0,9 0,0 9,0 0)),((9 0,9 9,0 9,9 0)))"])
+    inside = {"POINT (4 3)": "0123456", "POINT (1.5 1.5)": "0123456",
+              "POINT (4.5 4.5)": "0123456", "POINT (4 1)": "01236",
+              "POINT (5 5)": "01456"}
+    on = {"POINT (4 1)": "45", "POINT (5 5)": "23"}
+    points(list(inside))
+    for backend in ("cpu", "geos", "geos_sorted", "spatialindex"):
+        for op, expected in (
+                ("within", inside),
+                ("intersects", {p: inside[p] + on.get(p, "") for p in inside}),
+                ("touches", {p: on.get(p, "") for p in inside})):
+            r = run("-op", op, "o.gpkg", "points.gpkg", "lots.gpkg", "-backend", backend,
+                    "-overwrite", *(("-validate",) if backend == "cpu" else ()))
+            got = Layer("o.gpkg")
+            for i, p in enumerate(inside):
+                found = [u[1:] for n, u in zip(got.column("name"), got.column("use"))
+                         if n == f"p{i}" and u is not None]
+                same("".join(sorted(found)), "".join(sorted(expected[p])),
+                     f"{backend} {op} {p}")
+            true(backend != "cpu" or "no difference" in r.err, str(r))
+
+
 def check_far_and_tiny_coordinates():
     for scale, shift in ((1e-7, 0.0), (1e7, 0.0), (1e-9, 1e7), (1e100, 0.0), (1e-300, 0)):
         shapes = [f"POINT ({shift + x * scale!r} {shift + y * scale!r})"
