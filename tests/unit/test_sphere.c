@@ -344,6 +344,44 @@ START_TEST(known_shapes)
 END_TEST
 
 /* Equal distances go by FID; ties can all be had. */
+/* An odd number of rings around a point is area, whichever is the shell. */
+START_TEST(holes_anywhere)
+{
+    static const double shell[] = {0, 0, 10, 0, 10, 10, 0, 10, 0, 0};
+    static const double beyond[] = {20, 0, 30, 0, 30, 10, 20, 10, 20, 0};
+    static const double across[] = {5, 2, 15, 2, 15, 8, 5, 8, 5, 2};
+    static const double again[] = {22, 2, 28, 2, 28, 8, 22, 8, 22, 2};
+    const double degree = (double)(R * PI / 180);
+    struct oj_flat_buf a = {0}, b = {0};
+    backend = backends[_i];
+    begin(&b);
+    add_part(&b, OJ_PART_POLYGON);
+    add_ring(&b, 5, shell);
+    add_ring(&b, 5, beyond);
+    add_ring(&b, 5, across);
+    add_ring(&b, 5, again);
+    end(&b);
+    add_point(&a, 2, 5);  /* in the shell */
+    add_point(&a, 21, 5); /* in a hole far from it */
+    add_point(&a, 14, 5); /* in one across it, outside */
+    add_point(&a, 9, 0);  /* on the shell: an edge along the equator */
+    for (int64_t row = 0; row < 4; row++)
+        expect_nearest(&a, &b, row, 0, 0);
+    oj_flat_buf_clear(&a);
+    add_point(&a, 10 - 1e-9, 5); /* in both: nearly on the shell */
+    add_point(&a, 18, 0);        /* in none */
+    add_point(&a, 22.5, 5);      /* in two holes */
+    expect_nearest(&a, &b, 0, 0, 1e-9 * degree * cos(5 * (double)PI / 180));
+    expect_nearest(&a, &b, 1, 0, 2 * degree);
+    expect_nearest(&a, &b, 2, 0,
+                   (double)(arc_angle(to_vector(22.5, 5), to_vector(22, 2),
+                                      to_vector(22, 8)) *
+                            R));
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&b);
+}
+END_TEST
+
 START_TEST(ties)
 {
     struct oj_flat_buf a = {0}, b = {0};
@@ -522,6 +560,7 @@ int main(void)
     tcase_add_loop_test(tcase, known_points, 0, 2);
     tcase_add_loop_test(tcase, known_distances, 0, 2);
     tcase_add_loop_test(tcase, known_shapes, 0, 2);
+    tcase_add_loop_test(tcase, holes_anywhere, 0, 2);
     tcase_add_loop_test(tcase, hemisphere, 0, 2);
     tcase_add_test(tcase, ties);
     tcase_add_loop_test(tcase, threads_and_batches, 0, 2);
