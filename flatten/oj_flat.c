@@ -9,6 +9,12 @@
  * ring_offset[n_parts] == n_rings and vertex_offset[n_rings] == n_vertices. So
  * dropping a feature is reading its start back. */
 
+/* 1 for a coordinate that joins take; 0 for NaN, too. */
+static int is_taken(double x)
+{
+    return fabs(x) <= OJ_FLAT_MOST;
+}
+
 struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf)
 {
     struct oj_flat view;
@@ -177,7 +183,7 @@ static int all_taken(const struct oj_flat_buf *buf, int64_t first, int64_t end)
 {
     int64_t bad = 0;
     for (int64_t v = first; v < end; v++)
-        bad += 1 - (oj_flat_takes(buf->x[v]) & oj_flat_takes(buf->y[v]));
+        bad += is_taken(buf->x[v]) && is_taken(buf->y[v]) ? 0 : 1;
     return bad == 0;
 }
 
@@ -391,7 +397,7 @@ oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
 {
     if (buf->long_form)
         return add_long_point(buf, fid, x, y, err);
-    if (oj_flat_takes(x) && oj_flat_takes(y))
+    if (is_taken(x) && is_taken(y))
     {
         OJ_TRY(add_short_point(buf, fid, x, y, err));
         buf->part_kinds |= OJ_PART_POINT;
@@ -412,7 +418,7 @@ static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
     {
         if (isnan(buf->x[i]) && isnan(buf->y[i]))
             continue; /* had no geometry before */
-        if (oj_flat_takes(buf->x[i]) && oj_flat_takes(buf->y[i]))
+        if (is_taken(buf->x[i]) && is_taken(buf->y[i]))
             continue;
         buf->x[i] = buf->y[i] = (double)NAN;
         n++;

@@ -41,12 +41,6 @@ extern "C" {
  *  overflow. */
 #define OJ_FLAT_MOST 1e150
 
-/** 1 for a coordinate that joins take; 0 for NaN, too. */
-static inline int oj_flat_takes(double x)
-{
-    return (x >= -OJ_FLAT_MOST) & (x <= OJ_FLAT_MOST);
-}
-
 enum oj_part_kind
 {
     OJ_PART_POINT = 1,

@@ -67,7 +67,7 @@ static oj_status check_points(const struct oj_flat *flat, struct oj_error *err)
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         double x = flat->x[i], y = flat->y[i];
-        if (!isnan(x) && !(oj_flat_takes(x) && oj_flat_takes(y)))
+        if (!isnan(x) && !(fabs(x) <= OJ_FLAT_MOST && fabs(y) <= OJ_FLAT_MOST))
             return oj_fail(err, OJ_ERR_ARG,
                            "point %lld has a coordinate that is not finite or "
                            "beyond %g",
@@ -103,7 +103,8 @@ oj_status oj_flat_check(const struct oj_flat *flat, struct oj_error *err)
         OJ_TRY(check_part(flat, p, err));
     for (int64_t v = 0; v < flat->n_vertices; v++)
     {
-        if (!oj_flat_takes(flat->x[v]) || !oj_flat_takes(flat->y[v]))
+        if (!(fabs(flat->x[v]) <= OJ_FLAT_MOST) ||
+            !(fabs(flat->y[v]) <= OJ_FLAT_MOST))
             return oj_fail(err, OJ_ERR_ARG,
                            "vertex %lld is not finite or beyond %g",
                            (long long)v, OJ_FLAT_MOST);

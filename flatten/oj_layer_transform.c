@@ -33,8 +33,8 @@ static void transform_chunk(struct oj_layer_transform *work,
     {
         if (work->has_none[i])
             x[i] = y[i] = (double)NAN;
-        else if (!work->is_good[i] || !oj_flat_takes(x[i]) ||
-                 !oj_flat_takes(y[i]))
+        else if (!work->is_good[i] || !(fabs(x[i]) <= OJ_FLAT_MOST) ||
+                 !(fabs(y[i]) <= OJ_FLAT_MOST))
             x[i] = y[i] = (double)INFINITY;
     }
 }

@@ -3,7 +3,8 @@
 #ifndef GEOS_AREA_H
 #define GEOS_AREA_H
 
-#include "kernels/oj_ring.h"
+#include "../../algs/kernels/oj_ring.h"
+#include "references.h"
 
 /* Of a polygon part GEOS takes the shell less the first hole around the point:
  * not what its rings enclose by even-odd when a hole reaches beyond its shell
