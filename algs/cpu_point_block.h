@@ -12,6 +12,7 @@
 #include "cpu_known_cells.h"
 #include "cpu_ring_cells.h"
 #include "oj_pairs.h"
+#include "relate.h"
 
 /** Most points of a block. */
 #define OJ_POINT_BLOCK 256
@@ -31,8 +32,21 @@ struct oj_point_query
     const struct oj_flat *input; /* in the short form */
     const struct oj_pair_filter *filter;
     unsigned accepted; /* bits 1 << enum oj_location: these are pairs */
+
+    /* [features] enum oj_solidity, filled when a point is on a ring of the
+     * feature; NULL: on the boundary is as good as inside. */
+    _Atomic uint8_t *solidity;
     const int *cancel; /* or NULL */
     int timings;
+};
+
+/** Whether a polygon of the feature encloses nothing, so that its rings are
+ *  lines: their points are in the interior. */
+enum oj_solidity
+{
+    OJ_SOLIDITY_NOT_KNOWN,
+    OJ_SOLID,
+    OJ_NOT_SOLID
 };
 
 #define OJ_POINT_UNKNOWN (-1)
@@ -56,7 +70,7 @@ struct oj_point_open
 /* Where a point is in one ring of a feature of several. */
 struct oj_point_state
 {
-    int32_t feature, location;
+    int32_t feature, part, location;
 };
 
 /* A point that is in a spot with rings. */
@@ -85,6 +99,7 @@ struct oj_point_worker
     struct oj_point_open *open;
     int64_t cap_states;
     struct oj_point_state *state; /* of one point */
+    struct oj_relate_scratch relate;
     int64_t n_pairs, cap_pairs;
     int32_t *feature; /* [n_pairs] in the order of the rows of each task */
     int64_t n_refined;

@@ -50,13 +50,21 @@ static oj_status add_pair(struct oj_point_worker *w, int32_t point,
     return OJ_OK;
 }
 
-static int by_feature(const void *left, const void *right)
+/* By feature, then part. */
+static int compare_states(const struct oj_point_state *a,
+                          const struct oj_point_state *b)
 {
-    const struct oj_point_state *a = left, *b = right;
-    return (a->feature > b->feature) - (a->feature < b->feature);
+    if (a->feature != b->feature)
+        return a->feature < b->feature ? -1 : 1;
+    return (a->part > b->part) - (a->part < b->part);
 }
 
-/* Rings of one feature side by side; mostly there are one or two. */
+static int by_feature(const void *left, const void *right)
+{
+    return compare_states(left, right);
+}
+
+/* Rings of one part side by side; mostly there are one or two. */
 static void sort_states(int64_t n, struct oj_point_state *state)
 {
     if (n > 32)
@@ -68,17 +76,100 @@ static void sort_states(int64_t n, struct oj_point_state *state)
     {
         struct oj_point_state moved = state[i];
         int64_t j = i;
-        for (; j > 0 && state[j - 1].feature > moved.feature; j--)
+        for (; j > 0 && compare_states(&state[j - 1], &moved) > 0; j--)
             state[j] = state[j - 1];
         state[j] = moved;
     }
 }
 
-/* A point that may be in several rings: puts together where it is in the rings
- * of each feature. On any of them is on the boundary, and inside of an odd
- * number is inside. */
+/* Whether the point of a candidate, which is on rings of a feature only, is in
+ * its interior all the same: its parts may cover all around the point, and a
+ * ring may be but a line. */
+static oj_status is_in_interior(const struct oj_point_query *q,
+                                struct oj_point_worker *w, int64_t row,
+                                int32_t feature, int *is, struct oj_error *err)
+{
+    struct oj_shape shape = oj_shape_of(q->cells->flat, feature);
+    enum oj_matrix_place place;
+    OJ_TRY(oj_shape_place(&shape, q->input->x[row], q->input->y[row],
+                          &w->relate, &place, err));
+    *is = place == OJ_PLACE_INTERIOR;
+    return OJ_OK;
+}
+
+static oj_status is_solid(const struct oj_point_query *q,
+                          struct oj_point_worker *w, int32_t feature,
+                          int *is_solid, struct oj_error *err)
+{
+    uint8_t known =
+        atomic_load_explicit(&q->solidity[feature], memory_order_relaxed);
+    if (known == OJ_SOLIDITY_NOT_KNOWN)
+    {
+        struct oj_shape shape = oj_shape_of(q->cells->flat, feature);
+        OJ_TRY(oj_figure_make(&w->relate.join_side, &shape, 0, &w->relate.node,
+                              err));
+        known =
+            oj_figure_is_solid(&w->relate.join_side) ? OJ_SOLID : OJ_NOT_SOLID;
+        atomic_store_explicit(&q->solidity[feature], known,
+                              memory_order_relaxed);
+    }
+    *is_solid = known == OJ_SOLID;
+    return OJ_OK;
+}
+
+/* Adds the pair if it is one, of a point that is on rings of n_on parts of the
+ * feature and inside of none. */
+static oj_status add_on_boundary(const struct oj_point_query *q,
+                                 struct oj_point_worker *w, int64_t first_row,
+                                 int32_t point, int32_t feature, int n_on,
+                                 struct oj_error *err)
+{
+    int location = OJ_ON_BOUNDARY;
+    if (q->solidity != NULL)
+    {
+        int solid = 1, is_interior = 0;
+        if (n_on == 1)
+            OJ_TRY(is_solid(q, w, feature, &solid, err));
+        if (n_on > 1 || !solid)
+            OJ_TRY(is_in_interior(q, w, first_row + point, feature,
+                                  &is_interior, err));
+        location = is_interior ? OJ_INSIDE : OJ_ON_BOUNDARY;
+    }
+    if (q->accepted >> location & 1)
+        return add_pair(w, point, feature, err);
+    return OJ_OK;
+}
+
+/* Puts together where a point is in the rings of one feature, state[0] and
+ * those after it, by part: inside of an odd number of the rings of a part is
+ * inside. Returns how many rings these are. What known cells say is of all
+ * rings of a feature together, whose parts do not overlap then. */
+static int64_t join_states(const struct oj_point_state *state, int64_t n,
+                           int *is_inside, int *n_on)
+{
+    int64_t i = 0;
+    *is_inside = *n_on = 0;
+    while (i < n && state[i].feature == state[0].feature)
+    {
+        int32_t part = state[i].part;
+        int odd = 0, on_boundary = 0;
+        for (; i < n && state[i].feature == state[0].feature &&
+               state[i].part == part;
+             i++)
+        {
+            odd ^= state[i].location & OJ_INSIDE;
+            on_boundary |= state[i].location & OJ_ON_BOUNDARY;
+        }
+        *n_on += on_boundary != 0;
+        *is_inside |= odd && !on_boundary;
+    }
+    return i;
+}
+
+/* A point that may be in several rings. */
 static oj_status add_pairs(const struct oj_point_query *q,
-                           struct oj_point_worker *w, int64_t n,
+                           struct oj_point_worker *w, int64_t first_row,
+                           int64_t n,
                            const struct oj_point_candidate *candidate,
                            struct oj_error *err)
 {
@@ -87,21 +178,21 @@ static oj_status add_pairs(const struct oj_point_query *q,
     state = w->state;
     for (int64_t i = 0; i < n; i++)
     {
-        state[i].feature = q->cells->ring[candidate[i].ring].feature;
+        const struct oj_located_ring *ring = &q->cells->ring[candidate[i].ring];
+        state[i].feature = ring->feature;
+        state[i].part = q->known != NULL ? 0 : ring->part;
         state[i].location = candidate[i].location;
     }
     sort_states(n, state);
     for (int64_t i = 0; i < n;)
     {
-        int32_t feature = state[i].feature;
-        int odd = 0, on_boundary = 0;
-        for (; i < n && state[i].feature == feature; i++)
-        {
-            odd ^= state[i].location & OJ_INSIDE;
-            on_boundary |= state[i].location & OJ_ON_BOUNDARY;
-        }
-        if (q->accepted >> (on_boundary ? OJ_ON_BOUNDARY : odd) & 1)
-            OJ_TRY(add_pair(w, candidate->point, feature, err));
+        int32_t feature = state[i].feature, point = candidate->point;
+        int is_inside, n_on;
+        i += join_states(state + i, n - i, &is_inside, &n_on);
+        if (!is_inside && n_on > 0)
+            OJ_TRY(add_on_boundary(q, w, first_row, point, feature, n_on, err));
+        else if (q->accepted >> is_inside & 1)
+            OJ_TRY(add_pair(w, point, feature, err));
     }
     return OJ_OK;
 }
@@ -257,7 +348,10 @@ oj_status oj_point_refine(const struct oj_point_query *q,
         for (end = i + 1; end < n && c[end].point == c[i].point; end++)
             ;
         if (end - i > 1)
-            OJ_TRY(add_pairs(q, w, end - i, &c[i], err));
+            OJ_TRY(add_pairs(q, w, first_row, end - i, &c[i], err));
+        else if (c[i].location == OJ_ON_BOUNDARY)
+            OJ_TRY(add_on_boundary(q, w, first_row, c[i].point,
+                                   cells->ring[c[i].ring].feature, 1, err));
         else
         {
             /* whether it counts cannot be foretold */

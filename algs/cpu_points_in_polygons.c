@@ -23,6 +23,7 @@ struct cpu_index
     struct oj_ring_cells cells;
     struct oj_known_cells known;
     unsigned accepted;              /* bits 1 << enum oj_location */
+    _Atomic uint8_t *solidity;      /* [features], see cpu_point_block.h */
     struct oj_point_worker *worker; /* [n_threads] */
     struct task *task;              /* of the batch; its memory is used again */
     int64_t cap_tasks;
@@ -65,10 +66,17 @@ static void free_index(struct oj_index *wrapped)
     for (int t = 0; self->worker != NULL && t < self->options.n_threads; t++)
         oj_point_worker_free(&self->worker[t]);
     oj_free(self->worker);
+    oj_free((void *)self->solidity);
     oj_free(self->task);
     oj_known_cells_free(&self->known);
     oj_ring_cells_free(&self->cells);
     oj_free(self);
+}
+
+/* 1 when inside and on the boundary come to the same. */
+static int accepts_alike(unsigned accepted)
+{
+    return (accepted >> OJ_INSIDE & 1) == (accepted >> OJ_ON_BOUNDARY & 1);
 }
 
 static oj_status
@@ -92,6 +100,12 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
     else
         status = oj_ring_cells_build(&self->cells, join_side,
                                      options->n_threads, err);
+    if (status == OJ_OK && !accepts_alike(self->accepted))
+    {
+        self->solidity = oj_calloc(join_side->n_features, 1);
+        if (self->solidity == NULL)
+            status = oj_fail_nomem(err, join_side->n_features, 1);
+    }
     if (status == OJ_OK && relation->share_lists && relation->any_order)
         status =
             oj_known_cells_build(&self->known, &self->cells, options->n_input,
@@ -344,6 +358,8 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     b.self = self;
     b.input = input;
     b.out = out;
+    for (int t = 0; t < self->options.n_threads; t++)
+        oj_relate_forget(&self->worker[t].relate);
     OJ_TRY(oj_pair_filter_make(&self->relation, input, self->flat, &b.filter,
                                err));
     if (self->cells.n_sets == 0)
@@ -361,6 +377,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     b.query.input = input;
     b.query.filter = &b.filter;
     b.query.accepted = self->accepted;
+    b.query.solidity = self->solidity;
     b.query.cancel = self->options.cancel;
     b.query.timings = self->options.timings;
     atomic_init(&b.n_pairs, 0);

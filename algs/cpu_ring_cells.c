@@ -372,7 +372,8 @@ static void list_rings(int64_t task, int thread, void *user)
         end = flat->n_features;
     for (int64_t f = task * RINGS_PER_TASK; f < end; f++)
     {
-        int64_t first = flat->ring_offset[flat->part_offset[f]];
+        int64_t part = flat->part_offset[f];
+        int64_t first = flat->ring_offset[part];
         int64_t last = flat->ring_offset[flat->part_offset[f + 1]];
         int is_left_out = flat->overlaps != NULL && flat->overlaps[f];
         for (int64_t r = first; r < last; r++)
@@ -385,7 +386,10 @@ static void list_rings(int64_t task, int thread, void *user)
             n_vertices = is_left_out ? 0 : n_vertices;
             ring->n_vertices =
                 (int32_t)(n_vertices < INT32_MAX ? n_vertices : INT32_MAX);
+            while (r >= flat->ring_offset[part + 1])
+                part++;
             ring->feature = (int32_t)f;
+            ring->part = (int32_t)part;
             ring->grid = -1;
         }
     }

@@ -69,6 +69,7 @@ struct oj_located_ring
     int32_t n_vertices;
     int32_t feature;
     int32_t grid; /**< into oj_ring_cells.grid, or -1: a small ring */
+    int32_t part; /**< of the layer */
 };
 
 /** steps: x0, y0, 127 - x1, 127 - y1, a byte each from the lowest. */

@@ -84,7 +84,7 @@ uint16_t oj_ring_cells_answer(const struct oj_ring_cells *cells,
     int32_t column = (int32_t)(cell % layer->nx) * OJ_CELL_STEPS;
     int32_t row = (int32_t)(cell / layer->nx) * OJ_CELL_STEPS;
     int32_t x = spot % 8 * OJ_SPOT_STEPS, y = spot / 8 * OJ_SPOT_STEPS;
-    int32_t feature = -1;
+    int32_t part = -1, feature = -1;
     struct oj_box box;
     if ((layer->child != NULL && layer->child[cell] >= 0) ||
         !bound_steps(layer->x0, layer->scale_x, layer->last_x, column + x,
@@ -109,10 +109,10 @@ uint16_t oj_ring_cells_answer(const struct oj_ring_cells *cells,
             return OJ_SPOT_MIXED;
         if (location == OJ_OUTSIDE)
             continue;
-        if (feature >= 0 && ring->feature != feature)
+        if (part >= 0 && ring->part != part)
             return OJ_SPOT_MIXED;
-        feature = feature < 0 ? ring->feature : -1;
+        part = part < 0 ? ring->part : -1;
+        feature = ring->feature;
     }
-    return feature < 0 ? OJ_SPOT_NOTHING
-                       : (uint16_t)(OJ_SPOT_FEATURE + feature);
+    return part < 0 ? OJ_SPOT_NOTHING : (uint16_t)(OJ_SPOT_FEATURE + feature);
 }

@@ -19,8 +19,7 @@ struct oj_join
 {
     const struct oj_backend *backend;
     struct oj_flat join_side; /* the caller's, with overlaps */
-    struct oj_flat input;     /* the latest batch, with overlaps */
-    uint8_t *join_overlaps, *input_overlaps;   /* or NULL: nowhere */
+    uint8_t *overlaps;        /* or NULL: nowhere, or of no matter */
     struct oj_overlapping_points *overlapping; /* NULL: not needed yet */
     struct oj_relation relation;
     struct oj_options options;
@@ -95,31 +94,21 @@ static const struct oj_backend *choose_backend(const char *name)
     return oj_backend_find(name);
 }
 
-/* 1 when the backend has to know where parts overlap: the join asks how areas
- * lie to one another.  Those that ask GEOS throughout need no word of ours. */
-static int needs_overlaps(const struct oj_join *join)
+/* 1 when an engine takes all rings of a feature together, as those on devices
+ * and known cells do, so that features whose parts overlap are joined apart. */
+static int leaves_out_overlapping(const struct oj_join *join)
 {
-    enum oj_op op = join->relation.op;
-    return op != OJ_OP_NEAREST && op != OJ_OP_DWITHIN && op != OJ_OP_BBOX &&
-           (join->backend == &oj_auto_backend ||
-            join->backend == &oj_cpu_backend ||
-            join->backend == &oj_cuda_backend);
-}
-
-/* Sets *with to flat with the column overlaps, which is kept in *overlaps. */
-static oj_status add_overlaps(const struct oj_join *join,
-                              const struct oj_flat *flat, uint8_t **overlaps,
-                              struct oj_flat *with, struct oj_error *err)
-{
-    oj_free(*overlaps);
-    *overlaps = NULL;
-    *with = *flat;
-    with->overlaps = NULL;
-    if (needs_overlaps(join))
-        OJ_TRY(oj_overlapping_parts(flat, join->options.n_threads,
-                                    join->options.cancel, overlaps, err));
-    with->overlaps = *overlaps;
-    return OJ_OK;
+    const struct oj_gpu_module *module;
+    struct oj_error why;
+    if (oj_point_locations(join->relation.op) == 0)
+        return 0;
+    if (join->relation.share_lists && join->relation.any_order)
+        return join->backend == &oj_cpu_backend ||
+               join->backend == &oj_auto_backend ||
+               join->backend == &oj_cuda_backend;
+    return join->backend == &oj_cuda_backend ||
+           (join->backend == &oj_auto_backend &&
+            oj_gpu_load(&module, &why) == OJ_OK);
 }
 
 /* What the chosen backend needs of the join side. */
@@ -128,8 +117,13 @@ static oj_status index_join_side(struct oj_join *join,
                                  struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    OJ_TRY(add_overlaps(join, join_side, &join->join_overlaps, &join->join_side,
-                        err));
+    join->join_side = *join_side;
+    join->join_side.overlaps = NULL;
+    if (leaves_out_overlapping(join))
+        OJ_TRY(oj_overlapping_parts(join_side, join->options.n_threads,
+                                    join->options.cancel, &join->overlaps,
+                                    err));
+    join->join_side.overlaps = join->overlaps;
     join->stats.index_s += oj_clock_seconds() - start;
     OJ_TRY(make_tie_rank(join_side, &join->tie_rank, err));
     return join->backend->index(join->backend, &join->join_side, join->tie_rank,
@@ -192,45 +186,44 @@ static oj_status check_distances(const struct oj_join *join,
     return OJ_OK;
 }
 
-static oj_status start_batch(struct oj_join *join, const struct oj_flat *input,
-                             struct oj_error *err)
+static oj_status check_batch(const struct oj_join *join,
+                             const struct oj_flat *input, struct oj_error *err)
 {
     if (input->n_features > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "a batch of %lld features; at most %d are possible",
                        (long long)input->n_features, INT32_MAX);
-    OJ_TRY(check_distances(join, input, err));
-    return add_overlaps(join, input, &join->input_overlaps, &join->input, err);
+    return check_distances(join, input, err);
 }
 
-/* 1 when the engines leave features whose parts overlap out of such a join. */
-static int leaves_out_overlapping(const struct oj_join *join,
-                                  const struct oj_flat *input)
+/* 1 when the engine left features out of such a join. */
+static int has_left_out(const struct oj_join *join, const struct oj_flat *input)
 {
-    return join->join_overlaps != NULL &&
+    return join->overlaps != NULL &&
            oj_is_points_in_polygons(&join->relation, &join->join_side, input);
 }
 
 /* Finds the pairs of the latest batch with the features left out. */
-static oj_status find_overlapping(struct oj_join *join, struct oj_error *err)
+static oj_status find_overlapping(struct oj_join *join,
+                                  const struct oj_flat *input,
+                                  struct oj_error *err)
 {
     if (join->overlapping == NULL)
         OJ_TRY(oj_overlapping_points_make(
             &join->join_side, join->tie_rank, &join->relation, &join->options,
             &join->overlapping, &join->stats, err));
-    return oj_overlapping_points_find(join->overlapping, &join->input,
-                                      &join->stats, err);
+    return oj_overlapping_points_find(join->overlapping, input, &join->stats,
+                                      err);
 }
 
 oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
                         struct oj_matches *out, struct oj_error *err)
 {
-    OJ_TRY(start_batch(join, input, err));
-    OJ_TRY(
-        join->backend->join(join->index, &join->input, out, &join->stats, err));
-    if (!leaves_out_overlapping(join, input))
+    OJ_TRY(check_batch(join, input, err));
+    OJ_TRY(join->backend->join(join->index, input, out, &join->stats, err));
+    if (!has_left_out(join, input))
         return OJ_OK;
-    OJ_TRY(find_overlapping(join, err));
+    OJ_TRY(find_overlapping(join, input, err));
     return oj_overlapping_points_merge(join->overlapping, out, err);
 }
 
@@ -238,14 +231,13 @@ oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
                               int64_t *count, int64_t *n_pairs,
                               struct oj_error *err)
 {
-    OJ_TRY(start_batch(join, input, err));
-    if (join->backend->count_pairs == NULL ||
-        leaves_out_overlapping(join, input))
+    OJ_TRY(check_batch(join, input, err));
+    if (join->backend->count_pairs == NULL || has_left_out(join, input))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the pairs of such a batch are not counted by the "
                        "backend %s",
                        join->backend->name);
-    OJ_TRY(join->backend->count_pairs(join->index, &join->input, count, n_pairs,
+    OJ_TRY(join->backend->count_pairs(join->index, input, count, n_pairs,
                                       &join->stats, err));
     join->stats.n_pairs_unmade += *n_pairs;
     return OJ_OK;
@@ -253,8 +245,7 @@ oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
 
 int oj_join_sums(const struct oj_join *join, const struct oj_flat *input)
 {
-    return join->backend->sums != NULL &&
-           !leaves_out_overlapping(join, input) &&
+    return join->backend->sums != NULL && !has_left_out(join, input) &&
            join->backend->sums(join->index, input);
 }
 
@@ -264,7 +255,7 @@ oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
                             struct oj_error *err)
 {
     struct oj_sum_request request;
-    OJ_TRY(start_batch(join, input, err));
+    OJ_TRY(check_batch(join, input, err));
     if (!oj_join_sums(join, input))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the pairs of such a batch are not summed by the "
@@ -273,8 +264,8 @@ oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
     oj_sum_request_make(sums, columns, input->n_features,
                         join->options.n_threads, &request);
     OJ_TRY(oj_pair_sums_reserve(sums, &request, err));
-    OJ_TRY(join->backend->sum_pairs(join->index, &join->input, &request,
-                                    sums->words, n_pairs, &join->stats, err));
+    OJ_TRY(join->backend->sum_pairs(join->index, input, &request, sums->words,
+                                    n_pairs, &join->stats, err));
     join->stats.n_pairs_unmade += *n_pairs;
     return oj_pair_sums_add(sums, &request, err);
 }
@@ -328,8 +319,7 @@ void oj_join_close(struct oj_join *join)
     if (join->index != NULL)
         join->backend->free_index(join->index);
     oj_overlapping_points_free(join->overlapping);
-    oj_free(join->join_overlaps);
-    oj_free(join->input_overlaps);
+    oj_free(join->overlaps);
     oj_free(join->tie_rank);
     oj_free(join);
 }

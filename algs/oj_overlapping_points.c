@@ -4,18 +4,8 @@
 #include "cpu_family.h"
 #include "oj_boxes.h"
 #include "oj_pairs.h"
-#include "oj_part_sectors.h"
-#include "oj_point_rule.h"
 
 #include <string.h>
-
-/* The parts as polygons of their own, joined with points. */
-struct part_join
-{
-    struct oj_relation relation;
-    struct oj_index *index;
-    struct oj_matches pairs; /* parts in ascending order */
-};
 
 struct pair
 {
@@ -30,14 +20,13 @@ struct oj_overlapping_points
     struct oj_relation relation;
     struct oj_options options;
     int64_t max_batch_pairs;
-    unsigned accepted;        /* bits 1 << enum oj_location */
-    struct oj_flat_buf parts; /* feature i: part[i] */
-    struct oj_flat flat;      /* of parts */
-    struct oj_box box;        /* of all of them */
-    int64_t *part;            /* [flat.n_features] of join_side, ascending */
-    int32_t *feature;         /* [flat.n_features] whose part it is */
-    struct part_join meets;   /* not outside */
-    struct part_join holds;   /* inside; where a join asks for it */
+    struct oj_flat_buf copies; /* of the features */
+    struct oj_flat flat;       /* of copies */
+    struct oj_box box;         /* of all of them */
+    int32_t *feature;          /* [flat.n_features] of join_side, ascending */
+    struct oj_relation asked;  /* without exclusions */
+    struct oj_index *index;
+    struct oj_matches found; /* of the points in box with flat */
 
     /* Of a batch. */
     double *x, *y; /* [n_points] in box */
@@ -48,79 +37,40 @@ struct oj_overlapping_points
     struct oj_matches merged;
 };
 
-/* --- the parts ------------------------------------------------------------ */
+/* --- the features --------------------------------------------------------- */
 
-static int64_t count_parts(const struct oj_flat *flat)
+static oj_status copy_feature(struct oj_overlapping_points *self,
+                              int64_t feature, struct oj_error *err)
 {
+    const struct oj_flat *flat = self->join_side;
+    int64_t v, end;
+    oj_flat_vertices(flat, feature, &v, &end);
+    for (; v < end; v++)
+        oj_box_add_point(&self->box, flat->x[v], flat->y[v]);
+    self->feature[self->copies.n_features] = (int32_t)feature;
+    OJ_TRY(oj_flat_buf_begin(&self->copies, self->copies.n_features, err));
+    for (int64_t p = flat->part_offset[feature];
+         p < flat->part_offset[feature + 1]; p++)
+        OJ_TRY(oj_flat_buf_copy_part(&self->copies, flat, p, err));
+    return oj_flat_buf_end(&self->copies, err);
+}
+
+static oj_status copy_features(struct oj_overlapping_points *self,
+                               struct oj_error *err)
+{
+    const struct oj_flat *flat = self->join_side;
     int64_t n = 0;
     for (int64_t f = 0; f < flat->n_features; f++)
-    {
-        if (flat->overlaps[f])
-            n += flat->part_offset[f + 1] - flat->part_offset[f];
-    }
-    return n;
-}
-
-static oj_status copy_part(struct oj_overlapping_points *self, int64_t feature,
-                           int64_t part, struct oj_error *err)
-{
-    int64_t n = self->parts.n_features;
-    const struct oj_flat *flat = self->join_side;
-    self->part[n] = part;
-    self->feature[n] = (int32_t)feature;
-    for (int64_t v = flat->vertex_offset[flat->ring_offset[part]];
-         v < flat->vertex_offset[flat->ring_offset[part + 1]]; v++)
-        oj_box_add_point(&self->box, flat->x[v], flat->y[v]);
-    OJ_TRY(oj_flat_buf_begin(&self->parts, n, err));
-    OJ_TRY(oj_flat_buf_copy_part(&self->parts, flat, part, err));
-    return oj_flat_buf_end(&self->parts, err);
-}
-
-static oj_status copy_parts(struct oj_overlapping_points *self,
-                            struct oj_error *err)
-{
-    const struct oj_flat *flat = self->join_side;
-    int64_t n = count_parts(flat);
-    OJ_NEW(self->part, n, err);
+        n += flat->overlaps[f];
     OJ_NEW(self->feature, n, err);
     self->box = oj_box_empty();
     for (int64_t f = 0; f < flat->n_features; f++)
     {
-        if (!flat->overlaps[f])
-            continue;
-        for (int64_t p = flat->part_offset[f]; p < flat->part_offset[f + 1];
-             p++)
-        {
-            if (flat->part_kind[p] == OJ_PART_POLYGON)
-                OJ_TRY(copy_part(self, f, p, err));
-        }
+        if (flat->overlaps[f])
+            OJ_TRY(copy_feature(self, f, err));
     }
-    self->flat = oj_flat_buf_view(&self->parts);
-    if (self->flat.n_features > INT32_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "features whose parts overlap have too many parts");
+    self->flat = oj_flat_buf_view(&self->copies);
     return OJ_OK;
-}
-
-static oj_status make_join(struct oj_overlapping_points *self, enum oj_op op,
-                           struct part_join *join, struct oj_stats *stats,
-                           struct oj_error *err)
-{
-    join->relation = oj_relation_default();
-    join->relation.op = op;
-    return oj_cpu_points_in_polygons.index(&self->flat, NULL, &join->relation,
-                                           &self->options, &join->index, stats,
-                                           err);
-}
-
-static oj_status make_joins(struct oj_overlapping_points *self,
-                            struct oj_stats *stats, struct oj_error *err)
-{
-    const unsigned any = 1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY;
-    OJ_TRY(make_join(self, OJ_OP_INTERSECTS, &self->meets, stats, err));
-    if (self->accepted == any)
-        return OJ_OK;
-    return make_join(self, OJ_OP_WITHIN, &self->holds, stats, err);
 }
 
 oj_status oj_overlapping_points_make(const struct oj_flat *join_side,
@@ -140,11 +90,14 @@ oj_status oj_overlapping_points_make(const struct oj_flat *join_side,
     self->relation = *relation;
     self->options = *options;
     self->max_batch_pairs = options->max_batch_pairs;
-    self->options.max_batch_pairs = 0; /* of parts */
-    self->accepted = oj_point_locations(relation->op);
-    status = copy_parts(self, err);
+    self->options.max_batch_pairs = 0; /* before exclusions */
+    self->asked = oj_relation_default();
+    self->asked.op = relation->op;
+    status = copy_features(self, err);
     if (status == OJ_OK)
-        status = make_joins(self, stats, err);
+        status = oj_cpu_points_in_polygons.index(&self->flat, NULL,
+                                                 &self->asked, &self->options,
+                                                 &self->index, stats, err);
     if (status != OJ_OK)
     {
         oj_overlapping_points_free(self);
@@ -154,21 +107,14 @@ oj_status oj_overlapping_points_make(const struct oj_flat *join_side,
     return OJ_OK;
 }
 
-static void free_join(struct part_join *join)
-{
-    oj_cpu_points_in_polygons.free_index(join->index);
-    oj_matches_free(&join->pairs);
-}
-
 void oj_overlapping_points_free(struct oj_overlapping_points *self)
 {
     if (self == NULL)
         return;
-    free_join(&self->meets);
-    free_join(&self->holds);
+    oj_cpu_points_in_polygons.free_index(self->index);
+    oj_matches_free(&self->found);
     oj_matches_free(&self->merged);
-    oj_flat_buf_free(&self->parts);
-    oj_free(self->part);
+    oj_flat_buf_free(&self->copies);
     oj_free(self->feature);
     oj_free(self->x);
     oj_free(self->y);
@@ -205,55 +151,17 @@ static oj_status take_points(struct oj_overlapping_points *self,
 }
 
 static oj_status join_points(struct oj_overlapping_points *self,
-                             struct part_join *join, struct oj_stats *stats,
-                             struct oj_error *err)
+                             struct oj_stats *stats, struct oj_error *err)
 {
     struct oj_flat points;
-    if (join->index == NULL)
-        return OJ_OK;
     memset(&points, 0, sizeof points);
     points.n_features = points.n_parts = points.n_rings = points.n_vertices =
         self->n_points;
     points.part_kinds = OJ_PART_POINT;
     points.x = self->x;
     points.y = self->y;
-    return oj_cpu_points_in_polygons.join(join->index, &points, &join->pairs,
+    return oj_cpu_points_in_polygons.join(self->index, &points, &self->found,
                                           stats, err);
-}
-
-/* 1 when one of the parts first <= part < end holds point i inside. */
-static int is_held(const struct oj_overlapping_points *self, int64_t i,
-                   int32_t first, int32_t end)
-{
-    const struct oj_matches *holds = &self->holds.pairs;
-    for (int64_t p = holds->offset[i]; p < holds->offset[i + 1]; p++)
-    {
-        if (holds->join_row[p] >= first && holds->join_row[p] < end)
-            return 1;
-    }
-    return 0;
-}
-
-/* Where point i is in a feature that has it in n parts, or on their rings. */
-static oj_status locate(const struct oj_overlapping_points *self, int64_t i,
-                        const int32_t *parts, int64_t n,
-                        enum oj_location *where, struct oj_error *err)
-{
-    const struct oj_corner p = {self->x[i], self->y[i]};
-    int64_t *part;
-    *where = OJ_INSIDE;
-    if (is_held(self, i, parts[0], parts[n - 1] + 1))
-        return OJ_OK;
-    *where = OJ_ON_BOUNDARY;
-    if (n == 1)
-        return OJ_OK;
-    OJ_NEW(part, n, err);
-    for (int64_t k = 0; k < n; k++)
-        part[k] = self->part[parts[k]];
-    if (oj_parts_surround(self->join_side, part, 0, n, &p))
-        *where = OJ_INSIDE;
-    oj_free(part);
-    return OJ_OK;
 }
 
 static int64_t rank_of(const struct oj_overlapping_points *self,
@@ -279,27 +187,16 @@ static oj_status add_pair(struct oj_overlapping_points *self, int64_t first,
     return OJ_OK;
 }
 
-/* The features of point i. Parts of one follow one another. */
+/* The features of point i. */
 static oj_status take_features(struct oj_overlapping_points *self,
                                const struct oj_pair_filter *filter, int64_t i,
                                struct oj_error *err)
 {
-    const struct oj_matches *meets = &self->meets.pairs;
-    int64_t p = meets->offset[i], end = meets->offset[i + 1];
     int64_t first = self->n_pairs;
-    while (p < end)
+    for (int64_t p = self->found.offset[i]; p < self->found.offset[i + 1]; p++)
     {
-        int32_t feature = self->feature[meets->join_row[p]];
-        const int32_t *parts = meets->join_row + p;
-        enum oj_location where = OJ_INSIDE;
-        int64_t n = 0;
-        for (; p < end && self->feature[meets->join_row[p]] == feature; p++)
-            n++;
-        if (!oj_pair_may_count(filter, self->row[i], feature))
-            continue;
-        if (self->holds.index != NULL)
-            OJ_TRY(locate(self, i, parts, n, &where, err));
-        if ((self->accepted >> where & 1u) != 0)
+        int32_t feature = self->feature[self->found.join_row[p]];
+        if (oj_pair_may_count(filter, self->row[i], feature))
             OJ_TRY(add_pair(self, first, self->row[i], feature, err));
     }
     return OJ_OK;
@@ -317,10 +214,7 @@ oj_status oj_overlapping_points_find(struct oj_overlapping_points *self,
     OJ_TRY(take_points(self, input, err));
     if (self->n_points == 0)
         return OJ_OK;
-    OJ_TRY(join_points(self, &self->meets, stats, err));
-    if (self->meets.pairs.n_pairs == 0)
-        return OJ_OK;
-    OJ_TRY(join_points(self, &self->holds, stats, err));
+    OJ_TRY(join_points(self, stats, err));
     for (int64_t i = 0; i < self->n_points; i++)
         OJ_TRY(take_features(self, &filter, i, err));
     return OJ_OK;

@@ -1,12 +1,9 @@
-/** Points in the features whose polygon parts overlap (oj_overlapping_parts.h):
- *  what the engines that take all rings of a feature together leave out.
+/** Points in the features that engines leave out which take all rings of a
+ *  feature together (oj_overlapping_parts.h).
  *
- *  The polygon parts of these features are a layer of their own, a feature for
- *  each part, which the CPU joins with the points as it joins all points with
- *  polygons.  A point is inside the feature that it is inside of a part of, and
- *  what lies on rings only is asked for what is around it.  The pairs are then
- *  put among those of the engine, in their order.
- *  Source: ours.
+ *  These features are a layer of their own, which the CPU joins with the points
+ *  that are in its box, part by part.  The pairs are then put among those of
+ * the engine, in their order. Source: ours.
  */
 #ifndef OJ_OVERLAPPING_POINTS_H
 #define OJ_OVERLAPPING_POINTS_H

@@ -403,6 +403,31 @@ oj_status oj_shapes_relate(const struct oj_relation *relation,
     return relate_any(&r, err);
 }
 
+oj_status oj_shape_place(const struct oj_shape *shape, double x, double y,
+                         struct oj_relate_scratch *scratch,
+                         enum oj_matrix_place *place, struct oj_error *err)
+{
+    const struct oj_node node = {x, y, 0.0, {NULL, NULL}};
+    const struct oj_flat point = {.n_features = 1,
+                                  .n_vertices = 1,
+                                  .part_kinds = OJ_PART_POINT,
+                                  .x = &x,
+                                  .y = &y};
+    struct oj_shape of_point = oj_shape_of(&point, 0);
+    struct oj_matrix matrix = oj_matrix_empty();
+    int is_vertex;
+    oj_figure_forget(&scratch->input);
+    OJ_TRY(oj_figure_make(&scratch->input, &of_point, 1, &scratch->node, err));
+    oj_figure_forget(&scratch->input);
+    OJ_TRY(oj_figure_make(&scratch->join_side, shape, 0, &scratch->node, err));
+    OJ_TRY(oj_node_relate(&scratch->input, &scratch->join_side, &node,
+                          &scratch->node, &matrix, &is_vertex, err));
+    *place = matrix.at[0] != 'F'   ? OJ_PLACE_INTERIOR
+             : matrix.at[1] != 'F' ? OJ_PLACE_BOUNDARY
+                                   : OJ_PLACE_EXTERIOR;
+    return OJ_OK;
+}
+
 void oj_relate_forget(struct oj_relate_scratch *scratch)
 {
     oj_figure_forget(&scratch->input);

@@ -28,6 +28,15 @@ OJ_MUST_USE oj_status oj_shapes_relate(
     const int *cancel, struct oj_relate_scratch *scratch,
     struct oj_matrix *matrix, struct oj_error *err);
 
+/** Where a point is in a shape. scratch->join_side is then that shape's figure,
+ *  as of one that is not nice, and is kept for the next point.  O(edges at the
+ *  point's height). */
+OJ_MUST_USE oj_status oj_shape_place(const struct oj_shape *shape, double x,
+                                     double y,
+                                     struct oj_relate_scratch *scratch,
+                                     enum oj_matrix_place *place,
+                                     struct oj_error *err);
+
 /** The layers that shapes were of are no longer there. */
 void oj_relate_forget(struct oj_relate_scratch *scratch);
 

@@ -249,6 +249,23 @@ static oj_status find_points(struct oj_figure *f, struct oj_error *err)
     return OJ_OK;
 }
 
+/* 1 when the edges first .. end - 1 lie on one line: they enclose nothing,
+ * which vertex by vertex would take long to find, as all are in one band. */
+static int are_on_one_line(const struct oj_figure *f, int64_t first,
+                           int64_t end)
+{
+    const struct oj_edge *e = &f->edge[first];
+    for (int64_t i = first + 1; i < end; i++)
+    {
+        if (oj_orientation(e->ax, e->ay, e->bx, e->by, f->edge[i].ax,
+                           f->edge[i].ay) != 0 ||
+            oj_orientation(e->ax, e->ay, e->bx, e->by, f->edge[i].bx,
+                           f->edge[i].by) != 0)
+            return 0;
+    }
+    return 1;
+}
+
 /* Polygons whose rings enclose nothing are lines. */
 static oj_status find_flat_groups(struct oj_figure *f,
                                   struct oj_node_scratch *scratch,
@@ -259,14 +276,15 @@ static oj_status find_flat_groups(struct oj_figure *f,
     for (; first < f->n_edges; first = end)
     {
         int32_t group = f->edge[first].group;
-        int encloses = 0;
+        int encloses = 0, is_line;
         end = first + 1;
         if (f->edge[first].kind != OJ_EDGE_RING)
             continue;
         while (end < f->n_edges && f->edge[end].kind == OJ_EDGE_RING &&
                f->edge[end].group == group)
             end++;
-        for (int64_t i = first; i < end && !encloses; i++)
+        is_line = are_on_one_line(f, first, end);
+        for (int64_t i = first; i < end && !encloses && !is_line; i++)
             OJ_TRY(oj_group_encloses(f, group, f->edge[i].ax, f->edge[i].ay,
                                      scratch, &encloses, err));
         for (int64_t i = first; i < end && !encloses; i++)

@@ -120,6 +120,13 @@ static inline void oj_figure_forget(struct oj_figure *figure)
     figure->flat = NULL;
 }
 
+/** 1 when each polygon of a figure that was made as one that is not nice
+ *  encloses something. */
+static inline int oj_figure_is_solid(const struct oj_figure *figure)
+{
+    return !figure->has_flat && figure->n_spots == 0;
+}
+
 void oj_figure_free(struct oj_figure *figure);
 
 /** 1 when p is among n sorted spots. */

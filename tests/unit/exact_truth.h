@@ -4,6 +4,7 @@
 #define EXACT_TRUTH_H
 
 #include "exact_reference.h"
+#include "kernels/oj_ring.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,23 @@ static inline struct oj_matrix exact_matrix(const struct oj_flat *a, int64_t i,
     struct oj_matrix matrix;
     exact_must(oj_exact_matrix(a, i, b, j, &matrix, &err), &err);
     return matrix;
+}
+
+/* Where x, y is in feature f, whose lines and points are inside. */
+static inline enum oj_location exact_location(const struct oj_flat *flat,
+                                              int64_t f, double x, double y)
+{
+    const struct oj_flat point = {.n_features = 1,
+                                  .n_parts = 1,
+                                  .n_rings = 1,
+                                  .n_vertices = 1,
+                                  .part_kinds = OJ_PART_POINT,
+                                  .x = &x,
+                                  .y = &y};
+    struct oj_matrix matrix = exact_matrix(&point, 0, flat, f);
+    return matrix.at[0] != 'F'   ? OJ_INSIDE
+           : matrix.at[1] != 'F' ? OJ_ON_BOUNDARY
+                                 : OJ_OUTSIDE;
 }
 
 /* Whether the join by predicate or bbox holds for them. */

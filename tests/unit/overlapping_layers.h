@@ -9,6 +9,8 @@
 #include "random_numbers.h"
 #include "references.h"
 
+#include "exact_truth.h"
+
 static uint64_t seed;
 static int only_valid; /* 1: each polygon is valid by itself */
 static int64_t n_surrounded;
@@ -53,11 +55,6 @@ static inline void add_text(struct oj_flat_buf *buf, const char *text)
     end(buf);
 }
 
-/* A point by the definition: strictly inside a part by even-odd, or on rings of
- * two or more parts and all of a small circle around it in parts. The layers
- * here have coordinates of few bits: nothing passes between two samples. */
-#define N_SAMPLES 4001
-
 static inline enum oj_location plain_in_part(const struct oj_flat *flat,
                                              int64_t part, double x, double y)
 {
@@ -80,23 +77,11 @@ static inline enum oj_location plain_in_part(const struct oj_flat *flat,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-static inline int is_in_some(const struct oj_flat *flat, int64_t feature,
-                             double x, double y)
-{
-    for (int64_t p = flat->part_offset[feature];
-         p < flat->part_offset[feature + 1]; p++)
-    {
-        if (flat->part_kind[p] == OJ_PART_POLYGON &&
-            plain_in_part(flat, p, x, y) == OJ_INSIDE)
-            return 1;
-    }
-    return 0;
-}
-
 static inline enum oj_location plain_locate(const struct oj_flat *flat,
                                             int64_t feature, double x, double y)
 {
     int n_on = 0;
+    enum oj_location at;
     for (int64_t p = flat->part_offset[feature];
          p < flat->part_offset[feature + 1]; p++)
     {
@@ -107,17 +92,11 @@ static inline enum oj_location plain_locate(const struct oj_flat *flat,
             return OJ_INSIDE;
         n_on += in == OJ_ON_BOUNDARY;
     }
-    if (n_on < 2)
-        return n_on == 1 ? OJ_ON_BOUNDARY : OJ_OUTSIDE;
-    for (int i = 0; i < N_SAMPLES; i++)
-    {
-        double angle = 0.0007 + 6.283185307179586 * i / N_SAMPLES;
-        if (!is_in_some(flat, feature, x + 1e-4 * cos(angle),
-                        y + 1e-4 * sin(angle)))
-            return OJ_ON_BOUNDARY;
-    }
-    n_surrounded++;
-    return OJ_INSIDE;
+    if (n_on == 0)
+        return OJ_OUTSIDE;
+    at = exact_location(flat, feature, x, y);
+    n_surrounded += n_on > 1 && at == OJ_INSIDE;
+    return at;
 }
 
 /* --- random features ------------------------------------------------------ */

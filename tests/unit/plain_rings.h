@@ -1,4 +1,4 @@
-/** Points in polygons by a plain loop over all rings.  Include once, after
+/** Points in polygons by a plain loop over all parts.  Include once, after
  *  references.h. */
 #ifndef PLAIN_RINGS_H
 #define PLAIN_RINGS_H
@@ -6,22 +6,75 @@
 #include "../../algs/kernels/oj_ring.h"
 #include "references.h"
 
+#include "relate.h"
+
+/* What the rule of nodes, which test_relate holds against the exact reference,
+ * says of a point on rings. */
+static inline enum oj_location
+locate_by_node(const struct oj_flat *flat, int64_t feature, double x, double y)
+{
+    struct oj_shape shape = oj_shape_of(flat, feature);
+    struct oj_relate_scratch scratch;
+    enum oj_matrix_place place;
+    memset(&scratch, 0, sizeof scratch);
+    must(oj_shape_place(&shape, x, y, &scratch, &place, &error));
+    oj_relate_scratch_free(&scratch);
+    return place == OJ_PLACE_INTERIOR ? OJ_INSIDE : OJ_ON_BOUNDARY;
+}
+
+/* Twice the area that a polygon part encloses: 0 of those that are lines, but
+ * for rounding. */
+static inline double area_of(const struct oj_flat *flat, int64_t part)
+{
+    int64_t v = flat->vertex_offset[flat->ring_offset[part]];
+    double sum = 0.0, size = 0.0, x = flat->x[v], y = flat->y[v];
+    for (; v + 1 < flat->vertex_offset[flat->ring_offset[part] + 1]; v++)
+    {
+        double left = (flat->x[v] - x) * (flat->y[v + 1] - y);
+        double right = (flat->x[v + 1] - x) * (flat->y[v] - y);
+        sum += left - right;
+        size += fabs(left) + fabs(right);
+    }
+    return fabs(sum) > 1e-9 * size ? sum : 0.0;
+}
+
+/* Of small ones more is asked: they may go around twice, or have a hole of
+ * their size. */
+static inline int is_large(const struct oj_flat *flat, int64_t part)
+{
+    return flat->ring_offset[part + 1] - flat->ring_offset[part] == 1 &&
+           flat->vertex_offset[flat->ring_offset[part] + 1] -
+                   flat->vertex_offset[flat->ring_offset[part]] >
+               64;
+}
+
+/* By even-odd over the rings of each part; what is on rings only is asked of
+ * what is around it. */
 static inline enum oj_location locate(const struct oj_flat *flat,
                                       int64_t feature, double x, double y)
 {
-    int odd = 0;
-    int64_t first = flat->ring_offset[flat->part_offset[feature]];
-    int64_t end = flat->ring_offset[flat->part_offset[feature + 1]];
-    for (int64_t r = first; r < end; r++)
+    int n_on = 0, is_area = 0;
+    for (int64_t p = flat->part_offset[feature];
+         p < flat->part_offset[feature + 1]; p++)
     {
-        int64_t v = flat->vertex_offset[r];
-        enum oj_location at = oj_ring_locate(x, y, flat->x + v, flat->y + v,
-                                             flat->vertex_offset[r + 1] - v);
-        if (at == OJ_ON_BOUNDARY)
-            return OJ_ON_BOUNDARY;
-        odd ^= at == OJ_INSIDE;
+        int odd = 0, is_on = 0;
+        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
+             r++)
+        {
+            int64_t v = flat->vertex_offset[r];
+            enum oj_location at = oj_ring_locate(
+                x, y, flat->x + v, flat->y + v, flat->vertex_offset[r + 1] - v);
+            is_on |= at == OJ_ON_BOUNDARY;
+            odd ^= at == OJ_INSIDE;
+        }
+        if (odd && !is_on)
+            return OJ_INSIDE;
+        n_on += is_on;
+        is_area |= is_on && is_large(flat, p) && area_of(flat, p) != 0.0;
     }
-    return odd ? OJ_INSIDE : OJ_OUTSIDE;
+    if (n_on == 1 && is_area)
+        return OJ_ON_BOUNDARY;
+    return n_on > 0 ? locate_by_node(flat, feature, x, y) : OJ_OUTSIDE;
 }
 
 static inline int holds(enum oj_op op, enum oj_location at)

@@ -391,7 +391,8 @@ START_TEST(unit_check_finds_what_is_wrong)
     struct oj_flat good = {
         2,    2,           2,    6,           OJ_PART_POLYGON | OJ_PART_LINE,
         NULL, part_offset, kind, ring_offset, vertex_offset,
-        x,    y,           NULL, NULL,        NULL, NULL};
+        x,    y,           NULL, NULL,        NULL,
+        NULL};
     struct oj_flat bad;
     ck_assert_int_eq(oj_flat_check(&good, NULL), OJ_OK);
 #define REFUSES(change, back)                                                  \

@@ -7,7 +7,6 @@
 #include "random_rings.h"
 #include "run_tests.h"
 
-#include "oj_part_sectors.h"
 #include "plain_rings.h"
 
 #include <stdio.h>
@@ -96,8 +95,7 @@ static void check_batch(const struct oj_flat *join, const struct oj_flat *input,
         for (int64_t f = 0; f < join->n_features; f++)
         {
             int is_pair = input->x[i] == input->x[i] &&
-                          holds(op, oj_overlapping_locate(join, f, input->x[i],
-                                                          input->y[i]));
+                          holds(op, locate(join, f, input->x[i], input->y[i]));
             int is_given = p < out->offset[i + 1] && out->join_row[p] == f;
             p += is_given;
             expect(is_pair == is_given,
