@@ -64,7 +64,9 @@ static oj_status build_index(struct cpu_index *self,
     OJ_TRY(oj_segments_build(&self->index.segments, join_side,
                              self->index.tie_rank, k_distinct, n_threads, err));
     if (relation->distance_to == OJ_TO_INTERIOR)
-        OJ_TRY(oj_rings_build(&self->index.rings, join_side, n_threads, err));
+        OJ_TRY(oj_rings_build(&self->index.rings, join_side,
+                              self->index.tie_rank, k_distinct, n_threads,
+                              err));
     return OJ_OK;
 }
 
