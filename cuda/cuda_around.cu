@@ -7,7 +7,8 @@
 /* Blocks for the points in doubt, which are few. */
 #define DOUBT_BLOCKS 264
 
-struct around_answer
+/* ties: 1 for OJ_RING_ALL_PARTS. */
+template <int ties> struct around_answer
 {
     int32_t *of_chunk;
     int64_t first;
@@ -19,6 +20,16 @@ struct around_answer
             of_chunk[i - first] = found;
     }
 
+    /* A part that holds the point. 1 when no other one matters. */
+    static __device__ __forceinline__ int add(int32_t feature, int32_t *found)
+    {
+        if (*found < 0)
+            *found = feature;
+        else if (feature != *found)
+            *found |= OJ_NEAR_TIED;
+        return !ties || (*found & OJ_NEAR_TIED) != 0;
+    }
+
     /* Parts in tie order: a shell holds what is in it and in none of its
      * holes. */
     __device__ __forceinline__ void ask(const struct query &q, int64_t i,
@@ -26,8 +37,9 @@ struct around_answer
     {
         const struct oj_ring_tree *t = &q.tree;
         uint32_t part = 0, unit, end;
-        int holds = 0;
-        while (place->at < place->end)
+        int32_t found = OJ_RING_NONE;
+        int holds = 0, is_known = 0;
+        while (place->at < place->end && !is_known)
         {
             int location = oj_ring_tree_next_surely(t, place, &unit, &end);
             uint32_t ring;
@@ -39,7 +51,8 @@ struct around_answer
             ring = t->ring_part[unit];
             if (ring >> 1 != part)
             {
-                if (holds)
+                is_known = holds && add(t->part_feature[part], &found);
+                if (is_known)
                     break;
                 part = ring >> 1;
                 holds = 0;
@@ -51,12 +64,15 @@ struct around_answer
                         : location == OJ_INSIDE ? 0
                                                 : OJ_ON_BOUNDARY;
         }
+        if (holds && !is_known)
+            (void)add(t->part_feature[part], &found);
         if (i >= 0)
-            of_chunk[i - first] = holds ? t->part_feature[part] : OJ_RING_NONE;
+            of_chunk[i - first] = found;
     }
 };
 
-struct around_settler
+/* Doubts are few: what is around such a point counts as one of several. */
+template <int ties> struct around_settler
 {
     int32_t *rank;
 
@@ -64,33 +80,42 @@ struct around_settler
                                            double x, double y,
                                            struct oj_ring_place *place)
     {
+        int32_t found = oj_ring_tree_first_around(&q.tree, x, y);
         (void)place;
-        rank[i] = oj_ring_tree_first_around(&q.tree, x, y);
+        rank[i] = ties && found >= 0 ? found | OJ_NEAR_TIED : found;
     }
 };
 
+template <int ties>
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     find_around(const __grid_constant__ struct query q, int32_t *rank)
 {
     int64_t chunk = warp_of(), first = chunk * CHUNK;
-    struct around_answer answer = {ranks_of_chunk(), first};
+    struct around_answer<ties> answer =
+    {
+        ranks_of_chunk(), first
+    };
     ask_chunk(q, chunk, answer);
     for (int64_t k = lane_of(); k < CHUNK && first + k < q.n; k += LANES)
         rank[first + k] = answer.of_chunk[k];
 }
 
+template <int ties>
 static __global__ void settle_around(const __grid_constant__ struct query q,
                                      int32_t *rank)
 {
-    struct around_settler answer = {rank};
+    struct around_settler<ties> answer =
+    {
+        rank
+    };
     settle_doubts(q, answer);
 }
 
-static oj_status ask_slices(const struct oj_cuda_ring_cells *cells,
-                            cudaStream_t stream,
-                            const struct oj_cuda_points *points, int32_t *rank,
-                            struct doubt *doubt, unsigned *n_doubts,
-                            struct oj_error *err)
+template <int ties>
+static oj_status
+ask_slices(const struct oj_cuda_ring_cells *cells, cudaStream_t stream,
+           const struct oj_cuda_points *points, int32_t *rank,
+           struct doubt *doubt, unsigned *n_doubts, struct oj_error *err)
 {
     struct query q;
     q.tree = cells->tree;
@@ -107,9 +132,10 @@ static oj_status ask_slices(const struct oj_cuda_ring_cells *cells,
         q.y = points->y + first;
         OJ_CUDA_TRY(cudaMemsetAsync(n_doubts, 0, sizeof *n_doubts, stream),
                     "joining", err);
-        find_around<<<(unsigned)((n_warps * LANES + BLOCK - 1) / BLOCK), BLOCK,
-                      0, stream>>>(q, rank + first);
-        settle_around<<<DOUBT_BLOCKS, BLOCK, 0, stream>>>(q, rank + first);
+        find_around<ties><<<(unsigned)((n_warps * LANES + BLOCK - 1) / BLOCK),
+                            BLOCK, 0, stream>>>(q, rank + first);
+        settle_around<ties>
+            <<<DOUBT_BLOCKS, BLOCK, 0, stream>>>(q, rank + first);
         OJ_CUDA_TRY_LAUNCH("joining", err);
     }
     return OJ_OK;
@@ -134,8 +160,11 @@ oj_status oj_cuda_find_around(struct oj_cuda_device *device,
     if (status == OJ_OK)
         status = oj_cuda_make(device, stream, 1, &n_doubts, err);
     if (status == OJ_OK)
-        status = ask_slices(cells, stream, points, rank, doubt.data,
-                            n_doubts.data, err);
+        status = cells->tree.units == OJ_RING_ALL_PARTS
+                     ? ask_slices<1>(cells, stream, points, rank, doubt.data,
+                                     n_doubts.data, err)
+                     : ask_slices<0>(cells, stream, points, rank, doubt.data,
+                                     n_doubts.data, err);
     oj_cuda_drop(device, stream, &doubt);
     oj_cuda_drop(device, stream, &n_doubts);
     return status;

@@ -105,9 +105,9 @@ static __device__ uint32_t edges_of(const struct view &v, uint32_t first,
 static __device__ uint64_t code_of(const struct view &v, uint32_t first,
                                    uint32_t end, const uint32_t *said)
 {
-    struct oj_ring_coder coder = oj_ring_coder_make();
+    struct oj_ring_coder coder = oj_ring_coder_make(v.tree.units);
     const uint32_t *ring_part =
-        v.tree.units == OJ_RING_PARTS ? v.tree.ring_part : NULL;
+        v.tree.units != OJ_RING_FEATURES ? v.tree.ring_part : NULL;
     if (end - first > OJ_RING_CODED_RECORDS)
         return UINT64_MAX;
     for (uint32_t k = first; k < end; k++)

@@ -108,7 +108,7 @@ static __global__ void measure_units(const __grid_constant__ struct units u,
     if (i > u.n)
         return;
     n = i < u.n ? first_of_unit(u, i + 1) - first_of_unit(u, i) : 0;
-    if (i < u.n && u.units == OJ_RING_PARTS)
+    if (i < u.n && u.units != OJ_RING_FEATURES)
     {
         int64_t part = last_at_most(u.ring_offset, u.n_parts, i);
         u.ring_part[i] = 2 * (uint32_t)part + (u.ring_offset[part] < i);
@@ -448,7 +448,7 @@ static oj_status make_units(struct oj_cuda_ring_making *m,
     u->part_kind = layer->part_kind.data;
     u->segment = layer->segment.data;
     u->frame = m->tree.frame;
-    if (u->units == OJ_RING_PARTS)
+    if (u->units != OJ_RING_FEATURES)
     {
         OJ_TRY(oj_cuda_make(m->device, m->device->stream, u->n, ring_part,
                             m->err));

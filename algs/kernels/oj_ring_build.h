@@ -104,15 +104,17 @@ struct oj_ring_coder
     uint32_t decided; /* sixteenths whose code is not 0 */
     uint32_t touched; /* by any edge */
     uint32_t n;       /* records so far */
+    int first_counts; /* of several parts; 0: those all decide */
     /* the unit under way */
     uint32_t unit, unit_first, unit_touched, unit_inside;
     /* the part under way */
     uint32_t part, part_first, part_inside;
 };
 
-OJ_FN struct oj_ring_coder oj_ring_coder_make(void)
+OJ_FN struct oj_ring_coder oj_ring_coder_make(int32_t units)
 {
     struct oj_ring_coder c;
+    c.first_counts = units == OJ_RING_PARTS;
     c.code = 0;
     c.decided = c.touched = c.n = 0;
     c.unit = c.part = UINT32_MAX;
@@ -124,12 +126,12 @@ OJ_FN struct oj_ring_coder oj_ring_coder_make(void)
 /* The sixteenths inside are in the record's unit: where they were in another,
  * both decide, or the first one does. */
 OJ_FN void oj_ring_coder_set(struct oj_ring_coder *c, uint32_t inside,
-                             uint32_t record, int first_counts)
+                             uint32_t record)
 {
     if (record >= OJ_RING_CODE_ASK)
         record = OJ_RING_CODE_ASK;
     c->code |= oj_ring_nibbles(inside & ~c->decided) * record;
-    if (!first_counts)
+    if (!c->first_counts)
         c->code |= oj_ring_nibbles(inside & c->decided) * OJ_RING_CODE_ASK;
     c->decided |= inside;
 }
@@ -142,12 +144,12 @@ OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c,
         return;
     if (ring_part == NULL)
     {
-        oj_ring_coder_set(c, inside, c->unit_first, 0);
+        oj_ring_coder_set(c, inside, c->unit_first);
         return;
     }
     if (ring_part[c->unit] >> 1 != c->part)
     {
-        oj_ring_coder_set(c, c->part_inside, c->part_first, 1);
+        oj_ring_coder_set(c, c->part_inside, c->part_first);
         c->part = ring_part[c->unit] >> 1;
         c->part_inside = 0;
     }
@@ -183,7 +185,7 @@ OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c,
 {
     oj_ring_coder_end_unit(c, ring_part);
     if (ring_part != NULL)
-        oj_ring_coder_set(c, c->part_inside, c->part_first, 1);
+        oj_ring_coder_set(c, c->part_inside, c->part_first);
     return c->code | oj_ring_nibbles(c->touched) * OJ_RING_CODE_ASK;
 }
 

@@ -29,9 +29,11 @@
 enum oj_ring_units
 {
     OJ_RING_FEATURES = 0, /**< predicates */
-    OJ_RING_PARTS         /**< distances: units are rings; a part holds what is
+    OJ_RING_PARTS,        /**< distances: units are rings; a part holds what is
                                on its shell, or in it and not inside the first
                                hole that it is in or on */
+    OJ_RING_ALL_PARTS     /**< the same, and what is in several parts is asked
+                               of all of them */
 };
 
 /* The two top bits of a slot; the others are a rank, a leaf, or a sixteenth of
@@ -84,8 +86,8 @@ struct oj_ring_tree
     const struct oj_ring_edge16 *edge;
     const uint32_t *edge_segment; /**< [edges] */
     const struct oj_ring_segment *segment;
-    const uint32_t *ring_part;   /**< OJ_RING_PARTS: 2 * part, + 1 for a hole */
-    const int32_t *part_feature; /**< OJ_RING_PARTS: rank */
+    const uint32_t *ring_part;   /**< not of features: 2 * part, + 1: a hole */
+    const int32_t *part_feature; /**< not of features: rank */
 };
 
 /** Where the records that have to be asked about a point are. */
@@ -325,7 +327,7 @@ OJ_FN enum oj_location oj_ring_tree_next(const struct oj_ring_tree *t,
     return oj_ring_tree_locate_exactly(t, place, px, py, first, end);
 }
 
-/** OJ_RING_PARTS: the first feature in tie order that is at distance 0 of p,
+/** Parts: the first feature in tie order that is at distance 0 of p,
  * its boundary included, or OJ_RING_NONE. */
 OJ_FN int32_t oj_ring_tree_first_around(const struct oj_ring_tree *t, double px,
                                         double py)

@@ -251,11 +251,11 @@ static inline void tree_finish(struct plain_tree *t,
 {
     int64_t n = node->end - node->first;
     const uint32_t *ring_part =
-        t->tree.units == OJ_RING_PARTS ? t->ring_part.data : NULL;
+        t->tree.units != OJ_RING_FEATURES ? t->ring_part.data : NULL;
     double side = t->tree.frame.side[depth], rx, ry;
     double steps = t->tree.frame.steps[depth];
     float margin = oj_ring_edge_margin(&t->tree.frame, steps);
-    struct oj_ring_coder coder = oj_ring_coder_make();
+    struct oj_ring_coder coder = oj_ring_coder_make(t->tree.units);
     struct oj_ring_leaf leaf = {0, (uint32_t)t->record.n,
                                 16 * (uint32_t)n + (uint32_t)depth};
     oj_ring_cell_reference(&t->tree.frame, node->ix, node->iy, side, &rx, &ry);
