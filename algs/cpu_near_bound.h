@@ -234,13 +234,14 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
     }
     else
     {
+        const int32_t *feature = segments->feature + bundle * OJ_BUNDLE;
+        int has_own = s->own->is_used;
         for (int i = 0; i < OJ_BUNDLE; i++)
         {
-            int32_t feature = segments->feature[bundle * OJ_BUNDLE + i];
-            if (s->own->is_used && !oj_own_lower(s->own, feature, d2[i]))
+            if (has_own && !oj_own_lower(s->own, feature[i], d2[i]))
                 continue;
             if (s->n_best < k || d2[i] < s->best_d2[k - 1])
-                oj_best_put(s, k, feature, d2[i]);
+                oj_best_put(s, k, feature[i], d2[i]);
         }
         if (s->n_best == k)
             within = sqrt(s->best_d2[k - 1]) + place->h;
