@@ -75,6 +75,27 @@ OJ_INLINE void oj_candidates_compact(struct oj_nearest_scratch *s, float keep)
     s->n_candidates = n;
 }
 
+/* Drops those that are behind their own features' bounds. */
+static inline void oj_candidates_compact_own(const struct oj_segments *segments,
+                                             struct oj_nearest_scratch *s,
+                                             const struct oj_place *place,
+                                             const struct oj_bound *bound)
+{
+    struct oj_own_keep of = oj_own_keep_none();
+    int64_t n = 0;
+    if (!s->own->is_used)
+        oj_own_begin(s);
+    for (int64_t i = 0; i < s->n_candidates; i++)
+    {
+        int64_t slot = s->candidate[i];
+        float low = s->candidate_low[i];
+        s->candidate[n] = slot;
+        s->candidate_low[n] = low;
+        n += oj_own_keeps(s, place, bound, segments->feature[slot], low, &of);
+    }
+    s->n_candidates = n;
+}
+
 /* Room for one more bundle. */
 static inline oj_status oj_candidates_reserve(struct oj_nearest_scratch *s,
                                               struct oj_error *err)
@@ -176,6 +197,8 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     s->n_candidates = 0;
     s->n_best = 0;
     s->too_many = 0;
+    if (k > 1)
+        s->own->is_used = 0;
     if (front->n == 0)
         return OJ_OK;
     OJ_TRY(oj_candidates_reserve(s, err));
@@ -205,6 +228,8 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
         if (s->n_candidates > check_at)
         {
             oj_candidates_compact(s, bound.keep);
+            if (k > 1 && s->n_candidates > OJ_MANY_CANDIDATES + k)
+                oj_candidates_compact_own(segments, s, place, &bound);
             s->too_many =
                 place->h > 0.0 && s->n_candidates > OJ_MANY_CANDIDATES + k;
             if (s->too_many)
@@ -213,6 +238,8 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
         }
     }
     oj_candidates_compact(s, bound.keep);
+    if (k > 1 && s->n_best < k && s->n_candidates > OJ_FEW_BOXES)
+        oj_candidates_compact_own(segments, s, place, &bound);
     return OJ_OK;
 }
 

@@ -11,6 +11,7 @@
 #define CPU_NEAREST_H
 
 #include "cpu_order.h"
+#include "cpu_own_bounds.h"
 #include "cpu_rings.h"
 #include "cpu_segments.h"
 #include "oj_ranking.h"
@@ -19,7 +20,7 @@
 /** The join side as the engine holds it. */
 struct oj_cpu_index
 {
-    struct oj_relation relation;
+    struct oj_relation relation; /**< k: no more than there are features */
     const int32_t *tie_rank;     /**< [features] or NULL: the ordinal */
     struct oj_segments segments; /**< of all features */
     struct oj_rings rings;       /**< empty for distances to the boundary */
@@ -59,6 +60,7 @@ struct oj_nearest_scratch
     int32_t *best_feature;
     double *best_d2;
     int64_t cap_best_d2;
+    struct oj_own_bounds *own; /**< k > 1 */
     /** width + height that patches and groups may have; follow the data */
     double patch_limit, group_limit;
     int timings; /**< 1: fill filter_s and refine_s */
@@ -77,11 +79,12 @@ OJ_MUST_USE oj_status oj_nearest_one(const struct oj_cpu_index *index,
                                      struct oj_error *err);
 
 /** Nearest k of each point, ties as the relation says, appended to answers.
- *  row  input row of each point by point[i].index, or NULL: the index */
+ *  row   input row of each point by point[i].index, or NULL: the index
+ *  ones  where points that have one pair go instead, by row; may be NULL */
 OJ_MUST_USE oj_status oj_nearest_lists(
     const struct oj_cpu_index *index, struct oj_nearest_scratch *scratch,
     int64_t n, const struct oj_ordered_point *point, const int32_t *row,
-    struct oj_answers *answers, struct oj_error *err);
+    struct oj_ones *ones, struct oj_answers *answers, struct oj_error *err);
 
 void oj_nearest_scratch_free(struct oj_nearest_scratch *scratch);
 

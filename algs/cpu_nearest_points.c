@@ -10,10 +10,12 @@
 struct cpu_index
 {
     struct oj_cpu_index index;
+    struct oj_relation relation; /* as it was asked */
     struct oj_options options;
     struct oj_order order; /* of the batch; its memory is used again */
     struct oj_nearest_scratch *scratch; /* [n_threads] */
     struct oj_answers *answers;         /* [n_threads], lists only */
+    struct oj_ones ones;                /* of the batch, lists of one only */
 };
 
 static struct cpu_index *unwrap(struct oj_index *index)
@@ -35,6 +37,7 @@ static void free_index(struct oj_index *wrapped)
     }
     oj_free(self->scratch);
     oj_free(self->answers);
+    oj_ones_free(&self->ones);
     oj_order_free(&self->order);
     oj_segments_free(&self->index.segments);
     oj_rings_free(&self->index.rings);
@@ -45,10 +48,13 @@ static oj_status build_index(struct cpu_index *self,
                              const struct oj_flat *join_side,
                              struct oj_error *err)
 {
-    const struct oj_relation *relation = &self->index.relation;
+    struct oj_relation *relation = &self->index.relation;
     int n_threads = self->options.n_threads;
-    int64_t k_distinct =
-        relation->ties == OJ_TIES_ALL ? INT64_MAX : relation->k;
+    int64_t k_distinct;
+    relation->k = oj_segments_count_features(join_side, relation->k);
+    if (relation->k < 1)
+        relation->k = 1;
+    k_distinct = relation->ties == OJ_TIES_ALL ? INT64_MAX : relation->k;
     self->scratch = oj_calloc(n_threads, sizeof *self->scratch);
     self->answers = oj_calloc(n_threads, sizeof *self->answers);
     if (self->scratch == NULL || self->answers == NULL)
@@ -58,7 +64,9 @@ static oj_status build_index(struct cpu_index *self,
     OJ_TRY(oj_segments_build(&self->index.segments, join_side,
                              self->index.tie_rank, k_distinct, n_threads, err));
     if (relation->distance_to == OJ_TO_INTERIOR)
-        OJ_TRY(oj_rings_build(&self->index.rings, join_side, n_threads, err));
+        OJ_TRY(oj_rings_build(&self->index.rings, join_side,
+                              self->index.tie_rank, k_distinct, n_threads,
+                              err));
     return OJ_OK;
 }
 
@@ -88,7 +96,7 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
     oj_status status;
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
-    self->index.relation = *relation;
+    self->relation = self->index.relation = *relation;
     self->index.tie_rank = tie_rank;
     self->options = *options;
     status = build_index(self, join_side, err);
@@ -109,7 +117,7 @@ struct batch
 {
     struct cpu_index *self;
     const int32_t *row; /* of each point, or NULL: the point's place */
-    int lists;
+    int lists, has_ones;
     struct oj_matches *out;
 };
 
@@ -125,6 +133,7 @@ static oj_status join_bucket(int64_t bucket, int thread, void *user,
     if (b->lists)
         return oj_nearest_lists(&self->index, &self->scratch[thread], n,
                                 order->point + first, b->row,
+                                b->has_ones ? &self->ones : NULL,
                                 &self->answers[thread], err);
     return oj_nearest_one(&self->index, &self->scratch[thread], n,
                           order->point + first, b->out->join_row,
@@ -171,15 +180,49 @@ static oj_status join_points(struct batch *b, int64_t n, const double *x,
     return status;
 }
 
+/* Batches whose answers are lists. */
+static oj_status join_lists(struct batch *b, const struct oj_flat *input,
+                            struct oj_stats *stats, struct oj_error *err)
+{
+    struct cpu_index *self = b->self;
+    int n_threads = self->options.n_threads;
+    int64_t n_rows = input->n_features;
+    int64_t max_pairs = self->options.max_batch_pairs;
+    struct oj_points points;
+    oj_status status;
+    b->lists = 1;
+    b->has_ones = oj_flat_is_points(input) && self->index.relation.k == 1;
+    for (int t = 0; t < n_threads; t++)
+        oj_answers_start(&self->answers[t], max_pairs, n_rows, n_threads);
+    if (b->has_ones)
+        OJ_TRY(oj_ones_start(&self->ones, n_rows, err));
+    if (oj_flat_is_points(input))
+        status = join_points(b, n_rows, input->x, input->y, stats, err);
+    else
+    {
+        memset(&points, 0, sizeof points);
+        OJ_TRY(oj_points_make(input, &points, err));
+        b->row = points.row;
+        status = join_points(b, points.n, points.x, points.y, stats, err);
+        oj_points_free(&points);
+    }
+    if (status != OJ_OK)
+        return status;
+    if (b->has_ones)
+        return oj_ones_to_matches(&self->ones, self->answers, n_threads, n_rows,
+                                  max_pairs, b->out, err);
+    return oj_answers_to_matches(self->answers, n_threads, n_rows,
+                                 &self->relation, self->index.tie_rank, b->out,
+                                 err);
+}
+
 static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
     struct cpu_index *self = unwrap(wrapped);
-    const struct oj_relation *relation = &self->index.relation;
-    struct oj_points points;
+    const struct oj_relation *relation = &self->relation;
     struct batch b;
-    oj_status status;
     memset(&b, 0, sizeof b);
     b.self = self;
     b.out = out;
@@ -201,26 +244,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
         count_matched(out);
         return OJ_OK;
     }
-    b.lists = 1;
-    for (int t = 0; t < self->options.n_threads; t++)
-        oj_answers_start(&self->answers[t], self->options.max_batch_pairs,
-                         input->n_features, self->options.n_threads);
-    if (oj_flat_is_points(input))
-        status =
-            join_points(&b, input->n_features, input->x, input->y, stats, err);
-    else
-    {
-        memset(&points, 0, sizeof points);
-        OJ_TRY(oj_points_make(input, &points, err));
-        b.row = points.row;
-        status = join_points(&b, points.n, points.x, points.y, stats, err);
-        oj_points_free(&points);
-    }
-    if (status != OJ_OK)
-        return status;
-    return oj_answers_to_matches(self->answers, self->options.n_threads,
-                                 input->n_features, relation,
-                                 self->index.tie_rank, out, err);
+    return join_lists(&b, input, stats, err);
 }
 
 const struct oj_cpu_family oj_cpu_nearest_points = {

@@ -5,11 +5,15 @@
 #include "cpu_ring_grid.h"
 #include "cpu_threads.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* From how many vertices on a ring gets a grid: below, walking the ring costs
  * less than looking up a cell. */
 #define GRID_VERTICES 64
+
+/* Runs of equal Morton codes longer than this are searched for repetitions. */
+#define LONG_RUN 32
 
 struct build
 {
@@ -21,6 +25,9 @@ struct build
     struct oj_box *box;
     struct oj_order order;
     int32_t *large; /* [n_grids] rings in tree order */
+    const int32_t *tie_rank;
+    int64_t k_distinct;
+    uint8_t *is_dropped; /* [parts]; NULL: none can be */
 };
 
 enum oj_location oj_rings_locate(const struct oj_rings *rings,
@@ -123,12 +130,183 @@ static void measure_holes(struct build *b)
     }
 }
 
+/* --- polygons that repeat others ------------------------------------------ */
+
+/* A polygon part, for finding those that repeat it. */
+struct twin
+{
+    uint64_t hash;
+    int32_t rank;
+    uint32_t shell; /* in the list of rings; its holes follow */
+};
+
+static uint32_t end_of_part(const struct build *b, uint32_t shell)
+{
+    uint32_t end = shell + 1;
+    while (end < b->rings->n_rings && b->unordered[end].holes == OJ_IS_HOLE)
+        end++;
+    return end;
+}
+
+static uint64_t mix(uint64_t hash, double v)
+{
+    uint64_t bits;
+    v += 0.0; /* zeros of either sign are one place */
+    memcpy(&bits, &v, sizeof bits);
+    hash = (hash ^ bits) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 29;
+}
+
+static uint64_t hash_part(const struct build *b, uint32_t shell)
+{
+    const struct oj_flat *flat = b->rings->flat;
+    uint32_t end = end_of_part(b, shell);
+    uint64_t hash = end - shell;
+    for (uint32_t r = shell; r < end; r++)
+    {
+        int64_t first = b->unordered[r].first_vertex;
+        int64_t n = b->unordered[r].n_vertices;
+        for (int64_t v = first; v < first + n; v++)
+            hash = mix(mix(hash, flat->x[v]), flat->y[v]);
+    }
+    return hash;
+}
+
+static int are_equal(const struct build *b, uint32_t shell, uint32_t other)
+{
+    const struct oj_flat *flat = b->rings->flat;
+    uint32_t n_rings = end_of_part(b, shell) - shell;
+    if (end_of_part(b, other) - other != n_rings)
+        return 0;
+    for (uint32_t r = 0; r < n_rings; r++)
+    {
+        const struct oj_ring *one = &b->unordered[shell + r];
+        const struct oj_ring *two = &b->unordered[other + r];
+        if (one->n_vertices != two->n_vertices)
+            return 0;
+        for (int64_t v = 0; v < one->n_vertices; v++)
+        {
+            int64_t i = one->first_vertex + v, j = two->first_vertex + v;
+            if (flat->x[i] != flat->x[j] || flat->y[i] != flat->y[j])
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static int compare_twins(const void *left, const void *right)
+{
+    const struct twin *a = left, *b = right;
+    if (a->hash != b->hash)
+        return a->hash < b->hash ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return (a->shell > b->shell) - (a->shell < b->shell);
+}
+
+/* Marks, of a run of rings, all but the k_distinct lowest ranks of each
+ * repeated part: a thousand lots on one place would otherwise be asked about
+ * each point there. Those that only hash as the first of their like stay.
+ * Without memory all stay. */
+static void mark_repetitions(const struct build *b,
+                             const struct oj_ordered_point *run, int64_t n_run)
+{
+    struct twin *twin = oj_malloc(n_run, sizeof *twin);
+    int64_t n = 0, first = 0, same = 0;
+    for (int64_t i = 0; twin != NULL && i < n_run; i++)
+    {
+        const struct oj_ring *ring = &b->unordered[run[i].index];
+        int32_t f = ring->feature;
+        if (ring->holes == OJ_IS_HOLE)
+            continue;
+        twin[n].hash = hash_part(b, run[i].index);
+        twin[n].rank = b->tie_rank == NULL ? f : b->tie_rank[f];
+        twin[n++].shell = run[i].index;
+    }
+    if (n > 0)
+        qsort(twin, (size_t)n, sizeof *twin, compare_twins);
+    for (int64_t i = 1; i < n; i++)
+    {
+        if (twin[i].hash != twin[first].hash ||
+            !are_equal(b, twin[i].shell, twin[first].shell))
+        {
+            if (twin[i].hash != twin[first].hash)
+            {
+                first = i;
+                same = 0;
+            }
+            continue;
+        }
+        same += twin[i].rank != twin[i - 1].rank;
+        if (same >= b->k_distinct)
+            b->is_dropped[b->unordered[twin[i].shell].part] = 1;
+    }
+    oj_free(twin);
+}
+
+static oj_status mark_in_bucket(int64_t bucket, int thread, void *user,
+                                struct oj_error *err)
+{
+    struct build *b = user;
+    const struct oj_order *order = &b->order;
+    const struct oj_ordered_point *point = order->point;
+    int64_t end = order->bucket_offset[bucket + 1], next;
+    (void)thread;
+    (void)err;
+    for (int64_t i = order->bucket_offset[bucket]; i < end; i = next)
+    {
+        uint32_t key = point[i].key >> order->sort_from_bit;
+        next = i + 1;
+        while (next < end && point[next].key >> order->sort_from_bit == key)
+            next++;
+        if (next - i > LONG_RUN)
+            mark_repetitions(b, point + i, next - i);
+    }
+    return OJ_OK;
+}
+
+/* Closes the gaps that dropped parts leave among the boxes of holes, and leaves
+ * in holed where each box that stays is now. */
+static void drop_hole_boxes(struct build *b)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < b->n_holed; i++)
+    {
+        int32_t part = b->unordered[b->holed[i]].part;
+        b->rings->hole_box[n] = b->rings->hole_box[i];
+        b->holed[i] = n;
+        n += !b->is_dropped[part];
+    }
+    b->rings->n_hole_boxes = n;
+}
+
+/* Closes the gaps that dropped parts leave; their holes go with them. */
+static void drop_marked(struct build *b)
+{
+    struct oj_rings *rings = b->rings;
+    int64_t n_parts = b->unordered[rings->n_rings - 1].part + 1, n = 0;
+    if (memchr(b->is_dropped, 1, (size_t)n_parts) == NULL)
+        return;
+    drop_hole_boxes(b);
+    for (int64_t i = 0; i < rings->n_rings; i++)
+    {
+        rings->ring[n] = rings->ring[i];
+        if (rings->ring[n].holes >= 0)
+            rings->ring[n].holes = (int32_t)b->holed[rings->ring[n].holes];
+        b->box[n] = b->box[i];
+        n += !b->is_dropped[rings->ring[i].part];
+    }
+    rings->n_rings = n;
+}
+
+/* --- the tree ------------------------------------------------------------- */
+
 static oj_status place_bucket(int64_t bucket, int thread, void *user,
                               struct oj_error *err)
 {
     struct build *b = user;
-    (void)thread;
-    (void)err;
+    if (b->is_dropped != NULL)
+        OJ_TRY(mark_in_bucket(bucket, thread, user, err));
     for (int64_t i = b->order.bucket_offset[bucket];
          i < b->order.bucket_offset[bucket + 1]; i++)
     {
@@ -190,15 +368,25 @@ static oj_status order_rings(struct build *b, int n_threads,
         rings->hole_box == NULL)
         return oj_fail_nomem(err, n, 2 * sizeof *rings->ring);
     list_rings(b);
+    if (n > LONG_RUN && b->k_distinct < INT64_MAX)
+    {
+        b->is_dropped =
+            oj_calloc(b->unordered[n - 1].part + 1, sizeof *b->is_dropped);
+        if (b->is_dropped == NULL)
+            return oj_fail_nomem(err, n, sizeof *b->is_dropped);
+    }
     oj_parallel_for(n_threads, (n + RINGS_PER_TASK - 1) / RINGS_PER_TASK,
                     measure_rings, b);
     measure_holes(b);
     OJ_TRY(oj_order_build(&b->order, n_threads, n, b->x, b->y, err));
     OJ_TRY(oj_order_sort(&b->order, n_threads, place_bucket, b, err));
-    return oj_tree_build(&rings->tree, n_threads, n, b->box, err);
+    if (b->is_dropped != NULL)
+        drop_marked(b);
+    return oj_tree_build(&rings->tree, n_threads, rings->n_rings, b->box, err);
 }
 
 oj_status oj_rings_build(struct oj_rings *rings, const struct oj_flat *flat,
+                         const int32_t *tie_rank, int64_t k_distinct,
                          int n_threads, struct oj_error *err)
 {
     struct build b;
@@ -222,6 +410,8 @@ oj_status oj_rings_build(struct oj_rings *rings, const struct oj_flat *flat,
                        (long long)rings->n_rings, INT32_MAX);
     memset(&b, 0, sizeof b);
     b.rings = rings;
+    b.tie_rank = tie_rank;
+    b.k_distinct = k_distinct;
     status = order_rings(&b, n_threads, err);
     if (status == OJ_OK)
         status = build_grids(&b, n_threads, err);
@@ -231,6 +421,7 @@ oj_status oj_rings_build(struct oj_rings *rings, const struct oj_flat *flat,
     oj_free(b.box);
     oj_free(b.holed);
     oj_free(b.large);
+    oj_free(b.is_dropped);
     oj_order_free(&b.order);
     if (status != OJ_OK)
         oj_rings_free(rings);

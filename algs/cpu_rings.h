@@ -40,9 +40,14 @@ struct oj_rings
     struct oj_ring_grid *grid;
 };
 
-/** Indexes the polygon rings of flat with n_threads; none is fine. */
+/** Indexes the polygon rings of flat with n_threads; none is fine.
+ *  tie_rank, k_distinct  as of oj_segments_build(): of very many polygon parts
+ *                        that are equal in every vertex only those of the
+ *                        k_distinct features first in tie order are kept */
 OJ_MUST_USE oj_status oj_rings_build(struct oj_rings *rings,
-                                     const struct oj_flat *flat, int n_threads,
+                                     const struct oj_flat *flat,
+                                     const int32_t *tie_rank,
+                                     int64_t k_distinct, int n_threads,
                                      struct oj_error *err);
 
 /** Where p is in ring r. */

@@ -33,7 +33,9 @@ struct oj_segments
     struct oj_bundle *bundle; /**< [n_bundles] */
     int32_t *feature;         /**< [n_bundles * OJ_BUNDLE] */
     struct oj_tree tree;      /**< entry i is bundle i */
-    double bundle_size;       /**< mean width + height of a bundle's box */
+    int32_t *only_feature; /**< [tree.n_nodes] whose all below a node is, or -1:
+                                of several; NULL when k_distinct is 1 */
+    double bundle_size;    /**< mean width + height of a bundle's box */
 };
 
 /** Indexes the segments of flat.
@@ -47,6 +49,9 @@ OJ_MUST_USE oj_status oj_segments_build(struct oj_segments *segments,
                                         const int32_t *tie_rank,
                                         int64_t k_distinct, int n_threads,
                                         struct oj_error *err);
+
+/** How many features of flat have segments, but at most most. */
+int64_t oj_segments_count_features(const struct oj_flat *flat, int64_t most);
 
 int64_t oj_segments_bytes(const struct oj_segments *segments);
 

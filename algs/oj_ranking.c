@@ -444,6 +444,81 @@ static oj_status merge_rows(struct oj_ranking *ranking, struct oj_matches *out,
     return OJ_OK;
 }
 
+oj_status oj_ones_start(struct oj_ones *ones, int64_t n_rows,
+                        struct oj_error *err)
+{
+    OJ_TRY(oj_reserve(&ones->feature, 0, n_rows, &ones->cap_feature,
+                      sizeof *ones->feature, err));
+    OJ_TRY(oj_reserve(&ones->distance, 0, n_rows, &ones->cap_distance,
+                      sizeof *ones->distance, err));
+    for (int64_t row = 0; row < n_rows; row++)
+        ones->feature[row] = -1;
+    return OJ_OK;
+}
+
+void oj_ones_free(struct oj_ones *ones)
+{
+    oj_free(ones->feature);
+    oj_free(ones->distance);
+    memset(ones, 0, sizeof *ones);
+}
+
+/* Counts the entries of each row in offset [n_rows + 1], then adds them up. */
+static void count_entries(const struct oj_ones *ones,
+                          const struct oj_answers *answers, int64_t n_answers,
+                          int64_t n_rows, int64_t *offset)
+{
+    offset[0] = 0;
+    for (int64_t row = 0; row < n_rows; row++)
+        offset[row + 1] = ones->feature[row] >= 0;
+    for (int64_t a = 0; a < n_answers; a++)
+    {
+        for (int64_t i = 0; i < answers[a].n_entries; i++)
+            offset[answers[a].row[i] + 1]++;
+    }
+    for (int64_t row = 0; row < n_rows; row++)
+        offset[row + 1] += offset[row];
+}
+
+oj_status oj_ones_to_matches(const struct oj_ones *ones,
+                             const struct oj_answers *answers,
+                             int64_t n_answers, int64_t n_rows,
+                             int64_t max_pairs, struct oj_matches *out,
+                             struct oj_error *err)
+{
+    int64_t n;
+    OJ_TRY(oj_matches_reserve(out, n_rows, 0, 1, err));
+    count_entries(ones, answers, n_answers, n_rows, out->offset);
+    n = out->offset[n_rows];
+    if (max_pairs > 0 && n_rows > 1 && n > max_pairs)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the batch has more pairs than fit");
+    OJ_TRY(oj_matches_reserve(out, n_rows, n, 1, err));
+    out->n_pairs = n;
+    for (int64_t row = 0; row < n_rows; row++)
+    {
+        int64_t at = out->offset[row];
+        out->n_matched += out->offset[row + 1] > at;
+        if (ones->feature[row] < 0)
+            continue;
+        out->join_row[at] = ones->feature[row];
+        out->measure[at] = ones->distance[row];
+    }
+    for (int64_t a = 0; a < n_answers; a++)
+    {
+        int64_t at = 0;
+        for (int64_t i = 0; i < answers[a].n_entries; i++, at++)
+        {
+            int32_t row = answers[a].row[i];
+            if (i == 0 || answers[a].row[i - 1] != row)
+                at = out->offset[row];
+            out->join_row[at] = answers[a].feature[i];
+            out->measure[at] = answers[a].distance[i];
+        }
+    }
+    return oj_answers_gather_undecided(answers, n_answers, out, err);
+}
+
 oj_status oj_answers_to_matches(const struct oj_answers *answers,
                                 int64_t n_answers, int64_t n_rows,
                                 const struct oj_relation *relation,

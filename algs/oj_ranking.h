@@ -126,6 +126,34 @@ OJ_MUST_USE oj_status oj_answers_to_matches(const struct oj_answers *answers,
                                             struct oj_matches *out,
                                             struct oj_error *err);
 
+/** The feature in oj_ones of a row whose pairs are in answers. */
+#define OJ_ONE_OF_MANY (-2)
+
+/** Rows with one pair at most, by row: what oj_answers need not hold. Owner;
+ *  zeroed memory is a valid empty one. */
+struct oj_ones
+{
+    int32_t *feature; /**< [n_rows] join ordinal, -1 or OJ_ONE_OF_MANY */
+    double *distance; /**< [n_rows] of a join ordinal */
+    int64_t cap_feature, cap_distance;
+};
+
+/** Makes ones of n_rows, all of them -1. */
+OJ_MUST_USE oj_status oj_ones_start(struct oj_ones *ones, int64_t n_rows,
+                                    struct oj_error *err);
+
+void oj_ones_free(struct oj_ones *ones);
+
+/** The same for ones and for answers of the other rows, each of which is
+ *  finished there in one go; relation is nearest.  max_pairs: as of
+ *  oj_answers_start(). */
+OJ_MUST_USE oj_status oj_ones_to_matches(const struct oj_ones *ones,
+                                         const struct oj_answers *answers,
+                                         int64_t n_answers, int64_t n_rows,
+                                         int64_t max_pairs,
+                                         struct oj_matches *out,
+                                         struct oj_error *err);
+
 /** Puts what the backend could not decide, and nothing else, into out. */
 OJ_MUST_USE oj_status
 oj_answers_gather_undecided(const struct oj_answers *answers, int64_t n_answers,

@@ -7,7 +7,8 @@
 /* Blocks for the points in doubt, which are few. */
 #define DOUBT_BLOCKS 264
 
-struct around_answer
+/* ties: 1 for OJ_RING_ALL_PARTS. */
+template <int ties> struct around_answer
 {
     int32_t *of_chunk;
     int64_t first;
@@ -19,7 +20,17 @@ struct around_answer
             of_chunk[i - first] = found;
     }
 
-    /* Parts in tie order: the first that the point is in or on. */
+    /* A part that holds the point. 1 when no other one matters. */
+    static __device__ __forceinline__ int add(int32_t feature, int32_t *found)
+    {
+        if (*found < 0)
+            *found = feature;
+        else if (feature != *found)
+            *found |= OJ_NEAR_TIED;
+        return !ties || (*found & OJ_NEAR_TIED) != 0;
+    }
+
+    /* Parts in tie order. */
     __device__ __forceinline__ void ask(const struct query &q, int64_t i,
                                         struct oj_ring_place *place)
     {
@@ -34,18 +45,16 @@ struct around_answer
                 put_doubt(q, i, place->at);
                 return;
             }
-            if (location != OJ_OUTSIDE)
-            {
-                found = t->part_feature[unit];
+            if (location != OJ_OUTSIDE && add(t->part_feature[unit], &found))
                 break;
-            }
         }
         if (i >= 0)
             of_chunk[i - first] = found;
     }
 };
 
-struct around_settler
+/* Doubts are few: what is around such a point counts as one of several. */
+template <int ties> struct around_settler
 {
     int32_t *rank;
 
@@ -53,33 +62,42 @@ struct around_settler
                                            double x, double y,
                                            struct oj_ring_place *place)
     {
+        int32_t found = oj_ring_tree_first_around(&q.tree, x, y);
         (void)place;
-        rank[i] = oj_ring_tree_first_around(&q.tree, x, y);
+        rank[i] = ties && found >= 0 ? found | OJ_NEAR_TIED : found;
     }
 };
 
+template <int ties>
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     find_around(const __grid_constant__ struct query q, int32_t *rank)
 {
     int64_t chunk = warp_of(), first = chunk * CHUNK;
-    struct around_answer answer = {ranks_of_chunk(), first};
+    struct around_answer<ties> answer =
+    {
+        ranks_of_chunk(), first
+    };
     ask_chunk(q, chunk, answer);
     for (int64_t k = lane_of(); k < CHUNK && first + k < q.n; k += LANES)
         rank[first + k] = answer.of_chunk[k];
 }
 
+template <int ties>
 static __global__ void settle_around(const __grid_constant__ struct query q,
                                      int32_t *rank)
 {
-    struct around_settler answer = {rank};
+    struct around_settler<ties> answer =
+    {
+        rank
+    };
     settle_doubts(q, answer);
 }
 
-static oj_status ask_slices(const struct oj_cuda_ring_cells *cells,
-                            cudaStream_t stream,
-                            const struct oj_cuda_points *points, int32_t *rank,
-                            struct doubt *doubt, unsigned *n_doubts,
-                            struct oj_error *err)
+template <int ties>
+static oj_status
+ask_slices(const struct oj_cuda_ring_cells *cells, cudaStream_t stream,
+           const struct oj_cuda_points *points, int32_t *rank,
+           struct doubt *doubt, unsigned *n_doubts, struct oj_error *err)
 {
     struct query q;
     q.tree = cells->tree;
@@ -96,9 +114,10 @@ static oj_status ask_slices(const struct oj_cuda_ring_cells *cells,
         q.y = points->y + first;
         OJ_CUDA_TRY(cudaMemsetAsync(n_doubts, 0, sizeof *n_doubts, stream),
                     "joining", err);
-        find_around<<<(unsigned)((n_warps * LANES + BLOCK - 1) / BLOCK), BLOCK,
-                      0, stream>>>(q, rank + first);
-        settle_around<<<DOUBT_BLOCKS, BLOCK, 0, stream>>>(q, rank + first);
+        find_around<ties><<<(unsigned)((n_warps * LANES + BLOCK - 1) / BLOCK),
+                            BLOCK, 0, stream>>>(q, rank + first);
+        settle_around<ties>
+            <<<DOUBT_BLOCKS, BLOCK, 0, stream>>>(q, rank + first);
         OJ_CUDA_TRY_LAUNCH("joining", err);
     }
     return OJ_OK;
@@ -123,8 +142,11 @@ oj_status oj_cuda_find_around(struct oj_cuda_device *device,
     if (status == OJ_OK)
         status = oj_cuda_make(device, stream, 1, &n_doubts, err);
     if (status == OJ_OK)
-        status = ask_slices(cells, stream, points, rank, doubt.data,
-                            n_doubts.data, err);
+        status = cells->tree.units == OJ_RING_ALL_PARTS
+                     ? ask_slices<1>(cells, stream, points, rank, doubt.data,
+                                     n_doubts.data, err)
+                     : ask_slices<0>(cells, stream, points, rank, doubt.data,
+                                     n_doubts.data, err);
     oj_cuda_drop(device, stream, &doubt);
     oj_cuda_drop(device, stream, &n_doubts);
     return status;

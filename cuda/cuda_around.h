@@ -6,8 +6,11 @@
 #include "cuda_family.h"
 #include "cuda_ring_cells.h"
 
+#include "../algs/kernels/oj_near_cell.h"
+
 /** rank [n]: of the first feature around each point, OJ_RING_NONE where there
- *  is none. cells: of OJ_RING_PARTS. */
+ *  is none. cells: of OJ_RING_PARTS; of OJ_RING_ALL_PARTS: with OJ_NEAR_TIED
+ *  where there may be others. */
 OJ_MUST_USE oj_status oj_cuda_find_around(
     struct oj_cuda_device *device, const struct oj_cuda_ring_cells *cells,
     cudaStream_t stream, const struct oj_cuda_points *points, int32_t *rank,

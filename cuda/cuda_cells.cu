@@ -28,6 +28,7 @@ struct build
     struct oj_cuda_cells *cells;
     struct oj_error *err;
     uint32_t leaf_size;
+    int marks_ties;
     struct room room;
     int64_t n_roots; /* segments in the root's list */
     int n_rounds;
@@ -75,7 +76,8 @@ static __global__ void put_root(struct oj_near_node *node, uint32_t n,
 }
 
 /* Segments with the same vertices in the same order: only the first in tie
- * order is kept. table has the number of a segment plus 1. */
+ * order is kept. table has the number of a segment plus 1, and a mark where it
+ * stands for other features. */
 static __device__ struct oj_near_key
 whole_key(const struct oj_cuda_segment *segment, uint32_t i)
 {
@@ -86,8 +88,8 @@ whole_key(const struct oj_cuda_segment *segment, uint32_t i)
 
 static __global__ void mark_copies(uint32_t n,
                                    const struct oj_cuda_segment *segment,
-                                   const int32_t *rank, uint32_t *table,
-                                   uint32_t size)
+                                   const int32_t *rank, int marks_ties,
+                                   uint32_t *table, uint32_t size)
 {
     uint32_t i = blockIdx.x * BLOCK + threadIdx.x, at;
     struct oj_near_key key;
@@ -97,17 +99,26 @@ static __global__ void mark_copies(uint32_t n,
     at = oj_near_hash(&key) & (size - 1);
     for (;;)
     {
-        uint32_t there = *(volatile uint32_t *)&table[at];
-        if (there == 0)
-            there = atomicCAS(&table[at], 0u, i + 1);
-        if (there == 0)
+        uint32_t seen = *(volatile uint32_t *)&table[at], there, mark;
+        if (seen == 0)
+            seen = atomicCAS(&table[at], 0u, i + 1);
+        if (seen == 0)
             return;
-        struct oj_near_key other = whole_key(segment, there - 1);
+        there = (seen & ~OJ_NEAR_SHARED) - 1;
+        struct oj_near_key other = whole_key(segment, there);
         if (!oj_near_same_key(&key, &other))
+        {
             at = (at + 1) & (size - 1);
-        else if (!oj_near_drops(rank[i], (int32_t)i, rank[there - 1],
-                                (int32_t)(there - 1)) ||
-                 atomicCAS(&table[at], there, i + 1) == there)
+            continue;
+        }
+        mark = marks_ties && rank[i] != rank[there] ? OJ_NEAR_SHARED : 0u;
+        if (!oj_near_drops(rank[i], (int32_t)i, rank[there], (int32_t)there))
+        {
+            atomicOr(&table[at], mark);
+            return;
+        }
+        mark |= seen & OJ_NEAR_SHARED;
+        if (atomicCAS(&table[at], seen, (i + 1) | mark) == seen)
             return;
     }
 }
@@ -125,7 +136,8 @@ static __global__ void list_distinct(uint32_t size, const uint32_t *table,
         base = atomicAdd(&counters->ids.n, (unsigned long long)__popc(votes));
     base = __shfl_sync(FULL_WARP, base, 0);
     if (there != 0)
-        id[base + (unsigned)__popc(votes & ((1u << lane) - 1u))] = there - 1;
+        id[base + (unsigned)__popc(votes & ((1u << lane) - 1u))] =
+            ((there & ~OJ_NEAR_SHARED) - 1) | (there & OJ_NEAR_SHARED);
 }
 
 static oj_status read_counters(struct build *b)
@@ -170,7 +182,7 @@ static oj_status find_distinct(struct build *b)
     {
         mark_copies<<<blocks_of(n), BLOCK, 0, stream>>>(
             n, b->layer->segment.data, b->layer->segment_feature.data,
-            table.data, size);
+            b->marks_ties, table.data, size);
         list_distinct<<<blocks_of(size), BLOCK, 0, stream>>>(
             size, table.data, b->distinct.data, b->counters.data);
         status = read_counters(b);
@@ -240,6 +252,7 @@ static struct oj_cells_round round_of(const struct build *b, int parity)
     memset(&r, 0, sizeof r);
     r.square = b->cells->square;
     r.leaf_size = b->leaf_size;
+    r.marks_ties = b->marks_ties;
     r.segment = (const double *)b->layer->segment.data;
     r.rank = b->layer->segment_feature.data;
     r.max_headers = (unsigned long long)b->cells->tree.n;
@@ -498,7 +511,8 @@ static oj_status try_build(struct build *b)
 
 oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
                               const struct oj_cuda_layer *layer, double reach,
-                              struct oj_cuda_cells *out, struct oj_error *err)
+                              int marks_ties, struct oj_cuda_cells *out,
+                              struct oj_error *err)
 {
     struct oj_cuda_cells cells;
     struct build b;
@@ -523,13 +537,13 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
     b.layer = layer;
     b.cells = &cells;
     b.err = err;
+    b.marks_ties = marks_ties;
     /* Short lists answer faster and take longer to make: measured with lots
      * (4 million segments) and streets (118,000) under 170 million points. */
     b.leaf_size = layer->n_segments < (1 << 19)   ? 6
                   : layer->n_segments < (1 << 21) ? 12
                                                   : 20;
-    /* Twice what lots and streets take; far reaches have long lists in the
-     * first rounds. */
+    /* Twice what lots and streets take; far reaches begin with long lists. */
     b.room.ids = reach > cells.square.side / 32.0 ? 32.0 : 12.0;
     b.room.headers = 36.0 / (double)b.leaf_size;
     b.room.words = 14.0 + 108.0 / (double)b.leaf_size;

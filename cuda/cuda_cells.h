@@ -26,12 +26,13 @@ struct oj_cuda_cells
     struct oj_cuda_array<uint64_t> pool;
 };
 
-/** Builds the cells of layer for distances up to reach.  OJ_ERR_UNSUPPORTED
+/** Builds the cells of layer for distances up to reach.  marks_ties: 1 where
+ *  oj_near_one() is asked for ties.  OJ_ERR_UNSUPPORTED
  *  where cells do not work: segments whose length is lost in rounding, numbers
  *  of extreme size.  A layer without segments gives no tree. */
 OJ_MUST_USE oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
                                           const struct oj_cuda_layer *layer,
-                                          double reach,
+                                          double reach, int marks_ties,
                                           struct oj_cuda_cells *out,
                                           struct oj_error *err);
 

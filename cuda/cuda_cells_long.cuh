@@ -60,7 +60,8 @@ static __device__ void bound_share(const struct oj_cells_round &r,
     for (uint32_t i = share.first + lane; i < node.n; i += share.step)
     {
         struct oj_cuda_segment s;
-        struct oj_near_piece p = piece_of(r, frame, r.id[node.first + i], &s);
+        struct oj_near_piece p =
+            piece_of(r, frame, id_at(r, node.first + i), &s);
         oj_near_lower_uppers(&p, bound);
     }
     lower_bounds(bound, lane, plan);
@@ -114,7 +115,7 @@ static __device__ uint32_t mask_share(const struct oj_cells_round &r,
         {
             struct oj_cuda_segment s;
             struct oj_near_piece p =
-                piece_of(r, frame, r.id[node.first + i], &s);
+                piece_of(r, frame, id_at(r, node.first + i), &s);
             mask = oj_near_mask(&p, bound);
             r.mask[node.first + i] = (uint16_t)mask;
         }
@@ -311,7 +312,7 @@ static __device__ void fill_share(const struct oj_cells_round &r,
                 continue;
             if (plan->leaf)
                 put_words(r, plan->first, plan->kept, at, id,
-                          long_entry(r, frame, scale, id));
+                          long_entry(r, frame, scale, id & ~OJ_NEAR_SHARED));
             else
                 r.next_id[at] = id;
         }
@@ -328,7 +329,8 @@ static __device__ struct oj_near_key key_of(const struct oj_cells_round &r,
 }
 
 /* Where a list does not get shorter: leaves out what others stand for. By a
- * block; slot is a table of entries, empty: 0. */
+ * block; slot is a table of entries, empty: 0, else the number of the entry
+ * plus 1, and a mark where it stands for other features. */
 #define SLOTS (2 * OJ_CELLS_LONG)
 
 static __device__ void drop_equal(const struct oj_cells_round &r,
@@ -336,39 +338,53 @@ static __device__ void drop_equal(const struct oj_cells_round &r,
                                   const struct oj_near_frame &frame,
                                   uint32_t *slot)
 {
-    const uint32_t *id = r.id + node.first;
+    uint32_t *id = r.id + node.first;
     uint16_t *mask = r.mask + node.first;
     for (uint32_t i = threadIdx.x; i < SLOTS; i += blockDim.x)
         slot[i] = 0;
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < node.n; i += blockDim.x)
     {
-        struct oj_near_key key = key_of(r, frame, id[i]);
+        uint32_t mine = id[i] & ~OJ_NEAR_SHARED;
+        struct oj_near_key key = key_of(r, frame, mine);
         uint32_t at = oj_near_hash(&key) & (SLOTS - 1);
         for (;;)
         {
-            uint32_t there = atomicCAS(&slot[at], 0u, i + 1);
+            uint32_t seen = atomicCAS(&slot[at], 0u, i + 1), mark, there, its;
             struct oj_near_key other;
-            if (there == 0)
+            if (seen == 0)
                 break;
-            other = key_of(r, frame, id[there - 1]);
+            there = (seen & ~OJ_NEAR_SHARED) - 1;
+            its = id[there] & ~OJ_NEAR_SHARED;
+            other = key_of(r, frame, its);
             if (!oj_near_same_key(&key, &other))
             {
                 at = (at + 1) & (SLOTS - 1);
                 continue;
             }
-            if (!oj_near_drops(r.rank[id[i]], (int32_t)id[i],
-                               r.rank[id[there - 1]], (int32_t)id[there - 1]))
+            mark = seen & OJ_NEAR_SHARED;
+            if (!oj_near_drops(r.rank[mine], (int32_t)mine, r.rank[its],
+                               (int32_t)its))
             {
+                if (r.marks_ties && makes_tie(r, r.rank[its], id[i]))
+                    atomicOr(&slot[at], OJ_NEAR_SHARED);
                 mask[i] = 0;
                 break;
             }
-            if (atomicCAS(&slot[at], there, i + 1) == there)
+            if (r.marks_ties && makes_tie(r, r.rank[mine], id[there]))
+                mark = OJ_NEAR_SHARED;
+            if (atomicCAS(&slot[at], seen, (i + 1) | mark) == seen)
             {
-                mask[there - 1] = 0;
+                mask[there] = 0;
                 break;
             }
         }
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; r.marks_ties && i < SLOTS; i += blockDim.x)
+    {
+        if ((slot[i] & OJ_NEAR_SHARED) != 0)
+            id[(slot[i] & ~OJ_NEAR_SHARED) - 1] |= OJ_NEAR_SHARED;
     }
     __syncthreads();
 }

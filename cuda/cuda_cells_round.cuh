@@ -33,13 +33,14 @@ struct oj_cells_round
 {
     struct oj_near_square square;
     uint32_t leaf_size;
+    int marks_ties; /**< 1: those that stand for others are told apart */
     const double *segment;
     const int32_t *rank;
     unsigned long long max_headers, max_words, max_ids;
     unsigned long long max_nodes[OJ_CELLS_CLASSES];
-    const uint32_t *id; /**< lists of this round */
-    uint16_t *mask;     /**< parallel to id */
-    uint32_t *next_id;  /**< lists of the next one */
+    uint32_t *id;      /**< lists of this round */
+    uint16_t *mask;    /**< parallel to id */
+    uint32_t *next_id; /**< lists of the next one */
     const struct oj_near_node *node[OJ_CELLS_CLASSES];
     struct oj_near_node *next_node[OJ_CELLS_CLASSES];
     struct oj_near_header *tree;
@@ -92,6 +93,13 @@ static __device__ void halve_least(float *v, uint32_t lane, uint32_t bit)
     }
 }
 
+/* Entry i of the lists of this round, without its mark. */
+static __device__ __forceinline__ uint32_t id_at(const struct oj_cells_round &r,
+                                                 uint32_t i)
+{
+    return r.id[i] & ~OJ_NEAR_SHARED;
+}
+
 static __device__ struct oj_near_piece
 piece_of(const struct oj_cells_round &r, const struct oj_near_frame &frame,
          uint32_t id, struct oj_cuda_segment *s)
@@ -105,17 +113,37 @@ piece_of(const struct oj_cells_round &r, const struct oj_near_frame &frame,
     return oj_near_piece(&frame, a.x, a.y, b.x, b.y);
 }
 
-/* 1 when segment i, which hashes as segment j does, stands for it; ends: of
- * oj_near_end(). */
-static __device__ int stands_for(const struct oj_cells_round &r, uint32_t i,
-                                 int end_i, uint32_t j, int end_j)
+/* What two segments that hash alike are to each other. */
+enum oj_cells_kinship
+{
+    OJ_CELLS_STRANGERS,
+    OJ_CELLS_FIRST_STANDS, /* for both */
+    OJ_CELLS_SECOND_STANDS
+};
+
+/* ends: of oj_near_end(). */
+static __device__ enum oj_cells_kinship kinship(const struct oj_cells_round &r,
+                                                uint32_t i, int end_i,
+                                                uint32_t j, int end_j)
 {
     const double2 *s = (const double2 *)(r.segment + 4 * (int64_t)i);
     const double2 *t = (const double2 *)(r.segment + 4 * (int64_t)j);
     struct oj_near_key k = oj_near_key(end_i, s[0].x, s[0].y, s[1].x, s[1].y);
     struct oj_near_key l = oj_near_key(end_j, t[0].x, t[0].y, t[1].x, t[1].y);
-    return oj_near_same_key(&k, &l) &&
-           oj_near_drops(r.rank[i], (int32_t)i, r.rank[j], (int32_t)j);
+    if (!oj_near_same_key(&k, &l))
+        return OJ_CELLS_STRANGERS;
+    return oj_near_drops(r.rank[i], (int32_t)i, r.rank[j], (int32_t)j)
+               ? OJ_CELLS_FIRST_STANDS
+               : OJ_CELLS_SECOND_STANDS;
+}
+
+/* 1 when one that stands for the entry `other` of a list, whose feature has
+ * rank, is to be marked. */
+static __device__ int makes_tie(const struct oj_cells_round &r, int32_t rank,
+                                uint32_t other)
+{
+    return (other & OJ_NEAR_SHARED) != 0 ||
+           r.rank[other & ~OJ_NEAR_SHARED] != rank;
 }
 
 static __device__ uint64_t long_entry(const struct oj_cells_round &r,
@@ -128,14 +156,17 @@ static __device__ uint64_t long_entry(const struct oj_cells_round &r,
     return oj_near_entry(&frame, &scale, a.x, a.y, b.x, b.y);
 }
 
-/* Entry number at, of segment id, of the n of the leaf at first in the pool. */
+/* Entry number at, of segment id with its mark, of the n of the leaf at first
+ * in the pool. */
 static __device__ void put_words(const struct oj_cells_round &r, uint32_t first,
                                  uint32_t n, uint32_t at, uint32_t id,
                                  uint64_t entry)
 {
     uint64_t *to = r.pool + first + (n >= OJ_NEAR_COUNT ? 2 : 0);
     to[at] = entry;
-    to[((n + 1u) & ~1u) + at] = oj_near_pack(id, (uint32_t)r.rank[id]);
+    uint32_t tied = (id & OJ_NEAR_SHARED) != 0 ? OJ_NEAR_TIED : 0u;
+    id &= ~OJ_NEAR_SHARED;
+    to[((n + 1u) & ~1u) + at] = oj_near_pack(id, (uint32_t)r.rank[id] | tied);
 }
 
 static __device__ void put_header(const struct oj_cells_round &r,

@@ -190,7 +190,7 @@ static __device__ void put_items(const struct oj_cells_round &r,
             frame.y0 = r.square.y0;
             frame.cx = leaf->cx;
             frame.cy = leaf->cy;
-            entry = long_entry(r, frame, scale, id);
+            entry = long_entry(r, frame, scale, id & ~OJ_NEAR_SHARED);
         }
         put_words(r, leaf->first, leaf->n, i - leaf->item_before, id, entry);
     }
@@ -348,12 +348,16 @@ static __device__ uint32_t like_hashes(const struct list_keys *keys,
            zero_bytes(four.z ^ mine) >> 2 | zero_bytes(four.w ^ mine) >> 3;
 }
 
-/* 1 when another entry of the node's list stands for entry i. */
+/* 1 when another entry of the node's list stands for entry i. One that stands
+ * for entries of other features is marked, where ties are asked for; whoever
+ * reads it at that moment sees all that it was marked for before, and the
+ * others himself. */
 static __device__ int is_stood_for(const struct oj_cells_round &r,
                                    const struct oj_near_node &node,
                                    const struct list_keys *keys, uint32_t i)
 {
-    uint32_t mine = keys->hash[i];
+    uint32_t mine = keys->hash[i], id = id_at(r, node.first + i);
+    int ties = 0;
     for (uint32_t first = 0; first < node.n; first += 16)
     {
         uint32_t like = like_hashes(keys, first, mine);
@@ -361,12 +365,19 @@ static __device__ int is_stood_for(const struct oj_cells_round &r,
         {
             uint32_t bit = (uint32_t)__ffs((int)like) - 1;
             uint32_t j = first + 4 * (7 - bit % 8) + bit / 8;
-            if (j != i && j < node.n && keys->hash[j] == mine &&
-                stands_for(r, r.id[node.first + j], keys->end[j],
-                           r.id[node.first + i], keys->end[i]))
+            enum oj_cells_kinship to;
+            if (j == i || j >= node.n || keys->hash[j] != mine)
+                continue;
+            to = kinship(r, id_at(r, node.first + j), keys->end[j], id,
+                         keys->end[i]);
+            if (to == OJ_CELLS_FIRST_STANDS)
                 return 1;
+            if (r.marks_ties && to == OJ_CELLS_SECOND_STANDS)
+                ties |= makes_tie(r, r.rank[id], r.id[node.first + j]);
         }
     }
+    if (ties)
+        r.id[node.first + i] |= OJ_NEAR_SHARED;
     return 0;
 }
 
@@ -407,7 +418,7 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
         for (uint32_t i = lane; i < node.n; i += LANES)
         {
             struct oj_cuda_segment s;
-            uint32_t id = r.id[node.first + i];
+            uint32_t id = id_at(r, node.first + i);
             struct oj_near_piece p = piece_of(r, frame, id, &s);
             put_key(&room->keys, i, oj_near_end(&p), s);
             oj_near_lower_uppers(&p, upper2);

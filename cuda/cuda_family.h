@@ -121,7 +121,8 @@ struct oj_cuda_family
                      struct oj_error *err) = NULL;
 };
 
-/** nearest of points: one each, any join features; cuda_nearest.cu */
+/** nearest of points: one each, any join features, or all that are as near;
+ *  cuda_nearest.cu */
 extern const struct oj_cuda_family oj_cuda_nearest;
 /** Points in polygons; cuda_points_in_polygons.cu */
 extern const struct oj_cuda_family oj_cuda_points_in_polygons;
@@ -136,6 +137,10 @@ extern const struct oj_cuda_family oj_cuda_point_pairs;
 extern const struct oj_cuda_family oj_cuda_near_points;
 /** nearest and dwithin of points, by a packed tree; cuda_tree_joins.cu */
 extern const struct oj_cuda_family oj_cuda_tree_joins;
+
+/** The nearest segment of points, for cuda_nearest.cu alone, which asks it
+ *  about points far from everything; cuda_near_segments.cu */
+extern const struct oj_cuda_family oj_cuda_near_segments;
 
 /** Family i in the order they are asked, or NULL past the last. */
 const struct oj_cuda_family *oj_cuda_family_at(int i);

@@ -9,7 +9,7 @@
 struct oj_cuda_ring_cells
 {
     /** By value to kernels, which ask oj_ring_tree_first_around(&tree, x, y)
-     *  (OJ_RING_PARTS) or oj_ring_tree_find() and oj_ring_tree_next(). A tree
+     *  (parts) or oj_ring_tree_find() and oj_ring_tree_next(). A tree
      *  without polygons answers too: nothing. */
     struct oj_ring_tree tree;
 

@@ -105,8 +105,7 @@ static __device__ uint32_t edges_of(const struct view &v, uint32_t first,
 static __device__ uint64_t code_of(const struct view &v, uint32_t first,
                                    uint32_t end, const uint32_t *said)
 {
-    struct oj_ring_coder coder = oj_ring_coder_make();
-    int first_counts = v.tree.units == OJ_RING_PARTS;
+    struct oj_ring_coder coder = oj_ring_coder_make(v.tree.units);
     if (end - first > OJ_RING_CODED_RECORDS)
         return UINT64_MAX;
     for (uint32_t k = first; k < end; k++)
@@ -114,10 +113,9 @@ static __device__ uint64_t code_of(const struct view &v, uint32_t first,
         struct oj_ring_split none = {0, 0};
         uint32_t unit = v.fragment[k].unit;
         oj_ring_coder_add(&coder, unit >> 1,
-                          said != NULL ? said[k] : oj_ring_said_of(unit, none),
-                          first_counts);
+                          said != NULL ? said[k] : oj_ring_said_of(unit, none));
     }
-    return oj_ring_coder_end(&coder, first_counts);
+    return oj_ring_coder_end(&coder);
 }
 
 /* What the nodes before each add up to: of those of its block, and of the

@@ -91,7 +91,7 @@ static __global__ void measure_units(const __grid_constant__ struct units u,
     if (i > u.n)
         return;
     n = i < u.n ? first_of_unit(u, i + 1) - first_of_unit(u, i) : 0;
-    if (i < u.n && u.units == OJ_RING_PARTS &&
+    if (i < u.n && u.units != OJ_RING_FEATURES &&
         u.part_kind[i] != OJ_PART_POLYGON)
         n = 0;
     if (n > 0 && u.level > 0)
@@ -424,7 +424,7 @@ static void list_units(struct oj_cuda_ring_making *m, struct units *u)
     u->part_kind = layer->part_kind.data;
     u->segment = layer->segment.data;
     u->frame = m->tree.frame;
-    if (u->units == OJ_RING_PARTS)
+    if (u->units != OJ_RING_FEATURES)
         m->tree.part_feature = layer->part_feature.data;
 }
 

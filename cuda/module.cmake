@@ -13,6 +13,8 @@ set(OJ_CUDA_SOURCES
   cuda/cuda_cells.cu
   cuda/cuda_far.cu
   cuda/cuda_around.cu
+  cuda/cuda_near_segments.cu
+  cuda/cuda_ask_again.cu
   cuda/cuda_nearest.cu
   cuda/cuda_ring_start.cu
   cuda/cuda_ring_levels.cu

@@ -52,9 +52,16 @@
 /** Units that the box of a leaf is wide at most, to each side. */
 #define OJ_NEAR_UNITS 32000.0f
 
-/** No feature; the point is outside of the square. */
+/** No feature; the tree does not know: the point is outside of the square, or,
+ *  where ties are asked for, several features may be as near. */
 #define OJ_NEAR_NONE (-1)
-#define OJ_NEAR_OUTSIDE (-2)
+#define OJ_NEAR_OPEN (-2)
+
+/** Where ties are asked for: a bit of the number of a segment in a list, and of
+ *  the rank in a leaf, of those that stand for a segment of another feature;
+ *  of the rank of what is around a point, when others are around it, too. */
+#define OJ_NEAR_SHARED 0x80000000u
+#define OJ_NEAR_TIED 0x40000000
 
 /** Where the tree lies. side and finest are powers of two, so what is
  *  multiplied by them or their inverses stays exact. */
@@ -311,6 +318,7 @@ struct oj_near_best
 {
     double distance; /**< INFINITY: none yet */
     int32_t rank;
+    int tied; /**< 1: others may be as near; only where that is asked for */
 };
 
 /** Lets a feature compete: the least distance wins, then the least rank. NaN
@@ -324,6 +332,22 @@ OJ_FN void oj_near_compete(struct oj_near_best *best, double distance,
     best->rank = wins ? rank : best->rank;
 }
 
+/** The same; rank: as in a leaf that was made for ties, where ties is 1. */
+OJ_FN void oj_near_compete_as(struct oj_near_best *best, double distance,
+                              int32_t rank, int ties)
+{
+    if (ties)
+    {
+        int shared = (rank & OJ_NEAR_TIED) != 0;
+        rank &= ~OJ_NEAR_TIED;
+        if (distance < best->distance)
+            best->tied = shared;
+        else if (distance == best->distance)
+            best->tied |= shared | (rank != best->rank);
+    }
+    oj_near_compete(best, distance, rank);
+}
+
 /** A leaf as one query sees it. */
 struct oj_near_leaf
 {
@@ -335,7 +359,8 @@ struct oj_near_leaf
 /** Measures every entry that is at most limit2 away, exactly. */
 OJ_FN void oj_near_measure_close(const struct oj_near_view *v,
                                  const struct oj_near_leaf *leaf, float limit2,
-                                 double x, double y, struct oj_near_best *best)
+                                 double x, double y, int ties,
+                                 struct oj_near_best *best)
 {
     uint32_t i;
     for (i = 0; i < leaf->n; i++)
@@ -346,8 +371,8 @@ OJ_FN void oj_near_measure_close(const struct oj_near_view *v,
                                       leaf->px, leaf->py) <= limit2))
             continue;
         pair = oj_near_load_pair(leaf->pair + i);
-        oj_near_compete(best, oj_near_exact(v->segment, pair.segment, x, y),
-                        pair.rank);
+        oj_near_compete_as(best, oj_near_exact(v->segment, pair.segment, x, y),
+                           pair.rank, ties);
     }
 }
 
@@ -361,7 +386,7 @@ OJ_FN float oj_near_limit2(float best2)
 
 OJ_FN void oj_near_measure_long(const struct oj_near_view *v,
                                 const struct oj_near_leaf *leaf, double x,
-                                double y, struct oj_near_best *best)
+                                double y, int ties, struct oj_near_best *best)
 {
     float least2 = INFINITY;
     uint32_t i;
@@ -373,7 +398,7 @@ OJ_FN void oj_near_measure_long(const struct oj_near_view *v,
                                                        leaf->px, leaf->py));
     }
     oj_near_measure_close(v, leaf, oj_near_limit2(best->rank < 0 ? least2 : 0),
-                          x, y, best);
+                          x, y, ties, best);
 }
 
 /** The three least of the keys seen; a key is a squared distance with the
@@ -420,7 +445,7 @@ OJ_FN void oj_near_see_two(struct oj_near_keys *keys,
 OJ_FN void oj_near_measure_two(const struct oj_near_view *v,
                                const struct oj_near_leaf *leaf, uint32_t first,
                                uint32_t second, uint32_t n, double x, double y,
-                               struct oj_near_best *best)
+                               int ties, struct oj_near_best *best)
 {
     struct oj_near_pair one = oj_near_load_pair(leaf->pair + first), two = one;
     struct oj_near_ends s, t;
@@ -430,14 +455,14 @@ OJ_FN void oj_near_measure_two(const struct oj_near_view *v,
     t = s;
     if (n > 1)
         t = oj_near_load_ends(v->segment, two.segment);
-    oj_near_compete(best, oj_near_distance(s, x, y), one.rank);
+    oj_near_compete_as(best, oj_near_distance(s, x, y), one.rank, ties);
     if (n > 1)
-        oj_near_compete(best, oj_near_distance(t, x, y), two.rank);
+        oj_near_compete_as(best, oj_near_distance(t, x, y), two.rank, ties);
 }
 
 OJ_FN void oj_near_measure_short(const struct oj_near_view *v,
                                  const struct oj_near_leaf *leaf, double x,
-                                 double y, struct oj_near_best *best)
+                                 double y, int ties, struct oj_near_best *best)
 {
     const uint32_t far = 0x7F800000u; /* infinity */
     struct oj_near_keys keys;
@@ -471,14 +496,14 @@ OJ_FN void oj_near_measure_short(const struct oj_near_view *v,
     if (keys.third <= limit)
     {
         oj_near_measure_close(v, leaf, oj_bits_float(limit) * 1.0001f, x, y,
-                              best);
+                              ties, best);
         return;
     }
     n_close = (uint32_t)(keys.first <= limit) + (keys.second <= limit);
     if (n_close > 0)
         oj_near_measure_two(v, leaf, keys.first & (OJ_NEAR_SHORT - 1u),
                             keys.second & (OJ_NEAR_SHORT - 1u), n_close, x, y,
-                            best);
+                            ties, best);
 }
 
 /** The header of the leaf around a place, given in finest steps. */
@@ -527,11 +552,13 @@ OJ_FN struct oj_near_leaf oj_near_open(const struct oj_near_view *v,
 
 /** The nearest feature's rank within reach of (x, y), and the distance to it
  *  in *distance, which otherwise means nothing; OJ_NEAR_NONE, or
- *  OJ_NEAR_OUTSIDE when the tree does not know.
+ *  OJ_NEAR_OPEN when the tree does not know.
  *  around: the least rank of the polygons that contain the point, at distance
- *  0, or OJ_NEAR_NONE where that is none or only boundaries count. */
+ *  0, or OJ_NEAR_NONE where that is none or only boundaries count.
+ *  ties: 1, in a tree that was made for it: points to which several features
+ *  may be as near are open. */
 OJ_FN int32_t oj_near_one(const struct oj_near_view *v, double x, double y,
-                          int32_t around, double *distance)
+                          int32_t around, int ties, double *distance)
 {
     double dx = x - v->square.x0, dy = y - v->square.y0;
     struct oj_near_header h;
@@ -539,7 +566,9 @@ OJ_FN int32_t oj_near_one(const struct oj_near_view *v, double x, double y,
     struct oj_near_best best;
     uint32_t ix, iy;
     if (!(dx >= 0.0 && dx < v->square.side && dy >= 0.0 && dy < v->square.side))
-        return OJ_NEAR_OUTSIDE;
+        return OJ_NEAR_OPEN;
+    if (ties && around >= 0 && (around & OJ_NEAR_TIED) != 0)
+        return OJ_NEAR_OPEN;
     ix = (uint32_t)(dx * v->square.per_finest);
     iy = (uint32_t)(dy * v->square.per_finest);
     h = oj_near_find(v, ix, iy);
@@ -551,12 +580,15 @@ OJ_FN int32_t oj_near_one(const struct oj_near_view *v, double x, double y,
     leaf = oj_near_open(v, h, dx, dy, ix, iy);
     best.distance = around < 0 ? INFINITY : 0.0;
     best.rank = around;
+    best.tied = 0;
     if (leaf.n > OJ_NEAR_SHORT)
-        oj_near_measure_long(v, &leaf, x, y, &best);
+        oj_near_measure_long(v, &leaf, x, y, ties, &best);
     else
-        oj_near_measure_short(v, &leaf, x, y, &best);
+        oj_near_measure_short(v, &leaf, x, y, ties, &best);
     if (!(best.distance <= v->square.reach) || best.rank < 0)
         return OJ_NEAR_NONE;
+    if (ties && best.tied)
+        return OJ_NEAR_OPEN;
     *distance = best.distance;
     return best.rank;
 }

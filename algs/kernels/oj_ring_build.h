@@ -104,13 +104,15 @@ struct oj_ring_coder
     uint32_t decided; /* sixteenths whose code is not 0 */
     uint32_t touched; /* by any edge */
     uint32_t n;       /* records so far */
+    int first_counts; /* of several units; 0: those all decide */
     /* the unit under way */
     uint32_t unit, unit_first, unit_touched, unit_inside;
 };
 
-OJ_FN struct oj_ring_coder oj_ring_coder_make(void)
+OJ_FN struct oj_ring_coder oj_ring_coder_make(int32_t units)
 {
     struct oj_ring_coder c;
+    c.first_counts = units == OJ_RING_PARTS;
     c.code = 0;
     c.decided = c.touched = c.n = 0;
     c.unit = UINT32_MAX;
@@ -120,28 +122,27 @@ OJ_FN struct oj_ring_coder oj_ring_coder_make(void)
 
 /* The sixteenths inside are in the unit: where they were in another, both
  * decide, or the first one does. */
-OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c, int first_counts)
+OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
 {
     uint32_t inside = c->unit_inside & ~c->unit_touched;
     uint32_t record = c->unit_first;
     if (record >= OJ_RING_CODE_ASK)
         record = OJ_RING_CODE_ASK;
     c->code |= oj_ring_nibbles(inside & ~c->decided) * record;
-    if (!first_counts)
+    if (!c->first_counts)
         c->code |= oj_ring_nibbles(inside & c->decided) * OJ_RING_CODE_ASK;
     c->decided |= inside;
 }
 
-/** The next record, of which that is said.  first_counts: of several units that
- *  hold a point only the first is asked for (OJ_RING_PARTS). */
+/** The next record, of which that is said. */
 OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
-                             uint32_t said, int first_counts)
+                             uint32_t said)
 {
     uint32_t touched = said & 0xffffu, inside = said >> 16;
     c->n++;
     if (unit != c->unit)
     {
-        oj_ring_coder_end_unit(c, first_counts);
+        oj_ring_coder_end_unit(c);
         c->unit = unit;
         c->unit_first = c->n;
         c->unit_touched = c->unit_inside = 0;
@@ -151,9 +152,9 @@ OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
     c->touched |= touched;
 }
 
-OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c, int first_counts)
+OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c)
 {
-    oj_ring_coder_end_unit(c, first_counts);
+    oj_ring_coder_end_unit(c);
     return c->code | oj_ring_nibbles(c->touched) * OJ_RING_CODE_ASK;
 }
 

@@ -28,8 +28,10 @@
 enum oj_ring_units
 {
     OJ_RING_FEATURES = 0, /**< predicates */
-    OJ_RING_PARTS         /**< distances; the first part in tie order that has a
+    OJ_RING_PARTS,        /**< distances; the first part in tie order that has a
                                point inside or on it is asked for */
+    OJ_RING_ALL_PARTS     /**< the same, and what is in several parts is asked
+                               of all of them */
 };
 
 /* The two top bits of a slot; the others are a rank, a leaf, or a sixteenth of
@@ -82,7 +84,7 @@ struct oj_ring_tree
     const struct oj_ring_edge16 *edge;
     const uint32_t *edge_segment; /**< [edges] */
     const struct oj_ring_segment *segment;
-    const int32_t *part_feature; /**< OJ_RING_PARTS: rank */
+    const int32_t *part_feature; /**< not of features: rank */
 };
 
 /** Where the records that have to be asked about a point are. */
@@ -322,7 +324,7 @@ OJ_FN enum oj_location oj_ring_tree_next(const struct oj_ring_tree *t,
     return oj_ring_tree_locate_exactly(t, place, px, py, first, end);
 }
 
-/** OJ_RING_PARTS: the first feature in tie order that is at distance 0 of p,
+/** Parts: the first feature in tie order that is at distance 0 of p,
  * its boundary included, or OJ_RING_NONE. */
 OJ_FN int32_t oj_ring_tree_first_around(const struct oj_ring_tree *t, double px,
                                         double py)

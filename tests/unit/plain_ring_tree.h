@@ -244,11 +244,10 @@ static inline void tree_finish(struct plain_tree *t,
                                const struct tree_node *node)
 {
     int64_t n = node->end - node->first;
-    int first_counts = t->tree.units == OJ_RING_PARTS;
     double side = t->tree.frame.side[depth], rx, ry;
     double steps = t->tree.frame.steps[depth];
     float margin = oj_ring_edge_margin(&t->tree.frame, steps);
-    struct oj_ring_coder coder = oj_ring_coder_make();
+    struct oj_ring_coder coder = oj_ring_coder_make(t->tree.units);
     struct oj_ring_leaf leaf = {0, (uint32_t)t->record.n,
                                 16 * (uint32_t)n + (uint32_t)depth};
     oj_ring_cell_reference(&t->tree.frame, node->ix, node->iy, side, &rx, &ry);
@@ -266,12 +265,10 @@ static inline void tree_finish(struct plain_tree *t,
             all.touched |= split.touched;
             all.toggled ^= split.toggled;
         }
-        oj_ring_coder_add(&coder, f->unit >> 1, oj_ring_said_of(f->unit, all),
-                          first_counts);
+        oj_ring_coder_add(&coder, f->unit >> 1, oj_ring_said_of(f->unit, all));
     }
-    leaf.code = n > OJ_RING_CODED_RECORDS
-                    ? UINT64_MAX
-                    : oj_ring_coder_end(&coder, first_counts);
+    leaf.code =
+        n > OJ_RING_CODED_RECORDS ? UINT64_MAX : oj_ring_coder_end(&coder);
     if (t->touched.n == 0 && leaf.code == 0)
         return;
     if (t->touched.n == 0 && leaf.code % 16 != OJ_RING_CODE_ASK)

@@ -85,6 +85,17 @@ static void add_polygon(struct oj_flat_buf *buf, int n_parts)
     end(buf);
 }
 
+/* The polygon added from that state of the random numbers, so often that the
+ * index keeps but the first of its copies. */
+static void add_copies(struct oj_flat_buf *buf, int n_parts, uint64_t state)
+{
+    for (int i = 0; i < 36; i++)
+    {
+        random_state = state;
+        add_polygon(buf, n_parts);
+    }
+}
+
 static void add_line_of(struct oj_flat_buf *buf)
 {
     double xy[6];
@@ -108,7 +119,13 @@ static void add_layer(struct oj_flat_buf *buf, int n, unsigned kinds,
         else if (kind == OJ_PART_LINE)
             add_line_of(buf);
         else
-            add_polygon(buf, 1 + pick(most_parts));
+        {
+            int n_parts = 1 + pick(most_parts);
+            uint64_t state = random_state;
+            add_polygon(buf, n_parts);
+            if (one_in(24))
+                add_copies(buf, n_parts, state);
+        }
     }
 }
 

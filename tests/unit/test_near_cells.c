@@ -19,14 +19,14 @@ static void compare(const struct near_cells *c, const struct oj_flat *input,
     for (int64_t i = 0; i < input->n_features; i++)
     {
         double x = input->x[i], y = input->y[i], distance = NAN;
-        int32_t rank = oj_near_one(&v, x, y, OJ_NEAR_NONE, &distance);
+        int32_t rank = oj_near_one(&v, x, y, OJ_NEAR_NONE, 0, &distance);
         int32_t row = truth->join_row[i], expected = row;
         if (rank < 0)
             distance = NAN;
         n_asked++;
         if (row >= 0 && tie_rank != NULL)
             expected = tie_rank[row];
-        if (rank == OJ_NEAR_OUTSIDE)
+        if (rank == OJ_NEAR_OPEN)
         {
             n_outside++;
             expect(row < 0 || c->square.has_outside,

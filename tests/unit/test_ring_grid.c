@@ -152,7 +152,7 @@ static void check_ring(int n_points)
     struct oj_rings rings;
     struct oj_ring_grid grid;
     ring_in_range = is_ring_in_range();
-    ck_assert_int_eq(oj_rings_build(&rings, &flat, 1, &error), OJ_OK);
+    ck_assert_int_eq(oj_rings_build(&rings, &flat, NULL, 1, 1, &error), OJ_OK);
     ck_assert_int_eq(rings.n_rings, 1);
     ck_assert_int_eq(rings.ring[0].grid >= 0, ring.n >= 64);
     ck_assert_int_eq(oj_ring_grid_build(&grid, ring.x, ring.y, ring.n, &error),
@@ -218,7 +218,8 @@ START_TEST(every_place_of_small_lattices)
         ring_make(&ring, pick(2) ? RING_LATTICE : RING_STAIRS, 64 + pick(200));
         flat = ring_layer();
         ring_in_range = is_ring_in_range();
-        ck_assert_int_eq(oj_rings_build(&rings, &flat, 1, &error), OJ_OK);
+        ck_assert_int_eq(oj_rings_build(&rings, &flat, NULL, 1, 1, &error),
+                         OJ_OK);
         ck_assert_int_eq(
             oj_ring_grid_build(&grid, ring.x, ring.y, ring.n, &error), OJ_OK);
         for (double x = -1.0; x <= 16.0; x += 0.5)

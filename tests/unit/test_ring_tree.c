@@ -92,11 +92,12 @@ static void check_features(const struct oj_flat *join,
 
 /* --- the first polygon around a point ------------------------------------- */
 
-static int32_t plain_first_around(const struct oj_flat *join, double x,
-                                  double y)
+static int32_t plain_first_around(const struct oj_flat *join, int64_t from,
+                                  double x, double y)
 {
     const double p[] = {x, y};
-    for (int64_t f = 0; isfinite(x) && isfinite(y) && f < join->n_features; f++)
+    for (int64_t f = from; isfinite(x) && isfinite(y) && f < join->n_features;
+         f++)
     {
         for (int64_t q = join->part_offset[f]; q < join->part_offset[f + 1];
              q++)
@@ -110,18 +111,26 @@ static int32_t plain_first_around(const struct oj_flat *join, double x,
 }
 
 static void check_parts(const struct oj_flat *join, const struct oj_flat *input,
-                        uint32_t most, int directory_level)
+                        enum oj_ring_units units, uint32_t most,
+                        int directory_level)
 {
     struct plain_tree t;
-    plain_tree_build(&t, join, OJ_RING_PARTS, most, directory_level);
+    plain_tree_build(&t, join, units, most, directory_level);
     for (int64_t row = 0; row < input->n_features; row++)
     {
         double x = input->x[row], y = input->y[row];
-        int32_t truth = plain_first_around(join, x, y);
+        int32_t truth = plain_first_around(join, 0, x, y);
         int32_t found = oj_ring_tree_first_around(&t.tree, x, y);
+        struct oj_ring_place place;
         expect(found == truth,
                "seed %llu: row %d (%a %a) is in feature %d first, not %d",
                (unsigned long long)seed, (int)row, x, y, truth, found);
+        /* what is sure of all parts is the only one */
+        expect(units != OJ_RING_ALL_PARTS || truth < 0 ||
+                   oj_ring_tree_find(&t.tree, x, y, &place) == OJ_RING_ASK ||
+                   plain_first_around(join, truth + 1, x, y) == OJ_RING_NONE,
+               "seed %llu: row %d (%a %a) is not in feature %d alone",
+               (unsigned long long)seed, (int)row, x, y, truth);
     }
     plain_tree_free(&t);
 }
@@ -155,7 +164,8 @@ static void check_scene(const struct scene *scene, int n, unsigned kinds)
     a = oj_flat_buf_view(&input);
     if (kinds == OJ_PART_POLYGON)
         check_features(&b, &a, most, directory_level);
-    check_parts(&b, &a, most, directory_level);
+    check_parts(&b, &a, OJ_RING_PARTS, most, directory_level);
+    check_parts(&b, &a, OJ_RING_ALL_PARTS, most, directory_level);
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
@@ -382,7 +392,8 @@ START_TEST(crowds)
     view = oj_flat_buf_view(&join);
     {
         struct oj_flat a = oj_flat_buf_view(&crowd);
-        check_parts(&view, &a, 8, 2);
+        check_parts(&view, &a, OJ_RING_PARTS, 8, 2);
+        check_parts(&view, &a, OJ_RING_ALL_PARTS, 8, 2);
     }
     oj_flat_buf_free(&crowd);
     oj_flat_buf_free(&join);
