@@ -18,14 +18,7 @@
 
 #include "oj_matrix.h"
 #include "relate_figure.h"
-
-/** A point: given by its coordinates, or as the one in which two edges cross,
- *  of which x and y are off by less than error. */
-struct oj_node
-{
-    double x, y, error;
-    const struct oj_edge *cross[2]; /**< NULL: x and y are exact */
-};
+#include "relate_sign.h"
 
 /** A direction in which an edge leaves the node. */
 struct oj_ray
@@ -42,11 +35,6 @@ struct oj_node_scratch
     int64_t n_rays, cap_rays;
     struct oj_ray *ray;
 };
-
-/** The node in which two edges cross that have one point in common, which is
- *  an end of neither. */
-struct oj_node oj_node_of_crossing(const struct oj_edge *e,
-                                   const struct oj_edge *f);
 
 /** Adds to matrix what lies around the node. *is_vertex: 1 when a crossing is
  *  an end of some edge; nothing is added then, as it is a node of its own. */

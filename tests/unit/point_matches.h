@@ -3,6 +3,7 @@
 #ifndef POINT_MATCHES_H
 #define POINT_MATCHES_H
 
+#include "oj_overlapping_parts.h"
 #include "random_numbers.h"
 #include "references.h"
 
@@ -30,6 +31,15 @@ static struct oj_flat part_of(const struct oj_flat *flat, int64_t first,
     if (view.exclude_class != NULL)
         view.exclude_class += first;
     return view;
+}
+
+/* Known cells take layers no feature of which overlaps with itself. */
+static int may_share_lists(const struct oj_flat *join)
+{
+    uint8_t *overlaps = NULL;
+    must(oj_overlapping_parts(join, 1, NULL, &overlaps, &error));
+    oj_free(overlaps);
+    return overlaps == NULL;
 }
 
 static int rank_of(const struct trial *t, int32_t feature)
