@@ -22,38 +22,12 @@ locate_by_node(const struct oj_flat *flat, int64_t feature, double x, double y)
     return place == OJ_PLACE_INTERIOR ? OJ_INSIDE : OJ_ON_BOUNDARY;
 }
 
-/* Twice the area that a polygon part encloses: 0 of those that are lines, but
- * for rounding. */
-static inline double area_of(const struct oj_flat *flat, int64_t part)
-{
-    int64_t v = flat->vertex_offset[flat->ring_offset[part]];
-    double sum = 0.0, size = 0.0, x = flat->x[v], y = flat->y[v];
-    for (; v + 1 < flat->vertex_offset[flat->ring_offset[part] + 1]; v++)
-    {
-        double left = (flat->x[v] - x) * (flat->y[v + 1] - y);
-        double right = (flat->x[v + 1] - x) * (flat->y[v] - y);
-        sum += left - right;
-        size += fabs(left) + fabs(right);
-    }
-    return fabs(sum) > 1e-9 * size ? sum : 0.0;
-}
-
-/* Of small ones more is asked: they may go around twice, or have a hole of
- * their size. */
-static inline int is_large(const struct oj_flat *flat, int64_t part)
-{
-    return flat->ring_offset[part + 1] - flat->ring_offset[part] == 1 &&
-           flat->vertex_offset[flat->ring_offset[part] + 1] -
-                   flat->vertex_offset[flat->ring_offset[part]] >
-               64;
-}
-
 /* By even-odd over the rings of each part; what is on rings only is asked of
  * what is around it. */
 static inline enum oj_location locate(const struct oj_flat *flat,
                                       int64_t feature, double x, double y)
 {
-    int n_on = 0, is_area = 0;
+    int n_on = 0;
     for (int64_t p = flat->part_offset[feature];
          p < flat->part_offset[feature + 1]; p++)
     {
@@ -70,10 +44,7 @@ static inline enum oj_location locate(const struct oj_flat *flat,
         if (odd && !is_on)
             return OJ_INSIDE;
         n_on += is_on;
-        is_area |= is_on && is_large(flat, p) && area_of(flat, p) != 0.0;
     }
-    if (n_on == 1 && is_area)
-        return OJ_ON_BOUNDARY;
     return n_on > 0 ? locate_by_node(flat, feature, x, y) : OJ_OUTSIDE;
 }
 

@@ -110,7 +110,7 @@ static int stays_exact(const char *text)
 static void check_changed(const struct oj_flat *a, const struct oj_flat *b,
                           const char *expected, const char *text)
 {
-    static const int exponents[] = {0, 1, -3, 60, -60, 900, -900, 1015, -1070};
+    static const int exponents[] = {0, 1, -3, 60, -60, 470, -900, 485, -1070};
     const int n = (int)(sizeof exponents / sizeof *exponents);
     for (int round = 0; round < 3 * n; round++)
     {
@@ -126,7 +126,7 @@ static void check_changed(const struct oj_flat *a, const struct oj_flat *b,
         {
             change.by_x = pick(2) ? pick(9) - 4 : pick(2000000) - 1000000;
             change.by_y = pick(2) ? pick(9) - 4 : pick(2000000) - 1000000;
-            if (abs(change.exponent) > 900)
+            if (abs(change.exponent) > 450)
             {
                 change.by_x = 0;
                 change.by_y = pick(2);
@@ -353,7 +353,7 @@ START_TEST(distances_of_lines)
     for (int64_t round = rounds(20000); round > 0; round--)
     {
         int size = 2 + pick(60), n[2] = {2 + pick(6), 2 + pick(6)}, at[2][8][2];
-        double step = ldexp(1.0, pick(1400) - 700);
+        double step = ldexp(1.0, pick(1150) - 700);
         struct small_fraction least = {INT32_MAX, 1};
         struct oj_flat_buf a = {0}, b = {0};
         struct oj_flat view_a, view_b;
@@ -405,13 +405,13 @@ START_TEST(distances_by_hand)
     add_shape(&a, "POINT (2 2)");
     add_shape(&a, "POINT (3 4)");
     add_shape(&a, "POINT (1 1)");
-    add_shape(&a, "LINESTRING (1e308 1e308, 1e308 -1e308)");
+    add_shape(&a, "LINESTRING (1e150 1e150, 1e150 -1e150)");
     add_shape(&a, "POINT (5e-324 0)");
     add_shape(&b, "POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))");
     add_shape(&b, "POINT (0 0)");
     add_shape(&b, "POLYGON ((0 0, 9 0, 9 9, 0 9, 0 0), (1 1, 8 1, 8 8, 1 8, "
                   "1 1))");
-    add_shape(&b, "LINESTRING (-1e308 0, -1e308 5)");
+    add_shape(&b, "LINESTRING (-1e150 0, -1e150 5)");
     view_a = oj_flat_buf_view(&a);
     view_b = oj_flat_buf_view(&b);
     /* inside, and from the ring */
@@ -441,9 +441,9 @@ START_TEST(distances_by_hand)
     ck_assert_int_eq(exact_is_nearer(&view_a, 2, &view_b, 1, OJ_TO_INTERIOR,
                                      1.4142135623730951, 1.4142135623730951),
                      1);
-    /* farther than any double; less than most */
+    /* as far as coordinates go; less than most */
     ck_assert_int_eq(
-        exact_order(&view_a, 3, &view_b, 3, OJ_TO_INTERIOR, 1.7e308), 1);
+        exact_order(&view_a, 3, &view_b, 3, OJ_TO_INTERIOR, 1.7e150), 1);
     ck_assert_int_eq(exact_order(&view_a, 4, &view_b, 1, OJ_TO_INTERIOR, 0), 1);
     ck_assert_int_eq(
         exact_order(&view_a, 4, &view_b, 1, OJ_TO_INTERIOR, 5e-324), 0);
