@@ -290,17 +290,19 @@ def check_invalid():
         same(wkb, before[v["jid"]])
 
 
-def check_undecided_pairs_are_counted():
+def check_no_pair_is_left_undecided():
+    """Of what is not valid GEOS cannot say some pairs; ours are decided all the same, and confirmed."""
     a = Side("a.gpkg", [*BOW_TIES, *polygons(random.Random(34), 16)], "id")
     for op in ("overlaps", "touches", "equals", "within"):
         r = run("-op", op, "-how", "inner", "-json_summary", "s.json", "-overwrite", "o.csv", a.path, a.path)
         true(r.rc == 0, f"should succeed: {r}")
-        wanted, n = expect(a, a, lambda i, j: i != j and holds(op, a.shapes[i], a.shapes[j]))
+        wanted, _ = expect(a, a, lambda i, j: i != j and holds(op, a.shapes[i], a.shapes[j]))
         got = set(pairs_of("o.csv", "id", "join_id"))
         valid = {i for i, s in enumerate(a.shapes) if s.is_valid}
         same_pairs([p for p in got if set(p) <= valid], [p for p in wanted if set(p) <= valid], op, a, a)
-        if n:
-            true("GEOS cannot say" in r.err, f"{op}: says so: {r}")
+        true("GEOS cannot say" not in r.err, f"{op}: {r}")
+        r = run("-op", op, "-validate", "-overwrite", "v.csv", a.path, a.path)
+        true(r.rc == 0 and "no difference" in r.err, f"{op}: {r}")
 
 
 # --- bounds -----------------------------------------------------------------------------

@@ -205,7 +205,7 @@ END_TEST
 
 START_TEST(degenerate_not_finite_takes_the_feature)
 {
-    static const double bad[] = {
+    const double bad[] = {
         NAN,        INFINITY, -INFINITY, 1.7976931348623157e308,
         -1.797e308, 1e308,    -1e151,    nextafter(OJ_FLAT_MOST, INFINITY)};
     const int n = 2 * (int)(sizeof bad / sizeof *bad);
