@@ -307,10 +307,10 @@ oj_status oj_figure_lay_out(struct oj_figure *f, const struct oj_shape *shape,
     f->box = shape->box;
     OJ_TRY(add_parts(f, err));
     OJ_TRY(make_bands(f, err));
-    OJ_TRY(oj_reserve(&f->is_on, 0, f->n_groups, &f->cap_on, sizeof *f->is_on,
-                      err));
-    OJ_TRY(oj_reserve(&f->mark, 0, f->n_groups, &f->cap_mark, sizeof *f->mark,
-                      err));
+    OJ_TRY(oj_reserve(&f->is_on, 0, f->n_groups + 1, &f->cap_on,
+                      sizeof *f->is_on, err));
+    OJ_TRY(oj_reserve(&f->mark, 0, f->n_groups + 1, &f->cap_mark,
+                      sizeof *f->mark, err));
     return OJ_OK;
 }
 
@@ -323,7 +323,7 @@ oj_status oj_figure_make(struct oj_figure *f, const struct oj_shape *shape,
         f->is_nice == is_nice)
         return OJ_OK;
     OJ_TRY(oj_figure_lay_out(f, shape, is_nice, err));
-    OJ_TRY(oj_reserve(&f->encloses, 0, f->n_groups, &f->cap_encloses,
+    OJ_TRY(oj_reserve(&f->encloses, 0, f->n_groups + 1, &f->cap_encloses,
                       sizeof *f->encloses, err));
     if (!is_nice)
         OJ_TRY(find_flat_groups(f, scratch, err));
