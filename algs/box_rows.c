@@ -20,7 +20,7 @@ struct run
     struct oj_answers answers;
     double most; /* greatest distance of any join feature's own; else -1 */
     struct oj_box_refused refused; /* of the row at hand */
-    int64_t n_candidates, n_undecided, n_second_words;
+    int64_t n_candidates, n_undecided;
     double filter_s;
     struct oj_stats *stats;
     struct oj_error *err;
@@ -106,11 +106,7 @@ static enum oj_geos_verdict ask(struct run *run, int64_t row, int64_t feature,
     if (relation->op == OJ_OP_DISJOINT && !envelopes_meet(run, row, feature))
         return OJ_GEOS_YES;
     if (!takes_distance(run))
-    {
-        verdict = oj_geos_pairs_hold(search->pairs, row, feature);
-        run->n_second_words += oj_geos_pairs_is_second_word(search->pairs);
-        return verdict;
-    }
+        return oj_geos_pairs_hold(search->pairs, row, feature);
     verdict = oj_geos_pairs_distance(search->pairs, row, feature, distance);
     if (verdict != OJ_GEOS_YES)
         return verdict;
@@ -359,7 +355,6 @@ static oj_status join_all(struct run *run, struct oj_matches *out)
     run->stats->refine_s += oj_clock_seconds() - listed - run->filter_s;
     run->stats->n_candidates += run->n_candidates;
     run->stats->n_undecided_pairs += run->n_undecided;
-    run->stats->n_second_words += run->n_second_words;
     return OJ_OK;
 }
 

@@ -48,9 +48,7 @@ void oj_geos_features_free(struct oj_geos_features *features)
     for (int64_t i = 0; i < features->n_sets * N_WAYS; i++)
         drop(features, &features->kept[i]);
     oj_free(features->kept);
-    oj_free(features->validity);
     features->kept = NULL;
-    features->validity = NULL;
     features->n_sets = 0;
 }
 
@@ -59,8 +57,6 @@ void oj_geos_features_set(struct oj_geos_features *features,
 {
     for (int64_t i = 0; i < features->n_sets * N_WAYS; i++)
         drop(features, &features->kept[i]);
-    oj_free(features->validity);
-    features->validity = NULL;
     features->flat = flat;
 }
 
@@ -194,24 +190,6 @@ const struct oj_box *oj_geos_features_boxes(struct oj_geos_features *features,
     return kept->box;
 }
 
-int oj_geos_features_is_valid(struct oj_geos_features *features,
-                              struct oj_geos_kept *kept)
-{
-    int64_t n = features->flat->n_features;
-    char is_valid;
-    if (features->validity == NULL)
-        features->validity = oj_calloc(n, sizeof *features->validity);
-    if (features->validity == NULL)
-        return -1;
-    if (features->validity[kept->feature] != 0)
-        return features->validity[kept->feature] - 1;
-    is_valid = GEOSisValid_r(features->geos, kept->geometry);
-    if (is_valid > 1)
-        return -1;
-    features->validity[kept->feature] = (uint8_t)(1 + is_valid);
-    return is_valid;
-}
-
 /* ---- the union of the parts --------------------------------------------- */
 
 /* So many parts have their boxes compared each with each. */
@@ -252,7 +230,7 @@ static int look_whether_apart(struct oj_geos_features *features,
 {
     const struct oj_flat *flat = features->flat;
     const struct oj_box *box;
-    GEOSGeometry *polygons;
+    GEOSGeometry *polygons = NULL;
     char is_valid;
     if (features->rings_as_lines || (kept->kinds & OJ_PART_POLYGON) == 0 ||
         oj_flat_is_points(flat) || kept->n_components < 2 ||
@@ -264,14 +242,17 @@ static int look_whether_apart(struct oj_geos_features *features,
     if (kept->n_components <= FEW_PARTS &&
         boxes_are_apart(flat, kept->feature, box))
         return 1;
-    if (kept->kinds == OJ_PART_POLYGON)
-        return oj_geos_features_is_valid(features, kept);
-    polygons =
-        oj_geos_kinds(features->geos, flat, kept->feature, OJ_PART_POLYGON);
-    if (polygons == NULL)
-        return -1;
-    is_valid = GEOSisValid_r(features->geos, polygons);
-    GEOSGeom_destroy_r(features->geos, polygons);
+    if (kept->kinds != OJ_PART_POLYGON)
+    {
+        polygons =
+            oj_geos_kinds(features->geos, flat, kept->feature, OJ_PART_POLYGON);
+        if (polygons == NULL)
+            return -1;
+    }
+    is_valid = GEOSisValid_r(features->geos,
+                             polygons != NULL ? polygons : kept->geometry);
+    if (polygons != NULL)
+        GEOSGeom_destroy_r(features->geos, polygons);
     return is_valid > 1 ? -1 : is_valid;
 }
 

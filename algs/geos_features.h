@@ -58,7 +58,6 @@ struct oj_geos_features
     uint64_t now;
     int64_t n_sets, n_vertices;
     struct oj_geos_kept *kept; /* [n_sets * 4] */
-    uint8_t *validity;         /* [n_features] 0: not known; or 1 + is valid */
 };
 
 /** Takes another layer; everything kept is dropped. */
@@ -108,11 +107,6 @@ oj_geos_features_unite(struct oj_geos_features *features,
  *  NULL: out of memory. */
 const struct oj_box *oj_geos_features_boxes(struct oj_geos_features *features,
                                             struct oj_geos_kept *kept);
-
-/** Whether kept, as it was read, is valid: 1 or 0; -1: GEOS raised, or memory
- * is out. */
-int oj_geos_features_is_valid(struct oj_geos_features *features,
-                              struct oj_geos_kept *kept);
 
 void oj_geos_features_free(struct oj_geos_features *features);
 

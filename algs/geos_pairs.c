@@ -2,7 +2,6 @@
 #include "../flatten/oj_array.h"
 #include "geos_features.h"
 #include "geos_handle.h"
-#include "geos_second_word.h"
 #include "kernels/oj_ring.h"
 
 #include <ctype.h>
@@ -15,7 +14,6 @@ struct oj_geos_pairs
     struct oj_relation relation;
     int prepare;
     struct oj_geos_handle handle;
-    int is_second_word;
     struct oj_geos_features input, join_side;
 };
 
@@ -63,11 +61,6 @@ const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs)
     return pairs->handle.message;
 }
 
-int oj_geos_pairs_is_second_word(const struct oj_geos_pairs *pairs)
-{
-    return pairs->is_second_word;
-}
-
 void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
 {
     if (pairs == NULL)
@@ -84,7 +77,6 @@ static enum oj_geos_verdict get_both(struct oj_geos_pairs *pairs, int64_t row,
                                      struct oj_geos_kept **b)
 {
     oj_geos_handle_ask(&pairs->handle);
-    pairs->is_second_word = 0;
     if (oj_flat_kinds(pairs->input.flat, row) == 0 ||
         oj_flat_kinds(pairs->join_side.flat, feature) == 0)
         return OJ_GEOS_NO;
@@ -378,44 +370,6 @@ static char ask_plain(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
     }
 }
 
-/* What is united is valid. */
-static int is_valid_whole(struct oj_geos_features *features,
-                          struct oj_geos_kept *kept)
-{
-    const GEOSGeometry *whole = oj_geos_features_whole(features, kept);
-    return whole != NULL && (whole != kept->geometry ||
-                             oj_geos_features_is_valid(features, kept) == 1);
-}
-
-static int both_are_valid(struct oj_geos_pairs *pairs, struct oj_geos_kept *a,
-                          struct oj_geos_kept *b)
-{
-    int answer = is_valid_whole(&pairs->input, a) &&
-                 is_valid_whole(&pairs->join_side, b);
-    oj_geos_handle_ask(
-        &pairs->handle); /* why one is not valid matters no more */
-    return answer;
-}
-
-/* After the plain predicate raised. Its reason is the one that is kept. */
-static enum oj_geos_verdict ask_again(struct oj_geos_pairs *pairs,
-                                      struct oj_geos_kept *a,
-                                      struct oj_geos_kept *b)
-{
-    char first_reason[sizeof pairs->handle.message];
-    enum oj_geos_verdict answer;
-    if (!is_one_kind(a) || !is_one_kind(b))
-        return OJ_GEOS_CANNOT_SAY;
-    memcpy(first_reason, pairs->handle.message, sizeof first_reason);
-    answer = oj_geos_second_word(&pairs->relation, &pairs->input, a,
-                                 &pairs->join_side, b);
-    if (oj_geos_handle_is_out_of_memory(&pairs->handle))
-        return OJ_GEOS_OUT_OF_MEMORY;
-    memcpy(pairs->handle.message, first_reason, sizeof first_reason);
-    pairs->is_second_word = answer != OJ_GEOS_CANNOT_SAY;
-    return answer;
-}
-
 enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
                                         int64_t row, int64_t feature)
 {
@@ -429,15 +383,13 @@ enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
     if (a->kinds == OJ_PART_POLYGON && b->kinds == OJ_PART_POINT)
         return ask_points(pairs, &pairs->input, a, b);
     if (pairs->prepare && has_prepared_answer(pairs->relation.op) &&
-        is_one_kind(a) && is_one_kind(b) &&
-        (pairs->prepare > 1 || both_are_valid(pairs, a, b)))
+        is_one_kind(a) && is_one_kind(b))
         return ask_prepared(pairs, a, b);
     whole_a = oj_geos_features_whole(&pairs->input, a);
     whole_b = oj_geos_features_whole(&pairs->join_side, b);
     if (whole_a == NULL || whole_b == NULL)
         return oj_geos_handle_reason(&pairs->handle);
-    both = verdict(pairs, ask_plain(pairs, whole_a, whole_b));
-    return both == OJ_GEOS_CANNOT_SAY ? ask_again(pairs, a, b) : both;
+    return verdict(pairs, ask_plain(pairs, whole_a, whole_b));
 }
 
 /* Of a polygon with holes GEOS looks at a ring only if the ring's box, by a
@@ -520,38 +472,4 @@ enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
     }
     *distance = least;
     return OJ_GEOS_YES;
-}
-
-static enum oj_geos_verdict is_valid(struct oj_geos_pairs *pairs,
-                                     struct oj_geos_features *features,
-                                     int64_t feature)
-{
-    struct oj_geos_kept *kept;
-    oj_geos_handle_ask(&pairs->handle);
-    if (oj_flat_kinds(features->flat, feature) == 0)
-        return OJ_GEOS_YES; /* nothing that could be wrong */
-    if (features->validity != NULL && features->validity[feature] != 0)
-        return features->validity[feature] == 2 ? OJ_GEOS_YES : OJ_GEOS_NO;
-    kept = oj_geos_features_get(features, feature);
-    if (kept != NULL)
-    {
-        int answer = oj_geos_features_is_valid(features, kept);
-        if (answer >= 0)
-            return answer ? OJ_GEOS_YES : OJ_GEOS_NO;
-    }
-    return oj_geos_handle_reason(&pairs->handle) == OJ_GEOS_OUT_OF_MEMORY
-               ? OJ_GEOS_OUT_OF_MEMORY
-               : OJ_GEOS_NO;
-}
-
-enum oj_geos_verdict oj_geos_pairs_row_is_valid(struct oj_geos_pairs *pairs,
-                                                int64_t row)
-{
-    return is_valid(pairs, &pairs->input, row);
-}
-
-enum oj_geos_verdict oj_geos_pairs_feature_is_valid(struct oj_geos_pairs *pairs,
-                                                    int64_t feature)
-{
-    return is_valid(pairs, &pairs->join_side, feature);
 }

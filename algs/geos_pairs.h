@@ -1,5 +1,5 @@
 /** What GEOS says of pairs of features: the predicates and the distance.  For
- * the reference backends, and for what our own kernels leave to GEOS.
+ * the reference backends.
  *
  *  One object per thread; objects share nothing.  Geometries are made from the
  *  flat arrays when they are first asked for, whole features as GEOS would
@@ -20,12 +20,9 @@ struct oj_geos_pairs;
 /** relation and join_side outlive *out.
  *  prepare  0: plain predicates throughout, except points against polygons,
  *           which are asked of prepared rings (even-odd over all of them,
- * struct oj_flat); 1: prepared geometries for intersects, disjoint, within,
- *           contains, covers and coveredby wherever both features are valid:
- *           they decide by the signs of orientations, where plain predicates
- *           also round the nodes that they compute, and now and then say
- *           otherwise; 2: also where they are not valid: for speed that is
- *           compared */
+ *           struct oj_flat); 1: prepared geometries for intersects, disjoint,
+ *           within, contains, covers and coveredby: for speed that is compared
+ */
 OJ_MUST_USE oj_status oj_geos_pairs_open(const struct oj_relation *relation,
                                          const struct oj_flat *join_side,
                                          int prepare,
@@ -45,22 +42,11 @@ void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
 enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
                                         int64_t row, int64_t feature);
 
-/** 1 when the plain predicate raised for the last pair of oj_geos_pairs_hold(),
- *  and prepared predicates have decided it (geos_second_word.h). */
-int oj_geos_pairs_is_second_word(const struct oj_geos_pairs *pairs);
-
 /** Distance between row and feature, the least over all pairs of components,
  *  each by plain GEOSDistance; OJ_GEOS_YES when *distance is set. */
 enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
                                             int64_t row, int64_t feature,
                                             double *distance);
-
-/** GEOSisValid of an input row or a join feature; remembered. YES or NO, or out
- *  of memory. */
-enum oj_geos_verdict oj_geos_pairs_row_is_valid(struct oj_geos_pairs *pairs,
-                                                int64_t row);
-enum oj_geos_verdict oj_geos_pairs_feature_is_valid(struct oj_geos_pairs *pairs,
-                                                    int64_t feature);
 
 /** GEOS's text for the last CANNOT_SAY; "" when there was none. */
 const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs);

@@ -7,8 +7,7 @@ enum oj_geos_verdict
     OJ_GEOS_NO = 0,
     OJ_GEOS_YES = 1,    /**< also: there is an answer, which lies elsewhere */
     OJ_GEOS_CANNOT_SAY, /**< it raised: an invalid geometry, or a collection
-                             that its relate does not take; and its prepared
-                             predicates do not tell, either */
+                             that its relate does not take */
     OJ_GEOS_OUT_OF_MEMORY
 };
 

@@ -67,14 +67,9 @@ struct oj_stats
     /** Pairs that were counted or summed, and never made. */
     int64_t n_pairs_unmade;
 
-    /** Pairs that GEOS, asked for what our kernels do not decide, could not
-     *  decide either; they are no pairs of the answer. */
+    /** Pairs that a backend of GEOS could not decide; no pairs of the answer. */
     int64_t n_undecided_pairs;
     char undecided_text[128]; /**< GEOS's reason for the first of them */
-
-    /** Pairs on which GEOS's plain predicate raised, and its prepared ones had
-     *  an answer, which was taken. */
-    int64_t n_second_words;
 };
 
 struct oj_backend

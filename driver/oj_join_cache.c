@@ -416,7 +416,6 @@ static void add_difference(struct oj_stats *sum, const struct oj_stats *after,
     sum->index_bytes = after->index_bytes;
     sum->n_undecided_pairs +=
         after->n_undecided_pairs - before->n_undecided_pairs;
-    sum->n_second_words += after->n_second_words - before->n_second_words;
     if (after->n_undecided_pairs > before->n_undecided_pairs)
         memcpy(sum->undecided_text, after->undecided_text,
                sizeof sum->undecided_text);

@@ -84,7 +84,6 @@ static void add_stats(struct oj_stats *sum, const struct oj_stats *stats)
         memcpy(sum->undecided_text, stats->undecided_text,
                sizeof sum->undecided_text);
     sum->n_undecided_pairs += stats->n_undecided_pairs;
-    sum->n_second_words += stats->n_second_words;
 }
 
 static void unload(struct oj_tiled_join *join)
