@@ -473,22 +473,17 @@ static int64_t undecided_of(const struct oj_matches *matches, int64_t *at,
     return *at - first;
 }
 
-/* Counts what is left out of the row at hand. Returns 1 when that is all. */
+/* Counts what ours leaves out of the row at hand. Returns 1 when that is all,
+ * or when the reference leaves all of it out. */
 static int leave_out(struct oj_validation *v)
 {
-    int64_t n_ours = v->n_left_out_ours, n_both = 0;
-    int64_t n_reference = v->n_left_out_reference;
-    if ((n_ours > 0 && v->left_out_ours[0] < 0) ||
-        (n_reference > 0 && v->left_out_reference[0] < 0))
+    if ((v->n_left_out_ours > 0 && v->left_out_ours[0] < 0) ||
+        (v->n_left_out_reference > 0 && v->left_out_reference[0] < 0))
     {
         v->n_undecided++;
         return 1;
     }
-    for (int64_t i = 0; i < n_ours; i++)
-        n_both +=
-            is_in(v->left_out_ours[i], v->left_out_reference, n_reference);
-    v->n_undecided_pairs += n_ours + n_reference - n_both;
-    v->n_undecided_by_one += n_ours + n_reference - 2 * n_both;
+    v->n_undecided_pairs += v->n_left_out_ours;
     return 0;
 }
 
@@ -498,25 +493,32 @@ static oj_status check_left_out(struct oj_validation *v,
                                 const struct oj_matches *ours, int64_t row_ours,
                                 int64_t row, struct oj_error *err)
 {
-    if (!may_prove(v) || has_distance(v))
-        return OJ_OK;
     for (int64_t i = 0; i < v->n_left_out_reference; i++)
     {
+        static const struct row_pairs none = {0};
         struct oj_row_pair pair = {v->left_out_reference[i], NAN};
-        int holds, has = 0;
-        if (pair.join_row < 0 ||
-            is_in(pair.join_row, v->left_out_ours, v->n_left_out_ours))
+        struct oj_row_pair *had = NULL;
+        int is_proved;
+        if (is_in(pair.join_row, v->left_out_ours, v->n_left_out_ours))
             continue;
         for (int64_t p = oj_matches_first(ours, row_ours);
              p < oj_matches_end(ours, row_ours); p++)
-            has |= ours->join_row[p] == pair.join_row;
-        OJ_TRY(oj_exact_holds(v->relation, v->input, row, v->join_side,
-                              pair.join_row, &holds, err));
-        v->n_undecided_proved += holds == has;
-        if (holds != has)
+        {
+            if (ours->join_row[p] != pair.join_row)
+                continue;
+            pair.measure = ours->measure[p];
+            had = &pair;
+        }
+        OJ_TRY(prove_single(v, row, had, &pair, &none, &is_proved, err));
+        v->n_undecided_proved += is_proved;
+        if (is_proved)
+            continue;
+        if (!may_prove(v) || has_distance(v)) /* a rounded one, at a bound */
+            v->n_undecided_pairs++;
+        else
             OJ_TRY(add_difference(
-                v, has ? OJ_DIFFERENCE_EXTRA : OJ_DIFFERENCE_MISSING, row,
-                has ? &pair : NULL, has ? NULL : &pair, err));
+                v, had ? OJ_DIFFERENCE_EXTRA : OJ_DIFFERENCE_MISSING, row, had,
+                had ? NULL : &pair, err));
     }
     return OJ_OK;
 }

@@ -87,10 +87,11 @@ struct oj_validation
 
     int64_t n_rows;  /**< rows compared, those left out not counted */
     int64_t n_pairs; /**< pairs that either has, those left out not counted */
-    int64_t n_undecided;        /**< rows left out as a whole */
-    int64_t n_undecided_pairs;  /**< pairs that one of the two, or both, left */
-    int64_t n_undecided_by_one; /**< of these, what the other one decided */
-    int64_t n_undecided_proved; /**< of these, where that was ours, and right */
+    int64_t n_undecided; /**< rows left out as a whole */
+    int64_t n_undecided_pairs;  /**< pairs left out: ours did not decide them,
+                                     or there is no exact word */
+    int64_t n_undecided_proved; /**< pairs that only the reference could not
+                                     decide, where ours is right */
     int64_t n_rows_proved; /**< rows that differ and are proved, in n_rows */
     int64_t n_within_ulps; /**< pairs of lines or polygons that are equal but
                                 for OJ_VALIDATION_ULPS, in n_pairs */

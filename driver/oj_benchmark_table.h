@@ -26,7 +26,7 @@ struct oj_benchmark_row
     int64_t n_pairs;  /**< of the rows that ran */
     int64_t n_differ; /**< rows with another answer than the cpu backend */
     int64_t n_apart;  /**< rows left out, or proved against GEOS */
-    int64_t n_undecided_pairs; /**< left out, as GEOS cannot decide them */
+    int64_t n_undecided_pairs; /**< that GEOS cannot decide; ours is proved */
     int64_t n_within_ulps;     /**< distances equal only up to some ulps */
 };
 

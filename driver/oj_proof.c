@@ -341,15 +341,20 @@ static void tell_left_out(const struct oj_proof *proof, struct text *text)
 {
     const struct oj_validation *v = &proof->validation;
     const char *reason = first_reason(proof);
-    if (v->n_undecided_pairs == 0 && v->n_undecided == 0)
+    if (v->n_undecided_pairs == 0 && v->n_undecided == 0 &&
+        v->n_undecided_proved == 0)
         return;
-    add_text(text, "; left out, because GEOS cannot decide them: ");
+    if (v->n_undecided_proved > 0)
+        add_text(text,
+                 "; GEOS cannot decide %lld %s, and exact arithmetic confirms "
+                 "ours",
+                 (long long)v->n_undecided_proved,
+                 oj_word_for(v->n_undecided_proved, "pair", "pairs"));
+    if (v->n_undecided_pairs > 0 || v->n_undecided > 0)
+        add_text(text, "; left out, because GEOS cannot decide them: ");
     if (v->n_undecided_pairs > 0)
         add_text(text, "%lld %s", (long long)v->n_undecided_pairs,
                  oj_word_for(v->n_undecided_pairs, "pair", "pairs"));
-    if (v->n_undecided_by_one > 0)
-        add_text(text, " (%lld of them only one of the two)",
-                 (long long)v->n_undecided_by_one);
     if (v->n_undecided > 0)
         add_text(text, "%s%lld %s", v->n_undecided_pairs > 0 ? ", " : "",
                  (long long)v->n_undecided,

@@ -114,7 +114,7 @@ def check_self_joins():
     shapes = [*polygons(random.Random(23), 24), *points(random.Random(23), 10), *ODD]
     a = Side("a.gpkg", shapes + shapes[:5], "id")
     for op in ("intersects", "equals", "touches", "disjoint", "coveredby", "bbox"):
-        wanted, _ = expect(a, a, lambda i, j: i != j and holds(op, a.shapes[i], a.shapes[j]))
+        wanted = expect(a, a, lambda i, j: i != j and holds(op, a.shapes[i], a.shapes[j]))
         got, r = ask(a, a, "-op", op)
         same_pairs(got, wanted, op, a, a)
         true("no feature is joined with itself" in r.err or "itself" in r.err, f"says so: {r}")
@@ -166,7 +166,7 @@ def check_exclusions():
         (("-exclude", "self", "-exclude", "same_geometry", "-exclude", "field=id_code=jid_code"),
          lambda i, j: i != j and not is_copy(i, j) and not is_same_code(i, j)),
     ):
-        wanted, _ = expect(a, b, lambda i, j: may(i, j) and holds("intersects", a.shapes[i], b.shapes[j]))
+        wanted = expect(a, b, lambda i, j: may(i, j) and holds("intersects", a.shapes[i], b.shapes[j]))
         got, _ = ask(a, b, "-op", "intersects", *words)
         same_pairs(got, wanted, f"{words}", a, b)
         wanted = [p for p, d in table.items() if d <= 2 and may(*p)]
