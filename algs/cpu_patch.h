@@ -8,8 +8,8 @@
  *
  *  The bound of both is that of cpu_near_bound.h.
  *
- *  Everything here is inlined into the two files that decide, cpu_nearest.c and
- *  cpu_nearest_lists.c, and compiled there for several instruction sets.
+ *  Everything here is inlined into the two files that decide, cpu_nearest_one.c
+ * and cpu_nearest_lists.c, and compiled there for several instruction sets.
  *  Source: ours.
  */
 #ifndef CPU_PATCH_H

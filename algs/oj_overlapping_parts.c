@@ -3,7 +3,7 @@
 #include "../flatten/oj_array.h"
 #include "cpu_threads.h"
 #include "kernels/oj_cross.h"
-#include "relate_node.h"
+#include "relate_nice.h"
 
 #include <string.h>
 

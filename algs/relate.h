@@ -9,7 +9,7 @@
 #ifndef RELATE_H
 #define RELATE_H
 
-#include "relate_node.h"
+#include "relate_nice.h"
 
 /** One thread's own; zeroed memory is valid. */
 struct oj_relate_scratch

@@ -2,10 +2,8 @@
 
 #include "../flatten/oj_array.h"
 #include "cpu_meet.h"
-#include "relate_node.h"
 
 #include <stdatomic.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -233,68 +231,6 @@ enum oj_location oj_figure_locate(const struct oj_figure *f, double px,
 
 /* --- the whole ------------------------------------------------------------ */
 
-/* Rings of one point whose polygon encloses nothing are points. */
-static oj_status find_points(struct oj_figure *f, struct oj_error *err)
-{
-    int64_t n_kept = 0;
-    for (int64_t i = 0; i < f->n_dots; i++)
-    {
-        if (f->encloses[f->dot[i].group])
-            f->dot[n_kept++] = f->dot[i];
-        else
-            OJ_TRY(add_spot(&f->spot, &f->n_spots, &f->cap_spots,
-                            f->dot[i].at.x, f->dot[i].at.y, err));
-    }
-    f->n_dots = n_kept;
-    return OJ_OK;
-}
-
-/* 1 when the edges first .. end - 1 lie on one line: they enclose nothing,
- * which vertex by vertex would take long to find, as all are in one band. */
-static int are_on_one_line(const struct oj_figure *f, int64_t first,
-                           int64_t end)
-{
-    const struct oj_edge *e = &f->edge[first];
-    for (int64_t i = first + 1; i < end; i++)
-    {
-        if (oj_orientation(e->ax, e->ay, e->bx, e->by, f->edge[i].ax,
-                           f->edge[i].ay) != 0 ||
-            oj_orientation(e->ax, e->ay, e->bx, e->by, f->edge[i].bx,
-                           f->edge[i].by) != 0)
-            return 0;
-    }
-    return 1;
-}
-
-/* Polygons whose rings enclose nothing are lines. */
-static oj_status find_flat_groups(struct oj_figure *f,
-                                  struct oj_node_scratch *scratch,
-                                  struct oj_error *err)
-{
-    int64_t first = 0, end;
-    memset(f->encloses, 0, (size_t)f->n_groups);
-    for (; first < f->n_edges; first = end)
-    {
-        int32_t group = f->edge[first].group;
-        int encloses = 0, is_line;
-        end = first + 1;
-        if (f->edge[first].kind != OJ_EDGE_RING)
-            continue;
-        while (end < f->n_edges && f->edge[end].kind == OJ_EDGE_RING &&
-               f->edge[end].group == group)
-            end++;
-        is_line = are_on_one_line(f, first, end);
-        for (int64_t i = first; i < end && !encloses && !is_line; i++)
-            OJ_TRY(oj_group_encloses(f, group, f->edge[i].ax, f->edge[i].ay,
-                                     scratch, &encloses, err));
-        for (int64_t i = first; i < end && !encloses; i++)
-            f->edge[i].kind = OJ_EDGE_FLAT;
-        f->has_flat |= !encloses;
-        f->encloses[group] = (uint8_t)encloses;
-    }
-    return find_points(f, err);
-}
-
 oj_status oj_figure_lay_out(struct oj_figure *f, const struct oj_shape *shape,
                             int is_nice, struct oj_error *err)
 {
@@ -311,26 +247,23 @@ oj_status oj_figure_lay_out(struct oj_figure *f, const struct oj_shape *shape,
                       sizeof *f->is_on, err));
     OJ_TRY(oj_reserve(&f->mark, 0, f->n_groups + 1, &f->cap_mark,
                       sizeof *f->mark, err));
-    return OJ_OK;
+    return oj_reserve(&f->encloses, 0, f->n_groups + 1, &f->cap_encloses,
+                      sizeof *f->encloses, err);
 }
 
-oj_status oj_figure_make(struct oj_figure *f, const struct oj_shape *shape,
-                         int is_nice, struct oj_node_scratch *scratch,
-                         struct oj_error *err)
+oj_status oj_figure_settle_spots(struct oj_figure *f, struct oj_error *err)
 {
-    f->shape = shape;
-    if (f->flat == shape->flat && f->feature == shape->feature &&
-        f->is_nice == is_nice)
-        return OJ_OK;
-    OJ_TRY(oj_figure_lay_out(f, shape, is_nice, err));
-    OJ_TRY(oj_reserve(&f->encloses, 0, f->n_groups + 1, &f->cap_encloses,
-                      sizeof *f->encloses, err));
-    if (!is_nice)
-        OJ_TRY(find_flat_groups(f, scratch, err));
+    int64_t n_kept = 0;
+    for (int64_t i = 0; i < f->n_dots; i++)
+    {
+        if (f->is_nice || f->encloses[f->dot[i].group])
+            f->dot[n_kept++] = f->dot[i];
+        else
+            OJ_TRY(add_spot(&f->spot, &f->n_spots, &f->cap_spots,
+                            f->dot[i].at.x, f->dot[i].at.y, err));
+    }
+    f->n_dots = n_kept;
     f->n_spots = merge_spots(f->spot, f->n_spots, 0);
-    f->is_simple = is_nice && !oj_shape_is_mixed(shape);
-    f->flat = shape->flat;
-    f->feature = shape->feature;
     return OJ_OK;
 }
 

@@ -17,8 +17,6 @@
 
 #include "cpu_shapes.h"
 
-struct oj_node_scratch;
-
 enum oj_edge_kind
 {
     OJ_EDGE_RING, /**< of a polygon */
@@ -84,35 +82,21 @@ struct oj_figure
     int32_t *mark;  /**< [n_groups] scratch */
 };
 
-/** Takes shape apart; what figure holds already is kept.  is_nice: the shape is
- *  of points, of lines of some length, or a polygon of which oj_shape_is_nice()
- *  is known.  O(vertices). */
-OJ_MUST_USE oj_status oj_figure_make(struct oj_figure *figure,
-                                     const struct oj_shape *shape, int is_nice,
-                                     struct oj_node_scratch *scratch,
-                                     struct oj_error *err);
-
-/** The same, but that polygons which enclose nothing are not found. For
- *  oj_shape_is_nice(), for which it makes no difference. */
+/** Takes shape apart, but that polygons which enclose nothing are not found:
+ * for oj_shape_is_nice() and oj_figure_make() (relate_nice.h).  O(vertices). */
 OJ_MUST_USE oj_status oj_figure_lay_out(struct oj_figure *figure,
                                         const struct oj_shape *shape,
                                         int is_nice, struct oj_error *err);
+
+/** Then, with encloses filled unless is_nice: rings of one point whose polygon
+ *  encloses nothing are spots, and spots are sorted. */
+OJ_MUST_USE oj_status oj_figure_settle_spots(struct oj_figure *figure,
+                                             struct oj_error *err);
 
 /** Where a point is in a figure that is_simple: on the boundary also on a line
  *  or a point. */
 enum oj_location oj_figure_locate(const struct oj_figure *figure, double px,
                                   double py);
-
-/** *is_nice: 1 when shape is of points, of lines of some length, or of polygons
- *  no two edges of which cross or run along each other, whose holes lie in
- * their shells and in no other hole, and none of whose parts lies in another:
- * then all edges have the interior on one side, and even-odd over all rings is
- * the union of the parts.  Parts and rings may touch in points.  figure:
- * scratch. O(vertices) as a rule. (relate_nice.c) */
-OJ_MUST_USE oj_status oj_shape_is_nice(const struct oj_shape *shape,
-                                       struct oj_figure *figure,
-                                       struct oj_node_scratch *scratch,
-                                       int *is_nice, struct oj_error *err);
 
 /** What figure was made of is no longer there. */
 static inline void oj_figure_forget(struct oj_figure *figure)
