@@ -35,8 +35,8 @@ static oj_status build(struct oj_index *index, struct oj_error *err)
         OJ_TRY(oj_geos_parts_make(search->join_side, relation->distance_to,
                                   &search->parts, err));
     OJ_TRY(oj_geos_pairs_open(relation, search->join_side,
-                              search->visit == OJ_VISIT_SORTED,
-                              &search->pairs, err));
+                              search->visit == OJ_VISIT_SORTED, &search->pairs,
+                              err));
     oj_geos_pairs_keep_join_side(search->pairs);
     search->is_wide = oj_boxes_window_is_wide(
         search->boxes, relation->max_distance, relation->k);

@@ -67,7 +67,8 @@ struct oj_stats
     /** Pairs that were counted or summed, and never made. */
     int64_t n_pairs_unmade;
 
-    /** Pairs that a backend of GEOS could not decide; no pairs of the answer. */
+    /** Pairs that a backend of GEOS could not decide; no pairs of the answer.
+     */
     int64_t n_undecided_pairs;
     char undecided_text[128]; /**< GEOS's reason for the first of them */
 };

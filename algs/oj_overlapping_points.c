@@ -220,18 +220,6 @@ oj_status oj_overlapping_points_find(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-int64_t oj_overlapping_points_found(const struct oj_overlapping_points *self)
-{
-    return self->n_pairs;
-}
-
-void oj_overlapping_points_count(const struct oj_overlapping_points *self,
-                                 int64_t *count)
-{
-    for (int64_t i = 0; i < self->n_pairs; i++)
-        count[self->pair[i].feature]++;
-}
-
 /* --- one answer ----------------------------------------------------------- */
 
 /* Own entries of the engine's lists, entries between lists apart. */

@@ -27,13 +27,6 @@ OJ_MUST_USE oj_status oj_overlapping_points_find(
     struct oj_overlapping_points *self, const struct oj_flat *input,
     struct oj_stats *stats, struct oj_error *err);
 
-/** How many were found last. */
-int64_t oj_overlapping_points_found(const struct oj_overlapping_points *self);
-
-/** Adds those found last to the count of each join feature. */
-void oj_overlapping_points_count(const struct oj_overlapping_points *self,
-                                 int64_t *count);
-
 /** Puts those found last into out, the engine's lists for this batch: in tie
  *  order, unless the relation takes any.  Scattered lists become plain ones.
  *  O(pairs) where there are any. */

@@ -212,10 +212,10 @@ static int compare_packed(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Ascending, each once. */
-oj_status oj_answers_gather_undecided(const struct oj_answers *answers,
-                                      int64_t n_answers, struct oj_matches *out,
-                                      struct oj_error *err)
+/* What a backend could not decide: ascending, each once. */
+static oj_status gather_undecided(const struct oj_answers *answers,
+                                  int64_t n_answers, struct oj_matches *out,
+                                  struct oj_error *err)
 {
     int64_t n = 0, n_unique = 0;
     for (int64_t a = 0; a < n_answers; a++)
@@ -516,7 +516,7 @@ oj_status oj_ones_to_matches(const struct oj_ones *ones,
             out->measure[at] = answers[a].distance[i];
         }
     }
-    return oj_answers_gather_undecided(answers, n_answers, out, err);
+    return OJ_OK;
 }
 
 oj_status oj_answers_to_matches(const struct oj_answers *answers,
@@ -532,7 +532,7 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
     {
         OJ_TRY(oj_matches_reserve(out, n_rows, n_rows, 0, err));
         fill_one_to_one(answers, n_answers, tie_rank, out);
-        return oj_answers_gather_undecided(answers, n_answers, out, err);
+        return gather_undecided(answers, n_answers, out, err);
     }
     for (int64_t a = 0; a < n_answers; a++)
         n_entries += answers[a].n_entries;
@@ -545,6 +545,6 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
                  : finish_rows(relation, tie_rank, out, err);
     oj_ranking_free(&ranking);
     if (status == OJ_OK)
-        status = oj_answers_gather_undecided(answers, n_answers, out, err);
+        status = gather_undecided(answers, n_answers, out, err);
     return status;
 }

@@ -154,11 +154,6 @@ OJ_MUST_USE oj_status oj_ones_to_matches(const struct oj_ones *ones,
                                          struct oj_matches *out,
                                          struct oj_error *err);
 
-/** Puts what the backend could not decide, and nothing else, into out. */
-OJ_MUST_USE oj_status
-oj_answers_gather_undecided(const struct oj_answers *answers, int64_t n_answers,
-                            struct oj_matches *out, struct oj_error *err);
-
 void oj_answers_free(struct oj_answers *answers);
 
 #ifdef __cplusplus

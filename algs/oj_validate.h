@@ -87,7 +87,7 @@ struct oj_validation
 
     int64_t n_rows;  /**< rows compared, those left out not counted */
     int64_t n_pairs; /**< pairs that either has, those left out not counted */
-    int64_t n_undecided; /**< rows left out as a whole */
+    int64_t n_undecided;        /**< rows left out as a whole */
     int64_t n_undecided_pairs;  /**< pairs left out: ours did not decide them,
                                      or there is no exact word */
     int64_t n_undecided_proved; /**< pairs that only the reference could not

@@ -56,7 +56,6 @@ oj_status oj_row_cursor_open(OGRFeatureDefnH defn,
     {
         cursor->sources.options = &cursor->options;
         cursor->sources.columns = cursor->setters.column;
-        oj_row_cursor_look_at_ignored(cursor);
         *out = cursor;
     }
     else
@@ -97,13 +96,6 @@ void oj_row_cursor_set_crs(struct oj_row_cursor *cursor,
     cursor->crs = crs;
 }
 
-void oj_row_cursor_look_at_ignored(struct oj_row_cursor *cursor)
-{
-    cursor->has_geometry = OGR_FD_GetGeomFieldCount(cursor->defn) > 0 &&
-                           !OGR_FD_IsGeometryIgnored(cursor->defn);
-    oj_row_setters_look_at_ignored(&cursor->setters);
-}
-
 int64_t oj_row_cursor_rows_without_geometry(const struct oj_row_cursor *cursor)
 {
     return cursor->geometry.n_without;
@@ -129,7 +121,9 @@ static void begin(struct oj_row_cursor *cursor, const struct oj_batch *batch,
                   int is_join_rows, int64_t first_row, int64_t n_rows)
 {
     oj_row_cursor_end(cursor);
-    oj_row_cursor_look_at_ignored(cursor);
+    cursor->has_geometry = OGR_FD_GetGeomFieldCount(cursor->defn) > 0 &&
+                           !OGR_FD_IsGeometryIgnored(cursor->defn);
+    oj_row_setters_look_at_ignored(&cursor->setters);
     cursor->sources.batch = batch;
     cursor->sources.is_join_rows = is_join_rows;
     cursor->sources.first_row = first_row;

@@ -54,10 +54,6 @@ void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride);
 void oj_row_cursor_set_crs(struct oj_row_cursor *cursor,
                            OGRSpatialReferenceH crs);
 
-/** Looks again which fields and whether the geometry are ignored in the
- *  definition; begin does it too. They are then left unset. */
-void oj_row_cursor_look_at_ignored(struct oj_row_cursor *cursor);
-
 /* ---- answers ------------------------------------------------------------- */
 
 /** The rows of a batch from first_row on that matches answers, in input order,

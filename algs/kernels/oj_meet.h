@@ -23,8 +23,7 @@ enum oj_meet_flag
     OJ_MEET_PLAIN = 1,   /**< lines or polygons, not odd, of numbers for which
                               signs are exact: the CPU has nothing to add */
     OJ_MEET_POLYGON = 2, /**< polygons only */
-    OJ_MEET_MANY = 4,    /**< with several rings */
-    OJ_MEET_ODD = 8      /**< GEOS sees something else in it (cpu_shapes.h) */
+    OJ_MEET_MANY = 4     /**< with several rings */
 };
 
 struct oj_meet_feature
@@ -140,8 +139,8 @@ OJ_FN int oj_meet_has_length(const struct oj_tree_segment *s)
     return s->ax != s->bx || s->ay != s->by;
 }
 
-/** 1 when GEOS takes a ring with so many segments of any length for nothing,
- *  or sees something else in such a line. */
+/** 1 when a ring with so many segments of any length encloses nothing, or such
+ *  a line is a point. */
 OJ_FN int oj_meet_ring_is_odd(int is_polygon, int is_line, int64_t n_lengths)
 {
     return is_polygon ? n_lengths < 3 : is_line && n_lengths == 0;
@@ -163,8 +162,6 @@ OJ_FN uint32_t oj_meet_flags(const struct oj_meet_look *look, int polygons,
     int odd = odd_rings;
     if (polygons && n_rings != n_parts)
         odd = odd || !oj_meet_covers(&look->shells, &look->all);
-    if (odd)
-        flags |= OJ_MEET_ODD;
     if (polygons && !lines && !points)
         flags |= OJ_MEET_POLYGON;
     if (polygons && n_rings > 1)
@@ -174,9 +171,7 @@ OJ_FN uint32_t oj_meet_flags(const struct oj_meet_look *look, int polygons,
     return flags;
 }
 
-/** Whether the exact boxes of a row and of a join feature pass.  Of odd
- * features GEOS may see a smaller box than this: such a one need not be within
- * the other. */
+/** Whether the exact boxes of a row and of a join feature pass. */
 OJ_FN int oj_meet_passes(enum oj_meet_test test,
                          const struct oj_meet_feature *row,
                          const struct oj_meet_feature *found)
@@ -184,12 +179,11 @@ OJ_FN int oj_meet_passes(enum oj_meet_test test,
     const struct oj_tree_box *a = &row->box, *b = &found->box;
     if (!(a->x0 <= b->x1 && b->x0 <= a->x1 && a->y0 <= b->y1 && b->y0 <= a->y1))
         return 0;
-    if (test == OJ_MEET_BOXES_MEET || (row->flags & (uint32_t)OJ_MEET_ODD) != 0)
+    if (test == OJ_MEET_BOXES_MEET)
         return 1;
     if (test != OJ_MEET_BOX_WITHIN && !oj_meet_covers(b, a))
         return 0;
-    return test == OJ_MEET_BOX_COVERS ||
-           (found->flags & (uint32_t)OJ_MEET_ODD) != 0 || oj_meet_covers(a, b);
+    return test == OJ_MEET_BOX_COVERS || oj_meet_covers(a, b);
 }
 
 /* --- edges ---------------------------------------------------------------- */

@@ -150,18 +150,3 @@ def compare(words, format="gpkg", lco=None, open_options=()):
         with open(a, "rb") as f, open(b, "rb") as g:
             same(g.read(), f.read(), f"bytes, {what}")
     return x
-
-
-def rows_of_layer(layer):
-    """(FID, WKB or None, values) of all rows, as Layer.rows has them."""
-    definition = layer.GetLayerDefn()
-    names = [definition.GetFieldDefn(i).GetName() for i in range(definition.GetFieldCount())]
-    found = []
-    for feature in layer:
-        shape = feature.GetGeometryRef()
-        values = {
-            name: feature.GetField(i) if feature.IsFieldSetAndNotNull(i) else None
-            for i, name in enumerate(names)
-        }
-        found.append((feature.GetFID(), bytes(shape.ExportToIsoWkb()) if shape else None, values))
-    return found

@@ -1,7 +1,6 @@
 """Joins other than the nearest, and the conditions on their pairs: compared
 with what OGR says of every pair, one by one."""
 
-import math
 import os
 import random
 
@@ -376,13 +375,6 @@ def check_invalid():
     same((summary("s.json")["join"]["invalid"], summary("s.json")["input"]["invalid"]), (1, 0))
     run("-overwrite", "-json_summary", "s.json", "o.gpkg", "a.gpkg", "b.gpkg")
     same(summary("s.json")["join"]["invalid"], None)
-    # What GEOS refuses to say is counted, never guessed; -invalid fix helps.
-    words = ("-overwrite", "-backend", "geos", "-op", "overlaps", "-json_summary", "s.json", "o.gpkg", "b.gpkg", "b.gpkg")
-    r = run(*words)
-    same(summary("s.json")["undecided_pairs"], 4)
-    true("GEOS cannot say whether 4 pairs match" in r.err and "-invalid fix" in r.err, str(r))
-    run("-invalid", "fix", *words)
-    same(summary("s.json")["undecided_pairs"], 0)
 
 
 # --- CRS, warnings, -explain ----------------------------------------------

@@ -337,11 +337,11 @@ START_TEST(as_all_pairs)
         free_trial(&t);
     }
     printf("%lld joins, %lld pairs compared; undecided by GEOS: %lld pairs, "
-           "ours proved, and %lld rows; %lld rows rounded by it, %lld pairs within ulps\n",
+           "ours proved, and %lld rows; %lld rows rounded by it, %lld pairs "
+           "within ulps\n",
            (long long)counts.n_joins, (long long)counts.n_pairs,
-           (long long)counts.n_undecided_proved,
-           (long long)counts.n_undecided, (long long)counts.n_rounding,
-           (long long)counts.n_within_ulps);
+           (long long)counts.n_undecided_proved, (long long)counts.n_undecided,
+           (long long)counts.n_rounding, (long long)counts.n_within_ulps);
 }
 END_TEST
 

@@ -316,7 +316,7 @@ START_TEST(part_of_the_rows)
     must(oj_validation_compare_part(&v, &a, 1, &b, &error));
     ck_assert_int_eq(v.n_rows, 2);
     ck_assert_int_eq(v.n_undecided_pairs, 2); /* 12, 14 */
-    ck_assert_int_eq(v.n_pairs, 3); /* 13; 15, 99 */
+    ck_assert_int_eq(v.n_pairs, 3);           /* 13; 15, 99 */
     ck_assert_int_eq(v.n_differences, 2);
     ck_assert_int_eq(v.first[0].input_row, 1);
     ck_assert_int_eq(v.n_rows_seen, 2);
