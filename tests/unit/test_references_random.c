@@ -244,17 +244,10 @@ static double row_distance(const struct oj_flat *join,
                            int64_t feature, enum oj_distance_to distance_to)
 {
     double least = INFINITY;
-    int64_t first = row, stop = row + !isnan(input->x[row]);
-    if (!oj_flat_is_points(input))
+    int64_t first, end_vertex;
+    oj_flat_vertices(input, row, &first, &end_vertex);
+    for (int64_t v = first; v < end_vertex; v++)
     {
-        first = input->part_offset[row];
-        stop = input->part_offset[row + 1];
-    }
-    for (int64_t i = first; i < stop; i++)
-    {
-        int64_t v = oj_flat_is_points(input)
-                        ? i
-                        : input->vertex_offset[input->ring_offset[i]];
         double d = oj_flat_distance(join, feature, distance_to, input->x[v],
                                     input->y[v]);
         least = d < least ? d : least;
