@@ -1,7 +1,12 @@
 /* The nearest segment of points that are far from all of them.  The threads of
  * a warp have points that lie close together, and go through the packed tree of
  * the join side's segments as one: a box is looked into when one of them wants
- * it.  Far away they all want the same few. */
+ * it, the nearest first.  Far away they all want the same few, and so do the
+ * next 32 points: these begin with the segments that the last ones found.
+ *
+ * Pays for itself by the unbounded nearest boundary of 170 million points, a
+ * row of BENCHMARKS.md: ten million of them are far away.
+ */
 #include "cuda_family.h"
 #include "cuda_point_order.h"
 #include "cuda_tree.h"
@@ -14,7 +19,8 @@
 enum
 {
     BLOCK = 128,
-    LANES = 32
+    LANES = 32,
+    GROUPS = 8 /* of 32 points that a warp has one after another */
 };
 
 #define FULL_WARP 0xFFFFFFFFu
@@ -65,7 +71,7 @@ static oj_status make_index(struct oj_cuda_device *device,
     self->device = device;
     self->layer = layer;
     self->most = relation->max_distance;
-    status = oj_cuda_tree_side_build(device, layer, 0, &self->side, err);
+    status = oj_cuda_tree_side_build(device, layer, 0, 0, &self->side, err);
     if (status != OJ_OK)
     {
         free_index((struct oj_cuda_index *)self);
@@ -108,19 +114,30 @@ struct boxes
     float x1[OJ_TREE_FANOUT], y1[OJ_TREE_FANOUT];
 };
 
+/* What the threads of a warp share. */
 struct group
 {
     struct boxes boxes;
     uint32_t stack[OJ_TREE_STACK]; /* as in struct oj_tree_walk */
+    float stack_apart[OJ_TREE_STACK];
 };
 
 static_assert(sizeof(struct oj_tree_node) == LANES * sizeof(float) &&
                   sizeof(struct boxes) == sizeof(struct oj_tree_node),
               "a thread for each number of a node");
 
-static __device__ __forceinline__ void
-offer(struct oj_near_other *o, const struct oj_tree_side &side, int64_t entry)
+/* A thread's point, and where the points of its warp are. */
+struct seeker
 {
+    struct oj_near_other own;
+    int64_t entry;       /* of the nearest so far, or -1 */
+    double x, y, radius; /* a circle around the points of the warp */
+};
+
+static __device__ __forceinline__ void
+offer(struct seeker *s, const struct oj_tree_side &side, int64_t entry)
+{
+    struct oj_near_other *o = &s->own;
     double distance = oj_tree_entry_distance(&side, entry, o->px, o->py);
     int32_t rank = side.rank[entry];
     if (distance > o->most || !(distance < INFINITY) ||
@@ -128,48 +145,77 @@ offer(struct oj_near_other *o, const struct oj_tree_side &side, int64_t entry)
         return;
     o->distance = distance;
     o->rank = rank;
+    s->entry = entry;
     oj_near_other_bound(o, distance);
 }
 
-/* Goes down to the nearest leaf, and takes the best of it. */
-static __device__ void seed(struct oj_near_other *o,
-                            const struct oj_tree_side &side)
+/* The circle, around the first point that is one. */
+static __device__ void find_circle(struct seeker *s)
 {
-    const struct oj_tree *tree = &side.segments;
-    int64_t first, end;
-    uint32_t at = 0;
-    if (o->reach2 < 0.0)
-        return;
-    for (int32_t level = tree->n_levels - 1; level > 0; level--)
-    {
-        const struct oj_tree_node *node =
-            tree->node + tree->level_first[level] + at;
-        double least = INFINITY;
-        int nearest = 0;
-        for (int c = 0; c < OJ_TREE_FANOUT; c++)
-        {
-            double d2 = oj_near_other_box(o, node->x0[c], node->y0[c],
-                                          node->x1[c], node->y1[c]);
-            nearest = d2 < least ? c : nearest;
-            least = d2 < least ? d2 : least;
-        }
-        at = at * OJ_TREE_FANOUT + (uint32_t)nearest;
-    }
-    first = (int64_t)at * OJ_TREE_FANOUT;
-    end = first + OJ_TREE_FANOUT < tree->n ? first + OJ_TREE_FANOUT : tree->n;
-    for (int64_t entry = first; entry < end; entry++)
-        offer(o, side, entry);
+    struct oj_near_other *o = &s->own;
+    int is_point = o->reach2 >= 0.0;
+    uint32_t points = __ballot_sync(FULL_WARP, is_point);
+    int first = points != 0 ? __ffs((int)points) - 1 : 0;
+    double apart;
+    s->x = __shfl_sync(FULL_WARP, o->x, first);
+    s->y = __shfl_sync(FULL_WARP, o->y, first);
+    apart = is_point ? fabs(o->x - s->x) + fabs(o->y - s->y) : 0.0;
+    for (int step = LANES / 2; step > 0; step /= 2)
+        apart = fmax(apart, __shfl_xor_sync(FULL_WARP, apart, step));
+    s->radius = apart;
 }
 
-/* Puts the children of a node that somebody wants on the stack, the first on
- * top; those of level 0 are segments, which are measured by who wants them. */
+/* How far box c is from the middle of the circle; infinite: there is none. */
+static __device__ __forceinline__ float box_apart(const struct seeker *s,
+                                                  const struct boxes &b, int c)
+{
+    double dx = fmax(fmax((double)b.x0[c] - s->x, s->x - (double)b.x1[c]), 0.0);
+    double dy = fmax(fmax((double)b.y0[c] - s->y, s->y - (double)b.y1[c]), 0.0);
+    return sqrtf((float)(dx * dx + dy * dy));
+}
+
+/* Whether somebody may want what is in a box so far from the middle. */
+static __device__ __forceinline__ int is_in_reach(const struct seeker *s,
+                                                  float apart)
+{
+    /* floats, their root and their squares are off by less than 2^-20 */
+    double least = (double)apart * (1.0 - 1e-6) - s->radius;
+    return __any_sync(FULL_WARP,
+                      least <= 0.0 || least * least <= s->own.reach2);
+}
+
+/* Puts the children that are wanted on the stack, the nearest on top. */
+static __device__ __forceinline__ int push_children(struct group &group,
+                                                    const struct seeker *s,
+                                                    uint32_t wanted,
+                                                    uint32_t first, int depth)
+{
+    int lane = (int)(threadIdx.x % LANES), below = depth;
+    float apart = box_apart(s, group.boxes, lane % OJ_TREE_FANOUT);
+    for (int c = 0; c < OJ_TREE_FANOUT; c++)
+    {
+        float its = __shfl_sync(FULL_WARP, apart, c);
+        if ((wanted >> c & 1u) && (its > apart || (its == apart && c > lane)))
+            below++;
+    }
+    if (lane < OJ_TREE_FANOUT && (wanted >> lane & 1u))
+    {
+        group.stack[below] = first + (uint32_t)lane;
+        group.stack_apart[below] = apart;
+    }
+    return depth + __popc(wanted);
+}
+
+/* Looks into a node: measures its segments, or puts what is wanted on the
+ * stack. */
 static __device__ __forceinline__ int
 visit_node(const struct oj_tree_side &side, struct group &group,
-           struct oj_near_other *o, uint32_t at, int depth)
+           struct seeker *s, uint32_t at, int depth)
 {
     const struct oj_tree *tree = &side.segments;
+    const struct boxes &b = group.boxes;
     int level = (int)(at >> OJ_TREE_INDEX_BITS);
-    uint32_t i = at & ((1u << OJ_TREE_INDEX_BITS) - 1u);
+    uint32_t i = at & ((1u << OJ_TREE_INDEX_BITS) - 1u), wanted = 0;
     const struct oj_tree_node *node = tree->node + tree->level_first[level] + i;
     uint32_t first = i * OJ_TREE_FANOUT, lane = threadIdx.x % LANES;
     int64_t below = level > 0 ? (int64_t)tree->level_n[level - 1] : tree->n;
@@ -177,28 +223,47 @@ visit_node(const struct oj_tree_side &side, struct group &group,
         below - first < OJ_TREE_FANOUT ? (int)(below - first) : OJ_TREE_FANOUT;
     ((float *)&group.boxes)[lane] = ((const float *)node)[lane];
     __syncwarp();
-    for (int c = n - 1; c >= 0; c--)
+    for (int c = 0; c < n; c++)
     {
-        const struct boxes &b = group.boxes;
-        int wants = oj_near_other_box(o, b.x0[c], b.y0[c], b.x1[c], b.y1[c]) <=
-                    o->reach2;
-        if (level == 0)
-        {
-            if (wants)
-                offer(o, side, (int64_t)first + c);
-            continue;
-        }
-        if (__any_sync(FULL_WARP, wants))
-        {
-            if (lane == 0)
-                group.stack[depth] = (uint32_t)(level - 1)
-                                         << OJ_TREE_INDEX_BITS |
-                                     (first + (uint32_t)c);
-            depth++;
-        }
+        int wants = oj_near_other_box(&s->own, b.x0[c], b.y0[c], b.x1[c],
+                                      b.y1[c]) <= s->own.reach2;
+        if (level == 0 && wants)
+            offer(s, side, (int64_t)first + c);
+        else if (level > 0 && __any_sync(FULL_WARP, wants))
+            wanted |= 1u << c;
     }
+    if (level > 0)
+        depth = push_children(
+            group, s, wanted,
+            (uint32_t)(level - 1) << OJ_TREE_INDEX_BITS | first, depth);
     __syncwarp();
     return depth;
+}
+
+/* Begins with point i; nobody's where i is -1. */
+static __device__ void start(struct seeker *s, const struct oj_tree_side &side,
+                             const struct segments_batch &batch, int64_t i)
+{
+    const struct oj_near_others others = {side.segments, NULL, NULL, NULL};
+    int64_t last = s->entry;
+    oj_near_other_start(&s->own, &others, i, i >= 0 ? batch.x[i] : NAN,
+                        i >= 0 ? batch.y[i] : NAN, 0.0, batch.most);
+    s->entry = -1;
+    if (last >= 0 && s->own.reach2 >= 0.0)
+        offer(s, side, last);
+    find_circle(s);
+}
+
+static __device__ void finish(const struct seeker *s,
+                              const struct segments_batch &batch, int64_t i)
+{
+    int32_t rank = s->own.rank;
+    if (i < 0)
+        return;
+    batch.row[i] =
+        rank >= 0 && batch.ordinal_of != NULL ? batch.ordinal_of[rank] : rank;
+    if (batch.measure != NULL)
+        batch.measure[i] = rank >= 0 ? s->own.distance : NAN;
 }
 
 static __global__ void __launch_bounds__(BLOCK)
@@ -207,40 +272,35 @@ static __global__ void __launch_bounds__(BLOCK)
 {
     __shared__ struct group groups[BLOCK / LANES];
     struct group &group = groups[threadIdx.x / LANES];
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i = 0;
-    const struct oj_near_others others = {side.segments, NULL, NULL, NULL};
-    double x = NAN, y = NAN;
-    struct oj_near_other o;
-    int depth = 0;
-    if (t < batch.n)
+    int64_t warp = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / LANES;
+    struct seeker s;
+    s.entry = -1;
+    for (int g = 0; g < GROUPS && (warp * GROUPS + g) * LANES < batch.n; g++)
     {
-        i = batch.order != NULL ? batch.order[t] : t;
-        x = batch.x[i];
-        y = batch.y[i];
-    }
-    oj_near_other_start(&o, &others, i, x, y, 0.0, batch.most);
-    if (side.segments.n > 0)
-    {
-        seed(&o, side);
+        int64_t t = (warp * GROUPS + g) * LANES + threadIdx.x % LANES, i = t;
+        int depth = side.segments.n > 0 ? 1 : 0;
+        if (t >= batch.n)
+            i = -1;
+        else if (batch.order != NULL)
+            i = batch.order[t];
+        start(&s, side, batch, i);
         if (threadIdx.x % LANES == 0)
+        {
             group.stack[0] = (uint32_t)(side.segments.n_levels - 1)
                              << OJ_TREE_INDEX_BITS;
-        depth = 1;
-    }
-    __syncwarp();
-    while (depth > 0)
-    {
-        uint32_t at = group.stack[--depth];
+            group.stack_apart[0] = 0.0f;
+        }
         __syncwarp();
-        depth = visit_node(side, group, &o, at, depth);
+        while (depth > 0)
+        {
+            uint32_t at = group.stack[--depth];
+            float apart = group.stack_apart[depth];
+            __syncwarp();
+            if (is_in_reach(&s, apart))
+                depth = visit_node(side, group, &s, at, depth);
+        }
+        finish(&s, batch, i);
     }
-    if (t >= batch.n)
-        return;
-    batch.row[i] = o.rank >= 0 && batch.ordinal_of != NULL
-                       ? batch.ordinal_of[o.rank]
-                       : o.rank;
-    if (batch.measure != NULL)
-        batch.measure[i] = o.rank >= 0 ? o.distance : NAN;
 }
 
 static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
@@ -267,8 +327,9 @@ static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
     batch.ordinal_of = self->layer->ordinal_of.data;
     batch.row = d_row;
     batch.measure = d_measure;
-    find_nearest<<<(unsigned)((points->n + BLOCK - 1) / BLOCK), BLOCK, 0,
-                   stream>>>(*side, batch);
+    find_nearest<<<(unsigned)((points->n + BLOCK * GROUPS - 1) /
+                              (BLOCK * GROUPS)),
+                   BLOCK, 0, stream>>>(*side, batch);
     error = cudaGetLastError();
     oj_cuda_drop(self->device, stream, &order);
     OJ_CUDA_TRY(error, "joining", err);

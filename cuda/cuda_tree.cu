@@ -254,6 +254,37 @@ static oj_status make_segments(struct making *m)
     return OJ_OK;
 }
 
+static __global__ void set_only_ranks(int64_t n, const int32_t *below,
+                                      int64_t n_below, int32_t *only_rank)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n)
+        only_rank[i] = oj_tree_only_rank(below, n_below, i);
+}
+
+static oj_status make_only_ranks(struct making *m)
+{
+    struct oj_cuda_tree_side *made = m->made;
+    const struct oj_tree *tree = &made->segments.tree;
+    cudaStream_t stream = m->device->stream;
+    const int32_t *below = made->rank.data;
+    int64_t n_below = tree->n;
+    OJ_TRY(oj_cuda_make(m->device, stream, made->segments.node.n,
+                        &made->only_rank, m->err));
+    for (int level = 0; level < tree->n_levels; level++)
+    {
+        int64_t n = tree->level_n[level];
+        int32_t *here = made->only_rank.data + tree->level_first[level];
+        set_only_ranks<<<blocks_of(n), BLOCK, 0, stream>>>(n, below, n_below,
+                                                           here);
+        OJ_CUDA_TRY_LAUNCH("packing boxes", m->err);
+        below = here;
+        n_below = n;
+    }
+    made->side.only_rank = made->only_rank.data;
+    return OJ_OK;
+}
+
 static oj_status make_rings(struct making *m)
 {
     struct oj_cuda_tree_side *made = m->made;
@@ -276,7 +307,7 @@ static oj_status make_rings(struct making *m)
 
 oj_status oj_cuda_tree_side_build(struct oj_cuda_device *device,
                                   const struct oj_cuda_layer *layer,
-                                  int to_interior,
+                                  int to_interior, int several,
                                   struct oj_cuda_tree_side *out,
                                   struct oj_error *err)
 {
@@ -295,6 +326,8 @@ oj_status oj_cuda_tree_side_build(struct oj_cuda_device *device,
     m.extent.y1 = layer->y1;
     if (layer->n_segments > 0)
         status = make_segments(&m);
+    if (status == OJ_OK && several && layer->n_segments > 0)
+        status = make_only_ranks(&m);
     if (status == OJ_OK && to_interior && layer->segment_part.n > 0)
         status = make_rings(&m);
     oj_cuda_drop(device, device->stream, &m.box);
@@ -314,6 +347,7 @@ void oj_cuda_tree_side_drop(struct oj_cuda_device *device,
     oj_cuda_tree_drop(device, &side->polygons);
     oj_cuda_drop(device, device->stream, &side->segment);
     oj_cuda_drop(device, device->stream, &side->rank);
+    oj_cuda_drop(device, device->stream, &side->only_rank);
     oj_cuda_rings_drop(device, device->stream, &side->rings);
     memset(side, 0, sizeof *side);
 }
@@ -329,5 +363,5 @@ int64_t oj_cuda_tree_side_bytes(const struct oj_cuda_tree_side *side)
     return bytes_of(&side->segments.node) + bytes_of(&side->segments.order) +
            bytes_of(&side->polygons.node) + bytes_of(&side->polygons.order) +
            bytes_of(&side->segment) + bytes_of(&side->rank) +
-           oj_cuda_rings_bytes(&side->rings);
+           bytes_of(&side->only_rank) + oj_cuda_rings_bytes(&side->rings);
 }

@@ -51,14 +51,16 @@ struct oj_cuda_tree_side
     struct oj_cuda_tree segments, polygons;
     struct oj_cuda_array<struct oj_cuda_segment> segment; /**< [entries] */
     struct oj_cuda_array<int32_t> rank;                   /**< [entries] */
-    struct oj_cuda_rings rings; /**< with to_interior */
+    struct oj_cuda_array<int32_t> only_rank; /**< [nodes], with several */
+    struct oj_cuda_rings rings;              /**< with to_interior */
 };
 
 /** Builds what distances to layer need, which outlives it. to_interior: points
- *  in polygons are at distance 0. */
+ *  in polygons are at distance 0; several: features are asked for, for each
+ *  point. */
 OJ_MUST_USE oj_status oj_cuda_tree_side_build(struct oj_cuda_device *device,
                                               const struct oj_cuda_layer *layer,
-                                              int to_interior,
+                                              int to_interior, int several,
                                               struct oj_cuda_tree_side *out,
                                               struct oj_error *err);
 

@@ -86,7 +86,7 @@ static oj_status make_index(struct oj_cuda_device *device,
                                               : (int32_t)layer->n_features;
     status = oj_cuda_tree_side_build(device, layer,
                                      relation->distance_to == OJ_TO_INTERIOR,
-                                     &self->side, err);
+                                     self->k > 1, &self->side, err);
     if (status != OJ_OK)
     {
         free_index((struct oj_cuda_index *)self);

@@ -256,23 +256,44 @@ OJ_FN void oj_tree_visit(struct oj_tree_walk *w, const struct oj_tree *tree,
     w->leaf = i;
 }
 
-/** The next entry that may be within the bound, or -1. */
-OJ_FN int64_t oj_tree_walk_next(struct oj_tree_walk *w,
-                                const struct oj_tree *tree)
+/** The next node that may have entries within the bound, and at most how far it
+ *  is, squared; 0 when there is none.  oj_tree_visit() looks into it. */
+OJ_FN int oj_tree_walk_pop(struct oj_tree_walk *w, uint32_t *at, float *d2)
+{
+    while (w->depth > 0)
+    {
+        w->depth--;
+        *at = w->stack[w->depth];
+        *d2 = w->stack_d2[w->depth];
+        if ((double)*d2 <= w->reach2)
+            return 1;
+    }
+    return 0;
+}
+
+/** The next of the pending entries, of which there is one. */
+OJ_FN int64_t oj_tree_walk_entry(struct oj_tree_walk *w)
 {
     uint32_t c = 0;
-    while (w->pending == 0)
-    {
-        if (w->depth == 0)
-            return -1;
-        w->depth--;
-        if ((double)w->stack_d2[w->depth] <= w->reach2)
-            oj_tree_visit(w, tree, w->stack[w->depth]);
-    }
     while ((w->pending >> c & 1u) == 0u)
         c++;
     w->pending &= w->pending - 1u;
     return (int64_t)w->leaf * OJ_TREE_FANOUT + c;
+}
+
+/** The next entry that may be within the bound, or -1. */
+OJ_FN int64_t oj_tree_walk_next(struct oj_tree_walk *w,
+                                const struct oj_tree *tree)
+{
+    uint32_t at;
+    float d2;
+    while (w->pending == 0)
+    {
+        if (!oj_tree_walk_pop(w, &at, &d2))
+            return -1;
+        oj_tree_visit(w, tree, at);
+    }
+    return oj_tree_walk_entry(w);
 }
 
 #endif

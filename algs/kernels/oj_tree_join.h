@@ -16,8 +16,28 @@ struct oj_tree_side
     struct oj_tree segments;
     const struct oj_tree_segment *segment; /**< [segments.n], of each entry */
     const int32_t *rank;                   /**< [segments.n] */
-    struct oj_tree_rings rings;            /**< no polygons: to the boundary */
+    /** [nodes] The feature of all that is below, or OJ_TREE_SEVERAL; NULL where
+     *  one feature each is asked for. */
+    const int32_t *only_rank;
+    struct oj_tree_rings rings; /**< no polygons: to the boundary */
 };
+
+#define OJ_TREE_SEVERAL (-1)
+
+/** What only_rank is of node i of a level; below: that of the n_below nodes of
+ *  the level below, or the ranks of the entries. */
+OJ_FN int32_t oj_tree_only_rank(const int32_t *below, int64_t n_below,
+                                int64_t i)
+{
+    int64_t first = i * OJ_TREE_FANOUT, end = first + OJ_TREE_FANOUT, j;
+    end = end < n_below ? end : n_below;
+    for (j = first + 1; j < end; j++)
+    {
+        if (below[j] != below[first])
+            return OJ_TREE_SEVERAL;
+    }
+    return below[first];
+}
 
 /* --- the nearest ---------------------------------------------------------- */
 
@@ -98,6 +118,49 @@ OJ_FN int oj_tree_may_pair(const struct oj_tree_side *side,
                                s->ax == px && s->ay == py);
 }
 
+/* 1 when a node has nothing but segments of a feature that is known to be as
+ * near as d2: so a feature of very many segments is not looked at whole where
+ * there are fewer than k in reach. */
+OJ_FN int oj_tree_is_known(const struct oj_tree_side *side,
+                           const struct oj_tree_walk *w,
+                           const struct oj_tree_best *best, uint32_t at,
+                           float d2)
+{
+    uint32_t i = at & ((1u << OJ_TREE_INDEX_BITS) - 1u);
+    int32_t rank, j;
+    if (side->only_rank == 0 || best->n == best->k)
+        return 0;
+    rank =
+        side->only_rank[side->segments.level_first[at >> OJ_TREE_INDEX_BITS] +
+                        i];
+    for (j = 0; rank != OJ_TREE_SEVERAL && j < best->n; j++)
+    {
+        double reach = best->distance[j * best->stride] + w->slack;
+        if ((double)d2 <= reach * reach * (1.0 + 1e-14))
+            return 0;
+        if (best->rank[j * best->stride] == rank)
+            return 1;
+    }
+    return 0;
+}
+
+/* The next segment that may matter, or -1. */
+OJ_FN int64_t oj_tree_next_segment(const struct oj_tree_side *side,
+                                   struct oj_tree_walk *w,
+                                   const struct oj_tree_best *best)
+{
+    uint32_t at;
+    float d2;
+    while (w->pending == 0)
+    {
+        if (!oj_tree_walk_pop(w, &at, &d2))
+            return -1;
+        if (!oj_tree_is_known(side, w, best, at, d2))
+            oj_tree_visit(w, &side->segments, at);
+    }
+    return oj_tree_walk_entry(w);
+}
+
 /** Adds the features that are nearest to p to an empty best. p, which is
  *  finite, is that of row; where rule excludes equal points, all features are
  *  points or none is. */
@@ -121,7 +184,7 @@ OJ_FN void oj_tree_nearest(const struct oj_tree_side *side,
         }
     }
     oj_tree_walk_start(&w, &side->segments, px, py, oj_tree_best_bound(best));
-    while ((entry = oj_tree_walk_next(&w, &side->segments)) >= 0)
+    while ((entry = oj_tree_next_segment(side, &w, best)) >= 0)
     {
         double distance = oj_tree_entry_distance(side, entry, px, py);
         if (distance > oj_tree_best_bound(best) ||

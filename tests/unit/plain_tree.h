@@ -30,6 +30,7 @@ struct plain_side
     int32_t *polygon_part;
     struct oj_tree_segment *sorted_segment;
     int32_t *sorted_rank;
+    int32_t *only_rank;
 };
 
 static inline void *tree_array(int64_t n, size_t size)
@@ -187,6 +188,25 @@ static inline void side_make_rings(struct plain_side *s,
     oj_free(box);
 }
 
+static inline void side_make_only_ranks(struct plain_side *s)
+{
+    const struct oj_tree *tree = &s->side.segments;
+    const int32_t *below = s->sorted_rank;
+    int64_t n_below = tree->n, n_nodes = 0;
+    for (int level = 0; level < tree->n_levels; level++)
+        n_nodes += tree->level_n[level];
+    TREE_NEW(s->only_rank, n_nodes);
+    for (int level = 0; level < tree->n_levels; level++)
+    {
+        int32_t *here = s->only_rank + tree->level_first[level];
+        for (int64_t i = 0; i < tree->level_n[level]; i++)
+            here[i] = oj_tree_only_rank(below, n_below, i);
+        below = here;
+        n_below = tree->level_n[level];
+    }
+    s->side.only_rank = s->only_rank;
+}
+
 static inline void plain_side_build(struct plain_side *s,
                                     const struct oj_flat *flat,
                                     const int32_t *tie_rank, int to_interior)
@@ -213,6 +233,7 @@ static inline void plain_side_build(struct plain_side *s,
     }
     s->side.segment = s->sorted_segment;
     s->side.rank = s->sorted_rank;
+    side_make_only_ranks(s);
     if (to_interior)
         side_make_rings(s, &extent);
     oj_free(box);
@@ -234,6 +255,7 @@ static inline void plain_side_free(struct plain_side *s)
     oj_free(s->polygon_part);
     oj_free(s->sorted_segment);
     oj_free(s->sorted_rank);
+    oj_free(s->only_rank);
 }
 
 #endif

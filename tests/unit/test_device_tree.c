@@ -282,6 +282,59 @@ START_TEST(long_rings)
 }
 END_TEST
 
+/* Three features are asked for, and one of very many segments is in reach: few
+ * of them are looked at. */
+START_TEST(fewer_than_asked)
+{
+    enum
+    {
+        TEETH = 20000,
+        K = 3
+    };
+    struct oj_flat_buf join = {0};
+    struct oj_flat view;
+    struct oj_pair_rule rule = {0};
+    struct plain_side side;
+    double *xy = oj_malloc(2 * TEETH, sizeof *xy);
+    begin(&join);
+    add_part(&join, OJ_PART_LINE);
+    for (int i = 0; i < TEETH; i++)
+    {
+        xy[2 * i] = (double)i;
+        xy[2 * i + 1] = i % 2 ? 10.0 : 0.0;
+    }
+    add_ring(&join, TEETH, xy);
+    end(&join);
+    for (int i = 0; i < 5; i++)
+        add_point(&join, 1e7, 1e6 * i);
+    view = oj_flat_buf_view(&join);
+    plain_side_build(&side, &view, NULL, 0);
+    for (int i = 0; i < 100; i++)
+    {
+        double x = 197.25 * i, y = 13.5 + i % 3, distance[K];
+        int32_t rank[K];
+        struct oj_tree_best best = {K, 0, 1, 0.0, 1e6, distance, rank};
+        struct oj_tree_walk w;
+        int64_t entry, n_seen = 0;
+        oj_tree_nearest(&side.side, &rule, i, x, y, &best);
+        ck_assert_int_eq(best.n, 1);
+        ck_assert_int_eq(rank[0], 0);
+        best.n = 0;
+        oj_tree_walk_start(&w, &side.side.segments, x, y, best.most);
+        while ((entry = oj_tree_next_segment(&side.side, &w, &best)) >= 0)
+        {
+            oj_tree_best_add(&best, side.side.rank[entry],
+                             oj_tree_entry_distance(&side.side, entry, x, y));
+            n_seen++;
+        }
+        expect(n_seen < 1000, "point %d: %lld segments", i, (long long)n_seen);
+    }
+    plain_side_free(&side);
+    oj_flat_buf_free(&join);
+    oj_free(xy);
+}
+END_TEST
+
 /* Coincident points, more of them than are asked for. */
 START_TEST(coincident)
 {
@@ -317,6 +370,7 @@ int main(void)
     TCase *tcase = tests_open("device_tree");
     tcase_add_test(tcase, random_layers);
     tcase_add_test(tcase, long_rings);
+    tcase_add_test(tcase, fewer_than_asked);
     tcase_add_test(tcase, coincident);
     return tests_run();
 }
