@@ -28,11 +28,19 @@ struct batch
     int64_t chunk_rows, n_chunks;
     int n_workers;
     int64_t most_kept; /* pairs that stay on the devices until all are there */
-    struct oj_cuda_chunk_pairs *pairs; /* [n_chunks], lists only */
     const struct oj_cuda_taker *taker; /* pairs are not made; or NULL */
 
     /* Shared; changed atomically. */
     int64_t next_chunk, n_pairs, n_kept, n_matched;
+
+    /* Lists only: chunks from the first on get their place in out as soon as
+     * those before them are counted. */
+    struct oj_cuda_chunk_pairs *pairs; /* [n_chunks] */
+    pthread_mutex_t lock;              /* of what follows */
+    int64_t n_counted;                 /* chunks from the first on */
+    int64_t n_counted_pairs;           /* of these */
+    int64_t n_placed;                  /* chunks from the first on */
+    int64_t room;                      /* pairs that out has room for */
 
     struct oj_cuda_workers workers; /* they need slots */
     oj_status status;               /* of all that is done aside */
@@ -168,22 +176,16 @@ static oj_status join_one(struct worker *w, const struct oj_cuda_points *points,
     return OJ_OK;
 }
 
-/* Offsets of rows of one chunk count from the chunk's first pair for now;
- * those of rows first + 1 .. first + n are written. */
 static oj_status take_pairs(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
-                            int64_t first, int64_t n,
-                            struct oj_cuda_pairs *found)
+                            int64_t n, struct oj_cuda_pairs *found)
 {
     struct batch *b = w->batch;
     int64_t n_found = found->n_pairs;
     int64_t n_kept = __atomic_add_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
     int keeps = n_kept <= b->most_kept;
-    oj_status status;
-    if (!keeps)
-        __atomic_sub_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
-    status = oj_cuda_chunk_take(pairs, w->slot, n, found, keeps,
-                                b->out->offset + first + 1, &w->error);
-    if (keeps && status != OJ_OK)
+    oj_status status =
+        oj_cuda_chunk_take(pairs, w->slot, n, found, keeps, &w->error);
+    if (!keeps || status != OJ_OK)
         __atomic_sub_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
     return status;
 }
@@ -196,7 +198,7 @@ static oj_status too_many_pairs(struct worker *w)
 }
 
 static oj_status join_lists(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
-                            const struct oj_cuda_points *points, int64_t first)
+                            const struct oj_cuda_points *points)
 {
     struct batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
@@ -219,7 +221,7 @@ static oj_status join_lists(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
         __atomic_add_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED) > most)
         status = too_many_pairs(w);
     if (status == OJ_OK)
-        status = take_pairs(w, pairs, first, points->n, &found);
+        status = take_pairs(w, pairs, points->n, &found);
     if (status == OJ_ERR_NOMEM) /* they are counted again */
         __atomic_sub_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED);
     oj_cuda_pairs_drop(slot->device, slot->stream, &found);
@@ -233,6 +235,103 @@ static oj_status give_rows(struct worker *w,
     OJ_TRY(taker->take(taker->user, (int)(w->place - w->batch->index->place),
                        w->slot, first, points, &w->error));
     return oj_cuda_slot_wait(w->slot, &w->error);
+}
+
+/* ---- the places of pairs ------------------------------------------------- */
+
+/* Pairs of all rows, as those counted so far suggest, and a little more. */
+static int64_t expected_pairs(const struct batch *b)
+{
+    double n_rows = (double)b->input->n_features;
+    double n_counted = (double)(b->n_counted * b->chunk_rows);
+    double n;
+    if (b->n_counted == b->n_chunks)
+        return b->n_counted_pairs;
+    n = (double)b->n_counted_pairs * (n_rows / n_counted) * 1.0625;
+    return n < 9e18 ? (int64_t)n : INT64_MAX;
+}
+
+/* The first chunks that are counted tell how much room all will need.  Without
+ * memory for that, pairs wait until all are counted. */
+static void make_room(struct batch *b)
+{
+    struct oj_error ignored;
+    int64_t n = expected_pairs(b), most = b->index->options.max_batch_pairs;
+    if (b->room > 0 ||
+        (b->n_counted < b->n_workers && b->n_counted < b->n_chunks))
+        return;
+    if (most > 0 && n > most)
+        n = most;
+    if (oj_matches_grow(b->out, 0, n, &ignored) == OJ_OK)
+        b->room = n;
+}
+
+/* The pairs of a chunk are counted: gives those their first place that it can
+ * be known of. */
+static void note_counted(struct batch *b, int64_t chunk)
+{
+    pthread_mutex_lock(&b->lock);
+    b->pairs[chunk].is_counted = 1;
+    while (b->n_counted < b->n_chunks && b->pairs[b->n_counted].is_counted)
+    {
+        struct oj_cuda_chunk_pairs *pairs = &b->pairs[b->n_counted++];
+        pairs->first = b->n_counted_pairs;
+        b->n_counted_pairs += pairs->n;
+    }
+    make_room(b);
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* A chunk's pairs, and where they go. */
+struct placing
+{
+    struct oj_cuda_chunk_pairs *pairs;
+    int64_t *end;
+    int32_t *row;
+    double *measure;
+};
+
+/* Whether there are pairs that can be placed from device: the caller does. */
+static int next_to_place(struct batch *b, const struct oj_cuda_device *device,
+                         struct placing *next)
+{
+    struct oj_matches *out = b->out;
+    next->pairs = NULL;
+    pthread_mutex_lock(&b->lock);
+    for (int64_t c = b->n_placed; next->pairs == NULL && c < b->n_counted; c++)
+    {
+        struct oj_cuda_chunk_pairs *pairs = &b->pairs[c];
+        if (pairs->is_placed || pairs->device != device ||
+            pairs->first + pairs->n > b->room)
+            continue;
+        pairs->is_placed = 1;
+        next->pairs = pairs;
+        next->end = out->offset + c * b->chunk_rows + 1;
+        next->row = out->join_row + pairs->first;
+        next->measure = out->measure + pairs->first;
+    }
+    while (b->n_placed < b->n_counted && b->pairs[b->n_placed].is_placed)
+        b->n_placed++;
+    pthread_mutex_unlock(&b->lock);
+    return next->pairs != NULL;
+}
+
+/* All that can be placed now. */
+static oj_status place_pairs(struct batch *b, struct oj_cuda_slot *slot,
+                             struct oj_error *err)
+{
+    struct placing next;
+    while (!oj_cuda_workers_stopped(&b->workers) &&
+           next_to_place(b, slot->device, &next))
+    {
+        int64_t n_matched = 0;
+        OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
+        OJ_TRY(oj_cuda_chunk_move(next.pairs, slot, next.end, next.row,
+                                  next.measure, &n_matched, err));
+        __atomic_add_fetch(&b->n_matched, n_matched, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(&b->n_kept, next.pairs->n_kept, __ATOMIC_RELAXED);
+    }
+    return OJ_OK;
 }
 
 /* ---- workers ------------------------------------------------------------ */
@@ -253,7 +352,7 @@ static oj_status join_rows(struct worker *w, int64_t chunk, int64_t at,
     if (b->taker != NULL)
         status = give_rows(w, &points, first);
     else
-        status = b->lists ? join_lists(w, &b->pairs[chunk], &points, first)
+        status = b->lists ? join_lists(w, &b->pairs[chunk], &points)
                           : join_one(w, &points, first);
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
@@ -281,7 +380,10 @@ static oj_status join_chunk(struct worker *w, int64_t chunk)
         OJ_TRY(join_rows(w, chunk, at, n));
         oj_cuda_pace_took(pace, n, oj_clock_seconds() - start);
     }
-    return OJ_OK;
+    if (!b->lists || b->taker != NULL)
+        return OJ_OK;
+    note_counted(b, chunk);
+    return place_pairs(b, w->slot, &w->error);
 }
 
 static oj_status work(struct worker *w)
@@ -352,69 +454,38 @@ static oj_status run_all(struct batch *b, void (*run)(int i, void *user),
 
 /* ---- a batch ------------------------------------------------------------ */
 
-/* Gives the pairs of a chunk their place. */
-static oj_status place_pairs(struct batch *b, int64_t chunk,
-                             struct oj_cuda_slot *slot, struct oj_error *err)
-{
-    struct oj_matches *out = b->out;
-    struct oj_cuda_chunk_pairs *pairs = &b->pairs[chunk];
-    int64_t first = chunk * b->chunk_rows, end = first + b->chunk_rows;
-    int64_t before = pairs->first, n_matched = 0;
-    OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
-    if (end > b->input->n_features)
-        end = b->input->n_features;
-    for (int64_t i = first; i < end; i++)
-    {
-        int64_t at = out->offset[i + 1] + pairs->first;
-        n_matched += at > before;
-        out->offset[i + 1] = before = at;
-    }
-    __atomic_add_fetch(&b->n_matched, n_matched, __ATOMIC_RELAXED);
-    return oj_cuda_chunk_move(pairs, slot, out->join_row + pairs->first,
-                              out->measure + pairs->first, err);
-}
-
-/* Those of the worker's device, and of chunks without pairs. */
+/* Chunks that were not placed on the way. */
 static void run_placer(int i, void *user)
 {
     struct batch *b = (struct batch *)user;
-    struct oj_cuda_place *place = &b->index->place[i % b->index->n_places];
     struct oj_cuda_slot *slot = &b->index->slot[i];
     struct oj_error error = {OJ_OK, ""};
     oj_status status = OJ_OK;
-    cudaError_t set = cudaSetDevice(place->device.ordinal);
+    cudaError_t set;
     if (slot->stream == NULL)
         return; /* it made nothing, and others of its device can do this */
+    set = cudaSetDevice(slot->device->ordinal);
     if (set != cudaSuccess)
         status = oj_cuda_fail(&error, set, "choosing a device");
-    for (int64_t c = 0; status == OJ_OK && c < b->n_chunks; c++)
-    {
-        struct oj_cuda_chunk_pairs *pairs = &b->pairs[c];
-        if (oj_cuda_workers_stopped(&b->workers))
-            break;
-        if ((pairs->device == NULL || pairs->device == &place->device) &&
-            __atomic_exchange_n(&pairs->taken, 1, __ATOMIC_RELAXED) == 0)
-            status = place_pairs(b, c, slot, &error);
-    }
+    else
+        status = place_pairs(b, slot, &error);
     oj_cuda_workers_told(&b->workers, status, &error);
     (void)cudaStreamSynchronize(slot->stream);
     (void)cudaGetLastError();
 }
 
-/* The chunks' pairs one after another, by as many threads as there were. */
+/* All chunks are counted: what has no place yet gets it. */
 static oj_status gather(struct batch *b, struct oj_error *err)
 {
-    int64_t n_pairs = 0;
-    for (int64_t c = 0; c < b->n_chunks; c++)
-    {
-        b->pairs[c].first = n_pairs;
-        n_pairs += b->pairs[c].n;
-    }
-    OJ_TRY(oj_matches_reserve(b->out, b->input->n_features, n_pairs, 1, err));
-    b->out->offset[0] = 0;
-    OJ_TRY(run_all(b, run_placer, err));
-    b->out->n_pairs = n_pairs;
-    b->out->n_matched = b->n_matched;
+    struct oj_matches *out = b->out;
+    int64_t n = b->n_counted_pairs;
+    if (n > b->room)
+        OJ_TRY(oj_matches_grow(out, b->room, n, err));
+    b->room = n;
+    if (b->n_placed < b->n_chunks)
+        OJ_TRY(run_all(b, run_placer, err));
+    out->n_entries = out->n_pairs = n;
+    out->n_matched = b->n_matched;
     return OJ_OK;
 }
 
@@ -443,6 +514,7 @@ static oj_status run_chunks(struct batch *b, struct oj_error *err)
                                                            sizeof *b->pairs);
         if (b->pairs == NULL)
             return oj_fail_nomem(err, b->n_chunks, sizeof *b->pairs);
+        b->out->offset[0] = 0;
     }
     return run_all(b, run_worker, err);
 }
@@ -502,6 +574,7 @@ oj_status oj_cuda_join(struct oj_index *index, const struct oj_flat *input,
                        struct oj_error *err)
 {
     struct batch batch;
+    oj_status status;
     memset(&batch, 0, sizeof batch);
     batch.index = index;
     batch.input = input;
@@ -509,7 +582,10 @@ oj_status oj_cuda_join(struct oj_index *index, const struct oj_flat *input,
     batch.lists = oj_relation_gives_lists(&index->relation);
     OJ_TRY(oj_cuda_family_for(index, input, &batch.number, stats, err));
     batch.family = oj_cuda_family_at(batch.number);
-    return run_aside(&batch, stats, err);
+    pthread_mutex_init(&batch.lock, NULL);
+    status = run_aside(&batch, stats, err);
+    pthread_mutex_destroy(&batch.lock);
+    return status;
 }
 
 oj_status oj_cuda_give_chunks(struct oj_index *index, int family,

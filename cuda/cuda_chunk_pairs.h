@@ -1,6 +1,6 @@
-/** The pairs of a batch, chunk by chunk, until all of them are counted and each
- *  chunk's get their place.  They stay on the device as long as there is room,
- *  so that they are copied once, to where they belong.
+/** The pairs of a batch, chunk by chunk, until the chunks before are counted,
+ *  too, and each gets its place.  They stay on the device as long as there is
+ *  room, so that they are copied once, to where they belong.
  */
 #ifndef CUDA_CHUNK_PAIRS_H
 #define CUDA_CHUNK_PAIRS_H
@@ -10,19 +10,23 @@
 /** Pairs of some rows one after another: on the device, or on the host. */
 struct oj_cuda_part
 {
-    int64_t n;
-    struct oj_cuda_pairs found; /**< without offsets; or empty */
-    int32_t *row;               /**< [n], or NULL: they are on the device */
-    double *measure;            /**< [n], or NULL: they have none */
+    int64_t n_rows, n;
+    struct oj_cuda_array<int32_t> d_count; /**< [n_rows] pairs of each row */
+    struct oj_cuda_pairs found;            /**< without offsets */
+    /* Instead of these where the device has no room for them: */
+    int32_t *count; /**< [n_rows], or NULL: on the device */
+    int32_t *row;   /**< [n], or NULL */
+    double *measure;
 };
 
 /** Owner; zeroed memory is a valid empty one. */
 struct oj_cuda_chunk_pairs
 {
     struct oj_cuda_device *device; /**< of those that are on one */
-    int64_t first;                 /**< their place among all; the caller's */
     int64_t n;
-    int taken; /**< changed atomically: somebody gives them their place */
+    int64_t n_kept;            /**< those that are on the device */
+    int64_t first;             /**< their place among all; the caller's */
+    int is_counted, is_placed; /**< the caller's */
     struct oj_cuda_part *part; /**< [n_parts] in the order of rows */
     int64_t n_parts, capacity;
 };
@@ -31,18 +35,21 @@ struct oj_cuda_chunk_pairs
 #define OJ_CUDA_PAIR_BYTES 12
 
 /** Adds what was found for the next n_rows rows and takes it from found, to the
- *  host where keeps is 0.  offset [n_rows] gets the ends of the rows, counted
- *  from the chunk's first pair. */
+ *  host where keeps is 0.  Done on return: any slot of the device can place
+ *  them. */
 OJ_MUST_USE oj_status oj_cuda_chunk_take(struct oj_cuda_chunk_pairs *chunk,
                                          struct oj_cuda_slot *slot,
                                          int64_t n_rows,
                                          struct oj_cuda_pairs *found, int keeps,
-                                         int64_t *offset, struct oj_error *err);
+                                         struct oj_error *err);
 
-/** Moves all to row and measure [chunk->n], by a slot of the same device. */
+/** Moves all to row and measure [chunk->n], by a slot of the device.  end
+ *  [rows of the chunk] gets where the pairs of each row end, counted from
+ *  chunk->first; n_matched the number of rows that have pairs. */
 OJ_MUST_USE oj_status oj_cuda_chunk_move(struct oj_cuda_chunk_pairs *chunk,
                                          struct oj_cuda_slot *slot,
-                                         int32_t *row, double *measure,
+                                         int64_t *end, int32_t *row,
+                                         double *measure, int64_t *n_matched,
                                          struct oj_error *err);
 
 /** Nothing that uses them is under way. Changes the current device. */

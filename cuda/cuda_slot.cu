@@ -124,19 +124,33 @@ oj_status oj_cuda_slot_wait(struct oj_cuda_slot *slot, struct oj_error *err)
     return OJ_OK;
 }
 
+int64_t oj_cuda_slot_room(const struct oj_cuda_slot *slot)
+{
+    return slot->stage.bytes - COUNTER_BYTES;
+}
+
+oj_status oj_cuda_slot_enqueue(struct oj_cuda_slot *slot, void *to,
+                               const void *from, int64_t bytes,
+                               struct oj_error *err)
+{
+    OJ_CUDA_TRY(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToHost,
+                                slot->stream),
+                "copying answers", err);
+    return OJ_OK;
+}
+
 oj_status oj_cuda_slot_download(struct oj_cuda_slot *slot, void *to,
                                 const void *from, int64_t bytes,
                                 struct oj_error *err)
 {
-    int64_t room = slot->stage.bytes - COUNTER_BYTES;
+    int64_t room = oj_cuda_slot_room(slot);
     int direct = oj_cuda_is_pinned(to, bytes) || room <= 0;
     for (int64_t at = 0; at < bytes;)
     {
         int64_t n = direct || bytes - at < room ? bytes - at : room;
         char *target = direct ? (char *)to + at : slot->stage.data;
-        OJ_CUDA_TRY(cudaMemcpyAsync(target, (const char *)from + at, (size_t)n,
-                                    cudaMemcpyDeviceToHost, slot->stream),
-                    "copying answers", err);
+        OJ_TRY(oj_cuda_slot_enqueue(slot, target, (const char *)from + at, n,
+                                    err));
         OJ_TRY(oj_cuda_slot_wait(slot, err));
         if (!direct)
             memcpy((char *)to + at, slot->stage.data, (size_t)n);

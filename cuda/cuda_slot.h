@@ -67,6 +67,14 @@ OJ_MUST_USE oj_status oj_cuda_slot_columns(struct oj_cuda_slot *slot,
 OJ_MUST_USE oj_status oj_cuda_slot_wait(struct oj_cuda_slot *slot,
                                         struct oj_error *err);
 
+/** Bytes of the stage that callers of the slot can use. */
+int64_t oj_cuda_slot_room(const struct oj_cuda_slot *slot);
+
+/** Device memory to pinned memory, as the stage is, in stream order. */
+OJ_MUST_USE oj_status oj_cuda_slot_enqueue(struct oj_cuda_slot *slot, void *to,
+                                           const void *from, int64_t bytes,
+                                           struct oj_error *err);
+
 /** Device memory to the host by way of the stage; done on return. */
 OJ_MUST_USE oj_status oj_cuda_slot_download(struct oj_cuda_slot *slot, void *to,
                                             const void *from, int64_t bytes,

@@ -3,6 +3,15 @@
 
 #include <string.h>
 
+oj_status oj_matches_grow(struct oj_matches *m, int64_t n_used,
+                          int64_t n_entries, struct oj_error *err)
+{
+    OJ_TRY(oj_reserve(&m->join_row, n_used, n_entries, &m->cap_join_row,
+                      sizeof *m->join_row, err));
+    return oj_reserve(&m->measure, n_used, n_entries, &m->cap_measure,
+                      sizeof *m->measure, err);
+}
+
 /* offset is public state (NULL in one-to-one form), so its memory has to be
  * freed when the form changes: keeping it aside would need a second pointer,
  * and a caller changes the form at most once. */
@@ -14,10 +23,7 @@ oj_status oj_matches_reserve(struct oj_matches *m, int64_t n_rows,
         OJ_TRY(oj_reserve(&m->offset, 0, n_rows + 1, &m->cap_offset,
                           sizeof *m->offset, err));
     }
-    OJ_TRY(oj_reserve(&m->join_row, 0, n_entries, &m->cap_join_row,
-                      sizeof *m->join_row, err));
-    OJ_TRY(oj_reserve(&m->measure, 0, n_entries, &m->cap_measure,
-                      sizeof *m->measure, err));
+    OJ_TRY(oj_matches_grow(m, 0, n_entries, err));
     if (!lists)
     {
         oj_free(m->offset);

@@ -79,7 +79,14 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_matches_reserve(struct oj_matches *matches,
                                                    int64_t n_entries, int lists,
                                                    struct oj_error *err);
 
-/** The same for scattered lists. */
+/** Makes room for n_entries entries, of which the first n_used are kept; counts
+ *  stay as they are. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_matches_grow(struct oj_matches *matches,
+                                                int64_t n_used,
+                                                int64_t n_entries,
+                                                struct oj_error *err);
+
+/** As oj_matches_reserve(), for scattered lists. */
 OJ_MUST_USE OJ_EXPORT oj_status
 oj_matches_reserve_scattered(struct oj_matches *matches, int64_t n_rows,
                              int64_t n_entries, struct oj_error *err);
