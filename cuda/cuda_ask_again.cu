@@ -20,7 +20,7 @@ struct open_rows
     struct oj_cuda_array<int32_t> at;               /* [n] row of each */
     struct oj_cuda_array<double> x, y;              /* [n] */
     struct oj_cuda_array<int32_t> row;              /* [n] one-to-one only */
-    struct oj_cuda_array<double> measure;
+    struct oj_cuda_array<double> measure;           /* [n] and lists' known */
     struct oj_cuda_array<uint8_t> scratch;
 };
 
@@ -38,10 +38,13 @@ static __global__ void count_open(int64_t n, const int32_t *row,
         atomicAdd(count, (unsigned long long)n_block);
 }
 
-/* Lists the open rows, in any order: each answer goes to its own row. */
+/* Lists the open rows, in any order: each answer goes to its own row.
+ * its_measure may be NULL. */
 static __global__ void list_open(int64_t n, const int32_t *row, const double *x,
-                                 const double *y, unsigned long long *count,
-                                 int32_t *at, double *its_x, double *its_y)
+                                 const double *y, const double *measure,
+                                 unsigned long long *count, int32_t *at,
+                                 double *its_x, double *its_y,
+                                 double *its_measure)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int is_open = i < n && row[i] == OJ_CUDA_OPEN;
@@ -57,6 +60,8 @@ static __global__ void list_open(int64_t n, const int32_t *row, const double *x,
     at[first] = (int32_t)i;
     its_x[first] = x[i];
     its_y[first] = y[i];
+    if (its_measure != NULL)
+        its_measure[first] = measure[i];
 }
 
 static oj_status clear_count(struct open_rows *open, struct oj_error *err)
@@ -67,9 +72,11 @@ static oj_status clear_count(struct open_rows *open, struct oj_error *err)
     return OJ_OK;
 }
 
+/* measure NULL: those of open rows are not known. */
 static oj_status find_open(struct open_rows *open,
                            const struct oj_cuda_points *points,
-                           const int32_t *row, struct oj_error *err)
+                           const int32_t *row, const double *measure,
+                           struct oj_error *err)
 {
     unsigned long long n = 0;
     if (points->n == 0)
@@ -89,10 +96,13 @@ static oj_status find_open(struct open_rows *open,
     OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->at, err));
     OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->x, err));
     OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->y, err));
+    if (measure != NULL)
+        OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->measure,
+                            err));
     OJ_TRY(clear_count(open, err));
     list_open<<<blocks_of(points->n), BLOCK, 0, open->stream>>>(
-        points->n, row, points->x, points->y, open->count.data, open->at.data,
-        open->x.data, open->y.data);
+        points->n, row, points->x, points->y, measure, open->count.data,
+        open->at.data, open->x.data, open->y.data, open->measure.data);
     OJ_CUDA_TRY_LAUNCH("joining", err);
     return OJ_OK;
 }
@@ -162,7 +172,7 @@ oj_status oj_cuda_ask_again_one(const struct oj_cuda_asked *asked,
     memset(&open, 0, sizeof open);
     open.device = asked->device;
     open.stream = stream;
-    status = find_open(&open, points, row, err);
+    status = find_open(&open, points, row, NULL, err);
     if (status == OJ_OK && open.n > 0)
         status = answer_one(asked, &open, row, measure, err);
     drop_open(&open);
@@ -266,10 +276,12 @@ oj_status oj_cuda_ask_again_lists(const struct oj_cuda_asked *asked,
     memset(&made, 0, sizeof made);
     open.device = asked->device;
     open.stream = stream;
-    status = find_open(&open, points, row, err);
+    status = find_open(&open, points, row,
+                       asked->knows_distance ? measure : NULL, err);
     if (status == OJ_OK && open.n > 0)
     {
         struct oj_cuda_points its = points_of(&open);
+        its.max_distance = open.measure.data;
         status = asked->family->join_lists(asked->index, stream, &its,
                                            max_pairs, &found, err);
     }

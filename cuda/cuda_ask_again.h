@@ -19,6 +19,8 @@ struct oj_cuda_asked
     struct oj_cuda_device *device;
     const struct oj_cuda_family *family;
     struct oj_cuda_index *index; /**< of the family */
+    int knows_distance; /**< 1: measures of open rows go along, as their own
+                             greatest distances; NaN: they match nothing */
 };
 
 /** One-to-one joins: completes row [points->n] and measure, which may be NULL.

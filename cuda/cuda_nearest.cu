@@ -88,15 +88,20 @@ static double reach_of(const struct oj_relation *relation,
     return REACH_OF_MEANS * mean_distance(layer);
 }
 
-/* Of one answer each, what is open is in no polygon and far away. */
+/* Of one answer each, what is open is in no polygon and far away.  How far the
+ * features of a tie are is known, unless a point may be too far for the cells:
+ * all within that distance are asked for, then. */
 static oj_status make_asked(struct near_index *self,
-                            const struct oj_relation *relation,
-                            struct oj_error *err)
+                            struct oj_relation relation, struct oj_error *err)
 {
     self->asked.device = self->device;
     self->asked.family =
         self->all_ties ? &oj_cuda_tree_joins : &oj_cuda_near_segments;
-    return self->asked.family->index(self->device, self->layer, relation,
+    self->asked.knows_distance = self->all_ties && !self->at_any_distance &&
+                                 !self->cells.square.has_outside;
+    if (self->asked.knows_distance)
+        relation.op = OJ_OP_DWITHIN;
+    return self->asked.family->index(self->device, self->layer, &relation,
                                      &self->asked.index, err);
 }
 
@@ -130,7 +135,7 @@ static oj_status make_index(struct oj_cuda_device *device,
         status = oj_cuda_cells_build(device, layer, reach_of(relation, layer),
                                      self->all_ties, &self->cells, err);
     if (status == OJ_OK && (self->all_ties || self->at_any_distance))
-        status = make_asked(self, relation, err);
+        status = make_asked(self, *relation, err);
     else if (status == OJ_OK && self->cells.square.has_outside)
         status = oj_cuda_far_build(device, layer, relation->max_distance,
                                    &self->far, err);
@@ -175,7 +180,7 @@ struct near_batch
     const int32_t *ordinal_of; /* NULL: ranks are ordinals */
     int32_t *row;
     double *measure; /* may be NULL */
-    int keeps_open;  /* 1: open rows say so */
+    int keeps_open;  /* 1: open rows say so, and how far their ties are */
     int none_is_open;
 };
 
@@ -190,7 +195,7 @@ static __device__ void answer(const struct near_batch &batch, int64_t i,
         rank = OJ_NEAR_NONE;
     __stcs(batch.row + i, rank);
     if (batch.measure != NULL)
-        __stcs(batch.measure + i, rank >= 0 ? distance : NAN);
+        __stcs(batch.measure + i, rank != OJ_NEAR_NONE ? distance : NAN);
 }
 
 template <int ties>

@@ -551,8 +551,8 @@ OJ_FN struct oj_near_leaf oj_near_open(const struct oj_near_view *v,
 }
 
 /** The nearest feature's rank within reach of (x, y), and the distance to it
- *  in *distance, which otherwise means nothing; OJ_NEAR_NONE, or
- *  OJ_NEAR_OPEN when the tree does not know.
+ *  in *distance; OJ_NEAR_NONE, or OJ_NEAR_OPEN when the tree does not know:
+ *  *distance then is that to the features of a tie, or NaN of a point outside.
  *  around: the least rank of the polygons that contain the point, at distance
  *  0, or OJ_NEAR_NONE where that is none or only boundaries count.
  *  ties: 1, in a tree that was made for it: points to which several features
@@ -566,17 +566,18 @@ OJ_FN int32_t oj_near_one(const struct oj_near_view *v, double x, double y,
     struct oj_near_best best;
     uint32_t ix, iy;
     if (!(dx >= 0.0 && dx < v->square.side && dy >= 0.0 && dy < v->square.side))
+    {
+        *distance = NAN;
         return OJ_NEAR_OPEN;
+    }
+    *distance = 0.0; /* to what is around, if anything is */
     if (ties && around >= 0 && (around & OJ_NEAR_TIED) != 0)
         return OJ_NEAR_OPEN;
     ix = (uint32_t)(dx * v->square.per_finest);
     iy = (uint32_t)(dy * v->square.per_finest);
     h = oj_near_find(v, ix, iy);
     if ((h.info & OJ_NEAR_COUNT) == 0)
-    {
-        *distance = 0.0; /* to what is around, if anything is */
         return around;
-    }
     leaf = oj_near_open(v, h, dx, dy, ix, iy);
     best.distance = around < 0 ? INFINITY : 0.0;
     best.rank = around;
@@ -587,10 +588,8 @@ OJ_FN int32_t oj_near_one(const struct oj_near_view *v, double x, double y,
         oj_near_measure_short(v, &leaf, x, y, ties, &best);
     if (!(best.distance <= v->square.reach) || best.rank < 0)
         return OJ_NEAR_NONE;
-    if (ties && best.tied)
-        return OJ_NEAR_OPEN;
     *distance = best.distance;
-    return best.rank;
+    return ties && best.tied ? OJ_NEAR_OPEN : best.rank;
 }
 
 #endif
