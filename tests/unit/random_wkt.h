@@ -585,7 +585,7 @@ static inline void put_geometry(struct pen *pen, enum wkt_type type, int depth)
 
 enum
 {
-    WKT_MOST_FEATURES = 200
+    WKT_MOST_FEATURES = 120
 };
 
 /* Texts, owned; "" is a feature without geometry. */
@@ -632,7 +632,7 @@ static inline void make_layer(struct wkt_layer *layer,
                               const struct wkt_layer *other)
 {
     static struct pen pen;
-    int n = one_in(40) ? 0 : one_in(15) ? 50 + pick(150) : 1 + pick(20);
+    int n = one_in(40) ? 0 : one_in(30) ? 40 + pick(80) : 1 + pick(14);
     pen.lattice = *lattice;
     for (layer->n = 0; layer->n < n; layer->n++)
     {
