@@ -347,7 +347,7 @@ static void write_validation(FILE *file, const struct oj_validation *found)
         {"rows_proved", v->n_rows_proved},
         {"rows_left_out_of_validation", v->n_undecided},
         {"pairs_left_out_of_validation", v->n_undecided_pairs},
-        {"pairs_left_out_and_proved", v->n_undecided_proved},
+        {"undecided_pairs_proved", v->n_undecided_proved},
         {"pairs_within_ulps", v->n_within_ulps},
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
