@@ -20,7 +20,7 @@
 struct oj_geos_parts;
 
 /** Makes the geometries; flat need not outlive them. A component that GEOS
- *  refuses (a ring of two vertices) makes its feature undecided. */
+ *  refuses (a ring that is not closed) makes its feature undecided. */
 OJ_MUST_USE oj_status oj_geos_parts_make(const struct oj_flat *flat,
                                          enum oj_distance_to distance_to,
                                          struct oj_geos_parts **out,

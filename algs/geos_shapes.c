@@ -5,20 +5,24 @@
 #include <limits.h>
 #include <math.h>
 
+/* GEOS takes no line of less than two vertices and no ring of less than four:
+ * then the last one is repeated, which adds no point to the line. */
 static GEOSCoordSequence *ring_coordinates(GEOSContextHandle_t geos,
                                            const struct oj_flat *flat,
-                                           int64_t ring)
+                                           int64_t ring, int64_t least)
 {
     int64_t first = flat->vertex_offset[ring];
-    int64_t n = flat->vertex_offset[ring + 1] - first;
+    int64_t end = flat->vertex_offset[ring + 1];
+    int64_t n = end - first == 0 || end - first > least ? end - first : least;
     GEOSCoordSequence *sequence;
     if (n > INT_MAX)
         return NULL;
     sequence = GEOSCoordSeq_create_r(geos, (unsigned)n, 2);
     for (int64_t i = 0; sequence != NULL && i < n; i++)
     {
-        if (GEOSCoordSeq_setXY_r(geos, sequence, (unsigned)i,
-                                 flat->x[first + i], flat->y[first + i]) == 0)
+        int64_t vertex = first + i < end ? first + i : end - 1;
+        if (GEOSCoordSeq_setXY_r(geos, sequence, (unsigned)i, flat->x[vertex],
+                                 flat->y[vertex]) == 0)
         {
             GEOSCoordSeq_destroy_r(geos, sequence);
             return NULL;
@@ -36,7 +40,7 @@ GEOSGeometry *oj_geos_point(GEOSContextHandle_t geos,
 GEOSGeometry *oj_geos_line(GEOSContextHandle_t geos, const struct oj_flat *flat,
                            int64_t ring)
 {
-    GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring);
+    GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring, 2);
     /* takes the sequence, also when it fails */
     return sequence ? GEOSGeom_createLineString_r(geos, sequence) : NULL;
 }
@@ -44,7 +48,7 @@ GEOSGeometry *oj_geos_line(GEOSContextHandle_t geos, const struct oj_flat *flat,
 static GEOSGeometry *make_ring(GEOSContextHandle_t geos,
                                const struct oj_flat *flat, int64_t ring)
 {
-    GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring);
+    GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring, 4);
     return sequence ? GEOSGeom_createLinearRing_r(geos, sequence) : NULL;
 }
 

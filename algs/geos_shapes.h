@@ -1,6 +1,7 @@
-/** Flat arrays as GEOS geometries.  Nothing is mended: what GEOS refuses (a
- *  line of one vertex, a ring of two) is NULL, with its text at the handle's
- *  message handler.  The caller owns what comes back.
+/** Flat arrays as GEOS geometries.  Nothing is mended; of lines and rings that
+ *  have less vertices than GEOS takes the last one is repeated.  What GEOS
+ *  refuses all the same (a ring that is not closed) is NULL, with its text at
+ *  the handle's message handler.  The caller owns what comes back.
  */
 #ifndef GEOS_SHAPES_H
 #define GEOS_SHAPES_H

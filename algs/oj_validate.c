@@ -276,6 +276,39 @@ static int is_in_rank(const struct oj_validation *v,
                                          pairs->n_ours <= v->relation->k);
 }
 
+/* Whether a pair that our row of the k nearest lacks ties with the farthest of
+ * it, and comes after all that are as far: by FID, where that is equal by
+ * place.
+ */
+static oj_status is_later_tie(const struct oj_validation *v, int64_t row,
+                              const struct oj_row_pair *reference,
+                              const struct row_pairs *pairs, int *is,
+                              struct oj_error *err)
+{
+    const int64_t *fid = v->join_side->fid;
+    double farthest = farthest_of(pairs->ours, pairs->n_ours);
+    int32_t feature = reference->join_row;
+    int order;
+    *is = 0;
+    if (v->relation->ties != OJ_TIES_FIRST || pairs->n_ours < v->relation->k)
+        return OJ_OK;
+    for (int64_t i = 0; i < pairs->n_ours; i++)
+    {
+        int32_t other = pairs->ours[i].join_row;
+        int by_fid = fid != NULL ? (fid[feature] > fid[other]) -
+                                       (fid[feature] < fid[other])
+                                 : 0;
+        if (pairs->ours[i].measure == farthest &&
+            (by_fid < 0 || (by_fid == 0 && feature < other)))
+            return OJ_OK;
+    }
+    OJ_TRY(compare_exactly(v, row, feature, farthest, &order, err));
+    *is = order == 0;
+    if (order < 0 && reference->measure == farthest)
+        OJ_TRY(is_our_distance(v, row, reference, is, err));
+    return OJ_OK;
+}
+
 /* Whether exclusions, classes and own distances let the pair count. */
 static oj_status may_count(const struct oj_validation *v, int64_t row,
                            int64_t feature, int *may, struct oj_error *err)
@@ -324,6 +357,8 @@ static oj_status prove_single(const struct oj_validation *v, int64_t row,
     {
         OJ_TRY(compare_exactly(v, row, feature, farthest, &order, err));
         *is_proved = order > 0;
+        if (order <= 0)
+            OJ_TRY(is_later_tie(v, row, reference, pairs, is_proved, err));
     }
     return OJ_OK;
 }

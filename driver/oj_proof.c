@@ -1,6 +1,5 @@
 #include "oj_proof.h"
 
-#include "../algs/oj_validate.h"
 #include "../flatten/oj_array.h"
 #include "oj_message.h"
 #include "oj_output.h"
@@ -428,17 +427,19 @@ static void print_result(const struct oj_proof *proof)
     print_first(proof);
 }
 
-oj_status oj_proof_finish(struct oj_proof *proof, int64_t *n_rows,
-                          int64_t *n_different, struct oj_error *err)
+oj_status oj_proof_finish(struct oj_proof *proof, struct oj_error *err)
 {
     struct oj_output_counts counts;
     print_result(proof);
     if (proof->report.layer != NULL)
         OJ_TRY(oj_output_finish(&proof->report, proof->n_report_rows,
                                 proof->n_report_no_geometry, &counts, err));
-    *n_rows = proof->validation.n_rows;
-    *n_different = proof->validation.n_rows_different;
     return OJ_OK;
+}
+
+const struct oj_validation *oj_proof_validation(const struct oj_proof *proof)
+{
+    return &proof->validation;
 }
 
 void oj_proof_close(struct oj_proof *proof)

@@ -2,6 +2,7 @@
 #ifndef OJ_PROOF_H
 #define OJ_PROOF_H
 
+#include "../algs/oj_validate.h"
 #include "oj_job.h"
 
 #ifdef __cplusplus
@@ -25,11 +26,12 @@ OJ_MUST_USE oj_status oj_proof_batch(struct oj_proof *proof,
                                      const struct oj_matches *ours,
                                      struct oj_error *err);
 
-/** Prints what was compared and what differs, completes the report, and gives
- *  the counts. */
-OJ_MUST_USE oj_status oj_proof_finish(struct oj_proof *proof, int64_t *n_rows,
-                                      int64_t *n_different,
+/** Prints what was compared and what differs, and completes the report. */
+OJ_MUST_USE oj_status oj_proof_finish(struct oj_proof *proof,
                                       struct oj_error *err);
+
+/** The counts of all batches so far; valid until the proof is closed. */
+const struct oj_validation *oj_proof_validation(const struct oj_proof *proof);
 
 /** Accepts NULL. A report that was not finished is removed. */
 void oj_proof_close(struct oj_proof *proof);

@@ -119,6 +119,30 @@ static oj_status add_others(struct oj_reference *reference,
     return OJ_OK;
 }
 
+static int compare_rows(const void *left, const void *right)
+{
+    int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* -1, all of a row, stays. */
+static void number_undecided(const struct oj_reference *reference,
+                             struct oj_matches *matches)
+{
+    int32_t *list = matches->undecided_join;
+    for (int64_t i = 0, first = 0; i < matches->n_undecided; i++)
+    {
+        if (list[i] >= 0)
+            list[i] = reference->row[list[i]];
+        if (i + 1 < matches->n_undecided &&
+            matches->undecided[i + 1] == matches->undecided[i])
+            continue;
+        qsort(list + first, (size_t)(i + 1 - first), sizeof *list,
+              compare_rows);
+        first = i + 1;
+    }
+}
+
 static oj_status number_alike(struct oj_reference *reference,
                               const struct oj_answer_side *ours,
                               struct oj_matches *matches, struct oj_error *err)
@@ -140,6 +164,7 @@ static oj_status number_alike(struct oj_reference *reference,
         if (matches->join_row[i] >= 0)
             matches->join_row[i] = reference->row[matches->join_row[i]];
     }
+    number_undecided(reference, matches);
     return OJ_OK;
 }
 

@@ -331,6 +331,30 @@ static void write_number_or_null(FILE *file, const char *key, double value,
         fprintf(file, "  \"%s\": null,\n", key);
 }
 
+/* null, all of them, where nothing was validated. */
+static void write_validation(FILE *file, const struct oj_validation *found)
+{
+    static const struct oj_validation none = {0};
+    const struct oj_validation *v = found != NULL ? found : &none;
+    const struct
+    {
+        const char *key;
+        int64_t n;
+    } counts[] = {
+        {"rows_validated", v->n_rows},
+        {"rows_different", v->n_rows_different},
+        {"pairs_validated", v->n_pairs},
+        {"rows_proved", v->n_rows_proved},
+        {"rows_left_out_of_validation", v->n_undecided},
+        {"pairs_left_out_of_validation", v->n_undecided_pairs},
+        {"undecided_pairs_proved", v->n_undecided_proved},
+        {"pairs_within_ulps", v->n_within_ulps},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        write_number_or_null(file, counts[i].key, (double)counts[i].n,
+                             found != NULL);
+}
+
 static void write_json(FILE *file, const void *user)
 {
     const struct oj_summary *summary = user;
@@ -364,12 +388,7 @@ static void write_json(FILE *file, const void *user)
     write_number_or_null(file, "rows_counted_after_closing",
                          (double)summary->n_rows_checked,
                          summary->n_rows_checked >= 0);
-    write_number_or_null(file, "rows_validated",
-                         (double)summary->n_rows_validated,
-                         summary->n_rows_validated >= 0);
-    write_number_or_null(file, "rows_different",
-                         (double)summary->n_rows_different,
-                         summary->n_rows_validated >= 0);
+    write_validation(file, summary->validation);
     fprintf(file,
             "  \"seconds\": {\"read\": %.6f, \"join\": %.6f, \"write\": %.6f, "
             "\"total\": %.6f},\n  \"backend\": \"%s\",\n  "
@@ -385,17 +404,18 @@ oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
                          double start, int *exit_code, struct oj_error *err)
 {
     const char *path = summary->job->command->json_summary;
-    summary->n_rows_validated = -1;
-    summary->n_rows_different = 0;
+    int64_t n_different = 0;
+    summary->validation = proof != NULL ? oj_proof_validation(proof) : NULL;
     if (proof != NULL)
-        OJ_TRY(oj_proof_finish(proof, &summary->n_rows_validated,
-                               &summary->n_rows_different, err));
+    {
+        OJ_TRY(oj_proof_finish(proof, err));
+        n_different = summary->validation->n_rows_different;
+    }
     summary->total_s = oj_clock_seconds() - start;
     print_summary(summary);
     if (path != NULL)
         OJ_TRY(
             oj_text_file_write(path, "json_summary", write_json, summary, err));
-    *exit_code =
-        summary->n_rows_different > 0 ? OJ_EXIT_DIFFERENCE : OJ_EXIT_COMPLETE;
+    *exit_code = n_different > 0 ? OJ_EXIT_DIFFERENCE : OJ_EXIT_COMPLETE;
     return OJ_OK;
 }

@@ -19,7 +19,7 @@ struct oj_summary
     int64_t n_rows_checked;  /**< counted after closing; -1: not counted */
     double write_s;          /**< writing rows and finishing the output */
     double total_s;
-    int64_t n_rows_validated, n_rows_different; /**< -1: not validated */
+    const struct oj_validation *validation; /**< NULL: not validated */
 };
 
 /** Prints what drivers warned of while they read the two sides. The sides have

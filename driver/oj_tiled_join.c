@@ -7,6 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A pair that could not be decided; or all of a row: place is -1. */
+struct undecided
+{
+    int64_t row, place; /* of the feature's record; then its row in the side */
+};
+
 /* A pair on its way: with what orders it, and where its feature lies. */
 struct entry
 {
@@ -22,7 +28,8 @@ struct oj_tiled_join
     struct oj_options options;
     char backend[64]; /* "": the default */
     int fids_are_unique;
-    struct oj_stats stats;
+    struct oj_stats stats;         /* of tiles that were in memory */
+    struct oj_stats total;         /* and of the one that is, after a batch */
     const struct oj_backend *used; /* NULL: none yet */
     int n_threads;
 
@@ -43,7 +50,7 @@ struct oj_tiled_join
     struct entry *sorted; /* by row */
     int64_t *offset;      /* [rows + 1] */
     int64_t n_undecided, cap_undecided;
-    int64_t *undecided;
+    struct undecided *undecided;
     int64_t cap_places;
     int64_t *places;
 };
@@ -125,9 +132,14 @@ static oj_status keep_undecided(struct oj_tiled_join *join,
     OJ_TRY(oj_reserve(&join->undecided, join->n_undecided,
                       join->n_undecided + matches->n_undecided,
                       &join->cap_undecided, sizeof *join->undecided, err));
-    memcpy(join->undecided + join->n_undecided, matches->undecided,
-           (size_t)matches->n_undecided * sizeof *join->undecided);
-    join->n_undecided += matches->n_undecided;
+    for (int64_t i = 0; i < matches->n_undecided; i++)
+    {
+        struct undecided *one = &join->undecided[join->n_undecided++];
+        int32_t feature =
+            matches->undecided_join != NULL ? matches->undecided_join[i] : -1;
+        one->row = matches->undecided[i];
+        one->place = feature >= 0 ? join->place[feature] : -1;
+    }
     return OJ_OK;
 }
 
@@ -138,7 +150,7 @@ static oj_status keep_pairs(struct oj_tiled_join *join, struct oj_error *err)
     int64_t most = join->options.max_batch_pairs;
     int64_t n = join->n_found + matches->n_pairs;
     /* of the nearest, most go again */
-    if (most > 0 && n > most && matches->n_rows > 1 &&
+    if (most > 0 && n + join->n_undecided > most && matches->n_rows > 1 &&
         join->relation.op != OJ_OP_NEAREST)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
                        "the batch has more pairs than fit");
@@ -304,26 +316,74 @@ static int64_t sort_unique(int64_t *list, int64_t n)
     return n_unique;
 }
 
-/* Fetches the features of the n pairs into side; place becomes the row there.
- */
+/* The row in the side of the feature at place. */
+static int64_t row_of_place(const struct oj_tiled_join *join, int64_t n_places,
+                            int64_t place)
+{
+    const int64_t *at = bsearch(&place, join->places, (size_t)n_places,
+                                sizeof *join->places, compare_numbers);
+    return at - join->places;
+}
+
+/* Fetches the features of the n pairs, and of those that are undecided, into
+ * side; place becomes the row there. */
 static oj_status fetch(struct oj_tiled_join *join, int64_t n,
                        struct oj_feature_set *side, struct oj_error *err)
 {
-    int64_t n_places;
+    int64_t n_places = n;
     OJ_TRY(oj_feature_set_clear(side, err));
-    OJ_TRY(oj_reserve(&join->places, 0, n, &join->cap_places,
-                      sizeof *join->places, err));
+    OJ_TRY(oj_reserve(&join->places, 0, n + join->n_undecided,
+                      &join->cap_places, sizeof *join->places, err));
     for (int64_t i = 0; i < n; i++)
         join->places[i] = join->sorted[i].place;
-    n_places = sort_unique(join->places, n);
+    for (int64_t i = 0; i < join->n_undecided; i++)
+    {
+        if (join->undecided[i].place >= 0)
+            join->places[n_places++] = join->undecided[i].place;
+    }
+    n_places = sort_unique(join->places, n_places);
     for (int64_t i = 0; i < n_places; i++)
         OJ_TRY(oj_tiles_fetch(join->tiles, join->places[i], side, err));
     for (int64_t i = 0; i < n; i++)
+        join->sorted[i].place =
+            row_of_place(join, n_places, join->sorted[i].place);
+    for (int64_t i = 0; i < join->n_undecided; i++)
     {
-        const int64_t *at =
-            bsearch(&join->sorted[i].place, join->places, (size_t)n_places,
-                    sizeof *join->places, compare_numbers);
-        join->sorted[i].place = at - join->places;
+        struct undecided *one = &join->undecided[i];
+        if (one->place >= 0)
+            one->place = row_of_place(join, n_places, one->place);
+    }
+    return OJ_OK;
+}
+
+static int compare_undecided(const void *left, const void *right)
+{
+    const struct undecided *a = left, *b = right;
+    if (a->row != b->row)
+        return a->row < b->row ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+/* Ascending, each once: of the nearest join several tiles may give a row. */
+static oj_status fill_undecided(struct oj_tiled_join *join,
+                                struct oj_matches *out, struct oj_error *err)
+{
+    struct undecided *list = join->undecided;
+    int64_t n = join->n_undecided;
+    out->n_undecided = 0;
+    if (n == 0)
+        return OJ_OK;
+    qsort(list, (size_t)n, sizeof *list, compare_undecided);
+    OJ_TRY(oj_reserve(&out->undecided, 0, n, &out->cap_undecided,
+                      sizeof *out->undecided, err));
+    OJ_TRY(oj_reserve(&out->undecided_join, 0, n, &out->cap_undecided_join,
+                      sizeof *out->undecided_join, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (i > 0 && compare_undecided(&list[i - 1], &list[i]) == 0)
+            continue;
+        out->undecided[out->n_undecided] = list[i].row;
+        out->undecided_join[out->n_undecided++] = (int32_t)list[i].place;
     }
     return OJ_OK;
 }
@@ -354,18 +414,7 @@ static oj_status fill(struct oj_tiled_join *join, int64_t n_rows, int64_t n,
     if (lists)
         out->offset[n_rows] = n;
     out->n_pairs = n;
-    out->n_undecided = sort_unique(join->undecided, join->n_undecided);
-    OJ_TRY(oj_reserve(&out->undecided, 0, out->n_undecided, &out->cap_undecided,
-                      sizeof *out->undecided, err));
-    OJ_TRY(oj_reserve(&out->undecided_join, 0, out->n_undecided,
-                      &out->cap_undecided_join, sizeof *out->undecided_join,
-                      err));
-    for (int64_t i = 0; i < out->n_undecided; i++)
-    {
-        out->undecided[i] = join->undecided[i];
-        out->undecided_join[i] = -1; /* it need not be on side */
-    }
-    return OJ_OK;
+    return fill_undecided(join, out, err);
 }
 
 oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
@@ -375,6 +424,9 @@ oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
 {
     int64_t n;
     OJ_TRY(join_tiles(join, input, err));
+    join->total = join->stats;
+    if (join->engine != NULL)
+        add_stats(&join->total, oj_join_stats(join->engine));
     OJ_TRY(sort_by_row(join, input->n_features, err));
     n = merge_rows(join, input->n_features);
     OJ_TRY(fetch(join, n, side, err));
@@ -388,7 +440,7 @@ const int64_t *oj_tiled_join_places(const struct oj_tiled_join *join)
 
 const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join)
 {
-    return &join->stats;
+    return &join->total;
 }
 
 const struct oj_backend *oj_tiled_join_backend(const struct oj_tiled_join *join)

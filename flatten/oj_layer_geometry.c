@@ -38,17 +38,63 @@ static oj_status add_parts(struct oj_layer_geometry *work,
     return oj_wkb_add_parts(flat, work->wkb, n, err);
 }
 
+/* A ring of the vertices of a curve without arcs. */
+static oj_status add_vertices(OGRGeometryH polygon, OGRGeometryH line,
+                              struct oj_error *err)
+{
+    OGRGeometryH ring = OGR_G_CreateGeometry(wkbLinearRing);
+    int n = OGR_G_GetPointCount(line);
+    if (ring == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a ring");
+    OGR_G_SetPointCount(ring, n);
+    for (int i = 0; i < n; i++)
+        OGR_G_SetPoint_2D(ring, i, OGR_G_GetX(line, i), OGR_G_GetY(line, i));
+    OGR_G_AddGeometryDirectly(polygon, ring);
+    return OJ_OK;
+}
+
+/* A curve polygon ring by ring: of one that is not closed, OGR as a whole makes
+ * nothing but an error.  The caller's; NULL with *status. */
+static OGRGeometryH make_polygon(OGRGeometryH curves, oj_status *status,
+                                 struct oj_error *err)
+{
+    OGRGeometryH polygon = OGR_G_CreateGeometry(wkbPolygon);
+    int n = OGR_G_GetGeometryCount(curves);
+    *status = polygon != NULL
+                  ? OJ_OK
+                  : oj_fail(err, OJ_ERR_NOMEM, "out of memory: a polygon");
+    for (int i = 0; i < n && *status == OJ_OK; i++)
+    {
+        OGRGeometryH line =
+            OGR_G_GetLinearGeometry(OGR_G_GetGeometryRef(curves, i), 0.0, NULL);
+        *status = line != NULL
+                      ? add_vertices(polygon, line, err)
+                      : oj_fail(err, OJ_ERR_DATA,
+                                "OGR cannot make lines of a ring of curves");
+        OGR_G_DestroyGeometry(line);
+    }
+    if (*status == OJ_OK)
+        return polygon;
+    OGR_G_DestroyGeometry(polygon);
+    return NULL;
+}
+
 /* A copy of geometry without curves, the caller's. */
 static oj_status add_linear_parts(struct oj_layer_geometry *work,
                                   struct oj_flat_buf *flat,
                                   OGRGeometryH geometry, struct oj_error *err)
 {
+    OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
     OGRGeometryH linear;
-    oj_status status;
-    if (wkbFlatten(OGR_G_GetGeometryType(geometry)) == wkbTriangle)
+    oj_status status = OJ_OK;
+    if (type == wkbCurvePolygon)
+        linear = make_polygon(geometry, &status, err);
+    else if (type == wkbTriangle)
         linear = OGR_G_ForceToPolygon(OGR_G_Clone(geometry));
     else
         linear = OGR_G_GetLinearGeometry(geometry, 0.0, NULL);
+    if (status != OJ_OK)
+        return status;
     if (linear == NULL)
         return oj_fail(err, OJ_ERR_DATA,
                        "OGR cannot make lines of a geometry of type %s",
@@ -67,7 +113,7 @@ static oj_status add_members(struct oj_layer_geometry *work,
     OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
     int n;
     if (type != wkbGeometryCollection && type != wkbTIN &&
-        type != wkbPolyhedralSurface)
+        type != wkbPolyhedralSurface && type != wkbMultiSurface)
         return add_linear_parts(work, flat, geometry, err);
     if (depth >= OJ_WKB_MAX_DEPTH)
         return oj_fail(err, OJ_ERR_DATA,

@@ -35,6 +35,7 @@ oj_status oj_row_geometry_set_point(struct oj_row_geometry *g, double x,
     if (OGR_G_GetGeometryType(point) != wkbPoint) /* a driver touched it */
         OGR_G_SetCoordinateDimension(point, 2);
     OGR_G_SetPoint_2D(point, 0, x, y);
+    g->n_without += isnan(x) || isnan(y); /* to OGR it is empty */
     return OJ_OK;
 }
 

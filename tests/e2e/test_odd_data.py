@@ -92,6 +92,29 @@ def check_flatgeobuf_drops_rows():
     r = join("o2.fgb", "nothing.gpkg", "lots.gpkg")
 
 
+def check_flatgeobuf_of_points_that_are_no_numbers():
+    """To OGR a point with a coordinate that is no number is empty, and such a
+    row is left out like others without geometry."""
+    lots(["POINT (0 1)"])
+    for shapes in ([NAN], ["POINT (0 0)", NAN]):
+        points(shapes)
+        r = join("o.fgb", "points.gpkg", "lots.gpkg", "-lco", "SPATIAL_INDEX=NO", "-overwrite",
+                 "-json_summary", "s.json")
+        s = summary("s.json")
+        same(s["rows_written"], len(shapes), str(r))
+        os.remove("o.fgb")
+
+
+def check_rings_of_curves_not_closed():
+    points(["POINT (1 1)", "POINT (9 4)"])
+    lots(["CURVEPOLYGON ((0 0, 4 0, 4 4, 0 4))",
+          "MULTISURFACE (CURVEPOLYGON ((5 0, 9 0, 9 4, 5 4)))"])
+    r = join("o.gpkg", "points.gpkg", "lots.gpkg")
+    same(Layer("o.gpkg").column("use"), ["u0", "u1"])
+    same(Layer("o.gpkg").column("join_distance"), [0.0, 0.0])
+    true("2 polygon rings were not closed" in r.err, str(r))
+
+
 def check_empty_layers():
     points([], "none.gpkg", kind=ogr.wkbPoint)
     points(["POINT (0 0)"])

@@ -76,7 +76,9 @@ static const char *const test_shapes[] = {
     "POLYHEDRALSURFACE Z (((0 0 0,0 1 0,1 1 0,1 0 0,0 0 0)),"
     "((0 0 0,0 1 0,0 1 1,0 0 1,0 0 0)))",
     "GEOMETRYCOLLECTION (POINT (3 3),GEOMETRYCOLLECTION (TIN Z "
-    "(((0 0 0,0 0 1,0 1 0,0 0 0)))))"};
+    "(((0 0 0,0 0 1,0 1 0,0 0 0)))))",
+    "CURVEPOLYGON ((0 0,4 0,4 4,0 4))", /* not closed */
+    "MULTISURFACE (((0 0,4 0,4 4,0 0)),CURVEPOLYGON ((0 0,4 0,4 4,0 4)))"};
 
 enum
 {

@@ -258,8 +258,8 @@ static inline unsigned pick_kind(unsigned kinds)
     return kind;
 }
 
-/* What GEOS refuses: a ring of three vertices, a line of one. */
-static inline void add_refused(struct oj_flat_buf *buf, const struct scene *s,
+/* Less vertices than GEOS takes: a ring of three, a line of one. */
+static inline void add_too_few(struct oj_flat_buf *buf, const struct scene *s,
                                const double *m, unsigned kinds)
 {
     double xy[6];
@@ -274,7 +274,7 @@ static inline void add_refused(struct oj_flat_buf *buf, const struct scene *s,
  * short form; FIDs are the ordinals. */
 static inline void add_join_features(struct oj_flat_buf *buf,
                                      const struct scene *s, int n,
-                                     unsigned kinds, int with_refused)
+                                     unsigned kinds, int with_too_few)
 {
     double same[2] = {pick(s->extent), pick(s->extent)};
     int n_same = one_in(6) ? 1 + pick(400) : 0;
@@ -316,8 +316,8 @@ static inline void add_join_features(struct oj_flat_buf *buf,
                 add_some_part(buf, s, m, pick_kind(kinds));
                 m[0] += pick(5) - 2;
             }
-            if (with_refused && one_in(15))
-                add_refused(buf, s, m, kinds);
+            if (with_too_few && one_in(15))
+                add_too_few(buf, s, m, kinds);
         }
         end(buf);
     }

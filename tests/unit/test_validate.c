@@ -539,6 +539,40 @@ START_TEST(rounding_of_geos)
 }
 END_TEST
 
+/* The reference errs in the nearest feature and so has another one, which is as
+ * near and comes after it: ours, which has the first of them, is right. */
+START_TEST(ties_after_an_error)
+{
+    static const double at[] = {0, 0, 0}, origin[] = {0};
+    static const int64_t orders[2][3] = {{7, 8, 9}, {8, 7, 9}};
+    struct oj_flat join = {0}, input = {0};
+    struct oj_relation relation = oj_relation_default();
+    struct oj_matches a = {0}, b = {0};
+    join.n_features = join.n_vertices = 3;
+    input.n_features = input.n_vertices = 1;
+    join.part_kinds = input.part_kinds = OJ_PART_POINT;
+    join.x = join.y = at;
+    input.x = input.y = origin;
+    must(oj_matches_reserve(&a, 1, 1, 0, &error));
+    must(oj_matches_reserve(&b, 1, 1, 0, &error));
+    a.join_row[0] = 0;
+    b.join_row[0] = 1;
+    a.measure[0] = b.measure[0] = 0.0;
+    for (int i = 0; i < 3; i++)
+    {
+        struct oj_validation v = {
+            .join_side = &join, .input = &input, .relation = &relation};
+        join.fid = i < 2 ? orders[i] : NULL;
+        must(oj_validation_compare(&v, &a, &b, &error));
+        ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_PROVED], i == 1 ? 1 : 2);
+        ck_assert_int_eq(v.n_differences, i == 1);
+        oj_validation_free(&v);
+    }
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+}
+END_TEST
+
 START_TEST(other_number_of_rows)
 {
     struct oj_matches a, b;
@@ -586,6 +620,7 @@ int main(void)
     tcase_add_test(tcase, undecided_rows);
     tcase_add_test(tcase, every_difference_is_reported);
     tcase_add_test(tcase, rounding_of_geos);
+    tcase_add_test(tcase, ties_after_an_error);
     tcase_add_test(tcase, other_number_of_rows);
     tcase_add_test(tcase, out_of_memory);
     return tests_run();

@@ -1,0 +1,79 @@
+/** Layers of random geometries as WKT, of one type or of all.  Include once. */
+#ifndef RANDOM_WKT_LAYERS_H
+#define RANDOM_WKT_LAYERS_H
+
+#include "random_wkt.h"
+
+enum
+{
+    WKT_MOST_FEATURES = 120
+};
+
+/* Texts, owned; "" is a feature without geometry. */
+struct wkt_layer
+{
+    int n;
+    char *text[WKT_MOST_FEATURES];
+};
+
+/* Some are refused, as those of rings that must be closed and end in no number.
+ */
+static inline OGRGeometryH read_wkt(const char *text)
+{
+    OGRGeometryH geometry = NULL;
+    char *at = CPLStrdup(text), *rest = at;
+    if (OGR_G_CreateFromWkt(&rest, NULL, &geometry) != OGRERR_NONE)
+        geometry = NULL;
+    CPLFree(at);
+    return geometry;
+}
+
+static inline char *make_wkt(struct pen *pen, enum wkt_type type)
+{
+    for (int n = 0; n < 1000; n++)
+    {
+        OGRGeometryH geometry;
+        pen->used = 0;
+        pen->has_z = one_in(5);
+        pen->has_m = one_in(8);
+        put_geometry(pen, type, 0);
+        geometry = read_wkt(pen->text);
+        OGR_G_DestroyGeometry(geometry);
+        if (geometry != NULL)
+            return CPLStrdup(pen->text);
+    }
+    ck_abort_msg("OGR reads none of them: %s", pen->text);
+    return NULL;
+}
+
+/* type: WKT_N_TYPES for any; other: a layer some of whose features are in this
+ * one, too, or NULL. */
+static inline void make_layer(struct wkt_layer *layer,
+                              const struct lattice *lattice, enum wkt_type type,
+                              const struct wkt_layer *other)
+{
+    static struct pen pen;
+    int n = one_in(40) ? 0 : one_in(30) ? 40 + pick(80) : 1 + pick(14);
+    pen.lattice = *lattice;
+    for (layer->n = 0; layer->n < n; layer->n++)
+    {
+        enum wkt_type one =
+            type == WKT_N_TYPES ? (enum wkt_type)pick(WKT_N_TYPES) : type;
+        char **text = &layer->text[layer->n];
+        if (one_in(25))
+            *text = CPLStrdup("");
+        else if (one_in(8) && other != NULL && other->n > 0)
+            *text = CPLStrdup(other->text[pick(other->n)]);
+        else
+            *text = make_wkt(&pen, one);
+    }
+}
+
+static inline void free_layer(struct wkt_layer *layer)
+{
+    for (int i = 0; i < layer->n; i++)
+        CPLFree(layer->text[i]);
+    layer->n = 0;
+}
+
+#endif
