@@ -3,6 +3,7 @@
 #include "oj_cancel.h"
 #include "oj_command.h"
 #include "oj_devices.h"
+#include "oj_exit.h"
 #include "oj_help.h"
 #include "oj_message.h"
 #include "oj_run.h"

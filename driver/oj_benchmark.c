@@ -6,9 +6,9 @@
 #include "../flatten/oj_clock.h"
 #include "oj_benchmark_table.h"
 #include "oj_cancel.h"
+#include "oj_exit.h"
 #include "oj_job.h"
 #include "oj_message.h"
-#include "oj_run.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,10 +5,10 @@
 #include "oj_aggregate_stream.h"
 #include "oj_cancel.h"
 #include "oj_command_op.h"
+#include "oj_exit.h"
 #include "oj_job.h"
 #include "oj_message.h"
 #include "oj_output.h"
-#include "oj_run.h"
 
 #include <math.h>
 #include <stdarg.h>

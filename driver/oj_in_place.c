@@ -11,7 +11,6 @@
 #include "oj_message.h"
 #include "oj_proof.h"
 #include "oj_rows.h"
-#include "oj_run.h"
 #include "oj_schema.h"
 #include "oj_spool.h"
 #include "oj_summary.h"

@@ -8,15 +8,8 @@
 extern "C" {
 #endif
 
-enum oj_exit
-{
-    OJ_EXIT_COMPLETE = 0,
-    OJ_EXIT_ERROR = 1,
-    OJ_EXIT_DIFFERENCE = 3, /**< -validate found one; the output stays */
-    OJ_EXIT_INTERRUPTED = 130
-};
-
-/** Does what command asks. *exit_code is set when OJ_OK is returned. */
+/** Does what command asks. *exit_code, an enum oj_exit, is set when OJ_OK is
+ *  returned. */
 OJ_MUST_USE oj_status oj_run(const struct oj_command *command, int *exit_code,
                              struct oj_error *err);
 

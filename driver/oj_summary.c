@@ -2,8 +2,8 @@
 
 #include "../flatten/oj_clock.h"
 #include "oj_command_op.h"
+#include "oj_exit.h"
 #include "oj_message.h"
-#include "oj_run.h"
 #include "oj_temporary.h"
 #include "oj_text_file.h"
 
