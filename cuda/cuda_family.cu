@@ -1,7 +1,5 @@
 #include "cuda_family.h"
 
-#include "cuda_index.h"
-
 /* In the order they are asked: the special ones first. */
 static const struct oj_cuda_family *const families[] = {
     &oj_cuda_nearest,     &oj_cuda_points_in_polygons, &oj_cuda_close_points,

@@ -142,6 +142,11 @@ extern const struct oj_cuda_family oj_cuda_tree_joins;
  *  about points far from everything; cuda_near_segments.cu */
 extern const struct oj_cuda_family oj_cuda_near_segments;
 
+enum
+{
+    OJ_CUDA_MOST_FAMILIES = 8
+};
+
 /** Family i in the order they are asked, or NULL past the last. */
 const struct oj_cuda_family *oj_cuda_family_at(int i);
 

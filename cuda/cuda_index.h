@@ -9,7 +9,6 @@
 
 enum
 {
-    OJ_CUDA_MOST_FAMILIES = 8,
     OJ_CUDA_MOST_SLOTS = 64
 };
 
