@@ -2,7 +2,8 @@
 #ifndef CUDA_CELLS_ROUND_CUH
 #define CUDA_CELLS_ROUND_CUH
 
-#include "cuda_cells.h"
+#include "../algs/kernels/oj_near_entry.h"
+#include "oj_cuda.h"
 
 /** Lists up to these lengths are short, or long; the others are huge. */
 #define OJ_CELLS_SHORT 59
