@@ -3,7 +3,7 @@
 #ifndef CUDA_RING_KERNELS_CUH
 #define CUDA_RING_KERNELS_CUH
 
-#include "cuda_ring_levels.h"
+#include "cuda_ring_tree.h"
 
 #include <iterator>
 
