@@ -3,7 +3,7 @@
 #ifndef OJ_AGGREGATE_RUNS_H
 #define OJ_AGGREGATE_RUNS_H
 
-#include "oj_aggregate_held.h"
+#include "oj_aggregate_held_value.h"
 
 struct oj_runs;
 
