@@ -1,4 +1,4 @@
-/** What oj_aggregate.c gathers and oj_aggregate_result.c reads.
+/** What oj_aggregate_state.c gathers and oj_aggregate_result.c reads.
  *
  *  The state of a row is one run of words, so that adding a pair touches few
  *  cache lines:
