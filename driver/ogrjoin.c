@@ -1,7 +1,7 @@
 /* The command ogrjoin. */
 #include "../algs/ogrjoin.h"
 #include "oj_cancel.h"
-#include "oj_command.h"
+#include "oj_command_parse.h"
 #include "oj_devices.h"
 #include "oj_exit.h"
 #include "oj_help.h"

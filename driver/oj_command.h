@@ -1,10 +1,7 @@
 /** What a user asks for: the words of a command line as one plain struct.
  *
- *  The same words without a destination name a dataset (oj_dataset_name.h), so
- *  this parser neither prints nor exits, and every option is one row of a table
- *  that --help, the man page and the completion are checked against.
- *  Habits are ogr2ogr's: one dash (two are taken too), case does not matter,
- *  the destination comes first.
+ *  Every option is one row of a table that --help, the man page and the
+ *  completion are checked against.  oj_command_parse.h reads the words.
  */
 #ifndef OJ_COMMAND_H
 #define OJ_COMMAND_H
@@ -217,34 +214,21 @@ struct oj_option
 /** Row i, or NULL past the end. */
 const struct oj_option *oj_option_at(int i);
 
+/** The place in the table of the option of that name or alias, in any case; -1:
+ *  there is none. */
+int oj_option_find(const char *name);
+
+/** 1 when a word of the command line is an option by its form: "-k", "--k". */
+int oj_word_is_option(const char *word);
+
 /** The option that a word of the command line ("-k", "--K") is, or NULL. */
 const struct oj_option *oj_option_of_word(const char *word);
 
 /** How many words it takes. Of OJ_OPTION_REFERENCE 0: one more may follow. */
 int oj_option_words(const struct oj_option *option);
 
-/** Reads argv[0 .. argc - 1] (no program name) into *command, which owns copies
- *  of all it needs and is freed by oj_command_free().  With -help among the
- *  words nothing else is checked.  OJ_ERR_ARG with one line saying what is
- *  wrong and what to write instead. */
-OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
-                                       struct oj_command *command,
-                                       struct oj_error *err);
-
-/** The same of a dataset's name: there is no destination, and options that only
- *  a run has are refused.  folder: of a file that holds the words, to which
- *  their paths are relative; "": they are relative to the current one. */
-OJ_MUST_USE oj_status oj_command_parse_dataset(int argc,
-                                               const char *const *argv,
-                                               const char *folder,
-                                               struct oj_command *command,
-                                               struct oj_error *err);
-
 /** 1 when the option of that name (not an alias) was among the words. */
 int oj_command_given(const struct oj_command *command, const char *name);
-
-/** Accepts zeroed memory. */
-void oj_command_free(struct oj_command *command);
 
 #ifdef __cplusplus
 }

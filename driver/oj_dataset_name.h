@@ -5,7 +5,7 @@
 #ifndef OJ_DATASET_NAME_H
 #define OJ_DATASET_NAME_H
 
-#include "oj_command.h"
+#include "oj_command_parse.h"
 
 #ifdef __cplusplus
 extern "C" {

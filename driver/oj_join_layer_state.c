@@ -2,6 +2,7 @@
 #include "oj_join_layer_state.h"
 
 #include "../flatten/oj_array.h"
+#include "oj_command_parse.h"
 #include "oj_message.h"
 #include "oj_names.h"
 #include "oj_sql_words.h"

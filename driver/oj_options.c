@@ -1,8 +1,9 @@
-/* The table of options: --help prints it, the tests hold the man page and the
- * completion against it. */
+/* The table of options, and how a row of it is found: --help prints it, the
+ * tests hold the man page and the completion against it. */
 #include "oj_command.h"
 
 #include <stddef.h>
+#include <strings.h>
 
 #define AT(field) offsetof(struct oj_command, field)
 
@@ -271,4 +272,44 @@ const struct oj_option *oj_option_at(int i)
 {
     int n = (int)(sizeof options / sizeof *options);
     return i >= 0 && i < n ? &options[i] : NULL;
+}
+
+int oj_option_find(const char *name)
+{
+    const struct oj_option *option;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        if (strcasecmp(option->name, name) == 0)
+            return i;
+        if (option->alias != NULL && strcasecmp(option->alias, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+int oj_word_is_option(const char *word)
+{
+    return word[0] == '-' && word[1] != '\0';
+}
+
+const struct oj_option *oj_option_of_word(const char *word)
+{
+    return oj_word_is_option(word)
+               ? oj_option_at(oj_option_find(word + 1 + (word[1] == '-')))
+               : NULL;
+}
+
+int oj_option_words(const struct oj_option *option)
+{
+    if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_REFERENCE)
+        return 0;
+    if (option->kind == OJ_OPTION_BOX || option->kind == OJ_OPTION_BOXES)
+        return 4;
+    return 1;
+}
+
+int oj_command_given(const struct oj_command *command, const char *name)
+{
+    int row = oj_option_find(name);
+    return row >= 0 && command->given[row];
 }

@@ -4,7 +4,7 @@
 
 #include "run_tests.h"
 
-#include "../../driver/oj_command.h"
+#include "../../driver/oj_command_parse.h"
 
 #include <string.h>
 

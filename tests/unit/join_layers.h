@@ -3,6 +3,7 @@
 #ifndef OJ_TEST_JOIN_LAYERS_H
 #define OJ_TEST_JOIN_LAYERS_H
 
+#include "../../driver/oj_command_parse.h"
 #include "../../driver/oj_join_layer.h"
 #include "../../driver/oj_run.h"
 #include "../../driver/oj_words.h"

@@ -5,6 +5,7 @@
 
 #include "run_tests.h"
 
+#include "../../driver/oj_command_parse.h"
 #include "../../driver/oj_job.h"
 #include "../../flatten/oj_array.h"
 #include "../../flatten/oj_matches.h"

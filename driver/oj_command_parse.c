@@ -1,4 +1,4 @@
-#include "oj_command.h"
+#include "oj_command_parse.h"
 
 #include "../algs/oj_backend.h"
 #include "../flatten/oj_array.h"
@@ -113,31 +113,6 @@ static oj_status append(struct oj_command *command, int argc, const char *word,
         n++;
     (*list)[n] = kept;
     return OJ_OK;
-}
-
-static int find_option(const char *word)
-{
-    const struct oj_option *option;
-    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
-    {
-        if (strcasecmp(option->name, word) == 0)
-            return i;
-        if (option->alias != NULL && strcasecmp(option->alias, word) == 0)
-            return i;
-    }
-    return -1;
-}
-
-static int is_option(const char *word)
-{
-    return word[0] == '-' && word[1] != '\0';
-}
-
-const struct oj_option *oj_option_of_word(const char *word)
-{
-    return is_option(word)
-               ? oj_option_at(find_option(word + 1 + (word[1] == '-')))
-               : NULL;
 }
 
 /* The place of word in "a|b|c", or -1. */
@@ -263,15 +238,6 @@ static oj_status read_backend(const struct oj_option *option, const char *word,
                    option->name, word, names);
 }
 
-int oj_option_words(const struct oj_option *option)
-{
-    if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_REFERENCE)
-        return 0;
-    if (option->kind == OJ_OPTION_BOX || option->kind == OJ_OPTION_BOXES)
-        return 4;
-    return 1;
-}
-
 /* Sets the value of option from the words after it. */
 static oj_status read_value(struct reader *r, const struct oj_option *option,
                             const char *const *words, struct oj_error *err)
@@ -385,7 +351,7 @@ static oj_status read_option(struct reader *r, const char *word,
     const struct oj_option *option;
     const char *const *words = &r->argv[r->next];
     const char *name = word + 1 + (word[1] == '-');
-    int row = find_option(name), n;
+    int row = oj_option_find(name), n;
     if (row >= 0 && r->command->is_dataset)
         OJ_TRY(oj_command_check_dataset(oj_option_at(row)->name, err));
     if (row < 0)
@@ -496,7 +462,7 @@ static oj_status parse(struct reader *r, struct oj_error *err)
     while (r->next < r->argc)
     {
         const char *word = r->argv[r->next++];
-        if (is_option(word))
+        if (oj_word_is_option(word))
             OJ_TRY(read_option(r, word, err));
         else
             OJ_TRY(read_positional(r, word, err));
@@ -552,12 +518,6 @@ oj_status oj_command_parse_dataset(int argc, const char *const *argv,
                                    struct oj_error *err)
 {
     return parse_words(argc, argv, 1, folder, command, err);
-}
-
-int oj_command_given(const struct oj_command *command, const char *name)
-{
-    int row = find_option(name);
-    return row >= 0 && command->given[row];
 }
 
 void oj_command_free(struct oj_command *command)
