@@ -1,7 +1,6 @@
 #include "cpu_cells.h"
 
 #include "../flatten/oj_array.h"
-#include "cpu_shapes.h"
 #include "kernels/oj_cross.h"
 
 #include <string.h>

@@ -17,14 +17,11 @@
 #ifndef CPU_CELLS_H
 #define CPU_CELLS_H
 
-#include "../flatten/oj_status.h"
+#include "cpu_shape.h"
 #include "kernels/oj_ring.h"
-#include "oj_boxes.h"
 
 #include <stdint.h>
 #include <string.h>
-
-struct oj_shape;
 
 /** Bits, so that the states of many cells can be or'ed. */
 enum oj_cell_state

@@ -1,14 +1,10 @@
 /** The features of a side, each prepared for questions about pairs, and the
  *  features of the join side near a box.
  *
- *  shape    a feature: where its vertices are, its box, and, when it has many
- *           edges, cells that know which edges touch them (cpu_cells.h)
+ *  shape    a feature (cpu_shape.h)
  *  side     the shapes of a layer in an order that keeps neighbours together,
  *           and a tree over their boxes; a layer of single points has no shapes
  *           but its coordinates in that order, and a tree over runs of them
- *
- *  A feature of parts of different kinds is a shape whose members are shapes of
- *  one part each; all other shapes are of one kind, all parts together.
  */
 #ifndef CPU_SHAPES_H
 #define CPU_SHAPES_H
@@ -16,26 +12,8 @@
 #include "../flatten/oj_flat.h"
 #include "cpu_cells.h"
 #include "cpu_order.h"
+#include "cpu_shape.h"
 #include "cpu_tree.h"
-
-/** A view of a feature. */
-struct oj_shape
-{
-    struct oj_box box; /**< exact; empty: no parts */
-    const struct oj_flat *flat;
-    /** NULL: none, or not yet; of a side: owned by it */
-    _Atomic(struct oj_cells *) cells;
-    const struct oj_shape *member; /**< [n_parts] of mixed kinds, or NULL */
-    int64_t first_vertex, n_vertices;
-    int64_t first_part; /**< nothing in the short form */
-    int32_t n_parts, n_rings;
-    int32_t feature;
-    uint8_t kinds; /**< enum oj_part_kind or'ed */
-    /** Polygon parts whose boxes meet: what several of them hold may not be
-     * what even-odd over all their rings says. */
-    uint8_t may_overlap;
-    _Atomic(uint8_t) n_asks; /**< how often cells were missed */
-};
 
 /** Points a leaf of a side of single points has. */
 #define OJ_RUN_POINTS 32
@@ -81,12 +59,6 @@ OJ_MUST_USE oj_status oj_side_find(const struct oj_side *side,
                                    const struct oj_box *box,
                                    struct oj_found *found,
                                    struct oj_error *err);
-
-/** 1 when the parts of shape are of different kinds. */
-static inline int oj_shape_is_mixed(const struct oj_shape *shape)
-{
-    return (shape->kinds & (shape->kinds - 1)) != 0;
-}
 
 /** Shapes with fewer vertices never get cells: they are as fast without. */
 #define OJ_CELLS_VERTICES 24
@@ -140,30 +112,5 @@ static inline struct oj_shape oj_side_point(const struct oj_side *side,
 
 /** Fills the members of *shape, one a part, into member. */
 void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
-
-/** First vertex of part p (0 <= p < n_parts) of shape. */
-static inline int64_t oj_shape_part(const struct oj_shape *shape, int64_t p)
-{
-    const struct oj_flat *flat = shape->flat;
-    return p == 0
-               ? shape->first_vertex
-               : flat->vertex_offset[flat->ring_offset[shape->first_part + p]];
-}
-
-/** First vertex of ring r (0 <= r < n_rings) of shape, and how many. */
-static inline int64_t oj_shape_ring(const struct oj_shape *shape, int64_t r,
-                                    int64_t *n)
-{
-    const int64_t *offset;
-    if (shape->n_rings == 1)
-    {
-        *n = shape->n_vertices;
-        return shape->first_vertex;
-    }
-    offset = shape->flat->vertex_offset +
-             shape->flat->ring_offset[shape->first_part] + r;
-    *n = offset[1] - offset[0];
-    return offset[0];
-}
 
 #endif
