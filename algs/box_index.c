@@ -2,6 +2,7 @@
 
 #include "../flatten/oj_array.h"
 #include "../flatten/oj_clock.h"
+#include "box_rows.h"
 
 #include <math.h>
 
@@ -84,5 +85,11 @@ oj_status oj_box_index_join(struct oj_index *index, const struct oj_flat *input,
                             struct oj_matches *out, struct oj_stats *stats,
                             struct oj_error *err)
 {
-    return oj_box_search_join(&index->search, input, out, stats, err);
+    struct oj_box_search *search = &index->search;
+    struct oj_pair_filter filter;
+    OJ_TRY(oj_pair_filter_make(&search->relation, input, search->join_side,
+                               &filter, err));
+    if (oj_box_search_takes(search, input, &filter))
+        return oj_box_search_join(search, input, out, stats, err);
+    return oj_box_rows_join(search, input, &filter, out, stats, err);
 }

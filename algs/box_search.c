@@ -2,7 +2,6 @@
 #include "../flatten/oj_array.h"
 #include "../flatten/oj_clock.h"
 #include "box_refused.h"
-#include "box_rows.h"
 #include "oj_points.h"
 #include "oj_ranking.h"
 
@@ -323,10 +322,9 @@ static int has_points_only(const struct oj_flat *flat)
            (flat->part_kinds & ~(unsigned)OJ_PART_POINT) == 0;
 }
 
-/* Whether the nearest of a multipoint are among the nearest of its points. */
-static int goes_by_points(const struct oj_box_search *search,
-                          const struct oj_flat *input,
-                          const struct oj_pair_filter *filter)
+int oj_box_search_takes(const struct oj_box_search *search,
+                        const struct oj_flat *input,
+                        const struct oj_pair_filter *filter)
 {
     return search->relation.op == OJ_OP_NEAREST && has_points_only(input) &&
            !filter->is_needed && search->relation.min_distance == 0.0 &&
@@ -339,13 +337,8 @@ oj_status oj_box_search_join(struct oj_box_search *search,
                              struct oj_matches *out, struct oj_stats *stats,
                              struct oj_error *err)
 {
-    struct oj_pair_filter filter;
     struct run run;
     oj_status status;
-    OJ_TRY(oj_pair_filter_make(&search->relation, input, search->join_side,
-                               &filter, err));
-    if (!goes_by_points(search, input, &filter))
-        return oj_box_rows_join(search, input, &filter, out, stats, err);
     memset(&run, 0, sizeof run);
     run.search = search;
     run.err = err;

@@ -24,6 +24,7 @@
 #include "geos_parts.h"
 #include "oj_backend.h"
 #include "oj_boxes.h"
+#include "oj_pairs.h"
 
 /** Features found by a query. Owner; zeroed memory is a valid empty one. */
 struct oj_box_found
@@ -87,7 +88,14 @@ OJ_MUST_USE oj_status oj_box_search_query(const struct oj_box_search *search,
 OJ_MUST_USE oj_status oj_box_search_look(const struct oj_box_search *search,
                                          struct oj_error *err);
 
-/** Joins a batch: the join of a backend. */
+/** 1 when the points of a batch are searched one by one, here; 0: features as a
+ *  whole, in box_rows.h.  The nearest of a multipoint are among the nearest of
+ *  its points. */
+int oj_box_search_takes(const struct oj_box_search *search,
+                        const struct oj_flat *input,
+                        const struct oj_pair_filter *filter);
+
+/** Joins a batch that oj_box_search_takes(). */
 OJ_MUST_USE oj_status oj_box_search_join(struct oj_box_search *search,
                                          const struct oj_flat *input,
                                          struct oj_matches *out,
