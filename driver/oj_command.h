@@ -24,7 +24,7 @@ enum oj_crs_mode
     OJ_CRS_IGNORE    /**< coordinates are taken as they are */
 };
 
-/** The first four have the values of enum oj_how of oj_layer_write.h. */
+/** The first four have the values of enum oj_how of oj_row_options.h. */
 enum oj_command_how
 {
     OJ_KEEP_LEFT = 0,

@@ -11,7 +11,7 @@
 #ifndef OJ_ROW_CURSOR_H
 #define OJ_ROW_CURSOR_H
 
-#include "oj_layer_write.h"
+#include "oj_row_options.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,7 +3,7 @@
 #define OJ_ROW_SETTERS_H
 
 #include "oj_layer_fields.h"
-#include "oj_layer_write.h"
+#include "oj_row_options.h"
 
 /** Owner; zeroed memory is a valid freed one. */
 struct oj_row_setters

@@ -6,6 +6,7 @@
 #define OJ_TEST_ROW_TRIAL_H
 
 #include "../../flatten/oj_array.h"
+#include "../../flatten/oj_layer_write.h"
 #include "../../flatten/oj_row_cursor.h"
 #include "../../flatten/oj_table.h"
 
