@@ -2,7 +2,7 @@
 #ifndef OJ_AGGREGATE_COLUMNS_H
 #define OJ_AGGREGATE_COLUMNS_H
 
-#include "../flatten/oj_batch.h"
+#include "../flatten/oj_attributes.h"
 #include "oj_aggregate_values.h"
 
 #ifdef __cplusplus

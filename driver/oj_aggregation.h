@@ -11,7 +11,7 @@
 #define OJ_AGGREGATION_H
 
 #include "../algs/oj_pair_sums.h"
-#include "../flatten/oj_batch.h"
+#include "../flatten/oj_attributes.h"
 #include "../flatten/oj_pair_values.h"
 #include "oj_aggregate_columns.h"
 #include "oj_job.h"

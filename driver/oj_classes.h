@@ -11,7 +11,7 @@
 #ifndef OJ_CLASSES_H
 #define OJ_CLASSES_H
 
-#include "../flatten/oj_batch.h"
+#include "../flatten/oj_attributes.h"
 #include "../flatten/oj_table.h"
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* oj_job_prepare_bounded(): the join side under -memory. */
 #include "../flatten/oj_array.h"
-#include "../flatten/oj_batch.h"
+#include "../flatten/oj_attributes.h"
 #include "../flatten/oj_clock.h"
 #include "../flatten/oj_table.h"
 #include "oj_cancel.h"

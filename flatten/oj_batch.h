@@ -1,42 +1,34 @@
-/** What a batch carries for the writer: a slice of an Arrow stream, or OGR
- *  features. Only the reader, the writer and the table read this.
+/** Consecutive rows of a layer: flat geometry, and attributes as they were
+ * read.
  */
 #ifndef OJ_BATCH_H
 #define OJ_BATCH_H
 
-#include "oj_layer_arrow.h"
-#include "oj_layer_fields.h"
-#include "oj_layer_read.h"
-#include "oj_value.h"
+#include "oj_flat.h"
 
-struct oj_attributes
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Attributes of a batch: Arrow columns or OGR features, whichever the reader
+ *  used. Defined in oj_attributes.h, which only the reader and the writer
+ *  read. */
+struct oj_attributes;
+
+/** Consecutive rows of a layer. */
+struct oj_batch
 {
-    const struct oj_fields *fields; /**< the reader's */
-    struct oj_arrow_slice slice;    /**< chunk NULL: features count */
-    int64_t n_features, cap_features;
-    OGRFeatureH *feature; /**< [n_features], ours */
+    int64_t first_row;                /**< place of row 0 in the layer */
+    int64_t n_rows;                   /**< == flat.n_features */
+    struct oj_flat_buf flat;          /**< geometry and FIDs */
+    struct oj_attributes *attributes; /**< geometry as read, and fields */
 };
 
-/** Gives back rows; memory for the next ones is kept. Any thread. */
-void oj_attributes_clear(struct oj_attributes *attributes);
+/** Frees what a batch holds; it is a valid empty one afterwards. May be called
+ *  on another thread than the reader's. */
+void oj_batch_free(struct oj_batch *batch);
 
-/** Accepts NULL. */
-void oj_attributes_free(struct oj_attributes *attributes);
-
-/** Takes feature over when it returns OJ_OK. */
-OJ_MUST_USE oj_status oj_attributes_push(struct oj_attributes *attributes,
-                                         OGRFeatureH feature,
-                                         struct oj_error *err);
-
-/** Value of a wanted field (by its place in the reader's options). */
-void oj_attributes_value(const struct oj_attributes *attributes, int field,
-                         int64_t row, struct oj_value *value);
-
-/** The values of an OFTReal field in n rows, first, first + 1, ... or, unless
- *  order is NULL, order[first], ..., where they are at hand as a column: 1, and
- *  is_null [n] is filled only where *any_null; else 0. */
-int oj_attributes_reals(const struct oj_attributes *attributes, int field,
-                        int64_t first, int64_t n, const int32_t *order,
-                        double *value, uint8_t *is_null, int *any_null);
-
+#ifdef __cplusplus
+}
+#endif
 #endif

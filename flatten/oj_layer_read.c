@@ -1,6 +1,6 @@
 #include "oj_layer_read.h"
 #include "oj_array.h"
-#include "oj_batch.h"
+#include "oj_attributes.h"
 #include "oj_clock.h"
 #include "oj_layer_geometry.h"
 #include "oj_layer_transform.h"

@@ -10,7 +10,8 @@
 #ifndef OJ_LAYER_READ_H
 #define OJ_LAYER_READ_H
 
-#include "oj_flat.h"
+#include "oj_batch.h"
+#include "oj_table.h"
 
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
@@ -18,19 +19,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** Attributes of a batch: Arrow columns or OGR features, whichever the reader
- *  used. Defined in oj_batch.h, which only the reader and the writer read. */
-struct oj_attributes;
-
-/** Consecutive rows of a layer. */
-struct oj_batch
-{
-    int64_t first_row;                /**< place of row 0 in the layer */
-    int64_t n_rows;                   /**< == flat.n_features */
-    struct oj_flat_buf flat;          /**< geometry and FIDs */
-    struct oj_attributes *attributes; /**< geometry as read, and fields */
-};
 
 struct oj_read_options
 {
@@ -108,14 +96,7 @@ oj_layer_reader_counts(const struct oj_layer_reader *reader);
  */
 void oj_layer_reader_close(struct oj_layer_reader *reader);
 
-/** Frees what a batch holds; it is a valid empty one afterwards. May be called
- *  on another thread than the reader's. */
-void oj_batch_free(struct oj_batch *batch);
-
 /* ------------------------------------------------------------------------ */
-
-/** Attributes of a whole join side: typed columns, held in memory. */
-struct oj_table;
 
 /** Reads the whole layer: geometry into flat, the wanted fields into *table
  *  (column c is options->fields[c]); keep_attributes is not looked at.
@@ -128,11 +109,6 @@ OJ_MUST_USE oj_status oj_layer_read_all(OGRLayerH layer,
                                         struct oj_read_counts *counts,
                                         int (*progress)(int64_t, void *),
                                         void *user, struct oj_error *err);
-
-int64_t oj_table_bytes(const struct oj_table *table);
-
-/** Accepts NULL. */
-void oj_table_free(struct oj_table *table);
 
 #ifdef __cplusplus
 }

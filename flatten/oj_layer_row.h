@@ -2,6 +2,7 @@
 #ifndef OJ_LAYER_ROW_H
 #define OJ_LAYER_ROW_H
 
+#include "oj_attributes.h"
 #include "oj_batch.h"
 #include "oj_flat.h"
 

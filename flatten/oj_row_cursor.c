@@ -1,6 +1,6 @@
 #include "oj_row_cursor.h"
 #include "oj_array.h"
-#include "oj_batch.h"
+#include "oj_attributes.h"
 #include "oj_layer_row.h"
 #include "oj_row_setters.h"
 #include "oj_table.h"

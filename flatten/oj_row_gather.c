@@ -1,6 +1,6 @@
 #include "oj_row_gather.h"
 #include "oj_array.h"
-#include "oj_batch.h"
+#include "oj_attributes.h"
 #include "oj_table.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "oj_row_wkb.h"
-#include "oj_batch.h"
+#include "oj_attributes.h"
 #include "oj_layer_shape.h"
 #include "oj_wkb.h"
 #include "oj_wkb_iso.h"

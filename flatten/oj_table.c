@@ -1,5 +1,7 @@
 #include "oj_table.h"
+
 #include "oj_array.h"
+#include "oj_attributes.h"
 
 #include <string.h>
 

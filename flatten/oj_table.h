@@ -6,14 +6,20 @@
  *  all others          OGR's own field values; lists are deep copies
  *
  *  A bit per row says that it has a value. Unset counts as NULL.
- *  Part of oj_layer_read.h; this is what the reader, the writer and reports
- *  need of it.
  */
 #ifndef OJ_TABLE_H
 #define OJ_TABLE_H
 
-#include "oj_batch.h"
-#include "oj_layer_read.h"
+#include "oj_value.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct oj_attributes;
+
+/** Attributes of a whole join side: typed columns, held in memory. */
+struct oj_table;
 
 /** An empty table with a column for each wanted field of layer. */
 OJ_MUST_USE oj_status oj_table_new(OGRLayerH layer, const int *fields,
@@ -69,5 +75,14 @@ struct oj_table_view
 
 /** Valid as long as the table is and no row is added. */
 struct oj_table_view oj_table_view(const struct oj_table *table, int column);
+
+int64_t oj_table_bytes(const struct oj_table *table);
+
+/** Accepts NULL. */
+void oj_table_free(struct oj_table *table);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,7 +4,7 @@
 #include "run_tests.h"
 
 #include "oj_array.h"
-#include "oj_batch.h"
+#include "oj_attributes.h"
 #include "oj_layer_write.h"
 
 #include <pthread.h>

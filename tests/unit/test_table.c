@@ -3,7 +3,8 @@
 #include "layers.h"
 #include "run_tests.h"
 
-#include "oj_batch.h"
+#include "oj_attributes.h"
+#include "oj_layer_read.h"
 #include "oj_table.h"
 #include "oj_value.h"
 

@@ -1,5 +1,6 @@
-#include "oj_batch.h"
+#include "oj_attributes.h"
 #include "oj_array.h"
+#include "oj_batch.h"
 
 #include <string.h>
 

@@ -1,0 +1,41 @@
+/** What a batch carries for the writer: a slice of an Arrow stream, or OGR
+ *  features. Only the reader, the writer and the table read this.
+ */
+#ifndef OJ_ATTRIBUTES_H
+#define OJ_ATTRIBUTES_H
+
+#include "oj_layer_arrow.h"
+#include "oj_layer_fields.h"
+#include "oj_value.h"
+
+struct oj_attributes
+{
+    const struct oj_fields *fields; /**< the reader's */
+    struct oj_arrow_slice slice;    /**< chunk NULL: features count */
+    int64_t n_features, cap_features;
+    OGRFeatureH *feature; /**< [n_features], ours */
+};
+
+/** Gives back rows; memory for the next ones is kept. Any thread. */
+void oj_attributes_clear(struct oj_attributes *attributes);
+
+/** Accepts NULL. */
+void oj_attributes_free(struct oj_attributes *attributes);
+
+/** Takes feature over when it returns OJ_OK. */
+OJ_MUST_USE oj_status oj_attributes_push(struct oj_attributes *attributes,
+                                         OGRFeatureH feature,
+                                         struct oj_error *err);
+
+/** Value of a wanted field (by its place in the reader's options). */
+void oj_attributes_value(const struct oj_attributes *attributes, int field,
+                         int64_t row, struct oj_value *value);
+
+/** The values of an OFTReal field in n rows, first, first + 1, ... or, unless
+ *  order is NULL, order[first], ..., where they are at hand as a column: 1, and
+ *  is_null [n] is filled only where *any_null; else 0. */
+int oj_attributes_reals(const struct oj_attributes *attributes, int field,
+                        int64_t first, int64_t n, const int32_t *order,
+                        double *value, uint8_t *is_null, int *any_null);
+
+#endif
