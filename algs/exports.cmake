@@ -1,7 +1,8 @@
 # cmake -DOUTPUT=... -DHEADERS=a;b;c -P exports.cmake: writes a version script
 # with every function that the headers declare with OJ_EXPORT. Hidden visibility
 # alone does not do it: the compiler makes the names of functions with clones
-# for several instruction sets (algs/cpu_vector.h) visible in any case.
+# for several instruction sets (algs/base/cpu_vector.h) visible in any
+# case.
 set(names "")
 foreach(header IN LISTS HEADERS)
   file(READ "${header}" text)

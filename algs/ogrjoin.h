@@ -17,11 +17,11 @@
 #ifndef OGRJOIN_H
 #define OGRJOIN_H
 
-#include "../flatten/oj_array.h"
-#include "../flatten/oj_flat.h"
-#include "../flatten/oj_matches.h"
-#include "oj_backend.h"
-#include "oj_relation.h"
+#include "../flatten/arrays/oj_flat.h"
+#include "../flatten/arrays/oj_matches.h"
+#include "../flatten/base/oj_array.h"
+#include "relation/oj_backend.h"
+#include "relation/oj_relation.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,8 +1,8 @@
-#include "cuda_chunk_pairs.h"
-#include "cuda_sizes.h"
-#include "cuda_workers.h"
+#include "device/cuda_workers.h"
+#include "index/cuda_chunk_pairs.h"
+#include "index/cuda_sizes.h"
 
-#include "../flatten/oj_array.h"
+#include "../flatten/base/oj_array.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-#include "cuda_index.h"
-#include "cuda_quadrant_method.h"
-#include "cuda_screen.h"
+#include "index/cuda_index.h"
+#include "quadrant/cuda_quadrant_method.h"
+#include "shapes/cuda_screen.h"
 
 #include <stdio.h>
 #include <string.h>

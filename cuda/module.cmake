@@ -4,63 +4,63 @@
 # version is made), and as PTX of the newest for those that come later.
 
 set(OJ_CUDA_SOURCES
-  cuda/cuda_device.cu
-  cuda/cuda_threads.cu
-  cuda/cuda_workers.cu
-  cuda/cuda_stage.cu
-  cuda/cuda_copy.cu
-  cuda/cuda_layer.cu
-  cuda/cuda_cells.cu
-  cuda/cuda_far.cu
-  cuda/cuda_around.cu
-  cuda/cuda_near_segments.cu
-  cuda/cuda_ask_again.cu
-  cuda/cuda_nearest.cu
-  cuda/cuda_ring_start.cu
-  cuda/cuda_ring_levels.cu
-  cuda/cuda_ring_cells.cu
-  cuda/cuda_points_in_polygons.cu
-  cuda/cuda_quadrant_grid.cu
-  cuda/cuda_quadrant_points.cu
-  cuda/cuda_quadrant_pairs.cu
-  cuda/cuda_quadrant_refine.cu
-  cuda/cuda_quadrant.cu
-  cuda/cuda_point_order.cu
-  cuda/cuda_tree.cu
-  cuda/cuda_long_rows.cu
-  cuda/cuda_tree_joins.cu
-  cuda/cuda_box_pairs.cu
-  cuda/cuda_meet_side.cu
-  cuda/cuda_meet.cu
-  cuda/cuda_screen_rows.cu
-  cuda/cuda_screen_batches.cu
-  cuda/cuda_screen.cu
-  cuda/cuda_columns.cu
-  cuda/cuda_family.cu
-  cuda/cuda_row_order.cu
-  cuda/cuda_close_side.cu
-  cuda/cuda_close_points.cu
-  cuda/cuda_point_side.cu
-  cuda/cuda_point_pairs.cu
-  cuda/cuda_near_points.cu
-  cuda/cuda_values.cu
-  cuda/cuda_slot.cu
-  cuda/cuda_index.cu
-  cuda/cuda_sizes.cu
-  cuda/cuda_chunk_pairs.cu
+  cuda/device/cuda_device.cu
+  cuda/device/cuda_threads.cu
+  cuda/device/cuda_workers.cu
+  cuda/device/cuda_stage.cu
+  cuda/device/cuda_copy.cu
+  cuda/device/cuda_layer.cu
+  cuda/nearest/cuda_cells.cu
+  cuda/nearest/cuda_far.cu
+  cuda/nearest/cuda_around.cu
+  cuda/nearest/cuda_near_segments.cu
+  cuda/nearest/cuda_ask_again.cu
+  cuda/nearest/cuda_nearest.cu
+  cuda/rings/cuda_ring_start.cu
+  cuda/rings/cuda_ring_levels.cu
+  cuda/rings/cuda_ring_cells.cu
+  cuda/within/cuda_points_in_polygons.cu
+  cuda/quadrant/cuda_quadrant_grid.cu
+  cuda/quadrant/cuda_quadrant_points.cu
+  cuda/quadrant/cuda_quadrant_pairs.cu
+  cuda/quadrant/cuda_quadrant_refine.cu
+  cuda/quadrant/cuda_quadrant.cu
+  cuda/tree/cuda_point_order.cu
+  cuda/tree/cuda_tree.cu
+  cuda/tree/cuda_long_rows.cu
+  cuda/points/cuda_tree_joins.cu
+  cuda/shapes/cuda_box_pairs.cu
+  cuda/shapes/cuda_meet_side.cu
+  cuda/shapes/cuda_meet.cu
+  cuda/shapes/cuda_screen_rows.cu
+  cuda/shapes/cuda_screen_batches.cu
+  cuda/shapes/cuda_screen.cu
+  cuda/index/cuda_columns.cu
+  cuda/index/cuda_family.cu
+  cuda/index/cuda_row_order.cu
+  cuda/points/cuda_close_side.cu
+  cuda/points/cuda_close_points.cu
+  cuda/points/cuda_point_side.cu
+  cuda/points/cuda_point_pairs.cu
+  cuda/points/cuda_near_points.cu
+  cuda/device/cuda_values.cu
+  cuda/index/cuda_slot.cu
+  cuda/index/cuda_index.cu
+  cuda/index/cuda_sizes.cu
+  cuda/index/cuda_chunk_pairs.cu
   cuda/cuda_batches.cu
-  cuda/cuda_tally.cu
-  cuda/cuda_counts.cu
-  cuda/cuda_resident.cu
+  cuda/index/cuda_tally.cu
+  cuda/index/cuda_counts.cu
+  cuda/index/cuda_resident.cu
   cuda/cuda_module.cu)
 
 # Plain C. The module is nobody's dependency: of what the library has, too, it
 # has its own copies.
 set(OJ_CUDA_PLAIN
-  cuda/cuda_pace.c
-  flatten/oj_status.c
-  flatten/oj_array.c
-  flatten/oj_matches.c)
+  cuda/index/cuda_pace.c
+  flatten/base/oj_status.c
+  flatten/base/oj_array.c
+  flatten/arrays/oj_matches.c)
 
 # A sanitizer's run time does not go with CUDA's.
 if(OGRJOIN_CUDA STREQUAL "OFF" OR

@@ -1,13 +1,13 @@
 /* The command ogrjoin. */
 #include "../algs/ogrjoin.h"
-#include "oj_cancel.h"
-#include "oj_command_parse.h"
-#include "oj_devices.h"
-#include "oj_exit.h"
-#include "oj_help.h"
-#include "oj_message.h"
-#include "oj_run.h"
-#include "oj_write_spec.h"
+#include "base/oj_cancel.h"
+#include "base/oj_exit.h"
+#include "base/oj_message.h"
+#include "command/oj_command_parse.h"
+#include "command/oj_devices.h"
+#include "command/oj_help.h"
+#include "dataset/oj_write_spec.h"
+#include "run/oj_run.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

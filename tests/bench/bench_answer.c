@@ -1,8 +1,8 @@
 #include "bench_answer.h"
 
+#include "../../algs/reference/oj_validate.h"
 #include "bench_data.h"
 #include "nycgen.h"
-#include "oj_validate.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 #include "bench_gpu.h"
 
+#include "../../algs/relation/oj_gpu.h"
 #include "bench_sums.h"
 #include "nycgen.h"
-#include "oj_gpu.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -6,8 +6,8 @@
 
 #include <ogrjoin.h>
 
-#include "oj_aggregate.h"
-#include "oj_pair_sums.h"
+#include "../../algs/aggregate/oj_aggregate.h"
+#include "../../algs/aggregate/oj_pair_sums.h"
 
 enum
 {

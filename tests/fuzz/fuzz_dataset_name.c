@@ -2,12 +2,12 @@
  * are refused with one line, or mean the same again when written anew. With
  * clang: -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN:
  * fuzz_dataset_name [ITERATIONS], mutations of the seeds from a fixed start. */
-#include "../../driver/oj_dataset_name.h"
-#include "../../driver/oj_message.h"
-#include "../../driver/oj_spec_file.h"
-#include "../../driver/oj_where.h"
-#include "../../driver/oj_words.h"
-#include "oj_array.h"
+#include "../../driver/base/oj_message.h"
+#include "../../driver/base/oj_words.h"
+#include "../../driver/source/oj_where.h"
+#include "../../driver/spec/oj_dataset_name.h"
+#include "../../driver/spec/oj_spec_file.h"
+#include "../../flatten/base/oj_array.h"
 
 #include <ogr_api.h>
 

@@ -2,10 +2,10 @@
  * oj_flat_check(). With clang: -fsanitize=fuzzer,address,undefined. With
  * OJ_FUZZ_MAIN: fuzz_wkb [ITERATIONS], mutations of the seeds from a fixed
  * start. */
-#include "oj_array.h"
-#include "oj_wkb.h"
+#include "../../flatten/arrays/oj_wkb.h"
+#include "../../flatten/base/oj_array.h"
 
-#include "../unit/wkb_seeds.h"
+#include "../unit/arrays/wkb_seeds.h"
 
 #include <stdio.h>
 #include <stdlib.h>

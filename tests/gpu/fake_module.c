@@ -7,8 +7,8 @@
  * or stopped (every join), mute (pairs are only counted or summed), plain (they
  * are neither). */
 #include "../../algs/kernels/oj_said.h"
-#include "../../algs/oj_gpu.h"
-#include "../../flatten/oj_array.h"
+#include "../../algs/relation/oj_gpu.h"
+#include "../../flatten/base/oj_array.h"
 #include "plain_sums.h"
 
 #include <math.h>

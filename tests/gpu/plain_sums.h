@@ -2,8 +2,8 @@
 #ifndef PLAIN_SUMS_H
 #define PLAIN_SUMS_H
 
+#include "../../algs/aggregate/oj_pair_sums.h"
 #include "../../algs/kernels/oj_limbs.h"
-#include "../../algs/oj_pair_sums.h"
 
 #include <stddef.h>
 

@@ -24,14 +24,14 @@ functions() {
 nm -D --defined-only "$library" | awk '{print $NF}' |
     grep -vxE '_init|_fini|_edata|_end|__bss_start|__gcov.*' |
     sort >"$folder/shown"
-declarations "$source"/flatten/*.h "$source"/algs/*.h | grep OJ_EXPORT |
-    functions >"$folder/declared"
+declarations "$source"/flatten/*/*.h "$source"/algs/*.h "$source"/algs/*/*.h |
+    grep OJ_EXPORT | functions >"$folder/declared"
 [ -s "$folder/declared" ]
 diff "$folder/declared" "$folder/shown" ||
     { echo "FAILED: < declared and not shown, > shown and not declared"; exit 1; }
 
 mapfile -t public < <(sed -n '/^set(OJ_PUBLIC_HEADERS/,/)/p' \
-    "$source/CMakeLists.txt" | grep -oE '[a-z]+/[a-z_]+\.h')
+    "$source/CMakeLists.txt" | grep -oE '[a-z_/]+/[a-z_]+\.h')
 (cd "$source" && declarations "${public[@]}") |
     grep -vE '^ *(static|typedef) ' | functions >"$folder/public"
 [ -s "$folder/public" ]

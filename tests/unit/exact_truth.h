@@ -3,7 +3,7 @@
 #ifndef EXACT_TRUTH_H
 #define EXACT_TRUTH_H
 
-#include "exact_reference.h"
+#include "../../algs/exact/exact_reference.h"
 #include "kernels/oj_ring.h"
 
 #include <stdio.h>

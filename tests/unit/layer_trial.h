@@ -3,7 +3,7 @@
 #ifndef LAYER_TRIAL_H
 #define LAYER_TRIAL_H
 
-#include "../../algs/oj_validate.h"
+#include "../../algs/reference/oj_validate.h"
 #include "random_layers.h"
 
 #include <stdio.h>

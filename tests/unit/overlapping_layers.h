@@ -4,7 +4,7 @@
 #ifndef OVERLAPPING_LAYERS_H
 #define OVERLAPPING_LAYERS_H
 
-#include "../../flatten/oj_array.h"
+#include "../../flatten/base/oj_array.h"
 #include "kernels/oj_ring.h"
 #include "random_numbers.h"
 #include "references.h"

@@ -4,9 +4,9 @@
 #ifndef PLAIN_MEET_H
 #define PLAIN_MEET_H
 
-#include "kernels/oj_meet.h"
-#include "oj_backend.h"
-#include "oj_screen.h"
+#include "../../algs/relation/oj_backend.h"
+#include "../../algs/relation/oj_screen.h"
+#include "../../cuda/shapes/oj_meet.h"
 #include "plain_tree.h"
 
 struct plain_meet

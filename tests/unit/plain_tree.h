@@ -4,8 +4,8 @@
 #ifndef PLAIN_TREE_H
 #define PLAIN_TREE_H
 
-#include "../../flatten/oj_array.h"
-#include "kernels/oj_tree_join.h"
+#include "../../cuda/tree/oj_tree_join.h"
+#include "../../flatten/base/oj_array.h"
 #include "references.h"
 
 #include <stdlib.h>

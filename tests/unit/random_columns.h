@@ -2,8 +2,8 @@
 #ifndef RANDOM_COLUMNS_H
 #define RANDOM_COLUMNS_H
 
-#include "../../flatten/oj_array.h"
-#include "kernels/oj_pair_rule.h"
+#include "../../cuda/index/oj_pair_rule.h"
+#include "../../flatten/base/oj_array.h"
 #include "random_numbers.h"
 #include "references.h"
 

@@ -3,7 +3,7 @@
 #ifndef RANDOM_SIDES_H
 #define RANDOM_SIDES_H
 
-#include "../../flatten/oj_array.h"
+#include "../../flatten/base/oj_array.h"
 #include "random_numbers.h"
 #include "references.h"
 

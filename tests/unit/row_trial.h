@@ -5,10 +5,10 @@
 #ifndef OJ_TEST_ROW_TRIAL_H
 #define OJ_TEST_ROW_TRIAL_H
 
-#include "../../flatten/oj_array.h"
-#include "../../flatten/oj_layer_write.h"
-#include "../../flatten/oj_row_cursor.h"
-#include "../../flatten/oj_table.h"
+#include "../../flatten/base/oj_array.h"
+#include "../../flatten/read/oj_table.h"
+#include "../../flatten/write/oj_layer_write.h"
+#include "../../flatten/write/oj_row_cursor.h"
 
 #include "layers.h"
 

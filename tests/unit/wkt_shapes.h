@@ -3,7 +3,7 @@
 #ifndef WKT_SHAPES_H
 #define WKT_SHAPES_H
 
-#include "../../flatten/oj_wkb.h"
+#include "../../flatten/arrays/oj_wkb.h"
 
 #include <geos_c.h>
 

@@ -1,0 +1,29 @@
+/** Parallel loops over tasks. */
+#ifndef CPU_THREADS_H
+#define CPU_THREADS_H
+
+#include "../../flatten/base/oj_status.h"
+
+#include <stdint.h>
+
+/** Processors this process may use; at least 1. */
+int oj_cpu_count(void);
+
+/** Runs body(task, thread, user) for every task 0 <= task < n_tasks, taken in
+ *  ascending order by n_threads threads, the calling one included; thread is
+ *  below n_threads.  Threads that cannot be started are done without.  Results
+ *  must not depend on which thread takes which task. */
+void oj_parallel_for(int n_threads, int64_t n_tasks,
+                     void (*body)(int64_t task, int thread, void *user),
+                     void *user);
+
+/** Runs body for 0 <= i < n in the same way, at_once of them in a row on one
+ *  thread, where body can fail: after an error, which is then in err, no
+ *  further one is begun.  Of several errors the first in time counts. */
+OJ_MUST_USE oj_status oj_parallel_try(int n_threads, int64_t n, int64_t at_once,
+                                      oj_status (*body)(int64_t i, int thread,
+                                                        void *user,
+                                                        struct oj_error *err),
+                                      void *user, struct oj_error *err);
+
+#endif

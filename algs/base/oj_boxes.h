@@ -1,0 +1,168 @@
+/** The boxes of a layer's features, as a filter may use them.
+ *
+ *  Every box is a little larger than its feature, so that a box filter never
+ *  loses a candidate to rounding: a distance computed as d by GEOS's order of
+ *  operations may be smaller than the true one by some ulp of the largest
+ *  coordinate that took part (the cross product cancels), and both sides widen
+ *  their box by more than their share of that.  "Windows" below are boxes of
+ *  input points, widened in the same way by oj_box_around().
+ *
+ *  Source: ours.
+ */
+#ifndef OJ_BOXES_H
+#define OJ_BOXES_H
+
+#include "../../flatten/arrays/oj_flat.h"
+
+#include <float.h>
+#include <math.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Closed box; empty when x0 > x1. */
+struct oj_box
+{
+    double x0, y0, x1, y1;
+};
+
+/** Owner. Zeroed memory is a valid empty one. */
+struct oj_boxes
+{
+    int64_t n;          /**< features */
+    int64_t n_boxes;    /**< features that have a box */
+    struct oj_box *box; /**< [n] widened; empty for features without parts */
+    struct oj_box all;  /**< around every box; empty when n_boxes == 0 */
+    double spacing;     /**< typical distance from a feature's middle to the
+                             next one's, > 0: where an unbounded search starts */
+};
+
+/** More than the rounding error of a distance that involved coordinates as
+ *  large as size: 32 ulp of it, where the analysis needs 7. */
+static inline double oj_box_slack(double size)
+{
+    return 32.0 * DBL_EPSILON * size;
+}
+
+/** The larger of two numbers, neither of them NaN. (fmax() is a call.) */
+static inline double oj_larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline struct oj_box oj_box_empty(void)
+{
+    struct oj_box box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    return box;
+}
+
+static inline int oj_box_is_empty(const struct oj_box *box)
+{
+    return !(box->x0 <= box->x1);
+}
+
+static inline int oj_box_intersects(const struct oj_box *a,
+                                    const struct oj_box *b)
+{
+    return a->x0 <= b->x1 && b->x0 <= a->x1 && a->y0 <= b->y1 && b->y0 <= a->y1;
+}
+
+static inline int oj_box_covers(const struct oj_box *a, const struct oj_box *b)
+{
+    return a->x0 <= b->x0 && a->y0 <= b->y0 && a->x1 >= b->x1 && a->y1 >= b->y1;
+}
+
+static inline void oj_box_add_point(struct oj_box *box, double x, double y)
+{
+    box->x0 = x < box->x0 ? x : box->x0;
+    box->y0 = y < box->y0 ? y : box->y0;
+    box->x1 = x > box->x1 ? x : box->x1;
+    box->y1 = y > box->y1 ? y : box->y1;
+}
+
+static inline void oj_box_add_box(struct oj_box *box, const struct oj_box *b)
+{
+    oj_box_add_point(box, b->x0, b->y0);
+    oj_box_add_point(box, b->x1, b->y1);
+}
+
+/** The largest coordinate of box, without its sign. */
+static inline double oj_box_size(const struct oj_box *box)
+{
+    double x = oj_larger(fabs(box->x0), fabs(box->x1));
+    double y = oj_larger(fabs(box->y0), fabs(box->y1));
+    return oj_larger(x, y);
+}
+
+/** Between these sizes the differences, products and reciprocals that cells of
+ *  any kind are made with stay finite and normal, and signs of orientations are
+ *  exact (kernels/oj_segment.h).  Beyond them nothing has cells: a walk over
+ * the edges might answer otherwise, and which of the two ways is taken hangs on
+ *  what was asked before. */
+#define OJ_LEAST_SAFE_SIZE 1e-130
+#define OJ_GREATEST_SAFE_SIZE 1e130
+
+static inline int oj_box_is_safe(const struct oj_box *box)
+{
+    return oj_larger(box->x1 - box->x0, box->y1 - box->y0) >
+               OJ_LEAST_SAFE_SIZE &&
+           oj_box_size(box) < OJ_GREATEST_SAFE_SIZE;
+}
+
+/** box grown by reach (>= 0, may be INFINITY) on every side, widened against
+ *  rounding, and kept within the finite numbers. */
+static inline struct oj_box oj_box_around(const struct oj_box *box,
+                                          double reach)
+{
+    double by = reach + oj_box_slack(oj_box_size(box) + reach);
+    struct oj_box grown = {
+        fmax(box->x0 - by, -DBL_MAX), fmax(box->y0 - by, -DBL_MAX),
+        fmin(box->x1 + by, DBL_MAX), fmin(box->y1 + by, DBL_MAX)};
+    return grown;
+}
+
+/** At most the distance between any point of a and any point of b. */
+static inline double oj_box_distance(const struct oj_box *a,
+                                     const struct oj_box *b)
+{
+    double dx = oj_larger(oj_larger(a->x0 - b->x1, b->x0 - a->x1), 0.0);
+    double dy = oj_larger(oj_larger(a->y0 - b->y1, b->y0 - a->y1), 0.0);
+    double square = dx * dx + dy * dy;
+    /* squares that under- or overflow say nothing */
+    if (!(square > DBL_MIN / DBL_EPSILON) || !(square < INFINITY))
+        return oj_larger(dx, dy);
+    return sqrt(square) * (1.0 - 8.0 * DBL_EPSILON);
+}
+
+/** At least the distance between any point of a and any point of b. */
+static inline double oj_box_farthest(const struct oj_box *a,
+                                     const struct oj_box *b)
+{
+    double dx = oj_larger(a->x1 - b->x0, b->x1 - a->x0);
+    double dy = oj_larger(a->y1 - b->y0, b->y1 - a->y0);
+    double square = dx * dx + dy * dy;
+    if (!(square > DBL_MIN / DBL_EPSILON) || !(square < INFINITY))
+        return (dx + dy) * (1.0 + 8.0 * DBL_EPSILON);
+    return sqrt(square) * (1.0 + 8.0 * DBL_EPSILON);
+}
+
+/** The exact box of a feature; empty when it has no parts. */
+struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature);
+
+/** The boxes of flat's features. O(vertices). */
+OJ_MUST_USE oj_status oj_boxes_make(const struct oj_flat *flat,
+                                    struct oj_boxes *out, struct oj_error *err);
+
+/** 1 when a window of this reach around a typical feature holds so many
+ *  features (more than 4,096 + 16 k) that a search does better to begin with a
+ *  smaller one and grow it. Windows of the usual sizes are not wide. */
+int oj_boxes_window_is_wide(const struct oj_boxes *boxes, double reach,
+                            int64_t k);
+
+void oj_boxes_free(struct oj_boxes *boxes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

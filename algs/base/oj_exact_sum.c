@@ -1,0 +1,432 @@
+#include "oj_exact_sum.h"
+
+#include "../../flatten/base/oj_array.h"
+
+#include <math.h>
+#include <string.h>
+
+__extension__ typedef unsigned __int128 u128;
+
+enum
+{
+    /* A wide sum reaches below the smallest square, 2^-2148, by the room that a
+     * window may have there, and above the sum of 2^63 largest squares, 2^2111.
+     */
+    WIDE_LIMBS = 70,
+    WIDE_SCALE = -2240,
+
+    /* Bits below the first value of a window that are kept free for smaller
+     * ones. */
+    ROOM_BELOW = 40,
+
+    /* Values reach up to this bit of a window, and the sum stays as far from
+     * its sign bit, so that adding the one to the other cannot overflow. */
+    WINDOW_BITS = 64 * OJ_SUM_LIMBS - 3,
+
+    /* The difference of sum squared and squares, for any two sums. */
+    SQUARE_LIMBS = 2 * WIDE_LIMBS + 4,
+    SQUARE_SCALE = 2 * WIDE_SCALE
+};
+
+static const int64_t top_bound = INT64_C(1) << OJ_SUM_TOP_BITS;
+
+static int bit_length(u128 m)
+{
+    uint64_t high = (uint64_t)(m >> 64), low = (uint64_t)m;
+    if (high != 0)
+        return 128 - __builtin_clzll(high);
+    return low != 0 ? 64 - __builtin_clzll(low) : 0;
+}
+
+/* Adds m * 2^shift, or subtracts it, in two's complement; what is carried out
+ * of the last limb is the sign's. */
+static inline void add_bits(uint64_t *limb, int n, u128 m, int negative,
+                            int shift)
+{
+    int k = shift >> 6, s = shift & 63;
+    uint64_t low = (uint64_t)m, high = (uint64_t)(m >> 64), part[3];
+    part[0] = low << s;
+    part[1] = s != 0 ? (low >> (64 - s)) | (high << s) : high;
+    part[2] = s != 0 ? high >> (64 - s) : 0;
+    if (negative)
+    {
+        unsigned borrow = 0;
+        for (int i = k; i < n && (i < k + 3 || borrow != 0); i++)
+        {
+            uint64_t take = i < k + 3 ? part[i - k] : 0, old = limb[i];
+            limb[i] = old - take - borrow;
+            borrow = borrow != 0 ? old <= take : old < take;
+        }
+        return;
+    }
+    for (int i = k, carry = 0; i < n && (i < k + 3 || carry != 0); i++)
+    {
+        uint64_t give = i < k + 3 ? part[i - k] : 0;
+        uint64_t first = limb[i] + give, second = first + (unsigned)carry;
+        carry = first < give || second < first;
+        limb[i] = second;
+    }
+}
+
+/* Magnitude of n limbs, in place; 1 when they were negative. */
+static int take_sign(uint64_t *limb, int n)
+{
+    unsigned carry = 1;
+    if ((limb[n - 1] >> 63) == 0)
+        return 0;
+    for (int i = 0; i < n; i++)
+    {
+        limb[i] = ~limb[i] + carry;
+        carry = carry != 0 && limb[i] == 0;
+    }
+    return 1;
+}
+
+static oj_status widen(struct oj_exact_sum *sum, struct oj_error *err)
+{
+    uint64_t limb[OJ_SUM_LIMBS], *wide = oj_calloc(WIDE_LIMBS, sizeof *wide);
+    int negative;
+    if (wide == NULL)
+        return oj_fail_nomem(err, WIDE_LIMBS, sizeof *wide);
+    memcpy(limb, sum->bits.limb, sizeof limb);
+    negative = take_sign(limb, OJ_SUM_LIMBS);
+    for (int i = 0; i < OJ_SUM_LIMBS; i++)
+        add_bits(wide, WIDE_LIMBS, limb[i], negative,
+                 sum->scale + 64 * i - WIDE_SCALE);
+    sum->bits.wide = wide;
+    sum->scale = WIDE_SCALE;
+    sum->is_wide = 1;
+    return OJ_OK;
+}
+
+/* Moves the window a limb down; 0 when the sum does not fit there. */
+static int slide_down(struct oj_exact_sum *sum)
+{
+    uint64_t *limb = sum->bits.limb;
+    int64_t top = (int64_t)limb[1];
+    if (limb[2] != (top < 0 ? UINT64_MAX : 0) || top >= top_bound ||
+        top < -top_bound)
+        return 0;
+    limb[2] = limb[1];
+    limb[1] = limb[0];
+    limb[0] = 0;
+    sum->scale -= 64;
+    return 1;
+}
+
+/* Moves the window a limb up; 0 when bits would be lost. */
+static int slide_up(struct oj_exact_sum *sum)
+{
+    uint64_t *limb = sum->bits.limb;
+    if (limb[0] != 0)
+        return 0;
+    limb[0] = limb[1];
+    limb[1] = limb[2];
+    limb[2] = (int64_t)limb[1] < 0 ? UINT64_MAX : 0;
+    sum->scale += 64;
+    return 1;
+}
+
+/* 1 when m * 2^e has its place in the window now. */
+static int make_room(struct oj_exact_sum *sum, u128 m, int e)
+{
+    int length = bit_length(m);
+    while (e < sum->scale)
+    {
+        if (!slide_down(sum))
+            return 0;
+    }
+    while (e - sum->scale + length > WINDOW_BITS)
+    {
+        if (e - sum->scale < 64 || !slide_up(sum))
+            return 0;
+    }
+    return 1;
+}
+
+/* Adds m * 2^e, m > 0. */
+static oj_status add_scaled(struct oj_exact_sum *sum, u128 m, int e,
+                            int negative, struct oj_error *err)
+{
+    int64_t top;
+    if (!sum->has_value)
+    {
+        sum->has_value = 1;
+        sum->scale = e - ROOM_BELOW;
+    }
+    if (!sum->is_wide)
+    {
+        top = (int64_t)sum->bits.limb[OJ_SUM_LIMBS - 1];
+        if ((top >= top_bound || top < -top_bound) && !slide_up(sum))
+            OJ_TRY(widen(sum, err));
+    }
+    if (!sum->is_wide && (e < sum->scale || e - sum->scale > WINDOW_BITS - 128))
+    {
+        if (!make_room(sum, m, e))
+            OJ_TRY(widen(sum, err));
+    }
+    if (sum->is_wide)
+        add_bits(sum->bits.wide, WIDE_LIMBS, m, negative, e - WIDE_SCALE);
+    else
+        add_bits(sum->bits.limb, OJ_SUM_LIMBS, m, negative, e - sum->scale);
+    return OJ_OK;
+}
+
+/* |x| = m * 2^e.  0 when x is zero or not finite, which is noted. */
+static int split(struct oj_exact_sum *sum, double x, uint64_t *m, int *e,
+                 int *negative)
+{
+    uint64_t bits;
+    int exponent;
+    memcpy(&bits, &x, sizeof bits);
+    *negative = bits >> 63 != 0;
+    exponent = (int)(bits >> 52 & 0x7ff);
+    *m = bits & ((UINT64_C(1) << 52) - 1);
+    if (exponent == 0x7ff)
+    {
+        sum->not_finite |= *m != 0 ? 4 : *negative ? 2 : 1;
+        return 0;
+    }
+    if (exponent == 0)
+        exponent = 1;
+    else
+        *m |= UINT64_C(1) << 52;
+    *e = exponent - 1075;
+    return *m != 0;
+}
+
+oj_status oj_exact_sum_add(struct oj_exact_sum *sum, double x,
+                           struct oj_error *err)
+{
+    uint64_t m;
+    int e, negative;
+    if (!split(sum, x, &m, &e, &negative))
+        return OJ_OK;
+    return add_scaled(sum, m, e, negative, err);
+}
+
+oj_status oj_exact_sum_add_square(struct oj_exact_sum *sum, double x,
+                                  struct oj_error *err)
+{
+    uint64_t m;
+    int e, negative;
+    if (!split(sum, x, &m, &e, &negative))
+        return OJ_OK;
+    return add_scaled(sum, (u128)m * m, 2 * e, 0, err);
+}
+
+static uint64_t magnitude(int64_t x)
+{
+    return x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+}
+
+oj_status oj_exact_sum_add_integer(struct oj_exact_sum *sum, int64_t x,
+                                   struct oj_error *err)
+{
+    return x != 0 ? add_scaled(sum, magnitude(x), 0, x < 0, err) : OJ_OK;
+}
+
+oj_status oj_exact_sum_add_integer_square(struct oj_exact_sum *sum, int64_t x,
+                                          struct oj_error *err)
+{
+    u128 m = magnitude(x);
+    return x != 0 ? add_scaled(sum, m * m, 0, 0, err) : OJ_OK;
+}
+
+/* The limbs of a sum, their count and their scale; they may be negative. */
+static int read_limbs(const struct oj_exact_sum *sum, uint64_t *limb,
+                      int *scale)
+{
+    int n = sum->is_wide ? WIDE_LIMBS : OJ_SUM_LIMBS;
+    memcpy(limb, sum->is_wide ? sum->bits.wide : sum->bits.limb,
+           (size_t)n * sizeof *limb);
+    *scale = sum->scale;
+    return n;
+}
+
+oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
+                             const struct oj_exact_sum *other,
+                             struct oj_error *err)
+{
+    uint64_t limb[WIDE_LIMBS];
+    int n, scale, negative;
+    sum->not_finite |= other->not_finite;
+    if (!other->has_value)
+        return OJ_OK;
+    n = read_limbs(other, limb, &scale);
+    negative = take_sign(limb, n);
+    for (int i = 0; i < n; i++)
+    {
+        if (limb[i] != 0)
+            OJ_TRY(add_scaled(sum, limb[i], scale + 64 * i, negative, err));
+    }
+    return OJ_OK;
+}
+
+/* Carries: afterwards digit[0 .. n + 1] are the magnitude, 32 bits each. */
+static int carry_limbs(const int64_t *limb, int n, uint32_t *digit)
+{
+    int64_t carry = 0;
+    uint64_t flip, one;
+    for (int i = 0; i < n; i++)
+    {
+        /* 2^31 values leave room for what is carried */
+        int64_t t = limb[i] + carry;
+        int64_t low = (int64_t)((uint64_t)t & UINT32_MAX);
+        digit[i] = (uint32_t)low;
+        carry = (t - low) / (INT64_C(1) << 32);
+    }
+    digit[n] = (uint32_t)((uint64_t)carry & UINT32_MAX);
+    digit[n + 1] = carry < 0 ? UINT32_MAX : 0;
+    flip = carry < 0 ? UINT32_MAX : 0;
+    one = carry < 0;
+    for (int i = 0; i < n + 2; i++)
+    {
+        uint64_t d = (digit[i] ^ flip) + one;
+        digit[i] = (uint32_t)d;
+        one = d >> 32;
+    }
+    return carry < 0;
+}
+
+oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum, const int64_t *limb,
+                                 int n, int scale, struct oj_error *err)
+{
+    uint32_t digit[OJ_SUM_MOST_WORDS + 2];
+    int negative = carry_limbs(limb, n, digit);
+    for (int i = 0; i < n + 2; i += 2)
+    {
+        uint64_t m = digit[i];
+        if (i + 1 < n + 2)
+            m |= (uint64_t)digit[i + 1] << 32;
+        if (m != 0)
+            OJ_TRY(add_scaled(sum, m, scale + 32 * i, negative, err));
+    }
+    return OJ_OK;
+}
+
+void oj_exact_sum_meet(struct oj_exact_sum *sum, int plus_infinity,
+                       int minus_infinity, int nan)
+{
+    sum->not_finite |= (uint8_t)((plus_infinity ? 1 : 0) |
+                                 (minus_infinity ? 2 : 0) | (nan ? 4 : 0));
+}
+
+/* The top 64 bits of a magnitude, the last one set when anything below is
+ * nonzero, and their scale; 0 for zero. */
+static uint64_t top_bits(const uint64_t *limb, int n, int *scale)
+{
+    uint64_t top, rest = 0;
+    int k = n - 1, s;
+    while (k >= 0 && limb[k] == 0)
+        k--;
+    if (k < 0)
+        return 0;
+    s = __builtin_clzll(limb[k]);
+    top = limb[k] << s;
+    *scale += 64 * k - s;
+    if (s > 0 && k > 0)
+    {
+        top |= limb[k - 1] >> (64 - s);
+        rest = limb[k - 1] << s;
+    }
+    else if (k > 0)
+        rest = limb[k - 1];
+    for (int i = k - 2; i >= 0; i--)
+        rest |= limb[i];
+    return top | (rest != 0);
+}
+
+/* Rounds top, whose first bit is set, to a whole number after dropping its
+ * last bits: to nearest, ties to even. */
+static uint64_t round_off(uint64_t top, int drop)
+{
+    uint64_t kept, rest, half;
+    if (drop >= 65)
+        return 0;
+    if (drop == 64)
+        return top > UINT64_C(1) << 63;
+    kept = top >> drop;
+    rest = top - (kept << drop);
+    half = UINT64_C(1) << (drop - 1);
+    return kept + (rest > half || (rest == half && (kept & 1) != 0));
+}
+
+static double to_double(const uint64_t *limb, int n, int scale)
+{
+    uint64_t top = top_bits(limb, n, &scale);
+    int drop = 11; /* 64 - 53 */
+    if (top == 0)
+        return 0.0;
+    if (scale + drop < -1074)
+        drop = -1074 - scale;
+    return ldexp((double)round_off(top, drop), scale + drop);
+}
+
+double oj_exact_sum_value(const struct oj_exact_sum *sum)
+{
+    uint64_t limb[WIDE_LIMBS];
+    int n, scale, negative;
+    double value;
+    if ((sum->not_finite & 4) != 0 || sum->not_finite == 3)
+        return (double)NAN;
+    if (sum->not_finite != 0)
+        return sum->not_finite == 1 ? (double)INFINITY : -(double)INFINITY;
+    if (!sum->has_value)
+        return 0.0;
+    n = read_limbs(sum, limb, &scale);
+    negative = take_sign(limb, n);
+    value = to_double(limb, n, scale);
+    return negative && value != 0.0 ? -value : value;
+}
+
+double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
+                              const struct oj_exact_sum *squares, int64_t n)
+{
+    uint64_t a[WIDE_LIMBS], b[WIDE_LIMBS], d[SQUARE_LIMBS] = {0};
+    uint64_t top;
+    int scale_a, scale_b, scale = SQUARE_SCALE, n_a, n_b;
+    double divisor = (double)n * (double)(n - 1);
+    if (n < 2 || sum->not_finite != 0 || squares->not_finite != 0)
+        return (double)NAN;
+    if (!squares->has_value)
+        return 0.0;
+    n_a = read_limbs(sum, a, &scale_a);
+    n_b = read_limbs(squares, b, &scale_b);
+    take_sign(a, n_a);
+    /* n * squares - sum^2 */
+    for (int i = 0; i < n_b; i++)
+    {
+        if (b[i] != 0)
+            add_bits(d, SQUARE_LIMBS, (u128)b[i] * (uint64_t)n, 0,
+                     scale_b + 64 * i - SQUARE_SCALE);
+    }
+    for (int i = 0; i < n_a; i++)
+    {
+        for (int j = 0; j < n_a; j++)
+        {
+            if (a[i] != 0 && a[j] != 0)
+                add_bits(d, SQUARE_LIMBS, (u128)a[i] * a[j], 1,
+                         2 * scale_a + 64 * (i + j) - SQUARE_SCALE);
+        }
+    }
+    top = top_bits(d, SQUARE_LIMBS, &scale);
+    if (top == 0)
+        return 0.0;
+    /* An even power of two comes out of the root as it is. */
+    top = round_off(top, 11);
+    scale += 11;
+    if (scale % 2 != 0)
+    {
+        top <<= 1;
+        scale--;
+    }
+    return ldexp(sqrt((double)top / divisor), scale / 2);
+}
+
+void oj_exact_sum_clear(struct oj_exact_sum *sum)
+{
+    if (sum->is_wide)
+        oj_free(sum->bits.wide);
+    memset(sum, 0, sizeof *sum);
+}

@@ -1,0 +1,233 @@
+#include "oj_points.h"
+#include "../../flatten/base/oj_array.h"
+#include "../kernels/oj_morton.h"
+#include "oj_radix.h"
+
+#include <string.h>
+
+#define CODE_BITS 64
+
+static oj_status make_arrays(struct oj_points *points, int64_t n,
+                             struct oj_error *err)
+{
+    memset(points, 0, sizeof *points);
+    points->x = oj_malloc(n, sizeof *points->x);
+    points->y = oj_malloc(n, sizeof *points->y);
+    points->row = oj_malloc(n, sizeof *points->row);
+    if (points->x != NULL && points->y != NULL && points->row != NULL)
+        return OJ_OK;
+    oj_points_free(points);
+    return oj_fail_nomem(err, n, 2 * sizeof(double) + sizeof(int32_t));
+}
+
+static void add(struct oj_points *points, const struct oj_flat *input,
+                int64_t vertex, int64_t row)
+{
+    points->x[points->n] = input->x[vertex];
+    points->y[points->n] = input->y[vertex];
+    points->row[points->n++] = (int32_t)row;
+}
+
+oj_status oj_points_make(const struct oj_flat *input, struct oj_points *out,
+                         struct oj_error *err)
+{
+    struct oj_points points;
+    if (input->n_features > INT32_MAX)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a batch holds at most %d input features", INT32_MAX);
+    if (input->part_kinds & ~(unsigned)OJ_PART_POINT)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the input side must be points or multipoints");
+    OJ_TRY(make_arrays(&points, input->n_vertices, err));
+    for (int64_t row = 0; row < input->n_features; row++)
+    {
+        if (oj_flat_is_points(input))
+        {
+            if (!isnan(input->x[row]))
+                add(&points, input, row, row);
+            continue;
+        }
+        /* points have one ring of one vertex each */
+        for (int64_t part = input->part_offset[row];
+             part < input->part_offset[row + 1]; part++)
+            add(&points, input, input->vertex_offset[input->ring_offset[part]],
+                row);
+    }
+    *out = points;
+    return OJ_OK;
+}
+
+void oj_points_free(struct oj_points *points)
+{
+    oj_free(points->x);
+    oj_free(points->y);
+    oj_free(points->row);
+    oj_free(points->code);
+    memset(points, 0, sizeof *points);
+}
+
+static uint64_t morton_code(double x, double y, const struct oj_box *frame)
+{
+    return oj_morton64(oj_morton_column32(x, frame->x0, frame->x1),
+                       oj_morton_column32(y, frame->y0, frame->y1));
+}
+
+static oj_status permute(struct oj_points *points, const struct oj_keyed *order,
+                         struct oj_error *err)
+{
+    struct oj_points sorted;
+    OJ_TRY(make_arrays(&sorted, points->n, err));
+    sorted.n = points->n;
+    sorted.code = oj_malloc(points->n, sizeof *sorted.code);
+    if (sorted.code == NULL)
+    {
+        oj_points_free(&sorted);
+        return oj_fail_nomem(err, points->n, sizeof *sorted.code);
+    }
+    for (int64_t i = 0; i < points->n; i++)
+    {
+        sorted.x[i] = points->x[order[i].value];
+        sorted.y[i] = points->y[order[i].value];
+        sorted.row[i] = points->row[order[i].value];
+        sorted.code[i] = order[i].key;
+    }
+    oj_points_free(points);
+    *points = sorted;
+    return OJ_OK;
+}
+
+oj_status oj_points_sort(struct oj_points *points, struct oj_error *err)
+{
+    struct oj_box frame = oj_box_empty();
+    struct oj_keyed *places, *spare;
+    oj_status status;
+    if (points->n == 0)
+        return OJ_OK;
+    OJ_NEW(places, points->n, err);
+    spare = oj_malloc(points->n, sizeof *spare);
+    if (spare == NULL)
+    {
+        oj_free(places);
+        return oj_fail_nomem(err, points->n, sizeof *spare);
+    }
+    for (int64_t i = 0; i < points->n; i++)
+        oj_box_add_point(&frame, points->x[i], points->y[i]);
+    for (int64_t i = 0; i < points->n; i++)
+    {
+        places[i].key = morton_code(points->x[i], points->y[i], &frame);
+        places[i].value = i;
+    }
+    status = permute(points, oj_radix_sort(places, spare, points->n), err);
+    oj_free(places);
+    oj_free(spare);
+    return status;
+}
+
+/* What quadrants are made of, and how large they may be. */
+struct splitting
+{
+    const struct oj_points *points;
+    int64_t size;
+    double spread;
+    struct oj_quadrants *out;
+};
+
+static struct oj_box box_of(const struct oj_points *points, int64_t first,
+                            int64_t end)
+{
+    struct oj_box box = oj_box_empty();
+    for (int64_t i = first; i < end; i++)
+        oj_box_add_point(&box, points->x[i], points->y[i]);
+    return box;
+}
+
+static oj_status add_quadrant(const struct splitting *splitting, int64_t first,
+                              int64_t end, struct oj_error *err)
+{
+    struct oj_quadrants *out = splitting->out;
+    struct oj_quadrant *quadrant;
+    OJ_TRY(oj_reserve(&out->quadrant, out->n, out->n + 1, &out->capacity,
+                      sizeof *out->quadrant, err));
+    quadrant = &out->quadrant[out->n++];
+    quadrant->first = first;
+    quadrant->end = end;
+    quadrant->box = box_of(splitting->points, first, end);
+    return OJ_OK;
+}
+
+static int is_small(const struct splitting *splitting, int64_t first,
+                    int64_t end)
+{
+    struct oj_box box;
+    if (end - first > splitting->size)
+        return 0;
+    if (!(splitting->spread < INFINITY) || end - first == 1)
+        return 1;
+    box = box_of(splitting->points, first, end);
+    return hypot(box.x1 - box.x0, box.y1 - box.y0) <= splitting->spread;
+}
+
+/* First point in first .. end whose code, without its low bits, is above that
+ * of point first. */
+static int64_t end_of_square(const struct oj_points *points, int64_t first,
+                             int64_t end, int low_bits)
+{
+    uint64_t square = points->code[first] >> low_bits;
+    while (first < end)
+    {
+        int64_t middle = first + (end - first) / 2;
+        if (points->code[middle] >> low_bits > square)
+            end = middle;
+        else
+            first = middle + 1;
+    }
+    return end;
+}
+
+/* Splits the points of one square (codes alike but for low_bits bits) that is
+ * too large. */
+static oj_status split(const struct splitting *splitting, int64_t first,
+                       int64_t end, int low_bits, struct oj_error *err)
+{
+    while (first < end)
+    {
+        int64_t next = end;
+        if (low_bits > 0)
+            next = end_of_square(splitting->points, first, end, low_bits - 2);
+        else if (end - first > splitting->size)
+            next = first + splitting->size;
+        if (low_bits == 0 || is_small(splitting, first, next))
+            OJ_TRY(add_quadrant(splitting, first, next, err));
+        else
+            OJ_TRY(split(splitting, first, next, low_bits - 2, err));
+        first = next;
+    }
+    return OJ_OK;
+}
+
+oj_status oj_quadrants_make(const struct oj_points *points, int64_t size,
+                            double spread, struct oj_quadrants *out,
+                            struct oj_error *err)
+{
+    struct oj_quadrants quadrants;
+    struct splitting splitting = {points, size, spread, &quadrants};
+    oj_status status = OJ_OK;
+    memset(&quadrants, 0, sizeof quadrants);
+    if (points->n > 0 && is_small(&splitting, 0, points->n))
+        status = add_quadrant(&splitting, 0, points->n, err);
+    else
+        status = split(&splitting, 0, points->n, CODE_BITS, err);
+    if (status != OJ_OK)
+    {
+        oj_quadrants_free(&quadrants);
+        return status;
+    }
+    *out = quadrants;
+    return OJ_OK;
+}
+
+void oj_quadrants_free(struct oj_quadrants *quadrants)
+{
+    oj_free(quadrants->quadrant);
+    memset(quadrants, 0, sizeof *quadrants);
+}

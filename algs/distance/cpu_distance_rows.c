@@ -1,0 +1,149 @@
+#include "cpu_distance_rows.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_clock.h"
+#include "../base/cpu_threads.h"
+
+/* Rows that a thread takes at once, at most. */
+#define ROWS_AT_ONCE 2048
+
+static struct oj_distance_index *unwrap(struct oj_index *index)
+{
+    return (struct oj_distance_index *)(void *)index;
+}
+
+/* --- index ---------------------------------------------------------------- */
+
+void oj_distance_index_free(struct oj_index *wrapped)
+{
+    struct oj_distance_index *index = unwrap(wrapped);
+    if (index == NULL)
+        return;
+    index->space->free(index);
+    for (int t = 0; index->worker != NULL && t < index->options.n_threads; t++)
+    {
+        oj_answers_free(&index->worker[t].answers);
+        oj_ranking_free(&index->worker[t].ranking);
+    }
+    oj_free(index->worker);
+    oj_order_free(&index->order);
+    oj_free(index);
+}
+
+static oj_status build(struct oj_distance_index *index, struct oj_stats *stats,
+                       struct oj_error *err)
+{
+    int n_threads = index->options.n_threads;
+    double start = oj_clock_seconds();
+    index->worker = oj_calloc(n_threads, sizeof *index->worker);
+    if (index->worker == NULL)
+        return oj_fail_nomem(err, n_threads, sizeof *index->worker);
+    for (int t = 0; t < n_threads; t++)
+    {
+        index->worker[t].thread = t;
+        index->worker[t].ranking =
+            oj_ranking_make(&index->relation, index->tie_rank);
+    }
+    OJ_TRY(index->space->build(index, stats, err));
+    stats->index_s += oj_clock_seconds() - start;
+    return OJ_OK;
+}
+
+oj_status oj_distance_index_make(const struct oj_distance_space *space,
+                                 const struct oj_flat *join_side,
+                                 const int32_t *tie_rank,
+                                 const struct oj_relation *relation,
+                                 const struct oj_options *options,
+                                 struct oj_index **out, struct oj_stats *stats,
+                                 struct oj_error *err)
+{
+    struct oj_distance_index *index = oj_calloc(1, space->index_size);
+    oj_status status;
+    if (index == NULL)
+        return oj_fail_nomem(err, 1, space->index_size);
+    index->space = space;
+    index->relation = *relation;
+    index->options = *options;
+    index->join_side = join_side;
+    index->tie_rank = tie_rank;
+    status = build(index, stats, err);
+    if (status == OJ_OK)
+        *out = (struct oj_index *)(void *)index;
+    else
+        oj_distance_index_free((struct oj_index *)(void *)index);
+    return status;
+}
+
+/* --- a batch -------------------------------------------------------------- */
+
+static oj_status join_row(int64_t i, int thread, void *user,
+                          struct oj_error *err)
+{
+    struct oj_distance_batch *batch = user;
+    struct oj_distance_index *index = batch->index;
+    struct oj_distance_worker *worker = &index->worker[thread];
+    int64_t row = index->order.point[i].index;
+    OJ_TRY(oj_check_cancel(index->options.cancel, err));
+    if (index->relation.op != OJ_OP_NEAREST)
+        return index->space->search(batch, worker, row, err);
+    oj_ranking_start(&worker->ranking);
+    OJ_TRY(index->space->search(batch, worker, row, err));
+    oj_ranking_finish(&worker->ranking);
+    return oj_answers_add(&worker->answers, row, &worker->ranking, err);
+}
+
+static void start_workers(const struct oj_distance_batch *batch)
+{
+    const struct oj_distance_index *index = batch->index;
+    int n_threads = index->options.n_threads;
+    for (int t = 0; t < n_threads; t++)
+    {
+        struct oj_distance_worker *worker = &index->worker[t];
+        oj_answers_start(&worker->answers, index->options.max_batch_pairs,
+                         batch->input->n_features, n_threads);
+        worker->n_tried = 0;
+    }
+}
+
+oj_status oj_distance_rows(struct oj_distance_batch *batch,
+                           struct oj_stats *stats, struct oj_error *err)
+{
+    struct oj_distance_index *index = batch->index;
+    int n_threads = index->options.n_threads;
+    double start = oj_clock_seconds(), sorted;
+    int64_t n, at_once;
+    oj_status status;
+    OJ_TRY(oj_pair_filter_make(&index->relation, batch->input, index->join_side,
+                               &batch->filter, err));
+    OJ_TRY(index->space->start(batch, err));
+    sorted = oj_clock_seconds();
+    n = index->order.n_points;
+    /* few rows may be large ones: few at once, then */
+    at_once = n / (16 * (int64_t)n_threads) + 1;
+    if (at_once > ROWS_AT_ONCE)
+        at_once = ROWS_AT_ONCE;
+    start_workers(batch);
+    status = oj_parallel_try(n_threads, n, at_once, join_row, batch, err);
+    /* a space may have given up its last distances */
+    if (status == OJ_OK)
+        status = oj_check_cancel(index->options.cancel, err);
+    stats->sort_s += sorted - start;
+    stats->refine_s += oj_clock_seconds() - sorted;
+    return status;
+}
+
+oj_status oj_distance_matches(const struct oj_distance_index *index,
+                              int64_t n_rows, struct oj_matches *out,
+                              struct oj_error *err)
+{
+    int n_threads = index->options.n_threads;
+    struct oj_answers *answers;
+    oj_status status;
+    OJ_NEW(answers, n_threads, err);
+    for (int t = 0; t < n_threads; t++)
+        answers[t] = index->worker[t].answers;
+    status = oj_answers_to_matches(answers, n_threads, n_rows, &index->relation,
+                                   index->tie_rank, out, err);
+    oj_free(answers);
+    return status;
+}

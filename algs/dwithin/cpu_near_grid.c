@@ -1,0 +1,395 @@
+#include "cpu_near_grid.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../base/cpu_threads.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_SAMPLES 2048
+#define MOST_BUCKETS 2048
+#define NO_CELL UINT32_MAX
+
+/* Cells for every point, at most, and a few for very few points. */
+#define CELLS_PER_POINT 6
+#define CELLS_MORE 1024
+
+/* Cells wider than asked for are uneven when a point finds more points than
+ * this in its runs. */
+#define MANY_IN_RUNS 1024
+
+/* The points of a bucket on their way; of one thread. */
+struct bucket
+{
+    double *x, *y;
+    int32_t *id;
+    uint32_t *cell;
+    int64_t cap_x, cap_y, cap_id, cap_cell;
+};
+
+struct build
+{
+    struct oj_near_grid *grid;
+    const struct oj_flat *flat;
+    const int32_t *tie_rank;
+    double reach;
+    int64_t n_slices, n_buckets;
+    int bucket_bits;         /* of a cell's number, below its bucket's */
+    struct frame *slice_box; /* [n_slices] */
+    uint32_t *cell;          /* [n_features], or NO_CELL */
+    int64_t *start;          /* [n_slices][n_buckets] */
+    int64_t *bucket_offset;  /* [n_buckets + 1] */
+    struct bucket *bucket;   /* [n_threads] */
+};
+
+/* Where the points are. */
+struct frame
+{
+    double x0, y0, x1, y1;
+};
+
+static int64_t slice_begin(const struct build *b, int64_t slice)
+{
+    return b->flat->n_features / b->n_slices * slice;
+}
+
+static int64_t slice_end(const struct build *b, int64_t slice)
+{
+    return slice + 1 == b->n_slices ? b->flat->n_features
+                                    : slice_begin(b, slice + 1);
+}
+
+/* --- the frame ------------------------------------------------------------ */
+
+static void measure_slice(int64_t slice, int thread, void *user)
+{
+    struct build *b = user;
+    const double *x = b->flat->x, *y = b->flat->y;
+    struct frame box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    int64_t end = slice_end(b, slice);
+    (void)thread;
+    for (int64_t i = slice_begin(b, slice); i < end; i++)
+    {
+        /* comparisons with NaN leave the box as it is */
+        box.x0 = x[i] < box.x0 ? x[i] : box.x0;
+        box.x1 = x[i] > box.x1 ? x[i] : box.x1;
+        box.y0 = y[i] < box.y0 ? y[i] : box.y0;
+        box.y1 = y[i] > box.y1 ? y[i] : box.y1;
+    }
+    b->slice_box[slice] = box;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double u = *(const double *)a, v = *(const double *)b;
+    return (u > v) - (u < v);
+}
+
+/* What holds the middle 98 % of v, a bit widened. */
+static void robust_range(double *v, int n, double *low, double *high)
+{
+    double a, b;
+    qsort(v, (size_t)n, sizeof *v, compare_doubles);
+    a = v[n / 100];
+    b = v[n - 1 - n / 100];
+    *low = a - 0.05 * (b - a);
+    *high = b + 0.05 * (b - a);
+}
+
+/* A frame for the bulk of the points. */
+static struct frame robust_frame(const struct oj_flat *flat)
+{
+    double x[N_SAMPLES], y[N_SAMPLES];
+    struct frame frame = {0.0, 0.0, 0.0, 0.0};
+    int64_t n = flat->n_features;
+    int n_samples = 0;
+    for (int i = 0; i < N_SAMPLES; i++)
+    {
+        int64_t at = n <= N_SAMPLES ? i : (int64_t)((double)n / N_SAMPLES * i);
+        if (at >= n)
+            break;
+        if (isfinite(flat->x[at]) && isfinite(flat->y[at]))
+        {
+            x[n_samples] = flat->x[at];
+            y[n_samples++] = flat->y[at];
+        }
+    }
+    if (n_samples == 0)
+        return frame;
+    robust_range(x, n_samples, &frame.x0, &frame.x1);
+    robust_range(y, n_samples, &frame.y0, &frame.y1);
+    return frame;
+}
+
+/* The empty ones included. */
+static double cells_in(const struct frame *f, double side)
+{
+    return (floor((f->x1 - f->x0) / side) + 3.0) *
+           (floor((f->y1 - f->y0) / side) + 3.0);
+}
+
+/* Cells as wide as the reach where that many are bearable; around the bulk of
+ * the points only, and wider, where not.  Returns 1 in the latter case. */
+static int choose_cells(struct build *b)
+{
+    struct oj_near_grid *grid = b->grid;
+    struct frame f = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    double most = (double)CELLS_PER_POINT * (double)b->flat->n_features;
+    /* a bit more than the reach, which rounding must not undo; squares of what
+     * is smaller than 1e-150 underflow and are 0 apart */
+    double side = b->reach * (1.0 + 1e-6);
+    int is_wider = 0;
+    most = fmin(most + CELLS_MORE, 4e9); /* their numbers have 32 bits */
+    side = side > 1e-150 ? side : 1e-150;
+    for (int64_t s = 0; s < b->n_slices; s++)
+    {
+        const struct frame *box = &b->slice_box[s];
+        f.x0 = fmin(f.x0, box->x0);
+        f.y0 = fmin(f.y0, box->y0);
+        f.x1 = fmax(f.x1, box->x1);
+        f.y1 = fmax(f.y1, box->y1);
+    }
+    /* no points; or the ends of the numbers, where one cell has to do */
+    if (!(f.x1 - f.x0 < INFINITY && f.y1 - f.y0 < INFINITY))
+        f = (struct frame){0.0, 0.0, 0.0, 0.0};
+    if (!(cells_in(&f, side) <= most))
+    {
+        is_wider = 1;
+        f = robust_frame(b->flat);
+        if (!(cells_in(&f, side) <= most))
+        {
+            double width = f.x1 - f.x0, height = f.y1 - f.y0;
+            side = fmax(side, sqrt(width / most) * sqrt(height));
+            side = fmax(side, 4.0 * (fmax(width, height) / most));
+            while (!(cells_in(&f, side) <= most) && side < DBL_MAX / 4)
+                side *= 1.25;
+        }
+    }
+    grid->x0 = f.x0;
+    grid->y0 = f.y0;
+    grid->inverse = 1.0 / side;
+    grid->n_columns = 3 + (int64_t)floor((f.x1 - f.x0) / side);
+    grid->n_rows = 3 + (int64_t)floor((f.y1 - f.y0) / side);
+    return is_wider;
+}
+
+/* --- sorting -------------------------------------------------------------- */
+
+static void count_slice(int64_t slice, int thread, void *user)
+{
+    struct build *b = user;
+    const struct oj_near_grid *grid = b->grid;
+    const double *x = b->flat->x, *y = b->flat->y;
+    int64_t *count = b->start + slice * b->n_buckets;
+    int64_t end = slice_end(b, slice);
+    (void)thread;
+    for (int64_t i = slice_begin(b, slice); i < end; i++)
+    {
+        uint32_t cell = NO_CELL;
+        if (x[i] == x[i] && y[i] == y[i])
+        {
+            cell = (uint32_t)oj_near_cell_number(grid, x[i], y[i]);
+            count[cell >> b->bucket_bits]++;
+        }
+        b->cell[i] = cell;
+    }
+}
+
+static void scatter_slice(int64_t slice, int thread, void *user)
+{
+    struct build *b = user;
+    int64_t *start = b->start + slice * b->n_buckets;
+    int64_t end = slice_end(b, slice);
+    (void)thread;
+    for (int64_t i = slice_begin(b, slice); i < end; i++)
+    {
+        uint32_t cell = b->cell[i];
+        int64_t place;
+        if (cell == NO_CELL)
+            continue;
+        place = start[cell >> b->bucket_bits]++;
+        b->grid->x[place] = b->flat->x[i];
+        b->grid->y[place] = b->flat->y[i];
+        b->grid->id[place] = b->tie_rank != NULL ? b->tie_rank[i] : (int32_t)i;
+    }
+}
+
+static oj_status take_bucket(struct bucket *s, const struct oj_near_grid *grid,
+                             int64_t at, int64_t n, struct oj_error *err)
+{
+    OJ_TRY(oj_reserve(&s->x, 0, n, &s->cap_x, sizeof *s->x, err));
+    OJ_TRY(oj_reserve(&s->y, 0, n, &s->cap_y, sizeof *s->y, err));
+    OJ_TRY(oj_reserve(&s->id, 0, n, &s->cap_id, sizeof *s->id, err));
+    OJ_TRY(oj_reserve(&s->cell, 0, n, &s->cap_cell, sizeof *s->cell, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        s->x[i] = grid->x[at + i];
+        s->y[i] = grid->y[at + i];
+        s->id[i] = grid->id[at + i];
+        s->cell[i] = (uint32_t)oj_near_cell_number(grid, s->x[i], s->y[i]);
+    }
+    return OJ_OK;
+}
+
+/* Sorts a bucket's points by cell, stable: cell_start[c + 1] counts, then says
+ * where cell c begins, then, when all are placed, where it ends. */
+static oj_status sort_bucket(int64_t bucket, int thread, void *user,
+                             struct oj_error *err)
+{
+    struct build *b = user;
+    struct bucket *s = &b->bucket[thread];
+    struct oj_near_grid *grid = b->grid;
+    int64_t n_cells = grid->n_columns * grid->n_rows;
+    int64_t first = bucket << b->bucket_bits;
+    int64_t end = (bucket + 1) << b->bucket_bits;
+    int64_t at = b->bucket_offset[bucket];
+    uint32_t *next = grid->cell_start + 1, total = (uint32_t)at;
+    int64_t n = b->bucket_offset[bucket + 1] - at;
+    OJ_TRY(take_bucket(s, grid, at, n, err));
+    end = end < n_cells ? end : n_cells;
+    memset(next + first, 0, (size_t)(end - first) * sizeof *next);
+    for (int64_t i = 0; i < n; i++)
+        next[s->cell[i]]++;
+    for (int64_t c = first; c < end; c++)
+    {
+        uint32_t count = next[c];
+        next[c] = total;
+        total += count;
+    }
+    for (int64_t i = 0; i < n; i++)
+    {
+        uint32_t place = next[s->cell[i]]++;
+        grid->x[place] = s->x[i];
+        grid->y[place] = s->y[i];
+        grid->id[place] = s->id[i];
+    }
+    return OJ_OK;
+}
+
+/* Counts become places: bucket by bucket, and slice by slice in each. */
+static void scan_buckets(struct build *b)
+{
+    int64_t total = 0;
+    for (int64_t bucket = 0; bucket < b->n_buckets; bucket++)
+    {
+        b->bucket_offset[bucket] = total;
+        for (int64_t s = 0; s < b->n_slices; s++)
+        {
+            int64_t count = b->start[s * b->n_buckets + bucket];
+            b->start[s * b->n_buckets + bucket] = total;
+            total += count;
+        }
+    }
+    b->bucket_offset[b->n_buckets] = total;
+    b->grid->n = total;
+}
+
+static oj_status sort_points(struct build *b, int n_threads,
+                             struct oj_error *err)
+{
+    struct oj_near_grid *grid = b->grid;
+    int64_t n_cells = grid->n_columns * grid->n_rows, n = b->flat->n_features;
+    while ((n_cells >> b->bucket_bits) >= MOST_BUCKETS)
+        b->bucket_bits++;
+    b->n_buckets = (n_cells >> b->bucket_bits) + 1;
+    b->start = oj_calloc(b->n_slices * b->n_buckets, sizeof *b->start);
+    if (b->start == NULL)
+        return oj_fail_nomem(err, b->n_slices * b->n_buckets, sizeof *b->start);
+    OJ_NEW(b->bucket_offset, b->n_buckets + 1, err);
+    OJ_NEW(b->cell, n, err);
+    oj_parallel_for(n_threads, b->n_slices, count_slice, b);
+    scan_buckets(b);
+    OJ_NEW(grid->x, grid->n + OJ_NEAR_LANES, err);
+    OJ_NEW(grid->y, grid->n + OJ_NEAR_LANES, err);
+    OJ_NEW(grid->id, grid->n + OJ_NEAR_LANES, err);
+    oj_parallel_for(n_threads, b->n_slices, scatter_slice, b);
+    oj_free(b->cell);
+    b->cell = NULL;
+    OJ_NEW(grid->cell_start, n_cells + 1, err);
+    grid->cell_start[0] = 0;
+    for (int64_t i = grid->n; i < grid->n + OJ_NEAR_LANES; i++)
+    {
+        grid->x[i] = grid->y[i] = 0.0;
+        grid->id[i] = 0;
+    }
+    b->bucket = oj_calloc(n_threads, sizeof *b->bucket);
+    if (b->bucket == NULL)
+        return oj_fail_nomem(err, n_threads, sizeof *b->bucket);
+    return oj_parallel_try(n_threads, b->n_buckets, 1, sort_bucket, b, err);
+}
+
+static void free_buckets(struct build *b, int n_threads)
+{
+    for (int t = 0; b->bucket != NULL && t < n_threads; t++)
+    {
+        oj_free(b->bucket[t].x);
+        oj_free(b->bucket[t].y);
+        oj_free(b->bucket[t].id);
+        oj_free(b->bucket[t].cell);
+    }
+    oj_free(b->bucket);
+}
+
+/* 1 when a typical point would have to look at too many others. */
+static int is_uneven(const struct oj_near_grid *grid)
+{
+    int64_t step = grid->n / N_SAMPLES + 1, n_seen = 0, n_in_runs = 0;
+    for (int64_t i = 0; i < grid->n; i += step, n_seen++)
+    {
+        const uint32_t *cell = oj_near_cell(grid, grid->x[i], grid->y[i]);
+        for (int64_t row = -1; row <= 1; row++)
+            n_in_runs += oj_near_run_end(grid, cell, row) -
+                         oj_near_run_begin(grid, cell, row);
+    }
+    return n_in_runs > MANY_IN_RUNS * n_seen;
+}
+
+oj_status oj_near_grid_build(struct oj_near_grid *grid,
+                             const struct oj_flat *flat,
+                             const int32_t *tie_rank, double reach,
+                             int n_threads, struct oj_error *err)
+{
+    struct build b;
+    oj_status status;
+    int is_wider;
+    memset(grid, 0, sizeof *grid);
+    memset(&b, 0, sizeof b);
+    b.grid = grid;
+    b.flat = flat;
+    b.tie_rank = tie_rank;
+    b.reach = reach;
+    b.n_slices = flat->n_features < 65536 ? 1 : n_threads;
+    b.bucket_bits = 6;
+    OJ_NEW(b.slice_box, b.n_slices, err);
+    oj_parallel_for(n_threads, b.n_slices, measure_slice, &b);
+    is_wider = choose_cells(&b);
+    oj_free(b.slice_box);
+    status = sort_points(&b, n_threads, err);
+    oj_free(b.start);
+    oj_free(b.bucket_offset);
+    oj_free(b.cell);
+    free_buckets(&b, n_threads);
+    if (status != OJ_OK)
+        oj_near_grid_free(grid);
+    else
+        grid->is_uneven = is_wider && is_uneven(grid);
+    return status;
+}
+
+int64_t oj_near_grid_bytes(const struct oj_near_grid *grid)
+{
+    return grid->n *
+               (int64_t)(sizeof *grid->x + sizeof *grid->y + sizeof *grid->id) +
+           grid->n_columns * grid->n_rows * (int64_t)sizeof *grid->cell_start;
+}
+
+void oj_near_grid_free(struct oj_near_grid *grid)
+{
+    oj_free(grid->x);
+    oj_free(grid->y);
+    oj_free(grid->id);
+    oj_free(grid->cell_start);
+    memset(grid, 0, sizeof *grid);
+}

@@ -1,0 +1,306 @@
+#include "geos_overlay.h"
+#include "../../flatten/base/oj_array.h"
+#include "geos_features.h"
+#include "geos_handle.h"
+
+struct oj_geos_overlay
+{
+    struct oj_geos_handle handle;
+    struct oj_geos_features input, join_side;
+    struct oj_flat_buf united; /* a union whose area is taken */
+};
+
+oj_status oj_geos_overlay_open(const struct oj_flat *join_side,
+                               struct oj_geos_overlay **out,
+                               struct oj_error *err)
+{
+    struct oj_geos_overlay *overlay = oj_calloc(1, sizeof *overlay);
+    oj_status status;
+    if (overlay == NULL)
+        return oj_fail_nomem(err, 1, sizeof *overlay);
+    status = oj_geos_handle_open(&overlay->handle, err);
+    if (status != OJ_OK)
+    {
+        oj_free(overlay);
+        return status;
+    }
+    overlay->input.geos = overlay->handle.geos;
+    overlay->join_side.geos = overlay->handle.geos;
+    overlay->join_side.flat = join_side;
+    *out = overlay;
+    return OJ_OK;
+}
+
+void oj_geos_overlay_set_input(struct oj_geos_overlay *overlay,
+                               const struct oj_flat *input)
+{
+    oj_geos_features_set(&overlay->input, input);
+}
+
+const char *oj_geos_overlay_message(const struct oj_geos_overlay *overlay)
+{
+    return overlay->handle.message;
+}
+
+void oj_geos_overlay_close(struct oj_geos_overlay *overlay)
+{
+    if (overlay == NULL)
+        return;
+    oj_geos_features_free(&overlay->input);
+    oj_geos_features_free(&overlay->join_side);
+    oj_geos_handle_close(&overlay->handle);
+    oj_flat_buf_free(&overlay->united);
+    oj_free(overlay);
+}
+
+/* ---- GEOS -> arrays ----------------------------------------------------- */
+
+static oj_status add_ring(GEOSContextHandle_t geos, const GEOSGeometry *line,
+                          struct oj_flat_buf *shapes, struct oj_error *err)
+{
+    const GEOSCoordSequence *sequence = GEOSGeom_getCoordSeq_r(geos, line);
+    unsigned n = 0;
+    double *x, *y;
+    if (sequence == NULL || GEOSCoordSeq_getSize_r(geos, sequence, &n) == 0)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a GEOS geometry");
+    OJ_TRY(oj_flat_buf_ring(shapes, err));
+    OJ_TRY(oj_flat_buf_vertices(shapes, (int64_t)n, &x, &y, err));
+    for (unsigned i = 0; i < n; i++)
+    {
+        if (GEOSCoordSeq_getXY_r(geos, sequence, i, &x[i], &y[i]) == 0)
+            return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a GEOS geometry");
+    }
+    return OJ_OK;
+}
+
+static oj_status add_polygon(GEOSContextHandle_t geos,
+                             const GEOSGeometry *polygon,
+                             struct oj_flat_buf *shapes, struct oj_error *err)
+{
+    int n_holes = GEOSGetNumInteriorRings_r(geos, polygon);
+    OJ_TRY(oj_flat_buf_part(shapes, OJ_PART_POLYGON, err));
+    OJ_TRY(add_ring(geos, GEOSGetExteriorRing_r(geos, polygon), shapes, err));
+    for (int i = 0; i < n_holes; i++)
+        OJ_TRY(add_ring(geos, GEOSGetInteriorRingN_r(geos, polygon, i), shapes,
+                        err));
+    return OJ_OK;
+}
+
+/* The members of collections, which newer versions of GEOS nest. */
+static oj_status add_geometry(GEOSContextHandle_t geos, const GEOSGeometry *one,
+                              struct oj_flat_buf *shapes, struct oj_error *err)
+{
+    int type = GEOSGeomTypeId_r(geos, one);
+    if (GEOSisEmpty_r(geos, one) != 0)
+        return OJ_OK;
+    if (type == GEOS_POLYGON)
+        return add_polygon(geos, one, shapes, err);
+    if (type == GEOS_POINT || type == GEOS_LINESTRING ||
+        type == GEOS_LINEARRING)
+    {
+        OJ_TRY(oj_flat_buf_part(
+            shapes, type == GEOS_POINT ? OJ_PART_POINT : OJ_PART_LINE, err));
+        return add_ring(geos, one, shapes, err);
+    }
+    if (type < GEOS_MULTIPOINT || type > GEOS_GEOMETRYCOLLECTION)
+        return oj_fail(err, OJ_ERR_INTERNAL,
+                       "GEOS gave an intersection of type %d", type);
+    for (int i = 0; i < GEOSGetNumGeometries_r(geos, one); i++)
+    {
+        const GEOSGeometry *member = GEOSGetGeometryN_r(geos, one, i);
+        if (member == NULL)
+            return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a GEOS geometry");
+        OJ_TRY(add_geometry(geos, member, shapes, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status add_all(GEOSContextHandle_t geos, const GEOSGeometry *common,
+                         struct oj_flat_buf *shapes, struct oj_error *err)
+{
+    OJ_TRY(oj_flat_buf_begin(shapes, shapes->n_features, err));
+    OJ_TRY(add_geometry(geos, common, shapes, err));
+    return oj_flat_buf_end(shapes, err);
+}
+
+/* ---- intersections ------------------------------------------------------ */
+
+#define MOST_KINDS 3
+
+/* Geometries of one kind each, owned. */
+struct kinds
+{
+    int n;
+    GEOSGeometry *of[MOST_KINDS];
+};
+
+static void free_kinds(GEOSContextHandle_t geos, struct kinds *kinds)
+{
+    for (int i = 0; i < kinds->n; i++)
+        GEOSGeom_destroy_r(geos, kinds->of[i]);
+}
+
+/* The members of a feature kind by kind, its polygons as their union. 0: GEOS
+ * raised, or memory is out. */
+static int split_kinds(struct oj_geos_features *features,
+                       struct oj_geos_kept *kept, struct kinds *out)
+{
+    GEOSContextHandle_t geos = features->geos;
+    const GEOSGeometry *whole = oj_geos_features_whole(features, kept);
+    struct kinds kinds = {0, {NULL}};
+    if (whole == NULL)
+        return 0;
+    for (unsigned kind = OJ_PART_POINT; kind <= OJ_PART_POLYGON; kind *= 2)
+    {
+        GEOSGeometry *one;
+        if ((kept->kinds & kind) == 0)
+            continue;
+        if (kept->kinds == kind)
+            one = GEOSGeom_clone_r(geos, whole);
+        else if (kind == OJ_PART_POLYGON && whole != kept->geometry)
+            one = GEOSGeom_clone_r(geos, GEOSGetGeometryN_r(geos, whole, 0));
+        else
+            one = oj_geos_kinds(geos, features->flat, kept->feature, kind);
+        if (one == NULL)
+        {
+            free_kinds(geos, &kinds);
+            return 0;
+        }
+        kinds.of[kinds.n++] = one;
+    }
+    *out = kinds;
+    return 1;
+}
+
+/* The union of what each kind of one has in common with each of the other.
+ * Empty members are left out: unions of points and empty polygons crash. */
+static GEOSGeometry *intersect_kinds(GEOSContextHandle_t geos,
+                                     const struct kinds *a,
+                                     const struct kinds *b)
+{
+    GEOSGeometry *list[MOST_KINDS * MOST_KINDS], *all, *united;
+    int n = 0;
+    for (int i = 0; i < a->n * b->n; i++)
+    {
+        list[n] = GEOSIntersection_r(geos, a->of[i / b->n], b->of[i % b->n]);
+        if (list[n] == NULL)
+        {
+            while (n-- > 0)
+                GEOSGeom_destroy_r(geos, list[n]);
+            return NULL;
+        }
+        if (GEOSisEmpty_r(geos, list[n]) != 0)
+            GEOSGeom_destroy_r(geos, list[n]);
+        else
+            n++;
+    }
+    /* takes the members, also when it fails */
+    all = GEOSGeom_createCollection_r(geos, GEOS_GEOMETRYCOLLECTION, list,
+                                      (unsigned)n);
+    if (all == NULL || n < 2)
+        return all;
+    united = GEOSUnaryUnion_r(geos, all);
+    GEOSGeom_destroy_r(geos, all);
+    return united;
+}
+
+/* GEOS intersects no collections of several kinds: those are taken kind by
+ * kind.  NULL: it raised, or memory is out. */
+static GEOSGeometry *intersect(struct oj_geos_overlay *overlay,
+                               struct oj_geos_kept *a, struct oj_geos_kept *b)
+{
+    GEOSContextHandle_t geos = overlay->handle.geos;
+    const GEOSGeometry *whole_a = oj_geos_features_whole(&overlay->input, a);
+    const GEOSGeometry *whole_b =
+        oj_geos_features_whole(&overlay->join_side, b);
+    struct kinds of_a, of_b;
+    GEOSGeometry *common = NULL;
+    if (whole_a == NULL || whole_b == NULL)
+        return NULL;
+    if (GEOSGeomTypeId_r(geos, whole_a) != GEOS_GEOMETRYCOLLECTION &&
+        GEOSGeomTypeId_r(geos, whole_b) != GEOS_GEOMETRYCOLLECTION)
+        return GEOSIntersection_r(geos, whole_a, whole_b);
+    if (!split_kinds(&overlay->input, a, &of_a))
+        return NULL;
+    if (split_kinds(&overlay->join_side, b, &of_b))
+    {
+        common = intersect_kinds(geos, &of_a, &of_b);
+        free_kinds(geos, &of_b);
+    }
+    free_kinds(geos, &of_a);
+    return common;
+}
+
+enum oj_geos_verdict oj_geos_overlay_add(struct oj_geos_overlay *overlay,
+                                         int64_t row, int64_t feature,
+                                         struct oj_flat_buf *shapes)
+{
+    struct oj_geos_kept *a, *b;
+    GEOSGeometry *common;
+    struct oj_error err;
+    oj_status status;
+    oj_geos_handle_ask(&overlay->handle);
+    if (oj_flat_kinds(overlay->input.flat, row) == 0 ||
+        oj_flat_kinds(overlay->join_side.flat, feature) == 0)
+        return oj_flat_buf_add_null(shapes, shapes->n_features, &err) == OJ_OK
+                   ? OJ_GEOS_YES
+                   : OJ_GEOS_OUT_OF_MEMORY;
+    a = oj_geos_features_get(&overlay->input, row);
+    b = a != NULL ? oj_geos_features_get(&overlay->join_side, feature) : NULL;
+    if (b == NULL)
+        return oj_geos_handle_reason(&overlay->handle);
+    common = intersect(overlay, a, b);
+    if (common == NULL)
+        return oj_geos_handle_reason(&overlay->handle);
+    status = add_all(overlay->handle.geos, common, shapes, &err);
+    GEOSGeom_destroy_r(overlay->handle.geos, common);
+    if (status == OJ_OK)
+        return OJ_GEOS_YES;
+    oj_flat_buf_drop(shapes);
+    return OJ_GEOS_OUT_OF_MEMORY;
+}
+
+/* ---- areas --------------------------------------------------------------- */
+
+static oj_status area_of(struct oj_geos_overlay *overlay,
+                         struct oj_geos_features *features, int64_t feature,
+                         double *area, struct oj_error *err)
+{
+    const struct oj_flat *flat = features->flat;
+    const GEOSGeometry *whole = NULL;
+    struct oj_geos_kept *kept;
+    struct oj_flat united;
+    *area = oj_flat_area(flat, feature);
+    if (oj_flat_is_points(flat) || *area == 0.0 ||
+        flat->part_offset[feature + 1] - flat->part_offset[feature] < 2)
+        return OJ_OK;
+    oj_geos_handle_ask(&overlay->handle);
+    kept = oj_geos_features_get(features, feature);
+    if (kept != NULL)
+        whole = oj_geos_features_whole(features, kept);
+    if (whole == NULL)
+        return oj_geos_handle_reason(&overlay->handle) == OJ_GEOS_OUT_OF_MEMORY
+                   ? oj_fail(err, OJ_ERR_NOMEM, "out of memory: a union")
+                   : OJ_OK;
+    if (whole == kept->geometry)
+        return OJ_OK;
+    oj_flat_buf_clear(&overlay->united);
+    OJ_TRY(add_all(overlay->handle.geos, whole, &overlay->united, err));
+    united = oj_flat_buf_view(&overlay->united);
+    *area = oj_flat_area(&united, 0);
+    return OJ_OK;
+}
+
+oj_status oj_geos_overlay_input_area(struct oj_geos_overlay *overlay,
+                                     int64_t row, double *area,
+                                     struct oj_error *err)
+{
+    return area_of(overlay, &overlay->input, row, area, err);
+}
+
+oj_status oj_geos_overlay_join_area(struct oj_geos_overlay *overlay,
+                                    int64_t feature, double *area,
+                                    struct oj_error *err)
+{
+    return area_of(overlay, &overlay->join_side, feature, area, err);
+}

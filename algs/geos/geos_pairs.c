@@ -1,0 +1,475 @@
+#include "geos_pairs.h"
+#include "../../flatten/base/oj_array.h"
+#include "../kernels/oj_ring.h"
+#include "geos_features.h"
+#include "geos_handle.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct oj_geos_pairs
+{
+    struct oj_relation relation;
+    int prepare;
+    struct oj_geos_handle handle;
+    struct oj_geos_features input, join_side;
+};
+
+oj_status oj_geos_pairs_open(const struct oj_relation *relation,
+                             const struct oj_flat *join_side, int prepare,
+                             struct oj_geos_pairs **out, struct oj_error *err)
+{
+    struct oj_geos_pairs *pairs = oj_calloc(1, sizeof *pairs);
+    oj_status status;
+    if (pairs == NULL)
+        return oj_fail_nomem(err, 1, sizeof *pairs);
+    pairs->relation = *relation;
+    for (char *c = pairs->relation.mask; *c != '\0'; c++)
+        *c = (char)toupper((unsigned char)*c);
+    pairs->prepare = prepare;
+    status = oj_geos_handle_open(&pairs->handle, err);
+    if (status != OJ_OK)
+    {
+        oj_free(pairs);
+        return status;
+    }
+    pairs->input.geos = pairs->handle.geos;
+    pairs->join_side.geos = pairs->handle.geos;
+    pairs->join_side.flat = join_side;
+    if (relation->distance_to == OJ_TO_BOUNDARY &&
+        (oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE))
+        pairs->input.rings_as_lines = pairs->join_side.rings_as_lines = 1;
+    *out = pairs;
+    return OJ_OK;
+}
+
+void oj_geos_pairs_keep_join_side(struct oj_geos_pairs *pairs)
+{
+    pairs->join_side.keep_all = 1;
+}
+
+void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
+                             const struct oj_flat *input)
+{
+    oj_geos_features_set(&pairs->input, input);
+}
+
+const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs)
+{
+    return pairs->handle.message;
+}
+
+void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
+{
+    if (pairs == NULL)
+        return;
+    oj_geos_features_free(&pairs->input);
+    oj_geos_features_free(&pairs->join_side);
+    oj_geos_handle_close(&pairs->handle);
+    oj_free(pairs);
+}
+
+/* The two features of a pair; NO when one has no parts. */
+static enum oj_geos_verdict get_both(struct oj_geos_pairs *pairs, int64_t row,
+                                     int64_t feature, struct oj_geos_kept **a,
+                                     struct oj_geos_kept **b)
+{
+    oj_geos_handle_ask(&pairs->handle);
+    if (oj_flat_kinds(pairs->input.flat, row) == 0 ||
+        oj_flat_kinds(pairs->join_side.flat, feature) == 0)
+        return OJ_GEOS_NO;
+    *a = oj_geos_features_get(&pairs->input, row);
+    if (*a == NULL)
+        return oj_geos_handle_reason(&pairs->handle);
+    *b = oj_geos_features_get(&pairs->join_side, feature);
+    return *b != NULL ? OJ_GEOS_YES : oj_geos_handle_reason(&pairs->handle);
+}
+
+/* GEOS's answers are 0, 1 and 2: it raised. */
+static enum oj_geos_verdict verdict(const struct oj_geos_pairs *pairs,
+                                    char answer)
+{
+    return answer > 1 ? oj_geos_handle_reason(&pairs->handle)
+                      : (enum oj_geos_verdict)answer;
+}
+
+/* Where the points of a feature lie in polygons of another. */
+struct tally
+{
+    int64_t n_inside, n_boundary, n_outside;
+};
+
+/* Polygons that points are located in. */
+struct asked_polygon
+{
+    struct oj_geos_pairs *pairs;
+    struct oj_geos_features *features;
+    struct oj_geos_kept *kept;
+    const struct oj_box *box; /* of its parts; NULL: one locator for all */
+    int tells_boundary;       /* 0: on the boundary is as good as inside */
+};
+
+static enum oj_geos_verdict locate_by(const struct oj_geos_pairs *pairs,
+                                      const GEOSPreparedGeometry *locator,
+                                      const GEOSGeometry *point,
+                                      enum oj_location *where)
+{
+    char meets = 2, is_inside = 0;
+    if (locator != NULL)
+        meets = GEOSPreparedIntersects_r(pairs->handle.geos, locator, point);
+    if (meets == 1)
+        is_inside =
+            GEOSPreparedContainsProperly_r(pairs->handle.geos, locator, point);
+    if (meets > 1 || is_inside > 1)
+        return oj_geos_handle_reason(&pairs->handle);
+    *where = is_inside ? OJ_INSIDE : meets ? OJ_ON_BOUNDARY : OJ_OUTSIDE;
+    return OJ_GEOS_YES;
+}
+
+static int box_holds(const struct oj_geos_pairs *pairs,
+                     const struct oj_box *box, const GEOSGeometry *point)
+{
+    double x, y;
+    return GEOSGeomGetX_r(pairs->handle.geos, point, &x) != 1 ||
+           GEOSGeomGetY_r(pairs->handle.geos, point, &y) != 1 ||
+           (x >= box->x0 && x <= box->x1 && y >= box->y0 && y <= box->y1);
+}
+
+/* Where a point on the boundaries of n parts, of which the first are listed,
+ * is in the union of them. */
+static enum oj_geos_verdict locate_beside(const struct asked_polygon *asked,
+                                          const GEOSGeometry *point,
+                                          const int64_t *part, int64_t n,
+                                          enum oj_location *where)
+{
+    struct oj_geos_pairs *pairs = asked->pairs;
+    const GEOSPreparedGeometry *united;
+    if (oj_geos_features_whole(asked->features, asked->kept) ==
+        asked->kept->geometry)
+    {
+        snprintf(pairs->handle.message, sizeof pairs->handle.message,
+                 "a part of a collection is not valid");
+        return OJ_GEOS_CANNOT_SAY; /* there is no union */
+    }
+    united = n <= OJ_MOST_BESIDE
+                 ? oj_geos_features_unite(asked->features, asked->kept, part, n)
+                 : oj_geos_features_prepare(asked->features, asked->kept);
+    if (united == NULL)
+        return oj_geos_handle_reason(&pairs->handle);
+    return locate_by(pairs, united, point, where);
+}
+
+/* Parts that overlap are asked one by one: a point inside of one is inside,
+ * one on the boundary of one only is on the boundary, and of one on the
+ * boundary of several the union of these is asked. */
+static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
+                                         const GEOSGeometry *point,
+                                         enum oj_location *where)
+{
+    struct oj_geos_pairs *pairs = asked->pairs;
+    struct oj_geos_kept *kept = asked->kept;
+    enum oj_location at = OJ_OUTSIDE;
+    int64_t n = 0, part[OJ_MOST_BESIDE];
+    *where = OJ_OUTSIDE;
+    for (int64_t i = 0; i < kept->n_locators; i++)
+    {
+        enum oj_geos_verdict located;
+        if (asked->box != NULL && !box_holds(pairs, &asked->box[i], point))
+            continue;
+        located =
+            locate_by(pairs, oj_geos_features_locator(asked->features, kept, i),
+                      point, &at);
+        if (located != OJ_GEOS_YES)
+            return located;
+        if (at != OJ_OUTSIDE)
+            *where = at;
+        if (at == OJ_INSIDE)
+            return OJ_GEOS_YES;
+        if (at == OJ_ON_BOUNDARY && n < OJ_MOST_BESIDE)
+            part[n] = i;
+        n += at == OJ_ON_BOUNDARY;
+    }
+    if (n < 2 || !asked->tells_boundary)
+        return OJ_GEOS_YES;
+    return locate_beside(asked, point, part, n, where);
+}
+
+static enum oj_geos_verdict locate_points(const struct asked_polygon *asked,
+                                          const struct oj_geos_kept *points,
+                                          struct tally *tally)
+{
+    struct oj_geos_pairs *pairs = asked->pairs;
+    memset(tally, 0, sizeof *tally);
+    for (int64_t i = 0; i < points->n_components; i++)
+    {
+        const GEOSGeometry *point =
+            GEOSGetGeometryN_r(pairs->handle.geos, points->geometry, (int)i);
+        enum oj_location where = OJ_OUTSIDE;
+        enum oj_geos_verdict located;
+        if (point == NULL)
+            return oj_geos_handle_reason(&pairs->handle);
+        located = locate_point(asked, point, &where);
+        if (located != OJ_GEOS_YES)
+            return located;
+        tally->n_inside += where == OJ_INSIDE;
+        tally->n_boundary += where == OJ_ON_BOUNDARY;
+        tally->n_outside += where == OJ_OUTSIDE;
+    }
+    return OJ_GEOS_YES;
+}
+
+/* The DE-9IM matrix of points and polygons, points first. */
+static void fill_matrix(const struct tally *tally, char matrix[10])
+{
+    snprintf(matrix, 10, "%c%c%cFFF212", tally->n_inside > 0 ? '0' : 'F',
+             tally->n_boundary > 0 ? '0' : 'F',
+             tally->n_outside > 0 ? '0' : 'F');
+}
+
+/* op of points and polygons, points first. What is not named cannot hold. */
+static int points_hold(enum oj_op op, const struct tally *tally)
+{
+    switch (op)
+    {
+        case OJ_OP_INTERSECTS:
+            return tally->n_inside + tally->n_boundary > 0;
+        case OJ_OP_DISJOINT:
+            return tally->n_inside + tally->n_boundary == 0;
+        case OJ_OP_WITHIN:
+            return tally->n_outside == 0 && tally->n_inside > 0;
+        case OJ_OP_COVEREDBY:
+            return tally->n_outside == 0;
+        case OJ_OP_TOUCHES:
+            return tally->n_inside == 0 && tally->n_boundary > 0;
+        case OJ_OP_CROSSES:
+            return tally->n_inside > 0 && tally->n_outside > 0;
+        default:
+            return 0;
+    }
+}
+
+static enum oj_geos_verdict ask_points(struct oj_geos_pairs *pairs,
+                                       struct oj_geos_features *polygons,
+                                       struct oj_geos_kept *polygon,
+                                       const struct oj_geos_kept *points)
+{
+    const struct oj_relation *relation = &pairs->relation;
+    int points_are_input = polygons == &pairs->join_side;
+    struct asked_polygon of = {pairs, polygons, polygon, NULL, 1};
+    struct oj_relation other = oj_relation_transpose(relation);
+    const struct oj_relation *asked = points_are_input ? relation : &other;
+    enum oj_geos_verdict located;
+    struct tally tally;
+    char matrix[10];
+    if (!oj_geos_features_list_locators(polygons, polygon))
+        return oj_geos_handle_reason(&pairs->handle);
+    if (polygon->n_locators > 1)
+        of.box = oj_geos_features_boxes(polygons, polygon);
+    of.tells_boundary = asked->op != OJ_OP_INTERSECTS &&
+                        asked->op != OJ_OP_DISJOINT &&
+                        asked->op != OJ_OP_COVEREDBY;
+    located = locate_points(&of, points, &tally);
+    if (located != OJ_GEOS_YES)
+        return located;
+    if (asked->op != OJ_OP_RELATE)
+        return points_hold(asked->op, &tally) ? OJ_GEOS_YES : OJ_GEOS_NO;
+    fill_matrix(&tally, matrix);
+    return verdict(pairs, GEOSRelatePatternMatch_r(pairs->handle.geos, matrix,
+                                                   asked->mask));
+}
+
+/* Prepared geometries decide these by signs alone, for less. */
+static int has_prepared_answer(enum oj_op op)
+{
+    switch (op)
+    {
+        case OJ_OP_INTERSECTS:
+        case OJ_OP_DISJOINT:
+        case OJ_OP_WITHIN:
+        case OJ_OP_COVEREDBY:
+        case OJ_OP_CONTAINS:
+        case OJ_OP_COVERS:
+            return 1;
+        default:
+            return 0;
+    }
+}
+
+static int is_one_kind(const struct oj_geos_kept *kept)
+{
+    return (kept->kinds & (kept->kinds - 1)) == 0;
+}
+
+static enum oj_geos_verdict ask_prepared(struct oj_geos_pairs *pairs,
+                                         struct oj_geos_kept *a,
+                                         struct oj_geos_kept *b)
+{
+    enum oj_op op = pairs->relation.op;
+    int input_is_larger = op == OJ_OP_CONTAINS || op == OJ_OP_COVERS;
+    const GEOSPreparedGeometry *prepared =
+        input_is_larger ? oj_geos_features_prepare(&pairs->input, a)
+                        : oj_geos_features_prepare(&pairs->join_side, b);
+    const GEOSGeometry *other =
+        input_is_larger ? oj_geos_features_whole(&pairs->join_side, b)
+                        : oj_geos_features_whole(&pairs->input, a);
+    if (prepared == NULL || other == NULL)
+        return oj_geos_handle_reason(&pairs->handle);
+    switch (op)
+    {
+        case OJ_OP_INTERSECTS:
+            return verdict(pairs, GEOSPreparedIntersects_r(pairs->handle.geos,
+                                                           prepared, other));
+        case OJ_OP_DISJOINT:
+            return verdict(pairs, GEOSPreparedDisjoint_r(pairs->handle.geos,
+                                                         prepared, other));
+        case OJ_OP_WITHIN:
+        case OJ_OP_CONTAINS:
+            return verdict(pairs, GEOSPreparedContains_r(pairs->handle.geos,
+                                                         prepared, other));
+        default:
+            return verdict(pairs, GEOSPreparedCovers_r(pairs->handle.geos,
+                                                       prepared, other));
+    }
+}
+
+static char ask_plain(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
+                      const GEOSGeometry *b)
+{
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    char answer;
+    switch (pairs->relation.op)
+    {
+        case OJ_OP_INTERSECTS:
+            return GEOSIntersects_r(geos, a, b);
+        case OJ_OP_WITHIN:
+            return GEOSWithin_r(geos, a, b);
+        case OJ_OP_CONTAINS:
+            return GEOSContains_r(geos, a, b);
+        case OJ_OP_COVERS:
+            return GEOSCovers_r(geos, a, b);
+        case OJ_OP_COVEREDBY:
+            return GEOSCoveredBy_r(geos, a, b);
+        case OJ_OP_CONTAINS_PROPERLY: /* known to prepared geometries only */
+            answer = GEOSContains_r(geos, a, b); /* looks at envelopes */
+            return answer == 1 ? GEOSRelatePattern_r(geos, a, b, "T**FF*FF*")
+                               : answer;
+        case OJ_OP_TOUCHES:
+            return GEOSTouches_r(geos, a, b);
+        case OJ_OP_CROSSES:
+            return GEOSCrosses_r(geos, a, b);
+        case OJ_OP_OVERLAPS:
+            return GEOSOverlaps_r(geos, a, b);
+        case OJ_OP_EQUALS:
+            return GEOSEquals_r(geos, a, b);
+        case OJ_OP_DISJOINT:
+            return GEOSDisjoint_r(geos, a, b);
+        default:
+            return GEOSRelatePattern_r(geos, a, b, pairs->relation.mask);
+    }
+}
+
+enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
+                                        int64_t row, int64_t feature)
+{
+    struct oj_geos_kept *a = NULL, *b = NULL;
+    enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
+    const GEOSGeometry *whole_a, *whole_b;
+    if (both != OJ_GEOS_YES)
+        return both;
+    if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POLYGON)
+        return ask_points(pairs, &pairs->join_side, b, a);
+    if (a->kinds == OJ_PART_POLYGON && b->kinds == OJ_PART_POINT)
+        return ask_points(pairs, &pairs->input, a, b);
+    if (pairs->prepare && has_prepared_answer(pairs->relation.op) &&
+        is_one_kind(a) && is_one_kind(b))
+        return ask_prepared(pairs, a, b);
+    whole_a = oj_geos_features_whole(&pairs->input, a);
+    whole_b = oj_geos_features_whole(&pairs->join_side, b);
+    if (whole_a == NULL || whole_b == NULL)
+        return oj_geos_handle_reason(&pairs->handle);
+    return verdict(pairs, ask_plain(pairs, whole_a, whole_b));
+}
+
+/* Of a polygon with holes GEOS looks at a ring only if the ring's box, by a
+ * rounded distance, is nearer than what it has; now and then that costs an ulp.
+ * So where such a polygon is not around the point, its rings are measured one
+ * by one. 0 when GEOS raised. */
+static int measure_rings(const struct oj_geos_pairs *pairs,
+                         const GEOSGeometry *point, const GEOSGeometry *polygon,
+                         int n_holes, double *distance)
+{
+    double least = INFINITY, d = INFINITY;
+    if (GEOSDistance_r(pairs->handle.geos, point,
+                       GEOSGetExteriorRing_r(pairs->handle.geos, polygon),
+                       &least) == 0)
+        return 0;
+    for (int i = 0; i < n_holes; i++)
+    {
+        if (GEOSDistance_r(
+                pairs->handle.geos, point,
+                GEOSGetInteriorRingN_r(pairs->handle.geos, polygon, i),
+                &d) == 0)
+            return 0;
+        least = d < least ? d : least;
+    }
+    *distance = least;
+    return 1;
+}
+
+/* Distance of two components. 0 when GEOS raised. */
+static int measure(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
+                   const GEOSGeometry *b, double *distance)
+{
+    int type_a = GEOSGeomTypeId_r(pairs->handle.geos, a);
+    int type_b = GEOSGeomTypeId_r(pairs->handle.geos, b);
+    int n_holes = 0;
+    if (GEOSDistance_r(pairs->handle.geos, a, b, distance) == 0)
+        return 0;
+    if (!(*distance > 0.0))
+        return 1;
+    if (type_a == GEOS_POINT && type_b == GEOS_POLYGON &&
+        (n_holes = GEOSGetNumInteriorRings_r(pairs->handle.geos, b)) > 0)
+        return measure_rings(pairs, a, b, n_holes, distance);
+    if (type_a == GEOS_POLYGON && type_b == GEOS_POINT &&
+        (n_holes = GEOSGetNumInteriorRings_r(pairs->handle.geos, a)) > 0)
+        return measure_rings(pairs, b, a, n_holes, distance);
+    return 1;
+}
+
+enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
+                                            int64_t row, int64_t feature,
+                                            double *distance)
+{
+    struct oj_geos_kept *a = NULL, *b = NULL;
+    enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
+    const struct oj_box *box_a = NULL, *box_b = NULL;
+    double least = INFINITY, d = INFINITY;
+    if (both != OJ_GEOS_YES)
+        return both;
+    if (a->n_components > 1 || b->n_components > 1)
+    {
+        box_a = oj_geos_features_boxes(&pairs->input, a);
+        box_b = oj_geos_features_boxes(&pairs->join_side, b);
+        if (box_a == NULL || box_b == NULL)
+            return OJ_GEOS_OUT_OF_MEMORY;
+    }
+    for (int64_t i = 0; i < a->n_components && least > 0.0; i++)
+    {
+        const GEOSGeometry *one =
+            GEOSGetGeometryN_r(pairs->handle.geos, a->geometry, (int)i);
+        for (int64_t j = 0; j < b->n_components && least > 0.0; j++)
+        {
+            const GEOSGeometry *other;
+            if (box_a != NULL && oj_box_distance(&box_a[i], &box_b[j]) > least)
+                continue;
+            other = GEOSGetGeometryN_r(pairs->handle.geos, b->geometry, (int)j);
+            if (one == NULL || other == NULL || !measure(pairs, one, other, &d))
+                return oj_geos_handle_reason(&pairs->handle);
+            least = d < least ? d : least;
+        }
+    }
+    *distance = least;
+    return OJ_GEOS_YES;
+}

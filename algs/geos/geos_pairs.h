@@ -1,0 +1,57 @@
+/** What GEOS says of pairs of features: the predicates and the distance.  For
+ * the reference backends.
+ *
+ *  One object per thread; objects share nothing.  Geometries are made from the
+ *  flat arrays when they are first asked for, whole features as GEOS would
+ *  read them (several polygons: a MultiPolygon; parts of different kinds: a
+ *  GeometryCollection), and the latest used are kept, a bounded number.
+ *
+ *  Knows GEOS; this header does not.
+ */
+#ifndef GEOS_PAIRS_H
+#define GEOS_PAIRS_H
+
+#include "../../flatten/arrays/oj_flat.h"
+#include "../relation/oj_relation.h"
+#include "geos_verdict.h"
+
+struct oj_geos_pairs;
+
+/** relation and join_side outlive *out.
+ *  prepare  0: plain predicates throughout, except points against polygons,
+ *           which are asked of prepared rings (even-odd over all of them,
+ *           struct oj_flat); 1: prepared geometries for intersects, disjoint,
+ *           within, contains, covers and coveredby: for speed that is compared
+ */
+OJ_MUST_USE oj_status oj_geos_pairs_open(const struct oj_relation *relation,
+                                         const struct oj_flat *join_side,
+                                         int prepare,
+                                         struct oj_geos_pairs **out,
+                                         struct oj_error *err);
+
+/** Keeps every join feature that was asked for, however many: for a reference
+ *  whose speed is compared. */
+void oj_geos_pairs_keep_join_side(struct oj_geos_pairs *pairs);
+
+/** The batch that rows are of from now on; outlives its use. */
+void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
+                             const struct oj_flat *input);
+
+/** Whether the predicate of the relation (any but nearest, dwithin and bbox)
+ *  holds. Features without parts never do. */
+enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
+                                        int64_t row, int64_t feature);
+
+/** Distance between row and feature, the least over all pairs of components,
+ *  each by plain GEOSDistance; OJ_GEOS_YES when *distance is set. */
+enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
+                                            int64_t row, int64_t feature,
+                                            double *distance);
+
+/** GEOS's text for the last CANNOT_SAY; "" when there was none. */
+const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs);
+
+/** Accepts NULL. */
+void oj_geos_pairs_close(struct oj_geos_pairs *pairs);
+
+#endif

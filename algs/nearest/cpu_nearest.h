@@ -1,0 +1,91 @@
+/** The nearest join features of points, group by group.
+ *
+ *  Points come in Morton order and are taken in patches of groups that lie
+ * close together.  cpu_patch.h and cpu_candidates.h find the few segments that
+ * can be nearest to a point of a group, whatever max_distance is; then every
+ * point is measured against these, and those that come within rounding of its
+ * least distance are measured again in GEOS's order of operations, which
+ * decides.
+ */
+#ifndef CPU_NEAREST_H
+#define CPU_NEAREST_H
+
+#include "../base/cpu_order.h"
+#include "../pairs/oj_ranking.h"
+#include "../relation/oj_relation.h"
+#include "../rings/cpu_rings.h"
+#include "../rings/cpu_segments.h"
+#include "cpu_own_bounds.h"
+
+/** The join side as the engine holds it. */
+struct oj_cpu_index
+{
+    struct oj_relation relation; /**< k: no more than there are features */
+    const int32_t *tie_rank;     /**< [features] or NULL: the ordinal */
+    struct oj_segments segments; /**< of all features */
+    struct oj_rings rings;       /**< empty for distances to the boundary */
+};
+
+/** Boxes near a patch of points, eight at a time. */
+struct oj_front_block
+{
+    struct oj_tree_node box;
+    int32_t entry[OJ_FANOUT]; /**< of the tree they come from */
+    float d2[OJ_FANOUT];      /**< squared distance to what was asked last */
+};
+
+struct oj_front
+{
+    int64_t n, cap_blocks;
+    struct oj_front_block *block;
+};
+
+/** Working memory of one thread; zeroed memory is valid. */
+struct oj_nearest_scratch
+{
+    struct oj_front near_rings, near_bundles; /**< of the patch */
+    int32_t n_near;
+    int64_t cap_near;
+    int32_t *near; /**< places in near_bundles that the group needs */
+    int64_t n_candidates, cap_candidates; /**< of the group */
+    int64_t *candidate;   /**< slots: bundle * OJ_BUNDLE + place */
+    float *candidate_low; /**< what each is away from the group at least */
+    int64_t cap_low;
+    int too_many; /**< the walk was given up: take fewer points */
+    int64_t cap_matrix;
+    float *matrix; /**< see oj_fill_matrix() */
+    int64_t n_rings, cap_rings;
+    int32_t *ring; /**< polygon rings whose boxes touch the group's */
+    int64_t n_best, cap_best; /**< k > 1: nearest features to the centre */
+    int32_t *best_feature;
+    double *best_d2;
+    int64_t cap_best_d2;
+    struct oj_own_bounds *own; /**< k > 1 */
+    /** width + height that patches and groups may have; follow the data */
+    double patch_limit, group_limit;
+    int timings; /**< 1: fill filter_s and refine_s */
+    double filter_s, refine_s;
+    int64_t n_refined; /**< (point, segment) pairs measured */
+};
+
+/** Nearest one of each point: feature[point[i].index] and
+ *  distance[point[i].index]; -1 and NaN where nothing is within max_distance.
+ *  point [n] in Morton order.  Costs some hundred nanoseconds a group. */
+OJ_MUST_USE oj_status oj_nearest_one(const struct oj_cpu_index *index,
+                                     struct oj_nearest_scratch *scratch,
+                                     int64_t n,
+                                     const struct oj_ordered_point *point,
+                                     int32_t *feature, double *distance,
+                                     struct oj_error *err);
+
+/** Nearest k of each point, ties as the relation says, appended to answers.
+ *  row   input row of each point by point[i].index, or NULL: the index
+ *  ones  where points that have one pair go instead, by row; may be NULL */
+OJ_MUST_USE oj_status oj_nearest_lists(
+    const struct oj_cpu_index *index, struct oj_nearest_scratch *scratch,
+    int64_t n, const struct oj_ordered_point *point, const int32_t *row,
+    struct oj_ones *ones, struct oj_answers *answers, struct oj_error *err);
+
+void oj_nearest_scratch_free(struct oj_nearest_scratch *scratch);
+
+#endif

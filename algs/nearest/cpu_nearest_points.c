@@ -1,0 +1,251 @@
+#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_clock.h"
+#include "../base/oj_points.h"
+#include "../relation/cpu_family.h"
+#include "cpu_nearest.h"
+
+#include <string.h>
+
+/* What struct oj_index is for this backend. */
+struct cpu_index
+{
+    struct oj_cpu_index index;
+    struct oj_relation relation; /* as it was asked */
+    struct oj_options options;
+    struct oj_order order; /* of the batch; its memory is used again */
+    struct oj_nearest_scratch *scratch; /* [n_threads] */
+    struct oj_answers *answers;         /* [n_threads], lists only */
+    struct oj_ones ones;                /* of the batch, lists of one only */
+};
+
+static struct cpu_index *unwrap(struct oj_index *index)
+{
+    return (struct cpu_index *)(void *)index;
+}
+
+static void free_index(struct oj_index *wrapped)
+{
+    struct cpu_index *self = unwrap(wrapped);
+    if (self == NULL)
+        return;
+    for (int t = 0; t < self->options.n_threads; t++)
+    {
+        if (self->scratch != NULL)
+            oj_nearest_scratch_free(&self->scratch[t]);
+        if (self->answers != NULL)
+            oj_answers_free(&self->answers[t]);
+    }
+    oj_free(self->scratch);
+    oj_free(self->answers);
+    oj_ones_free(&self->ones);
+    oj_order_free(&self->order);
+    oj_segments_free(&self->index.segments);
+    oj_rings_free(&self->index.rings);
+    oj_free(self);
+}
+
+static oj_status build_index(struct cpu_index *self,
+                             const struct oj_flat *join_side,
+                             struct oj_error *err)
+{
+    struct oj_relation *relation = &self->index.relation;
+    int n_threads = self->options.n_threads;
+    int64_t k_distinct;
+    relation->k = oj_segments_count_features(join_side, relation->k);
+    if (relation->k < 1)
+        relation->k = 1;
+    k_distinct = relation->ties == OJ_TIES_ALL ? INT64_MAX : relation->k;
+    self->scratch = oj_calloc(n_threads, sizeof *self->scratch);
+    self->answers = oj_calloc(n_threads, sizeof *self->answers);
+    if (self->scratch == NULL || self->answers == NULL)
+        return oj_fail_nomem(err, n_threads, sizeof *self->scratch);
+    for (int t = 0; t < n_threads; t++)
+        self->scratch[t].timings = self->options.timings;
+    OJ_TRY(oj_segments_build(&self->index.segments, join_side,
+                             self->index.tie_rank, k_distinct, n_threads, err));
+    if (relation->distance_to == OJ_TO_INTERIOR)
+        OJ_TRY(oj_rings_build(&self->index.rings, join_side,
+                              self->index.tie_rank, k_distinct, n_threads,
+                              err));
+    return OJ_OK;
+}
+
+/* Pairs that are left out would have to be known before the candidates are cut
+ * to the nearest. */
+static int takes(const struct oj_relation *relation,
+                 const struct oj_flat *join_side, const struct oj_flat *input)
+{
+    return relation->op == OJ_OP_NEAREST &&
+           relation->metric == OJ_METRIC_PLANAR &&
+           relation->min_distance == 0.0 && !relation->exclude_self &&
+           relation->unordered_pairs == 0 && !relation->exclude_same_geometry &&
+           join_side->on_class == NULL && join_side->exclude_class == NULL &&
+           join_side->max_distance == NULL &&
+           (input == NULL ||
+            ((input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0 &&
+             input->max_distance == NULL));
+}
+
+static oj_status
+make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
+           const struct oj_relation *relation, const struct oj_options *options,
+           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+{
+    struct cpu_index *self = oj_calloc(1, sizeof *self);
+    double start = oj_clock_seconds();
+    oj_status status;
+    if (self == NULL)
+        return oj_fail_nomem(err, 1, sizeof *self);
+    self->relation = self->index.relation = *relation;
+    self->index.tie_rank = tie_rank;
+    self->options = *options;
+    status = build_index(self, join_side, err);
+    if (status != OJ_OK)
+    {
+        free_index((struct oj_index *)(void *)self);
+        return status;
+    }
+    stats->index_s += oj_clock_seconds() - start;
+    stats->index_bytes += oj_segments_bytes(&self->index.segments) +
+                          oj_rings_bytes(&self->index.rings);
+    *out = (struct oj_index *)(void *)self;
+    return OJ_OK;
+}
+
+/* A batch on its way. */
+struct batch
+{
+    struct cpu_index *self;
+    const int32_t *row; /* of each point, or NULL: the point's place */
+    int lists, has_ones;
+    struct oj_matches *out;
+};
+
+static oj_status join_bucket(int64_t bucket, int thread, void *user,
+                             struct oj_error *err)
+{
+    struct batch *b = user;
+    struct cpu_index *self = b->self;
+    const struct oj_order *order = &self->order;
+    int64_t first = order->bucket_offset[bucket];
+    int64_t n = order->bucket_offset[bucket + 1] - first;
+    OJ_TRY(oj_check_cancel(self->options.cancel, err));
+    if (b->lists)
+        return oj_nearest_lists(&self->index, &self->scratch[thread], n,
+                                order->point + first, b->row,
+                                b->has_ones ? &self->ones : NULL,
+                                &self->answers[thread], err);
+    return oj_nearest_one(&self->index, &self->scratch[thread], n,
+                          order->point + first, b->out->join_row,
+                          b->out->measure, err);
+}
+
+static void count_matched(struct oj_matches *out)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < out->n_rows; i++)
+        n += out->join_row[i] >= 0;
+    out->n_pairs = out->n_matched = n;
+}
+
+static oj_status join_points(struct batch *b, int64_t n, const double *x,
+                             const double *y, struct oj_stats *stats,
+                             struct oj_error *err)
+{
+    struct cpu_index *self = b->self;
+    double start = oj_clock_seconds(), sorted;
+    int n_threads = self->options.n_threads;
+    oj_status status;
+    OJ_TRY(oj_order_build(&self->order, n_threads, n, x, y, err));
+    sorted = oj_clock_seconds();
+    status = oj_order_sort(&self->order, n_threads, join_bucket, b, err);
+    stats->sort_s += sorted - start;
+    if (self->options.timings)
+    {
+        for (int t = 0; t < n_threads; t++)
+        {
+            /* shares of the threads' time, as wall seconds */
+            stats->filter_s += self->scratch[t].filter_s / n_threads;
+            stats->refine_s += self->scratch[t].refine_s / n_threads;
+            self->scratch[t].filter_s = self->scratch[t].refine_s = 0.0;
+        }
+    }
+    else
+        stats->refine_s += oj_clock_seconds() - sorted;
+    for (int t = 0; t < n_threads; t++)
+    {
+        stats->n_candidates += self->scratch[t].n_refined;
+        self->scratch[t].n_refined = 0;
+    }
+    return status;
+}
+
+/* Batches whose answers are lists. */
+static oj_status join_lists(struct batch *b, const struct oj_flat *input,
+                            struct oj_stats *stats, struct oj_error *err)
+{
+    struct cpu_index *self = b->self;
+    int n_threads = self->options.n_threads;
+    int64_t n_rows = input->n_features;
+    int64_t max_pairs = self->options.max_batch_pairs;
+    struct oj_points points;
+    oj_status status;
+    b->lists = 1;
+    b->has_ones = oj_flat_is_points(input) && self->index.relation.k == 1;
+    for (int t = 0; t < n_threads; t++)
+        oj_answers_start(&self->answers[t], max_pairs, n_rows, n_threads);
+    if (b->has_ones)
+        OJ_TRY(oj_ones_start(&self->ones, n_rows, err));
+    if (oj_flat_is_points(input))
+        status = join_points(b, n_rows, input->x, input->y, stats, err);
+    else
+    {
+        memset(&points, 0, sizeof points);
+        OJ_TRY(oj_points_make(input, &points, err));
+        b->row = points.row;
+        status = join_points(b, points.n, points.x, points.y, stats, err);
+        oj_points_free(&points);
+    }
+    if (status != OJ_OK)
+        return status;
+    if (b->has_ones)
+        return oj_ones_to_matches(&self->ones, self->answers, n_threads, n_rows,
+                                  max_pairs, b->out, err);
+    return oj_answers_to_matches(self->answers, n_threads, n_rows,
+                                 &self->relation, self->index.tie_rank, b->out,
+                                 err);
+}
+
+static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
+                      struct oj_matches *out, struct oj_stats *stats,
+                      struct oj_error *err)
+{
+    struct cpu_index *self = unwrap(wrapped);
+    const struct oj_relation *relation = &self->relation;
+    struct batch b;
+    memset(&b, 0, sizeof b);
+    b.self = self;
+    b.out = out;
+    if (oj_flat_is_points(input) && !oj_relation_gives_lists(relation))
+    {
+        OJ_TRY(oj_matches_reserve(out, input->n_features, input->n_features, 0,
+                                  err));
+        /* rows without a geometry are not visited */
+        for (int64_t i = 0; i < input->n_features; i++)
+        {
+            if (!(input->x[i] == input->x[i] && input->y[i] == input->y[i]))
+            {
+                out->join_row[i] = -1;
+                out->measure[i] = NAN;
+            }
+        }
+        OJ_TRY(
+            join_points(&b, input->n_features, input->x, input->y, stats, err));
+        count_matched(out);
+        return OJ_OK;
+    }
+    return join_lists(&b, input, stats, err);
+}
+
+const struct oj_cpu_family oj_cpu_nearest_points = {
+    "nearest segments of points", takes, make_index, join, free_index};

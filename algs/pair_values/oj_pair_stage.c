@@ -1,0 +1,592 @@
+#include "oj_pair_stage.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../base/cpu_threads.h"
+#include "../geos/geos_overlay.h"
+#include "../pairs/oj_measures.h"
+#include "../pairs/oj_nearest_points.h"
+#include "../relate/oj_overlapping_parts.h"
+#include "../sphere/sphere_points.h"
+#include "oj_pick.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Entries that a thread takes at once. */
+#define ENTRIES_PER_TASK 64
+
+/* Of one thread. */
+struct worker
+{
+    struct oj_geos_overlay *overlay; /* NULL: not opened yet */
+    int has_input;                   /* overlay knows the batch */
+    struct oj_nearest_work nearest;
+    struct oj_flat_buf common; /* an intersection */
+    struct oj_flat_buf shapes; /* those that are kept */
+    int64_t n_undecided, first_undecided;
+    char text[256];
+};
+
+struct oj_pair_stage
+{
+    struct oj_pair_request request;
+    struct oj_pair_side join_side;
+    struct oj_sphere_side sphere; /* of it, where points on it are asked for */
+    int n_workers;
+    struct worker *worker;
+    int64_t *area_score; /* [join features], or NULL */
+    int64_t *score;      /* of entries */
+    int64_t *shape_at;   /* of entries: worker + n_workers * place, or -1 */
+    int64_t cap_area_score, cap_score, cap_shape_at;
+    int64_t n_undecided;
+    char text[256];
+
+    /* The answer at hand. */
+    struct oj_pair_side input;
+    const struct oj_matches *entries;
+    struct oj_pair_values *values;
+    oj_status (*visit)(struct oj_pair_stage *stage, struct worker *worker,
+                       int64_t row, int64_t entry, struct oj_error *err);
+};
+
+static int wants_overlap(const struct oj_pair_request *r)
+{
+    return r->want[OJ_PAIR_OVERLAP_AREA] || r->want[OJ_PAIR_OVERLAP_LENGTH] ||
+           r->want[OJ_PAIR_OVERLAP_PERCENT] || r->want[OJ_PAIR_JOIN_AREA] ||
+           r->want_shapes;
+}
+
+static int wants_points(const struct oj_pair_request *r)
+{
+    return r->want[OJ_PAIR_FROM_X] || r->want[OJ_PAIR_NEAREST_X] ||
+           r->want[OJ_PAIR_BEARING];
+}
+
+int oj_pair_request_is_needed(const struct oj_pair_request *request)
+{
+    return request->pick != OJ_PICK_ALL || wants_overlap(request) ||
+           wants_points(request);
+}
+
+/* ---- open and close ----------------------------------------------------- */
+
+oj_status oj_pair_stage_open(const struct oj_pair_request *request,
+                             struct oj_pair_stage **out, struct oj_error *err)
+{
+    struct oj_pair_stage *stage;
+    stage = oj_calloc(1, sizeof *stage);
+    if (stage == NULL)
+        return oj_fail_nomem(err, 1, sizeof *stage);
+    stage->request = *request;
+    stage->n_workers =
+        request->n_threads > 0 ? request->n_threads : oj_cpu_count();
+    stage->worker = oj_calloc(stage->n_workers, sizeof *stage->worker);
+    if (stage->worker == NULL)
+    {
+        int n_workers = stage->n_workers;
+        oj_free(stage);
+        return oj_fail_nomem(err, n_workers, sizeof *stage->worker);
+    }
+    *out = stage;
+    return OJ_OK;
+}
+
+static int is_on_sphere(const struct oj_pair_stage *stage)
+{
+    return stage->request.relation.metric == OJ_METRIC_SPHERE;
+}
+
+static oj_status need_overlay(struct oj_pair_stage *stage,
+                              struct worker *worker, struct oj_error *err)
+{
+    if (worker->overlay == NULL)
+        OJ_TRY(oj_geos_overlay_open(stage->join_side.whole, &worker->overlay,
+                                    err));
+    return OJ_OK;
+}
+
+/* Where parts of a join feature overlap, the area of their union. */
+static oj_status score_areas(struct oj_pair_stage *stage,
+                             const struct oj_flat *flat, struct oj_error *err)
+{
+    struct worker *worker = &stage->worker[0];
+    int64_t n = flat->n_features;
+    uint8_t *overlaps = NULL;
+    oj_status status = OJ_OK;
+    OJ_TRY(oj_reserve(&stage->area_score, 0, n + 1, &stage->cap_area_score,
+                      sizeof *stage->area_score, err));
+    OJ_TRY(need_overlay(stage, worker, err));
+    OJ_TRY(oj_overlapping_parts(flat, stage->n_workers, stage->request.cancel,
+                                &overlaps, err));
+    for (int64_t i = 0; status == OJ_OK && i < n; i++)
+    {
+        double area = 0.0;
+        if (overlaps != NULL && overlaps[i])
+            status = oj_geos_overlay_join_area(worker->overlay, i, &area, err);
+        else
+            area = oj_flat_area(flat, i);
+        stage->area_score[i] = oj_score_of_double(area);
+        if (stage->request.pick == OJ_PICK_SMALLEST_AREA)
+            stage->area_score[i] = oj_score_reversed(stage->area_score[i]);
+    }
+    oj_free(overlaps);
+    return status;
+}
+
+oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
+                                      const struct oj_pair_side *side,
+                                      struct oj_error *err)
+{
+    stage->join_side = *side;
+    for (int i = 0; i < stage->n_workers; i++)
+    {
+        oj_geos_overlay_close(stage->worker[i].overlay);
+        stage->worker[i].overlay = NULL;
+    }
+    if (is_on_sphere(stage) && wants_points(&stage->request))
+    {
+        oj_sphere_side_free(&stage->sphere);
+        OJ_TRY(oj_sphere_side_build(&stage->sphere, side->joined, 1,
+                                    stage->request.relation.distance_to ==
+                                        OJ_TO_INTERIOR,
+                                    stage->n_workers, err));
+    }
+    if (stage->request.pick == OJ_PICK_SMALLEST_AREA ||
+        stage->request.pick == OJ_PICK_LARGEST_AREA)
+        return score_areas(stage, side->whole, err);
+    return OJ_OK;
+}
+
+void oj_pair_stage_close(struct oj_pair_stage *stage)
+{
+    if (stage == NULL)
+        return;
+    for (int i = 0; stage->worker != NULL && i < stage->n_workers; i++)
+    {
+        oj_geos_overlay_close(stage->worker[i].overlay);
+        oj_nearest_work_free(&stage->worker[i].nearest);
+        oj_flat_buf_free(&stage->worker[i].common);
+        oj_flat_buf_free(&stage->worker[i].shapes);
+    }
+    oj_sphere_side_free(&stage->sphere);
+    oj_free(stage->worker);
+    oj_free(stage->area_score);
+    oj_free(stage->score);
+    oj_free(stage->shape_at);
+    oj_free(stage);
+}
+
+int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
+                                const char **first)
+{
+    *first = stage->text;
+    return stage->n_undecided;
+}
+
+/* ---- every entry, on all threads ---------------------------------------- */
+
+/* The row of an entry. */
+static int64_t row_of(const struct oj_matches *m, int64_t entry)
+{
+    int64_t low = 0, high = m->n_rows;
+    if (m->offset == NULL)
+        return entry;
+    while (high - low > 1)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (m->offset[middle] <= entry)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static oj_status run_task(int64_t task, int thread, void *user,
+                          struct oj_error *err)
+{
+    struct oj_pair_stage *stage = user;
+    struct worker *worker = &stage->worker[thread];
+    const struct oj_matches *m = stage->entries;
+    int64_t entry = task * ENTRIES_PER_TASK;
+    int64_t end = entry + ENTRIES_PER_TASK < m->n_entries
+                      ? entry + ENTRIES_PER_TASK
+                      : m->n_entries;
+    int64_t row = row_of(m, entry);
+    for (; entry < end; entry++)
+    {
+        OJ_TRY(oj_check_cancel(stage->request.cancel, err));
+        while (m->offset != NULL && m->offset[row + 1] <= entry)
+            row++;
+        if (m->offset == NULL)
+            row = entry;
+        OJ_TRY(stage->visit(stage, worker, row, entry, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status
+visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
+          oj_status (*visit)(struct oj_pair_stage *, struct worker *, int64_t,
+                             int64_t, struct oj_error *),
+          struct oj_error *err)
+{
+    int64_t n = entries->n_entries, first = INT64_MAX;
+    stage->entries = entries;
+    stage->visit = visit;
+    for (int i = 0; i < stage->n_workers; i++)
+    {
+        stage->worker[i].n_undecided = 0;
+        stage->worker[i].first_undecided = INT64_MAX;
+    }
+    OJ_TRY(oj_parallel_try(stage->n_workers,
+                           (n + ENTRIES_PER_TASK - 1) / ENTRIES_PER_TASK, 1,
+                           run_task, stage, err));
+    for (int i = 0; i < stage->n_workers; i++)
+    {
+        const struct worker *worker = &stage->worker[i];
+        if (worker->first_undecided < first && stage->text[0] == '\0')
+            first = worker->first_undecided;
+        stage->n_undecided += worker->n_undecided;
+    }
+    for (int i = 0; first < INT64_MAX && i < stage->n_workers; i++)
+    {
+        if (stage->worker[i].first_undecided == first)
+            memcpy(stage->text, stage->worker[i].text, sizeof stage->text);
+    }
+    return OJ_OK;
+}
+
+/* ---- overlaps ----------------------------------------------------------- */
+
+static oj_status need_input(struct oj_pair_stage *stage, struct worker *worker,
+                            struct oj_error *err)
+{
+    OJ_TRY(need_overlay(stage, worker, err));
+    if (!worker->has_input)
+        oj_geos_overlay_set_input(worker->overlay, stage->input.whole);
+    worker->has_input = 1;
+    return OJ_OK;
+}
+
+/* Adds the intersection to shapes; *is_there is 0 when GEOS cannot make it. */
+static oj_status add_common(struct oj_pair_stage *stage, struct worker *worker,
+                            int64_t row, int64_t entry,
+                            struct oj_flat_buf *shapes, int *is_there,
+                            struct oj_error *err)
+{
+    enum oj_geos_verdict verdict;
+    OJ_TRY(need_input(stage, worker, err));
+    verdict = oj_geos_overlay_add(worker->overlay, row,
+                                  stage->entries->join_row[entry], shapes);
+    *is_there = verdict == OJ_GEOS_YES;
+    if (verdict == OJ_GEOS_YES)
+        return OJ_OK;
+    if (verdict == OJ_GEOS_OUT_OF_MEMORY)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an intersection");
+    worker->n_undecided++;
+    if (entry < worker->first_undecided)
+    {
+        worker->first_undecided = entry;
+        snprintf(worker->text, sizeof worker->text, "%s",
+                 oj_geos_overlay_message(worker->overlay));
+    }
+    return OJ_OK;
+}
+
+/* Area and length of what a pair has in common; NaN where GEOS cannot say. */
+static oj_status measure_common(struct oj_pair_stage *stage,
+                                struct worker *worker, int64_t row,
+                                int64_t entry, double *area, double *length,
+                                struct oj_error *err)
+{
+    unsigned kinds = oj_flat_kinds(stage->input.whole, row);
+    unsigned other =
+        oj_flat_kinds(stage->join_side.whole, stage->entries->join_row[entry]);
+    struct oj_flat common;
+    int is_there;
+    *area = *length = 0.0;
+    if (kinds == OJ_PART_POINT || other == OJ_PART_POINT)
+        return OJ_OK;
+    *area = *length = (double)NAN;
+    oj_flat_buf_clear(&worker->common);
+    OJ_TRY(
+        add_common(stage, worker, row, entry, &worker->common, &is_there, err));
+    if (!is_there)
+        return OJ_OK;
+    common = oj_flat_buf_view(&worker->common);
+    *area = oj_flat_area(&common, 0);
+    *length = oj_flat_length(&common, 0);
+    return OJ_OK;
+}
+
+static double percent_of(const struct oj_flat *input, int64_t row,
+                         double area_of_row, double area, double length)
+{
+    double whole = area_of_row;
+    if (whole > 0.0)
+        return 100.0 * area / whole;
+    whole = oj_flat_length(input, row);
+    return whole > 0.0 ? 100.0 * length / whole : (double)NAN;
+}
+
+static void set_value(const struct oj_pair_stage *stage,
+                      enum oj_pair_value which, int64_t entry, double value)
+{
+    if (stage->request.want[which])
+        stage->values->value[which][entry] = value;
+}
+
+/* What takes the areas of the features themselves. */
+static oj_status set_whole_areas(struct oj_pair_stage *stage,
+                                 struct worker *worker, int64_t row,
+                                 int64_t entry, double area, double length,
+                                 struct oj_error *err)
+{
+    int64_t feature = stage->entries->join_row[entry];
+    double whole = (double)NAN, percent = (double)NAN;
+    if (!isnan(area) && stage->request.want[OJ_PAIR_OVERLAP_PERCENT])
+    {
+        OJ_TRY(need_input(stage, worker, err));
+        OJ_TRY(oj_geos_overlay_input_area(worker->overlay, row, &whole, err));
+        percent = percent_of(stage->input.whole, row, whole, area, length);
+    }
+    set_value(stage, OJ_PAIR_OVERLAP_PERCENT, entry, percent);
+    if (!stage->request.want[OJ_PAIR_JOIN_AREA])
+        return OJ_OK;
+    whole = (double)NAN;
+    if (feature >= 0)
+    {
+        OJ_TRY(need_overlay(stage, worker, err));
+        OJ_TRY(
+            oj_geos_overlay_join_area(worker->overlay, feature, &whole, err));
+    }
+    set_value(stage, OJ_PAIR_JOIN_AREA, entry, whole);
+    return OJ_OK;
+}
+
+static oj_status visit_overlap(struct oj_pair_stage *stage,
+                               struct worker *worker, int64_t row,
+                               int64_t entry, struct oj_error *err)
+{
+    double area = (double)NAN, length = (double)NAN;
+    int is_there;
+    if (stage->entries->join_row[entry] < 0)
+    {
+        if (stage->request.want_shapes)
+            stage->shape_at[entry] = -1;
+    }
+    else if (stage->request.want_shapes)
+    {
+        int64_t at = worker->shapes.n_features;
+        stage->shape_at[entry] = -1;
+        OJ_TRY(add_common(stage, worker, row, entry, &worker->shapes, &is_there,
+                          err));
+        if (is_there)
+        {
+            struct oj_flat shapes = oj_flat_buf_view(&worker->shapes);
+            stage->shape_at[entry] =
+                worker - stage->worker + stage->n_workers * at;
+            area = oj_flat_area(&shapes, at);
+            length = oj_flat_length(&shapes, at);
+        }
+    }
+    else
+        OJ_TRY(measure_common(stage, worker, row, entry, &area, &length, err));
+    set_value(stage, OJ_PAIR_OVERLAP_AREA, entry, area);
+    set_value(stage, OJ_PAIR_OVERLAP_LENGTH, entry, length);
+    return set_whole_areas(stage, worker, row, entry, area, length, err);
+}
+
+static oj_status copy_shape(const struct oj_pair_stage *stage, int64_t entry,
+                            struct oj_flat_buf *to, struct oj_error *err)
+{
+    int64_t at = stage->shape_at[entry], part = 0, end = 0;
+    struct oj_flat from = {0};
+    OJ_TRY(oj_flat_buf_begin(to, entry, err));
+    if (at >= 0)
+        from = oj_flat_buf_view(&stage->worker[at % stage->n_workers].shapes);
+    if (from.part_offset != NULL) /* else all of them are without parts */
+    {
+        part = from.part_offset[at / stage->n_workers];
+        end = from.part_offset[at / stage->n_workers + 1];
+    }
+    for (; part < end; part++)
+    {
+        if (stage->request.shape_kinds == 0 ||
+            (stage->request.shape_kinds & from.part_kind[part]) != 0)
+            OJ_TRY(oj_flat_buf_copy_part(to, &from, part, err));
+    }
+    return oj_flat_buf_end(to, err);
+}
+
+static oj_status fill_overlaps(struct oj_pair_stage *stage,
+                               const struct oj_matches *entries,
+                               struct oj_error *err)
+{
+    struct oj_flat_buf *shapes = &stage->values->shapes;
+    oj_flat_buf_clear(shapes);
+    for (int i = 0; i < stage->n_workers; i++)
+        oj_flat_buf_clear(&stage->worker[i].shapes);
+    if (stage->request.want_shapes)
+        OJ_TRY(oj_reserve(&stage->shape_at, 0, entries->n_entries + 1,
+                          &stage->cap_shape_at, sizeof *stage->shape_at, err));
+    OJ_TRY(visit_all(stage, entries, visit_overlap, err));
+    for (int64_t i = 0; stage->request.want_shapes && i < entries->n_entries;
+         i++)
+        OJ_TRY(copy_shape(stage, i, shapes, err));
+    return OJ_OK;
+}
+
+/* ---- nearest points ----------------------------------------------------- */
+
+static oj_status find_points(struct oj_pair_stage *stage, struct worker *worker,
+                             int64_t row, int64_t entry,
+                             struct oj_nearest_points *points,
+                             struct oj_error *err)
+{
+    if (is_on_sphere(stage))
+    {
+        *points =
+            oj_sphere_points_find(stage->input.joined, row, &stage->sphere,
+                                  stage->entries->join_row[entry]);
+        return OJ_OK;
+    }
+    return oj_nearest_points_find(
+        stage->input.joined, row, stage->join_side.joined,
+        stage->entries->join_row[entry], stage->request.relation.distance_to,
+        &worker->nearest, points, err);
+}
+
+static oj_status visit_points(struct oj_pair_stage *stage,
+                              struct worker *worker, int64_t row, int64_t entry,
+                              struct oj_error *err)
+{
+    struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
+    if (stage->entries->join_row[entry] >= 0)
+        OJ_TRY(find_points(stage, worker, row, entry, &p, err));
+    set_value(stage, OJ_PAIR_FROM_X, entry, p.ax);
+    set_value(stage, OJ_PAIR_FROM_Y, entry, p.ay);
+    set_value(stage, OJ_PAIR_NEAREST_X, entry, p.bx);
+    set_value(stage, OJ_PAIR_NEAREST_Y, entry, p.by);
+    set_value(stage, OJ_PAIR_BEARING, entry,
+              is_on_sphere(stage) ? oj_sphere_bearing(p.ax, p.ay, p.bx, p.by)
+                                  : oj_bearing(p.ax, p.ay, p.bx, p.by));
+    return OJ_OK;
+}
+
+/* ---- picking ------------------------------------------------------------ */
+
+/* Rows with one pair need no score. */
+static int is_alone(const struct oj_matches *m, int64_t row)
+{
+    return m->offset == NULL || m->offset[row + 1] - m->offset[row] == 1;
+}
+
+static oj_status visit_overlap_score(struct oj_pair_stage *stage,
+                                     struct worker *worker, int64_t row,
+                                     int64_t entry, struct oj_error *err)
+{
+    double area, length;
+    unsigned both;
+    stage->score[entry] = 0;
+    if (is_alone(stage->entries, row))
+        return OJ_OK;
+    OJ_TRY(measure_common(stage, worker, row, entry, &area, &length, err));
+    both =
+        oj_flat_kinds(stage->input.whole, row) &
+        oj_flat_kinds(stage->join_side.whole, stage->entries->join_row[entry]);
+    stage->score[entry] =
+        oj_score_of_double((both & OJ_PART_POLYGON) != 0 ? area : length);
+    return OJ_OK;
+}
+
+static oj_status visit_distance_score(struct oj_pair_stage *stage,
+                                      struct worker *worker, int64_t row,
+                                      int64_t entry, struct oj_error *err)
+{
+    struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
+    stage->score[entry] = 0;
+    if (is_alone(stage->entries, row))
+        return OJ_OK;
+    OJ_TRY(find_points(stage, worker, row, entry, &p, err));
+    stage->score[entry] = oj_score_of_double(-p.distance);
+    return OJ_OK;
+}
+
+/* Joins whose pairs meet are all at distance 0. */
+static int pairs_meet(enum oj_op op)
+{
+    return op != OJ_OP_NEAREST && op != OJ_OP_DWITHIN && op != OJ_OP_DISJOINT &&
+           op != OJ_OP_RELATE && op != OJ_OP_BBOX;
+}
+
+/* Scores of single entries, where the rule needs them. */
+static oj_status score_entries(struct oj_pair_stage *stage,
+                               const struct oj_matches *matches,
+                               struct oj_pick_scores *scores,
+                               struct oj_error *err)
+{
+    const struct oj_pair_request *request = &stage->request;
+    enum oj_op op = request->relation.op;
+    if (matches->offset == NULL ||
+        (request->pick != OJ_PICK_LARGEST_OVERLAP &&
+         (request->pick != OJ_PICK_NEAREST || pairs_meet(op))))
+        return OJ_OK;
+    OJ_TRY(oj_reserve(&stage->score, 0, matches->n_entries + 1,
+                      &stage->cap_score, sizeof *stage->score, err));
+    scores->of_entry = stage->score;
+    if (request->pick == OJ_PICK_LARGEST_OVERLAP)
+        return visit_all(stage, matches, visit_overlap_score, err);
+    if (op != OJ_OP_NEAREST && op != OJ_OP_DWITHIN)
+        return visit_all(stage, matches, visit_distance_score, err);
+    for (int64_t i = 0; i < matches->n_entries; i++)
+        stage->score[i] = oj_score_of_double(-matches->measure[i]);
+    return OJ_OK;
+}
+
+static oj_status pick(struct oj_pair_stage *stage,
+                      const struct oj_matches *matches,
+                      struct oj_pair_values *values, struct oj_error *err)
+{
+    struct oj_pick_scores scores = {0};
+    values->is_picked = stage->request.pick != OJ_PICK_ALL;
+    if (!values->is_picked)
+        return OJ_OK;
+    scores.in_tie_order =
+        !oj_relation_sorts_by_measure(&stage->request.relation);
+    scores.tie_rank = stage->join_side.tie_rank;
+    scores.of_feature = stage->request.pick == OJ_PICK_SCORE
+                            ? stage->join_side.score
+                            : stage->area_score;
+    OJ_TRY(score_entries(stage, matches, &scores, err));
+    return oj_pick(matches, &scores, &values->picked, err);
+}
+
+oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
+                            const struct oj_pair_side *input,
+                            const struct oj_matches *matches,
+                            struct oj_pair_values *values, struct oj_error *err)
+{
+    const struct oj_pair_request *request = &stage->request;
+    const struct oj_matches *entries;
+    stage->input = *input;
+    stage->values = values;
+    for (int i = 0; i < stage->n_workers; i++)
+        stage->worker[i].has_input = 0;
+    OJ_TRY(pick(stage, matches, values, err));
+    entries = oj_pair_values_matches(values, matches);
+    values->n_entries = entries->n_entries;
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+    {
+        if (request->want[i])
+            OJ_TRY(oj_pair_values_reserve(values, (enum oj_pair_value)i,
+                                          entries->n_entries, err));
+    }
+    if (wants_overlap(request))
+        OJ_TRY(fill_overlaps(stage, entries, err));
+    if (wants_points(request))
+        OJ_TRY(visit_all(stage, entries, visit_points, err));
+    return OJ_OK;
+}

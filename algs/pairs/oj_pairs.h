@@ -1,0 +1,73 @@
+/** Which pairs of features may count at all, whatever their geometries say:
+ *  equality of attributes, self joins, exclusions.
+ */
+#ifndef OJ_PAIRS_H
+#define OJ_PAIRS_H
+
+#include "../../flatten/arrays/oj_flat.h"
+#include "../relation/oj_relation.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The conditions of a join on a batch; borrows the two sides. */
+struct oj_pair_filter
+{
+    int is_needed; /**< 0: every pair may count */
+    const struct oj_relation *relation;
+    const struct oj_flat *input, *join_side;
+};
+
+/** The filter of a batch. OJ_ERR_ARG when one side lacks what the other or the
+ *  relation asks for. */
+OJ_MUST_USE oj_status oj_pair_filter_make(const struct oj_relation *relation,
+                                          const struct oj_flat *input,
+                                          const struct oj_flat *join_side,
+                                          struct oj_pair_filter *out,
+                                          struct oj_error *err);
+
+/** 1 when row and feature may be a pair; asked before any geometry is. */
+int oj_pair_filter_passes(const struct oj_pair_filter *filter, int64_t row,
+                          int64_t feature);
+
+static inline int oj_pair_may_count(const struct oj_pair_filter *filter,
+                                    int64_t row, int64_t feature)
+{
+    return !filter->is_needed || oj_pair_filter_passes(filter, row, feature);
+}
+
+/** 1 when the two features have the same parts, rings and vertices, in the same
+ *  order and bit for bit (0 and -0 are equal). */
+int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
+                          const struct oj_flat *b, int64_t feature_b);
+
+/** 0 when no pair of the feature can count: its class is below 0, or its own
+ *  greatest distance negative or NaN. */
+static inline int oj_feature_may_pair(const struct oj_flat *flat,
+                                      int64_t feature)
+{
+    return (flat->on_class == NULL || flat->on_class[feature] >= 0) &&
+           (flat->max_distance == NULL || flat->max_distance[feature] >= 0.0);
+}
+
+/** The greatest distance at which the pair counts: the input feature's own,
+ *  the join feature's own, or the relation's.  Negative: at none. */
+static inline double oj_pair_max_distance(const struct oj_relation *relation,
+                                          const struct oj_flat *input,
+                                          int64_t row,
+                                          const struct oj_flat *join_side,
+                                          int64_t feature)
+{
+    double d = relation->max_distance;
+    if (input->max_distance != NULL)
+        d = input->max_distance[row];
+    else if (join_side->max_distance != NULL)
+        d = join_side->max_distance[feature];
+    return d >= 0.0 ? d : -1.0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

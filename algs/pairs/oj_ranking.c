@@ -1,0 +1,550 @@
+#include "oj_ranking.h"
+#include "../../flatten/base/oj_array.h"
+#include "../base/oj_radix.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Lists up to this length are sorted by insertion, which is also what makes
+ * finishing a sorted list cheap. */
+#define SHORT_LIST 24
+
+struct oj_ranking oj_ranking_make(const struct oj_relation *relation,
+                                  const int32_t *tie_rank)
+{
+    struct oj_ranking ranking;
+    memset(&ranking, 0, sizeof ranking);
+    ranking.k = relation->k;
+    ranking.keep_ties = relation->ties == OJ_TIES_ALL;
+    ranking.max_distance = relation->max_distance;
+    ranking.tie_rank = tie_rank;
+    ranking.bound = relation->max_distance;
+    return ranking;
+}
+
+void oj_ranking_start(struct oj_ranking *ranking)
+{
+    ranking->n = ranking->n_cut = 0;
+    ranking->bound = ranking->max_distance;
+}
+
+void oj_ranking_free(struct oj_ranking *ranking)
+{
+    oj_free(ranking->list);
+    ranking->list = NULL;
+    ranking->n = ranking->n_cut = ranking->capacity = 0;
+}
+
+static int by_distance(const void *left, const void *right)
+{
+    const struct oj_candidate *a = left, *b = right;
+    if (a->distance != b->distance)
+        return a->distance < b->distance ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+static int by_feature(const void *left, const void *right)
+{
+    const struct oj_candidate *a = left, *b = right;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return (a->distance > b->distance) - (a->distance < b->distance);
+}
+
+static void sort(struct oj_candidate *list, int64_t n,
+                 int (*compare)(const void *, const void *))
+{
+    if (n > SHORT_LIST)
+    {
+        qsort(list, (size_t)n, sizeof *list, compare);
+        return;
+    }
+    for (int64_t i = 1; i < n; i++)
+    {
+        struct oj_candidate moving = list[i];
+        int64_t j = i;
+        for (; j > 0 && compare(&list[j - 1], &moving) > 0; j--)
+            list[j] = list[j - 1];
+        list[j] = moving;
+    }
+}
+
+/* Each feature once, in order, no more than can be in the answer. */
+static void cut(struct oj_ranking *ranking)
+{
+    struct oj_candidate *list = ranking->list;
+    int64_t n = 0;
+    sort(list, ranking->n, by_feature);
+    for (int64_t i = 0; i < ranking->n; i++)
+    {
+        if (n == 0 || list[n - 1].rank != list[i].rank)
+            list[n++] = list[i];
+    }
+    sort(list, n, by_distance);
+    if (n >= ranking->k)
+    {
+        int64_t kept = ranking->k;
+        ranking->bound = list[kept - 1].distance;
+        while (ranking->keep_ties && kept < n &&
+               list[kept].distance == ranking->bound)
+            kept++;
+        n = kept;
+    }
+    ranking->n = ranking->n_cut = n;
+}
+
+/* One best candidate: no list to keep. */
+static void keep_best(struct oj_ranking *ranking,
+                      const struct oj_candidate *candidate)
+{
+    if (ranking->n == 0 || by_distance(candidate, &ranking->list[0]) < 0)
+    {
+        ranking->list[0] = *candidate;
+        ranking->n = 1;
+        ranking->bound = candidate->distance;
+    }
+}
+
+oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
+                         double distance, struct oj_error *err)
+{
+    struct oj_candidate candidate;
+    if (!(distance <= ranking->bound) || !(distance < INFINITY))
+        return OJ_OK;
+    candidate.distance = distance;
+    candidate.feature = feature;
+    candidate.rank =
+        ranking->tie_rank != NULL ? ranking->tie_rank[feature] : feature;
+    OJ_TRY(oj_reserve(&ranking->list, ranking->n, ranking->n + 1,
+                      &ranking->capacity, sizeof *ranking->list, err));
+    if (ranking->k == 1 && !ranking->keep_ties)
+    {
+        keep_best(ranking, &candidate);
+        return OJ_OK;
+    }
+    ranking->list[ranking->n++] = candidate;
+    /* Cutting now and then bounds the list by a few times the answer. */
+    if (ranking->n >= 2 * (ranking->n_cut + ranking->k) + 64)
+        cut(ranking);
+    return OJ_OK;
+}
+
+void oj_ranking_finish(struct oj_ranking *ranking)
+{
+    if (ranking->k > 1 || ranking->keep_ties)
+        cut(ranking);
+}
+
+void oj_answers_start(struct oj_answers *answers, int64_t max_pairs,
+                      int64_t n_rows, int n_answers)
+{
+    answers->n_entries = answers->n_undecided = 0;
+    answers->max_entries = 0;
+    if (max_pairs > 0 && n_rows > 1)
+        answers->max_entries =
+            max_pairs > n_answers ? max_pairs / n_answers : 1;
+}
+
+void oj_answers_free(struct oj_answers *answers)
+{
+    oj_free(answers->row);
+    oj_free(answers->feature);
+    oj_free(answers->distance);
+    oj_free(answers->undecided);
+    memset(answers, 0, sizeof *answers);
+}
+
+oj_status oj_answers_reserve(struct oj_answers *answers, int64_t n_more,
+                             struct oj_error *err)
+{
+    int64_t first = answers->n_entries, n = first + n_more;
+    if (answers->max_entries > 0 &&
+        n + answers->n_undecided > answers->max_entries)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the batch has more pairs than fit");
+    OJ_TRY(oj_reserve(&answers->row, first, n, &answers->cap_row,
+                      sizeof *answers->row, err));
+    OJ_TRY(oj_reserve(&answers->feature, first, n, &answers->cap_feature,
+                      sizeof *answers->feature, err));
+    return oj_reserve(&answers->distance, first, n, &answers->cap_distance,
+                      sizeof *answers->distance, err);
+}
+
+oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
+                         const struct oj_ranking *ranking, struct oj_error *err)
+{
+    int64_t first = answers->n_entries, n = first + ranking->n;
+    OJ_TRY(oj_answers_reserve(answers, ranking->n, err));
+    for (int64_t i = 0; i < ranking->n; i++)
+    {
+        answers->row[first + i] = (int32_t)row;
+        answers->feature[first + i] = ranking->list[i].feature;
+        answers->distance[first + i] = ranking->list[i].distance;
+    }
+    answers->n_entries = n;
+    return OJ_OK;
+}
+
+/* Row and feature as one number, which sorts as the pairs do. */
+static int64_t pack(int64_t row, int32_t feature)
+{
+    return row * (INT64_C(1) << 32) + feature + 1;
+}
+
+oj_status oj_answers_add_undecided(struct oj_answers *answers, int64_t row,
+                                   int32_t feature, struct oj_error *err)
+{
+    if (answers->max_entries > 0 &&
+        answers->n_entries + answers->n_undecided >= answers->max_entries)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the batch has more undecided pairs than fit");
+    OJ_TRY(oj_reserve(&answers->undecided, answers->n_undecided,
+                      answers->n_undecided + 1, &answers->cap_undecided,
+                      sizeof *answers->undecided, err));
+    answers->undecided[answers->n_undecided++] = pack(row, feature);
+    return OJ_OK;
+}
+
+static int compare_packed(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* What a backend could not decide: ascending, each once. */
+static oj_status gather_undecided(const struct oj_answers *answers,
+                                  int64_t n_answers, struct oj_matches *out,
+                                  struct oj_error *err)
+{
+    int64_t n = 0, n_unique = 0;
+    for (int64_t a = 0; a < n_answers; a++)
+        n += answers[a].n_undecided;
+    out->n_undecided = 0;
+    if (n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_reserve(&out->undecided, 0, n, &out->cap_undecided,
+                      sizeof *out->undecided, err));
+    OJ_TRY(oj_reserve(&out->undecided_join, 0, n, &out->cap_undecided_join,
+                      sizeof *out->undecided_join, err));
+    n = 0;
+    for (int64_t a = 0; a < n_answers; a++)
+    {
+        for (int64_t i = 0; i < answers[a].n_undecided; i++)
+            out->undecided[n++] = answers[a].undecided[i];
+    }
+    qsort(out->undecided, (size_t)n, sizeof *out->undecided, compare_packed);
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (n_unique == 0 || out->undecided[n_unique - 1] != out->undecided[i])
+            out->undecided[n_unique++] = out->undecided[i];
+    }
+    for (int64_t i = 0; i < n_unique; i++)
+    {
+        int64_t packed = out->undecided[i];
+        out->undecided[i] = packed >> 32;
+        out->undecided_join[i] = (int32_t)((packed & UINT32_MAX) - 1);
+    }
+    out->n_undecided = n_unique;
+    return OJ_OK;
+}
+
+static void fill_one_to_one(const struct oj_answers *answers, int64_t n_answers,
+                            const int32_t *tie_rank, struct oj_matches *out)
+{
+    for (int64_t row = 0; row < out->n_rows; row++)
+    {
+        out->join_row[row] = -1;
+        out->measure[row] = NAN;
+    }
+    for (int64_t a = 0; a < n_answers; a++)
+    {
+        for (int64_t i = 0; i < answers[a].n_entries; i++)
+        {
+            int32_t row = answers[a].row[i], feature = answers[a].feature[i];
+            int32_t known = out->join_row[row];
+            double distance = answers[a].distance[i];
+            if (known >= 0)
+            {
+                int32_t rank = tie_rank ? tie_rank[feature] : feature;
+                int32_t known_rank = tie_rank ? tie_rank[known] : known;
+                if (distance > out->measure[row] ||
+                    (distance == out->measure[row] && rank >= known_rank))
+                    continue;
+            }
+            else
+                out->n_matched++;
+            out->join_row[row] = feature;
+            out->measure[row] = distance;
+        }
+    }
+    out->n_pairs = out->n_matched;
+}
+
+/* Puts the entries of each row side by side: offset becomes the prefix array
+ * of their counts. next is scratch of n_rows entries. */
+static void scatter(const struct oj_answers *answers, int64_t n_answers,
+                    struct oj_matches *out, int64_t *next)
+{
+    for (int64_t row = 0; row < out->n_rows; row++)
+        next[row] = 0;
+    for (int64_t a = 0; a < n_answers; a++)
+    {
+        for (int64_t i = 0; i < answers[a].n_entries; i++)
+            next[answers[a].row[i]]++;
+    }
+    out->offset[0] = 0;
+    for (int64_t row = 0; row < out->n_rows; row++)
+    {
+        out->offset[row + 1] = out->offset[row] + next[row];
+        next[row] = out->offset[row];
+    }
+    for (int64_t a = 0; a < n_answers; a++)
+    {
+        for (int64_t i = 0; i < answers[a].n_entries; i++)
+        {
+            int64_t place = next[answers[a].row[i]]++;
+            out->join_row[place] = answers[a].feature[i];
+            out->measure[place] = answers[a].distance[i];
+        }
+    }
+}
+
+/* What putting rows in order needs in between. */
+struct order_scratch
+{
+    struct oj_keyed *key; /* [2 n] */
+    int32_t *feature;     /* [n] */
+    double *measure;      /* [n] */
+    int64_t cap_key, cap_feature, cap_measure;
+};
+
+/* A few pairs, by insertion. */
+static void sort_short_row(int64_t n, int32_t *feature, double *measure,
+                           const int32_t *tie_rank)
+{
+    for (int64_t i = 1; i < n; i++)
+    {
+        int32_t moved = feature[i];
+        int32_t rank = tie_rank ? tie_rank[moved] : moved;
+        double distance = measure[i];
+        int64_t j = i;
+        for (; j > 0 &&
+               (tie_rank ? tie_rank[feature[j - 1]] : feature[j - 1]) > rank;
+             j--)
+        {
+            feature[j] = feature[j - 1];
+            measure[j] = measure[j - 1];
+        }
+        feature[j] = moved;
+        measure[j] = distance;
+    }
+}
+
+static oj_status sort_long_row(int64_t n, int32_t *feature, double *measure,
+                               const int32_t *tie_rank, struct order_scratch *s,
+                               struct oj_error *err)
+{
+    struct oj_keyed *sorted;
+    OJ_TRY(oj_reserve(&s->key, 0, 2 * n, &s->cap_key, sizeof *s->key, err));
+    OJ_TRY(oj_reserve(&s->feature, 0, n, &s->cap_feature, sizeof *s->feature,
+                      err));
+    OJ_TRY(oj_reserve(&s->measure, 0, n, &s->cap_measure, sizeof *s->measure,
+                      err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        s->key[i].key =
+            (uint64_t)(tie_rank ? tie_rank[feature[i]] : feature[i]);
+        s->key[i].value = i;
+        s->feature[i] = feature[i];
+        s->measure[i] = measure[i];
+    }
+    sorted = oj_radix_sort(s->key, s->key + n, n);
+    for (int64_t i = 0; i < n; i++)
+    {
+        feature[i] = s->feature[sorted[i].value];
+        measure[i] = s->measure[sorted[i].value];
+    }
+    return OJ_OK;
+}
+
+static int is_in_order(int64_t n, const int32_t *feature,
+                       const int32_t *tie_rank)
+{
+    for (int64_t i = 1; i < n; i++)
+    {
+        if (tie_rank ? tie_rank[feature[i - 1]] > tie_rank[feature[i]]
+                     : feature[i - 1] > feature[i])
+            return 0;
+    }
+    return 1;
+}
+
+/* Every row by tie rank. */
+static oj_status order_rows(struct oj_matches *out, const int32_t *tie_rank,
+                            struct oj_error *err)
+{
+    struct order_scratch scratch;
+    oj_status status = OJ_OK;
+    memset(&scratch, 0, sizeof scratch);
+    for (int64_t row = 0; row < out->n_rows && status == OJ_OK; row++)
+    {
+        int64_t first = out->offset[row], n = out->offset[row + 1] - first;
+        int32_t *feature = out->join_row + first;
+        double *measure = out->measure + first;
+        if (is_in_order(n, feature, tie_rank))
+            continue;
+        if (n <= SHORT_LIST)
+            sort_short_row(n, feature, measure, tie_rank);
+        else
+            status =
+                sort_long_row(n, feature, measure, tie_rank, &scratch, err);
+    }
+    oj_free(scratch.key);
+    oj_free(scratch.feature);
+    oj_free(scratch.measure);
+    return status;
+}
+
+/* Pairs that came once each need no ranking. */
+static oj_status finish_rows(const struct oj_relation *relation,
+                             const int32_t *tie_rank, struct oj_matches *out,
+                             struct oj_error *err)
+{
+    for (int64_t row = 0; row < out->n_rows; row++)
+        out->n_matched += out->offset[row + 1] > out->offset[row];
+    out->n_pairs = out->n_entries;
+    return relation->any_order ? OJ_OK : order_rows(out, tie_rank, err);
+}
+
+/* Ranks every row anew and closes the gaps that this leaves. */
+static oj_status merge_rows(struct oj_ranking *ranking, struct oj_matches *out,
+                            struct oj_error *err)
+{
+    int64_t n = 0, first = 0;
+    for (int64_t row = 0; row < out->n_rows; row++)
+    {
+        int64_t end = out->offset[row + 1];
+        oj_ranking_start(ranking);
+        for (int64_t i = first; i < end; i++)
+            OJ_TRY(oj_ranking_add(ranking, out->join_row[i], out->measure[i],
+                                  err));
+        oj_ranking_finish(ranking);
+        for (int64_t i = 0; i < ranking->n; i++)
+        {
+            out->join_row[n + i] = ranking->list[i].feature;
+            out->measure[n + i] = ranking->list[i].distance;
+        }
+        n += ranking->n;
+        out->n_matched += ranking->n > 0;
+        out->offset[row + 1] = n;
+        first = end;
+    }
+    out->n_entries = out->n_pairs = n;
+    return OJ_OK;
+}
+
+oj_status oj_ones_start(struct oj_ones *ones, int64_t n_rows,
+                        struct oj_error *err)
+{
+    OJ_TRY(oj_reserve(&ones->feature, 0, n_rows, &ones->cap_feature,
+                      sizeof *ones->feature, err));
+    OJ_TRY(oj_reserve(&ones->distance, 0, n_rows, &ones->cap_distance,
+                      sizeof *ones->distance, err));
+    for (int64_t row = 0; row < n_rows; row++)
+        ones->feature[row] = -1;
+    return OJ_OK;
+}
+
+void oj_ones_free(struct oj_ones *ones)
+{
+    oj_free(ones->feature);
+    oj_free(ones->distance);
+    memset(ones, 0, sizeof *ones);
+}
+
+/* Counts the entries of each row in offset [n_rows + 1], then adds them up. */
+static void count_entries(const struct oj_ones *ones,
+                          const struct oj_answers *answers, int64_t n_answers,
+                          int64_t n_rows, int64_t *offset)
+{
+    offset[0] = 0;
+    for (int64_t row = 0; row < n_rows; row++)
+        offset[row + 1] = ones->feature[row] >= 0;
+    for (int64_t a = 0; a < n_answers; a++)
+    {
+        for (int64_t i = 0; i < answers[a].n_entries; i++)
+            offset[answers[a].row[i] + 1]++;
+    }
+    for (int64_t row = 0; row < n_rows; row++)
+        offset[row + 1] += offset[row];
+}
+
+oj_status oj_ones_to_matches(const struct oj_ones *ones,
+                             const struct oj_answers *answers,
+                             int64_t n_answers, int64_t n_rows,
+                             int64_t max_pairs, struct oj_matches *out,
+                             struct oj_error *err)
+{
+    int64_t n;
+    OJ_TRY(oj_matches_reserve(out, n_rows, 0, 1, err));
+    count_entries(ones, answers, n_answers, n_rows, out->offset);
+    n = out->offset[n_rows];
+    if (max_pairs > 0 && n_rows > 1 && n > max_pairs)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the batch has more pairs than fit");
+    OJ_TRY(oj_matches_reserve(out, n_rows, n, 1, err));
+    out->n_pairs = n;
+    for (int64_t row = 0; row < n_rows; row++)
+    {
+        int64_t at = out->offset[row];
+        out->n_matched += out->offset[row + 1] > at;
+        if (ones->feature[row] < 0)
+            continue;
+        out->join_row[at] = ones->feature[row];
+        out->measure[at] = ones->distance[row];
+    }
+    for (int64_t a = 0; a < n_answers; a++)
+    {
+        int64_t at = 0;
+        for (int64_t i = 0; i < answers[a].n_entries; i++, at++)
+        {
+            int32_t row = answers[a].row[i];
+            if (i == 0 || answers[a].row[i - 1] != row)
+                at = out->offset[row];
+            out->join_row[at] = answers[a].feature[i];
+            out->measure[at] = answers[a].distance[i];
+        }
+    }
+    return OJ_OK;
+}
+
+oj_status oj_answers_to_matches(const struct oj_answers *answers,
+                                int64_t n_answers, int64_t n_rows,
+                                const struct oj_relation *relation,
+                                const int32_t *tie_rank, struct oj_matches *out,
+                                struct oj_error *err)
+{
+    struct oj_ranking ranking = oj_ranking_make(relation, tie_rank);
+    int64_t n_entries = 0, *next;
+    oj_status status;
+    if (!oj_relation_gives_lists(relation))
+    {
+        OJ_TRY(oj_matches_reserve(out, n_rows, n_rows, 0, err));
+        fill_one_to_one(answers, n_answers, tie_rank, out);
+        return gather_undecided(answers, n_answers, out, err);
+    }
+    for (int64_t a = 0; a < n_answers; a++)
+        n_entries += answers[a].n_entries;
+    OJ_TRY(oj_matches_reserve(out, n_rows, n_entries, 1, err));
+    OJ_NEW(next, n_rows, err);
+    scatter(answers, n_answers, out, next);
+    oj_free(next);
+    status = relation->op == OJ_OP_NEAREST
+                 ? merge_rows(&ranking, out, err)
+                 : finish_rows(relation, tie_rank, out, err);
+    oj_ranking_free(&ranking);
+    if (status == OJ_OK)
+        status = gather_undecided(answers, n_answers, out, err);
+    return status;
+}

@@ -1,0 +1,135 @@
+/** Comparing two answers to the same join: ours and a reference's.
+ *
+ *  Row by row the sets of pairs are compared, and of the pairs that both have,
+ *  the measures, where the join has one.  Distances from or to points must be
+ *  equal bit for bit.  Between lines and polygons GEOS passes over some parts
+ *  by a rounded distance of their boxes, so there two ulps are equal, too, also
+ *  where they decide which side of a bound a pair is on; such pairs are
+ *  counted.
+ *
+ *  The reference rounds: every pair on which the two differ is decided by exact
+ *  arithmetic (exact_reference.h). What that confirms of ours, a pair or that
+ *  our distance is no farther from the exact one than the reference's, is set
+ *  aside and counted as proved; everything else is a difference.  So is a pair
+ *  that the reference could not decide (struct oj_matches).  Rows of the
+ * nearest join that one of the two could not decide are left out and counted.
+ * All this takes the layers; without them every pair that differs is a
+ * difference.
+ *
+ *  On the sphere every distance is compared up to the rounding of unit vectors
+ *  (OJ_VALIDATION_CHORD), and pairs that are equal but for it are counted the
+ *  same way.
+ *
+ *  Batches are compared as they come; every difference goes to the report, the
+ *  first few are kept.
+ */
+#ifndef OJ_VALIDATE_H
+#define OJ_VALIDATE_H
+
+#include "../../flatten/arrays/oj_flat.h"
+#include "../../flatten/arrays/oj_matches.h"
+#include "../relation/oj_relation.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OJ_N_FIRST_DIFFERENCES 10
+
+/** By so many ulps may distances between lines and polygons differ. */
+#define OJ_VALIDATION_ULPS 2
+
+/** By so much may chords between points of the unit sphere differ, which is
+ * 0.06 micrometres on the Earth (more towards the opposite point). */
+#define OJ_VALIDATION_CHORD 1e-14
+
+enum oj_difference_kind
+{
+    OJ_DIFFERENCE_MISSING = 0, /**< the reference has this pair, we do not */
+    OJ_DIFFERENCE_EXTRA,       /**< we have this pair, the reference does not */
+    OJ_DIFFERENCE_DISTANCE,    /**< both have it, at other distances */
+    OJ_DIFFERENCE_ORDER,       /**< the same pairs of the row in other order */
+    OJ_DIFFERENCE_PROVED,      /**< any of these, where exact arithmetic
+                                    confirms ours; reported, but no difference
+                                    */
+    OJ_N_DIFFERENCE_KINDS
+};
+
+/** Where one side has no such pair, its join_row is -1 and its measure NaN.
+ *  A row in other order gives one difference: the first place that differs. */
+struct oj_difference
+{
+    enum oj_difference_kind kind;
+    int64_t input_row; /**< counted from the first row of the first batch */
+    int32_t join_row_ours, join_row_reference;
+    double measure_ours, measure_reference;
+};
+
+/** Takes a difference; any status but OJ_OK ends the comparison with it. */
+typedef oj_status (*oj_difference_report)(
+    const struct oj_difference *difference, void *user, struct oj_error *err);
+
+struct oj_row_pair; /**< internal */
+
+/** Owner of its scratch. Zeroed memory, with report and user set or not, is
+ *  ready for the first batch. */
+struct oj_validation
+{
+    oj_difference_report report; /**< or NULL */
+    void *user;                  /**< for report */
+
+    /* For the exact word, and to tell lines from points: the join side, the
+     * batch at hand and what was asked. Any of them NULL: every difference
+     * counts. */
+    const struct oj_flat *join_side;
+    const struct oj_flat *input; /**< set before each batch */
+    const struct oj_relation *relation;
+
+    int64_t n_rows;  /**< rows compared, those left out not counted */
+    int64_t n_pairs; /**< pairs that either has, those left out not counted */
+    int64_t n_undecided;        /**< rows left out as a whole */
+    int64_t n_undecided_pairs;  /**< pairs left out: ours did not decide them,
+                                     or there is no exact word */
+    int64_t n_undecided_proved; /**< pairs that only the reference could not
+                                     decide, where ours is right */
+    int64_t n_rows_proved; /**< rows that differ and are proved, in n_rows */
+    int64_t n_within_ulps; /**< pairs of lines or polygons that are equal but
+                                for OJ_VALIDATION_ULPS, in n_pairs */
+    int64_t n_rows_different;
+    int64_t n_differences; /**< without those that are proved */
+    int64_t n_of_kind[OJ_N_DIFFERENCE_KINDS];
+    int64_t n_first; /**< of first; at most OJ_N_FIRST_DIFFERENCES */
+    struct oj_difference first[OJ_N_FIRST_DIFFERENCES];
+
+    int64_t n_rows_seen; /**< where the next batch starts */
+    int is_proved;       /**< of the pair at hand */
+    int is_row_proved;   /**< of any pair of the row at hand */
+    struct oj_row_pair *scratch;
+    int64_t cap_scratch;
+    /* what either could not decide of the row at hand: parts of undecided_join
+     * of the two answers */
+    const int32_t *left_out_ours, *left_out_reference;
+    int64_t n_left_out_ours, n_left_out_reference;
+};
+
+/** Compares the answers for one batch; the two must have as many rows and may
+ *  be in different forms. O(pairs log pairs per row). */
+OJ_MUST_USE OJ_EXPORT oj_status oj_validation_compare(
+    struct oj_validation *validation, const struct oj_matches *ours,
+    const struct oj_matches *reference, struct oj_error *err);
+
+/** The same where reference answers only some of the rows of ours, those from
+ *  first on; validation->input holds the rows of reference. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_validation_compare_part(
+    struct oj_validation *validation, const struct oj_matches *ours,
+    int64_t first, const struct oj_matches *reference, struct oj_error *err);
+
+/** "missing", "extra", "distance", "order" or "proved". */
+OJ_EXPORT const char *oj_difference_kind_name(enum oj_difference_kind kind);
+
+OJ_EXPORT void oj_validation_free(struct oj_validation *validation);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,127 @@
+#include "oj_overlapping_parts.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../base/cpu_threads.h"
+#include "../kernels/oj_cross.h"
+#include "relate_nice.h"
+
+#include <string.h>
+
+#define FEATURES_AT_ONCE 1024
+
+struct worker
+{
+    struct oj_figure figure;
+    struct oj_node_scratch node;
+};
+
+struct search
+{
+    const struct oj_flat *flat;
+    const int *cancel;
+    uint8_t *mark;         /* [n_features], the answer */
+    struct worker *worker; /* [n_threads] */
+};
+
+/* 0 when the rings of a polygon part surely enclose something: no edges but the
+ * two that meet at the first vertex contain it, and these do not run along each
+ * other, so one of the two sectors there is inside. */
+static int may_be_flat(const struct oj_flat *flat, int64_t part)
+{
+    int64_t v = flat->vertex_offset[flat->ring_offset[part]];
+    int64_t end = flat->vertex_offset[flat->ring_offset[part + 1]];
+    int64_t ring = flat->ring_offset[part];
+    double x = flat->x[v], y = flat->y[v];
+    double other_x[2] = {0.0, 0.0}, other_y[2] = {0.0, 0.0};
+    int n = 0;
+    for (; v + 1 < end; v++)
+    {
+        double ax = flat->x[v], ay = flat->y[v];
+        double bx = flat->x[v + 1], by = flat->y[v + 1];
+        if (v + 1 == flat->vertex_offset[ring + 1])
+        {
+            ring++; /* from ring to ring there is no edge */
+            continue;
+        }
+        if ((ax - x) * (bx - x) > 0.0 || (ay - y) * (by - y) > 0.0 ||
+            (ax == bx && ay == by) || !oj_on_segment(x, y, ax, ay, bx, by))
+            continue;
+        if (n == 2)
+            return 1;
+        other_x[n] = ax == x && ay == y ? bx : ax;
+        other_y[n++] = ax == x && ay == y ? by : ay;
+    }
+    return n != 2 || oj_orientation(other_x[0], other_y[0], x, y, other_x[1],
+                                    other_y[1]) == 0;
+}
+
+static int has_flat_part(const struct oj_shape *shape)
+{
+    const struct oj_flat *flat = shape->flat;
+    for (int64_t p = shape->first_part; p < shape->first_part + shape->n_parts;
+         p++)
+    {
+        if (flat->part_kind[p] == OJ_PART_POLYGON && may_be_flat(flat, p))
+            return 1;
+    }
+    return 0;
+}
+
+static oj_status look_at(int64_t feature, int thread, void *user,
+                         struct oj_error *err)
+{
+    struct search *s = user;
+    struct worker *w = &s->worker[thread];
+    struct oj_shape shape = oj_shape_of(s->flat, feature);
+    int is_fine = 1;
+    if ((shape.kinds & OJ_PART_POLYGON) == 0)
+        return OJ_OK;
+    if (shape.may_overlap)
+    {
+        OJ_TRY(oj_check_cancel(s->cancel, err));
+        OJ_TRY(oj_shape_is_nice(&shape, &w->figure, &w->node, &is_fine, err));
+    }
+    else if (has_flat_part(&shape))
+    {
+        OJ_TRY(oj_figure_make(&w->figure, &shape, 0, &w->node, err));
+        is_fine = oj_figure_is_solid(&w->figure);
+    }
+    s->mark[feature] = !is_fine;
+    return OJ_OK;
+}
+
+static oj_status run_search(struct search *s, int n_threads,
+                            struct oj_error *err)
+{
+    int64_t n = s->flat->n_features;
+    s->mark = oj_calloc(n, sizeof *s->mark);
+    s->worker = oj_calloc(n_threads, sizeof *s->worker);
+    if (s->mark == NULL || s->worker == NULL)
+        return oj_fail_nomem(err, n, sizeof *s->mark);
+    return oj_parallel_try(n_threads, n, FEATURES_AT_ONCE, look_at, s, err);
+}
+
+oj_status oj_overlapping_parts(const struct oj_flat *flat, int n_threads,
+                               const int *cancel, uint8_t **out,
+                               struct oj_error *err)
+{
+    struct search s = {flat, cancel, NULL, NULL};
+    oj_status status = OJ_OK;
+    if (!oj_flat_is_points(flat) && (flat->part_kinds & OJ_PART_POLYGON) != 0)
+        status = run_search(&s, n_threads, err);
+    for (int t = 0; s.worker != NULL && t < n_threads; t++)
+    {
+        oj_figure_free(&s.worker[t].figure);
+        oj_node_scratch_free(&s.worker[t].node);
+    }
+    oj_free(s.worker);
+    if (status != OJ_OK || s.mark == NULL ||
+        memchr(s.mark, 1, (size_t)flat->n_features) == NULL)
+    {
+        oj_free(s.mark);
+        s.mark = NULL;
+    }
+    if (status == OJ_OK)
+        *out = s.mark;
+    return status;
+}

@@ -1,0 +1,442 @@
+#include "relate.h"
+
+#include "../kernels/oj_cross.h"
+#include "../shapes/cpu_meet.h"
+
+/* Nodes between two looks at the cancel flag. */
+#define NODES_PER_LOOK 1024
+
+/* One pair on its way. */
+struct relate
+{
+    const struct oj_relation *relation; /* NULL: the whole matrix */
+    struct oj_figure *side[2];
+    struct oj_node_scratch *node;
+    struct oj_matrix *matrix;
+    const int *cancel;
+    int n_to_look;
+};
+
+static void add(struct oj_matrix *matrix, int figure, enum oj_matrix_place own,
+                enum oj_matrix_place other, int dimension)
+{
+    if (figure == 0)
+        oj_matrix_add(matrix, own, other, dimension);
+    else
+        oj_matrix_add(matrix, other, own, dimension);
+}
+
+/* The place of a figure (0: input) in a row of the matrix. */
+static char at(const struct relate *r, int figure, enum oj_matrix_place own,
+               enum oj_matrix_place other)
+{
+    return r->matrix->at[figure == 0 ? 3 * (int)own + (int)other
+                                     : 3 * (int)other + (int)own];
+}
+
+/* 1 when what is in the matrix, to which more is only added, decides. */
+static int is_decided(const struct relate *r)
+{
+    const char *m = r->matrix->at;
+    int a_outside = m[2] != 'F' || m[5] != 'F';
+    int b_outside = m[6] != 'F' || m[7] != 'F';
+    if (r->relation == NULL)
+        return 0;
+    if (m[0] == '2' && m[2] != 'F' && m[6] != 'F' &&
+        r->relation->op != OJ_OP_RELATE)
+        return 1; /* both are areas, each with a rest of its own */
+    switch (r->relation->op)
+    {
+        case OJ_OP_INTERSECTS:
+        case OJ_OP_DISJOINT:
+            return m[0] != 'F' || m[1] != 'F' || m[3] != 'F' || m[4] != 'F';
+        case OJ_OP_WITHIN:
+        case OJ_OP_COVEREDBY:
+            return a_outside;
+        case OJ_OP_CONTAINS:
+        case OJ_OP_COVERS:
+            return b_outside;
+        case OJ_OP_CONTAINS_PROPERLY:
+            return b_outside || m[3] != 'F' || m[4] != 'F';
+        case OJ_OP_EQUALS:
+            return a_outside || b_outside;
+        case OJ_OP_TOUCHES:
+            return m[0] != 'F';
+        case OJ_OP_CROSSES: /* with dimensions that are known */
+            return r->side[0]->is_simple && r->side[1]->is_simple &&
+                   m[0] != 'F' &&
+                   ((m[2] != 'F' && m[6] == '2') ||
+                    (m[6] != 'F' && m[2] == '2'));
+        default:
+            return 0;
+    }
+}
+
+static oj_status look_up(struct relate *r, struct oj_error *err)
+{
+    if (--r->n_to_look > 0)
+        return OJ_OK;
+    r->n_to_look = NODES_PER_LOOK;
+    return oj_check_cancel(r->cancel, err);
+}
+
+static oj_status add_node(struct relate *r, const struct oj_node *node,
+                          int *is_vertex, struct oj_error *err)
+{
+    OJ_TRY(look_up(r, err));
+    return oj_node_relate(r->side[0], r->side[1], node, r->node, r->matrix,
+                          is_vertex, err);
+}
+
+static oj_status add_vertex(struct relate *r, double x, double y,
+                            struct oj_error *err)
+{
+    const struct oj_node node = {x, y, 0.0, {NULL, NULL}};
+    int is_vertex;
+    return add_node(r, &node, &is_vertex, err);
+}
+
+/* --- nice shapes ---------------------------------------------------------- */
+
+static int is_kind(const struct oj_figure *f, unsigned kind)
+{
+    return f->shape->kinds == kind;
+}
+
+/* What a vertex adds that is not on the other shape, with the edges that leave
+ * it: of a nice shape edges of rings have its interior on one side. other: the
+ * interior (of polygons) or the exterior. */
+static void add_apart(struct relate *r, int figure, double x, double y,
+                      enum oj_matrix_place other)
+{
+    const struct oj_figure *f = r->side[figure];
+    struct oj_matrix *m = r->matrix;
+    if (is_kind(f, OJ_PART_POINT))
+        add(m, figure, OJ_PLACE_INTERIOR, other, 0);
+    else if (is_kind(f, OJ_PART_LINE))
+    {
+        add(m, figure, OJ_PLACE_INTERIOR, other, 1);
+        if (oj_spots_have(f->end, f->n_ends, x, y))
+            add(m, figure, OJ_PLACE_BOUNDARY, other, 0);
+    }
+    else
+    {
+        add(m, figure, OJ_PLACE_INTERIOR, other, 2);
+        add(m, figure, OJ_PLACE_BOUNDARY, other, 1);
+    }
+    add(m, figure, OJ_PLACE_EXTERIOR, other, 2);
+}
+
+/* 1 when a vertex that is not on the other shape has nothing to add. */
+static int is_known_apart(const struct relate *r, int figure,
+                          enum oj_matrix_place other)
+{
+    const struct oj_figure *f = r->side[figure];
+    if (is_kind(f, OJ_PART_POINT))
+        return at(r, figure, OJ_PLACE_INTERIOR, other) != 'F';
+    if (is_kind(f, OJ_PART_LINE))
+        return at(r, figure, OJ_PLACE_INTERIOR, other) != 'F' &&
+               (f->n_ends == 0 ||
+                at(r, figure, OJ_PLACE_BOUNDARY, other) != 'F');
+    return at(r, figure, OJ_PLACE_INTERIOR, other) == '2' &&
+           at(r, figure, OJ_PLACE_BOUNDARY, other) == '1';
+}
+
+static int has_point(const struct oj_box *box, double x, double y)
+{
+    return box->x0 <= x && x <= box->x1 && box->y0 <= y && y <= box->y1;
+}
+
+/* One vertex of a nice shape. */
+static oj_status take_vertex(struct relate *r, int figure, double x, double y,
+                             struct oj_error *err)
+{
+    const struct oj_figure *other = r->side[1 - figure];
+    enum oj_location location = OJ_OUTSIDE;
+    int is_inside = has_point(&other->box, x, y);
+    if (!is_inside && is_known_apart(r, figure, OJ_PLACE_EXTERIOR))
+        return OJ_OK;
+    if (is_inside)
+        location = oj_figure_locate(other, x, y);
+    if (location == OJ_ON_BOUNDARY)
+        return add_vertex(r, x, y, err);
+    add_apart(r, figure, x, y,
+              location == OJ_INSIDE ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR);
+    return OJ_OK;
+}
+
+static oj_status take_vertices(struct relate *r, int figure,
+                               struct oj_error *err)
+{
+    const struct oj_figure *f = r->side[figure];
+    for (int64_t i = 0; i < f->n_spots && !is_decided(r); i++)
+        OJ_TRY(take_vertex(r, figure, f->spot[i].x, f->spot[i].y, err));
+    for (int64_t i = 0; i < f->n_edges && !is_decided(r); i++)
+    {
+        const struct oj_edge *e = &f->edge[i];
+        OJ_TRY(take_vertex(r, figure, e->ax, e->ay, err));
+        if (i + 1 == f->n_edges || e[1].ax != e->bx || e[1].ay != e->by)
+            OJ_TRY(take_vertex(r, figure, e->bx, e->by, err));
+    }
+    return OJ_OK;
+}
+
+/* What a crossing adds of which it is known that it is no vertex: nice polygons
+ * have no other edge there. Lines may, so that of lines only the point
+ * itself is sure; what else lies along them begins at vertices. */
+static void add_crossing(struct relate *r)
+{
+    struct oj_matrix *m = r->matrix;
+    int a_is_area = is_kind(r->side[0], OJ_PART_POLYGON);
+    int b_is_area = is_kind(r->side[1], OJ_PART_POLYGON);
+    if (!a_is_area && !b_is_area)
+    {
+        oj_matrix_add(m, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 0);
+        return;
+    }
+    if (a_is_area && b_is_area)
+    {
+        m->at[0] = m->at[2] = m->at[6] = '2';
+        m->at[1] = m->at[3] = m->at[5] = m->at[7] = '1';
+        oj_matrix_add(m, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 0);
+        return;
+    }
+    add(m, b_is_area ? 0 : 1, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 1);
+    add(m, b_is_area ? 0 : 1, OJ_PLACE_INTERIOR, OJ_PLACE_EXTERIOR, 1);
+    add(m, b_is_area ? 0 : 1, OJ_PLACE_INTERIOR, OJ_PLACE_BOUNDARY, 0);
+}
+
+/* 1 when add_crossing() has nothing to add. */
+static int is_known_crossing(const struct relate *r)
+{
+    const char *m = r->matrix->at;
+    int a_is_area = is_kind(r->side[0], OJ_PART_POLYGON);
+    int b_is_area = is_kind(r->side[1], OJ_PART_POLYGON);
+    if (!a_is_area && !b_is_area)
+        return m[0] != 'F';
+    if (a_is_area && b_is_area)
+        return m[0] == '2' && m[1] == '1' && m[2] == '2' && m[3] == '1' &&
+               m[4] != 'F' && m[5] == '1' && m[6] == '2' && m[7] == '1';
+    return m[0] == '1' && m[b_is_area ? 2 : 6] == '1' &&
+           m[b_is_area ? 1 : 3] != 'F';
+}
+
+/* --- pairs of edges ------------------------------------------------------- */
+
+static int edge_boxes_meet(const struct oj_edge *e, const struct oj_edge *f)
+{
+    return oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, f->ax, f->ay,
+                                 f->bx, f->by);
+}
+
+static int edges_cross(const struct oj_edge *e, const struct oj_edge *f)
+{
+    return edge_boxes_meet(e, f) &&
+           oj_segments_contact(e->ax, e->ay, e->bx, e->by, f->ax, f->ay, f->bx,
+                               f->by) == OJ_CROSSING;
+}
+
+static int edge_meets_box(const struct oj_edge *e, const struct oj_box *box)
+{
+    return (e->ax < e->bx ? e->ax : e->bx) <= box->x1 &&
+           (e->ax < e->bx ? e->bx : e->ax) >= box->x0 &&
+           (e->ay < e->by ? e->ay : e->by) <= box->y1 &&
+           (e->ay < e->by ? e->by : e->ay) >= box->y0;
+}
+
+static oj_status take_crossing(struct relate *r, const struct oj_edge *e,
+                               const struct oj_edge *f, struct oj_error *err)
+{
+    struct oj_node node = oj_node_of_crossing(e, f);
+    int is_vertex;
+    if (r->side[0]->is_simple && r->side[1]->is_simple)
+    {
+        OJ_TRY(look_up(r, err));
+        if (is_known_crossing(r))
+            return OJ_OK;
+        oj_node_find_vertex(r->side[0], r->side[1], &node, &is_vertex);
+        if (!is_vertex)
+            add_crossing(r);
+        return OJ_OK;
+    }
+    return add_node(r, &node, &is_vertex, err);
+}
+
+/* Crossings of an edge with those of figure to whose ordinal is at least least,
+ * each once: in the first band that both edges are in. */
+static oj_status cross_edge(struct relate *r, const struct oj_edge *e,
+                            const struct oj_figure *to, int64_t least,
+                            struct oj_error *err)
+{
+    double low = e->ay < e->by ? e->ay : e->by;
+    double high = e->ay < e->by ? e->by : e->ay;
+    int32_t first = oj_band_of(&to->bands, low);
+    int32_t last = oj_band_of(&to->bands, high);
+    for (int32_t band = first; band <= last; band++)
+    {
+        int64_t n = oj_band_size(to, band);
+        for (int64_t k = 0; k < n; k++)
+        {
+            int64_t i = oj_band_edge(to, band, k);
+            const struct oj_edge *f = &to->edge[i];
+            int32_t own;
+            if (i < least || !edges_cross(e, f))
+                continue;
+            own = oj_band_of(&to->bands, f->ay < f->by ? f->ay : f->by);
+            if (band != (own > first ? own : first))
+                continue;
+            OJ_TRY(take_crossing(r, e, f, err));
+            if (is_decided(r))
+                return OJ_OK;
+        }
+    }
+    return OJ_OK;
+}
+
+static oj_status take_crossings(struct relate *r, struct oj_error *err)
+{
+    int swap = r->side[0]->n_edges > r->side[1]->n_edges;
+    const struct oj_figure *few = r->side[swap], *many = r->side[1 - swap];
+    int is_simple = few->is_simple && many->is_simple;
+    for (int64_t i = 0; i < few->n_edges && !is_decided(r); i++)
+    {
+        if (!edge_meets_box(&few->edge[i], &many->box))
+            continue;
+        OJ_TRY(look_up(r, err));
+        if (is_simple && is_known_crossing(r))
+            return OJ_OK;
+        OJ_TRY(cross_edge(r, &few->edge[i], many, 0, err));
+    }
+    return OJ_OK;
+}
+
+/* --- all other shapes ----------------------------------------------------- */
+
+/* 1 when points of f outside of the other's box have nothing to add. */
+static int is_known_outside(const struct relate *r, int figure)
+{
+    const struct oj_figure *f = r->side[figure];
+    return f->n_groups > 0 &&
+           at(r, figure, OJ_PLACE_INTERIOR, OJ_PLACE_EXTERIOR) == '2' &&
+           at(r, figure, OJ_PLACE_BOUNDARY, OJ_PLACE_EXTERIOR) == '1';
+}
+
+static oj_status take_any_vertex(struct relate *r, int figure, double x,
+                                 double y, struct oj_error *err)
+{
+    if (!has_point(&r->side[1 - figure]->box, x, y) &&
+        is_known_outside(r, figure))
+        return OJ_OK;
+    return add_vertex(r, x, y, err);
+}
+
+static oj_status take_all_vertices(struct relate *r, int figure,
+                                   struct oj_error *err)
+{
+    const struct oj_figure *f = r->side[figure];
+    for (int64_t i = 0; i < f->n_spots && !is_decided(r); i++)
+        OJ_TRY(take_any_vertex(r, figure, f->spot[i].x, f->spot[i].y, err));
+    for (int64_t i = 0; i < f->n_dots && !is_decided(r); i++)
+        OJ_TRY(take_any_vertex(r, figure, f->dot[i].at.x, f->dot[i].at.y, err));
+    for (int64_t i = 0; i < f->n_edges && !is_decided(r); i++)
+    {
+        const struct oj_edge *e = &f->edge[i];
+        OJ_TRY(take_any_vertex(r, figure, e->ax, e->ay, err));
+        if (i + 1 == f->n_edges || e[1].ax != e->bx || e[1].ay != e->by)
+            OJ_TRY(take_any_vertex(r, figure, e->bx, e->by, err));
+    }
+    return OJ_OK;
+}
+
+/* A figure's edges with one another. */
+static oj_status take_own_crossings(struct relate *r, int figure,
+                                    struct oj_error *err)
+{
+    const struct oj_figure *f = r->side[figure];
+    for (int64_t i = 0; i < f->n_edges && !is_decided(r); i++)
+    {
+        OJ_TRY(look_up(r, err));
+        if (!edge_meets_box(&f->edge[i], &r->side[1 - figure]->box) &&
+            is_known_outside(r, figure))
+            continue;
+        OJ_TRY(cross_edge(r, &f->edge[i], f, i + 1, err));
+    }
+    return OJ_OK;
+}
+
+/* --- the whole ------------------------------------------------------------ */
+
+static oj_status relate_simple(struct relate *r, struct oj_error *err)
+{
+    OJ_TRY(take_crossings(r, err));
+    OJ_TRY(take_vertices(r, 0, err));
+    return take_vertices(r, 1, err);
+}
+
+static oj_status relate_any(struct relate *r, struct oj_error *err)
+{
+    for (int figure = 0; figure < 2; figure++)
+    {
+        OJ_TRY(take_all_vertices(r, figure, err));
+        if (!r->side[figure]->is_nice)
+            OJ_TRY(take_own_crossings(r, figure, err));
+    }
+    return take_crossings(r, err);
+}
+
+oj_status oj_shapes_relate(const struct oj_relation *relation,
+                           const struct oj_shape *input, int input_is_nice,
+                           const struct oj_shape *join_side, int join_is_nice,
+                           const int *cancel, struct oj_relate_scratch *scratch,
+                           struct oj_matrix *matrix, struct oj_error *err)
+{
+    struct relate r = {relation,       {&scratch->input, &scratch->join_side},
+                       &scratch->node, matrix,
+                       cancel,         NODES_PER_LOOK};
+    *matrix = oj_matrix_empty();
+    OJ_TRY(oj_figure_make(&scratch->input, input, input_is_nice, &scratch->node,
+                          err));
+    OJ_TRY(oj_figure_make(&scratch->join_side, join_side, join_is_nice,
+                          &scratch->node, err));
+    if (scratch->input.is_simple && scratch->join_side.is_simple)
+        return relate_simple(&r, err);
+    return relate_any(&r, err);
+}
+
+oj_status oj_shape_place(const struct oj_shape *shape, double x, double y,
+                         struct oj_relate_scratch *scratch,
+                         enum oj_matrix_place *place, struct oj_error *err)
+{
+    const struct oj_node node = {x, y, 0.0, {NULL, NULL}};
+    const struct oj_flat point = {.n_features = 1,
+                                  .n_vertices = 1,
+                                  .part_kinds = OJ_PART_POINT,
+                                  .x = &x,
+                                  .y = &y};
+    struct oj_shape of_point = oj_shape_of(&point, 0);
+    struct oj_matrix matrix = oj_matrix_empty();
+    int is_vertex;
+    oj_figure_forget(&scratch->input);
+    OJ_TRY(oj_figure_make(&scratch->input, &of_point, 1, &scratch->node, err));
+    oj_figure_forget(&scratch->input);
+    OJ_TRY(oj_figure_make(&scratch->join_side, shape, 0, &scratch->node, err));
+    OJ_TRY(oj_node_relate(&scratch->input, &scratch->join_side, &node,
+                          &scratch->node, &matrix, &is_vertex, err));
+    *place = matrix.at[0] != 'F'   ? OJ_PLACE_INTERIOR
+             : matrix.at[1] != 'F' ? OJ_PLACE_BOUNDARY
+                                   : OJ_PLACE_EXTERIOR;
+    return OJ_OK;
+}
+
+void oj_relate_forget(struct oj_relate_scratch *scratch)
+{
+    oj_figure_forget(&scratch->input);
+    oj_figure_forget(&scratch->join_side);
+}
+
+void oj_relate_scratch_free(struct oj_relate_scratch *scratch)
+{
+    oj_figure_free(&scratch->input);
+    oj_figure_free(&scratch->join_side);
+    oj_node_scratch_free(&scratch->node);
+}

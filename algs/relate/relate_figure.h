@@ -1,0 +1,141 @@
+/** A feature taken apart for the question how it relates to another one: its
+ *  edges, the points and line ends that matter, and which edges are at the
+ *  height of a point.
+ *
+ *      bands over y     band 0: edges 2 5 7 | band 1: 2 3 | band 2: 3 4 9 ...
+ *
+ *  An edge is in every band that its y range touches, so all edges that contain
+ *  a point, and all that a ray from it towards +x can cross, are in the point's
+ *  band.
+ *
+ *  A group is what even-odd counts together: a polygon part; or all parts of a
+ *  feature of which it is known that no two edges cross or run along each other
+ *  (is_nice), since that comes to the same there.
+ */
+#ifndef RELATE_FIGURE_H
+#define RELATE_FIGURE_H
+
+#include "../shapes/cpu_shapes.h"
+
+enum oj_edge_kind
+{
+    OJ_EDGE_RING, /**< of a polygon */
+    OJ_EDGE_LINE, /**< of a line */
+    OJ_EDGE_FLAT  /**< of a polygon whose rings enclose nothing: a line */
+};
+
+/** Its ends differ. */
+struct oj_edge
+{
+    double ax, ay, bx, by;
+    int32_t group; /**< rings, flat ones: ordinal of the group */
+    uint8_t kind;  /**< enum oj_edge_kind */
+};
+
+struct oj_spot
+{
+    double x, y;
+};
+
+/** A ring of one point. */
+struct oj_dot
+{
+    struct oj_spot at;
+    int32_t group;
+};
+
+/** Edges of one feature in which bands. */
+struct oj_bands
+{
+    int32_t n; /**< 1: all edges are in it, and nothing is listed */
+    double y0, per_unit;
+    int64_t *first; /**< [n + 1] into edge */
+    int32_t *edge;
+    int64_t cap_first, cap_edge;
+};
+
+/** Owner; zeroed memory is a valid empty one, its memory is used again. */
+struct oj_figure
+{
+    const struct oj_flat *flat; /**< what it was made of, or NULL */
+    int64_t feature;
+    const struct oj_shape *shape; /**< of the last oj_figure_make() */
+    int is_nice;
+    int is_simple; /**< 1: nice, and all of one kind */
+    struct oj_box box;
+    int64_t n_edges, cap_edges;
+    struct oj_edge *edge;
+    int64_t n_spots, cap_spots;
+    struct oj_spot *spot; /**< points, sorted and distinct */
+    int64_t n_ends, cap_ends;
+    struct oj_spot *end; /**< where an odd number of line ends meet, sorted */
+    int64_t n_dots, cap_dots;
+    struct oj_dot *dot; /**< of groups that enclose something */
+    struct oj_bands bands;
+    int32_t n_groups;
+    int has_flat; /**< some edges are OJ_EDGE_FLAT */
+    int64_t cap_encloses;
+    uint8_t *encloses; /**< [n_groups] not nice: 0: its edges are flat */
+    /* of the point that is looked at */
+    int64_t cap_on, cap_mark;
+    uint8_t *is_on; /**< [n_groups] the group holds it */
+    int32_t *mark;  /**< [n_groups] scratch */
+};
+
+/** Takes shape apart, but that polygons which enclose nothing are not found:
+ * for oj_shape_is_nice() and oj_figure_make() (relate_nice.h).  O(vertices). */
+OJ_MUST_USE oj_status oj_figure_lay_out(struct oj_figure *figure,
+                                        const struct oj_shape *shape,
+                                        int is_nice, struct oj_error *err);
+
+/** Then, with encloses filled unless is_nice: rings of one point whose polygon
+ *  encloses nothing are spots, and spots are sorted. */
+OJ_MUST_USE oj_status oj_figure_settle_spots(struct oj_figure *figure,
+                                             struct oj_error *err);
+
+/** Where a point is in a figure that is_simple: on the boundary also on a line
+ *  or a point. */
+enum oj_location oj_figure_locate(const struct oj_figure *figure, double px,
+                                  double py);
+
+/** What figure was made of is no longer there. */
+static inline void oj_figure_forget(struct oj_figure *figure)
+{
+    figure->flat = NULL;
+}
+
+/** 1 when each polygon of a figure that was made as one that is not nice
+ *  encloses something. */
+static inline int oj_figure_is_solid(const struct oj_figure *figure)
+{
+    return !figure->has_flat && figure->n_spots == 0;
+}
+
+void oj_figure_free(struct oj_figure *figure);
+
+/** 1 when p is among n sorted spots. */
+int oj_spots_have(const struct oj_spot *spot, int64_t n, double x, double y);
+
+/** The band of a height; never decreases with it. */
+static inline int32_t oj_band_of(const struct oj_bands *bands, double y)
+{
+    double band = (y - bands->y0) * bands->per_unit;
+    if (!(band > 0.0))
+        return 0;
+    return band >= (double)bands->n ? bands->n - 1 : (int32_t)band;
+}
+
+/** Edges of a band: number k of them is oj_band_edge(). */
+static inline int64_t oj_band_size(const struct oj_figure *f, int32_t band)
+{
+    return f->bands.n == 1 ? f->n_edges
+                           : f->bands.first[band + 1] - f->bands.first[band];
+}
+
+static inline int64_t oj_band_edge(const struct oj_figure *f, int32_t band,
+                                   int64_t k)
+{
+    return f->bands.n == 1 ? k : f->bands.edge[f->bands.first[band] + k];
+}
+
+#endif

@@ -1,0 +1,199 @@
+/** What the library and its CUDA module say to each other.
+ *
+ *  The module, ogrjoin_cuda.so, is loaded at the first use and only then; it
+ *  carries its own copy of CUDA's run time and exports one function,
+ *  oj_gpu_module(). Nothing of CUDA is seen above this header.
+ */
+#ifndef OJ_GPU_H
+#define OJ_GPU_H
+
+#include "../aggregate/oj_pair_sums.h"
+#include "oj_backend.h"
+#include "oj_screen.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Changes with this header and with every struct that it passes on. */
+#define OJ_GPU_ABI 7u
+
+#define OJ_GPU_MAX_DEVICES 64
+
+struct oj_gpu_device
+{
+    int ordinal;      /**< as CUDA counts */
+    char name[128];   /**< "NVIDIA H200" */
+    int major, minor; /**< compute capability */
+    int64_t total_bytes, free_bytes;
+    int n_processors;  /**< streaming multiprocessors */
+    char why_not[160]; /**< "" when usable, else the reason in words */
+};
+
+/** Arrays in the memory of one device, for callers that keep their points
+ *  there. */
+struct oj_gpu_points
+{
+    int64_t n;
+    const double *x, *y; /**< [n] device memory, layer CRS units */
+    const int64_t *fid;  /**< [n] device memory, for self joins; else NULL */
+};
+
+struct oj_gpu_screen; /* a join side as a screen has it */
+
+/** The module's functions. Statuses and errors are as everywhere; a function
+ *  that fails leaves the process and the other devices usable. */
+struct oj_gpu_module
+{
+    uint32_t abi;
+    const char *build; /**< CUDA version and architectures, one line */
+
+    /** How many devices CUDA sees; OJ_ERR_NO_DEVICE says why there is none. */
+    oj_status (*count)(int *n, struct oj_error *err);
+    oj_status (*describe)(int ordinal, struct oj_gpu_device *out,
+                          struct oj_error *err);
+
+    /** 1 when the module's own kernels answer such a join; input NULL: any
+     *  layer of points. What it does not take stays on the CPU. */
+    int (*takes)(const struct oj_relation *relation,
+                 const struct oj_flat *join_side, const struct oj_flat *input);
+
+    /** The name of the method that answers it, for -explain. index: of such a
+     *  join, or NULL: none was made yet. */
+    const char *(*method)(const struct oj_index *index,
+                          const struct oj_relation *relation,
+                          const struct oj_flat *join_side,
+                          const struct oj_flat *input);
+
+    /* The functions of struct oj_backend, without its row. Devices and memory
+     * limits come from options. OJ_ERR_UNSUPPORTED: the module's structures
+     * cannot hold these data. */
+    oj_status (*index)(const struct oj_flat *join_side, const int32_t *tie_rank,
+                       const struct oj_relation *relation,
+                       const struct oj_options *options, struct oj_index **out,
+                       struct oj_stats *stats, struct oj_error *err);
+    oj_status (*join)(struct oj_index *index, const struct oj_flat *input,
+                      struct oj_matches *out, struct oj_stats *stats,
+                      struct oj_error *err);
+    oj_status (*count_pairs)(struct oj_index *index,
+                             const struct oj_flat *input, int64_t *count,
+                             int64_t *n_pairs, struct oj_stats *stats,
+                             struct oj_error *err);
+    oj_status (*sum_pairs)(struct oj_index *index, const struct oj_flat *input,
+                           const struct oj_sum_request *request, int64_t *words,
+                           int64_t *n_pairs, struct oj_stats *stats,
+                           struct oj_error *err);
+    void (*free_index)(struct oj_index *index);
+
+    /** Why a method that would be better does not answer: it cannot hold the
+     *  join side, or lacks the memory. "" when none was passed over. */
+    const char *(*why_refused)(const struct oj_index *index);
+
+    /* Data that stay on the device: the index's first one. */
+
+    /** Device memory, on the device of index; free with release. */
+    oj_status (*allocate)(struct oj_index *index, int64_t bytes, void **out,
+                          struct oj_error *err);
+    void (*release)(struct oj_index *index, void *memory);
+    /** Copies between host and device memory, done on return. */
+    oj_status (*copy)(struct oj_index *index, void *to, const void *from,
+                      int64_t bytes, struct oj_error *err);
+
+    /** Prepares the join side once more, as index() did; for measurements of
+     *  that part alone. By the device's clock: seconds[0] from the flat arrays
+     *  on the device to segments in tie order, seconds[1] to the index. After
+     *  an error the index may be good for nothing but to be freed. */
+    oj_status (*rebuild)(struct oj_index *index, double seconds[2],
+                         struct oj_error *err);
+
+    /** One-to-one joins: fills d_row and d_measure [n] (device memory,
+     *  d_measure may be NULL) as struct oj_matches has them. *seconds: by the
+     *  device's clock. */
+    oj_status (*join_resident)(struct oj_index *index,
+                               const struct oj_gpu_points *points,
+                               int32_t *d_row, double *d_measure,
+                               double *seconds, struct oj_error *err);
+
+    /** Joins that give lists: makes them on the device, as for a batch of all
+     *  points, and drops them; for measurements. */
+    oj_status (*pairs_resident)(struct oj_index *index,
+                                const struct oj_gpu_points *points,
+                                int64_t *n_pairs, double *seconds,
+                                struct oj_error *err);
+
+    /** Adds to d_count [join features] (device memory) the pairs of each join
+     *  feature, without writing the pairs. */
+    oj_status (*count_resident)(struct oj_index *index,
+                                const struct oj_gpu_points *points,
+                                int64_t *d_count, double *seconds,
+                                struct oj_error *err);
+
+    /** Adds to d_words [join features * words of request] (device memory) what
+     *  the backend's sum_pairs adds; the columns of request are device memory.
+     */
+    oj_status (*sum_resident)(struct oj_index *index,
+                              const struct oj_gpu_points *points,
+                              const struct oj_sum_request *request,
+                              int64_t *d_words, double *seconds,
+                              struct oj_error *err);
+
+    /** Pins host memory for fast copies, and lets it go; slow (some seconds
+     *  for many GB). */
+    oj_status (*pin)(const void *memory, int64_t bytes, struct oj_error *err);
+    void (*unpin)(const void *memory);
+
+    /* Pairs of features of any kinds but points alone whose boxes pass, and
+     * what is known of them (oj_screen.h), on the devices of options. */
+    oj_status (*screen_index)(const struct oj_flat *join_side,
+                              const struct oj_screen_rule *rule,
+                              const struct oj_options *options,
+                              struct oj_gpu_screen **out,
+                              struct oj_stats *stats, struct oj_error *err);
+    oj_status (*screen_find)(struct oj_gpu_screen *screen,
+                             const struct oj_flat *input, int64_t most,
+                             struct oj_screen_pairs *out,
+                             struct oj_stats *stats, struct oj_error *err);
+    void (*screen_free)(struct oj_gpu_screen *screen); /**< accepts NULL */
+
+    /* The papers' method, to compare with: the nearest feature of each point
+     * within a finite distance, ties to the first.  The three functions of
+     * struct oj_backend again, on the first device of options; stages are timed
+     * by the device's clock. The caller asks for nothing else. */
+    oj_status (*quadrant_index)(const struct oj_flat *join_side,
+                                const int32_t *tie_rank,
+                                const struct oj_relation *relation,
+                                const struct oj_options *options,
+                                struct oj_index **out, struct oj_stats *stats,
+                                struct oj_error *err);
+    oj_status (*quadrant_join)(struct oj_index *index,
+                               const struct oj_flat *input,
+                               struct oj_matches *out, struct oj_stats *stats,
+                               struct oj_error *err);
+    void (*quadrant_free)(struct oj_index *index); /**< accepts NULL */
+};
+
+/** The one symbol of the module; NULL when abi is not its own. */
+typedef const struct oj_gpu_module *oj_gpu_module_function(uint32_t abi);
+#define OJ_GPU_MODULE_SYMBOL "oj_gpu_module"
+
+/** The module, loaded at the first call; one place for all.  Looked for as
+ *  the file OGRJOIN_CUDA_MODULE names, else beside the library.
+ *  OJ_ERR_NO_DEVICE: not there, not loadable (no driver) or of another
+ *  version, with the reason.  Thread-safe. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_gpu_load(const struct oj_gpu_module **out,
+                                            struct oj_error *err);
+
+/** Adds to why there was no memory what helps, after "; ", unless the message
+ *  has such a part already: whoever wrote it knew better. */
+void oj_gpu_advise(struct oj_error *why, const char *advice);
+
+/** For an index: a part of the join side may fit where all of it does not. */
+#define OJ_GPU_ADVICE_TILES "-memory SIZE makes tiles, which need less"
+
+/** For a batch. */
+#define OJ_GPU_ADVICE_BATCH "a smaller -gpu_batch needs less"
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,142 @@
+/** What a join asks: the table of joins and the options of one of them.
+ *  One row per join; a new join is a row here and at most one kernel. */
+#ifndef OJ_RELATION_H
+#define OJ_RELATION_H
+
+#include "../../flatten/base/oj_status.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum oj_op
+{
+    OJ_OP_NEAREST = 0,
+    OJ_OP_DWITHIN,
+    OJ_OP_INTERSECTS,
+    OJ_OP_WITHIN,
+    OJ_OP_CONTAINS,
+    OJ_OP_COVERS,
+    OJ_OP_COVEREDBY,
+    OJ_OP_CONTAINS_PROPERLY,
+    OJ_OP_TOUCHES,
+    OJ_OP_CROSSES,
+    OJ_OP_OVERLAPS,
+    OJ_OP_EQUALS,
+    OJ_OP_DISJOINT,
+    OJ_OP_RELATE, /**< the DE-9IM pattern in struct oj_relation.mask */
+    OJ_OP_BBOX,   /**< envelopes intersect */
+    OJ_N_OPS
+};
+
+enum oj_ties
+{
+    OJ_TIES_FIRST = 0, /**< k pairs; equal distances in tie order */
+    OJ_TIES_ALL        /**< and all that are as far as the k-th */
+};
+
+enum oj_distance_to
+{
+    OJ_TO_INTERIOR = 0, /**< 0 for a point in a polygon, as GEOS says */
+    OJ_TO_BOUNDARY      /**< to the rings, also from inside (the paper) */
+};
+
+enum oj_metric
+{
+    OJ_METRIC_PLANAR = 0, /**< in the units of the coordinates */
+    OJ_METRIC_SPHERE      /**< great circles, metres; x longitude, y latitude
+                               in degrees; input side: points */
+};
+
+/** One join, asked. Plain values; owns nothing. A pair counts when the join
+ *  holds and none of the exclusions does; the k nearest are chosen among the
+ *  pairs that count. */
+struct oj_relation
+{
+    enum oj_op op;
+    double max_distance; /**< nearest, dwithin: CRS units, >= 0; INFINITY:
+                              unbounded; features may have their own
+                              (struct oj_flat.max_distance) */
+    int64_t k;           /**< nearest: join features per input feature, >= 1 */
+    enum oj_ties ties;
+    enum oj_distance_to distance_to;
+    double min_distance; /**< nearest, dwithin: only pairs at least so far */
+    enum oj_metric metric;
+    char mask[10]; /**< OJ_OP_RELATE: nine of T F * 0 1 2, input side first */
+    int exclude_self;          /**< 1: no pairs of equal FIDs (self joins) */
+    int unordered_pairs;       /**< 1: only pairs with input FID < join FID;
+                                    -1: only those with input FID > join FID */
+    int exclude_same_geometry; /**< 1: no pairs of equal vertices */
+    int any_order;   /**< 1: pairs of a row may come in any order (not nearest),
+                          which saves the sorting, and lists may be scattered
+                          (oj_matches.h), which saves much of the rest */
+    int share_lists; /**< 1, with any_order: rows may share lists of pairs
+                          (oj_matches.h), which saves most of the rest */
+};
+
+/** What else of struct oj_relation a join reads. */
+enum oj_op_takes
+{
+    OJ_TAKES_DISTANCE = 1, /**< max_distance, min_distance, metric; its pairs
+                                have a measure */
+    OJ_TAKES_K = 2,        /**< k, ties, distance_to */
+    OJ_TAKES_MASK = 4      /**< mask */
+};
+
+/** A row of the table of joins. */
+struct oj_op_info
+{
+    const char *name;        /**< value of -op */
+    const char *measure;     /**< what measure means, "distance", or NULL */
+    unsigned takes;          /**< enum oj_op_takes or'ed */
+    enum oj_op transposed;   /**< the join with its sides exchanged; the op
+                                  itself where no row says so (see
+                                  oj_relation_transpose) */
+    const char *description; /**< one line for --help */
+};
+
+/** The row of op; never NULL for a valid op. */
+OJ_EXPORT const struct oj_op_info *oj_op_get(enum oj_op op);
+
+/** The op of a name (without case), or -1. */
+OJ_EXPORT int oj_op_find(const char *name);
+
+/** OJ_OP_NEAREST, unbounded, k 1, first of ties, to the interior, planar,
+ *  nothing excluded. */
+OJ_EXPORT struct oj_relation oj_relation_default(void);
+
+/** OJ_ERR_ARG with a clear line when the values make no sense together. */
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_relation_check(const struct oj_relation *relation, struct oj_error *err);
+
+/** *relation with its sides exchanged: row b of the other side has the pair
+ *  (b, a) exactly where row a has the pair (a, b) under *relation.  Not for
+ *  OJ_OP_NEAREST, whose k belong to one side.  unordered_pairs, which tells the
+ *  sides apart, becomes negative: input FID > join FID. */
+OJ_EXPORT struct oj_relation
+oj_relation_transpose(const struct oj_relation *relation);
+
+/** 1 when only features with a common point (OJ_OP_BBOX: their envelopes) can
+ * be pairs; 0 for joins by distance, OJ_OP_DISJOINT, and a pattern that asks
+ * for nothing in common of interiors and boundaries. */
+OJ_EXPORT int oj_relation_needs_contact(const struct oj_relation *relation);
+
+/** 1 when an input row can have more than one pair. */
+static inline int oj_relation_gives_lists(const struct oj_relation *relation)
+{
+    return relation->op != OJ_OP_NEAREST || relation->k > 1 ||
+           relation->ties == OJ_TIES_ALL;
+}
+
+/** 1 when pairs of a row are sorted by (measure, tie rank), 0: by tie rank. */
+static inline int oj_relation_sorts_by_measure(const struct oj_relation *r)
+{
+    return r->op == OJ_OP_NEAREST;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

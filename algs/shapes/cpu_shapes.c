@@ -1,0 +1,348 @@
+#include "cpu_shapes.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../base/cpu_threads.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define FEATURES_PER_TASK 2048
+
+/* Parts, rings, vertices and kinds of parts first .. first + n. */
+static void set_parts(struct oj_shape *shape, int64_t first, int64_t n)
+{
+    const struct oj_flat *flat = shape->flat;
+    int64_t ring = flat->ring_offset[first];
+    int64_t end_ring = flat->ring_offset[first + n];
+    shape->first_part = first;
+    shape->n_parts = (int32_t)n;
+    shape->n_rings = (int32_t)(end_ring - ring);
+    shape->first_vertex = flat->vertex_offset[ring];
+    shape->n_vertices = flat->vertex_offset[end_ring] - shape->first_vertex;
+    for (int64_t p = first; p < first + n; p++)
+        shape->kinds |= flat->part_kind[p];
+}
+
+static void set_box(struct oj_shape *shape)
+{
+    const double *x = shape->flat->x + shape->first_vertex;
+    const double *y = shape->flat->y + shape->first_vertex;
+    struct oj_box box = oj_box_empty();
+    for (int64_t i = 0; i < shape->n_vertices; i++)
+        oj_box_add_point(&box, x[i], y[i]);
+    shape->box = box;
+}
+
+/* The box of a polygon part; empty for other parts. */
+static struct oj_box polygon_box(const struct oj_flat *flat, int64_t part)
+{
+    struct oj_box box = oj_box_empty();
+    if (flat->part_kind[part] != OJ_PART_POLYGON)
+        return box;
+    for (int64_t v = flat->vertex_offset[flat->ring_offset[part]];
+         v < flat->vertex_offset[flat->ring_offset[part + 1]]; v++)
+        oj_box_add_point(&box, flat->x[v], flat->y[v]);
+    return box;
+}
+
+/* Parts are few, or else one of many is likely to meet another: so many are
+ * compared, and more are not. */
+#define MOST_PARTS_COMPARED 64
+
+static int parts_may_overlap(const struct oj_shape *shape)
+{
+    struct oj_box box[MOST_PARTS_COMPARED];
+    if (!(shape->kinds & OJ_PART_POLYGON) || shape->n_parts == 1)
+        return 0;
+    if (shape->n_parts > MOST_PARTS_COMPARED)
+        return 1;
+    for (int64_t p = 0; p < shape->n_parts; p++)
+    {
+        box[p] = polygon_box(shape->flat, shape->first_part + p);
+        for (int64_t q = 0; q < p; q++)
+        {
+            if (oj_box_intersects(&box[p], &box[q]))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)
+{
+    struct oj_shape shape = {.flat = flat, .feature = (int32_t)feature};
+    if (!oj_flat_is_points(flat))
+    {
+        int64_t first = flat->part_offset[feature];
+        set_parts(&shape, first, flat->part_offset[feature + 1] - first);
+    }
+    else if (flat->x[feature] == flat->x[feature])
+    {
+        shape.first_vertex = feature;
+        shape.n_parts = shape.n_rings = 1;
+        shape.n_vertices = 1;
+        shape.kinds = OJ_PART_POINT;
+    }
+    set_box(&shape);
+    shape.may_overlap = (uint8_t)parts_may_overlap(&shape);
+    return shape;
+}
+
+void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member)
+{
+    for (int64_t p = 0; p < shape->n_parts; p++)
+    {
+        struct oj_shape m = {.flat = shape->flat, .feature = shape->feature};
+        set_parts(&m, shape->first_part + p, 1);
+        set_box(&m);
+        member[p] = m;
+    }
+    shape->member = member;
+}
+
+/* --- building ------------------------------------------------------------- */
+
+struct build
+{
+    struct oj_side *side;
+    struct oj_order *order;
+    struct oj_box *box;      /* [features], then [entries of the tree] */
+    struct oj_box *tree_box; /* [entries of the tree] */
+    double *x, *y;           /* [features] middles */
+};
+
+static double middle(double a, double b)
+{
+    return 0.5 * a + 0.5 * b;
+}
+
+static void measure(int64_t task, int thread, void *user)
+{
+    struct build *b = user;
+    const struct oj_flat *flat = b->side->flat;
+    int64_t end = (task + 1) * FEATURES_PER_TASK;
+    (void)thread;
+    for (int64_t f = task * FEATURES_PER_TASK; f < end && f < flat->n_features;
+         f++)
+    {
+        struct oj_box box = oj_box_empty();
+        int64_t v, end_vertex;
+        oj_flat_vertices(flat, f, &v, &end_vertex);
+        for (; v < end_vertex; v++)
+            oj_box_add_point(&box, flat->x[v], flat->y[v]);
+        b->box[f] = box;
+        b->x[f] = oj_box_is_empty(&box) ? NAN : middle(box.x0, box.x1);
+        b->y[f] = oj_box_is_empty(&box) ? NAN : middle(box.y0, box.y1);
+    }
+}
+
+static oj_status place_bucket(int64_t bucket, int thread, void *user,
+                              struct oj_error *err)
+{
+    struct build *b = user;
+    const struct oj_flat *flat = b->side->flat;
+    const struct oj_order *order = b->order;
+    int64_t end = order->bucket_offset[bucket + 1];
+    (void)thread;
+    (void)err;
+    for (int64_t i = order->bucket_offset[bucket]; i < end; i++)
+    {
+        int64_t feature = order->point[i].index;
+        int64_t part = flat->part_offset[feature];
+        struct oj_shape shape = {
+            .box = b->box[feature], .flat = flat, .feature = (int32_t)feature};
+        set_parts(&shape, part, flat->part_offset[feature + 1] - part);
+        shape.may_overlap = (uint8_t)parts_may_overlap(&shape);
+        b->side->shape[i] = shape;
+        b->tree_box[i] = shape.box;
+    }
+    return OJ_OK;
+}
+
+static void box_runs(int64_t task, int thread, void *user)
+{
+    struct build *b = user;
+    const struct oj_order *order = b->order;
+    int64_t end = (task + 1) * FEATURES_PER_TASK;
+    int64_t n = (order->n_points + OJ_RUN_POINTS - 1) / OJ_RUN_POINTS;
+    (void)thread;
+    for (int64_t run = task * FEATURES_PER_TASK; run < end && run < n; run++)
+    {
+        struct oj_box box = oj_box_empty();
+        int64_t i = run * OJ_RUN_POINTS, last = i + OJ_RUN_POINTS;
+        for (; i < last && i < order->n_points; i++)
+            oj_box_add_point(&box, order->point[i].x, order->point[i].y);
+        b->tree_box[run] = box;
+    }
+}
+
+static int64_t n_tasks(int64_t n)
+{
+    return (n + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK;
+}
+
+/* The points of b->x, b->y in order, with their shapes where there are any. */
+static oj_status order_places(struct build *b, int n_threads, const double *x,
+                              const double *y, struct oj_error *err)
+{
+    OJ_TRY(oj_order_build(b->order, n_threads, b->side->flat->n_features, x, y,
+                          err));
+    oj_free(b->order->keys);
+    b->order->keys = NULL;
+    b->order->cap_keys = 0;
+    OJ_TRY(oj_order_sort(b->order, n_threads,
+                         b->side->shape != NULL ? place_bucket : NULL, b, err));
+    b->side->n = b->order->n_points; /* from now on shapes are there */
+    return OJ_OK;
+}
+
+static oj_status build_points(struct build *b, int n_threads,
+                              struct oj_error *err)
+{
+    const struct oj_flat *flat = b->side->flat;
+    int64_t n;
+    OJ_TRY(order_places(b, n_threads, flat->x, flat->y, err));
+    n = (b->side->n + OJ_RUN_POINTS - 1) / OJ_RUN_POINTS;
+    OJ_NEW(b->tree_box, n, err);
+    oj_parallel_for(n_threads, n_tasks(n), box_runs, b);
+    return oj_tree_build(&b->side->tree, n_threads, n, b->tree_box, err);
+}
+
+/* Members of mixed shapes: counted, then filled. */
+static oj_status build_members(struct oj_side *side, struct oj_error *err)
+{
+    unsigned kinds = side->flat->part_kinds;
+    int64_t n = 0;
+    if ((kinds & (kinds - 1)) == 0)
+        return OJ_OK;
+    for (int64_t i = 0; i < side->n; i++)
+    {
+        if (oj_shape_is_mixed(&side->shape[i]))
+            n += side->shape[i].n_parts;
+    }
+    OJ_NEW(side->member, n, err);
+    n = 0;
+    for (int64_t i = 0; i < side->n; i++)
+    {
+        if (!oj_shape_is_mixed(&side->shape[i]))
+            continue;
+        oj_shape_set_members(&side->shape[i], side->member + n);
+        n += side->shape[i].n_parts;
+    }
+    return OJ_OK;
+}
+
+static oj_status build_shapes(struct build *b, int n_threads,
+                              struct oj_error *err)
+{
+    struct oj_side *side = b->side;
+    int64_t n = side->flat->n_features;
+    OJ_NEW(side->shape, n, err);
+    b->box = oj_malloc(n, sizeof *b->box);
+    b->tree_box = oj_malloc(n, sizeof *b->tree_box);
+    b->x = oj_malloc(n, sizeof *b->x);
+    b->y = oj_malloc(n, sizeof *b->y);
+    if (b->box == NULL || b->tree_box == NULL || b->x == NULL || b->y == NULL)
+        return oj_fail_nomem(err, n, 2 * sizeof *b->box);
+    oj_parallel_for(n_threads, n_tasks(n), measure, b);
+    OJ_TRY(order_places(b, n_threads, b->x, b->y, err));
+    OJ_TRY(build_members(side, err));
+    return oj_tree_build(&side->tree, n_threads, side->n, b->tree_box, err);
+}
+
+oj_status oj_side_build(struct oj_side *side, const struct oj_flat *flat,
+                        int n_threads, struct oj_error *err)
+{
+    struct build b;
+    struct oj_order order;
+    oj_status status;
+    memset(side, 0, sizeof *side);
+    memset(&b, 0, sizeof b);
+    memset(&order, 0, sizeof order);
+    side->flat = flat;
+    b.side = side;
+    b.order = oj_flat_is_points(flat) ? &side->points : &order;
+    status = oj_flat_is_points(flat) ? build_points(&b, n_threads, err)
+                                     : build_shapes(&b, n_threads, err);
+    oj_order_free(&order);
+    oj_free(b.box);
+    oj_free(b.tree_box);
+    oj_free(b.x);
+    oj_free(b.y);
+    if (status != OJ_OK)
+        oj_side_free(side);
+    return status;
+}
+
+/* --- cells, when they are wanted ------------------------------------------ */
+
+#define ASKS_BEFORE_CELLS 3
+#define MANY_VERTICES 32
+
+static oj_status make_cells(struct oj_shape *shape,
+                            struct oj_cells_scratch *scratch,
+                            struct oj_error *err)
+{
+    struct oj_cells *cells = oj_calloc(1, sizeof *cells), *none = NULL;
+    oj_status status;
+    if (cells == NULL)
+        return oj_fail_nomem(err, 1, sizeof *cells);
+    status = oj_cells_build(cells, shape, scratch, err);
+    /* another thread may have been faster; its cells are the same */
+    if (status == OJ_OK &&
+        atomic_compare_exchange_strong(&shape->cells, &none, cells))
+        return OJ_OK;
+    oj_cells_free(cells);
+    oj_free(cells);
+    return status;
+}
+
+oj_status oj_side_want_cells(struct oj_side *side, int64_t at,
+                             int64_t n_vertices,
+                             struct oj_cells_scratch *scratch,
+                             struct oj_error *err)
+{
+    struct oj_shape *shape = &side->shape[at];
+    uint8_t n_asks;
+    if (!oj_shape_takes_cells(shape) ||
+        atomic_load_explicit(&shape->cells, memory_order_relaxed) != NULL)
+        return OJ_OK;
+    n_asks = atomic_load_explicit(&shape->n_asks, memory_order_relaxed);
+    if (n_asks < ASKS_BEFORE_CELLS &&
+        (n_vertices < MANY_VERTICES || shape->n_vertices < MANY_VERTICES))
+    {
+        atomic_store_explicit(&shape->n_asks, (uint8_t)(n_asks + 1),
+                              memory_order_relaxed);
+        return OJ_OK;
+    }
+    return make_cells(shape, scratch, err);
+}
+
+int64_t oj_side_bytes(const struct oj_side *side)
+{
+    int64_t bytes = oj_tree_bytes(&side->tree);
+    if (side->shape != NULL)
+        bytes += side->n * (int64_t)sizeof *side->shape;
+    return bytes +
+           side->points.cap_points * (int64_t)sizeof *side->points.point;
+}
+
+static void free_cells(struct oj_shape *shape)
+{
+    struct oj_cells *cells =
+        atomic_load_explicit(&shape->cells, memory_order_relaxed);
+    if (cells != NULL)
+        oj_cells_free(cells);
+    oj_free(cells);
+}
+
+void oj_side_free(struct oj_side *side)
+{
+    oj_tree_free(&side->tree);
+    for (int64_t i = 0; side->shape != NULL && i < side->n; i++)
+        free_cells(&side->shape[i]);
+    oj_free(side->shape);
+    oj_free(side->member);
+    oj_order_free(&side->points);
+    memset(side, 0, sizeof *side);
+}

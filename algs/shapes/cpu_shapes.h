@@ -1,0 +1,116 @@
+/** The features of a side, each prepared for questions about pairs, and the
+ *  features of the join side near a box.
+ *
+ *  shape    a feature (cpu_shape.h)
+ *  side     the shapes of a layer in an order that keeps neighbours together,
+ *           and a tree over their boxes; a layer of single points has no shapes
+ *           but its coordinates in that order, and a tree over runs of them
+ */
+#ifndef CPU_SHAPES_H
+#define CPU_SHAPES_H
+
+#include "../../flatten/arrays/oj_flat.h"
+#include "../base/cpu_order.h"
+#include "../base/cpu_tree.h"
+#include "cpu_cells.h"
+#include "cpu_shape.h"
+
+/** Points a leaf of a side of single points has. */
+#define OJ_RUN_POINTS 32
+
+/** Owner; zeroed memory is a valid empty one. */
+struct oj_side
+{
+    const struct oj_flat *flat; /**< outlives this */
+    int64_t n;                  /**< features that have parts */
+    struct oj_tree tree;
+
+    struct oj_shape *shape;  /**< [n] in tree order; NULL: single points */
+    struct oj_shape *member; /**< those of mixed shapes */
+
+    /** Single points: [n] in tree order, point[i].index is the feature. */
+    struct oj_order points;
+};
+
+/** Which features oj_side_find() finds. */
+enum oj_box_test
+{
+    OJ_BOX_MEETS,  /**< their boxes meet the given one */
+    OJ_BOX_COVERS, /**< .. contain it */
+    OJ_BOX_WITHIN, /**< .. are contained in it */
+    OJ_BOX_EQUALS  /**< .. are equal to it */
+};
+
+/** What was found; owner of at, reused from box to box. */
+struct oj_found
+{
+    int64_t n, capacity;
+    int32_t *at; /**< [n] places in the side, ascending */
+};
+
+/** Prepares the features of flat. O(vertices), on n_threads. */
+OJ_MUST_USE oj_status oj_side_build(struct oj_side *side,
+                                    const struct oj_flat *flat, int n_threads,
+                                    struct oj_error *err);
+
+/** Finds the features whose exact box passes test against *box. */
+OJ_MUST_USE oj_status oj_side_find(const struct oj_side *side,
+                                   enum oj_box_test test,
+                                   const struct oj_box *box,
+                                   struct oj_found *found,
+                                   struct oj_error *err);
+
+/** Shapes with fewer vertices never get cells: they are as fast without. */
+#define OJ_CELLS_VERTICES 24
+
+/** 1 when oj_cells_build() takes shape, and its cells can be trusted. */
+static inline int oj_shape_takes_cells(const struct oj_shape *shape)
+{
+    return shape->n_vertices >= OJ_CELLS_VERTICES &&
+           shape->n_vertices <= OJ_CELLS_MOST_VERTICES &&
+           !oj_shape_is_mixed(shape) && oj_box_is_safe(&shape->box);
+}
+
+/** Gives the shape in place at, of one kind, cells when that pays: when it has
+ *  many vertices and was asked often, or is about to be compared with another
+ *  shape of many vertices (n_vertices) that has none itself. Any thread may ask
+ *  for any shape at any time. */
+OJ_MUST_USE oj_status oj_side_want_cells(struct oj_side *side, int64_t at,
+                                         int64_t n_vertices,
+                                         struct oj_cells_scratch *scratch,
+                                         struct oj_error *err);
+
+/** The feature in place at. */
+static inline int32_t oj_side_feature(const struct oj_side *side, int64_t at)
+{
+    return side->shape != NULL ? side->shape[at].feature
+                               : (int32_t)side->points.point[at].index;
+}
+
+int64_t oj_side_bytes(const struct oj_side *side);
+
+void oj_side_free(struct oj_side *side);
+
+/** The shape of a feature, without members and cells. */
+struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature);
+
+/** The single point in place at of a side of single points. */
+static inline struct oj_shape oj_side_point(const struct oj_side *side,
+                                            int64_t at)
+{
+    const struct oj_ordered_point *p = &side->points.point[at];
+    struct oj_shape shape = {.box = {p->x, p->y, p->x, p->y},
+                             .flat = side->flat,
+                             .first_vertex = p->index,
+                             .n_vertices = 1,
+                             .n_parts = 1,
+                             .n_rings = 1,
+                             .feature = (int32_t)p->index,
+                             .kinds = OJ_PART_POINT};
+    return shape;
+}
+
+/** Fills the members of *shape, one a part, into member. */
+void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
+
+#endif

@@ -1,0 +1,191 @@
+#include "cuda_index.h"
+#include "cuda_tally.h"
+
+#include "../../flatten/base/oj_array.h"
+
+#include <string.h>
+
+/* Pairs of a batch by join feature, counted, or summed with what points have:
+ * each device adds up its share, and the words come back once for the batch. */
+struct counting
+{
+    struct oj_index *index;
+    const struct oj_sum_request *request; /* NULL: pairs are counted */
+    const struct oj_cuda_family *family;
+    int number; /* of the family */
+    struct oj_cuda_tally_words tally[OJ_GPU_MAX_DEVICES];
+    int64_t n_words; /* of all features */
+    int64_t *host;   /* [n_words of all devices] */
+    oj_status status;
+    struct oj_error error;
+};
+
+/* Nothing but waits. */
+static oj_status finish(const struct oj_cuda_device *device,
+                        struct oj_error *err)
+{
+    OJ_CUDA_TRY(cudaStreamSynchronize(device->stream), "counting pairs", err);
+    return OJ_OK;
+}
+
+static oj_status make_words(struct counting *c, int p)
+{
+    struct oj_cuda_device *device = &c->index->place[p].device;
+    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", &c->error);
+    OJ_TRY(oj_cuda_tally_make(device, c->index->join_side->n_features,
+                              c->request, &c->tally[p], &c->error));
+    return finish(device, &c->error);
+}
+
+/* The chunks have been waited for. */
+static oj_status fetch_words(struct counting *c, int p)
+{
+    struct oj_cuda_device *device = &c->index->place[p].device;
+    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", &c->error);
+    OJ_TRY(oj_cuda_tally_fold(device, &c->tally[p], &c->error));
+    OJ_CUDA_TRY(cudaMemcpyAsync(c->host + p * c->n_words,
+                                c->tally[p].tally.words,
+                                (size_t)c->n_words * sizeof *c->host,
+                                cudaMemcpyDeviceToHost, device->stream),
+                "copying counts", &c->error);
+    return finish(device, &c->error);
+}
+
+/* These run aside. */
+static void make_all(void *user)
+{
+    struct counting *c = (struct counting *)user;
+    for (int p = 0; p < c->index->n_places && c->status == OJ_OK; p++)
+        c->status = make_words(c, p);
+}
+
+static void fetch_all(void *user)
+{
+    struct counting *c = (struct counting *)user;
+    for (int p = 0; p < c->index->n_places && c->status == OJ_OK; p++)
+        c->status = fetch_words(c, p);
+}
+
+static void drop_all(void *user)
+{
+    struct counting *c = (struct counting *)user;
+    for (int p = 0; p < c->index->n_places; p++)
+    {
+        struct oj_cuda_device *device = &c->index->place[p].device;
+        (void)cudaSetDevice(device->ordinal);
+        oj_cuda_tally_drop(device, &c->tally[p]);
+    }
+    (void)cudaGetLastError();
+}
+
+/* A chunk's points; runs on many threads. */
+static oj_status take_chunk(void *user, int place, struct oj_cuda_slot *slot,
+                            int64_t first, const struct oj_cuda_points *points,
+                            struct oj_error *err)
+{
+    const struct counting *c = (const struct counting *)user;
+    struct oj_cuda_index *index = c->index->place[place].of[c->number];
+    struct oj_cuda_tally tally = c->tally[place].tally;
+    if (c->request == NULL)
+        return c->family->count(index, slot->stream, points, tally.words, err);
+    OJ_TRY(oj_cuda_values_load(slot->device, slot->stream, c->request, first,
+                               points->n, &slot->values, &tally.request, err));
+    return c->family->sum(index, slot->stream, points, &tally, err);
+}
+
+static oj_status count_batch(struct counting *c, const struct oj_flat *input,
+                             struct oj_stats *stats, struct oj_error *err)
+{
+    const struct oj_cuda_taker taker = {take_chunk, c};
+    oj_cuda_aside(make_all, c);
+    if (c->status == OJ_OK)
+        OJ_TRY(oj_cuda_give_chunks(c->index, c->number, input, &taker, stats,
+                                   err));
+    if (c->status == OJ_OK)
+        oj_cuda_aside(fetch_all, c);
+    if (c->status != OJ_OK)
+        return oj_fail(err, c->status, "%s", c->error.message);
+    return OJ_OK;
+}
+
+/* Adds to words, n_words for each feature, of which the first counts pairs. */
+static oj_status count_or_sum(struct counting *c, const struct oj_flat *input,
+                              int n_words, int64_t *words, int64_t *n_pairs,
+                              struct oj_stats *stats, struct oj_error *err)
+{
+    int64_t n_places = c->index->n_places, sum = 0;
+    oj_status status;
+    c->n_words = c->index->join_side->n_features * n_words;
+    c->host = (int64_t *)oj_malloc(n_places * c->n_words, sizeof *c->host);
+    if (c->host == NULL)
+        return oj_fail_nomem(err, n_places * c->n_words, sizeof *c->host);
+    status = count_batch(c, input, stats, err);
+    oj_cuda_aside(drop_all, c);
+    for (int64_t p = 0; status == OJ_OK && p < n_places; p++)
+    {
+        const int64_t *host = c->host + p * c->n_words;
+        for (int64_t i = 0; i < c->n_words; i++)
+            words[i] += host[i];
+        for (int64_t i = 0; i < c->n_words; i += n_words)
+            sum += host[i];
+    }
+    oj_free(c->host);
+    if (status == OJ_OK)
+        *n_pairs = sum;
+    return status;
+}
+
+/* 1: there is something to count, and who counts it. */
+static oj_status start(struct counting *c, struct oj_index *index,
+                       const struct oj_flat *input, int *is_empty,
+                       struct oj_stats *stats, struct oj_error *err)
+{
+    memset(c, 0, sizeof *c);
+    c->index = index;
+    *is_empty = input->n_features == 0 || index->join_side->n_features == 0;
+    if (*is_empty)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_family_for(index, input, &c->number, stats, err));
+    c->family = oj_cuda_family_at(c->number);
+    return OJ_OK;
+}
+
+oj_status oj_cuda_count_pairs(struct oj_index *index,
+                              const struct oj_flat *input, int64_t *count,
+                              int64_t *n_pairs, struct oj_stats *stats,
+                              struct oj_error *err)
+{
+    struct counting c;
+    int is_empty;
+    OJ_TRY(start(&c, index, input, &is_empty, stats, err));
+    if (is_empty)
+    {
+        *n_pairs = 0;
+        return OJ_OK;
+    }
+    if (c.family->count == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "pairs of this join are not counted by join feature");
+    return count_or_sum(&c, input, 1, count, n_pairs, stats, err);
+}
+
+oj_status oj_cuda_sum_pairs(struct oj_index *index, const struct oj_flat *input,
+                            const struct oj_sum_request *request,
+                            int64_t *words, int64_t *n_pairs,
+                            struct oj_stats *stats, struct oj_error *err)
+{
+    struct counting c;
+    int is_empty;
+    OJ_TRY(start(&c, index, input, &is_empty, stats, err));
+    if (is_empty)
+    {
+        *n_pairs = 0;
+        return OJ_OK;
+    }
+    if (c.family->sum == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "pairs of this join are not summed by join feature");
+    c.request = request;
+    return count_or_sum(&c, input, request->n_words, words, n_pairs, stats,
+                        err);
+}

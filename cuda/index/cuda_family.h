@@ -1,0 +1,153 @@
+/** The module is several engines under one name, as the cpu backend is: each
+ *  family answers some joins between some kinds of features, all with the
+ *  bits of the cpu backend. */
+#ifndef CUDA_FAMILY_H
+#define CUDA_FAMILY_H
+
+#include "../device/oj_cuda.h"
+#include "oj_pair_rule.h"
+
+/** A family's index of one layer on one device; each family has its own. */
+struct oj_cuda_index;
+
+/** Points of a batch on the device. x is NaN where there is none. */
+struct oj_cuda_points
+{
+    int64_t n;
+    const double *x, *y; /**< [n] */
+
+    /* Columns, [n] each, for families that know them; NULL: the batch has
+     * none, or nothing asks for it. */
+    const int64_t *fid;
+    const int32_t *on_class, *exclude_class;
+    const double *max_distance;
+};
+
+/** Fewer points than this are taken as they stand, more by place. */
+#define OJ_CUDA_FEW_POINTS 4096
+
+/** Bytes that the columns of a point take at most. */
+#define OJ_CUDA_POINT_COLUMN_BYTES 24
+
+/** The conditions of relation on columns of points and layer. */
+struct oj_pair_rule oj_cuda_pair_rule(const struct oj_relation *relation,
+                                      const struct oj_cuda_layer *layer,
+                                      const struct oj_cuda_points *points);
+
+/** Sums by join feature (oj_pair_sums.h), on their way. Blocks add to one of
+ *  several copies, so that features with many points are many places. */
+struct oj_cuda_tally
+{
+    struct oj_sum_request request; /**< columns: [points], on the device */
+    unsigned n_copies;             /**< a power of two */
+    int64_t copy_words;            /**< features * words of each */
+    unsigned long long *words;     /**< [n_copies * copy_words], a copy by
+                                        ordinals of the join layer */
+};
+
+/** Pairs of a batch on the device, in the list form of struct oj_matches:
+ *  sorted within a row as the relation asks; rows are points. */
+struct oj_cuda_pairs
+{
+    int64_t n_pairs;
+    struct oj_cuda_array<int64_t> offset; /**< [n + 1] */
+    struct oj_cuda_array<int32_t> row;    /**< [n_pairs] join ordinal */
+    struct oj_cuda_array<double>
+        measure; /**< [n_pairs], or empty: no measure */
+};
+
+void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
+                        struct oj_cuda_pairs *pairs);
+
+/** OJ_ERR_TOO_MANY_PAIRS where n_pairs of a batch of n_rows are more than
+ *  max_pairs (> 0; one row is never too many). */
+OJ_MUST_USE oj_status oj_cuda_pairs_fit(int64_t n_rows, int64_t n_pairs,
+                                        int64_t max_pairs,
+                                        struct oj_error *err);
+
+struct oj_cuda_family
+{
+    const char *name; /**< for -explain */
+
+    /** 1 when this family answers relation for this join side and this batch;
+     *  input NULL: any layer of points. */
+    int (*takes)(const struct oj_relation *relation,
+                 const struct oj_flat *join_side, const struct oj_flat *input);
+
+    /** Everything is enqueued or done on device->stream on return. layer
+     *  outlives the index. */
+    oj_status (*index)(struct oj_cuda_device *device,
+                       const struct oj_cuda_layer *layer,
+                       const struct oj_relation *relation,
+                       struct oj_cuda_index **out, struct oj_error *err);
+    void (*free_index)(struct oj_cuda_index *index);
+    int64_t (*index_bytes)(const struct oj_cuda_index *index);
+
+    /** Bytes of device memory that a batch of n rows needs beside its points
+     *  and one-to-one answers; for choosing batch sizes. */
+    int64_t (*batch_bytes)(const struct oj_cuda_index *index, int64_t n);
+
+    /** One-to-one joins: join ordinal or -1 and distance or NaN of each point,
+     *  in stream order; d_measure may be NULL. May be called from several
+     *  threads with different streams. NULL when the family has no such. */
+    oj_status (*join_one)(struct oj_cuda_index *index, cudaStream_t stream,
+                          const struct oj_cuda_points *points, int32_t *d_row,
+                          double *d_measure, struct oj_error *err);
+
+    /** Joins that give lists; waits for the stream to learn the size. More
+     *  than max_pairs (> 0) in a batch of two rows or more:
+     *  OJ_ERR_TOO_MANY_PAIRS. NULL when the family has no such. */
+    oj_status (*join_lists)(struct oj_cuda_index *index, cudaStream_t stream,
+                            const struct oj_cuda_points *points,
+                            int64_t max_pairs, struct oj_cuda_pairs *out,
+                            struct oj_error *err);
+
+    /** Adds to d_count [features of the join layer, by ordinal] the pairs of
+     *  each; nothing when it returns OJ_ERR_NOMEM. NULL when the family has no
+     *  such. */
+    oj_status (*count)(struct oj_cuda_index *index, cudaStream_t stream,
+                       const struct oj_cuda_points *points,
+                       unsigned long long *d_count, struct oj_error *err);
+
+    /** 1: columns of the two sides are looked at (oj_cuda_asks_columns(), own
+     *  distances of input features); 0: such joins do not come here. */
+    int knows_columns;
+
+    /** Adds to tally the pairs of points; nothing when it returns
+     *  OJ_ERR_NOMEM. NULL when the family has no such. */
+    oj_status (*sum)(struct oj_cuda_index *index, cudaStream_t stream,
+                     const struct oj_cuda_points *points,
+                     const struct oj_cuda_tally *tally,
+                     struct oj_error *err) = NULL;
+};
+
+/** nearest of points: one each, any join features, or all that are as near;
+ *  cuda_nearest.cu */
+extern const struct oj_cuda_family oj_cuda_nearest;
+/** Points in polygons; cuda_points_in_polygons.cu */
+extern const struct oj_cuda_family oj_cuda_points_in_polygons;
+/** Points and points: within a distance of the join's, equal;
+ *  cuda_close_points.cu */
+extern const struct oj_cuda_family oj_cuda_close_points;
+/** Points and points, points and boxes: dwithin, envelopes;
+ *  cuda_point_pairs.cu */
+extern const struct oj_cuda_family oj_cuda_point_pairs;
+/** nearest of points among points, with conditions or at any distance;
+ *  cuda_near_points.cu */
+extern const struct oj_cuda_family oj_cuda_near_points;
+/** nearest and dwithin of points, by a packed tree; cuda_tree_joins.cu */
+extern const struct oj_cuda_family oj_cuda_tree_joins;
+
+/** The nearest segment of points, for cuda_nearest.cu alone, which asks it
+ *  about points far from everything; cuda_near_segments.cu */
+extern const struct oj_cuda_family oj_cuda_near_segments;
+
+enum
+{
+    OJ_CUDA_MOST_FAMILIES = 8
+};
+
+/** Family i in the order they are asked, or NULL past the last. */
+const struct oj_cuda_family *oj_cuda_family_at(int i);
+
+#endif

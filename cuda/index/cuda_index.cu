@@ -1,0 +1,318 @@
+#include "cuda_index.h"
+
+#include "../../flatten/base/oj_array.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* Work on one device, on a thread of its own. */
+struct making
+{
+    struct oj_index *index;
+    struct oj_cuda_place *place;
+    int ordinal;
+    int family; /* < 0: the device is opened and gets the layer */
+    pthread_t thread;
+    int runs;
+    oj_status status;
+    struct oj_error error;
+};
+
+/* What every family wants. */
+static int are_points(const struct oj_relation *r, const struct oj_flat *input)
+{
+    return r->metric == OJ_METRIC_PLANAR &&
+           (input == NULL || oj_flat_is_points(input));
+}
+
+/* 1 when the join looks at columns of its sides: FIDs that are missing there
+ * are the caller's mistake. */
+static int asks_columns(const struct oj_relation *r,
+                        const struct oj_flat *join_side,
+                        const struct oj_flat *input)
+{
+    return oj_cuda_asks_columns(r, join_side) ||
+           join_side->max_distance != NULL ||
+           (input != NULL &&
+            (input->max_distance != NULL || input->on_class != NULL ||
+             input->exclude_class != NULL));
+}
+
+/* A family that is not among those refused, bit by bit. */
+static const struct oj_cuda_family *choose(const struct oj_relation *relation,
+                                           const struct oj_flat *join_side,
+                                           const struct oj_flat *input,
+                                           unsigned refused, int *number)
+{
+    const struct oj_cuda_family *family;
+    int columns = asks_columns(relation, join_side, input);
+    if (!are_points(relation, input))
+        return NULL;
+    for (int i = 0; (family = oj_cuda_family_at(i)) != NULL; i++)
+    {
+        if ((refused >> i & 1u) != 0 || (columns && !family->knows_columns) ||
+            !family->takes(relation, join_side, input))
+            continue;
+        if (number != NULL)
+            *number = i;
+        return family;
+    }
+    return NULL;
+}
+
+const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
+                                            const struct oj_flat *join_side,
+                                            const struct oj_flat *input,
+                                            int *number)
+{
+    return choose(relation, join_side, input, 0, number);
+}
+
+const struct oj_cuda_family *oj_cuda_chosen(const struct oj_index *index,
+                                            const struct oj_flat *input,
+                                            int *number)
+{
+    return choose(&index->relation, index->join_side, input, index->refused,
+                  number);
+}
+
+static oj_status open_place(struct making *m)
+{
+    struct oj_cuda_place *place = m->place;
+    const struct oj_index *index = m->index;
+    const struct oj_options *options = &index->options;
+    OJ_TRY(oj_cuda_open(m->ordinal, options->gpu_memory, options->cancel,
+                        &place->device, &m->error));
+    place->device.n_threads = options->n_threads;
+    OJ_TRY(oj_cuda_layer_make(&place->device, index->join_side,
+                              index->join_side->overlaps, index->tie_rank,
+                              &place->layer, &m->error));
+    return oj_cuda_columns_make(&place->device, index->join_side,
+                                &index->relation, &place->layer, &m->error);
+}
+
+static oj_status make_place(struct making *m)
+{
+    struct oj_cuda_place *place = m->place;
+    const struct oj_cuda_family *family = oj_cuda_family_at(m->family);
+    if (family == NULL)
+        return open_place(m);
+    OJ_CUDA_TRY(cudaSetDevice(place->device.ordinal), "choosing a device",
+                &m->error);
+    OJ_TRY(family->index(&place->device, &place->layer, &m->index->relation,
+                         &place->of[m->family], &m->error));
+    OJ_CUDA_TRY(cudaStreamSynchronize(place->device.stream),
+                "indexing the join layer", &m->error);
+    return OJ_OK;
+}
+
+static void *make_on_thread(void *user)
+{
+    struct making *m = (struct making *)user;
+    m->status = make_place(m);
+    return NULL;
+}
+
+/* One thread for each device. Threads also keep the caller's choice of a
+ * device as it is. */
+static oj_status make_all(struct oj_index *index, struct making *making,
+                          struct oj_error *err)
+{
+    oj_status status = OJ_OK;
+    for (int i = 0; i < index->n_places; i++)
+    {
+        struct making *m = &making[i];
+        m->runs = pthread_create(&m->thread, NULL, make_on_thread, m) == 0;
+        if (!m->runs)
+            m->status =
+                oj_fail(&m->error, OJ_ERR_NOMEM, "a thread cannot be started");
+    }
+    for (int i = 0; i < index->n_places; i++)
+    {
+        if (making[i].runs)
+            pthread_join(making[i].thread, NULL);
+        if (status == OJ_OK && making[i].status != OJ_OK)
+            status =
+                oj_fail(err, making[i].status, "%s", making[i].error.message);
+    }
+    return status;
+}
+
+int oj_cuda_list_devices(uint64_t gpus, int *ordinal)
+{
+    int n = 0;
+    for (int i = 0; i < OJ_GPU_MAX_DEVICES; i++)
+    {
+        if ((gpus >> i & 1) != 0)
+            ordinal[n++] = i;
+    }
+    if (n == 0)
+        ordinal[n++] = 0;
+    return n;
+}
+
+static void add_bytes(const struct oj_index *index, int family,
+                      struct oj_stats *stats)
+{
+    const struct oj_cuda_family *of = oj_cuda_family_at(family);
+    for (int p = 0; p < index->n_places; p++)
+        stats->index_bytes += of->index_bytes(index->place[p].of[family]);
+}
+
+/* Has all devices do the same, side by side. */
+static oj_status make_on_all(struct oj_index *index, const int *ordinal,
+                             int family, struct oj_error *err)
+{
+    struct making making[OJ_GPU_MAX_DEVICES];
+    memset(making, 0, sizeof making);
+    for (int i = 0; i < index->n_places; i++)
+    {
+        making[i].index = index;
+        making[i].place = &index->place[i];
+        making[i].ordinal = ordinal != NULL ? ordinal[i] : -1;
+        making[i].family = family;
+    }
+    return make_all(index, making, err);
+}
+
+static oj_status open_all(struct oj_index *index, struct oj_error *err)
+{
+    int ordinal[OJ_GPU_MAX_DEVICES];
+    index->n_places = oj_cuda_list_devices(index->options.gpus, ordinal);
+    index->place = (struct oj_cuda_place *)oj_calloc(index->n_places,
+                                                     sizeof *index->place);
+    if (index->place == NULL)
+    {
+        int64_t n = index->n_places;
+        index->n_places = 0;
+        return oj_fail_nomem(err, n, sizeof *index->place);
+    }
+    return make_on_all(index, ordinal, -1, err);
+}
+
+static void drop_family(void *user)
+{
+    struct oj_index *index = (struct oj_index *)user;
+    for (int p = 0; p < index->n_places; p++)
+    {
+        struct oj_cuda_place *place = &index->place[p];
+        (void)cudaSetDevice(place->device.ordinal);
+        for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
+        {
+            if ((index->refused >> i & 1u) == 0 || place->of[i] == NULL)
+                continue;
+            oj_cuda_family_at(i)->free_index(place->of[i]);
+            place->of[i] = NULL;
+        }
+    }
+}
+
+/* A family that cannot hold the join side is not asked again. */
+static void refuse(struct oj_index *index, int family,
+                   const struct oj_error *why)
+{
+    index->refused |= 1u << family;
+    if (index->why_refused.status == OJ_OK)
+        index->why_refused = *why;
+    oj_cuda_aside(drop_family, index);
+}
+
+oj_status oj_cuda_family_for(struct oj_index *index,
+                             const struct oj_flat *input, int *number,
+                             struct oj_stats *stats, struct oj_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    double start = oj_clock_seconds();
+    while (oj_cuda_chosen(index, input, number) != NULL)
+    {
+        oj_status status;
+        if (index->place[0].of[*number] != NULL)
+            return OJ_OK;
+        status = make_on_all(index, NULL, *number, &why);
+        if (status == OJ_OK)
+        {
+            stats->index_s += oj_clock_seconds() - start;
+            add_bytes(index, *number, stats);
+            return OJ_OK;
+        }
+        if (status != OJ_ERR_UNSUPPORTED && status != OJ_ERR_NOMEM)
+            return oj_fail(err, status, "%s", why.message);
+        refuse(index, *number, &why);
+    }
+    if (index->why_refused.status != OJ_OK)
+        return oj_fail(err, index->why_refused.status, "%s",
+                       index->why_refused.message);
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "no CUDA kernel answers such a join");
+}
+
+const char *oj_cuda_why_refused(const struct oj_index *index)
+{
+    return index->why_refused.status != OJ_OK ? index->why_refused.message : "";
+}
+
+oj_status oj_cuda_index_make(const struct oj_flat *join_side,
+                             const int32_t *tie_rank,
+                             const struct oj_relation *relation,
+                             const struct oj_options *options,
+                             struct oj_index **out, struct oj_stats *stats,
+                             struct oj_error *err)
+{
+    double start = oj_clock_seconds();
+    struct oj_index *index;
+    oj_status status;
+    int family;
+    if (oj_cuda_choose(relation, join_side, NULL, NULL) == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "no CUDA kernel answers such a join");
+    index = (struct oj_index *)oj_calloc(1, sizeof *index);
+    if (index == NULL)
+        return oj_fail_nomem(err, 1, sizeof *index);
+    index->join_side = join_side;
+    index->tie_rank = tie_rank;
+    index->relation = *relation;
+    index->options = *options;
+    status = open_all(index, err);
+    stats->index_s += oj_clock_seconds() - start;
+    if (status == OJ_OK)
+        status = oj_cuda_family_for(index, NULL, &family, stats, err);
+    if (status != OJ_OK)
+    {
+        oj_cuda_index_free(index);
+        return status;
+    }
+    *out = index;
+    return OJ_OK;
+}
+
+static void free_place(struct oj_cuda_place *place)
+{
+    if (place->device.stream == NULL)
+        return;
+    (void)cudaSetDevice(place->device.ordinal);
+    for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
+    {
+        if (place->of[i] != NULL)
+            oj_cuda_family_at(i)->free_index(place->of[i]);
+    }
+    oj_cuda_layer_drop(&place->device, &place->layer);
+    oj_cuda_close(&place->device);
+}
+
+static void free_all(void *user)
+{
+    struct oj_index *index = (struct oj_index *)user;
+    for (int i = 0; i < OJ_CUDA_MOST_SLOTS; i++)
+        oj_cuda_slot_free(&index->slot[i]);
+    for (int i = 0; i < index->n_places; i++)
+        free_place(&index->place[i]);
+}
+
+void oj_cuda_index_free(struct oj_index *index)
+{
+    if (index == NULL)
+        return;
+    oj_cuda_aside(free_all, index);
+    oj_free(index->place);
+    oj_free(index);
+}

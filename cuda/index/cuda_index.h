@@ -1,0 +1,131 @@
+/** The module's index: the join side on each device of the join, prepared by
+ *  the families that were needed so far. */
+#ifndef CUDA_INDEX_H
+#define CUDA_INDEX_H
+
+#include "../device/cuda_threads.h"
+#include "cuda_family.h"
+#include "cuda_slot.h"
+
+enum
+{
+    OJ_CUDA_MOST_SLOTS = 64
+};
+
+/** The join side on one device. */
+struct oj_cuda_place
+{
+    struct oj_cuda_device device;
+    struct oj_cuda_layer layer;
+    struct oj_cuda_index *of[OJ_CUDA_MOST_FAMILIES]; /**< NULL: not needed */
+};
+
+struct oj_index
+{
+    const struct oj_flat *join_side;
+    const int32_t *tie_rank;
+    struct oj_relation relation;
+    struct oj_options options;
+    int n_places;
+    struct oj_cuda_place *place;                  /**< [n_places] */
+    struct oj_cuda_slot slot[OJ_CUDA_MOST_SLOTS]; /**< kept between batches */
+    unsigned refused;            /**< bit i: family i cannot hold the join side,
+                                      or has no memory for it */
+    struct oj_error why_refused; /**< of the first; status OJ_OK: none was */
+};
+
+/** The family that answers such a join, or NULL; input NULL: any layer of
+ *  points. *number: its place among the families; may be NULL. */
+const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
+                                            const struct oj_flat *join_side,
+                                            const struct oj_flat *input,
+                                            int *number);
+
+/** The same for an index, which may know that a family cannot. */
+const struct oj_cuda_family *oj_cuda_chosen(const struct oj_index *index,
+                                            const struct oj_flat *input,
+                                            int *number);
+
+/** The number of the family that answers, with its index made on every device,
+ *  side by side; one that cannot hold the join side or lacks the memory is
+ *  passed over. OJ_ERR_UNSUPPORTED or OJ_ERR_NOMEM with the first one's reason
+ *  when none is left. */
+OJ_MUST_USE oj_status oj_cuda_family_for(struct oj_index *index,
+                                         const struct oj_flat *input,
+                                         int *number, struct oj_stats *stats,
+                                         struct oj_error *err);
+const char *oj_cuda_why_refused(const struct oj_index *index);
+
+/** Who takes the points of a batch, chunk by chunk, where pairs are not made.
+ *  take() runs on many threads at once: what it does is enqueued on the slot's
+ *  stream. When it returns OJ_ERR_NOMEM, copies may be on their way there, and
+ *  nothing of the points is added. */
+struct oj_cuda_taker
+{
+    oj_status (*take)(void *user, int place, struct oj_cuda_slot *slot,
+                      int64_t first, const struct oj_cuda_points *points,
+                      struct oj_error *err);
+    void *user;
+};
+
+/** Gives a batch of one row or more to taker. */
+OJ_MUST_USE oj_status oj_cuda_give_chunks(struct oj_index *index, int family,
+                                          const struct oj_flat *input,
+                                          const struct oj_cuda_taker *taker,
+                                          struct oj_stats *stats,
+                                          struct oj_error *err);
+
+/** The devices of options.gpus in the order of their numbers, at most
+ *  OJ_GPU_MAX_DEVICES of them; how many. */
+int oj_cuda_list_devices(uint64_t gpus, int *ordinal);
+
+/* Functions of struct oj_gpu_module. */
+oj_status oj_cuda_index_make(const struct oj_flat *join_side,
+                             const int32_t *tie_rank,
+                             const struct oj_relation *relation,
+                             const struct oj_options *options,
+                             struct oj_index **out, struct oj_stats *stats,
+                             struct oj_error *err);
+void oj_cuda_index_free(struct oj_index *index);
+oj_status oj_cuda_join(struct oj_index *index, const struct oj_flat *input,
+                       struct oj_matches *out, struct oj_stats *stats,
+                       struct oj_error *err);
+oj_status oj_cuda_count_pairs(struct oj_index *index,
+                              const struct oj_flat *input, int64_t *count,
+                              int64_t *n_pairs, struct oj_stats *stats,
+                              struct oj_error *err);
+oj_status oj_cuda_sum_pairs(struct oj_index *index, const struct oj_flat *input,
+                            const struct oj_sum_request *request,
+                            int64_t *words, int64_t *n_pairs,
+                            struct oj_stats *stats, struct oj_error *err);
+
+/* The same for data that stay on the device (cuda_resident.cu). */
+oj_status oj_cuda_resident_allocate(struct oj_index *index, int64_t bytes,
+                                    void **out, struct oj_error *err);
+void oj_cuda_resident_release(struct oj_index *index, void *memory);
+oj_status oj_cuda_resident_copy(struct oj_index *index, void *to,
+                                const void *from, int64_t bytes,
+                                struct oj_error *err);
+oj_status oj_cuda_resident_rebuild(struct oj_index *index, double seconds[2],
+                                   struct oj_error *err);
+oj_status oj_cuda_resident_join(struct oj_index *index,
+                                const struct oj_gpu_points *points,
+                                int32_t *d_row, double *d_measure,
+                                double *seconds, struct oj_error *err);
+oj_status oj_cuda_resident_pairs(struct oj_index *index,
+                                 const struct oj_gpu_points *points,
+                                 int64_t *n_pairs, double *seconds,
+                                 struct oj_error *err);
+oj_status oj_cuda_resident_count(struct oj_index *index,
+                                 const struct oj_gpu_points *points,
+                                 int64_t *d_count, double *seconds,
+                                 struct oj_error *err);
+oj_status oj_cuda_resident_sum(struct oj_index *index,
+                               const struct oj_gpu_points *points,
+                               const struct oj_sum_request *request,
+                               int64_t *d_words, double *seconds,
+                               struct oj_error *err);
+oj_status oj_cuda_pin(const void *memory, int64_t bytes, struct oj_error *err);
+void oj_cuda_unpin(const void *memory);
+
+#endif

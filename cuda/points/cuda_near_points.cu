@@ -1,0 +1,309 @@
+/* The nearest of points for each point, with conditions on pairs such as that
+ * they are not the same feature, or at any distance.  The threads of a warp
+ * have points that lie close together, and go through the packed tree of the
+ * join side as one (oj_near_other.h). */
+#include "../index/cuda_family.h"
+#include "../tree/cuda_point_order.h"
+#include "cuda_point_side.h"
+#include "oj_near_other.h"
+
+#include "../../flatten/base/oj_array.h"
+
+#include <string.h>
+
+enum
+{
+    BLOCK = 128,
+    LANES = 32
+};
+
+/* What struct oj_cuda_index is for this family. */
+struct near_points_index
+{
+    struct oj_cuda_device *device;
+    const struct oj_cuda_layer *layer;
+    struct oj_relation relation;
+    struct oj_cuda_point_side side;
+    struct oj_cuda_array<int32_t> least_rank; /* [nodes] */
+    struct oj_near_others others;
+};
+
+static struct near_points_index *unwrap(struct oj_cuda_index *index)
+{
+    return (struct near_points_index *)index;
+}
+
+static unsigned blocks_of(int64_t n)
+{
+    return (unsigned)((n + BLOCK - 1) / BLOCK);
+}
+
+static int takes(const struct oj_relation *relation,
+                 const struct oj_flat *join_side, const struct oj_flat *input)
+{
+    return relation->op == OJ_OP_NEAREST && relation->k == 1 &&
+           relation->ties == OJ_TIES_FIRST &&
+           relation->metric == OJ_METRIC_PLANAR &&
+           oj_flat_is_points(join_side) && join_side->max_distance == NULL &&
+           (input == NULL || oj_flat_is_points(input));
+}
+
+/* --- the join side -------------------------------------------------------- */
+
+static __global__ void
+find_least_ranks(const __grid_constant__ struct oj_near_others others,
+                 int level, int32_t *least_rank)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i < (int64_t)others.tree.level_n[level])
+        least_rank[others.tree.level_first[level] + i] =
+            oj_near_other_least_rank(&others, level, (uint32_t)i);
+}
+
+static void free_index(struct oj_cuda_index *wrapped)
+{
+    struct near_points_index *self = unwrap(wrapped);
+    if (self == NULL)
+        return;
+    oj_cuda_point_side_drop(self->device, &self->side);
+    oj_cuda_drop(self->device, self->device->stream, &self->least_rank);
+    oj_free(self);
+}
+
+/* The side as it is for equal points: nothing is asked of pairs by rank. */
+static oj_status build(struct near_points_index *self, struct oj_error *err)
+{
+    struct oj_cuda_device *device = self->device;
+    struct oj_near_others *others = &self->others;
+    OJ_TRY(oj_cuda_point_side_build(device, self->layer, OJ_POINT_EQUAL, 0.0,
+                                    &self->side, err));
+    OJ_TRY(oj_cuda_make(device, device->stream, self->side.tree.node.n,
+                        &self->least_rank, err));
+    others->tree = self->side.side.tree;
+    others->place = self->side.place.data;
+    others->rank = self->side.rank.data;
+    others->least_rank = self->least_rank.data;
+    for (int level = 0; level < others->tree.n_levels; level++)
+    {
+        find_least_ranks<<<blocks_of(others->tree.level_n[level]), BLOCK, 0,
+                           device->stream>>>(*others, level,
+                                             self->least_rank.data);
+        OJ_CUDA_TRY_LAUNCH("indexing points", err);
+    }
+    return OJ_OK;
+}
+
+static oj_status make_index(struct oj_cuda_device *device,
+                            const struct oj_cuda_layer *layer,
+                            const struct oj_relation *relation,
+                            struct oj_cuda_index **out, struct oj_error *err)
+{
+    struct near_points_index *self =
+        (struct near_points_index *)oj_calloc(1, sizeof *self);
+    oj_status status;
+    if (self == NULL)
+        return oj_fail_nomem(err, 1, sizeof *self);
+    self->device = device;
+    self->layer = layer;
+    self->relation = *relation;
+    status = build(self, err);
+    if (status != OJ_OK)
+    {
+        free_index((struct oj_cuda_index *)self);
+        return status;
+    }
+    *out = (struct oj_cuda_index *)self;
+    return OJ_OK;
+}
+
+static int64_t index_bytes(const struct oj_cuda_index *wrapped)
+{
+    const struct near_points_index *self =
+        (const struct near_points_index *)wrapped;
+    return oj_cuda_point_side_bytes(&self->side) +
+           self->least_rank.n * (int64_t)sizeof(int32_t);
+}
+
+static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
+{
+    (void)wrapped;
+    return n * (OJ_CUDA_POINT_ORDER_BYTES + OJ_CUDA_POINT_COLUMN_BYTES);
+}
+
+/* --- going through the tree ----------------------------------------------- */
+
+struct other_batch
+{
+    int64_t n;
+    const double *x, *y;
+    const int32_t *order; /* [n] point of each thread, or NULL: its own */
+    double least, most;
+    const double *own_most;    /* [n] where it is less than most, or NULL */
+    const int32_t *ordinal_of; /* NULL: ranks are ordinals */
+    struct oj_pair_rule rule;
+    int32_t *row;
+    double *measure; /* or NULL */
+};
+
+/* The boxes of a node's children as all threads of a warp read them. */
+struct boxes
+{
+    double x0[OJ_TREE_FANOUT], y0[OJ_TREE_FANOUT];
+    double x1[OJ_TREE_FANOUT], y1[OJ_TREE_FANOUT];
+};
+
+struct group
+{
+    struct boxes boxes;
+    int32_t least_rank[OJ_TREE_FANOUT];
+    uint32_t stack[OJ_TREE_STACK]; /* as in struct oj_tree_walk */
+};
+
+static_assert(sizeof(struct oj_tree_node) == LANES * sizeof(float) &&
+                  sizeof(struct boxes) == LANES * sizeof(double),
+              "a thread for each number of a node");
+
+/* Puts the children of a node on the stack that somebody wants, the first on
+ * top. */
+static __device__ __forceinline__ int
+visit_node(const struct oj_near_others &others, struct group &group,
+           const struct oj_near_other &o, int level, uint32_t i, int depth)
+{
+    const struct oj_tree *tree = &others.tree;
+    const struct oj_tree_node *node = tree->node + tree->level_first[level] + i;
+    uint32_t first = i * OJ_TREE_FANOUT, lane = threadIdx.x % LANES;
+    uint32_t left = tree->level_n[level - 1] - first;
+    int n = left < OJ_TREE_FANOUT ? (int)left : OJ_TREE_FANOUT;
+    ((double *)&group.boxes)[lane] = (double)((const float *)node)[lane];
+    if ((int)lane < n)
+        group.least_rank[lane] =
+            others.least_rank[tree->level_first[level - 1] + first + lane];
+    __syncwarp();
+    for (int c = n - 1; c >= 0; c--)
+    {
+        const struct boxes &b = group.boxes;
+        int wants = oj_near_other_wants(&o, b.x0[c], b.y0[c], b.x1[c], b.y1[c],
+                                        group.least_rank[c]);
+        if (__any_sync(0xffffffffu, wants))
+        {
+            if (lane == 0)
+                group.stack[depth] = (uint32_t)(level - 1)
+                                         << OJ_TREE_INDEX_BITS |
+                                     (first + (uint32_t)c);
+            depth++;
+        }
+    }
+    __syncwarp();
+    return depth;
+}
+
+/* The entries of a leaf, for all. */
+static __device__ __forceinline__ void
+visit_leaf(const struct oj_near_others &others, const struct oj_pair_rule &rule,
+           struct oj_near_other *o, uint32_t i)
+{
+    int n = oj_near_other_n_entries(&others, i);
+    int64_t first = (int64_t)i * OJ_TREE_FANOUT;
+    for (int c = 0; c < n; c++)
+    {
+        struct oj_point_place q = others.place[first + c];
+        oj_near_other_offer(o, &rule, q.x, q.y, others.rank[first + c]);
+    }
+}
+
+static __global__ void __launch_bounds__(BLOCK)
+    find_nearest(const __grid_constant__ struct oj_near_others others,
+                 const __grid_constant__ struct other_batch batch)
+{
+    __shared__ struct group groups[BLOCK / LANES];
+    struct group &group = groups[threadIdx.x / LANES];
+    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i = 0;
+    double x = NAN, y = NAN, most = batch.most;
+    struct oj_near_other o;
+    int depth = 0;
+    if (t < batch.n)
+    {
+        i = batch.order != NULL ? batch.order[t] : t;
+        x = batch.x[i];
+        y = batch.y[i];
+        /* an own one that is none lets nothing count */
+        if (batch.own_most != NULL && !(batch.own_most[i] > most))
+            most = batch.own_most[i];
+    }
+    oj_near_other_start(&o, &others, i, x, y, batch.least, most);
+    oj_near_other_seed(&o, &others, &batch.rule);
+    if (others.tree.n > 0)
+    {
+        if (threadIdx.x % LANES == 0)
+            group.stack[0] = (uint32_t)(others.tree.n_levels - 1)
+                             << OJ_TREE_INDEX_BITS;
+        depth = 1;
+    }
+    __syncwarp();
+    while (depth > 0)
+    {
+        uint32_t at = group.stack[--depth];
+        int level = (int)(at >> OJ_TREE_INDEX_BITS);
+        uint32_t node = at & ((1u << OJ_TREE_INDEX_BITS) - 1u);
+        if (level > 0)
+            depth = visit_node(others, group, o, level, node, depth);
+        else
+            visit_leaf(others, batch.rule, &o, node);
+        __syncwarp();
+    }
+    if (t >= batch.n)
+        return;
+    batch.row[i] = o.rank >= 0 && batch.ordinal_of != NULL
+                       ? batch.ordinal_of[o.rank]
+                       : o.rank;
+    if (batch.measure != NULL)
+        batch.measure[i] = o.rank >= 0 ? o.distance : NAN;
+}
+
+static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
+                          const struct oj_cuda_points *points, int32_t *d_row,
+                          double *d_measure, struct oj_error *err)
+{
+    struct near_points_index *self = unwrap(wrapped);
+    struct oj_cuda_array<int32_t> order =
+    {
+        NULL, 0
+    };
+    struct other_batch batch;
+    cudaError_t error;
+    if (points->n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_point_order(self->device, stream, &self->others.tree, points,
+                               &order, err));
+    batch.n = points->n;
+    batch.x = points->x;
+    batch.y = points->y;
+    batch.order = order.data;
+    batch.least = self->relation.min_distance;
+    batch.most = self->relation.max_distance;
+    batch.own_most = points->max_distance;
+    batch.ordinal_of = self->layer->ordinal_of.data;
+    batch.rule = oj_cuda_pair_rule(&self->relation, self->layer, points);
+    batch.row = d_row;
+    batch.measure = d_measure;
+    find_nearest<<<blocks_of(points->n), BLOCK, 0, stream>>>(self->others,
+                                                             batch);
+    error = cudaGetLastError();
+    oj_cuda_drop(self->device, stream, &order);
+    OJ_CUDA_TRY(error, "joining", err);
+    return OJ_OK;
+}
+
+const struct oj_cuda_family oj_cuda_near_points = {
+    "nearest points, by a packed tree",
+    takes,
+    make_index,
+    free_index,
+    index_bytes,
+    batch_bytes,
+    join_one,
+    NULL,
+    NULL,
+    1,
+    NULL,
+};

@@ -1,0 +1,380 @@
+/* The quadrant method as the library sees it: an index of the join side on one
+ * device, and batches of points. */
+#include "../device/cuda_threads.h"
+#include "cuda_quadrant.h"
+#include "cuda_quadrant_method.h"
+
+#include "../../flatten/base/oj_array.h"
+
+#include <string.h>
+
+enum
+{
+    LEAST_ROWS = 4096 /* of a chunk; less is not cut further for memory */
+};
+
+static const int64_t default_size = 256, most_rows = (int64_t)1 << 30;
+
+/* Pairs that are held at a time, if there is memory, and between two looks at
+ * the caller's wish to cancel. */
+static const int64_t most_pairs = (int64_t)1 << 24, least_pairs = 1 << 16;
+
+struct method_index
+{
+    struct oj_options options;
+    int interior;
+    struct oj_cuda_device device;
+    struct oj_cuda_layer layer;
+    struct oj_cuda_quadrant_grid grid;
+    cudaEvent_t begin, end;
+};
+
+/* Rows on their way. */
+struct chunk
+{
+    struct method_index *self;
+    int64_t n;
+    struct oj_cuda_array<double> x, y, measure;
+    struct oj_cuda_array<int32_t> row;
+    struct oj_cuda_quadrants quadrants;
+    struct oj_cuda_quadrant_pairs pairs;
+    struct oj_cuda_quadrant_answers answers;
+    int64_t n_met;
+    double sort_s, filter_s, refine_s;
+    struct oj_error *err;
+};
+
+static oj_status start_clock(struct chunk *c)
+{
+    OJ_TRY(oj_check_cancel(c->self->device.cancel, c->err));
+    OJ_CUDA_TRY(cudaEventRecord(c->self->begin, c->self->device.stream),
+                "taking the time", c->err);
+    return OJ_OK;
+}
+
+/* Adds the device's time since start_clock(); waits for the stream. */
+static oj_status stop_clock(struct chunk *c, double *seconds)
+{
+    float milliseconds = 0.0f;
+    OJ_CUDA_TRY(cudaEventRecord(c->self->end, c->self->device.stream),
+                "taking the time", c->err);
+    OJ_CUDA_TRY(cudaEventSynchronize(c->self->end), "joining", c->err);
+    OJ_CUDA_TRY(
+        cudaEventElapsedTime(&milliseconds, c->self->begin, c->self->end),
+        "taking the time", c->err);
+    *seconds += 1e-3 * (double)milliseconds;
+    return OJ_OK;
+}
+
+static oj_status load(struct chunk *c, const double *x, const double *y)
+{
+    struct oj_cuda_device *device = &c->self->device;
+    cudaStream_t stream = device->stream;
+    size_t bytes = (size_t)c->n * sizeof *x;
+    OJ_TRY(oj_cuda_make(device, stream, c->n, &c->x, c->err));
+    OJ_TRY(oj_cuda_make(device, stream, c->n, &c->y, c->err));
+    OJ_TRY(oj_cuda_make(device, stream, c->n, &c->measure, c->err));
+    OJ_TRY(oj_cuda_make(device, stream, c->n, &c->row, c->err));
+    OJ_CUDA_TRY(
+        cudaMemcpyAsync(c->x.data, x, bytes, cudaMemcpyHostToDevice, stream),
+        "copying points", c->err);
+    OJ_CUDA_TRY(
+        cudaMemcpyAsync(c->y.data, y, bytes, cudaMemcpyHostToDevice, stream),
+        "copying points", c->err);
+    return OJ_OK;
+}
+
+static oj_status group(struct chunk *c)
+{
+    struct method_index *self = c->self;
+    int64_t size = self->options.quadrant_size;
+    OJ_TRY(start_clock(c));
+    OJ_TRY(oj_cuda_quadrants_make(&self->device, c->n, c->x.data, c->y.data,
+                                  size > 0 ? size : default_size, &c->quadrants,
+                                  c->err));
+    return stop_clock(c, &c->sort_s);
+}
+
+/* Room for as many pairs as there is memory for, up to n. *got: how many. */
+static oj_status hold_pairs(struct chunk *c, int64_t n, int64_t *got)
+{
+    struct oj_cuda_device *device = &c->self->device;
+    for (*got = n < most_pairs ? n : most_pairs;; *got /= 2)
+    {
+        oj_status status = oj_cuda_make(device, device->stream, *got,
+                                        &c->pairs.feature, c->err);
+        if (status != OJ_ERR_NOMEM || *got <= least_pairs)
+            return status;
+    }
+}
+
+/* One quadrant may have more pairs than are held at a time. */
+static oj_status make_room(struct chunk *c,
+                           const struct oj_cuda_quadrant_slice *slice)
+{
+    struct oj_cuda_device *device = &c->self->device;
+    if (slice->n_pairs <= c->pairs.feature.n)
+        return OJ_OK;
+    oj_cuda_drop(device, device->stream, &c->pairs.feature);
+    return oj_cuda_make(device, device->stream, slice->n_pairs,
+                        &c->pairs.feature, c->err);
+}
+
+static oj_status run_slice(struct chunk *c, int64_t first, int64_t most,
+                           struct oj_cuda_quadrant_slice *slice)
+{
+    struct method_index *self = c->self;
+    struct oj_cuda_device *device = &self->device;
+    OJ_TRY(start_clock(c));
+    OJ_TRY(oj_cuda_quadrant_next_slice(device, &c->quadrants, &c->pairs, first,
+                                       most, slice, c->err));
+    OJ_TRY(make_room(c, slice));
+    OJ_TRY(oj_cuda_quadrant_fill_pairs(device, &self->grid, &c->quadrants,
+                                       slice, &c->pairs, c->err));
+    OJ_TRY(stop_clock(c, &c->filter_s));
+    OJ_TRY(start_clock(c));
+    OJ_TRY(oj_cuda_quadrant_refine(device, &self->layer, &self->grid,
+                                   &c->quadrants, slice, &c->pairs,
+                                   self->interior, &c->answers, c->err));
+    return stop_clock(c, &c->refine_s);
+}
+
+static oj_status meet(struct chunk *c)
+{
+    struct method_index *self = c->self;
+    struct oj_cuda_quadrant_slice slice = {0, 0, 0, 0};
+    int64_t most = 0;
+    if (c->quadrants.n == 0 || self->grid.n_entries == 0)
+        return OJ_OK;
+    OJ_TRY(start_clock(c));
+    OJ_TRY(oj_cuda_quadrant_count_pairs(&self->device, &self->grid,
+                                        &c->quadrants, &c->pairs, c->err));
+    OJ_TRY(stop_clock(c, &c->filter_s));
+    if (c->pairs.n == 0)
+        return OJ_OK;
+    OJ_TRY(hold_pairs(c, c->pairs.n, &most));
+    while (slice.end < c->quadrants.n)
+        OJ_TRY(run_slice(c, slice.end, most, &slice));
+    return OJ_OK;
+}
+
+static oj_status unload(struct chunk *c, int32_t *row, double *measure)
+{
+    struct method_index *self = c->self;
+    cudaStream_t stream = self->device.stream;
+    unsigned long long n_met = 0;
+    size_t n = (size_t)c->n;
+    OJ_TRY(start_clock(c));
+    OJ_TRY(oj_cuda_quadrant_answer(&self->device, &self->layer, &c->quadrants,
+                                   &c->answers, c->n, c->row.data,
+                                   c->measure.data, c->err));
+    OJ_TRY(stop_clock(c, &c->refine_s));
+    OJ_CUDA_TRY(cudaMemcpyAsync(row, c->row.data, n * sizeof *row,
+                                cudaMemcpyDeviceToHost, stream),
+                "copying answers", c->err);
+    OJ_CUDA_TRY(cudaMemcpyAsync(measure, c->measure.data, n * sizeof *measure,
+                                cudaMemcpyDeviceToHost, stream),
+                "copying answers", c->err);
+    OJ_CUDA_TRY(cudaMemcpyAsync(&n_met, c->answers.n_met.data, sizeof n_met,
+                                cudaMemcpyDeviceToHost, stream),
+                "copying answers", c->err);
+    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "copying answers", c->err);
+    c->n_met = (int64_t)n_met;
+    return OJ_OK;
+}
+
+static void drop_chunk(struct chunk *c)
+{
+    struct oj_cuda_device *device = &c->self->device;
+    cudaStream_t stream = device->stream;
+    oj_cuda_drop(device, stream, &c->x);
+    oj_cuda_drop(device, stream, &c->y);
+    oj_cuda_drop(device, stream, &c->measure);
+    oj_cuda_drop(device, stream, &c->row);
+    oj_cuda_quadrants_drop(device, &c->quadrants);
+    oj_cuda_quadrant_pairs_drop(device, &c->pairs);
+    oj_cuda_quadrant_answers_drop(device, &c->answers);
+    /* What is under way must not outlive the host's arrays. */
+    (void)cudaStreamSynchronize(stream);
+    (void)cudaGetLastError();
+}
+
+static oj_status run_chunk(struct chunk *c, const double *x, const double *y,
+                           int32_t *row, double *measure)
+{
+    OJ_TRY(load(c, x, y));
+    OJ_TRY(group(c));
+    OJ_TRY(oj_cuda_quadrant_answers_make(&c->self->device, &c->quadrants,
+                                         &c->answers, c->err));
+    OJ_TRY(meet(c));
+    return unload(c, row, measure);
+}
+
+/* Without memory for a chunk its halves are tried. */
+static oj_status join_rows(struct method_index *self,
+                           const struct oj_flat *input, int64_t first,
+                           int64_t n, struct oj_matches *out,
+                           struct oj_stats *stats, struct oj_error *err)
+{
+    struct chunk c;
+    oj_status status;
+    memset(&c, 0, sizeof c);
+    c.self = self;
+    c.n = n;
+    c.err = err;
+    status = run_chunk(&c, input->x + first, input->y + first,
+                       out->join_row + first, out->measure + first);
+    drop_chunk(&c);
+    if (status == OJ_OK)
+    {
+        stats->sort_s += c.sort_s;
+        stats->filter_s += c.filter_s;
+        stats->refine_s += c.refine_s;
+        stats->n_candidates += c.n_met;
+    }
+    if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
+        return status;
+    OJ_TRY(join_rows(self, input, first, n / 2, out, stats, err));
+    return join_rows(self, input, first + n / 2, n - n / 2, out, stats, err);
+}
+
+static oj_status join_all(struct method_index *self,
+                          const struct oj_flat *input, struct oj_matches *out,
+                          struct oj_stats *stats, struct oj_error *err)
+{
+    int64_t n = input->n_features, step = most_rows;
+    if (self->options.gpu_batch > 0 && self->options.gpu_batch < step)
+        step = self->options.gpu_batch;
+    for (int64_t first = 0; first < n; first += step)
+        OJ_TRY(join_rows(self, input, first,
+                         n - first < step ? n - first : step, out, stats, err));
+    return OJ_OK;
+}
+
+/* A call of the library's, which runs aside. */
+struct call
+{
+    struct method_index *self;
+    const struct oj_flat *flat; /* the join side, or a batch */
+    const int32_t *tie_rank;
+    double reach;
+    struct oj_matches *out;
+    struct oj_stats *stats;
+    struct oj_error *err;
+    oj_status status;
+};
+
+static void join_aside(void *user)
+{
+    struct call *c = (struct call *)user;
+    cudaError_t error = cudaSetDevice(c->self->device.ordinal);
+    if (error == cudaSuccess)
+        c->status = join_all(c->self, c->flat, c->out, c->stats, c->err);
+    else
+        c->status = oj_cuda_fail(c->err, error, "choosing a device");
+}
+
+oj_status oj_cuda_quadrant_join(struct oj_index *index,
+                                const struct oj_flat *input,
+                                struct oj_matches *out, struct oj_stats *stats,
+                                struct oj_error *err)
+{
+    int64_t n = input->n_features, n_matched = 0;
+    struct call call;
+    OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
+    memset(&call, 0, sizeof call);
+    call.self = (struct method_index *)(void *)index;
+    call.flat = input;
+    call.out = out;
+    call.stats = stats;
+    call.err = err;
+    oj_cuda_aside(join_aside, &call);
+    OJ_TRY(call.status);
+    for (int64_t i = 0; i < n; i++)
+        n_matched += out->join_row[i] >= 0;
+    out->n_matched = out->n_pairs = n_matched;
+    return OJ_OK;
+}
+
+static oj_status make_index(struct method_index *self,
+                            const struct oj_flat *join_side,
+                            const int32_t *tie_rank, double reach,
+                            struct oj_error *err)
+{
+    const struct oj_options *options = &self->options;
+    int ordinal = 0;
+    while (ordinal < OJ_GPU_MAX_DEVICES - 1 && options->gpus != 0 &&
+           (options->gpus >> ordinal & 1) == 0)
+        ordinal++;
+    OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel,
+                        &self->device, err));
+    OJ_CUDA_TRY(cudaEventCreate(&self->begin), "taking the time", err);
+    OJ_CUDA_TRY(cudaEventCreate(&self->end), "taking the time", err);
+    OJ_TRY(oj_cuda_layer_make(&self->device, join_side, NULL, tie_rank,
+                              &self->layer, err));
+    return oj_cuda_quadrant_grid_make(&self->device, &self->layer, reach,
+                                      &self->grid, err);
+}
+
+static void make_aside(void *user)
+{
+    struct call *c = (struct call *)user;
+    c->status = make_index(c->self, c->flat, c->tie_rank, c->reach, c->err);
+}
+
+oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
+                                 const int32_t *tie_rank,
+                                 const struct oj_relation *relation,
+                                 const struct oj_options *options,
+                                 struct oj_index **out, struct oj_stats *stats,
+                                 struct oj_error *err)
+{
+    double start = oj_clock_seconds();
+    struct method_index *self;
+    struct call call;
+    self = (struct method_index *)oj_calloc(1, sizeof *self);
+    if (self == NULL)
+        return oj_fail_nomem(err, 1, sizeof *self);
+    self->options = *options;
+    self->interior = relation->distance_to == OJ_TO_INTERIOR;
+    memset(&call, 0, sizeof call);
+    call.self = self;
+    call.flat = join_side;
+    call.tie_rank = tie_rank;
+    call.reach = relation->max_distance;
+    call.err = err;
+    oj_cuda_aside(make_aside, &call);
+    if (call.status != OJ_OK)
+    {
+        oj_cuda_quadrant_free((struct oj_index *)(void *)self);
+        return call.status;
+    }
+    stats->index_s += oj_clock_seconds() - start;
+    stats->index_bytes += oj_cuda_quadrant_grid_bytes(&self->grid);
+    *out = (struct oj_index *)(void *)self;
+    return OJ_OK;
+}
+
+static void free_aside(void *user)
+{
+    struct method_index *self = (struct method_index *)user;
+    if (self->device.stream == NULL)
+        return;
+    (void)cudaSetDevice(self->device.ordinal);
+    if (self->begin != NULL)
+        (void)cudaEventDestroy(self->begin);
+    if (self->end != NULL)
+        (void)cudaEventDestroy(self->end);
+    oj_cuda_quadrant_grid_drop(&self->device, &self->grid);
+    oj_cuda_layer_drop(&self->device, &self->layer);
+    oj_cuda_close(&self->device);
+    (void)cudaGetLastError();
+}
+
+void oj_cuda_quadrant_free(struct oj_index *index)
+{
+    if (index == NULL)
+        return;
+    oj_cuda_aside(free_aside, index);
+    oj_free(index);
+}

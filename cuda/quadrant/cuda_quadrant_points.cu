@@ -1,0 +1,362 @@
+/* Points in quadrants: codes, sort, squares split level by level. */
+#include "../device/cuda_scratch.cuh"
+#include "cuda_quadrant.h"
+
+#include <string.h>
+
+#define BLOCK 256
+#define FRAME_BLOCKS 512
+#define WARP 32
+
+/* What a block saw of the points. */
+struct frame
+{
+    struct oj_quadrant_box box;
+    int64_t n;
+};
+
+/* A square with too many points: those of places first .. end - 1. */
+struct square
+{
+    int32_t first, end;
+};
+
+struct making
+{
+    struct oj_cuda_device *device;
+    int64_t n, size;
+    const double *x, *y;
+    struct oj_cuda_quadrants *out;
+    struct oj_cuda_array<uint64_t> code;
+    struct oj_cuda_sorting<uint64_t, uint32_t> rows; /* by code */
+    struct oj_cuda_array<uint8_t> scratch;
+    struct oj_cuda_array<struct square> open, next;
+    struct oj_cuda_array<unsigned long long> n_next; /* [1] */
+    struct oj_cuda_array<int32_t> place; /* [n + 1] 1: a quadrant begins */
+    struct oj_error *err;
+};
+
+static unsigned blocks_of(int64_t n)
+{
+    return (unsigned)((n + BLOCK - 1) / BLOCK);
+}
+
+static __device__ void join_boxes(struct oj_quadrant_box *a,
+                                  const struct oj_quadrant_box *b)
+{
+    a->x0 = fmin(a->x0, b->x0);
+    a->y0 = fmin(a->y0, b->y0);
+    a->x1 = fmax(a->x1, b->x1);
+    a->y1 = fmax(a->y1, b->y1);
+}
+
+static __global__ void find_frame(int64_t n, const double *x, const double *y,
+                                  struct frame *out)
+{
+    __shared__ struct frame of_thread[BLOCK];
+    struct frame mine = {oj_quadrant_box_empty(), 0};
+    for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < n;
+         i += (int64_t)gridDim.x * BLOCK)
+    {
+        oj_quadrant_box_add(&mine.box, x[i], y[i]);
+        mine.n += x[i] == x[i];
+    }
+    of_thread[threadIdx.x] = mine;
+    for (int step = BLOCK / 2; step > 0; step /= 2)
+    {
+        __syncthreads();
+        if ((int)threadIdx.x < step)
+        {
+            struct frame *a = &of_thread[threadIdx.x];
+            const struct frame *b = &of_thread[threadIdx.x + step];
+            join_boxes(&a->box, &b->box);
+            a->n += b->n;
+        }
+    }
+    if (threadIdx.x == 0)
+        out[blockIdx.x] = of_thread[0];
+}
+
+static oj_status measure(struct making *m, struct frame *out)
+{
+    struct oj_cuda_array<struct frame> of_block =
+    {
+        NULL, 0
+    };
+    struct frame host[FRAME_BLOCKS];
+    unsigned n_blocks = blocks_of(m->n);
+    cudaStream_t stream = m->device->stream;
+    cudaError_t error;
+    if (n_blocks > FRAME_BLOCKS)
+        n_blocks = FRAME_BLOCKS;
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, (int64_t)n_blocks, &of_block, m->err));
+    find_frame<<<n_blocks, BLOCK, 0, stream>>>(m->n, m->x, m->y, of_block.data);
+    error = cudaGetLastError();
+    if (error == cudaSuccess)
+        error = cudaMemcpyAsync(host, of_block.data, n_blocks * sizeof *host,
+                                cudaMemcpyDeviceToHost, stream);
+    oj_cuda_drop(m->device, stream, &of_block);
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(stream);
+    OJ_CUDA_TRY(error, "measuring the points", m->err);
+    out->box = oj_quadrant_box_empty();
+    out->n = 0;
+    for (unsigned i = 0; i < n_blocks; i++)
+    {
+        if (host[i].n == 0)
+            continue;
+        oj_quadrant_box_add(&out->box, host[i].box.x0, host[i].box.y0);
+        oj_quadrant_box_add(&out->box, host[i].box.x1, host[i].box.y1);
+        out->n += host[i].n;
+    }
+    return OJ_OK;
+}
+
+static __global__ void make_codes(int64_t n, const double *x, const double *y,
+                                  struct oj_quadrant_box frame, uint64_t *code,
+                                  uint32_t *row)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= n)
+        return;
+    code[i] = oj_quadrant_code(x[i], y[i], &frame);
+    row[i] = (uint32_t)i;
+}
+
+/* Points with the same code keep their order. */
+static oj_status sort(struct making *m, const struct frame *frame)
+{
+    cudaStream_t stream = m->device->stream;
+    OJ_TRY(oj_cuda_sorting_make(m->device, stream, m->n, &m->rows, m->err));
+    make_codes<<<blocks_of(m->n), BLOCK, 0, stream>>>(
+        m->n, m->x, m->y, frame->box, m->rows.key[0].data,
+        m->rows.value[0].data);
+    OJ_CUDA_TRY_LAUNCH("coding the points", m->err);
+    OJ_TRY(oj_cuda_sort(m->device, stream, OJ_QUADRANT_CODE_BITS,
+                        "sorting the points", &m->rows, m->err));
+    oj_cuda_swap(&m->code, &m->rows.key[0]);
+    oj_cuda_swap(&m->out->row, &m->rows.value[0]);
+    oj_cuda_sorting_drop(m->device, stream, &m->rows);
+    return OJ_OK;
+}
+
+static __global__ void gather(int64_t n, const uint32_t *row, const double *x,
+                              const double *y, double *to_x, double *to_y)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= n)
+        return;
+    to_x[i] = x[row[i]];
+    to_y[i] = y[row[i]];
+}
+
+static oj_status reorder(struct making *m)
+{
+    struct oj_cuda_quadrants *out = m->out;
+    cudaStream_t stream = m->device->stream;
+    OJ_TRY(oj_cuda_make(m->device, stream, out->n_points, &out->x, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, out->n_points, &out->y, m->err));
+    gather<<<blocks_of(out->n_points), BLOCK, 0, stream>>>(
+        out->n_points, out->row.data, m->x, m->y, out->x.data, out->y.data);
+    OJ_CUDA_TRY_LAUNCH("ordering the points", m->err);
+    return OJ_OK;
+}
+
+/* The children of squares: those with too many points are split further, the
+ * first place of each other is marked.  The order of open squares is any. */
+static __global__ void split(int64_t n, const struct square *open,
+                             const uint64_t *code, int low_bits, int64_t size,
+                             int32_t *place, struct square *next,
+                             unsigned long long *n_next)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t first, end;
+    if (i >= n)
+        return;
+    first = open[i].first;
+    end = open[i].end;
+    while (first < end)
+    {
+        int64_t stop = oj_quadrant_square_end(code, first, end, low_bits);
+        if (stop - first > size && low_bits > 0)
+        {
+            struct square s = {(int32_t)first, (int32_t)stop};
+            next[atomicAdd(n_next, 1ull)] = s;
+        }
+        else
+        {
+            /* codes tell no more: runs of at most size */
+            for (int64_t p = first; p < stop; p += size)
+                place[p] = 1;
+        }
+        first = stop;
+    }
+}
+
+static oj_status count_next(struct making *m, int64_t *out)
+{
+    unsigned long long n = 0;
+    OJ_CUDA_TRY(cudaMemcpyAsync(&n, m->n_next.data, sizeof n,
+                                cudaMemcpyDeviceToHost, m->device->stream),
+                "splitting squares", m->err);
+    OJ_CUDA_TRY(cudaStreamSynchronize(m->device->stream), "splitting squares",
+                m->err);
+    *out = (int64_t)n;
+    return OJ_OK;
+}
+
+/* Marks the first place of each quadrant. Open squares have more than size
+ * points each, which bounds their number. */
+static oj_status split_all(struct making *m)
+{
+    struct oj_cuda_device *device = m->device;
+    cudaStream_t stream = device->stream;
+    int64_t n = m->out->n_points, n_open = n > m->size;
+    int64_t most = n / (m->size + 1) + 1;
+    struct square root = {0, (int32_t)n};
+    int32_t one = 1;
+    OJ_TRY(oj_cuda_make(device, stream, n + 1, &m->place, m->err));
+    OJ_TRY(oj_cuda_make(device, stream, most, &m->open, m->err));
+    OJ_TRY(oj_cuda_make(device, stream, most, &m->next, m->err));
+    OJ_TRY(oj_cuda_make(device, stream, 1, &m->n_next, m->err));
+    OJ_CUDA_TRY(cudaMemsetAsync(m->place.data, 0,
+                                (size_t)(n + 1) * sizeof *m->place.data,
+                                stream),
+                "splitting squares", m->err);
+    OJ_CUDA_TRY(cudaMemcpyAsync(m->place.data, &one, sizeof one,
+                                cudaMemcpyHostToDevice, stream),
+                "splitting squares", m->err);
+    OJ_CUDA_TRY(cudaMemcpyAsync(m->open.data, &root, sizeof root,
+                                cudaMemcpyHostToDevice, stream),
+                "splitting squares", m->err);
+    for (int low_bits = OJ_QUADRANT_CODE_BITS - 2; n_open > 0; low_bits -= 2)
+    {
+        struct oj_cuda_array<struct square> swap = m->open;
+        OJ_CUDA_TRY(
+            cudaMemsetAsync(m->n_next.data, 0, sizeof *m->n_next.data, stream),
+            "splitting squares", m->err);
+        split<<<blocks_of(n_open), BLOCK, 0, stream>>>(
+            n_open, m->open.data, m->code.data, low_bits, m->size,
+            m->place.data, m->next.data, m->n_next.data);
+        OJ_CUDA_TRY_LAUNCH("splitting squares", m->err);
+        OJ_TRY(count_next(m, &n_open));
+        m->open = m->next;
+        m->next = swap;
+    }
+    return OJ_OK;
+}
+
+/* number: quadrants before each place. */
+static __global__ void list_first(int64_t n, const int32_t *number,
+                                  int32_t *first)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i > n)
+        return;
+    if (i == n || number[i + 1] != number[i])
+        first[number[i]] = (int32_t)i;
+}
+
+/* A warp for each quadrant. */
+static __global__ void make_windows(int64_t n, const int32_t *first,
+                                    const double *x, const double *y,
+                                    struct oj_quadrant_box *window)
+{
+    int64_t q = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
+    struct oj_quadrant_box box = oj_quadrant_box_empty(), other;
+    if (q >= n)
+        return;
+    for (int p = first[q] + (int)threadIdx.x % WARP; p < first[q + 1];
+         p += WARP)
+        oj_quadrant_box_add(&box, x[p], y[p]);
+    for (int step = WARP / 2; step > 0; step /= 2)
+    {
+        other.x0 = __shfl_xor_sync(~0u, box.x0, step);
+        other.y0 = __shfl_xor_sync(~0u, box.y0, step);
+        other.x1 = __shfl_xor_sync(~0u, box.x1, step);
+        other.y1 = __shfl_xor_sync(~0u, box.y1, step);
+        join_boxes(&box, &other);
+    }
+    if (threadIdx.x % WARP == 0)
+        window[q] = oj_quadrant_box_around(&box, 0.0);
+}
+
+static oj_status list_quadrants(struct making *m)
+{
+    struct oj_cuda_quadrants *out = m->out;
+    struct oj_cuda_device *device = m->device;
+    cudaStream_t stream = device->stream;
+    int32_t n_quadrants = 0;
+    OJ_TRY(oj_cuda_scan_total(device, stream, &m->scratch, m->place.data,
+                              out->n_points, &n_quadrants, "listing quadrants",
+                              m->err));
+    out->n = n_quadrants;
+    OJ_TRY(oj_cuda_make(device, stream, out->n + 1, &out->first, m->err));
+    OJ_TRY(oj_cuda_make(device, stream, out->n, &out->window, m->err));
+    list_first<<<blocks_of(out->n_points + 1), BLOCK, 0, stream>>>(
+        out->n_points, m->place.data, out->first.data);
+    make_windows<<<blocks_of(out->n * WARP), BLOCK, 0, stream>>>(
+        out->n, out->first.data, out->x.data, out->y.data, out->window.data);
+    OJ_CUDA_TRY_LAUNCH("listing quadrants", m->err);
+    return OJ_OK;
+}
+
+static oj_status make_all(struct making *m)
+{
+    struct frame frame;
+    if (m->n == 0)
+        return OJ_OK;
+    OJ_TRY(measure(m, &frame));
+    m->out->n_points = frame.n;
+    if (frame.n == 0)
+        return OJ_OK;
+    OJ_TRY(sort(m, &frame));
+    OJ_TRY(reorder(m));
+    OJ_TRY(split_all(m));
+    return list_quadrants(m);
+}
+
+oj_status oj_cuda_quadrants_make(struct oj_cuda_device *device, int64_t n,
+                                 const double *x, const double *y, int64_t size,
+                                 struct oj_cuda_quadrants *out,
+                                 struct oj_error *err)
+{
+    struct oj_cuda_quadrants quadrants;
+    struct making m;
+    oj_status status;
+    memset(&quadrants, 0, sizeof quadrants);
+    memset(&m, 0, sizeof m);
+    m.device = device;
+    m.n = n;
+    m.size = size < n ? size : n;
+    m.x = x;
+    m.y = y;
+    m.out = &quadrants;
+    m.err = err;
+    status = make_all(&m);
+    oj_cuda_drop(device, device->stream, &m.code);
+    oj_cuda_sorting_drop(device, device->stream, &m.rows);
+    oj_cuda_drop(device, device->stream, &m.scratch);
+    oj_cuda_drop(device, device->stream, &m.open);
+    oj_cuda_drop(device, device->stream, &m.next);
+    oj_cuda_drop(device, device->stream, &m.n_next);
+    oj_cuda_drop(device, device->stream, &m.place);
+    if (status != OJ_OK)
+        oj_cuda_quadrants_drop(device, &quadrants);
+    else
+        *out = quadrants;
+    return status;
+}
+
+void oj_cuda_quadrants_drop(struct oj_cuda_device *device,
+                            struct oj_cuda_quadrants *quadrants)
+{
+    cudaStream_t stream = device->stream;
+    oj_cuda_drop(device, stream, &quadrants->row);
+    oj_cuda_drop(device, stream, &quadrants->x);
+    oj_cuda_drop(device, stream, &quadrants->y);
+    oj_cuda_drop(device, stream, &quadrants->first);
+    oj_cuda_drop(device, stream, &quadrants->window);
+    memset(quadrants, 0, sizeof *quadrants);
+}

@@ -1,0 +1,492 @@
+#include "cuda_ring_start.h"
+
+#include "../device/cuda_scratch.cuh"
+#include "cuda_ring_windows.cuh"
+
+#include <string.h>
+
+/* Most units that may start below the root: their windows and edges are counted
+ * in 32 bits. */
+#define MOST_UNITS (((int64_t)1 << 32) / OJ_RING_WINDOW_EDGES - 1)
+
+/* Windows, fragments and edges of all units together are at most so many times
+ * the edges, if they are not few. */
+#define MOST_TIMES 4
+#define FEW_PLACES (1 << 20)
+
+/* Fragments that a number of 32 bits has room for beside one of 16 cells. */
+#define MOST_FRAGMENTS ((int64_t)1 << 28)
+
+static unsigned blocks_of(int64_t n)
+{
+    return (unsigned)((n + BLOCK - 1) / BLOCK);
+}
+
+/* --- units ---------------------------------------------------------------- */
+
+struct units
+{
+    int64_t n;
+    int units; /* enum oj_ring_units */
+    const int64_t *part_offset, *ring_offset, *segment_offset;
+    const uint8_t *part_kind;
+    const struct oj_cuda_segment *segment;
+    struct oj_ring_frame frame;
+    int level; /* to start at */
+};
+
+/* What comes before each unit, [units + 1] each: low and high halves, so that
+ * there is no more to add up than needs be. */
+struct starts
+{
+    unsigned long long *fragments; /* high: windows */
+    unsigned long long *edges;     /* high: units that do not start here */
+    uint32_t *window;              /* of the unit itself; see pack_windows() */
+};
+
+/* Of levels whose cells are counted in 12 bits along each axis. */
+#define PACKED_LEVEL 6
+
+static __device__ uint32_t pack_windows(struct oj_ring_windows w)
+{
+    return w.ix | w.iy << 12 | (w.nx - 1) << 24 | (w.ny - 1) << 28;
+}
+
+static __device__ struct oj_ring_windows unpack_windows(uint32_t packed)
+{
+    struct oj_ring_windows w = {packed & 0xfffu, packed >> 12 & 0xfffu,
+                                (packed >> 24 & 15u) + 1, (packed >> 28) + 1};
+    return w;
+}
+
+static __device__ int64_t first_of_unit(const struct units &u, int64_t i)
+{
+    if (u.units == OJ_RING_FEATURES)
+        i = u.part_offset[i];
+    return u.segment_offset[u.ring_offset[i]];
+}
+
+static __device__ struct oj_ring_windows windows_of(const struct units &u,
+                                                    int64_t i)
+{
+    int64_t first = first_of_unit(u, i), end = first_of_unit(u, i + 1);
+    struct oj_ring_chain chain = oj_ring_chain_make();
+    if (end - first <= OJ_RING_WINDOW_EDGES)
+    {
+        for (int64_t e = first; e < end; e++)
+        {
+            const struct oj_cuda_segment g = u.segment[e];
+            oj_ring_chain_add(&chain, g.ax, g.ay, g.bx, g.by);
+        }
+    }
+    return oj_ring_windows_of(&u.frame, &chain, u.level);
+}
+
+/* What each unit starts with. */
+static __global__ void measure_units(const __grid_constant__ struct units u,
+                                     struct starts starts)
+{
+    int64_t i = at_thread(), n;
+    unsigned long long times = 1, others = 0;
+    if (i > u.n)
+        return;
+    n = i < u.n ? first_of_unit(u, i + 1) - first_of_unit(u, i) : 0;
+    if (i < u.n && u.units != OJ_RING_FEATURES &&
+        u.part_kind[i] != OJ_PART_POLYGON)
+        n = 0;
+    if (n > 0 && u.level > 0)
+    {
+        struct oj_ring_windows w = windows_of(u, i);
+        times = w.nx * w.ny;
+        others = times == 0;
+        starts.window[i] = times > 0 ? pack_windows(w) : 0;
+    }
+    starts.fragments[i] =
+        (n > 0 && u.level > 0 ? times << 32 : 0) |
+        times *
+            (unsigned long long)((n + OJ_RING_FRAGMENT - 1) / OJ_RING_FRAGMENT);
+    starts.edges[i] = others << 32 | times * (unsigned long long)n;
+}
+
+/* What all units add up to. */
+struct all_units
+{
+    int64_t windows, fragments, edges, others;
+};
+
+struct working
+{
+    struct oj_cuda_array<unsigned long long> fragments, edges; /* starts */
+    struct oj_cuda_array<uint32_t> window;
+    struct oj_cuda_array<uint8_t> scratch;
+    struct oj_cuda_ring_level windows;
+    struct oj_cuda_ring_marks marks;
+    struct oj_cuda_array<unsigned long long> place;   /* [fragments + 1] */
+    struct oj_cuda_array<unsigned long long> item[2]; /* see put_items() */
+    struct oj_cuda_array<unsigned long long> put;     /* [items + 1] */
+};
+
+static void drop_working(struct oj_cuda_device *device, struct working *w)
+{
+    cudaStream_t stream = device->stream;
+    oj_cuda_drop(device, stream, &w->fragments);
+    oj_cuda_drop(device, stream, &w->edges);
+    oj_cuda_drop(device, stream, &w->window);
+    oj_cuda_drop(device, stream, &w->scratch);
+    oj_cuda_ring_level_drop(device, &w->windows);
+    oj_cuda_ring_marks_drop(device, &w->marks);
+    oj_cuda_drop(device, stream, &w->place);
+    for (int i = 0; i < 2; i++)
+    {
+        oj_cuda_drop(device, stream, &w->item[i]);
+    }
+    oj_cuda_drop(device, stream, &w->put);
+}
+
+static struct starts starts_of(const struct working *w)
+{
+    struct starts s = {w->fragments.data, w->edges.data, w->window.data};
+    return s;
+}
+
+static oj_status measure(struct oj_cuda_ring_making *m, const struct units *u,
+                         struct working *w, struct all_units *all)
+{
+    cudaStream_t stream = m->device->stream;
+    unsigned long long fragments = 0, edges = 0;
+    if (w->fragments.n == 0)
+    {
+        OJ_TRY(
+            oj_cuda_make(m->device, stream, u->n + 1, &w->fragments, m->err));
+        OJ_TRY(oj_cuda_make(m->device, stream, u->n + 1, &w->edges, m->err));
+        OJ_TRY(oj_cuda_make(m->device, stream, u->n, &w->window, m->err));
+    }
+    measure_units<<<blocks_of(u->n + 1), BLOCK, 0, stream>>>(*u, starts_of(w));
+    OJ_CUDA_TRY_LAUNCH("counting rings", m->err);
+    OJ_TRY(oj_cuda_scan(m->device, stream, &w->scratch, w->fragments.data, u->n,
+                        "counting rings", m->err));
+    OJ_TRY(oj_cuda_scan(m->device, stream, &w->scratch, w->edges.data, u->n,
+                        "counting rings", m->err));
+    OJ_CUDA_TRY(cudaMemcpyAsync(&fragments, w->fragments.data + u->n, 8,
+                                cudaMemcpyDeviceToHost, stream),
+                "counting rings", m->err);
+    OJ_CUDA_TRY(cudaMemcpyAsync(&edges, w->edges.data + u->n, 8,
+                                cudaMemcpyDeviceToHost, stream),
+                "counting rings", m->err);
+    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "counting rings", m->err);
+    all->windows = (int64_t)(fragments >> 32);
+    all->fragments = (int64_t)(fragments & 0xffffffffu);
+    all->edges = (int64_t)(edges & 0xffffffffu);
+    all->others = (int64_t)(edges >> 32);
+    return OJ_OK;
+}
+
+/* --- the root ------------------------------------------------------------- */
+
+static __global__ void make_root(const __grid_constant__ struct units u,
+                                 struct starts starts,
+                                 struct oj_cuda_ring_level root)
+{
+    int64_t k = at_thread(), low = 0, high = u.n, begin, end;
+    struct oj_ring_fragment f;
+    if (k == 0)
+    {
+        root.parent.data[0] = make_uint2(0, 0);
+        root.replication.data[0] = 1.0f;
+        root.node_first.data[0] = 0;
+        root.node_first.data[1] = (uint32_t)root.n_fragments;
+    }
+    if (k >= root.n_fragments)
+        return;
+    while (high - low > 1)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if ((int64_t)(uint32_t)starts.fragments[middle] <= k)
+            low = middle;
+        else
+            high = middle;
+    }
+    begin = first_of_unit(u, low) +
+            (k - (int64_t)(uint32_t)starts.fragments[low]) * OJ_RING_FRAGMENT;
+    end = first_of_unit(u, low + 1);
+    f.unit = 2 * (uint32_t)low;
+    f.first = (uint32_t)begin;
+    f.n = (uint32_t)(end - begin < OJ_RING_FRAGMENT ? end - begin
+                                                    : OJ_RING_FRAGMENT);
+    f.node = 0;
+    root.fragment.data[k] = f;
+}
+
+static __global__ void count_up(int64_t n, uint32_t *out)
+{
+    int64_t i = at_thread();
+    if (i < n)
+        out[i] = (uint32_t)i;
+}
+
+static oj_status fill_root(struct oj_cuda_ring_making *m, const struct units *u,
+                           const struct working *w, int64_t n_fragments,
+                           struct oj_cuda_ring_level *root)
+{
+    cudaStream_t stream = m->device->stream;
+    root->n_nodes = 1;
+    root->n_fragments = n_fragments;
+    root->n_edges = m->layer->n_segments;
+    OJ_TRY(oj_cuda_make(m->device, stream, 1, &root->parent, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, 1, &root->replication, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, 2, &root->node_first, m->err));
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, n_fragments, &root->fragment, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, root->n_edges, &root->edge, m->err));
+    make_root<<<blocks_of(n_fragments + 1), BLOCK, 0, stream>>>(
+        *u, starts_of(w), *root);
+    OJ_CUDA_TRY_LAUNCH("making the root of rings", m->err);
+    count_up<<<blocks_of(root->n_edges + 1), BLOCK, 0, stream>>>(
+        root->n_edges, root->edge.data);
+    OJ_CUDA_TRY_LAUNCH("making the root of rings", m->err);
+    return OJ_OK;
+}
+
+/* --- windows -------------------------------------------------------------- */
+
+/* The windows of a unit one after the other, and in each all its fragments. */
+static __global__ void make_windows(const __grid_constant__ struct units u,
+                                    struct starts starts,
+                                    struct oj_cuda_ring_level level)
+{
+    int64_t i = at_thread();
+    struct oj_ring_windows w;
+    uint32_t first, end, node, at, edge;
+    if (i >= u.n)
+        return;
+    node = (uint32_t)(starts.fragments[i] >> 32);
+    if ((uint32_t)(starts.fragments[i + 1] >> 32) == node)
+        return;
+    w = unpack_windows(starts.window[i]);
+    first = (uint32_t)first_of_unit(u, i);
+    end = (uint32_t)first_of_unit(u, i + 1);
+    at = (uint32_t)starts.fragments[i];
+    edge = (uint32_t)starts.edges[i];
+    for (uint32_t k = 0; k < w.nx * w.ny; k++, node++)
+    {
+        level.window.data[node] =
+            make_uint2(w.ix + OJ_RING_CELL_SPLIT * (k % w.nx),
+                       w.iy + OJ_RING_CELL_SPLIT * (k / w.nx));
+        for (uint32_t e = first; e < end; e += OJ_RING_FRAGMENT, at++)
+        {
+            uint32_t n =
+                end - e < OJ_RING_FRAGMENT ? end - e : OJ_RING_FRAGMENT;
+            *(uint4 *)&level.fragment.data[at] =
+                make_uint4(2 * (uint32_t)i, edge, n, node);
+            for (uint32_t j = 0; j < n; j++)
+                level.edge.data[edge++] = e + j;
+        }
+    }
+}
+
+static oj_status fill_windows(struct oj_cuda_ring_making *m,
+                              const struct units *u,
+                              const struct all_units *all, struct working *w)
+{
+    cudaStream_t stream = m->device->stream;
+    struct oj_cuda_ring_level *level = &w->windows;
+    level->depth = u->level;
+    level->n_nodes = all->windows;
+    level->n_fragments = all->fragments;
+    level->n_edges = all->edges;
+    OJ_TRY(oj_cuda_make(m->device, stream, level->n_nodes, &level->window,
+                        m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, level->n_fragments, &level->fragment,
+                        m->err));
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, level->n_edges, &level->edge, m->err));
+    make_windows<<<blocks_of(u->n), BLOCK, 0, stream>>>(*u, starts_of(w),
+                                                        *level);
+    OJ_CUDA_TRY_LAUNCH("making windows of rings", m->err);
+    return oj_cuda_ring_mark(m, level, &w->marks);
+}
+
+/* --- from windows to cells ------------------------------------------------ */
+
+static struct windows view_of(const struct working *w)
+{
+    struct windows v;
+    v.level = w->windows.depth;
+    v.n = (uint32_t)w->windows.n_fragments;
+    v.window = w->windows.window.data;
+    v.fragment = w->windows.fragment.data;
+    v.edge = w->windows.edge.data;
+    v.head = w->marks.head.data;
+    v.lost = w->marks.lost.data;
+    v.masks = w->marks.masks.data;
+    v.touched = w->marks.touched.data;
+    return v;
+}
+
+/* Items by cell, and by unit in each: in w->item[0]. */
+static oj_status sort_items(struct oj_cuda_ring_making *m, struct working *w,
+                            unsigned long long *n_items)
+{
+    cudaStream_t stream = m->device->stream;
+    struct windows v = view_of(w);
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, (int64_t)v.n + 1, &w->place, m->err));
+    count_items<<<blocks_of((int64_t)v.n + 1), BLOCK, 0, stream>>>(
+        v, w->place.data);
+    OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
+    OJ_TRY(oj_cuda_scan_total(m->device, stream, &w->scratch, w->place.data,
+                              v.n, n_items, "filling cells of rings", m->err));
+    if (*n_items >= ((unsigned long long)1 << 31))
+        return oj_fail(m->err, OJ_ERR_NOMEM, "too many parts of polygons");
+    for (int i = 0; i < 2; i++)
+    {
+        OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)*n_items, &w->item[i],
+                            m->err));
+    }
+    put_items<<<blocks_of(v.n), BLOCK, 0, stream>>>(v, w->place.data,
+                                                    w->item[1].data);
+    OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
+    return oj_cuda_with_scratch(
+        m->device, stream, &w->scratch,
+        [&](void *memory, size_t &bytes)
+        {
+            return cub::DeviceRadixSort::SortKeys(
+                memory, bytes, w->item[1].data, w->item[0].data,
+                (int64_t)*n_items, ITEM_CELL, ITEM_CELL + 4 * v.level, stream);
+        },
+        "sorting cells of rings", m->err);
+}
+
+static oj_status fill_first(struct oj_cuda_ring_making *m, struct working *w,
+                            struct oj_cuda_ring_part *above,
+                            struct oj_cuda_ring_level *first)
+{
+    cudaStream_t stream = m->device->stream;
+    struct windows v = view_of(w);
+    struct oj_cuda_array<uint32_t> *slot = &m->cells->slot;
+    unsigned long long n = 0, all = 0;
+    int64_t n_groups;
+    OJ_TRY(sort_items(m, w, &n));
+    OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)n + 1, &w->put, m->err));
+    OJ_TRY(oj_cuda_with_scratch(
+        m->device, stream, &w->scratch,
+        [&](void *memory, size_t &bytes)
+        {
+            struct put_sums sums = {w->item[0].data, 0, (ptrdiff_t)n};
+            return cub::DeviceScan::ExclusiveSum(
+                memory, bytes, sums, w->put.data, (int64_t)n + 1, stream);
+        },
+        "filling cells of rings", m->err));
+    OJ_CUDA_TRY(cudaMemcpyAsync(&all, w->put.data + n, sizeof all,
+                                cudaMemcpyDeviceToHost, stream),
+                "filling cells of rings", m->err);
+    above->n_slots = v.level > 1 ? 1u << (4 * v.level - 4) : 16;
+    OJ_TRY(oj_cuda_ring_extend(m, slot, 0, above->n_slots));
+    OJ_CUDA_TRY(
+        cudaMemsetAsync(slot->data, 0, 4 * (size_t)above->n_slots, stream),
+        "filling cells of rings", m->err);
+    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "filling cells of rings",
+                m->err);
+    n_groups = (int64_t)(all >> 32);
+    first->depth = v.level;
+    first->n_nodes = 16 * n_groups;
+    first->n_fragments = (int64_t)n;
+    first->n_edges = (int64_t)(all & 0xffffffffu);
+    OJ_TRY(oj_cuda_make(m->device, stream, n_groups, &first->parent, m->err));
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, n_groups, &first->replication, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, first->n_nodes + 1,
+                        &first->node_first, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, first->n_fragments, &first->fragment,
+                        m->err));
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, first->n_edges, &first->edge, m->err));
+    fill_cells<<<blocks_of((int64_t)n), BLOCK, 0, stream>>>(
+        v, (uint32_t)n, w->item[0].data, w->put.data, above->n_slots / 16,
+        slot->data, *first);
+    OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
+    return OJ_OK;
+}
+
+/* --- the whole ------------------------------------------------------------ */
+
+static void list_units(struct oj_cuda_ring_making *m, struct units *u)
+{
+    const struct oj_cuda_layer *layer = m->layer;
+    memset(u, 0, sizeof *u);
+    u->units = m->tree.units;
+    u->n = u->units == OJ_RING_FEATURES ? layer->n_features : layer->n_parts;
+    if (layer->short_points)
+        u->n = 0;
+    u->part_offset = layer->part_offset.data;
+    u->ring_offset = layer->ring_offset.data;
+    u->segment_offset = layer->segment_offset.data;
+    u->part_kind = layer->part_kind.data;
+    u->segment = layer->segment.data;
+    u->frame = m->tree.frame;
+    if (u->units != OJ_RING_FEATURES)
+        m->tree.part_feature = layer->part_feature.data;
+}
+
+/* 1 when all units are small at the level, and not cut into too much. */
+static int is_fine(const struct oj_cuda_ring_making *m,
+                   const struct all_units *all)
+{
+    return all->windows > 0 && all->others == 0 &&
+           all->windows + all->edges <=
+               MOST_TIMES * m->layer->n_segments + FEW_PLACES &&
+           all->fragments < MOST_FRAGMENTS;
+}
+
+static oj_status start_below(struct oj_cuda_ring_making *m, struct units *u,
+                             struct working *w, struct oj_cuda_ring_part *above,
+                             struct oj_cuda_ring_level *first)
+{
+    struct all_units all = {0, 0, 0, 0};
+    int deepest = m->fine < u->frame.levels ? m->fine : (int)u->frame.levels;
+    if (deepest > PACKED_LEVEL)
+        deepest = PACKED_LEVEL;
+    u->level = oj_ring_start_level(m->layer->n_segments, deepest);
+    if (u->n > MOST_UNITS)
+        u->level = 0;
+    for (; u->level > 0; u->level--)
+    {
+        OJ_TRY(measure(m, u, w, &all));
+        if (is_fine(m, &all))
+            break;
+    }
+    if (u->level == 0)
+        return OJ_OK;
+    OJ_TRY(fill_windows(m, u, &all, w));
+    return fill_first(m, w, above, first);
+}
+
+oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
+                             struct oj_cuda_ring_part *above,
+                             struct oj_cuda_ring_level *first)
+{
+    struct units units;
+    struct working w;
+    struct all_units all = {0, 0, 0, 0};
+    oj_status status;
+    list_units(m, &units);
+    memset(&w, 0, sizeof w);
+    status = start_below(m, &units, &w, above, first);
+    if (status == OJ_ERR_NOMEM) /* the root takes less */
+    {
+        memset(above, 0, sizeof *above);
+        oj_cuda_ring_level_drop(m->device, first);
+        drop_working(m->device, &w);
+        memset(&w, 0, sizeof w);
+        status = OJ_OK;
+        units.level = 0;
+    }
+    if (status == OJ_OK && units.level == 0)
+    {
+        status = measure(m, &units, &w, &all);
+        if (status == OJ_OK)
+            status = fill_root(m, &units, &w, all.fragments, first);
+    }
+    drop_working(m->device, &w);
+    return status;
+}

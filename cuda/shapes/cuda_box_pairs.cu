@@ -1,0 +1,206 @@
+#include "../device/cuda_scratch.cuh"
+#include "cuda_meet.h"
+
+#include <string.h>
+
+/* Level by level: a list of (row, node), each of which becomes the children
+ * that the row's box meets.  Lists keep the order of rows, so pairs come out
+ * row by row; every entry is the same small piece of work, however large the
+ * boxes are. */
+#define BLOCK 256
+
+static unsigned blocks_of(int64_t n)
+{
+    return (unsigned)((n + BLOCK - 1) / BLOCK);
+}
+
+struct level
+{
+    int64_t n;           /* entries */
+    const int32_t *row;  /* [n] */
+    const int32_t *node; /* [n] */
+    int number;          /* 0: their children are features */
+};
+
+struct box_question
+{
+    struct oj_tree tree;
+    const int32_t *order; /* of the tree's entries */
+    const struct oj_meet_feature *features, *rows;
+    enum oj_meet_test test;
+};
+
+static __global__ void begin(int64_t n, int64_t first, int32_t *row,
+                             int32_t *node)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= n)
+        return;
+    row[i] = (int32_t)(first + i);
+    node[i] = 0;
+}
+
+static __device__ struct oj_tree_node load_node(const struct oj_tree_node *from)
+{
+    struct oj_tree_node node;
+    const float4 *f = (const float4 *)(const void *)from;
+    float4 *t = (float4 *)(void *)&node;
+    for (int i = 0; i < (int)(sizeof node / sizeof *f); i++)
+        t[i] = f[i];
+    return node;
+}
+
+static __global__ void __launch_bounds__(BLOCK)
+    visit(const __grid_constant__ struct box_question q,
+          const __grid_constant__ struct level level, uint8_t *mask,
+          int64_t *count)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    const struct oj_meet_feature *row;
+    struct oj_meet_image image;
+    struct oj_tree_node node;
+    int64_t first, below;
+    uint32_t hits;
+    if (i == level.n)
+        count[i] = 0;
+    if (i >= level.n)
+        return;
+    row = &q.rows[level.row[i]];
+    image = oj_meet_image_of(&row->box, q.tree.x0, q.tree.y0);
+    node = load_node(q.tree.node + q.tree.level_first[level.number] +
+                     level.node[i]);
+    first = (int64_t)level.node[i] * OJ_TREE_FANOUT;
+    below =
+        level.number > 0 ? (int64_t)q.tree.level_n[level.number - 1] : q.tree.n;
+    hits = oj_meet_children(
+        &node,
+        below - first < OJ_TREE_FANOUT ? (int)(below - first) : OJ_TREE_FANOUT,
+        &image);
+    for (uint32_t left = level.number == 0 ? hits : 0; left != 0;
+         left &= left - 1)
+    {
+        int c = __ffs((int)left) - 1;
+        if (!oj_meet_passes(q.test, row, &q.features[q.order[first + c]]))
+            hits &= ~(1u << c);
+    }
+    mask[i] = (uint8_t)hits;
+    count[i] = __popc(hits);
+}
+
+static __global__ void descend(const __grid_constant__ struct level level,
+                               const uint8_t *mask, const int64_t *offset,
+                               const int32_t *order, int32_t *row,
+                               int32_t *child)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, at;
+    if (i >= level.n)
+        return;
+    at = offset[i];
+    for (uint32_t left = mask[i]; left != 0; left &= left - 1, at++)
+    {
+        int32_t c = level.node[i] * OJ_TREE_FANOUT + __ffs((int)left) - 1;
+        row[at] = level.row[i];
+        child[at] = level.number == 0 ? order[c] : c;
+    }
+}
+
+struct walk
+{
+    struct oj_cuda_device *device;
+    cudaStream_t stream;
+    struct box_question question;
+    int64_t most;
+    struct oj_cuda_box_pairs now, next;
+    struct oj_cuda_array<uint8_t> mask;
+    struct oj_cuda_array<int64_t> offset;
+    struct oj_cuda_array<uint8_t> scratch;
+    struct oj_error *err;
+};
+
+static oj_status step(struct walk *w, int number)
+{
+    struct level level = {w->now.row.n, w->now.row.data, w->now.feature.data,
+                          number};
+    int64_t total = 0;
+    OJ_TRY(oj_cuda_make(w->device, w->stream, level.n, &w->mask, w->err));
+    OJ_TRY(oj_cuda_make(w->device, w->stream, level.n + 1, &w->offset, w->err));
+    visit<<<blocks_of(level.n + 1), BLOCK, 0, w->stream>>>(
+        w->question, level, w->mask.data, w->offset.data);
+    OJ_CUDA_TRY_LAUNCH("finding candidates", w->err);
+    OJ_TRY(oj_cuda_scan_total(w->device, w->stream, &w->scratch, w->offset.data,
+                              level.n, &total, "finding candidates", w->err));
+    if (total > w->most)
+        return oj_fail(w->err, OJ_ERR_NOMEM,
+                       "more candidates than are taken at a time");
+    OJ_TRY(oj_cuda_make(w->device, w->stream, total, &w->next.row, w->err));
+    OJ_TRY(oj_cuda_make(w->device, w->stream, total, &w->next.feature, w->err));
+    if (total > 0)
+    {
+        descend<<<blocks_of(level.n), BLOCK, 0, w->stream>>>(
+            level, w->mask.data, w->offset.data, w->question.order,
+            w->next.row.data, w->next.feature.data);
+        OJ_CUDA_TRY_LAUNCH("finding candidates", w->err);
+    }
+    oj_cuda_drop(w->device, w->stream, &w->mask);
+    oj_cuda_drop(w->device, w->stream, &w->offset);
+    oj_cuda_box_pairs_drop(w->device, w->stream, &w->now);
+    w->now = w->next;
+    memset(&w->next, 0, sizeof w->next);
+    return OJ_OK;
+}
+
+static oj_status find(struct walk *w, int64_t first, int64_t n)
+{
+    if (n == 0 || w->question.tree.n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_make(w->device, w->stream, n, &w->now.row, w->err));
+    OJ_TRY(oj_cuda_make(w->device, w->stream, n, &w->now.feature, w->err));
+    begin<<<blocks_of(n), BLOCK, 0, w->stream>>>(n, first, w->now.row.data,
+                                                 w->now.feature.data);
+    OJ_CUDA_TRY_LAUNCH("finding candidates", w->err);
+    for (int level = w->question.tree.n_levels - 1;
+         level >= 0 && w->now.row.n > 0; level--)
+        OJ_TRY(step(w, level));
+    return OJ_OK;
+}
+
+oj_status
+oj_cuda_box_pairs_find(struct oj_cuda_device *device, cudaStream_t stream,
+                       const struct oj_cuda_tree *tree,
+                       const struct oj_meet_feature *features,
+                       const struct oj_meet_feature *rows, int64_t first,
+                       int64_t n, enum oj_meet_test test, int64_t most,
+                       struct oj_cuda_box_pairs *out, struct oj_error *err)
+{
+    struct walk w;
+    oj_status status;
+    memset(&w, 0, sizeof w);
+    w.device = device;
+    w.stream = stream;
+    w.question.tree = tree->tree;
+    w.question.order = tree->order.data;
+    w.question.features = features;
+    w.question.rows = rows;
+    w.question.test = test;
+    w.most = most;
+    w.err = err;
+    status = find(&w, first, n);
+    oj_cuda_drop(device, stream, &w.mask);
+    oj_cuda_drop(device, stream, &w.offset);
+    oj_cuda_drop(device, stream, &w.scratch);
+    oj_cuda_box_pairs_drop(device, stream, &w.next);
+    if (status != OJ_OK)
+    {
+        oj_cuda_box_pairs_drop(device, stream, &w.now);
+        return status;
+    }
+    *out = w.now;
+    return OJ_OK;
+}
+
+void oj_cuda_box_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
+                            struct oj_cuda_box_pairs *pairs)
+{
+    oj_cuda_drop(device, stream, &pairs->row);
+    oj_cuda_drop(device, stream, &pairs->feature);
+}

@@ -1,0 +1,394 @@
+#include "../index/cuda_pace.h"
+#include "cuda_meet.h"
+
+#include <string.h>
+
+/* Eight lanes for each pair of small features, a warp for each stretch of the
+ * larger feature of other pairs: its segments whose images meet the other
+ * feature's box are few, and each of these is compared with the segments of the
+ * other, one a lane.  In large features chains of segments are stepped over by
+ * their images.  Then a thread for each pair none of whose edges meet: does a
+ * part of one begin in the other? */
+#define BLOCK 256
+#define WARP 32
+#define ALL 0xFFFFFFFFu
+#define LANES 8 /* as many segments as small features have */
+
+/* Segments that a warp goes through for a pair; of more, other warps take each
+ * as many. */
+#define STRETCH 2048
+
+/* Beyond this features are large, and chains pay. */
+#define FEW_SEGMENTS 64
+
+static unsigned blocks_of(int64_t n)
+{
+    return (unsigned)((n + BLOCK - 1) / BLOCK);
+}
+
+struct side_view
+{
+    const struct oj_meet_feature *feature;
+    const struct oj_meet_image *image, *chain;
+    const struct oj_tree_segment *segment;
+    struct oj_tree_rings rings;
+};
+
+struct question
+{
+    struct side_view rows, features;
+    double x0, y0; /* of images */
+    int64_t n;
+    const int32_t *row, *feature; /* [n] */
+    uint8_t *said;                /* [n] */
+};
+
+/* Of the larger feature of a pair. */
+struct stretch
+{
+    int32_t pair, number;
+};
+
+static __device__ int64_t stretches_of(const struct oj_meet_feature &a,
+                                       const struct oj_meet_feature &b)
+{
+    int64_t n_a = a.end - a.first, n_b = b.end - b.first;
+    int64_t n = n_a > n_b ? n_a : n_b;
+    return n <= FEW_SEGMENTS ? 0 : (n + STRETCH - 1) / STRETCH;
+}
+
+/* Says what goes without edges, and counts the stretches of pairs of large
+ * features, where stretch is NULL; else lists them. */
+static __global__ void begin(const __grid_constant__ struct question q,
+                             unsigned long long *n_stretches,
+                             struct stretch *stretch)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, n;
+    unsigned long long at;
+    if (i >= q.n)
+        return;
+    const struct oj_meet_feature &a = q.rows.feature[q.row[i]];
+    const struct oj_meet_feature &b = q.features.feature[q.feature[i]];
+    if (stretch == NULL)
+        q.said[i] = (uint8_t)oj_meet_begin(&a, &b);
+    if (oj_meet_begin(&a, &b) == OJ_SAID_NOTHING)
+        return;
+    n = stretches_of(a, b);
+    if (n == 0)
+        return;
+    at = atomicAdd(n_stretches, (unsigned long long)n);
+    for (int64_t j = 0; stretch != NULL && j < n; j++)
+    {
+        stretch[at + (unsigned long long)j].pair = (int32_t)i;
+        stretch[at + (unsigned long long)j].number = (int32_t)j;
+    }
+}
+
+/* --- edges ---------------------------------------------------------------- */
+
+/* 1 when the segment, whose image is given, meets one of segments i of the
+ * lanes. */
+static __device__ int meets_these(const struct side_view &v, int64_t i,
+                                  int is_one,
+                                  const struct oj_tree_segment &segment,
+                                  const struct oj_meet_image &image)
+{
+    int hit = is_one && oj_meet_images(&v.image[i], &image) &&
+              oj_meet_edges(&segment, &v.segment[i]);
+    return __any_sync(ALL, hit);
+}
+
+static __device__ int meets_feature(const struct side_view &v,
+                                    const struct oj_meet_feature &f,
+                                    const struct oj_tree_segment &segment,
+                                    const struct oj_meet_image &image, int lane)
+{
+    int64_t last = (f.end - 1) / WARP;
+    if (f.end - f.first <= FEW_SEGMENTS)
+    {
+        for (int64_t i = f.first + lane; i - lane < f.end; i += WARP)
+        {
+            if (meets_these(v, i, i < f.end, segment, image))
+                return 1;
+        }
+        return 0;
+    }
+    for (int64_t c = f.first / WARP + lane; c - lane <= last; c += WARP)
+    {
+        unsigned left = __ballot_sync(
+            ALL, c <= last && oj_meet_images(&v.chain[c], &image));
+        for (; left != 0; left &= left - 1)
+        {
+            int64_t i = (c - lane + __ffs((int)left) - 1) * WARP + lane;
+            if (meets_these(v, i, i >= f.first && i < f.end, segment, image))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* Segments first .. end - 1 of large against all of small. */
+static __device__ int
+stretch_meets(const struct side_view &large, int64_t first, int64_t end,
+              const struct side_view &small, const struct oj_meet_feature &f,
+              const struct oj_meet_image &window, int lane)
+{
+    int64_t last = (end - 1) / WARP;
+    for (int64_t c = first / WARP + lane; c - lane <= last; c += WARP)
+    {
+        unsigned chains = __ballot_sync(
+            ALL, c <= last && oj_meet_images(&large.chain[c], &window));
+        for (; chains != 0; chains &= chains - 1)
+        {
+            int64_t from = (c - lane + __ffs((int)chains) - 1) * WARP;
+            int64_t i = from + lane;
+            unsigned near = __ballot_sync(
+                ALL, i >= first && i < end &&
+                         oj_meet_images(&large.image[i], &window));
+            for (; near != 0; near &= near - 1)
+            {
+                int64_t at = from + __ffs((int)near) - 1;
+                if (meets_feature(small, f, large.segment[at], large.image[at],
+                                  lane))
+                    return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* A pair, its feature of more segments first. */
+struct sides
+{
+    const struct side_view *large, *small;
+    const struct oj_meet_feature *of_large, *of_small;
+    struct oj_meet_image window; /* the box of the smaller one */
+};
+
+static __device__ struct sides sides_of(const struct question &q, int64_t pair)
+{
+    const struct oj_meet_feature *a = &q.rows.feature[q.row[pair]];
+    const struct oj_meet_feature *b = &q.features.feature[q.feature[pair]];
+    int swap = a->end - a->first > b->end - b->first;
+    struct sides s;
+    s.large = swap ? &q.rows : &q.features;
+    s.small = swap ? &q.features : &q.rows;
+    s.of_large = swap ? a : b;
+    s.of_small = swap ? b : a;
+    s.window = oj_meet_image_of(&s.of_small->box, q.x0, q.y0);
+    return s;
+}
+
+/* Of a pair that another warp has seen meet, or soon will, the answer is the
+ * same. */
+static __global__ void __launch_bounds__(BLOCK)
+    compare_stretches(const __grid_constant__ struct question q, int64_t n,
+                      const struct stretch *stretch)
+{
+    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
+    int64_t pair, first, end;
+    int lane = (int)(threadIdx.x % WARP);
+    if (i >= n)
+        return;
+    pair = stretch[i].pair;
+    if (__any_sync(ALL, *(volatile uint8_t *)&q.said[pair] != OJ_SAID_APART))
+        return;
+    struct sides s = sides_of(q, pair);
+    first = s.of_large->first + (int64_t)stretch[i].number * STRETCH;
+    end = first + STRETCH < s.of_large->end ? first + STRETCH
+                                            : (int64_t)s.of_large->end;
+    if (stretch_meets(*s.large, first, end, *s.small, *s.of_small, s.window,
+                      lane) &&
+        lane == 0)
+        q.said[pair] = OJ_SAID_MEETS;
+}
+
+/* Some lanes of a warp, which may be elsewhere than its others. */
+struct lanes
+{
+    int lane;      /* 0 .. LANES - 1 */
+    int shift;     /* of the first one in the warp */
+    unsigned mask; /* of all */
+};
+
+/* 1 when segment at of the larger feature meets the smaller one. */
+static __device__ int meets_small(const struct sides &s, const struct lanes &l,
+                                  int64_t at)
+{
+    const struct oj_tree_segment segment = s.large->segment[at];
+    const struct oj_meet_image image = s.large->image[at];
+    int64_t end = s.of_small->end;
+    for (int64_t i = s.of_small->first + l.lane; i - l.lane < end; i += LANES)
+    {
+        int hit = i < end && oj_meet_images(&s.small->image[i], &image) &&
+                  oj_meet_edges(&segment, &s.small->segment[i]);
+        if (__any_sync(l.mask, hit))
+            return 1;
+    }
+    return 0;
+}
+
+static __device__ int small_meet(const struct sides &s, const struct lanes &l)
+{
+    int64_t end = s.of_large->end;
+    for (int64_t i = s.of_large->first + l.lane; i - l.lane < end; i += LANES)
+    {
+        unsigned near = __ballot_sync(
+            l.mask, i < end && oj_meet_images(&s.large->image[i], &s.window));
+        for (near = (near & l.mask) >> l.shift; near != 0; near &= near - 1)
+        {
+            if (meets_small(s, l, i - l.lane + __ffs((int)near) - 1))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+static __global__ void __launch_bounds__(BLOCK, 3)
+    compare_small(const __grid_constant__ struct question q)
+{
+    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / LANES;
+    struct lanes l;
+    l.lane = (int)(threadIdx.x % LANES);
+    l.shift = (int)(threadIdx.x % WARP) - l.lane;
+    l.mask = ((1u << LANES) - 1u) << l.shift;
+    if (i >= q.n || q.said[i] != OJ_SAID_APART)
+        return;
+    struct sides s = sides_of(q, i);
+    if (s.of_large->end - s.of_large->first > FEW_SEGMENTS)
+        return;
+    /* all lanes have read what one may now write */
+    __syncwarp(l.mask);
+    if (small_meet(s, l) && l.lane == 0)
+        q.said[i] = OJ_SAID_MEETS;
+}
+
+/* --- one in the other ----------------------------------------------------- */
+
+static __global__ void __launch_bounds__(BLOCK)
+    look_inside(const __grid_constant__ struct question q)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= q.n || q.said[i] != OJ_SAID_APART)
+        return;
+    q.said[i] = (uint8_t)oj_meet_finish(
+        &q.rows.rings, &q.rows.feature[q.row[i]], &q.features.rings,
+        &q.features.feature[q.feature[i]]);
+}
+
+/* --- all pairs ------------------------------------------------------------ */
+
+struct meeting
+{
+    struct oj_cuda_device *device;
+    cudaStream_t stream;
+    struct question question;
+    struct oj_cuda_array<unsigned long long> n_stretches; /* [1] */
+    struct oj_cuda_array<struct stretch> stretch;
+    struct oj_error *err;
+};
+
+static oj_status list_stretches(struct meeting *m)
+{
+    const struct question *q = &m->question;
+    unsigned long long n = 0;
+    OJ_TRY(oj_cuda_make(m->device, m->stream, 1, &m->n_stretches, m->err));
+    OJ_CUDA_TRY(cudaMemsetAsync(m->n_stretches.data, 0, sizeof n, m->stream),
+                "comparing features", m->err);
+    begin<<<blocks_of(q->n), BLOCK, 0, m->stream>>>(*q, m->n_stretches.data,
+                                                    NULL);
+    OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
+    OJ_CUDA_TRY(cudaMemcpyAsync(&n, m->n_stretches.data, sizeof n,
+                                cudaMemcpyDeviceToHost, m->stream),
+                "comparing features", m->err);
+    OJ_CUDA_TRY(cudaStreamSynchronize(m->stream), "comparing features", m->err);
+    if (n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_make(m->device, m->stream, (int64_t)n, &m->stretch, m->err));
+    OJ_CUDA_TRY(cudaMemsetAsync(m->n_stretches.data, 0, sizeof n, m->stream),
+                "comparing features", m->err);
+    begin<<<blocks_of(q->n), BLOCK, 0, m->stream>>>(*q, m->n_stretches.data,
+                                                    m->stretch.data);
+    OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
+    return OJ_OK;
+}
+
+static oj_status wait_for(struct meeting *m)
+{
+    OJ_CUDA_TRY(cudaStreamSynchronize(m->stream), "comparing features", m->err);
+    return oj_check_cancel(m->device->cancel, m->err);
+}
+
+/* Stretches against large features may take long: a cancelled join does not
+ * wait for all of them. */
+static oj_status compare_large(struct meeting *m)
+{
+    struct oj_cuda_pace pace = {0, 0.0};
+    for (int64_t first = 0; first < m->stretch.n;)
+    {
+        int64_t n = oj_cuda_pace_rows(&pace, m->stretch.n - first);
+        double start = oj_clock_seconds();
+        compare_stretches<<<blocks_of(n * WARP), BLOCK, 0, m->stream>>>(
+            m->question, n, m->stretch.data + first);
+        OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
+        OJ_TRY(wait_for(m));
+        oj_cuda_pace_took(&pace, n, oj_clock_seconds() - start);
+        first += n;
+    }
+    return OJ_OK;
+}
+
+static oj_status compare(struct meeting *m)
+{
+    const struct question *q = &m->question;
+    OJ_TRY(list_stretches(m));
+    compare_small<<<blocks_of(q->n * LANES), BLOCK, 0, m->stream>>>(*q);
+    OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
+    if (m->stretch.n > 0)
+        OJ_TRY(wait_for(m));
+    OJ_TRY(compare_large(m));
+    look_inside<<<blocks_of(q->n), BLOCK, 0, m->stream>>>(*q);
+    OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
+    OJ_CUDA_TRY(cudaStreamSynchronize(m->stream), "comparing features", m->err);
+    return OJ_OK;
+}
+
+static struct side_view view_of(const struct oj_cuda_meet_side *side)
+{
+    struct side_view view;
+    view.feature = side->feature.data;
+    view.image = side->image.data;
+    view.chain = side->chain.data;
+    view.segment = side->rings.rings.segment;
+    view.rings = side->rings.rings;
+    return view;
+}
+
+oj_status oj_cuda_meet(struct oj_cuda_device *device, cudaStream_t stream,
+                       double x0, double y0,
+                       const struct oj_cuda_meet_side *rows,
+                       const struct oj_cuda_meet_side *features,
+                       const struct oj_cuda_box_pairs *pairs, uint8_t *said,
+                       struct oj_error *err)
+{
+    struct meeting m;
+    oj_status status;
+    if (pairs->row.n == 0)
+        return OJ_OK;
+    memset(&m, 0, sizeof m);
+    m.device = device;
+    m.stream = stream;
+    m.err = err;
+    m.question.rows = view_of(rows);
+    m.question.features = view_of(features);
+    m.question.x0 = x0;
+    m.question.y0 = y0;
+    m.question.n = pairs->row.n;
+    m.question.row = pairs->row.data;
+    m.question.feature = pairs->feature.data;
+    m.question.said = said;
+    status = compare(&m);
+    oj_cuda_drop(device, stream, &m.n_stretches);
+    oj_cuda_drop(device, stream, &m.stretch);
+    return status;
+}

@@ -1,0 +1,67 @@
+/** The features of a layer on a device, ready to be compared pair by pair
+ *  (oj_meet.h): pairs whose boxes pass, and which of them meet. */
+#ifndef CUDA_MEET_H
+#define CUDA_MEET_H
+
+#include "../tree/cuda_tree.h"
+#include "oj_meet.h"
+
+/** Owner; zeroed memory is a valid empty one. */
+struct oj_cuda_meet_side
+{
+    const struct oj_cuda_layer *layer;
+    struct oj_cuda_array<struct oj_meet_feature> feature; /**< by rank */
+
+    /* Only for meeting. Images are relative to one origin for all sides. */
+    struct oj_cuda_array<struct oj_meet_image> image; /**< [segments] */
+    struct oj_cuda_array<struct oj_meet_image> chain; /**< of 32 segments */
+    struct oj_cuda_rings rings;
+};
+
+/** Looks at the features of layer, which outlives the side, on stream. */
+OJ_MUST_USE oj_status oj_cuda_meet_side_make(struct oj_cuda_device *device,
+                                             cudaStream_t stream,
+                                             const struct oj_cuda_layer *layer,
+                                             struct oj_cuda_meet_side *out,
+                                             struct oj_error *err);
+
+/** What meeting needs. */
+OJ_MUST_USE oj_status oj_cuda_meet_side_add_edges(
+    struct oj_cuda_device *device, cudaStream_t stream, double x0, double y0,
+    struct oj_cuda_meet_side *side, struct oj_error *err);
+
+void oj_cuda_meet_side_drop(struct oj_cuda_device *device, cudaStream_t stream,
+                            struct oj_cuda_meet_side *side);
+
+int64_t oj_cuda_meet_side_bytes(const struct oj_cuda_meet_side *side);
+
+/** Pairs of a row and a join feature, by rows; owner. */
+struct oj_cuda_box_pairs
+{
+    struct oj_cuda_array<int32_t> row;     /**< [n], of the input side */
+    struct oj_cuda_array<int32_t> feature; /**< [n] rank */
+};
+
+/** The pairs of rows first .. first + n - 1 whose boxes pass test; tree is that
+ *  of the join features' boxes. OJ_ERR_NOMEM also for more than most of them,
+ *  or of places in the tree that must be looked at. Waits for the stream. */
+OJ_MUST_USE oj_status oj_cuda_box_pairs_find(
+    struct oj_cuda_device *device, cudaStream_t stream,
+    const struct oj_cuda_tree *tree, const struct oj_meet_feature *features,
+    const struct oj_meet_feature *rows, int64_t first, int64_t n,
+    enum oj_meet_test test, int64_t most, struct oj_cuda_box_pairs *out,
+    struct oj_error *err);
+
+void oj_cuda_box_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
+                            struct oj_cuda_box_pairs *pairs);
+
+/** Fills said [n], enum oj_said, of the pairs: whether they meet. x0, y0: the
+ *  origin of both sides' images. Waits for the stream. */
+OJ_MUST_USE oj_status oj_cuda_meet(struct oj_cuda_device *device,
+                                   cudaStream_t stream, double x0, double y0,
+                                   const struct oj_cuda_meet_side *rows,
+                                   const struct oj_cuda_meet_side *features,
+                                   const struct oj_cuda_box_pairs *pairs,
+                                   uint8_t *said, struct oj_error *err);
+
+#endif

@@ -1,0 +1,176 @@
+#include "cuda_screen.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../index/cuda_index.h"
+#include "cuda_screen_index.h"
+
+#include <string.h>
+
+#define BLOCK 256
+
+static unsigned blocks_of(int64_t n)
+{
+    return (unsigned)((n + BLOCK - 1) / BLOCK);
+}
+
+static __global__ void take_boxes(int64_t n,
+                                  const struct oj_meet_feature *feature,
+                                  struct oj_tree_box *box)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n)
+        box[i] = feature[i].box;
+}
+
+static oj_status build_tree(struct oj_cuda_screen_place *place,
+                            struct oj_error *err)
+{
+    struct oj_cuda_device *device = &place->device;
+    const struct oj_cuda_layer *layer = &place->layer;
+    struct oj_tree_box extent = {layer->x0, layer->y0, layer->x1, layer->y1};
+    struct oj_cuda_array<struct oj_tree_box> box =
+    {
+    };
+    int64_t n = layer->n_features;
+    oj_status status;
+    OJ_TRY(oj_cuda_make(device, device->stream, n, &box, err));
+    take_boxes<<<blocks_of(n), BLOCK, 0, device->stream>>>(
+        n, place->side.feature.data, box.data);
+    status = oj_cuda_tree_build(device, &box, &extent, &place->tree, err);
+    oj_cuda_drop(device, device->stream, &box);
+    OJ_TRY(status);
+    OJ_CUDA_TRY_LAUNCH("indexing boxes", err);
+    return OJ_OK;
+}
+
+/* The join side on all devices, side by side. */
+struct making
+{
+    struct oj_gpu_screen *screen;
+    const struct oj_flat *join_side;
+    int ordinal[OJ_GPU_MAX_DEVICES];
+    oj_status status[OJ_GPU_MAX_DEVICES];
+    struct oj_error error[OJ_GPU_MAX_DEVICES];
+};
+
+static oj_status prepare(const struct making *m, int ordinal,
+                         struct oj_cuda_screen_place *place,
+                         struct oj_error *err)
+{
+    const struct oj_options *options = &m->screen->options;
+    struct oj_cuda_device *device = &place->device;
+    OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel, device,
+                        err));
+    device->n_threads = options->n_threads;
+    OJ_TRY(oj_cuda_layer_make(device, m->join_side, NULL, NULL, &place->layer,
+                              err));
+    OJ_TRY(oj_cuda_screen_check(&place->layer, err));
+    OJ_TRY(oj_cuda_meet_side_make(device, device->stream, &place->layer,
+                                  &place->side, err));
+    if (place->layer.n_segments > 0)
+        OJ_TRY(build_tree(place, err));
+    if (m->screen->rule.asks_meeting)
+        OJ_TRY(oj_cuda_meet_side_add_edges(
+            device, device->stream, place->tree.tree.x0, place->tree.tree.y0,
+            &place->side, err));
+    OJ_CUDA_TRY(cudaStreamSynchronize(device->stream),
+                "indexing the join layer", err);
+    return OJ_OK;
+}
+
+static void prepare_one(int i, void *user)
+{
+    struct making *m = (struct making *)user;
+    m->status[i] =
+        prepare(m, m->ordinal[i], &m->screen->place[i], &m->error[i]);
+}
+
+static void prepare_all(void *user)
+{
+    struct making *m = (struct making *)user;
+    oj_cuda_side_by_side(m->screen->n_places, prepare_one, m);
+}
+
+static void free_place(struct oj_cuda_screen_place *place)
+{
+    struct oj_cuda_device *device = &place->device;
+    if (device->stream == NULL)
+        return;
+    (void)cudaSetDevice(device->ordinal);
+    oj_cuda_tree_drop(device, &place->tree);
+    oj_cuda_meet_side_drop(device, device->stream, &place->side);
+    oj_cuda_layer_drop(device, &place->layer);
+    oj_cuda_close(device);
+}
+
+static void free_screen(void *user)
+{
+    struct oj_gpu_screen *screen = (struct oj_gpu_screen *)user;
+    for (int i = 0; i < OJ_CUDA_MOST_LANES; i++)
+        oj_cuda_screen_lane_free(&screen->lane[i]);
+    for (int i = 0; i < screen->n_places; i++)
+        free_place(&screen->place[i]);
+}
+
+void oj_cuda_screen_free(struct oj_gpu_screen *screen)
+{
+    if (screen == NULL)
+        return;
+    oj_cuda_aside(free_screen, screen);
+    oj_free(screen->place);
+    oj_free(screen);
+}
+
+static oj_status make_places(struct making *m, struct oj_error *err)
+{
+    struct oj_gpu_screen *screen = m->screen;
+    int n = oj_cuda_list_devices(screen->options.gpus, m->ordinal);
+    screen->place =
+        (struct oj_cuda_screen_place *)oj_calloc(n, sizeof *screen->place);
+    if (screen->place == NULL)
+        return oj_fail_nomem(err, n, sizeof *screen->place);
+    screen->n_places = n;
+    oj_cuda_aside(prepare_all, m);
+    for (int i = 0; i < n; i++)
+    {
+        if (m->status[i] != OJ_OK)
+            return oj_fail(err, m->status[i], "%s", m->error[i].message);
+    }
+    return OJ_OK;
+}
+
+static int64_t index_bytes(const struct oj_cuda_screen_place *place)
+{
+    return oj_cuda_meet_side_bytes(&place->side) +
+           place->tree.node.n * (int64_t)sizeof(struct oj_tree_node) +
+           place->tree.order.n * (int64_t)sizeof(int32_t);
+}
+
+oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
+                               const struct oj_screen_rule *rule,
+                               const struct oj_options *options,
+                               struct oj_gpu_screen **out,
+                               struct oj_stats *stats, struct oj_error *err)
+{
+    double start = oj_clock_seconds();
+    struct making m;
+    oj_status status;
+    memset(&m, 0, sizeof m);
+    m.screen = (struct oj_gpu_screen *)oj_calloc(1, sizeof *m.screen);
+    if (m.screen == NULL)
+        return oj_fail_nomem(err, 1, sizeof *m.screen);
+    m.screen->rule = *rule;
+    m.screen->options = *options;
+    m.join_side = join_side;
+    status = make_places(&m, err);
+    if (status != OJ_OK)
+    {
+        oj_cuda_screen_free(m.screen);
+        return status;
+    }
+    stats->index_s += oj_clock_seconds() - start;
+    for (int i = 0; i < m.screen->n_places; i++)
+        stats->index_bytes += index_bytes(&m.screen->place[i]);
+    *out = m.screen;
+    return OJ_OK;
+}

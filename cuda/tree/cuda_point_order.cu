@@ -1,0 +1,54 @@
+#include "cuda_point_order.h"
+
+#include "../device/cuda_scratch.cuh"
+
+#include <string.h>
+
+#define BLOCK 256
+
+static __global__ void make_codes(const __grid_constant__ struct oj_tree tree,
+                                  struct oj_cuda_points points, uint32_t *code,
+                                  int32_t *order)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    struct oj_tree_box box;
+    if (i >= points.n)
+        return;
+    box.x0 = box.x1 = points.x[i];
+    box.y0 = box.y1 = points.y[i];
+    code[i] = (uint32_t)(oj_tree_code(&tree, &box) >> 32);
+    order[i] = (int32_t)i;
+}
+
+/* Points by code. */
+static oj_status sort_points(struct oj_cuda_device *device, cudaStream_t stream,
+                             const struct oj_tree *tree,
+                             const struct oj_cuda_points *points,
+                             struct oj_cuda_sorting<uint32_t, int32_t> *s,
+                             struct oj_error *err)
+{
+    int64_t n = points->n;
+    OJ_TRY(oj_cuda_sorting_make(device, stream, n, s, err));
+    make_codes<<<(unsigned)((n + BLOCK - 1) / BLOCK), BLOCK, 0, stream>>>(
+        *tree, *points, s->key[0].data, s->value[0].data);
+    OJ_CUDA_TRY_LAUNCH("ordering points", err);
+    return oj_cuda_sort(device, stream, 32, "ordering points", s, err);
+}
+
+oj_status oj_cuda_point_order(struct oj_cuda_device *device,
+                              cudaStream_t stream, const struct oj_tree *tree,
+                              const struct oj_cuda_points *points,
+                              struct oj_cuda_array<int32_t> *order,
+                              struct oj_error *err)
+{
+    struct oj_cuda_sorting<uint32_t, int32_t> sorting;
+    oj_status status;
+    if (points->n < OJ_CUDA_FEW_POINTS || points->n > INT32_MAX || tree->n == 0)
+        return OJ_OK;
+    memset(&sorting, 0, sizeof sorting);
+    status = sort_points(device, stream, tree, points, &sorting, err);
+    if (status == OJ_OK)
+        oj_cuda_swap(order, &sorting.value[0]);
+    oj_cuda_sorting_drop(device, stream, &sorting);
+    return status == OJ_ERR_NOMEM ? OJ_OK : status;
+}

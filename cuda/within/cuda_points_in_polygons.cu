@@ -1,0 +1,425 @@
+#include "../../algs/relation/oj_point_rule.h"
+#include "../device/cuda_scratch.cuh"
+#include "../index/cuda_family.h"
+#include "cuda_point_counts.cuh"
+#include "cuda_point_lists.cuh"
+#include "cuda_point_sums.cuh"
+
+#include "../../flatten/base/oj_array.h"
+
+#include <string.h>
+
+struct oj_cuda_index
+{
+    struct oj_cuda_device *device;
+    const struct oj_cuda_layer *layer;
+    struct oj_cuda_ring_cells cells;
+    unsigned accepted; /* bits 1 << enum oj_location */
+};
+
+/* --- the join side -------------------------------------------------------- */
+
+static oj_status make_index(struct oj_cuda_device *device,
+                            const struct oj_cuda_layer *layer,
+                            const struct oj_relation *relation,
+                            struct oj_cuda_index **out, struct oj_error *err)
+{
+    struct oj_cuda_index *index =
+        (struct oj_cuda_index *)oj_calloc(1, sizeof *index);
+    oj_status status;
+    if (index == NULL)
+        return oj_fail_nomem(err, 1, sizeof *index);
+    index->device = device;
+    index->layer = layer;
+    index->accepted = oj_point_locations(relation->op);
+    status = oj_cuda_ring_cells_build(device, layer, OJ_RING_FEATURES,
+                                      &index->cells, err);
+    if (status != OJ_OK)
+    {
+        oj_free(index);
+        return status;
+    }
+    *out = index;
+    return OJ_OK;
+}
+
+static void free_index(struct oj_cuda_index *index)
+{
+    if (index == NULL)
+        return;
+    oj_cuda_ring_cells_drop(index->device, &index->cells);
+    oj_free(index);
+}
+
+static int64_t index_bytes(const struct oj_cuda_index *index)
+{
+    return oj_cuda_ring_cells_bytes(&index->cells);
+}
+
+/* A first answer and an offset each, sums of blocks, and some pairs. */
+static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
+{
+    (void)index;
+    return n * (4 + 8 + 16) + n / CHUNK * 32 + 8 * (n < SLICE ? n : SLICE) +
+           4096;
+}
+
+/* --- points through the tree ---------------------------------------------- */
+
+static struct query query_of(const struct oj_cuda_index *index,
+                             const struct oj_cuda_points *points)
+{
+    struct query q;
+    q.tree = index->cells.tree;
+    q.accepted = index->accepted;
+    q.n = points->n;
+    q.x = points->x;
+    q.y = points->y;
+    q.ordinal_of = index->layer->ordinal_of.data;
+    q.doubt = NULL;
+    q.n_doubts = NULL;
+    return q;
+}
+
+static int64_t chunks_of(int64_t n)
+{
+    return (n + CHUNK - 1) / CHUNK;
+}
+
+static unsigned blocks_of_chunks(int64_t n_chunks)
+{
+    return (unsigned)((n_chunks * LANES + BLOCK - 1) / BLOCK);
+}
+
+/* --- one answer for each point -------------------------------------------- */
+
+struct first_answer
+{
+    int32_t *of_chunk;
+    int64_t first;
+
+    __device__ __forceinline__ void sure(const struct query &, int64_t i,
+                                         int32_t rank)
+    {
+        if (i >= 0)
+            of_chunk[i - first] = rank;
+    }
+    __device__ __forceinline__ void ask(const struct query &q, int64_t i,
+                                        struct oj_ring_place *place)
+    {
+        int32_t rank = next_surely(q, place);
+        if (rank == OJ_RING_UNSURE)
+            put_doubt(q, i, place->at);
+        else if (i >= 0)
+            of_chunk[i - first] = rank;
+    }
+};
+
+struct first_settler
+{
+    int32_t *row;
+
+    __device__ __forceinline__ void settle(const struct query &q, int64_t i,
+                                           double x, double y,
+                                           struct oj_ring_place *place)
+    {
+        row[i] = ordinal(q.ordinal_of, next(q, x, y, place));
+    }
+};
+
+static __global__ void __launch_bounds__(BLOCK, RESIDENT)
+    find_first(const __grid_constant__ struct query q, int32_t *row,
+               double *measure)
+{
+    int64_t chunk = warp_of(), first = chunk * CHUNK;
+    struct first_answer answer = {ranks_of_chunk(), first};
+    ask_chunk(q, chunk, answer);
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++)
+    {
+        int64_t k = r * LANES + lane_of(), i = first + k;
+        if (i >= q.n)
+            continue;
+        row[i] = ordinal(q.ordinal_of, answer.of_chunk[k]);
+        if (measure != NULL)
+            measure[i] = nan("");
+    }
+}
+
+static __global__ void settle_first(const __grid_constant__ struct query q,
+                                    int32_t *row)
+{
+    struct first_settler answer = {row};
+    settle_doubts(q, answer);
+}
+
+/* The slice of points from first on. */
+static struct query slice_of(const struct query &all, int64_t first)
+{
+    struct query q = all;
+    q.n = all.n - first < SLICE ? all.n - first : SLICE;
+    q.x += first;
+    q.y += first;
+    return q;
+}
+
+/* Room for doubts, by stream order. */
+struct doubts
+{
+    struct oj_cuda_array<struct doubt> list;
+    struct oj_cuda_array<unsigned> n;
+};
+
+static oj_status make_doubts(struct oj_cuda_index *index, cudaStream_t stream,
+                             struct query *q, struct doubts *d,
+                             struct oj_error *err)
+{
+    OJ_TRY(oj_cuda_make(index->device, stream, q->n < SLICE ? q->n : SLICE,
+                        &d->list, err));
+    OJ_TRY(oj_cuda_make(index->device, stream, 1, &d->n, err));
+    q->doubt = d->list.data;
+    q->n_doubts = d->n.data;
+    return OJ_OK;
+}
+
+static void drop_doubts(struct oj_cuda_index *index, cudaStream_t stream,
+                        struct doubts *d)
+{
+    oj_cuda_drop(index->device, stream, &d->list);
+    oj_cuda_drop(index->device, stream, &d->n);
+}
+
+static oj_status forget_doubts(const struct query *q, cudaStream_t stream,
+                               struct oj_error *err)
+{
+    OJ_CUDA_TRY(cudaMemsetAsync(q->n_doubts, 0, sizeof *q->n_doubts, stream),
+                "finding polygons of points", err);
+    return OJ_OK;
+}
+
+/* Blocks of the second pass, which mostly has little to do. */
+static unsigned settling_blocks(const struct oj_cuda_index *index)
+{
+    return 2 * (unsigned)index->device->n_processors;
+}
+
+/* Runs slice(q, first) for the points of q first ..., slice by slice, each with
+ * no doubts yet. */
+template <typename Slice>
+static oj_status each_slice(const struct query *all, cudaStream_t stream,
+                            Slice slice, struct oj_error *err)
+{
+    for (int64_t first = 0; first < all->n; first += SLICE)
+    {
+        struct query q = slice_of(*all, first);
+        OJ_TRY(forget_doubts(&q, stream, err));
+        OJ_TRY(slice(q, first));
+    }
+    return OJ_OK;
+}
+
+/* The same for the points of a batch. */
+template <typename Slice>
+static oj_status ask_slices(struct oj_cuda_index *index, cudaStream_t stream,
+                            const struct oj_cuda_points *points, Slice slice,
+                            struct oj_error *err)
+{
+    struct query q = query_of(index, points);
+    struct doubts doubts;
+    oj_status status;
+    memset(&doubts, 0, sizeof doubts);
+    status = make_doubts(index, stream, &q, &doubts, err);
+    if (status == OJ_OK)
+        status = each_slice(&q, stream, slice, err);
+    drop_doubts(index, stream, &doubts);
+    return status;
+}
+
+static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
+                          const struct oj_cuda_points *points, int32_t *d_row,
+                          double *d_measure, struct oj_error *err)
+{
+    return ask_slices(
+        index, stream, points,
+        [&](const struct query &q, int64_t first) -> oj_status
+        {
+            double *measure = d_measure != NULL ? d_measure + first : NULL;
+            find_first<<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(
+                q, d_row + first, measure);
+            OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
+            settle_first<<<settling_blocks(index), BLOCK, 0, stream>>>(
+                q, d_row + first);
+            OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
+            return OJ_OK;
+        },
+        err);
+}
+
+/* --- lists ---------------------------------------------------------------- */
+
+/* SLICE is of whole chunks. */
+static oj_status count_all(struct oj_cuda_index *index, cudaStream_t stream,
+                           const struct query *all, const struct found *to,
+                           struct oj_error *err)
+{
+    return each_slice(
+        all, stream,
+        [&](const struct query &q, int64_t first) -> oj_status
+        {
+            int64_t n_chunks = chunks_of(q.n);
+            struct found here = {to->some + first / LANES, to->few + first,
+                                 to->sum + first / CHUNK};
+            count_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
+                q, n_chunks, here);
+            OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
+            settle_pairs<<<settling_blocks(index), BLOCK, 0, stream>>>(q, here);
+            OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
+            return OJ_OK;
+        },
+        err);
+}
+
+struct listing
+{
+    struct doubts doubts;
+    struct oj_cuda_array<uint32_t> some;          /* [chunks * ROUNDS] */
+    struct oj_cuda_array<int32_t> few;            /* [chunks * CHUNK] */
+    struct oj_cuda_array<unsigned long long> sum; /* [chunks + 1] */
+    struct oj_cuda_array<uint32_t> several;       /* [chunks + 1] */
+    struct oj_cuda_array<uint8_t> scratch;
+};
+
+static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
+                            const struct oj_cuda_points *points,
+                            int64_t max_pairs, struct listing *l,
+                            struct oj_cuda_pairs *out, struct oj_error *err)
+{
+    struct oj_cuda_device *device = index->device;
+    struct query q = query_of(index, points);
+    struct found found;
+    int64_t n = points->n, n_chunks = chunks_of(n);
+    struct several several;
+    unsigned long long n_pairs = 0;
+    OJ_TRY(oj_cuda_make(device, stream, n + 1, &out->offset, err));
+    if (n == 0)
+    {
+        OJ_CUDA_TRY(cudaMemsetAsync(out->offset.data, 0, 8, stream),
+                    "listing polygons of points", err);
+        return OJ_OK;
+    }
+    OJ_TRY(oj_cuda_make(device, stream, n_chunks * ROUNDS, &l->some, err));
+    OJ_TRY(oj_cuda_make(device, stream, n_chunks * CHUNK, &l->few, err));
+    OJ_TRY(oj_cuda_make(device, stream, n_chunks + 1, &l->sum, err));
+    OJ_TRY(oj_cuda_make(device, stream, n_chunks + 1, &l->several, err));
+    OJ_CUDA_TRY(cudaMemsetAsync(l->sum.data + n_chunks, 0, 8, stream),
+                "listing polygons of points", err);
+    OJ_CUDA_TRY(cudaMemsetAsync(l->several.data, 0, 4, stream),
+                "listing polygons of points", err);
+    OJ_TRY(make_doubts(index, stream, &q, &l->doubts, err));
+    found.some = l->some.data;
+    found.few = l->few.data;
+    found.sum = l->sum.data;
+    several.n = l->several.data;
+    several.chunk = l->several.data + 1;
+    OJ_TRY(count_all(index, stream, &q, &found, err));
+    OJ_TRY(oj_cuda_scan_total(device, stream, &l->scratch, l->sum.data,
+                              n_chunks, &n_pairs, "counting polygons of points",
+                              err));
+    out->n_pairs = (int64_t)n_pairs;
+    OJ_TRY(oj_cuda_pairs_fit(n, out->n_pairs, max_pairs, err));
+    OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->row, err));
+    put_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
+        q, n_chunks, found, out->offset.data, out->row.data, several);
+    OJ_CUDA_TRY_LAUNCH("listing polygons of points", err);
+    put_several<<<settling_blocks(index), BLOCK, 0, stream>>>(
+        q, found, out->offset.data, out->row.data, several);
+    OJ_CUDA_TRY_LAUNCH("listing polygons of points", err);
+    return OJ_OK;
+}
+
+static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
+                            const struct oj_cuda_points *points,
+                            int64_t max_pairs, struct oj_cuda_pairs *out,
+                            struct oj_error *err)
+{
+    struct oj_cuda_device *device = index->device;
+    struct oj_cuda_pairs pairs;
+    struct listing l;
+    oj_status status;
+    memset(&pairs, 0, sizeof pairs);
+    memset(&l, 0, sizeof l);
+    status = list_pairs(index, stream, points, max_pairs, &l, &pairs, err);
+    drop_doubts(index, stream, &l.doubts);
+    oj_cuda_drop(device, stream, &l.some);
+    oj_cuda_drop(device, stream, &l.few);
+    oj_cuda_drop(device, stream, &l.sum);
+    oj_cuda_drop(device, stream, &l.several);
+    oj_cuda_drop(device, stream, &l.scratch);
+    if (status != OJ_OK)
+        oj_cuda_pairs_drop(device, stream, &pairs);
+    else
+        *out = pairs;
+    return status;
+}
+
+/* --- counts --------------------------------------------------------------- */
+
+static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
+                       const struct oj_cuda_points *points,
+                       unsigned long long *d_count, struct oj_error *err)
+{
+    int64_t n_features = index->layer->n_features;
+    int64_t most = 4 * RESIDENT * (int64_t)index->device->n_processors;
+    return ask_slices(
+        index, stream, points,
+        [&](const struct query &q, int64_t) -> oj_status
+        {
+            int64_t n_chunks = chunks_of(q.n);
+            int64_t blocks = blocks_of_chunks(n_chunks);
+            if (n_features <= SHARED_COUNTS)
+                count_by_few<<<(unsigned)(blocks < most ? blocks : most), BLOCK,
+                               0, stream>>>(q, (int32_t)n_features, n_chunks,
+                                            d_count);
+            else
+                count_by_feature<<<(unsigned)blocks, BLOCK, 0, stream>>>(
+                    q, d_count);
+            OJ_CUDA_TRY_LAUNCH("counting points of polygons", err);
+            settle_counts<<<settling_blocks(index), BLOCK, 0, stream>>>(
+                q, d_count);
+            OJ_CUDA_TRY_LAUNCH("counting points of polygons", err);
+            return OJ_OK;
+        },
+        err);
+}
+
+static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
+                     const struct oj_cuda_points *points,
+                     const struct oj_cuda_tally *tally, struct oj_error *err)
+{
+    return ask_slices(
+        index, stream, points,
+        [&](const struct query &q, int64_t first) -> oj_status
+        {
+            struct oj_cuda_tally here = tally_from(*tally, first);
+            sum_by_feature<<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0,
+                             stream>>>(q, here);
+            OJ_CUDA_TRY_LAUNCH("summing points of polygons", err);
+            settle_sums<<<settling_blocks(index), BLOCK, 0, stream>>>(q, here);
+            OJ_CUDA_TRY_LAUNCH("summing points of polygons", err);
+            return OJ_OK;
+        },
+        err);
+}
+
+const struct oj_cuda_family oj_cuda_points_in_polygons = {
+    "points in cells of polygons",
+    oj_is_points_in_polygons,
+    make_index,
+    free_index,
+    index_bytes,
+    batch_bytes,
+    join_one,
+    join_lists,
+    count,
+    0,
+    sum};

@@ -1,0 +1,47 @@
+/** GDAL drivers: which one writes a file, and what it can take. */
+#ifndef OJ_DRIVER_H
+#define OJ_DRIVER_H
+
+#include "../../flatten/base/oj_status.h"
+
+#include <gdal.h>
+#include <ogr_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The driver that -f names, or, with format NULL, the one that writes files
+ *  with the extension of path. */
+OJ_MUST_USE oj_status oj_driver_choose(const char *format, const char *path,
+                                       GDALDriverH *out, struct oj_error *err);
+
+/** 1 when path starts with a driver's connection prefix ("PG:"). */
+int oj_driver_is_connection(const char *path);
+
+/** 1 for a server with tables, 0 for files. */
+int oj_driver_is_database(GDALDriverH driver);
+
+/** 1 when the driver says that it can create fields of this type, or does not
+ *  say anything on types. */
+int oj_driver_takes_field(GDALDriverH driver, OGRFieldType type);
+
+/** The same for subtypes. */
+int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype);
+
+/** The name of a column that the driver's reader never shows as a field, or
+ *  NULL. */
+const char *oj_driver_hidden_name(GDALDriverH driver);
+
+/** 1 when new rows can be given the FIDs that one likes. */
+int oj_driver_takes_fids(GDALDriverH driver);
+
+/** 1 when the driver knows this layer creation option; default_value (may be
+ *  NULL) receives its default, "" where none is told. */
+int oj_driver_has_layer_option(GDALDriverH driver, const char *name,
+                               char *default_value, int size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

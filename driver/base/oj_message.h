@@ -1,0 +1,100 @@
+/** What is said while a join is at work: notices, warnings, errors.
+ *
+ *  The command prints them on stderr.  GDAL reports through a handler of this
+ *  file as long as it is installed: warnings pass once each; errors are kept,
+ *  not printed, because the run ends with exactly one line that says what went
+ *  wrong.
+ *
+ *  Inside another program nothing is printed, and its handler for all threads
+ *  stays: each thread that works on a join names a sink, which gets all that is
+ *  said there, by us or by GDAL.
+ */
+#ifndef OJ_MESSAGE_H
+#define OJ_MESSAGE_H
+
+#include "../../flatten/base/oj_status.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Installs the handler for all threads. quiet: notices are not printed. */
+void oj_message_open(int quiet);
+
+/** Puts GDAL's own handler back. */
+void oj_message_close(void);
+
+enum oj_message_kind
+{
+    OJ_MESSAGE_NOTICE, /**< what was done, e.g. a reprojection */
+    OJ_MESSAGE_WARNING,
+    OJ_MESSAGE_ERROR /**< of GDAL; what fails by it returns a status, too */
+};
+
+struct oj_message_sink
+{
+    /** text is valid during the call; called on the thread that named it. */
+    void (*take)(void *user, enum oj_message_kind kind, const char *text);
+    void *user;
+
+    /* Of oj_message.c; zeroed. */
+    struct oj_message_sink *before;
+    long long n_errors;
+    char first_error[512];
+};
+
+/** From now on messages, whoever makes them, say shown where they hold hidden:
+ *  the folder in which an output is made means nothing to a reader. */
+void oj_message_show_as(const char *hidden, const char *shown);
+
+/** From now on what is said on the calling thread goes to sink; NULL: to where
+ *  it went before, and the sink is the caller's again.  Pushes a handler of
+ *  GDAL's for the thread, or pops it: calls nest, also with other handlers,
+ *  like brackets (a join can be the input of another one). */
+void oj_message_use(struct oj_message_sink *sink);
+
+/** The word for that number of things: one for 1, else many. */
+const char *oj_word_for(int64_t n, const char *one, const char *many);
+
+/** A line that explains what was done, e.g. a reprojection. */
+void oj_notice(const char *format, ...) OJ_PRINTF(1, 2);
+
+/** A line that is printed in any case, e.g. a difference that was looked for.
+ */
+void oj_say(const char *format, ...) OJ_PRINTF(1, 2);
+
+/** A line on something the user may not have wanted. */
+void oj_warn(const char *format, ...) OJ_PRINTF(1, 2);
+
+/** Makes text, whatever a driver, a database or a file put into it, one line of
+ *  valid UTF-8, of the same length: hosts may fail over anything else. */
+void oj_message_tidy(char *text);
+
+/** Length of a reason of GEOS's without the advice that follows many of them,
+ *  which room for the rest may have cut. */
+int oj_message_reason_length(const char *reason);
+
+/** "ERROR 1: ..." */
+void oj_report_error(const struct oj_error *error);
+
+/** Has hook(user) called with the first error that GDAL reports on the calling
+ *  thread, at once; NULL ends that. */
+void oj_message_on_error(void (*hook)(void *), void *user);
+
+/** Adds to the text of a failure what GDAL reported on its own threads since
+ *  the last call, if anything, and returns status. */
+oj_status oj_message_add_reason(oj_status status, struct oj_error *err);
+
+/** Errors that GDAL has reported since the last call, from any thread (with a
+ *  sink: on this one), and the first of them, cut to size bytes. */
+long long oj_message_errors(char *first, int size);
+
+/** What GDAL has reported so far is of no account to what follows. */
+void oj_message_forget_errors(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,236 @@
+/** What a user asks for: the words of a command line as one plain struct.
+ *
+ *  Every option is one row of a table that --help, the man page and the
+ *  completion are checked against.  oj_command_parse.h reads the words.
+ */
+#ifndef OJ_COMMAND_H
+#define OJ_COMMAND_H
+
+#include "../../algs/relation/oj_relation.h"
+#include "../../flatten/base/oj_status.h"
+#include "oj_unit.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum oj_crs_mode
+{
+    OJ_CRS_AUTO = 0, /**< the join side is reprojected; a missing CRS adopted */
+    OJ_CRS_STRICT,   /**< a difference or a missing CRS is an error */
+    OJ_CRS_IGNORE    /**< coordinates are taken as they are */
+};
+
+/** The first four have the values of enum oj_how of oj_row_options.h. */
+enum oj_command_how
+{
+    OJ_KEEP_LEFT = 0,
+    OJ_KEEP_INNER,
+    OJ_KEEP_SEMI,
+    OJ_KEEP_ANTI,
+    OJ_KEEP_RIGHT, /**< inner, then the join rows that match nothing */
+    OJ_KEEP_FULL   /**< left, then the join rows that match nothing */
+};
+
+/** Sides of which a representative point is joined. */
+enum oj_which_side
+{
+    OJ_SIDE_INPUT = 0,
+    OJ_SIDE_JOIN,
+    OJ_SIDE_BOTH
+};
+
+enum oj_invalid_mode
+{
+    OJ_INVALID_USE = 0, /**< as they are, with a count */
+    OJ_INVALID_SKIP,    /**< they join nothing */
+    OJ_INVALID_FIX,     /**< made valid for the join; the output keeps them */
+    OJ_INVALID_FAIL
+};
+
+/** What the geometry of an output row is. */
+enum oj_row_geometry
+{
+    OJ_GEOMETRY_INPUT = 0,
+    OJ_GEOMETRY_JOIN,
+    OJ_GEOMETRY_NEAREST_POINT, /**< of the join feature */
+    OJ_GEOMETRY_CONNECTION,    /**< line from the input feature to it */
+    OJ_GEOMETRY_INTERSECTION
+};
+
+enum oj_layer_type
+{
+    OJ_LAYER_AS_IS = 0,
+    OJ_LAYER_MULTI, /**< single shapes become multi */
+    OJ_LAYER_NONE   /**< no geometry */
+};
+
+enum
+{
+    OJ_MAX_THREADS = 4096
+};
+
+/** What is asked of one of the two inputs. Strings may be NULL. */
+struct oj_side
+{
+    const char *dataset;
+    const char *layer;
+    const char *sql;
+    const char *dialect;
+    const char *where;
+    const char *select;        /**< comma-separated; "": no fields */
+    const char *srs;           /**< replaces the layer's own CRS */
+    const char **open_options; /**< NULL-terminated, or NULL */
+};
+
+#define OJ_MAX_OPTIONS 112
+
+struct oj_command
+{
+    /* What to join. */
+    int op;                /**< enum oj_op; OJ_OP_INTERSECTS with is_window */
+    int is_window;         /**< -op window: against boxes */
+    const char *mask;      /**< of -relate, or NULL */
+    const double *windows; /**< [4 * n_windows] xmin ymin xmax ymax */
+    int64_t n_windows;     /**< > 0: they are the join side, and
+                                 join.dataset is "-window" */
+    struct oj_distance max_distance, min_distance;
+    const char *max_distance_field, *join_max_distance_field;
+    int metric;           /**< enum oj_metric */
+    const char **exclude; /**< self, same_geometry, field=F; NULL-terminated */
+    int unordered_pairs;
+    const char *on;          /**< "LEFT=RIGHT,..." or NULL */
+    int centroid_of;         /**< enum oj_which_side, when given */
+    int point_on_surface_of; /**< the same */
+    int invalid;             /**< enum oj_invalid_mode */
+    int64_t k;
+    int ties;                      /**< enum oj_ties */
+    int distance_to;               /**< enum oj_distance_to */
+    int how;                       /**< enum oj_command_how; by default left,
+                                        inner with is_window */
+    const char *pick, *aggregates; /**< -pick, -agg; or NULL */
+    const char *unmatched_layer, *unmatched_join_layer;
+    const char *prefix;
+
+    /* Columns and geometry of the output. */
+    const char *name_count, *name_distance, *name_rank, *name_fid;
+    const char *overlap; /**< area, length, percent, with commas; or NULL */
+    int nearest_point_fields, bearing_field;
+    int geometry; /**< enum oj_row_geometry */
+
+    /* The two sides. */
+    struct oj_side input, join;
+    double spat[4]; /**< xmin ymin xmax ymax, when has_spat */
+    int has_spat;
+    int64_t limit; /**< rows of the input side; -1: all */
+
+    /* Coordinate reference systems. */
+    int crs; /**< enum oj_crs_mode */
+    const char *t_srs, *a_srs;
+
+    /* Where the answer goes. */
+    const char *dst; /**< NULL with in_place and benchmark, and of datasets;
+                          with write_spec it can be NULL */
+    const char *format;
+    const char **dataset_options; /**< -dsco; NULL-terminated, or NULL */
+    const char **layer_options;   /**< -lco */
+    const char **dst_open_options;
+    const char *layer_name; /**< -nln */
+    int overwrite, append, update;
+    int unset_fid;
+    int layer_type; /**< enum oj_layer_type */
+    int in_place, in_place_unsafe;
+
+    /* How to run. */
+    const char *backend;
+    int64_t threads; /**< 0: all */
+    int64_t batch;
+    int64_t quadrant_size; /**< 0: the backend's own */
+    uint64_t gpus;         /**< bits of devices; 0: the first */
+    int64_t gpu_memory;    /**< bytes on each; 0: what is free */
+    int64_t gpu_batch;     /**< rows; 0: chosen */
+    int64_t memory;        /**< bytes; 0: no bound */
+    int64_t max_pairs;     /**< 0: no bound */
+    int explain;
+    const char *write_spec; /**< file that is to hold the words, or NULL */
+
+    /* Proof. */
+    const char *validate; /**< backend to compare with, or NULL */
+    const char *validate_report;
+    int benchmark;
+    const char *benchmark_csv;
+    double benchmark_seconds;
+
+    /* Messages. */
+    int quiet, progress;
+    const char *json_summary;
+    int help;
+
+    int is_dataset;     /**< made by oj_command_parse_dataset(): quiet is 1 */
+    const char **words; /**< all that were given; NULL-terminated */
+    unsigned char given[OJ_MAX_OPTIONS]; /**< by row of the table */
+    struct oj_text *texts;               /**< owned: all strings above */
+};
+
+enum oj_option_kind
+{
+    OJ_OPTION_FLAG,         /**< int: 1 when given */
+    OJ_OPTION_TEXT,         /**< const char * */
+    OJ_OPTION_TEXT_OR_FILE, /**< the same; @name: what the file holds */
+    OJ_OPTION_LIST,         /**< const char **, one more each time */
+    OJ_OPTION_CHOICE,       /**< int: place in choices ("a|b|c") */
+    OJ_OPTION_COUNT,        /**< int64_t, from minimum on */
+    OJ_OPTION_THREADS,      /**< the same, or ALL_CPUS: 0 */
+    OJ_OPTION_SECONDS,      /**< double, > 0 */
+    OJ_OPTION_DISTANCE,     /**< struct oj_distance */
+    OJ_OPTION_BOX,          /**< double[4] */
+    OJ_OPTION_BOXES,        /**< const double *, four more each time; the next
+                                 member is their count */
+    OJ_OPTION_BYTES,        /**< int64_t: "64M", "4G", "100000" */
+    OJ_OPTION_GPUS,         /**< uint64_t: "all", "0,2" as bits */
+    OJ_OPTION_OP,           /**< int: enum oj_op, or "window": is_window */
+    OJ_OPTION_BACKEND,      /**< const char *: auto or a backend's name */
+    OJ_OPTION_REFERENCE     /**< const char *: a reference backend's name may
+                                 follow; geos when none does */
+};
+
+/** A row of the table. */
+struct oj_option
+{
+    const char *group;     /**< heading in --help */
+    const char *name;      /**< without the dash */
+    const char *alias;     /**< or NULL */
+    const char *arguments; /**< "" for flags */
+    enum oj_option_kind kind;
+    size_t offset;       /**< of the value in struct oj_command */
+    const char *choices; /**< OJ_OPTION_CHOICE: "first|all" */
+    int64_t minimum;     /**< OJ_OPTION_COUNT */
+    const char *help;
+};
+
+/** Row i, or NULL past the end. */
+const struct oj_option *oj_option_at(int i);
+
+/** The place in the table of the option of that name or alias, in any case; -1:
+ *  there is none. */
+int oj_option_find(const char *name);
+
+/** 1 when a word of the command line is an option by its form: "-k", "--k". */
+int oj_word_is_option(const char *word);
+
+/** The option that a word of the command line ("-k", "--K") is, or NULL. */
+const struct oj_option *oj_option_of_word(const char *word);
+
+/** How many words it takes. Of OJ_OPTION_REFERENCE 0: one more may follow. */
+int oj_option_words(const struct oj_option *option);
+
+/** 1 when the option of that name (not an alias) was among the words. */
+int oj_command_given(const struct oj_command *command, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

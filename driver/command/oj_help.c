@@ -1,0 +1,142 @@
+#include "oj_help.h"
+
+#include "../../algs/relation/oj_backend.h"
+#include "oj_command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum
+{
+    TEXT_COLUMN = 24, /* where explanations start */
+    WIDTH = 79
+};
+
+/* Prints text in lines from column on; the cursor stands at column. */
+static void print_wrapped(const char *text, int column)
+{
+    int at = column;
+    while (*text != '\0')
+    {
+        int n = (int)strcspn(text, " ");
+        if (at > column && at + 1 + n > WIDTH)
+        {
+            printf("\n%*s", column, "");
+            at = column;
+        }
+        at += printf("%s%.*s", at > column ? " " : "", n, text);
+        text += n;
+        text += *text == ' ';
+    }
+    printf("\n");
+}
+
+static void print_entry(const char *left, const char *text)
+{
+    int n = printf("  %s", left);
+    if (n > TEXT_COLUMN - 2)
+    {
+        printf("\n");
+        n = 0;
+    }
+    printf("%*s", TEXT_COLUMN - n, "");
+    print_wrapped(text, TEXT_COLUMN);
+}
+
+static void print_options(void)
+{
+    const struct oj_option *option;
+    const char *group = NULL;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        char left[96];
+        if (group != option->group)
+            printf("\n%s:\n", option->group);
+        group = option->group;
+        snprintf(left, sizeof left, "-%s%s%s%s%s", option->name,
+                 option->alias != NULL ? ", -" : "",
+                 option->alias != NULL ? option->alias : "",
+                 option->arguments[0] != '\0' ? " " : "", option->arguments);
+        print_entry(left, option->help);
+    }
+}
+
+static void print_joins(void)
+{
+    printf("\nJoins (-op):\n");
+    for (int i = 0; i < OJ_N_OPS; i++)
+    {
+        const struct oj_op_info *op = oj_op_get((enum oj_op)i);
+        print_entry(op->name, op->description);
+    }
+    print_entry("window", "the input feature meets a box of -window, or the "
+                          "envelope of a join feature");
+}
+
+static void print_backends(void)
+{
+    const struct oj_backend *backend;
+    printf("\nBackends (ogrjoin --devices lists the GPUs that cuda can "
+           "use):\n");
+    for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
+        print_entry(backend->name, backend->description);
+}
+
+void oj_help_print(void)
+{
+    printf(
+        "ogrjoin joins two vector layers: each feature of the input layer gets "
+        "the\nattributes of the join features that it intersects, lies in, is "
+        "nearest to, ...\n"
+        "\n"
+        "  ogrjoin [options] dst_ds input_ds join_ds\n"
+        "  ogrjoin -window XMIN YMIN XMAX YMAX [options] dst_ds input_ds\n"
+        "  ogrjoin -in_place [options] input_ds join_ds\n"
+        "  ogrjoin -benchmark [options] input_ds join_ds\n"
+        "  ogrjoin -write_spec FILE.ogrjoin [options] input_ds join_ds\n"
+        "  ogrjoin --devices\n"
+        "\n"
+        "The output has the input's rows in their order, one per pair, with "
+        "geometry and\nfields, then join_fid (NULL where nothing matches), "
+        "join_distance and join_rank\nwhere the join has them, then the join "
+        "layer's fields. -pick and -agg make one\nrow per input row.\n");
+    print_joins();
+    print_options();
+    printf("\nGDAL's own:\n");
+    print_entry("--formats", "formats that can be read and written");
+    print_entry("--version", "versions of ogrjoin and GDAL");
+    print_entry("--config KEY VALUE", "a configuration option of GDAL");
+    print_backends();
+    printf("\nExit codes: 0 complete, 1 error, 3 -validate found a difference, "
+           "130 interrupted.\n"
+           "\nExamples:\n"
+           "  the zone of each pickup:\n"
+           "    ogrjoin out.gpkg pickups.gpkg zones.gpkg\n"
+           "  pickups counted and added up by zone:\n"
+           "    ogrjoin -agg \"count, sum(fare)\" out.gpkg zones.gpkg "
+           "pickups.gpkg\n"
+           "  the tax lot of each pickup, up to 100 ft away:\n"
+           "    ogrjoin -op nearest -max_distance 100ft out.gpkg pickups.gpkg "
+           "lots.gpkg\n"
+           "  the three nearest stations, distances in metres, from longitude "
+           "and latitude:\n"
+           "    ogrjoin -op nearest -k 3 -t_srs EPSG:25833 out.fgb homes.csv "
+           "rail.gpkg \\\n"
+           "      -join_layer stations -oo X_POSSIBLE_NAMES=lon -oo "
+           "Y_POSSIBLE_NAMES=lat\n"
+           "  pickups without any street within 20 m, proved against GEOS:\n"
+           "    ogrjoin -op nearest -max_distance 20m -how anti -validate "
+           "far.gpkg \\\n"
+           "      pickups.gpkg streets.gpkg\n"
+           "  add the columns to the layer itself:\n"
+           "    ogrjoin -in_place -op nearest pickups.gpkg lots.gpkg\n"
+           "  shops within 500 m of another one of the same chain, each pair "
+           "once:\n"
+           "    ogrjoin -op dwithin -max_distance 500m -on chain "
+           "-unordered_pairs \\\n"
+           "      -how inner out.gpkg shops.gpkg shops.gpkg\n"
+           "  the join as a dataset that GDAL and QGIS read:\n"
+           "    ogrinfo -al -so 'JOIN:-op nearest pickups.gpkg lots.gpkg'\n"
+           "    ogrjoin -write_spec near.ogrjoin -op nearest pickups.gpkg "
+           "lots.gpkg\n");
+}

@@ -1,0 +1,464 @@
+#include "oj_join_arrow.h"
+
+#include "../../flatten/read/oj_layer_arrow.h"
+
+#if OJ_HAVE_ARROW
+
+#include "../../flatten/arrow/oj_row_gather.h"
+#include "../../flatten/arrow/oj_row_wkb.h"
+#include "../../flatten/base/oj_array.h"
+#include "oj_arrow_schema.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What one child of an array is filled with. */
+enum child_kind
+{
+    CHILD_FID,
+    CHILD_FIELD,
+    CHILD_GEOMETRY
+};
+
+struct child
+{
+    enum child_kind kind;
+    int source; /* CHILD_FIELD: number of the cursor's column, or -1 */
+    const char *name;
+    struct oj_row_column column;
+};
+
+struct join_stream
+{
+    OGRFeatureDefnH defn;
+    struct oj_arrow_rows rows;
+    struct oj_arrow_schema schema;
+    struct oj_row_gather *gather;
+    int64_t batch_rows;
+    struct child *child; /* [n_children] */
+    int n_children;
+
+    /* Places taken of the current answer and not yet added. */
+    struct oj_row_place place[OJ_ROW_BLOCK];
+    int64_t first_place, n_places;
+
+    int at_end;
+    int has_error;
+    struct oj_error error;
+};
+
+/* ---- open and close ----------------------------------------------------- */
+
+static void close_stream(struct join_stream *s)
+{
+    if (s == NULL)
+        return;
+    for (int i = 0; s->child != NULL && i < s->n_children; i++)
+        oj_row_column_free(&s->child[i].column);
+    oj_free(s->child);
+    oj_row_gather_close(s->gather);
+    oj_arrow_schema_close(&s->schema);
+    oj_free(s);
+}
+
+/* Others ask for what only GDAL's generic stream does. */
+static int options_are_known(char **options)
+{
+    static const char *const known[] = {"INCLUDE_FID", "MAX_FEATURES_IN_BATCH",
+                                        "GEOMETRY_METADATA_ENCODING"};
+    for (int i = 0; options != NULL && options[i] != NULL; i++)
+    {
+        char *name = NULL;
+        int is_known = 0;
+        CPLParseNameValue(options[i], &name);
+        for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
+            is_known |= name != NULL && EQUAL(name, known[k]);
+        CPLFree(name);
+        if (!is_known)
+            return 0;
+    }
+    return 1;
+}
+
+static int64_t batch_rows_of(char **options)
+{
+    int n =
+        atoi(CSLFetchNameValueDef(options, "MAX_FEATURES_IN_BATCH", "65536"));
+    return n <= 0 ? 1 : n == INT_MAX ? INT_MAX - 1 : n;
+}
+
+/* 32-bit offsets; GDAL has the option for its own streams. */
+static int64_t limit_of_batch(void)
+{
+    const char *text = CPLGetConfigOption("OGR_ARROW_MEM_LIMIT", NULL);
+    int64_t limit = text != NULL ? CPLAtoGIntBig(text) : INT32_MAX;
+    return limit > 0 && limit < INT32_MAX ? limit : INT32_MAX;
+}
+
+/* The number of the cursor's column for a field. */
+static int find_source(const struct join_stream *s, int field)
+{
+    const struct oj_row_sources *sources =
+        oj_row_cursor_sources(s->rows.cursor);
+    for (int i = 0; i < sources->options->n_columns; i++)
+    {
+        if (sources->columns[i].target == field)
+            return i;
+    }
+    return -1;
+}
+
+/* 1 when a column of this schema can be filled with values of the type. */
+static int is_format_of(const struct ArrowSchema *schema, OGRFieldType type)
+{
+    const char *f = schema->format;
+    if (schema->dictionary != NULL)
+        return 0;
+    switch (type)
+    {
+        case OFTInteger:
+            return strcmp(f, "b") == 0 || strcmp(f, "s") == 0 ||
+                   strcmp(f, "i") == 0;
+        case OFTInteger64:
+            return strcmp(f, "l") == 0;
+        case OFTReal:
+            return strcmp(f, "f") == 0 || strcmp(f, "g") == 0;
+        case OFTString:
+            return strcmp(f, "u") == 0;
+        case OFTBinary:
+            return strcmp(f, "z") == 0 || strncmp(f, "w:", 2) == 0;
+        case OFTDate:
+            return strcmp(f, "tdD") == 0;
+        case OFTTime:
+            return strcmp(f, "ttm") == 0;
+        case OFTDateTime:
+            return strcmp(f, "tsm:") == 0 || strcmp(f, "tsm:UTC") == 0;
+        default:
+            return strcmp(f, "+l") == 0;
+    }
+}
+
+/* And of the values of lists of the type. */
+static int is_list_of(const struct ArrowSchema *schema, OGRFieldType type)
+{
+    if (strcmp(schema->format, "+l") != 0)
+        return 1;
+    if (schema->n_children != 1)
+        return 0;
+    switch (type)
+    {
+        case OFTIntegerList:
+            return is_format_of(schema->children[0], OFTInteger);
+        case OFTInteger64List:
+            return is_format_of(schema->children[0], OFTInteger64);
+        case OFTRealList:
+            return is_format_of(schema->children[0], OFTReal);
+        case OFTStringList:
+            return is_format_of(schema->children[0], OFTString);
+        default:
+            return 0;
+    }
+}
+
+static int init_child(struct child *child, const struct ArrowSchema *schema)
+{
+    const char *item = NULL;
+    int known = 0;
+    if (strcmp(schema->format, "+l") == 0)
+        item = schema->children[0]->format;
+    return oj_row_column_init(&child->column, schema->format, item,
+                              (schema->flags & ARROW_FLAG_NULLABLE) != 0,
+                              limit_of_batch(), &known, NULL) == OJ_OK &&
+           known;
+}
+
+static int init_fid(struct join_stream *s, const struct ArrowSchema *schema)
+{
+    struct child *child = &s->child[s->n_children++];
+    child->kind = CHILD_FID;
+    child->name = "FID";
+    return strcmp(schema->format, "l") == 0 && init_child(child, schema);
+}
+
+static int init_field(struct join_stream *s, int field,
+                      const struct ArrowSchema *schema)
+{
+    struct child *child = &s->child[s->n_children++];
+    OGRFieldDefnH defn = OGR_FD_GetFieldDefn(s->defn, field);
+    OGRFieldType type = OGR_Fld_GetType(defn);
+    child->kind = CHILD_FIELD;
+    child->source = find_source(s, field);
+    child->name = OGR_Fld_GetNameRef(defn);
+    return is_format_of(schema, type) && is_list_of(schema, type) &&
+           init_child(child, schema);
+}
+
+/* An empty geometry stands for a NULL that the definition forbids: left to
+ * GDAL. */
+static int init_geometry(struct join_stream *s,
+                         const struct ArrowSchema *schema)
+{
+    struct child *child = &s->child[s->n_children++];
+    child->kind = CHILD_GEOMETRY;
+    child->name = "the geometry";
+    return strcmp(schema->format, "z") == 0 &&
+           (schema->flags & ARROW_FLAG_NULLABLE) != 0 &&
+           init_child(child, schema);
+}
+
+/* The schema says of each child what it is filled with: FIDs, the fields that
+ * are not ignored, the geometry. */
+static int init_children(struct join_stream *s,
+                         const struct ArrowSchema *schema)
+{
+    int64_t n = schema->n_children, at = 0;
+    s->child = oj_calloc(n + 1, sizeof *s->child);
+    if (s->child == NULL)
+        return 0;
+    if (s->schema.has_fid && (at >= n || !init_fid(s, schema->children[at++])))
+        return 0;
+    for (int i = 0; i < OGR_FD_GetFieldCount(s->defn); i++)
+    {
+        if (OGR_Fld_IsIgnored(OGR_FD_GetFieldDefn(s->defn, i)))
+            continue;
+        if (at >= n || !init_field(s, i, schema->children[at++]))
+            return 0;
+    }
+    if (s->schema.has_geometry &&
+        (at >= n || !init_geometry(s, schema->children[at++])))
+        return 0;
+    return at == n;
+}
+
+static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,
+                       const char *fid_column, const struct oj_arrow_rows *rows,
+                       char **options)
+{
+    struct ArrowSchema schema;
+    int done;
+    s->defn = defn;
+    s->rows = *rows;
+    s->batch_rows = batch_rows_of(options);
+    memset(&schema, 0, sizeof schema);
+    if (OGR_FD_GetGeomFieldCount(defn) > 1 || !options_are_known(options) ||
+        !oj_arrow_schema_open(defn, fid_column, options, &s->schema) ||
+        oj_arrow_schema_get(&s->schema, &schema) != 0)
+        return 0;
+    done = init_children(s, &schema) &&
+           oj_row_gather_open(rows->cursor, defn, &s->gather, NULL) == OJ_OK;
+    schema.release(&schema);
+    return done;
+}
+
+/* ---- batches ------------------------------------------------------------ */
+
+/* Places to be added, unless there are some: at_end when there are no more. */
+static oj_status find_places(struct join_stream *s, int64_t most,
+                             struct oj_error *err)
+{
+    int there = 1;
+    while (s->n_places == 0)
+    {
+        s->first_place = 0;
+        s->n_places =
+            oj_row_cursor_take(s->rows.cursor, s->place,
+                               most < OJ_ROW_BLOCK ? most : OJ_ROW_BLOCK);
+        if (s->n_places > 0)
+            return OJ_OK;
+        OJ_TRY(s->rows.advance(s->rows.user, &there, err));
+        if (!there)
+        {
+            s->at_end = 1;
+            return OJ_OK;
+        }
+    }
+    return OJ_OK;
+}
+
+static oj_status add_to_child(struct join_stream *s, struct child *child,
+                              const struct oj_row_place *places, int64_t n,
+                              int64_t *n_added, struct oj_error *err)
+{
+    *n_added = n;
+    if (child->kind == CHILD_FID)
+        return oj_row_gather_fids(places, n, &child->column, err);
+    if (child->kind == CHILD_GEOMETRY)
+        return oj_row_wkb_add(s->rows.cursor, places, n, &child->column,
+                              n_added, err);
+    return oj_row_gather_field(s->gather, child->source, places, n,
+                               &child->column, n_added, err);
+}
+
+static oj_status fail_too_large(const struct join_stream *s,
+                                const struct child *child, struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_LIMIT,
+                   "the row with FID %lld is too large for an Arrow batch: %s "
+                   "takes more than %lld bytes",
+                   (long long)s->place[s->first_place].fid, child->name,
+                   (long long)child->column.limit);
+}
+
+/* Adds as many rows of the block as fit into all columns. */
+static oj_status add_block(struct join_stream *s, int64_t *n_rows, int *is_full,
+                           struct oj_error *err)
+{
+    int64_t n = s->n_places;
+    if (n > s->batch_rows - *n_rows)
+        n = s->batch_rows - *n_rows;
+    for (int i = 0; i < s->n_children; i++)
+    {
+        int64_t n_added;
+        OJ_TRY(add_to_child(s, &s->child[i], s->place + s->first_place, n,
+                            &n_added, err));
+        *is_full |= n_added < n;
+        if (n_added == 0 && n > 0 && *n_rows == 0)
+            return fail_too_large(s, &s->child[i], err);
+        n = n_added;
+    }
+    *n_rows += n;
+    s->first_place += n;
+    s->n_places -= n;
+    return OJ_OK;
+}
+
+static oj_status make_array(int n_children, struct ArrowArray *array,
+                            struct oj_error *err)
+{
+    memset(array, 0, sizeof *array);
+    array->release = oj_row_column_release;
+    array->buffers = oj_calloc(1, sizeof *array->buffers);
+    if (array->buffers == NULL)
+        return oj_fail_nomem(err, 1, sizeof *array->buffers);
+    array->n_buffers = 1;
+    array->children = oj_calloc(n_children + 1, sizeof *array->children);
+    if (array->children == NULL)
+        return oj_fail_nomem(err, n_children, sizeof *array->children);
+    array->n_children = n_children;
+    return OJ_OK;
+}
+
+static oj_status fill_array(struct join_stream *s, int64_t n_rows,
+                            struct ArrowArray *array, struct oj_error *err)
+{
+    OJ_TRY(make_array(s->n_children, array, err));
+    array->length = n_rows;
+    for (int i = 0; i < s->n_children; i++)
+    {
+        array->children[i] = oj_calloc(1, sizeof *array->children[i]);
+        if (array->children[i] == NULL)
+            return oj_fail_nomem(err, 1, sizeof *array->children[i]);
+        oj_row_column_cut(&s->child[i].column, n_rows);
+        OJ_TRY(
+            oj_row_column_finish(&s->child[i].column, array->children[i], err));
+    }
+    return OJ_OK;
+}
+
+/* array->release is NULL at the end of the stream. */
+static oj_status next_array(struct join_stream *s, struct ArrowArray *array,
+                            struct oj_error *err)
+{
+    int64_t n_rows = 0;
+    int is_full = 0;
+    while (!is_full && n_rows < s->batch_rows && !s->at_end)
+    {
+        OJ_TRY(find_places(s, s->batch_rows - n_rows, err));
+        if (!s->at_end)
+            OJ_TRY(add_block(s, &n_rows, &is_full, err));
+    }
+    return n_rows > 0 ? fill_array(s, n_rows, array, err) : OJ_OK;
+}
+
+/* ---- the stream's functions --------------------------------------------- */
+
+static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
+{
+    struct join_stream *s = stream->private_data;
+    return oj_arrow_schema_get(&s->schema, out);
+}
+
+static int error_number(oj_status status)
+{
+    return status == OJ_ERR_NOMEM       ? ENOMEM
+           : status == OJ_ERR_CANCELLED ? ECANCELED
+                                        : EIO;
+}
+
+static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
+{
+    struct join_stream *s = stream->private_data;
+    oj_status status;
+    memset(out, 0, sizeof *out);
+    if (s->at_end)
+        return 0;
+    status = next_array(s, out, &s->error);
+    if (status == OJ_OK)
+        return 0;
+    if (out->release != NULL)
+        out->release(out);
+    memset(out, 0, sizeof *out);
+    s->has_error = s->at_end = 1;
+    CPLError(CE_Failure, CPLE_AppDefined, "%s", s->error.message);
+    return error_number(status);
+}
+
+static const char *get_last_error(struct ArrowArrayStream *stream)
+{
+    const struct join_stream *s = stream->private_data;
+    return s->has_error ? s->error.message : NULL;
+}
+
+static void release(struct ArrowArrayStream *stream)
+{
+    struct join_stream *s = stream->private_data;
+    const struct oj_arrow_rows rows = s->rows;
+    close_stream(s);
+    memset(stream, 0, sizeof *stream);
+    oj_row_cursor_end(rows.cursor);
+    if (rows.closed != NULL)
+        rows.closed(rows.user);
+}
+
+int oj_join_arrow_open(OGRFeatureDefnH defn, const char *fid_column,
+                       const struct oj_arrow_rows *rows, char **options,
+                       struct ArrowArrayStream *out)
+{
+    struct join_stream *s = oj_calloc(1, sizeof *s);
+    if (s == NULL)
+        return 0;
+    if (!init_stream(s, defn, fid_column, rows, options))
+    {
+        close_stream(s);
+        return 0;
+    }
+    memset(out, 0, sizeof *out);
+    out->get_schema = get_schema;
+    out->get_next = get_next;
+    out->get_last_error = get_last_error;
+    out->release = release;
+    out->private_data = s;
+    return 1;
+}
+
+#else
+
+int oj_join_arrow_open(OGRFeatureDefnH defn, const char *fid_column,
+                       const struct oj_arrow_rows *rows, char **options,
+                       struct ArrowArrayStream *out)
+{
+    (void)defn;
+    (void)fid_column;
+    (void)rows;
+    (void)options;
+    (void)out;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,58 @@
+/** The rows of a join as a native Arrow C stream (GDAL >= 3.6): columns are
+ *  filled from the arrays of answers, and no feature is made.
+ *
+ *   answers -> cursor -> places, a block at a time -> columns -> ArrowArray
+ *
+ *  The schema is what GDAL's generic stream says of the same definition, asked
+ *  of GDAL itself; values are those of the features. Where they differ, values
+ *  follow the features: days before 1970 and seconds that round up to a minute,
+ *  which the generic stream of GDAL 3.6 has a day or a minute off.
+ */
+#ifndef OJ_JOIN_ARROW_H
+#define OJ_JOIN_ARROW_H
+
+#include "../../flatten/write/oj_row_cursor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ArrowArrayStream;
+
+/** Where the rows come from. */
+struct oj_arrow_rows
+{
+    /** Numbered already, if its rows have numbers. Outlives the stream. */
+    struct oj_row_cursor *cursor;
+
+    /** Lets go what the cursor reads and begins it with the next answer, which
+     *  may have no rows. *there is 0 when there is none. */
+    oj_status (*advance)(void *user, int *there, struct oj_error *err);
+
+    /** The stream was released. May be NULL. */
+    void (*closed)(void *user);
+    void *user;
+};
+
+/** A stream of rows of the cursor's definition, under the fields that are
+ *  ignored in it now. defn outlives the stream.
+ *  fid_column  the layer's, "" where it has none
+ *  options     as of OGR_L_GetArrowStream(): INCLUDE_FID,
+ *              MAX_FEATURES_IN_BATCH, GEOMETRY_METADATA_ENCODING
+ *  Returns 1: out is ready, its release function gives everything back; 0: the
+ *  definition or the options ask for what only GDAL's generic stream has, or
+ *  memory ran out; nothing was touched.
+ *
+ *  get_next() answers EIO, ENOMEM or ECANCELED after an error, which is told by
+ *  CPLError() and get_last_error(), and the end of the stream from then on.  A
+ *  batch has fewer rows than asked for when the next row would take its texts
+ *  or geometries past 2 GiB (configuration option OGR_ARROW_MEM_LIMIT: bytes);
+ *  a row that is too large alone is an error. */
+int oj_join_arrow_open(OGRFeatureDefnH defn, const char *fid_column,
+                       const struct oj_arrow_rows *rows, char **options,
+                       struct ArrowArrayStream *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,225 @@
+/* "gdal vector join [options] INPUT JOIN OUTPUT" (GDAL 3.12 and later): the
+ * options of a join as a dataset, from the same table, and GDAL's own ways of
+ * writing what is read from it.  Its format "stream" is the dataset itself. */
+#include "oj_vector_algorithm.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../base/oj_words.h"
+#include "../command/oj_command.h"
+#include "../command/oj_command_check.h"
+
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <gdal_priv.h>
+#include <gdal_utils.h>
+#include <gdalalgorithm.h>
+#include <ogrsf_frmts.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace
+{
+
+/* An option of the table, and what was given for it. */
+struct Given
+{
+    const oj_option *option;
+    bool is_on = false;               /* flags */
+    std::string text{};               /* one word */
+    std::vector<std::string> texts{}; /* lists */
+    std::vector<double> numbers{};    /* boxes */
+
+    explicit Given(const oj_option *of) : option(of)
+    {
+    }
+    bool IsText() const
+    {
+        return option->kind != OJ_OPTION_FLAG &&
+               option->kind != OJ_OPTION_LIST && option->kind != OJ_OPTION_BOX;
+    }
+};
+
+/* Those of a join of two datasets; -q and -progress are GDAL's own here. */
+bool IsOfJoin(const oj_option *option)
+{
+    const std::string name = option->name;
+    return oj_command_check_dataset(option->name, nullptr) == OJ_OK &&
+           name != "q" && name != "progress" && name != "window";
+}
+
+std::string ArgumentOf(const oj_option *option)
+{
+    std::string name = option->name;
+    std::replace(name.begin(), name.end(), '_', '-');
+    return name;
+}
+
+class VectorJoin final : public GDALAlgorithm
+{
+    GDALArgDatasetValue m_input{}, m_join{}, m_output{};
+    std::string m_format{};
+    std::vector<std::string> m_creation{}, m_layer_creation{};
+    bool m_overwrite = false;
+    std::deque<Given> m_given{}; /* arguments point into it */
+
+    void AddOption(const oj_option *option);
+    std::vector<std::string> Words() const;
+    std::unique_ptr<GDALDataset> Open() const;
+    bool Write(GDALDataset *join, GDALProgressFunc progress, void *user);
+    bool RunImpl(GDALProgressFunc progress, void *user) override;
+
+  public:
+    static constexpr const char *NAME = "join";
+    VectorJoin();
+};
+
+VectorJoin::VectorJoin()
+    : GDALAlgorithm(NAME, "Join two vector layers (ogrjoin).", "ogrjoin(1)")
+{
+    m_supportsStreamedOutput = true;
+    AddProgressArg();
+    AddInputDatasetArg(&m_input, GDAL_OF_VECTOR);
+    AddArg("join", 0, "Dataset that is joined with it", &m_join, GDAL_OF_VECTOR)
+        .SetPositional()
+        .SetRequired();
+    AddOutputDatasetArg(&m_output, GDAL_OF_VECTOR);
+    AddOutputFormatArg(&m_format, true, true);
+    AddCreationOptionsArg(&m_creation);
+    AddLayerCreationOptionsArg(&m_layer_creation);
+    AddOverwriteArg(&m_overwrite);
+    for (int i = 0; oj_option_at(i) != nullptr; i++)
+    {
+        if (IsOfJoin(oj_option_at(i)))
+            AddOption(oj_option_at(i));
+    }
+}
+
+void VectorJoin::AddOption(const oj_option *option)
+{
+    Given &given = m_given.emplace_back(option);
+    const std::string name = ArgumentOf(option);
+    switch (option->kind)
+    {
+        case OJ_OPTION_FLAG:
+            AddArg(name, 0, option->help, &given.is_on);
+            break;
+        case OJ_OPTION_LIST:
+            AddArg(name, 0, option->help, &given.texts)
+                .SetMetaVar(option->arguments)
+                .SetPackedValuesAllowed(false);
+            break;
+        case OJ_OPTION_BOX:
+            AddArg(name, 0, option->help, &given.numbers)
+                .SetMetaVar("XMIN,YMIN,XMAX,YMAX");
+            break;
+        default:
+            AddArg(name, 0, option->help, &given.text)
+                .SetMetaVar(option->arguments);
+            break;
+    }
+}
+
+std::vector<std::string> VectorJoin::Words() const
+{
+    std::vector<std::string> words;
+    for (const Given &given : m_given)
+    {
+        const std::string name = std::string("-") + given.option->name;
+        if (given.is_on)
+            words.push_back(name);
+        for (const std::string &text : given.texts)
+        {
+            words.push_back(name);
+            words.push_back(text);
+        }
+        if (!given.numbers.empty())
+            words.push_back(name);
+        for (double number : given.numbers)
+            words.push_back(CPLSPrintf("%.17g", number));
+        if (given.IsText() &&
+            GetArg(ArgumentOf(given.option))->IsExplicitlySet())
+        {
+            words.push_back(name);
+            words.push_back(given.text);
+        }
+    }
+    words.push_back(m_input.GetName());
+    words.push_back(m_join.GetName());
+    return words;
+}
+
+std::unique_ptr<GDALDataset> VectorJoin::Open() const
+{
+    const std::vector<std::string> words = Words();
+    std::vector<const char *> list;
+    for (const std::string &word : words)
+        list.push_back(word.c_str());
+    list.push_back(nullptr);
+    oj_error err{OJ_OK, ""};
+    char *line = nullptr;
+    if (oj_words_join(list.data(), &line, &err) != OJ_OK)
+    {
+        ReportError(CE_Failure, CPLE_OutOfMemory, "%s", err.message);
+        return nullptr;
+    }
+    const std::string name = std::string("JOIN:") + line;
+    oj_free(line);
+    const char *const drivers[] = {"JOIN", nullptr};
+    return std::unique_ptr<GDALDataset>(GDALDataset::Open(
+        name.c_str(), GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR, drivers));
+}
+
+bool VectorJoin::Write(GDALDataset *join, GDALProgressFunc progress, void *user)
+{
+    CPLStringList options;
+    if (!m_format.empty())
+        options.AddString("-f").AddString(m_format.c_str());
+    for (const std::string &option : m_creation)
+        options.AddString("-dsco").AddString(option.c_str());
+    for (const std::string &option : m_layer_creation)
+        options.AddString("-lco").AddString(option.c_str());
+    if (m_overwrite)
+        options.AddString("-overwrite");
+    if (join->GetLayer(0)->GetFIDColumn()[0] != '\0')
+        options.AddString("-preserve_fid");
+    GDALVectorTranslateOptions *how =
+        GDALVectorTranslateOptionsNew(options.List(), nullptr);
+    if (how == nullptr)
+        return false;
+    GDALVectorTranslateOptionsSetProgress(how, progress, user);
+    GDALDatasetH source = GDALDataset::ToHandle(join);
+    std::unique_ptr<GDALDataset> written(
+        GDALDataset::FromHandle(GDALVectorTranslate(
+            m_output.GetName().c_str(), nullptr, 1, &source, how, nullptr)));
+    GDALVectorTranslateOptionsFree(how);
+    if (written == nullptr)
+        return false;
+    m_output.Set(std::move(written));
+    return true;
+}
+
+bool VectorJoin::RunImpl(GDALProgressFunc progress, void *user)
+{
+    std::unique_ptr<GDALDataset> join = Open();
+    if (join == nullptr)
+        return false;
+    if (m_format != "stream")
+        return Write(join.get(), progress, user);
+    m_output.Set(std::move(join));
+    return true;
+}
+
+} // namespace
+
+void oj_vector_algorithm_declare(void)
+{
+    GDALGlobalAlgorithmRegistry::GetSingleton().DeclareAlgorithm(
+        {"vector", VectorJoin::NAME},
+        []() -> std::unique_ptr<GDALAlgorithm>
+        { return std::make_unique<VectorJoin>(); });
+}

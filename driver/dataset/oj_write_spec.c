@@ -1,0 +1,185 @@
+#include "oj_write_spec.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../base/oj_message.h"
+#include "../base/oj_words.h"
+#include "../files/oj_relative_path.h"
+#include "../files/oj_text_file.h"
+#include "../spec/oj_dataset_name.h"
+#include "../spec/oj_spec_file.h"
+#include "oj_join_layer.h"
+
+#include <cpl_error.h>
+
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+/* The words that the file is to have, as they are made. */
+struct saved
+{
+    const char *folder; /* of the file */
+    const char **words; /* NULL-terminated; there is room for all */
+    char **own;         /* those of them that were made here */
+    int n, n_own;
+};
+
+static oj_status add_path(struct saved *saved, const char *before,
+                          const char *path, struct oj_error *err)
+{
+    char *made = NULL, *line = NULL;
+    OJ_TRY(oj_relative_path_make(saved->folder, path, &made, err));
+    if (before[0] != '\0')
+    {
+        size_t n = strlen(made) + 1;
+        line = oj_malloc((int64_t)n + 1, 1);
+        if (line != NULL)
+        {
+            line[0] = before[0];
+            memcpy(line + 1, made, n);
+        }
+        oj_free(made);
+        if (line == NULL)
+            return oj_fail_nomem(err, (int64_t)n, 1);
+        made = line;
+    }
+    saved->own[saved->n_own++] = made;
+    saved->words[saved->n++] = made;
+    return OJ_OK;
+}
+
+/* Options that speak of this run alone. */
+static int is_of_this_run(const struct oj_option *option)
+{
+    static const char *const names[] = {"write_spec", "overwrite", "q",
+                                        "progress"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    {
+        if (strcmp(option->name, names[i]) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* The words without the destination and what is of this run alone, paths as
+ * they are seen from the file. */
+static oj_status choose_words(const struct oj_command *command,
+                              struct saved *saved, struct oj_error *err)
+{
+    int leaves_out = command->dst != NULL;
+    for (const char **word = command->words; *word != NULL; word++)
+    {
+        const struct oj_option *option = oj_option_of_word(*word);
+        int n = option != NULL ? oj_option_words(option) : 0;
+        if (option == NULL && leaves_out)
+            leaves_out = 0;
+        else if (option == NULL)
+            OJ_TRY(add_path(saved, "", *word, err));
+        else if (is_of_this_run(option))
+            word += n;
+        else
+        {
+            saved->words[saved->n++] = *word;
+            for (; n > 0; n--)
+            {
+                word++;
+                if (option->kind == OJ_OPTION_TEXT_OR_FILE && (*word)[0] == '@')
+                    OJ_TRY(add_path(saved, "@", *word + 1, err));
+                else
+                    saved->words[saved->n++] = *word;
+            }
+        }
+    }
+    return OJ_OK;
+}
+
+static oj_status make_line(const struct oj_command *command, const char *folder,
+                           char **line, struct oj_error *err)
+{
+    struct saved saved = {0};
+    int64_t n = 0;
+    oj_status status;
+    while (command->words[n] != NULL)
+        n++;
+    saved.folder = folder;
+    saved.words = oj_calloc(n + 1, sizeof *saved.words);
+    saved.own = oj_calloc(n + 1, sizeof *saved.own);
+    if (saved.words == NULL || saved.own == NULL)
+        status = oj_fail_nomem(err, 2 * n, sizeof *saved.words);
+    else
+        status = choose_words(command, &saved, err);
+    if (status == OJ_OK)
+        status = oj_words_join(saved.words, line, err);
+    for (int i = 0; i < saved.n_own; i++)
+        oj_free(saved.own[i]);
+    oj_free(saved.own);
+    oj_free(saved.words);
+    return status;
+}
+
+/* Opens what the file would say, as one who reads it there. */
+static oj_status check(const char *line, const char *folder,
+                       struct oj_error *err)
+{
+    struct oj_command command = {0};
+    struct oj_join_layer *layer;
+    OJ_TRY(oj_dataset_name_read_line(line, folder, &command, err));
+    CPLErrorReset();
+    layer = oj_join_layer_open(&command);
+    if (layer == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "%s",
+                       CPLGetLastErrorMsg()[0] != '\0'
+                           ? CPLGetLastErrorMsg()
+                           : "the join cannot be opened");
+    oj_join_layer_close(layer);
+    return OJ_OK;
+}
+
+static oj_status check_name(const struct oj_command *command,
+                            const char *folder, struct oj_error *err)
+{
+    struct stat info;
+    if (!oj_dataset_name_is_file(command->write_spec))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-write_spec %s: the name must end in .ogrjoin, by "
+                       "which GDAL knows such a file",
+                       command->write_spec);
+    if (!command->overwrite && lstat(command->write_spec, &info) == 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-write_spec: %s is there already; -overwrite replaces "
+                       "it",
+                       command->write_spec);
+    if (stat(folder[0] != '\0' ? folder : ".", &info) != 0 ||
+        !S_ISDIR(info.st_mode))
+        return oj_fail(err, OJ_ERR_IO,
+                       "-write_spec: cannot write %s: there is no folder %s",
+                       command->write_spec, folder);
+    return OJ_OK;
+}
+
+oj_status oj_write_spec_run(const struct oj_command *command,
+                            struct oj_error *err)
+{
+    struct oj_spec_file spec = {0};
+    char *folder = NULL;
+    oj_status status;
+    OJ_TRY(oj_relative_path_folder(command->write_spec, &folder, err));
+    spec.is_relative = 1;
+    status = check_name(command, folder, err);
+    if (status == OJ_OK)
+        status = make_line(command, folder, &spec.command_line, err);
+    if (status == OJ_OK)
+        status = check(spec.command_line, folder, err);
+    if (status == OJ_OK)
+        status = oj_text_file_write(command->write_spec, "write_spec",
+                                    oj_spec_file_print, &spec, err);
+    if (status == OJ_OK && command->dst != NULL)
+        oj_notice("%s is left out: a dataset that is read has no destination",
+                  command->dst);
+    if (status == OJ_OK)
+        oj_notice("%s written; GDAL programs open it as a dataset",
+                  command->write_spec);
+    oj_spec_file_free(&spec);
+    oj_free(folder);
+    return status;
+}

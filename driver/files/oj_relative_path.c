@@ -1,0 +1,235 @@
+#include "oj_relative_path.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../base/oj_driver.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static oj_status copy(const char *text, size_t n, char **out,
+                      struct oj_error *err)
+{
+    char *made;
+    OJ_NEW(made, (int64_t)n + 1, err);
+    memcpy(made, text, n);
+    made[n] = '\0';
+    *out = made;
+    return OJ_OK;
+}
+
+/* a + b + c */
+static oj_status join(const char *a, size_t n_a, const char *b, const char *c,
+                      char **out, struct oj_error *err)
+{
+    size_t n = n_a + strlen(b) + strlen(c);
+    char *made;
+    OJ_NEW(made, (int64_t)n + 1, err);
+    snprintf(made, n + 1, "%.*s%s%s", (int)n_a, a, b, c);
+    *out = made;
+    return OJ_OK;
+}
+
+/* Length of "/vsizip/", "/vsizip//vsigzip/" and the like before the path of the
+ * archive. */
+static size_t archive_prefix(const char *name)
+{
+    static const char *const archives[] = {"/vsizip/", "/vsitar/", "/vsigzip/",
+                                           "/vsi7z/", "/vsirar/"};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof archives / sizeof *archives;)
+    {
+        size_t m = strlen(archives[i]);
+        if (strncmp(name + n, archives[i], m) != 0)
+        {
+            i++;
+            continue;
+        }
+        n += m;
+        i = 0;
+    }
+    return n;
+}
+
+/* "GPKG:", "WFS:": letters and a colon, before any slash or dot. */
+static int looks_like_connection(const char *name)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW"
+                            "XYZ0123456789_+-");
+    return n > 0 && name[n] == ':';
+}
+
+static int exists_in(const char *folder, const char *name)
+{
+    char path[4096];
+    struct stat info;
+    int n = snprintf(path, sizeof path, "%s%s%s", folder,
+                     folder[0] != '\0' ? "/" : "", name);
+    return n > 0 && n < (int)sizeof path && stat(path, &info) == 0;
+}
+
+/* folder: where name is meant to be. */
+static int is_relative(const char *folder, const char *name)
+{
+    if (name[0] == '\0' || strchr("/\\<{[", name[0]) != NULL ||
+        strstr(name, "://") != NULL)
+        return 0;
+    if (oj_driver_is_connection(name) || looks_like_connection(name))
+        return exists_in(folder, name);
+    return 1;
+}
+
+oj_status oj_relative_path_resolve(const char *folder, const char *name,
+                                   char **out, struct oj_error *err)
+{
+    size_t n = archive_prefix(name);
+    const char *path = name + n;
+    const char *slash = "/";
+    char *made = NULL;
+    if (folder[0] == '\0' || !is_relative(folder, path))
+        return copy(name, strlen(name), out, err);
+    if (folder[strlen(folder) - 1] == '/')
+        slash = "";
+    OJ_TRY(join(folder, strlen(folder), slash, path, &made, err));
+    if (n > 0)
+    {
+        char *whole = NULL;
+        oj_status status = join(name, n, made, "", &whole, err);
+        oj_free(made);
+        OJ_TRY(status);
+        made = whole;
+    }
+    *out = made;
+    return OJ_OK;
+}
+
+/* Takes "./" and "../" off path, the latter with the last folder of here. */
+static const char *walk_up(char *here, const char *path)
+{
+    for (;;)
+    {
+        if (strncmp(path, "./", 2) == 0)
+            path += 2;
+        else if (strncmp(path, "../", 3) == 0)
+        {
+            char *slash = strrchr(here, '/');
+            if (slash != NULL)
+                *slash = '\0';
+            path += 3;
+        }
+        else if (path[0] == '/')
+            path++;
+        else
+            return path;
+    }
+}
+
+/* Takes folders off path that lie on the way from here to there, which has no
+ * links, and adds them to here. */
+static const char *walk_down(char *here, size_t size, const char *there,
+                             const char *path)
+{
+    size_t n = strlen(here);
+    if (strncmp(here, there, n) != 0)
+        return path;
+    for (;;)
+    {
+        size_t m = strcspn(path, "/");
+        if (path[m] == '\0' || m == 0 || there[n] != '/' ||
+            strncmp(there + n + 1, path, m) != 0 ||
+            (there[n + 1 + m] != '/' && there[n + 1 + m] != '\0') ||
+            n + m + 2 > size)
+            return path;
+        memcpy(here + n, there + n, m + 1);
+        n += m + 1;
+        here[n] = '\0';
+        path += m;
+        while (path[0] == '/' || strncmp(path, "./", 2) == 0)
+            path += path[0] == '/' ? 1 : 2;
+    }
+}
+
+/* Bytes that both have in common, up to the end of a folder's name: here is
+ * /a/b, there is /a/c: 2. */
+static size_t common_folders(const char *here, const char *there)
+{
+    size_t common = 0, i = 0;
+    for (;; i++)
+    {
+        int ends_here = here[i] == '\0' || here[i] == '/';
+        int ends_there = there[i] == '\0' || there[i] == '/';
+        if (ends_here && ends_there)
+            common = i;
+        if (here[i] != there[i] || here[i] == '\0')
+            return common;
+    }
+}
+
+/* The way from a folder to a path below a folder; both are absolute, without
+ * links and a last slash ("" is the root). *out stays NULL when they have only
+ * the root in common. */
+static oj_status make_way(const char *from, const char *to, const char *path,
+                          char **out, struct oj_error *err)
+{
+    size_t common = common_folders(from, to);
+    size_t n_up = 0, size;
+    const char *down = to + common;
+    char *made, *at;
+    if (common == 0 && from[0] != '\0')
+        return OJ_OK;
+    for (const char *c = from + common; *c != '\0'; c++)
+        n_up += *c == '/';
+    down += *down == '/';
+    size = 3 * n_up + strlen(down) + strlen(path) + 2;
+    OJ_NEW(made, (int64_t)size, err);
+    at = made;
+    for (; n_up > 0; n_up--)
+    {
+        memcpy(at, "../", 3);
+        at += 3;
+    }
+    snprintf(at, size - (size_t)(at - made), "%s%s%s", down,
+             down[0] != '\0' ? "/" : "", path);
+    *out = made;
+    return OJ_OK;
+}
+
+oj_status oj_relative_path_make(const char *folder, const char *name,
+                                char **out, struct oj_error *err)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    size_t n = archive_prefix(name);
+    char *way = NULL, *whole = NULL;
+    const char *path = name + n;
+    oj_status status;
+    if (!is_relative("", path) || getcwd(to, sizeof to) == NULL ||
+        realpath(folder[0] != '\0' ? folder : ".", from) == NULL)
+        return copy(name, strlen(name), out, err);
+    if (strcmp(from, "/") == 0)
+        from[0] = '\0';
+    if (strcmp(to, "/") == 0)
+        to[0] = '\0';
+    path = walk_down(to, sizeof to, from, walk_up(to, path));
+    OJ_TRY(make_way(from, to, path, &way, err));
+    if (way == NULL)
+    {
+        OJ_TRY(join(to, strlen(to), "/", path, &way, err));
+    }
+    /* "./-a.gpkg" is a name, "-a.gpkg" would be an option. */
+    status = join(name, n, way[0] == '-' ? "./" : "", way, &whole, err);
+    oj_free(way);
+    OJ_TRY(status);
+    *out = whole;
+    return OJ_OK;
+}
+
+oj_status oj_relative_path_folder(const char *path, char **out,
+                                  struct oj_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = slash == NULL ? 0 : (size_t)(slash - path);
+    return copy(path, slash == path ? 1 : n, out, err);
+}

@@ -1,0 +1,383 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* renameat2 */
+#endif
+#include "oj_temporary.h"
+
+#include "../base/oj_cancel.h"
+
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char mark[] = ".ogrjoin-";
+static const char lock_name[] = ".lock";
+
+enum
+{
+    PROBE_BYTES = 65536,
+    YOUNG_S = 60 /* a folder without a lock this young may get one yet */
+};
+
+static oj_status fail_system(struct oj_error *err, const char *what,
+                             const char *path)
+{
+    return oj_fail(err, OJ_ERR_IO, "%s %s: %s", what, path, strerror(errno));
+}
+
+/* Splits final into the folder, made absolute, and the name. */
+static oj_status split(const char *final, struct oj_temporary *t,
+                       struct oj_error *err)
+{
+    size_t n = strlen(final);
+    const char *name = final + n;
+    char folder[OJ_PATH_MAX];
+    while (n > 1 && final[n - 1] == '/')
+        n--;
+    for (name = final + n; name > final && name[-1] != '/';)
+        name--;
+    if (snprintf(t->name, sizeof t->name, "%.*s", (int)(final + n - name),
+                 name) >= (int)sizeof t->name ||
+        snprintf(folder, sizeof folder, "%.*s", (int)(name - final), final) >=
+            (int)sizeof folder)
+        return oj_fail(err, OJ_ERR_ARG, "the name is too long: %s", final);
+    if (folder[0] == '\0')
+        strcpy(folder, ".");
+    if (realpath(folder, t->destination) == NULL)
+        return fail_system(err, "cannot write into folder", folder);
+    return OJ_OK;
+}
+
+/* How the name of a temporary folder for this destination begins. */
+static void folder_start(const struct oj_temporary *t, char *start, size_t size)
+{
+    snprintf(start, size, ".%s", t->name);
+    for (char *c = start + 1; *c != '\0'; c++)
+    {
+        if (*c == '.')
+            *c = '_';
+    }
+    snprintf(start + strlen(start), size - strlen(start), "%s", mark);
+}
+
+/* 1 when the run that made this folder is gone. */
+static int is_stale(const char *folder)
+{
+    char path[3 * OJ_PATH_MAX];
+    struct stat info;
+    int lock, stale;
+    snprintf(path, sizeof path, "%s/%s", folder, lock_name);
+    lock = open(path, O_RDWR | O_CLOEXEC);
+    if (lock < 0)
+        return errno == ENOENT && stat(folder, &info) == 0 &&
+               time(NULL) - info.st_mtime > YOUNG_S;
+    stale = flock(lock, LOCK_EX | LOCK_NB) == 0;
+    close(lock);
+    return stale;
+}
+
+static void sweep(const struct oj_temporary *t)
+{
+    char start[sizeof t->name + sizeof mark + 2];
+    char path[2 * OJ_PATH_MAX];
+    struct dirent *entry;
+    DIR *folder = opendir(t->destination);
+    if (folder == NULL)
+        return;
+    folder_start(t, start, sizeof start);
+    while ((entry = readdir(folder)) != NULL)
+    {
+        if (strncmp(entry->d_name, start, strlen(start)) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", t->destination, entry->d_name);
+        if (is_stale(path))
+            VSIRmdirRecursive(path);
+    }
+    closedir(folder);
+}
+
+static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
+{
+    char start[sizeof t->name + sizeof mark + 2];
+    folder_start(t, start, sizeof start);
+    /* Two runs of one number can meet: processes of two containers. */
+    for (int attempt = 0; attempt < 100; attempt++)
+    {
+        int n = snprintf(t->folder, sizeof t->folder, "%s/%s%ld",
+                         t->destination, start, (long)getpid());
+        if (attempt > 0 && n < (int)sizeof t->folder)
+            n += snprintf(t->folder + n, sizeof t->folder - (size_t)n, "-%d",
+                          attempt);
+        if (n >= (int)sizeof t->folder)
+            return oj_fail(err, OJ_ERR_ARG, "the name is too long: %s/%s",
+                           t->destination, t->name);
+        if (mkdir(t->folder, 0777) == 0)
+            return OJ_OK;
+        if (errno != EEXIST)
+            break;
+    }
+    t->folder[0] = '\0';
+    return fail_system(err, "cannot write into folder", t->destination);
+}
+
+static oj_status take_lock(struct oj_temporary *t, struct oj_error *err)
+{
+    char path[OJ_PATH_MAX + sizeof lock_name];
+    snprintf(path, sizeof path, "%s/%s", t->folder, lock_name);
+    t->lock = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (t->lock < 0)
+        return fail_system(err, "cannot write", path);
+    /* File systems without locks: the worst is a folder that stays. */
+    (void)!flock(t->lock, LOCK_EX | LOCK_NB);
+    return OJ_OK;
+}
+
+oj_status oj_temporary_make(const char *final, struct oj_temporary *out,
+                            struct oj_error *err)
+{
+    struct oj_temporary t = {0};
+    oj_status status;
+    t.lock = -1;
+    OJ_TRY(split(final, &t, err));
+    sweep(&t);
+    OJ_TRY(make_folder(&t, err));
+    oj_cancel_add_temporary(t.folder);
+    status = take_lock(&t, err);
+    if (status == OJ_OK)
+        *out = t;
+    else
+        oj_temporary_remove(&t);
+    return status;
+}
+
+void oj_temporary_path(const struct oj_temporary *t, char *path, int size)
+{
+    snprintf(path, (size_t)size, "%s/%s", t->folder, t->name);
+}
+
+oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)
+{
+    static const char zeros[PROBE_BYTES];
+    char path[OJ_PATH_MAX + 8];
+    int file, ok;
+    snprintf(path, sizeof path, "%s/.probe", t->folder);
+    file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file < 0)
+        return fail_system(err, "cannot write", path);
+    errno = ENOSPC;
+    ok = write(file, zeros, sizeof zeros) == (ssize_t)sizeof zeros;
+    ok = fsync(file) == 0 && ok;
+    ok = close(file) == 0 && ok;
+    unlink(path);
+    if (!ok)
+        return oj_fail(err, OJ_ERR_IO, "cannot write the output into %s: %s",
+                       t->destination, strerror(errno));
+    return OJ_OK;
+}
+
+static int is_member(const char *name)
+{
+    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+           strcmp(name, lock_name) != 0;
+}
+
+/* Names of all members; the main one is last. Freed with CSLDestroy. */
+static char **list_members(const struct oj_temporary *t)
+{
+    char **names = VSIReadDir(t->folder), **members = NULL;
+    for (int i = 0; names != NULL && names[i] != NULL; i++)
+    {
+        if (is_member(names[i]) && strcmp(names[i], t->name) != 0)
+            members = CSLAddString(members, names[i]);
+    }
+    if (CSLFindString(names, t->name) >= 0)
+        members = CSLAddString(members, t->name);
+    CSLDestroy(names);
+    return members;
+}
+
+/* 1 when path is one of the files in old. */
+static int is_listed(char **old, const char *path)
+{
+    struct stat a, b;
+    if (stat(path, &a) != 0)
+        return 0;
+    for (int i = 0; old != NULL && old[i] != NULL; i++)
+    {
+        if (stat(old[i], &b) == 0 && a.st_dev == b.st_dev &&
+            a.st_ino == b.st_ino)
+            return 1;
+    }
+    return 0;
+}
+
+/* SQLite takes journals by their names, and would roll one back into a file
+ * that it never belonged to. */
+static const char *const journals[] = {"-journal", "-wal", "-shm"};
+
+static oj_status check_journals(const char *target, struct oj_error *err)
+{
+    char path[2 * OJ_PATH_MAX + 16];
+    struct stat info;
+    for (size_t i = 0; i < sizeof journals / sizeof *journals; i++)
+    {
+        snprintf(path, sizeof path, "%s%s", target, journals[i]);
+        if (lstat(path, &info) == 0)
+            return oj_fail(err, OJ_ERR_IO,
+                           "%s is in the way of the output: it would be taken "
+                           "for its journal; remove it",
+                           path);
+    }
+    return OJ_OK;
+}
+
+static void remove_journals(const char *target)
+{
+    char path[2 * OJ_PATH_MAX + 16];
+    for (size_t i = 0; i < sizeof journals / sizeof *journals; i++)
+    {
+        snprintf(path, sizeof path, "%s%s", target, journals[i]);
+        unlink(path);
+    }
+}
+
+static oj_status check_targets(const struct oj_temporary *t, char **members,
+                               char **old, struct oj_error *err)
+{
+    char target[2 * OJ_PATH_MAX];
+    struct stat info;
+    for (int i = 0; members != NULL && members[i] != NULL; i++)
+    {
+        snprintf(target, sizeof target, "%s/%s", t->destination, members[i]);
+        if (lstat(target, &info) != 0)
+            OJ_TRY(check_journals(target, err));
+        else if (!is_listed(old, target))
+            return oj_fail(err, OJ_ERR_IO,
+                           "%s is in the way of the output: it exists and is "
+                           "no part of what is replaced",
+                           target);
+    }
+    return OJ_OK;
+}
+
+/* Data on disk, and the permissions of the file that will be replaced. */
+static oj_status settle_member(const char *path, const char *target,
+                               struct oj_error *err)
+{
+    struct stat info;
+    int file = open(path, O_RDONLY | O_CLOEXEC), ok;
+    if (file < 0)
+        return fail_system(err, "cannot read", path);
+    ok = fsync(file) == 0;
+    if (ok && stat(target, &info) == 0 && !S_ISDIR(info.st_mode))
+        (void)!fchmod(file, info.st_mode & 0777);
+    close(file);
+    return ok ? OJ_OK : fail_system(err, "cannot write", path);
+}
+
+/* A rename cannot replace a folder that holds something; swap the two, and the
+ * old one goes with the temporary folder. */
+static int move_member(const char *from, const char *to)
+{
+    struct stat info;
+    if (rename(from, to) == 0)
+        return 0;
+    if (stat(to, &info) == 0 && S_ISDIR(info.st_mode))
+        return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE);
+    return -1;
+}
+
+/* 1 for a/out.dbf when t is about a/out.shp: a file next to it that differs in
+ * the extension only. */
+static int is_sidecar(const struct oj_temporary *t, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    const char *dot = strrchr(t->name, '.');
+    size_t stem = dot != NULL ? (size_t)(dot - t->name) : strlen(t->name);
+    char folder[OJ_PATH_MAX], resolved[OJ_PATH_MAX];
+    snprintf(folder, sizeof folder, "%.*s",
+             slash != NULL ? (int)(slash - path) : 1,
+             slash != NULL ? path : ".");
+    return strcmp(name, t->name) != 0 && strncmp(name, t->name, stem) == 0 &&
+           name[stem] == '.' && realpath(folder, resolved) != NULL &&
+           strcmp(resolved, t->destination) == 0;
+}
+
+/* Members of the old dataset that the new one does not have, such as an index
+ * that would not fit it. */
+static void remove_old(const struct oj_temporary *t, char **members, char **old)
+{
+    for (int i = 0; old != NULL && old[i] != NULL; i++)
+    {
+        const char *slash = strrchr(old[i], '/');
+        const char *name = slash != NULL ? slash + 1 : old[i];
+        if (is_sidecar(t, old[i]) && CSLFindString(members, name) < 0)
+            unlink(old[i]);
+    }
+}
+
+static oj_status move_members(const struct oj_temporary *t, char **members,
+                              char **old, struct oj_error *err)
+{
+    char from[2 * OJ_PATH_MAX], to[2 * OJ_PATH_MAX];
+    if (old != NULL)
+    {
+        for (int i = 0; members != NULL && members[i] != NULL; i++)
+        {
+            snprintf(from, sizeof from, "%s/%s", t->folder, members[i]);
+            snprintf(to, sizeof to, "%s/%s", t->destination, members[i]);
+            OJ_TRY(settle_member(from, to, err));
+        }
+        remove_old(t, members, old);
+    }
+    for (int i = 0; members != NULL && members[i] != NULL; i++)
+    {
+        snprintf(from, sizeof from, "%s/%s", t->folder, members[i]);
+        snprintf(to, sizeof to, "%s/%s", t->destination, members[i]);
+        remove_journals(to);
+        if (move_member(from, to) != 0)
+            return fail_system(err, "cannot write", to);
+    }
+    return OJ_OK;
+}
+
+oj_status oj_temporary_move(const struct oj_temporary *t, char **old,
+                            struct oj_error *err)
+{
+    char **members = list_members(t);
+    oj_status status = check_targets(t, members, old, err);
+    if (status == OJ_OK && members == NULL)
+        status = oj_fail(err, OJ_ERR_IO, "the driver wrote no file");
+    if (status == OJ_OK)
+    {
+        oj_cancel_hold();
+        status = oj_cancel_check(err);
+        if (status == OJ_OK)
+            status = move_members(t, members, old, err);
+        oj_cancel_release();
+    }
+    CSLDestroy(members);
+    return status;
+}
+
+void oj_temporary_remove(struct oj_temporary *t)
+{
+    if (t->folder[0] == '\0')
+        return;
+    VSIRmdirRecursive(t->folder);
+    oj_cancel_drop_temporary(t->folder);
+    if (t->lock >= 0)
+        close(t->lock);
+    memset(t, 0, sizeof *t);
+    t->lock = -1;
+}

@@ -1,0 +1,61 @@
+/** A folder next to the destination, in which an output is made.
+ *
+ *   data/out.shp                        what the user asked for
+ *   data/.out_shp.ogrjoin-4711/         made here, while process 4711 lives
+ *        .lock                          held by it
+ *        out.shp out.dbf out.shx ...    the members, with their final names
+ *
+ *  The folder has no dot inside its name: GDAL would take .zip, .xlsx and the
+ *  like for an archive.  A member moves into place by one rename within the
+ * file system. A run that was killed leaves the folder, not the lock; the next
+ * run to the same destination removes it.
+ */
+#ifndef OJ_TEMPORARY_H
+#define OJ_TEMPORARY_H
+
+#include "../../flatten/base/oj_status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OJ_PATH_MAX 4096
+
+/** Zeroed memory is a valid absent one. */
+struct oj_temporary
+{
+    char folder[OJ_PATH_MAX];      /**< the temporary folder; "": none */
+    char destination[OJ_PATH_MAX]; /**< the folder of the final names */
+    char name[256];                /**< final name of the main member */
+    int lock;                      /**< file descriptor */
+};
+
+/** Removes what dead runs to final left, and makes the folder. */
+OJ_MUST_USE oj_status oj_temporary_make(const char *final,
+                                        struct oj_temporary *out,
+                                        struct oj_error *err);
+
+/** Path of the main member inside the folder. */
+void oj_temporary_path(const struct oj_temporary *temporary, char *path,
+                       int size);
+
+/** OJ_ERR_IO when the disk has no room: drivers that write through a buffer
+ *  may not have noticed. */
+OJ_MUST_USE oj_status oj_temporary_probe(const struct oj_temporary *temporary,
+                                         struct oj_error *err);
+
+/** Moves all members to their final names, the main one last. old: NULL-
+ *  terminated paths of the members of the dataset that is replaced, which go;
+ *  NULL when nothing is replaced, and then no member may exist yet.
+ *  With old the new members reach the disk before the old ones go.
+ *  OJ_ERR_CANCELLED: nothing was moved. */
+OJ_MUST_USE oj_status oj_temporary_move(const struct oj_temporary *temporary,
+                                        char **old, struct oj_error *err);
+
+/** Removes the folder with all that is in it. Accepts an absent one. */
+void oj_temporary_remove(struct oj_temporary *temporary);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,32 @@
+/** A small text file that appears complete or not at all, or text on standard
+ *  output or error. */
+#ifndef OJ_TEXT_FILE_H
+#define OJ_TEXT_FILE_H
+
+#include "../../flatten/base/oj_status.h"
+
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** OJ_ERR_IO, as the writing would end, when it is plain before long work that
+ *  path cannot be written: no such folder, no leave, a folder itself. */
+OJ_MUST_USE oj_status oj_text_file_check(const char *path, const char *option,
+                                         struct oj_error *err);
+
+/** 1 when path is a name of standard output. */
+int oj_text_file_is_stdout(const char *path);
+
+/** Writes path by write(file, user), under a temporary name next to it. option:
+ *  who asked, for the error text. */
+OJ_MUST_USE oj_status oj_text_file_write(const char *path, const char *option,
+                                         void (*write)(FILE *, const void *),
+                                         const void *user,
+                                         struct oj_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

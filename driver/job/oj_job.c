@@ -1,0 +1,514 @@
+#include "oj_job.h"
+
+#include "../../flatten/base/oj_clock.h"
+#include "../base/oj_cancel.h"
+#include "../base/oj_message.h"
+#include "../files/oj_text_file.h"
+#include "../output/oj_output.h"
+#include "../source/oj_early_warnings.h"
+
+#include <cpl_conv.h>
+#include <cpl_progress.h>
+#include <cpl_vsi.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Pairs of one answer: what more rows have comes in the next. 28 bytes a pair
+ * are held, and three answers at a time. */
+#define MAX_BATCH_PAIRS (INT64_C(4) << 20)
+
+/* Of -memory, what a pair may take: three answers in flight, and what a join in
+ * tiles keeps in between. */
+#define BYTES_PER_PAIR 512
+#define LEAST_BATCH_PAIRS 16384
+
+/* Of -memory, what a row of a batch may take: three batches are in flight, of
+ * rows of some hundred bytes. */
+#define BYTES_PER_BATCH_ROW 1024
+#define LEAST_BATCH 4096
+
+static struct oj_relation make_relation(const struct oj_command *command,
+                                        const struct oj_crs *crs)
+{
+    struct oj_relation relation = oj_relation_default();
+    relation.op = (enum oj_op)command->op;
+    relation.max_distance = crs->max_distance;
+    relation.min_distance = crs->min_distance;
+    relation.k = command->k;
+    relation.ties = (enum oj_ties)command->ties;
+    relation.distance_to = (enum oj_distance_to)command->distance_to;
+    relation.metric = (enum oj_metric)command->metric;
+    if (command->mask != NULL)
+    {
+        for (int i = 0; i < 9 && command->mask[i] != '\0'; i++)
+            relation.mask[i] = (char)toupper((unsigned char)command->mask[i]);
+    }
+    return relation;
+}
+
+static int64_t most_pairs(const struct oj_command *command)
+{
+    int64_t most = command->memory / BYTES_PER_PAIR;
+    if (command->memory == 0 || most > MAX_BATCH_PAIRS)
+        return MAX_BATCH_PAIRS;
+    return most > LEAST_BATCH_PAIRS ? most : LEAST_BATCH_PAIRS;
+}
+
+/* Without -threads as many as GDAL's own algorithms may have. 0: all. */
+static int n_threads(const struct oj_command *command)
+{
+    const char *n = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
+    int64_t threads = command->threads;
+    if (!oj_command_given(command, "threads"))
+        threads = atoi(n);
+    return threads < 0 || threads > OJ_MAX_THREADS ? 0 : (int)threads;
+}
+
+struct oj_options oj_job_options(const struct oj_command *command)
+{
+    struct oj_options options = {0};
+    options.n_threads = n_threads(command);
+    options.quadrant_size = command->quadrant_size;
+    options.cancel = oj_cancel_flag();
+    options.max_batch_pairs = most_pairs(command);
+    options.gpus = command->gpus;
+    options.gpu_memory = command->gpu_memory;
+    options.gpu_batch = command->gpu_batch;
+    return options;
+}
+
+/* The names in the order of other programs: inputs first. */
+static oj_status explain_order(const struct oj_command *command,
+                               oj_status status, struct oj_error *err)
+{
+    VSIStatBuf file;
+    struct oj_error bare = *err;
+    if (status == OJ_OK || command->dst == NULL || command->overwrite ||
+        command->append || command->update ||
+        VSIStat(command->dst, &file) != 0 ||
+        strchr(command->join.dataset, ':') != NULL ||
+        VSIStat(command->join.dataset, &file) == 0)
+        return status;
+    return oj_fail(err, status,
+                   "%.800s; the destination is the first of the three names",
+                   bare.message);
+}
+
+static oj_status open_sources(struct oj_job *job, struct oj_error *err)
+{
+    const struct oj_command *command = job->command;
+    OJ_TRY(oj_source_open(&command->input, "input",
+                          command->has_spat ? command->spat : NULL, &job->input,
+                          err));
+    if (command->n_windows > 0)
+        OJ_TRY(oj_source_open_boxes(&command->join, "join", command->windows,
+                                    command->n_windows, &job->join, err));
+    else
+        OJ_TRY(explain_order(
+            command,
+            oj_source_open(&command->join, "join", NULL, &job->join, err),
+            err));
+    /* A join side that only decides who is kept brings no columns, and one that
+     * is added up those that are asked for; its rows without a match are read
+     * again, then with all columns. */
+    if (command->unmatched_join_layer != NULL && command->aggregates != NULL)
+        oj_source_skip_fields(&job->join);
+    else if (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI ||
+             command->aggregates != NULL)
+        oj_source_drop_fields(&job->join);
+    return OJ_OK;
+}
+
+/* Rows are counted only for the progress, and those of a SELECT, whose count
+ * can take as long as reading them, only where it was asked for. */
+static void plan_progress(struct oj_job *job)
+{
+    const struct oj_command *command = job->command;
+    job->n_expected = -1;
+    job->show_progress =
+        !command->quiet && (command->progress || isatty(STDOUT_FILENO)) &&
+        (command->dst == NULL || !oj_output_is_stdout(command->dst));
+    if (!job->show_progress)
+        return;
+    if (command->progress || !job->input.is_result_set)
+        job->n_expected = oj_source_count(&job->input, command->limit);
+    if (job->n_expected < 0 && command->progress)
+        oj_notice("no progress is shown: the number of input rows is not known "
+                  "beforehand");
+    if (job->n_expected < 0)
+        job->show_progress = 0;
+}
+
+/* 1 when the two names are of one file, which need not be there yet. */
+static int is_same_name(const char *a, const char *b)
+{
+    struct stat x, y;
+    char *folder_a, *folder_b;
+    int same;
+    if (strcmp(a, b) == 0)
+        return 1;
+    if (stat(a, &x) == 0 && stat(b, &y) == 0)
+        return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    if (strcmp(CPLGetFilename(a), CPLGetFilename(b)) != 0)
+        return 0;
+    folder_a = CPLStrdup(CPLGetPath(a));
+    folder_b = CPLStrdup(CPLGetPath(b));
+    same = stat(folder_a[0] != '\0' ? folder_a : ".", &x) == 0 &&
+           stat(folder_b[0] != '\0' ? folder_b : ".", &y) == 0 &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    CPLFree(folder_a);
+    CPLFree(folder_b);
+    return same;
+}
+
+/* Files beside the output replace what is there: never a dataset at work. */
+static oj_status check_side_file(const struct oj_job *job, const char *option,
+                                 const char *path, struct oj_error *err)
+{
+    const char *dst = job->command->dst;
+    if (path == NULL)
+        return OJ_OK;
+    if (oj_source_is_behind(&job->input, path) ||
+        oj_source_is_behind(&job->join, path))
+        return oj_fail(err, OJ_ERR_ARG, "-%s would overwrite the input %s",
+                       option, path);
+    if (dst != NULL &&
+        (is_same_name(dst, path) ||
+         (oj_output_is_stdout(dst) && oj_text_file_is_stdout(path))))
+        return oj_fail(err, OJ_ERR_ARG, "-%s would overwrite the output %s",
+                       option, path);
+    return OJ_OK;
+}
+
+oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
+                      struct oj_error *err)
+{
+    const struct oj_job closed = {0};
+    *job = closed;
+    job->command = command;
+    job->join_side = &job->own_join_side;
+    OJ_TRY(open_sources(job, err));
+    OJ_TRY(check_side_file(job, "json_summary", command->json_summary, err));
+    OJ_TRY(
+        check_side_file(job, "validate_report", command->validate_report, err));
+    OJ_TRY(check_side_file(job, "benchmark_csv", command->benchmark_csv, err));
+    OJ_TRY(oj_crs_settle(command, &job->input, &job->join, &job->crs, err));
+    job->relation = make_relation(command, &job->crs);
+    OJ_TRY(oj_sides_open(command, &job->input, &job->join, &job->crs,
+                         &job->sides, &job->relation, err));
+    OJ_TRY(oj_relation_check(&job->relation, err));
+    oj_warn_early(command, &job->input, &job->join, &job->crs);
+    plan_progress(job);
+    return OJ_OK;
+}
+
+/* Under -memory the batches in flight take a share of it; the larger a batch,
+ * the less often tiles are loaded. */
+static int64_t batch_rows(const struct oj_command *command)
+{
+    int64_t most = command->memory / BYTES_PER_BATCH_ROW;
+    if (command->memory == 0 || oj_command_given(command, "batch") ||
+        most >= command->batch)
+        return command->batch;
+    return most > LEAST_BATCH ? most : LEAST_BATCH;
+}
+
+struct oj_read_options oj_job_read_options(const struct oj_job *job,
+                                           const struct oj_source *source)
+{
+    struct oj_read_options options = {0};
+    options.batch_rows = batch_rows(job->command);
+    options.limit = -1;
+    options.fields = source->fields;
+    options.n_fields = source->n_fields + source->n_hidden;
+    options.skipped = source->skipped;
+    options.use_arrow = 1;
+    options.ignore_unwanted = !source->has_where;
+    options.transformation = source->transformation;
+    options.cancel = oj_cancel_flag();
+    return options;
+}
+
+static oj_status make_join_flat(struct oj_job *job, struct oj_error *err)
+{
+    const struct oj_row_values values = {job->join_side->table, NULL};
+    job->join_side->flat = oj_flat_buf_view(&job->join_side->buf);
+    return oj_sides_make(&job->sides, 1, 1, &values, &job->join_side->work,
+                         &job->join_side->flat, err);
+}
+
+oj_status oj_job_read_join(struct oj_job *job, struct oj_error *err)
+{
+    return oj_job_read_join_watched(job, oj_is_cancelled_at, NULL, err);
+}
+
+oj_status oj_job_read_join_watched(struct oj_job *job,
+                                   int (*watch)(int64_t, void *), void *user,
+                                   struct oj_error *err)
+{
+    const struct oj_read_options reading = oj_job_read_options(job, &job->join);
+    double start = oj_clock_seconds();
+    oj_status status;
+    oj_message_forget_errors();
+    status = oj_layer_read_all(job->join.layer, &reading, &job->join_side->buf,
+                               &job->join_side->table, &job->join_side->counts,
+                               watch, user, err);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    job->join_side->read_s = oj_clock_seconds() - start;
+    OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
+                                 err));
+    return make_join_flat(job, err);
+}
+
+struct oj_options oj_job_engine_options(const struct oj_job *job)
+{
+    struct oj_options options = oj_job_options(job->command);
+    enum oj_shape shape = job->sides.reshape[0].shape;
+    if (shape != OJ_SHAPE_CENTROID && shape != OJ_SHAPE_POINT_ON_SURFACE &&
+        !oj_source_can_hold_points(&job->input))
+        options.input_kinds = OJ_PART_LINE | OJ_PART_POLYGON;
+    /* auto wants to know how much there is to do, but not at any price. */
+    if (!job->input.is_result_set &&
+        OGR_L_TestCapability(job->input.layer, OLCFastFeatureCount))
+        options.n_expected = oj_source_count(&job->input, job->command->limit);
+    if (options.n_expected < 0)
+        options.n_expected = 0;
+    return options;
+}
+
+oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
+{
+    const struct oj_options options = oj_job_engine_options(job);
+    if (job->command->memory > 0)
+        return oj_job_prepare_bounded(job, err);
+    OJ_TRY(oj_job_read_join(job, err));
+    return oj_join_open(&job->join_side->flat, &job->relation,
+                        job->command->backend, &options,
+                        &job->join_side->engine, err);
+}
+
+void oj_job_enter_thread(const struct oj_job *job, struct oj_message_sink *sink)
+{
+    oj_cancel_use(job->cancel); /* a layer can be a join itself */
+    if (job->listen != NULL)
+        job->listen(job->listen_user, sink);
+}
+
+void oj_job_leave_thread(const struct oj_job *job)
+{
+    if (job->listen != NULL)
+        oj_message_use(NULL);
+}
+
+static oj_status read_rows(struct oj_job *job, int slot, struct oj_flat *flat,
+                           struct oj_error *err)
+{
+    struct oj_batch *batch = &job->batches[slot];
+    struct oj_row_values values = {0};
+    OJ_TRY(oj_layer_reader_next(job->reader, batch, err));
+    *flat = oj_flat_buf_view(&batch->flat);
+    flat->n_features = batch->n_rows;
+    values.attributes = batch->attributes;
+    if (batch->n_rows == 0)
+        return OJ_OK;
+    return oj_sides_make(&job->sides, 0, 0, &values, &job->batch_work[slot],
+                         flat, err);
+}
+
+/* Runs on the reader thread. */
+static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
+                            struct oj_error *err)
+{
+    struct oj_job *job = user;
+    struct oj_message_sink sink;
+    oj_status status;
+    oj_job_enter_thread(job, &sink);
+    status = read_rows(job, slot, flat, err);
+    oj_job_leave_thread(job);
+    return status;
+}
+
+static oj_status join_tiles(struct oj_job *job,
+                            const struct oj_pipeline_part *part,
+                            struct oj_matches *out, struct oj_error *err)
+{
+    struct oj_feature_set *side = &job->answer_side[part->answer];
+    int64_t **place = &job->answer_place[part->answer], n;
+    OJ_TRY(oj_tiled_join_batch(job->tiled, part->flat, out, side, err));
+    n = side->buf.n_features;
+    if (!job->command->in_place || n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_reserve(place, 0, n, &job->cap_answer_place[part->answer],
+                      sizeof **place, err));
+    memcpy(*place, oj_tiled_join_places(job->tiled),
+           (size_t)n * sizeof **place);
+    return OJ_OK;
+}
+
+oj_status oj_job_join_part(struct oj_job *job,
+                           const struct oj_pipeline_part *part,
+                           struct oj_matches *out, struct oj_error *err)
+{
+    if (job->tiled != NULL)
+        OJ_TRY(join_tiles(job, part, out, err));
+    else
+        OJ_TRY(oj_job_join(job, part->flat, out, err));
+    if (job->after_join == NULL)
+        return OJ_OK;
+    return job->after_join(job->after_join_user, part, out, err);
+}
+
+/* Runs on the join thread. */
+static oj_status join_batch(void *user, const struct oj_pipeline_part *part,
+                            struct oj_matches *out, struct oj_error *err)
+{
+    struct oj_job *job = user;
+    struct oj_message_sink sink;
+    oj_status status;
+    oj_job_enter_thread(job, &sink);
+    status = oj_job_join_part(job, part, out, err);
+    oj_job_leave_thread(job);
+    return status;
+}
+
+struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)
+{
+    struct oj_answer_side side = {job->join_side->flat, job->join_side->table,
+                                  NULL, NULL};
+    if (job->tiled != NULL)
+    {
+        side.flat = oj_feature_set_view(&job->answer_side[answer]);
+        side.table = job->answer_side[answer].table;
+        side.ordinal = job->answer_side[answer].ordinal;
+        side.place = job->answer_place[answer];
+    }
+    return side;
+}
+
+const struct oj_stats *oj_job_stats(const struct oj_job *job)
+{
+    if (job->join_use.entry != NULL)
+        return &job->join_use.stats;
+    return job->tiled != NULL ? oj_tiled_join_stats(job->tiled)
+                              : oj_join_stats(job->join_side->engine);
+}
+
+const struct oj_backend *oj_job_backend(const struct oj_job *job)
+{
+    return job->tiled != NULL ? oj_tiled_join_backend(job->tiled)
+                              : oj_join_backend(job->join_side->engine);
+}
+
+const char *oj_job_reason(const struct oj_job *job)
+{
+    return job->tiled != NULL ? "" : oj_join_reason(job->join_side->engine);
+}
+
+int oj_job_threads(const struct oj_job *job)
+{
+    return job->tiled != NULL ? oj_tiled_join_threads(job->tiled)
+                              : oj_join_threads(job->join_side->engine);
+}
+
+static int show_progress(int64_t n_rows, void *user)
+{
+    const struct oj_job *job = user;
+    double done = 1.0;
+    if (job->n_expected > 0)
+        done = (double)n_rows / (double)job->n_expected;
+    if (job->progress_share > 0)
+        done *= job->progress_share;
+    /* The last step is shown when the output is complete. */
+    if (job->show_progress)
+        GDALTermProgress(done < 0.999 ? done : 0.999, NULL, NULL);
+    return oj_is_cancelled();
+}
+
+oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
+                        const struct oj_pipeline_sink *sink,
+                        struct oj_error *err)
+{
+    struct oj_read_options reading = oj_job_read_options(job, &job->input);
+    const struct oj_pipeline_source source = {read_batch, job};
+    const struct oj_pipeline_joiner joiner = {join_batch, job};
+    struct oj_pipeline_options options = {0};
+    oj_status status;
+    reading.limit = job->command->limit;
+    reading.keep_attributes = keep_attributes;
+    if (oj_sides_need_values(&job->sides, 0))
+        reading.keep_attributes = 1;
+    else if (!keep_attributes)
+        reading.n_fields = 0;
+    options.cancel = job->cancel = oj_cancel_flag();
+    options.max_pairs = job->command->max_pairs;
+    options.progress = show_progress;
+    options.progress_user = job;
+    job->join_use.cancel = oj_cancel_flag();
+    oj_message_forget_errors();
+    status =
+        oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    if (job->show_progress)
+        GDALTermProgress(0.0, NULL, NULL);
+    job->progress_open = job->show_progress;
+    status =
+        oj_pipeline_run(&source, &joiner, sink, &options, &job->counts, err);
+    job->input_counts = *oj_layer_reader_counts(job->reader);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    return oj_source_check_count(&job->input, job->command->limit,
+                                 job->input_counts.n_rows, err);
+}
+
+void oj_job_end_progress(struct oj_job *job)
+{
+    if (job->progress_open)
+    {
+        GDALTermProgress(1.0, NULL, NULL);
+        fflush(stdout); /* before the summary, also where both go to a file */
+    }
+    job->progress_open = 0;
+}
+
+void oj_job_end_reading(struct oj_job *job)
+{
+    for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
+    {
+        oj_batch_free(&job->batches[i]);
+        oj_side_work_free(&job->batch_work[i]);
+    }
+    oj_layer_reader_close(job->reader);
+    job->reader = NULL;
+}
+
+void oj_job_close(struct oj_job *job)
+{
+    const struct oj_job closed = {0};
+    /* An error is reported on a line of its own. */
+    if (job->progress_open)
+        printf("\n");
+    oj_job_end_reading(job);
+    oj_join_side_free(&job->own_join_side);
+    oj_join_use_end(&job->join_use);
+    oj_join_files_free(&job->input_files);
+    oj_join_files_free(&job->join_files);
+    oj_tiled_join_close(job->tiled);
+    oj_tiles_close(&job->tiles);
+    for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
+    {
+        oj_feature_set_free(&job->answer_side[i]);
+        oj_free(job->answer_place[i]);
+    }
+    oj_sides_close(&job->sides);
+    oj_crs_free(&job->crs);
+    oj_source_close(&job->join);
+    oj_source_close(&job->input);
+    *job = closed;
+}

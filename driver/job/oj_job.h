@@ -1,0 +1,213 @@
+/** The part that every way of running shares: two sources opened and brought
+ *  into one CRS, the join side read and indexed, the input side streamed
+ *  through the join to a sink. */
+#ifndef OJ_JOB_H
+#define OJ_JOB_H
+
+#include "../../algs/engine/oj_pipeline.h"
+#include "../../algs/ogrjoin.h"
+#include "../../flatten/read/oj_layer_read.h"
+#include "../base/oj_message.h"
+#include "../command/oj_command.h"
+#include "../source/oj_crs.h"
+#include "../source/oj_sides.h"
+#include "../source/oj_source.h"
+#include "oj_join_cache.h"
+#include "oj_join_files.h"
+#include "oj_join_side.h"
+#include "oj_tiled_join.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Zeroed memory is a valid closed one. */
+struct oj_job
+{
+    const struct oj_command *command;
+    struct oj_source input, join;
+    struct oj_crs crs;
+    struct oj_relation relation;
+    struct oj_sides sides;
+
+    /** The join side, once read: own_join_side, or a borrowed one. A job that
+     *  is open stays where it is. */
+    struct oj_join_side *join_side;
+    struct oj_join_side own_join_side;
+    struct oj_join_use join_use; /**< of a borrowed one */
+
+    /** The files of both sides, of oj_job_open_shared(). */
+    struct oj_join_files input_files, join_files;
+
+    /* A join side larger than -memory: join_side holds no rows, and answers
+     * come with the features they speak of. */
+    struct oj_tiles tiles;
+    struct oj_tiled_join *tiled; /**< NULL: in memory */
+    struct oj_feature_set answer_side[OJ_PIPELINE_SLOTS];
+    int64_t *answer_place[OJ_PIPELINE_SLOTS]; /**< of its features, -in_place */
+    int64_t cap_answer_place[OJ_PIPELINE_SLOTS];
+
+    /** Called on the join thread after each join, for what is to be found out
+     *  about the pairs; may be NULL. part->answer tells answers apart. */
+    oj_status (*after_join)(void *user, const struct oj_pipeline_part *part,
+                            const struct oj_matches *matches,
+                            struct oj_error *err);
+    void *after_join_user;
+
+    /* The input side, while and after it is streamed. */
+    struct oj_layer_reader *reader;
+    struct oj_batch batches[OJ_PIPELINE_SLOTS]; /**< as they were read */
+    struct oj_side_work batch_work[OJ_PIPELINE_SLOTS];
+    struct oj_read_counts input_counts;
+    struct oj_pipeline_counts counts;
+    const int *cancel; /**< of the thread that streams, for the others */
+
+    /** Whoever hears what is said on the threads of a stream: names sink for
+     *  the calling thread, until oj_message_use(NULL). NULL: what hears all
+     *  threads. */
+    void (*listen)(void *user, struct oj_message_sink *sink);
+    void *listen_user;
+    int64_t n_expected; /**< rows of the input side; -1: unknown */
+    int show_progress;
+    double progress_share; /**< of the bar, that streaming takes; 0: all */
+    int progress_open;     /**< the bar has begun and not ended */
+};
+
+/** Opens both sides, checks their types and settles the CRS. Nothing is read
+ *  yet. command outlives the job. */
+OJ_MUST_USE oj_status oj_job_open(const struct oj_command *command,
+                                  struct oj_job *job, struct oj_error *err);
+
+/** Reads the join side: flat and table of job->join_side. */
+OJ_MUST_USE oj_status oj_job_read_join(struct oj_job *job,
+                                       struct oj_error *err);
+
+/** The same; watch(rows read, user) stops it with OJ_ERR_CANCELLED when it
+ *  returns nonzero. */
+OJ_MUST_USE oj_status oj_job_read_join_watched(struct oj_job *job,
+                                               int (*watch)(int64_t, void *),
+                                               void *user,
+                                               struct oj_error *err);
+
+/** Reads the join side and indexes it. */
+OJ_MUST_USE oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err);
+
+/* Jobs that share join sides (oj_job_shared.c); all others keep theirs to
+ * themselves. */
+
+/** oj_job_open() of a job that will be given to oj_job_prepare_shared(). */
+OJ_MUST_USE oj_status oj_job_open_shared(const struct oj_command *command,
+                                         struct oj_job *job,
+                                         struct oj_error *err);
+
+/** 1 when a file of one of the sides may have changed since the job was opened:
+ *  whoever reads from the start opens it anew. Of what is not known to be all
+ *  in files (databases, /vsi files) it is 0. */
+int oj_job_is_outdated(const struct oj_job *job);
+
+/** oj_job_prepare(), with a join side from the cache of the process, or put
+ *  there; one that cannot be kept is still shared by oj_job_prepare_like().
+ *  Looks at the calling thread's cancel flag, which outlives the job, also
+ *  while another thread prepares the same join side. */
+OJ_MUST_USE oj_status oj_job_prepare_shared(struct oj_job *job,
+                                            struct oj_error *err);
+
+/** The same with the join side of another job, which is open for the same
+ *  command, and stays so meanwhile; it may be joining, or being prepared by
+ *  oj_job_prepare_shared(). */
+OJ_MUST_USE oj_status oj_job_prepare_like(struct oj_job *job,
+                                          const struct oj_job *other,
+                                          struct oj_error *err);
+
+/** Joins features with the join side in memory: one job at a time where it is
+ *  shared. */
+OJ_MUST_USE oj_status oj_job_join(struct oj_job *job,
+                                  const struct oj_flat *input,
+                                  struct oj_matches *out, struct oj_error *err);
+
+/** From any thread while the job is open, after its cancel flag was raised: has
+ *  a shared engine stop at once what it does for this job. */
+void oj_job_stop(struct oj_job *job);
+
+/** Reads the input side batch by batch, joins, and hands the answers to sink,
+ *  whose slot s is job->batches[s]; shows progress when asked to.
+ *  keep_attributes: batches carry geometry and fields as read. */
+OJ_MUST_USE oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
+                                    const struct oj_pipeline_sink *sink,
+                                    struct oj_error *err);
+
+/** Joins a part of a batch that is in the job, as oj_job_stream() does, with
+ *  what is found out after the join. */
+OJ_MUST_USE oj_status oj_job_join_part(struct oj_job *job,
+                                       const struct oj_pipeline_part *part,
+                                       struct oj_matches *out,
+                                       struct oj_error *err);
+
+/** Reads the one input row with this FID into job->batches[0]; *flat: what is
+ *  joined of it, *there 0: there is none. Not while the input is streamed;
+ *  oj_job_end_reading() ends it (oj_job_one.c).
+ *  is_filtered  1: by the filters on the layer, which let through that row at
+ *               most; 0: by its random access, whatever the filters are */
+OJ_MUST_USE oj_status oj_job_read_one(struct oj_job *job, int64_t fid,
+                                      int is_filtered, struct oj_flat *flat,
+                                      int *there, struct oj_error *err);
+
+/** Brackets around what a thread of a stream does for the job: it stops and is
+ *  heard as the thread that streams. */
+void oj_job_enter_thread(const struct oj_job *job,
+                         struct oj_message_sink *sink);
+void oj_job_leave_thread(const struct oj_job *job);
+
+/** Closes the reader and frees the batches: nothing reads the input any more.
+ *  oj_job_close() does it, too. */
+void oj_job_end_reading(struct oj_job *job);
+
+/** Ends the progress bar: the output is complete. */
+void oj_job_end_progress(struct oj_job *job);
+
+/** What the join_row of an answer means. Borrowed from the job, valid until the
+ *  answer's number is used again. */
+struct oj_answer_side
+{
+    struct oj_flat flat;
+    const struct oj_table *table;
+    const int64_t
+        *ordinal; /**< place in the join layer, NULL: the row itself */
+    const int64_t
+        *place; /**< with -in_place, for oj_tiles_fetch(); else NULL */
+};
+
+/** Of the answer with that number (struct oj_pipeline_part). */
+struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer);
+
+/** What the engine did for this job, whichever it is. Of a shared join side the
+ *  backend and its reason may change while others join. */
+const struct oj_stats *oj_job_stats(const struct oj_job *job);
+const struct oj_backend *oj_job_backend(const struct oj_job *job);
+int oj_job_threads(const struct oj_job *job);
+
+/** Why -backend auto chose the backend; "" when there was no choice. */
+const char *oj_job_reason(const struct oj_job *job);
+
+/** How a source is read. */
+struct oj_read_options oj_job_read_options(const struct oj_job *job,
+                                           const struct oj_source *source);
+
+/** oj_job_prepare() under -memory: reads the join side into memory if it fits,
+ *  else into tiles (oj_job_tiles.c). */
+OJ_MUST_USE oj_status oj_job_prepare_bounded(struct oj_job *job,
+                                             struct oj_error *err);
+
+/** Options of a backend after the command. */
+struct oj_options oj_job_options(const struct oj_command *command);
+
+/** The same for joining the job's input with its join side, once open. */
+struct oj_options oj_job_engine_options(const struct oj_job *job);
+
+/** Accepts a closed one. */
+void oj_job_close(struct oj_job *job);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

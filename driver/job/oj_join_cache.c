@@ -1,0 +1,526 @@
+#include "oj_join_cache.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../base/oj_message.h"
+#include "../base/oj_size.h"
+
+#include <cpl_conv.h>
+#include <cpl_vsi.h>
+
+#include <pthread.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+/* How often those who wait look at their own flag. */
+#define LOOK_MS 50
+
+enum state
+{
+    MAKING, /* by runner */
+    LEFT,   /* its maker was cancelled: who waits makes it */
+    READY,
+    FAILED
+};
+
+/* All members but side are guarded by the cache's mutex.  side belongs to the
+ * maker while it is made; after that its engine belongs to the runner, and
+ * the rest does not change. */
+struct oj_join_entry
+{
+    struct oj_join_entry *next; /* in the list, while listed */
+    int is_listed;              /* can be found */
+    enum state state;
+    int n_users; /* who hold it or wait for it */
+    int64_t last_use;
+    int64_t n_bytes;
+    int stop;                   /* the flag that the engine looks at */
+    struct oj_join_use *runner; /* who makes it or joins; NULL: nobody */
+    struct oj_join_use *line;   /* who want to join, first come, first served */
+    struct oj_error error;      /* FAILED */
+    struct oj_join_side side;
+    int64_t n_key, n_identity;
+    unsigned char key[];
+};
+
+static struct
+{
+    pthread_mutex_t mutex;
+    pthread_cond_t changed; /* anything that somebody waits for */
+    struct oj_join_entry *list;
+    int64_t clock, n_built, n_found;
+    int is_ending; /* the process is; atomic */
+} cache = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+           .changed = PTHREAD_COND_INITIALIZER};
+
+/* ---- the bound ---------------------------------------------------------- */
+
+/* Asked once: the answer is in files of the system. */
+static int64_t quarter_of_memory(void)
+{
+    static int64_t quarter;
+    int64_t known = __atomic_load_n(&quarter, __ATOMIC_RELAXED);
+    if (known == 0)
+    {
+        int64_t memory = CPLGetPhysicalRAM();
+        known = memory > 0 ? memory / 4 : INT64_C(1) << 30;
+        __atomic_store_n(&quarter, known, __ATOMIC_RELAXED);
+    }
+    return known;
+}
+
+int64_t oj_join_cache_limit(void)
+{
+    static int has_warned;
+    const char *text = CPLGetConfigOption("OGRJOIN_CACHE_MAX", NULL);
+    int64_t bytes;
+    if (text == NULL || text[0] == '\0')
+        return quarter_of_memory();
+    if (strcmp(text, "0") == 0)
+        return 0;
+    if (oj_size_parse(text, &bytes))
+        return bytes;
+    if (!__atomic_exchange_n(&has_warned, 1, __ATOMIC_RELAXED))
+        oj_warn("OGRJOIN_CACHE_MAX must be a number of bytes, as 512M or 4G, "
+                "or 0, not '%s': a quarter of the memory is used",
+                text);
+    return quarter_of_memory();
+}
+
+/* ---- the list ----------------------------------------------------------- */
+
+static struct oj_join_entry *find(const struct oj_join_key *key)
+{
+    struct oj_join_entry *entry = cache.list;
+    while (entry != NULL &&
+           (entry->n_key != key->n ||
+            memcmp(entry->key, key->bytes, (size_t)key->n) != 0))
+        entry = entry->next;
+    return entry;
+}
+
+/* 1 when entry is of what the files were before. */
+static int is_outdated(const struct oj_join_entry *entry,
+                       const struct oj_join_key *key)
+{
+    return entry->n_identity == key->n_identity &&
+           memcmp(entry->key, key->bytes, (size_t)key->n_identity) == 0;
+}
+
+static void unlist(struct oj_join_entry *entry)
+{
+    struct oj_join_entry **at = &cache.list;
+    if (!entry->is_listed)
+        return;
+    while (*at != entry)
+        at = &(*at)->next;
+    *at = entry->next;
+    entry->next = NULL;
+    entry->is_listed = 0;
+}
+
+/* What lies on a device goes with the process: at its end the device's library
+ * may be gone already. */
+static int is_left_to_the_end(const struct oj_join_entry *entry)
+{
+    const struct oj_join *engine = entry->side.engine;
+    return __atomic_load_n(&cache.is_ending, __ATOMIC_RELAXED) &&
+           engine != NULL &&
+           strncasecmp(oj_join_backend(engine)->name, "cuda", 4) == 0;
+}
+
+/* Freeing takes its time: outside the mutex, which those who look wait for. */
+static void free_all(struct oj_join_entry *garbage)
+{
+    while (garbage != NULL)
+    {
+        struct oj_join_entry *next = garbage->next;
+        if (!is_left_to_the_end(garbage))
+        {
+            oj_join_side_free(&garbage->side);
+            oj_free(garbage);
+        }
+        garbage = next;
+    }
+}
+
+static void throw_away(struct oj_join_entry *entry,
+                       struct oj_join_entry **garbage)
+{
+    unlist(entry);
+    entry->next = *garbage;
+    *garbage = entry;
+}
+
+/* Moves to *garbage what nobody uses and there is no room for. */
+static void make_room(int64_t limit, struct oj_join_entry **garbage)
+{
+    for (;;)
+    {
+        struct oj_join_entry *oldest = NULL;
+        int64_t n_bytes = 0;
+        for (struct oj_join_entry *e = cache.list; e != NULL; e = e->next)
+        {
+            n_bytes += e->n_bytes;
+            if (e->n_users == 0 &&
+                (oldest == NULL || e->last_use < oldest->last_use))
+                oldest = e;
+        }
+        if (n_bytes <= limit || oldest == NULL)
+            return;
+        throw_away(oldest, garbage);
+    }
+}
+
+static void drop_outdated(const struct oj_join_key *key,
+                          struct oj_join_entry **garbage)
+{
+    struct oj_join_entry *next;
+    for (struct oj_join_entry *e = cache.list; e != NULL; e = next)
+    {
+        next = e->next;
+        if (!is_outdated(e, key))
+            continue;
+        if (e->n_users == 0)
+            throw_away(e, garbage);
+        else
+            unlist(e);
+    }
+}
+
+/* One user fewer. */
+static void let_go(struct oj_join_entry *entry, struct oj_join_entry **garbage)
+{
+    entry->last_use = ++cache.clock;
+    if (--entry->n_users == 0 && (!entry->is_listed || entry->state != READY))
+        throw_away(entry, garbage);
+}
+
+/* ---- waiting ------------------------------------------------------------ */
+
+static int is_raised(const int *flag)
+{
+    return flag != NULL && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
+}
+
+/* Until something changes, or it is time to look at a flag again. */
+static void wait_a_little(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_MS * 1000000;
+    if (until.tv_nsec >= 1000000000)
+    {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_cond_timedwait(&cache.changed, &cache.mutex, &until);
+}
+
+static oj_status fail_cancelled(struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_CANCELLED, "interrupted while waiting");
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+/* key NULL: that nobody finds. */
+static struct oj_join_entry *new_entry(const struct oj_join_key *key)
+{
+    int64_t n_key = key != NULL ? key->n : 0;
+    struct oj_join_entry *entry = oj_calloc((int64_t)sizeof *entry + n_key, 1);
+    if (entry == NULL)
+        return NULL;
+    entry->state = LEFT;
+    if (key == NULL)
+        return entry;
+    entry->n_key = key->n;
+    entry->n_identity = key->n_identity;
+    memcpy(entry->key, key->bytes, (size_t)n_key);
+    entry->next = cache.list;
+    entry->is_listed = 1;
+    cache.list = entry;
+    return entry;
+}
+
+/* Called and left with the mutex locked. */
+static oj_status make(struct oj_join_entry *entry, oj_join_build build,
+                      void *user, struct oj_join_use *use, struct oj_error *err)
+{
+    struct oj_error error = {OJ_OK, ""};
+    oj_status status;
+    int64_t n_bytes = 0;
+    int keep = 1;
+    entry->state = MAKING;
+    entry->runner = use;
+    use->entry = entry;
+    pthread_mutex_unlock(&cache.mutex);
+    status = build(user, &entry->side, &entry->stop, &keep, &error);
+    if (status == OJ_OK)
+        n_bytes = oj_join_side_bytes(&entry->side);
+    else
+        oj_join_side_free(&entry->side);
+    pthread_mutex_lock(&cache.mutex);
+    entry->runner = NULL;
+    __atomic_store_n(&entry->stop, 0, __ATOMIC_RELAXED);
+    pthread_cond_broadcast(&cache.changed);
+    entry->n_bytes = n_bytes;
+    if (status == OJ_OK)
+    {
+        cache.n_built++;
+        entry->state = READY;
+        if (!keep)
+            unlist(entry);
+        return OJ_OK;
+    }
+    use->entry = NULL;
+    entry->state = status == OJ_ERR_CANCELLED ? LEFT : FAILED;
+    entry->error = error;
+    entry->error.status = status;
+    if (status != OJ_ERR_CANCELLED)
+        unlist(entry);
+    return oj_fail(err, status, "%s", error.message);
+}
+
+/* Waits until the entry is ready, or makes it; the mutex is locked. */
+static oj_status get_ready(struct oj_join_entry *entry, oj_join_build build,
+                           void *user, const int *cancel,
+                           struct oj_join_use *use, int *is_mine,
+                           struct oj_error *err)
+{
+    while (entry->state == MAKING && !is_raised(cancel))
+        wait_a_little();
+    switch (entry->state)
+    {
+        case LEFT:
+            if (is_raised(cancel))
+                return fail_cancelled(err);
+            *is_mine = 1;
+            return make(entry, build, user, use, err);
+        case READY:
+            cache.n_found++;
+            use->entry = entry;
+            return OJ_OK;
+        case FAILED:
+            return oj_fail(err, entry->error.status, "%s",
+                           entry->error.message);
+        default:
+            return fail_cancelled(err);
+    }
+}
+
+/* Has *use hold the entry, once it is ready; called with the mutex locked,
+ * which is unlocked on return. */
+static oj_status hold(struct oj_join_entry *entry, oj_join_build build,
+                      void *user, const int *cancel, struct oj_join_use *use,
+                      int64_t limit, struct oj_join_entry *garbage,
+                      int *is_mine, struct oj_error *err)
+{
+    const struct oj_join_use closed = {0};
+    oj_status status;
+    *is_mine = 0;
+    *use = closed;
+    use->cancel = cancel;
+    entry->n_users++;
+    status = get_ready(entry, build, user, cancel, use, is_mine, err);
+    if (status != OJ_OK)
+        let_go(entry, &garbage);
+    make_room(limit, &garbage);
+    pthread_mutex_unlock(&cache.mutex);
+    free_all(garbage);
+    return status;
+}
+
+oj_status oj_join_cache_take(const struct oj_join_key *key, oj_join_build build,
+                             void *user, const int *cancel,
+                             struct oj_join_use *use, int *is_mine,
+                             struct oj_error *err)
+{
+    struct oj_join_entry *entry, *garbage = NULL;
+    int64_t limit = oj_join_cache_limit();
+    pthread_mutex_lock(&cache.mutex);
+    entry = key != NULL ? find(key) : NULL;
+    if (entry == NULL && key != NULL)
+        drop_outdated(key, &garbage);
+    if (entry == NULL)
+        entry = new_entry(key);
+    if (entry != NULL)
+        return hold(entry, build, user, cancel, use, limit, garbage, is_mine,
+                    err);
+    pthread_mutex_unlock(&cache.mutex);
+    free_all(garbage);
+    return oj_fail_nomem(err, 1, sizeof *entry);
+}
+
+oj_status oj_join_cache_share(const struct oj_join_use *other,
+                              oj_join_build build, void *user,
+                              const int *cancel, struct oj_join_use *use,
+                              int *is_there, int *is_mine, struct oj_error *err)
+{
+    int64_t limit = oj_join_cache_limit();
+    pthread_mutex_lock(&cache.mutex);
+    *is_there = other->entry != NULL;
+    if (*is_there)
+        return hold(other->entry, build, user, cancel, use, limit, NULL,
+                    is_mine, err);
+    pthread_mutex_unlock(&cache.mutex);
+    return OJ_OK;
+}
+
+/* ---- using -------------------------------------------------------------- */
+
+struct oj_join_side *oj_join_use_side(const struct oj_join_use *use)
+{
+    return &use->entry->side;
+}
+
+static void leave_line(struct oj_join_use *use)
+{
+    struct oj_join_use **at = &use->entry->line;
+    while (*at != NULL && *at != use)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = use->next;
+    use->next = NULL;
+}
+
+/* Until it is this one's turn; the mutex is locked. */
+static oj_status wait_for_turn(struct oj_join_use *use, struct oj_error *err)
+{
+    struct oj_join_entry *entry = use->entry;
+    struct oj_join_use **last = &entry->line;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = use;
+    while ((entry->runner != NULL || entry->line != use) &&
+           !is_raised(use->cancel))
+        wait_a_little();
+    leave_line(use);
+    if (is_raised(use->cancel))
+    {
+        pthread_cond_broadcast(&cache.changed);
+        return fail_cancelled(err);
+    }
+    entry->runner = use;
+    return OJ_OK;
+}
+
+static void add_difference(struct oj_stats *sum, const struct oj_stats *after,
+                           const struct oj_stats *before)
+{
+    sum->index_s += after->index_s - before->index_s;
+    sum->sort_s += after->sort_s - before->sort_s;
+    sum->filter_s += after->filter_s - before->filter_s;
+    sum->refine_s += after->refine_s - before->refine_s;
+    sum->n_candidates += after->n_candidates - before->n_candidates;
+    sum->index_bytes = after->index_bytes;
+    sum->n_undecided_pairs +=
+        after->n_undecided_pairs - before->n_undecided_pairs;
+    if (after->n_undecided_pairs > before->n_undecided_pairs)
+        memcpy(sum->undecided_text, after->undecided_text,
+               sizeof sum->undecided_text);
+}
+
+/* An engine after such an error may be broken, or want less memory held. */
+static int is_of_engine(oj_status status)
+{
+    return status == OJ_ERR_NOMEM || status == OJ_ERR_NO_DEVICE ||
+           status == OJ_ERR_INTERNAL || status == OJ_ERR_IO ||
+           status == OJ_ERR_DATA;
+}
+
+oj_status oj_join_use_batch(struct oj_join_use *use,
+                            const struct oj_flat *input, struct oj_matches *out,
+                            struct oj_error *err)
+{
+    struct oj_join_entry *entry = use->entry, *garbage = NULL;
+    struct oj_join *engine = entry->side.engine;
+    int64_t limit = oj_join_cache_limit(), n_bytes;
+    struct oj_stats before;
+    oj_status status;
+    pthread_mutex_lock(&cache.mutex);
+    status = wait_for_turn(use, err);
+    pthread_mutex_unlock(&cache.mutex);
+    if (status != OJ_OK)
+        return status;
+    before = *oj_join_stats(engine);
+    status = oj_join_batch(engine, input, out, err);
+    add_difference(&use->stats, oj_join_stats(engine), &before);
+    /* Engines make some of their indexes when they are needed. */
+    n_bytes = oj_join_side_bytes(&entry->side);
+    pthread_mutex_lock(&cache.mutex);
+    entry->runner = NULL;
+    __atomic_store_n(&entry->stop, 0, __ATOMIC_RELAXED);
+    entry->n_bytes = n_bytes;
+    if (is_of_engine(status))
+        unlist(entry);
+    make_room(limit, &garbage);
+    pthread_cond_broadcast(&cache.changed);
+    pthread_mutex_unlock(&cache.mutex);
+    free_all(garbage);
+    return status;
+}
+
+void oj_join_use_stop(struct oj_join_use *use)
+{
+    pthread_mutex_lock(&cache.mutex);
+    if (use->entry != NULL && use->entry->runner == use)
+        __atomic_store_n(&use->entry->stop, 1, __ATOMIC_RELAXED);
+    pthread_cond_broadcast(&cache.changed);
+    pthread_mutex_unlock(&cache.mutex);
+}
+
+void oj_join_use_end(struct oj_join_use *use)
+{
+    const struct oj_join_use closed = {0};
+    struct oj_join_entry *garbage = NULL;
+    int64_t limit;
+    if (use->entry == NULL)
+        return;
+    limit = oj_join_cache_limit();
+    pthread_mutex_lock(&cache.mutex);
+    let_go(use->entry, &garbage);
+    *use = closed;
+    make_room(limit, &garbage);
+    pthread_mutex_unlock(&cache.mutex);
+    free_all(garbage);
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+void oj_join_cache_clear(void)
+{
+    struct oj_join_entry *garbage = NULL, *next;
+    pthread_mutex_lock(&cache.mutex);
+    for (struct oj_join_entry *e = cache.list; e != NULL; e = next)
+    {
+        next = e->next;
+        if (e->n_users > 0)
+            unlist(e);
+        else
+            throw_away(e, &garbage);
+    }
+    pthread_mutex_unlock(&cache.mutex);
+    free_all(garbage);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    __atomic_store_n(&cache.is_ending, 1, __ATOMIC_RELAXED);
+    oj_join_cache_clear();
+}
+
+struct oj_join_cache_counts oj_join_cache_counts(void)
+{
+    struct oj_join_cache_counts counts = {0};
+    pthread_mutex_lock(&cache.mutex);
+    for (struct oj_join_entry *e = cache.list; e != NULL; e = e->next)
+    {
+        counts.n_entries++;
+        counts.n_bytes += e->n_bytes;
+    }
+    counts.n_built = cache.n_built;
+    counts.n_found = cache.n_found;
+    pthread_mutex_unlock(&cache.mutex);
+    return counts;
+}

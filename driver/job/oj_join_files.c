@@ -1,0 +1,243 @@
+#include "oj_join_files.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "oj_vrt_sources.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How much later than its time in the file a change can have been: the clocks
+ * of file systems tick.  Where they count nanoseconds, by the kernel's tick of
+ * up to 10 ms; else by up to 2 s. */
+#define FINE_TICK_NS INT64_C(50000000)
+#define COARSE_TICK_NS INT64_C(2500000000)
+
+/* The formats whose data is all in the files that GDALGetFileList() names; VRT
+ * files are looked into. */
+static const struct
+{
+    const char *driver;
+    int is_sqlite;
+} formats[] = {
+    {"GPKG", 1},         {"SQLite", 1},  {"FlatGeobuf", 0},
+    {"GeoJSON", 0},      {"CSV", 0},     {"ESRI Shapefile", 0},
+    {"GeoJSONSeq", 0},   {"JSONFG", 0},  {"TopoJSON", 0},
+    {"OpenFileGDB", 0},  {"Parquet", 0}, {"Arrow", 0},
+    {"MapInfo File", 0}, {"KML", 0},     {"GPX", 0},
+    {"DXF", 0},          {"XLSX", 0},    {"ODS", 0},
+};
+
+struct file_state
+{
+    int64_t is_there, device, inode, n_bytes;
+    int64_t modified_s, modified_ns, changed_s, changed_ns;
+};
+
+int64_t oj_join_files_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* -1: another format. */
+static int find_format(const char *driver)
+{
+    for (int i = 0; i < (int)(sizeof formats / sizeof *formats); i++)
+    {
+        if (strcasecmp(formats[i].driver, driver) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static int is_known_format(const char *driver)
+{
+    return find_format(driver) >= 0;
+}
+
+/* ---- paths -------------------------------------------------------------- */
+
+static int ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* Relative paths mean something else in another working directory. */
+static char **add_path(char **paths, const char *path, const char *end)
+{
+    char folder[4096] = "";
+    char *whole;
+    if (path[0] != '/' && getcwd(folder, sizeof folder) == NULL)
+        return paths;
+    whole = CPLStrdup(CPLSPrintf("%s%s%s%s", folder,
+                                 folder[0] != '\0' ? "/" : "", path, end));
+    paths = CSLAddString(paths, whole);
+    CPLFree(whole);
+    return paths;
+}
+
+/* A list that is empty, or has a name that is no plain file's, says nothing. */
+static int are_files(char **files)
+{
+    struct stat at;
+    if (files == NULL || files[0] == NULL)
+        return 0;
+    for (int i = 0; files[i] != NULL; i++)
+    {
+        if (strncmp(files[i], "/vsi", 4) == 0 || stat(files[i], &at) != 0 ||
+            !S_ISREG(at.st_mode))
+            return 0;
+    }
+    return 1;
+}
+
+/* SQLite's -shm file is changed by those who read, too. */
+static char **list_paths(char **files, int is_sqlite)
+{
+    char **paths = NULL;
+    for (int i = 0; files[i] != NULL; i++)
+    {
+        if (is_sqlite &&
+            (ends_with(files[i], "-wal") || ends_with(files[i], "-shm") ||
+             ends_with(files[i], "-journal")))
+            continue;
+        paths = add_path(paths, files[i], "");
+        if (is_sqlite)
+        {
+            paths = add_path(paths, files[i], "-wal");
+            paths = add_path(paths, files[i], "-journal");
+        }
+    }
+    return paths;
+}
+
+/* ---- states ------------------------------------------------------------- */
+
+/* A journal without a byte is none: opening a database can leave one. */
+static struct file_state look_at(const char *path)
+{
+    struct file_state state = {0};
+    struct stat at;
+    if (stat(path, &at) != 0 ||
+        (at.st_size == 0 &&
+         (ends_with(path, "-wal") || ends_with(path, "-journal"))))
+        return state;
+    state.is_there = 1;
+    state.device = (int64_t)at.st_dev;
+    state.inode = (int64_t)at.st_ino;
+    state.n_bytes = (int64_t)at.st_size;
+    state.modified_s = (int64_t)at.st_mtim.tv_sec;
+    state.modified_ns = at.st_mtim.tv_nsec;
+    state.changed_s = (int64_t)at.st_ctim.tv_sec;
+    state.changed_ns = at.st_ctim.tv_nsec;
+    return state;
+}
+
+/* 1 when any later change will show in the times. */
+static int is_settled(const struct file_state *state, int64_t opened_ns)
+{
+    int64_t tick =
+        state->changed_ns % 1000000 != 0 ? FINE_TICK_NS : COARSE_TICK_NS;
+    int64_t changed = state->changed_s * 1000000000 + state->changed_ns;
+    return !state->is_there || changed < opened_ns - tick;
+}
+
+/* Appends "path, zero, state" of each path. */
+static oj_status add_states(char **paths, int64_t opened_ns, void **out,
+                            int64_t *n_out, int *settled, struct oj_error *err)
+{
+    unsigned char *bytes = NULL;
+    int64_t n = 0, capacity = 0;
+    *settled = 1;
+    for (int i = 0; paths[i] != NULL; i++)
+    {
+        struct file_state state = look_at(paths[i]);
+        int64_t n_path = (int64_t)strlen(paths[i]) + 1;
+        int64_t end = n + n_path + (int64_t)sizeof state;
+        oj_status status = oj_reserve(&bytes, n, end, &capacity, 1, err);
+        if (status != OJ_OK)
+        {
+            oj_free(bytes);
+            return status;
+        }
+        memcpy(bytes + n, paths[i], (size_t)n_path);
+        memcpy(bytes + n + n_path, &state, sizeof state);
+        n = end;
+        *settled = *settled && is_settled(&state, opened_ns);
+    }
+    *out = bytes;
+    *n_out = n;
+    return OJ_OK;
+}
+
+/* ---- both --------------------------------------------------------------- */
+
+/* Of a VRT file also what it names, which may be SQLite's. NULL: not known. */
+static char **find_paths(const struct oj_source *source)
+{
+    GDALDriverH driver = GDALGetDatasetDriver(source->dataset);
+    const char *name = driver != NULL ? GDALGetDescription(driver) : "";
+    int is_vrt = strcasecmp(name, "OGR_VRT") == 0;
+    int format = find_format(name), is_known = format >= 0 || is_vrt;
+    char **files = NULL, **paths = NULL;
+    if (is_known)
+        files = GDALGetFileList(source->dataset);
+    if (is_vrt)
+        is_known =
+            oj_vrt_sources(source->side->dataset, is_known_format, &files);
+    if (is_known && are_files(files))
+        paths = list_paths(files, is_vrt || formats[format].is_sqlite);
+    CSLDestroy(files);
+    return paths;
+}
+
+oj_status oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
+                             struct oj_join_files *files, struct oj_error *err)
+{
+    struct oj_join_files found = {0};
+    oj_status status = OJ_OK;
+    found.paths = find_paths(source);
+    if (found.paths != NULL)
+        status = add_states(found.paths, opened_ns, &found.state,
+                            &found.n_state, &found.is_settled, err);
+    if (status == OJ_OK)
+        *files = found;
+    else
+        oj_join_files_free(&found);
+    return status;
+}
+
+int oj_join_files_same(const struct oj_join_files *files)
+{
+    void *state = NULL;
+    int64_t n = 0;
+    int settled, same;
+    if (files->paths == NULL || !files->is_settled ||
+        add_states(files->paths, 0, &state, &n, &settled, NULL) != OJ_OK)
+        return 0;
+    same = n == files->n_state && memcmp(state, files->state, (size_t)n) == 0;
+    oj_free(state);
+    return same;
+}
+
+int oj_join_files_changed(const struct oj_join_files *files)
+{
+    return files->paths != NULL && !oj_join_files_same(files);
+}
+
+void oj_join_files_free(struct oj_join_files *files)
+{
+    const struct oj_join_files empty = {0};
+    CSLDestroy(files->paths);
+    oj_free(files->state);
+    *files = empty;
+}

@@ -1,0 +1,100 @@
+/** The fields of the output: the input layer's, ours, the join layer's. */
+#ifndef OJ_SCHEMA_H
+#define OJ_SCHEMA_H
+
+#include "../../flatten/write/oj_layer_write.h"
+#include "../base/oj_names.h"
+#include "../source/oj_crs.h"
+#include "../source/oj_source.h"
+#include "oj_output.h"
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A field to be: where its values come from and how it is to be defined. */
+struct oj_planned_field
+{
+    enum oj_column_origin origin;
+    int source;        /**< as in struct oj_column */
+    OGRFieldType type; /**< of the values; defn may say otherwise */
+    OGRFieldSubType subtype;
+    const char *name;           /**< owned by the schema's names */
+    OGRFieldDefnH defn;         /**< owned: complete, under that name */
+    const struct oj_source *of; /**< whose field this is a copy of, or NULL */
+};
+
+/** Owner; zeroed memory is a valid empty one. */
+struct oj_schema
+{
+    struct oj_names taken; /**< all names, with FID and geometry column */
+    struct oj_planned_field *fields;
+    int64_t n_fields, cap_fields;
+    struct oj_column *columns; /**< [n_fields], for the writer */
+    int keep_fids;
+};
+
+/** A column of ours. */
+struct oj_own_column
+{
+    enum oj_column_origin origin;
+    int source; /**< as in struct oj_column */
+    OGRFieldType type;
+    OGRFieldSubType subtype;
+    const char *name;
+    const char *option; /**< that gave the name; NULL: the usual one, which gets
+                             a number when it is taken */
+};
+
+/** What goes into a layer. */
+struct oj_schema_request
+{
+    const struct oj_source *input, *join;
+    int with_input; /**< 0: the input's fields are there already (in place) */
+    int with_join;  /**< 0: the join side's fields are not written */
+    const struct oj_own_column *own; /**< [n_own] */
+    int n_own;
+    int one_row_per_input;   /**< no input row gives two rows */
+    int has_other_rows;      /**< 1: some rows have no input feature */
+    OGRwkbGeometryType type; /**< of the geometries, before promotion */
+    const char *prefix;
+};
+
+/** Names the fields and defines them; schema->taken may hold names that are
+ *  taken already. Says in a notice which fields had to be renamed. */
+OJ_MUST_USE oj_status oj_schema_plan(const struct oj_schema_request *request,
+                                     struct oj_schema *schema,
+                                     struct oj_error *err);
+
+/** 1 when a field of the input that will be written has this name. */
+int oj_schema_has_input_field(const struct oj_source *input, const char *name);
+
+/** Creates field f in layer and returns its place in *target.  Types that the
+ *  driver cannot store become text, with a notice; a name that the driver
+ *  changes is told in a notice; a field that does not appear is an error. */
+OJ_MUST_USE oj_status oj_schema_create_field(GDALDatasetH dataset,
+                                             OGRLayerH layer,
+                                             struct oj_planned_field *field,
+                                             int *target, struct oj_error *err);
+
+/** Makes the layer with all its fields, or maps the fields to those of the
+ * layer that rows are added to; schema->columns is then complete. place: -1 the
+ * output's main layer, or one of output->beside. */
+OJ_MUST_USE oj_status oj_schema_create(const struct oj_schema_request *request,
+                                       const struct oj_crs *crs,
+                                       struct oj_output *output, int place,
+                                       struct oj_schema *schema,
+                                       struct oj_error *err);
+
+/** schema->fields[f] as a column of the writer, but for its target. */
+void oj_schema_column(const struct oj_schema *schema, int64_t f,
+                      struct oj_column *column);
+
+void oj_schema_free(struct oj_schema *schema);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

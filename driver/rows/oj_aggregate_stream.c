@@ -1,0 +1,419 @@
+#include "oj_aggregate_stream.h"
+
+#include "../../algs/base/oj_point_order.h"
+#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_clock.h"
+#include "../base/oj_cancel.h"
+#include "../base/oj_message.h"
+
+#include <cpl_conv.h>
+#include <cpl_progress.h>
+
+#include <string.h>
+#include <strings.h>
+
+/* Of the progress bar, what streaming the join layer takes. */
+#define STREAM_SHARE 0.9
+
+struct oj_aggregate_stream
+{
+    struct oj_job *job;
+    struct oj_aggregation *aggregation;
+
+    /* The input layer, indexed. */
+    struct oj_flat_buf input_buf;
+    struct oj_side_work input_work;
+    struct oj_table *input_table;
+    struct oj_flat input;
+
+    /* The join layer, while it streams. */
+    struct oj_layer_reader *reader;
+    struct oj_batch batches[OJ_PIPELINE_SLOTS];
+    struct oj_side_work work[OJ_PIPELINE_SLOTS];
+    struct oj_point_order order[OJ_PIPELINE_SLOTS];
+    int64_t n_expected; /* its rows; -1: unknown */
+    int64_t *count;     /* [input features] their pairs as far as the backend
+                           counts them; NULL: more than counts is asked for */
+
+    /* What the backend sums without pairs; NULL: other things are asked for. */
+    struct oj_pair_sums *sums;
+    struct oj_aggregate_columns columns;
+};
+
+/* ---- which way ---------------------------------------------------------- */
+
+static int reads_once(const struct oj_source *source)
+{
+    return strncmp(source->side->dataset, "/vsistdin", 9) == 0;
+}
+
+/* The k of nearest belong to input rows; the overlaps behind weighted sums are
+ * computed for input rows; the reference joins input rows. */
+static int may_stream_join(const struct oj_job *job,
+                           const struct oj_aggregation *aggregation)
+{
+    return job->relation.op != OJ_OP_NEAREST &&
+           job->relation.metric == OJ_METRIC_PLANAR &&
+           !oj_aggregation_needs_overlap(aggregation) &&
+           job->command->validate == NULL && job->command->n_windows == 0 &&
+           job->command->unmatched_join_layer == NULL &&
+           !reads_once(&job->input);
+}
+
+int oj_aggregate_streams_join(const struct oj_job *job,
+                              const struct oj_aggregation *aggregation)
+{
+    const char *wish = CPLGetConfigOption("OGRJOIN_AGG_STREAM", "");
+    int64_t n_input, n_join;
+    if (!may_stream_join(job, aggregation))
+        return 0;
+    if (strcasecmp(wish, "join") == 0)
+        return 1;
+    if (strcasecmp(wish, "input") == 0)
+        return 0;
+    n_input = oj_source_count(&job->input, job->command->limit);
+    n_join = oj_source_count(&job->join, -1);
+    return n_input >= 0 && n_join > n_input;
+}
+
+/* ---- the input layer, indexed ------------------------------------------- */
+
+static oj_status read_input(struct oj_aggregate_stream *s, struct oj_error *err)
+{
+    struct oj_job *job = s->job;
+    struct oj_read_options reading = oj_job_read_options(job, &job->input);
+    struct oj_row_values values = {0};
+    oj_status status;
+    reading.limit = job->command->limit;
+    if (!oj_sides_need_values(&job->sides, 0))
+        reading.n_fields = 0;
+    oj_message_forget_errors();
+    status = oj_layer_read_all(job->input.layer, &reading, &s->input_buf,
+                               &s->input_table, &job->input_counts,
+                               oj_is_cancelled_at, NULL, err);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    s->input = oj_flat_buf_view(&s->input_buf);
+    values.table = s->input_table;
+    return oj_sides_make(&job->sides, 0, 1, &values, &s->input_work, &s->input,
+                         err);
+}
+
+static oj_status index_input(struct oj_aggregate_stream *s,
+                             struct oj_error *err)
+{
+    struct oj_job *job = s->job;
+    struct oj_options options = oj_job_options(job->command);
+    struct oj_relation exchanged = oj_relation_transpose(&job->relation);
+    int64_t n_input = oj_source_count(&job->join, -1);
+    exchanged.any_order = 1;
+    exchanged.share_lists = oj_aggregation_shares(s->aggregation);
+    options.n_input = options.n_expected = n_input > 0 ? n_input : 0;
+    return oj_join_open(&s->input, &exchanged, job->command->backend, &options,
+                        &job->join_side->engine, err);
+}
+
+/* ---- the join layer, streamed ------------------------------------------- */
+
+static oj_status read_and_order(struct oj_aggregate_stream *s, int slot,
+                                struct oj_flat *flat, struct oj_error *err)
+{
+    struct oj_batch *batch = &s->batches[slot];
+    struct oj_row_values values = {0};
+    OJ_TRY(oj_layer_reader_next(s->reader, batch, err));
+    *flat = oj_flat_buf_view(&batch->flat);
+    flat->n_features = batch->n_rows;
+    values.attributes = batch->attributes;
+    if (batch->n_rows == 0)
+        return OJ_OK;
+    OJ_TRY(oj_sides_make(&s->job->sides, 1, 0, &values, &s->work[slot], flat,
+                         err));
+    return oj_point_order_apply(&s->order[slot], flat, err);
+}
+
+/* Runs on the reader thread. */
+static oj_status read_features(void *user, int slot, struct oj_flat *flat,
+                               struct oj_error *err)
+{
+    struct oj_aggregate_stream *s = user;
+    struct oj_message_sink sink;
+    oj_status status;
+    oj_job_enter_thread(s->job, &sink);
+    status = read_and_order(s, slot, flat, err);
+    oj_job_leave_thread(s->job);
+    return status;
+}
+
+static oj_status sum_features(struct oj_aggregate_stream *s,
+                              const struct oj_pipeline_part *part,
+                              int64_t *n_pairs, struct oj_error *err)
+{
+    struct oj_join *join = s->job->join_side->engine;
+    const struct oj_point_order *order = &s->order[part->slot];
+    if (!oj_join_sums(join, part->flat))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are not summed");
+    OJ_TRY(oj_aggregation_read_columns(s->aggregation, &s->batches[part->slot],
+                                       part->first_row, part->flat->n_features,
+                                       order->n > 0 ? order->row : NULL,
+                                       &s->columns, err));
+    return oj_join_sum_pairs(join, part->flat, s->columns.column, s->sums,
+                             n_pairs, err);
+}
+
+/* Pairs that are counted or summed are none of the answer, but in its number.
+ */
+static oj_status without_pairs(struct oj_aggregate_stream *s,
+                               const struct oj_pipeline_part *part,
+                               struct oj_matches *out, struct oj_error *err)
+{
+    int64_t n = part->flat->n_features, n_pairs = 0;
+    if (s->count != NULL)
+        OJ_TRY(oj_join_count_pairs(s->job->join_side->engine, part->flat,
+                                   s->count, &n_pairs, err));
+    else if (s->sums != NULL)
+        OJ_TRY(sum_features(s, part, &n_pairs, err));
+    else
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are asked for");
+    OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
+    memset(out->offset, 0, (size_t)(n + 1) * sizeof *out->offset);
+    out->n_pairs = n_pairs;
+    return OJ_OK;
+}
+
+static oj_status join_or_sum(struct oj_aggregate_stream *s,
+                             const struct oj_pipeline_part *part,
+                             struct oj_matches *out, struct oj_error *err)
+{
+    oj_status status = without_pairs(s, part, out, err);
+    if (status != OJ_ERR_UNSUPPORTED)
+        return status;
+    return oj_join_batch(s->job->join_side->engine, part->flat, out, err);
+}
+
+/* Runs on the join thread. */
+static oj_status join_features(void *user, const struct oj_pipeline_part *part,
+                               struct oj_matches *out, struct oj_error *err)
+{
+    struct oj_aggregate_stream *s = user;
+    struct oj_message_sink sink;
+    oj_status status;
+    oj_job_enter_thread(s->job, &sink);
+    status = join_or_sum(s, part, out, err);
+    oj_job_leave_thread(s->job);
+    return status;
+}
+
+/* Runs on the calling thread. */
+static oj_status add_pairs(void *user, const struct oj_pipeline_part *part,
+                           const struct oj_matches *matches,
+                           struct oj_error *err)
+{
+    struct oj_aggregate_stream *s = user;
+    const struct oj_batch *batch = &s->batches[part->slot];
+    const struct oj_point_order *order = &s->order[part->slot];
+    return oj_aggregation_add(s->aggregation, batch, part->first_row,
+                              order->n > 0 ? order->row : NULL, matches, err);
+}
+
+static int show_streaming(int64_t n_rows, void *user)
+{
+    const struct oj_aggregate_stream *s = user;
+    if (s->job->show_progress && s->n_expected > 0)
+    {
+        double done = (double)n_rows / (double)s->n_expected;
+        GDALTermProgress(STREAM_SHARE * (done < 1.0 ? done : 1.0), NULL, NULL);
+    }
+    return oj_is_cancelled();
+}
+
+static oj_status stream_join(struct oj_aggregate_stream *s,
+                             struct oj_error *err)
+{
+    struct oj_job *job = s->job;
+    struct oj_read_options reading = oj_job_read_options(job, &job->join);
+    const struct oj_pipeline_source source = {read_features, s};
+    const struct oj_pipeline_joiner joiner = {join_features, s};
+    const struct oj_pipeline_sink sink = {add_pairs, s};
+    struct oj_pipeline_options options = {0};
+    oj_status status;
+    reading.keep_attributes = 1;
+    reading.fields_only = 1;
+    options.cancel = job->cancel = oj_cancel_flag();
+    options.max_pairs = job->command->max_pairs;
+    options.progress = show_streaming;
+    options.progress_user = s;
+    oj_message_forget_errors();
+    status = oj_layer_reader_open(job->join.layer, &reading, &s->reader, err);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    s->n_expected = job->show_progress ? oj_source_count(&job->join, -1) : -1;
+    if (job->show_progress)
+        GDALTermProgress(0.0, NULL, NULL);
+    job->progress_open = job->show_progress;
+    status =
+        oj_pipeline_run(&source, &joiner, &sink, &options, &job->counts, err);
+    job->join_side->counts = *oj_layer_reader_counts(s->reader);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    return oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
+                                 err);
+}
+
+/* Nothing of the join layer is needed any more. */
+static void end_streaming(struct oj_aggregate_stream *s)
+{
+    for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
+    {
+        oj_batch_free(&s->batches[i]);
+        oj_side_work_free(&s->work[i]);
+        oj_point_order_free(&s->order[i]);
+    }
+    oj_layer_reader_close(s->reader);
+    s->reader = NULL;
+}
+
+static oj_status fill(struct oj_aggregate_stream *s, struct oj_error *err)
+{
+    struct oj_job *job = s->job;
+    double start = oj_clock_seconds();
+    OJ_TRY(read_input(s, err));
+    job->join_side->read_s = oj_clock_seconds() - start;
+    OJ_TRY(index_input(s, err));
+    OJ_TRY(oj_aggregation_start(s->aggregation, s->input.n_features, err));
+    if (oj_aggregation_takes_counts(s->aggregation))
+    {
+        s->count = oj_calloc(s->input.n_features, sizeof *s->count);
+        if (s->count == NULL)
+            return oj_fail_nomem(err, s->input.n_features, sizeof *s->count);
+    }
+    else if (oj_aggregation_takes_sums(s->aggregation))
+        OJ_TRY(oj_aggregation_open_sums(s->aggregation, &s->sums, err));
+    OJ_TRY(stream_join(s, err));
+    if (s->count != NULL)
+        oj_aggregation_add_counts(s->aggregation, s->count);
+    if (s->sums != NULL)
+        OJ_TRY(oj_aggregation_add_sums(s->aggregation, s->sums, err));
+    job->join_side->read_s += job->counts.read_s;
+    end_streaming(s);
+    return OJ_OK;
+}
+
+oj_status oj_aggregate_stream_open(struct oj_job *job,
+                                   struct oj_aggregation *aggregation,
+                                   struct oj_aggregate_stream **out,
+                                   struct oj_error *err)
+{
+    struct oj_aggregate_stream *s = oj_calloc(1, sizeof *s);
+    oj_status status;
+    if (s == NULL)
+        return oj_fail_nomem(err, 1, sizeof *s);
+    s->job = job;
+    s->aggregation = aggregation;
+    status = fill(s, err);
+    if (status == OJ_OK)
+        *out = s;
+    else
+        oj_aggregate_stream_close(s);
+    return status;
+}
+
+/* ---- the input layer, written ------------------------------------------- */
+
+/* Runs on the reader thread. */
+static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
+                           struct oj_error *err)
+{
+    struct oj_aggregate_stream *s = user;
+    struct oj_batch *batch = &s->job->batches[slot];
+    struct oj_message_sink sink;
+    oj_status status;
+    oj_job_enter_thread(s->job, &sink);
+    status = oj_layer_reader_next(s->job->reader, batch, err);
+    oj_job_leave_thread(s->job);
+    if (status != OJ_OK)
+        return status;
+    *flat = oj_flat_buf_view(&batch->flat);
+    flat->n_features = batch->n_rows;
+    return OJ_OK;
+}
+
+/* Runs on the join thread. The rows must be those that were indexed. */
+static oj_status take_rows(void *user, const struct oj_pipeline_part *part,
+                           struct oj_matches *out, struct oj_error *err)
+{
+    const struct oj_aggregate_stream *s = user;
+    int64_t n = part->flat->n_features;
+    int64_t first = s->job->batches[part->slot].first_row + part->first_row;
+    if (first + n > s->input.n_features ||
+        memcmp(part->flat->fid, s->input.fid + first,
+               (size_t)n * sizeof *s->input.fid) != 0)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "the input layer '%s' changed while it was read",
+                       s->job->input.name);
+    return oj_aggregation_rows(s->aggregation, first, n, out, err);
+}
+
+static int show_writing(int64_t n_rows, void *user)
+{
+    const struct oj_aggregate_stream *s = user;
+    double done = (double)n_rows / (double)s->input.n_features;
+    if (s->job->show_progress)
+        GDALTermProgress(STREAM_SHARE + (0.999 - STREAM_SHARE) * done, NULL,
+                         NULL);
+    return oj_is_cancelled();
+}
+
+oj_status oj_aggregate_stream_rows(struct oj_aggregate_stream *s,
+                                   int keep_attributes,
+                                   const struct oj_pipeline_sink *sink,
+                                   struct oj_error *err)
+{
+    struct oj_job *job = s->job;
+    struct oj_read_options reading = oj_job_read_options(job, &job->input);
+    const struct oj_pipeline_source source = {read_rows, s};
+    const struct oj_pipeline_joiner joiner = {take_rows, s};
+    struct oj_pipeline_options options = {0};
+    double join_s = job->counts.join_s + job->counts.write_s;
+    oj_status status;
+    reading.limit = job->command->limit;
+    reading.keep_attributes = keep_attributes;
+    if (!keep_attributes)
+        reading.n_fields = 0;
+    options.cancel = job->cancel = oj_cancel_flag();
+    options.progress = show_writing;
+    options.progress_user = s;
+    oj_message_forget_errors();
+    OJ_TRY(oj_aggregation_finish(s->aggregation, err)); /* from the start */
+    status =
+        oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    status =
+        oj_pipeline_run(&source, &joiner, sink, &options, &job->counts, err);
+    job->input_counts = *oj_layer_reader_counts(job->reader);
+    job->counts.join_s = join_s;
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    if (job->counts.n_rows != s->input.n_features)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "the input layer '%s' changed while it was read",
+                       job->input.name);
+    return oj_source_check_count(&job->input, job->command->limit,
+                                 job->input_counts.n_rows, err);
+}
+
+void oj_aggregate_stream_close(struct oj_aggregate_stream *s)
+{
+    if (s == NULL)
+        return;
+    end_streaming(s);
+    oj_join_close(s->job->join_side->engine);
+    s->job->join_side->engine = NULL;
+    oj_table_free(s->input_table);
+    oj_side_work_free(&s->input_work);
+    oj_flat_buf_free(&s->input_buf);
+    oj_free(s->count);
+    oj_pair_sums_close(s->sums);
+    oj_aggregate_columns_free(&s->columns);
+    oj_free(s);
+}

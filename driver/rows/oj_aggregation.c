@@ -1,0 +1,578 @@
+#include "oj_aggregation.h"
+
+#include "../../algs/pairs/oj_measures.h"
+#include "../../flatten/base/oj_array.h"
+#include "../../flatten/read/oj_table.h"
+#include "../files/oj_scratch.h"
+#include "oj_aggregate_block.h"
+#include "oj_aggregate_list.h"
+#include "oj_aggregate_values.h"
+
+#include <math.h>
+#include <strings.h>
+
+/* Of -memory, the share of values that are held to be sorted; the rest is for
+ * the side in memory and the batches. */
+#define MEMORY_SHARE 4
+
+struct oj_aggregation
+{
+    const struct oj_command *command;
+    struct oj_aggregate_list list;
+    struct oj_aggregate *aggregates;   /* [list.n] */
+    struct oj_own_column *columns;     /* [list.n] */
+    struct oj_value_way *ways;         /* [n_ways] */
+    enum oj_aggregate_type *types;     /* [n_ways] */
+    struct oj_aggregate_value *values; /* [n_ways], of one feature */
+    int n_ways;
+    int needs_overlap;
+    struct oj_held_files files;
+    struct oj_aggregates *state;
+    struct oj_matches rows; /* of the last answer */
+    int64_t first_row;
+
+    /* The join layer, streamed. */
+    int64_t n_rows;
+    const struct oj_shared_lists *shared; /* list l is row n_rows + l */
+    struct oj_aggregate_block *block;     /* NULL: pair by pair */
+};
+
+/* ---- the list, bound to fields ------------------------------------------ */
+
+static oj_status fail_type(const struct oj_aggregate_word *word,
+                           const char *needs, OGRFieldType type,
+                           struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_ARG, "-agg: %s(%s) needs %s; the field is %s%s",
+                   oj_aggregate_name(word->kind), word->field, needs,
+                   OGR_GetFieldTypeName(type),
+                   type == OFTString
+                       ? ", which -join_sql can CAST; of CSV files "
+                         "-joo AUTODETECT_TYPE=YES tells the types"
+                       : "");
+}
+
+static int is_number(OGRFieldType type)
+{
+    return type == OFTInteger || type == OFTInteger64 || type == OFTReal;
+}
+
+static int is_time(OGRFieldType type)
+{
+    return type == OFTDate || type == OFTTime || type == OFTDateTime;
+}
+
+static oj_status choose_form(const struct oj_aggregate_word *word,
+                             OGRFieldType type, enum oj_value_form *form,
+                             struct oj_error *err)
+{
+    switch (word->kind)
+    {
+        case OJ_AGG_COUNT_VALUES:
+            *form = is_number(type) ? OJ_FORM_NUMBER : OJ_FORM_PRESENCE;
+            return OJ_OK;
+        case OJ_AGG_CONCAT:
+            *form = type == OFTString ? OJ_FORM_TEXT : OJ_FORM_AS_TEXT;
+            return type != OFTBinary
+                       ? OJ_OK
+                       : fail_type(word, "a text, numbers or dates", type, err);
+        case OJ_AGG_SUM:
+        case OJ_AGG_MEAN:
+        case OJ_AGG_MEDIAN:
+        case OJ_AGG_STDDEV:
+        case OJ_AGG_WEIGHTED_SUM:
+            *form = OJ_FORM_NUMBER;
+            return is_number(type) ? OJ_OK
+                                   : fail_type(word, "numbers", type, err);
+        default:
+            *form = is_number(type) ? OJ_FORM_NUMBER
+                    : is_time(type) ? OJ_FORM_TIME
+                                    : OJ_FORM_TEXT;
+            return is_number(type) || is_time(type) || type == OFTString
+                       ? OJ_OK
+                       : fail_type(word, "numbers, texts, dates or times", type,
+                                   err);
+    }
+}
+
+/* The way of this field in this form, made when there is none yet. */
+static oj_status find_way(struct oj_aggregation *a, int field,
+                          OGRFieldDefnH defn, enum oj_value_form form,
+                          int *column, struct oj_error *err)
+{
+    struct oj_value_way *way = a->ways;
+    for (int i = 0; i < a->n_ways; i++, way++)
+    {
+        if (way->field == field && way->form == form)
+        {
+            *column = i;
+            return OJ_OK;
+        }
+    }
+    way->field = field;
+    way->type = OGR_Fld_GetType(defn);
+    way->subtype = OGR_Fld_GetSubType(defn);
+    way->form = form;
+    *column = a->n_ways++;
+    a->types[*column] = oj_value_way_type(way);
+    return oj_value_way_open(way, err);
+}
+
+/* The column of a result. from: the field; NULL for counts of pairs. Results
+ * that are values of the field are of its type. */
+static oj_status define_column(struct oj_aggregation *a, int i,
+                               OGRFieldDefnH from, struct oj_error *err)
+{
+    const struct oj_aggregate *what = &a->aggregates[i];
+    struct oj_own_column *column = &a->columns[i];
+    enum oj_aggregate_type result = oj_aggregate_type(
+        what->kind,
+        what->kind != OJ_AGG_COUNT ? a->types[what->column] : OJ_AGG_INTEGER);
+    int is_value = what->kind == OJ_AGG_MIN || what->kind == OJ_AGG_MAX ||
+                   what->kind == OJ_AGG_FIRST || what->kind == OJ_AGG_LAST ||
+                   what->kind == OJ_AGG_MODE;
+    OGRFieldType type = result == OJ_AGG_INTEGER ? OFTInteger64
+                        : result == OJ_AGG_REAL  ? OFTReal
+                                                 : OFTString;
+    if (is_value)
+        type = OGR_Fld_GetType(from);
+    column->origin = OJ_COLUMN_AGGREGATE;
+    column->source = i;
+    column->type = type;
+    column->subtype = is_value ? OGR_Fld_GetSubType(from) : OFSTNone;
+    column->name = a->list.word[i].name;
+    column->option = a->list.word[i].is_named ? "agg" : NULL;
+    for (int k = 0; k < i; k++)
+    {
+        if (strcasecmp(column->name, a->columns[k].name) == 0)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-agg: two columns would be called '%s'; name one "
+                           "of them, as in \"%s as NAME\"",
+                           column->name, oj_aggregate_name(what->kind));
+    }
+    return OJ_OK;
+}
+
+static oj_status bind(struct oj_aggregation *a, struct oj_source *join, int i,
+                      struct oj_error *err)
+{
+    const struct oj_aggregate_word *word = &a->list.word[i];
+    struct oj_aggregate *what = &a->aggregates[i];
+    enum oj_value_form form;
+    OGRFieldDefnH field;
+    int place;
+    what->kind = word->kind;
+    what->separator = word->separator;
+    if (word->field == NULL)
+        return define_column(a, i, NULL, err);
+    OJ_TRY(oj_source_need_field(join, word->field, "agg", &place, err));
+    field = OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(join->layer),
+                                join->fields[place]);
+    OJ_TRY(choose_form(word, OGR_Fld_GetType(field), &form, err));
+    OJ_TRY(find_way(a, place, field, form, &what->column, err));
+    return define_column(a, i, field, err);
+}
+
+static int is_of_points(const struct oj_source *join)
+{
+    OGRwkbGeometryType type = wkbFlatten(join->type);
+    return type == wkbPoint || type == wkbMultiPoint;
+}
+
+/* ---- open --------------------------------------------------------------- */
+
+static oj_status check_command(const struct oj_command *command,
+                               struct oj_error *err)
+{
+    if (command->how != OJ_KEEP_LEFT && command->how != OJ_KEEP_INNER)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-agg gives one row for each input row: -how can be "
+                       "left, or inner for those with pairs only");
+    if (command->name_count != NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-agg names its columns itself: write \"count as %s\"",
+                       command->name_count);
+    return OJ_OK;
+}
+
+/* Beside the output, whose disk has to have room anyway. */
+static int open_scratch(void *user)
+{
+    const struct oj_aggregation *a = user;
+    struct oj_scratch scratch = {0};
+    struct oj_error error;
+    const char *near = a->command->dst;
+    if (near == NULL)
+        near = a->command->input.dataset;
+    if (oj_scratch_open(near, &scratch, &error) != OJ_OK)
+        return -1;
+    return scratch.file;
+}
+
+static oj_status make(struct oj_aggregation *a, struct oj_source *join,
+                      struct oj_error *err)
+{
+    struct oj_aggregate_plan plan = {0};
+    int64_t n;
+    OJ_TRY(check_command(a->command, err));
+    OJ_TRY(oj_aggregate_list_parse(a->command->aggregates, &a->list, err));
+    n = a->list.n;
+    a->aggregates = oj_calloc(n, sizeof *a->aggregates);
+    a->columns = oj_calloc(n, sizeof *a->columns);
+    a->ways = oj_calloc(n, sizeof *a->ways);
+    a->types = oj_calloc(n, sizeof *a->types);
+    a->values = oj_calloc(n, sizeof *a->values);
+    if (a->aggregates == NULL || a->columns == NULL || a->ways == NULL ||
+        a->types == NULL || a->values == NULL)
+        return oj_fail_nomem(err, n, sizeof *a->ways);
+    for (int i = 0; i < (int)n; i++)
+    {
+        OJ_TRY(bind(a, join, i, err));
+        if (a->aggregates[i].kind == OJ_AGG_WEIGHTED_SUM)
+            a->needs_overlap = !is_of_points(join);
+    }
+    a->files.open = open_scratch;
+    a->files.user = a;
+    plan.aggregates = a->aggregates;
+    plan.n_aggregates = (int)n;
+    plan.types = a->types;
+    plan.n_columns = a->n_ways;
+    plan.memory = a->command->memory / MEMORY_SHARE;
+    if (plan.memory == 0 && a->command->memory > 0)
+        plan.memory = 1;
+    plan.files = &a->files;
+    return oj_aggregates_open(&plan, &a->state, err);
+}
+
+oj_status oj_aggregation_open(const struct oj_command *command,
+                              struct oj_source *join,
+                              struct oj_aggregation **out, struct oj_error *err)
+{
+    struct oj_aggregation *a = oj_calloc(1, sizeof *a);
+    oj_status status;
+    if (a == NULL)
+        return oj_fail_nomem(err, 1, sizeof *a);
+    a->command = command;
+    status = make(a, join, err);
+    if (status == OJ_OK)
+        *out = a;
+    else
+        oj_aggregation_close(a);
+    return status;
+}
+
+void oj_aggregation_close(struct oj_aggregation *a)
+{
+    if (a == NULL)
+        return;
+    oj_aggregates_close(a->state);
+    for (int i = 0; i < a->n_ways; i++)
+        oj_value_way_free(&a->ways[i]);
+    oj_matches_free(&a->rows);
+    oj_aggregate_block_close(a->block);
+    oj_free(a->values);
+    oj_free(a->types);
+    oj_free(a->ways);
+    oj_free(a->columns);
+    oj_free(a->aggregates);
+    oj_aggregate_list_free(&a->list);
+    oj_free(a);
+}
+
+const struct oj_own_column *
+oj_aggregation_columns(const struct oj_aggregation *a, int *n)
+{
+    *n = (int)a->list.n;
+    return a->columns;
+}
+
+int oj_aggregation_needs_overlap(const struct oj_aggregation *a)
+{
+    return a->needs_overlap;
+}
+
+/* ---- adding ------------------------------------------------------------- */
+
+/* What part of the join feature the pair's input feature has: of its area, or
+ * of its length where it has no polygons; a point is there as a whole. */
+static double share_of(const struct oj_flat *flat, int32_t feature,
+                       const struct oj_pair_values *values, int64_t entry)
+{
+    unsigned kinds = oj_flat_kinds(flat, feature);
+    double whole, part;
+    if ((kinds & OJ_PART_POLYGON) != 0)
+    {
+        whole = values->value[OJ_PAIR_JOIN_AREA][entry];
+        part = values->value[OJ_PAIR_OVERLAP_AREA][entry];
+    }
+    else if ((kinds & OJ_PART_LINE) != 0)
+    {
+        whole = oj_flat_length(flat, feature);
+        part = values->value[OJ_PAIR_OVERLAP_LENGTH][entry];
+    }
+    else
+        return 1.0;
+    if (isnan(part))
+        return 0.0; /* GEOS could not say; the stage counts these */
+    if (!(part < whole))
+        return 1.0;
+    return part / whole;
+}
+
+oj_status oj_aggregation_keep(struct oj_aggregation *a, int64_t first,
+                              const struct oj_matches *matches,
+                              const struct oj_answer_side *side,
+                              const struct oj_pair_values *values,
+                              struct oj_error *err)
+{
+    struct oj_aggregate_pair pair = {0};
+    pair.values = a->values;
+    if (a->needs_overlap &&
+        (values == NULL || values->value[OJ_PAIR_OVERLAP_AREA] == NULL ||
+         values->value[OJ_PAIR_JOIN_AREA] == NULL ||
+         values->value[OJ_PAIR_OVERLAP_LENGTH] == NULL))
+        return oj_fail(err, OJ_ERR_INTERNAL, "there are no overlaps");
+    OJ_TRY(oj_aggregates_extend(a->state, first + matches->n_rows, err));
+    for (int64_t row = 0; row < matches->n_rows; row++)
+    {
+        int64_t end = oj_matches_end(matches, row);
+        pair.row = first + row;
+        for (int64_t p = oj_matches_first(matches, row); p < end; p++)
+        {
+            int32_t feature = matches->join_row[p];
+            for (int i = 0; i < a->n_ways; i++)
+            {
+                struct oj_value value;
+                oj_table_value(side->table, feature, a->ways[i].field, &value);
+                oj_value_way_take(&a->ways[i], &value, &a->values[i]);
+            }
+            pair.place =
+                side->ordinal != NULL ? side->ordinal[feature] : feature;
+            pair.fid =
+                side->flat.fid != NULL ? side->flat.fid[feature] : pair.place;
+            pair.share = a->needs_overlap
+                             ? share_of(&side->flat, feature, values, p)
+                             : 1.0;
+            OJ_TRY(oj_aggregates_add(a->state, &pair, err));
+        }
+    }
+    return OJ_OK;
+}
+
+oj_status oj_aggregation_answer(struct oj_aggregation *a,
+                                const struct oj_matches *matches,
+                                const struct oj_answer_side *side,
+                                const struct oj_pair_values *values,
+                                struct oj_error *err)
+{
+    OJ_TRY(oj_aggregates_start(a->state, matches->n_rows, err));
+    OJ_TRY(oj_aggregation_keep(a, 0, matches, side, values, err));
+    OJ_TRY(oj_aggregates_rewind(a->state, err));
+    a->first_row = 0;
+    return oj_aggregation_rows(a, 0, matches->n_rows, &a->rows, err);
+}
+
+int oj_aggregation_shares(const struct oj_aggregation *a)
+{
+    return oj_aggregates_can_merge(a->state);
+}
+
+oj_status oj_aggregation_start(struct oj_aggregation *a, int64_t n_rows,
+                               struct oj_error *err)
+{
+    a->n_rows = n_rows;
+    a->shared = NULL;
+    if (a->block == NULL && oj_aggregates_take_blocks(a->state))
+        OJ_TRY(oj_aggregate_block_open(a->state, a->ways, a->n_ways, &a->block,
+                                       err));
+    return oj_aggregates_start(a->state, n_rows, err);
+}
+
+/* Rows first_row .. first_row + n - 1 of matches, features first ... */
+static oj_status add_block(struct oj_aggregation *a,
+                           const struct oj_batch *batch, int64_t first,
+                           const int32_t *order,
+                           const struct oj_matches *matches, int64_t first_row,
+                           int64_t n, struct oj_error *err)
+{
+    oj_aggregate_block_start(a->block, batch->attributes, first, n, order);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t row = first_row + i, end = oj_matches_end(matches, row);
+        if (matches->shared != NULL && matches->list[row] > 0)
+            OJ_TRY(oj_aggregate_block_put(
+                a->block, a->n_rows + matches->list[row], i, err));
+        for (int64_t p = oj_matches_first(matches, row); p < end; p++)
+            OJ_TRY(
+                oj_aggregate_block_put(a->block, matches->join_row[p], i, err));
+    }
+    return oj_aggregate_block_flush(a->block, err);
+}
+
+/* Row i of matches, with this feature of the batch. */
+static oj_status add_feature(struct oj_aggregation *a,
+                             const struct oj_batch *batch, int64_t feature,
+                             const struct oj_matches *matches, int64_t i,
+                             struct oj_error *err)
+{
+    struct oj_aggregate_pair pair = {0};
+    int64_t p = oj_matches_first(matches, i), end = oj_matches_end(matches, i);
+    int32_t list = matches->shared != NULL ? matches->list[i] : 0;
+    if (p == end && list == 0)
+        return OJ_OK;
+    for (int w = 0; w < a->n_ways; w++)
+    {
+        struct oj_value value;
+        oj_attributes_value(batch->attributes, a->ways[w].field, feature,
+                            &value);
+        oj_value_way_take(&a->ways[w], &value, &a->values[w]);
+    }
+    pair.values = a->values;
+    pair.place = batch->first_row + feature;
+    pair.fid = batch->flat.fid[feature];
+    pair.share = 1.0;
+    for (; p < end; p++)
+    {
+        pair.row = matches->join_row[p];
+        OJ_TRY(oj_aggregates_add(a->state, &pair, err));
+    }
+    pair.row = a->n_rows + list;
+    return list > 0 ? oj_aggregates_add(a->state, &pair, err) : OJ_OK;
+}
+
+oj_status oj_aggregation_add(struct oj_aggregation *a,
+                             const struct oj_batch *batch, int64_t first,
+                             const int32_t *order,
+                             const struct oj_matches *matches,
+                             struct oj_error *err)
+{
+    int64_t n = matches->n_rows;
+    if (matches->shared == NULL && matches->n_entries == 0)
+        return OJ_OK;
+    if (matches->shared != NULL)
+    {
+        a->shared = matches->shared;
+        OJ_TRY(oj_aggregates_extend(a->state, a->n_rows + a->shared->n, err));
+    }
+    for (int64_t i = 0; a->block != NULL && i < n; i += OJ_BLOCK_FEATURES)
+        OJ_TRY(add_block(a, batch, first + i, order, matches, i,
+                         n - i < OJ_BLOCK_FEATURES ? n - i : OJ_BLOCK_FEATURES,
+                         err));
+    for (int64_t i = 0; a->block == NULL && i < n; i++)
+        OJ_TRY(add_feature(a, batch,
+                           order != NULL ? order[first + i] : first + i,
+                           matches, i, err));
+    return OJ_OK;
+}
+
+int oj_aggregation_takes_counts(const struct oj_aggregation *a)
+{
+    return oj_aggregates_take_counts(a->state);
+}
+
+void oj_aggregation_add_counts(struct oj_aggregation *a, const int64_t *count)
+{
+    oj_aggregates_add_counts(a->state, a->n_rows, count);
+}
+
+int oj_aggregation_takes_sums(const struct oj_aggregation *a)
+{
+    return oj_aggregates_take_sums(a->state);
+}
+
+oj_status oj_aggregation_open_sums(const struct oj_aggregation *a,
+                                   struct oj_pair_sums **out,
+                                   struct oj_error *err)
+{
+    return oj_aggregates_sums(a->state, a->n_rows, out, err);
+}
+
+oj_status oj_aggregation_read_columns(const struct oj_aggregation *a,
+                                      const struct oj_batch *batch,
+                                      int64_t first, int64_t n,
+                                      const int32_t *order,
+                                      struct oj_aggregate_columns *columns,
+                                      struct oj_error *err)
+{
+    OJ_TRY(oj_aggregate_columns_reserve(columns, a->ways, a->n_ways, n, err));
+    oj_aggregate_columns_read(columns, batch->attributes, first, n, order);
+    return OJ_OK;
+}
+
+oj_status oj_aggregation_add_sums(struct oj_aggregation *a,
+                                  const struct oj_pair_sums *sums,
+                                  struct oj_error *err)
+{
+    return oj_aggregates_add_sums(a->state, sums, err);
+}
+
+/* What came by shared lists goes to the rows on them. */
+static oj_status merge_lists(struct oj_aggregation *a, struct oj_error *err)
+{
+    for (int64_t l = 1; a->shared != NULL && l < a->shared->n; l++)
+    {
+        if (oj_aggregates_pairs(a->state, a->n_rows + l) == 0)
+            continue;
+        for (int64_t i = a->shared->offset[l]; i < a->shared->offset[l + 1];
+             i++)
+            OJ_TRY(oj_aggregates_merge(a->state, a->n_rows + l,
+                                       a->shared->feature[i], err));
+    }
+    a->shared = NULL;
+    return OJ_OK;
+}
+
+oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)
+{
+    OJ_TRY(merge_lists(a, err));
+    return oj_aggregates_rewind(a->state, err);
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+oj_status oj_aggregation_rows(const struct oj_aggregation *a, int64_t first,
+                              int64_t n, struct oj_matches *out,
+                              struct oj_error *err)
+{
+    OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t n_pairs = oj_aggregates_pairs(a->state, first + i);
+        out->join_row[i] = n_pairs > 0 ? 0 : -1;
+        out->measure[i] = (double)NAN;
+        out->n_pairs += n_pairs;
+        out->n_matched += n_pairs > 0;
+    }
+    return OJ_OK;
+}
+
+const struct oj_matches *oj_aggregation_matches(const struct oj_aggregation *a)
+{
+    return &a->rows;
+}
+
+void oj_aggregation_set_first_row(struct oj_aggregation *a, int64_t first)
+{
+    a->first_row = first;
+}
+
+oj_status oj_aggregation_value(void *user, int source, int64_t row,
+                               struct oj_value *value, struct oj_error *err)
+{
+    struct oj_aggregation *a = user;
+    const struct oj_aggregate *what = &a->aggregates[source];
+    struct oj_aggregate_value result;
+    struct oj_error why;
+    oj_status status = oj_aggregates_result(a->state, a->first_row + row,
+                                            source, &result, &why);
+    if (status != OJ_OK)
+        return oj_fail(err, status, "-agg: column '%.200s': %.700s",
+                       a->columns[source].name, why.message);
+    oj_value_of_result(
+        &result,
+        oj_aggregate_type(what->kind, what->kind != OJ_AGG_COUNT
+                                          ? a->types[what->column]
+                                          : OJ_AGG_INTEGER),
+        a->columns[source].type, value);
+    return OJ_OK;
+}

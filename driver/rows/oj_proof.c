@@ -1,0 +1,455 @@
+#include "oj_proof.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../base/oj_message.h"
+#include "../job/oj_reference.h"
+#include "../output/oj_output.h"
+
+#include <cpl_error.h>
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum report_field
+{
+    INPUT_FID,
+    KIND,
+    JOIN_FID_OURS,
+    DISTANCE_OURS,
+    JOIN_FID_REFERENCE,
+    DISTANCE_REFERENCE,
+    N_REPORT_FIELDS
+};
+
+struct oj_proof
+{
+    const struct oj_job *job;
+    struct oj_reference *reference;
+    struct oj_matches matches;
+    struct oj_validation validation;
+
+    /* The reference takes parts of a batch, where all of its pairs and of what
+     * it cannot decide would be too many. */
+    struct oj_flat_slice part;
+    int64_t most_rows;
+
+    /* The batch at hand. */
+    const struct oj_flat *flat;
+    int64_t first_row;
+
+    /* FIDs of validation.first: of input rows, of join rows. */
+    int64_t first_fid[OJ_N_FIRST_DIFFERENCES];
+    int64_t first_join[OJ_N_FIRST_DIFFERENCES][2]; /* ours, the reference's */
+    int64_t n_first_fids;
+
+    /* -validate_report */
+    struct oj_command report_command;
+    const char *report_options[2];
+    struct oj_output report;
+    int64_t n_report_rows, n_report_no_geometry;
+};
+
+static int64_t input_fid(const struct oj_proof *proof, int64_t row)
+{
+    const struct oj_flat *flat = proof->flat;
+    if (flat->fid != NULL)
+        return flat->fid[row - proof->first_row];
+    return row;
+}
+
+static int64_t join_fid(const struct oj_proof *proof, int32_t row)
+{
+    const struct oj_flat *flat = oj_reference_side(proof->reference);
+    if (row < 0)
+        return -1;
+    return flat->fid != NULL ? flat->fid[row] : row;
+}
+
+/* The first vertex of an input row stands for its place. */
+static OGRGeometryH make_point(const struct oj_flat *flat, int64_t row)
+{
+    int64_t vertex = row;
+    OGRGeometryH point;
+    if (!oj_flat_is_points(flat))
+    {
+        int64_t part = flat->part_offset[row];
+        if (part == flat->part_offset[row + 1])
+            return NULL;
+        vertex = flat->vertex_offset[flat->ring_offset[part]];
+    }
+    if (isnan(flat->x[vertex]))
+        return NULL;
+    point = OGR_G_CreateGeometry(wkbPoint);
+    if (point != NULL)
+        OGR_G_SetPoint_2D(point, 0, flat->x[vertex], flat->y[vertex]);
+    return point;
+}
+
+/* Joins without a distance leave the column NULL. */
+static void set_measure(OGRFeatureH feature, int field, double measure)
+{
+    if (!isnan(measure))
+        OGR_F_SetFieldDouble(feature, field, measure);
+}
+
+static oj_status write_difference(struct oj_proof *proof,
+                                  const struct oj_difference *d,
+                                  struct oj_error *err)
+{
+    OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(proof->report.layer));
+    OGRGeometryH point =
+        make_point(proof->flat, d->input_row - proof->first_row);
+    OGRErr result;
+    if (feature == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a row of the report");
+    OGR_F_SetFieldInteger64(feature, INPUT_FID, input_fid(proof, d->input_row));
+    OGR_F_SetFieldString(feature, KIND, oj_difference_kind_name(d->kind));
+    if (d->join_row_ours >= 0)
+    {
+        OGR_F_SetFieldInteger64(feature, JOIN_FID_OURS,
+                                join_fid(proof, d->join_row_ours));
+        set_measure(feature, DISTANCE_OURS, d->measure_ours);
+    }
+    if (d->join_row_reference >= 0)
+    {
+        OGR_F_SetFieldInteger64(feature, JOIN_FID_REFERENCE,
+                                join_fid(proof, d->join_row_reference));
+        set_measure(feature, DISTANCE_REFERENCE, d->measure_reference);
+    }
+    proof->n_report_rows++;
+    proof->n_report_no_geometry += point == NULL;
+    if (point != NULL)
+        OGR_F_SetGeometryDirectly(feature, point);
+    CPLErrorReset();
+    result = OGR_L_CreateFeature(proof->report.layer, feature);
+    OGR_F_Destroy(feature);
+    if (result != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_IO, "-validate_report: %s",
+                       CPLGetLastErrorMsg());
+    return OJ_OK;
+}
+
+static oj_status on_difference(const struct oj_difference *d, void *user,
+                               struct oj_error *err)
+{
+    struct oj_proof *proof = user;
+    if (proof->n_first_fids < OJ_N_FIRST_DIFFERENCES)
+    {
+        int64_t i = proof->n_first_fids++;
+        proof->first_fid[i] = input_fid(proof, d->input_row);
+        proof->first_join[i][0] = join_fid(proof, d->join_row_ours);
+        proof->first_join[i][1] = join_fid(proof, d->join_row_reference);
+    }
+    if (proof->report.layer == NULL)
+        return OJ_OK;
+    return write_difference(proof, d, err);
+}
+
+static oj_status create_report_fields(struct oj_proof *proof,
+                                      struct oj_error *err)
+{
+    static const struct
+    {
+        const char *name;
+        OGRFieldType type;
+    } fields[N_REPORT_FIELDS] = {
+        {"input_fid", OFTInteger64}, {"kind", OFTString},
+        {"join_fid", OFTInteger64},  {"distance", OFTReal},
+        {"ref_fid", OFTInteger64},   {"ref_dist", OFTReal},
+    };
+    for (int i = 0; i < N_REPORT_FIELDS; i++)
+    {
+        OGRFieldDefnH defn = OGR_Fld_Create(fields[i].name, fields[i].type);
+        OGRErr result = OGR_L_CreateField(proof->report.layer, defn, 1);
+        OGR_Fld_Destroy(defn);
+        if (result != OGRERR_NONE)
+            return oj_fail(err, OJ_ERR_IO,
+                           "-validate_report: cannot create the field '%s'",
+                           fields[i].name);
+    }
+    return OJ_OK;
+}
+
+/* The report is an output like any other, but may always be replaced. */
+static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
+{
+    const char *path = proof->job->command->validate_report;
+    struct oj_command *command = &proof->report_command;
+    command->dst = path;
+    command->overwrite = 1;
+    OJ_TRY(oj_output_plan(command, "differences", &proof->job->input,
+                          &proof->job->join, &proof->report, err));
+    if (strcasecmp(GDALGetDescription(proof->report.driver), "CSV") == 0)
+    {
+        proof->report_options[0] = "GEOMETRY=AS_XY";
+        command->layer_options = proof->report_options;
+    }
+    OJ_TRY(oj_output_open(&proof->report, err));
+    CPLErrorReset();
+    proof->report.layer = GDALDatasetCreateLayer(
+        proof->report.dataset, "differences", proof->job->crs.join, wkbPoint,
+        (char **)command->layer_options);
+    if (proof->report.layer == NULL)
+        return oj_fail(err, OJ_ERR_IO, "-validate_report: %s",
+                       CPLGetLastErrorMsg());
+    return create_report_fields(proof, err);
+}
+
+static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
+{
+    const struct oj_job *job = proof->job;
+    proof->most_rows = INT64_MAX;
+    proof->validation.report = on_difference;
+    proof->validation.user = proof;
+    proof->validation.relation = &job->relation;
+    OJ_TRY(oj_reference_open(job, &proof->reference, err));
+    proof->validation.join_side = oj_reference_side(proof->reference);
+    if (oj_reference_backend(proof->reference) == oj_job_backend(job))
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "-validate %s: the join itself runs on this backend, and "
+            "a comparison with itself proves nothing",
+            job->command->validate);
+    if (job->command->validate_report == NULL)
+        return OJ_OK;
+    return open_report(proof, err);
+}
+
+oj_status oj_proof_open(const struct oj_job *job, struct oj_proof **out,
+                        struct oj_error *err)
+{
+    struct oj_proof *proof = oj_calloc(1, sizeof *proof);
+    oj_status status;
+    if (proof == NULL)
+        return oj_fail_nomem(err, 1, sizeof *proof);
+    proof->job = job;
+    status = open_proof(proof, err);
+    if (status == OJ_OK)
+        *out = proof;
+    else
+        oj_proof_close(proof);
+    return status;
+}
+
+/* What the reference says of rows from first on, as many as it can take. */
+static oj_status ask_reference(struct oj_proof *proof,
+                               const struct oj_answer_side *ours, int64_t first,
+                               int64_t *n, struct oj_error *err)
+{
+    int64_t left = proof->flat->n_features - first;
+    for (;;)
+    {
+        oj_status status;
+        *n = left < proof->most_rows ? left : proof->most_rows;
+        OJ_TRY(oj_flat_slice_make(proof->flat, first, *n, &proof->part, err));
+        proof->validation.input = &proof->part.flat;
+        status = oj_reference_batch(proof->reference, &proof->part.flat, ours,
+                                    &proof->matches, err);
+        if (status != OJ_ERR_TOO_MANY_PAIRS || *n == 1)
+            return status;
+        proof->most_rows = (*n + 1) / 2;
+    }
+}
+
+oj_status oj_proof_batch(struct oj_proof *proof, const struct oj_flat *flat,
+                         const struct oj_answer_side *side,
+                         const struct oj_matches *ours, struct oj_error *err)
+{
+    int64_t first = 0;
+    proof->flat = flat;
+    while (first < flat->n_features)
+    {
+        int64_t n;
+        OJ_TRY(ask_reference(proof, side, first, &n, err));
+        OJ_TRY(oj_validation_compare_part(&proof->validation, ours, first,
+                                          &proof->matches, err));
+        first += n;
+    }
+    proof->first_row += flat->n_features;
+    return OJ_OK;
+}
+
+/* "12 at 3.25", "12" where the join has no distance, or "nothing". */
+static void describe_pair(int32_t row, int64_t fid, double measure, char *text,
+                          size_t size)
+{
+    if (row < 0)
+        snprintf(text, size, "nothing");
+    else if (isnan(measure))
+        snprintf(text, size, "%lld", (long long)fid);
+    else
+        snprintf(text, size, "%lld at %.17g", (long long)fid, measure);
+}
+
+static void print_first(const struct oj_proof *proof)
+{
+    const struct oj_validation *v = &proof->validation;
+    const char *reference = oj_reference_backend(proof->reference)->name;
+    int64_t n_more = -v->n_first;
+    for (int i = 0; i < OJ_N_DIFFERENCE_KINDS; i++)
+        n_more += v->n_of_kind[i];
+    for (int64_t i = 0; i < v->n_first; i++)
+    {
+        const struct oj_difference *d = &v->first[i];
+        char ours[64], theirs[64];
+        describe_pair(d->join_row_ours, proof->first_join[i][0],
+                      d->measure_ours, ours, sizeof ours);
+        describe_pair(d->join_row_reference, proof->first_join[i][1],
+                      d->measure_reference, theirs, sizeof theirs);
+        oj_say("  input feature %lld, %s: here %s, %s %s",
+               (long long)proof->first_fid[i], oj_difference_kind_name(d->kind),
+               ours, reference, theirs);
+    }
+    if (n_more > 0)
+        oj_say("  and %lld more", (long long)n_more);
+}
+
+struct text
+{
+    char at[720];
+    size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+add_text(struct text *text, const char *format, ...)
+{
+    size_t left = sizeof text->at - text->used;
+    va_list arguments;
+    int n;
+    va_start(arguments, format);
+    n = vsnprintf(text->at + text->used, left, format, arguments);
+    va_end(arguments);
+    if (n > 0)
+        text->used += (size_t)n < left ? (size_t)n : left - 1;
+}
+
+/* GEOS's reason for the first pair that was left out, from whichever of the two
+ * knows one. */
+static const char *first_reason(const struct oj_proof *proof)
+{
+    const struct oj_stats *stats = oj_reference_stats(proof->reference);
+    return stats->undecided_text[0] != '\0'
+               ? stats->undecided_text
+               : oj_job_stats(proof->job)->undecided_text;
+}
+
+static void tell_left_out(const struct oj_proof *proof, struct text *text)
+{
+    const struct oj_validation *v = &proof->validation;
+    const char *reason = first_reason(proof);
+    if (v->n_undecided_pairs == 0 && v->n_undecided == 0 &&
+        v->n_undecided_proved == 0)
+        return;
+    if (v->n_undecided_proved > 0)
+        add_text(text,
+                 "; GEOS cannot decide %lld %s, and exact arithmetic confirms "
+                 "ours",
+                 (long long)v->n_undecided_proved,
+                 oj_word_for(v->n_undecided_proved, "pair", "pairs"));
+    if (v->n_undecided_pairs > 0 || v->n_undecided > 0)
+        add_text(text, "; left out, because GEOS cannot decide them: ");
+    if (v->n_undecided_pairs > 0)
+        add_text(text, "%lld %s", (long long)v->n_undecided_pairs,
+                 oj_word_for(v->n_undecided_pairs, "pair", "pairs"));
+    if (v->n_undecided > 0)
+        add_text(text, "%s%lld %s", v->n_undecided_pairs > 0 ? ", " : "",
+                 (long long)v->n_undecided,
+                 oj_word_for(v->n_undecided, "row", "rows"));
+    if (reason[0] != '\0')
+        add_text(text, " (the first: %.*s)", oj_message_reason_length(reason),
+                 reason);
+}
+
+/* What is no difference, and still worth a word. */
+static void tell_apart(const struct oj_proof *proof, struct text *text)
+{
+    const struct oj_validation *v = &proof->validation;
+    tell_left_out(proof, text);
+    if (v->n_rows_proved > 0)
+        add_text(text,
+                 "; in %lld %s GEOS errs by rounding, and exact arithmetic "
+                 "confirms each pair of ours",
+                 (long long)v->n_rows_proved,
+                 oj_word_for(v->n_rows_proved, "row", "rows"));
+    if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
+        add_text(text,
+                 "; GEOS knows no sphere: %lld %s equal up to the "
+                 "rounding of chords, 0.1 micrometres, more towards the "
+                 "opposite point",
+                 (long long)v->n_within_ulps,
+                 oj_word_for(v->n_within_ulps, "distance is", "distances are"));
+    else if (v->n_within_ulps > 0)
+        add_text(text,
+                 "; %lld %s between lines or polygons equal up to %d ulps",
+                 (long long)v->n_within_ulps,
+                 oj_word_for(v->n_within_ulps, "distance", "distances"),
+                 OJ_VALIDATION_ULPS);
+}
+
+static void print_result(const struct oj_proof *proof)
+{
+    const struct oj_validation *v = &proof->validation;
+    const char *ours = oj_job_backend(proof->job)->name;
+    const char *reference = oj_reference_backend(proof->reference)->name;
+    int has_measure = oj_op_get(proof->job->relation.op)->measure != NULL;
+    struct text apart = {"", 0};
+    char kinds[96] = "";
+    tell_apart(proof, &apart);
+    if (v->n_differences == 0)
+    {
+        oj_notice(
+            "validated: %s against %s, %lld %s, %lld %s%s: no difference%s",
+            ours, reference, (long long)v->n_rows,
+            oj_word_for(v->n_rows, "row", "rows"), (long long)v->n_pairs,
+            oj_word_for(v->n_pairs, "pair", "pairs"),
+            has_measure ? " with their distances" : "", apart.at);
+        return;
+    }
+    if (has_measure)
+        snprintf(kinds, sizeof kinds,
+                 ", %lld at other distances, %lld in other order",
+                 (long long)v->n_of_kind[OJ_DIFFERENCE_DISTANCE],
+                 (long long)v->n_of_kind[OJ_DIFFERENCE_ORDER]);
+    oj_say(
+        "validated: %s against %s, %lld %s, %lld %s: %lld %s (%lld %s missing, "
+        "%lld extra%s)%s",
+        ours, reference, (long long)v->n_rows,
+        oj_word_for(v->n_rows, "row", "rows"), (long long)v->n_pairs,
+        oj_word_for(v->n_pairs, "pair", "pairs"),
+        (long long)v->n_rows_different,
+        oj_word_for(v->n_rows_different, "row differs", "rows differ"),
+        (long long)v->n_of_kind[OJ_DIFFERENCE_MISSING],
+        oj_word_for(v->n_of_kind[OJ_DIFFERENCE_MISSING], "pair", "pairs"),
+        (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA], kinds, apart.at);
+    print_first(proof);
+}
+
+oj_status oj_proof_finish(struct oj_proof *proof, struct oj_error *err)
+{
+    struct oj_output_counts counts;
+    print_result(proof);
+    if (proof->report.layer != NULL)
+        OJ_TRY(oj_output_finish(&proof->report, proof->n_report_rows,
+                                proof->n_report_no_geometry, &counts, err));
+    return OJ_OK;
+}
+
+const struct oj_validation *oj_proof_validation(const struct oj_proof *proof)
+{
+    return &proof->validation;
+}
+
+void oj_proof_close(struct oj_proof *proof)
+{
+    if (proof == NULL)
+        return;
+    oj_output_abort(&proof->report);
+    oj_validation_free(&proof->validation);
+    oj_matches_free(&proof->matches);
+    oj_flat_slice_free(&proof->part);
+    oj_reference_close(proof->reference);
+    oj_free(proof);
+}

@@ -1,0 +1,434 @@
+#include "oj_rows.h"
+
+#include "../../algs/pair_values/oj_pick.h"
+#include "../../flatten/base/oj_array.h"
+#include "../../flatten/read/oj_table.h"
+#include "../base/oj_cancel.h"
+#include "../base/oj_message.h"
+
+#include <cpl_string.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- what is asked for -------------------------------------------------- */
+
+static int is_scorable(OGRFieldType type)
+{
+    return type == OFTInteger || type == OFTInteger64 || type == OFTReal ||
+           type == OFTDate || type == OFTTime || type == OFTDateTime;
+}
+
+static oj_status plan_field(struct oj_rows *rows, const char *name,
+                            struct oj_error *err)
+{
+    struct oj_source *join = &rows->job->join;
+    OGRFieldDefnH field;
+    OJ_TRY(oj_source_need_field(join, name, "pick", &rows->score_column, err));
+    field = OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(join->layer),
+                                join->fields[rows->score_column]);
+    if (!is_scorable(OGR_Fld_GetType(field)))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-pick: the field '%s' of the join layer is of type %s; "
+                       "max and min take numbers, dates and times",
+                       name, OGR_GetFieldTypeName(OGR_Fld_GetType(field)));
+    rows->request.pick = OJ_PICK_SCORE;
+    return OJ_OK;
+}
+
+static oj_status plan_pick(struct oj_rows *rows, const char *rule,
+                           struct oj_error *err)
+{
+    static const struct
+    {
+        const char *name;
+        enum oj_pick_rule rule;
+    } rules[] = {{"first", OJ_PICK_FIRST},
+                 {"nearest", OJ_PICK_NEAREST},
+                 {"largest_overlap", OJ_PICK_LARGEST_OVERLAP},
+                 {"smallest_area", OJ_PICK_SMALLEST_AREA},
+                 {"largest_area", OJ_PICK_LARGEST_AREA}};
+    if (strncasecmp(rule, "max:", 4) == 0 || strncasecmp(rule, "min:", 4) == 0)
+    {
+        rows->score_is_least = rule[1] == 'i' || rule[1] == 'I';
+        return plan_field(rows, rule + 4, err);
+    }
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+    {
+        if (strcasecmp(rule, rules[i].name) == 0)
+        {
+            rows->request.pick = rules[i].rule;
+            return OJ_OK;
+        }
+    }
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-pick %s: the rules are first, nearest, largest_overlap, "
+                   "smallest_area, largest_area, max:FIELD and min:FIELD",
+                   rule);
+}
+
+static void add_own(struct oj_rows *rows, enum oj_column_origin origin,
+                    int source, OGRFieldType type, const char *usual,
+                    const char *given, const char *option)
+{
+    struct oj_own_column *own = &rows->own[rows->n_own];
+    if (given != NULL && given[0] == '\0') /* wanted without it */
+        return;
+    own->origin = origin;
+    own->source = source;
+    own->type = type;
+    own->subtype = OFSTNone;
+    own->name = given != NULL ? given : usual;
+    own->option = given != NULL ? option : NULL;
+    rows->n_own++;
+}
+
+/* A column with a value of the pairs. */
+static void add_value(struct oj_rows *rows, enum oj_pair_value which,
+                      const char *name)
+{
+    rows->request.want[which] = 1;
+    add_own(rows, OJ_COLUMN_PAIR_VALUE, (int)which, OFTReal, name, NULL, NULL);
+}
+
+static oj_status plan_overlap(struct oj_rows *rows, const char *list,
+                              struct oj_error *err)
+{
+    static const struct
+    {
+        const char *word, *name;
+    } of[] = {{"area", "overlap_area"},
+              {"length", "overlap_length"},
+              {"percent", "overlap_percent"}};
+    char **words = CSLTokenizeString2(
+        list, ",", CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES);
+    int is_wanted[3] = {0, 0, 0};
+    oj_status status = OJ_OK;
+    for (int i = 0; words != NULL && words[i] != NULL; i++)
+    {
+        int found = -1;
+        for (int j = 0; j < 3; j++)
+            found = strcasecmp(words[i], of[j].word) == 0 ? j : found;
+        if (found >= 0)
+            is_wanted[found] = 1;
+        else
+            status = oj_fail(err, OJ_ERR_ARG,
+                             "-overlap takes area, length and percent, with "
+                             "commas between them, not '%s'",
+                             words[i]);
+    }
+    if (status == OJ_OK && CSLCount(words) == 0)
+        status =
+            oj_fail(err, OJ_ERR_ARG, "-overlap needs area, length or percent");
+    CSLDestroy(words);
+    for (int j = 0; j < 3; j++)
+    {
+        if (is_wanted[j])
+            add_value(rows, (enum oj_pair_value)(OJ_PAIR_OVERLAP_AREA + j),
+                      of[j].name);
+    }
+    return status;
+}
+
+static void plan_geometry(struct oj_rows *rows, int geometry)
+{
+    unsigned char *want = rows->request.want;
+    switch (geometry)
+    {
+        case OJ_GEOMETRY_JOIN:
+            rows->geometry = OJ_WRITE_JOIN;
+            break;
+        case OJ_GEOMETRY_NEAREST_POINT:
+            rows->geometry = OJ_WRITE_NEAREST_POINT;
+            want[OJ_PAIR_NEAREST_X] = want[OJ_PAIR_NEAREST_Y] = 1;
+            break;
+        case OJ_GEOMETRY_CONNECTION:
+            rows->geometry = OJ_WRITE_CONNECTION;
+            want[OJ_PAIR_NEAREST_X] = want[OJ_PAIR_NEAREST_Y] = 1;
+            want[OJ_PAIR_FROM_X] = want[OJ_PAIR_FROM_Y] = 1;
+            break;
+        case OJ_GEOMETRY_INTERSECTION:
+            rows->geometry = OJ_WRITE_SHAPE;
+            rows->request.want_shapes = 1;
+            break;
+        default:
+            rows->geometry = OJ_WRITE_INPUT;
+            break;
+    }
+}
+
+/* The columns of pairs, in their order in the output. */
+static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
+{
+    const struct oj_command *c = rows->job->command;
+    const struct oj_relation *relation = &rows->job->relation;
+    int is_ranked = relation->op == OJ_OP_NEAREST &&
+                    rows->request.pick == OJ_PICK_ALL &&
+                    oj_relation_gives_lists(relation);
+    add_own(rows, OJ_COLUMN_JOIN_FID, 0, OFTInteger64, "join_fid", c->name_fid,
+            "name_fid");
+    if (oj_op_get(relation->op)->measure != NULL)
+        add_own(rows, OJ_COLUMN_MEASURE, 0, OFTReal, "join_distance",
+                c->name_distance, "name_distance");
+    if (is_ranked)
+        add_own(rows, OJ_COLUMN_RANK, 0, OFTInteger, "join_rank", c->name_rank,
+                "name_rank");
+    else if (c->name_rank != NULL && c->name_rank[0] != '\0')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-name_rank: there is a rank only with -op nearest and "
+                       "several join features to an input row (-k, -ties all), "
+                       "of which none is picked");
+    if (c->name_count != NULL)
+        add_own(rows, OJ_COLUMN_COUNT, 0, OFTInteger64, "", c->name_count,
+                "name_count");
+    if (c->overlap != NULL)
+        OJ_TRY(plan_overlap(rows, c->overlap, err));
+    if (c->nearest_point_fields)
+    {
+        add_value(rows, OJ_PAIR_NEAREST_X, "nearest_x");
+        add_value(rows, OJ_PAIR_NEAREST_Y, "nearest_y");
+    }
+    if (c->bearing_field)
+        add_value(rows, OJ_PAIR_BEARING, "join_bearing");
+    return OJ_OK;
+}
+
+oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
+                       struct oj_error *err)
+{
+    const struct oj_command *command = job->command;
+    const struct oj_options options = oj_job_options(command);
+    rows->job = job;
+    rows->score_column = -1;
+    rows->request.relation = job->relation;
+    rows->request.n_threads = options.n_threads;
+    rows->request.cancel = options.cancel;
+    if (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI)
+        return OJ_OK;
+    if (command->pick != NULL)
+        OJ_TRY(plan_pick(rows, command->pick, err));
+    plan_geometry(rows, command->geometry);
+    if (command->aggregates != NULL)
+        return OJ_OK;
+    return plan_columns(rows, err);
+}
+
+int oj_rows_one_per_input(const struct oj_rows *rows)
+{
+    const struct oj_command *command = rows->job->command;
+    return command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI ||
+           command->aggregates != NULL || rows->request.pick != OJ_PICK_ALL ||
+           !oj_relation_gives_lists(&rows->job->relation);
+}
+
+int oj_rows_has_unmatched_join(const struct oj_rows *rows)
+{
+    const struct oj_command *command = rows->job->command;
+    return command->how == OJ_KEEP_RIGHT || command->how == OJ_KEEP_FULL;
+}
+
+void oj_rows_fill_write_options(const struct oj_rows *rows,
+                                struct oj_write_options *options)
+{
+    OGRwkbGeometryType type = OGR_GT_Flatten(rows->job->join.type);
+    options->geometry = rows->geometry;
+    options->promote_to_multi =
+        rows->job->command->layer_type == OJ_LAYER_MULTI;
+    options->multi_shapes =
+        rows->geometry == OJ_WRITE_JOIN &&
+        (type == wkbMultiPoint || type == wkbMultiLineString ||
+         type == wkbMultiPolygon || type == wkbMultiCurve ||
+         type == wkbMultiSurface || type == wkbTIN ||
+         type == wkbPolyhedralSurface);
+}
+
+/* ---- scores ------------------------------------------------------------- */
+
+/* Seconds on a line of time on which all months have 31 days: of the same order
+ * as dates, which is all that counts. */
+static double seconds_of(const OGRField *raw)
+{
+    double days =
+        ((double)raw->Date.Year * 12 + raw->Date.Month) * 31 + raw->Date.Day;
+    double zone =
+        raw->Date.TZFlag > 1 ? ((double)raw->Date.TZFlag - 100) * 900 : 0.0;
+    return days * 86400 + (double)raw->Date.Hour * 3600 +
+           (double)raw->Date.Minute * 60 + (double)raw->Date.Second - zone;
+}
+
+static int64_t score_of(const struct oj_table *table, int64_t row, int column)
+{
+    struct oj_value value;
+    oj_table_value(table, row, column, &value);
+    if (OGR_RawField_IsNull(&value.raw))
+        return OJ_NO_SCORE;
+    switch (oj_table_type(table, column, NULL))
+    {
+        case OFTInteger:
+            return value.raw.Integer;
+        case OFTInteger64:
+            return oj_score_of_integer(value.raw.Integer64);
+        case OFTReal:
+            return oj_score_of_double(value.raw.Real);
+        default:
+            return oj_score_of_double(seconds_of(&value.raw));
+    }
+}
+
+static oj_status fill_scores(struct oj_rows *rows, const struct oj_table *table,
+                             int64_t n, struct oj_error *err)
+{
+    if (rows->score_column < 0)
+        return OJ_OK;
+    OJ_TRY(oj_reserve(&rows->score, 0, n + 1, &rows->cap_score,
+                      sizeof *rows->score, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t score = score_of(table, i, rows->score_column);
+        rows->score[i] =
+            rows->score_is_least ? oj_score_reversed(score) : score;
+    }
+    return OJ_OK;
+}
+
+/* ---- tie order ---------------------------------------------------------- */
+
+struct place
+{
+    int64_t key; /* FID, or ordinal in the join layer */
+    int32_t row;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *u = a, *v = b;
+    return (u->key > v->key) - (u->key < v->key);
+}
+
+/* The tie order of features that came with an answer, out of tiles. */
+static oj_status rank_answer(struct oj_rows *rows,
+                             const struct oj_answer_side *side,
+                             struct oj_error *err)
+{
+    int by_fid = oj_tiled_join_ties_by_fid(rows->job->tiled);
+    int64_t n = side->flat.n_features;
+    struct place *places;
+    OJ_TRY(oj_reserve(&rows->tie_rank, 0, n + 1, &rows->cap_tie_rank,
+                      sizeof *rows->tie_rank, err));
+    OJ_NEW(places, n, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        places[i].key = by_fid ? side->flat.fid[i] : side->ordinal[i];
+        places[i].row = (int32_t)i;
+    }
+    qsort(places, (size_t)n, sizeof *places, compare_places);
+    for (int64_t i = 0; i < n; i++)
+        rows->tie_rank[places[i].row] = (int32_t)i;
+    oj_free(places);
+    return OJ_OK;
+}
+
+/* ---- the stage ---------------------------------------------------------- */
+
+/* 1 when points are joined in place of the features. */
+static int joins_points(const struct oj_job *job, int side)
+{
+    enum oj_shape shape = job->sides.reshape[side].shape;
+    return shape == OJ_SHAPE_CENTROID || shape == OJ_SHAPE_POINT_ON_SURFACE;
+}
+
+/* The join side of an answer: all of it, or what lies beside the answer. */
+static oj_status set_join_side(struct oj_rows *rows, int answer,
+                               struct oj_error *err)
+{
+    const struct oj_job *job = rows->job;
+    const struct oj_answer_side from = oj_job_answer_side(job, answer);
+    struct oj_pair_side side = {0};
+    rows->join_joined = from.flat;
+    side.joined = side.whole = &rows->join_joined;
+    if (joins_points(job, 1) && from.ordinal == NULL)
+        side.whole = &rows->join_as_read;
+    OJ_TRY(fill_scores(rows, from.table, from.flat.n_features, err));
+    side.score = rows->score;
+    if (job->join_side->engine != NULL)
+        side.tie_rank = oj_join_tie_rank(job->join_side->engine);
+    else if (rows->request.pick != OJ_PICK_ALL &&
+             oj_relation_sorts_by_measure(&job->relation))
+    {
+        OJ_TRY(rank_answer(rows, &from, err));
+        side.tie_rank = rows->tie_rank;
+    }
+    return oj_pair_stage_set_join_side(rows->stage, &side, err);
+}
+
+/* Runs on the join thread. */
+static oj_status after_join(void *user, const struct oj_pipeline_part *part,
+                            const struct oj_matches *matches,
+                            struct oj_error *err)
+{
+    struct oj_rows *rows = user;
+    const struct oj_job *job = rows->job;
+    const struct oj_flat as_read =
+        oj_flat_buf_view(&job->batches[part->slot].flat);
+    struct oj_pair_side input = {0};
+    input.joined = input.whole = part->flat;
+    if (joins_points(job, 0))
+    {
+        OJ_TRY(oj_flat_slice_make(&as_read, part->first_row,
+                                  part->flat->n_features, &rows->slice, err));
+        input.whole = &rows->slice.flat;
+    }
+    if (job->tiled != NULL)
+        OJ_TRY(set_join_side(rows, part->answer, err));
+    return oj_pair_stage_run(rows->stage, &input, matches,
+                             &rows->values[part->answer], err);
+}
+
+oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)
+{
+    struct oj_job *job = rows->job;
+    rows->join_as_read = oj_flat_buf_view(&job->join_side->buf);
+    if (!oj_pair_request_is_needed(&rows->request))
+        return OJ_OK;
+    if (job->tiled != NULL && joins_points(job, 1))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "under -memory only the points that -centroid_of and "
+                       "-point_on_surface_of make of the join side are kept: "
+                       "-pick, -overlap and -geometry need more memory");
+    OJ_TRY(oj_pair_stage_open(&rows->request, &rows->stage, err));
+    if (job->tiled == NULL)
+        OJ_TRY(set_join_side(rows, 0, err));
+    job->after_join = after_join;
+    job->after_join_user = rows;
+    return OJ_OK;
+}
+
+const struct oj_pair_values *oj_rows_values(const struct oj_rows *rows,
+                                            int answer)
+{
+    return rows->stage != NULL ? &rows->values[answer] : NULL;
+}
+
+void oj_rows_warn(const struct oj_rows *rows)
+{
+    const char *first = "";
+    int64_t n =
+        rows->stage != NULL ? oj_pair_stage_undecided(rows->stage, &first) : 0;
+    if (n > 0)
+        oj_warn("the overlap of %lld %s is not known, because GEOS cannot "
+                "make the intersection (%s); -invalid fix may help",
+                (long long)n, oj_word_for(n, "pair", "pairs"), first);
+}
+
+void oj_rows_close(struct oj_rows *rows)
+{
+    const struct oj_rows closed = {0};
+    oj_pair_stage_close(rows->stage);
+    for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
+        oj_pair_values_free(&rows->values[i]);
+    oj_flat_slice_free(&rows->slice);
+    oj_free(rows->score);
+    oj_free(rows->tie_rank);
+    *rows = closed;
+}

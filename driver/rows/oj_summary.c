@@ -1,0 +1,421 @@
+#include "oj_summary.h"
+
+#include "../../flatten/base/oj_clock.h"
+#include "../base/oj_exit.h"
+#include "../base/oj_message.h"
+#include "../command/oj_command_op.h"
+#include "../files/oj_temporary.h"
+#include "../files/oj_text_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Room for all reasons with 19 digits each. */
+#define SKIPPED_SIZE 512
+
+/* Features that join nothing, by reason. */
+struct reason
+{
+    int64_t n;
+    const char *words; /* for people */
+    const char *key;   /* for machines */
+};
+
+enum
+{
+    N_REASONS = 7
+};
+
+static void fill_reasons(const struct oj_job *job, int side,
+                         struct reason reasons[N_REASONS])
+{
+    const struct oj_read_counts *counts =
+        side == 0 ? &job->input_counts : &job->join_side->counts;
+    const struct oj_reshape *reshape = &job->sides.reshape[side];
+    const struct reason all[N_REASONS] = {
+        {counts->shapes.n_null, "without geometry", "null"},
+        {counts->shapes.n_empty, "empty", "empty"},
+        {counts->shapes.n_not_finite,
+         "with a coordinate that is not finite or beyond 1e150", "not_finite"},
+        {counts->n_not_transformed, "that could not be reprojected",
+         "not_reprojected"},
+        {reshape->invalid == OJ_INVALID_SKIP ? reshape->n_invalid
+                                             : reshape->n_not_fixed,
+         "not valid", "invalid"},
+        {reshape->n_no_point, "without such a point", "no_point"},
+        {job->sides.n_beyond_poles[side], "with a latitude beyond 90",
+         "beyond_poles"},
+    };
+    memcpy(reasons, all, sizeof all);
+}
+
+static int64_t n_skipped(const struct oj_job *job, int side)
+{
+    struct reason reasons[N_REASONS];
+    int64_t n = 0;
+    fill_reasons(job, side, reasons);
+    for (int i = 0; i < N_REASONS; i++)
+        n += reasons[i].n;
+    return n;
+}
+
+/* "3 skipped (2 without geometry, 1 empty)" */
+static void write_skipped(const struct oj_job *job, int side, char *text,
+                          size_t size)
+{
+    struct reason reasons[N_REASONS];
+    const char *comma = "";
+    int used;
+    fill_reasons(job, side, reasons);
+    used =
+        snprintf(text, size, "%lld skipped (", (long long)n_skipped(job, side));
+    for (int i = 0; i < N_REASONS; i++)
+    {
+        if (reasons[i].n == 0)
+            continue;
+        used += snprintf(text + used, size - (size_t)used, "%s%lld %s", comma,
+                         (long long)reasons[i].n, reasons[i].words);
+        comma = ", ";
+    }
+    snprintf(text + used, size - (size_t)used, ")");
+}
+
+static void warn_of_reading(const struct oj_source *source,
+                            const struct oj_read_counts *counts)
+{
+    if (counts->n_warnings > 0)
+        oj_warn("reading %s layer '%s': %s%s", source->role, source->name,
+                counts->first_warning,
+                counts->n_warnings > 1 ? " (and more warnings)" : "");
+}
+
+void oj_summary_warn_of_reading(const struct oj_job *job)
+{
+    warn_of_reading(&job->input, &job->input_counts);
+    warn_of_reading(&job->join, &job->join_side->counts);
+}
+
+static void note_side(const struct oj_source *source,
+                      const struct oj_read_counts *counts)
+{
+    const struct oj_flat_counts *shapes = &counts->shapes;
+    warn_of_reading(source, counts);
+    if (shapes->n_linearized > 0)
+        oj_notice("%s layer '%s': the curves or surfaces of %lld %s were "
+                  "taken as line strings or polygons",
+                  source->role, source->name, (long long)shapes->n_linearized,
+                  oj_word_for(shapes->n_linearized, "feature", "features"));
+    if (shapes->n_empty_members > 0)
+        oj_notice("%s layer '%s': %lld empty %s of multi-geometries left out",
+                  source->role, source->name,
+                  (long long)shapes->n_empty_members,
+                  oj_word_for(shapes->n_empty_members, "member", "members"));
+    if (shapes->n_rings_closed > 0)
+        oj_notice(
+            "%s layer '%s': %lld polygon %s not closed, and closed for "
+            "the join",
+            source->role, source->name, (long long)shapes->n_rings_closed,
+            oj_word_for(shapes->n_rings_closed, "ring was", "rings were"));
+}
+
+/* What -invalid and the representative points did. */
+static void note_reshape(const struct oj_reshape *r)
+{
+    char not_fixed[80] = "";
+    if (r->n_not_fixed > 0)
+        snprintf(not_fixed, sizeof not_fixed,
+                 ", but %lld of them cannot be and were skipped",
+                 (long long)r->n_not_fixed);
+    if (r->n_invalid > 0)
+        oj_notice(
+            "%s layer '%s': %lld of %lld features with polygons are not "
+            "valid and were %s%s; the first is %lld (%s)",
+            r->role, r->name, (long long)r->n_invalid, (long long)r->n_tested,
+            r->invalid == OJ_INVALID_FIX ? "made so for the join" : "skipped",
+            not_fixed, (long long)r->first_invalid, r->reason);
+    if (r->n_no_point > 0)
+        oj_notice("%s layer '%s': %lld %s no %s, and %s skipped", r->role,
+                  r->name, (long long)r->n_no_point,
+                  oj_word_for(r->n_no_point, "feature has", "features have"),
+                  r->shape == OJ_SHAPE_CENTROID ? "centroid"
+                                                : "point on surface",
+                  oj_word_for(r->n_no_point, "was", "were"));
+}
+
+static void note_reach(const struct oj_job *job)
+{
+    for (int side = 0; side < 2; side++)
+    {
+        int64_t n = job->sides.conditions.n_no_reach[side];
+        if (n > 0)
+            oj_notice(
+                "%lld %s of the %s layer %s nothing, because the distance "
+                "is NULL, negative or no number",
+                (long long)n, oj_word_for(n, "row", "rows"),
+                side == 0 ? "input" : "join",
+                oj_word_for(n, "matches", "match"));
+    }
+}
+
+static void warn_undecided(const struct oj_job *job)
+{
+    const struct oj_stats *stats = oj_job_stats(job);
+    if (stats->n_undecided_pairs > 0)
+        oj_warn("GEOS cannot say whether %lld %s left out (%.*s)%s",
+                (long long)stats->n_undecided_pairs,
+                oj_word_for(stats->n_undecided_pairs, "pair matches, and it is",
+                            "pairs match, and they are"),
+                oj_message_reason_length(stats->undecided_text),
+                stats->undecided_text,
+                job->command->invalid == OJ_INVALID_USE
+                    ? "; -invalid fix makes polygons valid first"
+                    : "");
+}
+
+static void note_join_side(const struct oj_job *job)
+{
+    char skipped[SKIPPED_SIZE];
+    note_side(&job->input, &job->input_counts);
+    note_side(&job->join, &job->join_side->counts);
+    note_reshape(&job->sides.reshape[0]);
+    note_reshape(&job->sides.reshape[1]);
+    note_reach(job);
+    warn_undecided(job);
+    if (n_skipped(job, 1) == 0)
+        return;
+    write_skipped(job, 1, skipped, sizeof skipped);
+    oj_notice("join layer '%s': %s", job->join.name, skipped);
+}
+
+static void note_left_out(const struct oj_summary *summary)
+{
+    if (summary->n_rows_left_out > 0)
+        oj_warn("%lld %s without geometry %s left out: this format cannot "
+                "hold %s; write GPKG to keep %s",
+                (long long)summary->n_rows_left_out,
+                oj_word_for(summary->n_rows_left_out, "row", "rows"),
+                oj_word_for(summary->n_rows_left_out, "was", "were"),
+                oj_word_for(summary->n_rows_left_out, "it", "them"),
+                oj_word_for(summary->n_rows_left_out, "it", "them"));
+}
+
+/* Tiles are indexed while they are joined. */
+static double join_seconds(const struct oj_job *job)
+{
+    double index_s = job->tiled != NULL ? 0.0 : oj_job_stats(job)->index_s;
+    return index_s + job->counts.join_s;
+}
+
+/* The choice is worth a word where a GPU works, or was wanted in vain. */
+static void write_backend(const struct oj_job *job, char *text, size_t size)
+{
+    const struct oj_backend *backend = oj_job_backend(job);
+    const char *reason = oj_job_reason(job);
+    int says = reason[0] != '\0' && (backend != oj_backend_at(0) ||
+                                     strncmp(reason, "no GPU", 6) == 0);
+    snprintf(text, size, "%s%s%s%s", backend->name, says ? " (" : "",
+             says ? reason : "", says ? ")" : "");
+}
+
+/* What is said of pairs that the output does not have one by one either. */
+static const char *how_counted(const struct oj_job *job)
+{
+    int64_t n = oj_job_stats(job)->n_pairs_unmade;
+    if (n == 0)
+        return "";
+    return n < job->counts.n_pairs ? ", most of them added up on the GPU"
+                                   : ", added up on the GPU";
+}
+
+static void print_line(const struct oj_summary *summary)
+{
+    const struct oj_job *job = summary->job;
+    const struct oj_pipeline_counts *counts = &job->counts;
+    char skipped[SKIPPED_SIZE] = "", written[OJ_PATH_MAX + 64] = "";
+    char tiles[64] = "";
+    char backend[420];
+    int n_threads = oj_job_threads(job);
+    write_backend(job, backend, sizeof backend);
+    if (n_skipped(job, 0) > 0)
+    {
+        strcpy(skipped, ", of which ");
+        write_skipped(job, 0, skipped + strlen(skipped),
+                      sizeof skipped - strlen(skipped));
+    }
+    if (summary->destination != NULL)
+        snprintf(
+            written, sizeof written, "; %lld %s written to %s",
+            (long long)(summary->n_rows_written - summary->n_rows_left_out),
+            oj_word_for(summary->n_rows_written - summary->n_rows_left_out,
+                        "row", "rows"),
+            summary->destination);
+    if (job->tiled != NULL)
+        snprintf(tiles, sizeof tiles, ", the join side in %lld %s",
+                 (long long)job->tiles.n_tiles,
+                 oj_word_for(job->tiles.n_tiles, "tile", "tiles"));
+    oj_notice("%lld %s in: %lld matched, %lld unmatched%s; %lld %s%s%s; "
+              "read %.2f s, join %.2f s, write %.2f s, total %.2f s; backend "
+              "%s, %d %s%s",
+              (long long)counts->n_rows,
+              oj_word_for(counts->n_rows, "row", "rows"),
+              (long long)counts->n_matched,
+              (long long)(counts->n_rows - counts->n_matched), skipped,
+              (long long)counts->n_pairs,
+              oj_word_for(counts->n_pairs, "pair", "pairs"), how_counted(job),
+              written, job->join_side->read_s + counts->read_s,
+              join_seconds(job), summary->write_s, summary->total_s, backend,
+              n_threads, oj_word_for(n_threads, "thread", "threads"), tiles);
+}
+
+static void print_summary(const struct oj_summary *summary)
+{
+    note_join_side(summary->job);
+    note_left_out(summary);
+    print_line(summary);
+}
+
+static void write_string(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (; *text != '\0'; text++)
+    {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            fprintf(file, "\\%c", c);
+        else if (c < 0x20)
+            fprintf(file, "\\u%04x", c);
+        else
+            fputc(c, file);
+    }
+    fputc('"', file);
+}
+
+static void write_side(FILE *file, const char *key, const struct oj_job *job,
+                       int side)
+{
+    const struct oj_source *source = side == 0 ? &job->input : &job->join;
+    const struct oj_read_counts *counts =
+        side == 0 ? &job->input_counts : &job->join_side->counts;
+    const struct oj_reshape *reshape = &job->sides.reshape[side];
+    struct reason reasons[N_REASONS];
+    fill_reasons(job, side, reasons);
+    fprintf(file, "  \"%s\": {\"dataset\": ", key);
+    write_string(file, source->side->dataset);
+    fprintf(file, ", \"layer\": ");
+    write_string(file, source->name);
+    fprintf(file, ", \"rows\": %lld, \"skipped\": {",
+            (long long)counts->n_rows);
+    for (int i = 0; i < N_REASONS; i++)
+        fprintf(file, "%s\"%s\": %lld", i > 0 ? ", " : "", reasons[i].key,
+                (long long)reasons[i].n);
+    fprintf(file,
+            "}, \"linearized\": %lld, \"empty_members\": %lld, "
+            "\"rings_closed\": %lld, ",
+            (long long)counts->shapes.n_linearized,
+            (long long)counts->shapes.n_empty_members,
+            (long long)counts->shapes.n_rings_closed);
+    if (reshape->invalid == OJ_INVALID_USE)
+        fprintf(file, "\"invalid\": null, ");
+    else
+        fprintf(file, "\"invalid\": %lld, ", (long long)reshape->n_invalid);
+    fprintf(file, "\"arrow\": %s},\n", counts->used_arrow ? "true" : "false");
+}
+
+static void write_number_or_null(FILE *file, const char *key, double value,
+                                 int is_there)
+{
+    if (is_there)
+        fprintf(file, "  \"%s\": %.17g,\n", key, value);
+    else
+        fprintf(file, "  \"%s\": null,\n", key);
+}
+
+/* null, all of them, where nothing was validated. */
+static void write_validation(FILE *file, const struct oj_validation *found)
+{
+    static const struct oj_validation none = {0};
+    const struct oj_validation *v = found != NULL ? found : &none;
+    const struct
+    {
+        const char *key;
+        int64_t n;
+    } counts[] = {
+        {"rows_validated", v->n_rows},
+        {"rows_different", v->n_rows_different},
+        {"pairs_validated", v->n_pairs},
+        {"rows_proved", v->n_rows_proved},
+        {"rows_left_out_of_validation", v->n_undecided},
+        {"pairs_left_out_of_validation", v->n_undecided_pairs},
+        {"undecided_pairs_proved", v->n_undecided_proved},
+        {"pairs_within_ulps", v->n_within_ulps},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        write_number_or_null(file, counts[i].key, (double)counts[i].n,
+                             found != NULL);
+}
+
+static void write_json(FILE *file, const void *user)
+{
+    const struct oj_summary *summary = user;
+    const struct oj_job *job = summary->job;
+    const struct oj_pipeline_counts *counts = &job->counts;
+    double reach = job->relation.max_distance;
+    fprintf(file, "{\n  \"version\": \"%s\",\n  \"op\": \"%s\",\n",
+            oj_version(), oj_command_op_name(job->command));
+    write_number_or_null(file, "max_distance", reach, isfinite(reach));
+    fprintf(file, "  \"unit\": ");
+    write_string(file, job->crs.unit);
+    fprintf(file, ",\n");
+    write_side(file, "input", job, 0);
+    write_side(file, "join", job, 1);
+    fprintf(file,
+            "  \"rows_in\": %lld,\n  \"matched\": %lld,\n  \"unmatched\": "
+            "%lld,\n  \"pairs\": %lld,\n  \"pairs_not_made\": %lld,\n  "
+            "\"undecided_pairs\": %lld,\n  \"self_join\": %s,\n",
+            (long long)counts->n_rows, (long long)counts->n_matched,
+            (long long)(counts->n_rows - counts->n_matched),
+            (long long)counts->n_pairs,
+            (long long)oj_job_stats(job)->n_pairs_unmade,
+            (long long)oj_job_stats(job)->n_undecided_pairs,
+            job->sides.is_self_join ? "true" : "false");
+    fprintf(file, "  \"destination\": ");
+    write_string(file,
+                 summary->destination != NULL ? summary->destination : "");
+    fprintf(file, ",\n  \"rows_written\": %lld,\n  \"rows_left_out\": %lld,\n",
+            (long long)summary->n_rows_written,
+            (long long)summary->n_rows_left_out);
+    write_number_or_null(file, "rows_counted_after_closing",
+                         (double)summary->n_rows_checked,
+                         summary->n_rows_checked >= 0);
+    write_validation(file, summary->validation);
+    fprintf(file,
+            "  \"seconds\": {\"read\": %.6f, \"join\": %.6f, \"write\": %.6f, "
+            "\"total\": %.6f},\n  \"backend\": \"%s\",\n  "
+            "\"backend_reason\": ",
+            job->join_side->read_s + counts->read_s, join_seconds(job),
+            summary->write_s, summary->total_s, oj_job_backend(job)->name);
+    write_string(file, oj_job_reason(job));
+    fprintf(file, ",\n  \"threads\": %d,\n  \"tiles\": %lld\n}\n",
+            oj_job_threads(job), (long long)job->tiles.n_tiles);
+}
+
+oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
+                         double start, int *exit_code, struct oj_error *err)
+{
+    const char *path = summary->job->command->json_summary;
+    int64_t n_different = 0;
+    summary->validation = proof != NULL ? oj_proof_validation(proof) : NULL;
+    if (proof != NULL)
+    {
+        OJ_TRY(oj_proof_finish(proof, err));
+        n_different = summary->validation->n_rows_different;
+    }
+    summary->total_s = oj_clock_seconds() - start;
+    print_summary(summary);
+    if (path != NULL)
+        OJ_TRY(
+            oj_text_file_write(path, "json_summary", write_json, summary, err));
+    *exit_code = n_different > 0 ? OJ_EXIT_DIFFERENCE : OJ_EXIT_COMPLETE;
+    return OJ_OK;
+}

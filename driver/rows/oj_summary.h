@@ -1,0 +1,40 @@
+/** What a run did, in one line of plain words and as JSON. */
+#ifndef OJ_SUMMARY_H
+#define OJ_SUMMARY_H
+
+#include "../job/oj_job.h"
+#include "oj_proof.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Owns nothing. */
+struct oj_summary
+{
+    const struct oj_job *job;
+    const char *destination; /**< what was written */
+    int64_t n_rows_written;
+    int64_t n_rows_left_out; /**< without geometry; the driver dropped them */
+    int64_t n_rows_checked;  /**< counted after closing; -1: not counted */
+    double write_s;          /**< writing rows and finishing the output */
+    double total_s;
+    const struct oj_validation *validation; /**< NULL: not validated */
+};
+
+/** Prints what drivers warned of while they read the two sides. The sides have
+ *  been read; oj_summary_end() does it, too. */
+void oj_summary_warn_of_reading(const struct oj_job *job);
+
+/** The last word of a run that began at start (oj_clock_seconds()): takes what
+ *  proof found, NULL: nothing was validated; prints notices on what was odd,
+ *  then the line, on stderr; writes the same to the file of -json_summary,
+ * which appears complete or not at all; and sets the exit code. */
+OJ_MUST_USE oj_status oj_summary_end(struct oj_summary *summary,
+                                     struct oj_proof *proof, double start,
+                                     int *exit_code, struct oj_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

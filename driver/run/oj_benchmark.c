@@ -1,0 +1,446 @@
+#include "oj_benchmark.h"
+
+#include "../../algs/reference/oj_validate.h"
+#include "../../algs/relation/oj_gpu.h"
+#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_clock.h"
+#include "../base/oj_cancel.h"
+#include "../base/oj_exit.h"
+#include "../base/oj_message.h"
+#include "../job/oj_job.h"
+#include "oj_benchmark_table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct method
+{
+    const char *name; /* for people */
+    const char *backend;
+    int all_threads;
+};
+
+static const struct method methods[] = {
+    {"libspatialindex R-tree, GEOS", "spatialindex", 0},
+    {"+ one query per quadrant", "spatialindex_collective", 0},
+    {"+ flat arrays: quadrants x boxes x edges", "quadrant", 0},
+    {"+ all threads", "quadrant", 1},
+    {"the same on the GPU", "cuda_quadrant", 1},
+    {"GEOS STRtree, sorted", "geos_sorted", 0},
+    {"great circles, every edge in reach", "sphere", 0},
+    {"ogrjoin", "cpu", 0},
+    {"ogrjoin, all threads", "cpu", 1},
+    {"ogrjoin, GPU", "cuda", 1},
+};
+
+enum
+{
+    N_METHODS = sizeof methods / sizeof *methods,
+    TRIAL_ROWS = 2000,      /* a method's speed is estimated on so many */
+    GPU_TRIAL_ROWS = 500000 /* which a GPU hardly notices */
+};
+
+struct benchmark
+{
+    struct oj_job job;
+    struct oj_flat_buf input_buf;
+    struct oj_flat input;
+    struct oj_table *table; /* fields that the join asks for */
+    struct oj_side_work work;
+    struct oj_matches answer; /* of the cpu backend, all rows */
+    struct oj_benchmark_row rows[N_METHODS];
+    int n_rows;
+};
+
+/* Memory and answers of all rows at once: that is what is timed. */
+static oj_status read_input(struct benchmark *b, struct oj_error *err)
+{
+    struct oj_job *job = &b->job;
+    struct oj_read_options reading = oj_job_read_options(job, &job->input);
+    struct oj_row_values values = {0};
+    if (!oj_sides_need_values(&job->sides, 0))
+        reading.n_fields = 0;
+    OJ_TRY(oj_layer_read_all(job->input.layer, &reading, &b->input_buf,
+                             &b->table, &job->input_counts, oj_is_cancelled_at,
+                             NULL, err));
+    b->input = oj_flat_buf_view(&b->input_buf);
+    if (job->command->limit >= 0 && b->input.n_features > job->command->limit)
+        b->input.n_features = job->command->limit;
+    if (oj_flat_is_points(&b->input))
+        b->input.n_vertices = b->input.n_features;
+    if (b->input.n_features == 0)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "input layer '%s' has no rows to benchmark with",
+                       job->input.name);
+    values.table = b->table;
+    return oj_sides_make(&job->sides, 0, 0, &values, &b->work, &b->input, err);
+}
+
+/* Row of the input that stands at place i of an even sample of n_sample. */
+static int64_t sample_row(int64_t i, int64_t n_sample, int64_t n_all)
+{
+    return (int64_t)((long double)i * (long double)n_all /
+                     (long double)n_sample);
+}
+
+static oj_status copy_row(const struct oj_flat *flat, int64_t row,
+                          struct oj_flat_buf *out, struct oj_error *err)
+{
+    int64_t fid = flat->fid != NULL ? flat->fid[row] : row;
+    if (oj_flat_is_points(flat))
+        return oj_flat_buf_add_point(out, fid, flat->x[row], flat->y[row], err);
+    OJ_TRY(oj_flat_buf_begin(out, fid, err));
+    for (int64_t p = flat->part_offset[row]; p < flat->part_offset[row + 1];
+         p++)
+    {
+        OJ_TRY(
+            oj_flat_buf_part(out, (enum oj_part_kind)flat->part_kind[p], err));
+        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
+             r++)
+        {
+            int64_t first = flat->vertex_offset[r];
+            int64_t n = flat->vertex_offset[r + 1] - first;
+            double *x, *y;
+            OJ_TRY(oj_flat_buf_ring(out, err));
+            OJ_TRY(oj_flat_buf_vertices(out, n, &x, &y, err));
+            memcpy(x, flat->x + first, (size_t)n * sizeof *x);
+            memcpy(y, flat->y + first, (size_t)n * sizeof *y);
+        }
+    }
+    return oj_flat_buf_end(out, err);
+}
+
+/* Rows evenly spread over the input. */
+struct sample
+{
+    struct oj_flat_buf buf;
+    struct oj_columns columns;
+    struct oj_flat flat; /* a view of both */
+};
+
+static void free_sample(struct sample *sample)
+{
+    oj_flat_buf_free(&sample->buf);
+    oj_columns_free(&sample->columns);
+}
+
+static oj_status make_columns(const struct oj_flat *flat, int64_t n,
+                              struct oj_columns *c, struct oj_flat *out,
+                              struct oj_error *err)
+{
+    if (flat->max_distance != NULL)
+        OJ_TRY(oj_reserve(&c->max_distance, 0, n, &c->cap_max_distance,
+                          sizeof *c->max_distance, err));
+    if (flat->on_class != NULL)
+        OJ_TRY(oj_reserve(&c->on_class, 0, n, &c->cap_on_class,
+                          sizeof *c->on_class, err));
+    if (flat->exclude_class != NULL)
+        OJ_TRY(oj_reserve(&c->exclude_class, 0, n, &c->cap_exclude_class,
+                          sizeof *c->exclude_class, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t row = sample_row(i, n, flat->n_features);
+        if (flat->max_distance != NULL)
+            c->max_distance[i] = flat->max_distance[row];
+        if (flat->on_class != NULL)
+            c->on_class[i] = flat->on_class[row];
+        if (flat->exclude_class != NULL)
+            c->exclude_class[i] = flat->exclude_class[row];
+    }
+    out->max_distance = flat->max_distance != NULL ? c->max_distance : NULL;
+    out->on_class = flat->on_class != NULL ? c->on_class : NULL;
+    out->exclude_class = flat->exclude_class != NULL ? c->exclude_class : NULL;
+    return OJ_OK;
+}
+
+static oj_status make_sample(const struct oj_flat *flat, int64_t n,
+                             struct sample *out, struct oj_error *err)
+{
+    oj_flat_buf_clear(&out->buf);
+    for (int64_t i = 0; i < n; i++)
+        OJ_TRY(
+            copy_row(flat, sample_row(i, n, flat->n_features), &out->buf, err));
+    out->flat = oj_flat_buf_view(&out->buf);
+    return make_columns(flat, n, &out->columns, &out->flat, err);
+}
+
+/* The answers for the sampled rows, out of those for all. */
+static oj_status pick_answers(const struct oj_matches *all, int64_t n,
+                              struct oj_matches *out, struct oj_error *err)
+{
+    int lists = all->offset != NULL;
+    int64_t n_entries = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t row = sample_row(i, n, all->n_rows);
+        n_entries +=
+            lists ? oj_matches_end(all, row) - oj_matches_first(all, row) : 1;
+    }
+    OJ_TRY(oj_matches_reserve(out, n, n_entries, lists, err));
+    n_entries = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t row = sample_row(i, n, all->n_rows);
+        int64_t first = oj_matches_first(all, row);
+        int64_t end = lists ? oj_matches_end(all, row) : row + 1;
+        if (lists)
+            out->offset[i] = n_entries;
+        for (int64_t e = first; e < end; e++, n_entries++)
+        {
+            out->join_row[n_entries] = all->join_row[e];
+            out->measure[n_entries] = all->measure[e];
+            out->n_pairs += all->join_row[e] >= 0;
+        }
+    }
+    if (lists)
+        out->offset[n] = n_entries;
+    return OJ_OK;
+}
+
+static oj_status compare(const struct benchmark *b, const struct oj_flat *input,
+                         const struct oj_matches *matches,
+                         struct oj_benchmark_row *row, struct oj_error *err)
+{
+    struct oj_validation validation = {0};
+    struct oj_matches picked = {0};
+    const struct oj_matches *answer = &b->answer;
+    oj_status status = OJ_OK;
+    if (input->n_features < b->answer.n_rows)
+    {
+        status = pick_answers(&b->answer, input->n_features, &picked, err);
+        answer = &picked;
+    }
+    validation.join_side = &b->job.join_side->flat;
+    validation.input = input;
+    validation.relation = &b->job.relation;
+    if (status == OJ_OK)
+        status = oj_validation_compare(&validation, answer, matches, err);
+    row->n_differ = validation.n_rows_different;
+    row->n_apart = validation.n_undecided + validation.n_rows_proved;
+    row->n_undecided_pairs = validation.n_undecided_proved;
+    row->n_within_ulps = validation.n_within_ulps;
+    oj_validation_free(&validation);
+    oj_matches_free(&picked);
+    return status;
+}
+
+/* Seconds that the rows of input take; matches are the answers. */
+static oj_status time_join(struct oj_join *join, const struct oj_flat *input,
+                           struct oj_matches *matches, double *seconds,
+                           struct oj_error *err)
+{
+    double start = oj_clock_seconds();
+    OJ_TRY(oj_join_batch(join, input, matches, err));
+    *seconds = oj_clock_seconds() - start;
+    return OJ_OK;
+}
+
+static int is_on_gpu(const struct method *method)
+{
+    return strcmp(method->backend, "cuda") == 0 ||
+           strcmp(method->backend, "cuda_quadrant") == 0;
+}
+
+/* As many rows as fit into the time that the user grants. */
+static oj_status choose_rows(const struct benchmark *b,
+                             const struct method *method, struct oj_join *join,
+                             double index_s, int64_t *n_rows,
+                             struct oj_error *err)
+{
+    struct sample sample = {0};
+    struct oj_matches matches = {0};
+    int64_t n_all = b->input.n_features;
+    int64_t n_trial = is_on_gpu(method) ? GPU_TRIAL_ROWS : TRIAL_ROWS;
+    double seconds = 0, budget = b->job.command->benchmark_seconds - index_s;
+    oj_status status;
+    *n_rows = n_all;
+    if (n_all <= 5 * n_trial)
+        return OJ_OK;
+    status = make_sample(&b->input, n_trial, &sample, err);
+    if (status == OJ_OK)
+        status = time_join(join, &sample.flat, &matches, &seconds, err);
+    if (status == OJ_OK && seconds > 0)
+    {
+        double fit = budget > 0 ? budget / (seconds / (double)n_trial) : 0.0;
+        if (fit < (double)n_all)
+            *n_rows = fit < (double)n_trial ? n_trial : (int64_t)fit;
+    }
+    oj_matches_free(&matches);
+    free_sample(&sample);
+    return status;
+}
+
+static void fill_row(const struct benchmark *b, const struct method *method,
+                     struct oj_join *join, const struct oj_stats *before,
+                     const struct oj_matches *matches, double join_s,
+                     struct oj_benchmark_row *row)
+{
+    const struct oj_stats *stats = oj_join_stats(join);
+    double scale = (double)b->input.n_features / (double)matches->n_rows;
+    row->method = method->name;
+    row->backend = method->backend;
+    row->n_threads = oj_join_threads(join);
+    row->n_all = b->input.n_features;
+    row->n_run = matches->n_rows;
+    row->index_s = stats->index_s + stats->sort_s - before->sort_s;
+    row->filter_s = stats->filter_s - before->filter_s;
+    row->refine_s = stats->refine_s - before->refine_s;
+    row->total_s = stats->index_s + join_s;
+    row->all_s = stats->index_s + join_s * scale;
+    row->n_pairs = matches->n_pairs;
+}
+
+static oj_status run_opened(struct benchmark *b, const struct method *method,
+                            struct oj_join *join, struct oj_benchmark_row *row,
+                            struct oj_error *err)
+{
+    struct sample sample = {0};
+    struct oj_matches matches = {0};
+    struct oj_flat input = b->input;
+    struct oj_stats before;
+    double seconds = 0;
+    int64_t n;
+    oj_status status;
+    OJ_TRY(choose_rows(b, method, join, oj_join_stats(join)->index_s, &n, err));
+    before = *oj_join_stats(join);
+    oj_notice("%s: %lld of %lld rows ...", method->name, (long long)n,
+              (long long)b->input.n_features);
+    status = OJ_OK;
+    if (n < b->input.n_features)
+    {
+        status = make_sample(&b->input, n, &sample, err);
+        input = sample.flat;
+    }
+    if (status == OJ_OK)
+        status = time_join(join, &input, &matches, &seconds, err);
+    if (status == OJ_OK)
+    {
+        fill_row(b, method, join, &before, &matches, seconds, row);
+        status = compare(b, &input, &matches, row, err);
+    }
+    oj_matches_free(&matches);
+    free_sample(&sample);
+    return status;
+}
+
+static oj_status open_join(const struct benchmark *b, const char *backend,
+                           int all_threads, int timings, struct oj_join **join,
+                           struct oj_error *err)
+{
+    struct oj_options options = oj_job_options(b->job.command);
+    options.timings = timings;
+    options.max_batch_pairs = 0;
+    if (!all_threads)
+        options.n_threads = 1;
+    return oj_join_open(&b->job.join_side->flat, &b->job.relation, backend,
+                        &options, join, err);
+}
+
+/* Where no kernel takes the join the backend cuda asks the CPU, and that has a
+ * row of its own. What a process pays once for the GPU is paid here. */
+static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
+                             struct oj_error *err)
+{
+    const struct oj_gpu_module *module;
+    struct oj_join *join;
+    OJ_TRY(oj_gpu_load(&module, err));
+    if (strcmp(backend, "cuda") == 0 &&
+        !module->takes(&b->job.relation, &b->job.join_side->flat, &b->input))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "no CUDA kernel answers such a join");
+    OJ_TRY(open_join(b, backend, 1, 0, &join, err));
+    oj_join_close(join);
+    return OJ_OK;
+}
+
+/* OJ_ERR_UNSUPPORTED or OJ_ERR_NO_DEVICE where the method cannot do this join.
+ */
+static oj_status run_method(struct benchmark *b, const struct method *method,
+                            struct oj_benchmark_row *row, struct oj_error *err)
+{
+    struct oj_join *join;
+    oj_status status;
+    if (is_on_gpu(method))
+        OJ_TRY(warm_up_gpu(b, method->backend, err));
+    OJ_TRY(open_join(b, method->backend, method->all_threads, 1, &join, err));
+    status = run_opened(b, method, join, row, err);
+    oj_join_close(join);
+    return status;
+}
+
+/* All methods that can do the join; rows of others are left out. */
+static oj_status run_methods(struct benchmark *b, int *exit_code,
+                             struct oj_error *err)
+{
+    for (int i = 0; i < N_METHODS; i++)
+    {
+        struct oj_error here = {OJ_OK, ""};
+        struct oj_benchmark_row *row = &b->rows[b->n_rows];
+        oj_status status;
+        if (strcmp(methods[i].backend, "sphere") == 0 &&
+            b->job.relation.metric != OJ_METRIC_SPHERE)
+            continue;
+        status = run_method(b, &methods[i], row, &here);
+        if (status == OJ_ERR_UNSUPPORTED || status == OJ_ERR_NO_DEVICE)
+        {
+            oj_notice("%s: left out (%s)", methods[i].name, here.message);
+            continue;
+        }
+        if (status != OJ_OK)
+            return oj_fail(err, status, "%s", here.message);
+        b->n_rows++;
+        if (row->n_differ > 0)
+            *exit_code = OJ_EXIT_DIFFERENCE;
+    }
+    return OJ_OK;
+}
+
+/* What the others are compared with; also warms up memory and caches. */
+static oj_status make_answer(struct benchmark *b, struct oj_error *err)
+{
+    struct oj_join *join;
+    oj_status status;
+    OJ_TRY(open_join(b, "cpu", 1, 0, &join, err));
+    status = oj_join_batch(join, &b->input, &b->answer, err);
+    oj_join_close(join);
+    return status;
+}
+
+static oj_status run(struct benchmark *b, const struct oj_command *command,
+                     int *exit_code, struct oj_error *err)
+{
+    struct oj_job *job = &b->job;
+    OJ_TRY(oj_job_open(command, job, err));
+    OJ_TRY(oj_job_read_join(job, err));
+    OJ_TRY(read_input(b, err));
+    oj_notice(
+        "%lld input %s, %lld join %s with %lld %s",
+        (long long)b->input.n_features,
+        oj_word_for(b->input.n_features, "row", "rows"),
+        (long long)job->join_side->flat.n_features,
+        oj_word_for(job->join_side->flat.n_features, "feature", "features"),
+        (long long)job->join_side->flat.n_vertices,
+        oj_word_for(job->join_side->flat.n_vertices, "vertex", "vertices"));
+    OJ_TRY(make_answer(b, err));
+    *exit_code = OJ_EXIT_COMPLETE;
+    OJ_TRY(run_methods(b, exit_code, err));
+    oj_benchmark_print(b->rows, b->n_rows);
+    if (command->benchmark_csv == NULL)
+        return OJ_OK;
+    return oj_benchmark_write_csv(b->rows, b->n_rows, command->benchmark_csv,
+                                  err);
+}
+
+oj_status oj_benchmark_run(const struct oj_command *command, int *exit_code,
+                           struct oj_error *err)
+{
+    struct benchmark b = {0};
+    oj_status status = run(&b, command, exit_code, err);
+    oj_matches_free(&b.answer);
+    oj_table_free(b.table);
+    oj_side_work_free(&b.work);
+    oj_flat_buf_free(&b.input_buf);
+    oj_job_close(&b.job);
+    return status;
+}

@@ -1,0 +1,488 @@
+#include "oj_explain.h"
+
+#include "../../flatten/read/oj_layer_read.h"
+#include "../../flatten/read/oj_table.h"
+#include "../base/oj_cancel.h"
+#include "../base/oj_exit.h"
+#include "../base/oj_message.h"
+#include "../command/oj_command_op.h"
+#include "../job/oj_job.h"
+#include "../output/oj_output.h"
+#include "../rows/oj_aggregate_stream.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum
+{
+    MOST_JOIN_ROWS = 500000, /* of a larger join side only the beginning */
+    SAMPLE_ROWS = 20000      /* of the input */
+};
+
+struct explanation
+{
+    struct oj_job job;
+    struct oj_output output;
+    struct oj_aggregation *aggregation; /* NULL: no -agg */
+    int streams_join;                   /* past the input side, which is held */
+    int64_t n_input, n_join; /* rows; -1: not known without reading */
+    int is_part;             /* the join side was too large to read it all */
+
+    /* The first rows of the input, joined. */
+    struct oj_batch batch;
+    struct oj_side_work work;
+    struct oj_matches matches;
+    struct oj_flat sample;
+};
+
+static void line(const char *key, const char *format, ...) OJ_PRINTF(2, 3);
+
+static void line(const char *key, const char *format, ...)
+{
+    va_list list;
+    printf("%-12s ", key);
+    va_start(list, format);
+    vprintf(format, list);
+    va_end(list);
+    printf("\n");
+}
+
+/* ---- what is asked ------------------------------------------------------ */
+
+static void count_text(int64_t n, char *text, size_t size)
+{
+    if (n < 0)
+        snprintf(text, size, "a number of rows that is not known beforehand");
+    else
+        snprintf(text, size, "%lld %s", (long long)n,
+                 oj_word_for(n, "row", "rows"));
+}
+
+static void print_side(const char *key, const struct oj_source *source,
+                       int64_t n)
+{
+    const struct oj_side *side = source->side;
+    char rows[64], crs[256];
+    count_text(n, rows, sizeof rows);
+    oj_crs_describe(source->srs, crs, sizeof crs);
+    line(key, "%s, %s '%s': %s, %s, CRS %s%s%s", side->dataset,
+         source->is_result_set ? "SELECT" : "layer", source->name,
+         OGRGeometryTypeToName(source->type), rows, crs,
+         side->where != NULL ? ", filtered by: " : "",
+         side->where != NULL ? side->where : "");
+    if (source->n_hidden > 0)
+        line("", "%d %s read for the join and not written", source->n_hidden,
+             oj_word_for(source->n_hidden, "field is", "fields are"));
+}
+
+static void print_distances(const struct oj_command *command,
+                            const struct oj_crs *crs)
+{
+    const char *unit = crs->unit[0] != '\0' ? crs->unit : "unit";
+    const char *sphere =
+        command->metric == OJ_METRIC_SPHERE ? ", along great circles" : "";
+    if (command->max_distance_field != NULL ||
+        command->join_max_distance_field != NULL)
+        line("distance", "up to the value of the %s layer's field %s%s",
+             command->max_distance_field != NULL ? "input" : "join",
+             command->max_distance_field != NULL
+                 ? command->max_distance_field
+                 : command->join_max_distance_field,
+             sphere);
+    else if (isinf(crs->max_distance))
+        line("distance", "unbounded%s", sphere);
+    else
+        line("distance", "up to %.10g %s%s", crs->max_distance, unit, sphere);
+    if (crs->min_distance > 0)
+        line("", "at least %.10g %s", crs->min_distance, unit);
+}
+
+static const char *shape_name(enum oj_shape shape)
+{
+    static const char *const names[] = {
+        "", "the centroids", "points on the surface", "the envelopes"};
+    return names[shape];
+}
+
+static void print_conditions(const struct oj_job *job)
+{
+    const struct oj_command *command = job->command;
+    static const char *const invalid[] = {"taken as they are", "skipped",
+                                          "made valid for the join",
+                                          "an error at the first"};
+    if (command->on != NULL)
+        line("only where", "fields are equal: %s", command->on);
+    if (job->relation.exclude_self)
+        line("left out", "a feature and itself%s",
+             job->sides.is_self_join ? " (both sides are one layer)" : "");
+    if (job->relation.unordered_pairs)
+        line("left out", "pairs whose input FID is not the smaller one");
+    if (job->relation.exclude_same_geometry)
+        line("left out", "pairs of equal geometries");
+    for (const char **word = command->exclude; word != NULL && *word != NULL;
+         word++)
+    {
+        if (strchr(*word, '=') != NULL)
+            line("left out", "pairs that are equal in: %s",
+                 strchr(*word, '=') + 1);
+    }
+    for (int side = 0; side < 2; side++)
+    {
+        if (job->sides.reshape[side].shape != OJ_SHAPE_AS_READ)
+            line("joined are", "%s of the %s layer",
+                 shape_name(job->sides.reshape[side].shape),
+                 job->sides.reshape[side].role);
+    }
+    if (command->invalid != OJ_INVALID_USE)
+        line("invalid", "polygons are %s", invalid[command->invalid]);
+}
+
+static void print_question(const struct explanation *e)
+{
+    const struct oj_job *job = &e->job;
+    const struct oj_command *command = job->command;
+    const struct oj_op_info *op = oj_op_get(job->relation.op);
+    char crs[256];
+    line("join", "%s: %s", oj_command_op_name(command),
+         command->is_window ? "the input feature has a point in common with a "
+                              "box"
+                            : op->description);
+    if (job->relation.op == OJ_OP_RELATE)
+        line("pattern", "%s", job->relation.mask);
+    if ((op->takes & OJ_TAKES_K) != 0)
+        line("nearest", "%lld per input row%s%s", (long long)job->relation.k,
+             job->relation.ties == OJ_TIES_ALL ? ", and all that tie" : "",
+             job->relation.distance_to == OJ_TO_BOUNDARY
+                 ? ", measured to boundaries"
+                 : "");
+    if ((op->takes & OJ_TAKES_DISTANCE) != 0)
+        print_distances(command, &job->crs);
+    print_conditions(job);
+    print_side("input side", &job->input, e->n_input);
+    print_side("join side", &job->join, e->n_join);
+    oj_crs_describe(job->crs.join, crs, sizeof crs);
+    line("joined in", "%s%s%s%s", crs,
+         job->input.transformation != NULL ? "; the input is reprojected" : "",
+         job->join.transformation != NULL ? "; the join side is reprojected"
+                                          : "",
+         job->crs.join != NULL && OSRIsGeographic(job->crs.join) &&
+                 command->metric == OJ_METRIC_PLANAR
+             ? "; degrees are taken as a plane"
+             : "");
+}
+
+/* ---- the sample --------------------------------------------------------- */
+
+static int is_enough(int64_t n_rows, void *user)
+{
+    struct explanation *e = user;
+    e->is_part = n_rows > MOST_JOIN_ROWS;
+    return e->is_part || oj_is_cancelled();
+}
+
+/* The first rows of a side, as they are read at once. */
+static oj_status read_first(struct oj_job *job, const struct oj_source *source,
+                            int64_t limit, int keep, struct oj_batch *batch,
+                            struct oj_layer_reader **reader,
+                            struct oj_error *err)
+{
+    struct oj_read_options reading = oj_job_read_options(job, source);
+    reading.batch_rows = limit;
+    reading.limit = limit;
+    if (source == &job->input && job->command->limit >= 0 &&
+        job->command->limit < limit)
+        reading.limit = job->command->limit;
+    reading.keep_attributes = keep;
+    if (!keep)
+        reading.n_fields = 0;
+    OJ_TRY(oj_layer_reader_open(source->layer, &reading, reader, err));
+    return oj_layer_reader_next(*reader, batch, err);
+}
+
+/* A join side that is too large stands with its first rows. */
+static oj_status read_join_part(struct explanation *e, struct oj_error *err)
+{
+    struct oj_job *job = &e->job;
+    struct oj_layer_reader *reader = NULL;
+    struct oj_batch batch = {0};
+    struct oj_row_values values = {0};
+    oj_status status =
+        read_first(job, &job->join, MOST_JOIN_ROWS,
+                   oj_sides_need_values(&job->sides, 1), &batch, &reader, err);
+    if (status == OJ_OK)
+    {
+        const struct oj_flat_buf empty = {0};
+        values.attributes = batch.attributes;
+        job->join_side->buf = batch.flat;
+        batch.flat = empty;
+        job->join_side->flat = oj_flat_buf_view(&job->join_side->buf);
+        status =
+            oj_sides_make(&job->sides, 1, 1, &values, &job->join_side->work,
+                          &job->join_side->flat, err);
+    }
+    oj_batch_free(&batch);
+    oj_layer_reader_close(reader);
+    return status;
+}
+
+static oj_status read_join(struct explanation *e, struct oj_error *err)
+{
+    oj_status status;
+    if (e->n_join > MOST_JOIN_ROWS)
+        e->is_part = 1;
+    else
+    {
+        status = oj_job_read_join_watched(&e->job, is_enough, e, err);
+        if (status != OJ_ERR_CANCELLED || !e->is_part || oj_is_cancelled())
+            return status;
+    }
+    return read_join_part(e, err);
+}
+
+/* A sample with too many pairs is halved until they fit. */
+static oj_status join_sample(struct explanation *e, struct oj_error *err)
+{
+    struct oj_job *job = &e->job;
+    struct oj_flat_slice slice = {0};
+    int64_t n = e->sample.n_features;
+    oj_status status =
+        oj_join_batch(job->join_side->engine, &e->sample, &e->matches, err);
+    while (status == OJ_ERR_TOO_MANY_PAIRS && n > 1)
+    {
+        struct oj_flat part = e->sample;
+        n /= 2;
+        status = oj_flat_slice_make(&e->sample, 0, n, &slice, err);
+        if (status == OJ_OK)
+        {
+            part = slice.flat;
+            status =
+                oj_join_batch(job->join_side->engine, &part, &e->matches, err);
+        }
+    }
+    e->sample.n_features = n;
+    oj_flat_slice_free(&slice);
+    return status;
+}
+
+static oj_status take_sample(struct explanation *e, struct oj_error *err)
+{
+    const struct oj_options options = oj_job_options(e->job.command);
+    struct oj_job *job = &e->job;
+    struct oj_row_values values = {0};
+    OJ_TRY(read_join(e, err));
+    OJ_TRY(oj_join_open(&job->join_side->flat, &job->relation,
+                        job->command->backend, &options,
+                        &job->join_side->engine, err));
+    OJ_TRY(read_first(job, &job->input, SAMPLE_ROWS,
+                      oj_sides_need_values(&job->sides, 0), &e->batch,
+                      &job->reader, err));
+    e->sample = oj_flat_buf_view(&e->batch.flat);
+    e->sample.n_features = e->batch.n_rows;
+    if (e->batch.n_rows == 0)
+        return OJ_OK;
+    values.attributes = e->batch.attributes;
+    OJ_TRY(
+        oj_sides_make(&job->sides, 0, 0, &values, &e->work, &e->sample, err));
+    return join_sample(e, err);
+}
+
+/* ---- what it tells ------------------------------------------------------ */
+
+static void bytes_text(double bytes, char *text, size_t size)
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+    int i = 0;
+    for (; bytes >= 1000.0 && i < 4; i++)
+        bytes /= 1000.0;
+    snprintf(text, size, "%.*f %s", i > 0, bytes, units[i]);
+}
+
+/* The short form has no parts and rings. */
+static double bytes_of(const struct oj_flat *flat)
+{
+    double bytes = 16.0 * (double)flat->n_vertices +
+                   8.0 * (double)flat->n_features; /* FIDs */
+    if (!oj_flat_is_points(flat))
+        bytes += 8.0 * (double)(flat->n_features + flat->n_rings) +
+                 9.0 * (double)flat->n_parts;
+    return bytes;
+}
+
+/* Whether the exchanged join, of what was read of both sides, would do without
+ * pairs. */
+static int adds_up_on_gpu(const struct explanation *e)
+{
+    const struct oj_job *job = &e->job;
+    struct oj_options options = oj_job_options(job->command);
+    struct oj_relation exchanged = oj_relation_transpose(&job->relation);
+    struct oj_join *join = NULL;
+    struct oj_error ignored;
+    int yes = 0;
+    if (!e->streams_join || !oj_aggregation_takes_sums(e->aggregation))
+        return 0;
+    options.n_expected = e->n_join > 0 ? e->n_join : 0;
+    if (oj_join_open(&e->sample, &exchanged, job->command->backend, &options,
+                     &join, &ignored) == OJ_OK)
+        yes = oj_join_sums(join, &job->join_side->flat);
+    oj_join_close(join);
+    return yes;
+}
+
+static void print_aggregation(const struct explanation *e)
+{
+    line("aggregates", e->streams_join
+                           ? "the join layer, the larger side, streams past "
+                             "the input layer, which is held with its index "
+                             "and read again for the output"
+                           : "the input layer streams past the join layer, "
+                             "which is held with its index");
+    if (adds_up_on_gpu(e))
+        line("", "the GPU adds up pairs, without a list of them");
+}
+
+static void print_engine(const struct explanation *e)
+{
+    const struct oj_job *job = &e->job;
+    const struct oj_stats *stats = oj_join_stats(job->join_side->engine);
+    const struct oj_flat *flat = &job->join_side->flat;
+    const char *method = oj_join_method(
+        job->join_side->engine, e->sample.n_features > 0 ? &e->sample : NULL);
+    char arrays[32], index[32], attributes[32];
+    double scale = 1.0;
+    if (e->is_part && e->n_join > flat->n_features && flat->n_features > 0)
+        scale = (double)e->n_join / (double)flat->n_features;
+    bytes_text(scale * bytes_of(flat), arrays, sizeof arrays);
+    bytes_text(scale * (double)stats->index_bytes, index, sizeof index);
+    bytes_text(job->join_side->table != NULL
+                   ? scale * (double)oj_table_bytes(job->join_side->table)
+                   : 0.0,
+               attributes, sizeof attributes);
+    line("backend", "%s (%s), %d thread%s",
+         oj_join_backend(job->join_side->engine)->name,
+         e->streams_join ? "sides exchanged" : method,
+         oj_join_threads(job->join_side->engine),
+         oj_word_for(oj_join_threads(job->join_side->engine), "", "s"));
+    if (oj_join_reason(job->join_side->engine)[0] != '\0')
+        line("", "%s", oj_join_reason(job->join_side->engine));
+    if (e->aggregation != NULL)
+        print_aggregation(e);
+    if (e->streams_join)
+        return;
+    line("memory", "%s: %s of coordinates, %s of index%s%s",
+         scale > 1.0 ? "join side, estimated from its first rows" : "join side",
+         arrays, index, job->join_side->table != NULL ? ", attributes " : "",
+         job->join_side->table != NULL ? attributes : "");
+    if (e->is_part)
+        line("", "only its first %lld features were read for this estimate",
+             (long long)flat->n_features);
+    if (job->command->memory > 0)
+    {
+        char bound[32];
+        bytes_text((double)job->command->memory, bound, sizeof bound);
+        line("",
+             "-memory bounds this to %s; a larger join side is split into "
+             "tiles on disk",
+             bound);
+    }
+}
+
+static void print_sample(const struct explanation *e)
+{
+    const struct oj_stats *stats = oj_join_stats(e->job.join_side->engine);
+    double n = (double)e->sample.n_features;
+    char pairs[32], candidates[32];
+    int is_all = e->sample.n_features == e->n_input;
+    if (e->sample.n_features == 0)
+    {
+        line("sample", "the input has no rows");
+        return;
+    }
+    snprintf(pairs, sizeof pairs, "%.3g", (double)e->matches.n_pairs / n);
+    snprintf(candidates, sizeof candidates, "%.3g",
+             (double)stats->n_candidates / n);
+    line("sample",
+         "of %s %lld input %s %lld %s, with %lld %s (%s per row); %s %s per "
+         "row %s looked at",
+         is_all ? "all" : "the first", (long long)e->sample.n_features,
+         oj_word_for(e->sample.n_features, "row", "rows"),
+         (long long)e->matches.n_matched,
+         oj_word_for(e->matches.n_matched, "matches", "match"),
+         (long long)e->matches.n_pairs,
+         oj_word_for(e->matches.n_pairs, "pair", "pairs"), pairs, candidates,
+         strcmp(candidates, "1") == 0 ? "candidate" : "candidates",
+         strcmp(candidates, "1") == 0 ? "was" : "were");
+    if (e->n_input > 0 && !is_all && !e->is_part)
+        line("expected",
+             "about %.3g pairs in all, if the other rows are like these",
+             (double)e->matches.n_pairs / n * (double)e->n_input);
+}
+
+static void print_output(const struct explanation *e)
+{
+    static const char *const kept[] = {
+        "every input row, matched or not",
+        "input rows that match",
+        "input rows that match, once each, without the join's columns",
+        "input rows that match nothing",
+        "input rows that match, then join rows that match nothing",
+        "every input row, then join rows that match nothing"};
+    const struct oj_command *command = e->job.command;
+    line("rows", "%s%s%s%s%s", kept[command->how],
+         command->pick != NULL ? "; one per input row: " : "",
+         command->pick != NULL ? command->pick : "",
+         command->aggregates != NULL ? "; one per input row, with " : "",
+         command->aggregates != NULL ? command->aggregates : "");
+    if (command->in_place)
+        line("output", "columns of the input layer itself");
+    else
+        line("output", "%s layer '%s' in %s%s",
+             GDALGetDescription(e->output.driver), e->output.layer_name,
+             command->dst,
+             e->output.appends    ? ", rows added"
+             : e->output.replaces ? ", which replaces what is there"
+                                  : "");
+    line("", "nothing was written");
+}
+
+static oj_status explain(struct explanation *e,
+                         const struct oj_command *command, struct oj_error *err)
+{
+    struct oj_job *job = &e->job;
+    OJ_TRY(oj_job_open(command, job, err));
+    if (command->dst != NULL)
+        OJ_TRY(oj_output_plan(command,
+                              command->layer_name != NULL ? command->layer_name
+                                                          : job->input.name,
+                              &job->input, &job->join, &e->output, err));
+    e->n_input = oj_source_count(&job->input, command->limit);
+    e->n_join = oj_source_count(&job->join, -1);
+    if (command->aggregates != NULL)
+    {
+        OJ_TRY(oj_aggregation_open(command, &job->join, &e->aggregation, err));
+        e->streams_join = oj_aggregate_streams_join(job, e->aggregation);
+    }
+    print_question(e);
+    fflush(stdout);
+    OJ_TRY(take_sample(e, err));
+    print_engine(e);
+    print_sample(e);
+    print_output(e);
+    return OJ_OK;
+}
+
+oj_status oj_explain_run(const struct oj_command *command, int *exit_code,
+                         struct oj_error *err)
+{
+    struct explanation e = {0};
+    oj_status status = explain(&e, command, err);
+    oj_matches_free(&e.matches);
+    oj_side_work_free(&e.work);
+    oj_batch_free(&e.batch);
+    oj_output_abort(&e.output);
+    oj_aggregation_close(e.aggregation);
+    oj_job_close(&e.job);
+    *exit_code = OJ_EXIT_COMPLETE;
+    return status;
+}

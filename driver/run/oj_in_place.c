@@ -1,0 +1,532 @@
+#include "oj_in_place.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_clock.h"
+#include "../../flatten/write/oj_layer_write.h"
+#include "../base/oj_cancel.h"
+#include "../base/oj_driver.h"
+#include "../base/oj_message.h"
+#include "../base/oj_transaction.h"
+#include "../files/oj_spool.h"
+#include "../job/oj_job.h"
+#include "../output/oj_index_triggers.h"
+#include "../output/oj_schema.h"
+#include "../rows/oj_aggregate_stream.h"
+#include "../rows/oj_proof.h"
+#include "../rows/oj_rows.h"
+#include "../rows/oj_summary.h"
+
+#include <cpl_error.h>
+#include <cpl_progress.h>
+#include <cpl_string.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+struct update
+{
+    struct oj_job job;
+    struct oj_rows rows;
+    struct oj_schema schema;
+    int refreshes;      /* the columns are there from an earlier run */
+    int first_own;      /* place of the first of them */
+    char layer[256];    /* name of the layer */
+    int join_is_inside; /* the join layer lies in the same dataset */
+    struct oj_proof *proof;
+    struct oj_spool *spool;
+    struct oj_aggregation *aggregation; /* NULL without -agg */
+    struct oj_aggregate_stream *stream; /* NULL: the input layer streams */
+
+    /* The second handle, which writes. */
+    GDALDatasetH dataset;
+    OGRLayerH target;
+    int in_transaction;
+    struct oj_layer_writer *writer;
+
+    /* The join feature at hand, where they lie in tiles. */
+    struct oj_feature_set fetched;
+    int64_t fetched_place; /* -1: none */
+};
+
+static oj_status open_for_update(struct update *u, struct oj_error *err)
+{
+    const struct oj_side *side = &u->job.command->input;
+    CPLErrorReset();
+    u->dataset = GDALOpenEx(
+        side->dataset, GDAL_OF_VECTOR | GDAL_OF_UPDATE | GDAL_OF_VERBOSE_ERROR,
+        NULL, (const char *const *)side->open_options, NULL);
+    if (u->dataset == NULL)
+        return oj_fail(err, OJ_ERR_IO, "cannot open %s for writing: %s",
+                       side->dataset, CPLGetLastErrorMsg());
+    u->target = GDALDatasetGetLayerByName(u->dataset, u->layer);
+    if (u->target == NULL)
+        return oj_fail(err, OJ_ERR_IO,
+                       "%s has no layer '%s' when opened for "
+                       "writing",
+                       side->dataset, u->layer);
+    return OJ_OK;
+}
+
+static void close_update(struct update *u)
+{
+    oj_layer_writer_close(u->writer);
+    u->writer = NULL;
+    if (u->dataset != NULL && u->in_transaction)
+        oj_transaction_drop(u->dataset);
+    else if (u->dataset != NULL)
+        GDALClose(u->dataset);
+    u->in_transaction = 0;
+    u->dataset = NULL;
+    u->target = NULL;
+}
+
+/* Said before the join, not after it. */
+static oj_status check_target(struct update *u, struct oj_error *err)
+{
+    const struct oj_command *command = u->job.command;
+    const char *driver;
+    OJ_TRY(open_for_update(u, err));
+    driver = GDALGetDescription(GDALGetDatasetDriver(u->dataset));
+    /* SQLite's driver knows that there are FIDs only when it knows the fields.
+     */
+    OGR_L_GetLayerDefn(u->target);
+    if (!OGR_L_TestCapability(u->target, OLCRandomRead) ||
+        !OGR_L_TestCapability(u->target, OLCRandomWrite) ||
+        !OGR_L_TestCapability(u->target, OLCCreateField))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-in_place: the driver %s cannot change rows and add "
+                       "fields; write to a new file",
+                       driver);
+    if (!oj_transaction_is_possible(u->dataset) && !command->in_place_unsafe)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-in_place: the driver %s has no transactions, so an "
+                       "interrupted run would leave the layer half-written; "
+                       "write to a new file, or accept that with "
+                       "-in_place_unsafe",
+                       driver);
+    close_update(u);
+    return OJ_OK;
+}
+
+static const char *field_name(OGRLayerH layer, int i)
+{
+    return OGR_Fld_GetNameRef(
+        OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(layer), i));
+}
+
+/* All names of the layer but those of fields [first, first + n). */
+static oj_status take_names(OGRLayerH layer, int first, int n,
+                            struct oj_names *taken, struct oj_error *err)
+{
+    int n_fields = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(layer));
+    OJ_TRY(oj_names_add(taken, OGR_L_GetFIDColumn(layer), NULL, err));
+    OJ_TRY(oj_names_add(taken, OGR_L_GetGeometryColumn(layer), NULL, err));
+    for (int i = 0; i < n_fields; i++)
+    {
+        if (i < first || i >= first + n)
+            OJ_TRY(oj_names_add(taken, field_name(layer, i), NULL, err));
+    }
+    return OJ_OK;
+}
+
+/* 1 when a format may have made the name out of the planned one: Shapefile
+ * keeps ten letters. */
+static int is_name(const char *there, const char *planned)
+{
+    size_t n = strlen(there);
+    return strcasecmp(there, planned) == 0 ||
+           (n >= 10 && strncasecmp(there, planned, n) == 0);
+}
+
+/* 1 when the fields of the layer from first on are the planned ones. */
+static int are_ours(OGRLayerH layer, int first, const struct oj_schema *schema)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    if (first + schema->n_fields > OGR_FD_GetFieldCount(defn))
+        return 0;
+    for (int i = 0; i < (int)schema->n_fields; i++)
+    {
+        OGRFieldDefnH there = OGR_FD_GetFieldDefn(defn, first + i);
+        const struct oj_planned_field *field = &schema->fields[i];
+        if (!is_name(OGR_Fld_GetNameRef(there), field->name) ||
+            OGR_Fld_GetType(there) != OGR_Fld_GetType(field->defn))
+            return 0;
+    }
+    return 1;
+}
+
+static oj_status fail_foreign(const struct update *u, int field,
+                              struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-in_place: the layer '%s' has a column '%s' that is not "
+                   "from an earlier run of this join (whose columns follow "
+                   "each other with the same names and types); rename or drop "
+                   "it, or write to a new file",
+                   u->layer, field_name(u->job.input.layer, field));
+}
+
+static struct oj_schema_request make_request(const struct update *u)
+{
+    struct oj_schema_request request = {0};
+    request.input = &u->job.input;
+    request.join = &u->job.join;
+    request.with_join = 1;
+    request.own = u->rows.own;
+    request.n_own = u->rows.n_own;
+    if (u->aggregation != NULL)
+        request.own = oj_aggregation_columns(u->aggregation, &request.n_own);
+    request.one_row_per_input = 1;
+    request.prefix = u->job.command->prefix;
+    return request;
+}
+
+/* Place of the first of our columns in the layer, from an earlier run; -1: it
+ * has none of them. One without the first is somebody else's. */
+static oj_status find_own(const struct update *u,
+                          const struct oj_schema_request *request, int *first,
+                          struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(u->job.input.layer);
+    *first = -1;
+    for (int i = 0; i < request->n_own; i++)
+    {
+        int place = OGR_FD_GetFieldIndex(defn, request->own[i].name);
+        if (i == 0)
+            *first = place;
+        else if (place >= 0 && *first < 0)
+            return fail_foreign(u, place, err);
+    }
+    return OJ_OK;
+}
+
+/* Plans the columns and finds out whether they are there already. */
+static oj_status plan_columns(struct update *u, struct oj_error *err)
+{
+    OGRLayerH layer = u->job.input.layer;
+    const struct oj_schema_request request = make_request(u);
+    int first;
+    OJ_TRY(find_own(u, &request, &first, err));
+    OJ_TRY(oj_names_add(
+        &u->schema.taken,
+        oj_driver_hidden_name(GDALGetDatasetDriver(u->job.input.dataset)), NULL,
+        err));
+    if (first < 0)
+    {
+        OJ_TRY(take_names(layer, 0, 0, &u->schema.taken, err));
+        return oj_schema_plan(&request, &u->schema, err);
+    }
+    OJ_TRY(take_names(layer, first, request.n_own + u->job.join.n_fields,
+                      &u->schema.taken, err));
+    OJ_TRY(oj_schema_plan(&request, &u->schema, err));
+    if (!are_ours(layer, first, &u->schema))
+        return fail_foreign(u, first, err);
+    u->refreshes = 1;
+    u->first_own = first;
+    return OJ_OK;
+}
+
+static oj_status keep_row(struct update *u, int64_t fid,
+                          const struct oj_matches *matches,
+                          const struct oj_pair_values *values,
+                          const struct oj_answer_side *side, int64_t row,
+                          struct oj_error *err)
+{
+    const struct oj_matches *entries = oj_pair_values_matches(values, matches);
+    int64_t entry = oj_matches_first(entries, row);
+    struct oj_spool_record record = {0};
+    record.fid = fid;
+    record.n_pairs =
+        oj_matches_end(matches, row) - oj_matches_first(matches, row);
+    record.join_row = -1;
+    if (oj_matches_end(entries, row) > entry)
+    {
+        record.join_row = entries->join_row[entry];
+        if (side->place != NULL && record.join_row >= 0)
+            record.join_row = side->place[record.join_row];
+        record.measure = entries->measure[entry];
+        for (int i = 0; values != NULL && i < OJ_N_PAIR_VALUES; i++)
+        {
+            if (values->value[i] != NULL)
+                record.value[i] = values->value[i][entry];
+        }
+    }
+    return oj_spool_write(u->spool, &record, err);
+}
+
+static oj_status keep_batch(void *user, const struct oj_pipeline_part *part,
+                            const struct oj_matches *matches,
+                            struct oj_error *err)
+{
+    struct update *u = user;
+    const struct oj_flat *flat = part->flat;
+    const struct oj_answer_side side =
+        oj_job_answer_side(&u->job, part->answer);
+    const struct oj_pair_values *values =
+        oj_rows_values(&u->rows, part->answer);
+    if (flat->fid == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-in_place: the rows of layer '%s' have no FIDs",
+                       u->layer);
+    if (u->aggregation != NULL && u->stream == NULL)
+        OJ_TRY(oj_aggregation_keep(u->aggregation, oj_spool_count(u->spool),
+                                   matches, &side, values, err));
+    for (int64_t row = 0; row < matches->n_rows; row++)
+        OJ_TRY(keep_row(u, flat->fid[row], matches, values, &side, row, err));
+    if (u->proof == NULL)
+        return OJ_OK;
+    return oj_proof_batch(u->proof, flat, &side, matches, err);
+}
+
+static oj_status stream_and_keep(struct update *u,
+                                 const struct oj_pipeline_sink *sink,
+                                 struct oj_error *err)
+{
+    OJ_TRY(oj_aggregate_stream_open(&u->job, u->aggregation, &u->stream, err));
+    OJ_TRY(oj_spool_open(0, &u->spool, err));
+    OJ_TRY(oj_aggregate_stream_rows(u->stream, 0, sink, err));
+    return oj_spool_rewind(u->spool, err);
+}
+
+static oj_status join_and_keep(struct update *u, struct oj_error *err)
+{
+    const struct oj_pipeline_sink sink = {keep_batch, u};
+    struct oj_job *job = &u->job;
+    if (u->aggregation != NULL &&
+        oj_aggregate_streams_join(job, u->aggregation))
+        return stream_and_keep(u, &sink, err);
+    OJ_TRY(oj_job_prepare(job, err));
+    if (job->command->validate != NULL)
+        OJ_TRY(oj_proof_open(job, &u->proof, err));
+    OJ_TRY(oj_rows_open(&u->rows, err));
+    OJ_TRY(oj_spool_open(u->rows.stage != NULL, &u->spool, err));
+    job->progress_share = 0.5;
+    if (u->aggregation != NULL)
+        OJ_TRY(oj_aggregation_start(u->aggregation, 0, err));
+    OJ_TRY(oj_job_stream(job, 0, &sink, err));
+    if (u->aggregation != NULL)
+        OJ_TRY(oj_aggregation_finish(u->aggregation, err));
+    return oj_spool_rewind(u->spool, err);
+}
+
+/* Nothing may read the dataset while the transaction is open. */
+static void close_readers(struct update *u)
+{
+    struct oj_job *job = &u->job;
+    oj_job_end_reading(job);
+    oj_source_close_dataset(&job->input);
+    if (u->join_is_inside)
+        oj_source_close_dataset(&job->join);
+}
+
+static oj_status create_columns(struct update *u, struct oj_error *err)
+{
+    struct oj_schema *schema = &u->schema;
+    OJ_NEW(schema->columns, schema->n_fields, err);
+    for (int i = 0; i < (int)schema->n_fields; i++)
+    {
+        struct oj_column *column = &schema->columns[i];
+        oj_schema_column(schema, i, column);
+        column->target = u->first_own + i;
+        if (!u->refreshes)
+            OJ_TRY(oj_schema_create_field(u->dataset, u->target,
+                                          &schema->fields[i], &column->target,
+                                          err));
+    }
+    return OJ_OK;
+}
+
+static oj_status open_writer(struct update *u, struct oj_error *err)
+{
+    struct oj_write_options options = {0};
+    options.how = OJ_HOW_LEFT;
+    options.columns = u->schema.columns;
+    options.n_columns = (int)u->schema.n_fields;
+    options.join_side = &u->job.join_side->flat;
+    options.join_table = u->job.join_side->table;
+    options.aggregate = oj_aggregation_value;
+    options.aggregate_user = u->aggregation;
+    return oj_layer_writer_open(u->target, &options, &u->writer, err);
+}
+
+/* Makes row 0 of the writer's join side the feature at place. */
+static oj_status fetch(struct update *u, int64_t place, struct oj_error *err)
+{
+    struct oj_flat side;
+    if (place == u->fetched_place)
+        return OJ_OK;
+    OJ_TRY(oj_feature_set_clear(&u->fetched, err));
+    OJ_TRY(oj_tiles_fetch(&u->job.tiles, place, &u->fetched, err));
+    side = oj_feature_set_view(&u->fetched);
+    oj_layer_writer_set_join_side(u->writer, &side, u->fetched.table);
+    u->fetched_place = place;
+    return OJ_OK;
+}
+
+static oj_status update_row(struct update *u, int64_t row,
+                            const struct oj_spool_record *record,
+                            struct oj_error *err)
+{
+    struct oj_write_pair pair = {0};
+    OGRFeatureH feature;
+    oj_status status;
+    if (u->job.tiled != NULL && record->join_row >= 0)
+        OJ_TRY(fetch(u, record->join_row, err));
+    CPLErrorReset();
+    feature = OGR_L_GetFeature(u->target, record->fid);
+    if (feature == NULL)
+        return oj_fail(err, OJ_ERR_IO,
+                       "the feature %lld of layer '%s' is gone: %s",
+                       (long long)record->fid, u->layer, CPLGetLastErrorMsg());
+    pair.row = row;
+    pair.n_pairs = record->n_pairs;
+    pair.join_row = u->job.tiled != NULL && record->join_row >= 0
+                        ? 0
+                        : (int32_t)record->join_row;
+    pair.measure = record->measure;
+    pair.rank = 1;
+    memcpy(pair.value, record->value, sizeof pair.value);
+    status = oj_layer_writer_set_columns(u->writer, feature, &pair, err);
+    if (status == OJ_OK && OGR_L_SetFeature(u->target, feature) != OGRERR_NONE)
+        status =
+            oj_fail(err, OJ_ERR_IO,
+                    "the feature %lld of layer '%s' cannot be changed: %s",
+                    (long long)record->fid, u->layer, CPLGetLastErrorMsg());
+    OGR_F_Destroy(feature);
+    return status;
+}
+
+static oj_status update_rows(struct update *u, struct oj_error *err)
+{
+    int64_t n = oj_spool_count(u->spool);
+    for (int64_t i = 0;; i++)
+    {
+        struct oj_spool_record record = {0};
+        int at_end;
+        OJ_TRY(oj_cancel_check(err));
+        OJ_TRY(oj_spool_read(u->spool, &record, &at_end, err));
+        if (at_end)
+            return OJ_OK;
+        OJ_TRY(update_row(u, i, &record, err));
+        if (i % 4096 == 0 && u->job.progress_open)
+            GDALTermProgress(0.5 + 0.499 * (double)i / (double)n, NULL, NULL);
+    }
+}
+
+static oj_status begin(struct update *u, struct oj_error *err)
+{
+    if (!oj_transaction_is_possible(u->dataset))
+        return OJ_OK;
+    OJ_TRY(
+        oj_transaction_begin(u->dataset, u->job.command->input.dataset, err));
+    u->in_transaction = 1;
+    return OJ_OK;
+}
+
+static oj_status commit_and_close(struct update *u, struct oj_error *err)
+{
+    const char *name = u->job.command->input.dataset;
+    char text[512];
+    if (u->in_transaction)
+    {
+        OJ_TRY(oj_transaction_flush(u->dataset, name, err));
+        OJ_TRY(oj_cancel_check(err));
+        OJ_TRY(oj_transaction_commit(u->dataset, name, err));
+    }
+    u->in_transaction = 0;
+    oj_message_forget_errors();
+    close_update(u);
+    if (oj_message_errors(text, (int)sizeof text) > 0)
+        return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", name, text);
+    return OJ_OK;
+}
+
+/* Geometries stay, so their index need not be looked after meanwhile. */
+static oj_status update_rows_quickly(struct update *u, struct oj_error *err)
+{
+    char **triggers = NULL;
+    oj_status status = OJ_OK;
+    if (u->in_transaction)
+        status = oj_index_triggers_drop(u->dataset, u->layer, &triggers, err);
+    if (status == OJ_OK)
+        status = update_rows(u, err);
+    if (status == OJ_OK)
+        status = oj_index_triggers_restore(u->dataset, triggers, err);
+    CSLDestroy(triggers);
+    return status;
+}
+
+static oj_status write_back(struct update *u, struct oj_error *err)
+{
+    close_readers(u);
+    OJ_TRY(open_for_update(u, err));
+    OJ_TRY(begin(u, err));
+    OJ_TRY(create_columns(u, err));
+    OJ_TRY(open_writer(u, err));
+    OJ_TRY(update_rows_quickly(u, err));
+    return commit_and_close(u, err);
+}
+
+static oj_status plan_aggregates(struct update *u, struct oj_error *err)
+{
+    unsigned char *want = u->rows.request.want;
+    if (u->job.command->aggregates == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_aggregation_open(u->job.command, &u->job.join, &u->aggregation,
+                               err));
+    if (oj_aggregation_needs_overlap(u->aggregation))
+        want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
+            want[OJ_PAIR_JOIN_AREA] = 1;
+    return OJ_OK;
+}
+
+static oj_status update_in_place(struct update *u,
+                                 const struct oj_command *command,
+                                 int *exit_code, struct oj_error *err)
+{
+    struct oj_job *job = &u->job;
+    struct oj_summary summary = {0};
+    double start = oj_clock_seconds(), write_start;
+    OJ_TRY(oj_job_open(command, job, err));
+    OJ_TRY(oj_rows_plan(job, &u->rows, err));
+    OJ_TRY(plan_aggregates(u, err));
+    snprintf(u->layer, sizeof u->layer, "%s", job->input.name);
+    if (!oj_rows_one_per_input(&u->rows))
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "-in_place has room for one join feature per row: choose "
+            "one with -pick");
+    u->join_is_inside = oj_source_is_behind(&job->join, command->input.dataset);
+    OJ_TRY(plan_columns(u, err));
+    OJ_TRY(check_target(u, err));
+    OJ_TRY(join_and_keep(u, err));
+    write_start = oj_clock_seconds();
+    OJ_TRY(write_back(u, err));
+    oj_rows_warn(&u->rows);
+    oj_job_end_progress(job);
+
+    summary.job = job;
+    summary.destination = command->input.dataset;
+    summary.n_rows_written = oj_spool_count(u->spool);
+    summary.n_rows_checked = -1;
+    summary.write_s = oj_clock_seconds() - write_start + job->counts.write_s;
+    return oj_summary_end(&summary, u->proof, start, exit_code, err);
+}
+
+oj_status oj_in_place_run(const struct oj_command *command, int *exit_code,
+                          struct oj_error *err)
+{
+    struct update u = {.fetched_place = -1};
+    oj_status status = update_in_place(&u, command, exit_code, err);
+    close_update(&u);
+    oj_spool_close(u.spool);
+    oj_proof_close(u.proof);
+    oj_feature_set_free(&u.fetched);
+    oj_schema_free(&u.schema);
+    oj_rows_close(&u.rows);
+    oj_aggregate_stream_close(u.stream);
+    oj_aggregation_close(u.aggregation);
+    oj_job_close(&u.job);
+    return status;
+}

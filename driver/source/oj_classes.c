@@ -1,0 +1,456 @@
+#include "oj_classes.h"
+
+#include "../../flatten/base/oj_array.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum
+{
+    BLOCK = 128 /* rows whose slots are fetched together */
+};
+
+/* One pair of fields. */
+struct pair
+{
+    struct oj_class_field side[2]; /* left, right */
+    int as_number;                 /* both are numbers */
+
+    /* For values that have to be written as text, by side; made when first
+     * needed. */
+    OGRFeatureH scratch[2];
+    OGRFeatureDefnH defn[2];
+};
+
+/* A place of the hash table: class -1 is a free one. */
+struct slot
+{
+    uint32_t hash;
+    int32_t class_id;
+};
+
+struct oj_class_numbers
+{
+    int n_holders; /* counted atomically */
+
+    /* The keys of all classes, end to end. */
+    unsigned char *bytes;
+    int64_t n_bytes, cap_bytes;
+    int64_t *key_offset; /* [n_classes + 1] */
+    int64_t n_classes, cap_offsets;
+
+    struct slot *slots; /* [n_slots], a power of two */
+    int64_t n_slots;
+};
+
+struct oj_classes
+{
+    struct pair *pairs;
+    int n_pairs;
+    struct oj_class_numbers *numbers; /* held */
+
+    /* The keys of a block of rows. */
+    unsigned char *key;
+    int64_t n_key, cap_key;
+};
+
+static int is_number(const struct oj_class_field *field)
+{
+    return field->type == OFTInteger || field->type == OFTInteger64 ||
+           field->type == OFTReal;
+}
+
+/* ---- keys --------------------------------------------------------------- */
+
+static oj_status add_bytes(struct oj_classes *c, const void *from, size_t n,
+                           struct oj_error *err)
+{
+    OJ_TRY(oj_reserve(&c->key, c->n_key, c->n_key + (int64_t)n, &c->cap_key, 1,
+                      err));
+    if (n > 0)
+        memcpy(c->key + c->n_key, from, n);
+    c->n_key += (int64_t)n;
+    return OJ_OK;
+}
+
+/* Texts begin with their length, so that "a", "bc" is not "ab", "c". */
+static oj_status add_text(struct oj_classes *c, const char *text, size_t n,
+                          struct oj_error *err)
+{
+    uint64_t length = n;
+    OJ_TRY(add_bytes(c, &length, sizeof length, err));
+    return add_bytes(c, text, n, err);
+}
+
+static int64_t integer_of(OGRFieldType type, const struct oj_value *value)
+{
+    return type == OFTInteger ? value->raw.Integer : value->raw.Integer64;
+}
+
+/* A number is its integer where it is one, else its bits, which then are never
+ * those of an integer's key: the first byte says which. */
+static oj_status add_number(struct oj_classes *c, OGRFieldType type,
+                            const struct oj_value *value, int *is_null,
+                            struct oj_error *err)
+{
+    const double two_to_63 = 9223372036854775808.0;
+    unsigned char key[9] = {0};
+    if (type == OFTReal)
+    {
+        double real = value->raw.Real;
+        if (isnan(real))
+        {
+            *is_null = 1;
+            return OJ_OK;
+        }
+        key[0] = 1;
+        memcpy(key + 1, &real, sizeof real);
+        if (real == floor(real) && real >= -two_to_63 && real < two_to_63)
+        {
+            int64_t whole = (int64_t)real;
+            key[0] = 0;
+            memcpy(key + 1, &whole, sizeof whole);
+        }
+    }
+    else
+    {
+        int64_t whole = integer_of(type, value);
+        memcpy(key + 1, &whole, sizeof whole);
+    }
+    return add_bytes(c, key, sizeof key, err);
+}
+
+/* The value as OGR writes it. */
+static oj_status add_written(struct oj_classes *c, struct pair *pair, int side,
+                             const struct oj_value *value, struct oj_error *err)
+{
+    const struct oj_class_field *field = &pair->side[side];
+    const char *text;
+    if (field->type == OFTInteger || field->type == OFTInteger64)
+    {
+        char digits[32];
+        int n = snprintf(digits, sizeof digits, "%lld",
+                         (long long)integer_of(field->type, value));
+        return add_text(c, digits, (size_t)n, err);
+    }
+    if (pair->scratch[side] == NULL)
+        pair->scratch[side] =
+            oj_value_scratch(field->type, field->subtype, &pair->defn[side]);
+    if (pair->scratch[side] == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a value");
+    /* GDAL 3.4 takes values without const, and does not change them. */
+    OGR_F_SetFieldRaw(pair->scratch[side], 0, (OGRField *)&value->raw);
+    text = OGR_F_GetFieldAsString(pair->scratch[side], 0);
+    return add_text(c, text, strlen(text), err);
+}
+
+static int is_null_value(const struct oj_value *value)
+{
+    return OGR_RawField_IsUnset(&value->raw) ||
+           OGR_RawField_IsNull(&value->raw);
+}
+
+/* Appends the key of a row to c->key; *is_null: it has none. */
+static oj_status add_key(struct oj_classes *c, int side,
+                         const struct oj_row_values *values, int64_t row,
+                         int *is_null, struct oj_error *err)
+{
+    *is_null = 0;
+    for (int i = 0; i < c->n_pairs && !*is_null; i++)
+    {
+        struct pair *pair = &c->pairs[i];
+        const struct oj_class_field *field = &pair->side[side];
+        struct oj_value value;
+        if (values->table != NULL)
+            oj_table_value(values->table, row, field->column, &value);
+        else
+            oj_attributes_value(values->attributes, field->column, row, &value);
+        if (is_null_value(&value))
+        {
+            *is_null = 1;
+        }
+        else if (pair->as_number)
+        {
+            OJ_TRY(add_number(c, field->type, &value, is_null, err));
+        }
+        else if (field->type == OFTString)
+        {
+            OJ_TRY(add_text(c, value.raw.String,
+                            value.n_text >= 0 ? (size_t)value.n_text
+                                              : strlen(value.raw.String),
+                            err));
+        }
+        else
+        {
+            OJ_TRY(add_written(c, pair, side, &value, err));
+        }
+    }
+    return OJ_OK;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, const unsigned char *bytes, int64_t n)
+{
+    uint64_t word = 0;
+    memcpy(&word, bytes, (size_t)n);
+    h = (h ^ word) * 0xff51afd7ed558ccdu;
+    return h ^ h >> 32;
+}
+
+static uint32_t hash_key(const unsigned char *key, int64_t n)
+{
+    uint64_t h = 0x9e3779b97f4a7c15u ^ (uint64_t)n;
+    int64_t at = 0;
+    for (; n - at >= 8; at += 8)
+        h = mix(h, key + at, 8);
+    if (at < n)
+        h = mix(h, key + at, n - at);
+    h *= 0xc4ceb9fe1a85ec53u;
+    return (uint32_t)(h >> 32);
+}
+
+static oj_status grow(struct oj_class_numbers *c, struct oj_error *err)
+{
+    int64_t n = c->n_slots > 0 ? 2 * c->n_slots : 1024;
+    struct slot *slots = oj_malloc(n, sizeof *slots);
+    if (slots == NULL)
+        return oj_fail_nomem(err, n, sizeof *slots);
+    for (int64_t i = 0; i < n; i++)
+        slots[i].class_id = -1;
+    for (int64_t i = 0; i < c->n_slots; i++)
+    {
+        int64_t at = c->slots[i].hash & (n - 1);
+        if (c->slots[i].class_id < 0)
+            continue;
+        while (slots[at].class_id >= 0)
+            at = (at + 1) & (n - 1);
+        slots[at] = c->slots[i];
+    }
+    oj_free(c->slots);
+    c->slots = slots;
+    c->n_slots = n;
+    return OJ_OK;
+}
+
+static int has_key(const struct oj_class_numbers *c, int32_t class_id,
+                   const unsigned char *key, int64_t n)
+{
+    int64_t first = c->key_offset[class_id];
+    return c->key_offset[class_id + 1] - first == n &&
+           memcmp(c->bytes + first, key, (size_t)n) == 0;
+}
+
+static oj_status add_class(struct oj_class_numbers *c, const unsigned char *key,
+                           int64_t n, struct oj_error *err)
+{
+    if (c->n_classes >= INT32_MAX - 1)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "more than %d different values to compare", INT32_MAX);
+    OJ_TRY(oj_reserve(&c->bytes, c->n_bytes, c->n_bytes + n, &c->cap_bytes, 1,
+                      err));
+    OJ_TRY(oj_reserve(&c->key_offset, c->n_classes + 1, c->n_classes + 2,
+                      &c->cap_offsets, sizeof *c->key_offset, err));
+    if (n > 0)
+        memcpy(c->bytes + c->n_bytes, key, (size_t)n);
+    c->n_bytes += n;
+    c->key_offset[++c->n_classes] = c->n_bytes;
+    return OJ_OK;
+}
+
+static oj_status find(struct oj_class_numbers *c, int insert,
+                      const unsigned char *key, int64_t n, uint32_t hash,
+                      int32_t *out, struct oj_error *err)
+{
+    int64_t mask = c->n_slots - 1, at = hash & mask;
+    *out = -1;
+    while (c->slots[at].class_id >= 0)
+    {
+        if (c->slots[at].hash == hash &&
+            has_key(c, c->slots[at].class_id, key, n))
+        {
+            *out = c->slots[at].class_id;
+            return OJ_OK;
+        }
+        at = (at + 1) & mask;
+    }
+    if (!insert)
+        return OJ_OK;
+    OJ_TRY(add_class(c, key, n, err));
+    c->slots[at].hash = hash;
+    c->slots[at].class_id = *out = (int32_t)(c->n_classes - 1);
+    return OJ_OK;
+}
+
+/* Up to BLOCK rows: all keys first, so that their slots come from memory
+ * together. */
+static oj_status find_block(struct oj_classes *c, int side, int insert,
+                            const struct oj_row_values *values, int64_t first,
+                            int64_t n, int32_t *class_of, struct oj_error *err)
+{
+    struct oj_class_numbers *numbers = c->numbers;
+    int64_t key_at[BLOCK + 1];
+    uint32_t hash[BLOCK];
+    unsigned char is_null[BLOCK];
+    c->n_key = 0;
+    if (insert && 2 * (numbers->n_classes + n) >= numbers->n_slots)
+        OJ_TRY(grow(numbers, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        int null_here;
+        key_at[i] = c->n_key;
+        OJ_TRY(add_key(c, side, values, first + i, &null_here, err));
+        is_null[i] = (unsigned char)null_here;
+        hash[i] = hash_key(c->key + key_at[i], c->n_key - key_at[i]);
+        __builtin_prefetch(&numbers->slots[hash[i] & (numbers->n_slots - 1)]);
+    }
+    key_at[n] = c->n_key;
+    for (int64_t i = 0; i < n; i++)
+    {
+        class_of[first + i] = -1;
+        if (!is_null[i])
+            OJ_TRY(find(numbers, insert, c->key + key_at[i],
+                        key_at[i + 1] - key_at[i], hash[i],
+                        &class_of[first + i], err));
+    }
+    return OJ_OK;
+}
+
+oj_status oj_classes_find(struct oj_classes *classes, int is_right, int insert,
+                          const struct oj_row_values *values, int64_t n,
+                          int32_t *class_of, struct oj_error *err)
+{
+    for (int64_t first = 0; first < n; first += BLOCK)
+    {
+        int64_t count = n - first < BLOCK ? n - first : BLOCK;
+        OJ_TRY(find_block(classes, is_right != 0, insert, values, first, count,
+                          class_of, err));
+    }
+    return OJ_OK;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static oj_status make_numbers(struct oj_class_numbers **out,
+                              struct oj_error *err)
+{
+    struct oj_class_numbers *numbers = oj_calloc(1, sizeof *numbers);
+    oj_status status;
+    if (numbers == NULL)
+        return oj_fail_nomem(err, 1, sizeof *numbers);
+    numbers->n_holders = 1;
+    status = oj_reserve(&numbers->key_offset, 0, 1, &numbers->cap_offsets,
+                        sizeof *numbers->key_offset, err);
+    if (status == OJ_OK)
+    {
+        numbers->key_offset[0] = 0;
+        status = grow(numbers, err);
+    }
+    if (status == OJ_OK)
+        *out = numbers;
+    else
+        oj_class_numbers_free(numbers);
+    return status;
+}
+
+static oj_status fill(struct oj_classes *c, const struct oj_class_field *left,
+                      const struct oj_class_field *right, int n_fields,
+                      struct oj_error *err)
+{
+    OJ_NEW(c->pairs, n_fields, err);
+    memset(c->pairs, 0, (size_t)n_fields * sizeof *c->pairs);
+    c->n_pairs = n_fields;
+    for (int i = 0; i < n_fields; i++)
+    {
+        c->pairs[i].side[0] = left[i];
+        c->pairs[i].side[1] = right[i];
+        c->pairs[i].as_number = is_number(&left[i]) && is_number(&right[i]);
+    }
+    return make_numbers(&c->numbers, err);
+}
+
+oj_status oj_classes_new(const struct oj_class_field *left,
+                         const struct oj_class_field *right, int n_fields,
+                         struct oj_classes **out, struct oj_error *err)
+{
+    struct oj_classes *classes = oj_calloc(1, sizeof *classes);
+    oj_status status;
+    if (classes == NULL)
+        return oj_fail_nomem(err, 1, sizeof *classes);
+    status = fill(classes, left, right, n_fields, err);
+    if (status == OJ_OK)
+        *out = classes;
+    else
+        oj_classes_free(classes);
+    return status;
+}
+
+int64_t oj_classes_count(const struct oj_classes *classes)
+{
+    return classes->numbers->n_classes;
+}
+
+void oj_classes_free(struct oj_classes *classes)
+{
+    if (classes == NULL)
+        return;
+    for (int i = 0; i < classes->n_pairs; i++)
+    {
+        for (int side = 0; side < 2; side++)
+        {
+            if (classes->pairs[i].scratch[side] == NULL)
+                continue;
+            OGR_F_Destroy(classes->pairs[i].scratch[side]);
+            OGR_FD_Release(classes->pairs[i].defn[side]);
+        }
+    }
+    oj_class_numbers_free(classes->numbers);
+    oj_free(classes->pairs);
+    oj_free(classes->key);
+    oj_free(classes);
+}
+
+/* ---- the numbering alone ------------------------------------------------ */
+
+int oj_classes_field_at(const struct oj_classes *classes, int i,
+                        struct oj_class_field *right, int *as_number)
+{
+    if (i >= classes->n_pairs)
+        return 0;
+    *right = classes->pairs[i].side[1];
+    *as_number = classes->pairs[i].as_number;
+    return 1;
+}
+
+struct oj_class_numbers *oj_classes_hold_numbers(struct oj_classes *classes)
+{
+    __atomic_fetch_add(&classes->numbers->n_holders, 1, __ATOMIC_RELAXED);
+    return classes->numbers;
+}
+
+void oj_classes_use_numbers(struct oj_classes *classes,
+                            struct oj_class_numbers *numbers)
+{
+    __atomic_fetch_add(&numbers->n_holders, 1, __ATOMIC_RELAXED);
+    oj_class_numbers_free(classes->numbers);
+    classes->numbers = numbers;
+}
+
+int64_t oj_class_numbers_bytes(const struct oj_class_numbers *numbers)
+{
+    return numbers->cap_bytes +
+           numbers->cap_offsets * (int64_t)sizeof *numbers->key_offset +
+           numbers->n_slots * (int64_t)sizeof *numbers->slots;
+}
+
+void oj_class_numbers_free(struct oj_class_numbers *numbers)
+{
+    if (numbers == NULL ||
+        __atomic_sub_fetch(&numbers->n_holders, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    oj_free(numbers->bytes);
+    oj_free(numbers->key_offset);
+    oj_free(numbers->slots);
+    oj_free(numbers);
+}

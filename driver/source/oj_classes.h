@@ -1,0 +1,87 @@
+/** Equality of attributes as small numbers: rows with equal values get equal
+ *  classes, whatever the fields' types, so that the join compares numbers.
+ *
+ *   -on zone=id            left zone: "7"   right id: 7 (integer)
+ *   class of "7" == class of 7: text against a number is compared as text
+ *
+ *  Numbers compare as numbers (1 and 1.0 are equal, also beyond 2^53), texts
+ *  byte by byte, anything else and mixed pairs as the text that OGR writes.
+ *  Several fields are equal when all are.  NULL and NaN equal nothing.
+ */
+#ifndef OJ_CLASSES_H
+#define OJ_CLASSES_H
+
+#include "../../flatten/read/oj_attributes.h"
+#include "../../flatten/read/oj_table.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct oj_classes;
+
+/** A field of one side: its place among the fields read, and its type. */
+struct oj_class_field
+{
+    int column;
+    OGRFieldType type;
+    OGRFieldSubType subtype;
+};
+
+/** left and right: [n_fields]. */
+OJ_MUST_USE oj_status oj_classes_new(const struct oj_class_field *left,
+                                     const struct oj_class_field *right,
+                                     int n_fields, struct oj_classes **out,
+                                     struct oj_error *err);
+
+/** Where the values of consecutive rows are: a table or a batch; the other is
+ *  NULL. */
+struct oj_row_values
+{
+    const struct oj_table *table;
+    const struct oj_attributes *attributes;
+};
+
+/** The classes of rows 0 to n - 1: in class_of [n].  A row with a NULL gets -1,
+ *  and without insert so does one whose values no inserted row has.
+ *  is_right: which side's fields.  One thread at a time; after the last insert
+ *  any number of lookups, one thread at a time too. */
+OJ_MUST_USE oj_status oj_classes_find(struct oj_classes *classes, int is_right,
+                                      int insert,
+                                      const struct oj_row_values *values,
+                                      int64_t n, int32_t *class_of,
+                                      struct oj_error *err);
+
+/** Different values inserted so far. */
+int64_t oj_classes_count(const struct oj_classes *classes);
+
+/** Accepts NULL. */
+void oj_classes_free(struct oj_classes *classes);
+
+/** The values inserted and their classes, without the fields that they came
+ *  from: after the last insert, any number of classes can look up in the same
+ *  numbers, each on a thread of its own.  Counts its holders. */
+struct oj_class_numbers;
+
+/** What decides the numbers that rows of the right side get, for pair i of the
+ *  fields; 0 past the last. */
+int oj_classes_field_at(const struct oj_classes *classes, int i,
+                        struct oj_class_field *right, int *as_number);
+
+/** Held for the caller until oj_class_numbers_free(). */
+struct oj_class_numbers *oj_classes_hold_numbers(struct oj_classes *classes);
+
+/** Looks up in these from now on, which were made by classes of the same
+ *  oj_classes_field_at(), in place of its own; nothing may be inserted. */
+void oj_classes_use_numbers(struct oj_classes *classes,
+                            struct oj_class_numbers *numbers);
+
+int64_t oj_class_numbers_bytes(const struct oj_class_numbers *numbers);
+
+/** Accepts NULL. */
+void oj_class_numbers_free(struct oj_class_numbers *numbers);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,423 @@
+#include "oj_crs.h"
+
+#include "../base/oj_message.h"
+
+#include <cpl_error.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "EPSG:2263", or the name. */
+void oj_crs_describe(OGRSpatialReferenceH srs, char *text, size_t size)
+{
+    const char *authority, *code;
+    if (srs == NULL)
+    {
+        snprintf(text, size, "none");
+        return;
+    }
+    authority = OSRGetAuthorityName(srs, NULL);
+    code = OSRGetAuthorityCode(srs, NULL);
+    if (authority != NULL && code != NULL)
+        snprintf(text, size, "%s:%s", authority, code);
+    else
+        snprintf(text, size, "%s",
+                 OSRGetName(srs) != NULL ? OSRGetName(srs) : "unnamed");
+}
+
+/* *out = the CRS that the words of an option name; *out is replaced. */
+static oj_status read_crs(const char *words, const char *option,
+                          OGRSpatialReferenceH *out, struct oj_error *err)
+{
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    if (srs == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a CRS");
+    if (OSRSetFromUserInput(srs, words) != OGRERR_NONE)
+    {
+        int is_number =
+            words[0] != '\0' && words[strspn(words, "0123456789")] == '\0';
+        OSRRelease(srs);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "-%s '%.100s' is no CRS that PROJ knows; write %sEPSG:%s", option,
+            words, is_number ? "" : "for example ", is_number ? words : "2263");
+    }
+    /* x is east and y is north, whatever the authority says. */
+    OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
+    if (*out != NULL)
+        OSRRelease(*out);
+    *out = srs;
+    return OJ_OK;
+}
+
+/* A layer can carry its coordinates in another order than x, y. */
+static int is_traditional(OGRSpatialReferenceH srs)
+{
+    OGRSpatialReferenceH usual = OSRClone(srs);
+    const int *a, *b;
+    int n_a = 0, n_b = 0, same;
+    if (usual == NULL)
+        return 1;
+    OSRSetAxisMappingStrategy(usual, OAMS_TRADITIONAL_GIS_ORDER);
+    a = OSRGetDataAxisToSRSAxisMapping(srs, &n_a);
+    b = OSRGetDataAxisToSRSAxisMapping(usual, &n_b);
+    same = n_a >= 2 && n_b >= 2 && a[0] == b[0] && a[1] == b[1];
+    OSRRelease(usual);
+    return same;
+}
+
+static int is_same(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
+{
+    const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
+                                   NULL};
+    if (is_traditional(a) && is_traditional(b))
+        return OSRIsSameEx(a, b, options);
+    return OSRIsSame(a, b);
+}
+
+static oj_status make_transformation(struct oj_source *source,
+                                     OGRSpatialReferenceH from,
+                                     OGRSpatialReferenceH to,
+                                     struct oj_error *err)
+{
+    char from_text[256], to_text[256];
+    if (is_same(from, to))
+        return OJ_OK;
+    oj_crs_describe(from, from_text, sizeof from_text);
+    oj_crs_describe(to, to_text, sizeof to_text);
+    CPLErrorReset();
+    source->transformation = OCTNewCoordinateTransformation(from, to);
+    if (source->transformation == NULL)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%s layer '%s' cannot be brought from %s to %s (%s); "
+                       "correct its CRS with -%s, or use -crs ignore",
+                       source->role, source->name, from_text, to_text,
+                       CPLGetLastErrorMsg(),
+                       source->role[0] == 'i' ? "s_srs" : "join_srs");
+    oj_notice("%s layer '%s' is reprojected from %s to %s", source->role,
+              source->name, from_text, to_text);
+    return OJ_OK;
+}
+
+/* Gives to a side without a CRS the other side's. */
+static oj_status adopt(struct oj_source *has, struct oj_source *lacks, int mode,
+                       struct oj_error *err)
+{
+    char text[256];
+    oj_crs_describe(has->srs, text, sizeof text);
+    if (mode == OJ_CRS_IGNORE)
+        return OJ_OK;
+    if (mode == OJ_CRS_STRICT)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%s layer '%s' has no CRS, and -crs strict takes none "
+                       "for granted; name it with -%s",
+                       lacks->role, lacks->name,
+                       lacks->role[0] == 'i' ? "s_srs" : "join_srs");
+    oj_warn("%s layer '%s' has no CRS; taken to be %s, that of the %s layer",
+            lacks->role, lacks->name, text, has->role);
+    lacks->srs = OSRClone(has->srs);
+    return OJ_OK;
+}
+
+static oj_status adopt_missing(const struct oj_command *command,
+                               struct oj_source *input, struct oj_source *join,
+                               struct oj_error *err)
+{
+    if (input->srs != NULL && join->srs == NULL)
+        return adopt(input, join, command->crs, err);
+    if (input->srs == NULL && join->srs != NULL)
+        return adopt(join, input, command->crs, err);
+    return OJ_OK;
+}
+
+static oj_status fail_no_srs(const struct oj_source *input,
+                             const struct oj_command *command,
+                             struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_DATA,
+                   "input layer '%s' has no CRS, so it cannot be brought into "
+                   "%s; name its CRS with -s_srs",
+                   input->name, command->t_srs);
+}
+
+/* -t_srs: both sides are brought into it. */
+static oj_status settle_target(const struct oj_command *command,
+                               struct oj_source *input, struct oj_source *join,
+                               struct oj_crs *crs, struct oj_error *err)
+{
+    OGRSpatialReferenceH join_from = join->srs;
+    OJ_TRY(read_crs(command->t_srs, "t_srs", &crs->join, err));
+    if (input->srs == NULL)
+        return fail_no_srs(input, command, err);
+    if (command->crs == OJ_CRS_IGNORE)
+        join_from = input->srs;
+    if (command->crs == OJ_CRS_STRICT && !is_same(input->srs, join->srs))
+        return oj_fail(err, OJ_ERR_DATA,
+                       "the two layers have different CRS, and -crs strict "
+                       "allows no reprojection of one of them alone");
+    OJ_TRY(make_transformation(input, input->srs, crs->join, err));
+    return make_transformation(join, join_from, crs->join, err);
+}
+
+/* Without -t_srs the join is in the input side's CRS. */
+static oj_status settle_input(const struct oj_command *command,
+                              const struct oj_source *input,
+                              struct oj_source *join, struct oj_crs *crs,
+                              struct oj_error *err)
+{
+    char input_text[256], join_text[256];
+    if (input->srs == NULL)
+        return OJ_OK;
+    crs->join = OSRClone(input->srs);
+    if (command->crs == OJ_CRS_IGNORE || join->srs == NULL ||
+        is_same(input->srs, join->srs))
+        return OJ_OK;
+    if (command->crs == OJ_CRS_AUTO)
+        return make_transformation(join, join->srs, crs->join, err);
+    oj_crs_describe(input->srs, input_text, sizeof input_text);
+    oj_crs_describe(join->srs, join_text, sizeof join_text);
+    return oj_fail(err, OJ_ERR_DATA,
+                   "the layers have different CRS, and -crs strict forbids to "
+                   "reproject: input %s, join %s",
+                   input_text, join_text);
+}
+
+/* What a plain number means, and degrees do not, is a length in metres. */
+static oj_status scale_on_sphere(const struct oj_crs *crs, const char *option,
+                                 const char *written, enum oj_unit unit,
+                                 double *scale, struct oj_error *err)
+{
+    char text[256];
+    oj_crs_describe(crs->join, text, sizeof text);
+    if (crs->join == NULL || !OSRIsGeographic(crs->join))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-metric sphere measures between longitudes and "
+                       "latitudes, and the CRS of the join is %s: bring both "
+                       "sides into degrees with -t_srs EPSG:4326 (the output "
+                       "too), or leave -metric out",
+                       crs->join == NULL ? "unknown" : text);
+    if (fabs(OSRGetAngularUnits(crs->join, NULL) / oj_unit_size(OJ_UNIT_DEG) -
+             1.0) > 1e-9)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-metric sphere needs degrees, and the unit of %s is "
+                       "another: use -t_srs EPSG:4326",
+                       text);
+    if (unit == OJ_UNIT_DEG)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s %s: with -metric sphere distances are lengths; "
+                       "write m, km, ft, us-ft, mi, or none for metres",
+                       option, written);
+    *scale = unit == OJ_UNIT_CRS ? 1.0 : oj_unit_size(unit);
+    return OJ_OK;
+}
+
+static oj_status fail_geographic(const struct oj_crs *crs, const char *option,
+                                 const char *written, struct oj_error *err)
+{
+    char text[256];
+    oj_crs_describe(crs->join, text, sizeof text);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "the CRS of the join, %s, is in degrees, and -%s %s has no "
+                   "fixed length there: use -metric sphere for metres along "
+                   "great circles, or name a projected CRS to join in with "
+                   "-t_srs, or write degrees, for example -max_distance "
+                   "0.01deg",
+                   text, option, written);
+}
+
+/* Without -max_distance there is no unit to look at. */
+static oj_status check_unbounded(const struct oj_crs *crs, struct oj_error *err)
+{
+    char text[256];
+    if (crs->join == NULL || !OSRIsGeographic(crs->join))
+        return OJ_OK;
+    oj_crs_describe(crs->join, text, sizeof text);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "the CRS of the join, %s, is in degrees, where the nearest "
+                   "feature is not well defined: use -metric sphere, or name a "
+                   "projected CRS to join in with -t_srs, or accept distances "
+                   "in degrees with -max_distance infdeg",
+                   text);
+}
+
+/* 100us-ft in a CRS of US feet must stay 100 exactly. */
+static double ratio_of(double unit_size, double crs_unit_size)
+{
+    double ratio = unit_size / crs_unit_size;
+    return fabs(ratio - 1.0) < 1e-12 ? 1.0 : ratio;
+}
+
+oj_status oj_crs_scale(const struct oj_command *command,
+                       const struct oj_crs *crs, const char *option,
+                       const char *written, enum oj_unit unit, double *scale,
+                       struct oj_error *err)
+{
+    double crs_unit;
+    if (command->metric == OJ_METRIC_SPHERE)
+        return scale_on_sphere(crs, option, written, unit, scale, err);
+    *scale = 1.0;
+    if (crs->join == NULL)
+    {
+        if (unit == OJ_UNIT_CRS)
+            return OJ_OK;
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s %s: the input layer has no CRS, so the length of "
+                       "its units is unknown; name the CRS with -s_srs, or "
+                       "write the distance without a unit",
+                       option, written);
+    }
+    if (OSRIsGeographic(crs->join))
+    {
+        if (unit != OJ_UNIT_DEG)
+            return fail_geographic(crs, option, written, err);
+        crs_unit = OSRGetAngularUnits(crs->join, NULL);
+    }
+    else
+    {
+        if (unit == OJ_UNIT_DEG)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-%s %s: the CRS of the join is not in degrees; "
+                           "write m, km, ft, us-ft, mi, or no unit",
+                           option, written);
+        crs_unit = OSRGetLinearUnits(crs->join, NULL);
+    }
+    if (unit != OJ_UNIT_CRS)
+        *scale = ratio_of(oj_unit_size(unit), crs_unit);
+    return OJ_OK;
+}
+
+static void name_unit(const struct oj_command *command, struct oj_crs *crs)
+{
+    char *name = NULL;
+    if (command->metric == OJ_METRIC_SPHERE)
+        name = "metre";
+    else if (crs->join != NULL && OSRIsGeographic(crs->join))
+        OSRGetAngularUnits(crs->join, &name);
+    else if (crs->join != NULL)
+        OSRGetLinearUnits(crs->join, &name);
+    snprintf(crs->unit, sizeof crs->unit, "%s", name != NULL ? name : "");
+}
+
+static oj_status convert(const struct oj_command *command,
+                         const struct oj_crs *crs, const char *option,
+                         const struct oj_distance *distance, double *out,
+                         struct oj_error *err)
+{
+    char written[64];
+    double scale;
+    snprintf(written, sizeof written, "%g%s", distance->value,
+             oj_unit_name(distance->unit));
+    OJ_TRY(oj_crs_scale(command, crs, option, written, distance->unit, &scale,
+                        err));
+    *out = scale == 1.0 ? distance->value : distance->value * scale;
+    return OJ_OK;
+}
+
+static oj_status settle_distances(const struct oj_command *command,
+                                  struct oj_crs *crs, struct oj_error *err)
+{
+    if (oj_command_given(command, "max_distance") ||
+        command->metric == OJ_METRIC_SPHERE)
+        OJ_TRY(convert(command, crs, "max_distance", &command->max_distance,
+                       &crs->max_distance, err));
+    else if (command->op == OJ_OP_NEAREST)
+        OJ_TRY(check_unbounded(crs, err));
+    if (oj_command_given(command, "min_distance"))
+        OJ_TRY(convert(command, crs, "min_distance", &command->min_distance,
+                       &crs->min_distance, err));
+    if (!(crs->min_distance <= crs->max_distance))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-min_distance is greater than -max_distance: nothing "
+                       "could match");
+    if (isinf(crs->min_distance))
+        return oj_fail(err, OJ_ERR_ARG, "-min_distance must be a number");
+    return OJ_OK;
+}
+
+static oj_status settle_layers(const struct oj_command *command,
+                               struct oj_source *input, struct oj_source *join,
+                               struct oj_crs *crs, struct oj_error *err)
+{
+    OJ_TRY(adopt_missing(command, input, join, err));
+    if (command->t_srs != NULL)
+        return settle_target(command, input, join, crs, err);
+    return settle_input(command, input, join, crs, err);
+}
+
+/* Boxes are in the CRS of the join, whichever that is. */
+static oj_status settle_boxes(const struct oj_command *command,
+                              struct oj_source *input, struct oj_crs *crs,
+                              struct oj_error *err)
+{
+    if (command->t_srs == NULL)
+    {
+        if (input->srs != NULL)
+            crs->join = OSRClone(input->srs);
+        return OJ_OK;
+    }
+    OJ_TRY(read_crs(command->t_srs, "t_srs", &crs->join, err));
+    if (input->srs == NULL)
+        return fail_no_srs(input, command, err);
+    return make_transformation(input, input->srs, crs->join, err);
+}
+
+static oj_status settle_output(const struct oj_command *command,
+                               struct oj_crs *crs, struct oj_error *err)
+{
+    if (command->a_srs != NULL)
+        return read_crs(command->a_srs, "a_srs", &crs->output, err);
+    if (crs->join != NULL)
+        crs->output = OSRClone(crs->join);
+    return OJ_OK;
+}
+
+/* X, Y and Z from the middle of the Earth: without Z, which joins do not look
+ * at, the two sides of the Earth are one. */
+static oj_status check_plane(const struct oj_command *command,
+                             const char *option, OGRSpatialReferenceH srs,
+                             struct oj_error *err)
+{
+    char text[256];
+    if (srs == NULL || !OSRIsGeocentric(srs) ||
+        (command->crs == OJ_CRS_IGNORE && command->t_srs == NULL))
+        return OJ_OK;
+    oj_crs_describe(srs, text, sizeof text);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s%s is a geocentric CRS, whose X and Y are no plane: "
+                   "ogr2ogr -t_srs EPSG:4979 makes longitude and latitude of "
+                   "it; -crs ignore takes X and Y as they are",
+                   option, text);
+}
+
+oj_status oj_crs_settle(const struct oj_command *command,
+                        struct oj_source *input, struct oj_source *join,
+                        struct oj_crs *crs, struct oj_error *err)
+{
+    if (command->input.srs != NULL)
+        OJ_TRY(read_crs(command->input.srs, "s_srs", &input->srs, err));
+    if (command->join.srs != NULL)
+        OJ_TRY(read_crs(command->join.srs, "join_srs", &join->srs, err));
+    OJ_TRY(check_plane(command, "the input layer's CRS ", input->srs, err));
+    OJ_TRY(check_plane(command, "the join layer's CRS ", join->srs, err));
+    if (command->n_windows > 0)
+        OJ_TRY(settle_boxes(command, input, crs, err));
+    else
+        OJ_TRY(settle_layers(command, input, join, crs, err));
+    OJ_TRY(check_plane(command, "-t_srs ", crs->join, err));
+    crs->max_distance = INFINITY;
+    name_unit(command, crs);
+    if ((oj_op_get((enum oj_op)command->op)->takes & OJ_TAKES_DISTANCE) != 0)
+        OJ_TRY(settle_distances(command, crs, err));
+    return settle_output(command, crs, err);
+}
+
+void oj_crs_free(struct oj_crs *crs)
+{
+    const struct oj_crs empty = {0};
+    if (crs->join != NULL)
+        OSRRelease(crs->join);
+    if (crs->output != NULL)
+        OSRRelease(crs->output);
+    *crs = empty;
+}

@@ -1,0 +1,51 @@
+/** In which CRS is joined, and what a distance means there. */
+#ifndef OJ_CRS_H
+#define OJ_CRS_H
+
+#include "../command/oj_command.h"
+#include "oj_source.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Zeroed memory is a valid empty one. */
+struct oj_crs
+{
+    OGRSpatialReferenceH join;   /**< owned; distances are in it; NULL: none */
+    OGRSpatialReferenceH output; /**< owned; what the output says; NULL: none */
+    double max_distance;         /**< of -max_distance, in the unit of the join;
+                                      INFINITY: unbounded, or not given */
+    double min_distance;         /**< of -min_distance; 0: none */
+    char unit[64]; /**< of distances: that of join, the metre with -metric
+                        sphere; "" unknown, or the join has none */
+};
+
+/** Applies -s_srs, -join_srs, -t_srs, -crs and -a_srs: settles the CRS of the
+ *  join, sets the transformations of both sides, prints a notice where the
+ *  join side is reprojected, and converts the distances.  The boxes of -window
+ *  are in the CRS of the join.  OJ_ERR_ARG or OJ_ERR_DATA with what to write
+ *  instead. */
+OJ_MUST_USE oj_status oj_crs_settle(const struct oj_command *command,
+                                    struct oj_source *input,
+                                    struct oj_source *join, struct oj_crs *crs,
+                                    struct oj_error *err);
+
+/** *scale: what a distance of the given unit is multiplied by to be in the unit
+ *  of the join.  option (without dash) and its value as written are for the
+ *  error text: OJ_ERR_ARG where the unit has no fixed length in this CRS. */
+OJ_MUST_USE oj_status oj_crs_scale(const struct oj_command *command,
+                                   const struct oj_crs *crs, const char *option,
+                                   const char *written, enum oj_unit unit,
+                                   double *scale, struct oj_error *err);
+
+/** "EPSG:2263", or the name; "none" for NULL. */
+void oj_crs_describe(OGRSpatialReferenceH srs, char *text, size_t size);
+
+/** Accepts zeroed memory. */
+void oj_crs_free(struct oj_crs *crs);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

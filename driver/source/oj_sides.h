@@ -1,0 +1,81 @@
+/** From the rows of a side as they were read to what is joined of them: shapes
+ *  replaced (oj_reshape.h) and conditions turned into columns
+ *  (oj_conditions.h). */
+#ifndef OJ_SIDES_H
+#define OJ_SIDES_H
+
+#include "../../algs/relation/oj_relation.h"
+#include "oj_conditions.h"
+#include "oj_reshape.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Zeroed memory is a valid closed one. Index 0 is the input, 1 the join. */
+struct oj_sides
+{
+    struct oj_reshape reshape[2];
+    struct oj_conditions conditions;
+    int is_self_join; /**< both sides are one layer */
+    int needs_points; /**< on the input side: -metric sphere */
+    int needs_fids;   /**< of both sides: a feature and itself are no pair */
+    int64_t n_beyond_poles[2]; /**< -metric sphere: features with a latitude
+                                    beyond 90, which join nothing */
+};
+
+/** What was made of some rows. Owner; zeroed memory is a valid empty one and
+ *  may be used for many batches. */
+struct oj_side_work
+{
+    struct oj_flat_buf shapes;
+    struct oj_columns columns;
+};
+
+/** What was seen of a side's features while they were made. */
+struct oj_side_findings
+{
+    int64_t n_tested, n_invalid, n_not_fixed, n_no_point; /**< oj_reshape.h */
+    char reason[160];
+    int64_t first_invalid;
+    int64_t n_no_reach; /**< oj_conditions.h */
+    int64_t n_beyond_poles;
+};
+
+/** Both sides are open and their CRS settled. Has the fields read that are
+ *  needed, and sets what relation excludes: a feature and itself where both
+ *  sides are one layer, with a notice. */
+OJ_MUST_USE oj_status oj_sides_open(
+    const struct oj_command *command, struct oj_source *input,
+    struct oj_source *join, const struct oj_crs *crs, struct oj_sides *sides,
+    struct oj_relation *relation, struct oj_error *err);
+
+/** 1 when the rows' fields are needed before the join. */
+int oj_sides_need_values(const struct oj_sides *sides, int side);
+
+/** flat: the rows as read on entry, what is joined of them on return; it then
+ *  borrows from work. values: their fields, looked at only where
+ *  oj_sides_need_values(). insert: for the rows of the side that is looked up,
+ *  all of which come first (oj_conditions.h). */
+OJ_MUST_USE oj_status oj_sides_make(struct oj_sides *sides, int side,
+                                    int insert,
+                                    const struct oj_row_values *values,
+                                    struct oj_side_work *work,
+                                    struct oj_flat *flat, struct oj_error *err);
+
+void oj_side_work_free(struct oj_side_work *work);
+
+/** What has been seen of a side so far; and the same, taken over from where
+ *  its features were made. */
+struct oj_side_findings oj_sides_findings(const struct oj_sides *sides,
+                                          int side);
+void oj_sides_take_findings(struct oj_sides *sides, int side,
+                            const struct oj_side_findings *findings);
+
+/** Accepts a closed one. */
+void oj_sides_close(struct oj_sides *sides);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

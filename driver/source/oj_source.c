@@ -1,0 +1,549 @@
+#include "oj_source.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../base/oj_message.h"
+#include "../base/oj_spelling.h"
+#include "../base/oj_transaction.h"
+#include "../command/oj_dataset_hint.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+/* "input layer 'lots'" */
+#define LAYER_FORMAT "%s layer '%s'"
+
+/* Adds name to the list in text, or "..." when there is no room. */
+static void add_name(char *text, size_t size, const char *name)
+{
+    size_t used = strlen(text);
+    if (used + strlen(name) + 8 < size)
+        snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+    else if (used < 4 || strcmp(text + used - 3, "...") != 0)
+        snprintf(text + used, size - used, ", ...");
+}
+
+static GDALDatasetH open_to_read(const struct oj_side *side)
+{
+    CPLErrorReset();
+    return GDALOpenEx(side->dataset,
+                      GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+                      NULL, (const char *const *)side->open_options, NULL);
+}
+
+static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
+{
+    const struct oj_side *side = s->side;
+    char hint[600];
+    s->dataset = open_to_read(side);
+    if (s->dataset == NULL &&
+        oj_transaction_recover(side->dataset,
+                               (const char *const *)side->open_options))
+    {
+        oj_notice("%s: the changes of a run that was killed are undone",
+                  side->dataset);
+        s->dataset = open_to_read(side);
+    }
+    if (s->dataset != NULL)
+        return OJ_OK;
+    if (oj_dataset_hint(side->dataset, s->role, hint, sizeof hint))
+        return oj_fail(err, OJ_ERR_IO, "cannot open the %s dataset %s: %s",
+                       s->role, side->dataset, hint);
+    /* Most drivers name the dataset, some do not. */
+    if (strstr(CPLGetLastErrorMsg(), s->side->dataset) != NULL)
+        return oj_fail(err, OJ_ERR_IO, "cannot open the %s dataset: %s",
+                       s->role, CPLGetLastErrorMsg());
+    return oj_fail(err, OJ_ERR_IO, "cannot open the %s dataset %s%s%s", s->role,
+                   s->side->dataset,
+                   CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
+                   CPLGetLastErrorMsg());
+}
+
+static int has_geometry(OGRLayerH layer)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    return OGR_FD_GetGeomFieldCount(defn) > 0 &&
+           OGR_L_GetGeomType(layer) != wkbNone;
+}
+
+static void list_layers(GDALDatasetH dataset, char *text, size_t size)
+{
+    int n = GDALDatasetGetLayerCount(dataset);
+    text[0] = '\0';
+    for (int i = 0; i < n; i++)
+        add_name(text, size, OGR_L_GetName(GDALDatasetGetLayer(dataset, i)));
+}
+
+static oj_status choose_named_layer(struct oj_source *s, struct oj_error *err)
+{
+    char names[600];
+    s->layer = GDALDatasetGetLayerByName(s->dataset, s->side->layer);
+    if (s->layer != NULL)
+        return OJ_OK;
+    list_layers(s->dataset, names, sizeof names);
+    return oj_fail(err, OJ_ERR_ARG, "%s has no layer '%s'; it has: %s",
+                   s->side->dataset, s->side->layer, names);
+}
+
+/* The only layer, or the only one with a geometry. */
+static oj_status choose_only_layer(struct oj_source *s, struct oj_error *err)
+{
+    char names[600];
+    int n = GDALDatasetGetLayerCount(s->dataset), n_spatial = 0;
+    if (n == 0)
+        return oj_fail(err, OJ_ERR_DATA, "%s has no layers", s->side->dataset);
+    for (int i = 0; i < n; i++)
+    {
+        OGRLayerH layer = GDALDatasetGetLayer(s->dataset, i);
+        if (layer != NULL && (n == 1 || has_geometry(layer)))
+        {
+            n_spatial++;
+            s->layer = layer;
+        }
+    }
+    if (n_spatial == 1)
+        return OJ_OK;
+    list_layers(s->dataset, names, sizeof names);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s has %d layers, name one with -%s_layer: %s",
+                   s->side->dataset, n, s->role, names);
+}
+
+static oj_status run_select(struct oj_source *s, struct oj_error *err)
+{
+    CPLErrorReset();
+    s->layer =
+        GDALDatasetExecuteSQL(s->dataset, s->side->sql, NULL, s->side->dialect);
+    if (s->layer == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "the %s SELECT gives no layer%s%s",
+                       s->role, CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
+                       CPLGetLastErrorMsg());
+    s->is_result_set = 1;
+    return OJ_OK;
+}
+
+static oj_status choose_layer(struct oj_source *s, struct oj_error *err)
+{
+    if (s->side->sql != NULL)
+        return run_select(s, err);
+    if (s->side->layer != NULL)
+        return choose_named_layer(s, err);
+    return choose_only_layer(s, err);
+}
+
+static int is_csv(const struct oj_source *s)
+{
+    return strcasecmp(GDALGetDescription(GDALGetDatasetDriver(s->dataset)),
+                      "CSV") == 0;
+}
+
+static oj_status check_geometry(const struct oj_source *s, struct oj_error *err)
+{
+    if (has_geometry(s->layer))
+        return OJ_OK;
+    if (is_csv(s))
+        return oj_fail(err, OJ_ERR_DATA,
+                       LAYER_FORMAT " has no geometry; name its columns, for "
+                                    "example -%s X_POSSIBLE_NAMES=lon -%s "
+                                    "Y_POSSIBLE_NAMES=lat",
+                       s->role, s->name, s->role[0] == 'i' ? "oo" : "joo",
+                       s->role[0] == 'i' ? "oo" : "joo");
+    return oj_fail(err, OJ_ERR_DATA, LAYER_FORMAT " has no geometry", s->role,
+                   s->name);
+}
+
+static oj_status fail_where(const struct oj_source *s, const char *where,
+                            struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_ARG,
+                   "the %s condition '%.200s' fails: %.500s%s%s%s", s->role,
+                   where, CPLGetLastErrorMsg(),
+                   is_csv(s) ? "; without types all is text: -" : "",
+                   is_csv(s) && s->role[0] != 'i' ? "j" : "",
+                   is_csv(s) ? "oo AUTODETECT_TYPE=YES tells them" : "");
+}
+
+/* A condition of our own that fails is the driver's affair: the row is looked
+ * at again by who asked for it. */
+static oj_status set_where(struct oj_source *s, const char *where,
+                           struct oj_error *err)
+{
+    CPLErrorReset();
+    if (OGR_L_SetAttributeFilter(s->layer, where) != OGRERR_NONE)
+        return fail_where(s, where, err);
+    s->has_where = where != NULL;
+    return OJ_OK;
+}
+
+/* Drivers that hand a condition on to SQLite learn only with the first row that
+ * it makes no sense. */
+static oj_status check_where(const struct oj_source *s, struct oj_error *err)
+{
+    const char *driver = GDALGetDescription(GDALGetDatasetDriver(s->dataset));
+    const char *where = s->side->where;
+    size_t size = strlen(where) + 2 * strlen(s->name) + 64;
+    OGRLayerH result;
+    char *select, *name;
+    if ((strcmp(driver, "GPKG") != 0 && strcmp(driver, "SQLite") != 0) ||
+        s->is_result_set)
+        return OJ_OK;
+    OJ_NEW(select, (int64_t)size, err);
+    name = CPLEscapeString(s->name, -1, CPLES_SQLI);
+    snprintf(select, size, "SELECT 1 FROM \"%s\" m WHERE (%s) LIMIT 0", name,
+             where);
+    CPLFree(name);
+    CPLErrorReset();
+    result = GDALDatasetExecuteSQL(s->dataset, select, NULL, NULL);
+    oj_free(select);
+    if (result != NULL)
+        GDALDatasetReleaseResultSet(s->dataset, result);
+    else if (CPLGetLastErrorType() == CE_Failure)
+        return fail_where(s, where, err);
+    return OJ_OK;
+}
+
+static void set_box(const struct oj_source *s, const double *box)
+{
+    if (box != NULL)
+        OGR_L_SetSpatialFilterRect(s->layer, box[0], box[1], box[2], box[3]);
+    else
+        OGR_L_SetSpatialFilter(s->layer, NULL);
+}
+
+static oj_status set_filters(struct oj_source *s, const double *spat,
+                             struct oj_error *err)
+{
+    s->spat = spat;
+    if (s->side->where != NULL)
+    {
+        OJ_TRY(set_where(s, s->side->where, err));
+        OJ_TRY(check_where(s, err));
+    }
+    if (spat != NULL)
+        set_box(s, spat);
+    return OJ_OK;
+}
+
+int oj_source_is_filtered(const struct oj_source *source)
+{
+    return source->side->where != NULL || source->spat != NULL;
+}
+
+/* What meets both boxes: where one lies in the other, what meets that; points,
+ * what meets the part that they share.  Else the command's box, which may not
+ * let through more. */
+static void set_both_boxes(const struct oj_source *s, const OGREnvelope *box)
+{
+    double both[4] = {box->MinX, box->MinY, box->MaxX, box->MaxY};
+    const double *spat = s->spat;
+    int is_inside;
+    if (spat == NULL)
+    {
+        set_box(s, both);
+        return;
+    }
+    is_inside = both[0] >= spat[0] && both[1] >= spat[1] &&
+                both[2] <= spat[2] && both[3] <= spat[3];
+    if (!is_inside && OGR_GT_Flatten(s->type) == wkbPoint)
+    {
+        both[0] = both[0] > spat[0] ? both[0] : spat[0];
+        both[1] = both[1] > spat[1] ? both[1] : spat[1];
+        both[2] = both[2] < spat[2] ? both[2] : spat[2];
+        both[3] = both[3] < spat[3] ? both[3] : spat[3];
+        is_inside = both[0] <= both[2] && both[1] <= both[3];
+    }
+    set_box(s, is_inside ? both : spat);
+}
+
+/* where: further condition; NULL: none. */
+static oj_status set_both_wheres(struct oj_source *s, const char *where,
+                                 struct oj_error *err)
+{
+    const char *own = s->side->where;
+    size_t size;
+    char *both;
+    oj_status status;
+    if (where == NULL || own == NULL)
+    {
+        where = where != NULL ? where : own;
+        return where != NULL || s->has_where ? set_where(s, where, err) : OJ_OK;
+    }
+    size = strlen(own) + strlen(where) + 16;
+    OJ_NEW(both, (int64_t)size, err);
+    snprintf(both, size, "(%s) AND (%s)", own, where);
+    status = set_where(s, both, err);
+    oj_free(both);
+    return status;
+}
+
+oj_status oj_source_filter(struct oj_source *source, const OGREnvelope *box,
+                           const char *where, struct oj_error *err)
+{
+    if (box != NULL)
+        set_both_boxes(source, box);
+    else
+        set_box(source, source->spat);
+    return set_both_wheres(source, where, err);
+}
+
+oj_status oj_source_filter_fid(struct oj_source *source, int64_t fid,
+                               struct oj_error *err)
+{
+    const char *column = OGR_L_GetFIDColumn(source->layer);
+    char where[300];
+    if (column != NULL && column[0] != '\0')
+        snprintf(where, sizeof where, "\"%.200s\" = %lld", column,
+                 (long long)fid);
+    else
+        snprintf(where, sizeof where, "FID = %lld", (long long)fid);
+    return oj_source_filter(source, NULL, where, err);
+}
+
+/* "it has: a, b", with the one that was probably meant first. */
+static oj_status fail_field(const struct oj_source *s, const char *option,
+                            const char *name, struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
+    const char *best = NULL;
+    char names[600] = "";
+    int least = 3;
+    for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
+    {
+        const char *here = OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, i));
+        int distance = oj_spelling_distance(name, here);
+        if (distance < least && distance < (int)strlen(name))
+        {
+            best = here;
+            least = distance;
+        }
+        add_name(names, sizeof names, here);
+    }
+    return oj_fail(
+        err, OJ_ERR_ARG, "%s" LAYER_FORMAT " has no field '%.100s'; %s%s%s%s%s",
+        option, s->role, s->name, name, best != NULL ? "did you mean '" : "",
+        best != NULL ? best : "", best != NULL ? "'? " : "",
+        names[0] != '\0' ? "it has: " : "it has none", names);
+}
+
+/* Adds the field of that name once; the geometry column goes without saying. */
+static oj_status select_field(struct oj_source *s, const char *name,
+                              struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
+    int field = OGR_FD_GetFieldIndex(defn, name);
+    if (field < 0 && OGR_FD_GetGeomFieldIndex(defn, name) >= 0)
+        return OJ_OK;
+    if (field < 0)
+        return fail_field(s, "", name, err);
+    for (int i = 0; i < s->n_fields; i++)
+    {
+        if (s->fields[i] == field)
+            return OJ_OK;
+    }
+    s->fields[s->n_fields++] = field;
+    return OJ_OK;
+}
+
+static oj_status select_fields(struct oj_source *s, struct oj_error *err)
+{
+    int n = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(s->layer));
+    oj_status status = OJ_OK;
+    char **names;
+    OJ_NEW(s->fields, n + 1, err);
+    OJ_NEW(s->needed, n + 1, err);
+    OJ_NEW(s->skipped, n + 1, err);
+    memset(s->needed, 0, (size_t)n + 1);
+    memset(s->skipped, 0, (size_t)n + 1);
+    if (s->side->select == NULL)
+    {
+        for (int i = 0; i < n; i++)
+            s->fields[i] = i;
+        s->n_fields = n;
+        return OJ_OK;
+    }
+    names = CSLTokenizeString2(s->side->select, ",",
+                               CSLT_HONOURSTRINGS | CSLT_STRIPLEADSPACES |
+                                   CSLT_STRIPENDSPACES);
+    for (int i = 0; names != NULL && names[i] != NULL && status == OJ_OK; i++)
+        status = select_field(s, names[i], err);
+    CSLDestroy(names);
+    return status;
+}
+
+void oj_source_drop_fields(struct oj_source *source)
+{
+    source->n_fields = 0;
+}
+
+void oj_source_skip_fields(struct oj_source *source)
+{
+    memset(source->skipped, 1, (size_t)source->n_fields);
+}
+
+oj_status oj_source_need_field(struct oj_source *source, const char *name,
+                               const char *option, int *column,
+                               struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(source->layer);
+    int field = OGR_FD_GetFieldIndex(defn, name);
+    int n = source->n_fields + source->n_hidden, i = 0;
+    char text[80];
+    snprintf(text, sizeof text, "-%s: ", option);
+    if (field < 0)
+        return fail_field(source, text, name, err);
+    while (i < n && source->fields[i] != field)
+        i++;
+    if (i == n)
+    {
+        source->fields[n] = field; /* there is room for all, once each */
+        source->n_hidden++;
+    }
+    source->needed[i] = 1;
+    source->skipped[i] = 0;
+    *column = i;
+    return OJ_OK;
+}
+
+void oj_source_skip(struct oj_source *source, int column, int is_skipped)
+{
+    source->skipped[column] = is_skipped && !source->needed[column];
+}
+
+/* A CRS that says of itself that it is none, as some GeoPackages have. */
+static int is_undefined(OGRSpatialReferenceH srs)
+{
+    const char *name = OSRGetName(srs);
+    return name == NULL || strncasecmp(name, "Undefined", 9) == 0;
+}
+
+static oj_status find_crs(struct oj_source *s, struct oj_error *err)
+{
+    OGRSpatialReferenceH srs = OGR_L_GetSpatialRef(s->layer);
+    if (srs == NULL || is_undefined(srs))
+        return OJ_OK;
+    s->srs = OSRClone(srs);
+    if (s->srs == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a CRS");
+    return OJ_OK;
+}
+
+static oj_status open_source(struct oj_source *s, const double *spat,
+                             struct oj_error *err)
+{
+    OJ_TRY(open_dataset(s, err));
+    OJ_TRY(choose_layer(s, err));
+    snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
+    OJ_TRY(check_geometry(s, err));
+    s->type = OGR_L_GetGeomType(s->layer);
+    OJ_TRY(set_filters(s, spat, err));
+    OJ_TRY(select_fields(s, err));
+    return find_crs(s, err);
+}
+
+oj_status oj_source_open(const struct oj_side *side, const char *role,
+                         const double *spat, struct oj_source *source,
+                         struct oj_error *err)
+{
+    struct oj_source s = {0};
+    oj_status status;
+    s.side = side;
+    s.role = role;
+    status = open_source(&s, spat, err);
+    if (status == OJ_OK)
+        *source = s;
+    else
+        oj_source_close(&s);
+    return status;
+}
+
+int64_t oj_source_count(const struct oj_source *source, int64_t limit)
+{
+    int64_t n = -1;
+    if (OGR_L_TestCapability(source->layer, OLCFastFeatureCount))
+        n = OGR_L_GetFeatureCount(source->layer, 0);
+    if (limit >= 0 && n > limit)
+        n = limit;
+    return n;
+}
+
+oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
+                                int64_t n_rows, struct oj_error *err)
+{
+    /* Only here is the count part of the file's own structure. */
+    const char *driver =
+        GDALGetDescription(GDALGetDatasetDriver(source->dataset));
+    int64_t n_promised;
+    if (strcmp(driver, "FlatGeobuf") != 0 || source->is_result_set)
+        return OJ_OK;
+    n_promised = oj_source_count(source, limit);
+    if (n_promised <= n_rows)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_DATA,
+                   LAYER_FORMAT " should have %lld rows, but %s ends after "
+                                "%lld: it is damaged or cut off",
+                   source->role, source->name, (long long)n_promised,
+                   source->side->dataset, (long long)n_rows);
+}
+
+int oj_source_can_hold_points(const struct oj_source *source)
+{
+    switch (OGR_GT_Flatten(source->type))
+    {
+        case wkbUnknown:
+        case wkbPoint:
+        case wkbMultiPoint:
+        case wkbGeometryCollection:
+            return 1;
+        default:
+            return 0;
+    }
+}
+
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    if (strcmp(a, b) == 0)
+        return 1;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+int oj_source_is_behind(const struct oj_source *source, const char *path)
+{
+    char **files = GDALGetFileList(source->dataset);
+    int found = is_same_file(path, source->side->dataset);
+    for (int i = 0; files != NULL && files[i] != NULL && !found; i++)
+        found = is_same_file(path, files[i]);
+    CSLDestroy(files);
+    return found;
+}
+
+void oj_source_close_dataset(struct oj_source *source)
+{
+    if (source->is_result_set)
+        GDALDatasetReleaseResultSet(source->dataset, source->layer);
+    if (source->dataset != NULL)
+        GDALClose(source->dataset);
+    source->is_result_set = 0;
+    source->layer = NULL;
+    source->dataset = NULL;
+}
+
+void oj_source_close(struct oj_source *source)
+{
+    const struct oj_source closed = {0};
+    oj_free(source->fields);
+    oj_free(source->needed);
+    oj_free(source->skipped);
+    if (source->transformation != NULL)
+        OCTDestroyCoordinateTransformation(source->transformation);
+    if (source->srs != NULL)
+        OSRRelease(source->srs);
+    oj_source_close_dataset(source);
+    *source = closed;
+}

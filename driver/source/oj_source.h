@@ -1,0 +1,120 @@
+/** One of the two inputs: an open dataset, the layer in it, the filters on it
+ *  and the fields that are wanted. */
+#ifndef OJ_SOURCE_H
+#define OJ_SOURCE_H
+
+#include "../command/oj_command.h"
+
+#include <gdal.h>
+#include <ogr_api.h>
+#include <ogr_srs_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Zeroed memory is a valid closed one. */
+struct oj_source
+{
+    const char *role;           /**< "input" or "join", for messages */
+    const struct oj_side *side; /**< what was asked; the command's */
+    GDALDatasetH dataset;
+    OGRLayerH layer;
+    int is_result_set;        /**< layer comes from a SELECT */
+    const double *spat;       /**< the command's filter box, or NULL */
+    int has_where;            /**< an attribute filter is set on layer */
+    char name[256];           /**< of the layer */
+    OGRwkbGeometryType type;  /**< declared by the layer */
+    OGRSpatialReferenceH srs; /**< owned; NULL: none. See oj_crs.h */
+    int *fields, n_fields;    /**< owned; places of the wanted fields */
+    unsigned char *needed;    /**< owned; by place in fields: the join itself
+                                   looks at the values */
+    unsigned char *skipped;   /**< owned; the same: nobody does, at present */
+    int n_hidden; /**< fields[n_fields .. n_fields + n_hidden): read for the
+                       join, but not written; see oj_source_need_field() */
+
+    /** Owned; into the CRS of the join, or NULL. Set by oj_crs_settle(). */
+    OGRCoordinateTransformationH transformation;
+};
+
+/** Opens what side asks for, read-only, and checks that it has a geometry.
+ *  spat: xmin ymin xmax ymax, or NULL. side outlives the source. */
+OJ_MUST_USE oj_status oj_source_open(const struct oj_side *side,
+                                     const char *role, const double *spat,
+                                     struct oj_source *source,
+                                     struct oj_error *err);
+
+/** The same of boxes that the command line holds (-window): a layer in memory
+ *  of n features with the FIDs 1 to n; boxes without area are lines or points.
+ *  boxes: [4 * n] xmin ymin xmax ymax. */
+OJ_MUST_USE oj_status oj_source_open_boxes(const struct oj_side *side,
+                                           const char *role,
+                                           const double *boxes, int64_t n,
+                                           struct oj_source *source,
+                                           struct oj_error *err);
+
+/** Writes none of the fields: for sides that bring no columns. Before any
+ *  oj_source_need_field(). */
+void oj_source_drop_fields(struct oj_source *source);
+
+/** Has no values of the fields read but those that are needed. Before any
+ *  oj_source_need_field(). */
+void oj_source_skip_fields(struct oj_source *source);
+
+/** Has the field of that name read, whether it is written or not; *column: its
+ *  place in fields, which is its column in an oj_table and its number in a
+ *  batch.  OJ_ERR_ARG, naming option and listing the fields, when there is
+ *  none. */
+OJ_MUST_USE oj_status oj_source_need_field(struct oj_source *source,
+                                           const char *name, const char *option,
+                                           int *column, struct oj_error *err);
+
+/** Has the values of fields[column] not be read from now on (is_skipped 1), or
+ *  read again, unless the join itself looks at them.  Of no account to a reader
+ *  that is open. */
+void oj_source_skip(struct oj_source *source, int column, int is_skipped);
+
+/** 1 when the command filters the rows by -where or -spat. */
+int oj_source_is_filtered(const struct oj_source *source);
+
+/** Sets filters on the layer, beside those of the command and in place of what
+ *  was set here before; nothing reads it.  No row is passed over that both
+ *  would let through; a box may let through more.
+ *  box    geometries that meet it, or NULL
+ *  where  a condition in the driver's own SQL, or NULL; not on a SELECT */
+OJ_MUST_USE oj_status oj_source_filter(struct oj_source *source,
+                                       const OGREnvelope *box,
+                                       const char *where, struct oj_error *err);
+
+/** The same for the one row with this FID, if the command lets it through. */
+OJ_MUST_USE oj_status oj_source_filter_fid(struct oj_source *source,
+                                           int64_t fid, struct oj_error *err);
+
+/** Rows under the filters, or -1 where counting would be a pass over the
+ *  data. limit: -1 or the most rows that will be read. */
+int64_t oj_source_count(const struct oj_source *source, int64_t limit);
+
+/** After the last row: OJ_ERR_DATA when the file's header promises more rows
+ *  than n_rows and its driver, which reads such a file as if it ended there,
+ *  has said nothing. */
+OJ_MUST_USE oj_status oj_source_check_count(const struct oj_source *source,
+                                            int64_t limit, int64_t n_rows,
+                                            struct oj_error *err);
+
+/** 0 when the layer says that it holds no points; 1 also where it says nothing
+ *  or holds them among others. */
+int oj_source_can_hold_points(const struct oj_source *source);
+
+/** 1 when path is the dataset of the source or one of the files behind it. */
+int oj_source_is_behind(const struct oj_source *source, const char *path);
+
+/** Closes the dataset and keeps the rest, for messages. */
+void oj_source_close_dataset(struct oj_source *source);
+
+/** Accepts a closed one. */
+void oj_source_close(struct oj_source *source);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,475 @@
+#include "oj_flat.h"
+#include "../base/oj_array.h"
+
+#include <math.h>
+#include <string.h>
+
+/* In the long form the offsets are valid after every call, also in the middle
+ * of a feature: part_offset[n_features] is where the feature in work starts,
+ * ring_offset[n_parts] == n_rings and vertex_offset[n_rings] == n_vertices. So
+ * dropping a feature is reading its start back. */
+
+/* 1 for a coordinate that joins take; 0 for NaN, too. */
+static int is_taken(double x)
+{
+    return fabs(x) <= OJ_FLAT_MOST;
+}
+
+struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf)
+{
+    struct oj_flat view;
+    memset(&view, 0, sizeof view);
+    view.n_features = buf->n_features;
+    view.n_vertices = buf->n_vertices;
+    view.part_kinds = buf->part_kinds;
+    view.fid = buf->fid;
+    view.x = buf->x;
+    view.y = buf->y;
+    if (buf->long_form)
+    {
+        view.n_parts = buf->n_parts;
+        view.n_rings = buf->n_rings;
+        view.part_offset = buf->part_offset;
+        view.part_kind = buf->part_kind;
+        view.ring_offset = buf->ring_offset;
+        view.vertex_offset = buf->vertex_offset;
+    }
+    else
+    {
+        view.n_parts = view.n_rings = buf->n_features;
+    }
+    return view;
+}
+
+void oj_flat_buf_clear(struct oj_flat_buf *buf)
+{
+    memset(&buf->counts, 0, sizeof buf->counts);
+    buf->long_form = 0;
+    buf->part_kinds = 0;
+    buf->n_features = buf->n_parts = buf->n_rings = buf->n_vertices = 0;
+}
+
+void oj_flat_buf_free(struct oj_flat_buf *buf)
+{
+    oj_free(buf->fid);
+    oj_free(buf->part_offset);
+    oj_free(buf->part_kind);
+    oj_free(buf->ring_offset);
+    oj_free(buf->vertex_offset);
+    oj_free(buf->x);
+    oj_free(buf->y);
+    memset(buf, 0, sizeof *buf);
+}
+
+void oj_flat_counts_add(struct oj_flat_counts *sum,
+                        const struct oj_flat_counts *counts)
+{
+    sum->n_null += counts->n_null;
+    sum->n_empty += counts->n_empty;
+    sum->n_not_finite += counts->n_not_finite;
+    sum->n_empty_members += counts->n_empty_members;
+    sum->n_rings_closed += counts->n_rings_closed;
+    sum->n_linearized += counts->n_linearized;
+}
+
+static oj_status reserve_vertices(struct oj_flat_buf *buf, int64_t n,
+                                  struct oj_error *err)
+{
+    OJ_TRY(oj_reserve(&buf->x, buf->n_vertices, n, &buf->cap_x, sizeof *buf->x,
+                      err));
+    return oj_reserve(&buf->y, buf->n_vertices, n, &buf->cap_y, sizeof *buf->y,
+                      err);
+}
+
+static oj_status reserve_fid(struct oj_flat_buf *buf, struct oj_error *err)
+{
+    return oj_reserve(&buf->fid, buf->n_features, buf->n_features + 1,
+                      &buf->cap_features, sizeof *buf->fid, err);
+}
+
+/* Room for the features there are and one more; the offsets get values. */
+static oj_status to_long_form(struct oj_flat_buf *buf, struct oj_error *err)
+{
+    int64_t n = buf->n_features, n_parts = 0;
+    OJ_TRY(oj_reserve(&buf->part_offset, 0, n + 2, &buf->cap_part_offset,
+                      sizeof *buf->part_offset, err));
+    OJ_TRY(oj_reserve(&buf->part_kind, 0, n + 1, &buf->cap_parts,
+                      sizeof *buf->part_kind, err));
+    OJ_TRY(oj_reserve(&buf->ring_offset, 0, n + 2, &buf->cap_ring_offset,
+                      sizeof *buf->ring_offset, err));
+    OJ_TRY(oj_reserve(&buf->vertex_offset, 0, n + 2, &buf->cap_vertex_offset,
+                      sizeof *buf->vertex_offset, err));
+    buf->part_offset[0] = buf->ring_offset[0] = buf->vertex_offset[0] = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (!isnan(buf->x[i]))
+        {
+            buf->x[n_parts] = buf->x[i];
+            buf->y[n_parts] = buf->y[i];
+            buf->part_kind[n_parts] = OJ_PART_POINT;
+            n_parts++;
+            buf->ring_offset[n_parts] = n_parts;
+            buf->vertex_offset[n_parts] = n_parts;
+        }
+        buf->part_offset[i + 1] = n_parts;
+    }
+    buf->n_parts = buf->n_rings = buf->n_vertices = n_parts;
+    buf->long_form = 1;
+    return OJ_OK;
+}
+
+oj_status oj_flat_buf_begin(struct oj_flat_buf *buf, int64_t fid,
+                            struct oj_error *err)
+{
+    OJ_TRY(reserve_fid(buf, err));
+    if (!buf->long_form)
+        OJ_TRY(to_long_form(buf, err));
+    OJ_TRY(oj_reserve(&buf->part_offset, buf->n_features + 1,
+                      buf->n_features + 2, &buf->cap_part_offset,
+                      sizeof *buf->part_offset, err));
+    buf->fid[buf->n_features] = fid;
+    return OJ_OK;
+}
+
+oj_status oj_flat_buf_part(struct oj_flat_buf *buf, enum oj_part_kind kind,
+                           struct oj_error *err)
+{
+    int64_t n = buf->n_parts;
+    OJ_TRY(oj_reserve(&buf->part_kind, n, n + 1, &buf->cap_parts,
+                      sizeof *buf->part_kind, err));
+    OJ_TRY(oj_reserve(&buf->ring_offset, n + 1, n + 2, &buf->cap_ring_offset,
+                      sizeof *buf->ring_offset, err));
+    buf->part_kind[n] = (uint8_t)kind;
+    buf->ring_offset[n + 1] = buf->n_rings;
+    buf->n_parts = n + 1;
+    return OJ_OK;
+}
+
+oj_status oj_flat_buf_ring(struct oj_flat_buf *buf, struct oj_error *err)
+{
+    int64_t n = buf->n_rings;
+    OJ_TRY(oj_reserve(&buf->vertex_offset, n + 1, n + 2,
+                      &buf->cap_vertex_offset, sizeof *buf->vertex_offset,
+                      err));
+    buf->vertex_offset[n + 1] = buf->n_vertices;
+    buf->n_rings = n + 1;
+    buf->ring_offset[buf->n_parts] = n + 1;
+    return OJ_OK;
+}
+
+oj_status oj_flat_buf_vertices(struct oj_flat_buf *buf, int64_t n, double **x,
+                               double **y, struct oj_error *err)
+{
+    OJ_TRY(reserve_vertices(buf, buf->n_vertices + n, err));
+    *x = buf->x + buf->n_vertices;
+    *y = buf->y + buf->n_vertices;
+    buf->n_vertices += n;
+    buf->vertex_offset[buf->n_rings] = buf->n_vertices;
+    return OJ_OK;
+}
+
+void oj_flat_buf_drop(struct oj_flat_buf *buf)
+{
+    if (!buf->long_form)
+        return;
+    buf->n_parts = buf->part_offset[buf->n_features];
+    buf->n_rings = buf->ring_offset[buf->n_parts];
+    buf->n_vertices = buf->vertex_offset[buf->n_rings];
+}
+
+/* Whether joins take vertices first <= v < end. An integer sum, so that
+ * compilers vectorise it. */
+static int all_taken(const struct oj_flat_buf *buf, int64_t first, int64_t end)
+{
+    int64_t bad = 0;
+    for (int64_t v = first; v < end; v++)
+        bad += is_taken(buf->x[v]) && is_taken(buf->y[v]) ? 0 : 1;
+    return bad == 0;
+}
+
+static int is_empty_part(const struct oj_flat_buf *buf, int kind,
+                         int64_t first_ring, int64_t end_ring)
+{
+    int64_t v;
+    if (first_ring == end_ring)
+        return 1;
+    v = buf->vertex_offset[first_ring];
+    if (buf->vertex_offset[first_ring + 1] == v)
+        return 1;
+    return kind == OJ_PART_POINT && isnan(buf->x[v]) && isnan(buf->y[v]);
+}
+
+static int is_open(const struct oj_flat_buf *buf, int64_t ring)
+{
+    int64_t first = buf->vertex_offset[ring];
+    int64_t last = buf->vertex_offset[ring + 1] - 1;
+    return buf->x[first] != buf->x[last] || buf->y[first] != buf->y[last];
+}
+
+/* Moves what is not empty of the feature in work to the front. Returns the
+ * number of parts that were left out; *not_finite is set when a coordinate of
+ * the rest is not taken, *n_open to the number of rings to close. */
+static int64_t drop_empty(struct oj_flat_buf *buf, int *not_finite,
+                          int64_t *n_open)
+{
+    int64_t to_part = buf->part_offset[buf->n_features];
+    int64_t to_ring = buf->ring_offset[to_part];
+    int64_t to_vertex = buf->vertex_offset[to_ring];
+    int64_t ring = to_ring, vertex = to_vertex, n_dropped = 0;
+    int64_t n_parts = buf->n_parts;
+    *not_finite = 0;
+    *n_open = 0;
+    for (int64_t part = to_part; part < n_parts; part++)
+    {
+        int kind = buf->part_kind[part];
+        int64_t end_ring = buf->ring_offset[part + 1];
+        if (kind != OJ_PART_POINT &&
+            !all_taken(buf, vertex, buf->vertex_offset[end_ring]))
+            *not_finite = 1;
+        if (is_empty_part(buf, kind, ring, end_ring))
+        {
+            n_dropped++;
+            ring = end_ring;
+            vertex = buf->vertex_offset[end_ring];
+            continue;
+        }
+        if (kind == OJ_PART_POINT && !all_taken(buf, vertex, vertex + 1))
+            *not_finite = 1;
+        for (; ring < end_ring; ring++)
+        {
+            int64_t end_vertex = buf->vertex_offset[ring + 1];
+            size_t bytes = (size_t)(end_vertex - vertex) * sizeof(double);
+            if (end_vertex == vertex)
+                continue;
+            if (to_vertex != vertex)
+            {
+                memmove(buf->x + to_vertex, buf->x + vertex, bytes);
+                memmove(buf->y + to_vertex, buf->y + vertex, bytes);
+            }
+            to_vertex += end_vertex - vertex;
+            vertex = end_vertex;
+            buf->vertex_offset[++to_ring] = to_vertex;
+            if (kind == OJ_PART_POLYGON && is_open(buf, to_ring - 1))
+                (*n_open)++;
+        }
+        buf->part_kind[to_part] = (uint8_t)kind;
+        buf->ring_offset[++to_part] = to_ring;
+    }
+    buf->n_parts = to_part;
+    buf->n_rings = to_ring;
+    buf->n_vertices = to_vertex;
+    return n_dropped;
+}
+
+/* Appends their first vertex to the n_open rings that lack it, the last ring
+ * first, so that every vertex moves once. */
+static oj_status close_rings(struct oj_flat_buf *buf, int64_t n_open,
+                             struct oj_error *err)
+{
+    int64_t n = n_open;
+    OJ_TRY(reserve_vertices(buf, buf->n_vertices + n_open, err));
+    buf->n_vertices += n_open;
+    for (int64_t part = buf->n_parts - 1; n > 0; part--)
+    {
+        for (int64_t r = buf->ring_offset[part + 1] - 1;
+             n > 0 && r >= buf->ring_offset[part]; r--)
+        {
+            int64_t first = buf->vertex_offset[r];
+            int64_t end = buf->vertex_offset[r + 1];
+            size_t bytes = (size_t)(end - first) * sizeof(double);
+            int open = buf->part_kind[part] == OJ_PART_POLYGON;
+            if (open)
+                open = is_open(buf, r);
+            buf->vertex_offset[r + 1] = end + n;
+            if (open)
+            {
+                buf->x[end + n - 1] = buf->x[first];
+                buf->y[end + n - 1] = buf->y[first];
+                n--;
+            }
+            memmove(buf->x + first + n, buf->x + first, bytes);
+            memmove(buf->y + first + n, buf->y + first, bytes);
+        }
+    }
+    buf->counts.n_rings_closed += n_open;
+    return OJ_OK;
+}
+
+oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
+                                const struct oj_flat *flat, int64_t part,
+                                struct oj_error *err)
+{
+    OJ_TRY(
+        oj_flat_buf_part(buf, (enum oj_part_kind)flat->part_kind[part], err));
+    for (int64_t ring = flat->ring_offset[part];
+         ring < flat->ring_offset[part + 1]; ring++)
+    {
+        int64_t first = flat->vertex_offset[ring];
+        int64_t n = flat->vertex_offset[ring + 1] - first;
+        double *x, *y;
+        OJ_TRY(oj_flat_buf_ring(buf, err));
+        OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, err));
+        memcpy(x, flat->x + first, (size_t)n * sizeof *x);
+        memcpy(y, flat->y + first, (size_t)n * sizeof *y);
+    }
+    return OJ_OK;
+}
+
+oj_status oj_flat_buf_end(struct oj_flat_buf *buf, struct oj_error *err)
+{
+    int64_t first = buf->part_offset[buf->n_features];
+    int64_t n_open;
+    int not_finite;
+    int64_t n_dropped = drop_empty(buf, &not_finite, &n_open);
+    if (not_finite)
+    {
+        oj_flat_buf_drop(buf);
+        buf->counts.n_not_finite++;
+    }
+    else if (buf->n_parts == first)
+    {
+        oj_flat_buf_drop(buf);
+        buf->counts.n_empty++;
+    }
+    else
+    {
+        if (n_open > 0)
+            OJ_TRY(close_rings(buf, n_open, err));
+        buf->counts.n_empty_members += n_dropped;
+    }
+    for (int64_t part = first; part < buf->n_parts; part++)
+        buf->part_kinds |= buf->part_kind[part];
+    buf->n_features++;
+    buf->part_offset[buf->n_features] = buf->n_parts;
+    return OJ_OK;
+}
+
+/* The long form's way to a point. */
+static oj_status add_long_point(struct oj_flat_buf *buf, int64_t fid, double x,
+                                double y, struct oj_error *err)
+{
+    double *to_x, *to_y;
+    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+    if (oj_flat_buf_part(buf, OJ_PART_POINT, err) != OJ_OK ||
+        oj_flat_buf_ring(buf, err) != OJ_OK ||
+        oj_flat_buf_vertices(buf, 1, &to_x, &to_y, err) != OJ_OK)
+    {
+        oj_flat_buf_drop(buf);
+        return OJ_ERR_NOMEM;
+    }
+    *to_x = x;
+    *to_y = y;
+    return oj_flat_buf_end(buf, err);
+}
+
+static oj_status add_short_point(struct oj_flat_buf *buf, int64_t fid, double x,
+                                 double y, struct oj_error *err)
+{
+    int64_t n = buf->n_features;
+    OJ_TRY(reserve_fid(buf, err));
+    OJ_TRY(reserve_vertices(buf, n + 1, err));
+    buf->fid[n] = fid;
+    buf->x[n] = x;
+    buf->y[n] = y;
+    buf->n_features = buf->n_vertices = n + 1;
+    return OJ_OK;
+}
+
+oj_status oj_flat_buf_add_null(struct oj_flat_buf *buf, int64_t fid,
+                               struct oj_error *err)
+{
+    if (buf->long_form)
+    {
+        OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+        buf->n_features++;
+        buf->part_offset[buf->n_features] = buf->n_parts;
+    }
+    else
+    {
+        OJ_TRY(add_short_point(buf, fid, (double)NAN, (double)NAN, err));
+    }
+    buf->counts.n_null++;
+    return OJ_OK;
+}
+
+oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
+                                double y, struct oj_error *err)
+{
+    if (buf->long_form)
+        return add_long_point(buf, fid, x, y, err);
+    if (is_taken(x) && is_taken(y))
+    {
+        OJ_TRY(add_short_point(buf, fid, x, y, err));
+        buf->part_kinds |= OJ_PART_POINT;
+        return OJ_OK;
+    }
+    OJ_TRY(add_short_point(buf, fid, (double)NAN, (double)NAN, err));
+    if (isnan(x) && isnan(y))
+        buf->counts.n_empty++;
+    else
+        buf->counts.n_not_finite++;
+    return OJ_OK;
+}
+
+static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
+{
+    int64_t n = 0;
+    for (int64_t i = first; i < buf->n_features; i++)
+    {
+        if (isnan(buf->x[i]) && isnan(buf->y[i]))
+            continue; /* had no geometry before */
+        if (is_taken(buf->x[i]) && is_taken(buf->y[i]))
+            continue;
+        buf->x[i] = buf->y[i] = (double)NAN;
+        n++;
+    }
+    return n;
+}
+
+/* Offsets are written at or before the place they are read from, and what the
+ * next feature needs (part, ring, vertex: its old start) is kept aside. */
+int64_t oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first)
+{
+    int64_t part, ring, vertex, to_part, to_ring, to_vertex, n = 0;
+    if (!buf->long_form)
+        return drop_not_finite_points(buf, first);
+    part = to_part = buf->part_offset[first];
+    ring = to_ring = buf->ring_offset[part];
+    vertex = to_vertex = buf->vertex_offset[ring];
+    for (int64_t i = first; i < buf->n_features; i++)
+    {
+        int64_t end_part = buf->part_offset[i + 1];
+        int64_t end_ring = buf->ring_offset[end_part];
+        int64_t end_vertex = buf->vertex_offset[end_ring];
+        if (all_taken(buf, vertex, end_vertex))
+        {
+            size_t bytes = (size_t)(end_vertex - vertex) * sizeof(double);
+            memmove(buf->x + to_vertex, buf->x + vertex, bytes);
+            memmove(buf->y + to_vertex, buf->y + vertex, bytes);
+            for (int64_t r = ring; r < end_ring; r++)
+                buf->vertex_offset[to_ring + r - ring + 1] =
+                    buf->vertex_offset[r + 1] - vertex + to_vertex;
+            for (int64_t p = part; p < end_part; p++)
+            {
+                buf->ring_offset[to_part + p - part + 1] =
+                    buf->ring_offset[p + 1] - ring + to_ring;
+                buf->part_kind[to_part + p - part] = buf->part_kind[p];
+            }
+            to_vertex += end_vertex - vertex;
+            to_ring += end_ring - ring;
+            to_part += end_part - part;
+        }
+        else
+        {
+            n++;
+        }
+        buf->part_offset[i + 1] = to_part;
+        part = end_part;
+        ring = end_ring;
+        vertex = end_vertex;
+    }
+    buf->n_parts = to_part;
+    buf->n_rings = to_ring;
+    buf->n_vertices = to_vertex;
+    return n;
+}

@@ -1,0 +1,60 @@
+#include "oj_matches.h"
+#include "../base/oj_array.h"
+
+#include <string.h>
+
+oj_status oj_matches_grow(struct oj_matches *m, int64_t n_used,
+                          int64_t n_entries, struct oj_error *err)
+{
+    OJ_TRY(oj_reserve(&m->join_row, n_used, n_entries, &m->cap_join_row,
+                      sizeof *m->join_row, err));
+    return oj_reserve(&m->measure, n_used, n_entries, &m->cap_measure,
+                      sizeof *m->measure, err);
+}
+
+/* offset is public state (NULL in one-to-one form), so its memory has to be
+ * freed when the form changes: keeping it aside would need a second pointer,
+ * and a caller changes the form at most once. */
+oj_status oj_matches_reserve(struct oj_matches *m, int64_t n_rows,
+                             int64_t n_entries, int lists, struct oj_error *err)
+{
+    if (lists)
+    {
+        OJ_TRY(oj_reserve(&m->offset, 0, n_rows + 1, &m->cap_offset,
+                          sizeof *m->offset, err));
+    }
+    OJ_TRY(oj_matches_grow(m, 0, n_entries, err));
+    if (!lists)
+    {
+        oj_free(m->offset);
+        m->offset = NULL;
+        m->cap_offset = 0;
+    }
+    m->scattered = 0;
+    m->shared = NULL;
+    m->n_rows = n_rows;
+    m->n_entries = n_entries;
+    m->n_pairs = m->n_matched = m->n_undecided = 0;
+    return OJ_OK;
+}
+
+oj_status oj_matches_reserve_scattered(struct oj_matches *m, int64_t n_rows,
+                                       int64_t n_entries, struct oj_error *err)
+{
+    OJ_TRY(oj_matches_reserve(m, n_rows, n_entries, 1, err));
+    OJ_TRY(oj_reserve(&m->offset, 0, 2 * n_rows, &m->cap_offset,
+                      sizeof *m->offset, err));
+    m->scattered = 1;
+    return OJ_OK;
+}
+
+void oj_matches_free(struct oj_matches *m)
+{
+    oj_free(m->offset);
+    oj_free(m->join_row);
+    oj_free(m->measure);
+    oj_free(m->list);
+    oj_free(m->undecided);
+    oj_free(m->undecided_join);
+    memset(m, 0, sizeof *m);
+}

@@ -1,0 +1,112 @@
+/** The answer of a join for one batch of input features.
+ *
+ *  One-to-one form (offset == NULL): entry i belongs to input row i;
+ *  join_row[i] is -1 and measure[i] NaN where nothing matched.
+ *
+ *  List form: the pairs of input row i are offset[i] <= p < offset[i + 1],
+ *  sorted by (measure, tie rank) for the nearest join and by tie rank, which is
+ *  join FID, for all others; no entries where nothing matched.
+ *
+ *  Scattered lists, only for a relation with any_order: those of row i are
+ *  offset[2 i] <= p < offset[2 i + 1], anywhere in the arrays; entries between
+ *  lists mean nothing, so n_entries may be more than n_pairs.
+ *  oj_matches_first() and oj_matches_end() read all forms.
+ *
+ *  Shared lists, only for a relation with share_lists: rows that have the same
+ *  join features share one list of them; a row's other pairs are in its own.
+ */
+#ifndef OJ_MATCHES_H
+#define OJ_MATCHES_H
+
+#include "../base/oj_status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Join features, list by list: list l has feature[offset[l]] ..
+ *  feature[offset[l + 1] - 1].  A view. */
+struct oj_shared_lists
+{
+    int64_t n;
+    const int64_t *offset;  /**< [n + 1] */
+    const int32_t *feature; /**< ordinals in the join layer */
+};
+
+/** Owner; zeroed memory is a valid empty one, and one object may be reused for
+ *  many batches (its memory is kept). */
+struct oj_matches
+{
+    int64_t n_rows;    /**< input features */
+    int64_t n_entries; /**< of join_row and measure */
+    int64_t n_pairs;   /**< entries that are pairs */
+    int64_t n_matched; /**< input rows with at least one pair */
+    int64_t *offset;   /**< [n_rows + 1] or NULL: one-to-one form; scattered:
+                            [2 n_rows] */
+    int scattered;     /**< 1: scattered lists, else 0 */
+    int32_t *join_row; /**< [n_entries] ordinal in the join layer */
+    double *measure;   /**< [n_entries] distance in CRS units; NaN for joins
+                            without a measure */
+
+    /** NULL, or: row i has the pairs of shared list list[i] too. They count in
+     *  n_pairs and n_matched, not in n_entries.  The engine's, the same for all
+     *  batches and until it is closed. */
+    const struct oj_shared_lists *shared;
+    int32_t *list; /**< [n_rows] */
+
+    /** What the backend could not decide (GEOS raised): input row undecided[i]
+     *  with join feature undecided_join[i], or all of the row where that is -1
+     *  (nearest: a feature that cannot be measured may move the others), and
+     *  where undecided_join is NULL.  Ascending, each once; none of them is a
+     *  pair. */
+    int64_t n_undecided;
+    int64_t *undecided;
+    int32_t *undecided_join;
+
+    int64_t cap_list;
+    int64_t cap_offset, cap_join_row, cap_measure;
+    int64_t cap_undecided, cap_undecided_join;
+};
+
+/** Makes room for n_rows rows and n_entries entries, list form or not, and sets
+ *  n_rows, n_entries and clears the counts; contents are not initialised.
+ *  offset is NULL after this in one-to-one form; lists are not scattered. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_matches_reserve(struct oj_matches *matches,
+                                                   int64_t n_rows,
+                                                   int64_t n_entries, int lists,
+                                                   struct oj_error *err);
+
+/** Makes room for n_entries entries, of which the first n_used are kept; counts
+ *  stay as they are. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_matches_grow(struct oj_matches *matches,
+                                                int64_t n_used,
+                                                int64_t n_entries,
+                                                struct oj_error *err);
+
+/** As oj_matches_reserve(), for scattered lists. */
+OJ_MUST_USE OJ_EXPORT oj_status
+oj_matches_reserve_scattered(struct oj_matches *matches, int64_t n_rows,
+                             int64_t n_entries, struct oj_error *err);
+
+OJ_EXPORT void oj_matches_free(struct oj_matches *matches);
+
+/** First and one-past-last entry of row, in either form. */
+static inline int64_t oj_matches_first(const struct oj_matches *m, int64_t row)
+{
+    return m->offset != NULL ? m->offset[row << m->scattered] : row;
+}
+
+static inline int64_t oj_matches_end(const struct oj_matches *m, int64_t row)
+{
+    if (m->offset != NULL)
+        return m->offset[(row << m->scattered) + 1];
+    return row + (m->join_row[row] >= 0);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,22 @@
+#include "oj_pair_values.h"
+
+#include "../base/oj_array.h"
+
+#include <string.h>
+
+oj_status oj_pair_values_reserve(struct oj_pair_values *values,
+                                 enum oj_pair_value which, int64_t n,
+                                 struct oj_error *err)
+{
+    return oj_reserve(&values->value[which], 0, n + 1, &values->capacity[which],
+                      sizeof(double), err);
+}
+
+void oj_pair_values_free(struct oj_pair_values *values)
+{
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+        oj_free(values->value[i]);
+    oj_matches_free(&values->picked);
+    oj_flat_buf_free(&values->shapes);
+    memset(values, 0, sizeof *values);
+}

@@ -1,0 +1,570 @@
+#include "oj_row_column.h"
+#include "../base/oj_array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if OJ_HAVE_ARROW
+#include <ogr_recordbatch.h>
+#endif
+
+/* ---- formats ------------------------------------------------------------ */
+
+/* The letter for a format, or 0. */
+static char letter_of(const char *format)
+{
+    if (format[0] != '\0' && format[1] == '\0' &&
+        strchr("bsilfguz", format[0]) != NULL)
+        return format[0];
+    if (strcmp(format, "tdD") == 0)
+        return 'D';
+    if (strcmp(format, "ttm") == 0)
+        return 't';
+    if (strcmp(format, "tsm:") == 0 || strcmp(format, "tsm:UTC") == 0)
+        return 'T';
+    if (strncmp(format, "w:", 2) == 0)
+        return 'w';
+    if (strcmp(format, "+l") == 0)
+        return '+';
+    return 0;
+}
+
+static int is_text(char format)
+{
+    return format == 'u' || format == 'z';
+}
+
+static int has_offsets(char format)
+{
+    return is_text(format) || format == '+';
+}
+
+oj_status oj_row_column_init(struct oj_row_column *column, const char *format,
+                             const char *item, int is_nullable, int64_t limit,
+                             int *known, struct oj_error *err)
+{
+    memset(column, 0, sizeof *column);
+    column->format = letter_of(format);
+    column->is_nullable = is_nullable;
+    column->limit = limit;
+    column->is_utc = strcmp(format, "tsm:UTC") == 0;
+    *known = column->format != 0;
+    if (column->format == 'w')
+    {
+        column->width = atoi(format + 2);
+        *known = column->width > 0;
+    }
+    if (column->format != '+')
+        return OJ_OK;
+    *known = item != NULL && strchr("bsilfgu", item[0]) != NULL;
+    if (!*known)
+        return OJ_OK;
+    OJ_NEW(column->item, 1, err);
+    return oj_row_column_init(column->item, item, NULL, 0, limit, known, err);
+}
+
+void oj_row_column_free(struct oj_row_column *column)
+{
+    if (column->item != NULL)
+        oj_row_column_free(column->item);
+    oj_free(column->item);
+    oj_free(column->valid);
+    oj_free(column->values);
+    oj_free(column->bytes);
+    memset(column, 0, sizeof *column);
+}
+
+size_t oj_row_column_size(const struct oj_row_column *column)
+{
+    switch (column->format)
+    {
+        case 's':
+            return 2;
+        case 'l':
+        case 'g':
+        case 'T':
+            return 8;
+        case 'b':
+        case 'w':
+            return 0;
+        default:
+            return 4;
+    }
+}
+
+/* ---- which rows have a value -------------------------------------------- */
+
+/* Bytes of bits of n rows, a whole word more than needed. */
+static int64_t bit_bytes(int64_t n)
+{
+    return (n + 63) / 64 * 8;
+}
+
+/* All rows so far had values. */
+static oj_status begin_bits(struct oj_row_column *column, int64_t n,
+                            struct oj_error *err)
+{
+    OJ_TRY(oj_reserve(&column->valid, 0, bit_bytes(n), &column->cap_valid, 1,
+                      err));
+    memset(column->valid, 0xFF, (size_t)bit_bytes(column->length));
+    return OJ_OK;
+}
+
+static void put_bit(uint8_t *bits, int64_t i, int value)
+{
+    uint8_t mask = (uint8_t)(1u << (i & 7));
+    bits[i >> 3] =
+        (uint8_t)(value ? bits[i >> 3] | mask : bits[i >> 3] & ~mask);
+}
+
+oj_status oj_row_column_added(struct oj_row_column *column,
+                              const uint8_t *has_value, int64_t n,
+                              struct oj_error *err)
+{
+    int64_t first = column->length, n_valid = n;
+    if (has_value != NULL && column->is_nullable)
+    {
+        n_valid = 0;
+        for (int64_t i = 0; i < n; i++)
+            n_valid += has_value[i];
+    }
+    if (n_valid < n && column->valid == NULL)
+        OJ_TRY(begin_bits(column, first + n, err));
+    if (column->valid != NULL)
+    {
+        OJ_TRY(oj_reserve(&column->valid, bit_bytes(first),
+                          bit_bytes(first + n), &column->cap_valid, 1, err));
+        for (int64_t i = 0; i < n; i++)
+            put_bit(column->valid, first + i,
+                    n_valid == n || has_value[i] != 0);
+        column->n_nulls += n - n_valid;
+    }
+    column->length = first + n;
+    return OJ_OK;
+}
+
+/* ---- room --------------------------------------------------------------- */
+
+/* For offsets: one more, and the first is 0. */
+static oj_status reserve_offsets(struct oj_row_column *column, int64_t n,
+                                 struct oj_error *err)
+{
+    int is_new = column->values == NULL;
+    OJ_TRY(oj_reserve(&column->values, column->length + 1,
+                      column->length + n + 1, &column->cap_values,
+                      sizeof(int32_t), err));
+    if (is_new)
+        *(int32_t *)column->values = 0;
+    return OJ_OK;
+}
+
+oj_status oj_row_column_reserve(struct oj_row_column *column, int64_t n,
+                                struct oj_error *err)
+{
+    int64_t length = column->length;
+    if (column->format == 'b')
+        return oj_reserve(&column->values, bit_bytes(length),
+                          bit_bytes(length + n), &column->cap_values, 1, err);
+    return oj_reserve(&column->values, length, length + n, &column->cap_values,
+                      oj_row_column_size(column), err);
+}
+
+static oj_status reserve_bytes(struct oj_row_column *column, int64_t n,
+                               struct oj_error *err)
+{
+    return oj_reserve(&column->bytes, column->n_bytes, column->n_bytes + n,
+                      &column->cap_bytes, 1, err);
+}
+
+/* ---- texts -------------------------------------------------------------- */
+
+/* Texts lie anywhere: they are fetched some rows ahead. */
+#define FETCH_AHEAD 8
+
+oj_status oj_row_column_add_texts(struct oj_row_column *column,
+                                  const struct oj_texts *texts, int64_t n,
+                                  int64_t *n_added, struct oj_error *err)
+{
+    uint8_t has_value[256];
+    int64_t done = 0;
+    *n_added = 0;
+    OJ_TRY(reserve_offsets(column, n, err));
+    while (done < n)
+    {
+        int64_t here = n - done < 256 ? n - done : 256, fit = 0, total = 0;
+        int32_t *offset = (int32_t *)column->values + column->length;
+        char *to;
+        for (; fit < here; fit++)
+        {
+            int has = texts->text[done + fit] != NULL;
+            int64_t size = has ? texts->n_bytes[done + fit] : 0;
+            if (size > column->limit - column->n_bytes - total)
+                break;
+            total += size;
+            has_value[fit] = (uint8_t)has;
+            offset[fit + 1] = (int32_t)(column->n_bytes + total);
+        }
+        OJ_TRY(reserve_bytes(column, total + 1, err));
+        to = column->bytes + column->n_bytes;
+        for (int64_t i = done; i < done + fit; i++)
+        {
+            if (i + FETCH_AHEAD < n && texts->text[i + FETCH_AHEAD] != NULL)
+                __builtin_prefetch(texts->text[i + FETCH_AHEAD]);
+            if (texts->text[i] == NULL)
+                continue;
+            memcpy(to, texts->text[i], (size_t)texts->n_bytes[i]);
+            to += texts->n_bytes[i];
+        }
+        OJ_TRY(oj_row_column_added(column, has_value, fit, err));
+        column->n_bytes += total;
+        done += fit;
+        if (fit < here)
+            break;
+    }
+    *n_added = done;
+    return OJ_OK;
+}
+
+oj_status oj_row_column_add_room(struct oj_row_column *column, int64_t n,
+                                 char **at, struct oj_error *err)
+{
+    const uint8_t has_value = 1;
+    *at = NULL;
+    if (n > column->limit - column->n_bytes)
+        return OJ_OK;
+    OJ_TRY(reserve_offsets(column, 1, err));
+    OJ_TRY(reserve_bytes(column, n + 1, err)); /* so that *at is not NULL */
+    OJ_TRY(oj_row_column_added(column, &has_value, 1, err));
+    *at = column->bytes + column->n_bytes;
+    column->n_bytes += n;
+    ((int32_t *)column->values)[column->length] = (int32_t)column->n_bytes;
+    return OJ_OK;
+}
+
+/* ---- single values ------------------------------------------------------ */
+
+static oj_status add_text(struct oj_row_column *column, const char *text,
+                          int64_t n, int *fits, struct oj_error *err)
+{
+    char *at;
+    OJ_TRY(oj_row_column_add_room(column, n, &at, err));
+    *fits = at != NULL;
+    if (at != NULL && n > 0)
+        memcpy(at, text, (size_t)n);
+    return OJ_OK;
+}
+
+/* The width that the schema promises, cut or filled up with zeroes. */
+static oj_status add_fixed(struct oj_row_column *column, const OGRField *raw,
+                           int has_value, int *fits, struct oj_error *err)
+{
+    const uint8_t has = (uint8_t)has_value;
+    int64_t width = column->width, n = has_value ? raw->Binary.nCount : 0;
+    char *to;
+    *fits = width <= column->limit - column->n_bytes;
+    if (!*fits)
+        return OJ_OK;
+    OJ_TRY(reserve_bytes(column, width, err));
+    to = column->bytes + column->n_bytes;
+    memset(to, 0, (size_t)width);
+    if (n > 0)
+        memcpy(to, raw->Binary.paData, (size_t)(n < width ? n : width));
+    OJ_TRY(oj_row_column_added(column, &has, 1, err));
+    column->n_bytes += width;
+    return OJ_OK;
+}
+
+/* Days since 1970 in the Gregorian calendar, before it was made, too. Years are
+ * counted from March on, so that leap days are the last ones. */
+static int64_t days_of(const OGRField *raw)
+{
+    int64_t month = (raw->Date.Month + 9) % 12;
+    int64_t year = (int64_t)raw->Date.Year - (raw->Date.Month < 3) + 400000;
+    int64_t leap_days = year / 4 - year / 100 + year / 400;
+    const int64_t first_of_1970 = 146816468; /* from March of year -400000 */
+    return year * 365 + leap_days + (153 * month + 2) / 5 + raw->Date.Day - 1 -
+           first_of_1970;
+}
+
+/* Of the seconds. They are a float, and GDAL rounds like this, too. */
+static int32_t milliseconds_of(const OGRField *raw)
+{
+    return (int32_t)(raw->Date.Second * 1000 + 0.5);
+}
+
+/* Zones are quarters of an hour from 100, which is UTC; 0: unknown, 1: the
+ * local time of wherever it is. */
+static int64_t moment_of(const OGRField *raw, int is_utc)
+{
+    int64_t minutes =
+        (days_of(raw) * 24 + raw->Date.Hour) * 60 + raw->Date.Minute;
+    int64_t moment = minutes * 60000 + milliseconds_of(raw);
+    if (is_utc && raw->Date.TZFlag > 2)
+        moment -= ((int64_t)raw->Date.TZFlag - 100) * 15 * 60000;
+    return moment;
+}
+
+static void put_value(struct oj_row_column *column, int64_t i,
+                      const OGRField *raw)
+{
+    void *values = column->values;
+    switch (column->format)
+    {
+        case 'b':
+            put_bit(values, i, raw->Integer != 0);
+            break;
+        case 's':
+            ((int16_t *)values)[i] = (int16_t)raw->Integer;
+            break;
+        case 'i':
+            ((int32_t *)values)[i] = raw->Integer;
+            break;
+        case 'l':
+            ((int64_t *)values)[i] = raw->Integer64;
+            break;
+        case 'f':
+            ((float *)values)[i] = (float)raw->Real;
+            break;
+        case 'g':
+            ((double *)values)[i] = raw->Real;
+            break;
+        case 'D':
+            ((int32_t *)values)[i] = (int32_t)days_of(raw);
+            break;
+        case 't':
+            ((int32_t *)values)[i] = raw->Date.Hour * 3600000 +
+                                     raw->Date.Minute * 60000 +
+                                     milliseconds_of(raw);
+            break;
+        default:
+            ((int64_t *)values)[i] = moment_of(raw, column->is_utc);
+            break;
+    }
+}
+
+static oj_status add_number(struct oj_row_column *column, const OGRField *raw,
+                            int has_value, struct oj_error *err)
+{
+    const uint8_t has = (uint8_t)has_value;
+    OGRField zero;
+    OJ_TRY(oj_row_column_reserve(column, 1, err));
+    if (!has_value)
+    {
+        memset(&zero, 0, sizeof zero);
+        if (column->format == 'D' || column->format == 't' ||
+            column->format == 'T')
+            memset((char *)column->values +
+                       (size_t)column->length * oj_row_column_size(column),
+                   0, oj_row_column_size(column));
+        else
+            put_value(column, column->length, &zero);
+    }
+    else
+        put_value(column, column->length, raw);
+    return oj_row_column_added(column, &has, 1, err);
+}
+
+/* ---- lists -------------------------------------------------------------- */
+
+/* Value i of a list, as a single one. */
+static void list_value(const OGRField *raw, OGRFieldType type, int i,
+                       struct oj_value *value)
+{
+    oj_value_set_zero(value);
+    if (type == OFTIntegerList)
+        value->raw.Integer = raw->IntegerList.paList[i];
+    else if (type == OFTInteger64List)
+        value->raw.Integer64 = raw->Integer64List.paList[i];
+    else if (type == OFTRealList)
+        value->raw.Real = raw->RealList.paList[i];
+    else
+        value->raw.String = raw->StringList.paList[i];
+}
+
+static OGRFieldType item_type(OGRFieldType type)
+{
+    return type == OFTIntegerList     ? OFTInteger
+           : type == OFTInteger64List ? OFTInteger64
+           : type == OFTRealList      ? OFTReal
+                                      : OFTString;
+}
+
+/* Values like OGR's mark of NULL are values inside a list. */
+static oj_status add_item(struct oj_row_column *item,
+                          const struct oj_value *value, OGRFieldType type,
+                          int *fits, struct oj_error *err)
+{
+    if (type == OFTString)
+        return add_text(item, value->raw.String,
+                        (int64_t)strlen(value->raw.String), fits, err);
+    *fits = 1;
+    return add_number(item, &value->raw, 1, err);
+}
+
+static oj_status add_list(struct oj_row_column *column, const OGRField *raw,
+                          OGRFieldType type, int has_value, int *fits,
+                          struct oj_error *err)
+{
+    const uint8_t has = (uint8_t)has_value;
+    struct oj_row_column *item = column->item;
+    int64_t before = item->length;
+    int n = has_value ? raw->IntegerList.nCount : 0;
+    *fits = n <= column->limit - before;
+    if (!*fits)
+        return OJ_OK;
+    OJ_TRY(reserve_offsets(column, 1, err));
+    for (int i = 0; i < n; i++)
+    {
+        struct oj_value value;
+        list_value(raw, type, i, &value);
+        OJ_TRY(add_item(item, &value, item_type(type), fits, err));
+        if (!*fits)
+        {
+            oj_row_column_cut(item, before);
+            return OJ_OK;
+        }
+    }
+    OJ_TRY(oj_row_column_added(column, &has, 1, err));
+    ((int32_t *)column->values)[column->length] = (int32_t)item->length;
+    return OJ_OK;
+}
+
+static oj_status add_no_text(struct oj_row_column *column, struct oj_error *err)
+{
+    const uint8_t has_value = 0;
+    OJ_TRY(reserve_offsets(column, 1, err));
+    OJ_TRY(oj_row_column_added(column, &has_value, 1, err));
+    ((int32_t *)column->values)[column->length] = (int32_t)column->n_bytes;
+    return OJ_OK;
+}
+
+oj_status oj_row_column_add(struct oj_row_column *column,
+                            const struct oj_value *value, OGRFieldType type,
+                            int *fits, struct oj_error *err)
+{
+    const OGRField *raw = &value->raw;
+    int has_value = !OGR_RawField_IsNull(raw) && !OGR_RawField_IsUnset(raw);
+    *fits = 1;
+    if (column->format == '+')
+        return add_list(column, raw, type, has_value, fits, err);
+    if (column->format == 'w')
+        return add_fixed(column, raw, has_value, fits, err);
+    if (!is_text(column->format))
+        return add_number(column, raw, has_value, err);
+    if (!has_value)
+        return add_no_text(column, err);
+    if (column->format == 'z')
+        return add_text(column, (const char *)raw->Binary.paData,
+                        raw->Binary.nCount, fits, err);
+    return add_text(column, raw->String,
+                    (int64_t)(value->n_text >= 0
+                                  ? strnlen(raw->String, (size_t)value->n_text)
+                                  : strlen(raw->String)),
+                    fits, err);
+}
+
+/* ---- the end of a batch ------------------------------------------------- */
+
+void oj_row_column_cut(struct oj_row_column *column, int64_t length)
+{
+    if (length >= column->length)
+        return;
+    for (int64_t i = length; column->valid != NULL && i < column->length; i++)
+        column->n_nulls -= !(column->valid[i >> 3] >> (i & 7) & 1);
+    column->length = length;
+    if (is_text(column->format))
+        column->n_bytes = ((int32_t *)column->values)[length];
+    else if (column->format == 'w')
+        column->n_bytes = length * column->width;
+    else if (column->format == '+')
+        oj_row_column_cut(column->item, ((int32_t *)column->values)[length]);
+}
+
+#if OJ_HAVE_ARROW
+
+void oj_row_column_release(struct ArrowArray *array)
+{
+    for (int64_t i = 0; array->children != NULL && i < array->n_children; i++)
+    {
+        struct ArrowArray *child = array->children[i];
+        if (child != NULL && child->release != NULL)
+            child->release(child);
+        oj_free(child);
+    }
+    for (int64_t i = 0; array->buffers != NULL && i < array->n_buffers; i++)
+        oj_free((void *)array->buffers[i]);
+    oj_free(array->children);
+    oj_free(array->buffers);
+    memset(array, 0, sizeof *array);
+}
+
+/* An array without rows of column's form, buffers still NULL. */
+static oj_status make_array(const struct oj_row_column *column,
+                            struct ArrowArray *array, struct oj_error *err)
+{
+    int n_buffers = is_text(column->format) ? 3 : 2;
+    memset(array, 0, sizeof *array);
+    array->release = oj_row_column_release;
+    array->buffers = oj_calloc(n_buffers, sizeof *array->buffers);
+    if (array->buffers == NULL)
+        return oj_fail_nomem(err, n_buffers, sizeof *array->buffers);
+    array->n_buffers = n_buffers;
+    if (column->item == NULL)
+        return OJ_OK;
+    array->children = oj_calloc(1, sizeof *array->children);
+    if (array->children == NULL)
+        return oj_fail_nomem(err, 1, sizeof *array->children);
+    array->n_children = 1;
+    array->children[0] = oj_calloc(1, sizeof *array->children[0]);
+    if (array->children[0] == NULL)
+        return oj_fail_nomem(err, 1, sizeof *array->children[0]);
+    return make_array(column->item, array->children[0], err);
+}
+
+/* So that no buffer but that of valid is NULL. */
+static oj_status complete(struct oj_row_column *column, struct oj_error *err)
+{
+    if (has_offsets(column->format))
+        OJ_TRY(reserve_offsets(column, 0, err));
+    else if (column->format != 'w')
+        OJ_TRY(oj_row_column_reserve(column, 1, err));
+    if (is_text(column->format) || column->format == 'w')
+        OJ_TRY(reserve_bytes(column, 1, err));
+    return column->item != NULL ? complete(column->item, err) : OJ_OK;
+}
+
+/* Cannot fail. */
+static void move(struct oj_row_column *column, struct ArrowArray *array)
+{
+    int has_nulls = column->n_nulls > 0;
+    array->length = column->length;
+    array->null_count = column->n_nulls;
+    array->buffers[0] = has_nulls ? column->valid : NULL;
+    if (!has_nulls)
+        oj_free(column->valid);
+    array->buffers[1] = column->format == 'w' ? column->bytes : column->values;
+    if (is_text(column->format))
+        array->buffers[2] = column->bytes;
+    column->valid = NULL;
+    column->values = NULL;
+    column->bytes = NULL;
+    column->length = column->n_nulls = column->n_bytes = 0;
+    column->cap_valid = column->cap_values = column->cap_bytes = 0;
+    if (column->item != NULL)
+        move(column->item, array->children[0]);
+}
+
+oj_status oj_row_column_finish(struct oj_row_column *column,
+                               struct ArrowArray *array, struct oj_error *err)
+{
+    oj_status status = make_array(column, array, err);
+    if (status == OJ_OK)
+        status = complete(column, err);
+    if (status == OJ_OK)
+        move(column, array);
+    else
+        oj_row_column_release(array);
+    return status;
+}
+
+#endif

@@ -1,0 +1,179 @@
+#include "oj_layer_geometry.h"
+#include "../arrays/oj_wkb.h"
+#include "../base/oj_array.h"
+
+#include <limits.h>
+#include <string.h>
+
+void oj_layer_geometry_free(struct oj_layer_geometry *work)
+{
+    oj_free(work->wkb);
+    memset(work, 0, sizeof *work);
+}
+
+/* The WKB of geometry in work->wkb. */
+static oj_status export_wkb(struct oj_layer_geometry *work,
+                            OGRGeometryH geometry, size_t *n,
+                            struct oj_error *err)
+{
+    int size = OGR_G_WkbSize(geometry);
+    if (size <= 0)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a geometry takes more than 2 GiB as WKB");
+    OJ_TRY(oj_reserve(&work->wkb, 0, size, &work->cap_wkb, 1, err));
+    if (OGR_G_ExportToIsoWkb(geometry, wkbNDR, work->wkb) != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "OGR cannot write its geometry as "
+                       "WKB");
+    *n = (size_t)size;
+    return OJ_OK;
+}
+
+static oj_status add_parts(struct oj_layer_geometry *work,
+                           struct oj_flat_buf *flat, OGRGeometryH geometry,
+                           struct oj_error *err)
+{
+    size_t n = 0;
+    OJ_TRY(export_wkb(work, geometry, &n, err));
+    return oj_wkb_add_parts(flat, work->wkb, n, err);
+}
+
+/* A ring of the vertices of a curve without arcs. */
+static oj_status add_vertices(OGRGeometryH polygon, OGRGeometryH line,
+                              struct oj_error *err)
+{
+    OGRGeometryH ring = OGR_G_CreateGeometry(wkbLinearRing);
+    int n = OGR_G_GetPointCount(line);
+    if (ring == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a ring");
+    OGR_G_SetPointCount(ring, n);
+    for (int i = 0; i < n; i++)
+        OGR_G_SetPoint_2D(ring, i, OGR_G_GetX(line, i), OGR_G_GetY(line, i));
+    OGR_G_AddGeometryDirectly(polygon, ring);
+    return OJ_OK;
+}
+
+/* A curve polygon ring by ring: of one that is not closed, OGR as a whole makes
+ * nothing but an error.  The caller's; NULL with *status. */
+static OGRGeometryH make_polygon(OGRGeometryH curves, oj_status *status,
+                                 struct oj_error *err)
+{
+    OGRGeometryH polygon = OGR_G_CreateGeometry(wkbPolygon);
+    int n = OGR_G_GetGeometryCount(curves);
+    *status = polygon != NULL
+                  ? OJ_OK
+                  : oj_fail(err, OJ_ERR_NOMEM, "out of memory: a polygon");
+    for (int i = 0; i < n && *status == OJ_OK; i++)
+    {
+        OGRGeometryH line =
+            OGR_G_GetLinearGeometry(OGR_G_GetGeometryRef(curves, i), 0.0, NULL);
+        *status = line != NULL
+                      ? add_vertices(polygon, line, err)
+                      : oj_fail(err, OJ_ERR_DATA,
+                                "OGR cannot make lines of a ring of curves");
+        OGR_G_DestroyGeometry(line);
+    }
+    if (*status == OJ_OK)
+        return polygon;
+    OGR_G_DestroyGeometry(polygon);
+    return NULL;
+}
+
+/* A copy of geometry without curves, the caller's. */
+static oj_status add_linear_parts(struct oj_layer_geometry *work,
+                                  struct oj_flat_buf *flat,
+                                  OGRGeometryH geometry, struct oj_error *err)
+{
+    OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
+    OGRGeometryH linear;
+    oj_status status = OJ_OK;
+    if (type == wkbCurvePolygon)
+        linear = make_polygon(geometry, &status, err);
+    else if (type == wkbTriangle)
+        linear = OGR_G_ForceToPolygon(OGR_G_Clone(geometry));
+    else
+        linear = OGR_G_GetLinearGeometry(geometry, 0.0, NULL);
+    if (status != OJ_OK)
+        return status;
+    if (linear == NULL)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "OGR cannot make lines of a geometry of type %s",
+                       OGR_G_GetGeometryName(geometry));
+    status = add_parts(work, flat, linear, err);
+    OGR_G_DestroyGeometry(linear);
+    return status;
+}
+
+/* Collections and surfaces member by member: OGR makes lines of curves inside
+ * a collection, but leaves surfaces in it as they are. */
+static oj_status add_members(struct oj_layer_geometry *work,
+                             struct oj_flat_buf *flat, OGRGeometryH geometry,
+                             int depth, struct oj_error *err)
+{
+    OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
+    int n;
+    if (type != wkbGeometryCollection && type != wkbTIN &&
+        type != wkbPolyhedralSurface && type != wkbMultiSurface)
+        return add_linear_parts(work, flat, geometry, err);
+    if (depth >= OJ_WKB_MAX_DEPTH)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "collections are nested more than %d deep",
+                       OJ_WKB_MAX_DEPTH);
+    n = OGR_G_GetGeometryCount(geometry);
+    for (int i = 0; i < n; i++)
+        OJ_TRY(add_members(work, flat, OGR_G_GetGeometryRef(geometry, i),
+                           depth + 1, err));
+    return OJ_OK;
+}
+
+static oj_status add_linearized(struct oj_layer_geometry *work,
+                                struct oj_flat_buf *flat, int64_t fid,
+                                OGRGeometryH geometry, struct oj_error *err)
+{
+    oj_status status;
+    OJ_TRY(oj_flat_buf_begin(flat, fid, err));
+    status = add_members(work, flat, geometry, 0, err);
+    if (status == OJ_OK)
+        status = oj_flat_buf_end(flat, err);
+    if (status == OJ_OK)
+        flat->counts.n_linearized++;
+    else
+        oj_flat_buf_drop(flat);
+    return status;
+}
+
+oj_status oj_layer_geometry_add(struct oj_layer_geometry *work,
+                                struct oj_flat_buf *flat, int64_t fid,
+                                OGRGeometryH geometry, struct oj_error *err)
+{
+    size_t n = 0;
+    oj_status status;
+    if (geometry == NULL)
+        return oj_flat_buf_add_null(flat, fid, err);
+    if (wkbFlatten(OGR_G_GetGeometryType(geometry)) == wkbPoint &&
+        !OGR_G_IsEmpty(geometry))
+        return oj_flat_buf_add_point(flat, fid, OGR_G_GetX(geometry, 0),
+                                     OGR_G_GetY(geometry, 0), err);
+    OJ_TRY(export_wkb(work, geometry, &n, err));
+    status = oj_wkb_add(flat, fid, work->wkb, n, err);
+    if (status == OJ_ERR_UNSUPPORTED)
+        status = add_linearized(work, flat, fid, geometry, err);
+    return status;
+}
+
+oj_status oj_layer_geometry_add_wkb(struct oj_layer_geometry *work,
+                                    struct oj_flat_buf *flat, int64_t fid,
+                                    const uint8_t *wkb, size_t n,
+                                    struct oj_error *err)
+{
+    OGRGeometryH geometry = NULL;
+    oj_status status = oj_wkb_add(flat, fid, wkb, n, err);
+    if (status != OJ_ERR_UNSUPPORTED)
+        return status;
+    if (n > INT_MAX ||
+        OGR_G_CreateFromWkb(wkb, NULL, &geometry, (int)n) != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_DATA, "broken WKB of a curve or surface");
+    status = add_linearized(work, flat, fid, geometry, err);
+    OGR_G_DestroyGeometry(geometry);
+    return status;
+}

@@ -1,0 +1,34 @@
+/** OGR geometries -> flat layer: points directly, everything else over WKB,
+ *  curves and surfaces after OGR made lines and polygons of them.
+ */
+#ifndef OJ_LAYER_GEOMETRY_H
+#define OJ_LAYER_GEOMETRY_H
+
+#include "../arrays/oj_flat.h"
+
+#include <ogr_api.h>
+
+/** Memory that is used again for every geometry. Zeroed memory is valid. */
+struct oj_layer_geometry
+{
+    uint8_t *wkb;
+    int64_t cap_wkb;
+};
+
+void oj_layer_geometry_free(struct oj_layer_geometry *geometry);
+
+/** Adds one feature. geometry may be NULL. Curves become line strings with
+ * OGR's own step (4 degrees unless OGR_ARC_STEPSIZE says otherwise); surfaces
+ * become their patches; such features are counted as linearised. */
+OJ_MUST_USE oj_status oj_layer_geometry_add(struct oj_layer_geometry *work,
+                                            struct oj_flat_buf *flat,
+                                            int64_t fid, OGRGeometryH geometry,
+                                            struct oj_error *err);
+
+/** The same for WKB that a driver gave. */
+OJ_MUST_USE oj_status oj_layer_geometry_add_wkb(struct oj_layer_geometry *work,
+                                                struct oj_flat_buf *flat,
+                                                int64_t fid, const uint8_t *wkb,
+                                                size_t n, struct oj_error *err);
+
+#endif

@@ -1,0 +1,586 @@
+#include "oj_layer_read.h"
+#include "../base/oj_array.h"
+#include "../base/oj_clock.h"
+#include "oj_attributes.h"
+#include "oj_layer_geometry.h"
+#include "oj_layer_transform.h"
+#include "oj_ogr_errors.h"
+#include "oj_table.h"
+
+#include <cpl_string.h>
+
+#include <string.h>
+
+/* Rows of a whole layer between two reports of progress, or reprojections. */
+#define CHUNK_ROWS 65536
+
+struct oj_layer_reader
+{
+    OGRLayerH layer;
+    struct oj_read_options options;
+    struct oj_fields fields;
+    struct oj_field *field; /* what fields points at */
+    struct oj_read_counts counts;
+    struct oj_ogr_errors errors;
+    struct oj_layer_geometry geometry;
+    struct oj_layer_transform transform;
+    struct oj_arrow_stream *arrow; /* NULL: feature loop */
+
+    /* Rows of a stream without geometry, to be looked at again: the streams of
+     * GeoPackage make no difference between NULL and a broken blob. */
+    int64_t *null_fid;
+    int64_t n_null_fids, cap_null_fids;
+    int has_ignored_fields, at_end;
+};
+
+/* ---- open and close ----------------------------------------------------- */
+
+static int is_wanted(const struct oj_fields *fields, int field)
+{
+    int i = 0;
+    while (i < fields->n && fields->field[i].index != field)
+        i++;
+    return i < fields->n && !fields->field[i].is_skipped;
+}
+
+/* OGR ignores fields by name, so a name that leads to another field (they may
+ * repeat, or differ in case only) is not ignored. */
+static void ignore_fields(struct oj_layer_reader *reader)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(reader->layer);
+    char **names = NULL;
+    if (!reader->options.ignore_unwanted ||
+        !OGR_L_TestCapability(reader->layer, OLCIgnoreFields))
+        return;
+    for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
+    {
+        const char *name = OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, i));
+        if (!is_wanted(&reader->fields, i) &&
+            OGR_FD_GetFieldIndex(defn, name) == i)
+            names = CSLAddString(names, name);
+    }
+    if (names != NULL)
+    {
+        reader->has_ignored_fields = 1;
+        if (OGR_L_SetIgnoredFields(reader->layer, (const char **)names) !=
+            OGRERR_NONE)
+        {
+            OGR_L_SetIgnoredFields(reader->layer, NULL);
+            reader->has_ignored_fields = 0;
+        }
+    }
+    CSLDestroy(names);
+}
+
+static oj_status copy_fields(struct oj_layer_reader *reader,
+                             const struct oj_read_options *options,
+                             struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(reader->layer);
+    OJ_NEW(reader->field, options->n_fields, err);
+    for (int i = 0; i < options->n_fields; i++)
+    {
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, options->fields[i]);
+        if (field == NULL)
+            return oj_fail(err, OJ_ERR_ARG, "layer %s has no field %d",
+                           OGR_L_GetName(reader->layer), options->fields[i]);
+        reader->field[i].index = options->fields[i];
+        reader->field[i].type = OGR_Fld_GetType(field);
+        reader->field[i].subtype = OGR_Fld_GetSubType(field);
+        reader->field[i].is_skipped =
+            options->skipped != NULL && options->skipped[i];
+    }
+    reader->fields.n = options->n_fields;
+    reader->fields.field = reader->field;
+    reader->fields.geometry_field =
+        options->geometry_field < OGR_FD_GetGeomFieldCount(defn)
+            ? options->geometry_field
+            : -1;
+    return OJ_OK;
+}
+
+/* Without error where the layer has no stream that will do. */
+static oj_status start(struct oj_layer_reader *reader, struct oj_error *err)
+{
+    const struct oj_read_options *options = &reader->options;
+    ignore_fields(reader);
+    OGR_L_ResetReading(reader->layer);
+    if (options->use_arrow &&
+        (options->transformation == NULL || !options->keep_attributes ||
+         options->fields_only))
+        OJ_TRY(oj_arrow_open(reader->layer, &reader->fields,
+                             options->batch_rows, &reader->arrow, err));
+    reader->counts.used_arrow = reader->arrow != NULL;
+    if (reader->arrow == NULL)
+        OGR_L_ResetReading(reader->layer);
+    return OJ_OK;
+}
+
+oj_status oj_layer_reader_open(OGRLayerH layer,
+                               const struct oj_read_options *options,
+                               struct oj_layer_reader **out,
+                               struct oj_error *err)
+{
+    struct oj_layer_reader *reader;
+    oj_status status;
+    if (options->batch_rows <= 0)
+        return oj_fail(err, OJ_ERR_ARG, "a batch needs at least one row");
+    OJ_NEW(reader, 1, err);
+    memset(reader, 0, sizeof *reader);
+    reader->layer = layer;
+    reader->options = *options;
+    status = copy_fields(reader, options, err);
+    if (status == OJ_OK)
+    {
+        oj_ogr_errors_begin(&reader->errors);
+        status = start(reader, err);
+        oj_ogr_errors_end(&reader->errors);
+    }
+    reader->options.fields = NULL; /* the caller's; copied to reader->field */
+    if (status == OJ_OK)
+        *out = reader;
+    else
+        oj_layer_reader_close(reader);
+    return status;
+}
+
+void oj_layer_reader_close(struct oj_layer_reader *reader)
+{
+    if (reader == NULL)
+        return;
+    oj_arrow_close(reader->arrow);
+    if (reader->has_ignored_fields)
+        OGR_L_SetIgnoredFields(reader->layer, NULL);
+    oj_layer_geometry_free(&reader->geometry);
+    oj_layer_transform_free(&reader->transform);
+    oj_free(reader->null_fid);
+    oj_free(reader->field);
+    oj_free(reader);
+}
+
+const struct oj_read_counts *
+oj_layer_reader_counts(const struct oj_layer_reader *reader)
+{
+    return &reader->counts;
+}
+
+/* ---- rows --------------------------------------------------------------- */
+
+static oj_status fail_row(const struct oj_layer_reader *reader, int64_t fid,
+                          oj_status status, const char *text,
+                          struct oj_error *err)
+{
+    if (status == OJ_ERR_NOMEM)
+        return oj_fail(err, status, "%s", text);
+    return oj_fail(err, status, "layer %s, feature %lld: %s",
+                   OGR_L_GetName(reader->layer), (long long)fid, text);
+}
+
+/* The geometry of a feature that stays with the batch is transformed itself,
+ * so that what is written is what was joined. *is_lost: it could not be. */
+static void transform_feature(struct oj_layer_reader *reader,
+                              OGRFeatureH feature, int *is_lost)
+{
+    int field = reader->fields.geometry_field;
+    OGRGeometryH geometry = OGR_F_GetGeomFieldRef(feature, field);
+    *is_lost = 0;
+    if (geometry == NULL || OGR_G_IsEmpty(geometry))
+        return;
+    if (OGR_G_Transform(geometry, reader->options.transformation) !=
+        OGRERR_NONE)
+    {
+        OGR_F_SetGeomFieldDirectly(feature, field, NULL);
+        *is_lost = 1;
+    }
+    oj_ogr_errors_forget(&reader->errors);
+}
+
+static oj_status add_feature(struct oj_layer_reader *reader,
+                             struct oj_flat_buf *flat, int carried,
+                             OGRFeatureH feature, struct oj_error *err)
+{
+    int64_t fid = OGR_F_GetFID(feature);
+    OGRGeometryH geometry = NULL;
+    struct oj_error reason;
+    oj_status status;
+    int is_lost = 0;
+    if (carried && reader->options.transformation != NULL &&
+        reader->fields.geometry_field >= 0)
+        transform_feature(reader, feature, &is_lost);
+    if (reader->fields.geometry_field >= 0)
+        geometry =
+            OGR_F_GetGeomFieldRef(feature, reader->fields.geometry_field);
+    status =
+        oj_layer_geometry_add(&reader->geometry, flat, fid, geometry, &reason);
+    if (status != OJ_OK)
+        return fail_row(reader, fid, status, reason.message, err);
+    if (is_lost)
+    {
+        flat->counts.n_null--; /* it has its own count */
+        reader->counts.n_not_transformed++;
+    }
+    return OJ_OK;
+}
+
+/* A NULL feature is the end of the layer only when the driver complained about
+ * nothing; a complaint with a feature means that part of it is missing. */
+static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
+                              OGRFeatureH *feature, struct oj_error *err)
+{
+    *feature = OGR_L_GetNextFeature(reader->layer);
+    if (reader->errors.n_failures == 0)
+        return OJ_OK;
+    if (*feature != NULL)
+    {
+        int64_t fid = OGR_F_GetFID(*feature);
+        OGR_F_Destroy(*feature);
+        *feature = NULL;
+        return fail_row(reader, fid, OJ_ERR_DATA,
+                        oj_ogr_errors_text(&reader->errors), err);
+    }
+    return oj_fail(err, OJ_ERR_IO,
+                   "layer %s cannot be read after %lld rows: %s",
+                   OGR_L_GetName(reader->layer), (long long)row,
+                   oj_ogr_errors_text(&reader->errors));
+}
+
+/* Up to max_rows features to flat, and to attributes unless that is NULL. */
+static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
+                               struct oj_flat_buf *flat,
+                               struct oj_attributes *attributes, int carried,
+                               struct oj_error *err)
+{
+    for (int64_t n = 0; n < max_rows; n++)
+    {
+        OGRFeatureH feature;
+        oj_status status;
+        /* now and then: a batch can take a second to read */
+        if (n % 1024 == 0)
+            OJ_TRY(oj_check_cancel(reader->options.cancel, err));
+        OJ_TRY(next_feature(reader, reader->counts.n_rows + n, &feature, err));
+        if (feature == NULL)
+        {
+            reader->at_end = 1;
+            break;
+        }
+        status = add_feature(reader, flat, carried, feature, err);
+        if (status == OJ_OK && attributes != NULL)
+        {
+            status = oj_attributes_push(attributes, feature, err);
+            if (status == OJ_OK)
+                continue;
+        }
+        OGR_F_Destroy(feature);
+        if (status != OJ_OK)
+            return status;
+    }
+    return OJ_OK;
+}
+
+/* A layer that has no random access would be read from its start for each. */
+static oj_status note_null(struct oj_layer_reader *reader, int64_t fid,
+                           struct oj_error *err)
+{
+    int64_t n = reader->n_null_fids;
+    if (fid == OGRNullFID || reader->fields.geometry_field < 0 ||
+        !OGR_L_TestCapability(reader->layer, OLCRandomRead))
+        return OJ_OK;
+    OJ_TRY(oj_reserve(&reader->null_fid, n, n + 1, &reader->cap_null_fids,
+                      sizeof *reader->null_fid, err));
+    reader->null_fid[n] = fid;
+    reader->n_null_fids = n + 1;
+    return OJ_OK;
+}
+
+/* After the last row, when no thread of the driver reads any more. */
+static oj_status check_nulls(struct oj_layer_reader *reader,
+                             struct oj_error *err)
+{
+    oj_arrow_close(reader->arrow);
+    reader->arrow = NULL;
+    reader->at_end = 1;
+    for (int64_t i = 0; i < reader->n_null_fids; i++)
+    {
+        OGRFeatureH feature =
+            OGR_L_GetFeature(reader->layer, reader->null_fid[i]);
+        if (feature != NULL)
+            OGR_F_Destroy(feature);
+        if (reader->errors.n_failures > 0)
+            return fail_row(reader, reader->null_fid[i], OJ_ERR_DATA,
+                            oj_ogr_errors_text(&reader->errors), err);
+    }
+    return OJ_OK;
+}
+
+static oj_status add_slice(struct oj_layer_reader *reader,
+                           const struct oj_arrow_slice *slice,
+                           struct oj_flat_buf *flat, struct oj_error *err)
+{
+    struct oj_error reason;
+    for (int64_t i = 0; i < slice->n_rows; i++)
+    {
+        int64_t fid = oj_arrow_fid(slice, i);
+        size_t n = 0;
+        const uint8_t *wkb = oj_arrow_wkb(slice, i, &n);
+        oj_status status;
+        if (wkb == NULL)
+        {
+            OJ_TRY(note_null(reader, fid, err));
+            OJ_TRY(oj_flat_buf_add_null(flat, fid, err));
+            continue;
+        }
+        status = oj_layer_geometry_add_wkb(&reader->geometry, flat, fid, wkb, n,
+                                           &reason);
+        if (status != OJ_OK)
+            return fail_row(reader, fid, status, reason.message, err);
+    }
+    return OJ_OK;
+}
+
+/* From here on. A stream that gives nothing at all is no proof of anything:
+ * FlatGeobuf's does not end for a layer without rows (GDAL 3.6), GeoPackage's
+ * not for a broken file. The feature loop knows which it is. */
+static oj_status read_features_instead(struct oj_layer_reader *reader,
+                                       int64_t max_rows,
+                                       struct oj_flat_buf *flat,
+                                       struct oj_attributes *attributes,
+                                       int carried, struct oj_error *err)
+{
+    oj_arrow_close(reader->arrow);
+    reader->arrow = NULL;
+    reader->counts.used_arrow = 0;
+    oj_ogr_errors_forget(&reader->errors);
+    OGR_L_ResetReading(reader->layer);
+    for (int64_t i = 0; i < reader->counts.n_rows; i++)
+        OGR_F_Destroy(OGR_L_GetNextFeature(reader->layer));
+    return read_features(reader, max_rows, flat, attributes, carried, err);
+}
+
+static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
+                            struct oj_flat_buf *flat,
+                            struct oj_attributes *attributes, int carried,
+                            struct oj_error *err)
+{
+    struct oj_arrow_slice slice;
+    const char *text;
+    oj_status status =
+        oj_arrow_next(reader->arrow, max_rows, &slice, &text, err);
+    if (status == OJ_ERR_NOMEM)
+        return status;
+    if (status == OJ_ERR_UNSUPPORTED ||
+        (status != OJ_OK && reader->counts.n_rows == 0))
+        return read_features_instead(reader, max_rows, flat, attributes,
+                                     carried, err);
+    if (status != OJ_OK || reader->errors.n_failures > 0)
+    {
+        if (status == OJ_OK)
+            oj_arrow_slice_free(&slice);
+        return oj_fail(
+            err, OJ_ERR_IO, "layer %s cannot be read after %lld rows: %s",
+            OGR_L_GetName(reader->layer), (long long)reader->counts.n_rows,
+            reader->errors.n_failures > 0 || text == NULL
+                ? oj_ogr_errors_text(&reader->errors)
+                : text);
+    }
+    if (slice.chunk == NULL)
+        return check_nulls(reader, err);
+    status = add_slice(reader, &slice, flat, err);
+    if (status == OJ_OK && attributes != NULL)
+        attributes->slice = slice;
+    else
+        oj_arrow_slice_free(&slice);
+    return status;
+}
+
+/* The next rows at the end of flat. carried: attributes outlive this call, so
+ * their geometry counts too. */
+static oj_status read_rows(struct oj_layer_reader *reader, int64_t max_rows,
+                           struct oj_flat_buf *flat,
+                           struct oj_attributes *attributes, int carried,
+                           struct oj_error *err)
+{
+    struct oj_read_counts *counts = &reader->counts;
+    int64_t first = flat->n_features, limit = reader->options.limit;
+    oj_status status = OJ_OK;
+    if (limit >= 0 && max_rows > limit - counts->n_rows)
+        max_rows = limit - counts->n_rows;
+    if (reader->at_end)
+        return OJ_OK;
+    oj_ogr_errors_begin(&reader->errors);
+    if (max_rows <= 0) /* the limit */
+        status = check_nulls(reader, err);
+    else if (reader->arrow != NULL)
+        status = read_slice(reader, max_rows, flat, attributes, carried, err);
+    else
+        status =
+            read_features(reader, max_rows, flat, attributes, carried, err);
+    if (status == OJ_OK && !carried && reader->options.transformation != NULL)
+        status = oj_layer_transform_flat(
+            &reader->transform, reader->options.transformation, flat, first,
+            &counts->n_not_transformed, err);
+    oj_ogr_errors_end(&reader->errors);
+    counts->n_warnings = reader->errors.n_warnings;
+    memcpy(counts->first_warning, reader->errors.warning,
+           sizeof counts->first_warning);
+    if (status == OJ_OK)
+        counts->n_rows += flat->n_features - first;
+    return status;
+}
+
+/* An empty batch that is about to be filled. */
+static oj_status clear_batch(struct oj_layer_reader *reader,
+                             struct oj_batch *batch, struct oj_error *err)
+{
+    oj_flat_buf_clear(&batch->flat);
+    batch->first_row = reader->counts.n_rows;
+    batch->n_rows = 0;
+    if (batch->attributes != NULL)
+        oj_attributes_clear(batch->attributes);
+    if (!reader->options.keep_attributes)
+        return OJ_OK;
+    if (batch->attributes == NULL)
+        batch->attributes = oj_calloc(1, sizeof *batch->attributes);
+    if (batch->attributes == NULL)
+        return oj_fail_nomem(err, 1, sizeof *batch->attributes);
+    batch->attributes->fields = &reader->fields;
+    return OJ_OK;
+}
+
+oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
+                               struct oj_batch *batch, struct oj_error *err)
+{
+    double started = oj_clock_seconds();
+    struct oj_attributes *attributes = NULL;
+    oj_status status;
+    OJ_TRY(clear_batch(reader, batch, err));
+    if (reader->options.keep_attributes)
+        attributes = batch->attributes;
+    status =
+        read_rows(reader, reader->options.batch_rows, &batch->flat, attributes,
+                  attributes != NULL && !reader->options.fields_only, err);
+    if (status == OJ_OK)
+    {
+        batch->n_rows = batch->flat.n_features;
+        oj_flat_counts_add(&reader->counts.shapes, &batch->flat.counts);
+    }
+    reader->counts.seconds += oj_clock_seconds() - started;
+    return status;
+}
+
+/* ---- one feature -------------------------------------------------------- */
+
+/* Drivers complain of a FID that is not there, or say nothing. */
+static oj_status get_feature(struct oj_layer_reader *reader, int64_t fid,
+                             struct oj_batch *batch, struct oj_error *err)
+{
+    OGRFeatureH feature = OGR_L_GetFeature(reader->layer, fid);
+    int carried = reader->options.keep_attributes;
+    oj_status status;
+    if (feature == NULL)
+        return OJ_OK;
+    if (reader->errors.n_failures > 0)
+        status = fail_row(reader, fid, OJ_ERR_DATA,
+                          oj_ogr_errors_text(&reader->errors), err);
+    else
+        status = add_feature(reader, &batch->flat, carried, feature, err);
+    if (status == OJ_OK && carried)
+        status = oj_attributes_push(batch->attributes, feature, err);
+    if (status != OJ_OK || !carried)
+        OGR_F_Destroy(feature);
+    return status;
+}
+
+oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
+                              struct oj_batch *batch, struct oj_error *err)
+{
+    oj_status status;
+    OJ_TRY(clear_batch(reader, batch, err));
+    oj_ogr_errors_begin(&reader->errors);
+    status = get_feature(reader, fid, batch, err);
+    if (status == OJ_OK && !reader->options.keep_attributes &&
+        reader->options.transformation != NULL)
+        status = oj_layer_transform_flat(
+            &reader->transform, reader->options.transformation, &batch->flat, 0,
+            &reader->counts.n_not_transformed, err);
+    oj_ogr_errors_end(&reader->errors);
+    if (status == OJ_OK)
+        batch->n_rows = batch->flat.n_features;
+    return status;
+}
+
+/* ---- a whole layer ------------------------------------------------------ */
+
+/* attributes hold one chunk at a time, on its way into the table. */
+static oj_status read_chunks(struct oj_layer_reader *reader,
+                             struct oj_flat_buf *flat, struct oj_table *table,
+                             struct oj_attributes *attributes,
+                             struct oj_read_counts *counts,
+                             int (*progress)(int64_t, void *), void *user,
+                             struct oj_error *err)
+{
+    for (;;)
+    {
+        int64_t before = reader->counts.n_rows;
+        int64_t n;
+        OJ_TRY(read_rows(reader, CHUNK_ROWS, flat, attributes, 0, err));
+        n = reader->counts.n_rows - before;
+        if (n == 0)
+            return OJ_OK;
+        OJ_TRY(oj_table_append(table, attributes, n, err));
+        oj_attributes_clear(attributes);
+        *counts = reader->counts;
+        counts->n_vertices = flat->n_vertices;
+        counts->n_table_bytes = oj_table_bytes(table);
+        if (progress != NULL && progress(reader->counts.n_rows, user) != 0)
+            return oj_fail_cancelled(err);
+    }
+}
+
+oj_status oj_layer_read_all(OGRLayerH layer,
+                            const struct oj_read_options *options,
+                            struct oj_flat_buf *flat, struct oj_table **table,
+                            struct oj_read_counts *counts,
+                            int (*progress)(int64_t, void *), void *user,
+                            struct oj_error *err)
+{
+    double started = oj_clock_seconds();
+    struct oj_read_options all = *options;
+    struct oj_layer_reader *reader = NULL;
+    struct oj_table *rows = NULL;
+    struct oj_flat_buf shapes;
+    struct oj_attributes attributes;
+    oj_status status;
+    memset(&shapes, 0, sizeof shapes);
+    memset(&attributes, 0, sizeof attributes);
+    all.keep_attributes = 0;
+    status = oj_layer_reader_open(layer, &all, &reader, err);
+    if (status == OJ_OK)
+        status =
+            oj_table_new(layer, options->fields, options->n_fields, &rows, err);
+    if (status == OJ_OK)
+    {
+        attributes.fields = &reader->fields;
+        status = read_chunks(reader, &shapes, rows, &attributes, counts,
+                             progress, user, err);
+    }
+    oj_attributes_clear(&attributes);
+    oj_free(attributes.feature);
+    if (status == OJ_OK)
+    {
+        *counts = reader->counts;
+        counts->n_vertices = shapes.n_vertices;
+        counts->n_table_bytes = oj_table_bytes(rows);
+        counts->shapes = shapes.counts;
+        counts->seconds = oj_clock_seconds() - started;
+        oj_flat_buf_free(flat);
+        *flat = shapes;
+        *table = rows;
+    }
+    else
+    {
+        oj_flat_buf_free(&shapes);
+        oj_table_free(rows);
+    }
+    oj_layer_reader_close(reader);
+    return status;
+}

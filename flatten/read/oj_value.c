@@ -1,0 +1,298 @@
+#include "oj_value.h"
+#include "../base/oj_array.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+OGRFeatureH oj_value_scratch(OGRFieldType type, OGRFieldSubType subtype,
+                             OGRFeatureDefnH *defn)
+{
+    OGRFieldDefnH field = OGR_Fld_Create("value", type);
+    OGRFeatureH feature;
+    *defn = OGR_FD_Create("value");
+    OGR_FD_Reference(*defn);
+    OGR_Fld_SetSubType(field, subtype);
+    OGR_FD_AddFieldDefn(*defn, field);
+    OGR_Fld_Destroy(field);
+    feature = OGR_F_Create(*defn);
+    if (feature == NULL)
+    {
+        OGR_FD_Release(*defn);
+        *defn = NULL;
+    }
+    return feature;
+}
+
+oj_status oj_setter_init(struct oj_setter *setter, OGRFieldType from,
+                         OGRFieldSubType subtype, OGRFeatureDefnH output,
+                         int target, struct oj_error *err)
+{
+    OGRFieldDefnH field;
+    if (target < 0 || target >= OGR_FD_GetFieldCount(output))
+        return oj_fail(err, OJ_ERR_INTERNAL, "the output has no field %d",
+                       target);
+    field = OGR_FD_GetFieldDefn(output, target);
+    setter->from = from;
+    setter->to = OGR_Fld_GetType(field);
+    setter->target = target;
+    setter->is_same =
+        setter->from == setter->to && (OGR_Fld_GetSubType(field) == OFSTNone ||
+                                       OGR_Fld_GetSubType(field) == subtype);
+    if (!setter->is_same)
+    {
+        setter->scratch = oj_value_scratch(from, subtype, &setter->defn);
+        if (setter->scratch == NULL)
+            return oj_fail_nomem(err, 1, 1024);
+    }
+    return OJ_OK;
+}
+
+void oj_setter_free(struct oj_setter *setter)
+{
+    if (setter->scratch != NULL)
+        OGR_F_Destroy(setter->scratch);
+    if (setter->defn != NULL)
+        OGR_FD_Release(setter->defn);
+    oj_free(setter->text);
+    memset(setter, 0, sizeof *setter);
+}
+
+static int is_list(OGRFieldType type)
+{
+    return type == OFTIntegerList || type == OFTInteger64List ||
+           type == OFTRealList || type == OFTStringList;
+}
+
+static int is_number(OGRFieldType type)
+{
+    return type == OFTInteger || type == OFTInteger64 || type == OFTReal;
+}
+
+static int is_time(OGRFieldType type)
+{
+    return type == OFTDate || type == OFTTime || type == OFTDateTime;
+}
+
+/* The shortest of 15, 16 or 17 digits that reads back as the same number. */
+static void format_real(char *text, size_t size, double value)
+{
+    for (int digits = 15; digits <= 17; digits++)
+    {
+        CPLsnprintf(text, size, "%.*g", digits, value);
+        if (CPLAtof(text) == value)
+            break;
+    }
+}
+
+static void set_number_text(OGRFeatureH feature, int target, double value)
+{
+    char text[64];
+    format_real(text, sizeof text, value);
+    OGR_F_SetFieldString(feature, target, text);
+}
+
+static void set_real(const struct oj_setter *s, OGRFeatureH feature,
+                     double value)
+{
+    switch (s->to)
+    {
+        case OFTInteger:
+            if (value >= INT_MIN && value <= INT_MAX)
+                OGR_F_SetFieldInteger(feature, s->target, (int)value);
+            else
+                OGR_F_SetFieldNull(feature, s->target);
+            break;
+        case OFTInteger64:
+            /* 2^63 itself is out of range; NaN fails both comparisons */
+            if (value >= -9223372036854775808.0 &&
+                value < 9223372036854775808.0)
+                OGR_F_SetFieldInteger64(feature, s->target, (GIntBig)value);
+            else
+                OGR_F_SetFieldNull(feature, s->target);
+            break;
+        case OFTString:
+            set_number_text(feature, s->target, value);
+            break;
+        default:
+            OGR_F_SetFieldDouble(feature, s->target, value);
+            break;
+    }
+}
+
+static void set_integer(const struct oj_setter *s, OGRFeatureH feature,
+                        GIntBig value)
+{
+    if (s->to == OFTInteger && (value < INT_MIN || value > INT_MAX))
+        OGR_F_SetFieldNull(feature, s->target);
+    else
+        OGR_F_SetFieldInteger64(feature, s->target, value);
+}
+
+static void set_time(const struct oj_setter *s, OGRFeatureH feature)
+{
+    int year, month, day, hour, minute, zone;
+    float second;
+    if (OGR_F_GetFieldAsDateTimeEx(s->scratch, 0, &year, &month, &day, &hour,
+                                   &minute, &second, &zone))
+        OGR_F_SetFieldDateTimeEx(feature, s->target, year, month, day, hour,
+                                 minute, second, zone);
+    else
+        OGR_F_SetFieldNull(feature, s->target);
+}
+
+static int list_count(const struct oj_setter *s)
+{
+    const OGRField *raw = OGR_F_GetRawFieldRef(s->scratch, 0);
+    return raw->IntegerList.nCount; /* the same place in every list */
+}
+
+static double list_number(const struct oj_setter *s, int i)
+{
+    const OGRField *raw = OGR_F_GetRawFieldRef(s->scratch, 0);
+    if (s->from == OFTIntegerList)
+        return raw->IntegerList.paList[i];
+    if (s->from == OFTInteger64List)
+        return (double)raw->Integer64List.paList[i];
+    return raw->RealList.paList[i];
+}
+
+static void set_text_list(const struct oj_setter *s, OGRFeatureH feature)
+{
+    const OGRField *raw = OGR_F_GetRawFieldRef(s->scratch, 0);
+    char **list = NULL;
+    char text[64];
+    for (int i = 0; i < list_count(s); i++)
+    {
+        if (s->from == OFTInteger64List)
+            CPLsnprintf(text, sizeof text, CPL_FRMT_GIB,
+                        raw->Integer64List.paList[i]);
+        else
+            format_real(text, sizeof text, list_number(s, i));
+        list = CSLAddString(list, text);
+    }
+    OGR_F_SetFieldStringList(feature, s->target, list);
+    CSLDestroy(list);
+}
+
+/* Lists of numbers to wider lists of numbers. 0 when that would lose
+ * something: the caller writes text then. */
+static int set_number_list(const struct oj_setter *s, OGRFeatureH feature,
+                           oj_status *status, struct oj_error *err)
+{
+    int n = list_count(s);
+    *status = OJ_OK;
+    if (s->from == OFTIntegerList && s->to == OFTInteger64List)
+    {
+        GIntBig *list = oj_malloc(n, sizeof *list);
+        if (list == NULL)
+        {
+            *status = oj_fail_nomem(err, n, sizeof *list);
+            return 1;
+        }
+        for (int i = 0; i < n; i++)
+            list[i] =
+                OGR_F_GetRawFieldRef(s->scratch, 0)->IntegerList.paList[i];
+        OGR_F_SetFieldInteger64List(feature, s->target, n, list);
+        oj_free(list);
+        return 1;
+    }
+    if (s->from != OFTStringList && s->to == OFTRealList)
+    {
+        double *list = oj_malloc(n, sizeof *list);
+        if (list == NULL)
+        {
+            *status = oj_fail_nomem(err, n, sizeof *list);
+            return 1;
+        }
+        for (int i = 0; i < n; i++)
+            list[i] = list_number(s, i);
+        OGR_F_SetFieldDoubleList(feature, s->target, n, list);
+        oj_free(list);
+        return 1;
+    }
+    return 0;
+}
+
+static oj_status convert(const struct oj_setter *s, OGRFeatureH feature,
+                         struct oj_error *err)
+{
+    oj_status status;
+    if (s->from == s->to && !is_number(s->from)) /* subtypes differ */
+    {
+        OGR_F_SetFieldRaw(feature, s->target,
+                          OGR_F_GetRawFieldRef(s->scratch, 0));
+        return OJ_OK;
+    }
+    if (is_number(s->from) && (is_number(s->to) || s->to == OFTString))
+    {
+        if (s->from == OFTReal)
+            set_real(s, feature, OGR_F_GetFieldAsDouble(s->scratch, 0));
+        else
+            set_integer(s, feature, OGR_F_GetFieldAsInteger64(s->scratch, 0));
+        return OJ_OK;
+    }
+    if (is_time(s->from) && is_time(s->to))
+    {
+        set_time(s, feature);
+        return OJ_OK;
+    }
+    if (is_list(s->from) && s->to == OFTStringList)
+    {
+        set_text_list(s, feature);
+        return OJ_OK;
+    }
+    if (is_list(s->from) && is_list(s->to) &&
+        set_number_list(s, feature, &status, err))
+        return status;
+    if (s->to == OFTBinary)
+    {
+        const char *text = OGR_F_GetFieldAsString(s->scratch, 0);
+        OGR_F_SetFieldBinary(feature, s->target, (int)strlen(text), text);
+        return OJ_OK;
+    }
+    OGR_F_SetFieldString(feature, s->target,
+                         OGR_F_GetFieldAsString(s->scratch, 0));
+    return OJ_OK;
+}
+
+oj_status oj_setter_set(struct oj_setter *s, OGRFeatureH feature,
+                        const struct oj_value *value, struct oj_error *err)
+{
+    OGRField terminated;
+    const OGRField *raw = &value->raw;
+    if (OGR_RawField_IsNull(raw))
+    {
+        OGR_F_SetFieldNull(feature, s->target);
+        return OJ_OK;
+    }
+    if (OGR_RawField_IsUnset(raw))
+    {
+        OGR_F_UnsetField(feature, s->target);
+        return OJ_OK;
+    }
+    if (s->from == OFTString && value->n_text >= 0)
+    {
+        OJ_TRY(
+            oj_reserve(&s->text, 0, value->n_text + 1, &s->cap_text, 1, err));
+        memcpy(s->text, raw->String, (size_t)value->n_text);
+        s->text[value->n_text] = '\0';
+        memset(&terminated, 0, sizeof terminated);
+        terminated.String = s->text;
+        raw = &terminated;
+    }
+    if (s->is_same)
+    {
+        OGR_F_SetFieldRaw(feature, s->target, (OGRField *)raw);
+        return OJ_OK;
+    }
+    /* OGR leaves a field as it was when it cannot make sense of a text, and
+     * the feature is used for many rows. */
+    OGR_F_SetFieldNull(feature, s->target);
+    OGR_F_SetFieldRaw(s->scratch, 0, (OGRField *)raw);
+    return convert(s, feature, err);
+}

@@ -1,0 +1,73 @@
+/** One attribute value on its way from a layer, an Arrow column or a table to a
+ *  field of an OGR feature.
+ */
+#ifndef OJ_VALUE_H
+#define OJ_VALUE_H
+
+#include "../base/oj_status.h"
+
+#include <ogr_api.h>
+
+#include <stdint.h>
+
+/** Borrows: valid as long as where it came from is. */
+struct oj_value
+{
+    OGRField raw; /**< as OGR holds it; NULL and unset are marked as OGR does */
+
+    /** OFTString: -1 when raw.String is zero-terminated; else the length of
+     *  text that is not. */
+    int64_t n_text;
+};
+
+static inline void oj_value_set_null(struct oj_value *value)
+{
+    OGR_RawField_SetNull(&value->raw);
+    value->n_text = -1;
+}
+
+/** A number: all bytes of raw are defined, so that it is never taken for the
+ *  mark of NULL or unset. */
+static inline void oj_value_set_zero(struct oj_value *value)
+{
+    value->raw.Set.nMarker1 = 0;
+    value->raw.Set.nMarker2 = 0;
+    value->raw.Set.nMarker3 = 0;
+    value->n_text = -1;
+}
+
+/** The way of one column into one field of the output. */
+struct oj_setter
+{
+    OGRFieldType from, to;
+    int target;           /**< field index of the output feature */
+    int is_same;          /**< the value can be copied as it is */
+    OGRFeatureH scratch;  /**< for conversions: one field of type from */
+    OGRFeatureDefnH defn; /**< of scratch */
+    char *text;           /**< for text that is not zero-terminated */
+    int64_t cap_text;
+};
+
+/** Fills *setter (zeroed before) for values of the given type that go to field
+ *  target of a layer with the definition output. */
+OJ_MUST_USE oj_status oj_setter_init(struct oj_setter *setter,
+                                     OGRFieldType from, OGRFieldSubType subtype,
+                                     OGRFeatureDefnH output, int target,
+                                     struct oj_error *err);
+
+/** Zeroed afterwards. */
+void oj_setter_free(struct oj_setter *setter);
+
+/** Sets the field of feature. Where the types differ the value is converted as
+ *  OGR does; a number that the field's type cannot hold becomes NULL. */
+OJ_MUST_USE oj_status oj_setter_set(struct oj_setter *setter,
+                                    OGRFeatureH feature,
+                                    const struct oj_value *value,
+                                    struct oj_error *err);
+
+/** A feature of one field, to convert values with; NULL when out of memory.
+ *  Destroy the feature, then release the definition. */
+OGRFeatureH oj_value_scratch(OGRFieldType type, OGRFieldSubType subtype,
+                             OGRFeatureDefnH *defn);
+
+#endif

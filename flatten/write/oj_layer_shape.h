@@ -1,0 +1,21 @@
+/** Arrays -> OGR geometries: the way back, for geometries that a join made.
+ *  They are two-dimensional, as the arrays are. */
+#ifndef OJ_LAYER_SHAPE_H
+#define OJ_LAYER_SHAPE_H
+
+#include "../arrays/oj_flat.h"
+
+#include <ogr_api.h>
+
+/** The geometry of a feature, the caller's; *out is NULL for a feature without
+ *  parts. One part gives a point, a line string or a polygon, or with multi its
+ *  multi type; several of one kind give that, of several kinds a collection. */
+OJ_MUST_USE oj_status oj_layer_shape(const struct oj_flat *flat,
+                                     int64_t feature, int multi,
+                                     OGRGeometryH *out, struct oj_error *err);
+
+/** Takes geometry and makes a multi geometry of a point, line string or
+ *  polygon; all others stay as they are. */
+OGRGeometryH oj_layer_shape_to_multi(OGRGeometryH geometry);
+
+#endif

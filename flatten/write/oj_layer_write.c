@@ -1,0 +1,179 @@
+#include "oj_layer_write.h"
+#include "../base/oj_array.h"
+#include "../read/oj_ogr_errors.h"
+#include "oj_row_cursor.h"
+
+#include <math.h>
+#include <string.h>
+
+struct oj_layer_writer
+{
+    OGRLayerH layer;
+    struct oj_row_cursor *cursor;
+    OGRFeatureH feature; /* one for all rows */
+    struct oj_ogr_errors errors;
+    int64_t n_rows;
+
+    int looks_for_infinite;    /* the batch has features that are not finite */
+    const char *infinite_side; /* of the first such row; NULL: none yet */
+    int64_t infinite_fid;
+};
+
+oj_status oj_layer_writer_open(OGRLayerH layer,
+                               const struct oj_write_options *options,
+                               struct oj_layer_writer **out,
+                               struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    struct oj_layer_writer *writer;
+    oj_status status;
+    OJ_NEW(writer, 1, err);
+    memset(writer, 0, sizeof *writer);
+    writer->layer = layer;
+    writer->feature = OGR_F_Create(defn);
+    status = writer->feature == NULL
+                 ? oj_fail_nomem(err, 1, 1024)
+                 : oj_row_cursor_open(defn, options, &writer->cursor, err);
+    if (status == OJ_OK)
+        *out = writer;
+    else
+        oj_layer_writer_close(writer);
+    return status;
+}
+
+void oj_layer_writer_set_join_side(struct oj_layer_writer *writer,
+                                   const struct oj_flat *join_side,
+                                   const struct oj_table *table)
+{
+    oj_row_cursor_set_join_side(writer->cursor, join_side, table);
+}
+
+void oj_layer_writer_close(struct oj_layer_writer *writer)
+{
+    if (writer == NULL)
+        return;
+    oj_row_cursor_close(writer->cursor);
+    if (writer->feature != NULL)
+        OGR_F_Destroy(writer->feature);
+    oj_free(writer);
+}
+
+int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer)
+{
+    return writer->n_rows;
+}
+
+int64_t
+oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer)
+{
+    return oj_row_cursor_rows_without_geometry(writer->cursor);
+}
+
+int64_t oj_layer_writer_warnings(const struct oj_layer_writer *writer,
+                                 const char **first)
+{
+    *first = writer->errors.warning;
+    return writer->errors.n_warnings;
+}
+
+const char *oj_layer_writer_infinite(const struct oj_layer_writer *writer,
+                                     int64_t *fid)
+{
+    *fid = writer->infinite_fid;
+    return writer->infinite_side;
+}
+
+oj_status oj_layer_writer_set_columns(const struct oj_layer_writer *writer,
+                                      OGRFeatureH feature,
+                                      const struct oj_write_pair *pair,
+                                      struct oj_error *err)
+{
+    return oj_row_cursor_set_columns(writer->cursor, feature, pair, err);
+}
+
+static int is_finite(OGRGeometryH geometry)
+{
+    OGREnvelope box;
+    if (geometry == NULL || OGR_G_IsEmpty(geometry))
+        return 1;
+    OGR_G_GetEnvelope(geometry, &box);
+    return isfinite(box.MinX) && isfinite(box.MinY) && isfinite(box.MaxX) &&
+           isfinite(box.MaxY);
+}
+
+static void note_infinite(struct oj_layer_writer *writer)
+{
+    if (writer->looks_for_infinite && writer->infinite_side == NULL &&
+        !is_finite(OGR_F_GetGeometryRef(writer->feature)))
+        writer->infinite_fid =
+            oj_row_cursor_origin(writer->cursor, &writer->infinite_side);
+}
+
+static oj_status create_row(struct oj_layer_writer *writer,
+                            struct oj_error *err)
+{
+    OGRErr code;
+    note_infinite(writer);
+    code = OGR_L_CreateFeature(writer->layer, writer->feature);
+    if (code != OGRERR_NONE || writer->errors.n_failures > 0)
+    {
+        const char *side;
+        int64_t fid = oj_row_cursor_origin(writer->cursor, &side);
+        return oj_fail(err, OJ_ERR_IO,
+                       "the row of %s feature %lld cannot be written to "
+                       "layer %s: %s",
+                       side, (long long)fid, OGR_L_GetName(writer->layer),
+                       oj_ogr_errors_text(&writer->errors));
+    }
+    writer->n_rows++;
+    return OJ_OK;
+}
+
+static oj_status write_rows(struct oj_layer_writer *writer,
+                            struct oj_error *err)
+{
+    int there;
+    for (;;)
+    {
+        OJ_TRY(oj_row_cursor_next(writer->cursor, writer->feature, 1, &there,
+                                  err));
+        if (!there)
+            return OJ_OK;
+        OJ_TRY(create_row(writer, err));
+    }
+}
+
+/* The rows of the answer that the cursor has begun. */
+static oj_status write_answer(struct oj_layer_writer *writer,
+                              struct oj_error *err)
+{
+    oj_status status;
+    oj_ogr_errors_begin(&writer->errors);
+    status = write_rows(writer, err);
+    oj_ogr_errors_end(&writer->errors);
+    oj_row_cursor_end(writer->cursor);
+    return status;
+}
+
+oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
+                                const struct oj_batch *batch, int64_t first_row,
+                                const struct oj_matches *matches,
+                                const struct oj_pair_values *values,
+                                struct oj_error *err)
+{
+    OJ_TRY(oj_row_cursor_begin(writer->cursor, batch, first_row, matches,
+                               values, err));
+    writer->looks_for_infinite = batch->flat.counts.n_not_finite > 0;
+    return write_answer(writer, err);
+}
+
+oj_status oj_layer_writer_write_join_rows(struct oj_layer_writer *writer,
+                                          const struct oj_batch *batch,
+                                          const uint8_t *is_matched,
+                                          struct oj_error *err)
+{
+    OJ_TRY(
+        oj_row_cursor_begin_join_rows(writer->cursor, batch, is_matched, err));
+    writer->looks_for_infinite = batch->flat.counts.n_not_finite > 0;
+    return write_answer(writer, err);
+}

@@ -1,0 +1,86 @@
+/** What the rows of a layer of pairs hold: which rows there are, where the
+ * values of their columns come from, what their geometry is.
+ */
+#ifndef OJ_ROW_OPTIONS_H
+#define OJ_ROW_OPTIONS_H
+
+#include "../arrays/oj_pair_values.h"
+#include "../read/oj_layer_read.h"
+#include "../read/oj_value.h"
+
+enum oj_how
+{
+    OJ_HOW_LEFT = 0, /**< every input row; NULLs where nothing matched */
+    OJ_HOW_INNER,    /**< one row per pair */
+    OJ_HOW_SEMI,     /**< input rows that match, once, no join columns */
+    OJ_HOW_ANTI      /**< input rows that do not match, no join columns */
+};
+
+enum oj_column_origin
+{
+    OJ_COLUMN_INPUT,      /**< source: place in the reader's options.fields */
+    OJ_COLUMN_JOIN,       /**< source: column of the table */
+    OJ_COLUMN_JOIN_FID,   /**< FID of the join feature */
+    OJ_COLUMN_MEASURE,    /**< distance */
+    OJ_COLUMN_RANK,       /**< 1, 2, 3 within an input row */
+    OJ_COLUMN_COUNT,      /**< pairs of the input row, before any is picked */
+    OJ_COLUMN_PAIR_VALUE, /**< source: enum oj_pair_value */
+    OJ_COLUMN_AGGREGATE   /**< source: what options.aggregate takes */
+};
+
+/** One column of the output: where its values come from. */
+struct oj_column
+{
+    enum oj_column_origin origin;
+    int source; /**< see origin */
+    int target; /**< field index in the output layer */
+
+    /** OJ_COLUMN_AGGREGATE: of the values. */
+    OGRFieldType type;
+    OGRFieldSubType subtype;
+};
+
+/** What the geometry of a row is. All but the input's are two-dimensional; a
+ *  row without pair has none of them. */
+enum oj_write_geometry
+{
+    OJ_WRITE_INPUT = 0,     /**< the input feature's, as read */
+    OJ_WRITE_JOIN,          /**< the join feature's, from join_side */
+    OJ_WRITE_NEAREST_POINT, /**< the point of OJ_PAIR_NEAREST_X and _Y */
+    OJ_WRITE_CONNECTION,    /**< the line from OJ_PAIR_FROM_X, _Y to it */
+    OJ_WRITE_SHAPE          /**< struct oj_pair_values.shapes */
+};
+
+struct oj_write_options
+{
+    enum oj_how how;
+    const struct oj_column *columns; /**< [n_columns]; copied */
+    int n_columns;
+    int keep_fids;        /**< 1: output FIDs are the input's */
+    int promote_to_multi; /**< 1: single shapes become multi */
+    enum oj_write_geometry geometry;
+    int multi_shapes; /**< 1: shapes made from arrays are multi, always */
+    const struct oj_flat *join_side;   /**< for FIDs; outlives the writer */
+    const struct oj_table *join_table; /**< outlives the writer */
+    const int *cancel; /**< nonzero stops within a batch; may be NULL */
+
+    /** Value of an OJ_COLUMN_AGGREGATE column for a row of the matches that are
+     *  being written; valid until the next call. May be NULL where there is no
+     *  such column. */
+    oj_status (*aggregate)(void *user, int source, int64_t row,
+                           struct oj_value *value, struct oj_error *err);
+    void *aggregate_user;
+};
+
+/** What the columns of a row hold that do not come from the input. */
+struct oj_write_pair
+{
+    int64_t row;      /**< of the matches: what aggregate is asked for */
+    int64_t n_pairs;  /**< OJ_COLUMN_COUNT */
+    int32_t join_row; /**< -1: no pair; the other values are then NULL */
+    double measure;
+    int64_t rank;
+    double value[OJ_N_PAIR_VALUES]; /**< NaN: NULL */
+};
+
+#endif

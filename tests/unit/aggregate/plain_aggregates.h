@@ -1,0 +1,303 @@
+/* Random pairs of rows with features, and their aggregates computed in a plain
+ * way: pairs sorted, one aggregate after the other. */
+#ifndef PLAIN_AGGREGATES_H
+#define PLAIN_AGGREGATES_H
+
+#include "../../../algs/aggregate/oj_aggregate.h"
+#include "../../../algs/base/oj_exact_sum.h"
+
+#include <check.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../random_numbers.h"
+
+enum
+{
+    ROWS = 9,
+    MOST_PAIRS = 4000,
+    COLUMNS = 3 /* an integer, a real, a text */
+};
+
+static const enum oj_aggregate_type types[COLUMNS] = {
+    OJ_AGG_INTEGER, OJ_AGG_REAL, OJ_AGG_BYTES};
+
+static const struct oj_aggregate all[] = {
+    {OJ_AGG_COUNT, 0, NULL},        {OJ_AGG_COUNT_VALUES, 0, NULL},
+    {OJ_AGG_COUNT_VALUES, 2, NULL}, {OJ_AGG_SUM, 0, NULL},
+    {OJ_AGG_SUM, 1, NULL},          {OJ_AGG_MEAN, 0, NULL},
+    {OJ_AGG_MEAN, 1, NULL},         {OJ_AGG_MIN, 0, NULL},
+    {OJ_AGG_MIN, 1, NULL},          {OJ_AGG_MIN, 2, NULL},
+    {OJ_AGG_MAX, 0, NULL},          {OJ_AGG_MAX, 1, NULL},
+    {OJ_AGG_MAX, 2, NULL},          {OJ_AGG_MEDIAN, 0, NULL},
+    {OJ_AGG_MEDIAN, 1, NULL},       {OJ_AGG_STDDEV, 0, NULL},
+    {OJ_AGG_STDDEV, 1, NULL},       {OJ_AGG_FIRST, 0, NULL},
+    {OJ_AGG_FIRST, 1, NULL},        {OJ_AGG_FIRST, 2, NULL},
+    {OJ_AGG_LAST, 0, NULL},         {OJ_AGG_LAST, 1, NULL},
+    {OJ_AGG_LAST, 2, NULL},         {OJ_AGG_MODE, 0, NULL},
+    {OJ_AGG_MODE, 1, NULL},         {OJ_AGG_MODE, 2, NULL},
+    {OJ_AGG_UNIQUE, 0, NULL},       {OJ_AGG_UNIQUE, 1, NULL},
+    {OJ_AGG_UNIQUE, 2, NULL},       {OJ_AGG_CONCAT, 2, "; "},
+    {OJ_AGG_CONCAT, 2, ""},         {OJ_AGG_WEIGHTED_SUM, 0, NULL},
+    {OJ_AGG_WEIGHTED_SUM, 1, NULL},
+};
+
+enum
+{
+    N_ALL = (int)(sizeof all / sizeof *all)
+};
+
+struct pair
+{
+    int64_t row, fid, place;
+    double share;
+    struct oj_aggregate_value value[COLUMNS];
+};
+
+static struct pair pairs[MOST_PAIRS];
+static int n_pairs;
+
+static int open_file(void *user)
+{
+    char path[] = "/tmp/test_aggregates-XXXXXX";
+    int file = mkstemp(path);
+    (void)user;
+    if (file >= 0)
+        unlink(path);
+    return file;
+}
+
+static int open_nothing(void *user)
+{
+    (void)user;
+    return -1;
+}
+
+static const struct oj_held_files files = {open_file, NULL};
+static const struct oj_held_files no_files = {open_nothing, NULL};
+
+static void must(oj_status status)
+{
+    ck_assert_int_eq(status, OJ_OK);
+}
+
+static const char *const texts[] = {
+    "", "a", "ab", "b", "B", "a longer text", "\xc3\xa4"};
+
+static void make_pairs(uint64_t seed)
+{
+    random_state = seed;
+    n_pairs = 1 + pick(MOST_PAIRS - 1);
+    if (one_in(3))
+        n_pairs = 1 + pick(20);
+    for (int i = 0; i < n_pairs; i++)
+    {
+        struct pair *p = &pairs[i];
+        memset(p, 0, sizeof *p);
+        p->row = pick(ROWS - 1); /* the last has none */
+        p->fid = pick(50);
+        p->place = i;
+        p->share = one_in(2) ? 1.0 : unit();
+        for (int c = 0; c < COLUMNS; c++)
+            p->value[c].is_null = one_in(8) || p->row == ROWS - 2;
+        p->value[0].integer =
+            one_in(2) ? pick(5) - 2 : (int64_t)random_bits() >> 14;
+        p->value[1].real = one_in(3) ? any_size(-400, 400) : pick(7) / 10.0;
+        if (one_in(20))
+            p->value[1].real = -0.0;
+        if (seed % 5 == 0 && one_in(40))
+            p->value[1].real = one_in(2) ? (double)NAN : (double)INFINITY;
+        p->value[2].bytes = texts[pick(7)];
+        p->value[2].n_bytes = (int64_t)strlen(p->value[2].bytes);
+    }
+}
+
+/* ---- the plain way ------------------------------------------------------ */
+
+static struct pair *mine[MOST_PAIRS];
+
+static int by_place(const void *a, const void *b)
+{
+    const struct pair *u = *(struct pair *const *)a;
+    const struct pair *v = *(struct pair *const *)b;
+    if (u->fid != v->fid)
+        return u->fid < v->fid ? -1 : 1;
+    return u->place < v->place ? -1 : 1;
+}
+
+static int compare(int c, const struct oj_aggregate_value *a,
+                   const struct oj_aggregate_value *b)
+{
+    if (c == 0)
+        return (a->integer > b->integer) - (a->integer < b->integer);
+    if (c == 2)
+        return strcmp(a->bytes, b->bytes);
+    if (isnan(a->real) || isnan(b->real))
+        return isnan(a->real) - isnan(b->real);
+    return (a->real > b->real) - (a->real < b->real);
+}
+
+static int column;
+
+static int by_value(const void *a, const void *b)
+{
+    const struct pair *u = *(struct pair *const *)a;
+    const struct pair *v = *(struct pair *const *)b;
+    int by = compare(column, &u->value[column], &v->value[column]);
+    return by != 0 ? by : by_place(a, b);
+}
+
+static int select_pairs(int64_t row, int c, int is_sorted)
+{
+    int n = 0;
+    column = c;
+    for (int i = 0; i < n_pairs; i++)
+    {
+        if (pairs[i].row == row && !pairs[i].value[c].is_null)
+            mine[n++] = &pairs[i];
+    }
+    qsort(mine, (size_t)n, sizeof *mine, is_sorted ? by_value : by_place);
+    return n;
+}
+
+static char joined[MOST_PAIRS * 20];
+
+static double add_up(int c, int n, int what)
+{
+    struct oj_exact_sum sum = {0}, squares = {0};
+    double result;
+    for (int i = 0; i < n; i++)
+    {
+        double x =
+            c == 0 ? (double)mine[i]->value[0].integer : mine[i]->value[1].real;
+        if (what == OJ_AGG_WEIGHTED_SUM)
+            must(oj_exact_sum_add(&sum, x * mine[i]->share, NULL));
+        else if (c == 0)
+        {
+            must(oj_exact_sum_add_integer(&sum, mine[i]->value[0].integer,
+                                          NULL));
+            must(oj_exact_sum_add_integer_square(
+                &squares, mine[i]->value[0].integer, NULL));
+        }
+        else
+        {
+            must(oj_exact_sum_add(&sum, x, NULL));
+            must(oj_exact_sum_add_square(&squares, x, NULL));
+        }
+    }
+    result = what == OJ_AGG_STDDEV ? oj_exact_sum_deviation(&sum, &squares, n)
+                                   : oj_exact_sum_value(&sum);
+    oj_exact_sum_clear(&sum);
+    oj_exact_sum_clear(&squares);
+    return what == OJ_AGG_MEAN ? result / n : result;
+}
+
+static struct oj_aggregate_value mode_of(int c, int n, int64_t *n_unique)
+{
+    struct oj_aggregate_value best = {0};
+    int most = 0;
+    *n_unique = 0;
+    for (int first = 0, end; first < n; first = end)
+    {
+        for (end = first; end < n && compare(c, &mine[end]->value[c],
+                                             &mine[first]->value[c]) == 0;)
+            end++;
+        ++*n_unique;
+        if (end - first > most)
+        {
+            most = end - first;
+            best = mine[first]->value[c];
+        }
+    }
+    return best;
+}
+
+static double median_of(int c, int n)
+{
+    const struct oj_aggregate_value *u = &mine[(n - 1) / 2]->value[c];
+    const struct oj_aggregate_value *v = &mine[n / 2]->value[c];
+    if (c == 0)
+        return ((double)u->integer + (double)v->integer) / 2.0;
+    if (compare(c, u, v) == 0)
+        return u->real;
+    return isinf(u->real + v->real) ? u->real / 2 + v->real / 2
+                                    : (u->real + v->real) / 2;
+}
+
+static struct oj_aggregate_value plain(const struct oj_aggregate *what,
+                                       int64_t row)
+{
+    struct oj_aggregate_value result = {0}, mode;
+    int c = what->column, n = 0;
+    int64_t n_unique;
+    char *at = joined;
+    for (int i = 0; i < n_pairs; i++)
+        n += pairs[i].row == row;
+    result.integer = n;
+    if (what->kind == OJ_AGG_COUNT)
+        return result;
+    n = select_pairs(row, c,
+                     what->kind != OJ_AGG_FIRST && what->kind != OJ_AGG_LAST &&
+                         what->kind != OJ_AGG_CONCAT);
+    result.integer = n;
+    if (what->kind == OJ_AGG_COUNT_VALUES)
+        return result;
+    mode = mode_of(c, n, &n_unique);
+    result.integer = n_unique;
+    if (what->kind == OJ_AGG_UNIQUE)
+        return result;
+    result.is_null = n == 0 || (what->kind == OJ_AGG_STDDEV && n < 2);
+    if (result.is_null)
+        return result;
+    switch (what->kind)
+    {
+        case OJ_AGG_MIN:
+        case OJ_AGG_FIRST:
+            return mine[0]->value[c];
+        case OJ_AGG_MAX:
+        case OJ_AGG_LAST:
+            return mine[n - 1]->value[c];
+        case OJ_AGG_MODE:
+            return mode;
+        case OJ_AGG_MEDIAN:
+            result.real = median_of(c, n);
+            return result;
+        case OJ_AGG_CONCAT:
+            for (int i = 0; i < n; i++)
+                at += sprintf(at, "%s%s", i > 0 ? what->separator : "",
+                              mine[i]->value[c].bytes);
+            result.bytes = joined;
+            result.n_bytes = at - joined;
+            return result;
+        default:
+            result.real = add_up(c, n, (int)what->kind);
+            if (what->kind == OJ_AGG_SUM && c == 0)
+            {
+                result.integer = 0;
+                for (int i = 0; i < n; i++)
+                    result.integer += mine[i]->value[0].integer;
+            }
+            return result;
+    }
+}
+
+/* ---- both ways ---------------------------------------------------------- */
+
+static int is_same(enum oj_aggregate_type type,
+                   const struct oj_aggregate_value *a,
+                   const struct oj_aggregate_value *b)
+{
+    if (a->is_null || b->is_null)
+        return a->is_null == b->is_null;
+    if (type == OJ_AGG_INTEGER)
+        return a->integer == b->integer;
+    if (type == OJ_AGG_REAL)
+        return a->real == b->real || (isnan(a->real) && isnan(b->real));
+    return a->n_bytes == b->n_bytes &&
+           memcmp(a->bytes, b->bytes, (size_t)a->n_bytes) == 0;
+}
+
+#endif

@@ -1,0 +1,352 @@
+/* Kind: unit, property, memory. Aggregates against a plain computation over
+ * sorted pairs, with values held in memory and in runs; every allocation
+ * failing. */
+#include "plain_aggregates.h"
+
+#include "../../../flatten/base/oj_array.h"
+
+#include "../run_tests.h"
+
+static struct oj_aggregate_plan make_plan(int64_t memory)
+{
+    struct oj_aggregate_plan plan = {all,     N_ALL,  types,
+                                     COLUMNS, memory, &files};
+    return plan;
+}
+
+static oj_status add_pair(struct oj_aggregates *a, const struct pair *p,
+                          struct oj_error *err)
+{
+    const struct oj_aggregate_pair pair = {p->row, p->fid, p->place, p->share,
+                                           p->value};
+    return oj_aggregates_add(a, &pair, err);
+}
+
+static void shuffle(void)
+{
+    for (int i = n_pairs - 1; i > 0; i--)
+    {
+        int k = pick(i + 1);
+        struct pair other = pairs[i];
+        pairs[i] = pairs[k];
+        pairs[k] = other;
+    }
+}
+
+static void check_some(struct oj_aggregates *a, uint64_t seed,
+                       const struct oj_aggregate *some, int n_some)
+{
+    for (int64_t row = 0; row < ROWS; row++)
+    {
+        for (int i = 0; i < n_some; i++)
+        {
+            struct oj_aggregate_value got, expected = plain(&some[i], row);
+            struct oj_error error;
+            enum oj_aggregate_type type =
+                oj_aggregate_type(some[i].kind, types[some[i].column]);
+            must(oj_aggregates_result(a, row, i, &got, &error));
+            expect(is_same(type, &got, &expected),
+                   "seed %llu, row %d, aggregate %d: %d %lld %g %.*s, not %d "
+                   "%lld %g",
+                   (unsigned long long)seed, (int)row, i, got.is_null,
+                   (long long)got.integer, got.real, (int)got.n_bytes,
+                   got.bytes != NULL ? got.bytes : "", expected.is_null,
+                   (long long)expected.integer, expected.real);
+        }
+    }
+}
+
+static void check_results(struct oj_aggregates *a, uint64_t seed)
+{
+    check_some(a, seed, all, N_ALL);
+}
+
+START_TEST(property_all_aggregates)
+{
+    static const int64_t memory[] = {0, 1, 3000, 100000};
+    for (int m = 0; m < 4; m++)
+    {
+        const struct oj_aggregate_plan plan = make_plan(memory[m]);
+        struct oj_aggregates *a;
+        uint64_t seed = first_seed();
+        must(oj_aggregates_open(&plan, &a, NULL));
+        for (int64_t round = 0; round < rounds(12); round++, seed++)
+        {
+            make_pairs(seed);
+            for (int turn = 0; turn < 2; turn++)
+            {
+                must(oj_aggregates_start(a, ROWS, NULL));
+                for (int i = 0; i < n_pairs; i++)
+                    must(add_pair(a, &pairs[i], NULL));
+                expect((oj_aggregates_spills(a) > 0) ==
+                               (memory[m] == 1 && n_pairs >= 256) ||
+                           memory[m] > 1,
+                       "spills");
+                must(oj_aggregates_rewind(a, NULL));
+                check_results(a, seed);
+                shuffle();
+            }
+        }
+        oj_aggregates_close(a);
+    }
+}
+END_TEST
+
+/* ---- blocks, and rows put together --------------------------------------- */
+
+/* Takes those of all that take(kind, column) is for. */
+static int select_aggregates(struct oj_aggregate *some,
+                             int (*take)(const struct oj_aggregate *what))
+{
+    int n = 0;
+    for (int i = 0; i < N_ALL; i++)
+    {
+        if (take(&all[i]))
+            some[n++] = all[i];
+    }
+    return n;
+}
+
+static int holds_nothing(const struct oj_aggregate *what)
+{
+    return what->kind != OJ_AGG_MEDIAN && what->kind != OJ_AGG_MODE &&
+           what->kind != OJ_AGG_UNIQUE && what->kind != OJ_AGG_CONCAT;
+}
+
+static int is_of_blocks(const struct oj_aggregate *what)
+{
+    return (what->kind <= OJ_AGG_MEAN || what->kind == OJ_AGG_STDDEV) &&
+           what->column < 2;
+}
+
+/* Pairs go to their row or to one of three that are merged into it. */
+START_TEST(property_merged_rows)
+{
+    struct oj_aggregate some[N_ALL];
+    struct oj_aggregate_plan plan = make_plan(0);
+    struct oj_aggregates *a;
+    uint64_t seed = first_seed();
+    plan.aggregates = some;
+    plan.n_aggregates = select_aggregates(some, holds_nothing);
+    must(oj_aggregates_open(&plan, &a, NULL));
+    ck_assert(oj_aggregates_can_merge(a));
+    ck_assert(!oj_aggregates_take_blocks(a));
+    for (int64_t round = 0; round < rounds(40); round++, seed++)
+    {
+        make_pairs(seed);
+        must(oj_aggregates_start(a, ROWS, NULL));
+        must(oj_aggregates_extend(a, (int64_t)4 * ROWS, NULL));
+        for (int i = 0; i < n_pairs; i++)
+        {
+            struct pair moved = pairs[i];
+            moved.row += ROWS * pick(4);
+            must(add_pair(a, &moved, NULL));
+        }
+        for (int64_t from = ROWS; from < 4 * ROWS; from++)
+            must(oj_aggregates_merge(a, from, from % ROWS, NULL));
+        must(oj_aggregates_rewind(a, NULL));
+        check_some(a, seed, some, plan.n_aggregates);
+    }
+    oj_aggregates_close(a);
+}
+END_TEST
+
+START_TEST(property_blocks)
+{
+    static int64_t row[MOST_PAIRS], integer[MOST_PAIRS];
+    static double real[MOST_PAIRS];
+    static uint8_t is_null[2][MOST_PAIRS];
+    static int32_t at[MOST_PAIRS];
+    const struct oj_aggregate_column columns[] = {{NULL, integer, is_null[0]},
+                                                  {real, NULL, is_null[1]}};
+    struct oj_aggregate some[N_ALL];
+    struct oj_aggregate_plan plan = make_plan(0);
+    struct oj_aggregates *a;
+    uint64_t seed = first_seed();
+    plan.aggregates = some;
+    plan.n_aggregates = select_aggregates(some, is_of_blocks);
+    plan.n_columns = 2;
+    must(oj_aggregates_open(&plan, &a, NULL));
+    ck_assert(oj_aggregates_take_blocks(a));
+    for (int64_t round = 0; round < rounds(40); round++, seed++)
+    {
+        int n;
+        make_pairs(seed);
+        must(oj_aggregates_start(a, ROWS, NULL));
+        for (int i = 0; i < n_pairs; i++)
+        {
+            row[i] = pairs[i].row;
+            at[i] = n_pairs - 1 - i;
+            integer[at[i]] = pairs[i].value[0].integer;
+            real[at[i]] = pairs[i].value[1].real;
+            for (int c = 0; c < 2; c++)
+                is_null[c][at[i]] = (uint8_t)pairs[i].value[c].is_null;
+        }
+        n = pick(n_pairs);
+        must(oj_aggregates_add_block(a, n, row, at, columns, NULL));
+        must(oj_aggregates_add_block(a, n_pairs - n, row + n, at + n, columns,
+                                     NULL));
+        check_some(a, seed, some, plan.n_aggregates);
+    }
+    oj_aggregates_close(a);
+}
+END_TEST
+
+START_TEST(unit_counts)
+{
+    const struct oj_aggregate counts[] = {{.kind = OJ_AGG_COUNT},
+                                          {.kind = OJ_AGG_COUNT}};
+    const int64_t more[] = {3, 0, (int64_t)1 << 40};
+    struct oj_aggregate_plan plan = {.aggregates = counts, .n_aggregates = 2};
+    struct oj_aggregate_pair pair = {.row = 2};
+    struct oj_aggregate_value value;
+    struct oj_aggregates *a;
+    must(oj_aggregates_open(&plan, &a, NULL));
+    ck_assert(oj_aggregates_take_counts(a));
+    must(oj_aggregates_start(a, 4, NULL));
+    must(oj_aggregates_add(a, &pair, NULL));
+    oj_aggregates_add_counts(a, 3, more);
+    oj_aggregates_add_counts(a, 3, more);
+    must(oj_aggregates_rewind(a, NULL));
+    for (int row = 0; row < 4; row++)
+    {
+        must(oj_aggregates_result(a, row, 1, &value, NULL));
+        ck_assert_int_eq(value.integer,
+                         row < 3 ? 2 * more[row] + (row == 2) : 0);
+    }
+    oj_aggregates_close(a);
+    plan = make_plan(0);
+    must(oj_aggregates_open(&plan, &a, NULL));
+    ck_assert(!oj_aggregates_take_counts(a));
+    oj_aggregates_close(a);
+}
+END_TEST
+
+START_TEST(unit_integer_sums)
+{
+    static const enum oj_aggregate_type type = OJ_AGG_INTEGER;
+    static const struct oj_aggregate list[] = {{OJ_AGG_SUM, 0, NULL},
+                                               {OJ_AGG_MEAN, 0, NULL}};
+    const struct oj_aggregate_plan plan = {list, 2, &type, 1, 0, NULL};
+    struct oj_aggregates *a;
+    struct oj_aggregate_value value = {0};
+    struct oj_aggregate_pair pair = {0, 0, 0, 1.0, &value};
+    struct oj_error error;
+    must(oj_aggregates_open(&plan, &a, NULL));
+    must(oj_aggregates_start(a, 1, NULL));
+    value.integer = INT64_MAX;
+    for (int i = 0; i < 3; i++)
+        must(oj_aggregates_add(a, &pair, NULL));
+    must(oj_aggregates_rewind(a, NULL));
+    ck_assert_int_eq(oj_aggregates_result(a, 0, 0, &value, &error),
+                     OJ_ERR_LIMIT);
+    must(oj_aggregates_result(a, 0, 1, &value, NULL));
+    ck_assert(value.real == 0x1p63);
+    value.integer = INT64_MIN;
+    value.is_null = 0;
+    for (int i = 0; i < 3; i++)
+        must(oj_aggregates_add(a, &pair, NULL));
+    must(oj_aggregates_result(a, 0, 0, &value, &error));
+    ck_assert_int_eq(value.integer, -3);
+    oj_aggregates_close(a);
+}
+END_TEST
+
+START_TEST(unit_wrong_plans)
+{
+    static const struct oj_aggregate wrong[] = {{OJ_AGG_SUM, 2, NULL},
+                                                {OJ_AGG_MEDIAN, 2, NULL},
+                                                {OJ_AGG_CONCAT, 0, ","},
+                                                {OJ_AGG_MIN, 3, NULL},
+                                                {OJ_AGG_MIN, -1, NULL}};
+    for (int i = 0; i < 5; i++)
+    {
+        const struct oj_aggregate_plan plan = {&wrong[i], 1, types,
+                                               COLUMNS,   0, NULL};
+        struct oj_aggregates *a = NULL;
+        struct oj_error error;
+        ck_assert_int_eq(oj_aggregates_open(&plan, &a, &error), OJ_ERR_ARG);
+        ck_assert_ptr_null(a);
+    }
+}
+END_TEST
+
+START_TEST(unit_no_room_for_runs)
+{
+    struct oj_aggregate_plan plan = make_plan(1);
+    struct oj_aggregates *a;
+    struct oj_error error;
+    oj_status status = OJ_OK;
+    plan.files = &no_files;
+    make_pairs(1);
+    while (n_pairs < 300)
+        pairs[n_pairs] = pairs[0], n_pairs++;
+    must(oj_aggregates_open(&plan, &a, NULL));
+    must(oj_aggregates_start(a, ROWS, NULL));
+    for (int i = 0; i < n_pairs && status == OJ_OK; i++)
+        status = add_pair(a, &pairs[i], &error);
+    ck_assert_int_eq(status, OJ_ERR_IO);
+    oj_aggregates_close(a);
+}
+END_TEST
+
+static oj_status run_all(int64_t memory, struct oj_error *err)
+{
+    const struct oj_aggregate_plan plan = make_plan(memory);
+    struct oj_aggregates *a;
+    oj_status status;
+    OJ_TRY(oj_aggregates_open(&plan, &a, err));
+    status = oj_aggregates_start(a, ROWS, err);
+    for (int i = 0; i < n_pairs && status == OJ_OK; i++)
+        status = add_pair(a, &pairs[i], err);
+    if (status == OJ_OK)
+        status = oj_aggregates_rewind(a, err);
+    for (int i = 0; i < ROWS * N_ALL && status == OJ_OK; i++)
+    {
+        struct oj_aggregate_value value;
+        status = oj_aggregates_result(a, i / N_ALL, i % N_ALL, &value, err);
+    }
+    oj_aggregates_close(a);
+    return status;
+}
+
+START_TEST(memory_every_allocation_fails)
+{
+    static const int64_t memory[] = {0, 1, 3000};
+    for (int m = 0; m < 3; m++)
+    {
+        struct oj_error error;
+        int64_t n;
+        make_pairs(3);
+        n_pairs = 600;
+        oj_alloc_fail_at(0);
+        must(run_all(memory[m], &error));
+        n = oj_alloc_fail_at(0);
+        ck_assert_int_gt(n, 10);
+        for (int64_t i = 1; i <= n; i++)
+        {
+            oj_status status;
+            oj_alloc_fail_at(i);
+            status = run_all(memory[m], &error);
+            oj_alloc_fail_at(0);
+            expect(status == OJ_ERR_NOMEM, "allocation %d of %d: %s", (int)i,
+                   (int)n, oj_status_name(status));
+        }
+        must(run_all(memory[m], &error));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tests_open("aggregates");
+    tcase_add_test(tests, property_all_aggregates);
+    tcase_add_test(tests, property_merged_rows);
+    tcase_add_test(tests, property_blocks);
+    tcase_add_test(tests, unit_counts);
+    tcase_add_test(tests, unit_integer_sums);
+    tcase_add_test(tests, unit_wrong_plans);
+    tcase_add_test(tests, unit_no_room_for_runs);
+    tcase_add_test(tests, memory_every_allocation_fails);
+    return tests_run();
+}

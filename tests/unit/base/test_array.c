@@ -1,0 +1,185 @@
+/* Arrays, matches and errors: what everything else allocates and fails with.
+ * Kind: unit, memory. */
+#include "../run_tests.h"
+
+#include "../../../algs/ogrjoin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+START_TEST(sizes_that_overflow_are_refused)
+{
+    ck_assert_ptr_null(oj_malloc(-1, 8));
+    ck_assert_ptr_null(oj_malloc(INT64_MAX, 8));
+    ck_assert_ptr_null(oj_malloc(INT64_MAX / 8 + 1, 16));
+    ck_assert_ptr_null(oj_malloc((int64_t)PTRDIFF_MAX, 1));
+}
+END_TEST
+
+START_TEST(arrays_start_on_a_cache_line)
+{
+    for (int64_t n = 0; n < 200; n++)
+    {
+        char *array = oj_calloc(n, 3);
+        ck_assert_ptr_nonnull(array);
+        ck_assert_uint_eq((uintptr_t)array % 64, 0);
+        for (int64_t i = 0; i < 3 * n; i++)
+            ck_assert_int_eq(array[i], 0);
+        oj_free(array);
+    }
+    oj_free(NULL);
+}
+END_TEST
+
+START_TEST(reserve_keeps_what_is_there)
+{
+    struct oj_error err = {OJ_OK, ""};
+    int32_t *array = NULL;
+    int64_t capacity = 0;
+    for (int32_t i = 0; i < 1000; i++)
+    {
+        ck_assert_int_eq(
+            oj_reserve(&array, i, i + 1, &capacity, sizeof *array, &err),
+            OJ_OK);
+        ck_assert_int_gt(capacity, i);
+        array[i] = i;
+    }
+    for (int32_t i = 0; i < 1000; i++)
+        ck_assert_int_eq(array[i], i);
+    oj_free(array);
+}
+END_TEST
+
+START_TEST(reserve_that_fails_changes_nothing)
+{
+    struct oj_error err = {OJ_OK, ""};
+    int32_t *array = NULL, *before;
+    int64_t capacity = 0, capacity_before;
+    ck_assert_int_eq(oj_reserve(&array, 0, 20, &capacity, sizeof *array, &err),
+                     OJ_OK);
+    for (int32_t i = 0; i < 20; i++)
+        array[i] = i;
+    before = array;
+    capacity_before = capacity;
+    oj_alloc_fail_at(1);
+    ck_assert_int_eq(
+        oj_reserve(&array, 20, capacity + 1, &capacity, sizeof *array, &err),
+        OJ_ERR_NOMEM);
+    oj_alloc_fail_at(0);
+    ck_assert_ptr_eq(array, before);
+    ck_assert_int_eq(capacity, capacity_before);
+    ck_assert_int_eq(array[19], 19);
+    ck_assert_int_eq(err.status, OJ_ERR_NOMEM);
+    ck_assert_ptr_nonnull(strstr(err.message, "memory"));
+    ck_assert_int_eq(
+        oj_reserve(&array, 20, INT64_MAX, &capacity, sizeof *array, &err),
+        OJ_ERR_NOMEM);
+    oj_free(array);
+}
+END_TEST
+
+START_TEST(the_nth_allocation_fails)
+{
+    void *arrays[4];
+    oj_alloc_fail_at(3);
+    for (int i = 0; i < 4; i++)
+        arrays[i] = oj_malloc(10, 1);
+    ck_assert_int_eq(oj_alloc_fail_at(0), 4);
+    ck_assert_ptr_nonnull(arrays[0]);
+    ck_assert_ptr_nonnull(arrays[1]);
+    ck_assert_ptr_null(arrays[2]);
+    ck_assert_ptr_null(arrays[3]);
+    oj_free(arrays[0]);
+    oj_free(arrays[1]);
+}
+END_TEST
+
+START_TEST(matches_in_both_forms)
+{
+    struct oj_error err = {OJ_OK, ""};
+    struct oj_matches matches = {0};
+    ck_assert_int_eq(oj_matches_reserve(&matches, 2, 2, 0, &err), OJ_OK);
+    ck_assert_ptr_null(matches.offset);
+    matches.join_row[0] = 7;
+    matches.join_row[1] = -1;
+    ck_assert_int_eq(
+        oj_matches_end(&matches, 0) - oj_matches_first(&matches, 0), 1);
+    ck_assert_int_eq(
+        oj_matches_end(&matches, 1) - oj_matches_first(&matches, 1), 0);
+    ck_assert_int_eq(oj_matches_reserve(&matches, 2, 3, 1, &err), OJ_OK);
+    ck_assert_ptr_nonnull(matches.offset);
+    matches.offset[0] = 0;
+    matches.offset[1] = 0;
+    matches.offset[2] = 3;
+    ck_assert_int_eq(
+        oj_matches_end(&matches, 0) - oj_matches_first(&matches, 0), 0);
+    ck_assert_int_eq(
+        oj_matches_end(&matches, 1) - oj_matches_first(&matches, 1), 3);
+    oj_matches_free(&matches);
+    oj_matches_free(&matches); /* a freed one is an empty one */
+    for (int64_t n = 1; n < 8; n++)
+    {
+        oj_status status;
+        oj_alloc_fail_at(n);
+        status = oj_matches_reserve(&matches, 100, 300, 1, &err);
+        oj_alloc_fail_at(0);
+        oj_matches_free(&matches);
+        ck_assert(status == OJ_ERR_NOMEM || n > 1);
+        if (status == OJ_OK)
+            break;
+    }
+}
+END_TEST
+
+START_TEST(errors_carry_status_and_text)
+{
+    struct oj_error err = {OJ_OK, ""};
+    char longer[4000];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    ck_assert_int_eq(oj_fail(&err, OJ_ERR_DATA, "row %d", 5), OJ_ERR_DATA);
+    ck_assert_int_eq(err.status, OJ_ERR_DATA);
+    ck_assert_str_eq(err.message, "row 5");
+    ck_assert_int_eq(oj_fail(&err, OJ_ERR_IO, "%s", longer), OJ_ERR_IO);
+    ck_assert_uint_eq(strlen(err.message), sizeof err.message - 1);
+    ck_assert_int_eq(oj_fail(NULL, OJ_ERR_ARG, "nobody asks"), OJ_ERR_ARG);
+    for (int status = OJ_OK; status <= OJ_ERR_INTERNAL + 1; status++)
+        ck_assert_uint_gt(strlen(oj_status_name((oj_status)status)), 0);
+}
+END_TEST
+
+START_TEST(relations_that_make_no_sense)
+{
+    struct oj_error err = {OJ_OK, ""};
+    struct oj_relation relation = oj_relation_default();
+    volatile double zero = 0;
+    ck_assert_int_eq(oj_relation_check(&relation, &err), OJ_OK);
+    relation.max_distance = -1;
+    ck_assert_int_eq(oj_relation_check(&relation, &err), OJ_ERR_ARG);
+    relation.max_distance = zero / zero;
+    ck_assert_int_eq(oj_relation_check(&relation, &err), OJ_ERR_ARG);
+    relation.max_distance = 0;
+    ck_assert_int_eq(oj_relation_check(&relation, &err), OJ_OK);
+    relation.k = 0;
+    ck_assert_int_eq(oj_relation_check(&relation, &err), OJ_ERR_ARG);
+    ck_assert_int_eq(oj_op_find("Nearest"), OJ_OP_NEAREST);
+    ck_assert_int_eq(oj_op_find("nearby"), -1);
+    ck_assert_ptr_nonnull(oj_backend_find("CPU"));
+    ck_assert_ptr_null(oj_backend_find("abacus"));
+    ck_assert_str_eq(oj_backend_at(0)->name, "cpu");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("array");
+    tcase_add_test(tcase, sizes_that_overflow_are_refused);
+    tcase_add_test(tcase, arrays_start_on_a_cache_line);
+    tcase_add_test(tcase, reserve_keeps_what_is_there);
+    tcase_add_test(tcase, reserve_that_fails_changes_nothing);
+    tcase_add_test(tcase, the_nth_allocation_fails);
+    tcase_add_test(tcase, matches_in_both_forms);
+    tcase_add_test(tcase, errors_carry_status_and_text);
+    tcase_add_test(tcase, relations_that_make_no_sense);
+    return tests_run();
+}

@@ -1,0 +1,239 @@
+/* Kind: unit, property. Exact sums against fractions (tests/cases), in every
+ * order, and against sums of integers of 128 bits. */
+#include "../../../algs/base/oj_exact_sum.h"
+
+#include "../../../flatten/base/oj_array.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../random_numbers.h"
+#include "../run_tests.h"
+
+__extension__ typedef __int128 s128;
+
+enum
+{
+    MOST = 64
+};
+
+static void must(oj_status status)
+{
+    ck_assert_int_eq(status, OJ_OK);
+}
+
+static int same_bits(double a, double b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+static double ulp(double x)
+{
+    return nextafter(fabs(x), (double)INFINITY) - fabs(x);
+}
+
+static void add_quickly(struct oj_exact_sum *sum, double x)
+{
+    struct oj_exact_sum before = *sum;
+    if (oj_exact_sum_try(sum, x))
+        return;
+    ck_assert_int_eq(memcmp(&before, sum, sizeof before), 0);
+    must(oj_exact_sum_add(sum, x, NULL));
+}
+
+/* The same by the short way where there is one, and in two sums put together.
+ */
+static double sum_otherwise(const double *value, int n)
+{
+    struct oj_exact_sum part[2];
+    double sum;
+    memset(part, 0, sizeof part);
+    for (int i = 0; i < n; i++)
+        add_quickly(&part[pick(2)], value[i]);
+    must(oj_exact_sum_merge(&part[0], &part[1], NULL));
+    sum = oj_exact_sum_value(&part[0]);
+    oj_exact_sum_clear(&part[0]);
+    oj_exact_sum_clear(&part[1]);
+    return sum;
+}
+
+static void check_case(const char *line, int number)
+{
+    double value[MOST], expected, deviation = 0.0;
+    int n = 0, has_deviation;
+    char *at;
+    expected = strtod(line, &at);
+    at += strspn(at, " |");
+    has_deviation = *at != '-' || at[1] != ' ';
+    if (has_deviation)
+        deviation = strtod(at, &at);
+    else
+        at++;
+    at += strspn(at, " |");
+    while (*at != '\0' && *at != '\n')
+    {
+        ck_assert_int_lt(n, MOST);
+        value[n++] = strtod(at, &at);
+        at += strspn(at, " ");
+    }
+    for (int turn = 0; turn < 5; turn++)
+    {
+        struct oj_exact_sum sum = {0}, squares = {0};
+        double got;
+        for (int i = 0; i < n; i++)
+        {
+            must(oj_exact_sum_add(&sum, value[i], NULL));
+            must(oj_exact_sum_add_square(&squares, value[i], NULL));
+        }
+        got = oj_exact_sum_value(&sum);
+        ck_assert_msg(same_bits(got, expected), "case %d: %a, not %a", number,
+                      got, expected);
+        got = sum_otherwise(value, n);
+        ck_assert_msg(same_bits(got, expected), "case %d in parts: %a, not %a",
+                      number, got, expected);
+        got = oj_exact_sum_deviation(&sum, &squares, n);
+        if (!has_deviation)
+            ck_assert(isnan(got));
+        else
+            ck_assert_msg(
+                got == deviation || fabs(got - deviation) <= 2 * ulp(deviation),
+                "case %d: deviation %a, not %a", number, got, deviation);
+        oj_exact_sum_clear(&sum);
+        oj_exact_sum_clear(&squares);
+        for (int i = n - 1; i > 0; i--) /* another order */
+        {
+            int k = (int)(random_bits() % (uint64_t)(i + 1));
+            double x = value[i];
+            value[i] = value[k];
+            value[k] = x;
+        }
+    }
+}
+
+START_TEST(unit_sums_of_fractions)
+{
+    FILE *file = fopen(OJ_TEST_CASES "/exact_sums.txt", "r");
+    char line[4096];
+    int number = 0, n_cases = 0;
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file) != NULL)
+    {
+        number++;
+        if (line[0] == '#' || line[0] == '\n')
+            continue;
+        check_case(line, number);
+        n_cases++;
+    }
+    fclose(file);
+    ck_assert_int_ge(n_cases, 250);
+}
+END_TEST
+
+/* Whole numbers times 2^-30: their sum fits into 128 bits, and so does that of
+ * their squares. */
+START_TEST(property_against_integers)
+{
+    for (int trial = 0; trial < 300; trial++)
+    {
+        struct oj_exact_sum sum = {0}, whole = {0}, squares = {0};
+        s128 exact = 0, exact_squares = 0;
+        int n = 1 + (int)(random_bits() % 400);
+        int bits = 1 + (int)(random_bits() % 52);
+        for (int i = 0; i < n; i++)
+        {
+            int64_t m = (int64_t)(random_bits() >> (64 - bits));
+            if (random_bits() % 2)
+                m = -m;
+            exact += m;
+            exact_squares += (s128)m * m;
+            add_quickly(&sum, ldexp((double)m, -30));
+            must(oj_exact_sum_add_integer(&whole, m, NULL));
+            must(oj_exact_sum_add_integer_square(&squares, m, NULL));
+        }
+        expect(!sum.is_wide && !whole.is_wide && !squares.is_wide,
+               "trial %d is wide", trial);
+        ck_assert(same_bits(oj_exact_sum_value(&sum),
+                            ldexp((double)exact, -30) + 0.0));
+        ck_assert(same_bits(oj_exact_sum_value(&whole), (double)exact + 0.0));
+        ck_assert(same_bits(oj_exact_sum_value(&squares),
+                            (double)exact_squares + 0.0));
+    }
+}
+END_TEST
+
+START_TEST(unit_not_finite)
+{
+    static const double of[][3] = {{1, (double)INFINITY, 2},
+                                   {1, -(double)INFINITY, 2},
+                                   {(double)INFINITY, -(double)INFINITY, 0},
+                                   {1, (double)NAN, 2}};
+    static const double expected[] = {(double)INFINITY, -(double)INFINITY,
+                                      (double)NAN, (double)NAN};
+    for (int c = 0; c < 4; c++)
+    {
+        struct oj_exact_sum sum = {0}, squares = {0};
+        double got;
+        for (int i = 0; i < 3; i++)
+        {
+            must(oj_exact_sum_add(&sum, of[c][i], NULL));
+            must(oj_exact_sum_add_square(&squares, of[c][i], NULL));
+        }
+        got = oj_exact_sum_value(&sum);
+        ck_assert(isnan(expected[c]) ? isnan(got) : got == expected[c]);
+        ck_assert(isnan(oj_exact_sum_deviation(&sum, &squares, 3)));
+    }
+}
+END_TEST
+
+START_TEST(degenerate_deviations)
+{
+    struct oj_exact_sum sum = {0}, squares = {0};
+    ck_assert(isnan(oj_exact_sum_deviation(&sum, &squares, 0)));
+    for (int i = 0; i < 1000; i++)
+    {
+        must(oj_exact_sum_add(&sum, 0.1, NULL));
+        must(oj_exact_sum_add_square(&squares, 0.1, NULL));
+    }
+    ck_assert(oj_exact_sum_deviation(&sum, &squares, 1000) == 0.0);
+    for (int i = 0; i < 1000; i++) /* the largest there is */
+    {
+        must(oj_exact_sum_add(
+            &sum, i % 2 ? 0x1.fffffffffffffp1023 : -0x1.fffffffffffffp1023,
+            NULL));
+        must(oj_exact_sum_add_square(&squares, 0x1.fffffffffffffp1023, NULL));
+    }
+    ck_assert(isfinite(oj_exact_sum_deviation(&sum, &squares, 2000)));
+    oj_exact_sum_clear(&sum);
+    oj_exact_sum_clear(&squares);
+}
+END_TEST
+
+START_TEST(memory_for_a_wide_sum)
+{
+    struct oj_exact_sum sum = {0};
+    struct oj_error error;
+    must(oj_exact_sum_add(&sum, 1e300, NULL));
+    oj_alloc_fail_at(1);
+    ck_assert_int_eq(oj_exact_sum_add(&sum, 1e-300, &error), OJ_ERR_NOMEM);
+    oj_alloc_fail_at(0);
+    ck_assert(oj_exact_sum_value(&sum) == 1e300);
+    must(oj_exact_sum_add(&sum, 1e-300, NULL));
+    must(oj_exact_sum_add(&sum, -1e300, NULL));
+    ck_assert(sum.is_wide && oj_exact_sum_value(&sum) == 1e-300);
+    oj_exact_sum_clear(&sum);
+    oj_exact_sum_clear(&sum);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tests_open("exact sums");
+    tcase_add_test(tests, unit_sums_of_fractions);
+    tcase_add_test(tests, property_against_integers);
+    tcase_add_test(tests, unit_not_finite);
+    tcase_add_test(tests, degenerate_deviations);
+    tcase_add_test(tests, memory_for_a_wide_sum);
+    return tests_run();
+}

@@ -1,0 +1,151 @@
+/* Kind: unit. What is said on a thread goes to the sink of that thread, sinks
+ * nest, and so do flags that stop it; texts become one line of UTF-8. */
+#include "../run_tests.h"
+
+#include "../../../driver/base/oj_cancel.h"
+#include "../../../driver/base/oj_message.h"
+
+#include <cpl_error.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "n:..|w:..|e:..|", in the order of what was said. */
+struct heard
+{
+    char text[1024];
+};
+
+static void hear(void *user, enum oj_message_kind kind, const char *text)
+{
+    struct heard *heard = user;
+    size_t n = strlen(heard->text);
+    snprintf(heard->text + n, sizeof heard->text - n, "%c:%s|", "nwe"[kind],
+             text);
+}
+
+START_TEST(sinks_nest_like_brackets)
+{
+    struct heard outer = {""}, inner = {""};
+    struct oj_message_sink a = {hear, &outer, NULL, 0, ""};
+    struct oj_message_sink b = {hear, &inner, NULL, 0, ""};
+    char first[64];
+    oj_message_use(&a);
+    oj_notice("one %d", 1);
+    CPLError(CE_Warning, CPLE_AppDefined, "two");
+    CPLError(CE_Failure, CPLE_AppDefined, "three");
+    oj_message_use(&b);
+    oj_warn("four");
+    CPLError(CE_Failure, CPLE_AppDefined, "five");
+    CPLError(CE_Failure, CPLE_AppDefined, "six");
+    ck_assert_int_eq(oj_message_errors(first, (int)sizeof first), 2);
+    ck_assert_str_eq(first, "five");
+    ck_assert_int_eq(oj_message_errors(first, (int)sizeof first), 0);
+    oj_message_use(NULL);
+    oj_say("seven");
+    CPLDebug("X", "not heard");
+    ck_assert_int_eq(oj_message_errors(first, (int)sizeof first), 1);
+    ck_assert_str_eq(first, "three");
+    oj_message_use(NULL);
+    ck_assert_str_eq(outer.text, "n:one 1|w:two|e:three|n:seven|");
+    ck_assert_str_eq(inner.text, "w:four|e:five|e:six|");
+    /* The host's handler has the word again. */
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    CPLError(CE_Warning, CPLE_AppDefined, "to nobody");
+    CPLPopErrorHandler();
+    ck_assert_str_eq(outer.text, "n:one 1|w:two|e:three|n:seven|");
+}
+END_TEST
+
+static void *say_elsewhere(void *user)
+{
+    struct oj_message_sink sink = {hear, user, NULL, 0, ""};
+    oj_message_use(&sink);
+    oj_notice("elsewhere");
+    oj_message_use(NULL);
+    return NULL;
+}
+
+START_TEST(threads_have_sinks_of_their_own)
+{
+    struct heard here = {""}, there = {""};
+    struct oj_message_sink sink = {hear, &here, NULL, 0, ""};
+    pthread_t thread;
+    oj_message_use(&sink);
+    ck_assert_int_eq(pthread_create(&thread, NULL, say_elsewhere, &there), 0);
+    pthread_join(thread, NULL);
+    oj_notice("here");
+    oj_message_use(NULL);
+    ck_assert_str_eq(here.text, "n:here|");
+    ck_assert_str_eq(there.text, "n:elsewhere|");
+}
+END_TEST
+
+static void *is_cancelled(void *user)
+{
+    *(int *)user = oj_is_cancelled();
+    return NULL;
+}
+
+START_TEST(flags_belong_to_threads)
+{
+    const int *of_process = oj_cancel_flag();
+    int a = 0, b = 0, elsewhere = -1;
+    pthread_t thread;
+    ck_assert_ptr_nonnull(of_process);
+    ck_assert_ptr_null(oj_cancel_use(&a));
+    ck_assert_ptr_eq(oj_cancel_flag(), &a);
+    ck_assert_ptr_eq(oj_cancel_use(&b), &a);
+    __atomic_store_n(&b, 1, __ATOMIC_RELAXED);
+    ck_assert_int_eq(oj_is_cancelled(), 1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, is_cancelled, &elsewhere),
+                     0);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(elsewhere, 0);
+    ck_assert_ptr_eq(oj_cancel_use(&a), &b);
+    ck_assert_int_eq(oj_is_cancelled(), 0);
+    ck_assert_ptr_eq(oj_cancel_use(NULL), &a);
+    ck_assert_ptr_eq(oj_cancel_flag(), of_process);
+}
+END_TEST
+
+START_TEST(texts_become_a_line_of_utf8)
+{
+    static const char *const cases[][2] = {
+        {"", ""},
+        {"plain", "plain"},
+        {"a\nb\tc\rd\x01", "a b c d "},
+        {"\x7F", "?"},
+        {"z\xC3\xBC\xE2\x82\xAC\xF0\x9F\x98\x80",
+         "z\xC3\xBC\xE2\x82\xAC\xF0\x9F\x98\x80"},
+        {"a\xFF\xFE", "a??"},
+        {"\xC3", "?"},
+        {"\xE2\x82", "??"},
+        {"\xE2\x82 x", "?? x"},
+        {"\x80\xBF", "??"},
+        {"\xC0\x80", "??"},
+        {"\xE0\x80\x80", "???"},
+        {"\xED\xA0\x80", "???"},
+        {"\xF4\x90\x80\x80", "????"},
+        {"\xF8\x88\x80\x80\x80", "?????"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        char text[32];
+        snprintf(text, sizeof text, "%s", cases[i][0]);
+        oj_message_tidy(text);
+        ck_assert_str_eq(text, cases[i][1]);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tests_open("messages");
+    tcase_add_test(tests, sinks_nest_like_brackets);
+    tcase_add_test(tests, threads_have_sinks_of_their_own);
+    tcase_add_test(tests, flags_belong_to_threads);
+    tcase_add_test(tests, texts_become_a_line_of_utf8);
+    return tests_run();
+}

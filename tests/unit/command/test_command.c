@@ -1,0 +1,514 @@
+/* Kind: unit. The parser of the command: a truth table of words and what they
+ * mean, the errors and their texts, and the table of options against the man
+ * page and the completion. */
+#include "../run_tests.h"
+
+#include "command_line.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+START_TEST(defaults)
+{
+    struct oj_command c = must_parse("-op nearest out.gpkg in.gpkg join.gpkg");
+    ck_assert_int_eq(c.op, OJ_OP_NEAREST);
+    ck_assert(isinf(c.max_distance.value));
+    ck_assert_int_eq(c.max_distance.unit, OJ_UNIT_CRS);
+    ck_assert_int_eq(c.k, 1);
+    ck_assert_int_eq(c.ties, OJ_TIES_FIRST);
+    ck_assert_int_eq(c.distance_to, OJ_TO_INTERIOR);
+    ck_assert_int_eq(c.how, OJ_KEEP_LEFT);
+    ck_assert_str_eq(c.prefix, "join_");
+    ck_assert_int_eq(c.limit, -1);
+    ck_assert_int_eq(c.crs, OJ_CRS_AUTO);
+    ck_assert_str_eq(c.dst, "out.gpkg");
+    ck_assert_str_eq(c.input.dataset, "in.gpkg");
+    ck_assert_str_eq(c.join.dataset, "join.gpkg");
+    ck_assert_ptr_null(c.input.layer);
+    ck_assert_ptr_null(c.input.open_options);
+    ck_assert_ptr_null(c.validate);
+    ck_assert_str_eq(c.backend, "auto");
+    ck_assert_int_eq(c.threads, 0);
+    ck_assert_int_eq(c.batch, 262144);
+    ck_assert_int_eq(c.has_spat, 0);
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(all_values)
+{
+    struct oj_command c = must_parse(
+        "-op NEAREST -max_distance 1.5km -k 3 -ties all -distance_to boundary "
+        "-how inner -prefix p_ -input_layer a -where x\\_=\\_1 -spat -1 -2 3 4 "
+        "-select n,m -limit 0 -oo A=1 -oo B=2 -join_layer b -join_where y "
+        "-join_select '' out in join");
+    ck_assert_double_eq(c.max_distance.value, 1.5);
+    ck_assert_int_eq(c.max_distance.unit, OJ_UNIT_KM);
+    ck_assert_int_eq(c.k, 3);
+    ck_assert_int_eq(c.ties, OJ_TIES_ALL);
+    ck_assert_int_eq(c.distance_to, OJ_TO_BOUNDARY);
+    ck_assert_int_eq(c.how, OJ_KEEP_INNER);
+    ck_assert_str_eq(c.prefix, "p_");
+    ck_assert_str_eq(c.input.layer, "a");
+    ck_assert_str_eq(c.input.where, "x = 1");
+    ck_assert_int_eq(c.has_spat, 1);
+    ck_assert_double_eq(c.spat[0], -1);
+    ck_assert_double_eq(c.spat[3], 4);
+    ck_assert_str_eq(c.input.select, "n,m");
+    ck_assert_int_eq(c.limit, 0);
+    ck_assert_str_eq(c.input.open_options[0], "A=1");
+    ck_assert_str_eq(c.input.open_options[1], "B=2");
+    ck_assert_ptr_null(c.input.open_options[2]);
+    ck_assert_str_eq(c.join.layer, "b");
+    ck_assert_str_eq(c.join.where, "y");
+    ck_assert_str_eq(c.join.select, "");
+    ck_assert(oj_command_given(&c, "join_select"));
+    ck_assert(!oj_command_given(&c, "join_sql"));
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(output_values)
+{
+    struct oj_command c = must_parse(
+        "out in join -op nearest -of GPKG -NLN name -lco X=1 -dsco Y=2 -doo "
+        "Z=3 -Overwrite -unsetfid -nlt promote_to_multi -threads ALL_CPUS "
+        "-backend QUADRANT -batch 10 -quadrant_size 5 --quiet -json_summary s "
+        "-crs ignore -s_srs A -join_srs B -t_srs C -a_srs D");
+    ck_assert_str_eq(c.format, "GPKG");
+    ck_assert_str_eq(c.layer_name, "name");
+    ck_assert_str_eq(c.layer_options[0], "X=1");
+    ck_assert_str_eq(c.dataset_options[0], "Y=2");
+    ck_assert_str_eq(c.dst_open_options[0], "Z=3");
+    ck_assert_int_eq(c.overwrite, 1);
+    ck_assert_int_eq(c.unset_fid, 1);
+    ck_assert_int_eq(c.layer_type, OJ_LAYER_MULTI);
+    ck_assert_int_eq(c.threads, 0);
+    ck_assert_str_eq(c.backend, "quadrant");
+    ck_assert_int_eq(c.batch, 10);
+    ck_assert_int_eq(c.quadrant_size, 5);
+    ck_assert_int_eq(c.quiet, 1);
+    ck_assert_str_eq(c.json_summary, "s");
+    ck_assert_int_eq(c.crs, OJ_CRS_IGNORE);
+    ck_assert_str_eq(c.input.srs, "A");
+    ck_assert_str_eq(c.join.srs, "B");
+    ck_assert_str_eq(c.t_srs, "C");
+    ck_assert_str_eq(c.a_srs, "D");
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(distances)
+{
+    static const struct
+    {
+        const char *text;
+        double value;
+        enum oj_unit unit;
+    } cases[] = {
+        {"0", 0, OJ_UNIT_CRS},
+        {"100", 100, OJ_UNIT_CRS},
+        {"1e3", 1000, OJ_UNIT_CRS},
+        {".5", .5, OJ_UNIT_CRS},
+        {"100ft", 100, OJ_UNIT_FT},
+        {"100us-ft", 100, OJ_UNIT_US_FT},
+        {"1e3m", 1000, OJ_UNIT_M},
+        {"2KM", 2, OJ_UNIT_KM},
+        {"0.25mi", 0.25, OJ_UNIT_MI},
+        {"0.01deg", 0.01, OJ_UNIT_DEG},
+        {"100\\_ft", 100, OJ_UNIT_FT},
+        {"inf", INFINITY, OJ_UNIT_CRS},
+        {"infdeg", INFINITY, OJ_UNIT_DEG},
+        {"Infinity", INFINITY, OJ_UNIT_CRS},
+        {"-0", 0, OJ_UNIT_CRS},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        char line[128];
+        struct oj_command c;
+        snprintf(line, sizeof line, "-op nearest -max_distance %s a b c",
+                 cases[i].text);
+        c = must_parse(line);
+        ck_assert_msg(c.max_distance.value == cases[i].value &&
+                          c.max_distance.unit == cases[i].unit,
+                      "%s", cases[i].text);
+        oj_command_free(&c);
+    }
+}
+END_TEST
+
+/* Which join the options mean, where -op does not say it. */
+START_TEST(the_join_follows_from_the_options)
+{
+    static const struct
+    {
+        const char *line;
+        int op, is_window, how;
+    } cases[] = {
+        {"a b c", OJ_OP_INTERSECTS, 0, OJ_KEEP_LEFT},
+        {"-relate T*F**F*** a b c", OJ_OP_RELATE, 0, OJ_KEEP_LEFT},
+        {"-k 3 a b c", OJ_OP_NEAREST, 0, OJ_KEEP_LEFT},
+        {"-k 3 -max_distance 5 a b c", OJ_OP_NEAREST, 0, OJ_KEEP_LEFT},
+        {"-ties all a b c", OJ_OP_NEAREST, 0, OJ_KEEP_LEFT},
+        {"-distance_to boundary a b c", OJ_OP_NEAREST, 0, OJ_KEEP_LEFT},
+        {"-max_distance_field f a b c", OJ_OP_DWITHIN, 0, OJ_KEEP_LEFT},
+        {"-join_max_distance_field f a b c", OJ_OP_DWITHIN, 0, OJ_KEEP_LEFT},
+        {"-window 0 0 1 1 a b", OJ_OP_INTERSECTS, 1, OJ_KEEP_INNER},
+        {"-op window a b c", OJ_OP_INTERSECTS, 1, OJ_KEEP_INNER},
+        {"-op WINDOW -how left a b c", OJ_OP_INTERSECTS, 1, OJ_KEEP_LEFT},
+        {"-op window -in_place -pick first a b", OJ_OP_INTERSECTS, 1,
+         OJ_KEEP_LEFT},
+        {"-op Contains_Properly a b c", OJ_OP_CONTAINS_PROPERLY, 0,
+         OJ_KEEP_LEFT},
+        {"-op bbox -how full a b c", OJ_OP_BBOX, 0, OJ_KEEP_FULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        struct oj_command c = must_parse(cases[i].line);
+        ck_assert_msg(c.op == cases[i].op &&
+                          c.is_window == cases[i].is_window &&
+                          c.how == cases[i].how,
+                      "%s", cases[i].line);
+        oj_command_free(&c);
+    }
+}
+END_TEST
+
+START_TEST(boxes_come_in_fours)
+{
+    struct oj_command c =
+        must_parse("-window -1 2 3 4.5 out -window 1e3 0 1e3 0 in");
+    ck_assert_int_eq(c.n_windows, 2);
+    ck_assert_double_eq(c.windows[0], -1);
+    ck_assert_double_eq(c.windows[3], 4.5);
+    ck_assert_double_eq(c.windows[4], 1000);
+    ck_assert_double_eq(c.windows[7], 0);
+    ck_assert_str_eq(c.dst, "out");
+    ck_assert_str_eq(c.input.dataset, "in");
+    ck_assert_str_eq(c.join.dataset, "-window");
+    oj_command_free(&c);
+    c = must_parse("-in_place -pick first -window 0 0 1 1 in");
+    ck_assert_ptr_null(c.dst);
+    ck_assert_str_eq(c.input.dataset, "in");
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(sizes_have_units)
+{
+    static const struct
+    {
+        const char *text;
+        int64_t bytes;
+    } cases[] = {
+        {"100000", 100000},          {"64M", 64 << 20},
+        {"4G", INT64_C(4) << 30},    {"1.5g", INT64_C(3) << 29},
+        {"512MB", INT64_C(1) << 29}, {"2KiB", 2048},
+        {"1T", INT64_C(1) << 40},    {"7b", 7},
+        {"64\\_M", 64 << 20},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        char line[64];
+        struct oj_command c;
+        snprintf(line, sizeof line, "-memory %s a b c", cases[i].text);
+        c = must_parse(line);
+        ck_assert_msg(c.memory == cases[i].bytes, "%s", cases[i].text);
+        oj_command_free(&c);
+    }
+}
+END_TEST
+
+START_TEST(lists_of_words)
+{
+    struct oj_command c = must_parse(
+        "-exclude self -exclude field=a=b -on x=y,z -invalid fix -centroid_of "
+        "both -min_distance 3m -op dwithin -max_distance 1km -max_pairs 9 "
+        "-explain a b c");
+    ck_assert_str_eq(c.exclude[0], "self");
+    ck_assert_str_eq(c.exclude[1], "field=a=b");
+    ck_assert_ptr_null(c.exclude[2]);
+    ck_assert_str_eq(c.on, "x=y,z");
+    ck_assert_int_eq(c.invalid, OJ_INVALID_FIX);
+    ck_assert_int_eq(c.centroid_of, OJ_SIDE_BOTH);
+    ck_assert_double_eq(c.min_distance.value, 3);
+    ck_assert_int_eq(c.max_pairs, 9);
+    ck_assert_int_eq(c.explain, 1);
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(validate_takes_a_backend_or_not)
+{
+    struct oj_command c = must_parse("-op nearest -validate a b c");
+    ck_assert_str_eq(c.validate, "geos");
+    ck_assert_str_eq(c.dst, "a");
+    oj_command_free(&c);
+    c = must_parse("-op nearest -validate -metric sphere a b c");
+    ck_assert_str_eq(c.validate, "sphere");
+    oj_command_free(&c);
+
+    c = must_parse("-op nearest -validate SpatialIndex a b c");
+    ck_assert_str_eq(c.validate, "spatialindex");
+    ck_assert_str_eq(c.dst, "a");
+    oj_command_free(&c);
+    c = must_parse("a b c -op nearest -validate");
+    ck_assert_str_eq(c.validate, "geos");
+    oj_command_free(&c);
+}
+END_TEST
+
+/* Each side has its own kind of point; flags and lists may come again. */
+START_TEST(what_may_be_said_twice)
+{
+    struct oj_command c =
+        must_parse("-centroid_of input -point_on_surface_of join -q -q "
+                   "-exclude self -exclude field=f -lco A=1 -lco B=2 a b c");
+    ck_assert_int_eq(c.centroid_of, OJ_SIDE_INPUT);
+    ck_assert_int_eq(c.point_on_surface_of, OJ_SIDE_JOIN);
+    ck_assert_str_eq(c.exclude[1], "field=f");
+    ck_assert_str_eq(c.layer_options[1], "B=2");
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(positionals_without_destination)
+{
+    struct oj_command c = must_parse("-in_place -op nearest in join");
+    ck_assert_ptr_null(c.dst);
+    ck_assert_str_eq(c.input.dataset, "in");
+    ck_assert_str_eq(c.join.dataset, "join");
+    oj_command_free(&c);
+    c = must_parse("-op nearest in join -benchmark -benchmark_seconds 2.5");
+    ck_assert_ptr_null(c.dst);
+    ck_assert_double_eq(c.benchmark_seconds, 2.5);
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(help_needs_nothing_else)
+{
+    struct oj_command c = must_parse("-foo -h");
+    ck_assert_int_eq(c.help, 1);
+    oj_command_free(&c);
+    c = must_parse("--help");
+    ck_assert_int_eq(c.help, 1);
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(a_condition_can_come_from_a_file)
+{
+    char name[] = "/tmp/test_command_XXXXXX", line[128];
+    int file = mkstemp(name);
+    struct oj_command c;
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(write(file, "a = 1\nAND b\n", 12), 12);
+    close(file);
+    snprintf(line, sizeof line, "-op nearest -where @%s a b c", name);
+    c = must_parse(line);
+    ck_assert_str_eq(c.input.where, "a = 1\nAND b");
+    oj_command_free(&c);
+    unlink(name);
+}
+END_TEST
+
+/* Words that must fail, and what the text must name. */
+START_TEST(errors_say_what_is_wrong)
+{
+    static const struct
+    {
+        const char *line, *text;
+    } cases[] = {
+        {"", "0 datasets given, 3 needed"},
+        {"-op nearest a b", "2 datasets given, 3 needed"},
+        {"-op nearest a", "1 dataset given"},
+        {"-op nearest a b c d", "one word too many: 'd'"},
+        {"-op nearest a '' c", "empty dataset name"},
+        {"-max_distance 5 a b c", "-op nearest"},
+        {"-min_distance 5 a b c", "-op nearest"},
+        {"-metric sphere a b c", "-op nearest"},
+        {"-op inside a b c", "did you mean within?"},
+        {"-op intresects a b c", "did you mean intersects?"},
+        {"-op windw a b c", "did you mean window?"},
+        {"-op ST_Within a b c", "did you mean within?"},
+        {"-op foo a b c", "no such join; known"},
+        {"-op knn a b c", "did you mean nearest?"},
+        {"-op xyzzy a b c", "known: nearest, dwithin, intersects"},
+        {"-op relate a b c", "needs -relate"},
+        {"-relate T*F**F** a b c", "nine of the letters"},
+        {"-relate T*F**F**3 a b c", "nine of the letters"},
+        {"-op within -relate T*F**F*** a b c", "goes with -op relate"},
+        {"-op dwithin a b c", "needs a distance"},
+        {"-op dwithin -max_distance inf a b c", "every pair"},
+        {"-op dwithin -max_distance 5 -max_distance_field f a b c",
+         "do not go together"},
+        {"-max_distance_field f -join_max_distance_field g a b c",
+         "do not go together"},
+        {"-op nearest -max_distance_field f a b c", "-op dwithin"},
+        {"-op intersects -k 2 a b c", "it goes with -op nearest"},
+        {"-op dwithin -max_distance 1 -ties all a b c",
+         "goes with -op nearest"},
+        {"-op within -max_distance 1 a b c", "nearest or dwithin"},
+        {"-op window -min_distance 1 a b c", "with -op window"},
+        {"-op nearest -metric sphere -distance_to boundary a b c", "planar"},
+        {"-op nearest -metric sphere -validate geos a b c", "-validate sphere"},
+        {"-op nearest -validate sphere a b c", "-validate geos"},
+        {"-op nearest -on a=b -on c=d a b c",
+         "-on is given twice: write one list, as -on a=b,c=d"},
+        {"-op nearest -where x=1 -where y=2 a b c", "a > 1 AND b = 2"},
+        {"-op nearest -k 2 -k 3 a b c", "-k is given twice: leave one out"},
+        {"-op nearest -op within a b c", "-op is given twice"},
+        {"-f GPKG -of CSV a b c", "-f is given twice"},
+        {"-spat 0 0 1 1 -spat 2 2 3 3 a b c", "-spat is given twice"},
+        {"-validate -validate geos a b c", "-validate is given twice"},
+        {"-op within -window 0 0 1 1 a b", "goes with -op window"},
+        {"-window 0 0 1 1 a b c", "3 datasets given, 2 needed"},
+        {"-window 0 0 1 a b", "four numbers, XMIN YMIN XMAX YMAX, not 'a'"},
+        {"-window 5 0 1 1 a b", "is empty"},
+        {"-op window -centroid_of both a b c", "can only be input"},
+        {"-window 0 0 1 1 -join_layer x a b", "do not go together"},
+        {"-window 0 0 1 1 -on x a b", "do not go together"},
+        {"-memory 0 a b c", "number of bytes"},
+        {"-memory 4X a b c", "number of bytes"},
+        {"-memory -1G a b c", "number of bytes"},
+        {"-memory inf a b c", "number of bytes"},
+        {"-max_pairs 0 a b c", "1 or more"},
+        {"-exclude same a b c", "self, same_geometry or field=F"},
+        {"-centroid_of left a b c", "input|join|both"},
+        {"-centroid_of join -point_on_surface_of join a b c", "the join side"},
+        {"-centroid_of both -point_on_surface_of input a b c",
+         "the input side"},
+        {"-pick first -agg count a b c", "do not go together"},
+        {"-agg count -name_rank x a b c", "do not go together"},
+        {"-how semi -pick first a b c", "only the input layer's"},
+        {"-how anti -name_count n a b c", "only the input layer's"},
+        {"-how semi -geometry connection a b c", "only the input layer's"},
+        {"-name_distance d a b c", "-op intersects has no distance"},
+        {"-in_place a b", "choose one with -pick"},
+        {"-in_place -pick first -how right a b", "-how can only be left"},
+        {"-in_place -pick first -geometry join a b", "do not go together"},
+        {"-in_place -pick first -unmatched_layer x a b", "do not go together"},
+        {"-explain -validate a b c", "do not go together"},
+        {"-explain -q a b c", "do not go together"},
+        {"-explain -progress a b c", "only says what would be done"},
+        {"-benchmark -pick first a b", "do not go together"},
+        {"-benchmark -f CSV a b",
+         "-benchmark and -f do not go together: the benchmark writes no layer"},
+        {"-benchmark -max_pairs 5 a b",
+         "holds all rows and pairs in memory at once"},
+        {"-benchmark -backend geos a b", "goes through the backends"},
+        {"-how semi -prefix x a b c", "only the input layer's"},
+        {"-how anti -join_select x a b c", "only the input layer's"},
+        {"-how anti -unmatched_join_layer x a b c", "only the input layer's"},
+        {"-nlt NONE -geometry join a b c", "no geometry is written"},
+        {"-nlt none -a_srs EPSG:4326 a b c", "no geometry is written"},
+        {"-quadrant_size 5 a b c",
+         "-quadrant_size goes with -backend quadrant, cuda_quadrant or "
+         "spatialindex_collective, not auto"},
+        {"-backend cpu -gpu 1 a b c", "-gpu goes with -backend cuda or auto"},
+        {"-backend cpu -gpu 1 -validate geos a b c", "goes with -backend cuda"},
+        {"-op", "-op needs a value"},
+        {"-op nearest -max_dist 5 a b c", "did you mean -max_distance?"},
+        {"-op nearest -maxdistance 5 a b c", "did you mean -max_distance?"},
+        {"-op nearest -jion_layer x a b c", "did you mean -join_layer?"},
+        {"-op nearest --overwrit a b c", "did you mean -overwrite?"},
+        {"-max-dist 5 a b c", "did you mean -max_distance?"},
+        {"-xyzzy a b c", "-xyzzy; ogrjoin --help lists all"},
+        {"--op=within a b c", "write -op within, with a space"},
+        {"-nosuch=within a b c", "-nosuch=within; ogrjoin --help lists all"},
+        {"-predicate within a b c", "write -op NAME"},
+        {"-Inner a b c", "write -how left, inner"},
+        {"-makevalid a b c", "write -invalid fix"},
+        {"-dim XY a b c", "ogr2ogr -dim"},
+        {"-formats", "two dashes"},
+        {"-in_place_unsafe -op nearest a b",
+         "-in_place_unsafe needs -in_place"},
+        {"-benchmark_csv x a b", "-benchmark_csv needs -benchmark"},
+        {"-validate goes a b c", "too many: 'c', after 'goes' 'a' 'b'"},
+        {"-nlt POLYGON a b c", "AS_IS|PROMOTE_TO_MULTI|NONE"},
+        {"-op nearest -max_distance -1 a b c", "0 or more, not '-1'"},
+        {"-op nearest -max_distance -inf a b c", "-max_distance"},
+        {"-op nearest -max_distance nan a b c", "-max_distance"},
+        {"-op nearest -max_distance ft a b c", "must be a number"},
+        {"-op nearest -max_distance 5parsec a b c", "unknown unit 'parsec'"},
+        {"-op nearest -max_distance 1,5 a b c", "write a point for the comma"},
+        {"-op nearest a b c -max_distance", "-max_distance needs a value"},
+        {"-op nearest -k 0 a b c", "1 or more, not '0'"},
+        {"-op nearest -k 1.5 a b c", "whole number"},
+        {"-op nearest -k 99999999999999999999 a b c", "2147483647 or less"},
+        {"-op nearest -k 3000000000 a b c", "2147483647 or less"},
+        {"-op nearest -ties some a b c", "first|all, not 'some'"},
+        {"-op nearest -how outer a b c", "left|inner|semi|anti|right|full"},
+        {"-op nearest -limit -1 a b c", "0 or more, not '-1'"},
+        {"-op nearest -threads none a b c", "-threads"},
+        {"-op nearest -threads 0 a b c", "-threads"},
+        {"-op nearest -threads 100000 a b c", "4096 or less"},
+        {"-op nearest -batch 0 a b c", "-batch"},
+        {"-op nearest -backend gpu a b c", "auto, cpu"},
+        {"-op nearest -oo novalue a b c", "takes NAME=VALUE"},
+        {"-op nearest -spat 1 2 3 a b c",
+         "four numbers, XMIN YMIN XMAX YMAX, not 'a'"},
+        {"-op nearest -spat 3 2 1 4 a b c", "is empty"},
+        {"a b c -op nearest -spat 1 2 3", "-spat needs a value"},
+        {"-op nearest -where @/no/such/file a b c", "cannot be read"},
+        {"-op nearest -dialect x a b c", "-dialect needs -sql"},
+        {"-op nearest -validate_report x a b c", "needs -validate"},
+        {"-op nearest -sql x -input_layer y a b c", "do not go together"},
+        {"-op nearest -overwrite -append a b c", "do not go together"},
+        {"-op nearest -q -progress a b c", "do not go together"},
+        {"-op nearest -in_place a b c", "3 datasets given, 2 needed"},
+        {"-op nearest -in_place -k 2 a b", "-k can only be 1"},
+        {"-op nearest -in_place -ties all a b", "-ties can only be first"},
+        {"-op nearest -in_place -how inner a b", "-how can only be left"},
+        {"-op nearest -in_place -nln x a b", "do not go together"},
+        {"-op nearest -in_place_unsafe a b c", "needs -in_place"},
+        {"-op nearest -benchmark -overwrite a b", "do not go together"},
+        {"-op nearest -benchmark_seconds 0 -benchmark a b", "more than 0"},
+        {"-op nearest -benchmark_csv x a b c", "needs -benchmark"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        struct oj_command command;
+        struct oj_error err = {OJ_OK, ""};
+        oj_status status = parse(cases[i].line, &command, &err);
+        ck_assert_msg(status == OJ_ERR_ARG, "'%s' gives status %d",
+                      cases[i].line, (int)status);
+        ck_assert_msg(strstr(err.message, cases[i].text) != NULL,
+                      "'%s' says '%s'", cases[i].line, err.message);
+        ck_assert_ptr_null(strchr(err.message, '\n'));
+    }
+}
+END_TEST
+
+START_TEST(error_text_may_be_unwanted)
+{
+    struct oj_command command;
+    const char *words[] = {"-nonsense"};
+    ck_assert_int_eq(oj_command_parse(1, words, &command, NULL), OJ_ERR_ARG);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tests_open("command");
+    tcase_add_test(tests, defaults);
+    tcase_add_test(tests, all_values);
+    tcase_add_test(tests, output_values);
+    tcase_add_test(tests, distances);
+    tcase_add_test(tests, the_join_follows_from_the_options);
+    tcase_add_test(tests, boxes_come_in_fours);
+    tcase_add_test(tests, sizes_have_units);
+    tcase_add_test(tests, lists_of_words);
+    tcase_add_test(tests, validate_takes_a_backend_or_not);
+    tcase_add_test(tests, what_may_be_said_twice);
+    tcase_add_test(tests, positionals_without_destination);
+    tcase_add_test(tests, help_needs_nothing_else);
+    tcase_add_test(tests, a_condition_can_come_from_a_file);
+    tcase_add_test(tests, errors_say_what_is_wrong);
+    tcase_add_test(tests, error_text_may_be_unwanted);
+    return tests_run();
+}

@@ -1,0 +1,96 @@
+/* The table of options against the man page and the completion. Kind: unit. */
+#include "../run_tests.h"
+
+#include "../../../driver/command/oj_command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+START_TEST(names_are_unique)
+{
+    const struct oj_option *a, *b;
+    for (int i = 0; (a = oj_option_at(i)) != NULL; i++)
+    {
+        for (int j = 0; j < i; j++)
+        {
+            b = oj_option_at(j);
+            ck_assert_str_ne(a->name, b->name);
+            if (a->alias != NULL)
+                ck_assert_str_ne(a->alias, b->name);
+        }
+    }
+}
+END_TEST
+
+static char *read_text(const char *name)
+{
+    enum
+    {
+        MAX_BYTES = 200000
+    };
+    char path[1024], *text = malloc(MAX_BYTES);
+    size_t n;
+    FILE *file;
+    snprintf(path, sizeof path, "%s/driver/%s", OJ_SOURCE_DIR, name);
+    file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "%s cannot be read", path);
+    ck_assert_ptr_nonnull(text);
+    n = fread(text, 1, MAX_BYTES - 1, file);
+    fclose(file);
+    text[n] = '\0';
+    return text;
+}
+
+/* dash and name, and then no letter that would make it another name. */
+static int names_option(const char *text, const char *dash, const char *name)
+{
+    char wanted[64];
+    size_t n;
+    snprintf(wanted, sizeof wanted, "%s%s", dash, name);
+    n = strlen(wanted);
+    for (const char *at = text; (at = strstr(at, wanted)) != NULL; at++)
+    {
+        char next = at[n];
+        if (!((next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') ||
+              next == '_'))
+            return 1;
+    }
+    return 0;
+}
+
+START_TEST(man_page_and_completion_name_every_option)
+{
+    char *man = read_text("ogrjoin.1"), *completion = read_text("ogrjoin.bash");
+    const struct oj_option *option;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        ck_assert_msg(names_option(man, "\\-", option->name),
+                      "the man page lacks -%s", option->name);
+        ck_assert_msg(names_option(completion, "-", option->name),
+                      "the completion lacks -%s", option->name);
+        ck_assert_msg(option->alias == NULL ||
+                          names_option(completion, "-", option->alias),
+                      "the completion lacks an alias of -%s", option->name);
+    }
+    for (int i = 0; i < OJ_N_OPS; i++)
+    {
+        const char *name = oj_op_get((enum oj_op)i)->name;
+        ck_assert_msg(names_option(man, ".B ", name),
+                      "the man page lacks the join %s", name);
+        ck_assert_msg(names_option(completion, " ", name) ||
+                          names_option(completion, "\"", name),
+                      "the completion lacks the join %s", name);
+    }
+    free(man);
+    free(completion);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tests_open("option names");
+    tcase_add_test(tests, names_are_unique);
+    tcase_add_test(tests, man_page_and_completion_name_every_option);
+    return tests_run();
+}

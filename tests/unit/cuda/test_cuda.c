@@ -1,0 +1,587 @@
+/* The backend cuda gives the answers of cpu, to the last bit: random layers,
+ * batches of every size, two threads at once, little memory, points that stay
+ * on the device, cancelling.  Skipped where no GPU can be used.
+ * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
+#include "../references.h"
+
+#include "../layer_trial.h"
+#include "../random_columns.h"
+#include "../run_device_tests.h"
+#include "pair_sums_trial.h"
+
+#include <pthread.h>
+
+static uint64_t seed;
+static int64_t n_counted, n_summed;
+
+/* --- layers and joins ----------------------------------------------------- */
+
+struct job
+{
+    struct oj_flat_buf join_buf, input_buf;
+    int64_t *fid;
+    struct columns columns;
+    struct oj_flat join, input;
+    struct oj_relation relation;
+};
+
+static struct oj_relation pick_relation(const struct scene *s)
+{
+    static const enum oj_op ops[] = {
+        OJ_OP_INTERSECTS, OJ_OP_WITHIN,   OJ_OP_COVEREDBY,
+        OJ_OP_TOUCHES,    OJ_OP_DWITHIN,  OJ_OP_BBOX,
+        OJ_OP_EQUALS,     OJ_OP_CONTAINS, OJ_OP_CONTAINS_PROPERLY};
+    struct oj_relation r = oj_relation_default();
+    double reaches[] = {0.0, 0.5, 1.0, 3.0, 50.0, INFINITY};
+    r.max_distance = s->scale * reaches[pick(6)];
+    if (pick(5) < 3)
+    {
+        r.op = one_in(3) ? OJ_OP_DWITHIN : ops[pick(9)];
+        if (r.op == OJ_OP_DWITHIN && !(r.max_distance < INFINITY))
+            r.max_distance = s->scale;
+        if (r.op == OJ_OP_DWITHIN && one_in(6))
+            r.min_distance = r.max_distance / 2;
+        r.any_order = one_in(4);
+        return r;
+    }
+    r.distance_to = pick(2) ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
+    if (one_in(3))
+        r.k = 1 + pick(one_in(4) ? 200 : 6);
+    r.ties = one_in(6) ? OJ_TIES_ALL : OJ_TIES_FIRST;
+    if (one_in(10) && r.max_distance < INFINITY)
+        r.min_distance = r.max_distance / 2;
+    return r;
+}
+
+static void make_job(struct job *job, int most_join, int most_input)
+{
+    static const unsigned kinds[] = {
+        OJ_PART_POLYGON, OJ_PART_POLYGON,
+        OJ_PART_LINE,    OJ_PART_POINT,
+        OJ_PART_POINT,   OJ_PART_POINT | OJ_PART_LINE | OJ_PART_POLYGON};
+    struct scene scene;
+    memset(job, 0, sizeof *job);
+    scene = pick_scene();
+    add_join_features(&job->join_buf, &scene, pick(most_join), kinds[pick(6)],
+                      1);
+    job->join = oj_flat_buf_view(&job->join_buf);
+    add_input_points(&job->input_buf, &scene, &job->join, pick(most_input), 0);
+    job->input = oj_flat_buf_view(&job->input_buf);
+    job->fid = pick_fids(job->join.n_features);
+    job->join.fid = job->fid;
+    job->relation = pick_relation(&scene);
+    pick_columns(&job->columns, &job->join, &job->input, &job->relation,
+                 scene.scale, 8);
+}
+
+/* Points, and conditions on FIDs only: such data may stay on the device. */
+static int may_stay(const struct job *job)
+{
+    return job->input.on_class == NULL && job->input.exclude_class == NULL &&
+           job->input.max_distance == NULL;
+}
+
+static void free_job(struct job *job)
+{
+    oj_flat_buf_free(&job->join_buf);
+    oj_flat_buf_free(&job->input_buf);
+    columns_free(&job->columns);
+    oj_free(job->fid);
+}
+
+static struct oj_join *open_join(const struct job *job, const char *backend,
+                                 const struct oj_options *options)
+{
+    struct oj_join *join;
+    must(oj_join_open(&job->join, &job->relation, backend, options, &join,
+                      &error));
+    return join;
+}
+
+/* --- comparing ------------------------------------------------------------ */
+
+static int same_measure(double a, double b)
+{
+    return bits_of(a) == bits_of(b) || (a != a && b != b);
+}
+
+/* Rows first .. of truth against all of ours. */
+static void same(const char *what, const struct oj_matches *ours,
+                 const struct oj_matches *truth, int64_t first)
+{
+    for (int64_t row = 0; row < ours->n_rows; row++)
+    {
+        int64_t i = oj_matches_first(ours, row);
+        int64_t j = oj_matches_first(truth, first + row);
+        int64_t n = oj_matches_end(ours, row) - i;
+        expect(oj_matches_end(truth, first + row) - j == n,
+               "seed %llu, %s: row %d has %d pairs, not %d",
+               (unsigned long long)seed, what, (int)(first + row), (int)n,
+               (int)(oj_matches_end(truth, first + row) - j));
+        for (; n > 0; n--, i++, j++)
+            expect(ours->join_row[i] == truth->join_row[j] &&
+                       same_measure(ours->measure[i], truth->measure[j]),
+                   "seed %llu, %s: row %d: feature %d at %.17g, not %d at "
+                   "%.17g",
+                   (unsigned long long)seed, what, (int)(first + row),
+                   (int)ours->join_row[i], ours->measure[i],
+                   (int)truth->join_row[j], truth->measure[j]);
+    }
+}
+
+static void answer_of_cpu(const struct job *job, struct oj_matches *out)
+{
+    const struct oj_options options = {.n_threads = 2};
+    struct oj_join *join = open_join(job, "cpu", &options);
+    must(oj_join_batch(join, &job->input, out, &error));
+    oj_join_close(join);
+}
+
+/* Pairs of a row may come in any order where that was allowed. */
+static void compare_all(struct job *job, const struct oj_options *options)
+{
+    struct oj_matches truth = {0}, ours = {0};
+    struct oj_join *join;
+    job->relation.any_order = 0;
+    answer_of_cpu(job, &truth);
+    join = open_join(job, "cuda", options);
+    must(oj_join_batch(join, &job->input, &ours, &error));
+    ck_assert_int_eq(ours.n_rows, truth.n_rows);
+    ck_assert_int_eq(ours.n_pairs, truth.n_pairs);
+    ck_assert_int_eq(ours.n_matched, truth.n_matched);
+    same(oj_join_method(join, &job->input), &ours, &truth, 0);
+    oj_matches_free(&ours);
+    oj_matches_free(&truth);
+    oj_join_close(join);
+}
+
+/* The pairs of each join feature, counted by the backend, twice. */
+static void compare_counts(struct job *job, const struct oj_options *options)
+{
+    struct oj_matches truth = {0};
+    int64_t n = job->join.n_features, n_pairs = 0;
+    int64_t *count = oj_calloc(n > 0 ? n : 1, sizeof *count);
+    struct oj_join *join;
+    ck_assert_ptr_nonnull(count);
+    job->relation.any_order = 0;
+    answer_of_cpu(job, &truth);
+    join = open_join(job, "cuda", options);
+    for (int i = 0; i < 2; i++)
+    {
+        oj_status status =
+            oj_join_count_pairs(join, &job->input, count, &n_pairs, &error);
+        if (status == OJ_ERR_UNSUPPORTED)
+            break;
+        must(status);
+        n_counted++;
+        ck_assert_int_eq(n_pairs, truth.n_pairs);
+    }
+    for (int64_t row = 0; n_pairs > 0 && row < truth.n_rows; row++)
+    {
+        for (int64_t i = oj_matches_first(&truth, row);
+             i < oj_matches_end(&truth, row); i++)
+            count[truth.join_row[i]] -= 2;
+    }
+    for (int64_t f = 0; f < n; f++)
+        expect(count[f] == 0, "seed %llu: the count of %d is off by %lld",
+               (unsigned long long)seed, (int)f, (long long)count[f]);
+    oj_matches_free(&truth);
+    oj_join_close(join);
+    oj_free(count);
+}
+
+/* Values of the points, summed by the backend. */
+static void compare_sums(struct job *job, const struct oj_options *options)
+{
+    struct oj_matches truth = {0};
+    struct oj_join *join;
+    job->relation.any_order = 0;
+    answer_of_cpu(job, &truth);
+    join = open_join(job, "cuda", options);
+    n_summed += try_sums(join, &job->input, job->join.n_features, &truth, seed);
+    oj_matches_free(&truth);
+    oj_join_close(join);
+}
+
+static struct oj_options pick_options(void)
+{
+    struct oj_options options = {.n_threads = 1 + pick(4)};
+    options.gpu_batch = one_in(2) ? 0 : 1 + pick(2000);
+    options.gpu_memory = one_in(4) ? (int64_t)256 << 20 : 0;
+    options.gpus = one_in(2) ? OJ_ALL_GPUS : 0;
+    return options;
+}
+
+/* --- tests ---------------------------------------------------------------- */
+
+START_TEST(random_layers)
+{
+    int64_t n_rounds = rounds(150), n_compared = 0;
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct oj_options options;
+        struct job job;
+        random_state = seed;
+        options = pick_options();
+        make_job(&job, one_in(4) ? 2000 : 60, one_in(4) ? 20000 : 600);
+        n_compared += job.join.n_features * job.input.n_features;
+        compare_all(&job, &options);
+        compare_counts(&job, &options);
+        compare_sums(&job, &options);
+        free_job(&job);
+    }
+    printf("%lld pairs of random features\n", (long long)n_compared);
+    if (rounds(150) < 10) /* there need not be such */
+        return;
+    ck_assert_int_gt(n_counted, 0);
+    ck_assert_int_gt(n_summed, 0);
+}
+END_TEST
+
+/* Lists of every length, and more pairs than are allowed. */
+START_TEST(long_lists)
+{
+    static const double reaches[] = {0.0, 1.0, 30.0, 3000.0};
+    struct oj_options options = {.n_threads = 2};
+    struct oj_matches ours = {0};
+    struct job job = {.relation = oj_relation_default()};
+    struct oj_join *join;
+    seed = random_state = 3;
+    for (int i = 0; i < 6000; i++)
+        add_point(&job.join_buf, i % 5 == 0 ? 7.0 : pick(300), pick(300));
+    job.join = oj_flat_buf_view(&job.join_buf);
+    job.input = job.join;
+    job.relation.op = OJ_OP_DWITHIN;
+    for (int i = 0; i < 4; i++)
+    {
+        job.relation.max_distance = reaches[i];
+        job.relation.unordered_pairs = i == 2;
+        job.relation.exclude_self = i == 1;
+        if (i == 3) /* all pairs */
+            job.input.n_features = job.input.n_vertices = 500;
+        compare_all(&job, &options);
+        compare_counts(&job, &options);
+        compare_sums(&job, &options);
+    }
+    options.max_batch_pairs = 1000;
+    join = open_join(&job, "cuda", &options);
+    ck_assert_int_eq(oj_join_batch(join, &job.input, &ours, &error),
+                     OJ_ERR_TOO_MANY_PAIRS);
+    oj_join_close(join);
+    oj_matches_free(&ours);
+    free_job(&job);
+}
+END_TEST
+
+/* A point in many envelopes, one in none; features without parts. */
+START_TEST(envelopes)
+{
+    const struct oj_options options = {.n_threads = 2};
+    struct job job = {.relation = oj_relation_default()};
+    seed = random_state = 4;
+    for (int i = 0; i < 3000; i++)
+    {
+        if (i % 10 == 0)
+            must(oj_flat_buf_add_null(&job.join_buf, i, &error));
+        else if (i % 2 == 0)
+            add_line(&job.join_buf, pick(50), pick(50), pick(50), pick(50));
+        else
+            add_line(&job.join_buf, -i, 2 * i, i, -i);
+    }
+    for (int i = 0; i < 5000; i++)
+        add_point(&job.input_buf, pick(120) - 30, pick(120) - 30);
+    job.join = oj_flat_buf_view(&job.join_buf);
+    job.input = oj_flat_buf_view(&job.input_buf);
+    job.relation.op = OJ_OP_BBOX;
+    compare_all(&job, &options);
+    compare_counts(&job, &options);
+    free_job(&job);
+}
+END_TEST
+
+START_TEST(batches_of_any_size)
+{
+    static const int64_t sizes[] = {1, 7, 1000, 1 << 20};
+    int64_t n_rounds = rounds(6);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        const struct oj_options options = {.n_threads = 2};
+        struct oj_matches truth = {0}, ours = {0};
+        struct oj_flat_slice slice = {0};
+        struct oj_join *join;
+        struct job job;
+        random_state = seed;
+        make_job(&job, 300, 3000);
+        job.relation.any_order = 0;
+        answer_of_cpu(&job, &truth);
+        join = open_join(&job, "cuda", &options);
+        for (int i = 0; i < 4; i++)
+        {
+            int64_t most = sizes[i] == 1 ? 200 : job.input.n_features;
+            for (int64_t first = 0; first < most; first += sizes[i])
+            {
+                int64_t n = most - first < sizes[i] ? most - first : sizes[i];
+                if (first + n > job.input.n_features)
+                    break;
+                must(oj_flat_slice_make(&job.input, first, n, &slice, &error));
+                must(oj_join_batch(join, &slice.flat, &ours, &error));
+                same("batch", &ours, &truth, first);
+            }
+        }
+        oj_join_close(join);
+        oj_flat_slice_free(&slice);
+        oj_matches_free(&ours);
+        oj_matches_free(&truth);
+        free_job(&job);
+    }
+}
+END_TEST
+
+/* A join that runs beside others. */
+struct beside
+{
+    const struct job *job;
+    struct oj_matches out;
+    oj_status status;
+    struct oj_error error;
+};
+
+static void *join_beside(void *user)
+{
+    struct beside *b = user;
+    const struct oj_options options = {
+        .n_threads = 2, .gpu_batch = 500, .gpus = OJ_ALL_GPUS};
+    struct oj_join *join = NULL;
+    b->status = oj_join_open(&b->job->join, &b->job->relation, "cuda", &options,
+                             &join, &b->error);
+    for (int i = 0; i < 5 && b->status == OJ_OK; i++)
+        b->status = oj_join_batch(join, &b->job->input, &b->out, &b->error);
+    oj_join_close(join);
+    return NULL;
+}
+
+START_TEST(threads_at_once)
+{
+    int64_t n_rounds = rounds(10);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct job job[2];
+        struct beside beside[2] = {0};
+        pthread_t thread[2];
+        random_state = seed;
+        for (int i = 0; i < 2; i++)
+        {
+            make_job(&job[i], 500, 5000);
+            job[i].relation.any_order = 0;
+            beside[i].job = &job[i];
+        }
+        for (int i = 0; i < 2; i++)
+            ck_assert_int_eq(
+                pthread_create(&thread[i], NULL, join_beside, &beside[i]), 0);
+        for (int i = 0; i < 2; i++)
+        {
+            struct oj_matches truth = {0};
+            pthread_join(thread[i], NULL);
+            ck_assert_msg(beside[i].status == OJ_OK, "%s",
+                          beside[i].error.message);
+            answer_of_cpu(&job[i], &truth);
+            same("beside another", &beside[i].out, &truth, 0);
+            oj_matches_free(&truth);
+            oj_matches_free(&beside[i].out);
+        }
+        free_job(&job[0]);
+        free_job(&job[1]);
+    }
+}
+END_TEST
+
+/* With too little memory on the device there is the same answer, if need be of
+ * the CPU. */
+START_TEST(little_memory)
+{
+    int64_t n_rounds = rounds(4);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct job job;
+        struct oj_matches truth = {0}, ours = {0};
+        random_state = seed;
+        make_job(&job, 3000, 20000);
+        job.relation.any_order = 0;
+        answer_of_cpu(&job, &truth);
+        for (int64_t bytes = 1 << 8; bytes < (int64_t)1 << 28; bytes *= 4)
+        {
+            const struct oj_options options = {.n_threads = 2,
+                                               .gpu_memory = bytes};
+            struct oj_join *join = NULL;
+            oj_status status = oj_join_open(&job.join, &job.relation, "cuda",
+                                            &options, &join, &error);
+            if (status == OJ_OK)
+                status = oj_join_batch(join, &job.input, &ours, &error);
+            ck_assert_msg(status == OJ_OK, "seed %llu: %s",
+                          (unsigned long long)seed, error.message);
+            same("little memory", &ours, &truth, 0);
+            oj_join_close(join);
+        }
+        oj_matches_free(&ours);
+        oj_matches_free(&truth);
+        free_job(&job);
+    }
+}
+END_TEST
+
+START_TEST(cancelled)
+{
+    struct job job;
+    struct oj_matches ours = {0};
+    struct oj_join *join;
+    int cancel = 0;
+    const struct oj_options options = {.n_threads = 2, .cancel = &cancel};
+    random_state = 1;
+    do
+        make_job(&job, 100, 20000);
+    while (job.input.n_features < 1000 || job.relation.op != OJ_OP_NEAREST ||
+           oj_relation_gives_lists(&job.relation));
+    join = open_join(&job, "cuda", &options);
+    cancel = 1;
+    ck_assert_int_eq(oj_join_batch(join, &job.input, &ours, &error),
+                     OJ_ERR_CANCELLED);
+    cancel = 0;
+    must(oj_join_batch(join, &job.input, &ours, &error));
+    oj_join_close(join);
+    oj_matches_free(&ours);
+    free_job(&job);
+}
+END_TEST
+
+/* --- data that stay on the device ----------------------------------------- */
+
+static void *on_device(struct oj_index *index, const void *host, int64_t n,
+                       size_t size)
+{
+    void *memory = NULL;
+    int64_t bytes = (n > 0 ? n : 1) * (int64_t)size;
+    must(module->allocate(index, bytes, &memory, &error));
+    if (host != NULL && n > 0)
+        must(module->copy(index, memory, host, n * (int64_t)size, &error));
+    return memory;
+}
+
+static void check_one(struct oj_index *index,
+                      const struct oj_gpu_points *points,
+                      const struct oj_matches *truth)
+{
+    struct oj_matches ours = {0};
+    int64_t n = points->n;
+    int32_t *row = on_device(index, NULL, n, sizeof *row);
+    double *measure = on_device(index, NULL, n, sizeof *measure);
+    must(module->join_resident(index, points, row, measure, NULL, &error));
+    must(oj_matches_reserve(&ours, n, n, 0, &error));
+    must(module->copy(index, ours.join_row, row,
+                      n * (int64_t)sizeof *ours.join_row, &error));
+    must(module->copy(index, ours.measure, measure,
+                      n * (int64_t)sizeof *ours.measure, &error));
+    same("resident", &ours, truth, 0);
+    module->release(index, row);
+    module->release(index, measure);
+    oj_matches_free(&ours);
+}
+
+static void check_counts(struct oj_index *index, const struct job *job,
+                         const struct oj_gpu_points *points,
+                         const struct oj_matches *truth)
+{
+    int64_t n = job->join.n_features;
+    int64_t *expected = oj_calloc(n, sizeof *expected);
+    int64_t *count = oj_calloc(n, sizeof *count);
+    int64_t *counted = on_device(index, count, n, sizeof *count);
+    oj_status status =
+        module->count_resident(index, points, counted, NULL, &error);
+    ck_assert(status == OJ_OK || status == OJ_ERR_UNSUPPORTED);
+    must(module->copy(index, count, counted, n * (int64_t)sizeof *count,
+                      &error));
+    for (int64_t row = 0; row < truth->n_rows; row++)
+    {
+        for (int64_t i = oj_matches_first(truth, row);
+             i < oj_matches_end(truth, row); i++)
+            expected[truth->join_row[i]]++;
+    }
+    for (int64_t i = 0; status == OJ_OK && i < n; i++)
+        expect(count[i] == expected[i],
+               "seed %llu: feature %d is counted %lld times, not %lld",
+               (unsigned long long)seed, (int)i, (long long)count[i],
+               (long long)expected[i]);
+    module->release(index, counted);
+    oj_free(expected);
+    oj_free(count);
+}
+
+START_TEST(resident)
+{
+    int64_t n_rounds = rounds(20);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        const struct oj_options options = {.n_threads = 2};
+        struct oj_stats stats = {0};
+        struct oj_gpu_points points;
+        struct oj_matches truth = {0};
+        struct oj_index *index;
+        struct job job;
+        int64_t n;
+        double seconds[2];
+        oj_status status;
+        random_state = seed;
+        make_job(&job, 300, 3000);
+        job.relation.any_order = 0;
+        for (int64_t i = 0; job.fid != NULL && i < job.join.n_features; i++)
+            job.fid[i] = i; /* the order of ties */
+        n = job.input.n_features;
+        if (!may_stay(&job) ||
+            !module->takes(&job.relation, &job.join, &job.input) || n == 0 ||
+            job.join.n_features == 0)
+        {
+            free_job(&job);
+            continue;
+        }
+        answer_of_cpu(&job, &truth);
+        status = module->index(&job.join, NULL, &job.relation, &options, &index,
+                               &stats, &error);
+        if (status == OJ_ERR_UNSUPPORTED) /* the CPU's */
+        {
+            oj_matches_free(&truth);
+            free_job(&job);
+            continue;
+        }
+        must(status);
+        points.n = n;
+        points.x = on_device(index, job.input.x, n, sizeof *job.input.x);
+        points.y = on_device(index, job.input.y, n, sizeof *job.input.y);
+        points.fid = on_device(index, job.input.fid, n, sizeof *job.input.fid);
+        must(module->rebuild(index, seconds, &error));
+        if (!oj_relation_gives_lists(&job.relation))
+            check_one(index, &points, &truth);
+        check_counts(index, &job, &points, &truth);
+        module->release(index, (void *)(uintptr_t)points.x);
+        module->release(index, (void *)(uintptr_t)points.y);
+        module->release(index, (void *)(uintptr_t)points.fid);
+        module->free_index(index);
+        oj_matches_free(&truth);
+        free_job(&job);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = device_tests_open("cuda", 8);
+    if (tcase == NULL)
+        return DEVICE_TESTS_SKIPPED;
+    tcase_add_test(tcase, random_layers);
+    tcase_add_test(tcase, long_lists);
+    tcase_add_test(tcase, envelopes);
+    tcase_add_test(tcase, batches_of_any_size);
+    tcase_add_test(tcase, threads_at_once);
+    tcase_add_test(tcase, little_memory);
+    tcase_add_test(tcase, cancelled);
+    tcase_add_test(tcase, resident);
+    return tests_run();
+}

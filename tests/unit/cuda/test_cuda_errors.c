@@ -1,0 +1,291 @@
+/* The backend cuda when things go wrong: joins that are cancelled end within a
+ * second, however long they would take; an error that sticks to the device
+ * leaves the CPU's backends as they were, and auto goes on with them.  The last
+ * test leaves a device that is good for nothing.  Skipped where no GPU can be
+ * used.  OGRJOIN_TEST_PATIENCE=s: a device that is only emulated may take so
+ * many seconds.  Kind: degenerate, large. */
+#include "../references.h"
+
+#include "../../../flatten/base/oj_array.h"
+#include "../random_numbers.h"
+#include "../run_device_tests.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* --- layers --------------------------------------------------------------- */
+
+struct sides
+{
+    struct oj_flat_buf join_buf, input_buf;
+    struct oj_flat join, input;
+    struct oj_relation relation;
+};
+
+static void add_points(struct oj_flat_buf *buf, int n, int width)
+{
+    for (int i = 0; i < n; i++)
+        add_point(buf, pick(width), pick(width));
+}
+
+static void make_sides(struct sides *s, int n_join, int n_input, int width)
+{
+    memset(s, 0, sizeof *s);
+    random_state = 11;
+    add_points(&s->join_buf, n_join, width);
+    add_points(&s->input_buf, n_input, width);
+    s->join = oj_flat_buf_view(&s->join_buf);
+    s->input = oj_flat_buf_view(&s->input_buf);
+    s->relation = oj_relation_default();
+}
+
+static void free_sides(struct sides *s)
+{
+    oj_flat_buf_free(&s->join_buf);
+    oj_flat_buf_free(&s->input_buf);
+}
+
+/* --- cancelling ----------------------------------------------------------- */
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void sleep_s(double seconds)
+{
+    struct timespec t;
+    t.tv_sec = (time_t)seconds;
+    t.tv_nsec = (long)(1e9 * (seconds - (double)t.tv_sec));
+    nanosleep(&t, NULL);
+}
+
+/* Seconds that a join may go on. */
+static double patience(void)
+{
+    const char *text = getenv("OGRJOIN_TEST_PATIENCE");
+    return text != NULL ? atof(text) : 1.0;
+}
+
+struct stopper
+{
+    int cancel;
+    double at; /* when the flag was raised */
+    pthread_t thread;
+};
+
+static void *stop_later(void *user)
+{
+    struct stopper *stopper = user;
+    sleep_s(0.5);
+    stopper->at = now_s();
+    __atomic_store_n(&stopper->cancel, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* Joins, or counts pairs, and raises the flag meanwhile. */
+static void stop_in_time(const char *what, struct sides *s, int counts)
+{
+    struct stopper stopper = {0, 0.0, 0};
+    const struct oj_options options = {.n_threads = 4,
+                                       .cancel = &stopper.cancel};
+    struct oj_matches out = {0};
+    int64_t n_pairs, *count = oj_calloc(s->join.n_features, sizeof *count);
+    struct oj_join *join;
+    oj_status status;
+    double end;
+    ck_assert_ptr_nonnull(count);
+    must(oj_join_open(&s->join, &s->relation, "cuda", &options, &join, &error));
+    ck_assert_int_eq(
+        pthread_create(&stopper.thread, NULL, stop_later, &stopper), 0);
+    status = counts
+                 ? oj_join_count_pairs(join, &s->input, count, &n_pairs, &error)
+                 : oj_join_batch(join, &s->input, &out, &error);
+    end = now_s();
+    pthread_join(stopper.thread, NULL);
+    printf("%s: %s %.2f s after the flag\n", what, oj_status_name(status),
+           end - stopper.at);
+    ck_assert_msg(status == OJ_ERR_CANCELLED ||
+                      (status == OJ_OK && end < stopper.at + patience()),
+                  "%s: %s", oj_status_name(status), error.message);
+    ck_assert_msg(end - stopper.at < patience(), "%s: %.2f s", what,
+                  end - stopper.at);
+    oj_join_close(join);
+    oj_matches_free(&out);
+    oj_free(count);
+}
+
+/* Every point counts with every other: minutes of work. */
+START_TEST(cancelled_counts)
+{
+    struct sides s;
+    make_sides(&s, 300000, 300000, 1000);
+    s.relation.op = OJ_OP_DWITHIN;
+    s.relation.max_distance = 3000.0;
+    stop_in_time("counts", &s, 1);
+    free_sides(&s);
+}
+END_TEST
+
+/* All are equally far, and only the rank decides. */
+START_TEST(cancelled_nearest)
+{
+    struct sides s;
+    make_sides(&s, 300000, 0, 1);
+    s.relation.exclude_self = 1;
+    s.input = s.join;
+    stop_in_time("nearest other point", &s, 0);
+    s.relation.k = 100;
+    stop_in_time("nearest hundred", &s, 0);
+    free_sides(&s);
+    make_sides(&s, 20000, 0, 1);
+    s.relation.exclude_self = 1;
+    s.relation.ties = OJ_TIES_ALL;
+    s.input = s.join;
+    stop_in_time("nearest with ties", &s, 0);
+    free_sides(&s);
+}
+END_TEST
+
+/* Features of many long parts between one another's: every box meets every
+ * other, and no edges do. */
+static void add_stripes(struct oj_flat_buf *buf, double shift)
+{
+    begin(buf);
+    for (int i = 0; i < 4000; i++)
+    {
+        double x = i + shift, xy[] = {x, 0.0, x + 4000.0, 4000.0};
+        add_part(buf, OJ_PART_LINE);
+        add_ring(buf, 2, xy);
+    }
+    end(buf);
+}
+
+START_TEST(cancelled_lines)
+{
+    struct sides s;
+    make_sides(&s, 0, 0, 1);
+    for (int f = 0; f < 300; f++)
+    {
+        add_stripes(&s.join_buf, f / 1024.0);
+        add_stripes(&s.input_buf, f / 1024.0 + 0.5);
+    }
+    s.join = oj_flat_buf_view(&s.join_buf);
+    s.input = oj_flat_buf_view(&s.input_buf);
+    s.relation.op = OJ_OP_INTERSECTS;
+    stop_in_time("lines", &s, 0);
+    free_sides(&s);
+}
+END_TEST
+
+/* --- an error that stays -------------------------------------------------- */
+
+static oj_status answer(const char *backend, const struct sides *s,
+                        char reason[256], struct oj_matches *out)
+{
+    const struct oj_options options = {.n_threads = 2,
+                                       .n_expected = 1000000000};
+    struct oj_join *join = NULL;
+    oj_status status =
+        oj_join_open(&s->join, &s->relation, backend, &options, &join, &error);
+    if (status == OJ_OK)
+        status = oj_join_batch(join, &s->input, out, &error);
+    if (status == OJ_OK)
+        snprintf(reason, 256, "%s: %s", oj_join_backend(join)->name,
+                 oj_join_reason(join));
+    oj_join_close(join);
+    return status;
+}
+
+static void same(const struct oj_matches *a, const struct oj_matches *b)
+{
+    ck_assert_int_eq(a->n_rows, b->n_rows);
+    for (int64_t i = 0; i < a->n_rows; i++)
+        ck_assert(a->join_row[i] == b->join_row[i] &&
+                  (a->measure[i] == b->measure[i] || a->join_row[i] < 0));
+}
+
+/* A join of points at an address that is none: the device is lost to this
+ * process from then on. */
+static void lose_device(const struct sides *s)
+{
+    const struct oj_options options = {.n_threads = 1};
+    struct oj_gpu_points points = {1000, NULL, NULL, NULL};
+    struct oj_stats stats = {0};
+    struct oj_index *index;
+    void *memory;
+    must(module->index(&s->join, NULL, &s->relation, &options, &index, &stats,
+                       &error));
+    must(module->allocate(index, 1000 * (int64_t)sizeof(double), &memory,
+                          &error));
+    points.x = points.y = (const double *)(uintptr_t)64;
+    ck_assert_int_eq(
+        module->join_resident(index, &points, memory, NULL, NULL, &error),
+        OJ_ERR_INTERNAL);
+    printf("the device says: %s\n", error.message);
+    ck_assert_ptr_nonnull(strstr(error.message, "CUDA"));
+    module->release(index, memory);
+    module->free_index(index);
+}
+
+START_TEST(lost_device)
+{
+    struct sides s;
+    struct oj_matches truth = {0}, ours = {0};
+    struct oj_gpu_device device;
+    char reason[256];
+    make_sides(&s, 500, 3000, 100);
+    s.relation.max_distance = 10.0;
+    must(answer("cpu", &s, reason, &truth));
+    must(answer("cuda", &s, reason, &ours));
+    same(&ours, &truth);
+    lose_device(&s);
+    for (int i = 0; i < 3; i++)
+    {
+        ck_assert_int_ne(answer("cuda", &s, reason, &ours), OJ_OK);
+        ck_assert_ptr_nonnull(strstr(error.message, "CUDA"));
+        must(answer("cpu", &s, reason, &ours));
+        same(&ours, &truth);
+        must(answer("auto", &s, reason, &ours));
+        same(&ours, &truth);
+        printf("%s\n", reason);
+        ck_assert_ptr_nonnull(strstr(reason, "cpu: no GPU: "));
+    }
+    must(module->describe(0, &device, &error));
+    printf("GPU 0: %s\n", device.why_not);
+    ck_assert_str_ne(device.why_not, "");
+    oj_matches_free(&truth);
+    oj_matches_free(&ours);
+    free_sides(&s);
+}
+END_TEST
+
+START_TEST(no_such_device)
+{
+    struct oj_gpu_device device;
+    int n = 0;
+    must(module->count(&n, &error));
+    must(module->describe(n - 1, &device, &error));
+    ck_assert_str_eq(device.why_not, "");
+    ck_assert_int_eq(module->describe(n, &device, &error), OJ_ERR_NO_DEVICE);
+    ck_assert_int_eq(module->describe(-1, &device, &error), OJ_ERR_NO_DEVICE);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = device_tests_open("cuda_errors", 5);
+    if (tcase == NULL)
+        return DEVICE_TESTS_SKIPPED;
+    tcase_add_test(tcase, no_such_device);
+    tcase_add_test(tcase, cancelled_counts);
+    tcase_add_test(tcase, cancelled_nearest);
+    tcase_add_test(tcase, cancelled_lines);
+    tcase_add_test(tcase, lost_device);
+    return tests_run();
+}

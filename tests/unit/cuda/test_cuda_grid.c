@@ -1,0 +1,266 @@
+/* The backend cuda on layers whose coordinates are on a coarse grid, so that
+ * cells begin where features do and distances are equal: points, lines and
+ * polygons at the same places, of no length, far away, thousands of them.  All
+ * answers are those of cpu, to the last bit.  Skipped where no GPU can be used.
+ * Kind: property, degenerate.  OGRJOIN_TEST_ROUNDS=n for more. */
+#include "../references.h"
+
+#include "../random_numbers.h"
+#include "../run_device_tests.h"
+
+#include <stdio.h>
+
+static uint64_t seed;
+
+/* --- layers --------------------------------------------------------------- */
+
+struct grid
+{
+    double step, x0, y0;
+    int width; /* steps */
+};
+
+static struct grid pick_grid(void)
+{
+    static const double steps[] = {1.0, 0.25, 0.1, 1.0 / 3.0, 1024.0, 1e-4};
+    static const double corners[] = {0.0, -8.0, 1e6, -3e7, 1e-3};
+    struct grid g;
+    g.step = steps[pick(6)];
+    g.x0 = corners[pick(5)];
+    g.y0 = pick(2) ? g.x0 : corners[pick(5)];
+    g.width = 1 << (2 + pick(6));
+    return g;
+}
+
+static double x_of(const struct grid *g, int i)
+{
+    return g->x0 + g->step * i;
+}
+
+static double y_of(const struct grid *g, int i)
+{
+    return g->y0 + g->step * i;
+}
+
+/* To another place, most often near. */
+static int near_by(const struct grid *g, int i)
+{
+    return one_in(40) ? pick(g->width) : i + pick(5) - 2;
+}
+
+/* A ring around (i, j): a rectangle, a triangle, or a thin one; a hole that
+ * touches it or is it. */
+static void add_polygon(struct oj_flat_buf *buf, const struct grid *g, int i,
+                        int j)
+{
+    int w = 1 + pick(3), h = 1 + pick(3);
+    double x = x_of(g, i), y = y_of(g, j), x1 = x_of(g, i + w),
+           y1 = y_of(g, j + h), hole = 1 + pick(2);
+    double box[] = {x, y, x1, y, x1, y1, x, y1, x, y};
+    double triangle[] = {x, y, x1, y, x, y1, x, y};
+    double thin[] = {x, y, x1, y, x1, y + 1e-9 * g->step, x, y};
+    double inner[] = {x, y, x1, y, x + (x1 - x) / hole, y + (y1 - y) / hole,
+                      x, y};
+    begin(buf);
+    add_part(buf, OJ_PART_POLYGON);
+    if (one_in(8))
+        add_ring(buf, 4, thin);
+    else if (one_in(3))
+        add_ring(buf, 4, triangle);
+    else
+        add_ring(buf, 5, box);
+    if (one_in(6))
+        add_ring(buf, 4, inner);
+    if (one_in(10))
+    {
+        add_part(buf, OJ_PART_POLYGON);
+        add_ring(buf, 5, box);
+    }
+    end(buf);
+}
+
+static void add_feature(struct oj_flat_buf *buf, const struct grid *g,
+                        enum oj_part_kind kind)
+{
+    int i = one_in(5) ? g->width / 2 : pick(g->width);
+    int j = one_in(5) ? g->width / 2 : pick(g->width);
+    if (one_in(100))
+        must(oj_flat_buf_add_null(buf, buf->n_features, &error));
+    else if (kind == OJ_PART_POINT)
+        add_point(buf, x_of(g, i), y_of(g, j));
+    else if (kind == OJ_PART_LINE)
+        add_line(buf, x_of(g, i), y_of(g, j), x_of(g, near_by(g, i)),
+                 y_of(g, near_by(g, j)));
+    else
+        add_polygon(buf, g, i, j);
+}
+
+/* On the grid, between its lines, beside them, and far away. */
+static void add_asking(struct oj_flat_buf *buf, const struct grid *g)
+{
+    double x = x_of(g, pick(g->width + 4) - 2);
+    double y = y_of(g, pick(g->width + 4) - 2);
+    if (one_in(3))
+        x += g->step / 2;
+    if (one_in(3))
+        y = nudge(y, 2);
+    if (one_in(50))
+        x += 1e3 * g->step * g->width;
+    add_point(buf, x, y);
+}
+
+struct layers
+{
+    struct oj_flat_buf join_buf, input_buf;
+    struct oj_flat join, input;
+    struct grid grid;
+};
+
+static enum oj_part_kind pick_kind(void)
+{
+    static const enum oj_part_kind kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
+                                              OJ_PART_POLYGON};
+    return kinds[pick(3)];
+}
+
+static void make_layers(struct layers *l)
+{
+    static const int sizes[] = {3, 60, 400, 800};
+    enum oj_part_kind kind = pick_kind(), asking = pick_kind();
+    int n_join = one_in(10) ? 5000 : sizes[pick(3)], n_input = sizes[pick(4)];
+    int mixed = one_in(8);
+    memset(l, 0, sizeof *l);
+    l->grid = pick_grid();
+    for (int i = 0; i < n_join; i++)
+        add_feature(&l->join_buf, &l->grid, mixed ? pick_kind() : kind);
+    l->join = oj_flat_buf_view(&l->join_buf);
+    for (int i = 0; i < n_input; i++)
+    {
+        if (one_in(4) || asking != OJ_PART_POINT)
+            add_feature(&l->input_buf, &l->grid, asking);
+        else
+            add_asking(&l->input_buf, &l->grid);
+    }
+    l->input = one_in(5) ? l->join : oj_flat_buf_view(&l->input_buf);
+}
+
+static void free_layers(struct layers *l)
+{
+    oj_flat_buf_free(&l->join_buf);
+    oj_flat_buf_free(&l->input_buf);
+}
+
+/* --- joins ---------------------------------------------------------------- */
+
+static struct oj_relation pick_relation(const struct layers *l)
+{
+    static const enum oj_op ops[] = {
+        OJ_OP_NEAREST, OJ_OP_NEAREST,    OJ_OP_NEAREST, OJ_OP_DWITHIN,
+        OJ_OP_DWITHIN, OJ_OP_INTERSECTS, OJ_OP_WITHIN,  OJ_OP_TOUCHES,
+        OJ_OP_EQUALS,  OJ_OP_BBOX};
+    static const double reaches[] = {0.0, 0.5, 1.0, 3.0};
+    struct oj_relation r = oj_relation_default();
+    r.op = ops[pick(10)];
+    r.max_distance = l->grid.step * reaches[pick(4)];
+    if (r.op == OJ_OP_NEAREST)
+    {
+        r.distance_to = pick(2) ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
+        if (one_in(3))
+            r.max_distance = INFINITY;
+        if (one_in(3))
+            r.k = 1 + pick(one_in(3) ? 40 : 4);
+        r.ties = one_in(5) ? OJ_TIES_ALL : OJ_TIES_FIRST;
+    }
+    r.exclude_self = one_in(4);
+    r.exclude_same_geometry = one_in(8);
+    return r;
+}
+
+static oj_status answer(const char *backend, const struct layers *l,
+                        const struct oj_relation *r, char method[64],
+                        struct oj_matches *out)
+{
+    const struct oj_options options = {.n_threads = 2,
+                                       .max_batch_pairs = 3000000};
+    struct oj_join *join;
+    oj_status status;
+    must(oj_join_open(&l->join, r, backend, &options, &join, &error));
+    status = oj_join_batch(join, &l->input, out, &error);
+    snprintf(method, 64, "%s", oj_join_method(join, &l->input));
+    oj_join_close(join);
+    return status;
+}
+
+static int same_measure(double a, double b)
+{
+    return bits_of(a) == bits_of(b) || (a != a && b != b);
+}
+
+/* The answers of both, 0 when there are too many pairs. */
+static int compare(const struct layers *l, const struct oj_relation *r)
+{
+    struct oj_matches truth = {0}, ours = {0};
+    char method[64];
+    oj_status status = answer("cpu", l, r, method, &truth);
+    oj_status theirs = answer("cuda", l, r, method, &ours);
+    /* what counts as a pair before it is known to be one is each one's own */
+    if (status == OJ_ERR_TOO_MANY_PAIRS || theirs == OJ_ERR_TOO_MANY_PAIRS)
+        status = OJ_ERR_TOO_MANY_PAIRS;
+    else
+    {
+        must(theirs);
+        must(status);
+    }
+    for (int64_t row = 0; status == OJ_OK && row < truth.n_rows; row++)
+    {
+        int64_t i = oj_matches_first(&ours, row);
+        int64_t j = oj_matches_first(&truth, row);
+        int64_t n = oj_matches_end(&ours, row) - i;
+        expect(oj_matches_end(&truth, row) - j == n,
+               "seed %llu, %s, op %d: row %d has %d pairs, not %d",
+               (unsigned long long)seed, method, (int)r->op, (int)row, (int)n,
+               (int)(oj_matches_end(&truth, row) - j));
+        for (; n > 0; n--, i++, j++)
+            expect(ours.join_row[i] == truth.join_row[j] &&
+                       (ours.measure == NULL ||
+                        same_measure(ours.measure[i], truth.measure[j])),
+                   "seed %llu, %s, op %d: row %d: feature %d at %.17g, not %d "
+                   "at %.17g",
+                   (unsigned long long)seed, method, (int)r->op, (int)row,
+                   (int)ours.join_row[i], ours.measure ? ours.measure[i] : 0.0,
+                   (int)truth.join_row[j],
+                   truth.measure ? truth.measure[j] : 0.0);
+    }
+    oj_matches_free(&truth);
+    oj_matches_free(&ours);
+    return status == OJ_OK;
+}
+
+START_TEST(grids)
+{
+    int64_t n_rounds = rounds(60), n_compared = 0;
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct layers l;
+        random_state = seed;
+        make_layers(&l);
+        for (int i = 0; i < 4; i++)
+        {
+            struct oj_relation r = pick_relation(&l);
+            n_compared += compare(&l, &r);
+        }
+        free_layers(&l);
+    }
+    printf("%lld joins\n", (long long)n_compared);
+    ck_assert_int_gt(n_compared, 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = device_tests_open("cuda_grid", 1);
+    if (tcase == NULL)
+        return DEVICE_TESTS_SKIPPED;
+    tcase_add_test(tcase, grids);
+    return tests_run();
+}

@@ -1,0 +1,410 @@
+/* The native Arrow stream of a join against the features of the same rows and
+ * against GDAL's generic stream of them: every type and shape, every way of
+ * keeping rows, sizes of batches. Kind: truth cases. */
+#include "../../../flatten/read/oj_layer_arrow.h"
+
+#include "../run_tests.h"
+
+#if OJ_HAVE_ARROW
+#include "arrow_trial.h"
+
+#define FIDS "OGC_FID"
+
+/* GDAL's stream of the layer written; of rows: 0 where it has its own mind. */
+static void same_as_generic(struct trial *t, struct text *ours, char **options,
+                            int with_rows)
+{
+    struct ArrowArrayStream stream;
+    struct text generic = {0};
+    OGR_L_ResetReading(t->out_layer);
+    ck_assert(OGR_L_GetArrowStream(t->out_layer, &stream, options));
+    say_stream(&generic, &stream, 0);
+    stream.release(&stream);
+    if (!with_rows)
+    {
+        *(char *)after_schema(&generic) = '\0';
+        ours->at[after_schema(ours) - ours->at] = '\0';
+    }
+    same_text(generic.at, ours->at);
+    free(generic.at);
+}
+
+/* The stream has the rows of the features, and is as GDAL's generic one. */
+static void same_as_written(struct trial *t, char **options, int64_t batch_rows,
+                            int generic_with_rows)
+{
+    const char *with_fids = CSLFetchNameValueDef(options, "INCLUDE_FID", "YES");
+    struct trial_stream source;
+    struct ArrowArrayStream stream;
+    struct text ours = {0}, features = {0};
+    int64_t n;
+    open_stream(t, &source, options, &stream);
+    n = say_stream(&ours, &stream, batch_rows);
+    say(&features, "%s", "");
+    ck_assert_int_eq(n, say_layer(&features, t->out_layer,
+                                  CPLTestBool(with_fids) ? FIDS : NULL,
+                                  strstr(ours.at, "tsm:UTC") != NULL));
+    same_text(features.at, after_schema(&ours));
+    same_as_generic(t, &ours, options, generic_with_rows);
+    close_stream(&source, &stream);
+    free(ours.at);
+    free(features.at);
+}
+
+static void same_rows(struct trial *t, char **options, int64_t batch_rows,
+                      int generic_with_rows)
+{
+    trial_make_answers(t);
+    trial_write(t);
+    same_as_written(t, options, batch_rows, generic_with_rows);
+}
+
+/* ---- rows --------------------------------------------------------------- */
+
+START_TEST(truth_every_how_and_form)
+{
+    static const enum oj_how hows[] = {OJ_HOW_LEFT, OJ_HOW_INNER, OJ_HOW_SEMI,
+                                       OJ_HOW_ANTI};
+    static const char *const drivers[] = {"Memory", "GPKG", "FlatGeobuf"};
+    for (int how = 0; how < 4; how++)
+    {
+        for (int form = FORM_ONE; form <= FORM_PICKED; form++)
+        {
+            struct trial t;
+            trial_open(&t, drivers[(how + form) % 3], 100, hows[how],
+                       (enum trial_form)form, 37);
+            t.with_join_rows = how < 2;
+            same_rows(&t, NULL, 65536, 1);
+            trial_close(&t);
+        }
+    }
+}
+END_TEST
+
+START_TEST(truth_every_geometry)
+{
+    static const char *const drivers[] = {"Memory", "GPKG"};
+    for (int geometry = OJ_WRITE_INPUT; geometry <= OJ_WRITE_SHAPE; geometry++)
+    {
+        for (int i = 0; i < 6; i++)
+        {
+            struct trial t;
+            trial_open(&t, drivers[i % 2], -1, OJ_HOW_LEFT, FORM_LISTS, 10);
+            t.options.geometry = (enum oj_write_geometry)geometry;
+            t.options.promote_to_multi = i / 2 == 1;
+            t.options.multi_shapes = i / 2 == 2;
+            t.with_join_rows = 1;
+            same_rows(&t, NULL, 0, 1);
+            trial_close(&t);
+        }
+    }
+}
+END_TEST
+
+/* More rows than a block, from answers larger than a block and smaller. */
+START_TEST(truth_batches)
+{
+    static const char *const most[] = {"1",    "7",  "1000", "1024",
+                                       "1025", "-3", "0",    "100000"};
+    static const int rows[] = {1, 7, 1000, 1024, 1025, 1, 1, 100000};
+    for (int i = 0; i < 8; i++)
+    {
+        char **options =
+            CSLSetNameValue(NULL, "MAX_FEATURES_IN_BATCH", most[i]);
+        struct trial t;
+        trial_open(&t, "FlatGeobuf", 1500, OJ_HOW_LEFT, FORM_LISTS, 1300);
+        t.with_join_rows = 1;
+        same_rows(&t, options, rows[i], rows[i] > 1);
+        trial_close(&t);
+        CSLDestroy(options);
+    }
+}
+END_TEST
+
+START_TEST(truth_fids)
+{
+    for (int i = 0; i < 4; i++)
+    {
+        char **options =
+            CSLSetNameValue(NULL, "INCLUDE_FID", i % 2 ? "NO" : "YES");
+        struct trial t;
+        trial_open(&t, "Memory", 50, OJ_HOW_LEFT, FORM_ONE, 50);
+        t.options.keep_fids = i / 2;
+        same_rows(&t, options, 65536, 1);
+        trial_close(&t);
+        CSLDestroy(options);
+    }
+}
+END_TEST
+
+/* The schema is GDAL's but for the name, and outlives the stream. */
+START_TEST(truth_name_of_fids)
+{
+    struct trial t;
+    struct trial_stream source;
+    struct ArrowArrayStream stream;
+    struct ArrowSchema schema, again;
+    struct text ours = {0}, generic = {0};
+    trial_open(&t, "Memory", 5, OJ_HOW_LEFT, FORM_ONE, 50);
+    trial_make_answers(&t);
+    ck_assert(try_stream(&t, &source, "id", NULL, &stream));
+    ck_assert_int_eq(stream.get_schema(&stream, &schema), 0);
+    ck_assert_int_eq(stream.get_schema(&stream, &again), 0);
+    again.release(&again);
+    close_stream(&source, &stream);
+    ck_assert_str_eq(schema.children[0]->name, "id");
+    say_schema(&ours, &schema);
+    schema.release(&schema);
+    ck_assert_ptr_null(schema.release);
+    ck_assert(OGR_L_GetArrowStream(t.out_layer, &stream, NULL));
+    ck_assert_int_eq(stream.get_schema(&stream, &schema), 0);
+    say_schema(&generic, &schema);
+    schema.release(&schema);
+    stream.release(&stream);
+    ck_assert(strstr(ours.at, "(id l 0)") != NULL);
+    same_text(strstr(ours.at, "(id l 0)") + 8,
+              strstr(generic.at, "(" FIDS " l 0)") + 5 + strlen(FIDS) + 1);
+    free(ours.at);
+    free(generic.at);
+    trial_close(&t);
+}
+END_TEST
+
+START_TEST(truth_ignored)
+{
+    const char *fields[] = {"i32", "join_text", "dist", NULL, NULL};
+    for (int i = 0; i < 2; i++)
+    {
+        struct trial t;
+        trial_open(&t, "GPKG", 50, OJ_HOW_LEFT, FORM_LISTS, 20);
+        t.with_join_rows = 1;
+        trial_make_answers(&t);
+        trial_write(&t);
+        fields[3] = i == 0 ? NULL : "OGR_GEOMETRY";
+        ck_assert_int_eq(OGR_L_SetIgnoredFields(t.out_layer, fields),
+                         OGRERR_NONE);
+        same_as_written(&t, NULL, 65536, 1);
+        trial_close(&t);
+    }
+}
+END_TEST
+
+START_TEST(truth_no_rows)
+{
+    struct trial t;
+    trial_open(&t, "Memory", 0, OJ_HOW_LEFT, FORM_ONE, 10);
+    same_rows(&t, NULL, 65536, 1);
+    trial_close(&t);
+    trial_open(&t, "Memory", 1, OJ_HOW_INNER, FORM_ONE, 10); /* no pair */
+    same_rows(&t, NULL, 65536, 1);
+    trial_close(&t);
+}
+END_TEST
+
+/* ---- types -------------------------------------------------------------- */
+
+static void add_field(OGRLayerH layer, const char *name, OGRFieldType type,
+                      OGRFieldSubType subtype, int width, int nullable)
+{
+    OGRFieldDefnH defn = OGR_Fld_Create(name, type);
+    OGR_Fld_SetSubType(defn, subtype);
+    OGR_Fld_SetWidth(defn, width);
+    OGR_Fld_SetNullable(defn, nullable);
+    ck_assert_int_eq(OGR_L_CreateField(layer, defn, 0), OGRERR_NONE);
+    OGR_Fld_Destroy(defn);
+}
+
+static GDALDatasetH make_memory(OGRwkbGeometryType type)
+{
+    GDALDatasetH dataset = GDALCreate(GDALGetDriverByName("Memory"), "", 0, 0,
+                                      0, GDT_Unknown, NULL);
+    ck_assert_ptr_nonnull(
+        GDALDatasetCreateLayer(dataset, "things", NULL, type, NULL));
+    return dataset;
+}
+
+static void add_feature(OGRLayerH layer, OGRFeatureH feature)
+{
+    ck_assert_int_eq(OGR_L_CreateFeature(layer, feature), OGRERR_NONE);
+    OGR_F_Destroy(feature);
+}
+
+/* What the common layers do not have. */
+START_TEST(truth_rare_types)
+{
+    static const int bits[] = {1, 0, 1, 1}, shorts[] = {-32768, 32767, 0};
+    static const double reals[] = {0.1, -2.0, 1e-50};
+    GDALDatasetH in = make_memory(wkbNone);
+    OGRLayerH layer = first_layer(in);
+    struct trial t;
+    add_field(layer, "bits", OFTIntegerList, OFSTBoolean, 0, 1);
+    add_field(layer, "shorts", OFTIntegerList, OFSTInt16, 0, 1);
+    add_field(layer, "floats", OFTRealList, OFSTFloat32, 0, 1);
+    add_field(layer, "four", OFTBinary, OFSTNone, 4, 1);
+    add_field(layer, "code", OFTString, OFSTNone, 9, 1);
+    add_field(layer, "must", OFTInteger, OFSTNone, 0, 0);
+    add_field(layer, "must_real", OFTReal, OFSTNone, 0, 0);
+    add_field(layer, "must_text", OFTString, OFSTNone, 0, 0);
+    add_field(layer, "must_words", OFTStringList, OFSTNone, 0, 0);
+    add_field(layer, "must_bit", OFTInteger, OFSTBoolean, 0, 0);
+    for (int i = 0; i < 40; i++)
+    {
+        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(layer));
+        if (i % 5 != 3)
+        {
+            OGR_F_SetFieldIntegerList(feature, 0, i % 5, bits);
+            OGR_F_SetFieldIntegerList(feature, 1, i % 4, shorts);
+            OGR_F_SetFieldDoubleList(feature, 2, i % 3, reals);
+            OGR_F_SetFieldBinary(feature, 3, 4, "\1\2\3\4");
+            OGR_F_SetFieldString(feature, 4, i % 2 ? "" : "text");
+        }
+        OGR_F_SetFieldInteger(feature, 5, i);
+        OGR_F_SetFieldDouble(feature, 6, i % 7 ? -0.0 : 1.0 / (i - 7));
+        OGR_F_SetFieldString(feature, 7, "x");
+        OGR_F_SetFieldString(feature, 8, "word");
+        OGR_F_SetFieldInteger(feature, 9, i % 3 == 0);
+        add_feature(layer, feature);
+    }
+    trial_open_alone(&t, in, wkbNone);
+    same_rows(&t, NULL, 65536, 1);
+    trial_close(&t);
+}
+END_TEST
+
+/* Rows without a value in fields that must have one, and binaries of another
+ * width than promised, as GDAL has them. */
+START_TEST(truth_broken_promises)
+{
+    GDALDatasetH in = make_memory(wkbNone);
+    OGRLayerH layer = first_layer(in);
+    struct trial t;
+    struct trial_stream source;
+    struct ArrowArrayStream stream;
+    struct text ours = {0};
+    add_field(layer, "number", OFTInteger64, OFSTNone, 0, 0);
+    add_field(layer, "text", OFTString, OFSTNone, 0, 0);
+    add_field(layer, "moment", OFTDateTime, OFSTNone, 0, 0);
+    add_field(layer, "words", OFTStringList, OFSTNone, 0, 0);
+    add_field(layer, "four", OFTBinary, OFSTNone, 4, 1);
+    for (int i = 0; i < 9; i++)
+    {
+        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(layer));
+        OGR_F_SetFieldBinary(feature, 4, i, "abcdefghij");
+        add_feature(layer, feature);
+    }
+    trial_open_alone(&t, in, wkbNone);
+    trial_write(&t);
+    open_stream(&t, &source, NULL, &stream);
+    say_stream(&ours, &stream, 0);
+    same_as_generic(&t, &ours, NULL, 1);
+    close_stream(&source, &stream);
+    free(ours.at);
+    trial_close(&t);
+}
+END_TEST
+
+/* Days before 1970 and seconds that round to the next minute are where the
+ * generic stream of GDAL 3.6 is wrong; all zones. */
+START_TEST(truth_times)
+{
+    static const int zones[] = {0, 1, 100, 101, 148, 52, 122};
+    static const int years[] = {1,    1582, 1900, 1968, 1969,
+                                1970, 2000, 2100, 9999};
+    GDALDatasetH in = make_memory(wkbNone);
+    OGRLayerH layer = first_layer(in);
+    struct trial t;
+    add_field(layer, "day", OFTDate, OFSTNone, 0, 1);
+    add_field(layer, "hour", OFTTime, OFSTNone, 0, 1);
+    add_field(layer, "moment", OFTDateTime, OFSTNone, 0, 1);
+    for (int i = 0; i < 9 * 24; i++)
+    {
+        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(layer));
+        int year = years[i / 24], month = 1 + i % 12, day = i % 2 ? 28 : 1;
+        float second = i % 7 == 6 ? 59.9997f : (float)(i % 60) + 0.1234f;
+        OGR_F_SetFieldDateTimeEx(feature, 0, year, month, day, 0, 0, 0, 0);
+        OGR_F_SetFieldDateTimeEx(feature, 1, 0, 0, 0, i % 24, i % 60, second,
+                                 0);
+        OGR_F_SetFieldDateTimeEx(feature, 2, year, month, day, i % 24, i % 60,
+                                 second, zones[i % 7]);
+        add_feature(layer, feature);
+    }
+    trial_open_alone(&t, in, wkbNone);
+    same_rows(&t, NULL, 65536, 0);
+    trial_close(&t);
+}
+END_TEST
+
+START_TEST(truth_left_to_gdal)
+{
+    static const char *const options[][2] = {
+        {"TIMEZONE=UTC", NULL}, {"GEOMETRY_ENCODING=WKT", NULL}, {"X", NULL}};
+    struct trial t;
+    struct trial_stream source;
+    struct ArrowArrayStream stream;
+    trial_open(&t, "Memory", 5, OJ_HOW_LEFT, FORM_ONE, 50);
+    for (int i = 0; i < 3; i++)
+    {
+        ck_assert(!try_stream(&t, &source, "", (char **)options[i], &stream));
+        ck_assert_int_eq(source.n_closed, 0);
+        ck_assert_ptr_null(stream.release);
+        oj_row_cursor_close(source.cursor);
+    }
+    trial_close(&t);
+}
+END_TEST
+
+/* Definitions that nobody's layer has. */
+START_TEST(truth_definitions_left_to_gdal)
+{
+    const struct oj_write_options options = {0};
+    for (int i = 0; i < 3; i++)
+    {
+        OGRFeatureDefnH defn = OGR_FD_Create("rows");
+        struct ArrowArrayStream stream;
+        struct oj_arrow_rows rows = {NULL, NULL, NULL, NULL};
+        OGR_FD_Reference(defn);
+        if (i == 1)
+            OGR_GFld_SetNullable(OGR_FD_GetGeomFieldDefn(defn, 0), 0);
+        if (i == 2)
+        {
+            OGRGeomFieldDefnH second = OGR_GFld_Create("second", wkbPoint);
+            OGR_FD_AddGeomFieldDefn(defn, second);
+            OGR_GFld_Destroy(second);
+        }
+        trial_ok(
+            oj_row_cursor_open(defn, &options, &rows.cursor, &trial_error));
+        ck_assert_int_eq(oj_join_arrow_open(defn, "", &rows, NULL, &stream),
+                         i == 0);
+        if (i == 0)
+            stream.release(&stream);
+        oj_row_cursor_close(rows.cursor);
+        OGR_FD_Release(defn);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("join as an Arrow stream");
+    GDALAllRegister();
+    CPLSetErrorHandler(CPLQuietErrorHandler); /* conversions lose something */
+    tcase_add_test(tcase, truth_every_how_and_form);
+    tcase_add_test(tcase, truth_every_geometry);
+    tcase_add_test(tcase, truth_batches);
+    tcase_add_test(tcase, truth_fids);
+    tcase_add_test(tcase, truth_name_of_fids);
+    tcase_add_test(tcase, truth_ignored);
+    tcase_add_test(tcase, truth_no_rows);
+    tcase_add_test(tcase, truth_rare_types);
+    tcase_add_test(tcase, truth_broken_promises);
+    tcase_add_test(tcase, truth_times);
+    tcase_add_test(tcase, truth_left_to_gdal);
+    tcase_add_test(tcase, truth_definitions_left_to_gdal);
+    return tests_run();
+}
+#else
+int main(void)
+{
+    return 77; /* GDAL has no Arrow streams */
+}
+#endif

@@ -1,0 +1,409 @@
+/* A join as a layer that stays open while the files of its sides change: what
+ * is read from the start is of their present state, what has begun stays as it
+ * was.
+ * Kind: comparison with a layer that is opened anew; degenerate. */
+#include "../run_tests.h"
+#include "join_layers.h"
+
+#include <time.h>
+#include <unistd.h>
+
+/* Long enough for the times of files to tell a change. */
+static void settle(void)
+{
+    const struct timespec t = {0, 80000000};
+    nanosleep(&t, NULL);
+}
+
+static void make_settled_layers(void)
+{
+    make_layers();
+    settle();
+}
+
+static const char *in_folder(const char *name)
+{
+    static char path[2][600];
+    static int next;
+    next = !next;
+    snprintf(path[next], sizeof path[next], "%s/%s", folder, name);
+    return path[next];
+}
+
+/* Points at x, or squares around it, as a CSV file. */
+static void write_csv(const char *name, const char *field, const double *x,
+                      int n, int squares)
+{
+    VSILFILE *file = VSIFOpenL(in_folder(name), "wb");
+    ck_assert_ptr_nonnull(file);
+    VSIFPrintfL(file, "%s,WKT\n", field);
+    for (int i = 0; i < n; i++)
+    {
+        if (squares)
+            VSIFPrintfL(file, "%d,\"POLYGON ((%g 0,%g 0,%g 1,%g 1,%g 0))\"\n",
+                        i, x[i], x[i] + 1, x[i] + 1, x[i], x[i]);
+        else
+            VSIFPrintfL(file, "%d,POINT (%g 0.5)\n", i, x[i] + 0.5);
+    }
+    VSIFCloseL(file);
+}
+
+/* The geometry of the first feature of a file moves by so much, in place. */
+static void move_first(const char *name, double by)
+{
+    GDALDatasetH dataset = GDALOpenEx(
+        in_folder(name), GDAL_OF_VECTOR | GDAL_OF_UPDATE, NULL, NULL, NULL);
+    OGRLayerH layer;
+    OGRFeatureH f;
+    OGRGeometryH geometry;
+    ck_assert_ptr_nonnull(dataset);
+    layer = GDALDatasetGetLayer(dataset, 0);
+    f = OGR_L_GetNextFeature(layer);
+    geometry = OGR_F_GetGeometryRef(f);
+    if (OGR_G_GetGeometryType(geometry) == wkbPoint)
+        OGR_G_SetPoint_2D(geometry, 0, OGR_G_GetX(geometry, 0) + by,
+                          OGR_G_GetY(geometry, 0));
+    else
+    {
+        OGRGeometryH ring = OGR_G_GetGeometryRef(geometry, 0);
+        for (int i = 0; i < OGR_G_GetPointCount(ring); i++)
+            OGR_G_SetPoint_2D(ring, i, OGR_G_GetX(ring, i) + by,
+                              OGR_G_GetY(ring, i));
+    }
+    ck_assert_int_eq(OGR_L_SetFeature(layer, f), OGRERR_NONE);
+    OGR_F_Destroy(f);
+    GDALClose(dataset);
+}
+
+/* All rows, read from the start, after what way says. */
+static struct rows read_all(struct oj_join_layer *layer, int way, GIntBig fid)
+{
+    const OGREnvelope all = {-1e6, 1e6, -1e6, 1e6};
+    char *used[] = {NULL};
+    struct rows rows = {0};
+    OGRFeatureH f;
+    oj_join_layer_reset(layer);
+    if (way == 1)
+        oj_join_layer_filter_box(layer, &all);
+    else if (way == 2)
+        oj_join_layer_filter_where(layer, "1 = 1", used);
+    else if (way == 3)
+        ck_assert_int_eq(oj_join_layer_skip_to(layer, 0), 1);
+    else if (way == 4)
+    {
+        f = oj_join_layer_get(layer, fid);
+        ck_assert_ptr_nonnull(f);
+        add_row(&rows, f, 1);
+        OGR_F_Destroy(f);
+    }
+    while ((f = oj_join_layer_next(layer)) != NULL)
+    {
+        add_row(&rows, f, 1);
+        OGR_F_Destroy(f);
+    }
+    sort_rows(&rows);
+    if (way == 1)
+        oj_join_layer_filter_box(layer, NULL);
+    if (way == 2)
+        oj_join_layer_filter_where(layer, NULL, NULL);
+    expect_no_error();
+    return rows;
+}
+
+/* A layer that was open before reads what one has that is opened now. */
+static void expect_present_state(struct oj_join_layer *layer, const char *words,
+                                 int way)
+{
+    struct oj_join_layer *now = open_well(words);
+    struct rows expected, got;
+    OGRFeatureH f = oj_join_layer_next(now);
+    GIntBig fid = OGR_F_GetFID(f);
+    GIntBig n = oj_join_layer_count(now, 1);
+    OGR_F_Destroy(f);
+    if (way == 0)
+        ck_assert_int_eq(oj_join_layer_count(layer, 1), n);
+    got = read_all(layer, way, fid);
+    expected = read_all(now, way, fid);
+    expect_same(&got, &expected, words);
+    ck_assert_int_eq(oj_join_layer_count(layer, 1), n);
+    expect_no_error();
+    free_rows(&got);
+    free_rows(&expected);
+    oj_join_layer_close(now);
+}
+
+enum
+{
+    N_WAYS = 6
+};
+
+START_TEST(test_edits)
+{
+    static const char with_condition[] =
+        "-op within -join_where 'random() IS NOT NULL' @/points.gpkg "
+        "@/zones.gpkg";
+    static const char *const joins[] = {
+        "-op within @/points.gpkg @/zones.gpkg",
+        "-op nearest -max_distance 30 @/points.gpkg @/zones.gpkg",
+        "-op contains -agg 'count as n' @/zones.gpkg @/points.gpkg",
+        "-op within -memory 2M @/points.gpkg @/zones.gpkg", with_condition};
+    const char *words = joins[_i / N_WAYS];
+    struct oj_join_layer *layer = open_well(words);
+    struct rows first = next_rows(layer, -1);
+    for (int i = 0; i < 2; i++)
+    {
+        move_first(i % 2 == 0 ? "zones.gpkg" : "points.gpkg", 3.0 + i);
+        settle();
+        expect_present_state(layer, words, _i % N_WAYS);
+    }
+    free_rows(&first);
+    oj_join_layer_close(layer);
+}
+END_TEST
+
+/* Files that are written anew, of drivers that keep what they have read. */
+START_TEST(test_rewritten_files)
+{
+    const char *words = _i < N_WAYS ? "-op within -how inner @/p.csv @/q.csv"
+                                    : "-op within -how full @/p.csv @/q.csv";
+    const double x[] = {0, 10, 20, 30, 40}, y[] = {30, 40, 0, 10, 50};
+    struct oj_join_layer *layer;
+    struct rows rows;
+    write_csv("p.csv", "a", x, 4, 0);
+    write_csv("q.csv", "b", x, 2, 1);
+    settle();
+    layer = open_well(words);
+    rows = next_rows(layer, -1);
+    ck_assert_int_eq(rows.n, _i < N_WAYS ? 2 : 4);
+    free_rows(&rows);
+    write_csv("q.csv", "b", x, 3, 1);
+    settle();
+    expect_present_state(layer, words, _i % N_WAYS);
+    write_csv("p.csv", "a", y, 5, 0);
+    settle();
+    expect_present_state(layer, words, _i % N_WAYS);
+    oj_join_layer_close(layer);
+}
+END_TEST
+
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 6, 0)
+#include <ogr_recordbatch.h>
+
+static int64_t count_arrow_rows(struct oj_join_layer *layer)
+{
+    struct ArrowArrayStream stream;
+    struct ArrowArray array;
+    int64_t n = 0;
+    ck_assert_int_eq(oj_join_layer_arrow(layer, &stream, NULL), 1);
+    for (;;)
+    {
+        ck_assert_int_eq(stream.get_next(&stream, &array), 0);
+        if (array.release == NULL)
+            break;
+        n += array.length;
+        array.release(&array);
+    }
+    stream.release(&stream);
+    return n;
+}
+
+START_TEST(test_arrow)
+{
+    const double x[] = {0, 10, 20};
+    struct oj_join_layer *layer;
+    write_csv("p.csv", "a", x, 3, 0);
+    write_csv("q.csv", "b", x, 1, 1);
+    settle();
+    layer = open_well("-op within -how inner @/p.csv @/q.csv");
+    ck_assert_int_eq(count_arrow_rows(layer), 1);
+    write_csv("q.csv", "b", x, 3, 1);
+    settle();
+    ck_assert_int_eq(count_arrow_rows(layer), 3);
+    oj_join_layer_close(layer);
+    expect_no_error();
+}
+END_TEST
+#endif
+
+/* Two changes within a tick of the clock are two changes. */
+START_TEST(test_young_files)
+{
+    const char *words = "-op within -how inner @/p.csv @/q.csv";
+    const double x[] = {0, 10}, y[] = {10, 20};
+    struct oj_join_layer *layer;
+    struct rows rows;
+    write_csv("p.csv", "a", x, 2, 0);
+    write_csv("q.csv", "b", x, 2, 1);
+    layer = open_well(words);
+    rows = next_rows(layer, -1);
+    ck_assert_int_eq(rows.n, 2);
+    free_rows(&rows);
+    write_csv("q.csv", "b", y, 2, 1);
+    oj_join_layer_reset(layer);
+    rows = next_rows(layer, -1);
+    ck_assert_int_eq(rows.n, 1);
+    free_rows(&rows);
+    oj_join_layer_close(layer);
+    expect_no_error();
+}
+END_TEST
+
+/* What was begun goes on as it was; the next reading is of the new state. */
+START_TEST(test_change_while_reading)
+{
+    const char *words = "-op within -batch 16 @/points.gpkg @/zones.gpkg";
+    struct oj_join_layer *layer = open_well(words);
+    struct rows before = next_rows(layer, -1), half, rest = {0};
+    OGRFeatureH f;
+    GIntBig fid;
+    oj_join_layer_reset(layer);
+    half = next_rows(layer, 99);
+    f = oj_join_layer_next(layer);
+    add_row(&half, f, has_fids(layer));
+    fid = OGR_F_GetFID(f);
+    OGR_F_Destroy(f);
+    GDALDatasetH zones =
+        GDALOpenEx(in_folder("zones.gpkg"), GDAL_OF_VECTOR | GDAL_OF_UPDATE,
+                   NULL, NULL, NULL);
+    OGRLayerH l = GDALDatasetGetLayer(zones, 0);
+    while (OGR_L_GetFeatureCount(l, 1) > 1)
+    {
+        OGR_L_ResetReading(l);
+        f = OGR_L_GetNextFeature(l);
+        ck_assert_int_eq(OGR_L_DeleteFeature(l, OGR_F_GetFID(f)), OGRERR_NONE);
+        OGR_F_Destroy(f);
+    }
+    GDALClose(zones);
+    settle();
+    f = oj_join_layer_get(layer, fid); /* of what is read */
+    ck_assert_ptr_nonnull(f);
+    add_row(&rest, f, has_fids(layer));
+    ck_assert_str_eq(rest.text[0], before.text[99]);
+    free_rows(&rest);
+    OGR_F_Destroy(f);
+    rest = next_rows(layer, -1);
+    ck_assert_int_eq(half.n + rest.n, before.n);
+    for (int i = 0; i < rest.n; i++)
+        ck_assert_str_eq(rest.text[i], before.text[half.n + i]);
+    expect_present_state(layer, words, 0);
+    free_rows(&before);
+    free_rows(&half);
+    free_rows(&rest);
+    oj_join_layer_close(layer);
+}
+END_TEST
+
+/* Rows of the join side that match nothing are read again in the end. */
+START_TEST(test_change_before_the_unmatched)
+{
+    const char *words =
+        "-op within -how right -batch 16 @/points.gpkg @/zones.gpkg";
+    struct oj_join_layer *layer = open_well(words);
+    struct rows rows = next_rows(layer, 1);
+    move_first("zones.gpkg", 1000.0);
+    settle();
+    free_rows(&rows);
+    rows = next_rows(layer, -1);
+    expect_one_error("changed while it was read");
+    free_rows(&rows);
+    expect_present_state(layer, words, 5);
+    oj_join_layer_close(layer);
+}
+END_TEST
+
+/* A file that is gone, or has other fields, is an error, again and again, until
+ * it is mended. */
+START_TEST(test_spoiled_files)
+{
+    const char *words = "-op within -how inner @/p.csv @/q.csv";
+    const char *name = _i % 2 == 0 ? "p.csv" : "q.csv";
+    const double x[] = {0, 10, 20};
+    const OGREnvelope box = {0, 1, 0, 1};
+    char *used[] = {NULL};
+    OGREnvelope extent;
+    struct oj_join_layer *layer;
+    struct rows rows;
+    write_csv("p.csv", "a", x, 3, 0);
+    write_csv("q.csv", "b", x, 3, 1);
+    settle();
+    layer = open_well(words);
+    rows = next_rows(layer, -1);
+    free_rows(&rows);
+    if (_i < 2)
+        VSIUnlink(in_folder(name));
+    else
+        write_csv(name, "other", x, 3, _i % 2);
+    for (int i = 0; i < 2; i++)
+    {
+        const char *says = _i < 2 ? name : "other fields";
+        oj_join_layer_reset(layer);
+        ck_assert_ptr_null(oj_join_layer_next(layer));
+        expect_one_error(says);
+        ck_assert_ptr_null(oj_join_layer_next(layer));
+        expect_no_error();
+        ck_assert_int_eq(oj_join_layer_count(layer, 1), -1);
+        expect_one_error(says);
+        ck_assert_ptr_null(oj_join_layer_get(layer, 0));
+        expect_one_error(says);
+        oj_join_layer_filter_box(layer, &box);
+        ck_assert_ptr_null(oj_join_layer_next(layer));
+        expect_one_error(says);
+        oj_join_layer_filter_where(layer, "a = 1", used);
+        oj_join_layer_filter_where(layer, NULL, NULL);
+        oj_join_layer_filter_box(layer, NULL);
+        oj_join_layer_extent(layer, &extent, 1);
+        forget_said();
+        oj_join_layer_has(layer, OLCRandomRead);
+        oj_join_layer_has(layer, OLCFastFeatureCount);
+        oj_join_layer_has(layer, OLCFastGetExtent);
+        oj_join_layer_has(layer, OLCFastSpatialFilter);
+    }
+    write_csv(name, _i % 2 == 0 ? "a" : "b", x, 2, _i % 2);
+    settle();
+    oj_join_layer_reset(layer);
+    rows = next_rows(layer, -1);
+    ck_assert_int_eq(rows.n, 2);
+    expect_no_error();
+    free_rows(&rows);
+    oj_join_layer_close(layer);
+}
+END_TEST
+
+/* A further field at the end leaves the others where they are. */
+START_TEST(test_further_field)
+{
+    const char *words = "-op within -how inner @/points.gpkg @/zones.gpkg";
+    struct oj_join_layer *layer = open_well(words);
+    struct rows before = next_rows(layer, -1), after;
+    GDALDatasetH zones =
+        GDALOpenEx(in_folder("zones.gpkg"), GDAL_OF_VECTOR | GDAL_OF_UPDATE,
+                   NULL, NULL, NULL);
+    add_field(GDALDatasetGetLayer(zones, 0), "more", OFTReal);
+    GDALClose(zones);
+    settle();
+    oj_join_layer_reset(layer);
+    after = next_rows(layer, -1);
+    expect_no_error();
+    expect_same(&after, &before, words);
+    free_rows(&before);
+    free_rows(&after);
+    oj_join_layer_close(layer);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("join_layer_files");
+    tcase_add_checked_fixture(tcase, make_settled_layers, remove_layers);
+    tcase_add_loop_test(tcase, test_edits, 0, 5 * N_WAYS);
+    tcase_add_loop_test(tcase, test_rewritten_files, 0, 2 * N_WAYS);
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 6, 0)
+    tcase_add_test(tcase, test_arrow);
+#endif
+    tcase_add_test(tcase, test_young_files);
+    tcase_add_test(tcase, test_change_while_reading);
+    tcase_add_test(tcase, test_change_before_the_unmatched);
+    tcase_add_loop_test(tcase, test_spoiled_files, 0, 4);
+    tcase_add_test(tcase, test_further_field);
+    return tests_run();
+}

@@ -1,0 +1,92 @@
+/* Kind: unit, memory. Places of lists noted in any order of the rows, by some
+ * threads: every row has its own, rows that were left out have none. */
+#include "../../../algs/dwithin/cpu_list_places.h"
+
+#include "../../../flatten/base/oj_array.h"
+
+#include <string.h>
+
+#include "../random_numbers.h"
+#include "../run_tests.h"
+
+static struct oj_error error;
+
+/* One row in left_out has no list; n_threads take turns at random. */
+static void note(struct oj_list_places *places, int64_t *offset, int64_t n_rows,
+                 int n_threads, int left_out)
+{
+    int64_t stride = 7919, at = 0;
+    while (n_rows > 0 && n_rows % stride == 0)
+        stride += 2;
+    ck_assert_int_eq(
+        oj_list_places_begin(places, offset, n_rows, n_threads, &error), OJ_OK);
+    for (int64_t i = 0; i < n_rows; i++)
+    {
+        at = (at + stride) % n_rows;
+        if (left_out > 0 && at % left_out == 0)
+            continue;
+        oj_list_places_put(places, pick(n_threads), at, 3 * at + 1, at % 5);
+    }
+    oj_list_places_end(places);
+}
+
+static void check(const int64_t *offset, int64_t n_rows, int left_out)
+{
+    for (int64_t row = 0; row < n_rows; row++)
+    {
+        int is_left_out = left_out > 0 && row % left_out == 0;
+        int64_t first = is_left_out ? 0 : 3 * row + 1;
+        int64_t end = is_left_out ? 0 : first + row % 5;
+        expect(offset[2 * row] == first && offset[2 * row + 1] == end,
+               "row %d: from %d to %d", (int)row, (int)offset[2 * row],
+               (int)offset[2 * row + 1]);
+    }
+}
+
+START_TEST(unit_every_row)
+{
+    static const int64_t n_rows[] = {0, 1, 7, 16383, 16384, 16385, 200003};
+    struct oj_list_places places = {0};
+    int n_threads = 1 + _i;
+    random_state = 5;
+    for (int k = 0; k < 14; k++)
+    {
+        int64_t n = n_rows[k / 2];
+        int left_out = k % 2 ? 3 : 0;
+        int64_t *offset = oj_malloc(2 * n + 1, sizeof *offset);
+        ck_assert_ptr_nonnull(offset);
+        memset(offset, 0x55, (size_t)(2 * n + 1) * sizeof *offset);
+        note(&places, offset, n, n_threads, left_out);
+        check(offset, n, left_out);
+        ck_assert_int_eq(offset[2 * n], 0x5555555555555555);
+        oj_free(offset);
+    }
+    oj_list_places_free(&places);
+}
+END_TEST
+
+START_TEST(memory)
+{
+    struct oj_list_places places = {0};
+    int64_t offset[200];
+    oj_status status = OJ_ERR_NOMEM;
+    for (int64_t n = 1; status != OJ_OK; n++)
+    {
+        oj_alloc_fail_at(n);
+        status = oj_list_places_begin(&places, offset, 100, 2, &error);
+        oj_alloc_fail_at(0);
+        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
+        if (status != OJ_OK && n % 2 == 0) /* it works again */
+            note(&places, offset, 99, 2, 0);
+    }
+    oj_list_places_free(&places);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("places of scattered lists");
+    tcase_add_loop_test(tcase, unit_every_row, 0, 3);
+    tcase_add_test(tcase, memory);
+    return tests_run();
+}

@@ -1,0 +1,516 @@
+/* Pairs of points within a distance against the plain way: filters, orders,
+ * scattered lists, threads and batches; data that cells serve badly; counts
+ * that do not fit; memory that runs out.
+ * Kind: property, degenerate, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as
+ * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
+#include "../memory_trial.h"
+#include "../plain_pairs.h"
+#include "../random_sides.h"
+#include "../run_tests.h"
+
+#include "../../../algs/dwithin/cpu_near_rows.h"
+#include "../../../algs/relation/cpu_family.h"
+
+static uint64_t seed;
+
+/* Points of a scene; a third of them, in some rounds, in a few places. */
+static void side_make(struct side *side, const struct scene *s, int n)
+{
+    int n_places = one_in(3) ? 1 + pick(3) : 0;
+    double places[6];
+    memset(side, 0, sizeof *side);
+    for (int i = 0; i < 6; i++)
+        places[i] = pick(s->extent);
+    for (int i = 0; i < n; i++)
+    {
+        double x = near_step(s, pick(s->extent), 0);
+        double y = near_step(s, pick(s->extent), 0);
+        if (s->outlier > 0.0 && one_in(40))
+            x += pick(2) ? s->outlier : -s->outlier;
+        if (n_places > 0 && one_in(3))
+        {
+            x = places[2 * pick(n_places)];
+            y = places[2 * pick(n_places) + 1];
+        }
+        if (one_in(40))
+            must(oj_flat_buf_add_null(&side->buf, i, &error));
+        else
+            add_point(&side->buf, place_x(s, x), place_y(s, y));
+    }
+    side->fid = pick_fids(n);
+    side->on_class = column(n, sizeof(int32_t));
+    side->exclude_class = column(n, sizeof(int32_t));
+    for (int i = 0; i < n; i++)
+    {
+        side->on_class[i] = pick(4) - 1;
+        side->exclude_class[i] = pick(4) - 1;
+    }
+    side->view = oj_flat_buf_view(&side->buf);
+    side->view.fid = side->fid;
+}
+
+static struct oj_relation pick_relation(const struct scene *s, struct side *a,
+                                        struct side *b)
+{
+    struct oj_relation r = oj_relation_default();
+    int has_fids = a->view.fid != NULL && b->view.fid != NULL;
+    r.op = OJ_OP_DWITHIN;
+    r.max_distance = s->scale * pick(one_in(3) ? s->extent : 5);
+    r.min_distance = one_in(4) ? fmin(r.max_distance, s->scale * pick(3)) : 0.0;
+    r.exclude_self = has_fids && one_in(4);
+    r.unordered_pairs = has_fids && one_in(3) ? (pick(2) ? 1 : -1) : 0;
+    r.exclude_same_geometry = one_in(6);
+    pick_classes(a, b, 5);
+    return r;
+}
+
+static void ask(const struct oj_relation *relation, const struct oj_flat *input,
+                const struct oj_flat *join, int n_threads,
+                struct oj_matches *out)
+{
+    struct oj_options options = {.n_threads = n_threads};
+    struct oj_join *opened;
+    ck_assert(oj_cpu_near_points.takes(relation, join, input));
+    must(oj_join_open(join, relation, "cpu", &options, &opened, &error));
+    must(oj_join_batch(opened, input, out, &error));
+    oj_join_close(opened);
+}
+
+/* --- against the plain way -------------------------------------------------
+ */
+
+START_TEST(plain_way)
+{
+    int64_t n_rounds = rounds(300);
+    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    {
+        struct scene scene;
+        struct side a, b;
+        struct oj_matches m = {0};
+        double *matrix;
+        int is_self;
+        random_state = seed;
+        scene = pick_scene();
+        is_self = pick(2);
+        side_make(&a, &scene, 1 + pick(150));
+        side_make(&b, &scene, 1 + pick(150));
+        if (is_self)
+        {
+            side_free(&a);
+            a = b;
+        }
+        matrix = plain_matrix(&a.view, &b.view, OJ_TO_INTERIOR);
+        for (int i = 0; i < 6; i++)
+        {
+            struct oj_relation r = pick_relation(&scene, is_self ? &b : &a, &b);
+            if (is_self)
+                a = b;
+            ask(&r, &a.view, &b.view, 1 + pick(3), &m);
+            check_answer("points", seed, &r, &a.view, &b.view, matrix, &m);
+        }
+        oj_matches_free(&m);
+        oj_free(matrix);
+        side_free(&b);
+        if (!is_self)
+            side_free(&a);
+    }
+}
+END_TEST
+
+/* --- scattered lists -------------------------------------------------------
+ */
+
+static int compare_entries(const void *left, const void *right)
+{
+    const struct plain_pair *a = left, *b = right;
+    return (a->feature > b->feature) - (a->feature < b->feature);
+}
+
+/* The same pairs in each row, whatever their order. */
+static void check_same_sets(const struct oj_matches *one,
+                            const struct oj_matches *any)
+{
+    struct plain_pair *list[2] = {NULL, NULL};
+    int64_t capacity[2] = {0, 0};
+    ck_assert_int_eq(one->n_rows, any->n_rows);
+    ck_assert_int_eq(one->n_pairs, any->n_pairs);
+    ck_assert_int_eq(one->n_matched, any->n_matched);
+    for (int64_t row = 0; row < one->n_rows; row++)
+    {
+        int64_t first = oj_matches_first(one, row);
+        int64_t other = oj_matches_first(any, row);
+        int64_t n = oj_matches_end(one, row) - first;
+        expect(oj_matches_end(any, row) - other == n, "row %d: length",
+               (int)row);
+        for (int k = 0; k < 2; k++)
+        {
+            const struct oj_matches *m = k == 0 ? one : any;
+            must(oj_reserve(&list[k], 0, n, &capacity[k], sizeof **list,
+                            &error));
+            for (int64_t i = 0; i < n; i++)
+            {
+                list[k][i].feature = m->join_row[(k ? other : first) + i];
+                list[k][i].distance = m->measure[(k ? other : first) + i];
+            }
+            if (n > 1)
+                qsort(list[k], (size_t)n, sizeof **list, compare_entries);
+        }
+        for (int64_t i = 0; i < n; i++)
+            expect(list[0][i].feature == list[1][i].feature &&
+                       list[0][i].distance == list[1][i].distance,
+                   "row %d, pair %d", (int)row, (int)i);
+    }
+    oj_free(list[0]);
+    oj_free(list[1]);
+}
+
+/* Spread evenly (the estimate holds), or the pairs in one place (it does not);
+ * with FIDs in order or not; with a filter or without. */
+START_TEST(scattered)
+{
+    struct oj_flat_buf a = {0}, b = {0};
+    struct oj_flat va, vb;
+    struct oj_relation r = oj_relation_default();
+    struct oj_matches ordered = {0}, any = {0};
+    int in_one_place = _i & 1, with_filter = _i & 2, shuffled = _i & 4;
+    int n_dense = in_one_place ? 20000 : 0;
+    random_state = 77;
+    for (int i = 0; i < 180000; i++)
+    {
+        double spread = i < n_dense ? 1.0 : 1000.0;
+        double x = 500 + spread * (unit() - 0.5);
+        /* some rows without a point */
+        add_point(&a, i % 997 == 5 ? NAN : x, 500 + spread * (unit() - 0.5));
+    }
+    for (int i = 0; i < 3000; i++)
+    {
+        double spread = in_one_place ? (i < 200 ? 1.0 : 0.0) : 1000.0;
+        add_point(&b, (spread > 0 ? 500 : 5000) + spread * (unit() - 0.5),
+                  500 + spread * (unit() - 0.5));
+    }
+    for (int64_t i = 0; shuffled && i < b.n_features; i++)
+        b.fid[i] = (i * 7919) % b.n_features;
+    va = oj_flat_buf_view(&a);
+    vb = oj_flat_buf_view(&b);
+    r.op = OJ_OP_DWITHIN;
+    r.max_distance = in_one_place ? 1.0 : 12.5;
+    r.exclude_self = 1;
+    r.exclude_same_geometry = with_filter != 0;
+    ask(&r, &va, &vb, 2, &ordered);
+    ck_assert_int_eq(ordered.scattered, 0);
+    ck_assert_int_gt(ordered.n_pairs, 100000);
+    r.any_order = 1;
+    for (int n_threads = 1; n_threads <= 3; n_threads++)
+    {
+        ask(&r, &va, &vb, n_threads, &any);
+        ck_assert_int_eq(any.scattered, !in_one_place);
+        check_same_sets(&ordered, &any);
+    }
+    oj_matches_free(&ordered);
+    oj_matches_free(&any);
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&b);
+}
+END_TEST
+
+/* A layer with itself: the very same arrays, copies of them, and batches give
+ * the same. */
+START_TEST(self_join)
+{
+    struct oj_flat_buf a = {0}, copy = {0};
+    struct oj_flat view, copied;
+    struct oj_relation r = oj_relation_default();
+    struct oj_matches whole = {0}, other = {0};
+    struct oj_options options = {.n_threads = 2};
+    struct oj_join *join;
+    int64_t n_pairs = 0;
+    random_state = 78;
+    for (int i = 0; i < 70000; i++)
+    {
+        double x = 300 * unit() * unit(), y = 300 * unit();
+        add_point(&a, x, y);
+        add_point(&copy, x, y);
+    }
+    view = oj_flat_buf_view(&a);
+    copied = oj_flat_buf_view(&copy);
+    r.op = OJ_OP_DWITHIN;
+    r.max_distance = 0.75;
+    r.unordered_pairs = 1;
+    r.any_order = _i;
+    ask(&r, &view, &view, 2, &whole);
+    ask(&r, &copied, &view, 1, &other);
+    ck_assert_int_eq(whole.n_pairs, other.n_pairs);
+    if (_i == 0)
+        ck_assert_mem_eq(whole.join_row, other.join_row,
+                         (size_t)whole.n_pairs * sizeof *whole.join_row);
+    must(oj_join_open(&view, &r, "cpu", &options, &join, &error));
+    for (int64_t at = 0; at < view.n_features; at += 999)
+    {
+        struct oj_flat batch = view;
+        batch.n_features =
+            view.n_features - at < 999 ? view.n_features - at : 999;
+        batch.x += at;
+        batch.y += at;
+        batch.fid += at;
+        must(oj_join_batch(join, &batch, &other, &error));
+        n_pairs += other.n_pairs;
+        for (int64_t row = 0; row < batch.n_features; row++)
+            expect(oj_matches_end(&other, row) -
+                           oj_matches_first(&other, row) ==
+                       oj_matches_end(&whole, at + row) -
+                           oj_matches_first(&whole, at + row),
+                   "row %d", (int)(at + row));
+    }
+    ck_assert_int_eq(n_pairs, whole.n_pairs);
+    oj_join_close(join);
+    oj_matches_free(&whole);
+    oj_matches_free(&other);
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&copy);
+}
+END_TEST
+
+/* --- odd data --------------------------------------------------------------
+ */
+
+static void count_is(const struct oj_flat *flat, double d, int64_t n_pairs)
+{
+    struct oj_relation r = oj_relation_default();
+    struct oj_matches m = {0};
+    r.op = OJ_OP_DWITHIN;
+    r.max_distance = d;
+    r.unordered_pairs = 1;
+    ask(&r, flat, flat, 2, &m);
+    expect(m.n_pairs == n_pairs, "%g: %lld pairs, not %lld", d,
+           (long long)m.n_pairs, (long long)n_pairs);
+    oj_matches_free(&m);
+}
+
+START_TEST(odd_data)
+{
+    struct oj_flat_buf same = {0}, row = {0}, far = {0}, uneven = {0};
+    struct oj_flat view;
+    int64_t n = 0;
+    for (int i = 0; i < 2000; i++)
+        add_point(&same, 5.0, 5.0);
+    view = oj_flat_buf_view(&same);
+    count_is(&view, 0.0, 2000 * 1999 / 2);
+    count_is(&view, 1e-300, 2000 * 1999 / 2);
+    count_is(&view, 1e300, 2000 * 1999 / 2);
+    for (int i = 0; i < 2000; i++) /* one step apart on a line */
+        add_point(&row, 1e9 + i, -1e9);
+    view = oj_flat_buf_view(&row);
+    count_is(&view, 0.0, 0);
+    count_is(&view, 1.0, 1999);
+    count_is(&view, nextafter(1.0, 0.0), 0);
+    count_is(&view, 1999.0, 2000 * 1999 / 2);
+    count_is(&view, 1e200, 2000 * 1999 / 2);
+    for (int i = 0; i < 2000; i++) /* the ends of the numbers that join */
+        add_point(&far, i % 2 ? 1e150 : -1e150, i % 4 < 2 ? 1e150 : -1e150);
+    view = oj_flat_buf_view(&far);
+    count_is(&view, 1.0, 4 * (500 * 499 / 2));
+    count_is(&view, 1e149, 4 * (500 * 499 / 2));
+    /* half of them dense, half of them far away and dense, too */
+    for (int i = 0; i < 20000; i++)
+        add_point(&uneven, (i % 2 ? 1e12 : 0.0) + i, 0.0);
+    view = oj_flat_buf_view(&uneven);
+    n = 19998;
+    count_is(&view, 2.5, n);
+    add_point(&uneven, -1e15, 7.0);
+    add_point(&uneven, NAN, NAN);
+    view = oj_flat_buf_view(&uneven);
+    count_is(&view, 2.5, n);
+    oj_flat_buf_free(&same);
+    oj_flat_buf_free(&row);
+    oj_flat_buf_free(&far);
+    oj_flat_buf_free(&uneven);
+}
+END_TEST
+
+/* A million points in one place have 10^12 pairs: found out soon. */
+START_TEST(too_many)
+{
+    struct oj_flat_buf same = {0};
+    struct oj_options options = {.n_threads = 2, .max_batch_pairs = 10000000};
+    struct oj_relation r = oj_relation_default();
+    struct oj_matches m = {0};
+    struct oj_join *join;
+    struct oj_flat view, one;
+    for (int i = 0; i < 1000000; i++)
+        add_point(&same, 5.0, 5.0);
+    view = oj_flat_buf_view(&same);
+    r.op = OJ_OP_DWITHIN;
+    r.max_distance = 1.0;
+    r.any_order = _i;
+    must(oj_join_open(&view, &r, "cpu", &options, &join, &error));
+    ck_assert_int_eq(oj_join_batch(join, &view, &m, &error),
+                     OJ_ERR_TOO_MANY_PAIRS);
+    one = view;
+    one.n_features = 1;
+    must(oj_join_batch(join, &one, &m, &error));
+    ck_assert_int_eq(m.n_pairs, 1000000);
+    oj_join_close(join);
+    oj_matches_free(&m);
+    oj_flat_buf_free(&same);
+}
+END_TEST
+
+static int stop_now = 1;
+
+START_TEST(cancelled)
+{
+    struct oj_flat_buf same = {0};
+    struct oj_options options = {.n_threads = 2, .cancel = &stop_now};
+    struct oj_relation r = oj_relation_default();
+    struct oj_matches m = {0};
+    struct oj_join *join;
+    struct oj_flat view;
+    for (int i = 0; i < 100000; i++)
+        add_point(&same, 5.0, 5.0);
+    view = oj_flat_buf_view(&same);
+    r.op = OJ_OP_DWITHIN;
+    r.max_distance = 1.0;
+    must(oj_join_open(&view, &r, "cpu", &options, &join, &error));
+    ck_assert_int_eq(oj_join_batch(join, &view, &m, &error), OJ_ERR_CANCELLED);
+    oj_join_close(join);
+    oj_matches_free(&m);
+    oj_flat_buf_free(&same);
+}
+END_TEST
+
+/* --- parts -----------------------------------------------------------------
+ */
+
+/* Squares decide as roots do. */
+START_TEST(squares)
+{
+    random_state = 3;
+    for (int i = 0; i < 200000; i++)
+    {
+        double d = fabs(any_size(-500, 500)), e;
+        d = one_in(50) ? (pick(2) ? 0.0 : 1e-170) : d;
+        e = oj_near_most2(d);
+        expect(sqrt(e) <= d &&
+                   (e >= 1.7e308 || sqrt(nextafter(e, INFINITY)) > d),
+               "most %.17g", d);
+        e = oj_near_least2(d);
+        expect(sqrt(e) >= d && (e == 0.0 || sqrt(nextafter(e, 0.0)) < d),
+               "least %.17g", d);
+    }
+}
+END_TEST
+
+/* Both kernels find the same. */
+START_TEST(kernels)
+{
+    enum
+    {
+        MOST = 100
+    };
+    double x[MOST + 8], y[MOST + 8], d2[2][MOST + 8], d[2][MOST + 8];
+    int32_t id[MOST + 8], found[2][MOST + 8];
+    random_state = 4;
+    for (int round = 0; round < 20000; round++)
+    {
+        struct oj_near_hood hood = {.n = pick(MOST), .x = x, .y = y, .id = id};
+        struct oj_near_query q = {.x = pick(10), .y = pick(10)};
+        const struct oj_near_kernel *kernel[2] = {&oj_near_plain,
+                                                  oj_near_kernel()};
+        int64_t n[2];
+        for (int i = 0; i < hood.n + 8; i++)
+        {
+            x[i] = i < hood.n ? (double)pick(10) : (double)NAN;
+            y[i] = i < hood.n ? (double)pick(10) : (double)NAN;
+            id[i] = i < hood.n ? pick(20) : 0;
+        }
+        q.most2 = pick(50);
+        q.least2 = one_in(3) ? pick(10) : 0;
+        q.from = one_in(3) ? pick(20) : 0;
+        q.end = one_in(3) ? pick(20) : INT32_MAX;
+        q.except = one_in(3) ? pick(20) : -1;
+        for (int i = 0; i < 2; i++)
+        {
+            n[i] = kernel[i]->collect(&hood, &q, found[i], d2[i]);
+            expect(kernel[i]->count(&hood, &q) == n[i], "count");
+            kernel[i]->roots(n[i], d2[i], d[i]);
+        }
+        expect(n[0] == n[1], "round %d: %d and %d", round, (int)n[0],
+               (int)n[1]);
+        for (int64_t i = 0; i < n[0]; i++)
+            expect(found[0][i] == found[1][i] && d[0][i] == d[1][i], "round %d",
+                   round);
+    }
+}
+END_TEST
+
+START_TEST(sorting)
+{
+    enum
+    {
+        MOST = 3000
+    };
+    static int32_t id[MOST + 64], scratch_id[MOST + 64];
+    static double d2[MOST + 64], scratch_d2[MOST + 64];
+    random_state = 9;
+    for (int round = 0; round < 500; round++)
+    {
+        int n = pick(one_in(3) ? MOST : 60), step = 1 + pick(100);
+        for (int i = 0; i < n; i++)
+            id[i] = 3 * i;
+        for (int i = n - 1; i > 0; i -= step) /* in runs, or in no order */
+        {
+            int j = pick(i + 1);
+            int32_t moved = id[i];
+            id[i] = id[j];
+            id[j] = moved;
+        }
+        for (int i = 0; i < n; i++)
+            d2[i] = id[i] + 0.5;
+        oj_near_sort(n, id, d2, scratch_id, scratch_d2);
+        for (int i = 0; i < n; i++)
+            expect(id[i] == 3 * i && d2[i] == 3 * i + 0.5, "round %d, %d of %d",
+                   round, i, n);
+    }
+}
+END_TEST
+
+START_TEST(memory)
+{
+    struct scene scene = {0.0, 0.0, 1.0, 30, 1, 0.0};
+    struct oj_relation r = oj_relation_default();
+    struct side a, b;
+    random_state = 12;
+    side_make(&a, &scene, 300);
+    side_make(&b, &scene, 500);
+    a.view.fid = b.view.fid = NULL;
+    for (int64_t i = 0; _i == 1 && i < b.view.n_features; i++)
+        b.buf.fid[i] = 5000 - i;
+    if (_i == 1) /* descending FIDs: tie ranks have to be made */
+    {
+        a.view.fid = a.buf.fid;
+        b.view.fid = b.buf.fid;
+        r.exclude_self = 1;
+    }
+    r.op = OJ_OP_DWITHIN;
+    r.max_distance = 5.0;
+    try_without_memory(&r, &a.view, &b.view);
+    side_free(&a);
+    side_free(&b);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("near points");
+    tcase_add_test(tcase, plain_way);
+    tcase_add_loop_test(tcase, scattered, 0, 8);
+    tcase_add_loop_test(tcase, self_join, 0, 2);
+    tcase_add_test(tcase, odd_data);
+    tcase_add_loop_test(tcase, too_many, 0, 2);
+    tcase_add_test(tcase, cancelled);
+    tcase_add_test(tcase, squares);
+    tcase_add_test(tcase, kernels);
+    tcase_add_test(tcase, sorting);
+    tcase_add_loop_test(tcase, memory, 0, 2);
+    return tests_run();
+}

@@ -1,0 +1,265 @@
+/* What every backend keeps to, however it finds its pairs: a batch of more
+ * pairs than max_batch_pairs is refused, a single row never is; a raised cancel
+ * flag ends a batch, also one that has no candidates at all or a single pair.
+ * Kind: unit, degenerate. */
+#include "../references.h"
+
+#include "../run_tests.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#define N_JOIN 600
+#define N_INPUT 3000
+
+static const enum oj_op ops[] = {OJ_OP_NEAREST, OJ_OP_DWITHIN,
+                                 OJ_OP_INTERSECTS};
+
+struct question
+{
+    const struct oj_backend *backend;
+    struct oj_flat join, input;
+    struct oj_relation relation;
+    struct oj_options options;
+};
+
+/* Squares of a tenth or of their whole size, on one meridian. */
+static struct oj_flat make_squares(struct oj_flat_buf *buf, int n, double x,
+                                   double size)
+{
+    for (int i = 0; i < n; i++)
+    {
+        double y = 0.01 * i;
+        add_square(buf, x, y, x + size, y + size);
+    }
+    return oj_flat_buf_view(buf);
+}
+
+static struct oj_flat make_points(struct oj_flat_buf *buf, int n)
+{
+    for (int i = 0; i < n; i++)
+        add_point(buf, 0.5, 0.5 + 1e-4 * i);
+    return oj_flat_buf_view(buf);
+}
+
+/* Opens the join and asks for the first n_rows rows. */
+static oj_status ask_rows(const struct question *q, int64_t n_rows,
+                          struct oj_matches *out)
+{
+    struct oj_flat_slice batch = {0};
+    struct oj_join *join;
+    oj_status status = oj_join_open(&q->join, &q->relation, q->backend->name,
+                                    &q->options, &join, &error);
+    if (status != OJ_OK)
+        return status;
+    must(oj_flat_slice_make(&q->input, 0, n_rows, &batch, &error));
+    status = oj_join_batch(join, &batch.flat, out, &error);
+    oj_flat_slice_free(&batch);
+    oj_join_close(join);
+    return status;
+}
+
+static struct question make_question(const struct oj_backend *backend,
+                                     enum oj_op op, const struct oj_flat *join,
+                                     const struct oj_flat *input)
+{
+    struct question q = {.backend = backend, .join = *join, .input = *input};
+    q.relation = oj_relation_default();
+    q.relation.op = op;
+    if (op == OJ_OP_DWITHIN)
+        q.relation.max_distance = 1.0;
+    if (backend == &oj_sphere_backend)
+        q.relation.metric = OJ_METRIC_SPHERE;
+    return q;
+}
+
+/* Asks test of each backend that needs no device and is there for op; returns
+ * how many there were. */
+static int for_all_backends(enum oj_op op, const struct oj_flat *join,
+                            const struct oj_flat *input,
+                            void (*test)(struct question *))
+{
+    const struct oj_backend *backend;
+    int n_asked = 0;
+    for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
+    {
+        struct question q = make_question(backend, op, join, input);
+        struct oj_matches out = {0};
+        oj_status status;
+        if (strncmp(backend->name, "cuda", 4) == 0)
+            continue;
+        status = ask_rows(&q, 1, &out);
+        oj_matches_free(&out);
+        if (status == OJ_ERR_UNSUPPORTED)
+            continue;
+        must(status);
+        test(&q);
+        n_asked++;
+    }
+    return n_asked;
+}
+
+static void keeps_to_bound(struct question *q)
+{
+    static const int threads[] = {1, 2, 7};
+    struct oj_matches out = {0};
+    q->relation.k = 5;
+    q->relation.max_distance =
+        q->backend == &oj_sphere_backend ? 1e6 : q->relation.max_distance;
+    for (int i = 0; i < 3; i++)
+    {
+        oj_status status;
+        q->options.n_threads = threads[i];
+        q->options.max_batch_pairs = 60;
+        status = ask_rows(q, 40, &out);
+        ck_assert_msg(status == OJ_ERR_TOO_MANY_PAIRS,
+                      "%s, -op %s, %d threads: %s", q->backend->name,
+                      oj_op_get(q->relation.op)->name, threads[i],
+                      oj_status_name(status));
+        q->options.max_batch_pairs = 3;
+        must(ask_rows(q, 1, &out));
+        ck_assert_int_gt(out.n_pairs, 3);
+    }
+    oj_matches_free(&out);
+}
+
+START_TEST(bounds)
+{
+    struct oj_flat_buf join_buf = {0}, point_buf = {0}, square_buf = {0};
+    struct oj_flat join = make_squares(&join_buf, 60, 0.0, 1.0);
+    struct oj_flat points = make_points(&point_buf, 40);
+    struct oj_flat squares = make_squares(&square_buf, 40, 0.5, 1.0);
+    ck_assert_int_ge(for_all_backends(ops[_i], &join, &points, keeps_to_bound),
+                     4);
+    ck_assert_int_ge(for_all_backends(ops[_i], &join, &squares, keeps_to_bound),
+                     4);
+    oj_flat_buf_free(&join_buf);
+    oj_flat_buf_free(&point_buf);
+    oj_flat_buf_free(&square_buf);
+}
+END_TEST
+
+static void hears_the_flag(struct question *q)
+{
+    static const int raised = 1;
+    struct oj_matches out = {0};
+    oj_status status;
+    q->relation.max_distance = 1.0;
+    q->options.n_threads = 2;
+    q->options.cancel = &raised;
+    status = ask_rows(q, q->input.n_features, &out);
+    ck_assert_msg(status == OJ_ERR_CANCELLED, "%s, -op %s: %s",
+                  q->backend->name, oj_op_get(q->relation.op)->name,
+                  oj_status_name(status));
+    oj_matches_free(&out);
+}
+
+/* The layers are far apart. */
+START_TEST(cancelled)
+{
+    struct oj_flat_buf join_buf = {0}, point_buf = {0}, square_buf = {0};
+    struct oj_flat join = make_squares(&join_buf, N_JOIN, 100.0, 0.1);
+    struct oj_flat points = make_points(&point_buf, N_INPUT);
+    struct oj_flat squares = make_squares(&square_buf, N_INPUT, 0.5, 0.1);
+    ck_assert_int_ge(for_all_backends(ops[_i], &join, &points, hears_the_flag),
+                     4);
+    ck_assert_int_ge(for_all_backends(ops[_i], &join, &squares, hears_the_flag),
+                     4);
+    oj_flat_buf_free(&join_buf);
+    oj_flat_buf_free(&point_buf);
+    oj_flat_buf_free(&square_buf);
+}
+END_TEST
+
+/* --- in the middle of a pair ----------------------------------------------
+ */
+
+#define N_VERTICES 20000
+
+static void add_circle(struct oj_flat_buf *buf, double radius)
+{
+    double *x, *y;
+    begin(buf);
+    add_part(buf, OJ_PART_LINE);
+    must(oj_flat_buf_ring(buf, &error));
+    must(oj_flat_buf_vertices(buf, N_VERTICES, &x, &y, &error));
+    for (int i = 0; i < N_VERTICES; i++)
+    {
+        double angle = 6.28 * i / N_VERTICES;
+        x[i] = radius * cos(angle);
+        y[i] = radius * sin(angle);
+    }
+    end(buf);
+}
+
+static int flag;
+
+static void sleep_s(double s)
+{
+    struct timespec t = {0, (long)(s * 1e9)};
+    nanosleep(&t, NULL);
+}
+
+static void *raise_late(void *seconds)
+{
+    sleep_s(*(double *)seconds);
+    __atomic_store_n(&flag, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* However late the flag goes up, the answer is whole or there is none: circles
+ * in one another are the pair that takes longest. */
+START_TEST(cancelled_in_a_pair)
+{
+    struct oj_flat_buf join_buf = {0}, input_buf = {0};
+    struct oj_flat join, input;
+    struct oj_matches out = {0};
+    struct question q;
+    double truth, whole_s;
+    struct timespec start, now;
+    int n_cancelled = 0;
+    add_circle(&join_buf, 100.0);
+    add_circle(&input_buf, 101.0);
+    join = oj_flat_buf_view(&join_buf);
+    input = oj_flat_buf_view(&input_buf);
+    q = make_question(&oj_cpu_backend, OJ_OP_NEAREST, &join, &input);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    must(ask_rows(&q, 1, &out));
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    whole_s = (double)(now.tv_sec - start.tv_sec) +
+              1e-9 * (double)(now.tv_nsec - start.tv_nsec);
+    truth = out.measure[0];
+    q.options.cancel = &flag;
+    for (int i = 0; i < 20; i++)
+    {
+        double late_s = fmin(0.9, whole_s * i / 20.0);
+        pthread_t thread;
+        oj_status status;
+        flag = 0;
+        ck_assert_int_eq(pthread_create(&thread, NULL, raise_late, &late_s), 0);
+        status = ask_rows(&q, 1, &out);
+        pthread_join(thread, NULL);
+        if (status == OJ_ERR_CANCELLED)
+        {
+            n_cancelled++;
+            continue;
+        }
+        must(status);
+        ck_assert_int_eq(out.join_row[0], 0);
+        ck_assert_double_eq(out.measure[0], truth);
+    }
+    ck_assert_int_gt(n_cancelled, 0);
+    oj_matches_free(&out);
+    oj_flat_buf_free(&join_buf);
+    oj_flat_buf_free(&input_buf);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("bounds");
+    tcase_add_loop_test(tcase, bounds, 0, 3);
+    tcase_add_loop_test(tcase, cancelled, 0, 3);
+    tcase_add_test(tcase, cancelled_in_a_pair);
+    return tests_run();
+}

@@ -1,0 +1,358 @@
+/* Truth cases from tests/cases, on every backend; and again mirrored, turned,
+ * moved and scaled where that is exact, which must change no answer.
+ * Kind: unit, degenerate. */
+#include "../references.h"
+
+#include "../../../flatten/arrays/oj_wkb.h"
+#include "../../../flatten/base/oj_array.h"
+
+#include <geos_c.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MOST_PAIRS 16
+
+struct expected_pair
+{
+    int32_t feature;
+    double distance;
+    int ulps; /* that may be off */
+};
+
+struct truth_case
+{
+    const char *name;
+    int line;
+    struct oj_relation relation;
+    struct oj_flat_buf input, join;
+    int has_fids, not_geos;
+    int n_pairs;
+    struct expected_pair pair[MOST_PAIRS];
+};
+
+static GEOSContextHandle_t geos;
+static GEOSWKTReader *wkt_reader;
+static GEOSWKBWriter *wkb_writer;
+
+/* --- reading ---------------------------------------------------------------
+ */
+
+/* Cuts text at the next separator, drops blanks around what is before it, and
+ * moves *text on; NULL at the end. */
+static char *next_field(char **text, char separator)
+{
+    char *field = *text, *end;
+    if (field == NULL)
+        return NULL;
+    end = strchr(field, separator);
+    *text = end != NULL ? end + 1 : NULL;
+    if (end == NULL)
+        end = field + strlen(field);
+    while (isspace((unsigned char)*field))
+        field++;
+    while (end > field && isspace((unsigned char)end[-1]))
+        end--;
+    *end = '\0';
+    return field;
+}
+
+static void add_shape(struct oj_flat_buf *buf, int64_t fid, const char *wkt,
+                      const struct truth_case *c)
+{
+    GEOSGeometry *shape;
+    unsigned char *wkb;
+    size_t n = 0;
+    if (strcmp(wkt, "NULL") == 0)
+    {
+        must(oj_flat_buf_add_null(buf, fid, &error));
+        return;
+    }
+    shape = GEOSWKTReader_read_r(geos, wkt_reader, wkt);
+    ck_assert_msg(shape != NULL, "line %d: GEOS cannot read %s", c->line, wkt);
+    wkb = GEOSWKBWriter_write_r(geos, wkb_writer, shape, &n);
+    ck_assert_ptr_nonnull(wkb);
+    must(oj_wkb_add(buf, fid, wkb, n, &error));
+    GEOSFree_r(geos, wkb);
+    GEOSGeom_destroy_r(geos, shape);
+}
+
+static void read_fids(struct truth_case *c, char *list)
+{
+    c->has_fids = strcmp(list, "none") != 0;
+    for (int64_t i = 0; c->has_fids && i < c->join.n_features; i++)
+    {
+        char *fid = next_field(&list, ',');
+        ck_assert_msg(fid != NULL, "line %d: too few FIDs", c->line);
+        c->join.fid[i] = atoll(fid);
+    }
+}
+
+static void read_options(struct truth_case *c, char *options)
+{
+    char *option;
+    c->relation = oj_relation_default();
+    c->has_fids = 1;
+    while ((option = next_field(&options, ' ')) != NULL)
+    {
+        char *value = strchr(option, '=');
+        if (*option == '\0')
+            continue;
+        ck_assert_msg(value != NULL, "line %d: %s", c->line, option);
+        *value++ = '\0';
+        if (strcmp(option, "max") == 0)
+            c->relation.max_distance = atof(value);
+        else if (strcmp(option, "k") == 0)
+            c->relation.k = atoll(value);
+        else if (strcmp(option, "ties") == 0 && strcmp(value, "all") == 0)
+            c->relation.ties = OJ_TIES_ALL;
+        else if (strcmp(option, "to") == 0 && strcmp(value, "boundary") == 0)
+            c->relation.distance_to = OJ_TO_BOUNDARY;
+        else if (strcmp(option, "geos") == 0 && strcmp(value, "no") == 0)
+            c->not_geos = 1;
+        else if (strcmp(option, "fids") == 0)
+            read_fids(c, value);
+        else
+            ck_abort_msg("line %d: %s=%s", c->line, option, value);
+    }
+}
+
+static void read_expected(struct truth_case *c, char *list)
+{
+    char *text;
+    while (strcmp(list, "none") != 0 && (text = next_field(&list, ' ')) != NULL)
+    {
+        struct expected_pair *pair = &c->pair[c->n_pairs];
+        char *distance = strchr(text, ':');
+        ck_assert_msg(distance != NULL && c->n_pairs < MOST_PAIRS,
+                      "line %d: %s", c->line, text);
+        distance++;
+        pair->feature = atoi(text);
+        pair->ulps = *distance == '~' ? 2 : 0;
+        distance += pair->ulps > 0;
+        pair->distance = strncmp(distance, "sqrt(", 5) == 0
+                             ? sqrt(atof(distance + 5))
+                             : atof(distance);
+        c->n_pairs++;
+        if (list == NULL)
+            break;
+    }
+}
+
+/* The case of a line of the file; 0 for lines without one. */
+static int read_case(char *line, int number, struct truth_case *c)
+{
+    char *options, *input, *join, *expected, *shape;
+    memset(c, 0, sizeof *c);
+    c->line = number;
+    if (*line == '#' || *line == '\n')
+        return 0;
+    c->name = next_field(&line, '|');
+    options = next_field(&line, '|');
+    input = next_field(&line, '|');
+    join = next_field(&line, '|');
+    expected = next_field(&line, '|');
+    ck_assert_msg(expected != NULL && line == NULL, "line %d: fields", number);
+    add_shape(&c->input, 0, input, c);
+    while (*join != '\0' && (shape = next_field(&join, ';')) != NULL)
+    {
+        add_shape(&c->join, c->join.n_features, shape, c);
+        if (join == NULL)
+            break;
+    }
+    read_options(c, options);
+    read_expected(c, expected);
+    return 1;
+}
+
+/* --- running ---------------------------------------------------------------
+ */
+
+/* x' = xx x + xy y + dx, y' = yx x + yy y + dy; distances grow by scale. */
+struct motion
+{
+    const char *name;
+    double xx, xy, yx, yy, dx, dy, scale;
+};
+
+static const struct motion motions[] = {
+    {"as given", 1, 0, 0, 1, 0, 0, 1},
+    {"mirrored", -1, 0, 0, 1, 0, 0, 1},
+    {"turned", 0, -1, 1, 0, 0, 0, 1},
+    {"swapped", 0, 1, 1, 0, 0, 0, 1},
+    {"scaled up", 1024, 0, 0, 1024, 0, 0, 1024},
+    {"scaled down", 0x1p-30, 0, 0, 0x1p-30, 0, 0, 0x1p-30},
+    {"moved", 1, 0, 0, 1, 4096, -2048, 1},
+    {"moved far", 1, 0, 0, 1, 0x1p33, 0x1p34, 1},
+};
+
+/* Whether moving changes no bit of a difference: few bits in all. */
+static int can_move(const struct oj_flat_buf *buf)
+{
+    for (int64_t i = 0; i < buf->n_vertices; i++)
+    {
+        double x = buf->x[i] * 1024.0, y = buf->y[i] * 1024.0;
+        if (isnan(x) || isnan(y))
+            continue;
+        if (x != rint(x) || y != rint(y) || fabs(x) > 0x1p34 ||
+            fabs(y) > 0x1p34)
+            return 0;
+    }
+    return 1;
+}
+
+static void move(const struct motion *m, const struct oj_flat_buf *from,
+                 struct oj_flat *to)
+{
+    double *x = oj_malloc(from->n_vertices, sizeof *x);
+    double *y = oj_malloc(from->n_vertices, sizeof *y);
+    ck_assert(x != NULL && y != NULL);
+    *to = oj_flat_buf_view(from);
+    for (int64_t i = 0; i < from->n_vertices; i++)
+    {
+        x[i] = m->xx * from->x[i] + m->xy * from->y[i] + m->dx;
+        y[i] = m->yx * from->x[i] + m->yy * from->y[i] + m->dy;
+    }
+    to->x = x;
+    to->y = y;
+}
+
+static void free_moved(struct oj_flat *flat)
+{
+    oj_free((void *)(uintptr_t)flat->x);
+    oj_free((void *)(uintptr_t)flat->y);
+}
+
+static int is_close(double a, double b, int ulps)
+{
+    for (; ulps > 0 && a != b; ulps--)
+        a = nextafter(a, b);
+    return a == b;
+}
+
+static void check_answer(const struct truth_case *c, const struct motion *m,
+                         const char *backend, const struct oj_matches *out)
+{
+    int64_t first = oj_matches_first(out, 0);
+    int n = (int)(oj_matches_end(out, 0) - first);
+    ck_assert_msg(out->n_undecided == 0, "%s: undecided", c->name);
+    ck_assert_msg(n == c->n_pairs, "line %d, %s (%s, %s): %d pairs, not %d",
+                  c->line, c->name, backend, m->name, n, c->n_pairs);
+    for (int i = 0; i < n; i++)
+    {
+        const struct expected_pair *pair = &c->pair[i];
+        ck_assert_msg(out->join_row[first + i] == pair->feature &&
+                          is_close(out->measure[first + i],
+                                   pair->distance * m->scale, pair->ulps),
+                      "line %d, %s (%s, %s): pair %d is %d:%.17g, not %d:%.17g",
+                      c->line, c->name, backend, m->name, i,
+                      (int)out->join_row[first + i], out->measure[first + i],
+                      (int)pair->feature, pair->distance * m->scale);
+    }
+}
+
+static void run_case(const struct truth_case *c, const struct motion *m)
+{
+    struct oj_relation relation = c->relation;
+    const struct oj_backend *backend;
+    struct oj_flat join_side, input;
+    move(m, &c->join, &join_side);
+    move(m, &c->input, &input);
+    relation.max_distance *= m->scale;
+    if (!c->has_fids)
+        join_side.fid = NULL;
+    must(oj_flat_check(&join_side, &error));
+    must(oj_flat_check(&input, &error));
+    for (int b = 0; (backend = oj_backend_at(b)) != NULL; b++)
+    {
+        struct oj_options options = {
+            .n_threads = 1, .quadrant_size = 0, .timings = 0, .cancel = NULL};
+        struct oj_matches out = {0};
+        struct oj_join *join;
+        oj_status status;
+        if (backend == &oj_sphere_backend ||      /* another metric */
+            backend == &oj_cuda_quadrant_backend) /* few joins only */
+            continue;
+        if (c->not_geos && backend->is_reference &&
+            backend != &oj_quadrant_backend)
+            continue;
+        status = oj_join_open(&join_side, &relation, backend->name, &options,
+                              &join, &error);
+        if (backend == &oj_cuda_backend && status == OJ_ERR_NO_DEVICE)
+            continue;
+        must(status);
+        must(oj_join_batch(join, &input, &out, &error));
+        check_answer(c, m, backend->name, &out);
+        oj_matches_free(&out);
+        oj_join_close(join);
+    }
+    free_moved(&join_side);
+    free_moved(&input);
+}
+
+static int run_case_moved(const struct truth_case *c)
+{
+    int n_motions = (int)(sizeof motions / sizeof *motions), n = 0;
+    int movable = can_move(&c->join) && can_move(&c->input);
+    for (int i = 0; i < n_motions; i++)
+    {
+        int shifts = motions[i].dx != 0.0 || motions[i].dy != 0.0;
+        if (shifts && (!movable || c->pair[0].ulps > 0))
+            continue;
+        run_case(c, &motions[i]);
+        n++;
+    }
+    return n;
+}
+
+START_TEST(nearest)
+{
+    char line[4096];
+    int n_cases = 0, n_runs = 0, number = 0;
+    const char *folder = getenv("OGRJOIN_TEST_CASES");
+    char path[4096];
+    FILE *file;
+    snprintf(path, sizeof path, "%s/nearest.txt",
+             folder != NULL ? folder : OJ_TEST_CASES);
+    file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    geos = GEOS_init_r();
+    wkt_reader = GEOSWKTReader_create_r(geos);
+    wkb_writer = GEOSWKBWriter_create_r(geos);
+    while (fgets(line, sizeof line, file) != NULL)
+    {
+        struct truth_case c;
+        number++;
+        ck_assert_msg(strchr(line, '\n') != NULL, "line %d is too long",
+                      number);
+        if (!read_case(line, number, &c))
+            continue;
+        n_runs += run_case_moved(&c);
+        n_cases++;
+        oj_flat_buf_free(&c.input);
+        oj_flat_buf_free(&c.join);
+    }
+    fclose(file);
+    GEOSWKBWriter_destroy_r(geos, wkb_writer);
+    GEOSWKTReader_destroy_r(geos, wkt_reader);
+    GEOS_finish_r(geos);
+    printf("%d cases, run %d times on every backend\n", n_cases, n_runs);
+    ck_assert_int_gt(n_cases, 80);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cases");
+    TCase *tcase = tcase_create("cases");
+    SRunner *runner = srunner_create(suite);
+    int n_failed;
+    tcase_set_timeout(tcase, 0);
+    tcase_add_test(tcase, nearest);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,549 @@
+/* What must change no answer of the engine: the batches that rows come in, the
+ * number of threads, the order of the input, the order of the join side (where
+ * FIDs decide), mirroring, turning, exact moves and powers of two; and layers
+ * that are special as a whole.
+ * Kind: property, degenerate, large.  OGRJOIN_TEST_LONG=1 runs fifty times as
+ * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
+#include "../references.h"
+
+#include "../../../algs/quadrant/flat_distance.h"
+#include "../layer_trial.h"
+#include "../run_tests.h"
+
+static uint64_t seed;
+
+/* --- answers ---------------------------------------------------------------
+ */
+
+/* The pairs of row a of one answer and row b of another are the same: features
+ * through places (NULL: as they are), distances times scale. */
+static void same_row(const char *what, const struct oj_matches *one, int64_t a,
+                     const struct oj_matches *other, int64_t b,
+                     const int32_t *places, double scale)
+{
+    int64_t i = oj_matches_first(one, a), n = oj_matches_end(one, a) - i;
+    int64_t j = oj_matches_first(other, b);
+    expect(oj_matches_end(other, b) - j == n,
+           "seed %llu, %s: row %d has %d pairs, then %d",
+           (unsigned long long)seed, what, (int)a, (int)n,
+           (int)(oj_matches_end(other, b) - j));
+    for (; n > 0; n--, i++, j++)
+    {
+        int32_t feature = one->join_row[i];
+        feature = places != NULL ? places[feature] : feature;
+        expect(feature == other->join_row[j] &&
+                   bits_of(one->measure[i] * scale) ==
+                       bits_of(other->measure[j]),
+               "seed %llu, %s: row %d: feature %d at %.17g, then %d at "
+               "%.17g",
+               (unsigned long long)seed, what, (int)a, (int)feature,
+               one->measure[i] * scale, (int)other->join_row[j],
+               other->measure[j]);
+    }
+}
+
+static void same_answers(const char *what, const struct oj_matches *one,
+                         const struct oj_matches *other, double scale)
+{
+    ck_assert_int_eq(one->n_rows, other->n_rows);
+    for (int64_t row = 0; row < one->n_rows; row++)
+        same_row(what, one, row, other, row, NULL, scale);
+}
+
+/* Features first .. end - 1 of flat. */
+static struct oj_flat slice(const struct oj_flat *flat, int64_t first,
+                            int64_t end_, int64_t *part_offset)
+{
+    struct oj_flat view = *flat;
+    view.n_features = end_ - first;
+    view.fid = NULL;
+    if (oj_flat_is_points(flat))
+    {
+        view.x += first;
+        view.y += first;
+        view.n_vertices = end_ - first;
+        return view;
+    }
+    /* offsets start at 0: parts, rings and vertices of points are one to one */
+    for (int64_t f = first; f <= end_; f++)
+        part_offset[f - first] =
+            flat->part_offset[f] - flat->part_offset[first];
+    view.part_offset = part_offset;
+    view.n_parts = view.n_rings = view.n_vertices = part_offset[end_ - first];
+    view.part_kind += flat->part_offset[first];
+    view.x += flat->part_offset[first];
+    view.y += flat->part_offset[first];
+    return view;
+}
+
+static void check_batches(const struct trial *t, const struct oj_matches *truth)
+{
+    static const int64_t sizes[] = {1, 7, 1000};
+    struct oj_options options = {.n_threads = t->n_threads,
+                                 .quadrant_size = 0,
+                                 .timings = 0,
+                                 .cancel = NULL};
+    int64_t *offset = oj_malloc(t->input.n_features + 1, sizeof *offset);
+    struct oj_matches part = {0};
+    struct oj_join *join;
+    ck_assert_ptr_nonnull(offset);
+    must(oj_join_open(&t->join, &t->relation, "cpu", &options, &join, &error));
+    for (int s = 0; s < 3; s++)
+    {
+        /* some hundred batches of a size are enough */
+        for (int64_t at = 0; at < t->input.n_features && at < 100 * sizes[s];
+             at += sizes[s])
+        {
+            int64_t stop = at + sizes[s];
+            struct oj_flat batch;
+            stop = stop < t->input.n_features ? stop : t->input.n_features;
+            batch = slice(&t->input, at, stop, offset);
+            must(oj_join_batch(join, &batch, &part, &error));
+            ck_assert_int_eq(part.n_rows, stop - at);
+            for (int64_t row = at; row < stop; row++)
+                same_row("batches", truth, row, &part, row - at, NULL, 1.0);
+        }
+    }
+    oj_join_close(join);
+    oj_matches_free(&part);
+    oj_free(offset);
+}
+
+static void check_threads(const struct trial *t, const struct oj_matches *truth)
+{
+    static const int threads[] = {1, 2, 5};
+    for (int i = 0; i < 3; i++)
+    {
+        struct trial again = *t;
+        struct oj_matches out = {0};
+        again.n_threads = threads[i];
+        join_all(&again, "cpu", &out);
+        same_answers("threads", truth, &out, 1.0);
+        oj_matches_free(&out);
+    }
+}
+
+/* A random order of n things. */
+static int32_t *shuffle(int64_t n)
+{
+    int32_t *order = oj_malloc(n, sizeof *order);
+    ck_assert_ptr_nonnull(order);
+    for (int64_t i = 0; i < n; i++)
+        order[i] = (int32_t)i;
+    for (int64_t i = n - 1; i > 0; i--)
+    {
+        int64_t j = pick((int)i + 1);
+        int32_t moved = order[i];
+        order[i] = order[j];
+        order[j] = moved;
+    }
+    return order;
+}
+
+/* The features of flat in another order, with their FIDs. */
+static struct oj_flat reorder(const struct oj_flat *flat, const int32_t *order,
+                              struct oj_flat_buf *buf)
+{
+    struct oj_flat view;
+    for (int64_t i = 0; i < flat->n_features; i++)
+    {
+        int64_t fid = flat->fid != NULL ? flat->fid[order[i]] : i;
+        if (oj_flat_is_points(flat))
+            must(oj_flat_buf_add_point(buf, fid, flat->x[order[i]],
+                                       flat->y[order[i]], &error));
+        else
+            add_copy(buf, flat, order[i], fid);
+    }
+    view = oj_flat_buf_view(buf);
+    view.fid = flat->fid != NULL ? view.fid : NULL;
+    return view;
+}
+
+static void check_order_of_input(const struct trial *t,
+                                 const struct oj_matches *truth)
+{
+    struct trial again = *t;
+    struct oj_flat_buf buf = {0};
+    struct oj_matches out = {0};
+    int32_t *order = shuffle(t->input.n_features);
+    again.input = reorder(&t->input, order, &buf);
+    join_all(&again, "cpu", &out);
+    for (int64_t row = 0; row < out.n_rows; row++)
+        same_row("order of input", truth, order[row], &out, row, NULL, 1.0);
+    oj_matches_free(&out);
+    oj_flat_buf_free(&buf);
+    oj_free(order);
+}
+
+static int has_repeats(const int64_t *fid, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+    {
+        for (int64_t j = i + 1; j < n; j++)
+        {
+            if (fid[i] == fid[j])
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* FIDs, all different, order ties: the order of the join side is nothing. */
+static void check_order_of_join(const struct trial *t,
+                                const struct oj_matches *truth)
+{
+    struct trial again = *t;
+    struct oj_flat_buf buf = {0};
+    struct oj_matches out = {0};
+    int64_t n = t->join.n_features;
+    int32_t *order, *place;
+    if (t->join.fid == NULL || has_repeats(t->join.fid, n))
+        return;
+    order = shuffle(n);
+    place = oj_malloc(n, sizeof *place);
+    ck_assert_ptr_nonnull(place);
+    for (int64_t i = 0; i < n; i++)
+        place[order[i]] = (int32_t)i;
+    again.join = reorder(&t->join, order, &buf);
+    join_all(&again, "cpu", &out);
+    for (int64_t row = 0; row < out.n_rows; row++)
+        same_row("order of join", truth, row, &out, row, place, 1.0);
+    oj_matches_free(&out);
+    oj_flat_buf_free(&buf);
+    oj_free(order);
+    oj_free(place);
+}
+
+/* --- motions ---------------------------------------------------------------
+ */
+
+struct motion
+{
+    const char *name;
+    int swaps;
+    double sx, sy, dx, dy; /* x * sx + dx, after swapping */
+};
+
+static struct oj_flat move(const struct motion *m, const struct oj_flat *flat)
+{
+    struct oj_flat moved = *flat;
+    double *x = oj_malloc(flat->n_vertices, sizeof *x);
+    double *y = oj_malloc(flat->n_vertices, sizeof *y);
+    ck_assert(x != NULL && y != NULL);
+    for (int64_t i = 0; i < flat->n_vertices; i++)
+    {
+        x[i] = (m->swaps ? flat->y[i] : flat->x[i]) * m->sx + m->dx;
+        y[i] = (m->swaps ? flat->x[i] : flat->y[i]) * m->sy + m->dy;
+    }
+    moved.x = x;
+    moved.y = y;
+    return moved;
+}
+
+/* can_shift: moving by these powers of two rounds nothing. */
+static void check_motions(const struct trial *t, const struct oj_matches *truth,
+                          int can_shift)
+{
+    static const struct motion motions[] = {
+        {"mirrored", 0, -1, 1, 0, 0},
+        {"swapped", 1, 1, 1, 0, 0},
+        {"turned", 1, -1, 1, 0, 0},
+        {"scaled up", 0, 0x1p40, 0x1p40, 0, 0},
+        {"scaled down", 0, 0x1p-40, 0x1p-40, 0, 0},
+        {"moved", 0, 1, 1, 0x1p20, -0x1p21},
+        {"moved far", 0, 1, 1, 0x1p40, 0x1p38},
+        {"scaled far down", 0, 0x1p-200, 0x1p-200, 0, 0},
+    };
+    /* the last one is slow: single precision filters nothing there */
+    for (int i = 0; i < 7 + one_in(8); i++)
+    {
+        const struct motion *m = &motions[i];
+        struct trial again = *t;
+        struct oj_matches out = {0};
+        if (m->dx != 0.0 && !can_shift)
+            continue;
+        again.join = move(m, &t->join);
+        again.input = move(m, &t->input);
+        again.relation.max_distance *= m->sy;
+        join_all(&again, "cpu", &out);
+        same_answers(m->name, truth, &out, m->sy);
+        oj_matches_free(&out);
+        oj_free((void *)(uintptr_t)again.join.x);
+        oj_free((void *)(uintptr_t)again.join.y);
+        oj_free((void *)(uintptr_t)again.input.x);
+        oj_free((void *)(uintptr_t)again.input.y);
+    }
+}
+
+static int is_short_binary(const struct oj_flat *flat)
+{
+    for (int64_t i = 0; i < flat->n_vertices; i++)
+    {
+        double x = flat->x[i] * 1024.0, y = flat->y[i] * 1024.0;
+        if (isfinite(x) && isfinite(y) &&
+            (x != rint(x) || y != rint(y) || fabs(x) + fabs(y) > 0x1p40))
+            return 0;
+    }
+    return 1;
+}
+
+/* --- random layers ---------------------------------------------------------
+ */
+
+static void pick_relation(const struct scene *s, struct oj_relation *relation)
+{
+    static const double steps[] = {0.0, 1.0, 3.5, 40.0, 1e9};
+    *relation = oj_relation_default();
+    relation->max_distance = pick(2) ? INFINITY : s->scale * steps[pick(5)];
+    relation->k = pick(2) ? 1 : 1 + pick(12);
+    relation->ties = pick(3) ? OJ_TIES_FIRST : OJ_TIES_ALL;
+    relation->distance_to = pick(3) ? OJ_TO_INTERIOR : OJ_TO_BOUNDARY;
+}
+
+START_TEST(nothing_changes_an_answer)
+{
+    uint64_t first = first_seed();
+    int64_t n = rounds(80);
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct oj_flat_buf join = {0}, input = {0};
+        struct oj_matches truth = {0};
+        struct scene scene;
+        struct trial t;
+        int64_t *fid;
+        seed = random_state = first + (uint64_t)i;
+        scene = pick_scene();
+        pick_relation(&scene, &t.relation);
+        t.n_threads = 1 + pick(2);
+        add_join_features(&join, &scene, 1 + pick(one_in(5) ? 3000 : 200),
+                          (unsigned)(1 + pick(7)), 0);
+        t.join = oj_flat_buf_view(&join);
+        add_input_points(&input, &scene, &t.join, pick(2500), pick(2));
+        t.input = oj_flat_buf_view(&input);
+        fid = pick_fids(t.join.n_features);
+        t.join.fid = fid;
+        join_all(&t, "cpu", &truth);
+        check_form(&t, &truth);
+        check_batches(&t, &truth);
+        check_threads(&t, &truth);
+        check_order_of_input(&t, &truth);
+        check_order_of_join(&t, &truth);
+        check_motions(&t, &truth,
+                      is_short_binary(&t.join) && is_short_binary(&t.input));
+        oj_matches_free(&truth);
+        oj_free(fid);
+        oj_flat_buf_free(&join);
+        oj_flat_buf_free(&input);
+    }
+}
+END_TEST
+
+/* --- special layers --------------------------------------------------------
+ */
+
+static void run_special(const struct oj_flat_buf *join,
+                        const struct oj_flat_buf *input, int64_t k,
+                        enum oj_ties ties, struct oj_matches *out)
+{
+    struct trial t;
+    t.join = oj_flat_buf_view(join);
+    t.input = oj_flat_buf_view(input);
+    t.relation = oj_relation_default();
+    t.relation.k = k;
+    t.relation.ties = ties;
+    t.n_threads = 2;
+    join_all(&t, "cpu", out);
+    check_form(&t, out);
+}
+
+START_TEST(empty_sides)
+{
+    struct oj_flat_buf nothing = {0}, nulls = {0}, points = {0}, join = {0};
+    const struct oj_flat_buf *joins[] = {&nothing, &nulls, &join};
+    const struct oj_flat_buf *inputs[] = {&nothing, &nulls, &points};
+    for (int i = 0; i < 10; i++)
+    {
+        must(oj_flat_buf_add_null(&nulls, i, &error));
+        add_point(&points, i, i);
+    }
+    add_square(&join, 0, 0, 1, 1);
+    for (int c = 0; c < 36; c++)
+    {
+        struct oj_matches out = {0};
+        int j = c % 3, i = c / 3 % 3;
+        run_special(joins[j], inputs[i], c / 9 % 2 ? 3 : 1,
+                    c / 18 ? OJ_TIES_ALL : OJ_TIES_FIRST, &out);
+        ck_assert_int_eq(out.n_rows, inputs[i]->n_features);
+        ck_assert_int_eq(out.n_pairs, j == 2 && i == 2 ? 10 : 0);
+        oj_matches_free(&out);
+    }
+    oj_flat_buf_free(&nulls);
+    oj_flat_buf_free(&points);
+    oj_flat_buf_free(&join);
+}
+END_TEST
+
+/* Thousands of points at one place on both sides: no quadratic work. */
+START_TEST(identical_points)
+{
+    struct oj_flat_buf join = {0}, input = {0};
+    struct oj_matches out = {0};
+    for (int i = 0; i < 50000; i++)
+    {
+        add_point(&join, 3.0, 4.0);
+        add_point(&input, i % 2 ? 3.0 : 0.0, i % 2 ? 4.0 : 0.0);
+    }
+    run_special(&join, &input, 1, OJ_TIES_FIRST, &out);
+    for (int i = 0; i < 50000; i++)
+    {
+        expect(out.join_row[i] == 0 && out.measure[i] == (i % 2 ? 0.0 : 5.0),
+               "row %d", i);
+    }
+    run_special(&join, &input, 4, OJ_TIES_FIRST, &out);
+    ck_assert_int_eq(out.n_pairs, 200000);
+    for (int i = 0; i < 200000; i++)
+        expect(out.join_row[i] == i % 4, "pair %d", i);
+    oj_matches_free(&out);
+    oj_flat_buf_free(&join);
+    oj_flat_buf_free(&input);
+}
+END_TEST
+
+START_TEST(all_ties_of_a_heap)
+{
+    struct oj_flat_buf join = {0}, input = {0};
+    struct oj_matches out = {0};
+    for (int i = 0; i < 3000; i++)
+        add_point(&join, 3.0, 4.0);
+    for (int i = 0; i < 100; i++)
+        add_point(&input, 0.0, i % 2 ? 0.0 : 8.0);
+    run_special(&join, &input, 1, OJ_TIES_ALL, &out);
+    ck_assert_int_eq(out.n_pairs, 300000);
+    for (int i = 0; i < 300000; i++)
+        expect(out.join_row[i] == i % 3000 && out.measure[i] == 5.0, "pair %d",
+               i);
+    oj_matches_free(&out);
+    oj_flat_buf_free(&join);
+    oj_flat_buf_free(&input);
+}
+END_TEST
+
+/* Many small squares, one huge polygon around, diagonals through all. */
+START_TEST(large_among_small)
+{
+    struct oj_flat_buf join = {0}, input = {0};
+    struct oj_matches out = {0};
+    struct scene scene = {0.0, 0.0, 1.0, 600, 0, 0.0};
+    double middle[2] = {300.0, 300.0};
+    struct oj_flat view;
+    random_state = seed = 3;
+    for (int i = 0; i < 40000; i++)
+        add_square(&join, i % 200 * 3, i / 200 * 3, i % 200 * 3 + 1,
+                   i / 200 * 3 + 1);
+    begin(&join);
+    add_part(&join, OJ_PART_POLYGON);
+    add_large(&join, &scene, middle, 300.0);
+    end(&join);
+    add_line(&join, 0.0, 0.0, 600.0, 600.0);
+    add_line(&join, 0.0, 600.0, 600.0, 0.1);
+    add_point(&join, 1e9, 1e9);
+    view = oj_flat_buf_view(&join);
+    add_input_points(&input, &scene, &view, 20000, 0);
+    add_point(&input, 1e9, -1e9);
+    run_special(&join, &input, 1, OJ_TIES_FIRST, &out);
+    for (int row = 0; row < 20001; row += 97)
+    {
+        double x = input.x[row], y = input.y[row], least = INFINITY;
+        int32_t at = -1;
+        for (int64_t f = 0; f < join.n_features && isfinite(x); f++)
+        {
+            double d = oj_flat_distance(&view, f, OJ_TO_INTERIOR, x, y);
+            at = d < least ? (int32_t)f : at;
+            least = d < least ? d : least;
+        }
+        ck_assert_int_eq(out.join_row[row], at);
+        ck_assert(at < 0 || bits_of(out.measure[row]) == bits_of(least));
+    }
+    oj_matches_free(&out);
+    oj_flat_buf_free(&join);
+    oj_flat_buf_free(&input);
+}
+END_TEST
+
+/* A line reaches into the square; the quadrants group points only. */
+START_TEST(questions_that_make_no_sense)
+{
+    struct oj_flat_buf join = {0}, input = {0};
+    struct oj_flat join_view, input_view;
+    struct oj_relation relation = oj_relation_default();
+    struct oj_matches out = {0};
+    struct oj_join *handle;
+    add_square(&join, 0, 0, 1, 1);
+    add_line(&input, 0, 0, 1, 1);
+    join_view = oj_flat_buf_view(&join);
+    input_view = oj_flat_buf_view(&input);
+    must(oj_join_open(&join_view, &relation, NULL, NULL, &handle, &error));
+    must(oj_join_batch(handle, &input_view, &out, &error));
+    ck_assert_int_eq(out.join_row[0], 0);
+    oj_join_close(handle);
+    must(
+        oj_join_open(&join_view, &relation, "quadrant", NULL, &handle, &error));
+    ck_assert_int_eq(oj_join_batch(handle, &input_view, &out, &error),
+                     OJ_ERR_UNSUPPORTED);
+    oj_join_close(handle);
+    relation.k = 0;
+    ck_assert_int_eq(
+        oj_join_open(&join_view, &relation, NULL, NULL, &handle, &error),
+        OJ_ERR_ARG);
+    relation.k = 1;
+    relation.max_distance = NAN;
+    ck_assert_int_eq(
+        oj_join_open(&join_view, &relation, NULL, NULL, &handle, &error),
+        OJ_ERR_ARG);
+    oj_matches_free(&out);
+    oj_flat_buf_free(&join);
+    oj_flat_buf_free(&input);
+}
+END_TEST
+
+START_TEST(cancelled)
+{
+    static const int stop = 1;
+    struct oj_flat_buf join = {0}, input = {0};
+    struct oj_flat join_view, input_view;
+    struct oj_relation relation = oj_relation_default();
+    struct oj_matches out = {0};
+    struct oj_options options = {
+        .n_threads = 2, .quadrant_size = 0, .timings = 0, .cancel = &stop};
+    struct oj_join *handle;
+    oj_status status;
+    add_square(&join, 0, 0, 1, 1);
+    add_point(&input, 0, 0);
+    join_view = oj_flat_buf_view(&join);
+    input_view = oj_flat_buf_view(&input);
+    status =
+        oj_join_open(&join_view, &relation, "cpu", &options, &handle, &error);
+    if (status == OJ_OK)
+    {
+        status = oj_join_batch(handle, &input_view, &out, &error);
+        oj_join_close(handle);
+    }
+    ck_assert_int_eq(status, OJ_ERR_CANCELLED);
+    oj_matches_free(&out);
+    oj_flat_buf_free(&join);
+    oj_flat_buf_free(&input);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("engine, properties");
+    tcase_add_test(tcase, nothing_changes_an_answer);
+    tcase_add_test(tcase, empty_sides);
+    tcase_add_test(tcase, identical_points);
+    tcase_add_test(tcase, all_ties_of_a_heap);
+    tcase_add_test(tcase, large_among_small);
+    tcase_add_test(tcase, questions_that_make_no_sense);
+    tcase_add_test(tcase, cancelled);
+    return tests_run();
+}

@@ -1,0 +1,373 @@
+/* Joins of points with features whose polygon parts overlap or share edges: the
+ * union of their parts, by every backend that answers such joins; areas and
+ * intersections of them.
+ * Kind: unit, property, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+ * OGRJOIN_TEST_SEED=n begins with the round that failed. */
+#include "../references.h"
+
+#include "../../../algs/pair_values/oj_pair_stage.h"
+#include "../../../algs/relation/oj_gpu.h"
+#include "../overlapping_layers.h"
+#include "../run_tests.h"
+
+static int64_t n_pairs_seen;
+
+/* --- joins ---------------------------------------------------------------- */
+
+struct trial
+{
+    struct oj_flat join, input;
+    struct oj_relation relation;
+    int32_t *rank;  /* [join features] places in tie order */
+    uint8_t *truth; /* [input rows * join features] 1: a pair */
+};
+
+static int holds(enum oj_op op, enum oj_location at)
+{
+    switch (op)
+    {
+        case OJ_OP_WITHIN:
+            return at == OJ_INSIDE;
+        case OJ_OP_TOUCHES:
+            return at == OJ_ON_BOUNDARY;
+        case OJ_OP_DISJOINT:
+            return at == OJ_OUTSIDE;
+        default:
+            return at != OJ_OUTSIDE;
+    }
+}
+
+static int may_pair(const struct trial *t, int64_t row, int64_t feature)
+{
+    return t->input.on_class == NULL ||
+           (t->input.on_class[row] >= 0 &&
+            t->input.on_class[row] == t->join.on_class[feature]);
+}
+
+static void fill_truth(struct trial *t, const enum oj_location *at)
+{
+    int64_t n = t->join.n_features;
+    for (int64_t row = 0; row < t->input.n_features; row++)
+    {
+        for (int64_t f = 0; f < n; f++)
+            t->truth[row * n + f] = row + 1 < t->input.n_features &&
+                                    holds(t->relation.op, at[row * n + f]) &&
+                                    may_pair(t, row, f);
+    }
+}
+
+static void check_row(const struct trial *t, const char *backend,
+                      const struct oj_matches *out, int64_t row, int64_t at,
+                      int64_t *n_pairs)
+{
+    int64_t n = t->join.n_features, n_here = 0, n_true = 0, last = -1;
+    int32_t list = out->shared != NULL ? out->list[row] : 0;
+    for (int64_t p = oj_matches_first(out, row); p < oj_matches_end(out, row);
+         p++, n_here++)
+    {
+        int64_t f = out->join_row[p];
+        expect(f >= 0 && f < n && t->truth[at * n + f] == 1,
+               "%s, seed %d, op %s, row %d: feature %d", backend, (int)seed,
+               oj_op_get(t->relation.op)->name, (int)at, (int)f);
+        expect(t->relation.any_order || t->rank[f] > last,
+               "%s, seed %d, row %d: order", backend, (int)seed, (int)at);
+        last = t->rank[f];
+    }
+    if (out->shared != NULL)
+        n_here += out->shared->offset[list + 1] - out->shared->offset[list];
+    for (int64_t f = 0; f < n; f++)
+        n_true += t->truth[at * n + f];
+    expect(n_here == n_true, "%s, seed %d, op %s, row %d: %d pairs, not %d",
+           backend, (int)seed, oj_op_get(t->relation.op)->name, (int)at,
+           (int)n_here, (int)n_true);
+    *n_pairs += n_here;
+}
+
+static void check_join(const struct trial *t, const char *backend)
+{
+    struct oj_options options = {.n_threads = 1 + pick(3)};
+    struct oj_matches out = {0};
+    struct oj_flat_slice slice = {0};
+    struct oj_join *join;
+    int64_t n_batches = 1 + pick(3), n_rows = t->input.n_features;
+    options.n_input = pick(2) ? 1000000 : 0;
+    must(
+        oj_join_open(&t->join, &t->relation, backend, &options, &join, &error));
+    for (int64_t b = 0; b < n_batches; b++)
+    {
+        int64_t first = n_rows * b / n_batches, n_pairs = 0, n_matched = 0;
+        int64_t n = n_rows * (b + 1) / n_batches - first;
+        must(oj_flat_slice_make(&t->input, first, n, &slice, &error));
+        must(oj_join_batch(join, &slice.flat, &out, &error));
+        ck_assert_int_eq(out.n_rows, n);
+        for (int64_t row = 0; row < n; row++)
+        {
+            int64_t before = n_pairs;
+            check_row(t, backend, &out, row, first + row, &n_pairs);
+            n_matched += n_pairs > before;
+        }
+        ck_assert_int_eq(out.n_pairs, n_pairs);
+        ck_assert_int_eq(out.n_matched, n_matched);
+        n_pairs_seen += n_pairs;
+    }
+    if (strcmp(backend, "cuda") == 0) /* it was the device that answered */
+        ck_assert_str_eq(oj_join_reason(join), "");
+    oj_join_close(join);
+    oj_flat_slice_free(&slice);
+    oj_matches_free(&out);
+}
+
+/* FIDs that descend, or ascend; rank is the order of them. */
+static int64_t *make_fids(int64_t n, int32_t *rank)
+{
+    int64_t *fid = oj_malloc(n, sizeof *fid);
+    int descends = pick(2);
+    for (int64_t f = 0; f < n; f++)
+    {
+        rank[f] = (int32_t)(descends ? n - 1 - f : f);
+        fid[f] = 10 + 3 * rank[f];
+    }
+    return fid;
+}
+
+static int32_t *make_classes(int64_t n)
+{
+    int32_t *class = oj_malloc(n, sizeof *class);
+    for (int64_t i = 0; i < n; i++)
+        class[i] = pick(4) - 1;
+    return class;
+}
+
+static int has_device(void)
+{
+    const struct oj_gpu_module *module;
+    struct oj_gpu_device device;
+    struct oj_error why;
+    int n = 0;
+    memset(&device, 0, sizeof device);
+    return oj_gpu_load(&module, &why) == OJ_OK &&
+           module->count(&n, &why) == OJ_OK && n > 0 &&
+           module->describe(0, &device, &why) == OJ_OK &&
+           device.why_not[0] == '\0';
+}
+
+static void check_backends(struct trial *t, const enum oj_location *at)
+{
+    static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
+                                     OJ_OP_COVEREDBY, OJ_OP_TOUCHES};
+    static const char *const backends[] = {
+        "cpu", "auto", "cuda", "geos", "geos_sorted", "spatialindex"};
+    for (int i = 0; i < 4; i++)
+    {
+        t->relation.op = ops[i];
+        fill_truth(t, at);
+        for (int b = 0; b < (only_valid ? 6 : 3); b++)
+        {
+            if (b == 2 && !has_device())
+                continue;
+            t->relation.any_order = pick(2);
+            t->relation.share_lists = t->relation.any_order && pick(2);
+            check_join(t, backends[b]);
+        }
+    }
+}
+
+START_TEST(joins)
+{
+    uint64_t first = first_seed();
+    int64_t n = rounds(12);
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct oj_flat_buf join_buf = {0}, input_buf = {0};
+        struct trial t;
+        enum oj_location *at;
+        int64_t *fid, n_join;
+        int32_t *classes[2];
+        seed = random_state = first + (uint64_t)i;
+        only_valid = (int)i % 2;
+        make_layers(&join_buf, &input_buf);
+        memset(&t, 0, sizeof t);
+        t.join = oj_flat_buf_view(&join_buf);
+        t.input = oj_flat_buf_view(&input_buf);
+        t.relation = oj_relation_default();
+        n_join = t.join.n_features;
+        t.rank = oj_malloc(n_join, sizeof *t.rank);
+        t.truth = oj_malloc(n_join * t.input.n_features, 1);
+        t.join.fid = fid = make_fids(n_join, t.rank);
+        classes[0] = make_classes(n_join);
+        classes[1] = make_classes(t.input.n_features);
+        if (one_in(3))
+        {
+            t.join.on_class = classes[0];
+            t.input.on_class = classes[1];
+        }
+        at = oj_calloc(n_join * t.input.n_features, sizeof *at);
+        for (int64_t row = 0; row + 1 < t.input.n_features; row++)
+        {
+            for (int64_t f = 0; f < n_join; f++)
+                at[row * n_join + f] =
+                    plain_locate(&t.join, f, t.input.x[row], t.input.y[row]);
+        }
+        check_backends(&t, at);
+        oj_free(at);
+        oj_free(fid);
+        oj_free(classes[0]);
+        oj_free(classes[1]);
+        oj_free(t.rank);
+        oj_free(t.truth);
+        oj_flat_buf_free(&join_buf);
+        oj_flat_buf_free(&input_buf);
+    }
+    ck_assert_int_gt(n_pairs_seen, 100 * n);
+}
+END_TEST
+
+/* --- areas of unions and intersections ------------------------------------ */
+
+struct areas
+{
+    double overlap, length, percent, join;
+    int32_t picked;
+};
+
+/* The only input feature with the join features, all of which it meets. */
+static struct areas measure_pair(const char *input_text, const char *first,
+                                 const char *second, enum oj_pick_rule rule)
+{
+    struct oj_flat_buf input_buf = {0}, join_buf = {0};
+    struct oj_pair_request request = {0};
+    struct oj_pair_values values = {0};
+    struct oj_pair_stage *stage;
+    struct oj_matches m = {0};
+    struct areas areas;
+    add_text(&input_buf, input_text);
+    add_text(&join_buf, first);
+    add_text(&join_buf, second);
+    const struct oj_flat a = oj_flat_buf_view(&input_buf);
+    const struct oj_flat b = oj_flat_buf_view(&join_buf);
+    const struct oj_pair_side input = {&a, &a, NULL, NULL};
+    const struct oj_pair_side side = {&b, &b, NULL, NULL};
+    request.pick = rule;
+    memset(request.want, 1, sizeof request.want);
+    request.relation = oj_relation_default();
+    request.relation.op = OJ_OP_INTERSECTS;
+    request.n_threads = 1;
+    must(oj_matches_reserve(&m, 1, 2, 1, &error));
+    m.offset[0] = 0;
+    m.offset[1] = m.n_pairs = 2;
+    m.n_matched = 1;
+    m.join_row[0] = 0;
+    m.join_row[1] = 1;
+    m.measure[0] = m.measure[1] = (double)NAN;
+    must(oj_pair_stage_open(&request, &stage, &error));
+    must(oj_pair_stage_set_join_side(stage, &side, &error));
+    must(oj_pair_stage_run(stage, &input, &m, &values, &error));
+    areas.overlap = values.value[OJ_PAIR_OVERLAP_AREA][0];
+    areas.length = values.value[OJ_PAIR_OVERLAP_LENGTH][0];
+    areas.percent = values.value[OJ_PAIR_OVERLAP_PERCENT][0];
+    areas.join = values.value[OJ_PAIR_JOIN_AREA][0];
+    areas.picked = values.is_picked ? values.picked.join_row[0] : -1;
+    oj_pair_stage_close(stage);
+    oj_pair_values_free(&values);
+    oj_matches_free(&m);
+    oj_flat_buf_free(&input_buf);
+    oj_flat_buf_free(&join_buf);
+    return areas;
+}
+
+START_TEST(areas_of_unions)
+{
+    static const char two[] = "0 0 5 0 5 5 0 5 0 0|3 2 8 2 8 7 3 7 3 2";
+    static const char mixed[] =
+        "0 0 5 0 5 5 0 5 0 0|3 2 8 2 8 7 3 7 3 2|L1 1 1 9|P20 20";
+    static const char inside[] = "3 2 5 2 5 5 3 5 3 2";
+    static const char box45[] = "0 0 9 0 9 5 0 5 0 0";
+    struct areas a = measure_pair(inside, two, box45, OJ_PICK_ALL);
+    ck_assert(a.overlap == 6.0 && a.percent == 100.0 && a.join == 44.0);
+    a = measure_pair(two, inside, box45, OJ_PICK_ALL);
+    ck_assert(a.overlap == 6.0 && a.join == 6.0);
+    ck_assert(a.percent == 100.0 * 6.0 / 44.0);
+    a = measure_pair(two, two, box45, OJ_PICK_ALL);
+    ck_assert(a.overlap == 44.0 && a.percent == 100.0);
+    /* twice one polygon */
+    a = measure_pair(inside, "0 0 9 0 9 5 0 5 0 0|0 0 9 0 9 5 0 5 0 0", two,
+                     OJ_PICK_ALL);
+    ck_assert(a.overlap == 6.0 && a.join == 45.0);
+    /* with lines and points */
+    a = measure_pair(inside, mixed, box45, OJ_PICK_ALL);
+    ck_assert(a.overlap == 6.0 && a.length == 0.0 && a.join == 44.0);
+    a = measure_pair("0 0 2 0 2 9 0 9 0 0|L1 2 4 2", mixed, box45, OJ_PICK_ALL);
+    ck_assert(a.overlap == 10.0 && a.length == 6.0 && a.join == 44.0);
+    /* 44 is less than 45, and more than 43 */
+    ck_assert_int_eq(
+        measure_pair(inside, box45, two, OJ_PICK_SMALLEST_AREA).picked, 1);
+    ck_assert_int_eq(
+        measure_pair(inside, "0 0 9 0 9 4 0 4 0 0", two, OJ_PICK_LARGEST_AREA)
+            .picked,
+        1);
+    ck_assert_int_eq(measure_pair("2 0 9 0 9 9 2 9 2 0",
+                                  "0 0 8 0 8 5.8 0 5.8 0 0", two,
+                                  OJ_PICK_LARGEST_OVERLAP)
+                         .picked,
+                     0);
+}
+END_TEST
+
+/* --- memory and bounds ---------------------------------------------------- */
+
+static oj_status join_once(const struct oj_flat *join_side,
+                           const struct oj_flat *input, int64_t max_pairs)
+{
+    struct oj_options options = {.n_threads = 1};
+    struct oj_relation relation = oj_relation_default();
+    struct oj_matches out = {0};
+    struct oj_join *join;
+    oj_status status;
+    options.max_batch_pairs = max_pairs;
+    relation.op = OJ_OP_WITHIN;
+    status = oj_join_open(join_side, &relation, "cpu", &options, &join, &error);
+    if (status != OJ_OK)
+        return status;
+    status = oj_join_batch(join, input, &out, &error);
+    oj_matches_free(&out);
+    oj_join_close(join);
+    return status;
+}
+
+START_TEST(memory)
+{
+    struct oj_flat_buf join_buf = {0}, input_buf = {0};
+    struct oj_flat join, input;
+    int64_t n;
+    random_state = 3;
+    for (int i = 0; i < 10; i++)
+        add_random(&join_buf);
+    add_grid(&input_buf);
+    join = oj_flat_buf_view(&join_buf);
+    input = oj_flat_buf_view(&input_buf);
+    oj_alloc_fail_at(0);
+    must(join_once(&join, &input, 0));
+    n = oj_alloc_fail_at(0);
+    ck_assert_int_gt(n, 30);
+    for (int64_t i = 1; i <= n; i++)
+    {
+        oj_alloc_fail_at(i);
+        ck_assert_int_eq(join_once(&join, &input, 0), OJ_ERR_NOMEM);
+        oj_alloc_fail_at(0);
+    }
+    ck_assert_int_eq(join_once(&join, &input, 1), OJ_ERR_TOO_MANY_PAIRS);
+    oj_flat_buf_free(&join_buf);
+    oj_flat_buf_free(&input_buf);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("overlapping points");
+    if (has_device())
+        setenv("CK_FORK", "no", 1); /* a device does not survive a fork */
+    tcase_add_test(tcase, joins);
+    tcase_add_test(tcase, areas_of_unions);
+    tcase_add_test(tcase, memory);
+    return tests_run();
+}

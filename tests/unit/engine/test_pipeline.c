@@ -1,0 +1,355 @@
+/* Kind: unit. The pipeline with a fake source, joiner and sink: order, errors
+ * in every stage, cancel, empty input, no thread left behind. */
+#include "../run_tests.h"
+
+#include "../../../algs/engine/oj_pipeline.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum
+{
+    ROWS = 7 /* per batch */
+};
+
+struct fake
+{
+    int64_t n_batches; /* that the source has */
+    int64_t fail_read, fail_join, fail_write, cancel_at, stop_at; /* or -1 */
+    int slow; /* 1: the reader is slow, 2: the joiner, 3: the writer */
+    int cancel;
+    int64_t max_pairs; /* of the run; 0: any */
+    int64_t most_rows; /* of a part; more have too many pairs. 0: any */
+    int64_t any_after; /* > 0: no longer so after so many parts */
+    int late_join;     /* 1: the joiner waits until others have failed */
+
+    int64_t n_read, n_joined, n_written; /* batches, or parts of them */
+    int64_t n_rows_written;
+    int64_t number[OJ_PIPELINE_SLOTS]; /* which batch a slot holds */
+    double x[OJ_PIPELINE_SLOTS][ROWS];
+    double y[ROWS];
+    pthread_t caller;
+    int most_ahead; /* batches read and not written, at most */
+};
+
+static void sleep_ms(long ms)
+{
+    const struct timespec t = {0, ms * 1000000};
+    nanosleep(&t, NULL);
+}
+
+static void pause_if(const struct fake *fake, int stage)
+{
+    const struct timespec t = {0, 300000};
+    if (fake->slow == stage)
+        nanosleep(&t, NULL);
+}
+
+static oj_status fake_read(void *user, int slot, struct oj_flat *flat,
+                           struct oj_error *err)
+{
+    struct fake *fake = user;
+    int64_t written = __atomic_load_n(&fake->n_written, __ATOMIC_SEQ_CST);
+    pause_if(fake, 1);
+    ck_assert(!pthread_equal(pthread_self(), fake->caller));
+    if (fake->late_join && fake->n_read == fake->fail_read)
+        sleep_ms(60); /* the joiner has begun */
+    if (fake->n_read == fake->fail_read)
+        return oj_fail(err, OJ_ERR_DATA, "read %lld", (long long)fake->n_read);
+    memset(flat, 0, sizeof *flat);
+    if (fake->n_read == fake->n_batches)
+        return OJ_OK;
+    if (fake->n_read - written + 1 > fake->most_ahead)
+        fake->most_ahead = (int)(fake->n_read - written + 1);
+    fake->number[slot] = fake->n_read;
+    for (int i = 0; i < ROWS; i++)
+        fake->x[slot][i] = (double)(fake->n_read * ROWS + i);
+    flat->n_features = ROWS;
+    flat->n_vertices = ROWS;
+    flat->x = fake->x[slot];
+    flat->y = fake->y;
+    fake->n_read++;
+    return OJ_OK;
+}
+
+/* Even rows match the join row of their number. */
+static oj_status fake_join(void *user, const struct oj_pipeline_part *part,
+                           struct oj_matches *out, struct oj_error *err)
+{
+    struct fake *fake = user;
+    const struct oj_flat *flat = part->flat;
+    pause_if(fake, 2);
+    if (fake->late_join)
+        sleep_ms(300);
+    ck_assert(!pthread_equal(pthread_self(), fake->caller));
+    if (fake->n_joined == fake->fail_join)
+        return oj_fail(err, OJ_ERR_NOMEM, "join %lld",
+                       (long long)fake->n_joined);
+    if (fake->n_joined == fake->cancel_at)
+        __atomic_store_n(&fake->cancel, 1, __ATOMIC_RELAXED);
+    if (fake->any_after > 0 && fake->n_joined >= fake->any_after)
+        fake->most_rows = 0;
+    if (fake->most_rows > 0 && flat->n_features > fake->most_rows)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS, "too many");
+    OJ_TRY(oj_matches_reserve(out, flat->n_features, flat->n_features, 0, err));
+    for (int64_t i = 0; i < flat->n_features; i++)
+    {
+        int even = ((int64_t)flat->x[i] & 1) == 0;
+        out->join_row[i] = even ? (int32_t)flat->x[i] : -1;
+        out->measure[i] = 0;
+        out->n_matched += even;
+        out->n_pairs += even;
+    }
+    fake->n_joined++;
+    return OJ_OK;
+}
+
+static oj_status fake_write(void *user, const struct oj_pipeline_part *part,
+                            const struct oj_matches *matches,
+                            struct oj_error *err)
+{
+    struct fake *fake = user;
+    const struct oj_flat *flat = part->flat;
+    pause_if(fake, 3);
+    ck_assert(pthread_equal(pthread_self(), fake->caller));
+    if (fake->n_written == fake->fail_write)
+        return oj_fail(err, OJ_ERR_IO, "write %lld",
+                       (long long)fake->n_written);
+    ck_assert_int_eq(fake->number[part->slot], fake->n_rows_written / ROWS);
+    ck_assert_int_eq(part->first_row, fake->n_rows_written % ROWS);
+    ck_assert_int_eq(matches->n_rows, flat->n_features);
+    for (int64_t i = 0; i < flat->n_features; i++)
+    {
+        int64_t row = fake->n_rows_written + i;
+        ck_assert_double_eq(flat->x[i], (double)row);
+        ck_assert_int_eq(matches->join_row[i], (row & 1) == 0 ? row : -1);
+    }
+    fake->n_rows_written += flat->n_features;
+    __atomic_add_fetch(&fake->n_written, 1, __ATOMIC_SEQ_CST);
+    return OJ_OK;
+}
+
+static int on_progress(int64_t n_rows, void *user)
+{
+    struct fake *fake = user;
+    ck_assert_int_eq(n_rows, fake->n_rows_written);
+    return fake->n_written == fake->stop_at;
+}
+
+static struct fake make_fake(int64_t n_batches)
+{
+    struct fake fake = {0};
+    fake.n_batches = n_batches;
+    fake.fail_read = fake.fail_join = fake.fail_write = -1;
+    fake.cancel_at = fake.stop_at = -1;
+    return fake;
+}
+
+static oj_status run(struct fake *fake, struct oj_pipeline_counts *counts,
+                     struct oj_error *err)
+{
+    const struct oj_pipeline_source source = {fake_read, fake};
+    const struct oj_pipeline_joiner joiner = {fake_join, fake};
+    const struct oj_pipeline_sink sink = {fake_write, fake};
+    struct oj_pipeline_options options = {0};
+    options.cancel = &fake->cancel;
+    options.max_pairs = fake->max_pairs;
+    options.progress = on_progress;
+    options.progress_user = fake;
+    fake->caller = pthread_self();
+    return oj_pipeline_run(&source, &joiner, &sink, &options, counts, err);
+}
+
+START_TEST(all_batches_arrive_in_order)
+{
+    static const int64_t numbers[] = {1, 2, 3, 4, 5, 100, 2000};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    {
+        struct fake fake = make_fake(numbers[i]);
+        struct oj_pipeline_counts counts;
+        struct oj_error err;
+        fake.slow = numbers[i] <= 100 ? _i : 0;
+        ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+        ck_assert_int_eq(counts.n_parts, numbers[i]);
+        ck_assert_int_eq(counts.n_rows, numbers[i] * ROWS);
+        ck_assert_int_eq(counts.n_matched, (numbers[i] * ROWS + 1) / 2);
+        ck_assert_int_eq(counts.n_pairs, counts.n_matched);
+        ck_assert_int_le(fake.most_ahead, OJ_PIPELINE_SLOTS);
+    }
+}
+END_TEST
+
+/* What does not fit one answer comes in parts, in order, and nothing is read
+ * over before its last part is written. */
+START_TEST(too_many_pairs_come_in_parts)
+{
+    for (int64_t most = 1; most <= ROWS; most++)
+    {
+        for (int slow = 0; slow < 4; slow++)
+        {
+            struct fake fake = make_fake(20);
+            struct oj_pipeline_counts counts;
+            struct oj_error err = {OJ_OK, ""};
+            fake.most_rows = most;
+            fake.slow = slow;
+            ck_assert_msg(run(&fake, &counts, &err) == OJ_OK, "%s",
+                          err.message);
+            ck_assert_int_eq(counts.n_rows, 20 * ROWS);
+            ck_assert_int_eq(fake.n_rows_written, 20 * ROWS);
+            ck_assert_int_ge(counts.n_parts, 20 * ROWS / most);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_bound_of_pairs_ends_the_run)
+{
+    struct fake fake = make_fake(10);
+    struct oj_pipeline_counts counts;
+    struct oj_error err = {OJ_OK, ""};
+    fake.max_pairs = 10 * ROWS / 2 - 1;
+    ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(err.message, "pairs"));
+    fake = make_fake(10);
+    fake.max_pairs = 10 * ROWS / 2;
+    ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+}
+END_TEST
+
+START_TEST(empty_input)
+{
+    struct fake fake = make_fake(0);
+    struct oj_pipeline_counts counts;
+    struct oj_error err;
+    ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+    ck_assert_int_eq(counts.n_parts, 0);
+    ck_assert_int_eq(counts.n_rows, 0);
+}
+END_TEST
+
+/* An error at batch n in each stage, whichever stage is slow. */
+START_TEST(errors_end_the_run)
+{
+    static const oj_status expected[] = {OJ_ERR_DATA, OJ_ERR_NOMEM, OJ_ERR_IO};
+    static const char *const words[] = {"read", "join", "write"};
+    for (int stage = 0; stage < 3; stage++)
+    {
+        for (int64_t n = 0; n < 8; n++)
+        {
+            struct fake fake = make_fake(20);
+            struct oj_pipeline_counts counts;
+            struct oj_error err = {OJ_OK, ""};
+            char message[32];
+            fake.slow = _i;
+            if (stage == 0)
+                fake.fail_read = n;
+            else if (stage == 1)
+                fake.fail_join = n;
+            else
+                fake.fail_write = n;
+            ck_assert_int_eq(run(&fake, &counts, &err), expected[stage]);
+            snprintf(message, sizeof message, "%s %lld", words[stage],
+                     (long long)n);
+            ck_assert_str_eq(err.message, message);
+            ck_assert_int_eq(err.status, expected[stage]);
+            ck_assert_int_le(counts.n_parts, n);
+            ck_assert_int_eq(counts.n_rows, counts.n_parts * ROWS);
+        }
+    }
+}
+END_TEST
+
+/* What fails later fails because of it, or would have. */
+START_TEST(the_first_error_is_told)
+{
+    struct fake fake = make_fake(20);
+    struct oj_pipeline_counts counts;
+    struct oj_error err = {OJ_OK, ""};
+    fake.fail_read = 1;
+    fake.fail_join = 0;
+    fake.late_join = 1;
+    ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_DATA);
+    ck_assert_str_eq(err.message, "read 1");
+}
+END_TEST
+
+/* A few rows of very many pairs do not make all later parts small. */
+START_TEST(parts_grow_again)
+{
+    struct fake fake = make_fake(40);
+    struct oj_pipeline_counts counts;
+    struct oj_error err = {OJ_OK, ""};
+    fake.most_rows = 1;
+    fake.any_after = 5;
+    ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+    ck_assert_int_eq(counts.n_rows, 40 * ROWS);
+    ck_assert_int_lt(counts.n_parts, 80);
+}
+END_TEST
+
+START_TEST(error_text_may_be_unwanted)
+{
+    struct fake fake = make_fake(20);
+    struct oj_pipeline_counts counts;
+    fake.fail_join = 2;
+    ck_assert_int_eq(run(&fake, &counts, NULL), OJ_ERR_NOMEM);
+}
+END_TEST
+
+START_TEST(cancel_flag_ends_the_run)
+{
+    for (int64_t n = 0; n < 6; n++)
+    {
+        struct fake fake = make_fake(1000000);
+        struct oj_pipeline_counts counts;
+        struct oj_error err = {OJ_OK, ""};
+        fake.slow = _i;
+        fake.cancel_at = n;
+        ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_CANCELLED);
+        ck_assert_int_le(counts.n_parts, n + OJ_PIPELINE_SLOTS);
+    }
+}
+END_TEST
+
+START_TEST(cancel_before_the_start)
+{
+    struct fake fake = make_fake(10);
+    struct oj_pipeline_counts counts;
+    struct oj_error err = {OJ_OK, ""};
+    fake.cancel = 1;
+    ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_CANCELLED);
+    ck_assert_int_eq(counts.n_parts, 0);
+    ck_assert_int_eq(fake.n_read, 0);
+}
+END_TEST
+
+START_TEST(progress_can_stop_the_run)
+{
+    struct fake fake = make_fake(1000000);
+    struct oj_pipeline_counts counts;
+    struct oj_error err = {OJ_OK, ""};
+    fake.stop_at = 5;
+    ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_CANCELLED);
+    ck_assert_int_eq(counts.n_parts, 5);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tests_open("pipeline");
+    /* The loop variable says which stage is slow; 0: none. */
+    tcase_add_loop_test(tests, all_batches_arrive_in_order, 0, 4);
+    tcase_add_loop_test(tests, errors_end_the_run, 0, 4);
+    tcase_add_loop_test(tests, cancel_flag_ends_the_run, 0, 4);
+    tcase_add_test(tests, too_many_pairs_come_in_parts);
+    tcase_add_test(tests, parts_grow_again);
+    tcase_add_test(tests, the_first_error_is_told);
+    tcase_add_test(tests, a_bound_of_pairs_ends_the_run);
+    tcase_add_test(tests, empty_input);
+    tcase_add_test(tests, error_text_may_be_unwanted);
+    tcase_add_test(tests, cancel_before_the_start);
+    tcase_add_test(tests, progress_can_stop_the_run);
+    return tests_run();
+}

@@ -1,0 +1,101 @@
+/* Pieces of rows that go to a device, against jobs whose times are known: they
+ * are short enough to be cancelled, and few.
+ * Kind: property. */
+#include "../../../cuda/index/cuda_pace.h"
+#include "../run_tests.h"
+
+#include <math.h>
+
+/* Rows that a device has under way side by side. */
+#define ABREAST 50000
+
+/* A row alone takes alone_s; beside so many others that the device is full it
+ * adds row_s. */
+struct job
+{
+    double alone_s, row_s;
+};
+
+struct run
+{
+    int64_t n_pieces;
+    double all_s, longest_s; /* the longest but the first */
+};
+
+static struct run run(struct job job, int64_t n_rows)
+{
+    struct oj_cuda_pace pace = {0, 0.0};
+    struct run r = {0, 0.0, 0.0};
+    for (int64_t first = 0; first < n_rows;)
+    {
+        int64_t n = oj_cuda_pace_rows(&pace, n_rows - first);
+        double waves = ceil((double)n / ABREAST);
+        double s = 0.0002 + job.alone_s * waves + job.row_s * (double)n;
+        ck_assert_int_ge(n, 1);
+        ck_assert_int_le(n, n_rows - first);
+        oj_cuda_pace_took(&pace, n, s);
+        first += n;
+        r.n_pieces++;
+        r.all_s += s;
+        if (r.n_pieces > 1)
+            r.longest_s = fmax(r.longest_s, s);
+    }
+    return r;
+}
+
+START_TEST(short_jobs_are_two_pieces)
+{
+    struct job job = {0.0, 1e-7};
+    ck_assert_int_eq(run(job, 500000).n_pieces, 2);
+    ck_assert_int_eq(run(job, 1000).n_pieces, 1);
+}
+END_TEST
+
+/* A row may take 1 us to 10 ms of the whole device. */
+START_TEST(pieces_of_slow_rows_are_short)
+{
+    for (double row_s = 1e-6; row_s < 0.011; row_s *= 1.5)
+    {
+        struct job job = {0.0, row_s};
+        int64_t n_rows = (int64_t)(20.0 / row_s);
+        struct run r = run(job, n_rows);
+        ck_assert_double_lt(r.longest_s, 1.0);
+        ck_assert_int_le(r.n_pieces, 400);
+    }
+}
+END_TEST
+
+/* Where the walk of one row is what takes long, rows go side by side. */
+START_TEST(pieces_of_long_walks_are_large)
+{
+    for (double alone_s = 0.001; alone_s < 0.25; alone_s *= 1.5)
+    {
+        struct job job = {alone_s, 1e-8};
+        struct run r = run(job, 1000000);
+        double floor_s = alone_s * 1000000 / ABREAST;
+        ck_assert_double_lt(r.longest_s, 1.0);
+        ck_assert_double_lt(r.all_s, 2.0 * floor_s + 12.0 * alone_s + 0.1);
+    }
+}
+END_TEST
+
+/* A few rows that take very long do not slow what follows for good. */
+START_TEST(pace_recovers)
+{
+    struct oj_cuda_pace pace = {0, 0.0};
+    oj_cuda_pace_took(&pace, 256, 0.9);
+    for (int i = 0; i < 3; i++)
+        oj_cuda_pace_took(&pace, oj_cuda_pace_rows(&pace, 1 << 20), 0.0001);
+    ck_assert_int_eq(oj_cuda_pace_rows(&pace, 1 << 20), 1 << 20);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("pace");
+    tcase_add_test(tcase, short_jobs_are_two_pieces);
+    tcase_add_test(tcase, pieces_of_slow_rows_are_short);
+    tcase_add_test(tcase, pieces_of_long_walks_are_large);
+    tcase_add_test(tcase, pace_recovers);
+    return tests_run();
+}

@@ -1,0 +1,197 @@
+/** Join sides that tests make by hand and take from the cache. Include once. */
+#ifndef JOIN_MAKERS_H
+#define JOIN_MAKERS_H
+
+#include "../run_tests.h"
+
+#include "../../../driver/job/oj_join_cache.h"
+#include "../../../flatten/arrays/oj_matches.h"
+#include "../../../flatten/base/oj_array.h"
+
+#include <cpl_conv.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum
+{
+    N_POINTS = 2000, /* of a join side */
+    N_INPUT = 300,
+    N_THREADS = 8,
+    N_KEYS = 4
+};
+
+static inline void rest_ms(int ms)
+{
+    struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&t, NULL);
+}
+
+static inline double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- sides -------------------------------------------------------------- */
+
+/* How a side is made, and what was seen of it. */
+struct maker
+{
+    int seed;
+    int n_points; /* 0: N_POINTS */
+    int ms;       /* that it takes */
+    int keep;     /* 0: nobody else may have it; -1 stands for that */
+    oj_status failure;
+    const int *cancel; /* of the one who makes it; may be NULL */
+    int n_calls;       /* counted atomically */
+};
+
+static inline int is_raised(const int *flag)
+{
+    return flag != NULL && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
+}
+
+static inline double coordinate(unsigned *state)
+{
+    *state = *state * 1103515245u + 12345u;
+    return (double)(*state >> 8 & 0xffff) / 16.0;
+}
+
+static inline oj_status fill_points(struct oj_flat_buf *buf, int seed, int n,
+                                    struct oj_error *err)
+{
+    unsigned state = (unsigned)seed * 2654435761u + 1u;
+    for (int i = 0; i < n; i++)
+    {
+        double x = coordinate(&state), y = coordinate(&state);
+        OJ_TRY(oj_flat_buf_add_point(buf, i, x, y, err));
+    }
+    return OJ_OK;
+}
+
+static inline oj_status make_side(void *user, struct oj_join_side *side,
+                                  const int *cancel, int *keep,
+                                  struct oj_error *err)
+{
+    struct maker *maker = user;
+    const struct oj_relation relation = oj_relation_default();
+    struct oj_options options = {0};
+    int n = maker->n_points > 0 ? maker->n_points : N_POINTS;
+    double end = now_s() + maker->ms / 1000.0;
+    __atomic_fetch_add(&maker->n_calls, 1, __ATOMIC_RELAXED);
+    while (now_s() < end)
+    {
+        if (is_raised(cancel) || is_raised(maker->cancel))
+            return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
+        rest_ms(1);
+    }
+    OJ_TRY(fill_points(&side->buf, maker->seed, n, err));
+    if (maker->failure != OJ_OK)
+        return oj_fail(err, maker->failure, "as was asked");
+    side->flat = oj_flat_buf_view(&side->buf);
+    options.n_threads = 1;
+    options.cancel = cancel;
+    *keep = maker->keep >= 0;
+    return oj_join_open(&side->flat, &relation, "cpu", &options, &side->engine,
+                        err);
+}
+
+/* Key i, in a state of its files. */
+static inline struct oj_join_key make_key(int i, int state)
+{
+    struct oj_join_key key = {0};
+    char text[40];
+    int n = snprintf(text, sizeof text, "side %d", i);
+    key.n_identity = n;
+    n += snprintf(text + n, sizeof text - (size_t)n, " state %d", state);
+    key.n = key.capacity = n;
+    key.bytes = oj_malloc(n, 1);
+    ck_assert_ptr_nonnull(key.bytes);
+    memcpy(key.bytes, text, (size_t)n);
+    return key;
+}
+
+static inline oj_status take(int key_number, int state, struct maker *maker,
+                             const int *cancel, struct oj_join_use *use,
+                             int *is_mine, struct oj_error *err)
+{
+    struct oj_join_key key = make_key(key_number, state);
+    oj_status status =
+        oj_join_cache_take(&key, make_side, maker, cancel, use, is_mine, err);
+    oj_free(key.bytes);
+    return status;
+}
+
+/* 1 when it had to be made. */
+static inline int take_and_end(int key_number, int state)
+{
+    struct maker maker = {.seed = key_number};
+    struct oj_join_use use = {0};
+    int is_mine;
+    ck_assert_int_eq(
+        take(key_number, state, &maker, NULL, &use, &is_mine, NULL), OJ_OK);
+    ck_assert_int_eq(maker.n_calls, is_mine);
+    oj_join_use_end(&use);
+    oj_join_use_end(&use);
+    return is_mine;
+}
+
+/* An empty cache; max may be NULL. */
+static inline void start(const char *max)
+{
+    CPLSetConfigOption("OGRJOIN_CACHE_MAX", max);
+    oj_join_cache_clear();
+    ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
+}
+
+static inline int64_t n_entries(void)
+{
+    return oj_join_cache_counts().n_entries;
+}
+
+/* ---- answers ------------------------------------------------------------ */
+
+struct answer
+{
+    struct oj_flat_buf input;
+    struct oj_flat view;
+    int32_t row[N_KEYS][N_INPUT];
+    double distance[N_KEYS][N_INPUT];
+};
+
+static inline void make_answers(struct answer *a)
+{
+    struct oj_matches matches = {0};
+    memset(a, 0, sizeof *a);
+    ck_assert_int_eq(fill_points(&a->input, 77, N_INPUT, NULL), OJ_OK);
+    a->view = oj_flat_buf_view(&a->input);
+    for (int key = 0; key < N_KEYS; key++)
+    {
+        struct maker maker = {.seed = key};
+        struct oj_join_side side = {0};
+        int keep;
+        ck_assert_int_eq(make_side(&maker, &side, NULL, &keep, NULL), OJ_OK);
+        ck_assert_int_eq(oj_join_batch(side.engine, &a->view, &matches, NULL),
+                         OJ_OK);
+        for (int i = 0; i < N_INPUT; i++)
+        {
+            a->row[key][i] = matches.join_row[i];
+            a->distance[key][i] = matches.measure[i];
+        }
+        oj_join_side_free(&side);
+    }
+    oj_matches_free(&matches);
+}
+
+static inline int same_answer(const struct answer *a, int key,
+                              const struct oj_matches *matches)
+{
+    return memcmp(a->row[key], matches->join_row, sizeof a->row[key]) == 0 &&
+           memcmp(a->distance[key], matches->measure,
+                  sizeof a->distance[key]) == 0;
+}
+
+#endif

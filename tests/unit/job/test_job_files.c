@@ -1,0 +1,386 @@
+/* Kinds: unit, memory. Jobs that share join sides, when files change, when
+ * nothing is kept, when reading fails or is cancelled, and under threads. */
+#include "shared_jobs.h"
+
+#include "../../../driver/base/oj_cancel.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
+enum
+{
+    N_THREADS = 8
+};
+
+/* ---- files that change -------------------------------------------------- */
+
+static void touch(const char *name)
+{
+    ck_assert_int_eq(utimensat(AT_FDCWD, path_of(name), NULL, 0), 0);
+    settle();
+}
+
+START_TEST(changed_file)
+{
+    const char *line = "-op intersects";
+    CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
+    make_folder();
+    for (int i = 0; i < 2; i++)
+    {
+        const char *name = i == 0 ? "zones.gpkg" : "zones.shp";
+        struct trial before, after, alone;
+        int64_t n_entries;
+        is_found(line, "points.gpkg", name);
+        n_entries = oj_join_cache_counts().n_entries;
+        touch(name);
+        ck_assert(!is_found(line, "points.gpkg", name));
+        ck_assert(join_shared(&before, line, "points.gpkg", name));
+        ck_assert_int_eq(oj_join_cache_counts().n_entries, n_entries);
+        /* Other content, by the same name; the first keeps what it has. */
+        make_file(i == 0 ? "GPKG" : "ESRI Shapefile", name, 1, N_JOIN, 50,
+                  32632);
+        settle();
+        ck_assert(!join_shared(&after, line, "points.gpkg", name));
+        join_alone(&alone, line, "points.gpkg", name);
+        ck_assert(same_answer(&alone, &after));
+        ck_assert(!same_answer(&before, &after));
+        must(&before, stream(&before));
+        ck_assert(!same_answer(&before, &after));
+        ck_assert(is_found(line, "points.gpkg", name));
+        close_job(&before);
+        close_job(&after);
+        close_job(&alone);
+    }
+    /* A file beside it counts, too. */
+    ck_assert_int_eq(VSIRename(path_of("zones.prj"), path_of("zones.no")), 0);
+    ck_assert(!is_found(line, "points.gpkg", "zones.shp"));
+    remove_folder();
+}
+END_TEST
+
+START_TEST(changed_while_open)
+{
+    const char *line = "-op intersects";
+    struct trial t, other;
+    CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
+    make_folder();
+    open_job(&t, line, "points.gpkg", "zones.gpkg");
+    ck_assert_ptr_nonnull(t.job.join_files.paths);
+    touch("zones.gpkg");
+    must(&t, oj_job_prepare_shared(&t.job, &t.error));
+    ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
+    must(&t, stream(&t));
+    /* Nobody finds it, but it can be shared. */
+    open_job(&other, line, "points.gpkg", "zones.gpkg");
+    must(&other, oj_job_prepare_like(&other.job, &t.job, &other.error));
+    must(&other, stream(&other));
+    ck_assert(same_answer(&t, &other));
+    close_job(&t);
+    must(&other, stream(&other));
+    close_job(&other);
+    remove_folder();
+}
+END_TEST
+
+/* Times that are too young cannot tell the next change. */
+START_TEST(files_too_young)
+{
+    struct trial t;
+    struct oj_join_files files = {0};
+    struct stat at;
+    int64_t changed;
+    make_folder();
+    open_job(&t, "-op intersects", "points.gpkg", "zones.gpkg");
+    ck_assert_int_eq(stat(path_of("zones.gpkg"), &at), 0);
+    changed = (int64_t)at.st_ctim.tv_sec * 1000000000 + at.st_ctim.tv_nsec;
+    must(&t,
+         oj_join_files_look(&t.job.join, changed + 1000000, &files, &t.error));
+    ck_assert(!files.is_settled && !oj_join_files_same(&files));
+    ck_assert(oj_join_files_changed(&files));
+    oj_join_files_free(&files);
+    must(&t, oj_join_files_look(&t.job.join, changed + 3000000000, &files,
+                                &t.error));
+    ck_assert_ptr_nonnull(files.paths);
+    ck_assert(oj_join_files_same(&files));
+    ck_assert(!oj_join_files_changed(&files));
+    /* A journal with something in it is part of the database. */
+    {
+        VSILFILE *f = VSIFOpenL(path_of("zones.gpkg-wal"), "wb");
+        ck_assert_ptr_nonnull(f);
+        ck_assert(oj_join_files_same(&files)); /* empty: none */
+        VSIFWriteL("x", 1, 1, f);
+        VSIFCloseL(f);
+        ck_assert(!oj_join_files_same(&files));
+        ck_assert(oj_join_files_changed(&files));
+    }
+    oj_join_files_free(&files);
+    close_job(&t);
+    remove_folder();
+}
+END_TEST
+
+static void write_text(const char *name, const char *text)
+{
+    VSILFILE *f = VSIFOpenL(path_of(name), "wb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(VSIFWriteL(text, 1, strlen(text), f), strlen(text));
+    VSIFCloseL(f);
+}
+
+/* A VRT file "zones.vrt" with a layer of that source. */
+static void write_vrt(const char *source, const char *layer)
+{
+    char text[1000];
+    snprintf(text, sizeof text,
+             "<OGRVRTDataSource><OGRVRTLayer name=\"things\">"
+             "<SrcDataSource relativeToVRT=\"1\">%s</SrcDataSource>%s"
+             "<LayerSRS>EPSG:32632</LayerSRS></OGRVRTLayer></OGRVRTDataSource>",
+             source, layer);
+    write_text("zones.vrt", text);
+    settle();
+}
+
+static const char from_xy[] =
+    "<SrcLayer>zones</SrcLayer><GeometryType>wkbPoint</GeometryType>"
+    "<GeometryField encoding=\"PointFromColumns\" x=\"x\" y=\"y\"/>";
+static const char by_chance[] =
+    "<SrcSQL>SELECT * FROM things ORDER BY random()</SrcSQL>";
+static const char ever_the_same[] = "<SrcSQL>SELECT * FROM things</SrcSQL>";
+
+/* How often the second of two jobs on zones.vrt finds the first one's. */
+static int is_found_again(void)
+{
+    is_found("-op nearest", "points.gpkg", "zones.vrt");
+    return is_found("-op nearest", "points.gpkg", "zones.vrt");
+}
+
+START_TEST(vrt)
+{
+    CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
+    make_folder();
+    write_text("zones.csv", "x,y,n\n1,2,3\n4,5,6\n");
+    write_vrt("zones.csv", from_xy);
+    ck_assert(is_found_again());
+    touch("zones.csv");
+    ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
+    ck_assert(is_found_again());
+    write_text("zones.csvt", "Real,Real,Integer\n");
+    settle();
+    ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
+    write_vrt("zones.gpkg", ever_the_same);
+    ck_assert(is_found_again());
+    touch("zones.gpkg");
+    ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
+    /* A view of views, or of what chance gives. */
+    oj_join_cache_clear();
+    write_vrt("zones.gpkg", by_chance);
+    ck_assert(!is_found_again());
+    VSIRename(path_of("zones.vrt"), path_of("first.vrt"));
+    write_vrt("first.vrt", "<SrcLayer>things</SrcLayer>");
+    ck_assert(!is_found_again());
+    ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
+    remove_folder();
+}
+END_TEST
+
+START_TEST(no_cache)
+{
+    const char *line = "-op intersects -on n=n";
+    struct trial t, other, alone;
+    make_folder();
+    CPLSetConfigOption("OGRJOIN_CACHE_MAX", "0");
+    ck_assert(!join_shared(&t, line, "points.gpkg", "zones.gpkg"));
+    ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
+    open_job(&other, line, "points.gpkg", "zones.gpkg");
+    must(&other, oj_job_prepare_like(&other.job, &t.job, &other.error));
+    ck_assert_ptr_eq(other.job.join_side, t.job.join_side);
+    must(&other, stream(&other));
+    join_alone(&alone, line, "points.gpkg", "zones.gpkg");
+    ck_assert(same_answer(&alone, &other));
+    close_job(&t);
+    close_job(&other);
+    close_job(&alone);
+    /* Under -memory each has its own. */
+    open_job(&t, "-op intersects -memory 1G", "points.gpkg", "zones.gpkg");
+    must(&t, oj_job_prepare_shared(&t.job, &t.error));
+    ck_assert_ptr_eq(t.job.join_side, &t.job.own_join_side);
+    open_job(&other, "-op intersects -memory 1G", "points.gpkg", "zones.gpkg");
+    must(&other, oj_job_prepare_like(&other.job, &t.job, &other.error));
+    ck_assert_ptr_eq(other.job.join_side, &other.job.own_join_side);
+    must(&other, stream(&other));
+    close_job(&t);
+    close_job(&other);
+    CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
+    remove_folder();
+}
+END_TEST
+
+START_TEST(boxes)
+{
+    struct trial t;
+    char **words = CSLTokenizeString2("-op window -window 0 0 20 20 -window 5 "
+                                      "5 30 30 -q",
+                                      " ", 0);
+    make_folder();
+    memset(&t, 0, sizeof t);
+    words = CSLAddString(words, path_of("unused.csv"));
+    words = CSLAddString(words, path_of("points.gpkg"));
+    must(&t, oj_command_parse(CSLCount(words), (const char *const *)words,
+                              &t.command, &t.error));
+    CSLDestroy(words);
+    must(&t, oj_job_open_shared(&t.command, &t.job, &t.error));
+    must(&t, oj_job_prepare_shared(&t.job, &t.error));
+    ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
+    must(&t, stream(&t));
+    ck_assert_int_gt(t.n_pairs, 0);
+    close_job(&t);
+    remove_folder();
+}
+END_TEST
+
+/* ---- failures and threads ----------------------------------------------- */
+
+START_TEST(cancelled)
+{
+    static int flag;
+    struct trial t;
+    make_folder();
+    oj_cancel_use(&flag);
+    open_job(&t, "-op intersects -on n=n -invalid skip", "points.gpkg",
+             "zones.gpkg");
+    __atomic_store_n(&flag, 1, __ATOMIC_RELAXED);
+    oj_job_stop(&t.job);
+    ck_assert_int_eq(oj_job_prepare_shared(&t.job, &t.error), OJ_ERR_CANCELLED);
+    ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
+    /* The same job may try again, and counts nothing twice. */
+    __atomic_store_n(&flag, 0, __ATOMIC_RELAXED);
+    must(&t, oj_job_prepare_shared(&t.job, &t.error));
+    must(&t, stream(&t));
+    ck_assert_int_eq(oj_sides_findings(&t.job.sides, 1).n_tested, N_JOIN);
+    close_job(&t);
+    oj_cancel_use(NULL);
+    remove_folder();
+}
+END_TEST
+
+START_TEST(failed)
+{
+    struct trial t;
+    make_folder();
+    for (int i = 0; i < 2; i++)
+    {
+        open_job(&t, "-op intersects -invalid fail", "points.gpkg",
+                 "zones.gpkg");
+        ck_assert_int_eq(oj_job_prepare_shared(&t.job, &t.error), OJ_ERR_DATA);
+        ck_assert(strstr(t.error.message, "not valid") != NULL);
+        ck_assert_ptr_eq(t.job.join_side, &t.job.own_join_side);
+        ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
+        close_job(&t);
+    }
+    remove_folder();
+}
+END_TEST
+
+START_TEST(without_memory)
+{
+    const char *line = "-op nearest -on n=n -threads 1 -centroid_of join";
+    oj_status status = OJ_ERR_NOMEM;
+    struct trial t, alone;
+    make_folder();
+    join_alone(&alone, line, "points.gpkg", "zones.gpkg");
+    for (int64_t n = 1; status != OJ_OK; n++)
+    {
+        open_job(&t, line, "points.gpkg", "zones.gpkg");
+        oj_alloc_fail_at(n);
+        status = oj_job_prepare_shared(&t.job, &t.error);
+        oj_alloc_fail_at(0);
+        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
+        if (status != OJ_OK)
+        {
+            ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
+            close_job(&t);
+        }
+        ck_assert_int_lt(n, 10000);
+    }
+    must(&t, stream(&t));
+    ck_assert(same_answer(&alone, &t));
+    close_job(&t);
+    close_job(&alone);
+    remove_folder();
+}
+END_TEST
+
+struct worker
+{
+    pthread_t thread;
+    const char *line;
+    const struct trial *alone;
+    int n_wrong;
+};
+
+static void *work(void *user)
+{
+    struct worker *w = user;
+    for (int round = 0; round < 10; round++)
+    {
+        struct trial t;
+        parse(&t, w->line, "points.gpkg", "zones.gpkg");
+        if (oj_job_open_shared(&t.command, &t.job, &t.error) != OJ_OK ||
+            oj_job_prepare_shared(&t.job, &t.error) != OJ_OK ||
+            stream(&t) != OJ_OK || !same_answer(w->alone, &t))
+            w->n_wrong++;
+        close_job(&t);
+    }
+    return NULL;
+}
+
+START_TEST(threads)
+{
+    static const char *const few[] = {"-op nearest -k 2",
+                                      "-op intersects -on t=n",
+                                      "-op nearest -exclude field=t"};
+    struct worker workers[N_THREADS];
+    struct trial alone[3];
+    int64_t built;
+    CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
+    make_folder();
+    built = n_built();
+    memset(workers, 0, sizeof workers);
+    for (int i = 0; i < 3; i++)
+        join_alone(&alone[i], few[i], "points.gpkg", "zones.gpkg");
+    for (int i = 0; i < N_THREADS; i++)
+    {
+        workers[i].line = few[i % 3];
+        workers[i].alone = &alone[i % 3];
+        ck_assert_int_eq(
+            pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < N_THREADS; i++)
+    {
+        pthread_join(workers[i].thread, NULL);
+        ck_assert_int_eq(workers[i].n_wrong, 0);
+    }
+    ck_assert_int_eq(n_built() - built, 3);
+    for (int i = 0; i < 3; i++)
+        close_job(&alone[i]);
+    remove_folder();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("job_files");
+    GDALAllRegister();
+    tcase_add_test(tcase, changed_file);
+    tcase_add_test(tcase, changed_while_open);
+    tcase_add_test(tcase, files_too_young);
+    tcase_add_test(tcase, vrt);
+    tcase_add_test(tcase, no_cache);
+    tcase_add_test(tcase, boxes);
+    tcase_add_test(tcase, cancelled);
+    tcase_add_test(tcase, failed);
+    tcase_add_test(tcase, without_memory);
+    tcase_add_test(tcase, threads);
+    return tests_run();
+}

@@ -1,0 +1,242 @@
+/* Kind: unit. Which jobs share a join side, and that a borrowed one answers as
+ * one's own does. */
+#include "shared_jobs.h"
+
+#include "../../../driver/base/oj_select_words.h"
+
+/* ---- who shares --------------------------------------------------------- */
+
+/* Each of another join side. */
+static const char *const lines[] = {
+    "-op nearest",
+    "-op nearest -k 3",
+    "-op nearest -ties all",
+    "-op nearest -max_distance 2",
+    "-op nearest -distance_to boundary",
+    "-op nearest -max_distance 9 -min_distance 1",
+    "-op nearest -threads 1",
+    "-op nearest -backend geos",
+    "-op dwithin -max_distance 2",
+    "-op dwithin -join_max_distance_field r",
+    "-op intersects",
+    "-op within",
+    "-op relate -relate T********",
+    "-op relate -relate T*F******",
+    "-op intersects -on n=n",
+    "-op intersects -on t=n",
+    "-op intersects -on n=n,t=t",
+    "-op intersects -exclude field=n",
+    "-op intersects -exclude same_geometry",
+    "-op intersects -invalid skip",
+    "-op intersects -invalid fix",
+    "-op nearest -centroid_of join",
+    "-op nearest -point_on_surface_of join",
+    "-op intersects -join_where n<4",
+    "-op intersects -join_select n",
+    "-op intersects -join_select t,n",
+    "-op nearest -crs ignore -join_srs EPSG:32631",
+    "-op nearest -join_srs EPSG:32631",
+    "-op intersects -joo LIST_ALL_TABLES=NO",
+};
+
+/* Each shares the join side of its neighbour. */
+static const char *const pairs[][2] = {
+    {"-op nearest", "-op nearest -where n<3"},
+    {"-op nearest", "-op nearest -limit 7"},
+    {"-op nearest", "-op nearest -select n -prefix j_"},
+    {"-op intersects", "-op intersects -how inner"},
+    {"-op nearest", "-op NEAREST -k 1"},
+};
+
+START_TEST(equal_lines_share)
+{
+    int n = (int)(sizeof lines / sizeof *lines);
+    CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
+    make_folder();
+    for (int i = 0; i < n; i++)
+    {
+        struct trial alone, first, second;
+        int may_be_there = strstr(lines[i], "-crs ignore") != NULL;
+        join_alone(&alone, lines[i], "points.gpkg", "zones.gpkg");
+        ck_assert_msg(join_shared(&first, lines[i], "points.gpkg",
+                                  "zones.gpkg") == may_be_there,
+                      "%s", lines[i]);
+        ck_assert_msg(
+            join_shared(&second, lines[i], "points.gpkg", "zones.gpkg") == 1,
+            "%s", lines[i]);
+        ck_assert_ptr_eq(first.job.join_side, second.job.join_side);
+        ck_assert_msg(same_answer(&alone, &first), "%s", lines[i]);
+        ck_assert_msg(same_answer(&alone, &second), "%s", lines[i]);
+        ck_assert_msg(alone.n_pairs > 0, "%s", lines[i]);
+        /* What is said of the join side is said of both. */
+        ck_assert_mem_eq(&first.job.join_side->counts.shapes,
+                         &alone.job.join_side->counts.shapes,
+                         sizeof alone.job.join_side->counts.shapes);
+        for (int k = 0; k < 2; k++)
+        {
+            struct trial *t = k == 0 ? &first : &second;
+            struct oj_side_findings a = oj_sides_findings(&alone.job.sides, 1);
+            struct oj_side_findings b = oj_sides_findings(&t->job.sides, 1);
+            ck_assert_str_eq(a.reason, b.reason);
+            memset(a.reason, 0, sizeof a.reason);
+            memset(b.reason, 0, sizeof b.reason);
+            ck_assert_mem_eq(&a, &b, sizeof a);
+        }
+        close_job(&first);
+        must(&second, stream(&second)); /* again, the first is gone */
+        ck_assert(same_answer(&alone, &second));
+        close_job(&second);
+        close_job(&alone);
+    }
+    for (int i = 0; i < (int)(sizeof pairs / sizeof *pairs); i++)
+    {
+        ck_assert(is_found(pairs[i][0], "points.gpkg", "zones.gpkg"));
+        ck_assert_msg(is_found(pairs[i][1], "points.gpkg", "zones.gpkg"), "%s",
+                      pairs[i][1]);
+    }
+    remove_folder();
+}
+END_TEST
+
+START_TEST(formats_share)
+{
+    static const char *const files[] = {"zones.gpkg", "zones.fgb",
+                                        "zones.geojson", "zones.shp"};
+    CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
+    make_folder();
+    for (int i = 0; i < 4; i++)
+    {
+        const char *line = "-op intersects -crs ignore";
+        ck_assert_msg(!is_found(line, "points.gpkg", files[i]), "%s", files[i]);
+        ck_assert_msg(is_found(line, "points.gpkg", files[i]), "%s", files[i]);
+    }
+    remove_folder();
+}
+END_TEST
+
+/* The join side is in the input's CRS. */
+START_TEST(crs_counts)
+{
+    CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
+    make_folder();
+    ck_assert(!is_found("-op nearest", "points.gpkg", "zones33.gpkg"));
+    ck_assert(is_found("-op nearest", "points.gpkg", "zones33.gpkg"));
+    ck_assert(!is_found("-op nearest", "points33.gpkg", "zones33.gpkg"));
+    ck_assert(
+        is_found("-op nearest -crs ignore", "points.gpkg", "zones33.gpkg"));
+    ck_assert(is_found("-op nearest -t_srs EPSG:32632", "points33.gpkg",
+                       "zones33.gpkg"));
+    remove_folder();
+}
+END_TEST
+
+START_TEST(sphere)
+{
+    const char *line = "-op nearest -k 2 -metric sphere -max_distance 500km";
+    struct trial alone, first, second;
+    make_folder();
+    make_file("GPKG", "here.gpkg", 0, N_INPUT, 3, 4326);
+    make_file("GPKG", "there.gpkg", 1, N_JOIN, 11, 4326);
+    settle();
+    join_alone(&alone, line, "here.gpkg", "there.gpkg");
+    ck_assert(!join_shared(&first, line, "here.gpkg", "there.gpkg"));
+    ck_assert(join_shared(&second, line, "here.gpkg", "there.gpkg"));
+    ck_assert_int_gt(alone.n_pairs, N_INPUT);
+    ck_assert(same_answer(&alone, &first));
+    ck_assert(same_answer(&alone, &second));
+    close_job(&alone);
+    close_job(&first);
+    close_job(&second);
+    remove_folder();
+}
+END_TEST
+
+/* side: what the join side asks for. */
+static void must_not_keep(void (*change)(struct oj_side *side))
+{
+    struct trial t;
+    parse(&t, "-op nearest", "points.gpkg", "zones.gpkg");
+    change(&t.command.join);
+    must(&t, oj_job_open_shared(&t.command, &t.job, &t.error));
+    must(&t, oj_job_prepare_shared(&t.job, &t.error));
+    must(&t, stream(&t));
+    ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
+    close_job(&t);
+}
+
+static void ask_by_chance(struct oj_side *side)
+{
+    side->where = "random() > 0 OR n < 9";
+}
+
+static void select_by_chance(struct oj_side *side)
+{
+    side->sql = "SELECT * FROM things ORDER BY random()";
+}
+
+static void select_elsewhere(struct oj_side *side)
+{
+    side->sql = "SELECT things.* FROM things";
+    side->dialect = "OGRSQL";
+}
+
+static void select_as_ever(struct oj_side *side)
+{
+    side->sql = "SELECT a.fid, a.geom, a.n FROM things a WHERE a.n < 5";
+}
+
+START_TEST(what_varies_is_not_kept)
+{
+    struct trial t;
+    CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
+    make_folder();
+    must_not_keep(ask_by_chance);
+    must_not_keep(select_by_chance);
+    must_not_keep(select_elsewhere);
+    for (int i = 0; i < 2; i++)
+    {
+        int64_t found = n_found();
+        parse(&t, "-op nearest", "points.gpkg", "zones.gpkg");
+        select_as_ever(&t.command.join);
+        must(&t, oj_job_open_shared(&t.command, &t.job, &t.error));
+        must(&t, oj_job_prepare_shared(&t.job, &t.error));
+        ck_assert_int_eq(n_found() - found, i);
+        close_job(&t);
+    }
+    remove_folder();
+}
+END_TEST
+
+START_TEST(words_of_selects)
+{
+    ck_assert(!oj_select_may_vary("SELECT a, b FROM c WHERE known > 3"));
+    ck_assert(!oj_select_may_vary("date > '2020-01-01' AND \"time\" = 3"));
+    ck_assert(oj_select_may_vary("t > datetime('NOW')"));
+    ck_assert(oj_select_may_vary("t > CURRENT_TIMESTAMP"));
+    ck_assert(oj_select_may_vary("abs(Random ()) % 2"));
+    ck_assert(oj_select_may_vary("\"random\"() > 0"));
+    ck_assert(oj_select_may_vary("random/**/() > 0"));
+    ck_assert(oj_select_may_vary("ogr_layer_Extent('x')"));
+    ck_assert(!oj_select_may_reach_out("SELECT a.b FROM a", NULL, "GPKG"));
+    ck_assert(!oj_select_may_reach_out("SELECT a.b FROM a", "", "SQLite"));
+    ck_assert(oj_select_may_reach_out("SELECT a.b FROM a", "OGRSQL", "GPKG"));
+    ck_assert(oj_select_may_reach_out("SELECT * FROM 'o.shp'.o", NULL, "CSV"));
+    ck_assert(oj_select_may_reach_out("SELECT * FROM a.b", NULL, "FlatGeobuf"));
+    ck_assert(!oj_select_may_reach_out(
+        "SELECT * FROM a WHERE x < 1.5 OR y > .5", NULL, "CSV"));
+    ck_assert(oj_select_may_reach_out("SELECT * FROM a1.1b", NULL, "CSV"));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("job_shared");
+    GDALAllRegister();
+    tcase_add_test(tcase, words_of_selects);
+    tcase_add_test(tcase, equal_lines_share);
+    tcase_add_test(tcase, formats_share);
+    tcase_add_test(tcase, crs_counts);
+    tcase_add_test(tcase, sphere);
+    tcase_add_test(tcase, what_varies_is_not_kept);
+    return tests_run();
+}

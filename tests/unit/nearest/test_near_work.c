@@ -1,0 +1,266 @@
+/* How much a nearest join looks at where very much is in reach: more features
+ * asked for than there are, a polygon of very many segments, copies on one
+ * place; and its answers where very many are as near.
+ * Kind: degenerate, large. */
+#include "../references.h"
+
+#include "../../../algs/quadrant/flat_distance.h"
+#include "../layer_trial.h"
+#include "../run_tests.h"
+
+#define TEETH 5000
+
+/* What a join looked at. */
+struct work
+{
+    int64_t n_candidates, index_bytes;
+};
+
+/* 0 where the backend has no device. */
+static int join_on(const char *backend, const struct trial *t,
+                   struct oj_matches *out, struct work *work)
+{
+    struct oj_options options = {.n_threads = t->n_threads};
+    struct oj_join *join;
+    oj_status status =
+        oj_join_open(&t->join, &t->relation, backend, &options, &join, &error);
+    if (status == OJ_ERR_NO_DEVICE)
+        return 0;
+    must(status);
+    must(oj_join_batch(join, &t->input, out, &error));
+    work->n_candidates = oj_join_stats(join)->n_candidates;
+    work->index_bytes = oj_join_stats(join)->index_bytes;
+    oj_join_close(join);
+    check_form(t, out);
+    return 1;
+}
+
+/* --- more than there are -------------------------------------------------- */
+
+/* A comb of teeth that point upwards, and one that points down, above. */
+static void add_comb(struct oj_flat_buf *buf, double y, double height)
+{
+    double *xy = oj_malloc(4 * TEETH + 8, sizeof *xy);
+    int64_t n = 2 * TEETH + 1;
+    for (int64_t i = 0; i < n; i++)
+    {
+        xy[2 * i] = (double)i;
+        xy[2 * i + 1] = i % 2 ? y + height : y;
+    }
+    xy[2 * n] = 2.0 * TEETH;
+    xy[2 * n + 1] = y - height;
+    xy[2 * n + 2] = 0.0;
+    xy[2 * n + 3] = y - height;
+    xy[2 * n + 4] = xy[0];
+    xy[2 * n + 5] = xy[1];
+    begin(buf);
+    add_part(buf, OJ_PART_POLYGON);
+    add_ring(buf, n + 3, xy);
+    end(buf);
+    oj_free(xy);
+}
+
+/* Half of them on one place, the others in a row above the first comb. */
+static void add_asked(struct oj_flat_buf *input)
+{
+    for (int i = 0; i < 600; i++)
+        add_point(input, i % 2 ? 5000.0 : 15.0 * i, 12.0 + i % 7);
+}
+
+static struct trial trial_of(const struct oj_flat_buf *join,
+                             const struct oj_flat_buf *input, int64_t k,
+                             double max_distance)
+{
+    struct trial t;
+    t.join = oj_flat_buf_view(join);
+    t.input = oj_flat_buf_view(input);
+    t.relation = oj_relation_default();
+    t.relation.k = k;
+    t.relation.max_distance = max_distance;
+    t.n_threads = 2;
+    return t;
+}
+
+START_TEST(more_than_there_are)
+{
+    for (int c = 0; c < 4; c++)
+    {
+        struct oj_flat_buf join = {0}, input = {0};
+        struct oj_matches few = {0}, many = {0};
+        int64_t n_in_reach = 1 + c / 2;
+        double reach = c % 2 ? 9000.0 : INFINITY;
+        struct work least, most;
+        struct trial t;
+        add_comb(&join, 0.0, 10.0);
+        if (n_in_reach > 1)
+            add_comb(&join, 40.0, -10.0);
+        for (int i = 0; i < 3 && c % 2; i++)
+            add_square(&join, 1e6 * i + 1e6, 0.0, 1e6 * i + 1e6 + 5.0, 5.0);
+        must(oj_flat_buf_add_null(&join, join.n_features, &error));
+        add_asked(&input);
+        t = trial_of(&join, &input, n_in_reach, reach);
+        (void)join_on("cpu", &t, &few, &least);
+        t.relation.k = n_in_reach + 2;
+        (void)join_on("cpu", &t, &many, &most);
+        ck_assert_int_eq(many.n_pairs, 600 * n_in_reach);
+        ck_assert_int_eq(few.n_pairs, many.n_pairs);
+        for (int64_t i = 0; i < few.n_pairs; i++)
+            expect(few.join_row[i] == many.join_row[i] &&
+                       bits_of(few.measure[i]) == bits_of(many.measure[i]),
+                   "%d: pair %d", c, (int)i);
+        expect(most.n_candidates <= 4 * least.n_candidates + 600 * 64,
+               "%d: %lld candidates instead of %lld", c,
+               (long long)most.n_candidates, (long long)least.n_candidates);
+        oj_matches_free(&few);
+        oj_matches_free(&many);
+        oj_flat_buf_free(&join);
+        oj_flat_buf_free(&input);
+    }
+}
+END_TEST
+
+/* --- copies --------------------------------------------------------------- */
+
+/* A square, or one with a hole, and how many of it. */
+static void add_stack(struct oj_flat_buf *join, double x, int with_hole, int n)
+{
+    double shell[] = {x, 0, x + 9, 0, x + 9, 9, x, 9, x, 0};
+    double hole[] = {x + 2, 2, x + 2, 7, x + 7, 7, x + 7, 2, x + 2, 2};
+    for (int i = 0; i < n; i++)
+    {
+        begin(join);
+        add_part(join, OJ_PART_POLYGON);
+        add_ring(join, 5, shell);
+        if (with_hole)
+            add_ring(join, 5, hole);
+        end(join);
+    }
+}
+
+/* Of 2,000 copies the index keeps what it keeps of few, and others with holes
+ * come after them. */
+START_TEST(stacks)
+{
+    struct oj_flat_buf input = {0};
+    struct work work[2];
+    for (int i = 0; i < 400; i++)
+        add_point(&input, i % 20 + 0.25, i / 20 + 0.25);
+    for (int c = 0; c < 4; c++)
+    {
+        int64_t k = c < 2 ? 1 : 3;
+        int with_hole = c % 2;
+        struct oj_matches out = {0}, few = {0};
+        for (int many = 0; many < 2; many++)
+        {
+            struct oj_flat_buf join = {0};
+            struct trial t;
+            add_stack(&join, 10.0, with_hole, many ? 2000 : 40);
+            add_square(&join, 0, 0, 5, 5);
+            for (int i = 0; i < 60; i++)
+                add_stack(&join, 0.1 * i, 1, 1);
+            t = trial_of(&join, &input, k, 30.0);
+            (void)join_on("cpu", &t, many ? &out : &few, &work[many]);
+            oj_flat_buf_free(&join);
+        }
+        ck_assert_int_eq(out.n_pairs, few.n_pairs);
+        for (int64_t i = 0; i < out.n_pairs; i++)
+        {
+            int32_t row = few.join_row[i];
+            row += row < 40 ? 0 : 2000 - 40;
+            expect(out.join_row[i] == row &&
+                       bits_of(out.measure[i]) == bits_of(few.measure[i]),
+                   "%d: pair %d", c, (int)i);
+        }
+        expect(work[1].index_bytes <= 2 * work[0].index_bytes,
+               "%d: %lld bytes instead of %lld", c,
+               (long long)work[1].index_bytes, (long long)work[0].index_bytes);
+        oj_matches_free(&out);
+        oj_matches_free(&few);
+    }
+    oj_flat_buf_free(&input);
+}
+END_TEST
+
+/* --- as near -------------------------------------------------------------- */
+
+static void check_ties(const struct trial *t, const struct oj_matches *out,
+                       const char *backend)
+{
+    for (int64_t row = 0; row < t->input.n_features; row++)
+    {
+        int64_t at = oj_matches_first(out, row), n = 0;
+        double least = t->relation.max_distance;
+        double *d = oj_malloc(t->join.n_features, sizeof *d);
+        for (int64_t f = 0; f < t->join.n_features; f++)
+        {
+            d[f] = oj_flat_distance(&t->join, f, t->relation.distance_to,
+                                    t->input.x[row], t->input.y[row]);
+            least = d[f] < least ? d[f] : least;
+        }
+        for (int64_t f = 0; f < t->join.n_features; f++)
+        {
+            if (!(d[f] <= least) || !(d[f] < INFINITY))
+                continue;
+            expect(at + n < oj_matches_end(out, row) &&
+                       out->join_row[at + n] == (int32_t)f &&
+                       bits_of(out->measure[at + n]) == bits_of(d[f]),
+                   "%s: row %d: feature %d at %g is missing", backend, (int)row,
+                   (int)f, d[f]);
+            n++;
+        }
+        ck_assert_int_eq(oj_matches_end(out, row) - at, n);
+        oj_free(d);
+    }
+}
+
+/* Squares side by side, some of them several times, with holes or across
+ * others, and points on all their corners, edges and middles. */
+START_TEST(all_that_are_as_near)
+{
+    static const char *const backends[] = {"cpu", "cuda"};
+    struct oj_flat_buf join = {0}, input = {0};
+    for (int i = 0; i < 49; i++)
+    {
+        double x = i % 7 * 10.0, y = i / 7 * 10.0;
+        for (int copy = 0; copy < i % 4; copy++)
+            add_square(&join, x, y, x + 10.0, y + 10.0);
+        if (i % 9 == 4)
+            add_square(&join, x + 5.0, y + 5.0, x + 15.0, y + 15.0);
+    }
+    add_stack(&join, 80.0, 1, 3);
+    add_stack(&join, 80.0, 0, 40);
+    add_line(&join, -20.0, 0.0, -20.0, 70.0);
+    for (int i = 0; i < 400; i++)
+        add_point(&input, i % 20 * 5.0 - 5.0, i / 20 * 5.0 - 5.0);
+    add_point(&input, 1e5, 2e5);
+    add_point(&input, -1e7, 35.0);
+    for (int c = 0; c < 8; c++)
+    {
+        static const double reaches[] = {0.0, 5.0, 30.0, INFINITY};
+        struct trial t = trial_of(&join, &input, 1, reaches[c % 4]);
+        t.relation.ties = OJ_TIES_ALL;
+        t.relation.distance_to = c / 4 ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
+        for (int b = 0; b < 2; b++)
+        {
+            struct oj_matches out = {0};
+            struct work work;
+            if (b == 1 && c != 3 && c != 5)
+                continue; /* an emulated device takes long */
+            if (join_on(backends[b], &t, &out, &work))
+                check_ties(&t, &out, backends[b]);
+            oj_matches_free(&out);
+        }
+    }
+    oj_flat_buf_free(&join);
+    oj_flat_buf_free(&input);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("work of nearest joins");
+    tcase_add_test(tcase, more_than_there_are);
+    tcase_add_test(tcase, stacks);
+    tcase_add_test(tcase, all_that_are_as_near);
+    return tests_run();
+}

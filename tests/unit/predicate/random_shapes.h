@@ -1,0 +1,245 @@
+/** Random features of every kind on a small lattice of whole numbers, where
+ *  touching, shared edges and collinear overlaps are the normal case.  Include
+ *  once, after references.h and random_numbers.h. */
+#ifndef RANDOM_SHAPES_H
+#define RANDOM_SHAPES_H
+
+#include "../random_numbers.h"
+#include "../references.h"
+
+/* Where lattice point (i, j) lies: steps of one, or of a third far from the
+ * origin, so that coordinates round, too. */
+struct lattice
+{
+    int size;
+    double origin, step;
+};
+
+static inline double place(const struct lattice *l, int i)
+{
+    return l->origin + l->step * i;
+}
+
+#define MOST_CORNERS 400
+
+struct corners
+{
+    int n;
+    double xy[2 * MOST_CORNERS];
+};
+
+static inline void corner(struct corners *c, const struct lattice *l, int i,
+                          int j)
+{
+    c->xy[2 * c->n] = place(l, i);
+    c->xy[2 * c->n + 1] = place(l, j);
+    c->n++;
+}
+
+/* From the last corner to (i, j), all lattice points between when dense and
+ * the way is along an axis. */
+static inline void walk(struct corners *c, const struct lattice *l, int *at_i,
+                        int *at_j, int i, int j, int dense)
+{
+    while (dense && (*at_i == i) != (*at_j == j))
+    {
+        *at_i += (i > *at_i) - (i < *at_i);
+        *at_j += (j > *at_j) - (j < *at_j);
+        corner(c, l, *at_i, *at_j);
+    }
+    if (*at_i != i || *at_j != j)
+        corner(c, l, i, j);
+    *at_i = i;
+    *at_j = j;
+}
+
+/* A rectangle, sometimes with one corner cut off or notched. */
+static inline void add_rectangle(struct oj_flat_buf *buf,
+                                 const struct lattice *l, int i0, int j0,
+                                 int i1, int j1, int dense)
+{
+    struct corners c = {0, {0}};
+    int i = i0, j = j0, shape = pick(3);
+    corner(&c, l, i, j);
+    walk(&c, l, &i, &j, i1, j0, dense);
+    if (shape == 0 || i1 - i0 < 2 || j1 - j0 < 2)
+        walk(&c, l, &i, &j, i1, j1, dense);
+    else
+    {
+        int middle_i = i0 + 1 + pick(i1 - i0 - 1);
+        int middle_j = j0 + 1 + pick(j1 - j0 - 1);
+        walk(&c, l, &i, &j, i1, middle_j, dense);
+        if (shape == 1)
+            walk(&c, l, &i, &j, middle_i, middle_j, dense);
+        walk(&c, l, &i, &j, middle_i, j1, dense);
+    }
+    walk(&c, l, &i, &j, i0, j1, dense);
+    walk(&c, l, &i, &j, i0, j0, dense);
+    if (pick(2)) /* the other way round */
+    {
+        for (int a = 0, b = c.n - 1; a < b; a++, b--)
+        {
+            for (int k = 0; k < 2; k++)
+            {
+                double swap = c.xy[2 * a + k];
+                c.xy[2 * a + k] = c.xy[2 * b + k];
+                c.xy[2 * b + k] = swap;
+            }
+        }
+    }
+    add_ring(buf, c.n, c.xy);
+}
+
+static inline int less_one(int n)
+{
+    return n > 1 ? n - 1 : 1;
+}
+
+/* A rectangle with up to two holes that may touch, or a triangle. */
+static inline void add_polygon(struct oj_flat_buf *buf, const struct lattice *l)
+{
+    int i0 = pick(less_one(l->size)), j0 = pick(less_one(l->size));
+    int width = 1 + pick(l->size - i0), height = 1 + pick(l->size - j0);
+    int dense = one_in(3);
+    add_part(buf, OJ_PART_POLYGON);
+    if (one_in(4))
+    {
+        double xy[8];
+        for (int k = 0; k < 3; k++)
+        {
+            xy[2 * k] = place(l, pick(l->size + 1));
+            xy[2 * k + 1] = place(l, pick(l->size + 1));
+        }
+        xy[6] = xy[0];
+        xy[7] = xy[1];
+        add_ring(buf, 4, xy);
+        return;
+    }
+    add_rectangle(buf, l, i0, j0, i0 + width, j0 + height, dense);
+    /* within the box of the shell: left to right, apart or touching */
+    for (int hole = pick(3), i = i0; hole > 0 && height > 2; hole--)
+    {
+        int room = i0 + width - 2 - i, j = j0 + 1 + pick(height - 2);
+        if (room < 1)
+            break;
+        i += 1 + pick(room);
+        add_rectangle(buf, l, i, j, i + 1, j + 1, one_in(3));
+    }
+}
+
+/* Any corners: mostly broken. */
+static inline void add_wild_polygon(struct oj_flat_buf *buf,
+                                    const struct lattice *l)
+{
+    struct corners c = {0, {0}};
+    int n = 3 + pick(5);
+    for (int i = 0; i < n; i++)
+        corner(&c, l, pick(l->size + 1), pick(l->size + 1));
+    c.xy[2 * c.n] = c.xy[0];
+    c.xy[2 * c.n + 1] = c.xy[1];
+    add_part(buf, OJ_PART_POLYGON);
+    add_ring(buf, c.n + 1, c.xy);
+}
+
+static inline void add_some_line(struct oj_flat_buf *buf,
+                                 const struct lattice *l)
+{
+    struct corners c = {0, {0}};
+    int n = 2 + pick(one_in(4) ? 40 : 4);
+    int i = pick(l->size + 1), j = pick(l->size + 1);
+    corner(&c, l, i, j);
+    while (c.n < n)
+    {
+        int to_i = pick(l->size + 1), to_j = pick(l->size + 1);
+        walk(&c, l, &i, &j, pick(2) ? i : to_i, to_j, one_in(3));
+    }
+    if (one_in(4)) /* closed */
+    {
+        c.xy[2 * c.n - 2] = c.xy[0];
+        c.xy[2 * c.n - 1] = c.xy[1];
+    }
+    add_part(buf, OJ_PART_LINE);
+    add_ring(buf, c.n, c.xy);
+}
+
+static inline void add_some_point(struct oj_flat_buf *buf,
+                                  const struct lattice *l)
+{
+    double xy[2] = {place(l, pick(l->size + 1)), place(l, pick(l->size + 1))};
+    if (one_in(4))
+        xy[0] += 0.5 * l->step;
+    add_part(buf, OJ_PART_POINT);
+    add_ring(buf, 1, xy);
+}
+
+static inline void add_some(struct oj_flat_buf *buf, const struct lattice *l,
+                            unsigned kind)
+{
+    if (kind == OJ_PART_POINT)
+        add_some_point(buf, l);
+    else if (kind == OJ_PART_LINE)
+        add_some_line(buf, l);
+    else if (one_in(8))
+        add_wild_polygon(buf, l);
+    else
+        add_polygon(buf, l);
+}
+
+static inline unsigned some_kind(void)
+{
+    return 1u << pick(3);
+}
+
+/* n features of any kinds; a few have no parts. */
+static inline void add_shapes(struct oj_flat_buf *buf, const struct lattice *l,
+                              int n)
+{
+    for (int i = 0; i < n; i++)
+    {
+        unsigned kind = some_kind();
+        int mixed = one_in(8);
+        int n_parts = mixed || one_in(4) ? 1 + pick(4) : 1;
+        if (one_in(20))
+        {
+            must(oj_flat_buf_add_null(buf, buf->n_features, &error));
+            continue;
+        }
+        begin(buf);
+        if (kind == OJ_PART_POINT && one_in(6))
+            n_parts = 30;
+        for (int p = 0; p < n_parts; p++)
+            add_some(buf, l, mixed ? some_kind() : kind);
+        end(buf);
+    }
+}
+
+/* Feature i of another layer, whole. */
+static inline void copy_feature(struct oj_flat_buf *buf,
+                                const struct oj_flat *flat, int64_t i)
+{
+    int64_t fid = flat->fid[i];
+    if (oj_flat_is_points(flat))
+    {
+        must(oj_flat_buf_add_point(buf, fid, flat->x[i], flat->y[i], &error));
+        return;
+    }
+    must(oj_flat_buf_begin(buf, fid, &error));
+    for (int64_t p = flat->part_offset[i]; p < flat->part_offset[i + 1]; p++)
+    {
+        add_part(buf, (enum oj_part_kind)flat->part_kind[p]);
+        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
+             r++)
+        {
+            int64_t v = flat->vertex_offset[r];
+            int64_t n = flat->vertex_offset[r + 1] - v;
+            double *x, *y;
+            must(oj_flat_buf_ring(buf, &error));
+            must(oj_flat_buf_vertices(buf, n, &x, &y, &error));
+            memcpy(x, flat->x + v, (size_t)n * sizeof *x);
+            memcpy(y, flat->y + v, (size_t)n * sizeof *y);
+        }
+    }
+    must(oj_flat_buf_end(buf, &error));
+}
+
+#endif

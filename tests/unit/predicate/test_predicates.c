@@ -1,0 +1,434 @@
+/* The predicates of the cpu backend, pair by pair against exact arithmetic.
+ * Kinds: property, degenerate, memory.  Layers are random features on a small
+ * lattice; every join, any kinds on both sides, both ways round, threads and
+ * batches that must not matter, sizes of coordinates that overflow, exclusions,
+ * bounds, interruption. */
+#include "../references.h"
+
+#include "../../../algs/relation/cpu_family.h"
+#include "../../../flatten/base/oj_array.h"
+#include "../plain_meet.h"
+#include "../run_tests.h"
+#include "random_shapes.h"
+
+#include "../exact_truth.h"
+
+static const char *const masks[] = {
+    "T********", "FF*FF****", "F********", "*********", "T*F**F***",
+    "FF*F*****", "0********", "1*T***T**", "FT*******", "F**T*****",
+    "**2******", "FF0******", "FFTFF****", "FF*FF*F**", "****1****",
+    "T*T***T**", "******0**", "*****F***", "FF1FF0212", "TFFFTFFFT"};
+
+#define N_MASKS ((int)(sizeof masks / sizeof *masks))
+
+static struct oj_relation some_relation(enum oj_op op)
+{
+    struct oj_relation relation = oj_relation_default();
+    relation.op = op;
+    memcpy(relation.mask, masks[pick(N_MASKS)], 10);
+    return relation;
+}
+
+/* Runs the family itself, so that it is asked whatever the kinds are. */
+static oj_status run_family(const struct oj_relation *relation,
+                            const struct oj_flat *input,
+                            const struct oj_flat *join_side,
+                            const struct oj_options *options,
+                            struct oj_matches *out)
+{
+    struct oj_index *index = NULL;
+    struct oj_stats stats = {0};
+    oj_status status;
+    ck_assert(oj_cpu_predicate.takes(relation, join_side, input));
+    status = oj_cpu_predicate.index(join_side, NULL, relation, options, &index,
+                                    &stats, &error);
+    if (status != OJ_OK)
+        return status;
+    status = oj_cpu_predicate.join(index, input, out, &stats, &error);
+    oj_cpu_predicate.free_index(index);
+    return status;
+}
+
+static int is_pair(const struct oj_matches *m, int64_t row, int64_t feature)
+{
+    for (int64_t i = oj_matches_first(m, row); i < oj_matches_end(m, row); i++)
+    {
+        if (m->join_row[i] == feature)
+            return 1;
+    }
+    return 0;
+}
+
+static unsigned kinds_of(const struct oj_flat *flat, int64_t feature)
+{
+    unsigned kinds = 0;
+    if (oj_flat_is_points(flat))
+        return flat->x[feature] == flat->x[feature] ? OJ_PART_POINT : 0u;
+    for (int64_t p = flat->part_offset[feature];
+         p < flat->part_offset[feature + 1]; p++)
+        kinds |= flat->part_kind[p];
+    return kinds;
+}
+
+static int64_t n_checked, n_held;
+
+static void check_pairs(const struct oj_relation *relation,
+                        const struct oj_flat *input,
+                        const struct oj_flat *join_side,
+                        const struct oj_matches *m, uint64_t seed)
+{
+    for (int64_t row = 0; row < input->n_features; row++)
+    {
+        for (int64_t f = 0; f < join_side->n_features; f++)
+        {
+            int truth = exact_holds(relation, input, row, join_side, f);
+            int ours = is_pair(m, row, f);
+            n_checked++;
+            n_held += ours;
+            expect(ours == truth,
+                   "seed %llu: %s %s: row %d (kinds %u), feature %d (kinds "
+                   "%u): ours %d",
+                   (unsigned long long)seed, oj_op_get(relation->op)->name,
+                   relation->mask, (int)row, kinds_of(input, row), (int)f,
+                   kinds_of(join_side, f), ours);
+        }
+    }
+}
+
+static void check_features(const int32_t *a, const int32_t *b, int64_t n)
+{
+    if (n > 0)
+        ck_assert_mem_eq(a, b, (size_t)n * sizeof *a);
+}
+
+static void check_same(const struct oj_matches *a, const struct oj_matches *b)
+{
+    ck_assert_int_eq(a->n_rows, b->n_rows);
+    ck_assert_int_eq(a->n_pairs, b->n_pairs);
+    ck_assert_int_eq(a->n_matched, b->n_matched);
+    ck_assert_mem_eq(a->offset, b->offset,
+                     (size_t)(a->n_rows + 1) * sizeof *a->offset);
+    check_features(a->join_row, b->join_row, a->n_entries);
+}
+
+/* The rows of a batch, one by one or in two batches, are the same. */
+static void check_cuts(const struct oj_relation *relation,
+                       const struct oj_flat *input,
+                       const struct oj_flat *join_side,
+                       const struct oj_matches *whole, int64_t cut)
+{
+    struct oj_options options = {.n_threads = 1};
+    struct oj_index *index;
+    struct oj_stats stats = {0};
+    struct oj_matches out = {0};
+    must(oj_cpu_predicate.index(join_side, NULL, relation, &options, &index,
+                                &stats, &error));
+    for (int64_t first = 0; first < input->n_features;)
+    {
+        struct oj_flat_buf part = {0};
+        struct oj_flat view;
+        int64_t end = first == 0 ? cut : input->n_features;
+        for (int64_t i = first; i < end; i++)
+            copy_feature(&part, input, i);
+        view = oj_flat_buf_view(&part);
+        must(oj_cpu_predicate.join(index, &view, &out, &stats, &error));
+        for (int64_t i = first; i < end; i++)
+        {
+            int64_t n = out.offset[i - first + 1] - out.offset[i - first];
+            ck_assert_int_eq(n, whole->offset[i + 1] - whole->offset[i]);
+            check_features(out.join_row + out.offset[i - first],
+                           whole->join_row + whole->offset[i], n);
+        }
+        oj_flat_buf_free(&part);
+        first = end;
+    }
+    oj_matches_free(&out);
+    oj_cpu_predicate.free_index(index);
+}
+
+static int64_t n_screened[OJ_SAID_NOTHING + 1];
+
+/* With candidates from a screen the pairs are the same. */
+static void check_screened(const struct oj_relation *relation,
+                           const struct oj_flat *input,
+                           const struct oj_flat *join_side,
+                           const struct oj_matches *truth)
+{
+    struct oj_options options = {.n_threads = 1 + pick(3)};
+    struct oj_screen_rule rule;
+    struct plain_screen screen;
+    struct oj_matches m = {0};
+    if (oj_flat_is_points(input) || oj_flat_is_points(join_side) ||
+        !oj_screen_rule_of(relation, &rule))
+        return;
+    plain_screen_make(&screen, join_side, &rule);
+    options.screen = &screen.screen;
+    must(run_family(relation, input, join_side, &options, &m));
+    check_same(truth, &m);
+    for (int i = 0; i <= OJ_SAID_NOTHING; i++)
+        n_screened[i] += screen.n_said[i];
+    plain_screen_free(&screen);
+    oj_matches_free(&m);
+}
+
+static void check_join(const struct oj_relation *relation,
+                       const struct oj_flat *input,
+                       const struct oj_flat *join_side, uint64_t seed)
+{
+    struct oj_options one = {.n_threads = 1}, three = {.n_threads = 3};
+    struct oj_matches m = {0}, other = {0};
+    must(run_family(relation, input, join_side, &one, &m));
+    check_pairs(relation, input, join_side, &m, seed);
+    check_screened(relation, input, join_side, &m);
+    must(run_family(relation, input, join_side, &three, &other));
+    check_same(&m, &other);
+    if (one_in(3))
+        check_cuts(relation, input, join_side, &m,
+                   1 + pick((int)input->n_features - 1));
+    oj_matches_free(&m);
+    oj_matches_free(&other);
+}
+
+static struct lattice some_lattice(void)
+{
+    static const int sizes[] = {2, 4, 8, 20};
+    struct lattice l = {sizes[pick(4)], 0.0, 1.0};
+    if (one_in(3))
+    {
+        l.origin = 123456.7;
+        l.step = 1.0 / 3;
+    }
+    return l;
+}
+
+START_TEST(every_join)
+{
+    uint64_t seed = first_seed();
+    n_checked = n_held = 0;
+    for (int64_t round = rounds(6); round > 0; round--, seed++)
+    {
+        struct oj_flat_buf a = {0}, b = {0}, points = {0};
+        struct oj_flat sides[3];
+        struct lattice l;
+        random_state = seed;
+        l = some_lattice();
+        add_shapes(&a, &l, 10 + pick(30));
+        add_shapes(&b, &l, 10 + pick(30));
+        for (int i = 0; i < 40; i++)
+            add_point(&points, place(&l, pick(l.size + 1)),
+                      place(&l, pick(l.size + 1)) + (one_in(3) ? 0.25 : 0.0));
+        ck_assert(!points.long_form);
+        sides[0] = oj_flat_buf_view(&a);
+        sides[1] = oj_flat_buf_view(&b);
+        sides[2] = oj_flat_buf_view(&points);
+        for (int op = OJ_OP_INTERSECTS; op < OJ_N_OPS; op++)
+        {
+            struct oj_relation relation = some_relation((enum oj_op)op);
+            int second = 1 + pick(2);
+            check_join(&relation, &sides[0], &sides[1], seed);
+            check_join(&relation, &sides[1], &sides[0], seed);
+            check_join(&relation, &sides[2], &sides[second], seed);
+            check_join(&relation, &sides[0], &sides[2], seed);
+        }
+        oj_flat_buf_free(&a);
+        oj_flat_buf_free(&b);
+        oj_flat_buf_free(&points);
+    }
+    ck_assert_int_gt(n_held, n_checked / 50);
+    ck_assert_int_gt(n_screened[OJ_SAID_APART], 0);
+    ck_assert_int_gt(n_screened[OJ_SAID_MEETS], 0);
+}
+END_TEST
+
+/* Pairs of the layer with itself that an exclusion takes out are those that are
+ * missing. */
+START_TEST(exclusions)
+{
+    struct oj_flat_buf a = {0};
+    struct oj_flat view;
+    struct oj_options options = {.n_threads = 2};
+    struct oj_matches all = {0}, some = {0};
+    struct oj_relation relation = oj_relation_default();
+    struct lattice l = {8, 0.0, 1.0};
+    int32_t class_of[60];
+    random_state = 5;
+    add_shapes(&a, &l, 60);
+    view = oj_flat_buf_view(&a);
+    for (int i = 0; i < 60; i++)
+        class_of[i] = pick(3) - 1;
+    for (int op = OJ_OP_INTERSECTS; op < OJ_N_OPS; op++)
+    {
+        relation = some_relation((enum oj_op)op);
+        view.on_class = NULL;
+        must(run_family(&relation, &view, &view, &options, &all));
+        relation.exclude_self = 1;
+        relation.unordered_pairs = 1;
+        view.on_class = class_of;
+        must(run_family(&relation, &view, &view, &options, &some));
+        for (int64_t row = 0; row < 60; row++)
+        {
+            for (int64_t f = 0; f < 60; f++)
+                ck_assert_int_eq(is_pair(&some, row, f),
+                                 is_pair(&all, row, f) && row < f &&
+                                     class_of[row] >= 0 &&
+                                     class_of[row] == class_of[f]);
+        }
+    }
+    oj_matches_free(&all);
+    oj_matches_free(&some);
+    oj_flat_buf_free(&a);
+}
+END_TEST
+
+START_TEST(bounds)
+{
+    struct oj_flat_buf a = {0}, one = {0};
+    struct oj_flat view, single;
+    const int raised = 1;
+    struct oj_options options = {.n_threads = 2, .max_batch_pairs = 8};
+    struct oj_matches out = {0};
+    struct oj_relation relation = oj_relation_default();
+    for (int i = 0; i < 30; i++)
+        add_square(&a, 0, 0, 1 + i, 1 + i);
+    add_square(&one, 0, 0, 1, 1);
+    view = oj_flat_buf_view(&a);
+    single = oj_flat_buf_view(&one);
+    relation.op = OJ_OP_INTERSECTS;
+    ck_assert_int_eq(run_family(&relation, &view, &view, &options, &out),
+                     OJ_ERR_TOO_MANY_PAIRS);
+    must(run_family(&relation, &single, &view, &options, &out));
+    ck_assert_int_eq(out.n_pairs, 30);
+    options.max_batch_pairs = 0;
+    options.cancel = &raised;
+    ck_assert_int_eq(run_family(&relation, &view, &view, &options, &out),
+                     OJ_ERR_CANCELLED);
+    oj_matches_free(&out);
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&one);
+}
+END_TEST
+
+/* The n-th allocation fails, n = 1, 2, 3 ... until none does. */
+START_TEST(memory)
+{
+    static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
+                                     OJ_OP_DISJOINT, OJ_OP_RELATE,
+                                     OJ_OP_TOUCHES};
+    struct oj_flat_buf a = {0}, b = {0};
+    struct oj_flat input, join_side;
+    struct oj_options options = {.n_threads = 1 + (_i & 1)};
+    struct oj_relation relation;
+    struct oj_matches truth = {0};
+    struct lattice l = {12, 0.0, 1.0};
+    oj_status status = OJ_ERR_NOMEM;
+    random_state = 9;
+    add_shapes(&a, &l, 30);
+    add_shapes(&b, &l, 30);
+    input = oj_flat_buf_view(&a);
+    join_side = oj_flat_buf_view(&b);
+    relation = some_relation(ops[_i / 2]);
+    must(run_family(&relation, &input, &join_side, &options, &truth));
+    for (int64_t n = 1; status != OJ_OK; n++)
+    {
+        struct oj_matches out = {0};
+        error.message[0] = '\0';
+        oj_alloc_fail_at(n);
+        status = run_family(&relation, &input, &join_side, &options, &out);
+        oj_alloc_fail_at(0);
+        expect(status == OJ_OK ||
+                   (status == OJ_ERR_NOMEM && error.message[0] != '\0'),
+               "allocation %d: %s: %s", (int)n, oj_status_name(status),
+               error.message);
+        if (status == OJ_OK)
+        {
+            ck_assert_int_gt(n, 10);
+            check_same(&truth, &out);
+        }
+        oj_matches_free(&out);
+    }
+    oj_matches_free(&truth);
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&b);
+}
+END_TEST
+
+static void add_disc(struct oj_flat_buf *buf, double x, double y, double radius,
+                     double size)
+{
+    double xy[2 * 181];
+    for (int i = 0; i <= 180; i++)
+    {
+        double angle = i % 180 * 3.14159265358979 / 90.0;
+        xy[2 * i] = size * (x + radius * cos(angle));
+        xy[2 * i + 1] = size * (y + radius * sin(angle));
+    }
+    begin(buf);
+    add_part(buf, OJ_PART_POLYGON);
+    add_ring(buf, 181, xy);
+    end(buf);
+}
+
+/* Coordinates whose products over- or underflow: what is said of a row does not
+ * depend on the rows before it. */
+START_TEST(extreme_sizes)
+{
+    static const double sizes[] = {1e300, 1e-300, 1e140, 1e-140, 1e120, 1.0};
+    static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_TOUCHES,
+                                     OJ_OP_COVEREDBY, OJ_OP_CROSSES};
+    struct oj_flat_buf a = {0}, b = {0};
+    struct oj_options options = {.n_threads = 1};
+    struct oj_relation relation = oj_relation_default();
+    struct oj_flat_slice slice = {0};
+    struct oj_flat input, join_side;
+    struct oj_matches all = {0}, one = {0};
+    double size = sizes[_i];
+    random_state = 11;
+    for (int i = 0; i < 300; i++)
+    {
+        double x = 0.5 * pick(24), y = 0.5 * pick(24);
+        if (i % 3 == 0)
+            add_line(&a, size * x, size * y, size * 0.5 * pick(24),
+                     size * 0.5 * pick(24));
+        else
+            add_point(&a, size * x, size * y);
+    }
+    for (int i = 0; i < 8; i++)
+        add_disc(&b, pick(12), pick(12), 1 + pick(5), size);
+    input = oj_flat_buf_view(&a);
+    join_side = oj_flat_buf_view(&b);
+    for (int op = 0; op < 4; op++)
+    {
+        relation.op = ops[op];
+        must(run_family(&relation, &input, &join_side, &options, &all));
+        for (int64_t row = 0; row < input.n_features; row++)
+        {
+            int64_t first = oj_matches_first(&all, row);
+            must(oj_flat_slice_make(&input, row, 1, &slice, &error));
+            must(
+                run_family(&relation, &slice.flat, &join_side, &options, &one));
+            expect(one.n_pairs == oj_matches_end(&all, row) - first,
+                   "op %d, size %g, row %d: %d pairs alone, %d among others",
+                   (int)ops[op], size, (int)row, (int)one.n_pairs,
+                   (int)(oj_matches_end(&all, row) - first));
+            for (int64_t i = 0; i < one.n_pairs; i++)
+                ck_assert_int_eq(one.join_row[i], all.join_row[first + i]);
+        }
+    }
+    oj_matches_free(&all);
+    oj_matches_free(&one);
+    oj_flat_slice_free(&slice);
+    oj_flat_buf_free(&a);
+    oj_flat_buf_free(&b);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("predicates");
+    tcase_add_test(tcase, every_join);
+    tcase_add_test(tcase, exclusions);
+    tcase_add_test(tcase, bounds);
+    tcase_add_loop_test(tcase, extreme_sizes, 0, 6);
+    tcase_add_loop_test(tcase, memory, 0, 10);
+    return tests_run();
+}

@@ -1,0 +1,234 @@
+/* The matrix of two shapes against the exact reference: random features of all
+ * kinds on small grids, so that vertices, edges and whole rings coincide,
+ * cross, run along each other and collapse.
+ * Kind: property, degenerate. */
+#include "../../../algs/relate/relate.h"
+#include "../../../algs/shapes/cpu_shapes.h"
+#include "../../../flatten/base/oj_array.h"
+#include "../random_numbers.h"
+#include "../run_tests.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct oj_error error;
+
+static void must(oj_status status)
+{
+    ck_assert_msg(status == OJ_OK, "%s", error.message);
+}
+
+#include "../exact_truth.h"
+
+/* What is done to whole coordinates. */
+enum turn
+{
+    AS_IS,
+    TENTHS,
+    ROTATED,
+    FAR_AWAY,
+    TINY,
+    N_TURNS
+};
+
+static void turn_point(enum turn turn, double *x, double *y)
+{
+    double u = *x, v = *y;
+    switch (turn)
+    {
+        case TENTHS:
+            *x = 0.1 * u;
+            *y = 0.1 * v;
+            break;
+        case ROTATED:
+            *x = u * cos(0.7) - v * sin(0.7);
+            *y = u * sin(0.7) + v * cos(0.7);
+            break;
+        case FAR_AWAY:
+            *x = 988000.1 + 1e-3 * u / 3.0;
+            *y = 198000.7 + 1e-3 * v / 3.0;
+            break;
+        case TINY:
+            *x = 1e-12 * u;
+            *y = 1.0 + 1e-12 * v;
+            break;
+        default:
+            break;
+    }
+}
+
+static void add_vertices(struct oj_flat_buf *buf, int n, int is_ring,
+                         enum turn turn, int grid)
+{
+    double *x, *y;
+    must(oj_flat_buf_ring(buf, &error));
+    must(oj_flat_buf_vertices(buf, n + is_ring, &x, &y, &error));
+    for (int i = 0; i < n; i++)
+    {
+        x[i] = pick(grid);
+        y[i] = pick(grid);
+        turn_point(turn, &x[i], &y[i]);
+    }
+    if (is_ring)
+    {
+        x[n] = x[0];
+        y[n] = y[0];
+    }
+}
+
+static void add_box(struct oj_flat_buf *buf, enum turn turn, int grid)
+{
+    double *x, *y, x0 = pick(grid - 1), y0 = pick(grid - 1);
+    double x1 = x0 + 1 + pick(grid - (int)x0 - 1);
+    double y1 = y0 + 1 + pick(grid - (int)y0 - 1);
+    const double u[5] = {x0, x1, x1, x0, x0}, v[5] = {y0, y0, y1, y1, y0};
+    must(oj_flat_buf_ring(buf, &error));
+    must(oj_flat_buf_vertices(buf, 5, &x, &y, &error));
+    for (int i = 0; i < 5; i++)
+    {
+        x[i] = u[i];
+        y[i] = v[i];
+        turn_point(turn, &x[i], &y[i]);
+    }
+}
+
+static void add_feature(struct oj_flat_buf *buf, enum turn turn, int grid)
+{
+    int n_parts = 1 + (pick(3) == 0 ? pick(3) : 0);
+    int kind = pick(5);
+    must(oj_flat_buf_begin(buf, buf->n_features, &error));
+    for (int p = 0; p < n_parts; p++)
+    {
+        int of = pick(4) == 0 ? pick(5) : kind;
+        if (of == 0)
+        {
+            must(oj_flat_buf_part(buf, OJ_PART_POINT, &error));
+            add_vertices(buf, 1, 0, turn, grid);
+            continue;
+        }
+        if (of == 1)
+        {
+            must(oj_flat_buf_part(buf, OJ_PART_LINE, &error));
+            add_vertices(buf, 2 + pick(4), 0, turn, grid);
+            continue;
+        }
+        must(oj_flat_buf_part(buf, OJ_PART_POLYGON, &error));
+        for (int r = 1 + (pick(3) == 0 ? pick(3) : 0); r > 0; r--)
+        {
+            if (of == 2)
+                add_box(buf, turn, grid);
+            else
+                add_vertices(buf, 3 + pick(of == 3 ? 1 : 5), 1, turn, grid);
+        }
+    }
+    must(oj_flat_buf_end(buf, &error));
+}
+
+static int64_t n_pairs, n_nice;
+
+static void print_feature(const struct oj_flat *flat, int64_t feature)
+{
+    for (int64_t p = flat->part_offset[feature];
+         p < flat->part_offset[feature + 1]; p++)
+    {
+        fprintf(stderr, " kind %d", flat->part_kind[p]);
+        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
+             r++)
+        {
+            fprintf(stderr, " (");
+            for (int64_t v = flat->vertex_offset[r];
+                 v < flat->vertex_offset[r + 1]; v++)
+                fprintf(stderr, "%.17g %.17g,", flat->x[v], flat->y[v]);
+            fprintf(stderr, ")");
+        }
+    }
+    fprintf(stderr, "\n");
+}
+
+static void check_pair(const struct oj_flat *a, int64_t i,
+                       const struct oj_flat *b, int64_t j,
+                       struct oj_relate_scratch *scratch)
+{
+    struct oj_shape s = oj_shape_of(a, i), t = oj_shape_of(b, j);
+    struct oj_matrix truth = exact_matrix(a, i, b, j), full, ours;
+    struct oj_figure figure;
+    int nice_s, nice_t;
+    memset(&figure, 0, sizeof figure);
+    must(oj_shape_is_nice(&s, &figure, &scratch->node, &nice_s, &error));
+    must(oj_shape_is_nice(&t, &figure, &scratch->node, &nice_t, &error));
+    oj_figure_free(&figure);
+    must(oj_shapes_relate(NULL, &s, nice_s, &t, nice_t, NULL, scratch, &ours,
+                          &error));
+    must(oj_shapes_relate(NULL, &s, 0, &t, 0, NULL, scratch, &full, &error));
+    if (strcmp(full.at, truth.at) != 0 || strcmp(ours.at, truth.at) != 0)
+    {
+        fprintf(stderr, "nice %d %d\n", nice_s, nice_t);
+        print_feature(a, i);
+        print_feature(b, j);
+        ck_abort_msg("exactly %s, ours %s, without short cuts %s", truth.at,
+                     ours.at, full.at);
+    }
+    for (int op = OJ_OP_INTERSECTS; op <= OJ_OP_DISJOINT; op++)
+    {
+        struct oj_relation relation = oj_relation_default();
+        relation.op = (enum oj_op)op;
+        must(oj_shapes_relate(&relation, &s, nice_s, &t, nice_t, NULL, scratch,
+                              &ours, &error));
+        if (oj_matrix_holds(&ours, &relation) ==
+            oj_matrix_holds(&truth, &relation))
+            continue;
+        print_feature(a, i);
+        print_feature(b, j);
+        ck_abort_msg("%s: exactly %s, ours, as far as it goes, %s",
+                     oj_op_get(relation.op)->name, truth.at, ours.at);
+    }
+    n_pairs++;
+    n_nice += nice_s && nice_t;
+}
+
+#define N 40
+
+START_TEST(random_pairs)
+{
+    uint64_t seed = first_seed() + (uint64_t)_i;
+    struct oj_relate_scratch scratch;
+    memset(&scratch, 0, sizeof scratch);
+    random_state = seed;
+    for (int64_t round = 0; round < rounds(4); round++)
+    {
+        enum turn turn = (enum turn)pick(N_TURNS);
+        int grid = 2 + pick(5);
+        struct oj_flat_buf a, b;
+        struct oj_flat flat_a, flat_b;
+        memset(&a, 0, sizeof a);
+        memset(&b, 0, sizeof b);
+        for (int i = 0; i < N; i++)
+        {
+            add_feature(&a, turn, grid);
+            add_feature(&b, turn, grid);
+        }
+        flat_a = oj_flat_buf_view(&a);
+        flat_b = oj_flat_buf_view(&b);
+        for (int64_t i = 0; i < N; i++)
+        {
+            for (int64_t j = 0; j < N; j++)
+                check_pair(&flat_a, i, &flat_b, j, &scratch);
+        }
+        oj_relate_forget(&scratch);
+        oj_flat_buf_free(&a);
+        oj_flat_buf_free(&b);
+    }
+    oj_relate_scratch_free(&scratch);
+    printf("%lld pairs, %lld of them nice\n", (long long)n_pairs,
+           (long long)n_nice);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("relate");
+    tcase_add_loop_test(tcase, random_pairs, 0, 8);
+    return tests_run();
+}

@@ -1,0 +1,261 @@
+/* Point in a large ring by cells: the same answer as edge by edge, for every
+ * kind of ring and every nasty place of the point.
+ * Kind: property, degenerate, large.  OGRJOIN_TEST_LONG=1 runs fifty times as
+ * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
+#include "../random_rings.h"
+#include "../run_tests.h"
+
+#include "../../../algs/rings/cpu_ring_grid.h"
+#include "../../../algs/rings/cpu_rings.h"
+#include "../../../flatten/base/oj_array.h"
+
+#include <stdio.h>
+
+static struct oj_error error;
+static struct test_ring ring;
+static uint64_t seed;
+
+/* Signs are exact for coordinates of these sizes, and for 0. */
+static int is_in_range(double v)
+{
+    return v == 0.0 || (fabs(v) > 1e-140 && fabs(v) < 1e140);
+}
+
+static int is_ring_in_range(void)
+{
+    for (int64_t i = 0; i < ring.n; i++)
+    {
+        if (!is_in_range(ring.x[i]) || !is_in_range(ring.y[i]))
+            return 0;
+    }
+    return 1;
+}
+
+static int ring_in_range; /* of the ring at hand */
+
+/* The ring as a layer of one polygon, so that the box is looked at too. */
+static struct oj_flat ring_layer(void)
+{
+    static const int64_t part_offset[] = {0, 1}, ring_offset[] = {0, 1};
+    static const uint8_t part_kind[] = {OJ_PART_POLYGON};
+    static int64_t vertex_offset[2];
+    struct oj_flat flat;
+    memset(&flat, 0, sizeof flat);
+    vertex_offset[1] = ring.n;
+    flat.n_features = flat.n_parts = flat.n_rings = 1;
+    flat.n_vertices = ring.n;
+    flat.part_kinds = OJ_PART_POLYGON;
+    flat.part_offset = part_offset;
+    flat.part_kind = part_kind;
+    flat.ring_offset = ring_offset;
+    flat.vertex_offset = vertex_offset;
+    flat.x = ring.x;
+    flat.y = ring.y;
+    return flat;
+}
+
+static int64_t n_at[3]; /* by enum oj_location */
+
+static void check_point(const struct oj_rings *rings,
+                        const struct oj_ring_grid *grid, double x, double y)
+{
+    const struct oj_box *box = &rings->ring[0].box;
+    enum oj_location truth = oj_ring_locate(x, y, ring.x, ring.y, ring.n);
+    enum oj_location got = oj_rings_locate(rings, &rings->ring[0], x, y);
+    enum oj_location by_grid = truth, by_plain = truth, walked, walked_plain;
+    if (x >= box->x0 && x <= box->x1 && y >= box->y0 && y <= box->y1)
+    {
+        struct oj_ring_grid plain = *grid;
+        plain.kernel = &oj_ring_plain;
+        by_grid = oj_ring_grid_locate(grid, x, y);
+        by_plain = oj_ring_grid_locate(&plain, x, y);
+    }
+    walked = oj_ring_walk(grid->kernel, x, y, ring.x, ring.y, ring.n);
+    walked_plain = oj_ring_walk(&oj_ring_plain, x, y, ring.x, ring.y, ring.n);
+    if (!ring_in_range || !is_in_range(x) || !is_in_range(y))
+        return; /* an answer is all that is asked for */
+    n_at[truth]++;
+    expect(got == truth && by_grid == truth,
+           "seed %llu, ring of %d vertices, (%a %a): rings %d, grid "
+           "%d, truth %d",
+           (unsigned long long)seed, (int)ring.n, x, y, (int)got, (int)by_grid,
+           (int)truth);
+    expect(by_plain == truth && walked == truth && walked_plain == truth,
+           "seed %llu, ring of %d vertices, (%a %a): plain grid %d, walks %d, "
+           "%d, truth %d",
+           (unsigned long long)seed, (int)ring.n, x, y, (int)by_plain,
+           (int)walked, (int)walked_plain, (int)truth);
+}
+
+/* A place beside, on or at the height of edges and vertices. */
+static void pick_place(const struct oj_ring_grid *grid, double *x, double *y)
+{
+    int64_t n = ring.n - 1;
+    int64_t i = (int64_t)(random_bits() % (uint64_t)n);
+    int64_t j = (int64_t)(random_bits() % (uint64_t)n);
+    double t = one_in(3) ? 0.5 : unit();
+    switch (pick(7))
+    {
+        case 0: /* a vertex */
+            *x = ring.x[i];
+            *y = ring.y[i];
+            break;
+        case 1: /* on an edge */
+        case 2:
+            *x = ring.x[i] + t * (ring.x[i + 1] - ring.x[i]);
+            *y = ring.y[i] + t * (ring.y[i + 1] - ring.y[i]);
+            break;
+        case 3: /* the column of a vertex and the row of another */
+            *x = ring.x[i];
+            *y = ring.y[j];
+            break;
+        case 4: /* halfway, often on a lattice */
+            *x = 0.5 * (ring.x[i] + ring.x[j]);
+            *y = 0.5 * (ring.y[i] + ring.y[j]);
+            break;
+        case 5: /* on the border of a cell */
+            *x = grid->x0 + (double)pick((int)grid->nx + 1) * grid->cell;
+            *y = grid->y0 + (double)pick((int)grid->ny + 1) * grid->cell;
+            break;
+        default:
+            *x = between(ring.x[i], ring.x[j]);
+            *y = between(ring.y[j], ring.y[i]);
+            break;
+    }
+    if (one_in(3))
+        *x = nudge(*x, 1);
+    if (one_in(3))
+        *y = nudge(*y, 1);
+}
+
+static void check_corners(const struct oj_rings *rings,
+                          const struct oj_ring_grid *grid)
+{
+    struct oj_box box = rings->ring[0].box;
+    for (int corner = 0; corner < 4; corner++)
+    {
+        double x = corner & 1 ? box.x0 : box.x1;
+        double y = corner & 2 ? box.y0 : box.y1;
+        check_point(rings, grid, x, y);
+        check_point(rings, grid, nextafter(x, INFINITY), y);
+        check_point(rings, grid, nextafter(x, -INFINITY), y);
+        check_point(rings, grid, x, nextafter(y, INFINITY));
+        check_point(rings, grid, x, nextafter(y, -INFINITY));
+        check_point(rings, grid, x + 1e9, y);
+        check_point(rings, grid, x, y - 1e9);
+    }
+}
+
+static void check_ring(int n_points)
+{
+    struct oj_flat flat = ring_layer();
+    struct oj_rings rings;
+    struct oj_ring_grid grid;
+    ring_in_range = is_ring_in_range();
+    ck_assert_int_eq(oj_rings_build(&rings, &flat, NULL, 1, 1, &error), OJ_OK);
+    ck_assert_int_eq(rings.n_rings, 1);
+    ck_assert_int_eq(rings.ring[0].grid >= 0, ring.n >= 64);
+    ck_assert_int_eq(oj_ring_grid_build(&grid, ring.x, ring.y, ring.n, &error),
+                     OJ_OK);
+    /* memory follows the vertices, whatever the shape */
+    expect(oj_ring_grid_bytes(&grid) < 400 * ring.n + 10000,
+           "seed %llu: %lld bytes for %d vertices, %d x %d cells of %g",
+           (unsigned long long)seed, (long long)oj_ring_grid_bytes(&grid),
+           (int)ring.n, (int)grid.nx, (int)grid.ny, grid.cell);
+    for (int i = 0; i < n_points; i++)
+    {
+        double x, y;
+        pick_place(&grid, &x, &y);
+        check_point(&rings, &grid, x, y);
+    }
+    check_corners(&rings, &grid);
+    oj_ring_grid_free(&grid);
+    oj_rings_free(&rings);
+}
+
+static int64_t pick_size(void)
+{
+    if (one_in(10))
+        return 3 + pick(61);
+    return (int64_t)(64.0 * exp2(between(0.0, 6.3)));
+}
+
+START_TEST(same_as_edge_by_edge)
+{
+    static const double moves[][3] = {
+        {1, 0, 0},      {1, 1e7, -1e7},    {1e-7, 0, 0},
+        {1e-7, 1, 1},   {1e-7, 1e7, 5e6},  {1e7, 0, 1e12},
+        {0.1, 0.3, -7}, {1.0 / 3, 1e5, 0}, {0x1p-20, 1e7, 1e7}};
+    uint64_t first = first_seed();
+    int64_t n = rounds(1000);
+    for (int64_t i = 0; i < n; i++)
+    {
+        const double *move;
+        seed = random_state = first + (uint64_t)i;
+        move = moves[pick(2) ? 0 : pick(9)];
+        ring_make(&ring, (enum ring_kind)pick(RING_N_KINDS), pick_size());
+        ring_move(&ring, move[0], move[1], move[2]);
+        check_ring(300);
+    }
+    printf("%lld points outside, %lld inside, %lld on the boundary\n",
+           (long long)n_at[OJ_OUTSIDE], (long long)n_at[OJ_INSIDE],
+           (long long)n_at[OJ_ON_BOUNDARY]);
+    ck_assert(n < 100 || (n_at[OJ_OUTSIDE] > n && n_at[OJ_INSIDE] > n &&
+                          n_at[OJ_ON_BOUNDARY] > n));
+}
+END_TEST
+
+/* Whole numbers, every point of the lattice and between. */
+START_TEST(every_place_of_small_lattices)
+{
+    uint64_t first = first_seed();
+    for (int64_t i = rounds(60); i > 0; i--)
+    {
+        struct oj_flat flat;
+        struct oj_rings rings;
+        struct oj_ring_grid grid;
+        seed = random_state = first + (uint64_t)i;
+        ring_make(&ring, pick(2) ? RING_LATTICE : RING_STAIRS, 64 + pick(200));
+        flat = ring_layer();
+        ring_in_range = is_ring_in_range();
+        ck_assert_int_eq(oj_rings_build(&rings, &flat, NULL, 1, 1, &error),
+                         OJ_OK);
+        ck_assert_int_eq(
+            oj_ring_grid_build(&grid, ring.x, ring.y, ring.n, &error), OJ_OK);
+        for (double x = -1.0; x <= 16.0; x += 0.5)
+        {
+            for (double y = -1.0; y <= 16.0; y += 0.5)
+                check_point(&rings, &grid, x, y);
+        }
+        oj_ring_grid_free(&grid);
+        oj_rings_free(&rings);
+    }
+}
+END_TEST
+
+/* Sizes at which squares and reciprocals leave the range of double. */
+START_TEST(extreme_sizes)
+{
+    static const double scales[] = {1e-320, 1e-310, 1e-160, 1e-130, 1e-20,
+                                    1e20,   1e130,  1e137,  1e154,  1e300};
+    uint64_t first = first_seed();
+    for (int64_t i = rounds(120); i > 0; i--)
+    {
+        double scale;
+        seed = random_state = first + (uint64_t)i;
+        scale = scales[pick(10)];
+        ring_make(&ring, (enum ring_kind)pick(RING_N_KINDS), 64 + pick(300));
+        ring_move(&ring, scale, 0.0, 0.0);
+        check_ring(60);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tests_open("ring grid");
+    tcase_add_test(tcase, same_as_edge_by_edge);
+    tcase_add_test(tcase, every_place_of_small_lattices);
+    tcase_add_test(tcase, extreme_sizes);
+    return tests_run();
+}

@@ -1,0 +1,254 @@
+/* Kinds: unit, property, memory. Equality of attributes as classes, compared
+ * with the values themselves, pair by pair; and every allocation failing in
+ * its turn. */
+#include "../run_tests.h"
+
+#include "../../../driver/source/oj_classes.h"
+#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/read/oj_layer_read.h"
+
+#include <gdal.h>
+#include <ogr_api.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum
+{
+    N_ROWS = 400, /* more than a block, fewer than fill the first table */
+    N_FIELDS = 4
+};
+
+static const OGRFieldType types[N_FIELDS] = {OFTInteger, OFTInteger64, OFTReal,
+                                             OFTString};
+static const char *const texts[] = {
+    "1", "2", "", "x", "1.5", "-3", "9007199254740993"};
+static const double reals[] = {1.0,   2.0, 1.5, -3.0, -0.0, 9007199254740992.0,
+                               1e300, NAN};
+static const int64_t wholes[] = {
+    1, 2, 0, -3, 9007199254740992, 9007199254740993};
+
+#define PICK(list) (list)[rand() % (int)(sizeof(list) / sizeof *(list))]
+
+/* A layer of random values; one in five is NULL. */
+static GDALDatasetH make_layer(unsigned seed)
+{
+    GDALDriverH driver = GDALGetDriverByName("Memory");
+    GDALDatasetH dataset;
+    OGRLayerH layer;
+    if (driver == NULL)
+        driver = GDALGetDriverByName("MEM");
+    dataset = GDALCreate(driver, "", 0, 0, 0, GDT_Unknown, NULL);
+    layer = GDALDatasetCreateLayer(dataset, "rows", NULL, wkbPoint, NULL);
+    srand(seed);
+    for (int f = 0; f < N_FIELDS; f++)
+    {
+        char name[8];
+        OGRFieldDefnH field;
+        snprintf(name, sizeof name, "f%d", f);
+        field = OGR_Fld_Create(name, types[f]);
+        OGR_L_CreateField(layer, field, 1);
+        OGR_Fld_Destroy(field);
+    }
+    for (int row = 0; row < N_ROWS; row++)
+    {
+        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(layer));
+        if (rand() % 5 > 0)
+            OGR_F_SetFieldInteger(feature, 0, (int)(PICK(wholes) % 1000));
+        if (rand() % 5 > 0)
+            OGR_F_SetFieldInteger64(feature, 1, PICK(wholes));
+        if (rand() % 5 > 0)
+            OGR_F_SetFieldDouble(feature, 2, PICK(reals));
+        if (rand() % 5 > 0)
+            OGR_F_SetFieldString(feature, 3, PICK(texts));
+        ck_assert_int_eq(OGR_L_CreateFeature(layer, feature), OGRERR_NONE);
+        OGR_F_Destroy(feature);
+    }
+    return dataset;
+}
+
+/* One side, read. */
+struct side
+{
+    GDALDatasetH dataset;
+    struct oj_flat_buf flat;
+    struct oj_table *table;
+};
+
+static struct side read_side(unsigned seed)
+{
+    static const int fields[N_FIELDS] = {0, 1, 2, 3};
+    struct side side = {0};
+    struct oj_read_options options = {0};
+    struct oj_read_counts counts;
+    side.dataset = make_layer(seed);
+    options.batch_rows = N_ROWS;
+    options.limit = -1;
+    options.fields = fields;
+    options.n_fields = N_FIELDS;
+    ck_assert_int_eq(oj_layer_read_all(GDALDatasetGetLayer(side.dataset, 0),
+                                       &options, &side.flat, &side.table,
+                                       &counts, NULL, NULL, NULL),
+                     OJ_OK);
+    return side;
+}
+
+static void free_side(struct side *side)
+{
+    oj_table_free(side->table);
+    oj_flat_buf_free(&side->flat);
+    GDALClose(side->dataset);
+}
+
+/* -1: a value is missing; else whether the two are equal. */
+static int plain_equal(const struct side *a, int row_a, int f_a,
+                       const struct side *b, int row_b, int f_b)
+{
+    OGRFeatureH x = OGR_L_GetFeature(GDALDatasetGetLayer(a->dataset, 0), row_a);
+    OGRFeatureH y = OGR_L_GetFeature(GDALDatasetGetLayer(b->dataset, 0), row_b);
+    int equal = 0;
+    if (OGR_F_IsFieldSetAndNotNull(x, f_a) &&
+        OGR_F_IsFieldSetAndNotNull(y, f_b))
+    {
+        if (types[f_a] == OFTString || types[f_b] == OFTString)
+            equal = (types[f_a] != OFTReal ||
+                     !isnan(OGR_F_GetFieldAsDouble(x, f_a))) &&
+                    strcmp(OGR_F_GetFieldAsString(x, f_a),
+                           OGR_F_GetFieldAsString(y, f_b)) == 0;
+        else if (types[f_a] != OFTReal && types[f_b] != OFTReal)
+            equal = OGR_F_GetFieldAsInteger64(x, f_a) ==
+                    OGR_F_GetFieldAsInteger64(y, f_b);
+        else if (types[f_a] == OFTReal && types[f_b] == OFTReal)
+            equal = OGR_F_GetFieldAsDouble(x, f_a) ==
+                    OGR_F_GetFieldAsDouble(y, f_b);
+        else
+        {
+            double real = types[f_a] == OFTReal
+                              ? OGR_F_GetFieldAsDouble(x, f_a)
+                              : OGR_F_GetFieldAsDouble(y, f_b);
+            int64_t whole = types[f_a] == OFTReal
+                                ? OGR_F_GetFieldAsInteger64(y, f_b)
+                                : OGR_F_GetFieldAsInteger64(x, f_a);
+            equal = real == floor(real) && fabs(real) < 1e18 &&
+                    (int64_t)real == whole;
+        }
+    }
+    OGR_F_Destroy(x);
+    OGR_F_Destroy(y);
+    return equal;
+}
+
+static struct oj_class_field field_at(int f)
+{
+    struct oj_class_field field = {f, types[f], OFSTNone};
+    return field;
+}
+
+/* Every pair of types, every pair of rows of a stride. */
+START_TEST(property_classes_are_equal_where_values_are)
+{
+    struct side a = read_side(1), b = read_side(2);
+    const struct oj_row_values left = {a.table, NULL}, right = {b.table, NULL};
+    struct oj_class_field from = field_at(_i / N_FIELDS);
+    struct oj_class_field to = field_at(_i % N_FIELDS);
+    struct oj_classes *classes;
+    int32_t class_a[N_ROWS], class_b[N_ROWS];
+    int n_equal = 0;
+    ck_assert_int_eq(oj_classes_new(&from, &to, 1, &classes, NULL), OJ_OK);
+    ck_assert_int_eq(
+        oj_classes_find(classes, 1, 1, &right, N_ROWS, class_b, NULL), OJ_OK);
+    ck_assert_int_eq(
+        oj_classes_find(classes, 0, 0, &left, N_ROWS, class_a, NULL), OJ_OK);
+    ck_assert_int_le(oj_classes_count(classes), 8);
+    for (int i = 0; i < N_ROWS; i += 3)
+    {
+        for (int j = 0; j < N_ROWS; j += 7)
+        {
+            int equal = class_a[i] >= 0 && class_a[i] == class_b[j];
+            ck_assert_msg(equal ==
+                              plain_equal(&a, i, from.column, &b, j, to.column),
+                          "fields %d and %d, rows %d and %d", from.column,
+                          to.column, i, j);
+            n_equal += equal;
+        }
+    }
+    ck_assert_int_gt(n_equal, 0);
+    oj_classes_free(classes);
+    free_side(&a);
+    free_side(&b);
+}
+END_TEST
+
+/* All four fields at once: equal where each is. Not inserted: no class. */
+START_TEST(unit_several_fields)
+{
+    struct side a = read_side(3);
+    const struct oj_row_values values = {a.table, NULL};
+    struct oj_class_field fields[N_FIELDS];
+    struct oj_classes *classes;
+    int32_t first[N_ROWS], again[N_ROWS];
+    for (int f = 0; f < N_FIELDS; f++)
+        fields[f] = field_at(f);
+    ck_assert_int_eq(oj_classes_new(fields, fields, N_FIELDS, &classes, NULL),
+                     OJ_OK);
+    ck_assert_int_eq(
+        oj_classes_find(classes, 0, 0, &values, N_ROWS, first, NULL), OJ_OK);
+    for (int i = 0; i < N_ROWS; i++)
+        ck_assert_int_eq(first[i], -1);
+    ck_assert_int_eq(
+        oj_classes_find(classes, 1, 1, &values, N_ROWS, first, NULL), OJ_OK);
+    ck_assert_int_eq(
+        oj_classes_find(classes, 0, 0, &values, N_ROWS, again, NULL), OJ_OK);
+    ck_assert_mem_eq(first, again, sizeof first);
+    for (int i = 0; i < N_ROWS; i += 5)
+    {
+        for (int j = 0; j < N_ROWS; j += 3)
+        {
+            int equal = 1;
+            for (int f = 0; f < N_FIELDS && equal; f++)
+                equal = plain_equal(&a, i, f, &a, j, f);
+            ck_assert_int_eq(equal, first[i] >= 0 && first[i] == first[j]);
+        }
+    }
+    oj_classes_free(classes);
+    free_side(&a);
+}
+END_TEST
+
+START_TEST(memory_every_allocation_fails_once)
+{
+    struct side a = read_side(4);
+    const struct oj_row_values values = {a.table, NULL};
+    struct oj_class_field from = field_at(3), to = field_at(1);
+    int32_t class_of[N_ROWS];
+    oj_status status = OJ_ERR_NOMEM;
+    for (int n = 1; status != OJ_OK; n++)
+    {
+        struct oj_classes *classes = NULL;
+        struct oj_error err = {OJ_OK, ""};
+        ck_assert_int_lt(n, 1000);
+        oj_alloc_fail_at(n);
+        status = oj_classes_new(&from, &to, 1, &classes, &err);
+        if (status == OJ_OK)
+            status =
+                oj_classes_find(classes, 1, 1, &values, N_ROWS, class_of, &err);
+        oj_alloc_fail_at(0);
+        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
+        oj_classes_free(classes);
+    }
+    free_side(&a);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tests_open("classes");
+    GDALAllRegister();
+    tcase_add_loop_test(tests, property_classes_are_equal_where_values_are, 0,
+                        N_FIELDS * N_FIELDS);
+    tcase_add_test(tests, unit_several_fields);
+    tcase_add_test(tests, memory_every_allocation_fails_once);
+    return tests_run();
+}

@@ -1,0 +1,447 @@
+/* Kind: unit. Names of joins as datasets: words quoted as in a shell, the files
+ * that hold them, paths in them, and which words are none of a dataset. */
+#include "../run_tests.h"
+
+#include "../../../driver/base/oj_sql_words.h"
+#include "../../../driver/base/oj_words.h"
+#include "../../../driver/files/oj_relative_path.h"
+#include "../../../driver/source/oj_where.h"
+#include "../../../driver/spec/oj_dataset_name.h"
+#include "../../../driver/spec/oj_spec_file.h"
+#include "../../../flatten/base/oj_array.h"
+
+#include <cpl_conv.h>
+#include <cpl_vsi.h>
+#include <gdal.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The words of text with a | behind each, or "!" where they are refused. */
+static const char *split(const char *text, char *out)
+{
+    struct oj_error err = {OJ_OK, ""};
+    char **words = NULL;
+    int n = -1, seen = 0;
+    out[0] = '\0';
+    if (oj_words_split(text, &words, &n, &err) != OJ_OK)
+    {
+        ck_assert_int_eq(err.status, OJ_ERR_ARG);
+        ck_assert_ptr_nonnull(strstr(err.message, "quote"));
+        return "!";
+    }
+    for (; words[seen] != NULL; seen++)
+    {
+        strcat(out, words[seen]);
+        strcat(out, "|");
+    }
+    ck_assert_int_eq(seen, n);
+    oj_free(words);
+    return out;
+}
+
+START_TEST(words_are_split_as_a_shell_splits_them)
+{
+    static const char *const cases[][2] = {
+        {"", ""},
+        {"  \t\n ", ""},
+        {"a", "a|"},
+        {"a b", "a|b|"},
+        {" a\n\tb ", "a|b|"},
+        {"'a b' c", "a b|c|"},
+        {"\"a b\" c", "a b|c|"},
+        {"''", "|"},
+        {"'' \"\" x", "||x|"},
+        {"a''b", "ab|"},
+        {"a'b c'd", "ab cd|"},
+        {"'a'\"b\"c", "abc|"},
+        {"a\\ b c", "a b|c|"},
+        {"\\'a\\\"", "'a\"|"},
+        {"'a\\b'", "a\\b|"},
+        {"'it'\\''s'", "it's|"},
+        {"\"a\\\"b\\\\c\\$d\\`e\\f'\"", "a\"b\\c$d`e\\f'|"},
+        {"$HOME *.gpkg ~ #x", "$HOME|*.gpkg|~|#x|"},
+        {"a\\", "a\\|"},
+        {"\\\\", "\\|"},
+        {"'a", "!"},
+        {"a \"b c", "!"},
+        {"\"a\\\"", "!"},
+        {"\xC3\xBC'\xC3\xA4 \xC3\xB6'", "\xC3\xBC\xC3\xA4 \xC3\xB6|"},
+    };
+    char out[256];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_str_eq(split(cases[i][0], out), cases[i][1]);
+}
+END_TEST
+
+START_TEST(joined_words_are_split_into_the_same)
+{
+    static const char letters[] = "ab '\"\\\n\t$`|&;<>()*?~#=%\xC3\xBC-/.";
+    unsigned seed = 17;
+    for (int round = 0; round < 20000; round++)
+    {
+        struct oj_error err = {OJ_OK, ""};
+        char text[8][12];
+        const char *words[9] = {NULL};
+        char *line = NULL, **back = NULL;
+        int n = 0;
+        seed = seed * 1103515245u + 12345u;
+        for (int n_words = (int)(seed >> 16) % 9; n < n_words; n++)
+        {
+            int length;
+            seed = seed * 1103515245u + 12345u;
+            length = (int)(seed >> 16) % 11;
+            for (int i = 0; i < length; i++)
+            {
+                seed = seed * 1103515245u + 12345u;
+                text[n][i] = letters[(seed >> 16) % (sizeof letters - 1)];
+            }
+            text[n][length] = '\0';
+            words[n] = text[n];
+        }
+        ck_assert_int_eq(oj_words_join(words, &line, &err), OJ_OK);
+        ck_assert_int_eq(oj_words_split(line, &back, &n, &err), OJ_OK);
+        for (int i = 0; i < n; i++)
+            ck_assert_str_eq(back[i], words[i]);
+        ck_assert_ptr_null(words[n]);
+        oj_free(back);
+        oj_free(line);
+    }
+}
+END_TEST
+
+START_TEST(files_say_what_they_should)
+{
+    static const char *const good[][2] = {
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"a b\"}", "a b"},
+        {"\xEF\xBB\xBF { \"command_line\" : \"\\u00fc\\n\\\"\\\\\\/\" , "
+         "\"type\" "
+         ": \"ogrjoin\" }\n",
+         "\xC3\xBC\n\"\\/"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\ud83d\\ude00\\u20ac\"}",
+         "\xF0\x9F\x98\x80\xE2\x82\xAC"},
+        {"{\"x\":[1,-2.5e3,{\"y\":[]},{},\"z\",true,null],\"type\":\"ogrjoin\","
+         "\"command_line\":\"\"}",
+         ""},
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+    {
+        struct oj_error err = {OJ_OK, ""};
+        struct oj_spec_file spec = {0};
+        oj_status status = oj_spec_file_parse(good[i][0], "f", &spec, &err);
+        ck_assert_msg(status == OJ_OK, "%s: %s", good[i][0], err.message);
+        ck_assert_str_eq(spec.command_line, good[i][1]);
+        ck_assert_int_eq(spec.is_relative, 1);
+        oj_spec_file_free(&spec);
+    }
+}
+END_TEST
+
+START_TEST(broken_files_are_one_line_of_error)
+{
+    static const char *const bad[][2] = {
+        {" ", "JSON object"},
+        {"[]", "JSON object"},
+        {"{", "double quotes"},
+        {"{}", "\"type\""},
+        {"{\"type\":\"x\",\"command_line\":\"\"}", "\"type\""},
+        {"{\"type\":1}", "double quotes"},
+        {"{\"type\":\"ogrjoin\"}", "command_line"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":3}", "double quotes"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"a", "does not end"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"a\nb\"}", "does not end"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\x\"}", "escape"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\", "escape"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\u12\"}", "hexadecimal"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\u0000\"}", "hexadecimal"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\ud800x\"}", "half"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\udc00\"}", "half"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"a\"", "comma or }"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"a\"} x", "more after"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"a\",}", "double quotes"},
+        {"{\"type\":\"ogrjoin\",\"relative_paths_relative_to_this_file\":1}",
+         "true or false"},
+        {"{\"type\":\"ogrjoin\",\n\n\"a\":}", "line 3"},
+        {"{\"a\":[1 2]}", "comma"},
+        {"{\"a\":{\"b\"}}", "colon"},
+    };
+    char deep[400] = "{\"a\":";
+    struct oj_spec_file spec = {0};
+    struct oj_error err;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    {
+        err.message[0] = '\0';
+        ck_assert_int_ne(oj_spec_file_parse(bad[i][0], "f.x", &spec, &err),
+                         OJ_OK);
+        ck_assert_msg(strstr(err.message, bad[i][1]) != NULL, "%s: %s",
+                      bad[i][0], err.message);
+        ck_assert_int_eq(strncmp(err.message, "f.x", 3), 0);
+        ck_assert_ptr_null(spec.command_line);
+    }
+    for (int i = 0; i < 300; i++)
+        strcat(deep, "[");
+    ck_assert_int_ne(oj_spec_file_parse(deep, "f.x", &spec, &err), OJ_OK);
+    ck_assert_ptr_nonnull(strstr(err.message, "deep"));
+}
+END_TEST
+
+static void check_resolved(const char *folder, const char *name,
+                           const char *expected)
+{
+    struct oj_error err;
+    char *path = NULL;
+    ck_assert_int_eq(oj_relative_path_resolve(folder, name, &path, &err),
+                     OJ_OK);
+    ck_assert_str_eq(path, expected);
+    oj_free(path);
+}
+
+START_TEST(plain_paths_alone_are_relative)
+{
+    check_resolved("", "a.gpkg", "a.gpkg");
+    check_resolved("d", "a.gpkg", "d/a.gpkg");
+    check_resolved("/", "a.gpkg", "/a.gpkg");
+    check_resolved("/d/e", "../a.gpkg", "/d/e/../a.gpkg");
+    check_resolved("d", "/a.gpkg", "/a.gpkg");
+    check_resolved("d", "PG:dbname=x", "PG:dbname=x");
+    check_resolved("d", "GPKG:a.gpkg:b", "GPKG:a.gpkg:b");
+    check_resolved("d", "join:a b", "join:a b");
+    check_resolved("d", "https://h/a.fgb", "https://h/a.fgb");
+    check_resolved("d", "<OGRVRTDataSource/>", "<OGRVRTDataSource/>");
+    check_resolved("d", "{\"type\":\"Point\"}", "{\"type\":\"Point\"}");
+    check_resolved("d", "/vsimem/a.gpkg", "/vsimem/a.gpkg");
+    check_resolved("d", "/vsizip/a.zip/b.shp", "/vsizip/d/a.zip/b.shp");
+    check_resolved("d", "/vsizip//x/a.zip", "/vsizip//x/a.zip");
+    check_resolved("/d", "/vsitar//vsigzip/a", "/vsitar//vsigzip//d/a");
+    check_resolved("d", "a b/10:30.gpkg", "d/a b/10:30.gpkg");
+    check_resolved("/vsimem/d", "a.gpkg", "/vsimem/d/a.gpkg");
+}
+END_TEST
+
+/* What is written in a file in a folder leads to the same place from there. */
+START_TEST(paths_seen_from_a_folder_lead_back)
+{
+    char base[] = "/tmp/oj_names_XXXXXX", here[4096], path[4200];
+    static const char *const folders[] = {"",   ".",      "x",    "x/y",
+                                          "..", "../mid", "../z", "../../"};
+    static const char *const names[] = {
+        "a.gpkg",    "./a.gpkg",      "x/b.gpkg",
+        "../c.gpkg", "./../z/d.gpkg", "x/../a.gpkg",
+        "-e.gpkg",   "./-e.gpkg",     "../../base.gpkg"};
+    ck_assert_ptr_nonnull(mkdtemp(base));
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    snprintf(path, sizeof path,
+             "cd %s && mkdir -p top/mid/x/y top/z && cd top/mid && touch "
+             "a.gpkg x/b.gpkg ../c.gpkg ../z/d.gpkg ./-e.gpkg ../../base.gpkg",
+             base);
+    ck_assert_int_eq(system(path), 0);
+    snprintf(path, sizeof path, "%s/top/mid", base);
+    ck_assert_int_eq(chdir(path), 0);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+    {
+        for (size_t j = 0; j < sizeof names / sizeof *names; j++)
+        {
+            struct oj_error err;
+            char *made = NULL, *back = NULL, *a, *b;
+            ck_assert_int_eq(
+                oj_relative_path_make(folders[i], names[j], &made, &err),
+                OJ_OK);
+            ck_assert_int_ne(made[0], '-');
+            ck_assert_int_ne(made[0], '/');
+            ck_assert_int_eq(
+                oj_relative_path_resolve(folders[i], made, &back, &err), OJ_OK);
+            a = realpath(names[j], NULL);
+            b = realpath(back, NULL);
+            ck_assert_msg(a != NULL && b != NULL && strcmp(a, b) == 0,
+                          "%s in %s: %s, %s", names[j], folders[i], made, back);
+            free(a);
+            free(b);
+            oj_free(made);
+            oj_free(back);
+        }
+    }
+    ck_assert_int_eq(chdir(here), 0);
+    snprintf(path, sizeof path, "rm -r %s", base);
+    ck_assert_int_eq(system(path), 0);
+}
+END_TEST
+
+START_TEST(names_are_told_by_their_letters)
+{
+    ck_assert_int_eq(oj_dataset_name_is_words("JOIN:"), 1);
+    ck_assert_int_eq(oj_dataset_name_is_words("join:a b"), 1);
+    ck_assert_int_eq(oj_dataset_name_is_words("JOIN"), 0);
+    ck_assert_int_eq(oj_dataset_name_is_words(" JOIN:"), 0);
+    ck_assert_int_eq(oj_dataset_name_is_file("a.ogrjoin"), 1);
+    ck_assert_int_eq(oj_dataset_name_is_file("/x/A.OGRJOIN"), 1);
+    ck_assert_int_eq(oj_dataset_name_is_file(".ogrjoin"), 0);
+    ck_assert_int_eq(oj_dataset_name_is_file("ogrjoin"), 0);
+    ck_assert_int_eq(oj_dataset_name_is_file("a.ogrjoin.json"), 0);
+    ck_assert_int_eq(oj_sql_is_keyword("Join"), 1);
+    ck_assert_int_eq(oj_sql_is_keyword("joined"), 0);
+}
+END_TEST
+
+START_TEST(words_of_a_dataset)
+{
+    struct oj_error err = {OJ_OK, ""};
+    struct oj_command c = {0};
+    oj_status status = oj_dataset_name_read(
+        "JOIN:-op nearest -max_distance 100 -where \"a = 'x y'\" -nln 'n m' "
+        "-progress pickups.gpkg 'lots 2.gpkg'",
+        &c, &err);
+    ck_assert_msg(status == OJ_OK, "%s", err.message);
+    ck_assert_int_eq(c.op, OJ_OP_NEAREST);
+    ck_assert_str_eq(c.input.where, "a = 'x y'");
+    ck_assert_str_eq(c.layer_name, "n m");
+    ck_assert_str_eq(c.input.dataset, "pickups.gpkg");
+    ck_assert_str_eq(c.join.dataset, "lots 2.gpkg");
+    ck_assert_ptr_null(c.dst);
+    ck_assert_int_eq(c.is_dataset, 1);
+    ck_assert_int_eq(c.quiet, 1);
+    ck_assert_int_eq(c.progress, 0);
+    ck_assert_str_eq(c.words[0], "-op");
+    ck_assert_str_eq(c.words[10], "lots 2.gpkg");
+    ck_assert_ptr_null(c.words[11]);
+    oj_command_free(&c);
+    ck_assert_int_eq(
+        oj_dataset_name_read_line("-window 0 0 1 1 a.gpkg", "d", &c, &err),
+        OJ_OK);
+    ck_assert_str_eq(c.input.dataset, "d/a.gpkg");
+    ck_assert_int_eq(c.n_windows, 1);
+    oj_command_free(&c);
+}
+END_TEST
+
+START_TEST(words_that_are_none_of_a_dataset)
+{
+    static const char *const bad[][2] = {
+        {"", "0 datasets given, 2 needed: JOIN:[options] input_ds join_ds"},
+        {"a", "1 dataset given"},
+        {"a b c", "3 datasets given"},
+        {"a b c d", "one word too many"},
+        {"a ''", "empty dataset name"},
+        {"'a b", "quote"},
+        {"-nearest a b", "unknown option"},
+        {"-help", "-help has no meaning"},
+        {"-of GPKG a b", "-f has no meaning"},
+        {"-append a b", "-append has no meaning"},
+        {"-in_place a b", "-in_place has no meaning"},
+        {"-validate geos a b", "-validate has no meaning"},
+        {"-benchmark a b", "-benchmark has no meaning"},
+        {"-explain a b", "-explain has no meaning"},
+        {"-unmatched_layer u a b", "-unmatched_layer has no meaning"},
+        {"-lco A=B a b", "-lco has no meaning"},
+        {"-json_summary f a b", "-json_summary has no meaning"},
+        {"-write_spec f.ogrjoin a b", "-write_spec has no meaning"},
+        {"-overwrite a b", "-overwrite has no meaning"},
+        {"-op", "-op needs a value"},
+        {"-op nowhere a b", "no such join"},
+        {"-where @no_such_file a b", "no_such_file"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    {
+        struct oj_error err = {OJ_OK, ""};
+        struct oj_command c = {0};
+        char name[256];
+        snprintf(name, sizeof name, "JOIN:%s", bad[i][0]);
+        ck_assert_int_ne(oj_dataset_name_read(name, &c, &err), OJ_OK);
+        ck_assert_msg(strstr(err.message, bad[i][1]) != NULL, "%s: %s", name,
+                      err.message);
+        ck_assert_ptr_null(c.words);
+    }
+}
+END_TEST
+
+START_TEST(conditions_that_all_drivers_understand_alike)
+{
+    static const char *const plain[] = {
+        "n = 1",
+        "N=-1.50",
+        "\"n\" <> 1",
+        "n<=1 AND r>=2 or i64 != 3",
+        "(n < 1 OR (r > .5)) and i64 = 2.",
+        "n IS NULL",
+        "r is not null",
+        "n BETWEEN 1 AND 2 AND r > 1",
+        "n in (1,2, -3)",
+        " ( ( n = 1 ) ) ",
+    };
+    static const char *const other[] = {
+        "",
+        "s = 'a'",
+        "s = 1",
+        "b = 1",
+        "n = '1'",
+        "n LIKE 1",
+        "NOT n = 1",
+        "n = 1 AND NOT (r = 2)",
+        "n NOT IN (1)",
+        "1 = n",
+        "n = r",
+        "n = 1e3",
+        "n = 0x10",
+        "n = 1.2.3",
+        "n = 12345678901234567",
+        "n = NULL",
+        "n + 1 = 2",
+        "missing = 1",
+        "FID = 1",
+        "fid = 1",
+        "OGR_GEOM_AREA > 1",
+        "n = 1;",
+        "n = 1 --",
+        "(n = 1",
+        "n = 1)",
+        "n in ()",
+        "n in (1",
+        "n is",
+        "\"n = 1",
+        "n = 1 and",
+        "n == 1",
+        "CAST(n AS float) = 1",
+        "n between 1 and r",
+        "nn = 1",
+    };
+    OGRFeatureDefnH defn = OGR_FD_Create("l");
+    static const struct
+    {
+        const char *name;
+        OGRFieldType type;
+    } fields[] = {{"n", OFTInteger}, {"r", OFTReal},    {"i64", OFTInteger64},
+                  {"s", OFTString},  {"b", OFTInteger}, {"fid", OFTInteger}};
+    OGR_FD_Reference(defn);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    {
+        OGRFieldDefnH field = OGR_Fld_Create(fields[i].name, fields[i].type);
+        if (fields[i].name[0] == 'b')
+            OGR_Fld_SetSubType(field, OFSTBoolean);
+        OGR_FD_AddFieldDefn(defn, field);
+        OGR_Fld_Destroy(field);
+    }
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        ck_assert_msg(oj_where_is_plain(plain[i], defn) == 1, "%s", plain[i]);
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        ck_assert_msg(oj_where_is_plain(other[i], defn) == 0, "%s", other[i]);
+    OGR_FD_Release(defn);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tests_open("dataset names");
+    GDALAllRegister();
+    tcase_add_test(tests, words_are_split_as_a_shell_splits_them);
+    tcase_add_test(tests, joined_words_are_split_into_the_same);
+    tcase_add_test(tests, files_say_what_they_should);
+    tcase_add_test(tests, broken_files_are_one_line_of_error);
+    tcase_add_test(tests, plain_paths_alone_are_relative);
+    tcase_add_test(tests, paths_seen_from_a_folder_lead_back);
+    tcase_add_test(tests, names_are_told_by_their_letters);
+    tcase_add_test(tests, words_of_a_dataset);
+    tcase_add_test(tests, words_that_are_none_of_a_dataset);
+    tcase_add_test(tests, conditions_that_all_drivers_understand_alike);
+    return tests_run();
+}
