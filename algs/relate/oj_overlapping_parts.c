@@ -55,11 +55,9 @@ static int may_be_flat(const struct oj_flat *flat, int64_t part)
                                     other_y[1]) == 0;
 }
 
-static int has_flat_part(const struct oj_shape *shape)
+static int has_flat_part(const struct oj_flat *flat, int64_t first, int64_t end)
 {
-    const struct oj_flat *flat = shape->flat;
-    for (int64_t p = shape->first_part; p < shape->first_part + shape->n_parts;
-         p++)
+    for (int64_t p = first; p < end; p++)
     {
         if (flat->part_kind[p] == OJ_PART_POLYGON && may_be_flat(flat, p))
             return 1;
@@ -72,8 +70,14 @@ static oj_status look_at(int64_t feature, int thread, void *user,
 {
     struct search *s = user;
     struct worker *w = &s->worker[thread];
-    struct oj_shape shape = oj_shape_of(s->flat, feature);
-    int is_fine = 1;
+    const struct oj_flat *flat = s->flat;
+    int64_t first = flat->part_offset[feature];
+    int64_t end = flat->part_offset[feature + 1];
+    struct oj_shape shape;
+    int is_fine = 1, is_flat = has_flat_part(flat, first, end);
+    if (end - first < 2 && !is_flat) /* as a rule, and without a shape's box */
+        return OJ_OK;
+    shape = oj_shape_of(flat, feature);
     if ((shape.kinds & OJ_PART_POLYGON) == 0)
         return OJ_OK;
     if (shape.may_overlap)
@@ -81,7 +85,7 @@ static oj_status look_at(int64_t feature, int thread, void *user,
         OJ_TRY(oj_check_cancel(s->cancel, err));
         OJ_TRY(oj_shape_is_nice(&shape, &w->figure, &w->node, &is_fine, err));
     }
-    else if (has_flat_part(&shape))
+    else if (is_flat)
     {
         OJ_TRY(oj_figure_make(&w->figure, &shape, 0, &w->node, err));
         is_fine = oj_figure_is_solid(&w->figure);
