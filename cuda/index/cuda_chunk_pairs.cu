@@ -130,6 +130,8 @@ static void put_ends(struct place *to, int64_t n, const int32_t *count)
 static void put_pairs(struct place *to, int64_t n, const int32_t *row,
                       const double *measure)
 {
+    if (n == 0) /* and perhaps nowhere to put them */
+        return;
     memcpy(to->row, row, (size_t)n * sizeof *row);
     if (measure != NULL)
         memcpy(to->measure, measure, (size_t)n * sizeof *measure);
