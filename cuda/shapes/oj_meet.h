@@ -71,7 +71,7 @@ OJ_FN void oj_meet_image_add(struct oj_meet_image *image,
 
 /** Children of a node that may hold a box that meets the one of image, as
  *  bits.  Nodes' boxes are rounded outward, so they meet it, too. */
-OJ_FN uint32_t oj_meet_children(const struct oj_tree_node *node, int n,
+OJ_FN uint32_t oj_meet_children(const struct oj_device_tree_node *node, int n,
                                 const struct oj_meet_image *image)
 {
     uint32_t hits = 0;

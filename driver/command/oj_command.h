@@ -74,7 +74,7 @@ enum
 };
 
 /** What is asked of one of the two inputs. Strings may be NULL. */
-struct oj_side
+struct oj_source_options
 {
     const char *dataset;
     const char *layer;
@@ -122,7 +122,7 @@ struct oj_command
     int geometry; /**< enum oj_row_geometry */
 
     /* The two sides. */
-    struct oj_side input, join;
+    struct oj_source_options input, join;
     double spat[4]; /**< xmin ymin xmax ymax, when has_spat */
     int has_spat;
     int64_t limit; /**< rows of the input side; -1: all */

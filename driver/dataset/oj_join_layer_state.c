@@ -180,7 +180,7 @@ static oj_status choose_fid_column(struct oj_join_layer *layer,
 static char **add_side(char **list, const struct oj_source *source,
                        const char *role)
 {
-    const struct oj_side *side = source->side;
+    const struct oj_source_options *side = source->side;
     const struct
     {
         const char *what, *value;

@@ -294,7 +294,7 @@ static oj_status fill_scores(struct oj_rows *rows, const struct oj_table *table,
 
 /* ---- tie order ---------------------------------------------------------- */
 
-struct place
+struct keyed_row
 {
     int64_t key; /* FID, or ordinal in the join layer */
     int32_t row;
@@ -302,7 +302,7 @@ struct place
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct place *u = a, *v = b;
+    const struct keyed_row *u = a, *v = b;
     return (u->key > v->key) - (u->key < v->key);
 }
 
@@ -313,7 +313,7 @@ static oj_status rank_answer(struct oj_rows *rows,
 {
     int by_fid = oj_tiled_join_ties_by_fid(rows->job->tiled);
     int64_t n = side->flat.n_features;
-    struct place *places;
+    struct keyed_row *places;
     OJ_TRY(oj_reserve(&rows->tie_rank, 0, n + 1, &rows->cap_tie_rank,
                       sizeof *rows->tie_rank, err));
     OJ_NEW(places, n, err);
@@ -334,7 +334,7 @@ static oj_status rank_answer(struct oj_rows *rows,
 /* 1 when points are joined in place of the features. */
 static int joins_points(const struct oj_job *job, int side)
 {
-    enum oj_shape shape = job->sides.reshape[side].shape;
+    enum oj_joined_shape shape = job->sides.reshape[side].shape;
     return shape == OJ_SHAPE_CENTROID || shape == OJ_SHAPE_POINT_ON_SURFACE;
 }
 

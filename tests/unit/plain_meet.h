@@ -23,8 +23,8 @@ struct plain_screen
     struct oj_screen screen;
     struct oj_screen_rule rule;
     struct plain_meet join;
-    struct oj_tree tree;
-    struct oj_tree_node *node;
+    struct oj_device_tree tree;
+    struct oj_device_tree_node *node;
     int32_t *order;
     int64_t n_said[OJ_SAID_NOTHING + 1];
 };
