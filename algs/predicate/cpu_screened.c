@@ -35,21 +35,6 @@ struct screened_batch
     struct pair_sorting *sorting; /* [threads] */
 };
 
-static enum oj_meet_test test_of(enum oj_box_test test)
-{
-    switch (test)
-    {
-        case OJ_BOX_COVERS:
-            return OJ_MEET_BOX_COVERS;
-        case OJ_BOX_WITHIN:
-            return OJ_MEET_BOX_WITHIN;
-        case OJ_BOX_EQUALS:
-            return OJ_MEET_BOX_EQUALS;
-        default:
-            return OJ_MEET_BOXES_MEET;
-    }
-}
-
 /* Joins that boxes alone say little about. */
 static int asks_meeting(const struct oj_relation *relation)
 {
@@ -74,7 +59,7 @@ int oj_screen_rule_of(const struct oj_relation *relation,
     if (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN ||
         rule.takes_all)
         return 0;
-    out->test = (int)test_of(rule.test);
+    out->test = (int)rule.test;
     out->is_enough = rule.is_enough;
     out->asks_meeting = asks_meeting(relation);
     return 1;

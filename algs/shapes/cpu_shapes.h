@@ -12,6 +12,7 @@
 #include "../../flatten/arrays/oj_flat.h"
 #include "../base/cpu_order.h"
 #include "../base/cpu_tree.h"
+#include "../kernels/oj_said.h"
 #include "cpu_cells.h"
 #include "cpu_shape.h"
 
@@ -30,15 +31,6 @@ struct oj_shape_side
 
     /** Single points: [n] in tree order, point[i].index is the feature. */
     struct oj_order points;
-};
-
-/** Which features oj_side_find() finds. */
-enum oj_box_test
-{
-    OJ_BOX_MEETS,  /**< their boxes meet the given one */
-    OJ_BOX_COVERS, /**< .. contain it */
-    OJ_BOX_WITHIN, /**< .. are contained in it */
-    OJ_BOX_EQUALS  /**< .. are equal to it */
 };
 
 /** What was found; owner of at, reused from box to box. */

@@ -27,7 +27,7 @@ struct box_question
     struct oj_device_tree tree;
     const int32_t *order; /* of the tree's entries */
     const struct oj_meet_feature *features, *rows;
-    enum oj_meet_test test;
+    enum oj_box_test test;
 };
 
 static __global__ void begin(int64_t n, int64_t first, int32_t *row,
@@ -170,7 +170,7 @@ oj_cuda_box_pairs_find(struct oj_cuda_device *device, cudaStream_t stream,
                        const struct oj_cuda_tree *tree,
                        const struct oj_meet_feature *features,
                        const struct oj_meet_feature *rows, int64_t first,
-                       int64_t n, enum oj_meet_test test, int64_t most,
+                       int64_t n, enum oj_box_test test, int64_t most,
                        struct oj_cuda_box_pairs *out, struct oj_error *err)
 {
     struct box_pairs_walk w;

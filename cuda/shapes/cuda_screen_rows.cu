@@ -250,7 +250,7 @@ static oj_status search(struct screen_search *s, const struct oj_flat *rows,
     OJ_TRY(oj_cuda_box_pairs_find(
         device, device->stream, &place->tree, place->side.feature.data,
         s->side.feature.data, 0, rows->n_features,
-        (enum oj_meet_test)s->rule->test, MOST_PAIRS, &s->pairs, s->err));
+        (enum oj_box_test)s->rule->test, MOST_PAIRS, &s->pairs, s->err));
     if (s->rule->asks_meeting && s->pairs.row.n > 0)
     {
         OJ_TRY(oj_cuda_make(device, device->stream, s->pairs.row.n, &s->said,

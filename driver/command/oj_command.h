@@ -7,6 +7,7 @@
 #define OJ_COMMAND_H
 
 #include "../../algs/relation/oj_relation.h"
+#include "../../flatten/base/oj_output_rows.h"
 #include "../../flatten/base/oj_status.h"
 #include "oj_unit.h"
 
@@ -24,17 +25,6 @@ enum oj_crs_mode
     OJ_CRS_IGNORE    /**< coordinates are taken as they are */
 };
 
-/** The first four have the values of enum oj_how of oj_row_options.h. */
-enum oj_command_how
-{
-    OJ_KEEP_LEFT = 0,
-    OJ_KEEP_INNER,
-    OJ_KEEP_SEMI,
-    OJ_KEEP_ANTI,
-    OJ_KEEP_RIGHT, /**< inner, then the join rows that match nothing */
-    OJ_KEEP_FULL   /**< left, then the join rows that match nothing */
-};
-
 /** Sides of which a representative point is joined. */
 enum oj_which_side
 {
@@ -49,16 +39,6 @@ enum oj_invalid_mode
     OJ_INVALID_SKIP,    /**< they join nothing */
     OJ_INVALID_FIX,     /**< made valid for the join; the output keeps them */
     OJ_INVALID_FAIL
-};
-
-/** What the geometry of an output row is. */
-enum oj_row_geometry
-{
-    OJ_GEOMETRY_INPUT = 0,
-    OJ_GEOMETRY_JOIN,
-    OJ_GEOMETRY_NEAREST_POINT, /**< of the join feature */
-    OJ_GEOMETRY_CONNECTION,    /**< line from the input feature to it */
-    OJ_GEOMETRY_INTERSECTION
 };
 
 enum oj_layer_type
@@ -109,7 +89,7 @@ struct oj_command
     int64_t k;
     int ties;                      /**< enum oj_ties */
     int distance_to;               /**< enum oj_distance_to */
-    int how;                       /**< enum oj_command_how; by default left,
+    int how;                       /**< enum oj_how; by default left,
                                         inner with is_window */
     const char *pick, *aggregates; /**< -pick, -agg; or NULL */
     const char *unmatched_layer, *unmatched_join_layer;
@@ -119,7 +99,7 @@ struct oj_command
     const char *name_count, *name_distance, *name_rank, *name_fid;
     const char *overlap; /**< area, length, percent, with commas; or NULL */
     int nearest_point_fields, bearing_field;
-    int geometry; /**< enum oj_row_geometry */
+    int geometry; /**< enum oj_write_geometry */
 
     /* The two sides. */
     struct oj_source_options input, join;

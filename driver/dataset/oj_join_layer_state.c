@@ -374,5 +374,5 @@ char **oj_join_layer_files(const struct oj_join_layer *layer)
 
 int oj_join_layer_is_one_to_one(const struct oj_join_layer *layer)
 {
-    return layer->is_one_row && layer->command.how == OJ_KEEP_LEFT;
+    return layer->is_one_row && layer->command.how == OJ_HOW_LEFT;
 }

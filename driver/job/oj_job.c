@@ -118,7 +118,7 @@ static oj_status open_sources(struct oj_job *job, struct oj_error *err)
      * again, then with all columns. */
     if (command->unmatched_join_layer != NULL && command->aggregates != NULL)
         oj_source_skip_fields(&job->join);
-    else if (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI ||
+    else if (command->how == OJ_HOW_SEMI || command->how == OJ_HOW_ANTI ||
              command->aggregates != NULL)
         oj_source_drop_fields(&job->join);
     return OJ_OK;

@@ -179,7 +179,7 @@ static inline void plain_visit(struct plain_screen *s,
         else
         {
             int32_t f = s->order[first + c];
-            if (oj_meet_passes((enum oj_meet_test)s->rule.test, a,
+            if (oj_meet_passes((enum oj_box_test)s->rule.test, a,
                                &s->join.feature[f]))
                 plain_put(s, f, plain_say(s, rows, row, f), out);
         }
