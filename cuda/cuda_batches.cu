@@ -17,9 +17,9 @@ enum
     LEAST_ROWS = 4096 /* of a chunk; less is not cut further for memory */
 };
 
-struct batch
+struct cuda_join_batch
 {
-    struct oj_index *index;
+    struct oj_gpu_index *index;
     const struct oj_cuda_family *family;
     int number; /* of the family */
     const struct oj_flat *input;
@@ -47,9 +47,9 @@ struct batch
     struct oj_error error;
 };
 
-struct worker
+struct cuda_batch_worker
 {
-    struct batch *batch;
+    struct cuda_join_batch *batch;
     struct oj_cuda_place *place;
     struct oj_cuda_slot *slot;
     struct oj_cuda_points points; /* of its chunk, on the device */
@@ -67,7 +67,7 @@ static __global__ void count_matched(int64_t n, const int32_t *row,
 
 /* ---- one chunk ---------------------------------------------------------- */
 
-static oj_status copy_in(struct worker *w, int64_t first, int64_t n)
+static oj_status copy_in(struct cuda_batch_worker *w, int64_t first, int64_t n)
 {
     struct oj_cuda_slot *slot = w->slot;
     const double *x = w->batch->input->x + first;
@@ -91,7 +91,8 @@ static oj_status copy_in(struct worker *w, int64_t first, int64_t n)
 
 /* Copies the points of a chunk in. Nothing waits for them, but where the pace
  * is asked for next: it is that of kernels. */
-static oj_status take_points(struct worker *w, int64_t first, int64_t n)
+static oj_status take_points(struct cuda_batch_worker *w, int64_t first,
+                             int64_t n)
 {
     const struct oj_relation *relation = &w->batch->index->relation;
     memset(&w->points, 0, sizeof w->points);
@@ -129,10 +130,10 @@ static struct oj_cuda_points part_of(const struct oj_cuda_points *all,
 
 /* The stage is free for answers as soon as the points are on the device: the
  * copies out stand behind those in on the same stream. */
-static oj_status join_one(struct worker *w, const struct oj_cuda_points *points,
-                          int64_t first)
+static oj_status join_one(struct cuda_batch_worker *w,
+                          const struct oj_cuda_points *points, int64_t first)
 {
-    struct batch *b = w->batch;
+    struct cuda_join_batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
     int64_t n = points->n;
     double *measure = b->out->measure + first;
@@ -176,10 +177,11 @@ static oj_status join_one(struct worker *w, const struct oj_cuda_points *points,
     return OJ_OK;
 }
 
-static oj_status take_pairs(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
-                            int64_t n, struct oj_cuda_pairs *found)
+static oj_status take_pairs(struct cuda_batch_worker *w,
+                            struct oj_cuda_chunk_pairs *pairs, int64_t n,
+                            struct oj_cuda_pairs *found)
 {
-    struct batch *b = w->batch;
+    struct cuda_join_batch *b = w->batch;
     int64_t n_found = found->n_pairs;
     int64_t n_kept = __atomic_add_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
     int keeps = n_kept <= b->most_kept;
@@ -190,17 +192,18 @@ static oj_status take_pairs(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
     return status;
 }
 
-static oj_status too_many_pairs(struct worker *w)
+static oj_status too_many_pairs(struct cuda_batch_worker *w)
 {
     return oj_fail(&w->error, OJ_ERR_TOO_MANY_PAIRS,
                    "the batch has more pairs than %lld",
                    (long long)w->batch->index->options.max_batch_pairs);
 }
 
-static oj_status join_lists(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
+static oj_status join_lists(struct cuda_batch_worker *w,
+                            struct oj_cuda_chunk_pairs *pairs,
                             const struct oj_cuda_points *points)
 {
-    struct batch *b = w->batch;
+    struct cuda_join_batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
     struct oj_cuda_pairs found;
     int64_t most = b->index->options.max_batch_pairs, left = 0, n_found;
@@ -228,7 +231,7 @@ static oj_status join_lists(struct worker *w, struct oj_cuda_chunk_pairs *pairs,
     return status;
 }
 
-static oj_status give_rows(struct worker *w,
+static oj_status give_rows(struct cuda_batch_worker *w,
                            const struct oj_cuda_points *points, int64_t first)
 {
     const struct oj_cuda_taker *taker = w->batch->taker;
@@ -240,7 +243,7 @@ static oj_status give_rows(struct worker *w,
 /* ---- the places of pairs ------------------------------------------------- */
 
 /* Pairs of all rows, as those counted so far suggest, and a little more. */
-static int64_t expected_pairs(const struct batch *b)
+static int64_t expected_pairs(const struct cuda_join_batch *b)
 {
     double n_rows = (double)b->input->n_features;
     double n_counted = (double)(b->n_counted * b->chunk_rows);
@@ -253,7 +256,7 @@ static int64_t expected_pairs(const struct batch *b)
 
 /* The first chunks that are counted tell how much room all will need.  Without
  * memory for that, pairs wait until all are counted. */
-static void make_room(struct batch *b)
+static void make_room(struct cuda_join_batch *b)
 {
     struct oj_error ignored;
     int64_t n = expected_pairs(b), most = b->index->options.max_batch_pairs;
@@ -268,7 +271,7 @@ static void make_room(struct batch *b)
 
 /* The pairs of a chunk are counted: gives those their first place that it can
  * be known of. */
-static void note_counted(struct batch *b, int64_t chunk)
+static void note_counted(struct cuda_join_batch *b, int64_t chunk)
 {
     pthread_mutex_lock(&b->lock);
     b->pairs[chunk].is_counted = 1;
@@ -292,7 +295,8 @@ struct placing
 };
 
 /* Whether there are pairs that can be placed from device: the caller does. */
-static int next_to_place(struct batch *b, const struct oj_cuda_device *device,
+static int next_to_place(struct cuda_join_batch *b,
+                         const struct oj_cuda_device *device,
                          struct placing *next)
 {
     struct oj_matches *out = b->out;
@@ -317,8 +321,8 @@ static int next_to_place(struct batch *b, const struct oj_cuda_device *device,
 }
 
 /* All that can be placed now. */
-static oj_status place_pairs(struct batch *b, struct oj_cuda_slot *slot,
-                             struct oj_error *err)
+static oj_status place_pairs(struct cuda_join_batch *b,
+                             struct oj_cuda_slot *slot, struct oj_error *err)
 {
     struct placing next;
     while (!oj_cuda_workers_stopped(&b->workers) &&
@@ -338,10 +342,10 @@ static oj_status place_pairs(struct batch *b, struct oj_cuda_slot *slot,
 
 /* Rows at .. at + n - 1 of the worker's chunk; without memory for them their
  * halves are tried. */
-static oj_status join_rows(struct worker *w, int64_t chunk, int64_t at,
-                           int64_t n)
+static oj_status join_rows(struct cuda_batch_worker *w, int64_t chunk,
+                           int64_t at, int64_t n)
 {
-    struct batch *b = w->batch;
+    struct cuda_join_batch *b = w->batch;
     struct oj_cuda_points points = part_of(&w->points, at, n);
     int64_t first = chunk * b->chunk_rows + at;
     struct oj_error first_error;
@@ -366,9 +370,9 @@ static oj_status join_rows(struct worker *w, int64_t chunk, int64_t at,
     return status;
 }
 
-static oj_status join_chunk(struct worker *w, int64_t chunk)
+static oj_status join_chunk(struct cuda_batch_worker *w, int64_t chunk)
 {
-    struct batch *b = w->batch;
+    struct cuda_join_batch *b = w->batch;
     struct oj_cuda_pace *pace = &w->slot->pace;
     int64_t first = chunk * b->chunk_rows, left = b->input->n_features - first;
     int64_t n_rows = left < b->chunk_rows ? left : b->chunk_rows;
@@ -386,9 +390,9 @@ static oj_status join_chunk(struct worker *w, int64_t chunk)
     return place_pairs(b, w->slot, &w->error);
 }
 
-static oj_status work(struct worker *w)
+static oj_status work(struct cuda_batch_worker *w)
 {
-    struct batch *b = w->batch;
+    struct cuda_join_batch *b = w->batch;
     while (!oj_cuda_workers_stopped(&b->workers))
     {
         int64_t chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
@@ -400,9 +404,9 @@ static oj_status work(struct worker *w)
 }
 
 /* A worker without a slot leaves the chunks to the others. */
-static int take_slot(struct worker *w)
+static int take_slot(struct cuda_batch_worker *w)
 {
-    struct batch *b = w->batch;
+    struct cuda_join_batch *b = w->batch;
     int staged = !b->in_pinned || !b->out_pinned || b->lists;
     oj_status status;
     if (__atomic_load_n(&b->next_chunk, __ATOMIC_RELAXED) >= b->n_chunks)
@@ -422,8 +426,8 @@ static int take_slot(struct worker *w)
  * being found. */
 static void run_worker(int i, void *user)
 {
-    struct batch *b = (struct batch *)user;
-    struct worker w;
+    struct cuda_join_batch *b = (struct cuda_join_batch *)user;
+    struct cuda_batch_worker w;
     oj_status status = OJ_OK;
     cudaError_t error;
     memset(&w, 0, sizeof w);
@@ -444,8 +448,8 @@ static void run_worker(int i, void *user)
     (void)cudaGetLastError();
 }
 
-static oj_status run_all(struct batch *b, void (*run)(int i, void *user),
-                         struct oj_error *err)
+static oj_status run_all(struct cuda_join_batch *b,
+                         void (*run)(int i, void *user), struct oj_error *err)
 {
     oj_cuda_workers_start(&b->workers);
     oj_cuda_side_by_side(b->n_workers, run, b);
@@ -457,7 +461,7 @@ static oj_status run_all(struct batch *b, void (*run)(int i, void *user),
 /* Chunks that were not placed on the way. */
 static void run_placer(int i, void *user)
 {
-    struct batch *b = (struct batch *)user;
+    struct cuda_join_batch *b = (struct cuda_join_batch *)user;
     struct oj_cuda_slot *slot = &b->index->slot[i];
     struct oj_error error = {OJ_OK, ""};
     oj_status status = OJ_OK;
@@ -475,7 +479,7 @@ static void run_placer(int i, void *user)
 }
 
 /* All chunks are counted: what has no place yet gets it. */
-static oj_status gather(struct batch *b, struct oj_error *err)
+static oj_status gather(struct cuda_join_batch *b, struct oj_error *err)
 {
     struct oj_matches *out = b->out;
     int64_t n = b->n_counted_pairs;
@@ -489,7 +493,7 @@ static oj_status gather(struct batch *b, struct oj_error *err)
     return OJ_OK;
 }
 
-static void free_pairs(struct batch *b)
+static void free_pairs(struct cuda_join_batch *b)
 {
     for (int64_t c = 0; b->pairs != NULL && c < b->n_chunks; c++)
         oj_cuda_chunk_free(&b->pairs[c]);
@@ -498,7 +502,7 @@ static void free_pairs(struct batch *b)
 }
 
 /* Cuts the batch and sends it through the devices. */
-static oj_status run_chunks(struct batch *b, struct oj_error *err)
+static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
 {
     struct oj_cuda_sizes sizes;
     int64_t n = b->input->n_features;
@@ -519,7 +523,7 @@ static oj_status run_chunks(struct batch *b, struct oj_error *err)
     return run_all(b, run_worker, err);
 }
 
-static oj_status join_batch(struct batch *b, struct oj_error *err)
+static oj_status join_batch(struct cuda_join_batch *b, struct oj_error *err)
 {
     struct oj_matches *out = b->out;
     int64_t n = b->input->n_features;
@@ -552,13 +556,13 @@ static oj_status join_batch(struct batch *b, struct oj_error *err)
 
 static void run_batch(void *user)
 {
-    struct batch *b = (struct batch *)user;
+    struct cuda_join_batch *b = (struct cuda_join_batch *)user;
     b->status = join_batch(b, &b->error);
     free_pairs(b);
 }
 
 /* On threads of their own, whose current device is nobody's. */
-static oj_status run_aside(struct batch *b, struct oj_stats *stats,
+static oj_status run_aside(struct cuda_join_batch *b, struct oj_stats *stats,
                            struct oj_error *err)
 {
     double start = oj_clock_seconds();
@@ -569,11 +573,11 @@ static oj_status run_aside(struct batch *b, struct oj_stats *stats,
     return OJ_OK;
 }
 
-oj_status oj_cuda_join(struct oj_index *index, const struct oj_flat *input,
+oj_status oj_cuda_join(struct oj_gpu_index *index, const struct oj_flat *input,
                        struct oj_matches *out, struct oj_stats *stats,
                        struct oj_error *err)
 {
-    struct batch batch;
+    struct cuda_join_batch batch;
     oj_status status;
     memset(&batch, 0, sizeof batch);
     batch.index = index;
@@ -588,12 +592,12 @@ oj_status oj_cuda_join(struct oj_index *index, const struct oj_flat *input,
     return status;
 }
 
-oj_status oj_cuda_give_chunks(struct oj_index *index, int family,
+oj_status oj_cuda_give_chunks(struct oj_gpu_index *index, int family,
                               const struct oj_flat *input,
                               const struct oj_cuda_taker *taker,
                               struct oj_stats *stats, struct oj_error *err)
 {
-    struct batch batch;
+    struct cuda_join_batch batch;
     memset(&batch, 0, sizeof batch);
     batch.index = index;
     batch.family = oj_cuda_family_at(family);

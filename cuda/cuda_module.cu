@@ -11,7 +11,7 @@ static int takes(const struct oj_relation *relation,
     return oj_cuda_choose(relation, join_side, input, NULL) != NULL;
 }
 
-static const char *method(const struct oj_index *index,
+static const char *method(const struct oj_gpu_index *index,
                           const struct oj_relation *relation,
                           const struct oj_flat *join_side,
                           const struct oj_flat *input)

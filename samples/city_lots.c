@@ -16,7 +16,7 @@ enum
 #define MAX_CORNERS 40
 
 /* A ring in plan coordinates, not closed. */
-struct ring
+struct plan_ring
 {
     int n;
     double u[MAX_CORNERS], v[MAX_CORNERS];
@@ -54,21 +54,21 @@ static void end_lot(struct builder *b, enum city_use use)
         b->status = b->take(&b->lot, b->user);
 }
 
-static void add_ring(struct builder *b, const struct ring *ring)
+static void add_ring(struct builder *b, const struct plan_ring *ring)
 {
     for (int i = 0; i < ring->n; i++)
         city_shape_vertex(b->city, &b->lot.shape, ring->u[i], ring->v[i]);
     city_shape_end_ring(&b->lot.shape);
 }
 
-static void add_corner(struct ring *ring, double u, double v)
+static void add_corner(struct plan_ring *ring, double u, double v)
 {
     ring->u[ring->n] = u;
     ring->v[ring->n] = v;
     ring->n++;
 }
 
-static double area_of(const struct ring *ring)
+static double area_of(const struct plan_ring *ring)
 {
     double twice = 0;
     for (int i = 0; i < ring->n; i++)
@@ -81,10 +81,10 @@ static double area_of(const struct ring *ring)
 
 /* The part of a convex ring at least CITY_DIAGONAL_HALF from the middle of the
  * diagonal, on the side of sign. */
-static struct ring cut(const struct city *city, const struct ring *ring,
-                       double sign)
+static struct plan_ring cut(const struct city *city,
+                            const struct plan_ring *ring, double sign)
 {
-    struct ring out = {0, {0}, {0}};
+    struct plan_ring out = {0, {0}, {0}};
     for (int i = 0; i < ring->n; i++)
     {
         const int j = i + 1 < ring->n ? i + 1 : 0;
@@ -105,7 +105,7 @@ static struct ring cut(const struct city *city, const struct ring *ring,
 }
 
 /* 0: clear of the diagonal; 1: partly or wholly under it. */
-static int meets_diagonal(const struct city *city, const struct ring *ring)
+static int meets_diagonal(const struct city *city, const struct plan_ring *ring)
 {
     int n_plus = 0, n_minus = 0;
     for (int i = 0; i < ring->n; i++)
@@ -127,7 +127,7 @@ static void add_lot(struct builder *b, double u0, double v0, double u1,
     const enum city_use use =
         city_use_at(b->city, cu, cv, on_avenue, next_random(b));
     const double form = next_random(b), size = next_random(b);
-    struct ring shell = {0, {0}, {0}};
+    struct plan_ring shell = {0, {0}, {0}};
     add_corner(&shell, u0, v0);
     if (front == 1 && form < 0.2 && w > 12)
     {
@@ -150,7 +150,8 @@ static void add_lot(struct builder *b, double u0, double v0, double u1,
     {
         for (int side = 0; side < 2; side++)
         {
-            const struct ring piece = cut(b->city, &shell, side ? -1.0 : 1.0);
+            const struct plan_ring piece =
+                cut(b->city, &shell, side ? -1.0 : 1.0);
             if (piece.n < 3 || area_of(&piece) < MIN_AREA)
                 continue;
             begin_lot(b);
@@ -165,7 +166,7 @@ static void add_lot(struct builder *b, double u0, double v0, double u1,
     if (w > 60 && h > 60 && form > 0.5)
     {
         const double m = 0.28 + 0.1 * size; /* wings around a courtyard */
-        struct ring yard = {0, {0}, {0}};
+        struct plan_ring yard = {0, {0}, {0}};
         add_corner(&yard, u0 + m * w, v0 + m * h);
         add_corner(&yard, u0 + m * w, v1 - m * h);
         add_corner(&yard, u1 - m * w, v1 - m * h);
@@ -177,7 +178,7 @@ static void add_lot(struct builder *b, double u0, double v0, double u1,
     if (front != 0 && form > 0.2 && form < 0.212 && w > 20)
     {
         const double s = front == 1 ? v1 - 30 : v0;
-        struct ring shed = {0, {0}, {0}};
+        struct plan_ring shed = {0, {0}, {0}};
         add_corner(&shed, u0 - 0.8 * w, s + 4);
         add_corner(&shed, u0 - 0.3 * w, s + 4);
         add_corner(&shed, u0 - 0.3 * w, s + 26);
@@ -232,7 +233,7 @@ static void add_block(struct builder *b, int a, int s)
     b->big = next_random(b) < 0.05 + 0.75 * core * core;
     if (kind < 0.02) /* a square with trees */
     {
-        struct ring square = {0, {0}, {0}};
+        struct plan_ring square = {0, {0}, {0}};
         add_corner(&square, u0, v0);
         add_corner(&square, u1, v0);
         add_corner(&square, u1, v1);
@@ -259,7 +260,7 @@ static void add_waterfront(struct builder *b, int s, double u0, double u1,
 {
     const double v0 = s * CITY_STREET_FT, v1 = v0 + CITY_STREET_FT;
     const double industry = city_noise(b->city, STREAM_FRONT, u0, v0, 3100);
-    struct ring ring = {0, {0}, {0}};
+    struct plan_ring ring = {0, {0}, {0}};
     if (u1 - u0 < 40 || u3 - u2 < 40)
         return;
     add_corner(&ring, u0, v0);
@@ -347,7 +348,7 @@ static void add_pier(struct builder *b, int s)
     const double length =
         250 + 330 * city_random(b->city, STREAM_PIER, (uint64_t)s + 2000);
     const double shore = city_west_shore(b->city, v);
-    struct ring pier = {0, {0}, {0}};
+    struct plan_ring pier = {0, {0}, {0}};
     if (city_random(b->city, STREAM_PIER, (uint64_t)s) > 0.45)
         return;
     add_corner(&pier, shore - length, v - half);

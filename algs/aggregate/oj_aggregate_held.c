@@ -13,7 +13,7 @@ enum
 };
 
 /* A value in memory: its row, and its number or where it is in the pool. */
-struct entry
+struct held_entry
 {
     int64_t row;
     uint64_t at;
@@ -25,7 +25,7 @@ struct oj_held
 {
     enum oj_held_order order;
     const struct oj_held_files *files;
-    struct entry *entry;
+    struct held_entry *entry;
     int64_t n, cap_entries;
     uint64_t *pool;
     int64_t n_pool, cap_pool; /* words */
@@ -52,7 +52,7 @@ oj_status oj_held_open(enum oj_held_order order,
 oj_status oj_held_add(struct oj_held *held, const struct oj_held_value *value,
                       struct oj_error *err)
 {
-    struct entry *entry;
+    struct held_entry *entry;
     OJ_TRY(oj_reserve(&held->entry, held->n, held->n + 1, &held->cap_entries,
                       sizeof *held->entry, err));
     entry = &held->entry[held->n];
@@ -86,7 +86,7 @@ int64_t oj_held_bytes(const struct oj_held *held)
 }
 
 static struct oj_held_value value_of(const struct oj_held *held,
-                                     const struct entry *entry)
+                                     const struct held_entry *entry)
 {
     struct oj_held_value value = {0};
     const uint64_t *word;
@@ -108,7 +108,8 @@ static struct oj_held_value value_of(const struct oj_held *held,
 /* ---- sorting ------------------------------------------------------------ */
 
 static inline int comes_before(const struct oj_held *held,
-                               const struct entry *a, const struct entry *b)
+                               const struct held_entry *a,
+                               const struct held_entry *b)
 {
     struct oj_held_value u, v;
     if (a->row != b->row)
@@ -120,18 +121,19 @@ static inline int comes_before(const struct oj_held *held,
     return oj_held_compare(held->order, &u, &v) < 0;
 }
 
-static inline void swap(struct entry *a, struct entry *b)
+static inline void swap(struct held_entry *a, struct held_entry *b)
 {
-    struct entry c = *a;
+    struct held_entry c = *a;
     *a = *b;
     *b = c;
 }
 
-static void sort_few(const struct oj_held *held, struct entry *e, int64_t n)
+static void sort_few(const struct oj_held *held, struct held_entry *e,
+                     int64_t n)
 {
     for (int64_t i = 1; i < n; i++)
     {
-        struct entry one = e[i];
+        struct held_entry one = e[i];
         int64_t k = i;
         for (; k > 0 && comes_before(held, &one, &e[k - 1]); k--)
             e[k] = e[k - 1];
@@ -139,8 +141,8 @@ static void sort_few(const struct oj_held *held, struct entry *e, int64_t n)
     }
 }
 
-static void sift_down(const struct oj_held *held, struct entry *e, int64_t i,
-                      int64_t n)
+static void sift_down(const struct oj_held *held, struct held_entry *e,
+                      int64_t i, int64_t n)
 {
     for (int64_t child; (child = 2 * i + 1) < n; i = child)
     {
@@ -152,7 +154,8 @@ static void sift_down(const struct oj_held *held, struct entry *e, int64_t i,
     }
 }
 
-static void sort_by_heap(const struct oj_held *held, struct entry *e, int64_t n)
+static void sort_by_heap(const struct oj_held *held, struct held_entry *e,
+                         int64_t n)
 {
     for (int64_t i = n / 2 - 1; i >= 0; i--)
         sift_down(held, e, i, n);
@@ -163,8 +166,8 @@ static void sort_by_heap(const struct oj_held *held, struct entry *e, int64_t n)
     }
 }
 
-static void sort_three(const struct oj_held *held, struct entry *a,
-                       struct entry *b, struct entry *c)
+static void sort_three(const struct oj_held *held, struct held_entry *a,
+                       struct held_entry *b, struct held_entry *c)
 {
     if (comes_before(held, b, a))
         swap(a, b);
@@ -176,13 +179,13 @@ static void sort_three(const struct oj_held *held, struct entry *a,
 
 /* Quicksort, in place; after too many steps down, what is left by heap. Equal
  * values are spread over both halves, so that many of them do no harm. */
-static void sort(const struct oj_held *held, struct entry *e, int64_t n,
+static void sort(const struct oj_held *held, struct held_entry *e, int64_t n,
                  int depth)
 {
     while (n > FEW)
     {
         int64_t i = 0, k = n - 1;
-        struct entry pivot;
+        struct held_entry pivot;
         if (depth-- == 0)
         {
             sort_by_heap(held, e, n);

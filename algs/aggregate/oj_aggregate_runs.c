@@ -20,13 +20,13 @@ static int64_t head_words(enum oj_held_order order)
     return order == OJ_HELD_BY_PLACE ? 4 : 2;
 }
 
-struct run
+struct sorted_run
 {
     int64_t first, end; /* words in the file */
 };
 
 /* Where the reading of one run is. */
-struct cursor
+struct run_cursor
 {
     int64_t next, end; /* words of the file not in the buffer yet */
     uint64_t *word;    /* [capacity] */
@@ -40,13 +40,13 @@ struct oj_runs
     enum oj_held_order order;
     const struct oj_held_files *files;
     int file; /* < 0: none yet */
-    struct run *run;
+    struct sorted_run *run;
     int64_t n_runs, cap_runs;
     int64_t n_written; /* words */
     uint64_t *out;     /* [BUFFER_WORDS] */
     int64_t n_out;
 
-    struct cursor cursor[MOST_MERGED];
+    struct run_cursor cursor[MOST_MERGED];
     int heap[MOST_MERGED]; /* cursors, the first value at the top */
     int n_heap;
 };
@@ -191,7 +191,7 @@ int64_t oj_runs_count(const struct oj_runs *runs)
 /* ---- reading one run ---------------------------------------------------- */
 
 /* Makes n words from cursor->at on available. */
-static oj_status fill(struct oj_runs *runs, struct cursor *c, int64_t n,
+static oj_status fill(struct oj_runs *runs, struct run_cursor *c, int64_t n,
                       struct oj_error *err)
 {
     int64_t kept = c->n - c->at, want;
@@ -225,7 +225,7 @@ static oj_status fill(struct oj_runs *runs, struct cursor *c, int64_t n,
     return OJ_OK;
 }
 
-static oj_status advance(struct oj_runs *runs, struct cursor *c,
+static oj_status advance(struct oj_runs *runs, struct run_cursor *c,
                          struct oj_error *err)
 {
     int64_t head = head_words(runs->order);
@@ -292,7 +292,7 @@ static oj_status begin_merge(struct oj_runs *runs, int64_t first, int n,
     runs->n_heap = 0;
     for (int i = 0; i < n; i++)
     {
-        struct cursor *c = &runs->cursor[i];
+        struct run_cursor *c = &runs->cursor[i];
         c->next = runs->run[first + i].first;
         c->end = runs->run[first + i].end;
         c->at = c->n = 0;
@@ -313,7 +313,7 @@ const struct oj_held_value *oj_runs_peek(const struct oj_runs *runs)
 
 oj_status oj_runs_skip(struct oj_runs *runs, struct oj_error *err)
 {
-    struct cursor *c = &runs->cursor[runs->heap[0]];
+    struct run_cursor *c = &runs->cursor[runs->heap[0]];
     OJ_TRY(advance(runs, c, err));
     if (c->at_end)
         runs->heap[0] = runs->heap[--runs->n_heap];

@@ -12,7 +12,7 @@
 #define NO_KEY UINT32_MAX
 #define MOST_DIGIT_BITS 10
 
-struct frame
+struct order_frame
 {
     double x0, y0, scale;
 };
@@ -36,10 +36,11 @@ static void robust_range(double *v, int n, double *lower, double *width)
 
 /* The square in which keys are made: from an evenly spaced sample, so that a
  * few points a thousand kilometres away do not squeeze all others together. */
-static struct frame choose_frame(int64_t n, const double *x, const double *y)
+static struct order_frame choose_frame(int64_t n, const double *x,
+                                       const double *y)
 {
     double sample_x[N_SAMPLES], sample_y[N_SAMPLES];
-    struct frame frame = {0.0, 0.0, 0.0};
+    struct order_frame frame = {0.0, 0.0, 0.0};
     double width, height;
     int n_samples = 0;
     for (int i = 0; i < N_SAMPLES; i++)
@@ -65,10 +66,10 @@ static struct frame choose_frame(int64_t n, const double *x, const double *y)
     return frame;
 }
 
-struct build
+struct order_build
 {
     struct oj_order *order;
-    struct frame frame;
+    struct order_frame frame;
     int64_t n;
     int64_t n_slices;
     const double *x, *y;
@@ -77,22 +78,22 @@ struct build
     int64_t *slice_start; /* [n_slices][n_buckets] */
 };
 
-static int64_t slice_begin(const struct build *b, int64_t slice)
+static int64_t slice_begin(const struct order_build *b, int64_t slice)
 {
     return (int64_t)((double)b->n / (double)b->n_slices * (double)slice);
 }
 
-static int64_t slice_end(const struct build *b, int64_t slice)
+static int64_t slice_end(const struct order_build *b, int64_t slice)
 {
     return slice + 1 == b->n_slices ? b->n : slice_begin(b, slice + 1);
 }
 
 static void count_slice(int64_t slice, int thread, void *user)
 {
-    struct build *b = user;
+    struct order_build *b = user;
     uint32_t *histogram = b->histogram + slice * N_PREFIXES;
     uint32_t *keys = b->order->keys;
-    struct frame f = b->frame;
+    struct order_frame f = b->frame;
     int64_t end = slice_end(b, slice);
     (void)thread;
     for (int64_t i = slice_begin(b, slice); i < end; i++)
@@ -113,7 +114,7 @@ static void count_slice(int64_t slice, int thread, void *user)
 
 static void scatter_slice(int64_t slice, int thread, void *user)
 {
-    struct build *b = user;
+    struct order_build *b = user;
     struct oj_order *order = b->order;
     int64_t *start = b->slice_start + slice * order->n_buckets;
     const uint32_t *keys = order->keys;
@@ -136,7 +137,7 @@ static void scatter_slice(int64_t slice, int thread, void *user)
 /* Cuts the 65,536 upper halves of the keys into runs of about
  * OJ_BUCKET_POINTS points and turns the counts of each slice into the place
  * where it writes. */
-static oj_status cut_buckets(struct build *b, struct oj_error *err)
+static oj_status cut_buckets(struct order_build *b, struct oj_error *err)
 {
     struct oj_order *order = b->order;
     int64_t in_bucket = 0, total = 0;
@@ -190,7 +191,7 @@ static oj_status cut_buckets(struct build *b, struct oj_error *err)
 oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
                          const double *x, const double *y, struct oj_error *err)
 {
-    struct build b;
+    struct order_build b;
     oj_status status;
     if (n < 0 || n >= UINT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
@@ -272,7 +273,7 @@ void oj_order_sort_bucket(struct oj_order *order, int64_t bucket,
                (size_t)n * sizeof *scratch);
 }
 
-struct sorting
+struct order_sorting
 {
     struct oj_order *order;
     struct oj_ordered_point **scratch; /* [n_threads] */
@@ -283,7 +284,7 @@ struct sorting
 static oj_status sort_one(int64_t bucket, int thread, void *user,
                           struct oj_error *err)
 {
-    struct sorting *s = user;
+    struct order_sorting *s = user;
     oj_order_sort_bucket(s->order, bucket, s->scratch[thread]);
     return s->then == NULL ? OJ_OK : s->then(bucket, thread, s->user, err);
 }
@@ -293,7 +294,7 @@ oj_status oj_order_sort(struct oj_order *order, int n_threads,
                                           struct oj_error *),
                         void *user, struct oj_error *err)
 {
-    struct sorting s = {order, NULL, then, user};
+    struct order_sorting s = {order, NULL, then, user};
     oj_status status = OJ_OK;
     s.scratch = oj_calloc(n_threads, sizeof *s.scratch);
     if (s.scratch == NULL)

@@ -66,7 +66,7 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
         pthread_join(started[i], NULL);
 }
 
-struct trial
+struct fallible_loop
 {
     int64_t n, at_once;
     oj_status (*body)(int64_t, int, void *, struct oj_error *);
@@ -77,7 +77,7 @@ struct trial
 
 static void run_trial(int64_t task, int thread, void *user)
 {
-    struct trial *trial = user;
+    struct fallible_loop *trial = user;
     int64_t end = (task + 1) * trial->at_once;
     end = end < trial->n ? end : trial->n;
     for (int64_t i = task * trial->at_once; i < end; i++)
@@ -101,7 +101,7 @@ oj_status oj_parallel_try(int n_threads, int64_t n, int64_t at_once,
                                             struct oj_error *),
                           void *user, struct oj_error *err)
 {
-    struct trial trial = {
+    struct fallible_loop trial = {
         .n = n, .at_once = at_once, .body = body, .user = user, .err = err};
     atomic_init(&trial.status, OJ_OK);
     oj_parallel_for(n_threads, (n + at_once - 1) / at_once, run_trial, &trial);

@@ -9,7 +9,7 @@
 #define NODES_PER_TASK 1024
 #define N_SAMPLES 1024
 
-struct build
+struct tree_build
 {
     struct oj_tree *tree;
     const struct oj_box *box;
@@ -81,7 +81,7 @@ static void empty_child(struct oj_tree_node *node, int c)
 
 static void fill_lowest(int64_t task, int thread, void *user)
 {
-    const struct build *b = user;
+    const struct tree_build *b = user;
     struct oj_tree *tree = b->tree;
     int64_t n_nodes = (tree->n_entries + OJ_FANOUT - 1) / OJ_FANOUT;
     int64_t end = (task + 1) * NODES_PER_TASK;
@@ -138,7 +138,7 @@ static void fill_level(struct oj_tree *tree, int level, int64_t n_below)
 oj_status oj_tree_build(struct oj_tree *tree, int n_threads, int64_t n,
                         const struct oj_box *box, struct oj_error *err)
 {
-    struct build b = {tree, box};
+    struct tree_build b = {tree, box};
     int64_t n_level = n;
     memset(tree, 0, sizeof *tree);
     tree->n_entries = n;

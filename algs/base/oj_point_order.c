@@ -10,15 +10,15 @@
 /* Bits of a code: a finer grid gains nothing, and each byte costs a pass. */
 #define CODE_BITS 24
 
-struct extent
+struct points_extent
 {
     double x0, y0, x1, y1;
 };
 
 /* Of the points that have coordinates. */
-static struct extent measure(const struct oj_flat *flat)
+static struct points_extent measure(const struct oj_flat *flat)
 {
-    struct extent e = {0.0, 0.0, 0.0, 0.0};
+    struct points_extent e = {0.0, 0.0, 0.0, 0.0};
     int is_empty = 1;
     for (int64_t i = 0; i < flat->n_features; i++)
     {
@@ -48,7 +48,7 @@ static double scale_of(double from, double to)
 static oj_status sort_rows(struct oj_point_order *o, const struct oj_flat *flat,
                            struct oj_error *err)
 {
-    struct extent e = measure(flat);
+    struct points_extent e = measure(flat);
     double scale_x = scale_of(e.x0, e.x1), scale_y = scale_of(e.y0, e.y1);
     int64_t n = flat->n_features;
     struct oj_keyed *key, *sorted;

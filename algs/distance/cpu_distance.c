@@ -20,7 +20,7 @@ struct distance_index
 };
 
 /* A batch on its way. */
-struct batch
+struct distance_join_batch
 {
     struct oj_distance_batch shared;
     struct oj_features features; /* of the input */
@@ -73,9 +73,9 @@ static oj_status build_index(struct oj_distance_index *shared,
 /* --- one row -------------------------------------------------------------- */
 
 /* An input row on its way. */
-struct row_search
+struct distance_row_search
 {
-    struct batch *b;
+    struct distance_join_batch *b;
     struct distance_index *self;
     struct oj_distance_worker *worker;
     int64_t row;
@@ -86,7 +86,7 @@ struct row_search
 };
 
 /* The greatest distance that matters for a feature, or below 0: none does. */
-static double limit_of(const struct row_search *s, int64_t feature)
+static double limit_of(const struct distance_row_search *s, int64_t feature)
 {
     const struct oj_distance_index *index = &s->self->shared;
     double limit = oj_pair_max_distance(&index->relation, s->b->shared.input,
@@ -96,7 +96,7 @@ static double limit_of(const struct row_search *s, int64_t feature)
     return limit < s->worker->ranking.bound ? limit : s->worker->ranking.bound;
 }
 
-static double distance_to(const struct row_search *s, int64_t entry,
+static double distance_to(const struct distance_row_search *s, int64_t entry,
                           int64_t feature, double limit)
 {
     const struct distance_index *self = s->self;
@@ -112,7 +112,7 @@ static double distance_to(const struct row_search *s, int64_t entry,
                             limit, scratch);
 }
 
-static oj_status try_entry(struct row_search *s, int64_t entry,
+static oj_status try_entry(struct distance_row_search *s, int64_t entry,
                            struct oj_error *err)
 {
     const struct distance_index *self = s->self;
@@ -149,8 +149,8 @@ static oj_status try_entry(struct row_search *s, int64_t entry,
  * as near; a child of level -1 is an entry. */
 OJ_INLINE int push_children(const struct oj_feature_tree *tree,
                             const float q[4], float reach2,
-                            struct oj_visit visited, struct oj_visit *stack,
-                            int depth)
+                            struct oj_tree_child visited,
+                            struct oj_tree_child *stack, int depth)
 {
     int64_t at = tree->tree.level_first[visited.level] + visited.child;
     float d2[OJ_FANOUT];
@@ -167,7 +167,7 @@ OJ_INLINE int push_children(const struct oj_feature_tree *tree,
     }
     for (int i = first + 1; i < depth; i++)
     {
-        struct oj_visit moved = stack[i];
+        struct oj_tree_child moved = stack[i];
         int place = i;
         for (; place > first && stack[place - 1].d2 < moved.d2; place--)
             stack[place] = stack[place - 1];
@@ -178,17 +178,17 @@ OJ_INLINE int push_children(const struct oj_feature_tree *tree,
 
 /* The lowest tie rank below a visit; not for the root. */
 OJ_INLINE int32_t first_rank(const struct oj_feature_tree *tree,
-                             const struct oj_visit *v)
+                             const struct oj_tree_child *v)
 {
     int64_t parents = tree->tree.level_first[v->level + 1];
     return tree->first_rank[parents * OJ_FANOUT + v->child];
 }
 
-OJ_INLINE oj_status walk(struct row_search *s, const struct oj_box *box,
-                         struct oj_error *err)
+OJ_INLINE oj_status walk(struct distance_row_search *s,
+                         const struct oj_box *box, struct oj_error *err)
 {
     const struct oj_feature_tree *tree = &s->self->tree;
-    struct oj_visit stack[OJ_STACK + 2 * OJ_FANOUT];
+    struct oj_tree_child stack[OJ_STACK + 2 * OJ_FANOUT];
     struct oj_place place;
     float q[4];
     int depth = 0;
@@ -196,10 +196,10 @@ OJ_INLINE oj_status walk(struct row_search *s, const struct oj_box *box,
         return OJ_OK;
     oj_place_set(&place, box);
     oj_place_relative_to(&place, &tree->tree, q);
-    stack[depth++] = (struct oj_visit){0, tree->tree.n_levels - 1, 0.0f};
+    stack[depth++] = (struct oj_tree_child){0, tree->tree.n_levels - 1, 0.0f};
     while (depth > 0)
     {
-        struct oj_visit v = stack[--depth];
+        struct oj_tree_child v = stack[--depth];
         if (v.d2 > s->reach2)
             continue;
         if (s->last_rank < INT32_MAX && first_rank(tree, &v) > s->last_rank)
@@ -227,11 +227,12 @@ OJ_CLONES static oj_status search_row(struct oj_distance_batch *shared,
                                       struct oj_distance_worker *worker,
                                       int64_t row, struct oj_error *err)
 {
-    struct batch *b = (struct batch *)(void *)shared;
+    struct distance_join_batch *b =
+        (struct distance_join_batch *)(void *)shared;
     struct distance_index *self = index_of(shared);
     struct oj_box box = oj_features_box(&b->features, row);
-    struct row_search s = {b,      self,   worker, row,
-                           box.x0, box.y0, 0.0f,   INT32_MAX};
+    struct distance_row_search s = {b,      self,   worker, row,
+                                    box.x0, box.y0, 0.0f,   INT32_MAX};
     s.reach2 = oj_tree_reach2(&self->tree.tree, reach_of_row(shared, row));
     return walk(&s, &box, err);
 }
@@ -241,7 +242,8 @@ OJ_CLONES static oj_status search_row(struct oj_distance_batch *shared,
 static oj_status start_batch(struct oj_distance_batch *shared,
                              struct oj_error *err)
 {
-    struct batch *b = (struct batch *)(void *)shared;
+    struct distance_join_batch *b =
+        (struct distance_join_batch *)(void *)shared;
     struct distance_index *self = index_of(shared);
     int n_threads = self->shared.options.n_threads;
     for (int t = 0; t < n_threads; t++)
@@ -270,7 +272,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_error *err)
 {
     struct distance_index *self = (struct distance_index *)(void *)wrapped;
-    struct batch b;
+    struct distance_join_batch b;
     oj_status status;
     memset(&b, 0, sizeof b);
     b.shared.index = &self->shared;

@@ -15,7 +15,7 @@
 /* From how many vertices on a ring gets cells. */
 #define LARGE_VERTICES 64
 
-struct build
+struct features_build
 {
     struct oj_features *features;
     int with_interiors;
@@ -47,7 +47,7 @@ static int64_t segments_of_ring(const struct oj_flat *flat, int64_t ring)
 
 static void measure_features(int64_t task, int thread, void *user)
 {
-    struct build *b = user;
+    struct features_build *b = user;
     struct oj_features *features = b->features;
     const struct oj_flat *flat = features->flat;
     int64_t end = (task + 1) * FEATURES_PER_TASK;
@@ -73,7 +73,7 @@ static void measure_features(int64_t task, int thread, void *user)
 /* --- trees ---------------------------------------------------------------- */
 
 /* Where the trees' items and nodes go. */
-static oj_status place_trees(struct build *b, struct oj_error *err)
+static oj_status place_trees(struct features_build *b, struct oj_error *err)
 {
     struct oj_features *features = b->features;
     int64_t n_items = 0, n_nodes = 0, n = features->flat->n_features;
@@ -270,7 +270,7 @@ static oj_status build_grid(int64_t i, int thread, void *user,
 
 /* --- all ------------------------------------------------------------------ */
 
-static oj_status build_long_form(struct build *b, int n_threads,
+static oj_status build_long_form(struct features_build *b, int n_threads,
                                  struct oj_error *err)
 {
     struct oj_features *features = b->features;
@@ -297,7 +297,7 @@ oj_status oj_features_build(struct oj_features *features,
                             const struct oj_flat *flat, int with_interiors,
                             int n_threads, struct oj_error *err)
 {
-    struct build b;
+    struct features_build b;
     oj_status status;
     memset(features, 0, sizeof *features);
     features->flat = flat;

@@ -6,14 +6,14 @@
 #define LEAVES_PER_LOOK 256
 
 /* A place in a tree, or all segments of a feature without one. */
-struct cursor
+struct tree_cursor
 {
     int level; /* -1: the list */
     int64_t node;
 };
 
 /* One distance on its way. */
-struct search
+struct pair_distance_search
 {
     const struct oj_features *a, *b;
     const struct oj_own_tree *tree_a, *tree_b; /* NULL: a list */
@@ -26,7 +26,7 @@ struct search
 };
 
 /* Squared boxes' distances that underflow are 0, which looks at more. */
-static void set_cut(struct search *s, double cut)
+static void set_cut(struct pair_distance_search *s, double cut)
 {
     double reach = cut + s->slack;
     s->cut = cut;
@@ -42,7 +42,7 @@ static double box_distance2(const struct oj_box *a, const struct oj_box *b)
     return dx * dx + dy * dy;
 }
 
-static void found(struct search *s, double distance)
+static void found(struct pair_distance_search *s, double distance)
 {
     if (!(distance < s->least))
         return;
@@ -58,7 +58,8 @@ static struct oj_box box_of_segment(const struct oj_segment_list *list, int i)
     return box;
 }
 
-static void measure_lists(struct search *s, const struct oj_segment_list *a,
+static void measure_lists(struct pair_distance_search *s,
+                          const struct oj_segment_list *a,
                           const struct oj_segment_list *b)
 {
     for (int i = 0; i < a->n; i++)
@@ -91,7 +92,7 @@ static void measure_lists(struct search *s, const struct oj_segment_list *a,
 static const struct oj_box *box_at(const struct oj_features *features,
                                    const struct oj_own_tree *tree,
                                    const struct oj_segment_list *list,
-                                   struct cursor at)
+                                   struct tree_cursor at)
 {
     if (at.level < 0)
         return &list->box;
@@ -100,7 +101,7 @@ static const struct oj_box *box_at(const struct oj_features *features,
 
 /* The segments at a cursor that is a leaf; those of a list are there. */
 static void list_leaf(const struct oj_features *features,
-                      const struct oj_own_tree *tree, struct cursor at,
+                      const struct oj_own_tree *tree, struct tree_cursor at,
                       struct oj_segment_list *list)
 {
     int64_t first = at.node * OJ_OWN_FANOUT, end = first + OJ_OWN_FANOUT;
@@ -112,18 +113,18 @@ static void list_leaf(const struct oj_features *features,
 }
 
 /* A child on the way down, with its distance. */
-struct child
+struct child_distance
 {
     double d2;
     int64_t node;
 };
 
 /* The children of at that are within reach of box, the nearest first. */
-static int list_children(const struct search *s,
+static int list_children(const struct pair_distance_search *s,
                          const struct oj_features *features,
-                         const struct oj_own_tree *tree, struct cursor at,
+                         const struct oj_own_tree *tree, struct tree_cursor at,
                          const struct oj_box *box,
-                         struct child children[OJ_OWN_FANOUT])
+                         struct child_distance children[OJ_OWN_FANOUT])
 {
     int64_t first = at.node * OJ_OWN_FANOUT;
     int64_t n_level =
@@ -133,7 +134,7 @@ static int list_children(const struct search *s,
     int n = 0;
     for (int64_t i = 0; i < OJ_OWN_FANOUT && first + i < n_level; i++)
     {
-        struct child child = {box_distance2(&node[i], box), first + i};
+        struct child_distance child = {box_distance2(&node[i], box), first + i};
         int place = n;
         if (child.d2 > s->cut2)
             continue;
@@ -146,13 +147,14 @@ static int list_children(const struct search *s,
 }
 
 /* Measures what lies below two cursors; the depth is that of both trees. */
-static void descend(struct search *s, struct cursor at_a, struct cursor at_b)
+static void descend(struct pair_distance_search *s, struct tree_cursor at_a,
+                    struct tree_cursor at_b)
 {
     struct oj_pair_scratch *scratch = s->scratch;
     const struct oj_box *box_a = box_at(s->a, s->tree_a, &scratch->first, at_a);
     const struct oj_box *box_b =
         box_at(s->b, s->tree_b, &scratch->second, at_b);
-    struct child children[OJ_OWN_FANOUT];
+    struct child_distance children[OJ_OWN_FANOUT];
     int into_a, n;
     if (at_a.level <= 0 && at_b.level <= 0)
     {
@@ -177,8 +179,8 @@ static void descend(struct search *s, struct cursor at_a, struct cursor at_b)
                : list_children(s, s->b, s->tree_b, at_b, box_a, children);
     for (int i = 0; i < n && children[i].d2 <= s->cut2 && s->least > 0.0; i++)
     {
-        struct cursor below = {(into_a ? at_a : at_b).level - 1,
-                               children[i].node};
+        struct tree_cursor below = {(into_a ? at_a : at_b).level - 1,
+                                    children[i].node};
         descend(s, into_a ? below : at_a, into_a ? at_b : below);
     }
 }
@@ -225,9 +227,9 @@ double oj_pair_distance(const struct oj_features *a, int64_t feature_a,
 {
     struct oj_box box_a = oj_features_box(a, feature_a);
     struct oj_box box_b = oj_features_box(b, feature_b);
-    struct cursor at_a = {-1, 0}, at_b = {-1, 0};
-    struct search s = {a,        b,     NULL,     NULL, scratch,
-                       INFINITY, limit, INFINITY, 0.0,  0};
+    struct tree_cursor at_a = {-1, 0}, at_b = {-1, 0};
+    struct pair_distance_search s = {a,        b,     NULL,     NULL, scratch,
+                                     INFINITY, limit, INFINITY, 0.0,  0};
     s.slack =
         2.0 * oj_box_slack(oj_larger(oj_box_size(&box_a), oj_box_size(&box_b)));
     set_cut(&s, limit);

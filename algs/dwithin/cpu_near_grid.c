@@ -29,33 +29,33 @@ struct bucket
     int64_t cap_x, cap_y, cap_id, cap_cell;
 };
 
-struct build
+struct near_grid_build
 {
     struct oj_near_grid *grid;
     const struct oj_flat *flat;
     const int32_t *tie_rank;
     double reach;
     int64_t n_slices, n_buckets;
-    int bucket_bits;         /* of a cell's number, below its bucket's */
-    struct frame *slice_box; /* [n_slices] */
-    uint32_t *cell;          /* [n_features], or NO_CELL */
-    int64_t *start;          /* [n_slices][n_buckets] */
-    int64_t *bucket_offset;  /* [n_buckets + 1] */
-    struct bucket *bucket;   /* [n_threads] */
+    int bucket_bits; /* of a cell's number, below its bucket's */
+    struct near_grid_extent *slice_box; /* [n_slices] */
+    uint32_t *cell;                     /* [n_features], or NO_CELL */
+    int64_t *start;                     /* [n_slices][n_buckets] */
+    int64_t *bucket_offset;             /* [n_buckets + 1] */
+    struct bucket *bucket;              /* [n_threads] */
 };
 
 /* Where the points are. */
-struct frame
+struct near_grid_extent
 {
     double x0, y0, x1, y1;
 };
 
-static int64_t slice_begin(const struct build *b, int64_t slice)
+static int64_t slice_begin(const struct near_grid_build *b, int64_t slice)
 {
     return b->flat->n_features / b->n_slices * slice;
 }
 
-static int64_t slice_end(const struct build *b, int64_t slice)
+static int64_t slice_end(const struct near_grid_build *b, int64_t slice)
 {
     return slice + 1 == b->n_slices ? b->flat->n_features
                                     : slice_begin(b, slice + 1);
@@ -65,9 +65,9 @@ static int64_t slice_end(const struct build *b, int64_t slice)
 
 static void measure_slice(int64_t slice, int thread, void *user)
 {
-    struct build *b = user;
+    struct near_grid_build *b = user;
     const double *x = b->flat->x, *y = b->flat->y;
-    struct frame box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    struct near_grid_extent box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     int64_t end = slice_end(b, slice);
     (void)thread;
     for (int64_t i = slice_begin(b, slice); i < end; i++)
@@ -99,10 +99,10 @@ static void robust_range(double *v, int n, double *low, double *high)
 }
 
 /* A frame for the bulk of the points. */
-static struct frame robust_frame(const struct oj_flat *flat)
+static struct near_grid_extent robust_frame(const struct oj_flat *flat)
 {
     double x[N_SAMPLES], y[N_SAMPLES];
-    struct frame frame = {0.0, 0.0, 0.0, 0.0};
+    struct near_grid_extent frame = {0.0, 0.0, 0.0, 0.0};
     int64_t n = flat->n_features;
     int n_samples = 0;
     for (int i = 0; i < N_SAMPLES; i++)
@@ -124,7 +124,7 @@ static struct frame robust_frame(const struct oj_flat *flat)
 }
 
 /* The empty ones included. */
-static double cells_in(const struct frame *f, double side)
+static double cells_in(const struct near_grid_extent *f, double side)
 {
     return (floor((f->x1 - f->x0) / side) + 3.0) *
            (floor((f->y1 - f->y0) / side) + 3.0);
@@ -132,10 +132,10 @@ static double cells_in(const struct frame *f, double side)
 
 /* Cells as wide as the reach where that many are bearable; around the bulk of
  * the points only, and wider, where not.  Returns 1 in the latter case. */
-static int choose_cells(struct build *b)
+static int choose_cells(struct near_grid_build *b)
 {
     struct oj_near_grid *grid = b->grid;
-    struct frame f = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    struct near_grid_extent f = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     double most = (double)CELLS_PER_POINT * (double)b->flat->n_features;
     /* a bit more than the reach, which rounding must not undo; squares of what
      * is smaller than 1e-150 underflow and are 0 apart */
@@ -145,7 +145,7 @@ static int choose_cells(struct build *b)
     side = side > 1e-150 ? side : 1e-150;
     for (int64_t s = 0; s < b->n_slices; s++)
     {
-        const struct frame *box = &b->slice_box[s];
+        const struct near_grid_extent *box = &b->slice_box[s];
         f.x0 = fmin(f.x0, box->x0);
         f.y0 = fmin(f.y0, box->y0);
         f.x1 = fmax(f.x1, box->x1);
@@ -153,7 +153,7 @@ static int choose_cells(struct build *b)
     }
     /* no points; or the ends of the numbers, where one cell has to do */
     if (!(f.x1 - f.x0 < INFINITY && f.y1 - f.y0 < INFINITY))
-        f = (struct frame){0.0, 0.0, 0.0, 0.0};
+        f = (struct near_grid_extent){0.0, 0.0, 0.0, 0.0};
     if (!(cells_in(&f, side) <= most))
     {
         is_wider = 1;
@@ -179,7 +179,7 @@ static int choose_cells(struct build *b)
 
 static void count_slice(int64_t slice, int thread, void *user)
 {
-    struct build *b = user;
+    struct near_grid_build *b = user;
     const struct oj_near_grid *grid = b->grid;
     const double *x = b->flat->x, *y = b->flat->y;
     int64_t *count = b->start + slice * b->n_buckets;
@@ -199,7 +199,7 @@ static void count_slice(int64_t slice, int thread, void *user)
 
 static void scatter_slice(int64_t slice, int thread, void *user)
 {
-    struct build *b = user;
+    struct near_grid_build *b = user;
     int64_t *start = b->start + slice * b->n_buckets;
     int64_t end = slice_end(b, slice);
     (void)thread;
@@ -238,7 +238,7 @@ static oj_status take_bucket(struct bucket *s, const struct oj_near_grid *grid,
 static oj_status sort_bucket(int64_t bucket, int thread, void *user,
                              struct oj_error *err)
 {
-    struct build *b = user;
+    struct near_grid_build *b = user;
     struct bucket *s = &b->bucket[thread];
     struct oj_near_grid *grid = b->grid;
     int64_t n_cells = grid->n_columns * grid->n_rows;
@@ -269,7 +269,7 @@ static oj_status sort_bucket(int64_t bucket, int thread, void *user,
 }
 
 /* Counts become places: bucket by bucket, and slice by slice in each. */
-static void scan_buckets(struct build *b)
+static void scan_buckets(struct near_grid_build *b)
 {
     int64_t total = 0;
     for (int64_t bucket = 0; bucket < b->n_buckets; bucket++)
@@ -286,7 +286,7 @@ static void scan_buckets(struct build *b)
     b->grid->n = total;
 }
 
-static oj_status sort_points(struct build *b, int n_threads,
+static oj_status sort_points(struct near_grid_build *b, int n_threads,
                              struct oj_error *err)
 {
     struct oj_near_grid *grid = b->grid;
@@ -320,7 +320,7 @@ static oj_status sort_points(struct build *b, int n_threads,
     return oj_parallel_try(n_threads, b->n_buckets, 1, sort_bucket, b, err);
 }
 
-static void free_buckets(struct build *b, int n_threads)
+static void free_buckets(struct near_grid_build *b, int n_threads)
 {
     for (int t = 0; b->bucket != NULL && t < n_threads; t++)
     {
@@ -351,7 +351,7 @@ oj_status oj_near_grid_build(struct oj_near_grid *grid,
                              const int32_t *tie_rank, double reach,
                              int n_threads, struct oj_error *err)
 {
-    struct build b;
+    struct near_grid_build b;
     oj_status status;
     int is_wider;
     memset(grid, 0, sizeof *grid);

@@ -12,7 +12,7 @@
  * least so many vertices, as a rule. */
 #define LEAST_VERTICES 4
 
-struct oj_index
+struct auto_index
 {
     const struct oj_flat *join_side;
     const int32_t *tie_rank;
@@ -31,7 +31,7 @@ static double n_vertices(const struct oj_flat *flat)
 }
 
 /* What is known of the input side: of a batch, or of what is to come (NULL). */
-static struct oj_auto_work work_of(const struct oj_index *index,
+static struct oj_auto_work work_of(const struct auto_index *index,
                                    const struct oj_flat *batch)
 {
     const struct oj_options *options = &index->options;
@@ -56,7 +56,7 @@ static struct oj_auto_work work_of(const struct oj_index *index,
 }
 
 /* What the CPU has to decide in any case. */
-static int is_for_cpu(struct oj_index *index, int of_points)
+static int is_for_cpu(struct auto_index *index, int of_points)
 {
     if (of_points || oj_cuda_screen_decides(&index->relation, index->join_side))
         return 0;
@@ -67,7 +67,7 @@ static int is_for_cpu(struct oj_index *index, int of_points)
 }
 
 /* 1 when so much is clearly faster on a device; says why in reason. */
-static int gpu_pays(struct oj_index *index, const struct oj_flat *batch)
+static int gpu_pays(struct auto_index *index, const struct oj_flat *batch)
 {
     struct oj_auto_work work = work_of(index, batch);
     struct oj_auto_cost cost = oj_auto_expect(&work);
@@ -84,7 +84,7 @@ static int gpu_pays(struct oj_index *index, const struct oj_flat *batch)
     return oj_auto_gpu_pays(&cost);
 }
 
-static oj_status make_on_cpu(struct oj_index *index, struct oj_stats *stats,
+static oj_status make_on_cpu(struct auto_index *index, struct oj_stats *stats,
                              struct oj_error *err)
 {
     if (index->on_cpu != NULL)
@@ -94,7 +94,7 @@ static oj_status make_on_cpu(struct oj_index *index, struct oj_stats *stats,
                                 &index->options, &index->on_cpu, stats, err);
 }
 
-static void leave_gpu(struct oj_index *index, const char *why)
+static void leave_gpu(struct auto_index *index, const char *why)
 {
     snprintf(index->reason, sizeof index->reason, "no GPU: %.300s", why);
     if (index->on_gpu != NULL && index->on_cpu == NULL)
@@ -107,7 +107,7 @@ static void leave_gpu(struct oj_index *index, const char *why)
 
 /* The backend cuda turns to the CPU where its devices cannot hold the data; who
  * has the choice says so. */
-static void leave_if_refused(struct oj_index *index)
+static void leave_if_refused(struct auto_index *index)
 {
     const char *why = oj_cuda_refusal(index->on_gpu);
     if (why != NULL)
@@ -121,7 +121,7 @@ static int is_of_device(oj_status status)
            status == OJ_ERR_INTERNAL || status == OJ_ERR_UNSUPPORTED;
 }
 
-static oj_status try_gpu(struct oj_index *index, struct oj_stats *stats,
+static oj_status try_gpu(struct auto_index *index, struct oj_stats *stats,
                          struct oj_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
@@ -144,8 +144,9 @@ static oj_status try_gpu(struct oj_index *index, struct oj_stats *stats,
     return OJ_OK;
 }
 
-static void free_index(struct oj_index *index)
+static void free_index(struct oj_index *wrapped)
 {
+    struct auto_index *index = (void *)wrapped;
     if (index == NULL)
         return;
     oj_cpu_backend.free_index(index->on_cpu);
@@ -154,7 +155,7 @@ static void free_index(struct oj_index *index)
 }
 
 /* Of lines and polygons the first batch says more. */
-static oj_status settle(struct oj_index *index, struct oj_stats *stats,
+static oj_status settle(struct auto_index *index, struct oj_stats *stats,
                         struct oj_error *err)
 {
     if (index->options.n_expected > 0)
@@ -167,7 +168,7 @@ static oj_status settle(struct oj_index *index, struct oj_stats *stats,
 }
 
 /* Where the number of rows is not known, each batch is asked anew. */
-static oj_status settle_by_batch(struct oj_index *index,
+static oj_status settle_by_batch(struct auto_index *index,
                                  const struct oj_flat *input,
                                  struct oj_stats *stats, struct oj_error *err)
 {
@@ -184,7 +185,7 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
            const struct oj_options *options, struct oj_index **out,
            struct oj_stats *stats, struct oj_error *err)
 {
-    struct oj_index *index = oj_calloc(1, sizeof *index);
+    struct auto_index *index = oj_calloc(1, sizeof *index);
     oj_status status;
     (void)row;
     if (index == NULL)
@@ -196,17 +197,18 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
     status = settle(index, stats, err);
     if (status != OJ_OK)
     {
-        free_index(index);
+        free_index((void *)index);
         return status;
     }
-    *out = index;
+    *out = (void *)index;
     return OJ_OK;
 }
 
-static oj_status join(struct oj_index *index, const struct oj_flat *input,
+static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
+    struct auto_index *index = (void *)wrapped;
     OJ_TRY(settle_by_batch(index, input, stats, err));
     if (index->uses_gpu)
     {
@@ -228,7 +230,7 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
 
 /* What the backend cuda said when it was asked for counts or sums: OJ_OK, an
  * error of the caller's, or the pairs are the way. */
-static oj_status judge_unmade(struct oj_index *index, oj_status status,
+static oj_status judge_unmade(struct auto_index *index, oj_status status,
                               const char *why, struct oj_error *err)
 {
     if (status != OJ_ERR_UNSUPPORTED && is_of_device(status))
@@ -240,11 +242,12 @@ static oj_status judge_unmade(struct oj_index *index, oj_status status,
     return status == OJ_OK ? OJ_OK : oj_fail(err, status, "%s", why);
 }
 
-static oj_status count_pairs(struct oj_index *index,
+static oj_status count_pairs(struct oj_index *wrapped,
                              const struct oj_flat *input, int64_t *count,
                              int64_t *n_pairs, struct oj_stats *stats,
                              struct oj_error *err)
 {
+    struct auto_index *index = (void *)wrapped;
     struct oj_error why = {OJ_OK, ""};
     oj_status status;
     OJ_TRY(settle_by_batch(index, input, stats, err));
@@ -256,16 +259,19 @@ static oj_status count_pairs(struct oj_index *index,
     return judge_unmade(index, status, why.message, err);
 }
 
-static int sums(const struct oj_index *index, const struct oj_flat *input)
+static int sums(const struct oj_index *wrapped, const struct oj_flat *input)
 {
+    const struct auto_index *index = (const void *)wrapped;
     return index->uses_gpu && oj_cuda_backend.sums(index->on_gpu, input);
 }
 
-static oj_status sum_pairs(struct oj_index *index, const struct oj_flat *input,
+static oj_status sum_pairs(struct oj_index *wrapped,
+                           const struct oj_flat *input,
                            const struct oj_sum_request *request, int64_t *words,
                            int64_t *n_pairs, struct oj_stats *stats,
                            struct oj_error *err)
 {
+    struct auto_index *index = (void *)wrapped;
     struct oj_error why = {OJ_OK, ""};
     oj_status status;
     if (!index->uses_gpu)
@@ -276,20 +282,23 @@ static oj_status sum_pairs(struct oj_index *index, const struct oj_flat *input,
     return judge_unmade(index, status, why.message, err);
 }
 
-const struct oj_backend *oj_auto_used(const struct oj_index *index)
+const struct oj_backend *oj_auto_used(const struct oj_index *wrapped)
 {
+    const struct auto_index *index = (const void *)wrapped;
     return index->uses_gpu ? &oj_cuda_backend : &oj_cpu_backend;
 }
 
-const char *oj_auto_reason(const struct oj_index *index)
+const char *oj_auto_reason(const struct oj_index *wrapped)
 {
+    const struct auto_index *index = (const void *)wrapped;
     const char *of_gpu = index->uses_gpu ? oj_cuda_reason(index->on_gpu) : "";
     return of_gpu[0] != '\0' ? of_gpu : index->reason;
 }
 
-const char *oj_auto_method(const struct oj_index *index,
+const char *oj_auto_method(const struct oj_index *wrapped,
                            const struct oj_flat *input)
 {
+    const struct auto_index *index = (const void *)wrapped;
     if (index->uses_gpu)
         return oj_cuda_method(index->on_gpu, input);
     return oj_cpu_family_name(&index->relation, index->join_side, input);

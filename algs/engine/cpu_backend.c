@@ -12,7 +12,7 @@ static const struct oj_cpu_family *const families[] = {
 #define N_FAMILIES ((int)(sizeof families / sizeof *families))
 
 /* The join side, indexed by the families that were needed so far. */
-struct oj_index
+struct cpu_index
 {
     const struct oj_flat *join_side;
     const int32_t *tie_rank;
@@ -41,7 +41,7 @@ const char *oj_cpu_family_name(const struct oj_relation *relation,
     return family >= 0 ? families[family]->name : "none";
 }
 
-static oj_status index_for(struct oj_index *index, int family,
+static oj_status index_for(struct cpu_index *index, int family,
                            struct oj_stats *stats, struct oj_error *err)
 {
     if (index->of[family] != NULL)
@@ -51,8 +51,9 @@ static oj_status index_for(struct oj_index *index, int family,
                                    &index->of[family], stats, err);
 }
 
-static void free_index(struct oj_index *index)
+static void free_index(struct oj_index *wrapped)
 {
+    struct cpu_index *index = (void *)wrapped;
     if (index == NULL)
         return;
     for (int i = 0; i < N_FAMILIES; i++)
@@ -65,7 +66,7 @@ static void free_index(struct oj_index *index)
 
 /* The family of the batches that are expected: of points, as a rule, one to a
  * feature. */
-static int choose_expected(const struct oj_index *index)
+static int choose_expected(const struct cpu_index *index)
 {
     static const int64_t none[1] = {0};
     struct oj_flat expected;
@@ -86,7 +87,7 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
            const struct oj_options *options, struct oj_index **out,
            struct oj_stats *stats, struct oj_error *err)
 {
-    struct oj_index *index = oj_calloc(1, sizeof *index);
+    struct cpu_index *index = oj_calloc(1, sizeof *index);
     int family;
     oj_status status = OJ_OK;
     (void)row;
@@ -101,17 +102,18 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
         status = index_for(index, family, stats, err);
     if (status != OJ_OK)
     {
-        free_index(index);
+        free_index((void *)index);
         return status;
     }
-    *out = index;
+    *out = (void *)index;
     return OJ_OK;
 }
 
-static oj_status join(struct oj_index *index, const struct oj_flat *input,
+static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
+    struct cpu_index *index = (void *)wrapped;
     int family = choose(&index->relation, index->join_side, input);
     if (family < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,

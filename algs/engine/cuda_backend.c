@@ -11,14 +11,15 @@
 
 /* The join side as the module has it and as the CPU has it; NULL: not needed
  * yet.  A batch goes to the module if one of its kernels takes it. */
-struct oj_index
+struct cuda_index
 {
     const struct oj_gpu_module *module;
     const struct oj_flat *join_side;
     const int32_t *tie_rank;
     struct oj_relation relation;
     struct oj_options options;
-    struct oj_index *on_gpu, *on_cpu;
+    struct oj_gpu_index *on_gpu;
+    struct oj_index *on_cpu;
     struct oj_cuda_screen *screen; /* candidates for on_cpu, or NULL */
     int sums_refused; /* it has no sums of such a join, or no memory for them */
     int n_sum_words;  /* of a join feature in the last batch that was summed */
@@ -106,13 +107,13 @@ int oj_cuda_is_started(void)
     return atomic_load(&is_started);
 }
 
-static int takes(const struct oj_index *index, const struct oj_flat *input)
+static int takes(const struct cuda_index *index, const struct oj_flat *input)
 {
     return !index->is_refused &&
            index->module->takes(&index->relation, index->join_side, input);
 }
 
-static oj_status make_on_cpu(struct oj_index *index, const char *why,
+static oj_status make_on_cpu(struct cuda_index *index, const char *why,
                              struct oj_stats *stats, struct oj_error *err)
 {
     if (index->on_cpu == NULL && index->screen == NULL)
@@ -136,7 +137,7 @@ static int cannot_hold(oj_status status)
 }
 
 /* No batch goes to the module any more. */
-static void refuse(struct oj_index *index)
+static void refuse(struct cuda_index *index)
 {
     index->is_refused = 1;
     if (index->on_gpu != NULL)
@@ -145,7 +146,7 @@ static void refuse(struct oj_index *index)
 }
 
 /* After each success of the module: it may have turned to another method. */
-static oj_status note_method(struct oj_index *index)
+static oj_status note_method(struct cuda_index *index)
 {
     const char *why = index->module->why_refused(index->on_gpu);
     if (why[0] != '\0' && index->slower[0] == '\0')
@@ -156,7 +157,7 @@ static oj_status note_method(struct oj_index *index)
 
 /* What the module cannot hold, for its coordinates or for want of memory, is
  * only found when its index is made; then the CPU answers. */
-static oj_status make_on_gpu(struct oj_index *index, struct oj_stats *stats,
+static oj_status make_on_gpu(struct cuda_index *index, struct oj_stats *stats,
                              struct oj_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
@@ -179,8 +180,9 @@ static oj_status make_on_gpu(struct oj_index *index, struct oj_stats *stats,
     return make_on_cpu(index, why.message, stats, err);
 }
 
-static void free_index(struct oj_index *index)
+static void free_index(struct oj_index *wrapped)
 {
+    struct cuda_index *index = (void *)wrapped;
     if (index == NULL)
         return;
     if (index->on_gpu != NULL)
@@ -198,7 +200,7 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
            struct oj_stats *stats, struct oj_error *err)
 {
     const struct oj_gpu_module *module;
-    struct oj_index *index;
+    struct cuda_index *index;
     struct oj_error why = {OJ_OK, ""};
     uint64_t gpus;
     oj_status status = oj_cuda_find(options, &module, &gpus, &why);
@@ -220,15 +222,15 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
                  : make_on_cpu(index, NOT_TAKEN, stats, err);
     if (status != OJ_OK)
     {
-        free_index(index);
+        free_index((void *)index);
         return status;
     }
-    *out = index;
+    *out = (void *)index;
     return OJ_OK;
 }
 
 /* Columns that one side lacks are the caller's mistake here as everywhere. */
-static oj_status check_columns(const struct oj_index *index,
+static oj_status check_columns(const struct cuda_index *index,
                                const struct oj_flat *input,
                                struct oj_error *err)
 {
@@ -237,10 +239,11 @@ static oj_status check_columns(const struct oj_index *index,
                                &filter, err);
 }
 
-static oj_status join(struct oj_index *index, const struct oj_flat *input,
+static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
+    struct cuda_index *index = (void *)wrapped;
     struct oj_error why = {OJ_ERR_UNSUPPORTED, NOT_TAKEN};
     if (takes(index, input))
     {
@@ -269,7 +272,7 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
  * rows, the pairs are less to fetch. */
 #define WORDS_PER_ROW 4
 
-static int is_worth_it(const struct oj_index *index,
+static int is_worth_it(const struct cuda_index *index,
                        const struct oj_flat *input, int n_words)
 {
     return index->join_side->n_features / WORDS_PER_ROW * n_words <=
@@ -278,7 +281,7 @@ static int is_worth_it(const struct oj_index *index,
 
 /* 1 when the module is to be asked for words of each join feature in place of
  * the pairs: its index is there then. */
-static oj_status without_pairs(struct oj_index *index,
+static oj_status without_pairs(struct cuda_index *index,
                                const struct oj_flat *input, int n_words,
                                int *yes, struct oj_stats *stats,
                                struct oj_error *err)
@@ -292,11 +295,12 @@ static oj_status without_pairs(struct oj_index *index,
     return OJ_OK;
 }
 
-static oj_status count_pairs(struct oj_index *index,
+static oj_status count_pairs(struct oj_index *wrapped,
                              const struct oj_flat *input, int64_t *count,
                              int64_t *n_pairs, struct oj_stats *stats,
                              struct oj_error *err)
 {
+    struct cuda_index *index = (void *)wrapped;
     int yes;
     OJ_TRY(without_pairs(index, input, 1, &yes, stats, err));
     if (yes)
@@ -312,17 +316,20 @@ static oj_status count_pairs(struct oj_index *index,
                    "the pairs of such a batch are not counted on a GPU");
 }
 
-static int sums(const struct oj_index *index, const struct oj_flat *input)
+static int sums(const struct oj_index *wrapped, const struct oj_flat *input)
 {
+    const struct cuda_index *index = (const void *)wrapped;
     return !index->sums_refused && takes(index, input) &&
            is_worth_it(index, input, index->n_sum_words);
 }
 
-static oj_status sum_pairs(struct oj_index *index, const struct oj_flat *input,
+static oj_status sum_pairs(struct oj_index *wrapped,
+                           const struct oj_flat *input,
                            const struct oj_sum_request *request, int64_t *words,
                            int64_t *n_pairs, struct oj_stats *stats,
                            struct oj_error *err)
 {
+    struct cuda_index *index = (void *)wrapped;
     int yes;
     index->n_sum_words = request->n_words;
     OJ_TRY(without_pairs(index, input, request->n_words, &yes, stats, err));
@@ -340,9 +347,10 @@ static oj_status sum_pairs(struct oj_index *index, const struct oj_flat *input,
                    "the pairs of such a batch are not summed on a GPU");
 }
 
-const char *oj_cuda_method(const struct oj_index *index,
+const char *oj_cuda_method(const struct oj_index *wrapped,
                            const struct oj_flat *input)
 {
+    const struct cuda_index *index = (const void *)wrapped;
     const char *family;
     if (takes(index, input))
         return index->module->method(index->on_gpu, &index->relation,
@@ -354,8 +362,9 @@ const char *oj_cuda_method(const struct oj_index *index,
     return family;
 }
 
-const char *oj_cuda_reason(const struct oj_index *index)
+const char *oj_cuda_reason(const struct oj_index *wrapped)
 {
+    const struct cuda_index *index = (const void *)wrapped;
     if (index->reason[0] == '\0' && index->on_gpu != NULL)
         return index->slower;
     if (index->reason[0] == '\0')
@@ -363,15 +372,17 @@ const char *oj_cuda_reason(const struct oj_index *index)
     return index->reason;
 }
 
-const char *oj_cuda_refusal(const struct oj_index *index)
+const char *oj_cuda_refusal(const struct oj_index *wrapped)
 {
+    const struct cuda_index *index = (const void *)wrapped;
     if (index->is_refused)
         return index->reason + strlen(ON_CPU);
     return index->on_gpu == NULL ? oj_cuda_screen_refusal(index->screen) : NULL;
 }
 
-struct oj_index *oj_cuda_take_cpu(struct oj_index *index)
+struct oj_index *oj_cuda_take_cpu(struct oj_index *wrapped)
 {
+    struct cuda_index *index = (void *)wrapped;
     struct oj_index *on_cpu = index->screen == NULL ? index->on_cpu : NULL;
     if (on_cpu != NULL)
         index->on_cpu = NULL;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-struct pair
+struct point_pair
 {
     int64_t row;
     int32_t feature;
@@ -32,7 +32,7 @@ struct oj_overlapping_points
     double *x, *y; /* [n_points] in box */
     int64_t *row;
     int64_t n_points, cap_x, cap_y, cap_row;
-    struct pair *pair; /* [n_pairs] by row, in tie order */
+    struct point_pair *pair; /* [n_pairs] by row, in tie order */
     int64_t n_pairs, cap_pairs;
     struct oj_matches merged;
 };
@@ -241,7 +241,7 @@ static int has_shared(const struct oj_matches *m, int64_t row)
  * entry. */
 static void merge_row(struct oj_overlapping_points *self,
                       const struct oj_matches *from, int64_t row,
-                      const struct pair *pair, int64_t n, int64_t *to)
+                      const struct point_pair *pair, int64_t n, int64_t *to)
 {
     int64_t p = oj_matches_first(from, row), end = oj_matches_end(from, row);
     struct oj_matches *merged = &self->merged;
@@ -295,7 +295,7 @@ oj_status oj_overlapping_points_merge(struct oj_overlapping_points *self,
     self->merged.offset[0] = 0;
     for (int64_t row = 0; row < out->n_rows; row++)
     {
-        const struct pair *pair = self->pair + at;
+        const struct point_pair *pair = self->pair + at;
         int64_t n = 0;
         for (; at < self->n_pairs && self->pair[at].row == row; at++)
             n++;

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 /* An answer on its way. */
-struct answer
+struct joined_part
 {
     struct oj_pipeline_part part;
     struct oj_flat_slice slice; /* part.flat, when it is not the whole batch */
@@ -26,7 +26,7 @@ struct pipeline
     const struct oj_pipeline_options *options;
     struct oj_pipeline_counts *counts;
     struct oj_flat batches[OJ_PIPELINE_SLOTS];
-    struct answer answers[OJ_PIPELINE_SLOTS];
+    struct joined_part answers[OJ_PIPELINE_SLOTS];
 
     /* The joiner's own. */
     int64_t n_batches_joined;
@@ -152,8 +152,9 @@ static void *reader_main(void *user)
 }
 
 /* Points answer at the n rows of batch slot from first on. */
-static oj_status take_rows(struct pipeline *p, struct answer *answer, int slot,
-                           int64_t first, int64_t n, struct oj_error *err)
+static oj_status take_rows(struct pipeline *p, struct joined_part *answer,
+                           int slot, int64_t first, int64_t n,
+                           struct oj_error *err)
 {
     const struct oj_flat *batch = &p->batches[slot];
     answer->part.slot = slot;
@@ -168,8 +169,8 @@ static oj_status take_rows(struct pipeline *p, struct answer *answer, int slot,
 }
 
 /* Joins the next rows of a batch, as many as do not have too many pairs. */
-static oj_status join_part(struct pipeline *p, struct answer *answer, int slot,
-                           int64_t first, int64_t *n_joined,
+static oj_status join_part(struct pipeline *p, struct joined_part *answer,
+                           int slot, int64_t first, int64_t *n_joined,
                            struct oj_error *err)
 {
     int64_t left = p->batches[slot].n_features - first;
@@ -199,7 +200,7 @@ static oj_status join_batch(struct pipeline *p, int slot, struct oj_error *err)
     int64_t n_rows = p->batches[slot].n_features, first = 0, n = 0;
     while (first < n_rows)
     {
-        struct answer *answer;
+        struct joined_part *answer;
         double start;
         oj_status status;
         if (!await(p, may_answer, never))
@@ -234,7 +235,8 @@ static void *join_main(void *user)
     return NULL;
 }
 
-static oj_status write_answer(struct pipeline *p, const struct answer *answer,
+static oj_status write_answer(struct pipeline *p,
+                              const struct joined_part *answer,
                               struct oj_error *err)
 {
     struct oj_pipeline_counts *counts = p->counts;
@@ -262,7 +264,8 @@ static void write_all(struct pipeline *p)
 {
     while (await(p, may_write, all_written))
     {
-        struct answer *answer = &p->answers[p->n_written % OJ_PIPELINE_SLOTS];
+        struct joined_part *answer =
+            &p->answers[p->n_written % OJ_PIPELINE_SLOTS];
         struct oj_error error = {OJ_OK, ""};
         oj_status status = write_answer(p, answer, &error);
         if (status != OJ_OK)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A place in the order of places, for qsort(). */
-struct ranked
+struct ranked_place
 {
     const struct oj_exact_pair *pair;
     const struct oj_exact_place *place;
@@ -136,14 +136,14 @@ static oj_status cut_all(struct oj_exact_arrangement *a, struct oj_error *err)
 
 static int compare_ranked(const void *left, const void *right)
 {
-    const struct ranked *a = left, *b = right;
+    const struct ranked_place *a = left, *b = right;
     return oj_exact_place_compare(a->pair, a->place, b->place);
 }
 
 static oj_status number_nodes(struct oj_exact_arrangement *a,
                               struct oj_error *err)
 {
-    struct ranked *ranked;
+    struct ranked_place *ranked;
     OJ_NEW(a->node_of_place, a->n_places, err);
     OJ_NEW(a->node, a->n_places, err);
     OJ_NEW(ranked, a->n_places, err);

@@ -111,13 +111,14 @@ static oj_status find_area(const struct nearness *n, int *is_found,
 /* --- two segments --------------------------------------------------------- */
 
 /* The coordinates of to - from. */
-struct vector
+struct exact_vector
 {
     struct oj_integer x, y;
 };
 
-static void make_vector(const struct oj_exact_pair *pair, struct vector *out,
-                        double from_x, double from_y, double to_x, double to_y)
+static void make_vector(const struct oj_exact_pair *pair,
+                        struct exact_vector *out, double from_x, double from_y,
+                        double to_x, double to_y)
 {
     struct oj_integer from;
     oj_integer_set(&from, from_x, pair->exponent);
@@ -129,8 +130,8 @@ static void make_vector(const struct oj_exact_pair *pair, struct vector *out,
 }
 
 /* out = a.x * b.x + a.y * b.y */
-static void dot_product(struct oj_integer *out, const struct vector *a,
-                        const struct vector *b)
+static void dot_product(struct oj_integer *out, const struct exact_vector *a,
+                        const struct exact_vector *b)
 {
     struct oj_integer other;
     oj_integer_multiply(out, &a->x, &b->x);
@@ -139,8 +140,8 @@ static void dot_product(struct oj_integer *out, const struct vector *a,
 }
 
 /* out = (a.x * b.y - a.y * b.x)^2 */
-static void cross_squared(struct oj_integer *out, const struct vector *a,
-                          const struct vector *b)
+static void cross_squared(struct oj_integer *out, const struct exact_vector *a,
+                          const struct exact_vector *b)
 {
     struct oj_integer one, other;
     oj_integer_multiply(&one, &a->x, &b->y);
@@ -180,7 +181,7 @@ static void take(struct nearness *n, const struct fraction *distance)
 static void measure_point(struct nearness *n, double x, double y,
                           const struct oj_exact_segment *s)
 {
-    struct vector along, to_point;
+    struct exact_vector along, to_point;
     struct fraction distance;
     struct oj_integer at;
     make_vector(&n->pair, &along, s->ax, s->ay, s->bx, s->by);

@@ -23,13 +23,13 @@ static int64_t count_parts(const struct oj_flat *flat, int64_t feature)
 }
 
 /* Two lists that grow towards each other's ends of one array. */
-struct reader
+struct pair_reader
 {
     struct oj_exact_pair *pair;
     struct oj_exact_segment *dot;
 };
 
-static void add_dot(struct reader *reader, double x, double y)
+static void add_dot(struct pair_reader *reader, double x, double y)
 {
     struct oj_exact_segment *dot = &reader->dot[reader->pair->n_dots++];
     dot->ax = dot->bx = x;
@@ -38,7 +38,7 @@ static void add_dot(struct reader *reader, double x, double y)
 }
 
 /* A ring or line; + 0.0 makes a plain zero of a negative one. */
-static void read_ring(struct reader *reader, const struct oj_flat *flat,
+static void read_ring(struct pair_reader *reader, const struct oj_flat *flat,
                       int64_t first, int64_t end)
 {
     struct oj_exact_pair *pair = reader->pair;
@@ -67,7 +67,7 @@ static void begin_part(struct oj_exact_pair *pair, int side,
     part->n_segments = 0;
 }
 
-static void read_feature(struct reader *reader, const struct oj_flat *flat,
+static void read_feature(struct pair_reader *reader, const struct oj_flat *flat,
                          int64_t feature, int side)
 {
     struct oj_exact_pair *pair = reader->pair;
@@ -124,7 +124,7 @@ oj_status oj_exact_pair_make(const struct oj_flat *input, int64_t row,
     int64_t n_parts = count_parts(input, row) + count_parts(join_side, feature);
     int64_t n_vertices =
         count_vertices(input, row) + count_vertices(join_side, feature);
-    struct reader reader = {pair, NULL};
+    struct pair_reader reader = {pair, NULL};
     memset(pair, 0, sizeof *pair);
     pair->part = oj_malloc(n_parts, sizeof *pair->part);
     pair->segment = oj_malloc(n_vertices, sizeof *pair->segment);

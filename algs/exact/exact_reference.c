@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* A part that is at a node. */
-struct visit
+struct node_part
 {
     int64_t node, part;
     int64_t piece, segment; /* -1: a dot */
@@ -21,7 +21,7 @@ struct places
 {
     struct oj_exact_arrangement arrangement;
     int64_t n_visits;
-    struct visit *visit; /* by node, part */
+    struct node_part *visit; /* by node, part */
     /* [n_parts] whether the part is a polygon that encloses something */
     uint8_t *is_area;
     /* [n_nodes] for a side, 1: an odd number of ends of its lines */
@@ -210,7 +210,7 @@ static void add_pieces(struct places *a, struct oj_matrix *matrix)
 
 static int compare_visits(const void *left, const void *right)
 {
-    const struct visit *a = left, *b = right;
+    const struct node_part *a = left, *b = right;
     if (a->node != b->node)
         return a->node < b->node ? -1 : 1;
     return (a->part > b->part) - (a->part < b->part);
@@ -219,7 +219,7 @@ static int compare_visits(const void *left, const void *right)
 static void add_visit(struct places *a, int64_t node, int64_t part,
                       int64_t piece, int64_t segment)
 {
-    struct visit *visit = &a->visit[a->n_visits++];
+    struct node_part *visit = &a->visit[a->n_visits++];
     visit->node = node;
     visit->part = part;
     visit->piece = piece;
@@ -254,7 +254,7 @@ static void look_at_node(struct places *a, int64_t first, int64_t end,
     a->mark++;
     for (int64_t i = first; i < end; i++)
     {
-        const struct visit *visit = &a->visit[i];
+        const struct node_part *visit = &a->visit[i];
         struct around *of = &around[a->arrangement.pair.part[visit->part].side];
         if (visit->piece >= 0)
         {

@@ -12,13 +12,13 @@ enum oj_said
     OJ_SAID_NOTHING         /**< their boxes pass */
 };
 
-/** Which boxes pass: as enum oj_box_test has them. */
-enum oj_meet_test
+/** Which boxes of join features pass against the box of a row. */
+enum oj_box_test
 {
-    OJ_MEET_BOXES_MEET,
-    OJ_MEET_BOX_COVERS, /**< that of the join feature covers the other */
-    OJ_MEET_BOX_WITHIN,
-    OJ_MEET_BOX_EQUALS
+    OJ_BOX_MEETS,  /**< those that meet it */
+    OJ_BOX_COVERS, /**< .. contain it */
+    OJ_BOX_WITHIN, /**< .. are contained in it */
+    OJ_BOX_EQUALS  /**< .. are equal to it */
 };
 
 #endif

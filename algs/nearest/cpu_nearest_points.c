@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* What struct oj_index is for this backend. */
-struct cpu_index
+struct nearest_points_index
 {
     struct oj_cpu_index index;
     struct oj_relation relation; /* as it was asked */
@@ -18,14 +18,14 @@ struct cpu_index
     struct oj_ones ones;                /* of the batch, lists of one only */
 };
 
-static struct cpu_index *unwrap(struct oj_index *index)
+static struct nearest_points_index *unwrap(struct oj_index *index)
 {
-    return (struct cpu_index *)(void *)index;
+    return (struct nearest_points_index *)(void *)index;
 }
 
 static void free_index(struct oj_index *wrapped)
 {
-    struct cpu_index *self = unwrap(wrapped);
+    struct nearest_points_index *self = unwrap(wrapped);
     if (self == NULL)
         return;
     for (int t = 0; t < self->options.n_threads; t++)
@@ -44,7 +44,7 @@ static void free_index(struct oj_index *wrapped)
     oj_free(self);
 }
 
-static oj_status build_index(struct cpu_index *self,
+static oj_status build_index(struct nearest_points_index *self,
                              const struct oj_flat *join_side,
                              struct oj_error *err)
 {
@@ -91,7 +91,7 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
            const struct oj_relation *relation, const struct oj_options *options,
            struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
 {
-    struct cpu_index *self = oj_calloc(1, sizeof *self);
+    struct nearest_points_index *self = oj_calloc(1, sizeof *self);
     double start = oj_clock_seconds();
     oj_status status;
     if (self == NULL)
@@ -113,9 +113,9 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
 }
 
 /* A batch on its way. */
-struct batch
+struct nearest_points_batch
 {
-    struct cpu_index *self;
+    struct nearest_points_index *self;
     const int32_t *row; /* of each point, or NULL: the point's place */
     int lists, has_ones;
     struct oj_matches *out;
@@ -124,8 +124,8 @@ struct batch
 static oj_status join_bucket(int64_t bucket, int thread, void *user,
                              struct oj_error *err)
 {
-    struct batch *b = user;
-    struct cpu_index *self = b->self;
+    struct nearest_points_batch *b = user;
+    struct nearest_points_index *self = b->self;
     const struct oj_order *order = &self->order;
     int64_t first = order->bucket_offset[bucket];
     int64_t n = order->bucket_offset[bucket + 1] - first;
@@ -148,11 +148,11 @@ static void count_matched(struct oj_matches *out)
     out->n_pairs = out->n_matched = n;
 }
 
-static oj_status join_points(struct batch *b, int64_t n, const double *x,
-                             const double *y, struct oj_stats *stats,
-                             struct oj_error *err)
+static oj_status join_points(struct nearest_points_batch *b, int64_t n,
+                             const double *x, const double *y,
+                             struct oj_stats *stats, struct oj_error *err)
 {
-    struct cpu_index *self = b->self;
+    struct nearest_points_index *self = b->self;
     double start = oj_clock_seconds(), sorted;
     int n_threads = self->options.n_threads;
     oj_status status;
@@ -181,10 +181,11 @@ static oj_status join_points(struct batch *b, int64_t n, const double *x,
 }
 
 /* Batches whose answers are lists. */
-static oj_status join_lists(struct batch *b, const struct oj_flat *input,
-                            struct oj_stats *stats, struct oj_error *err)
+static oj_status join_lists(struct nearest_points_batch *b,
+                            const struct oj_flat *input, struct oj_stats *stats,
+                            struct oj_error *err)
 {
-    struct cpu_index *self = b->self;
+    struct nearest_points_index *self = b->self;
     int n_threads = self->options.n_threads;
     int64_t n_rows = input->n_features;
     int64_t max_pairs = self->options.max_batch_pairs;
@@ -220,9 +221,9 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct cpu_index *self = unwrap(wrapped);
+    struct nearest_points_index *self = unwrap(wrapped);
     const struct oj_relation *relation = &self->relation;
-    struct batch b;
+    struct nearest_points_batch b;
     memset(&b, 0, sizeof b);
     b.self = self;
     b.out = out;

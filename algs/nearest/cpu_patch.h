@@ -31,7 +31,7 @@
 
 /* --- walking a tree ------------------------------------------------------- */
 
-struct oj_visit
+struct oj_tree_child
 {
     int32_t child; /* node of the level */
     int32_t level;
@@ -63,8 +63,8 @@ OJ_INLINE void oj_boxes_distance2(const struct oj_tree_node *restrict box,
  * farthest first, so that the nearest comes off first. */
 OJ_INLINE int oj_push_children(const struct oj_tree_node *node,
                                const float q[4], float reach2,
-                               struct oj_visit visited, struct oj_visit *stack,
-                               int depth)
+                               struct oj_tree_child visited,
+                               struct oj_tree_child *stack, int depth)
 {
     float d2[OJ_FANOUT];
     int first = depth;
@@ -78,7 +78,7 @@ OJ_INLINE int oj_push_children(const struct oj_tree_node *node,
     }
     for (int i = first + 1; i < depth; i++)
     {
-        struct oj_visit moved = stack[i];
+        struct oj_tree_child moved = stack[i];
         int at = i;
         for (; at > first && stack[at - 1].d2 < moved.d2; at--)
             stack[at] = stack[at - 1];
@@ -166,7 +166,7 @@ OJ_INLINE oj_status oj_patch_rings(const struct oj_rings *rings,
 {
     const struct oj_tree *tree = &rings->tree;
     struct oj_front *front = &s->near_rings;
-    struct oj_visit stack[OJ_STACK + OJ_FANOUT];
+    struct oj_tree_child stack[OJ_STACK + OJ_FANOUT];
     float reach2, q[4];
     int depth = 0;
     front->n = 0;
@@ -174,10 +174,10 @@ OJ_INLINE oj_status oj_patch_rings(const struct oj_rings *rings,
         return OJ_OK;
     reach2 = oj_tree_reach2(tree, 0.0);
     oj_place_relative_to(patch, tree, q);
-    stack[depth++] = (struct oj_visit){0, tree->n_levels - 1, 0.0f};
+    stack[depth++] = (struct oj_tree_child){0, tree->n_levels - 1, 0.0f};
     while (depth > 0)
     {
-        struct oj_visit v = stack[--depth];
+        struct oj_tree_child v = stack[--depth];
         const struct oj_tree_node *node =
             &tree->node[tree->level_first[v.level] + v.child];
         float d2[OJ_FANOUT];
@@ -226,7 +226,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
 {
     const struct oj_tree *tree = &segments->tree;
     struct oj_front *front = &s->near_bundles;
-    struct oj_visit stack[OJ_STACK + OJ_FANOUT];
+    struct oj_tree_child stack[OJ_STACK + OJ_FANOUT];
     struct oj_bound bound = oj_bound_make(tree, cap);
     int64_t step = k == 1 ? OJ_MANY_BOXES + 1 : OJ_SOME_BOXES + 4 * k;
     int64_t check_at = step;
@@ -241,10 +241,10 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
     if (tree->n_levels == 0)
         return OJ_OK;
     oj_place_relative_to(patch, tree, q);
-    stack[depth++] = (struct oj_visit){0, tree->n_levels - 1, 0.0f};
+    stack[depth++] = (struct oj_tree_child){0, tree->n_levels - 1, 0.0f};
     while (depth > 0)
     {
-        struct oj_visit v = stack[--depth];
+        struct oj_tree_child v = stack[--depth];
         int64_t node_at = tree->level_first[v.level] + v.child;
         const struct oj_tree_node *node = &tree->node[node_at];
         float d2[OJ_FANOUT];

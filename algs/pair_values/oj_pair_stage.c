@@ -17,7 +17,7 @@
 #define ENTRIES_PER_TASK 64
 
 /* Of one thread. */
-struct worker
+struct pair_stage_worker
 {
     struct oj_geos_overlay *overlay; /* NULL: not opened yet */
     int has_input;                   /* overlay knows the batch */
@@ -34,7 +34,7 @@ struct oj_pair_stage
     struct oj_pair_side join_side;
     struct oj_sphere_side sphere; /* of it, where points on it are asked for */
     int n_workers;
-    struct worker *worker;
+    struct pair_stage_worker *worker;
     int64_t *area_score; /* [join features], or NULL */
     int64_t *score;      /* of entries */
     int64_t *shape_at;   /* of entries: worker + n_workers * place, or -1 */
@@ -46,8 +46,9 @@ struct oj_pair_stage
     struct oj_pair_side input;
     const struct oj_matches *entries;
     struct oj_pair_values *values;
-    oj_status (*visit)(struct oj_pair_stage *stage, struct worker *worker,
-                       int64_t row, int64_t entry, struct oj_error *err);
+    oj_status (*visit)(struct oj_pair_stage *stage,
+                       struct pair_stage_worker *worker, int64_t row,
+                       int64_t entry, struct oj_error *err);
 };
 
 static int wants_overlap(const struct oj_pair_request *r)
@@ -98,7 +99,8 @@ static int is_on_sphere(const struct oj_pair_stage *stage)
 }
 
 static oj_status need_overlay(struct oj_pair_stage *stage,
-                              struct worker *worker, struct oj_error *err)
+                              struct pair_stage_worker *worker,
+                              struct oj_error *err)
 {
     if (worker->overlay == NULL)
         OJ_TRY(oj_geos_overlay_open(stage->join_side.whole, &worker->overlay,
@@ -110,7 +112,7 @@ static oj_status need_overlay(struct oj_pair_stage *stage,
 static oj_status score_areas(struct oj_pair_stage *stage,
                              const struct oj_flat *flat, struct oj_error *err)
 {
-    struct worker *worker = &stage->worker[0];
+    struct pair_stage_worker *worker = &stage->worker[0];
     int64_t n = flat->n_features;
     uint8_t *overlaps = NULL;
     oj_status status = OJ_OK;
@@ -207,7 +209,7 @@ static oj_status run_task(int64_t task, int thread, void *user,
                           struct oj_error *err)
 {
     struct oj_pair_stage *stage = user;
-    struct worker *worker = &stage->worker[thread];
+    struct pair_stage_worker *worker = &stage->worker[thread];
     const struct oj_matches *m = stage->entries;
     int64_t entry = task * ENTRIES_PER_TASK;
     int64_t end = entry + ENTRIES_PER_TASK < m->n_entries
@@ -228,8 +230,8 @@ static oj_status run_task(int64_t task, int thread, void *user,
 
 static oj_status
 visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
-          oj_status (*visit)(struct oj_pair_stage *, struct worker *, int64_t,
-                             int64_t, struct oj_error *),
+          oj_status (*visit)(struct oj_pair_stage *, struct pair_stage_worker *,
+                             int64_t, int64_t, struct oj_error *),
           struct oj_error *err)
 {
     int64_t n = entries->n_entries, first = INT64_MAX;
@@ -245,7 +247,7 @@ visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
                            run_task, stage, err));
     for (int i = 0; i < stage->n_workers; i++)
     {
-        const struct worker *worker = &stage->worker[i];
+        const struct pair_stage_worker *worker = &stage->worker[i];
         if (worker->first_undecided < first && stage->text[0] == '\0')
             first = worker->first_undecided;
         stage->n_undecided += worker->n_undecided;
@@ -260,7 +262,8 @@ visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
 
 /* ---- overlaps ----------------------------------------------------------- */
 
-static oj_status need_input(struct oj_pair_stage *stage, struct worker *worker,
+static oj_status need_input(struct oj_pair_stage *stage,
+                            struct pair_stage_worker *worker,
                             struct oj_error *err)
 {
     OJ_TRY(need_overlay(stage, worker, err));
@@ -271,10 +274,10 @@ static oj_status need_input(struct oj_pair_stage *stage, struct worker *worker,
 }
 
 /* Adds the intersection to shapes; *is_there is 0 when GEOS cannot make it. */
-static oj_status add_common(struct oj_pair_stage *stage, struct worker *worker,
-                            int64_t row, int64_t entry,
-                            struct oj_flat_buf *shapes, int *is_there,
-                            struct oj_error *err)
+static oj_status add_common(struct oj_pair_stage *stage,
+                            struct pair_stage_worker *worker, int64_t row,
+                            int64_t entry, struct oj_flat_buf *shapes,
+                            int *is_there, struct oj_error *err)
 {
     enum oj_geos_verdict verdict;
     OJ_TRY(need_input(stage, worker, err));
@@ -297,7 +300,7 @@ static oj_status add_common(struct oj_pair_stage *stage, struct worker *worker,
 
 /* Area and length of what a pair has in common; NaN where GEOS cannot say. */
 static oj_status measure_common(struct oj_pair_stage *stage,
-                                struct worker *worker, int64_t row,
+                                struct pair_stage_worker *worker, int64_t row,
                                 int64_t entry, double *area, double *length,
                                 struct oj_error *err)
 {
@@ -340,7 +343,7 @@ static void set_value(const struct oj_pair_stage *stage,
 
 /* What takes the areas of the features themselves. */
 static oj_status set_whole_areas(struct oj_pair_stage *stage,
-                                 struct worker *worker, int64_t row,
+                                 struct pair_stage_worker *worker, int64_t row,
                                  int64_t entry, double area, double length,
                                  struct oj_error *err)
 {
@@ -367,7 +370,7 @@ static oj_status set_whole_areas(struct oj_pair_stage *stage,
 }
 
 static oj_status visit_overlap(struct oj_pair_stage *stage,
-                               struct worker *worker, int64_t row,
+                               struct pair_stage_worker *worker, int64_t row,
                                int64_t entry, struct oj_error *err)
 {
     double area = (double)NAN, length = (double)NAN;
@@ -441,9 +444,9 @@ static oj_status fill_overlaps(struct oj_pair_stage *stage,
 
 /* ---- nearest points ----------------------------------------------------- */
 
-static oj_status find_points(struct oj_pair_stage *stage, struct worker *worker,
-                             int64_t row, int64_t entry,
-                             struct oj_nearest_points *points,
+static oj_status find_points(struct oj_pair_stage *stage,
+                             struct pair_stage_worker *worker, int64_t row,
+                             int64_t entry, struct oj_nearest_points *points,
                              struct oj_error *err)
 {
     if (is_on_sphere(stage))
@@ -460,8 +463,8 @@ static oj_status find_points(struct oj_pair_stage *stage, struct worker *worker,
 }
 
 static oj_status visit_points(struct oj_pair_stage *stage,
-                              struct worker *worker, int64_t row, int64_t entry,
-                              struct oj_error *err)
+                              struct pair_stage_worker *worker, int64_t row,
+                              int64_t entry, struct oj_error *err)
 {
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
     if (stage->entries->join_row[entry] >= 0)
@@ -485,8 +488,9 @@ static int is_alone(const struct oj_matches *m, int64_t row)
 }
 
 static oj_status visit_overlap_score(struct oj_pair_stage *stage,
-                                     struct worker *worker, int64_t row,
-                                     int64_t entry, struct oj_error *err)
+                                     struct pair_stage_worker *worker,
+                                     int64_t row, int64_t entry,
+                                     struct oj_error *err)
 {
     double area, length;
     unsigned both;
@@ -503,8 +507,9 @@ static oj_status visit_overlap_score(struct oj_pair_stage *stage,
 }
 
 static oj_status visit_distance_score(struct oj_pair_stage *stage,
-                                      struct worker *worker, int64_t row,
-                                      int64_t entry, struct oj_error *err)
+                                      struct pair_stage_worker *worker,
+                                      int64_t row, int64_t entry,
+                                      struct oj_error *err)
 {
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
     stage->score[entry] = 0;

@@ -12,7 +12,7 @@
 /* A part of one of the features: its segments in the order of its vertices, a
  * point as one segment without length. Segments are numbered over all rings;
  * runs end with their ring. */
-struct side
+struct part_segments
 {
     const struct oj_flat *flat;
     int64_t feature, n_parts;
@@ -50,10 +50,11 @@ void oj_nearest_work_free(struct oj_nearest_work *work)
 
 /* ---- parts and their runs ----------------------------------------------- */
 
-static struct side open_side(const struct oj_flat *flat, int64_t feature,
-                             struct oj_box **box, int64_t *capacity)
+static struct part_segments open_side(const struct oj_flat *flat,
+                                      int64_t feature, struct oj_box **box,
+                                      int64_t *capacity)
 {
-    struct side s = {0};
+    struct part_segments s = {0};
     s.flat = flat;
     s.feature = feature;
     s.box = box;
@@ -71,7 +72,7 @@ static int64_t count_segments(int64_t n_vertices)
 }
 
 /* Vertices of ring r of the part at hand. */
-static int64_t ring_of(const struct side *s, int64_t r, int64_t *n)
+static int64_t ring_of(const struct part_segments *s, int64_t r, int64_t *n)
 {
     if (oj_flat_is_points(s->flat))
     {
@@ -82,7 +83,8 @@ static int64_t ring_of(const struct side *s, int64_t r, int64_t *n)
     return s->flat->vertex_offset[r];
 }
 
-static oj_status add_runs(struct side *s, int64_t ring, struct oj_error *err)
+static oj_status add_runs(struct part_segments *s, int64_t ring,
+                          struct oj_error *err)
 {
     int64_t n, first = ring_of(s, ring, &n);
     int64_t n_segments = count_segments(n);
@@ -102,7 +104,8 @@ static oj_status add_runs(struct side *s, int64_t ring, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status take_part(struct side *s, int64_t place, struct oj_error *err)
+static oj_status take_part(struct part_segments *s, int64_t place,
+                           struct oj_error *err)
 {
     int64_t n, first;
     s->part = s->first_ring = 0;
@@ -129,28 +132,28 @@ static oj_status take_part(struct side *s, int64_t place, struct oj_error *err)
 /* ---- segments ----------------------------------------------------------- */
 
 /* Where a run is: its ring's vertices, and the number of its first segment. */
-struct run
+struct segment_run
 {
     int64_t ring, first_vertex, n_vertices;
     int64_t start;  /* of the run in its ring */
     int64_t number; /* of its first segment in the part */
 };
 
-static struct run first_run(const struct side *s)
+static struct segment_run first_run(const struct part_segments *s)
 {
-    struct run run = {0};
+    struct segment_run run = {0};
     run.ring = s->first_ring;
     run.first_vertex = ring_of(s, run.ring, &run.n_vertices);
     return run;
 }
 
-static int64_t run_length(const struct run *run)
+static int64_t run_length(const struct segment_run *run)
 {
     int64_t left = count_segments(run->n_vertices) - run->start;
     return left < RUN ? left : RUN;
 }
 
-static void next_run(const struct side *s, struct run *run)
+static void next_run(const struct part_segments *s, struct segment_run *run)
 {
     run->number += run_length(run);
     run->start += run_length(run);
@@ -162,8 +165,8 @@ static void next_run(const struct side *s, struct run *run)
     run->first_vertex = ring_of(s, run->ring, &run->n_vertices);
 }
 
-static struct segment segment_of(const struct side *s, const struct run *run,
-                                 int64_t i)
+static struct segment segment_of(const struct part_segments *s,
+                                 const struct segment_run *run, int64_t i)
 {
     int64_t v = run->first_vertex + run->start + i;
     int64_t w = run->n_vertices > 1 ? v + 1 : v;
@@ -174,9 +177,10 @@ static struct segment segment_of(const struct side *s, const struct run *run,
 
 /* ---- the least distance ------------------------------------------------- */
 
-static void compare_runs(const struct side *a, const struct run *run_a,
-                         const struct side *b, const struct run *run_b,
-                         struct best *best)
+static void compare_runs(const struct part_segments *a,
+                         const struct segment_run *run_a,
+                         const struct part_segments *b,
+                         const struct segment_run *run_b, struct best *best)
 {
     int64_t n_a = run_length(run_a), n_b = run_length(run_b);
     for (int64_t i = 0; i < n_a; i++)
@@ -205,16 +209,18 @@ static void compare_runs(const struct side *a, const struct run *run_a,
 
 /* The pair of runs with the nearest boxes gives a bound that spares most other
  * pairs. */
-static double bound_of(const struct side *a, const struct side *b)
+static double bound_of(const struct part_segments *a,
+                       const struct part_segments *b)
 {
-    struct run run_a = first_run(a), best_a = run_a, best_b = first_run(b);
+    struct segment_run run_a = first_run(a), best_a = run_a,
+                       best_b = first_run(b);
     struct best best = {INFINITY, 0, 0, 0, {0, 0, 0, 0}, {0, 0, 0, 0}};
     double least = INFINITY;
     if (a->n_runs == 1 && b->n_runs == 1)
         return INFINITY;
     for (int64_t i = 0; i < a->n_runs; i++, next_run(a, &run_a))
     {
-        struct run run_b = first_run(b);
+        struct segment_run run_b = first_run(b);
         for (int64_t j = 0; j < b->n_runs; j++, next_run(b, &run_b))
         {
             double d = oj_box_distance(&(*a->box)[i], &(*b->box)[j]);
@@ -231,10 +237,10 @@ static double bound_of(const struct side *a, const struct side *b)
 
 /* Segments of the parts at hand against each other: *best is replaced when they
  * are nearer. */
-static void compare_parts(const struct side *a, const struct side *b,
-                          struct best *best)
+static void compare_parts(const struct part_segments *a,
+                          const struct part_segments *b, struct best *best)
 {
-    struct run run_a = first_run(a);
+    struct segment_run run_a = first_run(a);
     struct best here = *best;
     double bound;
     if (oj_box_distance(&a->all, &b->all) > best->distance)
@@ -244,7 +250,7 @@ static void compare_parts(const struct side *a, const struct side *b,
     here.distance = bound < best->distance ? bound : best->distance;
     for (int64_t i = 0; i < a->n_runs; i++, next_run(a, &run_a))
     {
-        struct run run_b = first_run(b);
+        struct segment_run run_b = first_run(b);
         for (int64_t j = 0; j < b->n_runs; j++, next_run(b, &run_b))
         {
             if (oj_box_distance(&(*a->box)[i], &(*b->box)[j]) <= here.distance)
@@ -255,15 +261,15 @@ static void compare_parts(const struct side *a, const struct side *b,
         *best = here;
 }
 
-static enum oj_location locate(const struct side *s, int64_t ring, double x,
-                               double y)
+static enum oj_location locate(const struct part_segments *s, int64_t ring,
+                               double x, double y)
 {
     int64_t n, first = ring_of(s, ring, &n);
     return oj_ring_locate(x, y, s->flat->x + first, s->flat->y + first, n);
 }
 
 /* As the distance has it: on a ring, or inside an odd number of them. */
-static int part_holds(const struct side *s, double x, double y)
+static int part_holds(const struct part_segments *s, double x, double y)
 {
     const struct oj_box point = {x, y, x, y};
     int odd = 0;
@@ -397,7 +403,8 @@ static void set_points(const struct best *best, struct oj_nearest_points *out)
 }
 
 /* 1 when one of the parts at hand lies in the other, or begins there. */
-static int is_inside(const struct side *a, const struct side *b,
+static int is_inside(const struct part_segments *a,
+                     const struct part_segments *b,
                      struct oj_nearest_points *out)
 {
     if (part_holds(b, a->x, a->y))
@@ -412,7 +419,8 @@ static int is_inside(const struct side *a, const struct side *b,
 /* As is_inside(), for the other rings of a.  No rings of the two parts meet:
  * then this happens only to invalid polygons, with holes beyond their shells.
  */
-static int has_ring_inside(const struct side *a, const struct side *b,
+static int has_ring_inside(const struct part_segments *a,
+                           const struct part_segments *b,
                            struct oj_nearest_points *out)
 {
     for (int64_t ring = a->first_ring + 1; ring < a->end_ring; ring++)
@@ -435,8 +443,8 @@ oj_status oj_nearest_points_find(const struct oj_flat *flat_a, int64_t a,
                                  struct oj_nearest_points *out,
                                  struct oj_error *err)
 {
-    struct side one = open_side(flat_a, a, &work->box_a, &work->cap_a);
-    struct side two = open_side(flat_b, b, &work->box_b, &work->cap_b);
+    struct part_segments one = open_side(flat_a, a, &work->box_a, &work->cap_a);
+    struct part_segments two = open_side(flat_b, b, &work->box_b, &work->cap_b);
     struct best best = {INFINITY, 0, 0, 0, {0, 0, 0, 0}, {0, 0, 0, 0}};
     struct oj_nearest_points none = {INFINITY, NAN, NAN, NAN, NAN};
     *out = none;

@@ -9,7 +9,7 @@
 #define ROWS_PER_TASK 64
 
 /* A batch on its way. */
-struct batch
+struct predicate_batch
 {
     struct oj_predicate_rows rows;
     struct oj_order order;
@@ -21,8 +21,8 @@ struct batch
 static oj_status take_row(int64_t i, int thread, void *user,
                           struct oj_error *err)
 {
-    struct batch *b = user;
-    struct oj_index *index = b->rows.index;
+    struct predicate_batch *b = user;
+    struct oj_predicate_index *index = b->rows.index;
     OJ_TRY(oj_check_cancel(index->options.cancel, err));
     return oj_predicate_row(&b->rows, &index->worker[thread],
                             b->order.point[i].index, err);
@@ -34,7 +34,7 @@ static oj_status take_row(int64_t i, int thread, void *user,
  * it. */
 static void set_places(int64_t task, int thread, void *user)
 {
-    struct batch *b = user;
+    struct predicate_batch *b = user;
     const struct oj_flat *flat = b->rows.input;
     int64_t end = (task + 1) * ROWS_TO_PLACE;
     (void)thread;
@@ -50,7 +50,8 @@ static void set_places(int64_t task, int thread, void *user)
     }
 }
 
-static oj_status sort_rows(struct batch *b, int n_threads, struct oj_error *err)
+static oj_status sort_rows(struct predicate_batch *b, int n_threads,
+                           struct oj_error *err)
 {
     int64_t n = b->rows.input->n_features;
     const double *x = b->rows.input->x, *y = b->rows.input->y;
@@ -69,10 +70,10 @@ static oj_status sort_rows(struct batch *b, int n_threads, struct oj_error *err)
     return oj_order_sort(&b->order, n_threads, NULL, NULL, err);
 }
 
-static oj_status prepare_workers(const struct batch *b, int n_threads,
+static oj_status prepare_workers(const struct predicate_batch *b, int n_threads,
                                  struct oj_error *err)
 {
-    struct oj_index *index = b->rows.index;
+    struct oj_predicate_index *index = b->rows.index;
     for (int t = 0; t < n_threads; t++)
     {
         struct oj_predicate_worker *w = &index->worker[t];
@@ -91,7 +92,7 @@ static oj_status prepare_workers(const struct batch *b, int n_threads,
     return OJ_OK;
 }
 
-static oj_status gather(const struct oj_index *index, int n_threads,
+static oj_status gather(const struct oj_predicate_index *index, int n_threads,
                         int64_t n_rows, struct oj_matches *out,
                         struct oj_error *err)
 {
@@ -107,7 +108,7 @@ static oj_status gather(const struct oj_index *index, int n_threads,
     return status;
 }
 
-static oj_status take_all(struct batch *b, int n_threads,
+static oj_status take_all(struct predicate_batch *b, int n_threads,
                           struct oj_matches *out, struct oj_error *err)
 {
     OJ_TRY(oj_parallel_try(n_threads, b->order.n_points, ROWS_PER_TASK,
@@ -117,10 +118,10 @@ static oj_status take_all(struct batch *b, int n_threads,
 }
 
 /* Candidates from somebody else, if there is somebody who has them. */
-static oj_status screen(const struct batch *b, int *is_screened,
+static oj_status screen(const struct predicate_batch *b, int *is_screened,
                         struct oj_stats *stats, struct oj_error *err)
 {
-    struct oj_index *index = b->rows.index;
+    struct oj_predicate_index *index = b->rows.index;
     const struct oj_screen *screen = index->options.screen;
     struct oj_screen_rule rule;
     struct oj_error why = {OJ_OK, ""};
@@ -140,10 +141,10 @@ static oj_status screen(const struct batch *b, int *is_screened,
     return OJ_OK;
 }
 
-static oj_status run_batch(struct batch *b, struct oj_matches *out,
+static oj_status run_batch(struct predicate_batch *b, struct oj_matches *out,
                            struct oj_stats *stats, struct oj_error *err)
 {
-    struct oj_index *index = b->rows.index;
+    struct oj_predicate_index *index = b->rows.index;
     int n_threads = index->options.n_threads;
     double start, sorted;
     int is_screened;
@@ -169,11 +170,12 @@ static oj_status run_batch(struct batch *b, struct oj_matches *out,
     return OJ_OK;
 }
 
-static oj_status join(struct oj_index *index, const struct oj_flat *input,
+static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct batch b;
+    struct oj_predicate_index *index = (void *)wrapped;
+    struct predicate_batch b;
     oj_status status;
     memset(&b, 0, sizeof b);
     b.rows.index = index;
@@ -187,8 +189,9 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
 
 /* --- the join side -------------------------------------------------------- */
 
-static void free_index(struct oj_index *index)
+static void free_index(struct oj_index *wrapped)
 {
+    struct oj_predicate_index *index = (void *)wrapped;
     if (index == NULL)
         return;
     if (index->worker != NULL)
@@ -214,7 +217,8 @@ static void free_index(struct oj_index *index)
     oj_free(index);
 }
 
-oj_status oj_predicate_want_side(struct oj_index *index, struct oj_error *err)
+oj_status oj_predicate_want_side(struct oj_predicate_index *index,
+                                 struct oj_error *err)
 {
     if (!index->has_side)
         OJ_TRY(oj_side_build(&index->side, index->join_side,
@@ -224,7 +228,8 @@ oj_status oj_predicate_want_side(struct oj_index *index, struct oj_error *err)
 }
 
 /* With a screen the side may never be needed. */
-static oj_status fill_index(struct oj_index *index, struct oj_error *err)
+static oj_status fill_index(struct oj_predicate_index *index,
+                            struct oj_error *err)
 {
     int64_t n = index->join_side->n_features;
     int n_threads = index->options.n_threads;
@@ -244,7 +249,7 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
            struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct oj_index *index = oj_calloc(1, sizeof *index);
+    struct oj_predicate_index *index = oj_calloc(1, sizeof *index);
     oj_status status;
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
@@ -256,12 +261,12 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
     status = fill_index(index, err);
     if (status != OJ_OK)
     {
-        free_index(index);
+        free_index((void *)index);
         return status;
     }
     stats->index_bytes += oj_side_bytes(&index->side);
     stats->index_s += oj_clock_seconds() - start;
-    *out = index;
+    *out = (void *)index;
     return OJ_OK;
 }
 

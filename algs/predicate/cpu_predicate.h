@@ -43,14 +43,14 @@ struct oj_predicate_worker
 };
 
 /** The join side, prepared. */
-struct oj_index
+struct oj_predicate_index
 {
     const struct oj_flat *join_side;
     const int32_t *tie_rank;
     struct oj_relation relation;
     struct oj_options options;
     struct oj_box_rule rule;
-    struct oj_side side; /**< empty until has_side */
+    struct oj_shape_side side; /**< empty until has_side */
     int has_side;
     int32_t *place_of; /**< [features] in the side; NULL until wanted */
     struct oj_screen_pairs screened;    /**< of the last batch */
@@ -61,7 +61,7 @@ struct oj_index
 /** What the rows of a batch are compared with, and under which filter. */
 struct oj_predicate_rows
 {
-    struct oj_index *index;
+    struct oj_predicate_index *index;
     const struct oj_flat *input;
     struct oj_pair_filter filter;
 };
@@ -81,13 +81,14 @@ OJ_MUST_USE oj_status oj_predicate_decide(const struct oj_predicate_rows *rows,
                                           struct oj_error *err);
 
 /** 1 when a pair of which said is known has to be decided. */
-int oj_predicate_is_open(const struct oj_index *index, uint8_t said);
+int oj_predicate_is_open(const struct oj_predicate_index *index, uint8_t said);
 
 /** 1 when that takes the side, with place_of. */
-int oj_predicate_asks_shapes(const struct oj_index *index, uint8_t said);
+int oj_predicate_asks_shapes(const struct oj_predicate_index *index,
+                             uint8_t said);
 
 /** Prepares the side if that was not done yet. */
-OJ_MUST_USE oj_status oj_predicate_want_side(struct oj_index *index,
+OJ_MUST_USE oj_status oj_predicate_want_side(struct oj_predicate_index *index,
                                              struct oj_error *err);
 
 /** The pairs of a batch from the candidates in index->screened

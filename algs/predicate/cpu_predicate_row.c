@@ -79,7 +79,7 @@ static oj_status ask(const struct oj_predicate_rows *b,
                      const struct oj_shape *shape, int64_t at, int *holds,
                      struct oj_error *err)
 {
-    struct oj_side *side = &b->index->side;
+    struct oj_shape_side *side = &b->index->side;
     int32_t feature = oj_side_feature(side, at);
     struct oj_shape point;
     const struct oj_shape *other = &point;
@@ -211,7 +211,7 @@ static oj_status take_pair(const struct oj_predicate_rows *b,
                            const struct oj_shape *shape, int64_t at, int *holds,
                            struct oj_error *err)
 {
-    const struct oj_side *side = &b->index->side;
+    const struct oj_shape_side *side = &b->index->side;
     enum oj_location location = OJ_ON_BOUNDARY;
     OJ_TRY(look_up(&b->index->options, w, err));
     w->n_asked++;
@@ -228,7 +228,7 @@ static oj_status take_found(const struct oj_predicate_rows *b,
                             struct oj_predicate_worker *w, int64_t row,
                             const struct oj_shape *shape, struct oj_error *err)
 {
-    const struct oj_side *side = &b->index->side;
+    const struct oj_shape_side *side = &b->index->side;
     int when_inside, when_on;
     if (side->shape == NULL && shape->kinds == OJ_PART_POLYGON &&
         is_decided_by_place(b->index->relation.op, &when_inside, &when_on))
@@ -255,7 +255,7 @@ static oj_status take_others(const struct oj_predicate_rows *b,
                              struct oj_predicate_worker *w, int64_t row,
                              const struct oj_shape *shape, struct oj_error *err)
 {
-    const struct oj_side *side = &b->index->side;
+    const struct oj_shape_side *side = &b->index->side;
     oj_status status = OJ_OK;
     for (int64_t i = 0; i < w->found.n && status == OJ_OK; i++)
     {
@@ -286,8 +286,8 @@ static oj_status take_others(const struct oj_predicate_rows *b,
     return status;
 }
 
-static oj_status find_all(const struct oj_side *side, struct oj_found *found,
-                          struct oj_error *err)
+static oj_status find_all(const struct oj_shape_side *side,
+                          struct oj_found *found, struct oj_error *err)
 {
     OJ_TRY(oj_reserve(&found->at, 0, side->n, &found->capacity,
                       sizeof *found->at, err));
@@ -323,7 +323,7 @@ oj_status oj_predicate_row(const struct oj_predicate_rows *b,
                            struct oj_predicate_worker *w, int64_t row,
                            struct oj_error *err)
 {
-    struct oj_index *index = b->index;
+    struct oj_predicate_index *index = b->index;
     struct oj_shape shape = oj_shape_of(b->input, row);
     w->n_rows++;
     if (index->rule.takes_all)
@@ -340,7 +340,7 @@ oj_status oj_predicate_row(const struct oj_predicate_rows *b,
 
 /* --- pairs that a screen has found ---------------------------------------- */
 
-int oj_predicate_is_open(const struct oj_index *index, uint8_t said)
+int oj_predicate_is_open(const struct oj_predicate_index *index, uint8_t said)
 {
     enum oj_op op = index->relation.op;
     if (said == OJ_SAID_MEETS)
@@ -376,7 +376,8 @@ static oj_status take_if_nice(const struct oj_predicate_rows *b,
 }
 
 /* 1 when no more is asked of a pair than whether features are nice. */
-static int is_about_niceness(const struct oj_index *index, uint8_t said)
+static int is_about_niceness(const struct oj_predicate_index *index,
+                             uint8_t said)
 {
     enum oj_op op = index->relation.op;
     return said == OJ_SAID_APART_IF_VALID ||
@@ -384,7 +385,8 @@ static int is_about_niceness(const struct oj_index *index, uint8_t said)
             (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT));
 }
 
-int oj_predicate_asks_shapes(const struct oj_index *index, uint8_t said)
+int oj_predicate_asks_shapes(const struct oj_predicate_index *index,
+                             uint8_t said)
 {
     return oj_predicate_is_open(index, said) && !is_about_niceness(index, said);
 }
@@ -394,7 +396,7 @@ oj_status oj_predicate_decide(const struct oj_predicate_rows *b,
                               int64_t n, const int32_t *feature, uint8_t *said,
                               struct oj_error *err)
 {
-    const struct oj_index *index = b->index;
+    const struct oj_predicate_index *index = b->index;
     int is_disjoint = index->relation.op == OJ_OP_DISJOINT;
     struct oj_shape shape = oj_shape_of(b->input, row);
     w->n_rows++;

@@ -16,39 +16,24 @@
 #define SHORT_LIST 24
 
 /* One thread's own, for sorting. */
-struct sorting
+struct pair_sorting
 {
     struct oj_keyed *key; /* [2 n] */
     int64_t cap_key;
 };
 
-struct batch
+struct screened_batch
 {
     const struct oj_predicate_rows *rows;
     struct oj_screen_pairs *pairs;
     struct oj_matches *out;
-    int64_t *count;          /* [tasks] pairs, then their place */
-    int64_t *n_matched;      /* [tasks] rows with a pair */
-    atomic_int has_open;     /* pairs to decide */
-    atomic_int asks_shapes;  /* some of them take the side */
-    int64_t n_present;       /* disjoint: join features that have parts */
-    struct sorting *sorting; /* [threads] */
+    int64_t *count;               /* [tasks] pairs, then their place */
+    int64_t *n_matched;           /* [tasks] rows with a pair */
+    atomic_int has_open;          /* pairs to decide */
+    atomic_int asks_shapes;       /* some of them take the side */
+    int64_t n_present;            /* disjoint: join features that have parts */
+    struct pair_sorting *sorting; /* [threads] */
 };
-
-static enum oj_meet_test test_of(enum oj_box_test test)
-{
-    switch (test)
-    {
-        case OJ_BOX_COVERS:
-            return OJ_MEET_BOX_COVERS;
-        case OJ_BOX_WITHIN:
-            return OJ_MEET_BOX_WITHIN;
-        case OJ_BOX_EQUALS:
-            return OJ_MEET_BOX_EQUALS;
-        default:
-            return OJ_MEET_BOXES_MEET;
-    }
-}
 
 /* Joins that boxes alone say little about. */
 static int asks_meeting(const struct oj_relation *relation)
@@ -74,7 +59,7 @@ int oj_screen_rule_of(const struct oj_relation *relation,
     if (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN ||
         rule.takes_all)
         return 0;
-    out->test = (int)test_of(rule.test);
+    out->test = (int)rule.test;
     out->is_enough = rule.is_enough;
     out->asks_meeting = asks_meeting(relation);
     return 1;
@@ -88,7 +73,7 @@ void oj_screen_pairs_free(struct oj_screen_pairs *pairs)
     memset(pairs, 0, sizeof *pairs);
 }
 
-static int64_t last_row(const struct batch *b, int64_t task)
+static int64_t last_row(const struct screened_batch *b, int64_t task)
 {
     int64_t end = (task + 1) * ROWS_PER_TASK;
     return end < b->pairs->n_rows ? end : b->pairs->n_rows;
@@ -99,8 +84,8 @@ static int64_t last_row(const struct batch *b, int64_t task)
 /* Pairs that may not count are none; are there others that are open? */
 static void look_through(int64_t task, int thread, void *user)
 {
-    struct batch *b = user;
-    const struct oj_index *index = b->rows->index;
+    struct screened_batch *b = user;
+    const struct oj_predicate_index *index = b->rows->index;
     const struct oj_pair_filter *filter = &b->rows->filter;
     const struct oj_screen_pairs *pairs = b->pairs;
     int open = 0, shapes = 0;
@@ -124,8 +109,8 @@ static void look_through(int64_t task, int thread, void *user)
 static oj_status decide_row(int64_t row, int thread, void *user,
                             struct oj_error *err)
 {
-    struct batch *b = user;
-    struct oj_index *index = b->rows->index;
+    struct screened_batch *b = user;
+    struct oj_predicate_index *index = b->rows->index;
     const struct oj_screen_pairs *pairs = b->pairs;
     int64_t first = pairs->offset[row], n = pairs->offset[row + 1] - first;
     int open = 0;
@@ -139,7 +124,8 @@ static oj_status decide_row(int64_t row, int thread, void *user,
                                err);
 }
 
-static oj_status find_places(struct oj_index *index, struct oj_error *err)
+static oj_status find_places(struct oj_predicate_index *index,
+                             struct oj_error *err)
 {
     OJ_TRY(oj_predicate_want_side(index, err));
     if (index->place_of != NULL)
@@ -167,8 +153,8 @@ static int64_t n_met(const struct oj_screen_pairs *pairs, int64_t row)
 
 /* Puts the features that row is disjoint with to out, or only counts them where
  * out is NULL.  is_met [features] is 0, and stays so. */
-static int64_t take_others(const struct batch *b, int64_t row, uint8_t *is_met,
-                           int32_t *out)
+static int64_t take_others(const struct screened_batch *b, int64_t row,
+                           uint8_t *is_met, int32_t *out)
 {
     const struct oj_screen_pairs *pairs = b->pairs;
     const struct oj_flat *join_side = b->rows->index->join_side;
@@ -194,7 +180,8 @@ static int64_t take_others(const struct batch *b, int64_t row, uint8_t *is_met,
 }
 
 /* The features that row meets. */
-static int64_t take_met(const struct batch *b, int64_t row, int32_t *out)
+static int64_t take_met(const struct screened_batch *b, int64_t row,
+                        int32_t *out)
 {
     const struct oj_screen_pairs *pairs = b->pairs;
     int64_t n = 0;
@@ -208,8 +195,8 @@ static int64_t take_met(const struct batch *b, int64_t row, int32_t *out)
 
 static void count_task(int64_t task, int thread, void *user)
 {
-    struct batch *b = user;
-    const struct oj_index *index = b->rows->index;
+    struct screened_batch *b = user;
+    const struct oj_predicate_index *index = b->rows->index;
     int64_t n = 0, n_matched = 0;
     for (int64_t row = task * ROWS_PER_TASK; row < last_row(b, task); row++)
     {
@@ -242,7 +229,7 @@ static void sort_short(int64_t n, int32_t *feature, const int32_t *tie_rank)
 }
 
 static oj_status sort_long(int64_t n, int32_t *feature, const int32_t *tie_rank,
-                           struct sorting *s, struct oj_error *err)
+                           struct pair_sorting *s, struct oj_error *err)
 {
     struct oj_keyed *sorted;
     OJ_TRY(oj_reserve(&s->key, 0, 2 * n, &s->cap_key, sizeof *s->key, err));
@@ -260,8 +247,8 @@ static oj_status sort_long(int64_t n, int32_t *feature, const int32_t *tie_rank,
 static oj_status fill_task(int64_t task, int thread, void *user,
                            struct oj_error *err)
 {
-    struct batch *b = user;
-    const struct oj_index *index = b->rows->index;
+    struct screened_batch *b = user;
+    const struct oj_predicate_index *index = b->rows->index;
     struct oj_matches *out = b->out;
     int64_t at = b->count[task];
     OJ_TRY(oj_check_cancel(index->options.cancel, err));
@@ -292,10 +279,10 @@ static oj_status fill_task(int64_t task, int thread, void *user,
     return OJ_OK;
 }
 
-static oj_status put_in_order(struct batch *b, int64_t n_tasks,
+static oj_status put_in_order(struct screened_batch *b, int64_t n_tasks,
                               struct oj_error *err)
 {
-    const struct oj_index *index = b->rows->index;
+    const struct oj_predicate_index *index = b->rows->index;
     int n_threads = index->options.n_threads;
     int64_t n_rows = b->pairs->n_rows, n = 0, n_matched = 0;
     int64_t most = index->options.max_batch_pairs;
@@ -317,9 +304,9 @@ static oj_status put_in_order(struct batch *b, int64_t n_tasks,
     return OJ_OK;
 }
 
-static oj_status run(struct batch *b, struct oj_error *err)
+static oj_status run(struct screened_batch *b, struct oj_error *err)
 {
-    struct oj_index *index = b->rows->index;
+    struct oj_predicate_index *index = b->rows->index;
     int n_threads = index->options.n_threads;
     int64_t n_rows = b->pairs->n_rows;
     int64_t n_tasks = (n_rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK;
@@ -344,7 +331,7 @@ static oj_status run(struct batch *b, struct oj_error *err)
 oj_status oj_screened_to_matches(const struct oj_predicate_rows *rows,
                                  struct oj_matches *out, struct oj_error *err)
 {
-    struct batch b;
+    struct screened_batch b;
     oj_status status;
     memset(&b, 0, sizeof b);
     b.rows = rows;

@@ -8,12 +8,12 @@
 
 #include <math.h>
 
-struct oj_index
+struct cuda_quadrant_index
 {
     const struct oj_gpu_module *module;
     const struct oj_flat *join_side;
     struct oj_relation relation;
-    struct oj_index *on_gpu;
+    struct oj_gpu_quadrant_index *on_gpu;
 };
 
 static oj_status check_relation(const struct oj_relation *relation,
@@ -29,7 +29,7 @@ static oj_status check_relation(const struct oj_relation *relation,
                    "distance");
 }
 
-static oj_status check_input(const struct oj_index *index,
+static oj_status check_input(const struct cuda_quadrant_index *index,
                              const struct oj_flat *input, struct oj_error *err)
 {
     struct oj_pair_filter filter;
@@ -43,8 +43,9 @@ static oj_status check_input(const struct oj_index *index,
                    "no conditions on pairs");
 }
 
-static void free_index(struct oj_index *index)
+static void free_index(struct oj_index *wrapped)
 {
+    struct cuda_quadrant_index *index = (void *)wrapped;
     if (index == NULL)
         return;
     if (index->on_gpu != NULL)
@@ -59,7 +60,7 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
            struct oj_stats *stats, struct oj_error *err)
 {
     struct oj_options here = *options;
-    struct oj_index *index;
+    struct cuda_quadrant_index *index;
     oj_status status;
     (void)row;
     OJ_TRY(check_relation(relation, err));
@@ -74,17 +75,18 @@ make_index(const struct oj_backend *row, const struct oj_flat *join_side,
             join_side, tie_rank, relation, &here, &index->on_gpu, stats, err);
     if (status != OJ_OK)
     {
-        free_index(index);
+        free_index((void *)index);
         return status;
     }
-    *out = index;
+    *out = (void *)index;
     return OJ_OK;
 }
 
-static oj_status join(struct oj_index *index, const struct oj_flat *input,
+static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
+    struct cuda_quadrant_index *index = (void *)wrapped;
     OJ_TRY(check_input(index, input, err));
     return index->module->quadrant_join(index->on_gpu, input, out, stats, err);
 }

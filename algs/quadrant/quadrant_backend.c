@@ -18,7 +18,7 @@
  * first is enough for coordinates of any sense. */
 #define N_LEVELS 48
 
-struct oj_index
+struct quadrant_index
 {
     const struct oj_flat *flat;
     const int32_t *tie_rank;
@@ -30,9 +30,9 @@ struct oj_index
 };
 
 /* A batch on its way. */
-struct batch
+struct quadrant_batch
 {
-    struct oj_index *index;
+    struct quadrant_index *index;
     struct oj_points points; /* that are not settled */
     struct oj_quadrants quadrants;
     uint8_t *is_open; /* [points.n] */
@@ -41,7 +41,7 @@ struct batch
     struct oj_stats *stats;
 };
 
-static double reach_of_level(const struct oj_index *index, int level)
+static double reach_of_level(const struct quadrant_index *index, int level)
 {
     double max_distance = index->relation.max_distance, reach;
     if (!index->is_growing)
@@ -60,7 +60,7 @@ static int64_t grid_bytes(const struct oj_quadrant_grid *grid)
            grid->n_entries * (int64_t)sizeof(int32_t);
 }
 
-static oj_status need_grid(struct oj_index *index, int level,
+static oj_status need_grid(struct quadrant_index *index, int level,
                            struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
@@ -73,8 +73,9 @@ static oj_status need_grid(struct oj_index *index, int level,
     return OJ_OK;
 }
 
-static void free_index(struct oj_index *index)
+static void free_index(struct oj_index *wrapped)
 {
+    struct quadrant_index *index = (void *)wrapped;
     if (index == NULL)
         return;
     for (int level = 0; level < N_LEVELS; level++)
@@ -95,7 +96,7 @@ static oj_status check_relation(const struct oj_relation *relation,
                    "plane and without a least distance");
 }
 
-static oj_status check_input(const struct oj_index *index,
+static oj_status check_input(const struct quadrant_index *index,
                              const struct oj_flat *input, struct oj_error *err)
 {
     struct oj_pair_filter filter;
@@ -118,7 +119,7 @@ make_index(const struct oj_backend *self, const struct oj_flat *join_side,
            struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct oj_index *index;
+    struct quadrant_index *index;
     oj_status status;
     (void)self;
     OJ_TRY(check_relation(relation, err));
@@ -140,15 +141,15 @@ make_index(const struct oj_backend *self, const struct oj_flat *join_side,
     }
     if (status != OJ_OK)
     {
-        free_index(index);
+        free_index((void *)index);
         return status;
     }
-    *out = index;
+    *out = (void *)index;
     return OJ_OK;
 }
 
 /* Leaves the open points only, in their order. */
-static void keep_open(struct batch *batch)
+static void keep_open(struct quadrant_batch *batch)
 {
     struct oj_points *points = &batch->points;
     int64_t n = 0;
@@ -164,9 +165,10 @@ static void keep_open(struct batch *batch)
     points->n = n;
 }
 
-static oj_status run_level(struct batch *batch, int level, struct oj_error *err)
+static oj_status run_level(struct quadrant_batch *batch, int level,
+                           struct oj_error *err)
 {
-    struct oj_index *index = batch->index;
+    struct quadrant_index *index = batch->index;
     struct oj_quadrant_pass pass;
     /* points far from one another share too few features to be grouped */
     double spread =
@@ -197,10 +199,10 @@ static oj_status run_level(struct batch *batch, int level, struct oj_error *err)
     return status;
 }
 
-static oj_status start_batch(struct batch *batch, const struct oj_flat *input,
-                             struct oj_error *err)
+static oj_status start_batch(struct quadrant_batch *batch,
+                             const struct oj_flat *input, struct oj_error *err)
 {
-    const struct oj_index *index = batch->index;
+    const struct quadrant_index *index = batch->index;
     struct oj_relation bounds = index->relation;
     double start = oj_clock_seconds();
     OJ_TRY(oj_points_make(input, &batch->points, err));
@@ -226,10 +228,10 @@ static oj_status start_batch(struct batch *batch, const struct oj_flat *input,
     return OJ_OK;
 }
 
-static oj_status finish_batch(struct batch *batch, int64_t n_rows,
+static oj_status finish_batch(struct quadrant_batch *batch, int64_t n_rows,
                               struct oj_matches *out, struct oj_error *err)
 {
-    const struct oj_index *index = batch->index;
+    const struct quadrant_index *index = batch->index;
     double start = oj_clock_seconds();
     for (int thread = 0; thread < index->options.n_threads; thread++)
     {
@@ -243,7 +245,7 @@ static oj_status finish_batch(struct batch *batch, int64_t n_rows,
     return OJ_OK;
 }
 
-static void free_batch(struct batch *batch)
+static void free_batch(struct quadrant_batch *batch)
 {
     for (int thread = 0;
          batch->worker != NULL && thread < batch->index->options.n_threads;
@@ -260,11 +262,12 @@ static void free_batch(struct batch *batch)
     oj_quadrants_free(&batch->quadrants);
 }
 
-static oj_status join(struct oj_index *index, const struct oj_flat *input,
+static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct batch batch;
+    struct quadrant_index *index = (void *)wrapped;
+    struct quadrant_batch batch;
     oj_status status;
     OJ_TRY(check_input(index, input, err));
     memset(&batch, 0, sizeof batch);

@@ -6,14 +6,15 @@
 
 #include <math.h>
 
-struct oj_index
+struct box_index
 {
     struct oj_boxes boxes;
     struct oj_box_search search;
 };
 
-void oj_box_index_free(struct oj_index *index)
+void oj_box_index_free(struct oj_index *wrapped)
 {
+    struct box_index *index = (void *)wrapped;
     if (index == NULL)
         return;
     index->search.library->free(index->search.tree);
@@ -24,7 +25,7 @@ void oj_box_index_free(struct oj_index *index)
 }
 
 /* The tree, and what GEOS is asked with. */
-static oj_status build(struct oj_index *index, struct oj_error *err)
+static oj_status build(struct box_index *index, struct oj_error *err)
 {
     struct oj_box_search *search = &index->search;
     const struct oj_relation *relation = &search->relation;
@@ -54,7 +55,7 @@ oj_status oj_box_index_make(
     struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct oj_index *index;
+    struct box_index *index;
     oj_status status;
     if (relation->metric != OJ_METRIC_PLANAR)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
@@ -69,22 +70,23 @@ oj_status oj_box_index_make(
     index->search.tie_rank = tie_rank;
     index->search.relation = *relation;
     index->search.options = *options;
-    index->search.visit = (enum oj_visit)self->method;
+    index->search.visit = (enum oj_visit_order)self->method;
     status = build(index, err);
     if (status != OJ_OK)
     {
-        oj_box_index_free(index);
+        oj_box_index_free((void *)index);
         return status;
     }
     stats->index_s += oj_clock_seconds() - start;
-    *out = index;
+    *out = (void *)index;
     return OJ_OK;
 }
 
-oj_status oj_box_index_join(struct oj_index *index, const struct oj_flat *input,
-                            struct oj_matches *out, struct oj_stats *stats,
-                            struct oj_error *err)
+oj_status oj_box_index_join(struct oj_index *wrapped,
+                            const struct oj_flat *input, struct oj_matches *out,
+                            struct oj_stats *stats, struct oj_error *err)
 {
+    struct box_index *index = (void *)wrapped;
     struct oj_box_search *search = &index->search;
     struct oj_pair_filter filter;
     OJ_TRY(oj_pair_filter_make(&search->relation, input, search->join_side,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* A batch on its way. */
-struct run
+struct box_rows_batch
 {
     struct oj_box_search *search;
     const struct oj_flat *input;
@@ -27,7 +27,7 @@ struct run
 };
 
 /* Every feature that has a box. */
-static oj_status find_all(struct run *run)
+static oj_status find_all(struct box_rows_batch *run)
 {
     const struct oj_boxes *boxes = run->search->boxes;
     run->found.n = 0;
@@ -39,14 +39,14 @@ static oj_status find_all(struct run *run)
     return OJ_OK;
 }
 
-static int takes_distance(const struct run *run)
+static int takes_distance(const struct box_rows_batch *run)
 {
     return (oj_op_get(run->search->relation.op)->takes & OJ_TAKES_DISTANCE) !=
            0;
 }
 
 /* No pair of row counts beyond this; < 0: none counts at all. */
-static double reach_of_row(const struct run *run, int64_t row)
+static double reach_of_row(const struct box_rows_batch *run, int64_t row)
 {
     if (!takes_distance(run))
         return 0.0;
@@ -69,7 +69,7 @@ static double greatest_distance(const struct oj_flat *join_side)
     return most;
 }
 
-static void keep_reason(struct run *run)
+static void keep_reason(struct box_rows_batch *run)
 {
     char *text = run->stats->undecided_text;
     if (text[0] == '\0')
@@ -78,7 +78,7 @@ static void keep_reason(struct run *run)
 }
 
 /* 1 when features however far apart may be pairs. */
-static int takes_apart(const struct run *run)
+static int takes_apart(const struct box_rows_batch *run)
 {
     return !takes_distance(run) &&
            !oj_relation_needs_contact(&run->search->relation);
@@ -86,7 +86,8 @@ static int takes_apart(const struct run *run)
 
 /* --- every join but nearest ----------------------------------------------- */
 
-static int envelopes_meet(const struct run *run, int64_t row, int64_t feature)
+static int envelopes_meet(const struct box_rows_batch *run, int64_t row,
+                          int64_t feature)
 {
     struct oj_box a = oj_box_of_feature(run->input, row);
     struct oj_box b = oj_box_of_feature(run->search->join_side, feature);
@@ -94,8 +95,8 @@ static int envelopes_meet(const struct run *run, int64_t row, int64_t feature)
 }
 
 /* YES where the pair counts; *distance where the join has one. */
-static enum oj_geos_verdict ask(struct run *run, int64_t row, int64_t feature,
-                                double *distance)
+static enum oj_geos_verdict ask(struct box_rows_batch *run, int64_t row,
+                                int64_t feature, double *distance)
 {
     const struct oj_box_search *search = run->search;
     const struct oj_relation *relation = &search->relation;
@@ -118,8 +119,9 @@ static enum oj_geos_verdict ask(struct run *run, int64_t row, int64_t feature,
                : OJ_GEOS_NO;
 }
 
-static oj_status take_verdict(struct run *run, int64_t row, int32_t feature,
-                              enum oj_geos_verdict verdict, double distance)
+static oj_status take_verdict(struct box_rows_batch *run, int64_t row,
+                              int32_t feature, enum oj_geos_verdict verdict,
+                              double distance)
 {
     switch (verdict)
     {
@@ -140,7 +142,7 @@ static oj_status take_verdict(struct run *run, int64_t row, int32_t feature,
 }
 
 /* The found features whose box lies in the window of row. */
-static oj_status decide_found(struct run *run, int64_t row,
+static oj_status decide_found(struct box_rows_batch *run, int64_t row,
                               const struct oj_box *window)
 {
     const struct oj_box_search *search = run->search;
@@ -161,7 +163,8 @@ static oj_status decide_found(struct run *run, int64_t row,
 }
 
 /* The box in which row's candidates are; empty when it has none. */
-static struct oj_box window_of_row(const struct run *run, int64_t row)
+static struct oj_box window_of_row(const struct box_rows_batch *run,
+                                   int64_t row)
 {
     struct oj_box box = oj_box_of_feature(run->input, row);
     double reach = reach_of_row(run, row);
@@ -173,7 +176,8 @@ static struct oj_box window_of_row(const struct run *run, int64_t row)
 }
 
 /* Rows first <= i < end of the order of visit share a query. */
-static oj_status join_together(struct run *run, int64_t first, int64_t end)
+static oj_status join_together(struct box_rows_batch *run, int64_t first,
+                               int64_t end)
 {
     struct oj_box around = oj_box_empty();
     for (int64_t i = first; i < end; i++)
@@ -201,7 +205,7 @@ static oj_status join_together(struct run *run, int64_t first, int64_t end)
 
 /* --- nearest -------------------------------------------------------------- */
 
-static oj_status rank(struct run *run, int64_t row, int32_t feature,
+static oj_status rank(struct box_rows_batch *run, int64_t row, int32_t feature,
                       double at_least)
 {
     double distance;
@@ -221,7 +225,7 @@ static oj_status rank(struct run *run, int64_t row, int32_t feature,
 
 /* Ranks the found features whose box lies in the window of row, which reaches
  * as far as reach around it. */
-static oj_status rank_found(struct run *run, int64_t row,
+static oj_status rank_found(struct box_rows_batch *run, int64_t row,
                             const struct oj_box *box,
                             const struct oj_box *window)
 {
@@ -247,7 +251,7 @@ static oj_status rank_found(struct run *run, int64_t row,
 }
 
 /* A window, and a larger one while the answer may lie outside. */
-static oj_status join_nearest(struct run *run, int64_t row)
+static oj_status join_nearest(struct box_rows_batch *run, int64_t row)
 {
     struct oj_box_search *search = run->search;
     struct oj_box box = oj_box_of_feature(run->input, row), window;
@@ -289,7 +293,7 @@ static double middle(double low, double high)
 }
 
 /* The rows that have parts, each by the middle of its box. */
-static oj_status list_rows(struct run *run)
+static oj_status list_rows(struct box_rows_batch *run)
 {
     const struct oj_flat *input = run->input;
     struct oj_points *list = &run->middle;
@@ -310,7 +314,7 @@ static oj_status list_rows(struct run *run)
     return OJ_OK;
 }
 
-static oj_status join_one_by_one(struct run *run)
+static oj_status join_one_by_one(struct box_rows_batch *run)
 {
     int is_nearest = run->search->relation.op == OJ_OP_NEAREST;
     for (int64_t i = 0; i < run->middle.n; i++)
@@ -323,7 +327,7 @@ static oj_status join_one_by_one(struct run *run)
     return OJ_OK;
 }
 
-static oj_status join_quadrants(struct run *run)
+static oj_status join_quadrants(struct box_rows_batch *run)
 {
     struct oj_quadrants quadrants;
     oj_status status = OJ_OK;
@@ -336,7 +340,7 @@ static oj_status join_quadrants(struct run *run)
     return status;
 }
 
-static oj_status join_all(struct run *run, struct oj_matches *out)
+static oj_status join_all(struct box_rows_batch *run, struct oj_matches *out)
 {
     const struct oj_box_search *search = run->search;
     double start = oj_clock_seconds(), listed;
@@ -364,7 +368,7 @@ oj_status oj_box_rows_join(struct oj_box_search *search,
                            struct oj_matches *out, struct oj_stats *stats,
                            struct oj_error *err)
 {
-    struct run run;
+    struct box_rows_batch run;
     oj_status status;
     memset(&run, 0, sizeof run);
     run.search = search;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* What a batch needs while it runs. */
-struct run
+struct box_points_batch
 {
     struct oj_box_search *search;
     struct oj_points points;
@@ -56,7 +56,8 @@ oj_status oj_box_search_query(const struct oj_box_search *search,
 
 /* --- nearest to points ---------------------------------------------------- */
 
-static oj_status query(struct run *run, const struct oj_box *box, double reach)
+static oj_status query(struct box_points_batch *run, const struct oj_box *box,
+                       double reach)
 {
     struct oj_box window = oj_box_around(box, reach);
     return oj_box_search_query(run->search, &window, &run->found,
@@ -64,7 +65,8 @@ static oj_status query(struct run *run, const struct oj_box *box, double reach)
 }
 
 /* Ranks the found features whose box lies in the window of a point. */
-static oj_status rank_found(struct run *run, double x, double y, double reach)
+static oj_status rank_found(struct box_points_batch *run, double x, double y,
+                            double reach)
 {
     const struct oj_box_search *search = run->search;
     struct oj_box at = {x, y, x, y}, window = oj_box_around(&at, reach);
@@ -100,8 +102,8 @@ static oj_status rank_found(struct run *run, double x, double y, double reach)
 
 /* Whether what was ranked is the answer: window is the box that was searched,
  * reach what it surely holds around the point. */
-static int is_settled(const struct run *run, const struct oj_box *window,
-                      double reach)
+static int is_settled(const struct box_points_batch *run,
+                      const struct oj_box *window, double reach)
 {
     const struct oj_ranking *ranking = &run->ranking;
     if (reach >= ranking->max_distance)
@@ -113,7 +115,7 @@ static int is_settled(const struct run *run, const struct oj_box *window,
            oj_box_covers(window, &run->search->boxes->all);
 }
 
-static oj_status store(struct run *run, int64_t row)
+static oj_status store(struct box_points_batch *run, int64_t row)
 {
     if (oj_box_refused_matters(&run->refused, &run->ranking))
         OJ_TRY(oj_answers_add_undecided(&run->answers, row, -1, run->err));
@@ -127,7 +129,8 @@ static double diagonal(const struct oj_box *box)
 
 /* A window that holds k features for every point within spread of x, y: those
  * that the last point had, which was nearby. */
-static oj_status find_enough(struct run *run, double x, double y, double spread)
+static oj_status find_enough(struct box_points_batch *run, double x, double y,
+                             double spread)
 {
     double farthest = 0.0;
     run->enough = INFINITY;
@@ -148,8 +151,9 @@ static oj_status find_enough(struct run *run, double x, double y, double spread)
 
 /* The window that a search for the points in box begins with; x, y is one of
  * them. */
-static oj_status first_reach(struct run *run, const struct oj_box *box,
-                             double x, double y, double *reach)
+static oj_status first_reach(struct box_points_batch *run,
+                             const struct oj_box *box, double x, double y,
+                             double *reach)
 {
     const struct oj_box_search *search = run->search;
     *reach = search->relation.max_distance;
@@ -165,7 +169,8 @@ static oj_status first_reach(struct run *run, const struct oj_box *box,
 
 /* The next, after reach was not enough and needed (INFINITY: not known) would
  * be. */
-static double next_reach(const struct run *run, double reach, double needed)
+static double next_reach(const struct box_points_batch *run, double reach,
+                         double needed)
 {
     double next = needed < INFINITY ? needed : fmax(4.0 * reach, DBL_MIN);
     if (reach < run->enough)
@@ -174,7 +179,7 @@ static double next_reach(const struct run *run, double reach, double needed)
 }
 
 /* Lets the next search begin with what this one needed, or a little more. */
-static oj_status learn(struct run *run)
+static oj_status learn(struct box_points_batch *run)
 {
     struct oj_box_search *search = run->search;
     const struct oj_ranking *ranking = &run->ranking;
@@ -192,7 +197,7 @@ static oj_status learn(struct run *run)
     return OJ_OK;
 }
 
-static oj_status join_point(struct run *run, int64_t p)
+static oj_status join_point(struct box_points_batch *run, int64_t p)
 {
     double x = run->points.x[p], y = run->points.y[p];
     struct oj_box at = {x, y, x, y};
@@ -213,8 +218,8 @@ static oj_status join_point(struct run *run, int64_t p)
 
 /* One query for all points of pending[0 .. n); those that are not settled by
  * it come to the front, and their number and what they need come out. */
-static oj_status join_together(struct run *run, int64_t *pending, int64_t *n,
-                               double *reach)
+static oj_status join_together(struct box_points_batch *run, int64_t *pending,
+                               int64_t *n, double *reach)
 {
     struct oj_box around = oj_box_empty();
     int64_t n_left = 0;
@@ -246,7 +251,8 @@ static oj_status join_together(struct run *run, int64_t *pending, int64_t *n,
 
 /* Points first .. end share a query. Where the window follows the points and
  * theirs would be mostly the space between them, the two halves do. */
-static oj_status join_run(struct run *run, int64_t first, int64_t end)
+static oj_status join_run(struct box_points_batch *run, int64_t first,
+                          int64_t end)
 {
     struct oj_box box = oj_box_empty();
     int64_t n = end - first, middle = first + n / 2, *pending;
@@ -270,7 +276,7 @@ static oj_status join_run(struct run *run, int64_t first, int64_t end)
     return status;
 }
 
-static oj_status join_quadrants(struct run *run)
+static oj_status join_quadrants(struct box_points_batch *run)
 {
     struct oj_quadrants quadrants;
     oj_status status = OJ_OK;
@@ -283,7 +289,7 @@ static oj_status join_quadrants(struct run *run)
     return status;
 }
 
-static oj_status join_points(struct run *run)
+static oj_status join_points(struct box_points_batch *run)
 {
     for (int64_t p = 0; p < run->points.n; p++)
     {
@@ -293,8 +299,9 @@ static oj_status join_points(struct run *run)
     return OJ_OK;
 }
 
-static oj_status join_all(struct run *run, const struct oj_flat *input,
-                          struct oj_matches *out, struct oj_stats *stats)
+static oj_status join_all(struct box_points_batch *run,
+                          const struct oj_flat *input, struct oj_matches *out,
+                          struct oj_stats *stats)
 {
     const struct oj_box_search *search = run->search;
     double start = oj_clock_seconds(), sorted;
@@ -337,7 +344,7 @@ oj_status oj_box_search_join(struct oj_box_search *search,
                              struct oj_matches *out, struct oj_stats *stats,
                              struct oj_error *err)
 {
-    struct run run;
+    struct box_points_batch run;
     oj_status status;
     memset(&run, 0, sizeof run);
     run.search = search;

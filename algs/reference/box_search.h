@@ -51,7 +51,7 @@ struct oj_box_library
 };
 
 /** In what order the points of a batch are taken. */
-enum oj_visit
+enum oj_visit_order
 {
     OJ_VISIT_AS_GIVEN,
     OJ_VISIT_SORTED,    /**< in Morton order, with prepared geometries */
@@ -71,7 +71,7 @@ struct oj_box_search
     const int32_t *tie_rank;
     struct oj_relation relation;
     struct oj_options options;
-    enum oj_visit visit;
+    enum oj_visit_order visit;
     int is_wide;  /**< begin with a small window and grow it */
     double reach; /**< the window to begin with, when wide */
 };

@@ -28,7 +28,7 @@ struct by_height
     int32_t feature;
 };
 
-struct oj_index
+struct plain_sphere_index
 {
     struct oj_relation relation;
     struct oj_options options;
@@ -44,9 +44,9 @@ struct oj_index
 };
 
 /* A row on its way. */
-struct row
+struct plain_sphere_row
 {
-    struct oj_index *index;
+    struct plain_sphere_index *index;
     const struct oj_plain_side *side;
     const struct oj_pair_filter *filter;
     int64_t row, first, end; /* its points */
@@ -62,7 +62,7 @@ static int compare_heights(const void *a, const void *b)
     return (u->feature > v->feature) - (u->feature < v->feature);
 }
 
-static oj_status build(struct oj_index *index, struct oj_error *err)
+static oj_status build(struct plain_sphere_index *index, struct oj_error *err)
 {
     const struct oj_flat *flat = index->join_side;
     OJ_TRY(oj_plain_side_make(&index->side, flat, err));
@@ -82,8 +82,9 @@ static oj_status build(struct oj_index *index, struct oj_error *err)
     return OJ_OK;
 }
 
-static void free_index(struct oj_index *index)
+static void free_index(struct oj_index *wrapped)
 {
+    struct plain_sphere_index *index = (void *)wrapped;
     if (index == NULL)
         return;
     oj_plain_side_free(&index->side);
@@ -100,7 +101,7 @@ make_index(const struct oj_backend *self, const struct oj_flat *join_side,
            struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct oj_index *index;
+    struct plain_sphere_index *index;
     oj_status status;
     if (relation->metric != OJ_METRIC_SPHERE)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
@@ -117,20 +118,20 @@ make_index(const struct oj_backend *self, const struct oj_flat *join_side,
     status = build(index, err);
     if (status != OJ_OK)
     {
-        free_index(index);
+        free_index((void *)index);
         return status;
     }
     stats->index_s += oj_clock_seconds() - start;
-    *out = index;
+    *out = (void *)index;
     return OJ_OK;
 }
 
 /* --- a row ---------------------------------------------------------------- */
 
 /* Join features farther than this, straight through space, do not matter. */
-static long double reach_of(const struct row *r)
+static long double reach_of(const struct plain_sphere_row *r)
 {
-    const struct oj_index *index = r->index;
+    const struct plain_sphere_index *index = r->index;
     const struct oj_flat *input = r->side->flat;
     double metres = index->relation.max_distance;
     long double half;
@@ -144,10 +145,10 @@ static long double reach_of(const struct row *r)
     return (half < 1.57L ? 2 * sinl(half) : 2) + SLACK;
 }
 
-static oj_status try_feature(struct row *r, int32_t feature,
+static oj_status try_feature(struct plain_sphere_row *r, int32_t feature,
                              struct oj_error *err)
 {
-    struct oj_index *index = r->index;
+    struct plain_sphere_index *index = r->index;
     double least = INFINITY;
     index->n_candidates++;
     if (!oj_pair_may_count(r->filter, r->row, feature))
@@ -171,7 +172,8 @@ static oj_status try_feature(struct row *r, int32_t feature,
 }
 
 /* The first place in sorted that is not below z. */
-static int64_t find_height(const struct oj_index *index, long double z)
+static int64_t find_height(const struct plain_sphere_index *index,
+                           long double z)
 {
     int64_t low = 0, high = index->n_sorted;
     while (low < high)
@@ -185,9 +187,10 @@ static int64_t find_height(const struct oj_index *index, long double z)
     return low;
 }
 
-static oj_status try_place(struct row *r, int64_t place, struct oj_error *err)
+static oj_status try_place(struct plain_sphere_row *r, int64_t place,
+                           struct oj_error *err)
 {
-    struct oj_index *index = r->index;
+    struct plain_sphere_index *index = r->index;
     const struct oj_ball *mine = &r->side->ball[r->row], *other;
     int32_t feature = index->sorted[place].feature;
     if (++index->n_places % PLACES_PER_LOOK == 0)
@@ -201,9 +204,9 @@ static oj_status try_place(struct row *r, int64_t place, struct oj_error *err)
 }
 
 /* Up and down by turns, the nearer height first, until neither matters. */
-static oj_status search_row(struct row *r, struct oj_error *err)
+static oj_status search_row(struct plain_sphere_row *r, struct oj_error *err)
 {
-    const struct oj_index *index = r->index;
+    const struct plain_sphere_index *index = r->index;
     const struct oj_ball *mine = &r->side->ball[r->row];
     long double z = mine->centre.z;
     int64_t up = find_height(index, z), down = up - 1;
@@ -221,12 +224,12 @@ static oj_status search_row(struct row *r, struct oj_error *err)
     }
 }
 
-static oj_status join_row(struct oj_index *index,
+static oj_status join_row(struct plain_sphere_index *index,
                           const struct oj_plain_side *side,
                           const struct oj_pair_filter *filter, int64_t row,
                           struct oj_error *err)
 {
-    struct row r = {index, side, filter, row, 0, 0};
+    struct plain_sphere_row r = {index, side, filter, row, 0, 0};
     oj_flat_vertices(side->flat, row, &r.first, &r.end);
     if (side->ball[row].radius < 0)
         return OJ_OK;
@@ -240,7 +243,8 @@ static oj_status join_row(struct oj_index *index,
 
 /* --- a batch -------------------------------------------------------------- */
 
-static oj_status join_rows(struct oj_index *index, struct oj_plain_side *side,
+static oj_status join_rows(struct plain_sphere_index *index,
+                           struct oj_plain_side *side,
                            const struct oj_flat *input, struct oj_matches *out,
                            struct oj_error *err)
 {
@@ -256,10 +260,11 @@ static oj_status join_rows(struct oj_index *index, struct oj_plain_side *side,
                                  &index->relation, index->tie_rank, out, err);
 }
 
-static oj_status join(struct oj_index *index, const struct oj_flat *input,
+static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
+    struct plain_sphere_index *index = (void *)wrapped;
     struct oj_plain_side side;
     double start = oj_clock_seconds();
     oj_status status;

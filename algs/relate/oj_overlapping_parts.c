@@ -9,18 +9,18 @@
 
 #define FEATURES_AT_ONCE 1024
 
-struct worker
+struct overlap_worker
 {
     struct oj_figure figure;
     struct oj_node_scratch node;
 };
 
-struct search
+struct overlap_search
 {
     const struct oj_flat *flat;
     const int *cancel;
-    uint8_t *mark;         /* [n_features], the answer */
-    struct worker *worker; /* [n_threads] */
+    uint8_t *mark;                 /* [n_features], the answer */
+    struct overlap_worker *worker; /* [n_threads] */
 };
 
 /* 0 when the rings of a polygon part surely enclose something: no edges but the
@@ -68,8 +68,8 @@ static int has_flat_part(const struct oj_flat *flat, int64_t first, int64_t end)
 static oj_status look_at(int64_t feature, int thread, void *user,
                          struct oj_error *err)
 {
-    struct search *s = user;
-    struct worker *w = &s->worker[thread];
+    struct overlap_search *s = user;
+    struct overlap_worker *w = &s->worker[thread];
     const struct oj_flat *flat = s->flat;
     int64_t first = flat->part_offset[feature];
     int64_t end = flat->part_offset[feature + 1];
@@ -94,7 +94,7 @@ static oj_status look_at(int64_t feature, int thread, void *user,
     return OJ_OK;
 }
 
-static oj_status run_search(struct search *s, int n_threads,
+static oj_status run_search(struct overlap_search *s, int n_threads,
                             struct oj_error *err)
 {
     int64_t n = s->flat->n_features;
@@ -109,7 +109,7 @@ oj_status oj_overlapping_parts(const struct oj_flat *flat, int n_threads,
                                const int *cancel, uint8_t **out,
                                struct oj_error *err)
 {
-    struct search s = {flat, cancel, NULL, NULL};
+    struct overlap_search s = {flat, cancel, NULL, NULL};
     oj_status status = OJ_OK;
     if (!oj_flat_is_points(flat) && (flat->part_kinds & OJ_PART_POLYGON) != 0)
         status = run_search(&s, n_threads, err);

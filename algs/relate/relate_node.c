@@ -141,7 +141,7 @@ static void sort_rays(struct oj_node_scratch *s)
 /* --- what lies around ----------------------------------------------------- */
 
 /* A figure on the way around the node. */
-struct round
+struct node_round
 {
     struct oj_figure *f;
     int32_t n_on;             /* groups that hold the sector at hand */
@@ -152,7 +152,7 @@ struct round
     int is_covered;           /* all sectors are interior so far */
 };
 
-static void mark_group(struct round *r, int32_t group)
+static void mark_group(struct node_round *r, int32_t group)
 {
     r->n_rings++;
     if (r->f->mark[group] == 0)
@@ -164,7 +164,7 @@ static void mark_group(struct round *r, int32_t group)
 
 /* Groups that hold all of the surroundings are those that hold the node; the
  * others with rings at the node are marked. */
-static void start_round(struct round *r, struct oj_figure *f, int figure,
+static void start_round(struct node_round *r, struct oj_figure *f, int figure,
                         const struct oj_node *node,
                         const struct oj_node_scratch *s)
 {
@@ -195,7 +195,7 @@ static void start_round(struct round *r, struct oj_figure *f, int figure,
 /* The place of the rays first .. end, which have one direction, in a figure;
  * what follows them is the sector at hand afterwards.  number is that of the
  * direction, from 1 on. */
-static enum oj_matrix_place take_direction(struct round *r, int figure,
+static enum oj_matrix_place take_direction(struct node_round *r, int figure,
                                            const struct oj_node_scratch *s,
                                            int64_t first, int64_t end,
                                            int32_t number)
@@ -234,7 +234,7 @@ static enum oj_matrix_place take_direction(struct round *r, int figure,
     return has_line ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR;
 }
 
-static enum oj_matrix_place sector_of(struct round *r)
+static enum oj_matrix_place sector_of(struct node_round *r)
 {
     if (r->n_on > 0)
         return OJ_PLACE_INTERIOR;
@@ -243,7 +243,7 @@ static enum oj_matrix_place sector_of(struct round *r)
 }
 
 /* The node itself. */
-static enum oj_matrix_place place_of_node(const struct round *r,
+static enum oj_matrix_place place_of_node(const struct node_round *r,
                                           const struct oj_node *node)
 {
     const struct oj_figure *f = r->f;
@@ -267,7 +267,7 @@ static void go_round(struct oj_figure *a, struct oj_figure *b,
                      const struct oj_node *node,
                      const struct oj_node_scratch *s, struct oj_matrix *matrix)
 {
-    struct round of_a, of_b;
+    struct node_round of_a, of_b;
     int64_t end;
     int32_t number = 0;
     start_round(&of_a, a, 0, node, s);

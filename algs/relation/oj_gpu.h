@@ -39,7 +39,11 @@ struct oj_gpu_points
     const int64_t *fid;  /**< [n] device memory, for self joins; else NULL */
 };
 
-struct oj_gpu_screen; /* a join side as a screen has it */
+/* A join side, as the module has it for its own kernels, for a screen and for
+ * the papers' method. */
+struct oj_gpu_index;
+struct oj_gpu_screen;
+struct oj_gpu_quadrant_index;
 
 /** The module's functions. Statuses and errors are as everywhere; a function
  *  that fails leaves the process and the other devices usable. */
@@ -60,7 +64,7 @@ struct oj_gpu_module
 
     /** The name of the method that answers it, for -explain. index: of such a
      *  join, or NULL: none was made yet. */
-    const char *(*method)(const struct oj_index *index,
+    const char *(*method)(const struct oj_gpu_index *index,
                           const struct oj_relation *relation,
                           const struct oj_flat *join_side,
                           const struct oj_flat *input);
@@ -70,60 +74,62 @@ struct oj_gpu_module
      * cannot hold these data. */
     oj_status (*index)(const struct oj_flat *join_side, const int32_t *tie_rank,
                        const struct oj_relation *relation,
-                       const struct oj_options *options, struct oj_index **out,
-                       struct oj_stats *stats, struct oj_error *err);
-    oj_status (*join)(struct oj_index *index, const struct oj_flat *input,
+                       const struct oj_options *options,
+                       struct oj_gpu_index **out, struct oj_stats *stats,
+                       struct oj_error *err);
+    oj_status (*join)(struct oj_gpu_index *index, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err);
-    oj_status (*count_pairs)(struct oj_index *index,
+    oj_status (*count_pairs)(struct oj_gpu_index *index,
                              const struct oj_flat *input, int64_t *count,
                              int64_t *n_pairs, struct oj_stats *stats,
                              struct oj_error *err);
-    oj_status (*sum_pairs)(struct oj_index *index, const struct oj_flat *input,
+    oj_status (*sum_pairs)(struct oj_gpu_index *index,
+                           const struct oj_flat *input,
                            const struct oj_sum_request *request, int64_t *words,
                            int64_t *n_pairs, struct oj_stats *stats,
                            struct oj_error *err);
-    void (*free_index)(struct oj_index *index);
+    void (*free_index)(struct oj_gpu_index *index);
 
     /** Why a method that would be better does not answer: it cannot hold the
      *  join side, or lacks the memory. "" when none was passed over. */
-    const char *(*why_refused)(const struct oj_index *index);
+    const char *(*why_refused)(const struct oj_gpu_index *index);
 
     /* Data that stay on the device: the index's first one. */
 
     /** Device memory, on the device of index; free with release. */
-    oj_status (*allocate)(struct oj_index *index, int64_t bytes, void **out,
+    oj_status (*allocate)(struct oj_gpu_index *index, int64_t bytes, void **out,
                           struct oj_error *err);
-    void (*release)(struct oj_index *index, void *memory);
+    void (*release)(struct oj_gpu_index *index, void *memory);
     /** Copies between host and device memory, done on return. */
-    oj_status (*copy)(struct oj_index *index, void *to, const void *from,
+    oj_status (*copy)(struct oj_gpu_index *index, void *to, const void *from,
                       int64_t bytes, struct oj_error *err);
 
     /** Prepares the join side once more, as index() did; for measurements of
      *  that part alone. By the device's clock: seconds[0] from the flat arrays
      *  on the device to segments in tie order, seconds[1] to the index. After
      *  an error the index may be good for nothing but to be freed. */
-    oj_status (*rebuild)(struct oj_index *index, double seconds[2],
+    oj_status (*rebuild)(struct oj_gpu_index *index, double seconds[2],
                          struct oj_error *err);
 
     /** One-to-one joins: fills d_row and d_measure [n] (device memory,
      *  d_measure may be NULL) as struct oj_matches has them. *seconds: by the
      *  device's clock. */
-    oj_status (*join_resident)(struct oj_index *index,
+    oj_status (*join_resident)(struct oj_gpu_index *index,
                                const struct oj_gpu_points *points,
                                int32_t *d_row, double *d_measure,
                                double *seconds, struct oj_error *err);
 
     /** Joins that give lists: makes them on the device, as for a batch of all
      *  points, and drops them; for measurements. */
-    oj_status (*pairs_resident)(struct oj_index *index,
+    oj_status (*pairs_resident)(struct oj_gpu_index *index,
                                 const struct oj_gpu_points *points,
                                 int64_t *n_pairs, double *seconds,
                                 struct oj_error *err);
 
     /** Adds to d_count [join features] (device memory) the pairs of each join
      *  feature, without writing the pairs. */
-    oj_status (*count_resident)(struct oj_index *index,
+    oj_status (*count_resident)(struct oj_gpu_index *index,
                                 const struct oj_gpu_points *points,
                                 int64_t *d_count, double *seconds,
                                 struct oj_error *err);
@@ -131,7 +137,7 @@ struct oj_gpu_module
     /** Adds to d_words [join features * words of request] (device memory) what
      *  the backend's sum_pairs adds; the columns of request are device memory.
      */
-    oj_status (*sum_resident)(struct oj_index *index,
+    oj_status (*sum_resident)(struct oj_gpu_index *index,
                               const struct oj_gpu_points *points,
                               const struct oj_sum_request *request,
                               int64_t *d_words, double *seconds,
@@ -163,13 +169,14 @@ struct oj_gpu_module
                                 const int32_t *tie_rank,
                                 const struct oj_relation *relation,
                                 const struct oj_options *options,
-                                struct oj_index **out, struct oj_stats *stats,
-                                struct oj_error *err);
-    oj_status (*quadrant_join)(struct oj_index *index,
+                                struct oj_gpu_quadrant_index **out,
+                                struct oj_stats *stats, struct oj_error *err);
+    oj_status (*quadrant_join)(struct oj_gpu_quadrant_index *index,
                                const struct oj_flat *input,
                                struct oj_matches *out, struct oj_stats *stats,
                                struct oj_error *err);
-    void (*quadrant_free)(struct oj_index *index); /**< accepts NULL */
+    void (*quadrant_free)(
+        struct oj_gpu_quadrant_index *index); /**< accepts NULL */
 };
 
 /** The one symbol of the module; NULL when abi is not its own. */

@@ -21,7 +21,7 @@ struct oj_stats;
 /** What a screen is asked. */
 struct oj_screen_rule
 {
-    int test;         /**< which boxes pass, enum oj_meet_test */
+    int test;         /**< which boxes pass, enum oj_box_test */
     int is_enough;    /**< 1: such a pair is all that is wanted */
     int asks_meeting; /**< 1: of such pairs, whether they meet */
 };

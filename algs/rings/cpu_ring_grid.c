@@ -99,7 +99,7 @@ static int choose_cells(struct oj_ring_grid *g, struct oj_ring_extent e)
 }
 
 /* A run, and the cell it is for. */
-struct made
+struct cell_run
 {
     uint32_t cell;
     struct oj_edge_run run;
@@ -108,11 +108,11 @@ struct made
 /* Row and column of a vertex: row << 16 | column. */
 typedef uint32_t place;
 
-struct build
+struct ring_grid_build
 {
     struct oj_ring_grid *g;
     int64_t n_made, cap_made;
-    struct made *made; /* in the order of the ring */
+    struct cell_run *made; /* in the order of the ring */
 };
 
 /* Edges that are looked at together. */
@@ -152,17 +152,18 @@ static inline int64_t cell_at(const struct oj_ring_grid *g, int32_t row,
 }
 
 /* There is room for BLOCK more, and what reserve_runs() has asked for. */
-static inline void add_run(struct build *b, int64_t cell, int64_t first,
-                           int64_t n)
+static inline void add_run(struct ring_grid_build *b, int64_t cell,
+                           int64_t first, int64_t n)
 {
-    struct made *made = &b->made[b->n_made++];
+    struct cell_run *made = &b->made[b->n_made++];
     made->cell = (uint32_t)cell;
     made->run.first = (uint32_t)first;
     made->run.n = (uint32_t)n;
     b->g->word[cell / 64].edges |= (uint64_t)1 << cell % 64;
 }
 
-static oj_status reserve_runs(struct build *b, int64_t n, struct oj_error *err)
+static oj_status reserve_runs(struct ring_grid_build *b, int64_t n,
+                              struct oj_error *err)
 {
     return oj_reserve(&b->made, b->n_made, b->n_made + n + BLOCK + 1,
                       &b->cap_made, sizeof *b->made, err);
@@ -172,8 +173,8 @@ static oj_status reserve_runs(struct build *b, int64_t n, struct oj_error *err)
  * whose runs hold it already.  What of the edge lies in a row is computed, and
  * the rounding of that is covered by a margin that is large against the error
  * of the few operations here and small against a cell. */
-static oj_status add_long(struct build *b, int64_t e, place pa, place pb,
-                          struct oj_error *err)
+static oj_status add_long(struct ring_grid_build *b, int64_t e, place pa,
+                          place pb, struct oj_error *err)
 {
     const struct oj_ring_grid *g = b->g;
     double ax = g->x[e], ay = g->y[e], bx = g->x[e + 1], by = g->y[e + 1];
@@ -223,7 +224,7 @@ static oj_status add_long(struct build *b, int64_t e, place pa, place pb,
 /* How many reference points of the row lie left of an edge that crosses their
  * height.  Where one lies on the edge, its cell gets a run of no edges, which
  * says so. */
-static oj_status count_left(struct build *b, int64_t e, int32_t row,
+static oj_status count_left(struct ring_grid_build *b, int64_t e, int32_t row,
                             double crossing, int64_t *out, struct oj_error *err)
 {
     const struct oj_ring_grid *g = b->g;
@@ -261,7 +262,7 @@ static oj_status count_left(struct build *b, int64_t e, int32_t row,
  * exact signs decide. */
 #define SURE 0.01
 
-static oj_status flip_rows(struct build *b, int64_t e, int32_t row,
+static oj_status flip_rows(struct ring_grid_build *b, int64_t e, int32_t row,
                            int32_t last, struct oj_error *err)
 {
     const struct oj_ring_grid *g = b->g;
@@ -311,7 +312,7 @@ static inline void list_if(struct listed *list, int32_t edge, int is_one)
 }
 
 /* Cuts the ring into runs of edges that touch one cell. */
-static oj_status make_runs(struct build *b, struct oj_error *err)
+static oj_status make_runs(struct ring_grid_build *b, struct oj_error *err)
 {
     const struct oj_ring_grid *g = b->g;
     int64_t n_edges = g->n_vertices - 1, first = 0;
@@ -458,7 +459,7 @@ static OJ_CLONES int64_t settle(struct oj_ring_grid *g)
 /* From cells to their numbers among those with edges, and how many runs each
  * has. */
 static OJ_CLONES void rank_runs(const struct oj_ring_grid *g, int64_t n,
-                                struct made *made)
+                                struct cell_run *made)
 {
     for (int64_t i = 0; i < n; i++)
     {
@@ -468,7 +469,7 @@ static OJ_CLONES void rank_runs(const struct oj_ring_grid *g, int64_t n,
 }
 
 /* Puts the runs side by side, cell by cell. */
-static oj_status sort_runs(const struct build *b, int64_t n_cells,
+static oj_status sort_runs(const struct ring_grid_build *b, int64_t n_cells,
                            struct oj_error *err)
 {
     struct oj_ring_grid *g = b->g;
@@ -486,7 +487,7 @@ static oj_status sort_runs(const struct build *b, int64_t n_cells,
     return OJ_OK;
 }
 
-static oj_status fill(struct build *b, struct oj_error *err)
+static oj_status fill(struct ring_grid_build *b, struct oj_error *err)
 {
     struct oj_ring_grid *g = b->g;
     int64_t n_words = g->n_words * g->ny;
@@ -522,7 +523,7 @@ oj_status oj_ring_grid_build_in(struct oj_ring_grid *g,
                                 const double *x, const double *y, int64_t n,
                                 struct oj_error *err)
 {
-    struct build b = {g, 0, 0, NULL};
+    struct ring_grid_build b = {g, 0, 0, NULL};
     oj_status status;
     memset(g, 0, sizeof *g);
     if (n < 2 || n > MOST_VERTICES)

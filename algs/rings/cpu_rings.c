@@ -15,7 +15,7 @@
 /* Runs of equal Morton codes longer than this are searched for repetitions. */
 #define LONG_RUN 32
 
-struct build
+struct rings_build
 {
     struct oj_rings *rings;
     struct oj_ring *unordered;
@@ -44,7 +44,8 @@ enum oj_location oj_rings_locate(const struct oj_rings *rings,
                           ring->n_vertices);
 }
 
-static int32_t holes_of(struct build *b, int64_t at, int64_t ring, int64_t part)
+static int32_t holes_of(struct rings_build *b, int64_t at, int64_t ring,
+                        int64_t part)
 {
     const int64_t *ring_offset = b->rings->flat->ring_offset;
     if (ring > ring_offset[part])
@@ -56,7 +57,7 @@ static int32_t holes_of(struct build *b, int64_t at, int64_t ring, int64_t part)
 }
 
 /* Lists the rings in read order; boxes and grid come later. */
-static void list_rings(struct build *b)
+static void list_rings(struct rings_build *b)
 {
     const struct oj_flat *flat = b->rings->flat;
     int64_t n = 0;
@@ -90,7 +91,7 @@ static void list_rings(struct build *b)
 
 static void measure_rings(int64_t task, int thread, void *user)
 {
-    struct build *b = user;
+    struct rings_build *b = user;
     const struct oj_flat *flat = b->rings->flat;
     int64_t end = (task + 1) * RINGS_PER_TASK;
     (void)thread;
@@ -115,7 +116,7 @@ static void measure_rings(int64_t task, int thread, void *user)
 }
 
 /* A shell is followed by its holes. */
-static void measure_holes(struct build *b)
+static void measure_holes(struct rings_build *b)
 {
     for (int64_t i = 0; i < b->n_holed; i++)
     {
@@ -133,14 +134,14 @@ static void measure_holes(struct build *b)
 /* --- polygons that repeat others ------------------------------------------ */
 
 /* A polygon part, for finding those that repeat it. */
-struct twin
+struct part_hash
 {
     uint64_t hash;
     int32_t rank;
     uint32_t shell; /* in the list of rings; its holes follow */
 };
 
-static uint32_t end_of_part(const struct build *b, uint32_t shell)
+static uint32_t end_of_part(const struct rings_build *b, uint32_t shell)
 {
     uint32_t end = shell + 1;
     while (end < b->rings->n_rings && b->unordered[end].holes == OJ_IS_HOLE)
@@ -157,7 +158,7 @@ static uint64_t mix(uint64_t hash, double v)
     return hash ^ hash >> 29;
 }
 
-static uint64_t hash_part(const struct build *b, uint32_t shell)
+static uint64_t hash_part(const struct rings_build *b, uint32_t shell)
 {
     const struct oj_flat *flat = b->rings->flat;
     uint32_t end = end_of_part(b, shell);
@@ -172,7 +173,8 @@ static uint64_t hash_part(const struct build *b, uint32_t shell)
     return hash;
 }
 
-static int are_equal(const struct build *b, uint32_t shell, uint32_t other)
+static int are_equal(const struct rings_build *b, uint32_t shell,
+                     uint32_t other)
 {
     const struct oj_flat *flat = b->rings->flat;
     uint32_t n_rings = end_of_part(b, shell) - shell;
@@ -196,7 +198,7 @@ static int are_equal(const struct build *b, uint32_t shell, uint32_t other)
 
 static int compare_twins(const void *left, const void *right)
 {
-    const struct twin *a = left, *b = right;
+    const struct part_hash *a = left, *b = right;
     if (a->hash != b->hash)
         return a->hash < b->hash ? -1 : 1;
     if (a->rank != b->rank)
@@ -208,10 +210,10 @@ static int compare_twins(const void *left, const void *right)
  * repeated part: a thousand lots on one place would otherwise be asked about
  * each point there. Those that only hash as the first of their like stay.
  * Without memory all stay. */
-static void mark_repetitions(const struct build *b,
+static void mark_repetitions(const struct rings_build *b,
                              const struct oj_ordered_point *run, int64_t n_run)
 {
-    struct twin *twin = oj_malloc(n_run, sizeof *twin);
+    struct part_hash *twin = oj_malloc(n_run, sizeof *twin);
     int64_t n = 0, first = 0, same = 0;
     for (int64_t i = 0; twin != NULL && i < n_run; i++)
     {
@@ -247,7 +249,7 @@ static void mark_repetitions(const struct build *b,
 static oj_status mark_in_bucket(int64_t bucket, int thread, void *user,
                                 struct oj_error *err)
 {
-    struct build *b = user;
+    struct rings_build *b = user;
     const struct oj_order *order = &b->order;
     const struct oj_ordered_point *point = order->point;
     int64_t end = order->bucket_offset[bucket + 1], next;
@@ -267,7 +269,7 @@ static oj_status mark_in_bucket(int64_t bucket, int thread, void *user,
 
 /* Closes the gaps that dropped parts leave among the boxes of holes, and leaves
  * in holed where each box that stays is now. */
-static void drop_hole_boxes(struct build *b)
+static void drop_hole_boxes(struct rings_build *b)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < b->n_holed; i++)
@@ -281,7 +283,7 @@ static void drop_hole_boxes(struct build *b)
 }
 
 /* Closes the gaps that dropped parts leave; their holes go with them. */
-static void drop_marked(struct build *b)
+static void drop_marked(struct rings_build *b)
 {
     struct oj_rings *rings = b->rings;
     int64_t n_parts = b->unordered[rings->n_rings - 1].part + 1, n = 0;
@@ -304,7 +306,7 @@ static void drop_marked(struct build *b)
 static oj_status place_bucket(int64_t bucket, int thread, void *user,
                               struct oj_error *err)
 {
-    struct build *b = user;
+    struct rings_build *b = user;
     if (b->is_dropped != NULL)
         OJ_TRY(mark_in_bucket(bucket, thread, user, err));
     for (int64_t i = b->order.bucket_offset[bucket];
@@ -322,7 +324,7 @@ static oj_status place_bucket(int64_t bucket, int thread, void *user,
 static oj_status build_grid(int64_t i, int thread, void *user,
                             struct oj_error *err)
 {
-    struct build *b = user;
+    struct rings_build *b = user;
     struct oj_rings *rings = b->rings;
     struct oj_ring *ring = &rings->ring[b->large[i]];
     (void)thread;
@@ -332,7 +334,7 @@ static oj_status build_grid(int64_t i, int thread, void *user,
         rings->flat->y + ring->first_vertex, ring->n_vertices, err);
 }
 
-static oj_status build_grids(struct build *b, int n_threads,
+static oj_status build_grids(struct rings_build *b, int n_threads,
                              struct oj_error *err)
 {
     struct oj_rings *rings = b->rings;
@@ -351,7 +353,7 @@ static oj_status build_grids(struct build *b, int n_threads,
     return oj_parallel_try(n_threads, n, 1, build_grid, b, err);
 }
 
-static oj_status order_rings(struct build *b, int n_threads,
+static oj_status order_rings(struct rings_build *b, int n_threads,
                              struct oj_error *err)
 {
     struct oj_rings *rings = b->rings;
@@ -389,7 +391,7 @@ oj_status oj_rings_build(struct oj_rings *rings, const struct oj_flat *flat,
                          const int32_t *tie_rank, int64_t k_distinct,
                          int n_threads, struct oj_error *err)
 {
-    struct build b;
+    struct rings_build b;
     oj_status status;
     memset(rings, 0, sizeof *rings);
     rings->flat = flat;

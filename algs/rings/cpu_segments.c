@@ -21,7 +21,7 @@ struct item
     uint8_t is_point; /* ends where it starts */
 };
 
-struct build
+struct segments_build
 {
     struct oj_segments *segments;
     const struct oj_flat *flat;
@@ -51,7 +51,7 @@ static int64_t rings_before(const struct oj_flat *flat, int64_t feature)
                : flat->ring_offset[flat->part_offset[feature]];
 }
 
-static int n_pieces_of(const struct build *b, double dx, double dy)
+static int n_pieces_of(const struct segments_build *b, double dx, double dy)
 {
     double across = fabs(dx) < fabs(dy) ? fabs(dx) : fabs(dy);
     double n;
@@ -62,8 +62,8 @@ static int n_pieces_of(const struct build *b, double dx, double dy)
 }
 
 /* Visits the segments of the features of a task: counts, or fills items. */
-static int64_t visit_features(struct build *b, int64_t task, int64_t at,
-                              int fill)
+static int64_t visit_features(struct segments_build *b, int64_t task,
+                              int64_t at, int fill)
 {
     const struct oj_flat *flat = b->flat;
     int64_t end = (task + 1) * FEATURES_PER_TASK;
@@ -111,14 +111,14 @@ static int64_t visit_features(struct build *b, int64_t task, int64_t at,
 
 static void count_features(int64_t task, int thread, void *user)
 {
-    struct build *b = user;
+    struct segments_build *b = user;
     (void)thread;
     b->first_item[task + 1] = visit_features(b, task, 0, 0);
 }
 
 static void fill_features(int64_t task, int thread, void *user)
 {
-    struct build *b = user;
+    struct segments_build *b = user;
     (void)thread;
     visit_features(b, task, b->first_item[task], 1);
 }
@@ -133,7 +133,7 @@ static int64_t scan(int64_t n, int64_t *counts)
 /* Two counts: the first finds the mean length, the second knows how long
  * segments are cut. Pieces are at most a quarter more than segments, because
  * the threshold is four times the mean. */
-static oj_status list_items(struct build *b, int n_threads,
+static oj_status list_items(struct segments_build *b, int n_threads,
                             struct oj_error *err)
 {
     int64_t n_tasks =
@@ -168,7 +168,7 @@ static oj_status list_items(struct build *b, int n_threads,
 }
 
 /* A segment by its bits, for finding repetitions. */
-struct twin
+struct segment_bits
 {
     double at[4];
     int32_t rank;
@@ -177,7 +177,7 @@ struct twin
 
 static int compare_twins(const void *a, const void *b)
 {
-    const struct twin *u = a, *v = b;
+    const struct segment_bits *u = a, *v = b;
     for (int i = 0; i < 4; i++)
     {
         if (u->at[i] != v->at[i])
@@ -191,10 +191,11 @@ static int compare_twins(const void *a, const void *b)
 /* Drops, from a run of items, all but the k_distinct lowest ranks of each
  * repeated segment. A million identical points would otherwise be candidates
  * of every query near them. Returns how many stay; without memory all stay. */
-static int64_t drop_repetitions(const struct build *b, int64_t n, uint32_t *run)
+static int64_t drop_repetitions(const struct segments_build *b, int64_t n,
+                                uint32_t *run)
 {
     const struct oj_flat *flat = b->flat;
-    struct twin *twin = oj_malloc(n, sizeof *twin);
+    struct segment_bits *twin = oj_malloc(n, sizeof *twin);
     int64_t n_kept = 0, same = 0;
     if (twin == NULL)
         return n;
@@ -229,7 +230,7 @@ static int64_t drop_repetitions(const struct build *b, int64_t n, uint32_t *run)
 static oj_status list_bucket(int64_t bucket, int thread, void *user,
                              struct oj_error *err)
 {
-    struct build *b = user;
+    struct segments_build *b = user;
     int64_t first = b->order.bucket_offset[bucket];
     int64_t end = b->order.bucket_offset[bucket + 1];
     uint32_t *sorted = b->sorted + first;
@@ -251,7 +252,7 @@ static oj_status list_bucket(int64_t bucket, int thread, void *user,
 }
 
 /* Closes the gaps that dropped repetitions left; buckets only move down. */
-static void close_gaps(struct build *b)
+static void close_gaps(struct segments_build *b)
 {
     int64_t at = 0;
     for (int64_t bucket = 0; bucket < b->order.n_buckets; bucket++)
@@ -268,7 +269,7 @@ static void close_gaps(struct build *b)
 
 static void fill_bundles(int64_t task, int thread, void *user)
 {
-    struct build *b = user;
+    struct segments_build *b = user;
     const struct oj_flat *flat = b->flat;
     int64_t end = (task + 1) * BUNDLES_PER_TASK;
     (void)thread;
@@ -336,7 +337,7 @@ static oj_status label_nodes(struct oj_segments *segments, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status make_bundles(struct build *b, int n_threads,
+static oj_status make_bundles(struct segments_build *b, int n_threads,
                               struct oj_error *err)
 {
     struct oj_segments *segments = b->segments;
@@ -357,7 +358,7 @@ static oj_status make_bundles(struct build *b, int n_threads,
     return b->k_distinct > 1 ? label_nodes(segments, err) : OJ_OK;
 }
 
-static oj_status sort_items(struct build *b, int n_threads,
+static oj_status sort_items(struct segments_build *b, int n_threads,
                             struct oj_error *err)
 {
     OJ_TRY(oj_order_build(&b->order, n_threads, b->n_items, b->x, b->y, err));
@@ -378,7 +379,7 @@ oj_status oj_segments_build(struct oj_segments *segments,
                             int64_t k_distinct, int n_threads,
                             struct oj_error *err)
 {
-    struct build b;
+    struct segments_build b;
     oj_status status;
     memset(segments, 0, sizeof *segments);
     memset(&b, 0, sizeof b);

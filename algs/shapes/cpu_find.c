@@ -8,7 +8,7 @@
 /* A child can hold what is looked for when its low corner is at most .. and its
  * high corner at least ..: single precision, rounded to the generous side.
  * Rounding keeps order, so that no child is lost. */
-struct query
+struct box_query
 {
     float low_x, low_y, high_x, high_y;
 };
@@ -31,11 +31,12 @@ static float down(double v, double origin, double scale)
     return f - (fabsf(f) * 1.2e-7f + 1e-30f);
 }
 
-static struct query make_query(const struct oj_tree *t, enum oj_box_test test,
-                               const struct oj_box *box)
+static struct box_query make_query(const struct oj_tree *t,
+                                   enum oj_box_test test,
+                                   const struct oj_box *box)
 {
     int covers = test == OJ_BOX_COVERS || test == OJ_BOX_EQUALS;
-    struct query q;
+    struct box_query q;
     q.low_x = up(covers ? box->x0 : box->x1, t->origin_x, t->scale);
     q.low_y = up(covers ? box->y0 : box->y1, t->origin_y, t->scale);
     q.high_x = down(covers ? box->x1 : box->x0, t->origin_x, t->scale);
@@ -61,7 +62,7 @@ static int passes(enum oj_box_test test, const struct oj_box *found,
 }
 
 /* Points: to meet a box is to be contained in it. */
-static void take_points(const struct oj_side *side, enum oj_box_test test,
+static void take_points(const struct oj_shape_side *side, enum oj_box_test test,
                         const struct oj_box *asked, int64_t run,
                         struct oj_found *found)
 {
@@ -82,7 +83,7 @@ static void take_points(const struct oj_side *side, enum oj_box_test test,
 }
 
 OJ_INLINE void test_children(const struct oj_tree_node *restrict node,
-                             const struct query *q, int *restrict hit)
+                             const struct box_query *q, int *restrict hit)
 {
     float low_x = q->low_x, low_y = q->low_y;
     float high_x = q->high_x, high_y = q->high_y;
@@ -93,29 +94,29 @@ OJ_INLINE void test_children(const struct oj_tree_node *restrict node,
     }
 }
 
-struct visit
+struct box_visit
 {
     int32_t node; /* of the level */
     int32_t level;
 };
 
-OJ_CLONES oj_status oj_side_find(const struct oj_side *side,
+OJ_CLONES oj_status oj_side_find(const struct oj_shape_side *side,
                                  enum oj_box_test test,
                                  const struct oj_box *box,
                                  struct oj_found *found, struct oj_error *err)
 {
     const struct oj_tree *tree = &side->tree;
-    struct query q;
-    struct visit stack[STACK];
+    struct box_query q;
+    struct box_visit stack[STACK];
     int depth = 0;
     found->n = 0;
     if (tree->n_levels == 0 || oj_box_is_empty(box))
         return OJ_OK;
     q = make_query(tree, test, box);
-    stack[depth++] = (struct visit){0, tree->n_levels - 1};
+    stack[depth++] = (struct box_visit){0, tree->n_levels - 1};
     while (depth > 0)
     {
-        struct visit v = stack[--depth];
+        struct box_visit v = stack[--depth];
         const struct oj_tree_node *node =
             &tree->node[tree->level_first[v.level] + v.node];
         int hit[OJ_FANOUT];

@@ -102,9 +102,9 @@ void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member)
 
 /* --- building ------------------------------------------------------------- */
 
-struct build
+struct shapes_build
 {
-    struct oj_side *side;
+    struct oj_shape_side *side;
     struct oj_order *order;
     struct oj_box *box;      /* [features], then [entries of the tree] */
     struct oj_box *tree_box; /* [entries of the tree] */
@@ -118,7 +118,7 @@ static double middle(double a, double b)
 
 static void measure(int64_t task, int thread, void *user)
 {
-    struct build *b = user;
+    struct shapes_build *b = user;
     const struct oj_flat *flat = b->side->flat;
     int64_t end = (task + 1) * FEATURES_PER_TASK;
     (void)thread;
@@ -139,7 +139,7 @@ static void measure(int64_t task, int thread, void *user)
 static oj_status place_bucket(int64_t bucket, int thread, void *user,
                               struct oj_error *err)
 {
-    struct build *b = user;
+    struct shapes_build *b = user;
     const struct oj_flat *flat = b->side->flat;
     const struct oj_order *order = b->order;
     int64_t end = order->bucket_offset[bucket + 1];
@@ -161,7 +161,7 @@ static oj_status place_bucket(int64_t bucket, int thread, void *user,
 
 static void box_runs(int64_t task, int thread, void *user)
 {
-    struct build *b = user;
+    struct shapes_build *b = user;
     const struct oj_order *order = b->order;
     int64_t end = (task + 1) * FEATURES_PER_TASK;
     int64_t n = (order->n_points + OJ_RUN_POINTS - 1) / OJ_RUN_POINTS;
@@ -182,8 +182,9 @@ static int64_t n_tasks(int64_t n)
 }
 
 /* The points of b->x, b->y in order, with their shapes where there are any. */
-static oj_status order_places(struct build *b, int n_threads, const double *x,
-                              const double *y, struct oj_error *err)
+static oj_status order_places(struct shapes_build *b, int n_threads,
+                              const double *x, const double *y,
+                              struct oj_error *err)
 {
     OJ_TRY(oj_order_build(b->order, n_threads, b->side->flat->n_features, x, y,
                           err));
@@ -196,7 +197,7 @@ static oj_status order_places(struct build *b, int n_threads, const double *x,
     return OJ_OK;
 }
 
-static oj_status build_points(struct build *b, int n_threads,
+static oj_status build_points(struct shapes_build *b, int n_threads,
                               struct oj_error *err)
 {
     const struct oj_flat *flat = b->side->flat;
@@ -209,7 +210,7 @@ static oj_status build_points(struct build *b, int n_threads,
 }
 
 /* Members of mixed shapes: counted, then filled. */
-static oj_status build_members(struct oj_side *side, struct oj_error *err)
+static oj_status build_members(struct oj_shape_side *side, struct oj_error *err)
 {
     unsigned kinds = side->flat->part_kinds;
     int64_t n = 0;
@@ -232,10 +233,10 @@ static oj_status build_members(struct oj_side *side, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status build_shapes(struct build *b, int n_threads,
+static oj_status build_shapes(struct shapes_build *b, int n_threads,
                               struct oj_error *err)
 {
-    struct oj_side *side = b->side;
+    struct oj_shape_side *side = b->side;
     int64_t n = side->flat->n_features;
     OJ_NEW(side->shape, n, err);
     b->box = oj_malloc(n, sizeof *b->box);
@@ -250,10 +251,10 @@ static oj_status build_shapes(struct build *b, int n_threads,
     return oj_tree_build(&side->tree, n_threads, side->n, b->tree_box, err);
 }
 
-oj_status oj_side_build(struct oj_side *side, const struct oj_flat *flat,
+oj_status oj_side_build(struct oj_shape_side *side, const struct oj_flat *flat,
                         int n_threads, struct oj_error *err)
 {
-    struct build b;
+    struct shapes_build b;
     struct oj_order order;
     oj_status status;
     memset(side, 0, sizeof *side);
@@ -297,7 +298,7 @@ static oj_status make_cells(struct oj_shape *shape,
     return status;
 }
 
-oj_status oj_side_want_cells(struct oj_side *side, int64_t at,
+oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
                              int64_t n_vertices,
                              struct oj_cells_scratch *scratch,
                              struct oj_error *err)
@@ -318,7 +319,7 @@ oj_status oj_side_want_cells(struct oj_side *side, int64_t at,
     return make_cells(shape, scratch, err);
 }
 
-int64_t oj_side_bytes(const struct oj_side *side)
+int64_t oj_side_bytes(const struct oj_shape_side *side)
 {
     int64_t bytes = oj_tree_bytes(&side->tree);
     if (side->shape != NULL)
@@ -336,7 +337,7 @@ static void free_cells(struct oj_shape *shape)
     oj_free(cells);
 }
 
-void oj_side_free(struct oj_side *side)
+void oj_side_free(struct oj_shape_side *side)
 {
     oj_tree_free(&side->tree);
     for (int64_t i = 0; side->shape != NULL && i < side->n; i++)

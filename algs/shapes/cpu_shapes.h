@@ -12,6 +12,7 @@
 #include "../../flatten/arrays/oj_flat.h"
 #include "../base/cpu_order.h"
 #include "../base/cpu_tree.h"
+#include "../kernels/oj_said.h"
 #include "cpu_cells.h"
 #include "cpu_shape.h"
 
@@ -19,7 +20,7 @@
 #define OJ_RUN_POINTS 32
 
 /** Owner; zeroed memory is a valid empty one. */
-struct oj_side
+struct oj_shape_side
 {
     const struct oj_flat *flat; /**< outlives this */
     int64_t n;                  /**< features that have parts */
@@ -32,15 +33,6 @@ struct oj_side
     struct oj_order points;
 };
 
-/** Which features oj_side_find() finds. */
-enum oj_box_test
-{
-    OJ_BOX_MEETS,  /**< their boxes meet the given one */
-    OJ_BOX_COVERS, /**< .. contain it */
-    OJ_BOX_WITHIN, /**< .. are contained in it */
-    OJ_BOX_EQUALS  /**< .. are equal to it */
-};
-
 /** What was found; owner of at, reused from box to box. */
 struct oj_found
 {
@@ -49,12 +41,12 @@ struct oj_found
 };
 
 /** Prepares the features of flat. O(vertices), on n_threads. */
-OJ_MUST_USE oj_status oj_side_build(struct oj_side *side,
+OJ_MUST_USE oj_status oj_side_build(struct oj_shape_side *side,
                                     const struct oj_flat *flat, int n_threads,
                                     struct oj_error *err);
 
 /** Finds the features whose exact box passes test against *box. */
-OJ_MUST_USE oj_status oj_side_find(const struct oj_side *side,
+OJ_MUST_USE oj_status oj_side_find(const struct oj_shape_side *side,
                                    enum oj_box_test test,
                                    const struct oj_box *box,
                                    struct oj_found *found,
@@ -75,27 +67,28 @@ static inline int oj_shape_takes_cells(const struct oj_shape *shape)
  *  many vertices and was asked often, or is about to be compared with another
  *  shape of many vertices (n_vertices) that has none itself. Any thread may ask
  *  for any shape at any time. */
-OJ_MUST_USE oj_status oj_side_want_cells(struct oj_side *side, int64_t at,
+OJ_MUST_USE oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
                                          int64_t n_vertices,
                                          struct oj_cells_scratch *scratch,
                                          struct oj_error *err);
 
 /** The feature in place at. */
-static inline int32_t oj_side_feature(const struct oj_side *side, int64_t at)
+static inline int32_t oj_side_feature(const struct oj_shape_side *side,
+                                      int64_t at)
 {
     return side->shape != NULL ? side->shape[at].feature
                                : (int32_t)side->points.point[at].index;
 }
 
-int64_t oj_side_bytes(const struct oj_side *side);
+int64_t oj_side_bytes(const struct oj_shape_side *side);
 
-void oj_side_free(struct oj_side *side);
+void oj_side_free(struct oj_shape_side *side);
 
 /** The shape of a feature, without members and cells. */
 struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature);
 
 /** The single point in place at of a side of single points. */
-static inline struct oj_shape oj_side_point(const struct oj_side *side,
+static inline struct oj_shape oj_side_point(const struct oj_shape_side *side,
                                             int64_t at)
 {
     const struct oj_ordered_point *p = &side->points.point[at];

@@ -21,7 +21,7 @@ struct sphere_index
 };
 
 /* A batch on its way. */
-struct batch
+struct sphere_join_batch
 {
     struct oj_distance_batch shared;
     struct oj_sphere_side side; /* of the input */
@@ -155,16 +155,16 @@ static oj_status build_index(struct oj_distance_index *shared,
 /* --- one row -------------------------------------------------------------- */
 
 /* An input row on its way. */
-struct row_search
+struct sphere_row_search
 {
-    struct batch *b;
+    struct sphere_join_batch *b;
     struct sphere_index *self;
     struct oj_distance_worker *worker;
     int64_t row, first_vertex, end_vertex;
     double limit2; /* of the row: farther ones do not matter */
 };
 
-static double limit2_of(const struct row_search *s, int32_t feature)
+static double limit2_of(const struct sphere_row_search *s, int32_t feature)
 {
     const double *limit2 = s->self->limit2;
     if (limit2 != NULL && s->b->shared.input->max_distance == NULL &&
@@ -173,7 +173,7 @@ static double limit2_of(const struct row_search *s, int32_t feature)
     return s->limit2;
 }
 
-static oj_status try_feature(struct row_search *s, int32_t feature,
+static oj_status try_feature(struct sphere_row_search *s, int32_t feature,
                              struct oj_error *err)
 {
     const struct sphere_index *self = s->self;
@@ -197,26 +197,19 @@ static oj_status try_feature(struct row_search *s, int32_t feature,
     return OJ_OK;
 }
 
-struct visit
-{
-    double d2;
-    int64_t node;
-    int level;
-};
-
-static oj_status walk(struct row_search *s, struct oj_error *err)
+static oj_status walk(struct sphere_row_search *s, struct oj_error *err)
 {
     const struct sphere_index *self = s->self;
     const struct oj_tree3 *tree = &self->tree;
     const struct oj_box3 *box = &s->b->side.box[s->row];
-    struct visit stack[STACK];
+    struct oj_tree3_visit stack[STACK];
     int depth = 0;
     if (tree->n_levels == 0)
         return OJ_OK;
-    stack[depth++] = (struct visit){0.0, 0, tree->n_levels - 1};
+    stack[depth++] = (struct oj_tree3_visit){0.0, 0, tree->n_levels - 1};
     while (depth > 0)
     {
-        struct visit at = stack[--depth];
+        struct oj_tree3_visit at = stack[--depth];
         int bottom = depth, level = at.level - 1;
         int64_t first, n;
         if (at.d2 > s->limit2)
@@ -231,7 +224,7 @@ static oj_status walk(struct row_search *s, struct oj_error *err)
         for (int64_t i = at.node * OJ_TREE3_FANOUT;
              i < (at.node + 1) * OJ_TREE3_FANOUT && i < n; i++)
         {
-            struct visit child = {
+            struct oj_tree3_visit child = {
                 oj_box3_distance2(box, &tree->node[first + i]), i, level};
             int place = depth;
             if (child.d2 > s->limit2)
@@ -251,8 +244,8 @@ static oj_status search_row(struct oj_distance_batch *shared,
 {
     const struct oj_flat *flat = shared->input;
     struct sphere_index *self = index_of(shared);
-    struct row_search s = {
-        (struct batch *)(void *)shared,    self, worker, row, 0, 0,
+    struct sphere_row_search s = {
+        (struct sphere_join_batch *)(void *)shared, self, worker, row, 0, 0,
         self->shared.relation.max_distance};
     /* every part is a point */
     oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
@@ -268,7 +261,7 @@ static oj_status search_row(struct oj_distance_batch *shared,
 static oj_status start_batch(struct oj_distance_batch *shared,
                              struct oj_error *err)
 {
-    struct batch *b = (struct batch *)(void *)shared;
+    struct sphere_join_batch *b = (struct sphere_join_batch *)(void *)shared;
     struct oj_distance_index *index = shared->index;
     int n_threads = index->options.n_threads;
     OJ_TRY(oj_sphere_side_build(&b->side, shared->input, 0, 0, n_threads, err));
@@ -296,7 +289,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_error *err)
 {
     struct sphere_index *self = (struct sphere_index *)(void *)wrapped;
-    struct batch b;
+    struct sphere_join_batch b;
     oj_status status;
     memset(&b, 0, sizeof b);
     b.shared.index = &self->shared;

@@ -12,13 +12,6 @@
  * sure direction. */
 #define NO_DIRECTION 1e-12
 
-struct visit
-{
-    double d2;
-    int64_t node;
-    int level;
-};
-
 /* --- nearest edge --------------------------------------------------------- */
 
 static void try_place(double chord2, int64_t vertex,
@@ -40,9 +33,9 @@ static void try_edges(const struct oj_sphere_side *side, int64_t first,
 }
 
 /* Pushes the children nearer than least, the nearest last. */
-static int push_nearer(const struct oj_tree3 *tree, struct visit at,
+static int push_nearer(const struct oj_tree3 *tree, struct oj_tree3_visit at,
                        const struct oj_box3 *box, double least,
-                       struct visit *stack, int depth)
+                       struct oj_tree3_visit *stack, int depth)
 {
     int level = at.level - 1, bottom = depth;
     int64_t first = tree->first_node[level];
@@ -50,8 +43,8 @@ static int push_nearer(const struct oj_tree3 *tree, struct visit at,
     for (int64_t i = at.node * OJ_TREE3_FANOUT;
          i < (at.node + 1) * OJ_TREE3_FANOUT && i < n; i++)
     {
-        struct visit child = {oj_box3_distance2(box, &tree->node[first + i]), i,
-                              level};
+        struct oj_tree3_visit child = {
+            oj_box3_distance2(box, &tree->node[first + i]), i, level};
         int place = depth;
         if (child.d2 > least)
             continue;
@@ -68,12 +61,12 @@ static void try_tree(const struct oj_sphere_side *side,
                      struct oj_vec3 p, struct oj_sphere_place *best)
 {
     struct oj_box3 box = oj_box3_of(p);
-    struct visit stack[STACK];
+    struct oj_tree3_visit stack[STACK];
     int depth = 0;
-    stack[depth++] = (struct visit){0.0, 0, tree->n_levels - 1};
+    stack[depth++] = (struct oj_tree3_visit){0.0, 0, tree->n_levels - 1};
     while (depth > 0)
     {
-        struct visit at = stack[--depth];
+        struct oj_tree3_visit at = stack[--depth];
         int64_t v = first + at.node * OJ_TREE3_FANOUT;
         int64_t end = v + OJ_TREE3_FANOUT;
         if (at.d2 > best->chord2)
@@ -131,12 +124,12 @@ static int tree_crossed(const struct oj_sphere_side *side,
                         int64_t last, struct oj_vec3 p, struct oj_vec3 r,
                         struct oj_vec3 m)
 {
-    struct visit stack[STACK];
+    struct oj_tree3_visit stack[STACK];
     int depth = 0, odd = 0;
-    stack[depth++] = (struct visit){0.0, 0, tree->n_levels - 1};
+    stack[depth++] = (struct oj_tree3_visit){0.0, 0, tree->n_levels - 1};
     while (depth > 0)
     {
-        struct visit at = stack[--depth];
+        struct oj_tree3_visit at = stack[--depth];
         int64_t v = first + at.node * OJ_TREE3_FANOUT;
         int64_t end = v + OJ_TREE3_FANOUT, n;
         if (!is_cut(&tree->node[tree->first_node[at.level] + at.node], m))
@@ -149,7 +142,7 @@ static int tree_crossed(const struct oj_sphere_side *side,
         n = tree->first_node[at.level] - tree->first_node[at.level - 1];
         for (int64_t i = at.node * OJ_TREE3_FANOUT;
              i < (at.node + 1) * OJ_TREE3_FANOUT && i < n; i++)
-            stack[depth++] = (struct visit){0.0, i, at.level - 1};
+            stack[depth++] = (struct oj_tree3_visit){0.0, i, at.level - 1};
     }
     return odd;
 }

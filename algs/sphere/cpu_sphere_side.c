@@ -17,7 +17,7 @@
  * is taken for a hemisphere. */
 #define WIDE_CAP 1.99
 
-struct build
+struct sphere_side_build
 {
     struct oj_sphere_side *side;
     int with_edges;
@@ -229,8 +229,9 @@ static oj_status build_ring_tree(const struct oj_sphere_side *side,
 }
 
 /* Box, cap and tree of a ring; adds what it covers to the feature's box. */
-static oj_status build_ring(struct build *b, int64_t ring, int is_polygon,
-                            struct oj_box3 *box, struct oj_error *err)
+static oj_status build_ring(struct sphere_side_build *b, int64_t ring,
+                            int is_polygon, struct oj_box3 *box,
+                            struct oj_error *err)
 {
     struct oj_sphere_side *side = b->side;
     int64_t first = side->flat->vertex_offset[ring];
@@ -257,7 +258,7 @@ static oj_status build_ring(struct build *b, int64_t ring, int is_polygon,
 static oj_status build_feature(int64_t feature, int thread, void *user,
                                struct oj_error *err)
 {
-    struct build *b = user;
+    struct sphere_side_build *b = user;
     struct oj_sphere_side *side = b->side;
     const struct oj_flat *flat = side->flat;
     struct oj_box3 box = oj_box3_empty();
@@ -312,7 +313,7 @@ oj_status oj_sphere_side_build(struct oj_sphere_side *side,
                                int with_interiors, int n_threads,
                                struct oj_error *err)
 {
-    struct build b = {side, with_edges};
+    struct sphere_side_build b = {side, with_edges};
     int64_t n = flat->n_features;
     oj_status status = OJ_OK;
     memset(side, 0, sizeof *side);

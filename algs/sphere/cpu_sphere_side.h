@@ -30,6 +30,14 @@ struct oj_tree3
     struct oj_box3 *node;
 };
 
+/** A node on the way down a tree, and the squared distance to its box. */
+struct oj_tree3_visit
+{
+    double d2;
+    int64_t node;
+    int level;
+};
+
 /** Where a polygon ring's inside is. */
 struct oj_cap
 {

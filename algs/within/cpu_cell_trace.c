@@ -23,7 +23,7 @@ struct range
     int32_t x0, y0, x1, y1;
 };
 
-struct work
+struct feature_trace
 {
     struct oj_cell_trace *trace;
     const struct oj_known_cells *known;
@@ -42,7 +42,7 @@ static int32_t row_of(const struct oj_known_cells *k, double y)
     return oj_ring_grid_index(y, k->y0, k->inverse_size, k->ny);
 }
 
-static struct range range_of(const struct work *w,
+static struct range range_of(const struct feature_trace *w,
                              const struct oj_located_ring *ring)
 {
     const double *x = w->cells->flat->x + ring->first_vertex;
@@ -58,7 +58,7 @@ static struct range range_of(const struct work *w,
     return r;
 }
 
-static uint8_t *at(const struct work *w, int32_t column, int32_t row)
+static uint8_t *at(const struct feature_trace *w, int32_t column, int32_t row)
 {
     return w->trace->raster + (row - w->all.y0) * w->width +
            (column - w->all.x0);
@@ -69,8 +69,8 @@ static uint8_t *at(const struct work *w, int32_t column, int32_t row)
 /* Marks every cell that the edge may touch. What of it lies in a row is
  * computed, and the rounding of that is covered by a margin that is large
  * against the error of the few operations here and small against a cell. */
-static void mark_edge(const struct work *w, double ax, double ay, double bx,
-                      double by)
+static void mark_edge(const struct feature_trace *w, double ax, double ay,
+                      double bx, double by)
 {
     const struct oj_known_cells *k = w->known;
     double size, margin, slope;
@@ -110,7 +110,8 @@ static void mark_edge(const struct work *w, double ax, double ay, double bx,
     }
 }
 
-static void mark_edges(const struct work *w, const struct oj_located_ring *ring)
+static void mark_edges(const struct feature_trace *w,
+                       const struct oj_located_ring *ring)
 {
     const double *x = w->cells->flat->x + ring->first_vertex;
     const double *y = w->cells->flat->y + ring->first_vertex;
@@ -121,7 +122,7 @@ static void mark_edges(const struct work *w, const struct oj_located_ring *ring)
 
 /* --- inside or not -------------------------------------------------------- */
 
-static oj_status test_cell(const struct work *w,
+static oj_status test_cell(const struct feature_trace *w,
                            const struct oj_located_ring *ring, int32_t column,
                            int32_t row, int *is_inside, struct oj_error *err)
 {
@@ -148,7 +149,7 @@ static oj_status test_cell(const struct work *w,
 /* Cells first .. end - 1 of a row have no edges and so are on one side of the
  * ring: that of a cell without edges above or below, if there is one in the
  * last row.  At the rim of the ring's range is outside. */
-static oj_status settle_run(const struct work *w,
+static oj_status settle_run(const struct feature_trace *w,
                             const struct oj_located_ring *ring,
                             const struct range *range, int32_t row,
                             int32_t first, int32_t end, struct oj_error *err)
@@ -171,7 +172,7 @@ static oj_status settle_run(const struct work *w,
     return OJ_OK;
 }
 
-static oj_status settle_row(const struct work *w,
+static oj_status settle_row(const struct feature_trace *w,
                             const struct oj_located_ring *ring,
                             const struct range *range, int32_t row,
                             struct oj_error *err)
@@ -205,7 +206,7 @@ static oj_status add_candidate(struct oj_cell_trace *t, int64_t cell,
 }
 
 /* From what the raster says of the ring to what it says of the feature. */
-static oj_status take_ring(const struct work *w, int32_t ring,
+static oj_status take_ring(const struct feature_trace *w, int32_t ring,
                            const struct range *range, struct oj_error *err)
 {
     for (int32_t row = range->y0; row <= range->y1; row++)
@@ -227,7 +228,7 @@ static oj_status take_ring(const struct work *w, int32_t ring,
     return OJ_OK;
 }
 
-static oj_status trace_ring(const struct work *w, int32_t r,
+static oj_status trace_ring(const struct feature_trace *w, int32_t r,
                             struct oj_error *err)
 {
     const struct oj_located_ring *ring = &w->cells->ring[r];
@@ -254,8 +255,9 @@ static oj_status add_turn(struct oj_cell_trace *t, int64_t cell,
     return OJ_OK;
 }
 
-static oj_status take_row(const struct work *w, int64_t feature, int32_t ring,
-                          int32_t row, int knows_inside, struct oj_error *err)
+static oj_status take_row(const struct feature_trace *w, int64_t feature,
+                          int32_t ring, int32_t row, int knows_inside,
+                          struct oj_error *err)
 {
     const uint8_t *cell = at(w, w->all.x0, row);
     int64_t first = (int64_t)row * w->known->nx + w->all.x0;
@@ -282,7 +284,8 @@ oj_status oj_cell_trace_feature(struct oj_cell_trace *trace,
                                 struct oj_ring_cells *cells, int64_t feature,
                                 int knows_inside, struct oj_error *err)
 {
-    struct work w = {trace, known, cells, {INT32_MAX, INT32_MAX, -1, -1}, 0};
+    struct feature_trace w = {
+        trace, known, cells, {INT32_MAX, INT32_MAX, -1, -1}, 0};
     int32_t first = (int32_t)first_ring(cells->flat, feature);
     int32_t end = (int32_t)first_ring(cells->flat, feature + 1);
     int64_t n_cells;

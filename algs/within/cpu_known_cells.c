@@ -23,7 +23,7 @@
 
 #define FEATURES_AT_ONCE 256
 
-struct build
+struct known_cells_build
 {
     struct oj_known_cells *known;
     struct oj_ring_cells *cells;
@@ -90,14 +90,15 @@ static int choose_cells(struct oj_known_cells *k, const struct oj_flat *flat,
 static oj_status trace_feature(int64_t feature, int thread, void *user,
                                struct oj_error *err)
 {
-    struct build *b = user;
+    struct known_cells_build *b = user;
     OJ_TRY(oj_check_cancel(b->cancel, err));
     return oj_cell_trace_feature(&b->trace[thread], b->known, b->cells, feature,
                                  b->knows_inside, err);
 }
 
 /* Candidates by cell. */
-static oj_status place_candidates(struct build *b, struct oj_error *err)
+static oj_status place_candidates(struct known_cells_build *b,
+                                  struct oj_error *err)
 {
     struct oj_known_cells *k = b->known;
     int64_t n_cells = (int64_t)k->nx * k->ny, total = 0;
@@ -128,7 +129,8 @@ static oj_status place_candidates(struct build *b, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status make_lists(struct build *b, int *fits, struct oj_error *err)
+static oj_status make_lists(struct known_cells_build *b, int *fits,
+                            struct oj_error *err)
 {
     struct oj_keyed *turn;
     int64_t n = 0;
@@ -152,7 +154,8 @@ static oj_status make_lists(struct build *b, int *fits, struct oj_error *err)
     return status;
 }
 
-static oj_status fill(struct build *b, int *fits, struct oj_error *err)
+static oj_status fill(struct known_cells_build *b, int *fits,
+                      struct oj_error *err)
 {
     struct oj_known_cells *k = b->known;
     int64_t n_features = b->cells->flat->n_features, n_candidates = 0;
@@ -180,11 +183,11 @@ oj_status oj_known_cells_build(struct oj_known_cells *known,
                                int knows_inside, int n_threads,
                                const int *cancel, struct oj_error *err)
 {
-    struct build b = {.known = known,
-                      .cells = cells,
-                      .n_threads = n_threads,
-                      .knows_inside = knows_inside,
-                      .cancel = cancel};
+    struct known_cells_build b = {.known = known,
+                                  .cells = cells,
+                                  .n_threads = n_threads,
+                                  .knows_inside = knows_inside,
+                                  .cancel = cancel};
     int fits = 0;
     oj_status status = OJ_OK;
     memset(known, 0, sizeof *known);

@@ -14,7 +14,7 @@
 /* Room is made for a pair a row beforehand, for so many rows. */
 #define MOST_FORESEEN (1 << 20)
 
-struct cpu_index
+struct points_in_polygons_index
 {
     struct oj_relation relation;
     struct oj_options options;
@@ -41,9 +41,9 @@ struct task
 };
 
 /* A batch on its way. */
-struct batch
+struct points_in_polygons_batch
 {
-    struct cpu_index *self;
+    struct points_in_polygons_index *self;
     struct oj_point_query query;
     const struct oj_flat *input;
     struct oj_pair_filter filter;
@@ -51,16 +51,16 @@ struct batch
     atomic_llong n_pairs;
 };
 
-static struct cpu_index *unwrap(struct oj_index *index)
+static struct points_in_polygons_index *unwrap(struct oj_index *index)
 {
-    return (struct cpu_index *)(void *)index;
+    return (struct points_in_polygons_index *)(void *)index;
 }
 
 /* --- the join side -------------------------------------------------------- */
 
 static void free_index(struct oj_index *wrapped)
 {
-    struct cpu_index *self = unwrap(wrapped);
+    struct points_in_polygons_index *self = unwrap(wrapped);
     if (self == NULL)
         return;
     for (int t = 0; self->worker != NULL && t < self->options.n_threads; t++)
@@ -84,7 +84,7 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
            const struct oj_relation *relation, const struct oj_options *options,
            struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
 {
-    struct cpu_index *self = oj_calloc(1, sizeof *self);
+    struct points_in_polygons_index *self = oj_calloc(1, sizeof *self);
     double start = oj_clock_seconds();
     oj_status status;
     if (self == NULL)
@@ -125,14 +125,14 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
 
 /* --- rows ----------------------------------------------------------------- */
 
-struct ranked
+struct ranked_feature
 {
     int32_t rank, feature;
 };
 
 static int by_rank(const void *left, const void *right)
 {
-    const struct ranked *a = left, *b = right;
+    const struct ranked_feature *a = left, *b = right;
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
@@ -140,12 +140,12 @@ static int by_rank(const void *left, const void *right)
 static oj_status sort_row(const int32_t *tie_rank, int64_t n, int32_t *feature,
                           struct oj_error *err)
 {
-    struct ranked few[32], *list = few;
+    struct ranked_feature few[32], *list = few;
     if (n > 32)
         OJ_NEW(list, n, err);
     for (int64_t i = 0; i < n; i++)
     {
-        struct ranked r = {feature[i], feature[i]};
+        struct ranked_feature r = {feature[i], feature[i]};
         int64_t j = i;
         if (tie_rank != NULL)
             r.rank = tie_rank[r.feature];
@@ -163,8 +163,9 @@ static oj_status sort_row(const int32_t *tie_rank, int64_t n, int32_t *feature,
 }
 
 /* What shared lists add to a block's rows. */
-static void count_shared(const struct batch *b, const struct oj_point_worker *w,
-                         int64_t row, int64_t n, struct task *task)
+static void count_shared(const struct points_in_polygons_batch *b,
+                         const struct oj_point_worker *w, int64_t row,
+                         int64_t n, struct task *task)
 {
     const struct oj_shared_lists *shared = b->out->shared;
     const int32_t *list = b->out->list + row;
@@ -180,7 +181,7 @@ static void count_shared(const struct batch *b, const struct oj_point_worker *w,
 }
 
 /* Offsets of a block's rows, and their order. */
-static oj_status finish_rows(const struct cpu_index *self,
+static oj_status finish_rows(const struct points_in_polygons_index *self,
                              struct oj_point_worker *w, int64_t n,
                              int64_t before, int64_t first_pair,
                              int64_t *offset, struct task *task,
@@ -202,7 +203,7 @@ static oj_status finish_rows(const struct cpu_index *self,
     return OJ_OK;
 }
 
-static oj_status check_bound(struct batch *b, int64_t n_more,
+static oj_status check_bound(struct points_in_polygons_batch *b, int64_t n_more,
                              struct oj_error *err)
 {
     int64_t most = b->self->options.max_batch_pairs;
@@ -213,9 +214,9 @@ static oj_status check_bound(struct batch *b, int64_t n_more,
                    "the batch has more pairs than fit");
 }
 
-static oj_status join_rows(struct batch *b, struct task *task,
-                           struct oj_point_worker *w, int64_t row, int64_t end,
-                           struct oj_error *err)
+static oj_status join_rows(struct points_in_polygons_batch *b,
+                           struct task *task, struct oj_point_worker *w,
+                           int64_t row, int64_t end, struct oj_error *err)
 {
     double start = b->self->options.timings ? oj_clock_seconds() : 0.0;
     for (; row < end; row += OJ_POINT_BLOCK)
@@ -238,7 +239,7 @@ static oj_status join_rows(struct batch *b, struct task *task,
 static oj_status join_task(int64_t i, int thread, void *user,
                            struct oj_error *err)
 {
-    struct batch *b = user;
+    struct points_in_polygons_batch *b = user;
     struct oj_point_worker *w = &b->self->worker[thread];
     struct task *task = &b->self->task[i];
     int64_t n_rows = b->input->n_features, row = i * ROWS_PER_TASK;
@@ -254,7 +255,7 @@ static oj_status join_task(int64_t i, int thread, void *user,
 /* Brings a task's pairs to their place. */
 static void place_task(int64_t i, int thread, void *user)
 {
-    struct batch *b = user;
+    struct points_in_polygons_batch *b = user;
     const struct task *task = &b->self->task[i];
     const struct oj_point_worker *w = &b->self->worker[task->worker];
     struct oj_matches *out = b->out;
@@ -272,7 +273,7 @@ static void place_task(int64_t i, int thread, void *user)
         out->measure[task->before + p] = NAN;
 }
 
-static void sum_stats(struct cpu_index *self, double seconds,
+static void sum_stats(struct points_in_polygons_index *self, double seconds,
                       struct oj_stats *stats)
 {
     int n_threads = self->options.n_threads;
@@ -290,7 +291,7 @@ static void sum_stats(struct cpu_index *self, double seconds,
         stats->refine_s += seconds;
 }
 
-static oj_status share_lists(struct batch *b, int64_t n_rows,
+static oj_status share_lists(struct points_in_polygons_batch *b, int64_t n_rows,
                              struct oj_error *err)
 {
     struct oj_matches *out = b->out;
@@ -301,10 +302,10 @@ static oj_status share_lists(struct batch *b, int64_t n_rows,
     return OJ_OK;
 }
 
-static oj_status join_batch(struct batch *b, struct oj_stats *stats,
-                            struct oj_error *err)
+static oj_status join_batch(struct points_in_polygons_batch *b,
+                            struct oj_stats *stats, struct oj_error *err)
 {
-    struct cpu_index *self = b->self;
+    struct points_in_polygons_index *self = b->self;
     struct oj_matches *out = b->out;
     int n_threads = self->options.n_threads;
     int64_t n_rows = b->input->n_features;
@@ -352,8 +353,8 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct cpu_index *self = unwrap(wrapped);
-    struct batch b;
+    struct points_in_polygons_index *self = unwrap(wrapped);
+    struct points_in_polygons_batch b;
     memset(&b, 0, sizeof b);
     b.self = self;
     b.input = input;

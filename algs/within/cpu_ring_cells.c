@@ -35,7 +35,7 @@ struct steps
 };
 
 /* Building of one layer of one set. */
-struct build
+struct ring_layer_build
 {
     struct oj_ring_cells *cells;
     struct oj_ring_layer *layer;
@@ -50,7 +50,8 @@ struct build
 /* --- counting and filling ------------------------------------------------- */
 
 /* The next place of a cell, or one more of its entries. */
-static inline uint32_t take_place(const struct build *b, int64_t cell)
+static inline uint32_t take_place(const struct ring_layer_build *b,
+                                  int64_t cell)
 {
     uint32_t *place = &b->layer->first[cell];
     if (b->n_threads > 1)
@@ -58,7 +59,7 @@ static inline uint32_t take_place(const struct build *b, int64_t cell)
     return (*place)++;
 }
 
-static void count_cells(const struct build *b, const struct steps *s)
+static void count_cells(const struct ring_layer_build *b, const struct steps *s)
 {
     int32_t last_column = s->x1 / OJ_CELL_STEPS;
     int32_t last_row = s->y1 / OJ_CELL_STEPS;
@@ -77,7 +78,7 @@ static int64_t span_of(const struct steps *s)
 
 static void measure_rings(int64_t task, int thread, void *user)
 {
-    struct build *b = user;
+    struct ring_layer_build *b = user;
     const struct oj_ring_layer *layer = b->layer;
     int64_t end = (task + 1) * RINGS_PER_TASK;
     (void)thread;
@@ -108,7 +109,7 @@ static void measure_rings(int64_t task, int thread, void *user)
 }
 
 /* Takes the large rings into the layer after all. */
-static void take_rest(struct build *b)
+static void take_rest(struct ring_layer_build *b)
 {
     for (int64_t i = 0; i < b->n; i++)
     {
@@ -141,8 +142,8 @@ static int32_t smaller(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-static void fill_cell(const struct build *b, const struct steps *s, int32_t r,
-                      int32_t column, int32_t row)
+static void fill_cell(const struct ring_layer_build *b, const struct steps *s,
+                      int32_t r, int32_t column, int32_t row)
 {
     struct oj_ring_layer *layer = b->layer;
     int64_t cell = (int64_t)row * layer->nx + column;
@@ -164,7 +165,7 @@ static void fill_cell(const struct build *b, const struct steps *s, int32_t r,
 
 static void fill_rings(int64_t task, int thread, void *user)
 {
-    struct build *b = user;
+    struct ring_layer_build *b = user;
     int64_t end = (task + 1) * RINGS_PER_TASK;
     (void)thread;
     if (end > b->n)
@@ -192,8 +193,9 @@ static int64_t tasks_of(int64_t n)
     return (n + RINGS_PER_TASK - 1) / RINGS_PER_TASK;
 }
 
-static oj_status fill_layer(struct build *b, const struct oj_box *clip,
-                            int is_last, struct oj_error *err)
+static oj_status fill_layer(struct ring_layer_build *b,
+                            const struct oj_box *clip, int is_last,
+                            struct oj_error *err)
 {
     struct oj_ring_layer *layer = b->layer;
     int64_t n_cells, total = 0;
@@ -315,10 +317,11 @@ static oj_status build_set(struct oj_ring_cells *cells, const int32_t *ring,
                            int n_threads, int64_t *out, struct oj_error *err)
 {
     struct oj_ring_set set;
-    struct build b = {.cells = cells,
-                      .n_threads = n < RINGS_PER_TASK ? 1 : n_threads,
-                      .ring = ring,
-                      .n = n};
+    struct ring_layer_build b = {.cells = cells,
+                                 .n_threads =
+                                     n < RINGS_PER_TASK ? 1 : n_threads,
+                                 .ring = ring,
+                                 .n = n};
     int32_t *rest = NULL; /* what b.ring is, but for the first layer */
     oj_status status = OJ_OK;
     memset(&set, 0, sizeof set);

@@ -20,7 +20,7 @@
 #define FAR_OF 64
 #define FAR_DEVIATIONS 6.0
 
-struct sample
+struct ring_sample
 {
     struct oj_box all;
     double width, height;                         /* of a ring, on average */
@@ -66,7 +66,7 @@ static void leave_out_far(int64_t n, double *low, double *high, double *first,
 /* Rings at even distances, what of them is in clip. */
 static void take_sample(const struct oj_ring_cells *cells, const int32_t *ring,
                         int64_t n_rings, const struct oj_box *clip,
-                        struct sample *s)
+                        struct ring_sample *s)
 {
     int64_t n = n_rings < N_SAMPLES ? n_rings : N_SAMPLES, n_taken = 0;
     s->all = oj_box_empty();
@@ -127,7 +127,7 @@ void oj_ring_cells_choose_frame(const struct oj_ring_cells *cells,
                                 const struct oj_box *clip, int is_last,
                                 struct oj_ring_layer *layer)
 {
-    struct sample s;
+    struct ring_sample s;
     double most = is_last ? OJ_LAST_ALONG : MOST_ALONG;
     double n = (double)n_rings;
     double target = n < FEW_RINGS ? n * CELLS_PER_RING_OF_FEW + 64.0

@@ -22,12 +22,12 @@ struct raw
 };
 
 /* Greatest and least of what a block saw. */
-struct extent
+struct layer_extent
 {
     double x0, y0, x1, y1;
 };
 
-struct making
+struct layer_build
 {
     struct oj_cuda_device *device;
     const struct oj_flat *flat;
@@ -205,7 +205,7 @@ static __global__ void make_point_segments(int64_t n, const int32_t *ordinal_of,
     }
 }
 
-static __device__ void join_extent(struct extent *e, double x, double y)
+static __device__ void join_extent(struct layer_extent *e, double x, double y)
 {
     e->x0 = fmin(e->x0, x);
     e->y0 = fmin(e->y0, y);
@@ -214,10 +214,10 @@ static __device__ void join_extent(struct extent *e, double x, double y)
 }
 
 static __global__ void measure(int64_t n, const struct oj_cuda_segment *segment,
-                               struct extent *out)
+                               struct layer_extent *out)
 {
-    __shared__ struct extent of_thread[BLOCK];
-    struct extent mine = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    __shared__ struct layer_extent of_thread[BLOCK];
+    struct layer_extent mine = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < n;
          i += (int64_t)gridDim.x * BLOCK)
     {
@@ -230,8 +230,8 @@ static __global__ void measure(int64_t n, const struct oj_cuda_segment *segment,
         __syncthreads();
         if ((int)threadIdx.x < step)
         {
-            struct extent *a = &of_thread[threadIdx.x];
-            const struct extent *b = &of_thread[threadIdx.x + step];
+            struct layer_extent *a = &of_thread[threadIdx.x];
+            const struct layer_extent *b = &of_thread[threadIdx.x + step];
             /* corner by corner: b may have seen nothing */
             a->x0 = fmin(a->x0, b->x0);
             a->y0 = fmin(a->y0, b->y0);
@@ -244,15 +244,15 @@ static __global__ void measure(int64_t n, const struct oj_cuda_segment *segment,
 }
 
 /* Turns counts [n + 1] with a last one of 0 into offsets, in place. */
-static oj_status scan(struct making *m, int64_t *counts, int64_t n)
+static oj_status scan(struct layer_build *m, int64_t *counts, int64_t n)
 {
     return oj_cuda_scan(m->device, m->device->stream, &m->raw.scratch, counts,
                         n, "summing counts", m->err);
 }
 
 /* The last of n + 1 offsets; waits for the stream. */
-static oj_status total_of(struct making *m, const int64_t *offset, int64_t n,
-                          int64_t *out)
+static oj_status total_of(struct layer_build *m, const int64_t *offset,
+                          int64_t n, int64_t *out)
 {
     OJ_CUDA_TRY(cudaMemcpyAsync(out, offset + n, sizeof *out,
                                 cudaMemcpyDeviceToHost, m->device->stream),
@@ -263,7 +263,7 @@ static oj_status total_of(struct making *m, const int64_t *offset, int64_t n,
 }
 
 template <typename T>
-static oj_status upload(struct making *m, const T *host, int64_t n,
+static oj_status upload(struct layer_build *m, const T *host, int64_t n,
                         struct oj_cuda_array<T> *out)
 {
     if (host == NULL || n == 0)
@@ -273,7 +273,7 @@ static oj_status upload(struct making *m, const T *host, int64_t n,
                            n * (int64_t)sizeof(T), m->err);
 }
 
-static oj_status upload_all(struct making *m, const int32_t *tie_rank)
+static oj_status upload_all(struct layer_build *m, const int32_t *tie_rank)
 {
     const struct oj_flat *flat = m->flat;
     int64_t n_vertices =
@@ -293,7 +293,7 @@ static oj_status upload_all(struct making *m, const int32_t *tie_rank)
                   &m->raw.vertex_offset);
 }
 
-static oj_status order_features(struct making *m)
+static oj_status order_features(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
     int64_t n = layer->n_features;
@@ -307,7 +307,7 @@ static oj_status order_features(struct making *m)
     return OJ_OK;
 }
 
-static oj_status parts_of(struct making *m)
+static oj_status parts_of(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
     struct oj_cuda_device *device = m->device;
@@ -346,7 +346,7 @@ static oj_status parts_of(struct making *m)
     return scan(m, layer->ring_offset.data, layer->n_parts);
 }
 
-static oj_status rings_of(struct making *m)
+static oj_status rings_of(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
     struct oj_cuda_device *device = m->device;
@@ -372,7 +372,7 @@ static oj_status rings_of(struct making *m)
                     &layer->n_segments);
 }
 
-static oj_status check_size(struct making *m)
+static oj_status check_size(struct layer_build *m)
 {
     if (m->layer->n_segments > INT32_MAX)
         return oj_fail(m->err, OJ_ERR_UNSUPPORTED,
@@ -382,7 +382,7 @@ static oj_status check_size(struct making *m)
     return OJ_OK;
 }
 
-static oj_status segments_of(struct making *m)
+static oj_status segments_of(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
     struct oj_cuda_device *device = m->device;
@@ -425,14 +425,14 @@ static double greater(double a, double b)
     return a > b ? a : b;
 }
 
-static oj_status extent_of(struct making *m)
+static oj_status extent_of(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
     struct oj_cuda_device *device = m->device;
-    struct oj_cuda_array<struct extent> of_block =
+    struct oj_cuda_array<struct layer_extent> of_block =
     {
     };
-    struct extent host[EXTENT_BLOCKS];
+    struct layer_extent host[EXTENT_BLOCKS];
     unsigned n_blocks = blocks_of(layer->n_segments);
     cudaError_t error;
     layer->x0 = layer->y0 = INFINITY;
@@ -476,7 +476,7 @@ static int all_there(const struct oj_flat *flat)
     return 1;
 }
 
-static oj_status make_layer(struct making *m, const int32_t *tie_rank)
+static oj_status make_layer(struct layer_build *m, const int32_t *tie_rank)
 {
     struct oj_cuda_layer *layer = m->layer;
     float milliseconds = 0.0f;
@@ -532,7 +532,7 @@ oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
                              struct oj_cuda_layer *out, struct oj_error *err)
 {
     struct oj_cuda_layer layer;
-    struct making making;
+    struct layer_build making;
     oj_status status;
     memset(&layer, 0, sizeof layer);
     memset(&making, 0, sizeof making);

@@ -106,7 +106,7 @@ oj_status oj_cuda_chunk_take(struct oj_cuda_chunk_pairs *chunk,
 }
 
 /* Where the next pairs of a chunk go. */
-struct place
+struct chunk_pairs_place
 {
     int64_t *end;
     int32_t *row;
@@ -115,7 +115,8 @@ struct place
     int64_t n_matched;
 };
 
-static void put_ends(struct place *to, int64_t n, const int32_t *count)
+static void put_ends(struct chunk_pairs_place *to, int64_t n,
+                     const int32_t *count)
 {
     for (int64_t i = 0; i < n; i++)
     {
@@ -127,8 +128,8 @@ static void put_ends(struct place *to, int64_t n, const int32_t *count)
 }
 
 /* measure NULL: these pairs have none. */
-static void put_pairs(struct place *to, int64_t n, const int32_t *row,
-                      const double *measure)
+static void put_pairs(struct chunk_pairs_place *to, int64_t n,
+                      const int32_t *row, const double *measure)
 {
     if (n == 0) /* and perhaps nowhere to put them */
         return;
@@ -148,8 +149,8 @@ static int64_t within(int64_t n, int64_t most)
 
 /* Counts of rows and pairs come through the stage side by side. */
 static oj_status move_part(struct oj_cuda_slot *slot,
-                           const struct oj_cuda_part *part, struct place *to,
-                           struct oj_error *err)
+                           const struct oj_cuda_part *part,
+                           struct chunk_pairs_place *to, struct oj_error *err)
 {
     int64_t step = oj_cuda_slot_room(slot) / (int64_t)STAGE_BYTES;
     double *measure = (double *)(void *)slot->stage.data;
@@ -182,7 +183,7 @@ oj_status oj_cuda_chunk_move(struct oj_cuda_chunk_pairs *chunk,
                              int32_t *row, double *measure, int64_t *n_matched,
                              struct oj_error *err)
 {
-    struct place to = {end, row, measure, chunk->first, 0};
+    struct chunk_pairs_place to = {end, row, measure, chunk->first, 0};
     for (int64_t i = 0; i < chunk->n_parts; i++)
     {
         struct oj_cuda_part *part = &chunk->part[i];

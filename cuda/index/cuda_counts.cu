@@ -9,7 +9,7 @@
  * each device adds up its share, and the words come back once for the batch. */
 struct counting
 {
-    struct oj_index *index;
+    struct oj_gpu_index *index;
     const struct oj_sum_request *request; /* NULL: pairs are counted */
     const struct oj_cuda_family *family;
     int number; /* of the family */
@@ -136,7 +136,7 @@ static oj_status count_or_sum(struct counting *c, const struct oj_flat *input,
 }
 
 /* 1: there is something to count, and who counts it. */
-static oj_status start(struct counting *c, struct oj_index *index,
+static oj_status start(struct counting *c, struct oj_gpu_index *index,
                        const struct oj_flat *input, int *is_empty,
                        struct oj_stats *stats, struct oj_error *err)
 {
@@ -150,7 +150,7 @@ static oj_status start(struct counting *c, struct oj_index *index,
     return OJ_OK;
 }
 
-oj_status oj_cuda_count_pairs(struct oj_index *index,
+oj_status oj_cuda_count_pairs(struct oj_gpu_index *index,
                               const struct oj_flat *input, int64_t *count,
                               int64_t *n_pairs, struct oj_stats *stats,
                               struct oj_error *err)
@@ -169,7 +169,8 @@ oj_status oj_cuda_count_pairs(struct oj_index *index,
     return count_or_sum(&c, input, 1, count, n_pairs, stats, err);
 }
 
-oj_status oj_cuda_sum_pairs(struct oj_index *index, const struct oj_flat *input,
+oj_status oj_cuda_sum_pairs(struct oj_gpu_index *index,
+                            const struct oj_flat *input,
                             const struct oj_sum_request *request,
                             int64_t *words, int64_t *n_pairs,
                             struct oj_stats *stats, struct oj_error *err)

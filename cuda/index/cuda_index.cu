@@ -6,9 +6,9 @@
 #include <string.h>
 
 /* Work on one device, on a thread of its own. */
-struct making
+struct place_task
 {
-    struct oj_index *index;
+    struct oj_gpu_index *index;
     struct oj_cuda_place *place;
     int ordinal;
     int family; /* < 0: the device is opened and gets the layer */
@@ -68,7 +68,7 @@ const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
     return choose(relation, join_side, input, 0, number);
 }
 
-const struct oj_cuda_family *oj_cuda_chosen(const struct oj_index *index,
+const struct oj_cuda_family *oj_cuda_chosen(const struct oj_gpu_index *index,
                                             const struct oj_flat *input,
                                             int *number)
 {
@@ -76,10 +76,10 @@ const struct oj_cuda_family *oj_cuda_chosen(const struct oj_index *index,
                   number);
 }
 
-static oj_status open_place(struct making *m)
+static oj_status open_place(struct place_task *m)
 {
     struct oj_cuda_place *place = m->place;
-    const struct oj_index *index = m->index;
+    const struct oj_gpu_index *index = m->index;
     const struct oj_options *options = &index->options;
     OJ_TRY(oj_cuda_open(m->ordinal, options->gpu_memory, options->cancel,
                         &place->device, &m->error));
@@ -91,7 +91,7 @@ static oj_status open_place(struct making *m)
                                 &index->relation, &place->layer, &m->error);
 }
 
-static oj_status make_place(struct making *m)
+static oj_status make_place(struct place_task *m)
 {
     struct oj_cuda_place *place = m->place;
     const struct oj_cuda_family *family = oj_cuda_family_at(m->family);
@@ -108,20 +108,20 @@ static oj_status make_place(struct making *m)
 
 static void *make_on_thread(void *user)
 {
-    struct making *m = (struct making *)user;
+    struct place_task *m = (struct place_task *)user;
     m->status = make_place(m);
     return NULL;
 }
 
 /* One thread for each device. Threads also keep the caller's choice of a
  * device as it is. */
-static oj_status make_all(struct oj_index *index, struct making *making,
+static oj_status make_all(struct oj_gpu_index *index, struct place_task *making,
                           struct oj_error *err)
 {
     oj_status status = OJ_OK;
     for (int i = 0; i < index->n_places; i++)
     {
-        struct making *m = &making[i];
+        struct place_task *m = &making[i];
         m->runs = pthread_create(&m->thread, NULL, make_on_thread, m) == 0;
         if (!m->runs)
             m->status =
@@ -151,7 +151,7 @@ int oj_cuda_list_devices(uint64_t gpus, int *ordinal)
     return n;
 }
 
-static void add_bytes(const struct oj_index *index, int family,
+static void add_bytes(const struct oj_gpu_index *index, int family,
                       struct oj_stats *stats)
 {
     const struct oj_cuda_family *of = oj_cuda_family_at(family);
@@ -160,10 +160,10 @@ static void add_bytes(const struct oj_index *index, int family,
 }
 
 /* Has all devices do the same, side by side. */
-static oj_status make_on_all(struct oj_index *index, const int *ordinal,
+static oj_status make_on_all(struct oj_gpu_index *index, const int *ordinal,
                              int family, struct oj_error *err)
 {
-    struct making making[OJ_GPU_MAX_DEVICES];
+    struct place_task making[OJ_GPU_MAX_DEVICES];
     memset(making, 0, sizeof making);
     for (int i = 0; i < index->n_places; i++)
     {
@@ -175,7 +175,7 @@ static oj_status make_on_all(struct oj_index *index, const int *ordinal,
     return make_all(index, making, err);
 }
 
-static oj_status open_all(struct oj_index *index, struct oj_error *err)
+static oj_status open_all(struct oj_gpu_index *index, struct oj_error *err)
 {
     int ordinal[OJ_GPU_MAX_DEVICES];
     index->n_places = oj_cuda_list_devices(index->options.gpus, ordinal);
@@ -192,7 +192,7 @@ static oj_status open_all(struct oj_index *index, struct oj_error *err)
 
 static void drop_family(void *user)
 {
-    struct oj_index *index = (struct oj_index *)user;
+    struct oj_gpu_index *index = (struct oj_gpu_index *)user;
     for (int p = 0; p < index->n_places; p++)
     {
         struct oj_cuda_place *place = &index->place[p];
@@ -208,7 +208,7 @@ static void drop_family(void *user)
 }
 
 /* A family that cannot hold the join side is not asked again. */
-static void refuse(struct oj_index *index, int family,
+static void refuse(struct oj_gpu_index *index, int family,
                    const struct oj_error *why)
 {
     index->refused |= 1u << family;
@@ -217,7 +217,7 @@ static void refuse(struct oj_index *index, int family,
     oj_cuda_aside(drop_family, index);
 }
 
-oj_status oj_cuda_family_for(struct oj_index *index,
+oj_status oj_cuda_family_for(struct oj_gpu_index *index,
                              const struct oj_flat *input, int *number,
                              struct oj_stats *stats, struct oj_error *err)
 {
@@ -246,7 +246,7 @@ oj_status oj_cuda_family_for(struct oj_index *index,
                    "no CUDA kernel answers such a join");
 }
 
-const char *oj_cuda_why_refused(const struct oj_index *index)
+const char *oj_cuda_why_refused(const struct oj_gpu_index *index)
 {
     return index->why_refused.status != OJ_OK ? index->why_refused.message : "";
 }
@@ -255,17 +255,17 @@ oj_status oj_cuda_index_make(const struct oj_flat *join_side,
                              const int32_t *tie_rank,
                              const struct oj_relation *relation,
                              const struct oj_options *options,
-                             struct oj_index **out, struct oj_stats *stats,
+                             struct oj_gpu_index **out, struct oj_stats *stats,
                              struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct oj_index *index;
+    struct oj_gpu_index *index;
     oj_status status;
     int family;
     if (oj_cuda_choose(relation, join_side, NULL, NULL) == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "no CUDA kernel answers such a join");
-    index = (struct oj_index *)oj_calloc(1, sizeof *index);
+    index = (struct oj_gpu_index *)oj_calloc(1, sizeof *index);
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
     index->join_side = join_side;
@@ -301,14 +301,14 @@ static void free_place(struct oj_cuda_place *place)
 
 static void free_all(void *user)
 {
-    struct oj_index *index = (struct oj_index *)user;
+    struct oj_gpu_index *index = (struct oj_gpu_index *)user;
     for (int i = 0; i < OJ_CUDA_MOST_SLOTS; i++)
         oj_cuda_slot_free(&index->slot[i]);
     for (int i = 0; i < index->n_places; i++)
         free_place(&index->place[i]);
 }
 
-void oj_cuda_index_free(struct oj_index *index)
+void oj_cuda_index_free(struct oj_gpu_index *index)
 {
     if (index == NULL)
         return;

@@ -20,7 +20,7 @@ struct oj_cuda_place
     struct oj_cuda_index *of[OJ_CUDA_MOST_FAMILIES]; /**< NULL: not needed */
 };
 
-struct oj_index
+struct oj_gpu_index
 {
     const struct oj_flat *join_side;
     const int32_t *tie_rank;
@@ -42,7 +42,7 @@ const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
                                             int *number);
 
 /** The same for an index, which may know that a family cannot. */
-const struct oj_cuda_family *oj_cuda_chosen(const struct oj_index *index,
+const struct oj_cuda_family *oj_cuda_chosen(const struct oj_gpu_index *index,
                                             const struct oj_flat *input,
                                             int *number);
 
@@ -50,11 +50,11 @@ const struct oj_cuda_family *oj_cuda_chosen(const struct oj_index *index,
  *  side by side; one that cannot hold the join side or lacks the memory is
  *  passed over. OJ_ERR_UNSUPPORTED or OJ_ERR_NOMEM with the first one's reason
  *  when none is left. */
-OJ_MUST_USE oj_status oj_cuda_family_for(struct oj_index *index,
+OJ_MUST_USE oj_status oj_cuda_family_for(struct oj_gpu_index *index,
                                          const struct oj_flat *input,
                                          int *number, struct oj_stats *stats,
                                          struct oj_error *err);
-const char *oj_cuda_why_refused(const struct oj_index *index);
+const char *oj_cuda_why_refused(const struct oj_gpu_index *index);
 
 /** Who takes the points of a batch, chunk by chunk, where pairs are not made.
  *  take() runs on many threads at once: what it does is enqueued on the slot's
@@ -69,7 +69,8 @@ struct oj_cuda_taker
 };
 
 /** Gives a batch of one row or more to taker. */
-OJ_MUST_USE oj_status oj_cuda_give_chunks(struct oj_index *index, int family,
+OJ_MUST_USE oj_status oj_cuda_give_chunks(struct oj_gpu_index *index,
+                                          int family,
                                           const struct oj_flat *input,
                                           const struct oj_cuda_taker *taker,
                                           struct oj_stats *stats,
@@ -84,43 +85,44 @@ oj_status oj_cuda_index_make(const struct oj_flat *join_side,
                              const int32_t *tie_rank,
                              const struct oj_relation *relation,
                              const struct oj_options *options,
-                             struct oj_index **out, struct oj_stats *stats,
+                             struct oj_gpu_index **out, struct oj_stats *stats,
                              struct oj_error *err);
-void oj_cuda_index_free(struct oj_index *index);
-oj_status oj_cuda_join(struct oj_index *index, const struct oj_flat *input,
+void oj_cuda_index_free(struct oj_gpu_index *index);
+oj_status oj_cuda_join(struct oj_gpu_index *index, const struct oj_flat *input,
                        struct oj_matches *out, struct oj_stats *stats,
                        struct oj_error *err);
-oj_status oj_cuda_count_pairs(struct oj_index *index,
+oj_status oj_cuda_count_pairs(struct oj_gpu_index *index,
                               const struct oj_flat *input, int64_t *count,
                               int64_t *n_pairs, struct oj_stats *stats,
                               struct oj_error *err);
-oj_status oj_cuda_sum_pairs(struct oj_index *index, const struct oj_flat *input,
+oj_status oj_cuda_sum_pairs(struct oj_gpu_index *index,
+                            const struct oj_flat *input,
                             const struct oj_sum_request *request,
                             int64_t *words, int64_t *n_pairs,
                             struct oj_stats *stats, struct oj_error *err);
 
 /* The same for data that stay on the device (cuda_resident.cu). */
-oj_status oj_cuda_resident_allocate(struct oj_index *index, int64_t bytes,
+oj_status oj_cuda_resident_allocate(struct oj_gpu_index *index, int64_t bytes,
                                     void **out, struct oj_error *err);
-void oj_cuda_resident_release(struct oj_index *index, void *memory);
-oj_status oj_cuda_resident_copy(struct oj_index *index, void *to,
+void oj_cuda_resident_release(struct oj_gpu_index *index, void *memory);
+oj_status oj_cuda_resident_copy(struct oj_gpu_index *index, void *to,
                                 const void *from, int64_t bytes,
                                 struct oj_error *err);
-oj_status oj_cuda_resident_rebuild(struct oj_index *index, double seconds[2],
-                                   struct oj_error *err);
-oj_status oj_cuda_resident_join(struct oj_index *index,
+oj_status oj_cuda_resident_rebuild(struct oj_gpu_index *index,
+                                   double seconds[2], struct oj_error *err);
+oj_status oj_cuda_resident_join(struct oj_gpu_index *index,
                                 const struct oj_gpu_points *points,
                                 int32_t *d_row, double *d_measure,
                                 double *seconds, struct oj_error *err);
-oj_status oj_cuda_resident_pairs(struct oj_index *index,
+oj_status oj_cuda_resident_pairs(struct oj_gpu_index *index,
                                  const struct oj_gpu_points *points,
                                  int64_t *n_pairs, double *seconds,
                                  struct oj_error *err);
-oj_status oj_cuda_resident_count(struct oj_index *index,
+oj_status oj_cuda_resident_count(struct oj_gpu_index *index,
                                  const struct oj_gpu_points *points,
                                  int64_t *d_count, double *seconds,
                                  struct oj_error *err);
-oj_status oj_cuda_resident_sum(struct oj_index *index,
+oj_status oj_cuda_resident_sum(struct oj_gpu_index *index,
                                const struct oj_gpu_points *points,
                                const struct oj_sum_request *request,
                                int64_t *d_words, double *seconds,

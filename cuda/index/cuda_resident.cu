@@ -5,7 +5,7 @@
 
 /* Points, answers and counts that stay on the device: the index's first. */
 
-static oj_status use_first(struct oj_index *index, struct oj_error *err)
+static oj_status use_first(struct oj_gpu_index *index, struct oj_error *err)
 {
     OJ_CUDA_TRY(cudaSetDevice(index->place[0].device.ordinal),
                 "choosing a device", err);
@@ -65,7 +65,7 @@ static oj_status stop_watch(struct stopwatch *watch, cudaStream_t stream,
     return OJ_OK;
 }
 
-oj_status oj_cuda_resident_allocate(struct oj_index *index, int64_t bytes,
+oj_status oj_cuda_resident_allocate(struct oj_gpu_index *index, int64_t bytes,
                                     void **out, struct oj_error *err)
 {
     OJ_TRY(use_first(index, err));
@@ -74,14 +74,14 @@ oj_status oj_cuda_resident_allocate(struct oj_index *index, int64_t bytes,
     return OJ_OK;
 }
 
-void oj_cuda_resident_release(struct oj_index *index, void *memory)
+void oj_cuda_resident_release(struct oj_gpu_index *index, void *memory)
 {
     (void)cudaSetDevice(index->place[0].device.ordinal);
     (void)cudaFree(memory);
     (void)cudaGetLastError();
 }
 
-oj_status oj_cuda_resident_copy(struct oj_index *index, void *to,
+oj_status oj_cuda_resident_copy(struct oj_gpu_index *index, void *to,
                                 const void *from, int64_t bytes,
                                 struct oj_error *err)
 {
@@ -93,7 +93,7 @@ oj_status oj_cuda_resident_copy(struct oj_index *index, void *to,
 }
 
 /* The family that answers, whose index is ready. */
-static oj_status find_family(struct oj_index *index, int *number,
+static oj_status find_family(struct oj_gpu_index *index, int *number,
                              const struct oj_cuda_family **out,
                              struct oj_error *err)
 {
@@ -106,7 +106,7 @@ static oj_status find_family(struct oj_index *index, int *number,
 }
 
 /* Of the columns that joins look at, only FIDs come from callers. */
-static oj_status points_of(const struct oj_index *index,
+static oj_status points_of(const struct oj_gpu_index *index,
                            const struct oj_gpu_points *points,
                            struct oj_cuda_points *out, struct oj_error *err)
 {
@@ -128,7 +128,8 @@ static oj_status points_of(const struct oj_index *index,
 }
 
 /* Without its layer an index has no answers: no family is asked any more. */
-static oj_status make_layer_again(struct oj_index *index, struct oj_error *err)
+static oj_status make_layer_again(struct oj_gpu_index *index,
+                                  struct oj_error *err)
 {
     struct oj_cuda_place *place = &index->place[0];
     oj_status status;
@@ -147,8 +148,8 @@ static oj_status make_layer_again(struct oj_index *index, struct oj_error *err)
     return status;
 }
 
-oj_status oj_cuda_resident_rebuild(struct oj_index *index, double seconds[2],
-                                   struct oj_error *err)
+oj_status oj_cuda_resident_rebuild(struct oj_gpu_index *index,
+                                   double seconds[2], struct oj_error *err)
 {
     struct oj_cuda_place *place = &index->place[0];
     struct stopwatch watch;
@@ -187,7 +188,7 @@ struct measurement
     cudaStream_t stream;
 };
 
-static oj_status prepare(struct oj_index *index,
+static oj_status prepare(struct oj_gpu_index *index,
                          const struct oj_gpu_points *points,
                          struct measurement *m, struct oj_error *err)
 {
@@ -200,7 +201,7 @@ static oj_status prepare(struct oj_index *index,
     return use_first(index, err);
 }
 
-oj_status oj_cuda_resident_join(struct oj_index *index,
+oj_status oj_cuda_resident_join(struct oj_gpu_index *index,
                                 const struct oj_gpu_points *points,
                                 int32_t *d_row, double *d_measure,
                                 double *seconds, struct oj_error *err)
@@ -218,7 +219,7 @@ oj_status oj_cuda_resident_join(struct oj_index *index,
     return stop_watch(&watch, m.stream, status, seconds, err);
 }
 
-oj_status oj_cuda_resident_pairs(struct oj_index *index,
+oj_status oj_cuda_resident_pairs(struct oj_gpu_index *index,
                                  const struct oj_gpu_points *points,
                                  int64_t *n_pairs, double *seconds,
                                  struct oj_error *err)
@@ -239,7 +240,7 @@ oj_status oj_cuda_resident_pairs(struct oj_index *index,
     return status;
 }
 
-oj_status oj_cuda_resident_count(struct oj_index *index,
+oj_status oj_cuda_resident_count(struct oj_gpu_index *index,
                                  const struct oj_gpu_points *points,
                                  int64_t *d_count, double *seconds,
                                  struct oj_error *err)
@@ -277,7 +278,7 @@ static oj_status sum_points(const struct measurement *m,
     return status;
 }
 
-oj_status oj_cuda_resident_sum(struct oj_index *index,
+oj_status oj_cuda_resident_sum(struct oj_gpu_index *index,
                                const struct oj_gpu_points *points,
                                const struct oj_sum_request *request,
                                int64_t *d_words, double *seconds,

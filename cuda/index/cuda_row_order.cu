@@ -16,7 +16,7 @@ enum
     MOST_PAIRS = 1536 /* of the rows that a block has at once */
 };
 
-struct rows
+struct row_lists
 {
     int64_t n;
     const int64_t *offset;
@@ -32,7 +32,7 @@ struct long_rows
     int64_t *first, *end; /* of pairs */
 };
 
-static __device__ int32_t ordinal_at(const struct rows &rows, int32_t rank)
+static __device__ int32_t ordinal_at(const struct row_lists &rows, int32_t rank)
 {
     return rows.ordinal_of != NULL ? rows.ordinal_of[rank] : rank;
 }
@@ -53,7 +53,7 @@ static __device__ int row_of(const int64_t *offset, int first, int end,
 }
 
 static __global__ void __launch_bounds__(BLOCK)
-    order_short(const __grid_constant__ struct rows rows,
+    order_short(const __grid_constant__ struct row_lists rows,
                 struct long_rows *too_long)
 {
     __shared__ int64_t offset[BLOCK + 1];
@@ -111,7 +111,7 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* A block for each long row, whose pairs are in order elsewhere. */
 static __global__ void __launch_bounds__(BLOCK)
-    put_long(const __grid_constant__ struct rows rows,
+    put_long(const __grid_constant__ struct row_lists rows,
              const struct long_rows *too_long, const int32_t *rank,
              const double *measure)
 {
@@ -131,7 +131,7 @@ struct ordering
     struct oj_cuda_device *device;
     cudaStream_t stream;
     int64_t n_pairs;
-    struct rows rows;
+    struct row_lists rows;
     struct oj_error *err;
     struct oj_cuda_array<int64_t> first, end; /* [rows that may be long] */
     struct oj_cuda_array<struct long_rows> d_too_long; /* [1] */

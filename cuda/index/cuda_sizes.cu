@@ -47,7 +47,7 @@ int64_t oj_cuda_room_on(const struct oj_cuda_device *device)
     return room;
 }
 
-static int64_t least_room(const struct oj_index *index)
+static int64_t least_room(const struct oj_gpu_index *index)
 {
     int64_t least = INT64_MAX;
     for (int i = 0; i < index->n_places; i++)
@@ -64,7 +64,7 @@ static int64_t least_room(const struct oj_index *index)
     return least;
 }
 
-static int64_t count_workers(const struct oj_index *index, int direct)
+static int64_t count_workers(const struct oj_gpu_index *index, int direct)
 {
     int64_t n_threads = index->options.n_threads;
     int64_t n_places = index->n_places;
@@ -77,7 +77,7 @@ static int64_t count_workers(const struct oj_index *index, int direct)
 }
 
 /* Small batches, too, are cut, so that copies and kernels overlap. */
-static int64_t rows_wanted(const struct oj_index *index, int64_t n_rows,
+static int64_t rows_wanted(const struct oj_gpu_index *index, int64_t n_rows,
                            int64_t n_workers, int direct)
 {
     int64_t n = direct ? pinned_rows : staged_rows;
@@ -87,7 +87,7 @@ static int64_t rows_wanted(const struct oj_index *index, int64_t n_rows,
     return least_of(most_of(least_of(n, even), few_rows), n_rows);
 }
 
-struct oj_cuda_sizes oj_cuda_choose_sizes(const struct oj_index *index,
+struct oj_cuda_sizes oj_cuda_choose_sizes(const struct oj_gpu_index *index,
                                           int family, int64_t n_rows,
                                           int direct)
 {

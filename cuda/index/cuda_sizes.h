@@ -14,7 +14,7 @@ struct oj_cuda_sizes
 /** Chunks that fit into the memory that is there, several for each worker where
  *  the batch is large.  direct: the caller's memory is pinned, in and out.
  *  The family's index is made; n_rows > 0. Changes the current device. */
-struct oj_cuda_sizes oj_cuda_choose_sizes(const struct oj_index *index,
+struct oj_cuda_sizes oj_cuda_choose_sizes(const struct oj_gpu_index *index,
                                           int family, int64_t n_rows,
                                           int direct);
 

@@ -13,8 +13,8 @@ template <int ties> struct around_answer
     int32_t *of_chunk;
     int64_t first;
 
-    __device__ __forceinline__ void sure(const struct query &, int64_t i,
-                                         int32_t found)
+    __device__ __forceinline__ void sure(const struct points_in_rings_query &,
+                                         int64_t i, int32_t found)
     {
         if (i >= 0)
             of_chunk[i - first] = found;
@@ -31,8 +31,8 @@ template <int ties> struct around_answer
     }
 
     /* Parts in tie order. */
-    __device__ __forceinline__ void ask(const struct query &q, int64_t i,
-                                        struct oj_ring_place *place)
+    __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
+                                        int64_t i, struct oj_ring_place *place)
     {
         const struct oj_ring_tree *t = &q.tree;
         int32_t found = OJ_RING_NONE;
@@ -58,9 +58,9 @@ template <int ties> struct around_settler
 {
     int32_t *rank;
 
-    __device__ __forceinline__ void settle(const struct query &q, int64_t i,
-                                           double x, double y,
-                                           struct oj_ring_place *place)
+    __device__ __forceinline__ void
+    settle(const struct points_in_rings_query &q, int64_t i, double x, double y,
+           struct oj_ring_place *place)
     {
         int32_t found = oj_ring_tree_first_around(&q.tree, x, y);
         (void)place;
@@ -70,7 +70,8 @@ template <int ties> struct around_settler
 
 template <int ties>
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    find_around(const __grid_constant__ struct query q, int32_t *rank)
+    find_around(const __grid_constant__ struct points_in_rings_query q,
+                int32_t *rank)
 {
     int64_t chunk = warp_of(), first = chunk * CHUNK;
     struct around_answer<ties> answer =
@@ -83,8 +84,9 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 }
 
 template <int ties>
-static __global__ void settle_around(const __grid_constant__ struct query q,
-                                     int32_t *rank)
+static __global__ void
+settle_around(const __grid_constant__ struct points_in_rings_query q,
+              int32_t *rank)
 {
     struct around_settler<ties> answer =
     {
@@ -99,7 +101,7 @@ ask_slices(const struct oj_cuda_ring_cells *cells, cudaStream_t stream,
            const struct oj_cuda_points *points, int32_t *rank,
            struct doubt *doubt, unsigned *n_doubts, struct oj_error *err)
 {
-    struct query q;
+    struct points_in_rings_query q;
     q.tree = cells->tree;
     q.accepted = 1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY;
     q.ordinal_of = NULL;

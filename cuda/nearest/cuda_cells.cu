@@ -21,7 +21,7 @@ struct room
     double ids, headers, words;
 };
 
-struct build
+struct cuda_cells_build
 {
     struct oj_cuda_device *device;
     const struct oj_cuda_layer *layer;
@@ -140,7 +140,7 @@ static __global__ void list_distinct(uint32_t size, const uint32_t *table,
             ((there & ~OJ_NEAR_SHARED) - 1) | (there & OJ_NEAR_SHARED);
 }
 
-static oj_status read_counters(struct build *b)
+static oj_status read_counters(struct cuda_cells_build *b)
 {
     cudaStream_t stream = b->device->stream;
     OJ_CUDA_TRY(cudaMemcpyAsync(&b->seen, b->counters.data, sizeof b->seen,
@@ -150,7 +150,7 @@ static oj_status read_counters(struct build *b)
     return OJ_OK;
 }
 
-static oj_status clear_counters(struct build *b)
+static oj_status clear_counters(struct cuda_cells_build *b)
 {
     OJ_CUDA_TRY(
         cudaMemsetAsync(b->counters.data, 0, sizeof b->seen, b->device->stream),
@@ -158,7 +158,7 @@ static oj_status clear_counters(struct build *b)
     return OJ_OK;
 }
 
-static oj_status find_distinct(struct build *b)
+static oj_status find_distinct(struct cuda_cells_build *b)
 {
     cudaStream_t stream = b->device->stream;
     uint32_t n = (uint32_t)b->layer->n_segments, size = 1024;
@@ -194,7 +194,7 @@ static oj_status find_distinct(struct build *b)
 
 /* --- room ----------------------------------------------------------------- */
 
-static void drop_working(struct build *b)
+static void drop_working(struct cuda_cells_build *b)
 {
     cudaStream_t stream = b->device->stream;
     for (int i = 0; i < 2; i++)
@@ -214,7 +214,7 @@ static int64_t room_for(double per_segment, int64_t n, int64_t least,
     return wanted < (double)most ? (int64_t)wanted : most;
 }
 
-static oj_status take_room(struct build *b)
+static oj_status take_room(struct cuda_cells_build *b)
 {
     struct oj_cuda_device *device = b->device;
     struct oj_cuda_cells *cells = b->cells;
@@ -245,7 +245,8 @@ static oj_status take_room(struct build *b)
 
 /* --- rounds --------------------------------------------------------------- */
 
-static struct oj_cells_round round_of(const struct build *b, int parity)
+static struct oj_cells_round round_of(const struct cuda_cells_build *b,
+                                      int parity)
 {
     struct oj_cells_round r;
     int next = !parity;
@@ -278,7 +279,8 @@ static unsigned long long least(unsigned long long a, unsigned long long b)
     return a < b ? a : b;
 }
 
-static oj_status run_round(struct build *b, const struct oj_cells_round *r,
+static oj_status run_round(struct cuda_cells_build *b,
+                           const struct oj_cells_round *r,
                            const unsigned long long *n)
 {
     cudaStream_t stream = b->device->stream;
@@ -307,7 +309,7 @@ static oj_status run_round(struct build *b, const struct oj_cells_round *r,
 }
 
 /* Zeroes what a round adds up. */
-static oj_status clear_sums(struct build *b)
+static oj_status clear_sums(struct cuda_cells_build *b)
 {
     OJ_CUDA_TRY(cudaMemsetAsync(&b->counters.data->ids, 0,
                                 (1 + OJ_CELLS_CLASSES) *
@@ -318,7 +320,7 @@ static oj_status clear_sums(struct build *b)
 }
 
 /* Begins with the root. */
-static oj_status put_first(struct build *b, unsigned long long *n)
+static oj_status put_first(struct cuda_cells_build *b, unsigned long long *n)
 {
     cudaStream_t stream = b->device->stream;
     uint32_t n_roots = (uint32_t)b->n_roots;
@@ -341,8 +343,8 @@ static oj_status put_first(struct build *b, unsigned long long *n)
 }
 
 /* Begins with the cells of a lower level; *done: 0 when that does not work. */
-static oj_status seed_cells(struct build *b, int level, unsigned long long *n,
-                            int *done)
+static oj_status seed_cells(struct cuda_cells_build *b, int level,
+                            unsigned long long *n, int *done)
 {
     cudaStream_t stream = b->device->stream;
     struct oj_cells_round r = round_of(b, 1); /* which fills the first lists */
@@ -398,7 +400,7 @@ static oj_status seed_cells(struct build *b, int level, unsigned long long *n,
 
 /* To the last leaf; stops early when what it made has to be made again:
  * b->seen says why. */
-static oj_status run_rounds(struct build *b)
+static oj_status run_rounds(struct cuda_cells_build *b)
 {
     unsigned long long n[OJ_CELLS_CLASSES];
     int k, level = oj_near_seed_level(&b->cells->square, b->n_roots), done = 0;
@@ -447,7 +449,7 @@ static __global__ void fill_directory(const struct oj_near_header *tree,
     }
 }
 
-static oj_status make_directory(struct build *b)
+static oj_status make_directory(struct cuda_cells_build *b)
 {
     struct oj_cuda_cells *cells = b->cells;
     cudaStream_t stream = b->device->stream;
@@ -467,7 +469,7 @@ static oj_status make_directory(struct build *b)
 /* --- all of it ------------------------------------------------------------ */
 
 /* Twice the room, or, when the device has no more, longer leaves. */
-static void ask_for_less(struct build *b)
+static void ask_for_less(struct cuda_cells_build *b)
 {
     b->room.ids *= 0.5;
     b->room.headers *= 0.5;
@@ -475,7 +477,7 @@ static void ask_for_less(struct build *b)
     b->leaf_size *= 2;
 }
 
-static oj_status try_build(struct build *b)
+static oj_status try_build(struct cuda_cells_build *b)
 {
     oj_status status;
     for (int attempt = 0;; attempt++)
@@ -515,7 +517,7 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
                               struct oj_error *err)
 {
     struct oj_cuda_cells cells;
-    struct build b;
+    struct cuda_cells_build b;
     oj_status status;
     memset(&cells, 0, sizeof cells);
     memset(&b, 0, sizeof b);

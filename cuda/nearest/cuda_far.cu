@@ -100,7 +100,7 @@ struct far_batch
 };
 
 /* The best that a warp has found; the same in all lanes. */
-struct found
+struct warp_nearest
 {
     double x, y;
     double distance, bound, extent;
@@ -116,7 +116,7 @@ static __device__ double least_of_warp(double v)
 
 /* Lets the segments of a run compete. */
 static __device__ void measure_run(const struct far_batch &b, int64_t run,
-                                   struct found *f)
+                                   struct warp_nearest *f)
 {
     int64_t first = run * OJ_RUN_LENGTH + threadIdx.x % 32;
     double distance = f->distance;
@@ -149,7 +149,7 @@ static __device__ void measure_run(const struct far_batch &b, int64_t run,
 }
 
 static __device__ void visit_span(const struct far_batch &b, int64_t span,
-                                  struct found *f)
+                                  struct warp_nearest *f)
 {
     int64_t end = (span + 1) * OJ_RUN_LENGTH;
     for (int64_t base = span * OJ_RUN_LENGTH; base < end && base < b.n_runs;
@@ -175,7 +175,8 @@ static __device__ void visit_span(const struct far_batch &b, int64_t span,
     }
 }
 
-static __device__ void find_far(const struct far_batch &b, struct found *f)
+static __device__ void find_far(const struct far_batch &b,
+                                struct warp_nearest *f)
 {
     double bound = b.reach;
     int lane = (int)(threadIdx.x % 32);
@@ -209,7 +210,7 @@ static __global__ void __launch_bounds__(BLOCK) join_far(struct far_batch b)
     for (; votes != 0; votes &= votes - 1)
     {
         int64_t i = first + __ffs((int)votes) - 1;
-        struct found f;
+        struct warp_nearest f;
         f.x = b.x[i];
         f.y = b.y[i];
         f.distance = INFINITY;

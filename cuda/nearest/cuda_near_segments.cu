@@ -108,22 +108,23 @@ struct segments_batch
 };
 
 /* The boxes of a node's children as all threads of a warp read them. */
-struct boxes
+struct segment_node_boxes
 {
     float x0[OJ_TREE_FANOUT], y0[OJ_TREE_FANOUT];
     float x1[OJ_TREE_FANOUT], y1[OJ_TREE_FANOUT];
 };
 
 /* What the threads of a warp share. */
-struct group
+struct segment_warp_memory
 {
-    struct boxes boxes;
+    struct segment_node_boxes boxes;
     uint32_t stack[OJ_TREE_STACK]; /* as in struct oj_tree_walk */
     float stack_apart[OJ_TREE_STACK];
 };
 
-static_assert(sizeof(struct oj_tree_node) == LANES * sizeof(float) &&
-                  sizeof(struct boxes) == sizeof(struct oj_tree_node),
+static_assert(sizeof(struct oj_device_tree_node) == LANES * sizeof(float) &&
+                  sizeof(struct segment_node_boxes) ==
+                      sizeof(struct oj_device_tree_node),
               "a thread for each number of a node");
 
 /* A thread's point, and where the points of its warp are. */
@@ -166,8 +167,8 @@ static __device__ void find_circle(struct seeker *s)
 }
 
 /* How far box c is from the middle of the circle; infinite: there is none. */
-static __device__ __forceinline__ float box_apart(const struct seeker *s,
-                                                  const struct boxes &b, int c)
+static __device__ __forceinline__ float
+box_apart(const struct seeker *s, const struct segment_node_boxes &b, int c)
 {
     double dx = fmax(fmax((double)b.x0[c] - s->x, s->x - (double)b.x1[c]), 0.0);
     double dy = fmax(fmax((double)b.y0[c] - s->y, s->y - (double)b.y1[c]), 0.0);
@@ -185,10 +186,9 @@ static __device__ __forceinline__ int is_in_reach(const struct seeker *s,
 }
 
 /* Puts the children that are wanted on the stack, the nearest on top. */
-static __device__ __forceinline__ int push_children(struct group &group,
-                                                    const struct seeker *s,
-                                                    uint32_t wanted,
-                                                    uint32_t first, int depth)
+static __device__ __forceinline__ int
+push_children(struct segment_warp_memory &group, const struct seeker *s,
+              uint32_t wanted, uint32_t first, int depth)
 {
     int lane = (int)(threadIdx.x % LANES), below = depth;
     float apart = box_apart(s, group.boxes, lane % OJ_TREE_FANOUT);
@@ -209,14 +209,15 @@ static __device__ __forceinline__ int push_children(struct group &group,
 /* Looks into a node: measures its segments, or puts what is wanted on the
  * stack. */
 static __device__ __forceinline__ int
-visit_node(const struct oj_tree_side &side, struct group &group,
+visit_node(const struct oj_tree_side &side, struct segment_warp_memory &group,
            struct seeker *s, uint32_t at, int depth)
 {
-    const struct oj_tree *tree = &side.segments;
-    const struct boxes &b = group.boxes;
+    const struct oj_device_tree *tree = &side.segments;
+    const struct segment_node_boxes &b = group.boxes;
     int level = (int)(at >> OJ_TREE_INDEX_BITS);
     uint32_t i = at & ((1u << OJ_TREE_INDEX_BITS) - 1u), wanted = 0;
-    const struct oj_tree_node *node = tree->node + tree->level_first[level] + i;
+    const struct oj_device_tree_node *node =
+        tree->node + tree->level_first[level] + i;
     uint32_t first = i * OJ_TREE_FANOUT, lane = threadIdx.x % LANES;
     int64_t below = level > 0 ? (int64_t)tree->level_n[level - 1] : tree->n;
     int n =
@@ -270,8 +271,8 @@ static __global__ void __launch_bounds__(BLOCK)
     find_nearest(const __grid_constant__ struct oj_tree_side side,
                  const __grid_constant__ struct segments_batch batch)
 {
-    __shared__ struct group groups[BLOCK / LANES];
-    struct group &group = groups[threadIdx.x / LANES];
+    __shared__ struct segment_warp_memory groups[BLOCK / LANES];
+    struct segment_warp_memory &group = groups[threadIdx.x / LANES];
     int64_t warp = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / LANES;
     struct seeker s;
     s.entry = -1;

@@ -290,7 +290,7 @@ static __global__ void __launch_bounds__(BLOCK)
 /* --- lists ---------------------------------------------------------------- */
 
 /* Memory of a batch. */
-struct lists
+struct close_batch_memory
 {
     struct close_index *self;
     cudaStream_t stream;
@@ -303,7 +303,7 @@ struct lists
 };
 
 /* Counts become offsets; waits for their sum. */
-static oj_status sum_counts(struct lists *l, int64_t max_pairs)
+static oj_status sum_counts(struct close_batch_memory *l, int64_t max_pairs)
 {
     struct close_index *self = l->self;
     OJ_TRY(oj_cuda_scan_total(self->device, l->stream, &l->scratch,
@@ -317,7 +317,7 @@ static oj_status sum_counts(struct lists *l, int64_t max_pairs)
     return OJ_OK;
 }
 
-static oj_status count_rows(struct lists *l, int64_t max_pairs)
+static oj_status count_rows(struct close_batch_memory *l, int64_t max_pairs)
 {
     struct close_index *self = l->self;
     int64_t n = l->batch.n, most = self->most_pairs;
@@ -336,7 +336,7 @@ static oj_status count_rows(struct lists *l, int64_t max_pairs)
 }
 
 /* Entries at one place stand in the order of ranks. */
-static oj_status list_pairs(struct lists *l,
+static oj_status list_pairs(struct close_batch_memory *l,
                             const struct oj_cuda_points *points,
                             int64_t max_pairs)
 {
@@ -370,7 +370,7 @@ static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
                             struct oj_error *err)
 {
     struct oj_cuda_device *device = unwrap(wrapped)->device;
-    struct lists l;
+    struct close_batch_memory l;
     oj_status status;
     memset(&l, 0, sizeof l);
     l.self = unwrap(wrapped);

@@ -81,7 +81,7 @@ struct greatest
     }
 };
 
-struct making
+struct close_side_build
 {
     struct oj_cuda_device *device;
     const struct oj_cuda_layer *layer;
@@ -91,7 +91,7 @@ struct making
 };
 
 /* An end counts until the next one. */
-static oj_status make_starts(struct making *m)
+static oj_status make_starts(struct close_side_build *m)
 {
     struct oj_cuda_device *device = m->device;
     cudaStream_t stream = device->stream;
@@ -115,7 +115,7 @@ static oj_status make_starts(struct making *m)
         "placing points", m->err);
 }
 
-static oj_status make_entries(struct making *m)
+static oj_status make_entries(struct close_side_build *m)
 {
     const struct oj_cuda_layer *layer = m->layer;
     const struct oj_cuda_columns *columns = &layer->columns;
@@ -143,7 +143,7 @@ static oj_status make_entries(struct making *m)
     return OJ_OK;
 }
 
-static oj_status make_side(struct making *m)
+static oj_status make_side(struct close_side_build *m)
 {
     struct oj_cuda_device *device = m->device;
     cudaStream_t stream = device->stream;
@@ -165,7 +165,7 @@ oj_status oj_cuda_close_side_build(struct oj_cuda_device *device,
                                    struct oj_error *err)
 {
     struct oj_cuda_close_side made;
-    struct making m;
+    struct close_side_build m;
     oj_status status = OJ_OK;
     memset(&made, 0, sizeof made);
     memset(&m, 0, sizeof m);

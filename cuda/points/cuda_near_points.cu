@@ -146,31 +146,32 @@ struct other_batch
 };
 
 /* The boxes of a node's children as all threads of a warp read them. */
-struct boxes
+struct point_node_boxes
 {
     double x0[OJ_TREE_FANOUT], y0[OJ_TREE_FANOUT];
     double x1[OJ_TREE_FANOUT], y1[OJ_TREE_FANOUT];
 };
 
-struct group
+struct point_warp_memory
 {
-    struct boxes boxes;
+    struct point_node_boxes boxes;
     int32_t least_rank[OJ_TREE_FANOUT];
     uint32_t stack[OJ_TREE_STACK]; /* as in struct oj_tree_walk */
 };
 
-static_assert(sizeof(struct oj_tree_node) == LANES * sizeof(float) &&
-                  sizeof(struct boxes) == LANES * sizeof(double),
+static_assert(sizeof(struct oj_device_tree_node) == LANES * sizeof(float) &&
+                  sizeof(struct point_node_boxes) == LANES * sizeof(double),
               "a thread for each number of a node");
 
 /* Puts the children of a node on the stack that somebody wants, the first on
  * top. */
 static __device__ __forceinline__ int
-visit_node(const struct oj_near_others &others, struct group &group,
+visit_node(const struct oj_near_others &others, struct point_warp_memory &group,
            const struct oj_near_other &o, int level, uint32_t i, int depth)
 {
-    const struct oj_tree *tree = &others.tree;
-    const struct oj_tree_node *node = tree->node + tree->level_first[level] + i;
+    const struct oj_device_tree *tree = &others.tree;
+    const struct oj_device_tree_node *node =
+        tree->node + tree->level_first[level] + i;
     uint32_t first = i * OJ_TREE_FANOUT, lane = threadIdx.x % LANES;
     uint32_t left = tree->level_n[level - 1] - first;
     int n = left < OJ_TREE_FANOUT ? (int)left : OJ_TREE_FANOUT;
@@ -181,7 +182,7 @@ visit_node(const struct oj_near_others &others, struct group &group,
     __syncwarp();
     for (int c = n - 1; c >= 0; c--)
     {
-        const struct boxes &b = group.boxes;
+        const struct point_node_boxes &b = group.boxes;
         int wants = oj_near_other_wants(&o, b.x0[c], b.y0[c], b.x1[c], b.y1[c],
                                         group.least_rank[c]);
         if (__any_sync(0xffffffffu, wants))
@@ -215,8 +216,8 @@ static __global__ void __launch_bounds__(BLOCK)
     find_nearest(const __grid_constant__ struct oj_near_others others,
                  const __grid_constant__ struct other_batch batch)
 {
-    __shared__ struct group groups[BLOCK / LANES];
-    struct group &group = groups[threadIdx.x / LANES];
+    __shared__ struct point_warp_memory groups[BLOCK / LANES];
+    struct point_warp_memory &group = groups[threadIdx.x / LANES];
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i = 0;
     double x = NAN, y = NAN, most = batch.most;
     struct oj_near_other o;

@@ -274,7 +274,7 @@ static __global__ void __launch_bounds__(BLOCK)
 /* --- lists ---------------------------------------------------------------- */
 
 /* Memory of a batch. */
-struct lists
+struct pairs_batch_memory
 {
     struct pairs_index *self;
     cudaStream_t stream;
@@ -285,7 +285,7 @@ struct lists
     struct oj_cuda_pairs out;
 };
 
-static oj_status list_pairs(struct lists *l,
+static oj_status list_pairs(struct pairs_batch_memory *l,
                             const struct oj_cuda_points *points,
                             int64_t max_pairs)
 {
@@ -329,7 +329,7 @@ static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
                             struct oj_error *err)
 {
     struct oj_cuda_device *device = unwrap(wrapped)->device;
-    struct lists l;
+    struct pairs_batch_memory l;
     oj_status status;
     memset(&l, 0, sizeof l);
     l.self = unwrap(wrapped);

@@ -98,7 +98,7 @@ static __global__ void gather_boxes(int64_t n, const int32_t *order,
         box[i] = from[order[i]];
 }
 
-struct making
+struct point_side_build
 {
     struct oj_cuda_device *device;
     const struct oj_cuda_layer *layer;
@@ -108,7 +108,7 @@ struct making
     struct oj_error *err;
 };
 
-static oj_status make_points(struct making *m)
+static oj_status make_points(struct point_side_build *m)
 {
     const struct oj_cuda_layer *layer = m->layer;
     struct oj_cuda_point_side *made = m->made;
@@ -137,7 +137,7 @@ static oj_status make_points(struct making *m)
 }
 
 /* Entries are features, so their order is that of ranks. */
-static oj_status make_boxes(struct making *m)
+static oj_status make_boxes(struct point_side_build *m)
 {
     const struct oj_cuda_layer *layer = m->layer;
     struct oj_cuda_point_side *made = m->made;
@@ -168,7 +168,7 @@ oj_status oj_cuda_point_side_build(struct oj_cuda_device *device,
                                    struct oj_error *err)
 {
     struct oj_cuda_point_side made;
-    struct making m;
+    struct point_side_build m;
     oj_status status = OJ_OK;
     memset(&made, 0, sizeof made);
     memset(&m, 0, sizeof m);
@@ -209,7 +209,7 @@ void oj_cuda_point_side_drop(struct oj_cuda_device *device,
 
 int64_t oj_cuda_point_side_bytes(const struct oj_cuda_point_side *side)
 {
-    return side->tree.node.n * (int64_t)sizeof(struct oj_tree_node) +
+    return side->tree.node.n * (int64_t)sizeof(struct oj_device_tree_node) +
            (side->place.n + side->place_of.n) *
                (int64_t)sizeof(struct oj_point_place) +
            side->box.n * (int64_t)sizeof(struct oj_tree_box) +

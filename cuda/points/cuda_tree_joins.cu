@@ -235,7 +235,7 @@ static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
 /* --- lists ---------------------------------------------------------------- */
 
 /* Memory of a batch; all of it is dropped at its end. */
-struct lists
+struct tree_batch_memory
 {
     const struct tree_index *self;
     cudaStream_t stream;
@@ -253,14 +253,15 @@ struct lists
 };
 
 /* Counts [n + 1] become offsets; waits for their sum. */
-static oj_status sum_counts(struct lists *l, int64_t *count, int64_t *total)
+static oj_status sum_counts(struct tree_batch_memory *l, int64_t *count,
+                            int64_t *total)
 {
     return oj_cuda_scan_total(l->self->device, l->stream, &l->scratch, count,
                               l->batch.n, total, "summing counts", l->err);
 }
 
 /* Makes out->offset of the counts in it, and room for the pairs. */
-static oj_status make_pairs(struct lists *l)
+static oj_status make_pairs(struct tree_batch_memory *l)
 {
     struct oj_cuda_device *device = l->self->device;
     OJ_TRY(sum_counts(l, l->out.offset.data, &l->out.n_pairs));
@@ -323,7 +324,7 @@ put_nearest(const __grid_constant__ struct tree_batch batch,
 }
 
 /* With ties only the reach of each point is wanted of its places. */
-static oj_status list_nearest(struct lists *l)
+static oj_status list_nearest(struct tree_batch_memory *l)
 {
     const struct tree_index *self = l->self;
     struct oj_cuda_device *device = self->device;
@@ -423,7 +424,7 @@ put_settled(const __grid_constant__ struct tree_batch batch,
 }
 
 /* Each row's pairs first among its candidates, and their number. */
-static oj_status settle_all(struct lists *l, int64_t n_candidates,
+static oj_status settle_all(struct tree_batch_memory *l, int64_t n_candidates,
                             enum oj_tree_order order)
 {
     struct oj_cuda_device *device = l->self->device;
@@ -442,7 +443,7 @@ static oj_status settle_all(struct lists *l, int64_t n_candidates,
     return oj_cuda_sort_long_rows(device, l->stream, order, &rows, l->err);
 }
 
-static oj_status list_within(struct lists *l)
+static oj_status list_within(struct tree_batch_memory *l)
 {
     const struct tree_index *self = l->self;
     struct oj_cuda_device *device = self->device;
@@ -478,7 +479,7 @@ static oj_status list_within(struct lists *l)
     return OJ_OK;
 }
 
-static oj_status make_lists(struct lists *l)
+static oj_status make_lists(struct tree_batch_memory *l)
 {
     const struct tree_index *self = l->self;
     const struct oj_relation *relation = &self->relation;
@@ -502,7 +503,7 @@ static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
 {
     const struct tree_index *self = unwrap(wrapped);
     struct oj_cuda_device *device = self->device;
-    struct lists l;
+    struct tree_batch_memory l;
     oj_status status;
     memset(&l, 0, sizeof l);
     l.self = self;

@@ -15,7 +15,7 @@
 /** The join side. Borrows everything. */
 struct oj_near_others
 {
-    struct oj_tree tree;
+    struct oj_device_tree tree;
     const struct oj_point_place *place; /**< [tree.n] */
     const int32_t *rank;                /**< [tree.n] */
     const int32_t *least_rank;          /**< [nodes] of all entries below */
@@ -50,7 +50,7 @@ OJ_FN void oj_near_other_start(struct oj_near_other *o,
                                const struct oj_near_others *others, int64_t row,
                                double px, double py, double least, double most)
 {
-    const struct oj_tree *tree = &others->tree;
+    const struct oj_device_tree *tree = &others->tree;
     o->px = px;
     o->py = py;
     o->least = least;
@@ -119,7 +119,7 @@ OJ_FN void oj_near_other_seed(struct oj_near_other *o,
                               const struct oj_near_others *others,
                               const struct oj_pair_rule *rule)
 {
-    const struct oj_tree *tree = &others->tree;
+    const struct oj_device_tree *tree = &others->tree;
     uint32_t at = 0;
     int32_t level;
     int c, n;
@@ -127,7 +127,7 @@ OJ_FN void oj_near_other_seed(struct oj_near_other *o,
         return;
     for (level = tree->n_levels - 1; level > 0; level--)
     {
-        const struct oj_tree_node *node =
+        const struct oj_device_tree_node *node =
             tree->node + tree->level_first[level] + at;
         double least = INFINITY;
         int nearest = 0;
@@ -157,7 +157,7 @@ OJ_FN void oj_near_other_seed(struct oj_near_other *o,
 OJ_FN int32_t oj_near_other_least_rank(const struct oj_near_others *others,
                                        int level, uint32_t i)
 {
-    const struct oj_tree *tree = &others->tree;
+    const struct oj_device_tree *tree = &others->tree;
     const int32_t *below =
         level == 0 ? others->rank
                    : others->least_rank + tree->level_first[level - 1];

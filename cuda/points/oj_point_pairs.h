@@ -26,7 +26,7 @@ struct __attribute__((aligned(16))) oj_point_place
 /** The join side: an entry is a feature. Borrows everything. */
 struct oj_point_side
 {
-    struct oj_tree tree;
+    struct oj_device_tree tree;
     enum oj_point_test test;
     double least;
     const struct oj_point_place *place; /**< [tree.n], for boxes NULL */

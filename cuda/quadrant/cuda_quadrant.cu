@@ -19,7 +19,7 @@ static const int64_t default_size = 256, most_rows = (int64_t)1 << 30;
  * the caller's wish to cancel. */
 static const int64_t most_pairs = (int64_t)1 << 24, least_pairs = 1 << 16;
 
-struct method_index
+struct oj_gpu_quadrant_index
 {
     struct oj_options options;
     int interior;
@@ -32,7 +32,7 @@ struct method_index
 /* Rows on their way. */
 struct chunk
 {
-    struct method_index *self;
+    struct oj_gpu_quadrant_index *self;
     int64_t n;
     struct oj_cuda_array<double> x, y, measure;
     struct oj_cuda_array<int32_t> row;
@@ -86,7 +86,7 @@ static oj_status load(struct chunk *c, const double *x, const double *y)
 
 static oj_status group(struct chunk *c)
 {
-    struct method_index *self = c->self;
+    struct oj_gpu_quadrant_index *self = c->self;
     int64_t size = self->options.quadrant_size;
     OJ_TRY(start_clock(c));
     OJ_TRY(oj_cuda_quadrants_make(&self->device, c->n, c->x.data, c->y.data,
@@ -123,7 +123,7 @@ static oj_status make_room(struct chunk *c,
 static oj_status run_slice(struct chunk *c, int64_t first, int64_t most,
                            struct oj_cuda_quadrant_slice *slice)
 {
-    struct method_index *self = c->self;
+    struct oj_gpu_quadrant_index *self = c->self;
     struct oj_cuda_device *device = &self->device;
     OJ_TRY(start_clock(c));
     OJ_TRY(oj_cuda_quadrant_next_slice(device, &c->quadrants, &c->pairs, first,
@@ -141,7 +141,7 @@ static oj_status run_slice(struct chunk *c, int64_t first, int64_t most,
 
 static oj_status meet(struct chunk *c)
 {
-    struct method_index *self = c->self;
+    struct oj_gpu_quadrant_index *self = c->self;
     struct oj_cuda_quadrant_slice slice = {0, 0, 0, 0};
     int64_t most = 0;
     if (c->quadrants.n == 0 || self->grid.n_entries == 0)
@@ -160,7 +160,7 @@ static oj_status meet(struct chunk *c)
 
 static oj_status unload(struct chunk *c, int32_t *row, double *measure)
 {
-    struct method_index *self = c->self;
+    struct oj_gpu_quadrant_index *self = c->self;
     cudaStream_t stream = self->device.stream;
     unsigned long long n_met = 0;
     size_t n = (size_t)c->n;
@@ -211,7 +211,7 @@ static oj_status run_chunk(struct chunk *c, const double *x, const double *y,
 }
 
 /* Without memory for a chunk its halves are tried. */
-static oj_status join_rows(struct method_index *self,
+static oj_status join_rows(struct oj_gpu_quadrant_index *self,
                            const struct oj_flat *input, int64_t first,
                            int64_t n, struct oj_matches *out,
                            struct oj_stats *stats, struct oj_error *err)
@@ -238,7 +238,7 @@ static oj_status join_rows(struct method_index *self,
     return join_rows(self, input, first + n / 2, n - n / 2, out, stats, err);
 }
 
-static oj_status join_all(struct method_index *self,
+static oj_status join_all(struct oj_gpu_quadrant_index *self,
                           const struct oj_flat *input, struct oj_matches *out,
                           struct oj_stats *stats, struct oj_error *err)
 {
@@ -254,7 +254,7 @@ static oj_status join_all(struct method_index *self,
 /* A call of the library's, which runs aside. */
 struct call
 {
-    struct method_index *self;
+    struct oj_gpu_quadrant_index *self;
     const struct oj_flat *flat; /* the join side, or a batch */
     const int32_t *tie_rank;
     double reach;
@@ -274,7 +274,7 @@ static void join_aside(void *user)
         c->status = oj_cuda_fail(c->err, error, "choosing a device");
 }
 
-oj_status oj_cuda_quadrant_join(struct oj_index *index,
+oj_status oj_cuda_quadrant_join(struct oj_gpu_quadrant_index *index,
                                 const struct oj_flat *input,
                                 struct oj_matches *out, struct oj_stats *stats,
                                 struct oj_error *err)
@@ -283,7 +283,7 @@ oj_status oj_cuda_quadrant_join(struct oj_index *index,
     struct call call;
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
     memset(&call, 0, sizeof call);
-    call.self = (struct method_index *)(void *)index;
+    call.self = index;
     call.flat = input;
     call.out = out;
     call.stats = stats;
@@ -296,7 +296,7 @@ oj_status oj_cuda_quadrant_join(struct oj_index *index,
     return OJ_OK;
 }
 
-static oj_status make_index(struct method_index *self,
+static oj_status make_index(struct oj_gpu_quadrant_index *self,
                             const struct oj_flat *join_side,
                             const int32_t *tie_rank, double reach,
                             struct oj_error *err)
@@ -326,13 +326,13 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
                                  const int32_t *tie_rank,
                                  const struct oj_relation *relation,
                                  const struct oj_options *options,
-                                 struct oj_index **out, struct oj_stats *stats,
-                                 struct oj_error *err)
+                                 struct oj_gpu_quadrant_index **out,
+                                 struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct method_index *self;
+    struct oj_gpu_quadrant_index *self;
     struct call call;
-    self = (struct method_index *)oj_calloc(1, sizeof *self);
+    self = (struct oj_gpu_quadrant_index *)oj_calloc(1, sizeof *self);
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
     self->options = *options;
@@ -346,18 +346,18 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
     oj_cuda_aside(make_aside, &call);
     if (call.status != OJ_OK)
     {
-        oj_cuda_quadrant_free((struct oj_index *)(void *)self);
+        oj_cuda_quadrant_free(self);
         return call.status;
     }
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes += oj_cuda_quadrant_grid_bytes(&self->grid);
-    *out = (struct oj_index *)(void *)self;
+    *out = self;
     return OJ_OK;
 }
 
 static void free_aside(void *user)
 {
-    struct method_index *self = (struct method_index *)user;
+    struct oj_gpu_quadrant_index *self = (struct oj_gpu_quadrant_index *)user;
     if (self->device.stream == NULL)
         return;
     (void)cudaSetDevice(self->device.ordinal);
@@ -371,7 +371,7 @@ static void free_aside(void *user)
     (void)cudaGetLastError();
 }
 
-void oj_cuda_quadrant_free(struct oj_index *index)
+void oj_cuda_quadrant_free(struct oj_gpu_quadrant_index *index)
 {
     if (index == NULL)
         return;

@@ -10,7 +10,7 @@
 #define WARP 32
 #define N_SAMPLES 1023
 
-struct making
+struct quadrant_grid_build
 {
     struct oj_cuda_device *device;
     const struct oj_cuda_layer *layer;
@@ -28,13 +28,13 @@ static unsigned blocks_of(int64_t n)
 }
 
 /* Where features' segments begin. */
-struct offsets
+struct segment_offsets
 {
     int64_t n_features, n_segments;
     const int64_t *part, *ring, *segment; /* NULL: feature i is segment i */
 };
 
-static __global__ void list_first(struct offsets o, int32_t *first)
+static __global__ void list_first(struct segment_offsets o, int32_t *first)
 {
     int64_t f = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (f > o.n_features)
@@ -148,13 +148,13 @@ static __global__ void list_cells(int64_t n, const struct oj_quadrant_box *box,
     }
 }
 
-static oj_status follow_segments(struct making *m)
+static oj_status follow_segments(struct quadrant_grid_build *m)
 {
     const struct oj_cuda_layer *layer = m->layer;
     struct oj_cuda_quadrant_grid *grid = m->grid;
     cudaStream_t stream = m->device->stream;
     int64_t n = layer->n_features;
-    struct offsets offsets = {n, layer->n_segments, NULL, NULL, NULL};
+    struct segment_offsets offsets = {n, layer->n_segments, NULL, NULL, NULL};
     OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &grid->first, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, n, &grid->box, m->err));
     if (!layer->short_points)
@@ -190,7 +190,7 @@ static int compare_doubles(const void *a, const void *b)
 
 /* Twice the longer side of a typical box with its reach: such a box touches a
  * few cells. */
-static oj_status typical_size(struct making *m, double *out)
+static oj_status typical_size(struct quadrant_grid_build *m, double *out)
 {
     struct oj_quadrant_box box[N_SAMPLES];
     double side[N_SAMPLES];
@@ -215,7 +215,7 @@ static oj_status typical_size(struct making *m, double *out)
     return OJ_OK;
 }
 
-static oj_status count_entries(struct making *m, double *out)
+static oj_status count_entries(struct quadrant_grid_build *m, double *out)
 {
     struct oj_cuda_quadrant_grid *grid = m->grid;
     cudaStream_t stream = m->device->stream;
@@ -234,7 +234,7 @@ static oj_status count_entries(struct making *m, double *out)
 
 /* Chooses the cells' size so that there are at most a few entries a feature:
  * one cell has one of each at most. */
-static oj_status choose_size(struct making *m)
+static oj_status choose_size(struct quadrant_grid_build *m)
 {
     const struct oj_cuda_layer *layer = m->layer;
     struct oj_cuda_quadrant_grid *grid = m->grid;
@@ -263,7 +263,7 @@ static oj_status choose_size(struct making *m)
     return OJ_OK;
 }
 
-static oj_status make_cells(struct making *m)
+static oj_status make_cells(struct quadrant_grid_build *m)
 {
     struct oj_cuda_quadrant_grid *grid = m->grid;
     struct oj_cuda_device *device = m->device;
@@ -298,7 +298,7 @@ oj_status oj_cuda_quadrant_grid_make(struct oj_cuda_device *device,
                                      struct oj_error *err)
 {
     struct oj_cuda_quadrant_grid grid;
-    struct making m;
+    struct quadrant_grid_build m;
     oj_status status = OJ_OK;
     memset(&grid, 0, sizeof grid);
     memset(&m, 0, sizeof m);

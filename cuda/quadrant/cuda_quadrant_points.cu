@@ -9,7 +9,7 @@
 #define WARP 32
 
 /* What a block saw of the points. */
-struct frame
+struct block_extent
 {
     struct oj_quadrant_box box;
     int64_t n;
@@ -21,7 +21,7 @@ struct square
     int32_t first, end;
 };
 
-struct making
+struct quadrants_build
 {
     struct oj_cuda_device *device;
     int64_t n, size;
@@ -51,10 +51,10 @@ static __device__ void join_boxes(struct oj_quadrant_box *a,
 }
 
 static __global__ void find_frame(int64_t n, const double *x, const double *y,
-                                  struct frame *out)
+                                  struct block_extent *out)
 {
-    __shared__ struct frame of_thread[BLOCK];
-    struct frame mine = {oj_quadrant_box_empty(), 0};
+    __shared__ struct block_extent of_thread[BLOCK];
+    struct block_extent mine = {oj_quadrant_box_empty(), 0};
     for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < n;
          i += (int64_t)gridDim.x * BLOCK)
     {
@@ -67,8 +67,8 @@ static __global__ void find_frame(int64_t n, const double *x, const double *y,
         __syncthreads();
         if ((int)threadIdx.x < step)
         {
-            struct frame *a = &of_thread[threadIdx.x];
-            const struct frame *b = &of_thread[threadIdx.x + step];
+            struct block_extent *a = &of_thread[threadIdx.x];
+            const struct block_extent *b = &of_thread[threadIdx.x + step];
             join_boxes(&a->box, &b->box);
             a->n += b->n;
         }
@@ -77,13 +77,13 @@ static __global__ void find_frame(int64_t n, const double *x, const double *y,
         out[blockIdx.x] = of_thread[0];
 }
 
-static oj_status measure(struct making *m, struct frame *out)
+static oj_status measure(struct quadrants_build *m, struct block_extent *out)
 {
-    struct oj_cuda_array<struct frame> of_block =
+    struct oj_cuda_array<struct block_extent> of_block =
     {
         NULL, 0
     };
-    struct frame host[FRAME_BLOCKS];
+    struct block_extent host[FRAME_BLOCKS];
     unsigned n_blocks = blocks_of(m->n);
     cudaStream_t stream = m->device->stream;
     cudaError_t error;
@@ -125,7 +125,8 @@ static __global__ void make_codes(int64_t n, const double *x, const double *y,
 }
 
 /* Points with the same code keep their order. */
-static oj_status sort(struct making *m, const struct frame *frame)
+static oj_status sort(struct quadrants_build *m,
+                      const struct block_extent *frame)
 {
     cudaStream_t stream = m->device->stream;
     OJ_TRY(oj_cuda_sorting_make(m->device, stream, m->n, &m->rows, m->err));
@@ -151,7 +152,7 @@ static __global__ void gather(int64_t n, const uint32_t *row, const double *x,
     to_y[i] = y[row[i]];
 }
 
-static oj_status reorder(struct making *m)
+static oj_status reorder(struct quadrants_build *m)
 {
     struct oj_cuda_quadrants *out = m->out;
     cudaStream_t stream = m->device->stream;
@@ -194,7 +195,7 @@ static __global__ void split(int64_t n, const struct square *open,
     }
 }
 
-static oj_status count_next(struct making *m, int64_t *out)
+static oj_status count_next(struct quadrants_build *m, int64_t *out)
 {
     unsigned long long n = 0;
     OJ_CUDA_TRY(cudaMemcpyAsync(&n, m->n_next.data, sizeof n,
@@ -208,7 +209,7 @@ static oj_status count_next(struct making *m, int64_t *out)
 
 /* Marks the first place of each quadrant. Open squares have more than size
  * points each, which bounds their number. */
-static oj_status split_all(struct making *m)
+static oj_status split_all(struct quadrants_build *m)
 {
     struct oj_cuda_device *device = m->device;
     cudaStream_t stream = device->stream;
@@ -282,7 +283,7 @@ static __global__ void make_windows(int64_t n, const int32_t *first,
         window[q] = oj_quadrant_box_around(&box, 0.0);
 }
 
-static oj_status list_quadrants(struct making *m)
+static oj_status list_quadrants(struct quadrants_build *m)
 {
     struct oj_cuda_quadrants *out = m->out;
     struct oj_cuda_device *device = m->device;
@@ -302,9 +303,9 @@ static oj_status list_quadrants(struct making *m)
     return OJ_OK;
 }
 
-static oj_status make_all(struct making *m)
+static oj_status make_all(struct quadrants_build *m)
 {
-    struct frame frame;
+    struct block_extent frame;
     if (m->n == 0)
         return OJ_OK;
     OJ_TRY(measure(m, &frame));
@@ -323,7 +324,7 @@ oj_status oj_cuda_quadrants_make(struct oj_cuda_device *device, int64_t n,
                                  struct oj_error *err)
 {
     struct oj_cuda_quadrants quadrants;
-    struct making m;
+    struct quadrants_build m;
     oj_status status;
     memset(&quadrants, 0, sizeof quadrants);
     memset(&m, 0, sizeof m);

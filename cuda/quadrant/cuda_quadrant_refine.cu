@@ -113,7 +113,7 @@ static __device__ void load_segment(const struct refining *r,
 }
 
 /* A point on its way along the segments of a block's pairs. */
-struct walk
+struct quadrant_walk
 {
     double x, y;
     struct oj_quadrant_box window;
@@ -126,7 +126,7 @@ struct walk
 /* The segments from, up to end, of the tile are pair i's next. */
 template <int INTERIOR>
 static __device__ void walk_on(const struct tile *tile, int from, int end,
-                               struct walk *w)
+                               struct quadrant_walk *w)
 {
     for (int s = from; s < end; s++)
     {
@@ -140,7 +140,7 @@ static __device__ void walk_on(const struct tile *tile, int from, int end,
 template <int INTERIOR>
 static __device__ void walk_all(const struct refining *r,
                                 const struct pairs_of_block *p, int n,
-                                struct tile *tile, struct walk *w)
+                                struct tile *tile, struct quadrant_walk *w)
 {
     int i = 0;
     w->in_reach = 0;
@@ -174,7 +174,7 @@ static __device__ void walk_all(const struct refining *r,
 /* Blocks of a quadrant do this one after the other. */
 static __device__ void put_together(const struct refining *r, int64_t q,
                                     int alone, int64_t point,
-                                    const struct walk *w)
+                                    const struct quadrant_walk *w)
 {
     struct oj_quadrant_best best;
     if (!alone)
@@ -205,7 +205,7 @@ static __device__ void put_together(const struct refining *r, int64_t q,
 }
 
 static __device__ void start_walk(const struct refining *r, int64_t point,
-                                  int is_there, struct walk *w)
+                                  int is_there, struct quadrant_walk *w)
 {
     struct oj_quadrant_box at;
     w->is_there = is_there;
@@ -226,7 +226,7 @@ static __global__ void __launch_bounds__(BLOCK) refine(struct refining r)
 {
     __shared__ struct pairs_of_block pairs;
     __shared__ struct tile tile;
-    struct walk w;
+    struct quadrant_walk w;
     int64_t t = r.task[r.slice.first] + blockIdx.x;
     int64_t q = quadrant_of(r.task, r.slice.first, r.slice.end, t);
     int64_t first = r.offset[q] + (t - r.task[q]) * TASK;

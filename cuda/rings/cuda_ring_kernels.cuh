@@ -11,7 +11,7 @@
 
 /* --- what kernels read of a level ----------------------------------------- */
 
-enum kind
+enum ring_node_kind
 {
     KIND_NOTHING = 0, /* the slot says it all */
     KIND_SPLIT,
@@ -203,9 +203,10 @@ static __device__ void set_sums(const struct node_sums &to, uint32_t i,
 
 /* What becomes of a node, and what that adds. *says: its slot, where that says
  * it all. */
-static __device__ enum kind judge_node(const struct view &v, uint32_t i,
-                                       struct oj_cuda_ring_sums *s,
-                                       uint32_t *says)
+static __device__ enum ring_node_kind judge_node(const struct view &v,
+                                                 uint32_t i,
+                                                 struct oj_cuda_ring_sums *s,
+                                                 uint32_t *says)
 {
     uint32_t first = v.node_first[i], end = v.node_first[i + 1], unused, of;
     uint32_t n = edges_of(v, first, end, &unused);
@@ -336,7 +337,7 @@ static __global__ void settle_fragments(struct view v, struct marks to)
 /* --- leaves --------------------------------------------------------------- */
 
 /* The tree's arrays, and where those of a level begin. */
-struct made
+struct ring_tree_arrays
 {
     struct oj_ring_leaf *leaf;
     struct oj_ring_record *record;
@@ -351,8 +352,8 @@ struct made
  * a processor: as many as leave it all registers that it needs. */
 static __global__ void __launch_bounds__(BLOCK, 5)
     put_records(const __grid_constant__ struct view v, const uint8_t *kind,
-                struct node_sums sums, struct made to, uint32_t *list,
-                uint32_t *said)
+                struct node_sums sums, struct ring_tree_arrays to,
+                uint32_t *list, uint32_t *said)
 {
     __shared__ uint8_t owner[OJ_RING_FRAGMENT * BLOCK]; /* of each edge */
     __shared__ uint32_t from[BLOCK];
@@ -363,12 +364,12 @@ static __global__ void __launch_bounds__(BLOCK, 5)
     __shared__ uint32_t toggled[BLOCK];
     uint32_t k = at_thread(), mine = threadIdx.x, at, n = 0;
     uint4 n_edges;
-    enum kind is = KIND_NOTHING;
+    enum ring_node_kind is = KIND_NOTHING;
     struct oj_ring_fragment f = {0, 0, 0, 0};
     if (k < v.n_fragments)
     {
         f = load_fragment(&v.fragment[k]);
-        is = (enum kind)kind[f.node];
+        is = (enum ring_node_kind)kind[f.node];
     }
     if (is != KIND_NOTHING)
     {
@@ -419,7 +420,7 @@ static __global__ void __launch_bounds__(BLOCK, 5)
 
 static __global__ void make_leaves(struct view v, const uint8_t *kind,
                                    struct node_sums sums, const uint32_t *said,
-                                   struct made to, uint32_t *slot)
+                                   struct ring_tree_arrays to, uint32_t *slot)
 {
     uint32_t i = at_thread(), first, end;
     struct oj_cuda_ring_sums s;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* What is found out about a level, of its own. */
-struct working
+struct ring_level_work
 {
     struct oj_cuda_array<uint8_t> kind;  /* [nodes] */
     struct oj_cuda_array<uint4> of_node; /* see node_sums */
@@ -54,25 +54,26 @@ static struct view view_of(const struct oj_cuda_ring_making *m,
     return v;
 }
 
-static struct node_sums sums_of_nodes(const struct working *w)
+static struct node_sums sums_of_nodes(const struct ring_level_work *w)
 {
     struct node_sums sums = {w->of_node.data, w->of_block.data};
     return sums;
 }
 
-static struct made made_by(const struct oj_cuda_ring_cells *cells,
-                           const struct oj_cuda_ring_part *part)
+static struct ring_tree_arrays made_by(const struct oj_cuda_ring_cells *cells,
+                                       const struct oj_cuda_ring_part *part)
 {
-    struct made to = {cells->leaf.data, cells->record.data,
-                      cells->edge.data, cells->edge_segment.data,
-                      part->first_leaf, part->first_record,
-                      part->first_edge};
+    struct ring_tree_arrays to = {cells->leaf.data, cells->record.data,
+                                  cells->edge.data, cells->edge_segment.data,
+                                  part->first_leaf, part->first_record,
+                                  part->first_edge};
     return to;
 }
 
 /* What becomes of the nodes; waits for the stream. */
 static oj_status judge(struct oj_cuda_ring_making *m, const struct view *v,
-                       struct working *w, struct oj_cuda_ring_part *part)
+                       struct ring_level_work *w,
+                       struct oj_cuda_ring_part *part)
 {
     cudaStream_t stream = m->device->stream;
     int64_t n = v->n_nodes, n_blocks = blocks_of(n);
@@ -96,12 +97,13 @@ static oj_status judge(struct oj_cuda_ring_making *m, const struct view *v,
 
 /* Records and edges of leaves, and the list of what is split. */
 static oj_status finish(struct oj_cuda_ring_making *m, struct view *v,
-                        struct working *w, const struct oj_cuda_ring_part *part)
+                        struct ring_level_work *w,
+                        const struct oj_cuda_ring_part *part)
 {
     cudaStream_t stream = m->device->stream;
     struct oj_cuda_ring_cells *cells = m->cells;
     const struct oj_cuda_ring_sums *s = &part->sums;
-    struct made to;
+    struct ring_tree_arrays to;
     if (v->n_fragments == 0)
         return OJ_OK;
     OJ_TRY(oj_cuda_ring_extend(m, &cells->leaf, part->first_leaf, s->leaves));
@@ -128,7 +130,7 @@ static oj_status finish(struct oj_cuda_ring_making *m, struct view *v,
 
 /* Marks; the list of doubts and the scan's memory are the caller's to drop. */
 static oj_status mark(struct oj_cuda_ring_making *m, const struct view *v,
-                      int64_t n_edges, struct working *w)
+                      int64_t n_edges, struct ring_level_work *w)
 {
     cudaStream_t stream = m->device->stream;
     int64_t n = v->n_listed;
@@ -171,7 +173,8 @@ static oj_status mark(struct oj_cuda_ring_making *m, const struct view *v,
 }
 
 static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
-                       struct working *w, const struct oj_cuda_ring_part *part,
+                       struct ring_level_work *w,
+                       const struct oj_cuda_ring_part *part,
                        struct oj_cuda_ring_level *next)
 {
     cudaStream_t stream = m->device->stream;
@@ -227,7 +230,8 @@ static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
     return OJ_OK;
 }
 
-static void drop_working(struct oj_cuda_device *device, struct working *w)
+static void drop_working(struct oj_cuda_device *device,
+                         struct ring_level_work *w)
 {
     cudaStream_t stream = device->stream;
     oj_cuda_drop(device, stream, &w->kind);
@@ -249,7 +253,7 @@ oj_status oj_cuda_ring_level_down(struct oj_cuda_ring_making *m,
                                   struct oj_cuda_ring_level *next)
 {
     struct view v = view_of(m, level, is_large, may_split);
-    struct working w;
+    struct ring_level_work w;
     oj_status status;
     memset(&w, 0, sizeof w);
     status = judge(m, &v, &w, part);
@@ -268,7 +272,7 @@ oj_status oj_cuda_ring_mark(struct oj_cuda_ring_making *m,
                             struct oj_cuda_ring_marks *out)
 {
     struct view v = view_of(m, level, 0, 0);
-    struct working w;
+    struct ring_level_work w;
     oj_status status;
     memset(&w, 0, sizeof w);
     status = mark(m, &v, level->n_edges, &w);

@@ -114,7 +114,7 @@ struct all_units
     int64_t windows, fragments, edges, others;
 };
 
-struct working
+struct ring_start_work
 {
     struct oj_cuda_array<unsigned long long> fragments, edges; /* starts */
     struct oj_cuda_array<uint32_t> window;
@@ -126,7 +126,8 @@ struct working
     struct oj_cuda_array<unsigned long long> put;     /* [items + 1] */
 };
 
-static void drop_working(struct oj_cuda_device *device, struct working *w)
+static void drop_working(struct oj_cuda_device *device,
+                         struct ring_start_work *w)
 {
     cudaStream_t stream = device->stream;
     oj_cuda_drop(device, stream, &w->fragments);
@@ -143,14 +144,14 @@ static void drop_working(struct oj_cuda_device *device, struct working *w)
     oj_cuda_drop(device, stream, &w->put);
 }
 
-static struct starts starts_of(const struct working *w)
+static struct starts starts_of(const struct ring_start_work *w)
 {
     struct starts s = {w->fragments.data, w->edges.data, w->window.data};
     return s;
 }
 
 static oj_status measure(struct oj_cuda_ring_making *m, const struct units *u,
-                         struct working *w, struct all_units *all)
+                         struct ring_start_work *w, struct all_units *all)
 {
     cudaStream_t stream = m->device->stream;
     unsigned long long fragments = 0, edges = 0;
@@ -225,7 +226,7 @@ static __global__ void count_up(int64_t n, uint32_t *out)
 }
 
 static oj_status fill_root(struct oj_cuda_ring_making *m, const struct units *u,
-                           const struct working *w, int64_t n_fragments,
+                           const struct ring_start_work *w, int64_t n_fragments,
                            struct oj_cuda_ring_level *root)
 {
     cudaStream_t stream = m->device->stream;
@@ -286,7 +287,8 @@ static __global__ void make_windows(const __grid_constant__ struct units u,
 
 static oj_status fill_windows(struct oj_cuda_ring_making *m,
                               const struct units *u,
-                              const struct all_units *all, struct working *w)
+                              const struct all_units *all,
+                              struct ring_start_work *w)
 {
     cudaStream_t stream = m->device->stream;
     struct oj_cuda_ring_level *level = &w->windows;
@@ -308,7 +310,7 @@ static oj_status fill_windows(struct oj_cuda_ring_making *m,
 
 /* --- from windows to cells ------------------------------------------------ */
 
-static struct windows view_of(const struct working *w)
+static struct windows view_of(const struct ring_start_work *w)
 {
     struct windows v;
     v.level = w->windows.depth;
@@ -324,7 +326,8 @@ static struct windows view_of(const struct working *w)
 }
 
 /* Items by cell, and by unit in each: in w->item[0]. */
-static oj_status sort_items(struct oj_cuda_ring_making *m, struct working *w,
+static oj_status sort_items(struct oj_cuda_ring_making *m,
+                            struct ring_start_work *w,
                             unsigned long long *n_items)
 {
     cudaStream_t stream = m->device->stream;
@@ -357,7 +360,8 @@ static oj_status sort_items(struct oj_cuda_ring_making *m, struct working *w,
         "sorting cells of rings", m->err);
 }
 
-static oj_status fill_first(struct oj_cuda_ring_making *m, struct working *w,
+static oj_status fill_first(struct oj_cuda_ring_making *m,
+                            struct ring_start_work *w,
                             struct oj_cuda_ring_part *above,
                             struct oj_cuda_ring_level *first)
 {
@@ -439,7 +443,8 @@ static int is_fine(const struct oj_cuda_ring_making *m,
 }
 
 static oj_status start_below(struct oj_cuda_ring_making *m, struct units *u,
-                             struct working *w, struct oj_cuda_ring_part *above,
+                             struct ring_start_work *w,
+                             struct oj_cuda_ring_part *above,
                              struct oj_cuda_ring_level *first)
 {
     struct all_units all = {0, 0, 0, 0};
@@ -466,7 +471,7 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
                              struct oj_cuda_ring_level *first)
 {
     struct units units;
-    struct working w;
+    struct ring_start_work w;
     struct all_units all = {0, 0, 0, 0};
     oj_status status;
     list_units(m, &units);

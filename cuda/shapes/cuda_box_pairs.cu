@@ -24,10 +24,10 @@ struct level
 
 struct box_question
 {
-    struct oj_tree tree;
+    struct oj_device_tree tree;
     const int32_t *order; /* of the tree's entries */
     const struct oj_meet_feature *features, *rows;
-    enum oj_meet_test test;
+    enum oj_box_test test;
 };
 
 static __global__ void begin(int64_t n, int64_t first, int32_t *row,
@@ -40,9 +40,10 @@ static __global__ void begin(int64_t n, int64_t first, int32_t *row,
     node[i] = 0;
 }
 
-static __device__ struct oj_tree_node load_node(const struct oj_tree_node *from)
+static __device__ struct oj_device_tree_node
+load_node(const struct oj_device_tree_node *from)
 {
-    struct oj_tree_node node;
+    struct oj_device_tree_node node;
     const float4 *f = (const float4 *)(const void *)from;
     float4 *t = (float4 *)(void *)&node;
     for (int i = 0; i < (int)(sizeof node / sizeof *f); i++)
@@ -58,7 +59,7 @@ static __global__ void __launch_bounds__(BLOCK)
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     const struct oj_meet_feature *row;
     struct oj_meet_image image;
-    struct oj_tree_node node;
+    struct oj_device_tree_node node;
     int64_t first, below;
     uint32_t hits;
     if (i == level.n)
@@ -104,7 +105,7 @@ static __global__ void descend(const __grid_constant__ struct level level,
     }
 }
 
-struct walk
+struct box_pairs_walk
 {
     struct oj_cuda_device *device;
     cudaStream_t stream;
@@ -117,7 +118,7 @@ struct walk
     struct oj_error *err;
 };
 
-static oj_status step(struct walk *w, int number)
+static oj_status step(struct box_pairs_walk *w, int number)
 {
     struct level level = {w->now.row.n, w->now.row.data, w->now.feature.data,
                           number};
@@ -149,7 +150,7 @@ static oj_status step(struct walk *w, int number)
     return OJ_OK;
 }
 
-static oj_status find(struct walk *w, int64_t first, int64_t n)
+static oj_status find(struct box_pairs_walk *w, int64_t first, int64_t n)
 {
     if (n == 0 || w->question.tree.n == 0)
         return OJ_OK;
@@ -169,10 +170,10 @@ oj_cuda_box_pairs_find(struct oj_cuda_device *device, cudaStream_t stream,
                        const struct oj_cuda_tree *tree,
                        const struct oj_meet_feature *features,
                        const struct oj_meet_feature *rows, int64_t first,
-                       int64_t n, enum oj_meet_test test, int64_t most,
+                       int64_t n, enum oj_box_test test, int64_t most,
                        struct oj_cuda_box_pairs *out, struct oj_error *err)
 {
-    struct walk w;
+    struct box_pairs_walk w;
     oj_status status;
     memset(&w, 0, sizeof w);
     w.device = device;

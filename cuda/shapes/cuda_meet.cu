@@ -34,7 +34,7 @@ struct side_view
     struct oj_tree_rings rings;
 };
 
-struct question
+struct meet_query
 {
     struct side_view rows, features;
     double x0, y0; /* of images */
@@ -44,7 +44,7 @@ struct question
 };
 
 /* Of the larger feature of a pair. */
-struct stretch
+struct segment_stretch
 {
     int32_t pair, number;
 };
@@ -59,9 +59,9 @@ static __device__ int64_t stretches_of(const struct oj_meet_feature &a,
 
 /* Says what goes without edges, and counts the stretches of pairs of large
  * features, where stretch is NULL; else lists them. */
-static __global__ void begin(const __grid_constant__ struct question q,
+static __global__ void begin(const __grid_constant__ struct meet_query q,
                              unsigned long long *n_stretches,
-                             struct stretch *stretch)
+                             struct segment_stretch *stretch)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, n;
     unsigned long long at;
@@ -158,19 +158,20 @@ stretch_meets(const struct side_view &large, int64_t first, int64_t end,
 }
 
 /* A pair, its feature of more segments first. */
-struct sides
+struct pair_by_size
 {
     const struct side_view *large, *small;
     const struct oj_meet_feature *of_large, *of_small;
     struct oj_meet_image window; /* the box of the smaller one */
 };
 
-static __device__ struct sides sides_of(const struct question &q, int64_t pair)
+static __device__ struct pair_by_size sides_of(const struct meet_query &q,
+                                               int64_t pair)
 {
     const struct oj_meet_feature *a = &q.rows.feature[q.row[pair]];
     const struct oj_meet_feature *b = &q.features.feature[q.feature[pair]];
     int swap = a->end - a->first > b->end - b->first;
-    struct sides s;
+    struct pair_by_size s;
     s.large = swap ? &q.rows : &q.features;
     s.small = swap ? &q.features : &q.rows;
     s.of_large = swap ? a : b;
@@ -182,8 +183,8 @@ static __device__ struct sides sides_of(const struct question &q, int64_t pair)
 /* Of a pair that another warp has seen meet, or soon will, the answer is the
  * same. */
 static __global__ void __launch_bounds__(BLOCK)
-    compare_stretches(const __grid_constant__ struct question q, int64_t n,
-                      const struct stretch *stretch)
+    compare_stretches(const __grid_constant__ struct meet_query q, int64_t n,
+                      const struct segment_stretch *stretch)
 {
     int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
     int64_t pair, first, end;
@@ -193,7 +194,7 @@ static __global__ void __launch_bounds__(BLOCK)
     pair = stretch[i].pair;
     if (__any_sync(ALL, *(volatile uint8_t *)&q.said[pair] != OJ_SAID_APART))
         return;
-    struct sides s = sides_of(q, pair);
+    struct pair_by_size s = sides_of(q, pair);
     first = s.of_large->first + (int64_t)stretch[i].number * STRETCH;
     end = first + STRETCH < s.of_large->end ? first + STRETCH
                                             : (int64_t)s.of_large->end;
@@ -212,8 +213,8 @@ struct lanes
 };
 
 /* 1 when segment at of the larger feature meets the smaller one. */
-static __device__ int meets_small(const struct sides &s, const struct lanes &l,
-                                  int64_t at)
+static __device__ int meets_small(const struct pair_by_size &s,
+                                  const struct lanes &l, int64_t at)
 {
     const struct oj_tree_segment segment = s.large->segment[at];
     const struct oj_meet_image image = s.large->image[at];
@@ -228,7 +229,8 @@ static __device__ int meets_small(const struct sides &s, const struct lanes &l,
     return 0;
 }
 
-static __device__ int small_meet(const struct sides &s, const struct lanes &l)
+static __device__ int small_meet(const struct pair_by_size &s,
+                                 const struct lanes &l)
 {
     int64_t end = s.of_large->end;
     for (int64_t i = s.of_large->first + l.lane; i - l.lane < end; i += LANES)
@@ -245,7 +247,7 @@ static __device__ int small_meet(const struct sides &s, const struct lanes &l)
 }
 
 static __global__ void __launch_bounds__(BLOCK, 3)
-    compare_small(const __grid_constant__ struct question q)
+    compare_small(const __grid_constant__ struct meet_query q)
 {
     int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / LANES;
     struct lanes l;
@@ -254,7 +256,7 @@ static __global__ void __launch_bounds__(BLOCK, 3)
     l.mask = ((1u << LANES) - 1u) << l.shift;
     if (i >= q.n || q.said[i] != OJ_SAID_APART)
         return;
-    struct sides s = sides_of(q, i);
+    struct pair_by_size s = sides_of(q, i);
     if (s.of_large->end - s.of_large->first > FEW_SEGMENTS)
         return;
     /* all lanes have read what one may now write */
@@ -266,7 +268,7 @@ static __global__ void __launch_bounds__(BLOCK, 3)
 /* --- one in the other ----------------------------------------------------- */
 
 static __global__ void __launch_bounds__(BLOCK)
-    look_inside(const __grid_constant__ struct question q)
+    look_inside(const __grid_constant__ struct meet_query q)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= q.n || q.said[i] != OJ_SAID_APART)
@@ -278,19 +280,19 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* --- all pairs ------------------------------------------------------------ */
 
-struct meeting
+struct pair_comparison
 {
     struct oj_cuda_device *device;
     cudaStream_t stream;
-    struct question question;
+    struct meet_query question;
     struct oj_cuda_array<unsigned long long> n_stretches; /* [1] */
-    struct oj_cuda_array<struct stretch> stretch;
+    struct oj_cuda_array<struct segment_stretch> stretch;
     struct oj_error *err;
 };
 
-static oj_status list_stretches(struct meeting *m)
+static oj_status list_stretches(struct pair_comparison *m)
 {
-    const struct question *q = &m->question;
+    const struct meet_query *q = &m->question;
     unsigned long long n = 0;
     OJ_TRY(oj_cuda_make(m->device, m->stream, 1, &m->n_stretches, m->err));
     OJ_CUDA_TRY(cudaMemsetAsync(m->n_stretches.data, 0, sizeof n, m->stream),
@@ -313,7 +315,7 @@ static oj_status list_stretches(struct meeting *m)
     return OJ_OK;
 }
 
-static oj_status wait_for(struct meeting *m)
+static oj_status wait_for(struct pair_comparison *m)
 {
     OJ_CUDA_TRY(cudaStreamSynchronize(m->stream), "comparing features", m->err);
     return oj_check_cancel(m->device->cancel, m->err);
@@ -321,7 +323,7 @@ static oj_status wait_for(struct meeting *m)
 
 /* Stretches against large features may take long: a cancelled join does not
  * wait for all of them. */
-static oj_status compare_large(struct meeting *m)
+static oj_status compare_large(struct pair_comparison *m)
 {
     struct oj_cuda_pace pace = {0, 0.0};
     for (int64_t first = 0; first < m->stretch.n;)
@@ -338,9 +340,9 @@ static oj_status compare_large(struct meeting *m)
     return OJ_OK;
 }
 
-static oj_status compare(struct meeting *m)
+static oj_status compare(struct pair_comparison *m)
 {
-    const struct question *q = &m->question;
+    const struct meet_query *q = &m->question;
     OJ_TRY(list_stretches(m));
     compare_small<<<blocks_of(q->n * LANES), BLOCK, 0, m->stream>>>(*q);
     OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
@@ -371,7 +373,7 @@ oj_status oj_cuda_meet(struct oj_cuda_device *device, cudaStream_t stream,
                        const struct oj_cuda_box_pairs *pairs, uint8_t *said,
                        struct oj_error *err)
 {
-    struct meeting m;
+    struct pair_comparison m;
     oj_status status;
     if (pairs->row.n == 0)
         return OJ_OK;

@@ -49,7 +49,7 @@ OJ_MUST_USE oj_status oj_cuda_box_pairs_find(
     struct oj_cuda_device *device, cudaStream_t stream,
     const struct oj_cuda_tree *tree, const struct oj_meet_feature *features,
     const struct oj_meet_feature *rows, int64_t first, int64_t n,
-    enum oj_meet_test test, int64_t most, struct oj_cuda_box_pairs *out,
+    enum oj_box_test test, int64_t most, struct oj_cuda_box_pairs *out,
     struct oj_error *err);
 
 void oj_cuda_box_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,

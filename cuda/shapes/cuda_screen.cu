@@ -44,7 +44,7 @@ static oj_status build_tree(struct oj_cuda_screen_place *place,
 }
 
 /* The join side on all devices, side by side. */
-struct making
+struct screen_build
 {
     struct oj_gpu_screen *screen;
     const struct oj_flat *join_side;
@@ -53,7 +53,7 @@ struct making
     struct oj_error error[OJ_GPU_MAX_DEVICES];
 };
 
-static oj_status prepare(const struct making *m, int ordinal,
+static oj_status prepare(const struct screen_build *m, int ordinal,
                          struct oj_cuda_screen_place *place,
                          struct oj_error *err)
 {
@@ -80,14 +80,14 @@ static oj_status prepare(const struct making *m, int ordinal,
 
 static void prepare_one(int i, void *user)
 {
-    struct making *m = (struct making *)user;
+    struct screen_build *m = (struct screen_build *)user;
     m->status[i] =
         prepare(m, m->ordinal[i], &m->screen->place[i], &m->error[i]);
 }
 
 static void prepare_all(void *user)
 {
-    struct making *m = (struct making *)user;
+    struct screen_build *m = (struct screen_build *)user;
     oj_cuda_side_by_side(m->screen->n_places, prepare_one, m);
 }
 
@@ -121,7 +121,7 @@ void oj_cuda_screen_free(struct oj_gpu_screen *screen)
     oj_free(screen);
 }
 
-static oj_status make_places(struct making *m, struct oj_error *err)
+static oj_status make_places(struct screen_build *m, struct oj_error *err)
 {
     struct oj_gpu_screen *screen = m->screen;
     int n = oj_cuda_list_devices(screen->options.gpus, m->ordinal);
@@ -142,7 +142,7 @@ static oj_status make_places(struct making *m, struct oj_error *err)
 static int64_t index_bytes(const struct oj_cuda_screen_place *place)
 {
     return oj_cuda_meet_side_bytes(&place->side) +
-           place->tree.node.n * (int64_t)sizeof(struct oj_tree_node) +
+           place->tree.node.n * (int64_t)sizeof(struct oj_device_tree_node) +
            place->tree.order.n * (int64_t)sizeof(int32_t);
 }
 
@@ -153,7 +153,7 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
                                struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct making m;
+    struct screen_build m;
     oj_status status;
     memset(&m, 0, sizeof m);
     m.screen = (struct oj_gpu_screen *)oj_calloc(1, sizeof *m.screen);

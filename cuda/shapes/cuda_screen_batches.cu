@@ -30,7 +30,7 @@ static const int64_t least_chunk = 256 << 10, most_chunk = 8 << 20;
 #define VERTEX_BYTES 96
 #define ROW_BYTES 768
 
-struct batch
+struct cuda_screen_batch
 {
     struct oj_gpu_screen *screen;
     const struct oj_flat *input;
@@ -53,16 +53,16 @@ struct batch
     struct oj_error error;
 };
 
-struct worker
+struct cuda_screen_worker
 {
-    struct batch *batch;
+    struct cuda_screen_batch *batch;
     const struct oj_cuda_screen_place *place;
     struct oj_cuda_screen_lane *lane;
     struct oj_error error;
 };
 
 /* Rows on their way. */
-struct rows
+struct screened_rows
 {
     int64_t chunk, first, n;
     int are_last; /* of their chunk */
@@ -79,7 +79,7 @@ static int64_t most_of(int64_t a, int64_t b)
 }
 
 /* Nobody waits for a turn that does not come. */
-static void fail_batch(struct batch *b, oj_status status,
+static void fail_batch(struct cuda_screen_batch *b, oj_status status,
                        const struct oj_error *error)
 {
     oj_cuda_workers_told(&b->workers, status, error);
@@ -97,7 +97,7 @@ static int64_t weight_before(const struct oj_flat *input, int64_t row)
 }
 
 /* The first row of a chunk, or of what comes after the last. */
-static int64_t first_row(const struct batch *b, int64_t chunk)
+static int64_t first_row(const struct cuda_screen_batch *b, int64_t chunk)
 {
     const struct oj_flat *input = b->input;
     int64_t low = 0, high = input->n_features, weight;
@@ -126,7 +126,7 @@ static int64_t least_room(const struct oj_gpu_screen *screen)
     return least;
 }
 
-static void choose_sizes(struct batch *b)
+static void choose_sizes(struct cuda_screen_batch *b)
 {
     const struct oj_gpu_screen *screen = b->screen;
     const struct oj_options *options = &screen->options;
@@ -149,7 +149,8 @@ static void choose_sizes(struct batch *b)
 
 /* --- the place of pairs --------------------------------------------------- */
 
-static oj_status too_many(const struct batch *b, struct oj_error *err)
+static oj_status too_many(const struct cuda_screen_batch *b,
+                          struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
                    "the batch has more candidates than %lld",
@@ -157,7 +158,7 @@ static oj_status too_many(const struct batch *b, struct oj_error *err)
 }
 
 /* 0: the batch has failed. */
-static int wait_for_turn(struct batch *b, int64_t chunk)
+static int wait_for_turn(struct cuda_screen_batch *b, int64_t chunk)
 {
     int is_mine;
     pthread_mutex_lock(&b->lock);
@@ -168,7 +169,7 @@ static int wait_for_turn(struct batch *b, int64_t chunk)
     return is_mine;
 }
 
-static void end_turn(struct batch *b)
+static void end_turn(struct cuda_screen_batch *b)
 {
     pthread_mutex_lock(&b->lock);
     b->turn++;
@@ -176,8 +177,8 @@ static void end_turn(struct batch *b)
     pthread_mutex_unlock(&b->lock);
 }
 
-static oj_status reserve_pairs(struct batch *b, int64_t before, int64_t n,
-                               struct oj_error *err)
+static oj_status reserve_pairs(struct cuda_screen_batch *b, int64_t before,
+                               int64_t n, struct oj_error *err)
 {
     struct oj_screen_pairs *out = b->out;
     oj_status status;
@@ -195,8 +196,8 @@ static oj_status reserve_pairs(struct batch *b, int64_t before, int64_t n,
 
 /* Gives n pairs their place behind all before; whose turn it is has out to
  * himself, but for the pairs that others write. */
-static oj_status take_place(struct batch *b, int64_t n, int64_t *before,
-                            struct oj_error *err)
+static oj_status take_place(struct cuda_screen_batch *b, int64_t n,
+                            int64_t *before, struct oj_error *err)
 {
     struct oj_screen_pairs *out = b->out;
     int64_t all = out->n_pairs + n;
@@ -208,7 +209,8 @@ static oj_status take_place(struct batch *b, int64_t n, int64_t *before,
     return OJ_OK;
 }
 
-static oj_status fetch(struct worker *w, const struct rows *rows,
+static oj_status fetch(struct cuda_screen_worker *w,
+                       const struct screened_rows *rows,
                        const struct oj_cuda_screen_found *found, int64_t before)
 {
     const struct oj_screen_rule *rule = &w->batch->screen->rule;
@@ -231,10 +233,11 @@ static oj_status fetch(struct worker *w, const struct rows *rows,
     return OJ_OK;
 }
 
-static oj_status put_pairs(struct worker *w, const struct rows *rows,
+static oj_status put_pairs(struct cuda_screen_worker *w,
+                           const struct screened_rows *rows,
                            const struct oj_cuda_screen_found *found)
 {
-    struct batch *b = w->batch;
+    struct cuda_screen_batch *b = w->batch;
     int64_t before = 0;
     oj_status status;
     if (!wait_for_turn(b, rows->chunk))
@@ -253,11 +256,12 @@ static oj_status put_pairs(struct worker *w, const struct rows *rows,
 /* --- workers -------------------------------------------------------------- */
 
 /* Without memory for so many rows their halves are tried. */
-static oj_status take_rows(struct worker *w, const struct rows *rows)
+static oj_status take_rows(struct cuda_screen_worker *w,
+                           const struct screened_rows *rows)
 {
-    struct batch *b = w->batch;
+    struct cuda_screen_batch *b = w->batch;
     struct oj_cuda_screen_found found;
-    struct rows half = *rows;
+    struct screened_rows half = *rows;
     oj_status status = OJ_OK;
     if (oj_cuda_workers_stopped(&b->workers))
         return OJ_OK;
@@ -284,12 +288,12 @@ static oj_status take_rows(struct worker *w, const struct rows *rows)
     return take_rows(w, &half);
 }
 
-static oj_status work(struct worker *w)
+static oj_status work(struct cuda_screen_worker *w)
 {
-    struct batch *b = w->batch;
+    struct cuda_screen_batch *b = w->batch;
     while (!oj_cuda_workers_stopped(&b->workers))
     {
-        struct rows rows;
+        struct screened_rows rows;
         rows.chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
         if (rows.chunk >= b->n_chunks)
             break;
@@ -303,7 +307,7 @@ static oj_status work(struct worker *w)
 
 /* What is left of the memory that may be used of a device is for its lanes; 0:
  * no limit. */
-static int64_t limit_of(const struct batch *b,
+static int64_t limit_of(const struct cuda_screen_batch *b,
                         const struct oj_cuda_screen_place *place)
 {
     int64_t n_places = b->screen->n_places;
@@ -313,9 +317,9 @@ static int64_t limit_of(const struct batch *b,
 }
 
 /* A worker without a lane leaves the chunks to the others. */
-static int take_lane(struct worker *w)
+static int take_lane(struct cuda_screen_worker *w)
 {
-    struct batch *b = w->batch;
+    struct cuda_screen_batch *b = w->batch;
     oj_status status;
     if (__atomic_load_n(&b->next_chunk, __ATOMIC_RELAXED) >= b->n_chunks)
         return 0;
@@ -329,9 +333,9 @@ static int take_lane(struct worker *w)
 
 static void run_worker(int i, void *user)
 {
-    struct batch *b = (struct batch *)user;
+    struct cuda_screen_batch *b = (struct cuda_screen_batch *)user;
     struct oj_gpu_screen *screen = b->screen;
-    struct worker w;
+    struct cuda_screen_worker w;
     oj_status status;
     memset(&w, 0, sizeof w);
     w.batch = b;
@@ -349,7 +353,7 @@ static void run_worker(int i, void *user)
 
 static void find_all(void *user)
 {
-    struct batch *b = (struct batch *)user;
+    struct cuda_screen_batch *b = (struct cuda_screen_batch *)user;
     struct oj_screen_pairs *out = b->out;
     int64_t n = b->input->n_features;
     b->status = oj_reserve(&out->offset, 0, n + 1, &out->cap_offset,
@@ -373,7 +377,7 @@ oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
                               struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct batch b;
+    struct cuda_screen_batch b;
     memset(&b, 0, sizeof b);
     b.screen = screen;
     b.input = input;

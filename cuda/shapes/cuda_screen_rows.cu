@@ -63,7 +63,7 @@ void oj_cuda_screen_lane_free(struct oj_cuda_screen_lane *lane)
  */
 
 /* Offsets first .. end of a layer, both included, from the first one on. */
-struct offsets
+struct offset_slice
 {
     const int64_t *from;
     int64_t first, end;
@@ -72,13 +72,14 @@ struct offsets
 
 static void start_at_0(int i, void *user)
 {
-    const struct offsets *o = (const struct offsets *)user + i;
+    const struct offset_slice *o = (const struct offset_slice *)user + i;
     for (int64_t at = o->first; at <= o->end; at++)
         o->to[at - o->first] = o->from[at] - o->from[o->first];
 }
 
 static oj_status stage_offsets(struct oj_cuda_screen_lane *lane,
-                               struct offsets offsets[3], struct oj_error *err)
+                               struct offset_slice offsets[3],
+                               struct oj_error *err)
 {
     int64_t n = 0;
     int64_t *to;
@@ -111,9 +112,10 @@ static oj_status view_rows(struct oj_cuda_screen_lane *lane,
     int64_t ring = input->ring_offset[part];
     int64_t end_ring = input->ring_offset[end_part];
     int64_t vertex = input->vertex_offset[ring];
-    struct offsets offsets[3] = {{input->part_offset, first, first + n, NULL},
-                                 {input->ring_offset, part, end_part, NULL},
-                                 {input->vertex_offset, ring, end_ring, NULL}};
+    struct offset_slice offsets[3] = {
+        {input->part_offset, first, first + n, NULL},
+        {input->ring_offset, part, end_part, NULL},
+        {input->vertex_offset, ring, end_ring, NULL}};
     struct oj_flat rows;
     memset(&rows, 0, sizeof rows);
     rows.n_features = n;
@@ -136,7 +138,7 @@ static oj_status view_rows(struct oj_cuda_screen_lane *lane,
 /* --- pairs ---------------------------------------------------------------- */
 
 /* What the search makes on its way; all of it is dropped at its end. */
-struct search
+struct screen_search
 {
     const struct oj_cuda_screen_place *place;
     struct oj_cuda_device *device; /* of the lane */
@@ -190,7 +192,7 @@ static __global__ void find_ends(int64_t n_rows, int64_t n_pairs,
     end[i] = place != NULL ? place[low] : low;
 }
 
-static oj_status set_ends(struct search *s, int64_t n_rows,
+static oj_status set_ends(struct screen_search *s, int64_t n_rows,
                           struct oj_cuda_screen_found *out)
 {
     cudaStream_t stream = s->device->stream;
@@ -203,7 +205,7 @@ static oj_status set_ends(struct search *s, int64_t n_rows,
 }
 
 /* The pairs less those that are surely none. */
-static oj_status keep_rest(struct search *s, int64_t n_rows,
+static oj_status keep_rest(struct screen_search *s, int64_t n_rows,
                            struct oj_cuda_screen_found *out)
 {
     struct oj_cuda_device *device = s->device;
@@ -224,9 +226,10 @@ static oj_status keep_rest(struct search *s, int64_t n_rows,
     return set_ends(s, n_rows, out);
 }
 
-static oj_status look_at_rows(struct search *s, const struct oj_flat *rows)
+static oj_status look_at_rows(struct screen_search *s,
+                              const struct oj_flat *rows)
 {
-    const struct oj_tree *tree = &s->place->tree.tree;
+    const struct oj_device_tree *tree = &s->place->tree.tree;
     cudaStream_t stream = s->device->stream;
     OJ_TRY(oj_cuda_layer_make(s->device, rows, NULL, NULL, &s->layer, s->err));
     OJ_TRY(oj_cuda_screen_check(&s->layer, s->err));
@@ -238,7 +241,7 @@ static oj_status look_at_rows(struct search *s, const struct oj_flat *rows)
                                        &s->side, s->err);
 }
 
-static oj_status search(struct search *s, const struct oj_flat *rows,
+static oj_status search(struct screen_search *s, const struct oj_flat *rows,
                         struct oj_cuda_screen_found *out)
 {
     const struct oj_cuda_screen_place *place = s->place;
@@ -247,7 +250,7 @@ static oj_status search(struct search *s, const struct oj_flat *rows,
     OJ_TRY(oj_cuda_box_pairs_find(
         device, device->stream, &place->tree, place->side.feature.data,
         s->side.feature.data, 0, rows->n_features,
-        (enum oj_meet_test)s->rule->test, MOST_PAIRS, &s->pairs, s->err));
+        (enum oj_box_test)s->rule->test, MOST_PAIRS, &s->pairs, s->err));
     if (s->rule->asks_meeting && s->pairs.row.n > 0)
     {
         OJ_TRY(oj_cuda_make(device, device->stream, s->pairs.row.n, &s->said,
@@ -274,7 +277,7 @@ oj_status oj_cuda_screen_rows(const struct oj_cuda_screen_place *place,
     struct oj_cuda_device *device = &lane->device;
     cudaStream_t stream = device->stream;
     struct oj_cuda_screen_found found;
-    struct search s;
+    struct screen_search s;
     struct oj_flat rows;
     oj_status status;
     OJ_TRY(view_rows(lane, input, first, n, &rows, err));

@@ -71,7 +71,7 @@ OJ_FN void oj_meet_image_add(struct oj_meet_image *image,
 
 /** Children of a node that may hold a box that meets the one of image, as
  *  bits.  Nodes' boxes are rounded outward, so they meet it, too. */
-OJ_FN uint32_t oj_meet_children(const struct oj_tree_node *node, int n,
+OJ_FN uint32_t oj_meet_children(const struct oj_device_tree_node *node, int n,
                                 const struct oj_meet_image *image)
 {
     uint32_t hits = 0;
@@ -172,18 +172,18 @@ OJ_FN uint32_t oj_meet_flags(const struct oj_meet_look *look, int polygons,
 }
 
 /** Whether the exact boxes of a row and of a join feature pass. */
-OJ_FN int oj_meet_passes(enum oj_meet_test test,
+OJ_FN int oj_meet_passes(enum oj_box_test test,
                          const struct oj_meet_feature *row,
                          const struct oj_meet_feature *found)
 {
     const struct oj_tree_box *a = &row->box, *b = &found->box;
     if (!(a->x0 <= b->x1 && b->x0 <= a->x1 && a->y0 <= b->y1 && b->y0 <= a->y1))
         return 0;
-    if (test == OJ_MEET_BOXES_MEET)
+    if (test == OJ_BOX_MEETS)
         return 1;
-    if (test != OJ_MEET_BOX_WITHIN && !oj_meet_covers(b, a))
+    if (test != OJ_BOX_WITHIN && !oj_meet_covers(b, a))
         return 0;
-    return test == OJ_MEET_BOX_COVERS || oj_meet_covers(a, b);
+    return test == OJ_BOX_COVERS || oj_meet_covers(a, b);
 }
 
 /* --- edges ---------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #define BLOCK 256
 
 /* What sorting needs; all of it is dropped at its end. */
-struct sorting
+struct long_rows_sorting
 {
     struct oj_cuda_device *device;
     cudaStream_t stream;
@@ -39,7 +39,7 @@ list_long(const __grid_constant__ struct oj_cuda_candidates rows,
 }
 
 /* How many rows are long. */
-static oj_status find_long(struct sorting *s, unsigned *n)
+static oj_status find_long(struct long_rows_sorting *s, unsigned *n)
 {
     int64_t most = s->rows.n / OJ_CUDA_SHORT_ROW;
     *n = 0;
@@ -63,8 +63,9 @@ static oj_status find_long(struct sorting *s, unsigned *n)
 
 /* Sorts long rows by keys, with their values, to elsewhere. */
 template <typename K, typename V>
-static oj_status sort_rows(struct sorting *s, unsigned n_long, const K *keys,
-                           K *sorted_keys, const V *values, V *sorted_values)
+static oj_status sort_rows(struct long_rows_sorting *s, unsigned n_long,
+                           const K *keys, K *sorted_keys, const V *values,
+                           V *sorted_values)
 {
     const int64_t *first = s->first.data, *end = s->end.data;
     return oj_cuda_with_scratch(
@@ -79,7 +80,8 @@ static oj_status sort_rows(struct sorting *s, unsigned n_long, const K *keys,
 }
 
 /* By the lesser key first, then by the greater one, which keeps that order. */
-static oj_status sort_long(struct sorting *s, enum oj_tree_order order)
+static oj_status sort_long(struct long_rows_sorting *s,
+                           enum oj_tree_order order)
 {
     double *distance = s->rows.distance;
     int32_t *rank = s->rows.rank;
@@ -111,7 +113,7 @@ oj_status oj_cuda_sort_long_rows(struct oj_cuda_device *device,
                                  const struct oj_cuda_candidates *candidates,
                                  struct oj_error *err)
 {
-    struct sorting s;
+    struct long_rows_sorting s;
     oj_status status;
     memset(&s, 0, sizeof s);
     s.device = device;

@@ -6,9 +6,9 @@
 
 #define BLOCK 256
 
-static __global__ void make_codes(const __grid_constant__ struct oj_tree tree,
-                                  struct oj_cuda_points points, uint32_t *code,
-                                  int32_t *order)
+static __global__ void
+make_codes(const __grid_constant__ struct oj_device_tree tree,
+           struct oj_cuda_points points, uint32_t *code, int32_t *order)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     struct oj_tree_box box;
@@ -22,7 +22,7 @@ static __global__ void make_codes(const __grid_constant__ struct oj_tree tree,
 
 /* Points by code. */
 static oj_status sort_points(struct oj_cuda_device *device, cudaStream_t stream,
-                             const struct oj_tree *tree,
+                             const struct oj_device_tree *tree,
                              const struct oj_cuda_points *points,
                              struct oj_cuda_sorting<uint32_t, int32_t> *s,
                              struct oj_error *err)
@@ -36,7 +36,8 @@ static oj_status sort_points(struct oj_cuda_device *device, cudaStream_t stream,
 }
 
 oj_status oj_cuda_point_order(struct oj_cuda_device *device,
-                              cudaStream_t stream, const struct oj_tree *tree,
+                              cudaStream_t stream,
+                              const struct oj_device_tree *tree,
                               const struct oj_cuda_points *points,
                               struct oj_cuda_array<int32_t> *order,
                               struct oj_error *err)

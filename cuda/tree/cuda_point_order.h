@@ -11,7 +11,7 @@
  *  or memory is short. Costs about 0.2 ns a point on a large device. */
 OJ_MUST_USE oj_status oj_cuda_point_order(struct oj_cuda_device *device,
                                           cudaStream_t stream,
-                                          const struct oj_tree *tree,
+                                          const struct oj_device_tree *tree,
                                           const struct oj_cuda_points *points,
                                           struct oj_cuda_array<int32_t> *order,
                                           struct oj_error *err);

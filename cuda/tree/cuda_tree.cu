@@ -13,9 +13,9 @@ static unsigned blocks_of(int64_t n)
 
 /* --- a tree of boxes ------------------------------------------------------ */
 
-static __global__ void make_codes(const __grid_constant__ struct oj_tree tree,
-                                  const struct oj_tree_box *box, uint64_t *code,
-                                  int32_t *order)
+static __global__ void
+make_codes(const __grid_constant__ struct oj_device_tree tree,
+           const struct oj_tree_box *box, uint64_t *code, int32_t *order)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= tree.n)
@@ -25,10 +25,10 @@ static __global__ void make_codes(const __grid_constant__ struct oj_tree tree,
 }
 
 /* A thread for each child of the nodes of level 0. */
-static __global__ void set_entries(const __grid_constant__ struct oj_tree tree,
-                                   const struct oj_tree_box *box,
-                                   const int32_t *order,
-                                   struct oj_tree_node *node)
+static __global__ void
+set_entries(const __grid_constant__ struct oj_device_tree tree,
+            const struct oj_tree_box *box, const int32_t *order,
+            struct oj_device_tree_node *node)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i < (int64_t)tree.level_n[0] * OJ_TREE_FANOUT)
@@ -38,8 +38,8 @@ static __global__ void set_entries(const __grid_constant__ struct oj_tree tree,
 }
 
 static __global__ void set_nodes(int64_t n, int64_t n_below,
-                                 const struct oj_tree_node *below,
-                                 struct oj_tree_node *node)
+                                 const struct oj_device_tree_node *below,
+                                 struct oj_device_tree_node *node)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i < n * OJ_TREE_FANOUT)
@@ -69,7 +69,7 @@ static oj_status fill_nodes(struct oj_cuda_device *device,
                             struct oj_cuda_tree *out, struct oj_error *err)
 {
     cudaStream_t stream = device->stream;
-    struct oj_tree *tree = &out->tree;
+    struct oj_device_tree *tree = &out->tree;
     OJ_TRY(oj_cuda_make(device, stream, n_nodes, &out->node, err));
     set_entries<<<blocks_of((int64_t)tree->level_n[0] * OJ_TREE_FANOUT), BLOCK,
                   0, stream>>>(*tree, box, out->order.data, out->node.data);
@@ -218,7 +218,7 @@ make_polygon_boxes(int64_t n,
         box[i] = oj_tree_polygon_box(&rings, i);
 }
 
-struct making
+struct tree_side_build
 {
     struct oj_cuda_device *device;
     const struct oj_cuda_layer *layer;
@@ -228,7 +228,7 @@ struct making
     struct oj_error *err;
 };
 
-static oj_status make_segments(struct making *m)
+static oj_status make_segments(struct tree_side_build *m)
 {
     struct oj_cuda_tree_side *made = m->made;
     const struct oj_cuda_layer *layer = m->layer;
@@ -262,10 +262,10 @@ static __global__ void set_only_ranks(int64_t n, const int32_t *below,
         only_rank[i] = oj_tree_only_rank(below, n_below, i);
 }
 
-static oj_status make_only_ranks(struct making *m)
+static oj_status make_only_ranks(struct tree_side_build *m)
 {
     struct oj_cuda_tree_side *made = m->made;
-    const struct oj_tree *tree = &made->segments.tree;
+    const struct oj_device_tree *tree = &made->segments.tree;
     cudaStream_t stream = m->device->stream;
     const int32_t *below = made->rank.data;
     int64_t n_below = tree->n;
@@ -285,7 +285,7 @@ static oj_status make_only_ranks(struct making *m)
     return OJ_OK;
 }
 
-static oj_status make_rings(struct making *m)
+static oj_status make_rings(struct tree_side_build *m)
 {
     struct oj_cuda_tree_side *made = m->made;
     const struct oj_cuda_layer *layer = m->layer;
@@ -312,7 +312,7 @@ oj_status oj_cuda_tree_side_build(struct oj_cuda_device *device,
                                   struct oj_error *err)
 {
     struct oj_cuda_tree_side made;
-    struct making m;
+    struct tree_side_build m;
     oj_status status = OJ_OK;
     memset(&made, 0, sizeof made);
     memset(&m, 0, sizeof m);

@@ -9,8 +9,8 @@
 /** Owner; zeroed memory is a valid empty one. */
 struct oj_cuda_tree
 {
-    struct oj_tree tree;
-    struct oj_cuda_array<struct oj_tree_node> node;
+    struct oj_device_tree tree;
+    struct oj_cuda_array<struct oj_device_tree_node> node;
     struct oj_cuda_array<int32_t> order; /**< [entries] box of each */
 };
 

@@ -29,14 +29,14 @@ struct oj_tree_box
     double x0, y0, x1, y1; /**< x0 > x1: nothing */
 };
 
-struct oj_tree_node
+struct oj_device_tree_node
 {
     float x0[OJ_TREE_FANOUT], y0[OJ_TREE_FANOUT];
     float x1[OJ_TREE_FANOUT], y1[OJ_TREE_FANOUT];
 };
 
 /** Borrows node. n == 0: nothing. */
-struct oj_tree
+struct oj_device_tree
 {
     int64_t n; /**< entries, below 2^31 */
     int32_t n_levels;
@@ -46,11 +46,11 @@ struct oj_tree
     double radius;         /**< no entry has |x - x0| + |y - y0| beyond */
     double code_x, code_y; /**< corner and scale of codes */
     double code_scale_x, code_scale_y;
-    const struct oj_tree_node *node;
+    const struct oj_device_tree_node *node;
 };
 
 /** The shape of a tree of n entries in box, and how many nodes it has. */
-OJ_FN uint32_t oj_tree_layout(struct oj_tree *tree, int64_t n,
+OJ_FN uint32_t oj_tree_layout(struct oj_device_tree *tree, int64_t n,
                               const struct oj_tree_box *box)
 {
     uint32_t n_nodes = 0;
@@ -85,7 +85,7 @@ OJ_FN uint32_t oj_tree_column(double v, double origin, double scale)
 }
 
 /** The place of a box in Morton order. */
-OJ_FN uint64_t oj_tree_code(const struct oj_tree *tree,
+OJ_FN uint64_t oj_tree_code(const struct oj_device_tree *tree,
                             const struct oj_tree_box *box)
 {
     uint32_t x = oj_tree_column(0.5 * (box->x0 + box->x1), tree->code_x,
@@ -111,8 +111,8 @@ OJ_FN float oj_tree_above(double v)
 
 /** Makes child c of a node of level 0 the box of its entry; NULL: there is
  *  none. */
-OJ_FN void oj_tree_set_entry(const struct oj_tree *tree,
-                             struct oj_tree_node *node, int c,
+OJ_FN void oj_tree_set_entry(const struct oj_device_tree *tree,
+                             struct oj_device_tree_node *node, int c,
                              const struct oj_tree_box *box)
 {
     int is_box = box != 0 && box->x0 <= box->x1;
@@ -123,8 +123,8 @@ OJ_FN void oj_tree_set_entry(const struct oj_tree *tree,
 }
 
 /** Makes child c of a node the box of all in below; NULL: there is none. */
-OJ_FN void oj_tree_set_node(struct oj_tree_node *node, int c,
-                            const struct oj_tree_node *below)
+OJ_FN void oj_tree_set_node(struct oj_device_tree_node *node, int c,
+                            const struct oj_device_tree_node *below)
 {
     float x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
     int i;
@@ -176,8 +176,8 @@ OJ_FN void oj_tree_walk_bound(struct oj_tree_walk *w, double bound)
 
 /** p is finite. */
 OJ_FN void oj_tree_walk_start(struct oj_tree_walk *w,
-                              const struct oj_tree *tree, double px, double py,
-                              double bound)
+                              const struct oj_device_tree *tree, double px,
+                              double py, double bound)
 {
     w->x = px - tree->x0;
     w->y = py - tree->y0;
@@ -226,12 +226,13 @@ OJ_FN void oj_tree_push(struct oj_tree_walk *w, int32_t first, uint32_t at,
     w->stack_d2[i] = d2;
 }
 
-OJ_FN void oj_tree_visit(struct oj_tree_walk *w, const struct oj_tree *tree,
-                         uint32_t at)
+OJ_FN void oj_tree_visit(struct oj_tree_walk *w,
+                         const struct oj_device_tree *tree, uint32_t at)
 {
     int32_t level = (int32_t)(at >> OJ_TREE_INDEX_BITS), first = w->depth;
     uint32_t i = at & ((1u << OJ_TREE_INDEX_BITS) - 1u);
-    const struct oj_tree_node *node = tree->node + tree->level_first[level] + i;
+    const struct oj_device_tree_node *node =
+        tree->node + tree->level_first[level] + i;
     int64_t below = level > 0 ? (int64_t)tree->level_n[level - 1] : tree->n;
     int64_t left = below - (int64_t)i * OJ_TREE_FANOUT;
     int c, n = left < OJ_TREE_FANOUT ? (int)left : OJ_TREE_FANOUT;
@@ -283,7 +284,7 @@ OJ_FN int64_t oj_tree_walk_entry(struct oj_tree_walk *w)
 
 /** The next entry that may be within the bound, or -1. */
 OJ_FN int64_t oj_tree_walk_next(struct oj_tree_walk *w,
-                                const struct oj_tree *tree)
+                                const struct oj_device_tree *tree)
 {
     uint32_t at;
     float d2;

@@ -13,7 +13,7 @@
 /** The join side. Borrows everything. */
 struct oj_tree_side
 {
-    struct oj_tree segments;
+    struct oj_device_tree segments;
     const struct oj_tree_segment *segment; /**< [segments.n], of each entry */
     const int32_t *rank;                   /**< [segments.n] */
     /** [nodes] The feature of all that is below, or OJ_TREE_SEVERAL; NULL where

@@ -26,7 +26,7 @@ struct __attribute__((aligned(16))) oj_tree_segment
  *  matter. */
 struct oj_tree_rings
 {
-    struct oj_tree polygons;
+    struct oj_device_tree polygons;
     const int32_t *polygon_part;           /**< [polygons.n] */
     const struct oj_tree_segment *segment; /**< in the order of rings */
     const int64_t *ring_offset;            /**< of parts */

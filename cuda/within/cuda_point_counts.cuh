@@ -31,13 +31,13 @@ template <typename count_t> struct count_answer
     {
         add_for_warp(rank, ordinal(ordinal_of, rank), count);
     }
-    __device__ __forceinline__ void sure(const struct query &, int64_t,
-                                         int32_t rank)
+    __device__ __forceinline__ void sure(const struct points_in_rings_query &,
+                                         int64_t, int32_t rank)
     {
         add(rank);
     }
-    __device__ __forceinline__ void ask(const struct query &q, int64_t i,
-                                        struct oj_ring_place *place)
+    __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
+                                        int64_t i, struct oj_ring_place *place)
     {
         int32_t rank = next_surely(q, place);
         while (__any_sync(ALL_LANES, rank >= 0))
@@ -49,9 +49,9 @@ template <typename count_t> struct count_answer
         if (rank == OJ_RING_UNSURE)
             put_doubt(q, i, place->at);
     }
-    __device__ __forceinline__ void settle(const struct query &q, int64_t,
-                                           double x, double y,
-                                           struct oj_ring_place *place)
+    __device__ __forceinline__ void
+    settle(const struct points_in_rings_query &q, int64_t, double x, double y,
+           struct oj_ring_place *place)
     {
         int32_t rank;
         while ((rank = next(q, x, y, place)) >= 0)
@@ -60,7 +60,7 @@ template <typename count_t> struct count_answer
 };
 
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    count_by_feature(const __grid_constant__ struct query q,
+    count_by_feature(const __grid_constant__ struct points_in_rings_query q,
                      unsigned long long *count)
 {
     struct count_answer<unsigned long long> answer =
@@ -70,8 +70,9 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     ask_chunk(q, warp_of(), answer);
 }
 
-static __global__ void settle_counts(const __grid_constant__ struct query q,
-                                     unsigned long long *count)
+static __global__ void
+settle_counts(const __grid_constant__ struct points_in_rings_query q,
+              unsigned long long *count)
 {
     struct count_answer<unsigned long long> answer =
     {
@@ -81,8 +82,9 @@ static __global__ void settle_counts(const __grid_constant__ struct query q,
 }
 
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    count_by_few(const __grid_constant__ struct query q, int32_t n_features,
-                 int64_t n_chunks, unsigned long long *count)
+    count_by_few(const __grid_constant__ struct points_in_rings_query q,
+                 int32_t n_features, int64_t n_chunks,
+                 unsigned long long *count)
 {
     __shared__ unsigned of_block[SHARED_COUNTS];
     struct count_answer<unsigned> answer =

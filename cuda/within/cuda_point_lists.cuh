@@ -7,7 +7,7 @@
 /* What is known of a chunk's points before there is room for their pairs: a bit
  * for each that may have some, and for those, in their order from the chunk's
  * place on, the rank of the only pair (>= 0), or -1 - the number of pairs. */
-struct found
+struct chunk_pair_counts
 {
     uint32_t *some;          /* [ROUNDS] of each chunk, a bit for each lane */
     int32_t *few;            /* [CHUNK] of each chunk */
@@ -30,16 +30,16 @@ struct few_answer
     int64_t first;
     unsigned long long n_pairs;
 
-    __device__ __forceinline__ void sure(const struct query &, int64_t i,
-                                         int32_t rank)
+    __device__ __forceinline__ void sure(const struct points_in_rings_query &,
+                                         int64_t i, int32_t rank)
     {
         if (i < 0)
             return;
         of_chunk[i - first] = rank;
         n_pairs += rank >= 0;
     }
-    __device__ __forceinline__ void ask(const struct query &q, int64_t i,
-                                        struct oj_ring_place *place)
+    __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
+                                        int64_t i, struct oj_ring_place *place)
     {
         int32_t n = 0, only = OJ_RING_NONE, rank;
         uint32_t start = place->at;
@@ -63,11 +63,11 @@ struct few_answer
 
 struct few_settler
 {
-    struct found to;
+    struct chunk_pair_counts to;
 
-    __device__ __forceinline__ void settle(const struct query &q, int64_t i,
-                                           double x, double y,
-                                           struct oj_ring_place *place)
+    __device__ __forceinline__ void
+    settle(const struct points_in_rings_query &q, int64_t i, double x, double y,
+           struct oj_ring_place *place)
     {
         int64_t chunk = i / CHUNK, at = chunk * CHUNK;
         int round = (int)(i % CHUNK / LANES), lane = (int)(i % LANES);
@@ -87,8 +87,8 @@ struct few_settler
 };
 
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    count_pairs(const __grid_constant__ struct query q, int64_t n_chunks,
-                struct found to)
+    count_pairs(const __grid_constant__ struct points_in_rings_query q,
+                int64_t n_chunks, struct chunk_pair_counts to)
 {
     int64_t chunk = warp_of(), at = chunk * CHUNK;
     struct few_answer answer = {ranks_of_chunk(), at, 0};
@@ -112,8 +112,9 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     }
 }
 
-static __global__ void settle_pairs(const __grid_constant__ struct query q,
-                                    struct found to)
+static __global__ void
+settle_pairs(const __grid_constant__ struct points_in_rings_query q,
+             struct chunk_pair_counts to)
 {
     struct few_settler answer = {to};
     settle_doubts(q, answer);
@@ -154,9 +155,9 @@ static __device__ __forceinline__ int64_t pairs_of(int32_t few)
  * one; all that is known is read before anything is written, so that reads do
  * not wait for one another. */
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    put_pairs(const __grid_constant__ struct query q, int64_t n_chunks,
-              const struct found from, int64_t *offset, int32_t *row,
-              struct several several)
+    put_pairs(const __grid_constant__ struct points_in_rings_query q,
+              int64_t n_chunks, const struct chunk_pair_counts from,
+              int64_t *offset, int32_t *row, struct several several)
 {
     int64_t chunk = warp_of(), at, few = chunk * CHUNK;
     uint32_t some[ROUNDS], shift = 2 * lane_of() % LANES;
@@ -213,10 +214,10 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 
 /* The rows of points that have several; a kernel of its own, since asking again
  * takes many registers. */
-static __global__ void put_several(const __grid_constant__ struct query q,
-                                   const struct found from,
-                                   const int64_t *offset, int32_t *row,
-                                   const struct several several)
+static __global__ void
+put_several(const __grid_constant__ struct points_in_rings_query q,
+            const struct chunk_pair_counts from, const int64_t *offset,
+            int32_t *row, const struct several several)
 {
     for (int64_t k = warp_of(); k < *several.n;
          k += (int64_t)gridDim.x * (BLOCK / LANES))

@@ -32,7 +32,7 @@ struct doubt
     uint32_t point, record;
 };
 
-struct query
+struct points_in_rings_query
 {
     struct oj_ring_tree tree;
     unsigned accepted;
@@ -61,7 +61,7 @@ static __device__ __forceinline__ int64_t warp_of(void)
 
 /* The next pair's rank in tie order, or OJ_RING_NONE, or OJ_RING_UNSURE. */
 static __device__ __forceinline__ int32_t
-next_surely(const struct query &q, struct oj_ring_place *place)
+next_surely(const struct points_in_rings_query &q, struct oj_ring_place *place)
 {
     uint32_t unit, end;
     while (place->at < place->end)
@@ -76,9 +76,9 @@ next_surely(const struct query &q, struct oj_ring_place *place)
 }
 
 /* The same, and never unsure. */
-static __device__ __forceinline__ int32_t next(const struct query &q, double x,
-                                               double y,
-                                               struct oj_ring_place *place)
+static __device__ __forceinline__ int32_t
+next(const struct points_in_rings_query &q, double x, double y,
+     struct oj_ring_place *place)
 {
     uint32_t unit;
     while (place->at < place->end)
@@ -90,8 +90,8 @@ static __device__ __forceinline__ int32_t next(const struct query &q, double x,
     return OJ_RING_NONE;
 }
 
-static __device__ __forceinline__ void put_doubt(const struct query &q,
-                                                 int64_t i, uint32_t record)
+static __device__ __forceinline__ void
+put_doubt(const struct points_in_rings_query &q, int64_t i, uint32_t record)
 {
     struct doubt d = {(uint32_t)i, record};
     q.doubt[atomicAdd(q.n_doubts, 1u)] = d;
@@ -105,7 +105,8 @@ static __device__ __forceinline__ void put_doubt(const struct query &q,
  * those that wait are kept, which is better where much is written. */
 template <bool keeps = false, typename answer_t>
 static __device__ __forceinline__ void
-ask_chunk(const struct query &q, int64_t chunk, answer_t &answer)
+ask_chunk(const struct points_in_rings_query &q, int64_t chunk,
+          answer_t &answer)
 {
     __shared__ uint8_t waiting[BLOCK / LANES][CHUNK];
     __shared__ double waiting_x[BLOCK / LANES][keeps ? CHUNK : 1];
@@ -183,8 +184,8 @@ static __device__ __forceinline__ int32_t *ranks_of_chunk(void)
 /* Asks the originals about the doubts of a slice: answer.settle(i, x, y,
  * place). */
 template <typename answer_t>
-static __device__ __forceinline__ void settle_doubts(const struct query &q,
-                                                     answer_t &answer)
+static __device__ __forceinline__ void
+settle_doubts(const struct points_in_rings_query &q, answer_t &answer)
 {
     unsigned n = *q.n_doubts;
     for (unsigned d = blockIdx.x * BLOCK + threadIdx.x; d < n;

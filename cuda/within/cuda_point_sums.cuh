@@ -64,13 +64,13 @@ struct sum_answer
 {
     const struct oj_cuda_tally *tally;
 
-    __device__ __forceinline__ unsigned long long *words(const struct query &q,
-                                                         int32_t rank)
+    __device__ __forceinline__ unsigned long long *
+    words(const struct points_in_rings_query &q, int32_t rank)
     {
         return words_of(*tally, ordinal(q.ordinal_of, rank));
     }
-    __device__ __forceinline__ void add(const struct query &q, int64_t i,
-                                        int32_t rank)
+    __device__ __forceinline__ void add(const struct points_in_rings_query &q,
+                                        int64_t i, int32_t rank)
     {
         unsigned some = __ballot_sync(ALL_LANES, rank >= 0), same = 0, many;
         if (rank >= 0)
@@ -87,13 +87,13 @@ struct sum_answer
             many &= ~members;
         }
     }
-    __device__ __forceinline__ void sure(const struct query &q, int64_t i,
-                                         int32_t rank)
+    __device__ __forceinline__ void sure(const struct points_in_rings_query &q,
+                                         int64_t i, int32_t rank)
     {
         add(q, i, rank);
     }
-    __device__ __forceinline__ void ask(const struct query &q, int64_t i,
-                                        struct oj_ring_place *place)
+    __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
+                                        int64_t i, struct oj_ring_place *place)
     {
         int32_t rank = next_surely(q, place);
         while (__any_sync(ALL_LANES, rank >= 0))
@@ -105,9 +105,9 @@ struct sum_answer
         if (rank == OJ_RING_UNSURE)
             put_doubt(q, i, place->at);
     }
-    __device__ __forceinline__ void settle(const struct query &q, int64_t i,
-                                           double x, double y,
-                                           struct oj_ring_place *place)
+    __device__ __forceinline__ void
+    settle(const struct points_in_rings_query &q, int64_t i, double x, double y,
+           struct oj_ring_place *place)
     {
         int32_t rank;
         while ((rank = next(q, x, y, place)) >= 0)
@@ -116,7 +116,7 @@ struct sum_answer
 };
 
 static __global__ void __launch_bounds__(BLOCK, SUMS_RESIDENT)
-    sum_by_feature(const __grid_constant__ struct query q,
+    sum_by_feature(const __grid_constant__ struct points_in_rings_query q,
                    const __grid_constant__ struct oj_cuda_tally tally)
 {
     struct sum_answer answer = {&tally};
@@ -124,7 +124,7 @@ static __global__ void __launch_bounds__(BLOCK, SUMS_RESIDENT)
 }
 
 static __global__ void
-settle_sums(const __grid_constant__ struct query q,
+settle_sums(const __grid_constant__ struct points_in_rings_query q,
             const __grid_constant__ struct oj_cuda_tally tally)
 {
     struct sum_answer answer = {&tally};

@@ -66,10 +66,10 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 
 /* --- points through the tree ---------------------------------------------- */
 
-static struct query query_of(const struct oj_cuda_index *index,
-                             const struct oj_cuda_points *points)
+static struct points_in_rings_query
+query_of(const struct oj_cuda_index *index, const struct oj_cuda_points *points)
 {
-    struct query q;
+    struct points_in_rings_query q;
     q.tree = index->cells.tree;
     q.accepted = index->accepted;
     q.n = points->n;
@@ -98,14 +98,14 @@ struct first_answer
     int32_t *of_chunk;
     int64_t first;
 
-    __device__ __forceinline__ void sure(const struct query &, int64_t i,
-                                         int32_t rank)
+    __device__ __forceinline__ void sure(const struct points_in_rings_query &,
+                                         int64_t i, int32_t rank)
     {
         if (i >= 0)
             of_chunk[i - first] = rank;
     }
-    __device__ __forceinline__ void ask(const struct query &q, int64_t i,
-                                        struct oj_ring_place *place)
+    __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
+                                        int64_t i, struct oj_ring_place *place)
     {
         int32_t rank = next_surely(q, place);
         if (rank == OJ_RING_UNSURE)
@@ -119,17 +119,17 @@ struct first_settler
 {
     int32_t *row;
 
-    __device__ __forceinline__ void settle(const struct query &q, int64_t i,
-                                           double x, double y,
-                                           struct oj_ring_place *place)
+    __device__ __forceinline__ void
+    settle(const struct points_in_rings_query &q, int64_t i, double x, double y,
+           struct oj_ring_place *place)
     {
         row[i] = ordinal(q.ordinal_of, next(q, x, y, place));
     }
 };
 
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    find_first(const __grid_constant__ struct query q, int32_t *row,
-               double *measure)
+    find_first(const __grid_constant__ struct points_in_rings_query q,
+               int32_t *row, double *measure)
 {
     int64_t chunk = warp_of(), first = chunk * CHUNK;
     struct first_answer answer = {ranks_of_chunk(), first};
@@ -146,17 +146,19 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     }
 }
 
-static __global__ void settle_first(const __grid_constant__ struct query q,
-                                    int32_t *row)
+static __global__ void
+settle_first(const __grid_constant__ struct points_in_rings_query q,
+             int32_t *row)
 {
     struct first_settler answer = {row};
     settle_doubts(q, answer);
 }
 
 /* The slice of points from first on. */
-static struct query slice_of(const struct query &all, int64_t first)
+static struct points_in_rings_query
+slice_of(const struct points_in_rings_query &all, int64_t first)
 {
-    struct query q = all;
+    struct points_in_rings_query q = all;
     q.n = all.n - first < SLICE ? all.n - first : SLICE;
     q.x += first;
     q.y += first;
@@ -171,7 +173,7 @@ struct doubts
 };
 
 static oj_status make_doubts(struct oj_cuda_index *index, cudaStream_t stream,
-                             struct query *q, struct doubts *d,
+                             struct points_in_rings_query *q, struct doubts *d,
                              struct oj_error *err)
 {
     OJ_TRY(oj_cuda_make(index->device, stream, q->n < SLICE ? q->n : SLICE,
@@ -189,8 +191,8 @@ static void drop_doubts(struct oj_cuda_index *index, cudaStream_t stream,
     oj_cuda_drop(index->device, stream, &d->n);
 }
 
-static oj_status forget_doubts(const struct query *q, cudaStream_t stream,
-                               struct oj_error *err)
+static oj_status forget_doubts(const struct points_in_rings_query *q,
+                               cudaStream_t stream, struct oj_error *err)
 {
     OJ_CUDA_TRY(cudaMemsetAsync(q->n_doubts, 0, sizeof *q->n_doubts, stream),
                 "finding polygons of points", err);
@@ -206,12 +208,13 @@ static unsigned settling_blocks(const struct oj_cuda_index *index)
 /* Runs slice(q, first) for the points of q first ..., slice by slice, each with
  * no doubts yet. */
 template <typename Slice>
-static oj_status each_slice(const struct query *all, cudaStream_t stream,
-                            Slice slice, struct oj_error *err)
+static oj_status each_slice(const struct points_in_rings_query *all,
+                            cudaStream_t stream, Slice slice,
+                            struct oj_error *err)
 {
     for (int64_t first = 0; first < all->n; first += SLICE)
     {
-        struct query q = slice_of(*all, first);
+        struct points_in_rings_query q = slice_of(*all, first);
         OJ_TRY(forget_doubts(&q, stream, err));
         OJ_TRY(slice(q, first));
     }
@@ -224,7 +227,7 @@ static oj_status ask_slices(struct oj_cuda_index *index, cudaStream_t stream,
                             const struct oj_cuda_points *points, Slice slice,
                             struct oj_error *err)
 {
-    struct query q = query_of(index, points);
+    struct points_in_rings_query q = query_of(index, points);
     struct doubts doubts;
     oj_status status;
     memset(&doubts, 0, sizeof doubts);
@@ -241,7 +244,7 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
 {
     return ask_slices(
         index, stream, points,
-        [&](const struct query &q, int64_t first) -> oj_status
+        [&](const struct points_in_rings_query &q, int64_t first) -> oj_status
         {
             double *measure = d_measure != NULL ? d_measure + first : NULL;
             find_first<<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(
@@ -259,16 +262,18 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
 
 /* SLICE is of whole chunks. */
 static oj_status count_all(struct oj_cuda_index *index, cudaStream_t stream,
-                           const struct query *all, const struct found *to,
+                           const struct points_in_rings_query *all,
+                           const struct chunk_pair_counts *to,
                            struct oj_error *err)
 {
     return each_slice(
         all, stream,
-        [&](const struct query &q, int64_t first) -> oj_status
+        [&](const struct points_in_rings_query &q, int64_t first) -> oj_status
         {
             int64_t n_chunks = chunks_of(q.n);
-            struct found here = {to->some + first / LANES, to->few + first,
-                                 to->sum + first / CHUNK};
+            struct chunk_pair_counts here = {to->some + first / LANES,
+                                             to->few + first,
+                                             to->sum + first / CHUNK};
             count_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
                 q, n_chunks, here);
             OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
@@ -295,8 +300,8 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
                             struct oj_cuda_pairs *out, struct oj_error *err)
 {
     struct oj_cuda_device *device = index->device;
-    struct query q = query_of(index, points);
-    struct found found;
+    struct points_in_rings_query q = query_of(index, points);
+    struct chunk_pair_counts found;
     int64_t n = points->n, n_chunks = chunks_of(n);
     struct several several;
     unsigned long long n_pairs = 0;
@@ -372,7 +377,7 @@ static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
     int64_t most = 4 * RESIDENT * (int64_t)index->device->n_processors;
     return ask_slices(
         index, stream, points,
-        [&](const struct query &q, int64_t) -> oj_status
+        [&](const struct points_in_rings_query &q, int64_t) -> oj_status
         {
             int64_t n_chunks = chunks_of(q.n);
             int64_t blocks = blocks_of_chunks(n_chunks);
@@ -398,7 +403,7 @@ static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
 {
     return ask_slices(
         index, stream, points,
-        [&](const struct query &q, int64_t first) -> oj_status
+        [&](const struct points_in_rings_query &q, int64_t first) -> oj_status
         {
             struct oj_cuda_tally here = tally_from(*tally, first);
             sum_by_feature<<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0,

@@ -7,6 +7,7 @@
 #define OJ_COMMAND_H
 
 #include "../../algs/relation/oj_relation.h"
+#include "../../flatten/base/oj_output_rows.h"
 #include "../../flatten/base/oj_status.h"
 #include "oj_unit.h"
 
@@ -22,17 +23,6 @@ enum oj_crs_mode
     OJ_CRS_AUTO = 0, /**< the join side is reprojected; a missing CRS adopted */
     OJ_CRS_STRICT,   /**< a difference or a missing CRS is an error */
     OJ_CRS_IGNORE    /**< coordinates are taken as they are */
-};
-
-/** The first four have the values of enum oj_how of oj_row_options.h. */
-enum oj_command_how
-{
-    OJ_KEEP_LEFT = 0,
-    OJ_KEEP_INNER,
-    OJ_KEEP_SEMI,
-    OJ_KEEP_ANTI,
-    OJ_KEEP_RIGHT, /**< inner, then the join rows that match nothing */
-    OJ_KEEP_FULL   /**< left, then the join rows that match nothing */
 };
 
 /** Sides of which a representative point is joined. */
@@ -51,16 +41,6 @@ enum oj_invalid_mode
     OJ_INVALID_FAIL
 };
 
-/** What the geometry of an output row is. */
-enum oj_row_geometry
-{
-    OJ_GEOMETRY_INPUT = 0,
-    OJ_GEOMETRY_JOIN,
-    OJ_GEOMETRY_NEAREST_POINT, /**< of the join feature */
-    OJ_GEOMETRY_CONNECTION,    /**< line from the input feature to it */
-    OJ_GEOMETRY_INTERSECTION
-};
-
 enum oj_layer_type
 {
     OJ_LAYER_AS_IS = 0,
@@ -74,7 +54,7 @@ enum
 };
 
 /** What is asked of one of the two inputs. Strings may be NULL. */
-struct oj_side
+struct oj_source_options
 {
     const char *dataset;
     const char *layer;
@@ -109,7 +89,7 @@ struct oj_command
     int64_t k;
     int ties;                      /**< enum oj_ties */
     int distance_to;               /**< enum oj_distance_to */
-    int how;                       /**< enum oj_command_how; by default left,
+    int how;                       /**< enum oj_how; by default left,
                                         inner with is_window */
     const char *pick, *aggregates; /**< -pick, -agg; or NULL */
     const char *unmatched_layer, *unmatched_join_layer;
@@ -119,10 +99,10 @@ struct oj_command
     const char *name_count, *name_distance, *name_rank, *name_fid;
     const char *overlap; /**< area, length, percent, with commas; or NULL */
     int nearest_point_fields, bearing_field;
-    int geometry; /**< enum oj_row_geometry */
+    int geometry; /**< enum oj_write_geometry */
 
     /* The two sides. */
-    struct oj_side input, join;
+    struct oj_source_options input, join;
     double spat[4]; /**< xmin ymin xmax ymax, when has_spat */
     int has_spat;
     int64_t limit; /**< rows of the input side; -1: all */

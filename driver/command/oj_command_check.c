@@ -212,7 +212,7 @@ static oj_status check_in_place(const struct oj_command *command,
     int has_rule = command->pick != NULL || command->aggregates != NULL;
     if (!command->in_place)
         return OJ_OK;
-    if (command->how != OJ_KEEP_LEFT)
+    if (command->how != OJ_HOW_LEFT)
         return oj_fail(err, OJ_ERR_ARG,
                        "-in_place keeps every row of the layer: -how can only "
                        "be left");
@@ -260,7 +260,7 @@ static oj_status check_columns(const struct oj_command *command,
         return oj_fail(err, OJ_ERR_ARG,
                        "-name_distance: -op %s has no distance",
                        oj_command_op_name(command));
-    if (command->how != OJ_KEEP_SEMI && command->how != OJ_KEEP_ANTI)
+    if (command->how != OJ_HOW_SEMI && command->how != OJ_HOW_ANTI)
         return OJ_OK;
     found = first_given(command, of_join);
     if (found == NULL)
@@ -268,7 +268,7 @@ static oj_status check_columns(const struct oj_command *command,
     return oj_fail(err, OJ_ERR_ARG,
                    "-%s and -how %s do not go together: only the input "
                    "layer's geometry and fields are written",
-                   found, command->how == OJ_KEEP_SEMI ? "semi" : "anti");
+                   found, command->how == OJ_HOW_SEMI ? "semi" : "anti");
 }
 
 static oj_status check_layer_type(const struct oj_command *command,

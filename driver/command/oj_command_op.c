@@ -123,7 +123,7 @@ oj_status oj_command_settle_op(struct oj_command *command, struct oj_error *err)
     if (!is_given(command, "op"))
         OJ_TRY(choose_op(command, err));
     if (command->is_window && !is_given(command, "how") && !command->in_place)
-        command->how = OJ_KEEP_INNER;
+        command->how = OJ_HOW_INNER;
     if (command->validate != NULL && command->validate[0] == '\0')
         command->validate =
             command->metric == OJ_METRIC_SPHERE ? sphere : "geos";

@@ -25,7 +25,7 @@ struct oj_text
     char text[];
 };
 
-struct reader
+struct argument_reader
 {
     struct oj_command *command;
     const char *const *argv;
@@ -59,7 +59,7 @@ static oj_status keep_word(struct oj_command *command, const char *word,
 }
 
 /* A word that is the name of a file or a dataset. */
-static oj_status keep_path(const struct reader *r, const char *name,
+static oj_status keep_path(const struct argument_reader *r, const char *name,
                            const char **out, struct oj_error *err)
 {
     char *path = NULL;
@@ -188,7 +188,8 @@ static oj_status read_box(const struct oj_option *option,
 }
 
 /* One more box; every option takes at least one word, so argc bounds them. */
-static oj_status append_box(struct reader *r, const struct oj_option *option,
+static oj_status append_box(struct argument_reader *r,
+                            const struct oj_option *option,
                             const char *const *words, struct oj_error *err)
 {
     struct oj_command *command = r->command;
@@ -239,7 +240,8 @@ static oj_status read_backend(const struct oj_option *option, const char *word,
 }
 
 /* Sets the value of option from the words after it. */
-static oj_status read_value(struct reader *r, const struct oj_option *option,
+static oj_status read_value(struct argument_reader *r,
+                            const struct oj_option *option,
                             const char *const *words, struct oj_error *err)
 {
     struct oj_command *command = r->command;
@@ -345,7 +347,7 @@ static oj_status fail_unknown(const char *word, struct oj_error *err)
     return oj_fail(err, OJ_ERR_ARG, "unknown option %.100s%s", word, hint);
 }
 
-static oj_status read_option(struct reader *r, const char *word,
+static oj_status read_option(struct argument_reader *r, const char *word,
                              struct oj_error *err)
 {
     const struct oj_option *option;
@@ -368,7 +370,7 @@ static oj_status read_option(struct reader *r, const char *word,
     return read_value(r, option, words, err);
 }
 
-static oj_status read_positional(struct reader *r, const char *word,
+static oj_status read_positional(struct argument_reader *r, const char *word,
                                  struct oj_error *err)
 {
     if (r->positionals == 3)
@@ -385,7 +387,8 @@ static oj_status read_positional(struct reader *r, const char *word,
 
 /* dst_ds is left out where there is nothing to write to, join_ds where boxes
  * are given. */
-static oj_status place_positionals(struct reader *r, struct oj_error *err)
+static oj_status place_positionals(struct argument_reader *r,
+                                   struct oj_error *err)
 {
     struct oj_command *command = r->command;
     int has_join = command->n_windows == 0;
@@ -425,7 +428,7 @@ static oj_status place_positionals(struct reader *r, struct oj_error *err)
     return OJ_OK;
 }
 
-static int asks_for_help(const struct reader *r)
+static int asks_for_help(const struct argument_reader *r)
 {
     for (int i = 0; i < r->argc; i++)
     {
@@ -437,7 +440,7 @@ static int asks_for_help(const struct reader *r)
     return 0;
 }
 
-static oj_status keep_words(struct reader *r, struct oj_error *err)
+static oj_status keep_words(struct argument_reader *r, struct oj_error *err)
 {
     const char **words;
     OJ_NEW(words, (int64_t)r->argc + 1, err);
@@ -451,7 +454,7 @@ static oj_status keep_words(struct reader *r, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status parse(struct reader *r, struct oj_error *err)
+static oj_status parse(struct argument_reader *r, struct oj_error *err)
 {
     if (asks_for_help(r))
     {
@@ -478,7 +481,7 @@ static oj_status parse_words(int argc, const char *const *argv, int is_dataset,
                              struct oj_error *err)
 {
     struct oj_command empty = {0};
-    struct reader r = {0};
+    struct argument_reader r = {0};
     oj_status status;
     empty.op = -1;
     empty.max_distance.value = INFINITY;

@@ -26,7 +26,7 @@ enum child_kind
     CHILD_GEOMETRY
 };
 
-struct child
+struct arrow_child
 {
     enum child_kind kind;
     int source; /* CHILD_FIELD: number of the cursor's column, or -1 */
@@ -41,7 +41,7 @@ struct join_stream
     struct oj_arrow_schema schema;
     struct oj_row_gather *gather;
     int64_t batch_rows;
-    struct child *child; /* [n_children] */
+    struct arrow_child *child; /* [n_children] */
     int n_children;
 
     /* Places taken of the current answer and not yet added. */
@@ -166,7 +166,8 @@ static int is_list_of(const struct ArrowSchema *schema, OGRFieldType type)
     }
 }
 
-static int init_child(struct child *child, const struct ArrowSchema *schema)
+static int init_child(struct arrow_child *child,
+                      const struct ArrowSchema *schema)
 {
     const char *item = NULL;
     int known = 0;
@@ -180,7 +181,7 @@ static int init_child(struct child *child, const struct ArrowSchema *schema)
 
 static int init_fid(struct join_stream *s, const struct ArrowSchema *schema)
 {
-    struct child *child = &s->child[s->n_children++];
+    struct arrow_child *child = &s->child[s->n_children++];
     child->kind = CHILD_FID;
     child->name = "FID";
     return strcmp(schema->format, "l") == 0 && init_child(child, schema);
@@ -189,7 +190,7 @@ static int init_fid(struct join_stream *s, const struct ArrowSchema *schema)
 static int init_field(struct join_stream *s, int field,
                       const struct ArrowSchema *schema)
 {
-    struct child *child = &s->child[s->n_children++];
+    struct arrow_child *child = &s->child[s->n_children++];
     OGRFieldDefnH defn = OGR_FD_GetFieldDefn(s->defn, field);
     OGRFieldType type = OGR_Fld_GetType(defn);
     child->kind = CHILD_FIELD;
@@ -204,7 +205,7 @@ static int init_field(struct join_stream *s, int field,
 static int init_geometry(struct join_stream *s,
                          const struct ArrowSchema *schema)
 {
-    struct child *child = &s->child[s->n_children++];
+    struct arrow_child *child = &s->child[s->n_children++];
     child->kind = CHILD_GEOMETRY;
     child->name = "the geometry";
     return strcmp(schema->format, "z") == 0 &&
@@ -281,7 +282,7 @@ static oj_status find_places(struct join_stream *s, int64_t most,
     return OJ_OK;
 }
 
-static oj_status add_to_child(struct join_stream *s, struct child *child,
+static oj_status add_to_child(struct join_stream *s, struct arrow_child *child,
                               const struct oj_row_place *places, int64_t n,
                               int64_t *n_added, struct oj_error *err)
 {
@@ -296,7 +297,8 @@ static oj_status add_to_child(struct join_stream *s, struct child *child,
 }
 
 static oj_status fail_too_large(const struct join_stream *s,
-                                const struct child *child, struct oj_error *err)
+                                const struct arrow_child *child,
+                                struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_LIMIT,
                    "the row with FID %lld is too large for an Arrow batch: %s "

@@ -203,7 +203,7 @@ GIntBig oj_join_layer_count(struct oj_join_layer *layer, int force)
 /* Every feature of the input has a row, with its geometry. */
 static int has_input_extent(const struct oj_join_layer *layer)
 {
-    return has_input_geometry(layer) && layer->command.how == OJ_KEEP_LEFT &&
+    return has_input_geometry(layer) && layer->command.how == OJ_HOW_LEFT &&
            layer->command.limit < 0 &&
            !oj_source_is_filtered(&layer->main.pass.job.input);
 }

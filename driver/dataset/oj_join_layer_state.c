@@ -180,7 +180,7 @@ static oj_status choose_fid_column(struct oj_join_layer *layer,
 static char **add_side(char **list, const struct oj_source *source,
                        const char *role)
 {
-    const struct oj_side *side = source->side;
+    const struct oj_source_options *side = source->side;
     const struct
     {
         const char *what, *value;
@@ -374,5 +374,5 @@ char **oj_join_layer_files(const struct oj_join_layer *layer)
 
 int oj_join_layer_is_one_to_one(const struct oj_join_layer *layer)
 {
-    return layer->is_one_row && layer->command.how == OJ_KEEP_LEFT;
+    return layer->is_one_row && layer->command.how == OJ_HOW_LEFT;
 }

@@ -13,19 +13,20 @@
 /* ---- on whose thread we are --------------------------------------------- */
 
 /* What the calling thread had before it worked on a join. */
-struct stretch
+struct thread_settings
 {
     const int *flag;
     struct oj_message_sink sink;
 };
 
-static void begin_stretch(struct oj_row_stream *s, struct stretch *stretch)
+static void begin_stretch(struct oj_row_stream *s,
+                          struct thread_settings *stretch)
 {
     stretch->flag = oj_cancel_use(&s->cancel);
     oj_told_listen(&s->told, &stretch->sink);
 }
 
-static void end_stretch(const struct stretch *stretch)
+static void end_stretch(const struct thread_settings *stretch)
 {
     oj_message_use(NULL);
     oj_cancel_use(stretch->flag);
@@ -82,7 +83,7 @@ static oj_status check_fields(const struct oj_source *source, char ***before,
 
 static oj_status open_pass(struct oj_row_stream *s, struct oj_error *err)
 {
-    struct stretch stretch;
+    struct thread_settings stretch;
     oj_status status;
     begin_stretch(s, &stretch);
     status = oj_pass_open(s->command, OJ_PASS_AGAIN, &s->pass, err);
@@ -200,7 +201,7 @@ static oj_status stream_all(struct oj_row_stream *s, struct oj_lazy *lazy,
 static oj_status work(void *user, struct oj_lazy *lazy, struct oj_error *err)
 {
     struct oj_row_stream *s = user;
-    struct stretch stretch;
+    struct thread_settings stretch;
     oj_status status;
     CPLSetThreadLocalConfigOptions((const char *const *)s->settings);
     begin_stretch(s, &stretch);
@@ -491,7 +492,7 @@ static oj_status get(struct oj_row_stream *s, int64_t fid, OGRFeatureH *feature,
 oj_status oj_row_stream_get(struct oj_row_stream *stream, int64_t fid,
                             OGRFeatureH *feature, struct oj_error *err)
 {
-    struct stretch stretch;
+    struct thread_settings stretch;
     oj_status status;
     *feature = NULL;
     OJ_TRY(oj_row_stream_begin(stream, err));
@@ -505,7 +506,8 @@ oj_status oj_row_stream_get(struct oj_row_stream *stream, int64_t fid,
 
 /* What the input layer is asked without its rows being read. */
 static oj_status begin_question(struct oj_row_stream *s,
-                                struct stretch *stretch, struct oj_error *err)
+                                struct thread_settings *stretch,
+                                struct oj_error *err)
 {
     oj_status status;
     OJ_TRY(mend(s, err));
@@ -517,7 +519,8 @@ static oj_status begin_question(struct oj_row_stream *s,
     return status;
 }
 
-static void end_question(struct oj_row_stream *s, const struct stretch *stretch)
+static void end_question(struct oj_row_stream *s,
+                         const struct thread_settings *stretch)
 {
     end_stretch(stretch);
     oj_told_tell(&s->told);
@@ -526,7 +529,7 @@ static void end_question(struct oj_row_stream *s, const struct stretch *stretch)
 oj_status oj_row_stream_count(struct oj_row_stream *stream, int64_t *n,
                               struct oj_error *err)
 {
-    struct stretch stretch;
+    struct thread_settings stretch;
     oj_status status;
     OJ_TRY(begin_question(stream, &stretch, err));
     status = prepare_here(stream, OJ_PASS_AGAIN, err);
@@ -542,7 +545,7 @@ oj_status oj_row_stream_count_input(struct oj_row_stream *stream, int force,
 {
     const struct oj_source *input = &stream->pass.job.input;
     int64_t limit = stream->command->limit;
-    struct stretch stretch;
+    struct thread_settings stretch;
     OJ_TRY(begin_question(stream, &stretch, err));
     *n = oj_source_count(input, limit);
     if (*n < 0 && force)
@@ -558,7 +561,7 @@ oj_status oj_row_stream_extent(struct oj_row_stream *stream, int force,
                                struct oj_error *err)
 {
     OGRLayerH layer;
-    struct stretch stretch;
+    struct thread_settings stretch;
     OJ_TRY(begin_question(stream, &stretch, err));
     layer = stream->pass.job.input.layer;
     *there = OGR_L_GetExtent(layer, extent, force) == OGRERR_NONE;

@@ -118,7 +118,7 @@ static oj_status open_sources(struct oj_job *job, struct oj_error *err)
      * again, then with all columns. */
     if (command->unmatched_join_layer != NULL && command->aggregates != NULL)
         oj_source_skip_fields(&job->join);
-    else if (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI ||
+    else if (command->how == OJ_HOW_SEMI || command->how == OJ_HOW_ANTI ||
              command->aggregates != NULL)
         oj_source_drop_fields(&job->join);
     return OJ_OK;
@@ -269,7 +269,7 @@ oj_status oj_job_read_join_watched(struct oj_job *job,
 struct oj_options oj_job_engine_options(const struct oj_job *job)
 {
     struct oj_options options = oj_job_options(job->command);
-    enum oj_shape shape = job->sides.reshape[0].shape;
+    enum oj_joined_shape shape = job->sides.reshape[0].shape;
     if (shape != OJ_SHAPE_CENTROID && shape != OJ_SHAPE_POINT_ON_SURFACE &&
         !oj_source_can_hold_points(&job->input))
         options.input_kinds = OJ_PART_LINE | OJ_PART_POLYGON;

@@ -15,7 +15,7 @@
 /* How often those who wait look at their own flag. */
 #define LOOK_MS 50
 
-enum state
+enum cached_join_state
 {
     MAKING, /* by runner */
     LEFT,   /* its maker was cancelled: who waits makes it */
@@ -30,7 +30,7 @@ struct oj_join_entry
 {
     struct oj_join_entry *next; /* in the list, while listed */
     int is_listed;              /* can be found */
-    enum state state;
+    enum cached_join_state state;
     int n_users; /* who hold it or wait for it */
     int64_t last_use;
     int64_t n_bytes;

@@ -64,7 +64,7 @@ static void add_list(struct writer *w, const char *const *list)
 
 static void add_source(struct writer *w, const struct oj_source *join)
 {
-    const struct oj_side *side = join->side;
+    const struct oj_source_options *side = join->side;
     GDALDriverH driver = GDALGetDatasetDriver(join->dataset);
     char *path = realpath(side->dataset, NULL);
     add_text(w, path != NULL ? path : side->dataset);
@@ -227,7 +227,7 @@ static void add_options(struct writer *w, char **list)
 
 int oj_join_key_is_possible(const struct oj_job *job)
 {
-    const struct oj_side *side = &job->command->join;
+    const struct oj_source_options *side = &job->command->join;
     GDALDriverH driver = GDALGetDatasetDriver(job->join.dataset);
     if (job->command->n_windows > 0 || job->command->memory > 0)
         return 0;

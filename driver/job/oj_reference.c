@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* A feature of the join's own answer. */
-struct place
+struct answer_feature
 {
     int64_t ordinal;
     int32_t row;
@@ -23,7 +23,7 @@ struct oj_reference
     struct oj_feature_set own;  /* of the reference's answer */
     struct oj_feature_set both; /* where it has others than the join's */
     int64_t n_places, cap_places;
-    struct place *place; /* by ordinal */
+    struct answer_feature *place; /* by ordinal */
     int64_t cap_row;
     int32_t *row; /* [own] in side */
 };
@@ -62,7 +62,7 @@ oj_status oj_reference_open(const struct oj_job *job, struct oj_reference **out,
 
 static int compare_places(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct answer_feature *a = left, *b = right;
     return (a->ordinal > b->ordinal) - (a->ordinal < b->ordinal);
 }
 
@@ -88,8 +88,8 @@ static oj_status note_ours(struct oj_reference *reference,
 /* The row of ours with that ordinal, or -1. */
 static int32_t find_ours(const struct oj_reference *reference, int64_t ordinal)
 {
-    const struct place wanted = {ordinal, 0};
-    const struct place *found = NULL;
+    const struct answer_feature wanted = {ordinal, 0};
+    const struct answer_feature *found = NULL;
     if (reference->n_places > 0)
         found = bsearch(&wanted, reference->place, (size_t)reference->n_places,
                         sizeof wanted, compare_places);

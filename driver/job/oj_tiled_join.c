@@ -14,7 +14,7 @@ struct undecided
 };
 
 /* A pair on its way: with what orders it, and where its feature lies. */
-struct entry
+struct tiled_pair
 {
     double measure;
     int64_t fid, ordinal;
@@ -44,11 +44,11 @@ struct oj_tiled_join
     /* Of the batch. */
     struct oj_matches matches; /* with one tile */
     int64_t n_found, cap_found, cap_row;
-    struct entry *found; /* in the order of tiles */
-    int32_t *row;        /* [n_found] */
+    struct tiled_pair *found; /* in the order of tiles */
+    int32_t *row;             /* [n_found] */
     int64_t cap_sorted, cap_offset;
-    struct entry *sorted; /* by row */
-    int64_t *offset;      /* [rows + 1] */
+    struct tiled_pair *sorted; /* by row */
+    int64_t *offset;           /* [rows + 1] */
     int64_t n_undecided, cap_undecided;
     struct undecided *undecided;
     int64_t cap_places;
@@ -164,7 +164,7 @@ static oj_status keep_pairs(struct oj_tiled_join *join, struct oj_error *err)
              i < oj_matches_end(matches, row); i++)
         {
             int32_t feature = matches->join_row[i];
-            struct entry *entry = &join->found[join->n_found];
+            struct tiled_pair *entry = &join->found[join->n_found];
             entry->measure = matches->measure[i];
             entry->ordinal = features->ordinal[feature];
             entry->fid = join->fids_are_unique ? features->buf.fid[feature]
@@ -180,7 +180,7 @@ static oj_status keep_pairs(struct oj_tiled_join *join, struct oj_error *err)
 
 static int compare_by_fid(const void *left, const void *right)
 {
-    const struct entry *a = left, *b = right;
+    const struct tiled_pair *a = left, *b = right;
     if (a->fid != b->fid)
         return a->fid < b->fid ? -1 : 1;
     return (a->ordinal > b->ordinal) - (a->ordinal < b->ordinal);
@@ -188,7 +188,7 @@ static int compare_by_fid(const void *left, const void *right)
 
 static int compare_by_measure(const void *left, const void *right)
 {
-    const struct entry *a = left, *b = right;
+    const struct tiled_pair *a = left, *b = right;
     if (a->measure != b->measure)
         return a->measure < b->measure ? -1 : 1;
     return compare_by_fid(left, right);
@@ -215,8 +215,8 @@ static oj_status sort_by_row(struct oj_tiled_join *join, int64_t n_rows,
 }
 
 /* How many of the sorted pairs of a row are its answer. */
-static int64_t cut(const struct oj_relation *relation, const struct entry *list,
-                   int64_t n)
+static int64_t cut(const struct oj_relation *relation,
+                   const struct tiled_pair *list, int64_t n)
 {
     int64_t kept = relation->k;
     if (relation->op != OJ_OP_NEAREST || n <= relation->k)
@@ -235,7 +235,7 @@ static int64_t merge_rows(struct oj_tiled_join *join, int64_t n_rows)
     for (int64_t row = 0; row < n_rows; row++)
     {
         int64_t end = join->offset[row + 1], kept;
-        struct entry *list = join->sorted + first;
+        struct tiled_pair *list = join->sorted + first;
         if (end - first > 1)
             qsort(list, (size_t)(end - first), sizeof *list,
                   oj_relation_sorts_by_measure(relation) ? compare_by_measure

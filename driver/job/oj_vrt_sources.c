@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 /* Of a walk through the elements. */
-struct walk
+struct vrt_walk
 {
     const char *vrt;
     int (*takes)(const char *driver);
@@ -36,7 +36,7 @@ static int is_plain_file(const char *path)
 }
 
 /* a.shp: a.dbf, a.shx, a.prj, a.shp itself. */
-static void add_all_beside(struct walk *walk, const char *path)
+static void add_all_beside(struct vrt_walk *walk, const char *path)
 {
     char *folder = CPLStrdup(CPLGetPath(path));
     char *stem = CPLStrdup(CPLGetBasename(path));
@@ -57,7 +57,7 @@ static void add_all_beside(struct walk *walk, const char *path)
     CPLFree(folder);
 }
 
-static int add_source(struct walk *walk, CPLXMLNode *node)
+static int add_source(struct vrt_walk *walk, CPLXMLNode *node)
 {
     const char *text = CPLGetXMLValue(node, "", "");
     char *path;
@@ -87,7 +87,7 @@ static int is_harmless(CPLXMLNode *node)
     return strncasecmp(CPLGetXMLValue(node, "key", ""), "PRELUDE", 7) != 0;
 }
 
-static int look(struct walk *walk, CPLXMLNode *node)
+static int look(struct vrt_walk *walk, CPLXMLNode *node)
 {
     if (strcasecmp(node->pszValue, "SrcDataSource") == 0)
         return add_source(walk, node);
@@ -98,7 +98,7 @@ static int look(struct walk *walk, CPLXMLNode *node)
     return 1;
 }
 
-static int look_at_all(struct walk *walk, CPLXMLNode *node)
+static int look_at_all(struct vrt_walk *walk, CPLXMLNode *node)
 {
     int is_good = walk->depth++ < MAX_DEPTH;
     for (; node != NULL && is_good; node = node->psNext)
@@ -113,7 +113,7 @@ static int look_at_all(struct walk *walk, CPLXMLNode *node)
 int oj_vrt_sources(const char *path, int (*takes)(const char *driver),
                    char ***files)
 {
-    struct walk walk = {path, takes, *files, 0};
+    struct vrt_walk walk = {path, takes, *files, 0};
     CPLXMLNode *tree;
     int is_good;
     if (!is_plain_file(path))

@@ -184,14 +184,14 @@ static oj_status check_count(const struct oj_output *o, int64_t n_found,
 }
 
 /* A layer that is expected in the finished dataset. */
-struct expected
+struct expected_layer
 {
     const char *name;
     int64_t n_rows, n_no_geometry;
 };
 
 static oj_status check_layer(const struct oj_output *o, OGRLayerH layer,
-                             const struct expected *expected,
+                             const struct expected_layer *expected,
                              struct oj_output_counts *counts,
                              struct oj_error *err)
 {
@@ -230,7 +230,7 @@ static void warn_unreadable(const struct oj_output *o)
 /* Opens a finished file again; no dataset, a warning and no error where the
  * layer is empty and cannot be opened. */
 static oj_status open_finished(const struct oj_output *o, const char *path,
-                               const struct expected *expected,
+                               const struct expected_layer *expected,
                                GDALDatasetH *dataset, struct oj_error *err)
 {
     CPLErrorReset();
@@ -249,8 +249,8 @@ static oj_status check_beside(const struct oj_output *o, GDALDatasetH dataset,
                               const struct oj_beside *beside,
                               struct oj_error *err)
 {
-    const struct expected expected = {beside->name, beside->n_rows,
-                                      beside->n_no_geometry};
+    const struct expected_layer expected = {beside->name, beside->n_rows,
+                                            beside->n_no_geometry};
     struct oj_output_counts counts = {-1, 0};
     GDALDatasetH own = NULL;
     oj_status status = OJ_OK;
@@ -279,7 +279,8 @@ static oj_status check_file(const struct oj_output *o, int64_t n_rows,
                             struct oj_output_counts *counts,
                             struct oj_error *err)
 {
-    const struct expected expected = {o->layer_name, n_rows, n_no_geometry};
+    const struct expected_layer expected = {o->layer_name, n_rows,
+                                            n_no_geometry};
     char path[OJ_PATH_MAX];
     GDALDatasetH dataset;
     oj_status status = OJ_OK;

@@ -172,7 +172,7 @@ static OGRwkbGeometryType layer_type(const struct oj_output *o,
 }
 
 /* The layer at hand: the main one or one beside it. */
-struct place
+struct created_layer
 {
     const char *name;
     OGRLayerH layer;
@@ -196,8 +196,9 @@ static oj_status check_no_geometry(const struct oj_output *o,
 
 static oj_status create_layer(struct oj_output *o,
                               const struct oj_schema_request *request,
-                              const struct oj_crs *crs, struct place *place,
-                              int is_main, struct oj_error *err)
+                              const struct oj_crs *crs,
+                              struct created_layer *place, int is_main,
+                              struct oj_error *err)
 {
     const struct oj_source *input = request->input;
     OGRwkbGeometryType type = layer_type(o, request->type);
@@ -229,7 +230,7 @@ static oj_status create_layer(struct oj_output *o,
 }
 
 static oj_status create_fields(const struct oj_output *o,
-                               const struct place *place,
+                               const struct created_layer *place,
                                struct oj_schema *schema, struct oj_error *err)
 {
     if (schema->n_fields > 0 &&
@@ -275,7 +276,8 @@ static const char *leave_out(const struct oj_planned_field *field)
     return options[field->origin];
 }
 
-static oj_status map_field(const struct oj_output *o, const struct place *at,
+static oj_status map_field(const struct oj_output *o,
+                           const struct created_layer *at,
                            const struct oj_planned_field *field, int *target,
                            struct oj_error *err)
 {
@@ -299,7 +301,8 @@ static oj_status map_field(const struct oj_output *o, const struct place *at,
     return OJ_OK;
 }
 
-static oj_status map_fields(const struct oj_output *o, const struct place *at,
+static oj_status map_fields(const struct oj_output *o,
+                            const struct created_layer *at,
                             struct oj_schema *schema, struct oj_error *err)
 {
     for (int64_t i = 0; i < schema->n_fields; i++)
@@ -311,7 +314,7 @@ static oj_status map_fields(const struct oj_output *o, const struct place *at,
     return OJ_OK;
 }
 
-static oj_status check_append_crs(const struct place *at,
+static oj_status check_append_crs(const struct created_layer *at,
                                   const struct oj_crs *crs,
                                   struct oj_error *err)
 {
@@ -339,7 +342,8 @@ static int numbers_the_rest(GDALDriverH driver)
 /* FIDs are kept where every row of the output has the FID of another row of
  * the input; rows without input feature then get what the driver gives them. */
 static int may_keep_fids(const struct oj_schema_request *request,
-                         const struct oj_output *o, const struct place *at)
+                         const struct oj_output *o,
+                         const struct created_layer *at)
 {
     return !at->appends && !o->command->unset_fid &&
            request->one_row_per_input && !request->input->is_result_set &&
@@ -361,7 +365,7 @@ oj_status oj_schema_create(const struct oj_schema_request *request,
                            struct oj_error *err)
 {
     struct oj_beside *beside = place >= 0 ? &o->beside[place] : NULL;
-    struct place at = {o->layer_name, o->layer, o->appends};
+    struct created_layer at = {o->layer_name, o->layer, o->appends};
     if (beside != NULL)
     {
         at.name = beside->name;

@@ -184,7 +184,7 @@ static int is_of_points(const struct oj_source *join)
 static oj_status check_command(const struct oj_command *command,
                                struct oj_error *err)
 {
-    if (command->how != OJ_KEEP_LEFT && command->how != OJ_KEEP_INNER)
+    if (command->how != OJ_HOW_LEFT && command->how != OJ_HOW_INNER)
         return oj_fail(err, OJ_ERR_ARG,
                        "-agg gives one row for each input row: -how can be "
                        "left, or inner for those with pairs only");

@@ -40,8 +40,8 @@ struct oj_schema_request oj_pass_request(const struct oj_pass *pass,
     request.input = &pass->job.input;
     request.join = &pass->job.join;
     request.with_input = 1;
-    request.with_join = command->how != OJ_KEEP_SEMI &&
-                        command->how != OJ_KEEP_ANTI &&
+    request.with_join = command->how != OJ_HOW_SEMI &&
+                        command->how != OJ_HOW_ANTI &&
                         pass->aggregation == NULL;
     request.own = pass->rows.own;
     request.n_own = pass->rows.n_own;
@@ -56,10 +56,10 @@ struct oj_schema_request oj_pass_request(const struct oj_pass *pass,
 
 enum oj_how oj_pass_how(const struct oj_pass *pass)
 {
-    int how = pass->job.command->how;
-    return how == OJ_KEEP_RIGHT  ? OJ_HOW_INNER
-           : how == OJ_KEEP_FULL ? OJ_HOW_LEFT
-                                 : (enum oj_how)how;
+    enum oj_how how = (enum oj_how)pass->job.command->how;
+    return how == OJ_HOW_RIGHT  ? OJ_HOW_INNER
+           : how == OJ_HOW_FULL ? OJ_HOW_LEFT
+                                : how;
 }
 
 /* A row without pair is one, too. */

@@ -307,14 +307,14 @@ static void print_first(const struct oj_proof *proof)
         oj_say("  and %lld more", (long long)n_more);
 }
 
-struct text
+struct proof_text
 {
     char at[720];
     size_t used;
 };
 
 __attribute__((format(printf, 2, 3))) static void
-add_text(struct text *text, const char *format, ...)
+add_text(struct proof_text *text, const char *format, ...)
 {
     size_t left = sizeof text->at - text->used;
     va_list arguments;
@@ -336,7 +336,7 @@ static const char *first_reason(const struct oj_proof *proof)
                : oj_job_stats(proof->job)->undecided_text;
 }
 
-static void tell_left_out(const struct oj_proof *proof, struct text *text)
+static void tell_left_out(const struct oj_proof *proof, struct proof_text *text)
 {
     const struct oj_validation *v = &proof->validation;
     const char *reason = first_reason(proof);
@@ -364,7 +364,7 @@ static void tell_left_out(const struct oj_proof *proof, struct text *text)
 }
 
 /* What is no difference, and still worth a word. */
-static void tell_apart(const struct oj_proof *proof, struct text *text)
+static void tell_apart(const struct oj_proof *proof, struct proof_text *text)
 {
     const struct oj_validation *v = &proof->validation;
     tell_left_out(proof, text);
@@ -395,7 +395,7 @@ static void print_result(const struct oj_proof *proof)
     const char *ours = oj_job_backend(proof->job)->name;
     const char *reference = oj_reference_backend(proof->reference)->name;
     int has_measure = oj_op_get(proof->job->relation.op)->measure != NULL;
-    struct text apart = {"", 0};
+    struct proof_text apart = {"", 0};
     char kinds[96] = "";
     tell_apart(proof, &apart);
     if (v->n_differences == 0)

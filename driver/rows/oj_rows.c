@@ -131,31 +131,16 @@ static oj_status plan_overlap(struct oj_rows *rows, const char *list,
     return status;
 }
 
-static void plan_geometry(struct oj_rows *rows, int geometry)
+static void plan_geometry(struct oj_rows *rows, enum oj_write_geometry geometry)
 {
     unsigned char *want = rows->request.want;
-    switch (geometry)
-    {
-        case OJ_GEOMETRY_JOIN:
-            rows->geometry = OJ_WRITE_JOIN;
-            break;
-        case OJ_GEOMETRY_NEAREST_POINT:
-            rows->geometry = OJ_WRITE_NEAREST_POINT;
-            want[OJ_PAIR_NEAREST_X] = want[OJ_PAIR_NEAREST_Y] = 1;
-            break;
-        case OJ_GEOMETRY_CONNECTION:
-            rows->geometry = OJ_WRITE_CONNECTION;
-            want[OJ_PAIR_NEAREST_X] = want[OJ_PAIR_NEAREST_Y] = 1;
-            want[OJ_PAIR_FROM_X] = want[OJ_PAIR_FROM_Y] = 1;
-            break;
-        case OJ_GEOMETRY_INTERSECTION:
-            rows->geometry = OJ_WRITE_SHAPE;
-            rows->request.want_shapes = 1;
-            break;
-        default:
-            rows->geometry = OJ_WRITE_INPUT;
-            break;
-    }
+    rows->geometry = geometry;
+    if (geometry == OJ_WRITE_NEAREST_POINT || geometry == OJ_WRITE_CONNECTION)
+        want[OJ_PAIR_NEAREST_X] = want[OJ_PAIR_NEAREST_Y] = 1;
+    if (geometry == OJ_WRITE_CONNECTION)
+        want[OJ_PAIR_FROM_X] = want[OJ_PAIR_FROM_Y] = 1;
+    if (geometry == OJ_WRITE_SHAPE)
+        rows->request.want_shapes = 1;
 }
 
 /* The columns of pairs, in their order in the output. */
@@ -204,11 +189,11 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     rows->request.relation = job->relation;
     rows->request.n_threads = options.n_threads;
     rows->request.cancel = options.cancel;
-    if (command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI)
+    if (command->how == OJ_HOW_SEMI || command->how == OJ_HOW_ANTI)
         return OJ_OK;
     if (command->pick != NULL)
         OJ_TRY(plan_pick(rows, command->pick, err));
-    plan_geometry(rows, command->geometry);
+    plan_geometry(rows, (enum oj_write_geometry)command->geometry);
     if (command->aggregates != NULL)
         return OJ_OK;
     return plan_columns(rows, err);
@@ -217,7 +202,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
 int oj_rows_one_per_input(const struct oj_rows *rows)
 {
     const struct oj_command *command = rows->job->command;
-    return command->how == OJ_KEEP_SEMI || command->how == OJ_KEEP_ANTI ||
+    return command->how == OJ_HOW_SEMI || command->how == OJ_HOW_ANTI ||
            command->aggregates != NULL || rows->request.pick != OJ_PICK_ALL ||
            !oj_relation_gives_lists(&rows->job->relation);
 }
@@ -225,7 +210,7 @@ int oj_rows_one_per_input(const struct oj_rows *rows)
 int oj_rows_has_unmatched_join(const struct oj_rows *rows)
 {
     const struct oj_command *command = rows->job->command;
-    return command->how == OJ_KEEP_RIGHT || command->how == OJ_KEEP_FULL;
+    return command->how == OJ_HOW_RIGHT || command->how == OJ_HOW_FULL;
 }
 
 void oj_rows_fill_write_options(const struct oj_rows *rows,
@@ -294,7 +279,7 @@ static oj_status fill_scores(struct oj_rows *rows, const struct oj_table *table,
 
 /* ---- tie order ---------------------------------------------------------- */
 
-struct place
+struct keyed_row
 {
     int64_t key; /* FID, or ordinal in the join layer */
     int32_t row;
@@ -302,7 +287,7 @@ struct place
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct place *u = a, *v = b;
+    const struct keyed_row *u = a, *v = b;
     return (u->key > v->key) - (u->key < v->key);
 }
 
@@ -313,7 +298,7 @@ static oj_status rank_answer(struct oj_rows *rows,
 {
     int by_fid = oj_tiled_join_ties_by_fid(rows->job->tiled);
     int64_t n = side->flat.n_features;
-    struct place *places;
+    struct keyed_row *places;
     OJ_TRY(oj_reserve(&rows->tie_rank, 0, n + 1, &rows->cap_tie_rank,
                       sizeof *rows->tie_rank, err));
     OJ_NEW(places, n, err);
@@ -334,7 +319,7 @@ static oj_status rank_answer(struct oj_rows *rows,
 /* 1 when points are joined in place of the features. */
 static int joins_points(const struct oj_job *job, int side)
 {
-    enum oj_shape shape = job->sides.reshape[side].shape;
+    enum oj_joined_shape shape = job->sides.reshape[side].shape;
     return shape == OJ_SHAPE_CENTROID || shape == OJ_SHAPE_POINT_ON_SURFACE;
 }
 

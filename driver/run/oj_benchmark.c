@@ -112,14 +112,14 @@ static oj_status copy_row(const struct oj_flat *flat, int64_t row,
 }
 
 /* Rows evenly spread over the input. */
-struct sample
+struct input_sample
 {
     struct oj_flat_buf buf;
     struct oj_columns columns;
     struct oj_flat flat; /* a view of both */
 };
 
-static void free_sample(struct sample *sample)
+static void free_sample(struct input_sample *sample)
 {
     oj_flat_buf_free(&sample->buf);
     oj_columns_free(&sample->columns);
@@ -155,7 +155,7 @@ static oj_status make_columns(const struct oj_flat *flat, int64_t n,
 }
 
 static oj_status make_sample(const struct oj_flat *flat, int64_t n,
-                             struct sample *out, struct oj_error *err)
+                             struct input_sample *out, struct oj_error *err)
 {
     oj_flat_buf_clear(&out->buf);
     for (int64_t i = 0; i < n; i++)
@@ -248,7 +248,7 @@ static oj_status choose_rows(const struct benchmark *b,
                              double index_s, int64_t *n_rows,
                              struct oj_error *err)
 {
-    struct sample sample = {0};
+    struct input_sample sample = {0};
     struct oj_matches matches = {0};
     int64_t n_all = b->input.n_features;
     int64_t n_trial = is_on_gpu(method) ? GPU_TRIAL_ROWS : TRIAL_ROWS;
@@ -295,7 +295,7 @@ static oj_status run_opened(struct benchmark *b, const struct method *method,
                             struct oj_join *join, struct oj_benchmark_row *row,
                             struct oj_error *err)
 {
-    struct sample sample = {0};
+    struct input_sample sample = {0};
     struct oj_matches matches = {0};
     struct oj_flat input = b->input;
     struct oj_stats before;

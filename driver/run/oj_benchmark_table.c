@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct table
+struct benchmark_table
 {
     const struct oj_benchmark_row *rows;
     int n;
@@ -96,7 +96,7 @@ void oj_benchmark_print(const struct oj_benchmark_row *rows, int n)
 
 static void write_csv(FILE *file, const void *user)
 {
-    const struct table *table = user;
+    const struct benchmark_table *table = user;
     fprintf(file, "method,backend,threads,rows,rows_run,index_s,filter_s,"
                   "refine_s,total_s,extrapolated_s,points_per_s,speed_up,"
                   "pairs,rows_different,rows_apart,pairs_undecided,"
@@ -121,6 +121,6 @@ static void write_csv(FILE *file, const void *user)
 oj_status oj_benchmark_write_csv(const struct oj_benchmark_row *rows, int n,
                                  const char *path, struct oj_error *err)
 {
-    const struct table table = {rows, n};
+    const struct benchmark_table table = {rows, n};
     return oj_text_file_write(path, "benchmark_csv", write_csv, &table, err);
 }

@@ -63,7 +63,7 @@ static void count_text(int64_t n, char *text, size_t size)
 static void print_side(const char *key, const struct oj_source *source,
                        int64_t n)
 {
-    const struct oj_side *side = source->side;
+    const struct oj_source_options *side = source->side;
     char rows[64], crs[256];
     count_text(n, rows, sizeof rows);
     oj_crs_describe(source->srs, crs, sizeof crs);
@@ -99,7 +99,7 @@ static void print_distances(const struct oj_command *command,
         line("", "at least %.10g %s", crs->min_distance, unit);
 }
 
-static const char *shape_name(enum oj_shape shape)
+static const char *shape_name(enum oj_joined_shape shape)
 {
     static const char *const names[] = {
         "", "the centroids", "points on the surface", "the envelopes"};

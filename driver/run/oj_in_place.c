@@ -51,7 +51,7 @@ struct update
 
 static oj_status open_for_update(struct update *u, struct oj_error *err)
 {
-    const struct oj_side *side = &u->job.command->input;
+    const struct oj_source_options *side = &u->job.command->input;
     CPLErrorReset();
     u->dataset = GDALOpenEx(
         side->dataset, GDAL_OF_VECTOR | GDAL_OF_UPDATE | GDAL_OF_VERBOSE_ERROR,

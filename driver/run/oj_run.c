@@ -32,7 +32,7 @@ enum
 };
 
 /* Everything that a run to a destination holds. */
-struct run
+struct command_run
 {
     struct oj_pass pass;
     struct oj_output output;
@@ -62,7 +62,7 @@ static oj_status write_rows(struct oj_layer_writer *writer,
 static oj_status write_answer(void *user, const struct oj_answer *answer,
                               struct oj_error *err)
 {
-    struct run *run = user;
+    struct command_run *run = user;
     double start;
     oj_status status;
     oj_layer_writer_set_join_side(run->target[MAIN].writer, answer->join_side,
@@ -82,7 +82,7 @@ static oj_status write_answer(void *user, const struct oj_answer *answer,
 static oj_status write_join_rows(void *user, const struct oj_answer *answer,
                                  struct oj_error *err)
 {
-    struct run *run = user;
+    struct command_run *run = user;
     if (oj_rows_has_unmatched_join(&run->pass.rows))
         OJ_TRY(oj_layer_writer_write_join_rows(
             run->target[MAIN].writer, answer->batch, answer->is_matched, err));
@@ -102,7 +102,7 @@ static struct oj_schema_request request_alone(const struct oj_source *side)
     return request;
 }
 
-static oj_status open_target(struct run *run, struct target *target,
+static oj_status open_target(struct command_run *run, struct target *target,
                              const struct oj_schema_request *request,
                              enum oj_how how, struct oj_error *err)
 {
@@ -122,7 +122,7 @@ static oj_status open_target(struct run *run, struct target *target,
     return oj_layer_writer_open(layer, &options, &target->writer, err);
 }
 
-static oj_status open_output(struct run *run, struct oj_error *err)
+static oj_status open_output(struct command_run *run, struct oj_error *err)
 {
     const struct oj_job *job = &run->pass.job;
     const struct oj_schema_request pairs =
@@ -141,8 +141,9 @@ static oj_status open_output(struct run *run, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status plan_beside(struct run *run, int which, const char *option,
-                             const char *name, struct oj_error *err)
+static oj_status plan_beside(struct command_run *run, int which,
+                             const char *option, const char *name,
+                             struct oj_error *err)
 {
     run->target[which].place = -1;
     if (name == NULL)
@@ -154,7 +155,7 @@ static oj_status plan_beside(struct run *run, int which, const char *option,
     return OJ_OK;
 }
 
-static oj_status plan_output(struct run *run, struct oj_error *err)
+static oj_status plan_output(struct command_run *run, struct oj_error *err)
 {
     const struct oj_command *command = run->pass.job.command;
     const struct oj_job *job = &run->pass.job;
@@ -172,7 +173,7 @@ static oj_status plan_output(struct run *run, struct oj_error *err)
 
 /* ---- the end of writing ------------------------------------------------- */
 
-static void warn_of_writing(const struct run *run)
+static void warn_of_writing(const struct command_run *run)
 {
     for (int i = 0; i < N_TARGETS; i++)
     {
@@ -189,7 +190,7 @@ static void warn_of_writing(const struct run *run)
 }
 
 /* What drivers say of such rows names none of them. */
-static void find_infinite(struct run *run)
+static void find_infinite(struct command_run *run)
 {
     for (int i = 0; i < N_TARGETS && run->infinite_side == NULL; i++)
     {
@@ -203,8 +204,8 @@ static void find_infinite(struct run *run)
 }
 
 /* A full disk is the reason that it is. */
-static oj_status explain_infinite(const struct run *run, oj_status status,
-                                  struct oj_error *err)
+static oj_status explain_infinite(const struct command_run *run,
+                                  oj_status status, struct oj_error *err)
 {
     const struct oj_error bare = *err;
     if (status != OJ_ERR_IO || run->infinite_side == NULL ||
@@ -220,7 +221,7 @@ static oj_status explain_infinite(const struct run *run, oj_status status,
 }
 
 /* Says more than the driver does, where more is known. */
-static oj_status explain(struct run *run, oj_status status,
+static oj_status explain(struct command_run *run, oj_status status,
                          struct oj_error *err)
 {
     struct oj_error bare;
@@ -238,13 +239,14 @@ static oj_status explain(struct run *run, oj_status status,
                    bare.message);
 }
 
-static oj_status write_unmatched_join(struct run *run, struct oj_error *err)
+static oj_status write_unmatched_join(struct command_run *run,
+                                      struct oj_error *err)
 {
     const struct oj_answer_sink sink = {write_join_rows, run};
     return oj_pass_stream_join_rows(&run->pass, &sink, err);
 }
 
-static void close_writers(struct run *run)
+static void close_writers(struct command_run *run)
 {
     for (int i = 0; i < N_TARGETS; i++)
     {
@@ -272,8 +274,8 @@ static void note_beside(const struct oj_beside *beside, int n)
 }
 
 /* The rows, then the close that can fail, and only then the last word. */
-static oj_status write_output(struct run *run, struct oj_summary *summary,
-                              struct oj_error *err)
+static oj_status write_output(struct command_run *run,
+                              struct oj_summary *summary, struct oj_error *err)
 {
     const struct oj_answer_sink sink = {write_answer, run};
     struct oj_beside beside[OJ_MAX_BESIDE];
@@ -309,7 +311,7 @@ static oj_status write_output(struct run *run, struct oj_summary *summary,
 
 /* ---- the run ------------------------------------------------------------ */
 
-static oj_status join_to_output(struct run *run,
+static oj_status join_to_output(struct command_run *run,
                                 const struct oj_command *command,
                                 int *exit_code, struct oj_error *err)
 {
@@ -334,7 +336,7 @@ static oj_status join_to_output(struct run *run,
 static oj_status run_to_output(const struct oj_command *command, int *exit_code,
                                struct oj_error *err)
 {
-    struct run run = {0};
+    struct command_run run = {0};
     oj_status status = join_to_output(&run, command, exit_code, err);
     for (int i = 0; i < N_TARGETS; i++)
         oj_layer_writer_close(run.target[i].writer);

@@ -12,7 +12,7 @@ enum
 };
 
 /* One pair of fields. */
-struct pair
+struct field_pair
 {
     struct oj_class_field side[2]; /* left, right */
     int as_number;                 /* both are numbers */
@@ -46,7 +46,7 @@ struct oj_class_numbers
 
 struct oj_classes
 {
-    struct pair *pairs;
+    struct field_pair *pairs;
     int n_pairs;
     struct oj_class_numbers *numbers; /* held */
 
@@ -122,8 +122,9 @@ static oj_status add_number(struct oj_classes *c, OGRFieldType type,
 }
 
 /* The value as OGR writes it. */
-static oj_status add_written(struct oj_classes *c, struct pair *pair, int side,
-                             const struct oj_value *value, struct oj_error *err)
+static oj_status add_written(struct oj_classes *c, struct field_pair *pair,
+                             int side, const struct oj_value *value,
+                             struct oj_error *err)
 {
     const struct oj_class_field *field = &pair->side[side];
     const char *text;
@@ -159,7 +160,7 @@ static oj_status add_key(struct oj_classes *c, int side,
     *is_null = 0;
     for (int i = 0; i < c->n_pairs && !*is_null; i++)
     {
-        struct pair *pair = &c->pairs[i];
+        struct field_pair *pair = &c->pairs[i];
         const struct oj_class_field *field = &pair->side[side];
         struct oj_value value;
         if (values->table != NULL)

@@ -11,7 +11,7 @@
 
 #define SAMPLE_ROWS 1000
 
-struct extent
+struct side_extent
 {
     int is_known;
     int is_sample; /* of the first SAMPLE_ROWS rows only */
@@ -20,9 +20,10 @@ struct extent
 
 /* ---- extents ------------------------------------------------------------ */
 
-static struct extent extent_of_box(const OGREnvelope *box)
+static struct side_extent extent_of_box(const OGREnvelope *box)
 {
-    struct extent extent = {0, 0, box->MinX, box->MinY, box->MaxX, box->MaxY};
+    struct side_extent extent = {0,         0,         box->MinX,
+                                 box->MinY, box->MaxX, box->MaxY};
     extent.is_known = isfinite(box->MinX) && isfinite(box->MinY) &&
                       isfinite(box->MaxX) && isfinite(box->MaxY) &&
                       box->MinX <= box->MaxX && box->MinY <= box->MaxY;
@@ -52,10 +53,10 @@ static void add_box(OGREnvelope *sum, const OGREnvelope *box)
     sum->MaxY = fmax(sum->MaxY, box->MaxY);
 }
 
-static struct extent sample_extent(const struct oj_source *source)
+static struct side_extent sample_extent(const struct oj_source *source)
 {
     OGREnvelope sum = {INFINITY, -INFINITY, INFINITY, -INFINITY}, box;
-    struct extent extent;
+    struct side_extent extent;
     OGRFeatureH feature;
     int n = 0;
     OGR_L_ResetReading(source->layer);
@@ -80,9 +81,9 @@ static struct extent sample_extent(const struct oj_source *source)
 
 /* In the layer's own CRS, where the driver has it at hand; all of a layer is
  * read for it only with force, else its first rows. */
-static struct extent extent_of(const struct oj_source *source, int force)
+static struct side_extent extent_of(const struct oj_source *source, int force)
 {
-    struct extent extent = {0, 0, 0, 0, 0, 0};
+    struct side_extent extent = {0, 0, 0, 0, 0, 0};
     OGREnvelope box;
     CPLPushErrorHandler(CPLQuietErrorHandler);
     if (OGR_L_GetExtent(source->layer, &box, force) == OGRERR_NONE)
@@ -95,10 +96,11 @@ static struct extent extent_of(const struct oj_source *source, int force)
 }
 
 /* In the CRS of the join; unknown where that is not possible. */
-static struct extent transformed(const struct extent *from,
-                                 OGRCoordinateTransformationH transformation)
+static struct side_extent
+transformed(const struct side_extent *from,
+            OGRCoordinateTransformationH transformation)
 {
-    struct extent to = *from;
+    struct side_extent to = *from;
     int done;
     if (transformation == NULL || !from->is_known)
         return to;
@@ -113,21 +115,22 @@ static struct extent transformed(const struct extent *from,
     return to;
 }
 
-static struct extent swapped(const struct extent *from)
+static struct side_extent swapped(const struct side_extent *from)
 {
-    struct extent to = {from->is_known, from->is_sample, from->y0,
-                        from->x0,       from->y1,        from->x1};
+    struct side_extent to = {from->is_known, from->is_sample, from->y0,
+                             from->x0,       from->y1,        from->x1};
     return to;
 }
 
-static double gap_between(const struct extent *a, const struct extent *b)
+static double gap_between(const struct side_extent *a,
+                          const struct side_extent *b)
 {
     double dx = fmax(fmax(a->x0 - b->x1, b->x0 - a->x1), 0.0);
     double dy = fmax(fmax(a->y0 - b->y1, b->y0 - a->y1), 0.0);
     return hypot(dx, dy);
 }
 
-static int looks_like_degrees(const struct extent *e)
+static int looks_like_degrees(const struct side_extent *e)
 {
     return e->x0 >= -181 && e->x1 <= 361 && e->y0 >= -91 && e->y1 <= 91;
 }
@@ -157,13 +160,14 @@ static double reach_of(const struct oj_command *command,
  * like. */
 static void warn_of_axes(const struct oj_source *input,
                          const struct oj_source *join,
-                         const struct extent *input_own,
-                         const struct extent *join_own, const struct extent *a,
-                         const struct extent *b, double reach)
+                         const struct side_extent *input_own,
+                         const struct side_extent *join_own,
+                         const struct side_extent *a,
+                         const struct side_extent *b, double reach)
 {
-    struct extent other = swapped(input_own);
-    struct extent a_swapped = transformed(&other, input->transformation);
-    struct extent b_swapped;
+    struct side_extent other = swapped(input_own);
+    struct side_extent a_swapped = transformed(&other, input->transformation);
+    struct side_extent b_swapped;
     int input_fits, join_fits;
     other = swapped(join_own);
     b_swapped = transformed(&other, join->transformation);
@@ -183,7 +187,8 @@ static void warn_of_axes(const struct oj_source *input,
 
 /* The usual reason is a CRS that is not what the layer says. */
 static void warn_of_crs(const struct oj_source *source,
-                        const struct extent *own, const struct extent *other)
+                        const struct side_extent *own,
+                        const struct side_extent *other)
 {
     if (!looks_like_degrees(own))
         return;
@@ -199,21 +204,22 @@ static void warn_of_crs(const struct oj_source *source,
                 source->role, source->name);
 }
 
-static double width_of(const struct extent *e)
+static double width_of(const struct side_extent *e)
 {
     return hypot(e->x1 - e->x0, e->y1 - e->y0);
 }
 
 /* The first rows may lie to one side of the others: only a gap that is wider
  * than all that was seen says something. */
-static int is_telling(const struct extent *a, const struct extent *b,
+static int is_telling(const struct side_extent *a, const struct side_extent *b,
                       double gap)
 {
     return (!a->is_sample && !b->is_sample) || gap > width_of(a) + width_of(b);
 }
 
-static void warn_of_no_match(const struct extent *a, const struct extent *b,
-                             double gap, const struct oj_crs *crs)
+static void warn_of_no_match(const struct side_extent *a,
+                             const struct side_extent *b, double gap,
+                             const struct oj_crs *crs)
 {
     char so[96] = "the two layers do not meet, so nothing can match";
     if (a->is_sample || b->is_sample)
@@ -231,14 +237,13 @@ static void warn_of_no_match(const struct extent *a, const struct extent *b,
             unit_of(crs));
 }
 
-static void warn_of_gap(const struct oj_command *command,
-                        const struct oj_source *input,
-                        const struct extent *input_own,
-                        const struct oj_source *join,
-                        const struct extent *join_own, const struct oj_crs *crs)
+static void
+warn_of_gap(const struct oj_command *command, const struct oj_source *input,
+            const struct side_extent *input_own, const struct oj_source *join,
+            const struct side_extent *join_own, const struct oj_crs *crs)
 {
-    struct extent a = transformed(input_own, input->transformation);
-    struct extent b = transformed(join_own, join->transformation);
+    struct side_extent a = transformed(input_own, input->transformation);
+    struct side_extent b = transformed(join_own, join->transformation);
     double reach = reach_of(command, crs), gap;
     if (!a.is_known || !b.is_known)
         return;
@@ -261,7 +266,8 @@ static void warn_of_gap(const struct oj_command *command,
 /* ---- distances ---------------------------------------------------------- */
 
 static void warn_of_distance(const struct oj_command *command,
-                             const struct extent *own, const struct oj_crs *crs)
+                             const struct side_extent *own,
+                             const struct oj_crs *crs)
 {
     const struct oj_distance *d = &command->max_distance;
     double value = d->value;
@@ -307,8 +313,8 @@ void oj_warn_early(const struct oj_command *command,
                    const struct oj_source *input, const struct oj_source *join,
                    const struct oj_crs *crs)
 {
-    struct extent input_own = extent_of(input, 0);
-    struct extent join_own = extent_of(join, command->n_windows > 0);
+    struct side_extent input_own = extent_of(input, 0);
+    struct side_extent join_own = extent_of(join, command->n_windows > 0);
     note_columns(input);
     note_columns(join);
     if ((oj_op_get((enum oj_op)command->op)->takes & OJ_TAKES_DISTANCE) != 0)

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-enum oj_shape
+enum oj_joined_shape
 {
     OJ_SHAPE_AS_READ = 0,
     OJ_SHAPE_CENTROID,
@@ -27,7 +27,7 @@ enum oj_shape
  *  name set, changes nothing. */
 struct oj_reshape
 {
-    enum oj_shape shape;
+    enum oj_joined_shape shape;
     enum oj_invalid_mode invalid;
     const char *role, *name; /**< of the layer, for messages */
     const int *cancel;       /**< nonzero stops; may be NULL */

@@ -28,7 +28,7 @@ static void add_name(char *text, size_t size, const char *name)
         snprintf(text + used, size - used, ", ...");
 }
 
-static GDALDatasetH open_to_read(const struct oj_side *side)
+static GDALDatasetH open_to_read(const struct oj_source_options *side)
 {
     CPLErrorReset();
     return GDALOpenEx(side->dataset,
@@ -38,7 +38,7 @@ static GDALDatasetH open_to_read(const struct oj_side *side)
 
 static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
 {
-    const struct oj_side *side = s->side;
+    const struct oj_source_options *side = s->side;
     char hint[600];
     s->dataset = open_to_read(side);
     if (s->dataset == NULL &&
@@ -445,7 +445,7 @@ static oj_status open_source(struct oj_source *s, const double *spat,
     return find_crs(s, err);
 }
 
-oj_status oj_source_open(const struct oj_side *side, const char *role,
+oj_status oj_source_open(const struct oj_source_options *side, const char *role,
                          const double *spat, struct oj_source *source,
                          struct oj_error *err)
 {

@@ -16,8 +16,8 @@ extern "C" {
 /** Zeroed memory is a valid closed one. */
 struct oj_source
 {
-    const char *role;           /**< "input" or "join", for messages */
-    const struct oj_side *side; /**< what was asked; the command's */
+    const char *role; /**< "input" or "join", for messages */
+    const struct oj_source_options *side; /**< what was asked; the command's */
     GDALDatasetH dataset;
     OGRLayerH layer;
     int is_result_set;        /**< layer comes from a SELECT */
@@ -39,7 +39,7 @@ struct oj_source
 
 /** Opens what side asks for, read-only, and checks that it has a geometry.
  *  spat: xmin ymin xmax ymax, or NULL. side outlives the source. */
-OJ_MUST_USE oj_status oj_source_open(const struct oj_side *side,
+OJ_MUST_USE oj_status oj_source_open(const struct oj_source_options *side,
                                      const char *role, const double *spat,
                                      struct oj_source *source,
                                      struct oj_error *err);
@@ -47,7 +47,7 @@ OJ_MUST_USE oj_status oj_source_open(const struct oj_side *side,
 /** The same of boxes that the command line holds (-window): a layer in memory
  *  of n features with the FIDs 1 to n; boxes without area are lines or points.
  *  boxes: [4 * n] xmin ymin xmax ymax. */
-OJ_MUST_USE oj_status oj_source_open_boxes(const struct oj_side *side,
+OJ_MUST_USE oj_status oj_source_open_boxes(const struct oj_source_options *side,
                                            const char *role,
                                            const double *boxes, int64_t n,
                                            struct oj_source *source,

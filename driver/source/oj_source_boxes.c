@@ -67,8 +67,8 @@ static oj_status create_boxes(struct oj_source *s, const double *boxes,
     return OJ_OK;
 }
 
-oj_status oj_source_open_boxes(const struct oj_side *side, const char *role,
-                               const double *boxes, int64_t n,
+oj_status oj_source_open_boxes(const struct oj_source_options *side,
+                               const char *role, const double *boxes, int64_t n,
                                struct oj_source *source, struct oj_error *err)
 {
     struct oj_source s = {0};

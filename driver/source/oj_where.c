@@ -13,14 +13,14 @@ enum
     MAX_DEPTH = 64
 };
 
-struct reader
+struct where_reader
 {
     const char *at;
     OGRFeatureDefnH defn;
     int depth;
 };
 
-static void skip_space(struct reader *r)
+static void skip_space(struct where_reader *r)
 {
     while (isspace((unsigned char)*r->at))
         r->at++;
@@ -32,7 +32,7 @@ static int is_letter(char c)
 }
 
 /* 1 when the next word is this one, which is then read. */
-static int takes_word(struct reader *r, const char *word)
+static int takes_word(struct where_reader *r, const char *word)
 {
     size_t n = strlen(word);
     skip_space(r);
@@ -42,7 +42,7 @@ static int takes_word(struct reader *r, const char *word)
     return 1;
 }
 
-static int takes_sign(struct reader *r, const char *sign)
+static int takes_sign(struct where_reader *r, const char *sign)
 {
     size_t n = strlen(sign);
     skip_space(r);
@@ -68,7 +68,7 @@ static int is_numeric_field(OGRFeatureDefnH defn, const char *name)
            OGR_Fld_GetSubType(field) != OFSTBoolean;
 }
 
-static int takes_field(struct reader *r)
+static int takes_field(struct where_reader *r)
 {
     char name[MAX_NAME];
     int is_quoted, n = 0;
@@ -92,7 +92,7 @@ static int takes_field(struct reader *r)
 }
 
 /* -12.5; no exponent, no hexadecimal digits. */
-static int takes_number(struct reader *r)
+static int takes_number(struct where_reader *r)
 {
     int n_digits = 0;
     skip_space(r);
@@ -109,7 +109,7 @@ static int takes_number(struct reader *r)
     return n_digits > 0 && n_digits <= MAX_DIGITS && !is_letter(*r->at);
 }
 
-static int takes_list(struct reader *r)
+static int takes_list(struct where_reader *r)
 {
     if (!takes_sign(r, "("))
         return 0;
@@ -121,7 +121,7 @@ static int takes_list(struct reader *r)
     return takes_sign(r, ")");
 }
 
-static int takes_comparison(struct reader *r)
+static int takes_comparison(struct where_reader *r)
 {
     /* Longer signs first. */
     static const char *const signs[] = {"<>", "!=", "<=", ">=", "<", ">", "="};
@@ -144,7 +144,7 @@ static int takes_comparison(struct reader *r)
     return 0;
 }
 
-static int takes_condition(struct reader *r)
+static int takes_condition(struct where_reader *r)
 {
     do
     {
@@ -162,7 +162,7 @@ static int takes_condition(struct reader *r)
 
 int oj_where_is_plain(const char *where, OGRFeatureDefnH defn)
 {
-    struct reader r = {where, defn, 0};
+    struct where_reader r = {where, defn, 0};
     if (!takes_condition(&r))
         return 0;
     skip_space(&r);

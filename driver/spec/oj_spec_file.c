@@ -13,14 +13,14 @@ enum
     MAX_DEPTH = 64 /* of values that are passed over */
 };
 
-struct reader
+struct spec_reader
 {
     const char *text, *at;
     const char *path; /* for messages */
     struct oj_error *err;
 };
 
-static oj_status fail(const struct reader *r, const char *what)
+static oj_status fail(const struct spec_reader *r, const char *what)
 {
     int line = 1;
     for (const char *c = r->text; c < r->at; c++)
@@ -28,13 +28,13 @@ static oj_status fail(const struct reader *r, const char *what)
     return oj_fail(r->err, OJ_ERR_DATA, "%s, line %d: %s", r->path, line, what);
 }
 
-static void skip_space(struct reader *r)
+static void skip_space(struct spec_reader *r)
 {
     r->at += strspn(r->at, " \t\r\n");
 }
 
 /* 1 when the next letter that is no space is c, which is then read. */
-static int takes(struct reader *r, char c)
+static int takes(struct spec_reader *r, char c)
 {
     skip_space(r);
     if (*r->at != c)
@@ -80,7 +80,7 @@ static char *put_utf8(char *out, int code)
 }
 
 /* What follows "\u", a second one for the other half of a pair included. */
-static oj_status read_code(struct reader *r, char **out)
+static oj_status read_code(struct spec_reader *r, char **out)
 {
     int code = read_hex(r->at), low;
     if (code <= 0)
@@ -98,7 +98,7 @@ static oj_status read_code(struct reader *r, char **out)
     return OJ_OK;
 }
 
-static oj_status read_escape(struct reader *r, char **out)
+static oj_status read_escape(struct spec_reader *r, char **out)
 {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const char *found = *r->at != '\0' ? strchr(letters, *r->at) : NULL;
@@ -115,7 +115,7 @@ static oj_status read_escape(struct reader *r, char **out)
 }
 
 /* A text in quotes; out holds as many bytes as it has in the file. */
-static oj_status read_text(struct reader *r, char *out)
+static oj_status read_text(struct spec_reader *r, char *out)
 {
     if (!takes(r, '"'))
         return fail(r, "a text in double quotes is expected");
@@ -136,7 +136,7 @@ static oj_status read_text(struct reader *r, char *out)
     return OJ_OK;
 }
 
-static int takes_word(struct reader *r, const char *word)
+static int takes_word(struct spec_reader *r, const char *word)
 {
     size_t n = strlen(word);
     skip_space(r);
@@ -147,7 +147,7 @@ static int takes_word(struct reader *r, const char *word)
 }
 
 /* Passes over any value; scratch holds as many bytes as the file has. */
-static oj_status skip_value(struct reader *r, char *scratch, int depth)
+static oj_status skip_value(struct spec_reader *r, char *scratch, int depth)
 {
     skip_space(r);
     if (*r->at == '"')
@@ -188,7 +188,7 @@ struct members
     int is_relative;
 };
 
-static oj_status read_member(struct reader *r, struct members *m)
+static oj_status read_member(struct spec_reader *r, struct members *m)
 {
     OJ_TRY(read_text(r, m->name));
     if (!takes(r, ':'))
@@ -215,7 +215,7 @@ static oj_status read_member(struct reader *r, struct members *m)
     return skip_value(r, m->type + strlen(m->type) + 1, 0);
 }
 
-static oj_status read_object(struct reader *r, struct members *m)
+static oj_status read_object(struct spec_reader *r, struct members *m)
 {
     if (strncmp(r->at, "\xEF\xBB\xBF", 3) == 0)
         r->at += 3;
@@ -244,7 +244,7 @@ static oj_status read_object(struct reader *r, struct members *m)
 oj_status oj_spec_file_parse(const char *text, const char *path,
                              struct oj_spec_file *spec, struct oj_error *err)
 {
-    struct reader r = {text, text, path, err};
+    struct spec_reader r = {text, text, path, err};
     struct members m = {0};
     int64_t room = (int64_t)strlen(text) + 1;
     oj_status status;

@@ -18,7 +18,7 @@ enum wkb_type
 #define EWKB_SRID 0x20000000u
 #define EWKB_FLAGS (EWKB_Z | EWKB_M | EWKB_SRID)
 
-struct reader
+struct wkb_reader
 {
     const uint8_t *start, *at, *end;
     struct oj_error *err;
@@ -31,12 +31,12 @@ struct header
     size_t ordinates; /* per vertex: 2 to 4 */
 };
 
-static size_t left(const struct reader *in)
+static size_t left(const struct wkb_reader *in)
 {
     return (size_t)(in->end - in->at);
 }
 
-static oj_status fail_short(const struct reader *in)
+static oj_status fail_short(const struct wkb_reader *in)
 {
     return oj_fail(
         in->err, OJ_ERR_DATA, "broken WKB: it ends early (byte %lld of %lld)",
@@ -64,7 +64,7 @@ static double get_double(const uint8_t *p, int big_endian)
 
 /* ISO types count dimensions in thousands, extended ones in flags; a type that
  * has both says the same twice. */
-static oj_status read_header(struct reader *in, struct header *out)
+static oj_status read_header(struct wkb_reader *in, struct header *out)
 {
     uint32_t type, dimensions;
     int z, m;
@@ -100,7 +100,7 @@ static oj_status read_header(struct reader *in, struct header *out)
 }
 
 /* A count of things that take at least min_bytes each. */
-static oj_status read_count(struct reader *in, const struct header *header,
+static oj_status read_count(struct wkb_reader *in, const struct header *header,
                             size_t min_bytes, uint32_t *count)
 {
     uint32_t n;
@@ -119,8 +119,9 @@ static oj_status read_count(struct reader *in, const struct header *header,
 }
 
 /* n vertices, known to be there. */
-static oj_status read_vertices(struct reader *in, const struct header *header,
-                               uint32_t n, struct oj_flat_buf *buf)
+static oj_status read_vertices(struct wkb_reader *in,
+                               const struct header *header, uint32_t n,
+                               struct oj_flat_buf *buf)
 {
     const uint8_t *p = in->at;
     size_t stride = header->ordinates * 8;
@@ -147,7 +148,7 @@ static oj_status read_vertices(struct reader *in, const struct header *header,
     return OJ_OK;
 }
 
-static oj_status read_point(struct reader *in, const struct header *header,
+static oj_status read_point(struct wkb_reader *in, const struct header *header,
                             struct oj_flat_buf *buf)
 {
     if (left(in) < header->ordinates * 8)
@@ -156,7 +157,7 @@ static oj_status read_point(struct reader *in, const struct header *header,
     return read_vertices(in, header, 1, buf);
 }
 
-static oj_status read_line(struct reader *in, const struct header *header,
+static oj_status read_line(struct wkb_reader *in, const struct header *header,
                            struct oj_flat_buf *buf)
 {
     uint32_t n;
@@ -165,7 +166,8 @@ static oj_status read_line(struct reader *in, const struct header *header,
     return read_vertices(in, header, n, buf);
 }
 
-static oj_status read_polygon(struct reader *in, const struct header *header,
+static oj_status read_polygon(struct wkb_reader *in,
+                              const struct header *header,
                               struct oj_flat_buf *buf)
 {
     uint32_t n_rings, n;
@@ -185,7 +187,7 @@ static uint32_t member_type(uint32_t type)
     return type == WKB_COLLECTION ? 0 : type - WKB_MULTIPOINT + WKB_POINT;
 }
 
-static oj_status read_geometry(struct reader *in, struct oj_flat_buf *buf,
+static oj_status read_geometry(struct wkb_reader *in, struct oj_flat_buf *buf,
                                uint32_t expected, int depth)
 {
     struct header header;
@@ -221,7 +223,7 @@ static oj_status read_geometry(struct reader *in, struct oj_flat_buf *buf,
     return OJ_OK;
 }
 
-static oj_status check_end(const struct reader *in)
+static oj_status check_end(const struct wkb_reader *in)
 {
     if (in->at == in->end)
         return OJ_OK;
@@ -233,7 +235,7 @@ static oj_status check_end(const struct reader *in)
 oj_status oj_wkb_add_parts(struct oj_flat_buf *buf, const uint8_t *wkb,
                            size_t n, struct oj_error *err)
 {
-    struct reader in = {wkb, wkb, wkb + n, err};
+    struct wkb_reader in = {wkb, wkb, wkb + n, err};
     OJ_TRY(read_geometry(&in, buf, 0, 0));
     return check_end(&in);
 }
@@ -244,7 +246,7 @@ static oj_status add_single_point(struct oj_flat_buf *buf, int64_t fid,
                                   const uint8_t *wkb, size_t n, int *is_point,
                                   struct oj_error *err)
 {
-    struct reader in = {wkb, wkb, wkb + n, err};
+    struct wkb_reader in = {wkb, wkb, wkb + n, err};
     struct header header;
     uint32_t count;
     *is_point = 0;

@@ -49,7 +49,7 @@ void oj_row_gather_close(struct oj_row_gather *gather)
 /* ---- numbers ------------------------------------------------------------ */
 
 /* A column of numbers somewhere in memory: formats s i l f g. */
-struct numbers
+struct number_column
 {
     const void *values;
     const uint8_t *bits; /* NULL: all rows have a value */
@@ -91,7 +91,7 @@ static void gather_bits(const struct oj_row_gather *gather, const int *values,
 }
 
 static int copy_numbers(const struct oj_row_gather *gather,
-                        const struct numbers *numbers, int64_t n,
+                        const struct number_column *numbers, int64_t n,
                         struct oj_row_column *column)
 {
     const uint8_t *has_value = gather->has_value;
@@ -136,7 +136,7 @@ static int copy_numbers(const struct oj_row_gather *gather,
 }
 
 static oj_status add_numbers(struct oj_row_gather *gather,
-                             const struct numbers *numbers, int64_t n,
+                             const struct number_column *numbers, int64_t n,
                              struct oj_row_column *to, struct oj_error *err)
 {
     int all = find_values(gather, numbers->bits, n);
@@ -238,7 +238,7 @@ static oj_status add_own(struct oj_row_gather *gather, const void *values,
                          char format, int64_t n, struct oj_row_column *to,
                          struct oj_error *err)
 {
-    const struct numbers numbers = {values, NULL, format};
+    const struct number_column numbers = {values, NULL, format};
     return add_numbers(gather, &numbers, n, to, err);
 }
 
@@ -271,7 +271,7 @@ static oj_status add_from_slice(struct oj_row_gather *gather,
                                 struct oj_error *err)
 {
     const struct oj_arrow_view view = oj_arrow_view(slice, field);
-    const struct numbers numbers = {view.values, view.bits, view.format};
+    const struct number_column numbers = {view.values, view.bits, view.format};
     index_rows(gather, places, n, view.first);
     if (strchr("uUzZ", view.format) != NULL && to->format != 'w')
         return add_arrow_texts(gather, &view, n, to, n_added, err);
@@ -348,8 +348,8 @@ static oj_status add_from_table(struct oj_row_gather *gather, int source,
         oj_row_cursor_sources(gather->cursor);
     const struct oj_table_view view = oj_table_view(
         sources->options->join_table, sources->columns[source].source);
-    const struct numbers numbers = {view.values, view.has_value,
-                                    format_of(view.type)};
+    const struct number_column numbers = {view.values, view.has_value,
+                                          format_of(view.type)};
     if (is_text(view.type) && to->format != 'w')
     {
         index_join_rows(gather, places, n);

@@ -16,7 +16,7 @@
 
 /* Which child of the stream a column is, and the letter of its format:
  * i s l f g u U z Z. */
-struct column
+struct arrow_column
 {
     int child;
     char format;
@@ -27,9 +27,9 @@ struct column
 struct layout
 {
     atomic_int n_users;
-    struct column fid, geometry; /* child < 0: none */
+    struct arrow_column fid, geometry; /* child < 0: none */
     int n_fields;
-    struct column field[];
+    struct arrow_column field[];
 };
 
 struct oj_arrow_chunk
@@ -88,7 +88,7 @@ static int has_format(const struct ArrowSchema *child, char format)
 
 /* A dictionary would have to be looked up: not worth it. */
 static int find_column(const struct ArrowSchema *schema, const char *name,
-                       char format, struct column *column)
+                       char format, struct arrow_column *column)
 {
     for (int64_t c = 0; c < schema->n_children; c++)
     {
@@ -223,7 +223,7 @@ oj_status oj_arrow_open(OGRLayerH layer, const struct oj_fields *fields,
  * less, in a row that is not NULL. */
 static int geometries_are_sound(const struct oj_arrow_chunk *chunk)
 {
-    const struct column *column = &chunk->layout->geometry;
+    const struct arrow_column *column = &chunk->layout->geometry;
     const struct ArrowArray *child;
     const int32_t *offset;
     const uint8_t *bits;
@@ -340,8 +340,8 @@ static int bit(const void *bits, int64_t i)
 /* The array of a column and the place of a row in its buffers; NULL where the
  * row has no value. */
 static const struct ArrowArray *locate(const struct oj_arrow_slice *slice,
-                                       const struct column *column, int64_t row,
-                                       int64_t *at)
+                                       const struct arrow_column *column,
+                                       int64_t row, int64_t *at)
 {
     const struct ArrowArray *batch = &slice->chunk->array;
     const struct ArrowArray *child;
@@ -389,7 +389,7 @@ int64_t oj_arrow_fid(const struct oj_arrow_slice *slice, int64_t row)
 const uint8_t *oj_arrow_wkb(const struct oj_arrow_slice *slice, int64_t row,
                             size_t *n_bytes)
 {
-    const struct column *column = &slice->chunk->layout->geometry;
+    const struct arrow_column *column = &slice->chunk->layout->geometry;
     int64_t at, n;
     const struct ArrowArray *array = locate(slice, column, row, &at);
     const void *bytes;
@@ -403,7 +403,7 @@ const uint8_t *oj_arrow_wkb(const struct oj_arrow_slice *slice, int64_t row,
 struct oj_arrow_view oj_arrow_view(const struct oj_arrow_slice *slice,
                                    int field)
 {
-    const struct column *column = &slice->chunk->layout->field[field];
+    const struct arrow_column *column = &slice->chunk->layout->field[field];
     const struct ArrowArray *batch = &slice->chunk->array;
     const struct ArrowArray *child = batch->children[column->child];
     struct oj_arrow_view view = {0};
@@ -421,7 +421,7 @@ int oj_arrow_reals(const struct oj_arrow_slice *slice, int field, int64_t first,
                    int64_t n, const int32_t *order, double *value,
                    uint8_t *is_null, int *any_null)
 {
-    const struct column *column = &slice->chunk->layout->field[field];
+    const struct arrow_column *column = &slice->chunk->layout->field[field];
     const struct ArrowArray *batch = &slice->chunk->array, *child;
     const double *column_value;
     int64_t at;
@@ -443,7 +443,7 @@ int oj_arrow_reals(const struct oj_arrow_slice *slice, int field, int64_t first,
 void oj_arrow_value(const struct oj_arrow_slice *slice, int field, int64_t row,
                     struct oj_value *value)
 {
-    const struct column *column = &slice->chunk->layout->field[field];
+    const struct arrow_column *column = &slice->chunk->layout->field[field];
     int64_t at, n;
     const struct ArrowArray *array = locate(slice, column, row, &at);
     if (array == NULL)

@@ -44,19 +44,19 @@ static oj_status put_number(struct oj_bytes *bytes, int64_t number,
 }
 
 /* Where the next piece of a record is. */
-struct cursor
+struct record_cursor
 {
     const unsigned char *at;
 };
 
-static const void *take(struct cursor *cursor, int64_t n)
+static const void *take(struct record_cursor *cursor, int64_t n)
 {
     const void *piece = cursor->at;
     cursor->at += padded(n);
     return piece;
 }
 
-static int64_t take_number(struct cursor *cursor)
+static int64_t take_number(struct record_cursor *cursor)
 {
     int64_t number;
     memcpy(&number, take(cursor, sizeof number), sizeof number);
@@ -118,7 +118,7 @@ static oj_status put_value(struct oj_bytes *bytes, OGRFieldType type,
 }
 
 /* Texts of a list are pointed at where they lie; *texts keeps the pointers. */
-static oj_status take_list(struct cursor *cursor, OGRFieldType type,
+static oj_status take_list(struct record_cursor *cursor, OGRFieldType type,
                            OGRField *raw, char ***texts, int64_t *cap_texts,
                            struct oj_error *err)
 {
@@ -141,7 +141,7 @@ static oj_status take_list(struct cursor *cursor, OGRFieldType type,
     return OJ_OK;
 }
 
-static oj_status take_value(struct cursor *cursor, OGRFieldType type,
+static oj_status take_value(struct record_cursor *cursor, OGRFieldType type,
                             struct oj_value *value, char ***texts,
                             int64_t *cap_texts, struct oj_error *err)
 {
@@ -403,12 +403,12 @@ struct parsed
     const int64_t *vertices_of_ring;
     int64_t n_rings, n_vertices;
     const double *x, *y;
-    struct cursor attributes;
+    struct record_cursor attributes;
 };
 
 static void parse(const unsigned char *record, struct parsed *out)
 {
-    struct cursor cursor = {record};
+    struct record_cursor cursor = {record};
     memcpy(&out->head, take(&cursor, sizeof out->head), sizeof out->head);
     if (out->head.flags & HAS_MAX_DISTANCE)
         memcpy(&out->max_distance, take(&cursor, 8), 8);
@@ -487,8 +487,8 @@ static oj_status read_shape(const struct parsed *r, struct oj_flat_buf *buf,
     return status;
 }
 
-static oj_status read_attributes(struct cursor cursor, struct oj_table *table,
-                                 struct oj_error *err)
+static oj_status read_attributes(struct record_cursor cursor,
+                                 struct oj_table *table, struct oj_error *err)
 {
     char **texts = NULL;
     int64_t cap_texts = 0;

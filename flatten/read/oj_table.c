@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-struct column
+struct table_column
 {
     OGRFieldType type;
     OGRFieldSubType subtype;
@@ -21,7 +21,7 @@ struct oj_table
 {
     int64_t n_rows, n_list_bytes;
     int n_columns;
-    struct column *column;
+    struct table_column *column;
 };
 
 static int is_bytes(OGRFieldType type)
@@ -52,7 +52,7 @@ static size_t value_size(OGRFieldType type)
     }
 }
 
-static oj_status init_column(struct column *column, OGRFieldType type,
+static oj_status init_column(struct table_column *column, OGRFieldType type,
                              OGRFieldSubType subtype, struct oj_error *err)
 {
     column->type = type;
@@ -160,7 +160,7 @@ static oj_status copy_list(OGRFieldType type, const OGRField *from,
     return OJ_OK;
 }
 
-static oj_status append_bytes(struct column *column, int64_t row,
+static oj_status append_bytes(struct table_column *column, int64_t row,
                               const void *bytes, int64_t n,
                               struct oj_error *err)
 {
@@ -174,7 +174,7 @@ static oj_status append_bytes(struct column *column, int64_t row,
     return OJ_OK;
 }
 
-static void mark(struct column *column, int64_t row, int has_value)
+static void mark(struct table_column *column, int64_t row, int has_value)
 {
     uint8_t bit = (uint8_t)(1u << (row & 7));
     if ((row & 7) == 0)
@@ -183,8 +183,9 @@ static void mark(struct column *column, int64_t row, int has_value)
         column->has_value[row >> 3] |= bit;
 }
 
-static oj_status append_value(struct oj_table *table, struct column *column,
-                              int64_t row, const struct oj_value *value,
+static oj_status append_value(struct oj_table *table,
+                              struct table_column *column, int64_t row,
+                              const struct oj_value *value,
                               struct oj_error *err)
 {
     const OGRField *raw = &value->raw;
@@ -219,7 +220,7 @@ static oj_status append_value(struct oj_table *table, struct column *column,
 }
 
 /* What a row without value holds is never read, but it is defined. */
-static void append_null(struct column *column, int64_t row)
+static void append_null(struct table_column *column, int64_t row)
 {
     if (is_bytes(column->type))
         ((int64_t *)column->values)[row + 1] = column->n_pool;
@@ -230,7 +231,7 @@ static void append_null(struct column *column, int64_t row)
 
 /* Room for rows up to end. */
 static oj_status reserve_column(const struct oj_table *table,
-                                struct column *column, int64_t end,
+                                struct table_column *column, int64_t end,
                                 struct oj_error *err)
 {
     int64_t first = table->n_rows;
@@ -247,7 +248,7 @@ static oj_status reserve_column(const struct oj_table *table,
     return OJ_OK;
 }
 
-static oj_status append_one(struct oj_table *table, struct column *column,
+static oj_status append_one(struct oj_table *table, struct table_column *column,
                             int64_t row, const struct oj_value *value,
                             struct oj_error *err)
 {
@@ -264,7 +265,7 @@ static oj_status append_column(struct oj_table *table, int c,
                                const struct oj_attributes *attributes,
                                int64_t n_rows, struct oj_error *err)
 {
-    struct column *column = &table->column[c];
+    struct table_column *column = &table->column[c];
     int64_t first = table->n_rows;
     OJ_TRY(reserve_column(table, column, first + n_rows, err));
     for (int64_t i = 0; i < n_rows; i++)
@@ -290,7 +291,7 @@ oj_status oj_table_append_column_value(struct oj_table *table, int c,
                                        const struct oj_value *value,
                                        struct oj_error *err)
 {
-    struct column *column = &table->column[c];
+    struct table_column *column = &table->column[c];
     OJ_TRY(reserve_column(table, column, table->n_rows + 1, err));
     return append_one(table, column, table->n_rows, value, err);
 }
@@ -337,7 +338,7 @@ OGRFieldType oj_table_type(const struct oj_table *table, int column,
 void oj_table_value(const struct oj_table *table, int64_t row, int c,
                     struct oj_value *value)
 {
-    const struct column *column = &table->column[c];
+    const struct table_column *column = &table->column[c];
     const int64_t *offset = column->values;
     if ((column->has_value[row >> 3] >> (row & 7) & 1) == 0)
     {
@@ -371,7 +372,7 @@ void oj_table_value(const struct oj_table *table, int64_t row, int c,
 
 struct oj_table_view oj_table_view(const struct oj_table *table, int c)
 {
-    const struct column *column = &table->column[c];
+    const struct table_column *column = &table->column[c];
     const struct oj_table_view view = {column->type, column->has_value,
                                        column->values, column->pool};
     return view;
@@ -381,7 +382,7 @@ void oj_table_prefetch(const struct oj_table *table, int64_t row, int stage)
 {
     for (int c = 0; c < table->n_columns; c++)
     {
-        const struct column *column = &table->column[c];
+        const struct table_column *column = &table->column[c];
         int is_text = column->type == OFTString || column->type == OFTBinary;
         if (stage == 0)
         {
@@ -400,7 +401,7 @@ int64_t oj_table_bytes(const struct oj_table *table)
     int64_t n = table->n_list_bytes;
     for (int c = 0; c < table->n_columns; c++)
     {
-        const struct column *column = &table->column[c];
+        const struct table_column *column = &table->column[c];
         n += column->cap_has_value + column->cap_pool +
              column->cap_values * (int64_t)value_size(column->type);
     }
@@ -413,7 +414,7 @@ void oj_table_free(struct oj_table *table)
         return;
     for (int c = 0; c < table->n_columns; c++)
     {
-        struct column *column = &table->column[c];
+        struct table_column *column = &table->column[c];
         for (int64_t i = 0; i < column->n_lists; i++)
             oj_free(((OGRField *)column->values)[i].IntegerList.paList);
         oj_free(column->has_value);

@@ -5,16 +5,9 @@
 #define OJ_ROW_OPTIONS_H
 
 #include "../arrays/oj_pair_values.h"
+#include "../base/oj_output_rows.h"
 #include "../read/oj_layer_read.h"
 #include "../read/oj_value.h"
-
-enum oj_how
-{
-    OJ_HOW_LEFT = 0, /**< every input row; NULLs where nothing matched */
-    OJ_HOW_INNER,    /**< one row per pair */
-    OJ_HOW_SEMI,     /**< input rows that match, once, no join columns */
-    OJ_HOW_ANTI      /**< input rows that do not match, no join columns */
-};
 
 enum oj_column_origin
 {
@@ -40,20 +33,9 @@ struct oj_column
     OGRFieldSubType subtype;
 };
 
-/** What the geometry of a row is. All but the input's are two-dimensional; a
- *  row without pair has none of them. */
-enum oj_write_geometry
-{
-    OJ_WRITE_INPUT = 0,     /**< the input feature's, as read */
-    OJ_WRITE_JOIN,          /**< the join feature's, from join_side */
-    OJ_WRITE_NEAREST_POINT, /**< the point of OJ_PAIR_NEAREST_X and _Y */
-    OJ_WRITE_CONNECTION,    /**< the line from OJ_PAIR_FROM_X, _Y to it */
-    OJ_WRITE_SHAPE          /**< struct oj_pair_values.shapes */
-};
-
 struct oj_write_options
 {
-    enum oj_how how;
+    enum oj_how how;                 /**< of the first four */
     const struct oj_column *columns; /**< [n_columns]; copied */
     int n_columns;
     int keep_fids;        /**< 1: output FIDs are the input's */

@@ -9,19 +9,19 @@
 #define VERTICES_OF_ZONE 200
 #define FAR_FEET 3280840.0 /* 1,000 km */
 
-struct box
+struct bench_box
 {
     double x0, y0, x1, y1;
 };
 
-static struct box box_of(const struct oj_flat *flat)
+static struct bench_box box_of(const struct oj_flat *flat)
 {
-    struct box box = {0, 0, 0, 0};
+    struct bench_box box = {0, 0, 0, 0};
     for (int64_t i = 0; i < flat->n_vertices; i++)
     {
         const double x = flat->x[i], y = flat->y[i];
         if (i == 0)
-            box = (struct box){x, y, x, y};
+            box = (struct bench_box){x, y, x, y};
         box.x0 = x < box.x0 ? x : box.x0;
         box.y0 = y < box.y0 ? y : box.y0;
         box.x1 = x > box.x1 ? x : box.x1;
@@ -32,8 +32,8 @@ static struct box box_of(const struct oj_flat *flat)
 
 /* A star-shaped ring over the whole box: once around the box's own border in
  * equal steps, each vertex drawn in by up to 5 % of its way to the middle. */
-static oj_status add_star(struct oj_flat_buf *buf, struct box box, int64_t n,
-                          struct oj_error *err)
+static oj_status add_star(struct oj_flat_buf *buf, struct bench_box box,
+                          int64_t n, struct oj_error *err)
 {
     const struct oj_flat flat = oj_flat_buf_view(buf);
     const double cx = (box.x0 + box.x1) / 2, cy = (box.y0 + box.y1) / 2;
@@ -97,8 +97,8 @@ oj_status bench_copy_feature(struct oj_flat_buf *buf,
 }
 
 /* Stars in rows and columns, twice as wide and high as these. */
-static oj_status add_zones(struct oj_flat_buf *buf, struct box box, int64_t n,
-                           struct oj_error *err)
+static oj_status add_zones(struct oj_flat_buf *buf, struct bench_box box,
+                           int64_t n, struct oj_error *err)
 {
     int64_t n_x = 1;
     while (n_x * n_x < n)
@@ -109,7 +109,7 @@ static oj_status add_zones(struct oj_flat_buf *buf, struct box box, int64_t n,
         const double h = (box.y1 - box.y0) / (double)n_x;
         const double cx = box.x0 + w * ((double)(i % n_x) + 0.5);
         const double cy = box.y0 + h * ((double)(i / n_x) + 0.5);
-        const struct box around = {cx - w, cy - h, cx + w, cy + h};
+        const struct bench_box around = {cx - w, cy - h, cx + w, cy + h};
         OJ_TRY(add_star(buf, around, VERTICES_OF_ZONE, err));
     }
     return OJ_OK;
@@ -149,7 +149,7 @@ oj_status bench_data_load(const struct bench_data_options *options,
     const int64_t n_extra = options->identical + (options->far ? N_FAR : 0);
     struct bench_points *points = &layers->points;
     struct oj_flat view;
-    struct box box;
+    struct bench_box box;
     int64_t n_far;
     if (strcmp(options->data, "nycgen") == 0)
         OJ_TRY(bench_city_load(options, n_extra, layers, err));

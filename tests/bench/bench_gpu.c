@@ -14,7 +14,7 @@
 struct resident
 {
     const struct oj_gpu_module *module;
-    struct oj_index *index;
+    struct oj_gpu_index *index;
     int64_t n, n_join;
     void *x, *y, *fid, *row, *measure, *count;
     void *words, *value[BENCH_VALUE_COLUMNS], *is_null[BENCH_VALUE_COLUMNS];

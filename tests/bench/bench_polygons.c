@@ -191,13 +191,14 @@ static GEOSGeometry *make_feature(const struct oj_flat *flat, int64_t f)
 }
 
 /* What is summed over all pairs, in any order. */
-struct answer
+struct pairs_checksum
 {
     int64_t n_pairs;
     uint64_t sum; /* of a hash of each pair */
 };
 
-static void add_pair(struct answer *answer, int64_t row, int64_t feature)
+static void add_pair(struct pairs_checksum *answer, int64_t row,
+                     int64_t feature)
 {
     uint64_t z = ((uint64_t)row << 32 | (uint64_t)feature) +
                  UINT64_C(0x9E3779B97F4A7C15);
@@ -207,18 +208,18 @@ static void add_pair(struct answer *answer, int64_t row, int64_t feature)
     answer->sum += z ^ z >> 31;
 }
 
-struct search
+struct polygon_search
 {
     GEOSGeometry **feature;
     const GEOSPreparedGeometry **prepared; /* at first use */
     int64_t row;
     GEOSGeometry *point;
-    struct answer answer;
+    struct pairs_checksum answer;
 };
 
 static void visit(void *item, void *user)
 {
-    struct search *s = user;
+    struct polygon_search *s = user;
     int64_t f = (GEOSGeometry **)item - s->feature;
     if (s->prepared[f] == NULL)
         s->prepared[f] = GEOSPrepare_r(geos, s->feature[f]);
@@ -227,10 +228,11 @@ static void visit(void *item, void *user)
 }
 
 static double join_by_geos(const struct oj_flat *join,
-                           const struct oj_flat *input, struct answer *answer)
+                           const struct oj_flat *input,
+                           struct pairs_checksum *answer)
 {
     int64_t n = join->n_features;
-    struct search s = {NULL, NULL, 0, NULL, {0, 0}};
+    struct polygon_search s = {NULL, NULL, 0, NULL, {0, 0}};
     GEOSSTRtree *tree;
     double start;
     s.feature = calloc((size_t)n, sizeof *s.feature);
@@ -270,7 +272,8 @@ static double join_by_geos(const struct oj_flat *join,
 /* The memory of matches is used again, as a run of many batches uses it. */
 static double join_by_cpu(const struct oj_flat *join,
                           const struct oj_flat *input,
-                          struct oj_matches *matches, struct answer *answer)
+                          struct oj_matches *matches,
+                          struct pairs_checksum *answer)
 {
     struct oj_relation relation = oj_relation_default();
     struct oj_options options = {.n_threads = 1};
@@ -297,7 +300,7 @@ static int compare(const char *name, const struct oj_flat *join,
                    const struct oj_flat *input, int n_repeats)
 {
     struct oj_matches matches = {0};
-    struct answer by_cpu, by_geos;
+    struct pairs_checksum by_cpu, by_geos;
     double cpu = INFINITY, prepared = INFINITY;
     int differs = 0;
     for (int i = 0; i < n_repeats; i++)

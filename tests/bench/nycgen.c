@@ -84,17 +84,17 @@ void nyc_free_shapes(struct nyc_shapes *shapes)
 }
 
 /* The inside of a block: its corners at (s, t) = 00, 10, 11, 01. */
-struct block
+struct city_block
 {
     int64_t x[4], y[4];
 };
 
-static struct block block_of(const struct nyc_city *city, int32_t id)
+static struct city_block block_of(const struct nyc_city *city, int32_t id)
 {
     const int32_t i = id % city->n_x, j = id / city->n_x;
     const int32_t dx = city->half_avenue * NYC_ONE;
     const int32_t dy = city->half_street * NYC_ONE;
-    struct block block;
+    struct city_block block;
     for (int k = 0; k < 4; k++)
     {
         const int right = k == 1 || k == 2, top = k >= 2;
@@ -116,12 +116,12 @@ struct rings
 {
     struct nyc_shapes *out;
     int64_t capacity; /* vertices */
-    const struct block *block;
+    const struct city_block *block;
 };
 
 static void add(struct rings *rings, int64_t s, int64_t t)
 {
-    const struct block *q = rings->block;
+    const struct city_block *q = rings->block;
     int32_t *xy = rings->out->xy + 2 * rings->out->n_vertices++;
     xy[0] = (int32_t)between(between(q->x[0], q->x[1], s),
                              between(q->x[3], q->x[2], s), t);
@@ -319,7 +319,7 @@ int nyc_make_lots(const struct nyc_city *city, const int32_t *blocks,
     out->offset[0] = 0;
     for (int32_t b = 0; b < n_blocks; b++)
     {
-        const struct block block = block_of(city, blocks[b]);
+        const struct city_block block = block_of(city, blocks[b]);
         int failed = make_room(&rings);
         rings.block = &block;
         if (!failed && singles && is_single(city, blocks[b]))

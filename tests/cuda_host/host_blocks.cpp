@@ -20,7 +20,7 @@
 
 namespace oj_host
 {
-__thread struct place *now;
+__thread struct thread_place *now;
 
 void die(const char *format, ...)
 {
@@ -48,7 +48,7 @@ enum
     PAGE = 4096
 };
 
-enum state
+enum thread_state
 {
     BEGINS,
     WAITS_FOR_WARP, /* or did, and can go on */
@@ -60,8 +60,8 @@ struct lane
 {
     fiber *on; /* NULL: has not begun */
     uint3 thread;
-    enum state state;
-    enum meeting what;
+    enum thread_state state;
+    enum warp_meeting what;
     unsigned mask, asked, width;
     uint64_t value, result;
     const char *file;
@@ -71,7 +71,7 @@ struct lane
 /* The way of one thread of the host through the blocks of a kernel. */
 struct runner
 {
-    struct place place;
+    struct thread_place place;
     fiber scheduler;
     std::vector<fiber *> idle; /* parked at the start of a lane */
     std::vector<std::unique_ptr<fiber>> fibers;
@@ -297,7 +297,7 @@ uint64_t asked_value(const lane *warp, const lane *l, int at)
     return warp[asked].value;
 }
 
-void answer(lane *warp, unsigned mask, enum meeting what)
+void answer(lane *warp, unsigned mask, enum warp_meeting what)
 {
     uint64_t all = 0;
     if (what == MEET_BALLOT || what == MEET_ANY || what == MEET_ALL)
@@ -315,7 +315,7 @@ void answer(lane *warp, unsigned mask, enum meeting what)
 }
 
 /* Lets the lanes of mask go on when all are there for the same. */
-void try_meeting(runner *r, int w, unsigned mask, enum meeting what)
+void try_meeting(runner *r, int w, unsigned mask, enum warp_meeting what)
 {
     lane *warp = &r->lanes[w * WARP];
     if ((r->waiting[w] & mask) != mask)
@@ -508,8 +508,8 @@ unsigned count_threads(void)
 }
 } // namespace
 
-uint64_t meet(enum meeting what, unsigned mask, uint64_t value, unsigned asked,
-              unsigned width, const char *file, int line)
+uint64_t meet(enum warp_meeting what, unsigned mask, uint64_t value,
+              unsigned asked, unsigned width, const char *file, int line)
 {
     runner *r = mine;
     int at = r->at, w = at / WARP, n = r->n - w * WARP;

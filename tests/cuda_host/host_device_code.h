@@ -53,21 +53,21 @@ static inline float4 make_float4(float x, float y, float z, float w)
 namespace oj_host
 {
 /** The thread of the device that this thread of the host is at. */
-struct place
+struct thread_place
 {
     uint3 thread, block;
     dim3 block_size, grid_size;
     uint64_t serial; /**< of the block, in the process */
 };
 
-extern __thread struct place *now;
+extern __thread struct thread_place *now;
 
 /** Ends the process: an error of the module. */
 [[noreturn]] void die(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
 /** What threads of a warp meet for. */
-enum meeting
+enum warp_meeting
 {
     MEET_SYNC,
     MEET_BALLOT,
@@ -81,8 +81,8 @@ enum meeting
 
 /** Waits for the lanes of mask; value: what this lane brings; lane: which
  *  other one it asks, in stretches of width lanes. */
-uint64_t meet(enum meeting what, unsigned mask, uint64_t value, unsigned lane,
-              unsigned width, const char *file, int line);
+uint64_t meet(enum warp_meeting what, unsigned mask, uint64_t value,
+              unsigned lane, unsigned width, const char *file, int line);
 
 /** Waits for all threads of the block: how many brought something else than
  *  0. */
@@ -98,7 +98,7 @@ template <typename T> inline void poison_shared(T &memory, uint64_t &serial)
 }
 
 template <typename T>
-inline T shuffle(enum meeting what, unsigned mask, T value, unsigned lane,
+inline T shuffle(enum warp_meeting what, unsigned mask, T value, unsigned lane,
                  unsigned width, const char *file, int line)
 {
     static_assert(std::is_arithmetic<T>::value && sizeof(T) <= 8,

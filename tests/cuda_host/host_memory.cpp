@@ -16,17 +16,17 @@ namespace oj_host
 {
 namespace
 {
-enum kind
+enum memory_kind
 {
     DEVICE,
     PINNED,    /* cudaHostAlloc() */
     REGISTERED /* the caller's */
 };
 
-struct block
+struct memory_block
 {
     size_t bytes;
-    enum kind kind;
+    enum memory_kind kind;
     int device;
     oj_host_pool *pool;
 };
@@ -36,9 +36,9 @@ const size_t FENCE = OJ_HOST_ASAN ? 0 : 256;
 const size_t ALIGNMENT = 256;
 
 std::mutex lock;
-std::map<uintptr_t, block> &blocks(void)
+std::map<uintptr_t, memory_block> &blocks(void)
 {
-    static auto *all = new std::map<uintptr_t, block>;
+    static auto *all = new std::map<uintptr_t, memory_block>;
     return *all;
 }
 
@@ -49,7 +49,7 @@ unsigned poison(void)
 }
 
 /* The block that at lies in; end: or ends at. */
-const block *find(const void *at, uintptr_t *start)
+const memory_block *find(const void *at, uintptr_t *start)
 {
     auto &all = blocks();
     auto next = all.upper_bound((uintptr_t)at);
@@ -67,7 +67,7 @@ int kind_of(const void *at, size_t bytes, const char *what)
 {
     std::lock_guard<std::mutex> hold(lock);
     uintptr_t start, first = (uintptr_t)at;
-    const block *b = find(at, &start);
+    const memory_block *b = find(at, &start);
     if (b == nullptr)
     {
         auto next = blocks().upper_bound(first);
@@ -91,7 +91,7 @@ size_t in_use(const device &d)
     return bytes;
 }
 
-cudaError_t get(void **out, size_t bytes, int ordinal, enum kind kind,
+cudaError_t get(void **out, size_t bytes, int ordinal, enum memory_kind kind,
                 oj_host_pool *pool)
 {
     device &d = device_at(ordinal);
@@ -122,13 +122,13 @@ cudaError_t get(void **out, size_t bytes, int ordinal, enum kind kind,
     return cudaSuccess;
 }
 
-void give_back(void *memory, enum kind kind)
+void give_back(void *memory, enum memory_kind kind)
 {
     std::lock_guard<std::mutex> hold(lock);
     auto at = blocks().find((uintptr_t)memory);
     if (at == blocks().end() || at->second.kind != kind)
         die("memory at %p is given back that is not there", memory);
-    block b = at->second;
+    memory_block b = at->second;
     for (size_t i = 0; i < FENCE; i++)
     {
         if (((unsigned char *)memory)[b.bytes + i] != poison())
@@ -324,7 +324,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out,
 {
     uintptr_t start;
     std::lock_guard<std::mutex> hold(lock);
-    const block *b = find(at, &start);
+    const memory_block *b = find(at, &start);
     out->type = b == nullptr        ? cudaMemoryTypeUnregistered
                 : b->kind == DEVICE ? cudaMemoryTypeDevice
                                     : cudaMemoryTypeHost;

@@ -155,14 +155,14 @@ static void told(void)
 
 /* --- trials --------------------------------------------------------------- */
 
-struct trial
+struct emulator_trial
 {
     const char *name;
     void (*body)(void);
     const char *words; /* NULL: all is well */
 };
 
-static const struct trial trials[] = {
+static const struct emulator_trial trials[] = {
     {"meet never", meet_never, "is stuck"},
     {"meet elsewhere", meet_elsewhere, "is stuck"},
     {"ask who is not there", ask_who_is_not_there, "asks lane 4"},
@@ -176,7 +176,7 @@ static const struct trial trials[] = {
 };
 
 /* In a process of its own: 1 when it ends as it should. */
-static int passes(const struct trial *t)
+static int passes(const struct emulator_trial *t)
 {
     static char text[1 << 16];
     size_t n = 0;

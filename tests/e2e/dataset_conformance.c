@@ -34,7 +34,7 @@ static OGRwkbGeometryType part_type(OGRwkbGeometryType type)
 }
 
 static void check_definition(GDALDatasetH dataset, OGRLayerH layer,
-                             const struct rows *all)
+                             const struct layer_rows *all)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
     OGRSpatialReferenceH srs = OGR_L_GetSpatialRef(layer);
@@ -161,9 +161,9 @@ static void check_dataset(GDALDatasetH dataset, const char *name)
 /* --- reading in order ------------------------------------------------------
  */
 
-static void check_sequence(OGRLayerH layer, const struct rows *all)
+static void check_sequence(OGRLayerH layer, const struct layer_rows *all)
 {
-    struct rows again = read_rows(layer);
+    struct layer_rows again = read_rows(layer);
     OGRFeatureH feature;
     check_begin("reading");
     expect_same_rows(&again, all, "a second time");
@@ -187,7 +187,7 @@ static void check_sequence(OGRLayerH layer, const struct rows *all)
 }
 
 static void check_count(GDALDatasetH dataset, OGRLayerH layer,
-                        const struct rows *all)
+                        const struct layer_rows *all)
 {
     char *keep = CPLMalloc((size_t)all->n + 1);
     check_begin("count");
@@ -219,7 +219,7 @@ static int is_near(double a, double b)
     return fabs(a - b) <= 1e-14 * (fabs(a) + fabs(b));
 }
 
-static void check_extent(OGRLayerH layer, const struct rows *all)
+static void check_extent(OGRLayerH layer, const struct layer_rows *all)
 {
     OGREnvelope extent = {1, -1, 1, -1}, fast, expected = {0, 0, 0, 0};
     int n = 0;
@@ -268,7 +268,7 @@ static void check_extent(OGRLayerH layer, const struct rows *all)
                "the one that is said to be fast differs");
 }
 
-static void check_texts(OGRLayerH layer, const struct rows *all)
+static void check_texts(OGRLayerH layer, const struct layer_rows *all)
 {
     check_begin("texts");
     if (!OGR_L_TestCapability(layer, OLCStringsAsUTF8))
@@ -284,7 +284,7 @@ static void check_texts(OGRLayerH layer, const struct rows *all)
 
 /* Says of everything that writes that it cannot, and does not. */
 static void check_read_only(GDALDatasetH dataset, OGRLayerH layer,
-                            const struct rows *all)
+                            const struct layer_rows *all)
 {
     static const char *const writes[] = {
         OLCSequentialWrite, OLCRandomWrite,   OLCCreateField,
@@ -338,7 +338,7 @@ static void check_update(const char *name)
 
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 6, 0)
 /* Batches have as many rows as there are, and can be left half-way. */
-static void check_arrow(OGRLayerH layer, const struct rows *all)
+static void check_arrow(OGRLayerH layer, const struct layer_rows *all)
 {
     check_begin("arrow");
     for (int turn = 0; turn < 3; turn++)
@@ -370,7 +370,7 @@ static void check_arrow(OGRLayerH layer, const struct rows *all)
                all->n);
     }
     {
-        struct rows again = read_rows(layer);
+        struct layer_rows again = read_rows(layer);
         expect_same_rows(&again, all, "rows after streams");
         free_rows(&again);
     }
@@ -380,17 +380,17 @@ static void check_arrow(OGRLayerH layer, const struct rows *all)
 /* --- threads
  * ------------------------------------------------------------------ */
 
-struct reader
+struct reading_thread
 {
     const char *name;
-    const struct rows *all;
+    const struct layer_rows *all;
     int n_loops, n_wrong;
     pthread_t thread;
 };
 
 static void *read_loops(void *user)
 {
-    struct reader *reader = user;
+    struct reading_thread *reader = user;
     for (int loop = 0; loop < reader->n_loops; loop++)
     {
         GDALDatasetH dataset =
@@ -418,15 +418,16 @@ static void *read_loops(void *user)
     return NULL;
 }
 
-static void check_threads(const char *name, const struct rows *all,
+static void check_threads(const char *name, const struct layer_rows *all,
                           int n_threads, int n_loops)
 {
-    struct reader *readers = CPLCalloc((size_t)n_threads + 1, sizeof *readers);
+    struct reading_thread *readers =
+        CPLCalloc((size_t)n_threads + 1, sizeof *readers);
     check_begin("threads");
     for (int i = 0; i < n_threads; i++)
     {
-        readers[i] =
-            (struct reader){.name = name, .all = all, .n_loops = n_loops};
+        readers[i] = (struct reading_thread){
+            .name = name, .all = all, .n_loops = n_loops};
         if (pthread_create(&readers[i].thread, NULL, read_loops, &readers[i]))
             abort();
     }
@@ -448,7 +449,7 @@ static void check_all(const char *name, int is_writable, int n_threads,
     GDALDatasetH dataset = GDALOpenEx(
         name, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
     OGRLayerH layer;
-    struct rows all, again;
+    struct layer_rows all, again;
     check_begin("open");
     expect(dataset != NULL, "%s", name);
     if (dataset == NULL)

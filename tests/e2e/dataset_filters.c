@@ -44,7 +44,7 @@ static int is_same_value(OGRFeatureH a, OGRFeatureH b, int field)
     return is_same;
 }
 
-static void check_field_filter(OGRLayerH layer, const struct rows *all,
+static void check_field_filter(OGRLayerH layer, const struct layer_rows *all,
                                int field, char *keep)
 {
     const char *name = OGR_Fld_GetNameRef(
@@ -77,7 +77,8 @@ static void check_field_filter(OGRLayerH layer, const struct rows *all,
     OGR_L_SetAttributeFilter(layer, NULL);
 }
 
-static void check_attribute_filters(OGRLayerH layer, const struct rows *all)
+static void check_attribute_filters(OGRLayerH layer,
+                                    const struct layer_rows *all)
 {
     char *keep = CPLMalloc((size_t)all->n + 1);
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
@@ -158,7 +159,7 @@ static OGRGeometryH half_of(OGRGeometryH box)
     return half;
 }
 
-static void check_spatial_filter(OGRLayerH layer, const struct rows *all,
+static void check_spatial_filter(OGRLayerH layer, const struct layer_rows *all,
                                  OGRGeometryH filter, int is_box, char *keep)
 {
     OGRPreparedGeometryH prepared = OGRCreatePreparedGeometry(filter);
@@ -182,7 +183,7 @@ static void check_spatial_filter(OGRLayerH layer, const struct rows *all,
     }
 }
 
-static void check_spatial_filters(OGRLayerH layer, const struct rows *all)
+static void check_spatial_filters(OGRLayerH layer, const struct layer_rows *all)
 {
     char *keep = CPLMalloc((size_t)all->n + 1);
     OGREnvelope extent = {0, 0, 0, 0}, far = {9e7, 9.1e7, 9e7, 9.1e7};
@@ -241,11 +242,11 @@ static void check_spatial_filters(OGRLayerH layer, const struct rows *all)
 }
 
 /* Rows without the field (or geometry) are the others' equals in all else. */
-static void check_without(OGRLayerH layer, const struct rows *all, int field,
-                          const char *name)
+static void check_without(OGRLayerH layer, const struct layer_rows *all,
+                          int field, const char *name)
 {
     const char *names[] = {name, NULL};
-    struct rows got;
+    struct layer_rows got;
     expect(OGR_L_SetIgnoredFields(layer, names) == OGRERR_NONE,
            "%s cannot be ignored", name);
     got = read_rows(layer);
@@ -270,12 +271,12 @@ static void check_without(OGRLayerH layer, const struct rows *all, int field,
     free_rows(&got);
 }
 
-static void check_ignored_fields(OGRLayerH layer, const struct rows *all)
+static void check_ignored_fields(OGRLayerH layer, const struct layer_rows *all)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
     int n_fields = OGR_FD_GetFieldCount(defn);
     char **names = NULL;
-    struct rows got;
+    struct layer_rows got;
     check_begin("ignored fields");
     if (!OGR_L_TestCapability(layer, OLCIgnoreFields))
         return;
@@ -311,7 +312,7 @@ static void check_ignored_fields(OGRLayerH layer, const struct rows *all)
 }
 
 static void check_sql(GDALDatasetH dataset, OGRLayerH layer,
-                      const struct rows *all)
+                      const struct layer_rows *all)
 {
     static const char *const dialects[] = {"OGRSQL", "SQLITE"};
     const char *name = OGR_L_GetName(layer);
@@ -323,7 +324,7 @@ static void check_sql(GDALDatasetH dataset, OGRLayerH layer,
                                              is_none ? " WHERE 0 = 1" : ""));
             OGRLayerH result =
                 GDALDatasetExecuteSQL(dataset, sql, NULL, dialects[i]);
-            struct rows got = {NULL, NULL, 0, 0};
+            struct layer_rows got = {NULL, NULL, 0, 0};
             expect(result != NULL, "%s: %s", dialects[i], sql);
             if (result != NULL)
                 got = read_rows(result);
@@ -340,7 +341,7 @@ static void check_sql(GDALDatasetH dataset, OGRLayerH layer,
 }
 
 void check_filters(GDALDatasetH dataset, OGRLayerH layer,
-                   const struct rows *all)
+                   const struct layer_rows *all)
 {
     check_attribute_filters(layer, all);
     check_spatial_filters(layer, all);

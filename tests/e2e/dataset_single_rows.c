@@ -15,7 +15,7 @@ static int order_of_fids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static GIntBig *sorted_fids(const struct rows *all)
+static GIntBig *sorted_fids(const struct layer_rows *all)
 {
     GIntBig *fids = CPLMalloc(((size_t)all->n + 1) * sizeof *fids);
     for (int i = 0; i < all->n; i++)
@@ -32,7 +32,7 @@ static void expect_row(OGRLayerH layer, OGRFeatureH row, const char *what)
     OGR_F_Destroy(feature);
 }
 
-static void check_random_read(OGRLayerH layer, const struct rows *all)
+static void check_random_read(OGRLayerH layer, const struct layer_rows *all)
 {
     GIntBig *fids = sorted_fids(all);
     OGRFeatureH feature;
@@ -70,8 +70,8 @@ static void check_random_read(OGRLayerH layer, const struct rows *all)
     CPLFree(fids);
 }
 
-static void expect_from(OGRLayerH layer, const struct rows *all, GIntBig index,
-                        const char *what)
+static void expect_from(OGRLayerH layer, const struct layer_rows *all,
+                        GIntBig index, const char *what)
 {
     OGRErr error = OGR_L_SetNextByIndex(layer, index);
     expect(error == OGRERR_NONE, "%s: %d is refused", what, (int)index);
@@ -103,9 +103,9 @@ static void expect_no_index(OGRLayerH layer, GIntBig index)
     OGR_F_Destroy(feature);
 }
 
-static void check_indexes(OGRLayerH layer, const struct rows *all)
+static void check_indexes(OGRLayerH layer, const struct layer_rows *all)
 {
-    struct rows kept;
+    struct layer_rows kept;
     check_begin("next by index");
     for (int i = 0; i < 10 && all->n > 0; i++)
         expect_from(layer, all, any_number() % (uint32_t)all->n, "unfiltered");
@@ -130,7 +130,7 @@ static void check_indexes(OGRLayerH layer, const struct rows *all)
     OGR_L_ResetReading(layer);
 }
 
-void check_single_rows(OGRLayerH layer, const struct rows *all)
+void check_single_rows(OGRLayerH layer, const struct layer_rows *all)
 {
     check_random_read(layer, all);
     check_indexes(layer, all);

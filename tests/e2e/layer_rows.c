@@ -117,7 +117,7 @@ uint64_t hash_row(OGRFeatureH feature, int without)
     return hash;
 }
 
-static void add_row(struct rows *rows, OGRFeatureH feature)
+static void add_row(struct layer_rows *rows, OGRFeatureH feature)
 {
     if (rows->n == rows->room)
     {
@@ -130,9 +130,9 @@ static void add_row(struct rows *rows, OGRFeatureH feature)
     rows->at[rows->n++] = feature;
 }
 
-struct rows read_rows(OGRLayerH layer)
+struct layer_rows read_rows(OGRLayerH layer)
 {
-    struct rows rows = {NULL, NULL, 0, 0};
+    struct layer_rows rows = {NULL, NULL, 0, 0};
     OGRFeatureH feature;
     OGR_L_ResetReading(layer);
     while ((feature = OGR_L_GetNextFeature(layer)) != NULL)
@@ -140,7 +140,7 @@ struct rows read_rows(OGRLayerH layer)
     return rows;
 }
 
-void free_rows(struct rows *rows)
+void free_rows(struct layer_rows *rows)
 {
     for (int i = 0; i < rows->n; i++)
         OGR_F_Destroy(rows->at[i]);
@@ -148,8 +148,8 @@ void free_rows(struct rows *rows)
     CPLFree(rows->hash);
 }
 
-void expect_same_rows(const struct rows *got, const struct rows *expected,
-                      const char *what)
+void expect_same_rows(const struct layer_rows *got,
+                      const struct layer_rows *expected, const char *what)
 {
     expect(got->n == expected->n, "%s: %d rows in place of %d", what, got->n,
            expected->n);
@@ -167,12 +167,12 @@ static int order_of_hashes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void expect_kept(OGRLayerH layer, const struct rows *all, const char *keep,
-                 const char *what)
+void expect_kept(OGRLayerH layer, const struct layer_rows *all,
+                 const char *keep, const char *what)
 {
     uint64_t *expected = CPLMalloc(((size_t)all->n + 1) * sizeof *expected);
     GIntBig before = OGR_L_GetFeatureCount(layer, 1);
-    struct rows got = read_rows(layer);
+    struct layer_rows got = read_rows(layer);
     int n = 0;
     for (int i = 0; i < all->n; i++)
         if (keep[i])

@@ -28,7 +28,7 @@ void expect_none(void);
 
 uint32_t any_number(void);
 
-struct rows
+struct layer_rows
 {
     OGRFeatureH *at;
     uint64_t *hash; /* of the whole row, FID and geometry included */
@@ -38,19 +38,19 @@ struct rows
 /* A row as one number; without the field of that number, or the geometry. */
 uint64_t hash_row(OGRFeatureH feature, int without);
 /* From the first row on, under the filters that are set. */
-struct rows read_rows(OGRLayerH layer);
-void free_rows(struct rows *rows);
-void expect_same_rows(const struct rows *got, const struct rows *expected,
-                      const char *what);
+struct layer_rows read_rows(OGRLayerH layer);
+void free_rows(struct layer_rows *rows);
+void expect_same_rows(const struct layer_rows *got,
+                      const struct layer_rows *expected, const char *what);
 /* Under the filters that are set, exactly the rows of all for which keep is
  * not 0 come, and are counted; in any order, as an index may give them. */
-void expect_kept(OGRLayerH layer, const struct rows *all, const char *keep,
-                 const char *what);
+void expect_kept(OGRLayerH layer, const struct layer_rows *all,
+                 const char *keep, const char *what);
 
 /* GetFeature, SetNextByIndex. */
-void check_single_rows(OGRLayerH layer, const struct rows *all);
+void check_single_rows(OGRLayerH layer, const struct layer_rows *all);
 /* Attribute filters, spatial filters, ignored fields, SQL. */
 void check_filters(GDALDatasetH dataset, OGRLayerH layer,
-                   const struct rows *all);
+                   const struct layer_rows *all);
 
 #endif

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct oj_index
+struct fake_index
 {
     const struct oj_flat *join_side;
     const int32_t *tie_rank;
@@ -60,7 +60,7 @@ static int takes(const struct oj_relation *relation,
            (input == NULL || oj_flat_is_points(input));
 }
 
-static const char *method(const struct oj_index *index,
+static const char *method(const struct oj_gpu_index *index,
                           const struct oj_relation *relation,
                           const struct oj_flat *join_side,
                           const struct oj_flat *input)
@@ -81,12 +81,14 @@ static oj_status check_index(struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status
-make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-           const struct oj_relation *relation, const struct oj_options *options,
-           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+static oj_status make_index(const struct oj_flat *join_side,
+                            const int32_t *tie_rank,
+                            const struct oj_relation *relation,
+                            const struct oj_options *options,
+                            struct oj_gpu_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
-    struct oj_index *index;
+    struct fake_index *index;
     (void)options;
     (void)stats;
     OJ_TRY(check_index(err));
@@ -94,16 +96,16 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
     index->join_side = join_side;
     index->tie_rank = tie_rank;
     index->relation = *relation;
-    *out = index;
+    *out = (void *)index;
     return OJ_OK;
 }
 
-static int32_t rank_of(const struct oj_index *index, int64_t i)
+static int32_t rank_of(const struct fake_index *index, int64_t i)
 {
     return index->tie_rank != NULL ? index->tie_rank[i] : (int32_t)i;
 }
 
-static void answer(const struct oj_index *index, double x, double y,
+static void answer(const struct fake_index *index, double x, double y,
                    int32_t *row, double *measure)
 {
     const struct oj_flat *flat = index->join_side;
@@ -137,7 +139,7 @@ static oj_status check_device(struct oj_error *err)
     return OJ_OK;
 }
 
-static int is_equal(const struct oj_index *index, const struct oj_flat *input,
+static int is_equal(const struct fake_index *index, const struct oj_flat *input,
                     int64_t row, int64_t feature)
 {
     return input->x[row] == index->join_side->x[feature] &&
@@ -145,7 +147,7 @@ static int is_equal(const struct oj_index *index, const struct oj_flat *input,
 }
 
 /* Without FIDs, so that the order is that of the ordinals. */
-static oj_status join_equal(const struct oj_index *index,
+static oj_status join_equal(const struct fake_index *index,
                             const struct oj_flat *input, struct oj_matches *out,
                             struct oj_error *err)
 {
@@ -167,11 +169,12 @@ static oj_status join_equal(const struct oj_index *index,
     return OJ_OK;
 }
 
-static oj_status count_pairs(struct oj_index *index,
+static oj_status count_pairs(struct oj_gpu_index *wrapped,
                              const struct oj_flat *input, int64_t *counts,
                              int64_t *n_pairs, struct oj_stats *stats,
                              struct oj_error *err)
 {
+    struct fake_index *index = (void *)wrapped;
     int64_t sum = 0;
     (void)stats;
     OJ_TRY(check_device(err));
@@ -190,11 +193,13 @@ static oj_status count_pairs(struct oj_index *index,
     return OJ_OK;
 }
 
-static oj_status sum_pairs(struct oj_index *index, const struct oj_flat *input,
+static oj_status sum_pairs(struct oj_gpu_index *wrapped,
+                           const struct oj_flat *input,
                            const struct oj_sum_request *request, int64_t *words,
                            int64_t *n_pairs, struct oj_stats *stats,
                            struct oj_error *err)
 {
+    struct fake_index *index = (void *)wrapped;
     (void)stats;
     OJ_TRY(check_device(err));
     if (index->relation.op != OJ_OP_EQUALS || fails("plain"))
@@ -213,16 +218,17 @@ static oj_status sum_pairs(struct oj_index *index, const struct oj_flat *input,
     return OJ_OK;
 }
 
-static const char *why_refused(const struct oj_index *index)
+static const char *why_refused(const struct oj_gpu_index *index)
 {
     (void)index;
     return fails("second") ? "the better fake method is full" : "";
 }
 
-static oj_status join(struct oj_index *index, const struct oj_flat *input,
+static oj_status join(struct oj_gpu_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
+    struct fake_index *index = (void *)wrapped;
     int64_t n = input->n_features;
     (void)stats;
     OJ_TRY(check_device(err));
@@ -241,19 +247,19 @@ static oj_status join(struct oj_index *index, const struct oj_flat *input,
     return OJ_OK;
 }
 
-static void free_index(struct oj_index *index)
+static void free_index(struct oj_gpu_index *index)
 {
     oj_free(index);
 }
 
 /* --- boxes of lines and polygons ------------------------------------------ */
 
-struct box
+struct feature_box
 {
     double x0, y0, x1, y1;
 };
 
-struct oj_gpu_screen
+struct fake_screen
 {
     const struct oj_flat *join_side;
     struct oj_screen_rule rule;
@@ -265,20 +271,20 @@ static oj_status screen_index(const struct oj_flat *join_side,
                               struct oj_gpu_screen **out,
                               struct oj_stats *stats, struct oj_error *err)
 {
-    struct oj_gpu_screen *screen;
+    struct fake_screen *screen;
     (void)options;
     (void)stats;
     OJ_TRY(check_index(err));
     OJ_NEW(screen, 1, err);
     screen->join_side = join_side;
     screen->rule = *rule;
-    *out = screen;
+    *out = (void *)screen;
     return OJ_OK;
 }
 
-static struct box box_of(const struct oj_flat *flat, int64_t feature)
+static struct feature_box box_of(const struct oj_flat *flat, int64_t feature)
 {
-    struct box box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    struct feature_box box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     int64_t end = flat->ring_offset[flat->part_offset[feature + 1]];
     int64_t ring = flat->ring_offset[flat->part_offset[feature]];
     for (int64_t v = flat->vertex_offset[ring]; v < flat->vertex_offset[end];
@@ -292,16 +298,17 @@ static struct box box_of(const struct oj_flat *flat, int64_t feature)
     return box;
 }
 
-static int boxes_meet(const struct box *a, const struct box *b)
+static int boxes_meet(const struct feature_box *a, const struct feature_box *b)
 {
     return a->x0 <= b->x1 && b->x0 <= a->x1 && a->y0 <= b->y1 && b->y0 <= a->y1;
 }
 
-static oj_status screen_find(struct oj_gpu_screen *screen,
+static oj_status screen_find(struct oj_gpu_screen *wrapped,
                              const struct oj_flat *input, int64_t most,
                              struct oj_screen_pairs *out,
                              struct oj_stats *stats, struct oj_error *err)
 {
+    const struct fake_screen *screen = (void *)wrapped;
     int64_t n = input->n_features, m = screen->join_side->n_features, at = 0;
     (void)most;
     (void)stats;
@@ -314,11 +321,11 @@ static oj_status screen_find(struct oj_gpu_screen *screen,
                       err));
     for (int64_t i = 0; i < n; i++)
     {
-        struct box row = box_of(input, i);
+        struct feature_box row = box_of(input, i);
         out->offset[i] = at;
         for (int64_t f = 0; f < m; f++)
         {
-            struct box other = box_of(screen->join_side, f);
+            struct feature_box other = box_of(screen->join_side, f);
             out->feature[at] = (int32_t)f;
             out->said[at] =
                 screen->rule.is_enough ? OJ_SAID_MEETS : OJ_SAID_NOTHING;

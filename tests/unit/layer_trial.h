@@ -8,14 +8,14 @@
 
 #include <stdio.h>
 
-struct trial
+struct layer_trial
 {
     struct oj_flat join, input; /* views */
     struct oj_relation relation;
     int n_threads;
 };
 
-static inline void join_all(const struct trial *t, const char *backend,
+static inline void join_all(const struct layer_trial *t, const char *backend,
                             struct oj_matches *out)
 {
     struct oj_options options = {.n_threads = t->n_threads,
@@ -30,7 +30,8 @@ static inline void join_all(const struct trial *t, const char *backend,
 }
 
 /* What matches promises of itself. */
-static inline void check_form(const struct trial *t, const struct oj_matches *m)
+static inline void check_form(const struct layer_trial *t,
+                              const struct oj_matches *m)
 {
     int lists = oj_relation_gives_lists(&t->relation);
     int64_t n_pairs = 0, n_matched = 0;
@@ -62,7 +63,7 @@ static inline void check_form(const struct trial *t, const struct oj_matches *m)
 }
 
 /* Compares the engine with a reference. */
-static inline void compare_backends(const struct trial *t,
+static inline void compare_backends(const struct layer_trial *t,
                                     const char *reference,
                                     struct oj_validation *v)
 {
@@ -148,7 +149,7 @@ static inline struct oj_flat without(const struct oj_flat *flat, int64_t first,
 
 /* Takes features from one side while the two backends still differ. The old
  * arrays are left to the end of the program: it fails anyhow. */
-static inline void reduce_side(struct trial *t, const char *reference,
+static inline void reduce_side(struct layer_trial *t, const char *reference,
                                struct oj_flat *side)
 {
     for (int64_t size = (side->n_features + 1) / 2; size > 0; size /= 2)
@@ -169,7 +170,7 @@ static inline void reduce_side(struct trial *t, const char *reference,
     }
 }
 
-static inline void print_difference(const struct trial *t,
+static inline void print_difference(const struct layer_trial *t,
                                     const struct oj_validation *v)
 {
     const struct oj_difference *d = &v->first[0];
@@ -185,9 +186,10 @@ static inline void print_difference(const struct trial *t,
 }
 
 /* Prints the smallest trial found that still differs. */
-static inline void print_reduced(const struct trial *t, const char *reference)
+static inline void print_reduced(const struct layer_trial *t,
+                                 const char *reference)
 {
-    struct trial small = *t;
+    struct layer_trial small = *t;
     struct oj_validation v;
     compare_backends(&small, reference, &v);
     print_difference(&small, &v);

@@ -14,7 +14,7 @@
 #define MOST_FIELDS 8
 
 /* A table with a line of names first; fields may be in quotes. */
-struct table
+struct oracle_table
 {
     char *text;
     int n_rows, n_fields, capacity;
@@ -68,7 +68,7 @@ static inline char *next_field(char **text, int *end_of_row)
     return field;
 }
 
-static inline int read_table(const char *name, struct table *table)
+static inline int read_table(const char *name, struct oracle_table *table)
 {
     char *text = read_file(name);
     memset(table, 0, sizeof *table);
@@ -101,7 +101,7 @@ static inline int read_table(const char *name, struct table *table)
 }
 
 /* Field of a row, by its column's name. */
-static inline const char *get(const struct table *table, int row,
+static inline const char *get(const struct oracle_table *table, int row,
                               const char *column)
 {
     for (int i = 0; i < MOST_FIELDS && table->field[i] != NULL; i++)
@@ -113,13 +113,14 @@ static inline const char *get(const struct table *table, int row,
     exit(1);
 }
 
-static inline void free_table(struct table *table)
+static inline void free_table(struct oracle_table *table)
 {
     free(table->text);
     free(table->field);
 }
 
-static inline int find_case(const struct table *cases, const char *case_id)
+static inline int find_case(const struct oracle_table *cases,
+                            const char *case_id)
 {
     static int last = 1; /* tests of a case follow each other */
     for (int i = 0; i < cases->n_rows; i++)

@@ -23,8 +23,8 @@ struct plain_screen
     struct oj_screen screen;
     struct oj_screen_rule rule;
     struct plain_meet join;
-    struct oj_tree tree;
-    struct oj_tree_node *node;
+    struct oj_device_tree tree;
+    struct oj_device_tree_node *node;
     int32_t *order;
     int64_t n_said[OJ_SAID_NOTHING + 1];
 };
@@ -179,7 +179,7 @@ static inline void plain_visit(struct plain_screen *s,
         else
         {
             int32_t f = s->order[first + c];
-            if (oj_meet_passes((enum oj_meet_test)s->rule.test, a,
+            if (oj_meet_passes((enum oj_box_test)s->rule.test, a,
                                &s->join.feature[f]))
                 plain_put(s, f, plain_say(s, rows, row, f), out);
         }

@@ -26,7 +26,7 @@ struct plain_side
     uint8_t *part_kind;
     int64_t *ring_offset, *segment_offset;
     struct oj_tree_box *chain[OJ_TREE_CHAIN_LEVELS];
-    struct oj_tree_node *node, *polygon_node;
+    struct oj_device_tree_node *node, *polygon_node;
     int32_t *polygon_part;
     struct oj_tree_segment *sorted_segment;
     int32_t *sorted_rank;
@@ -51,12 +51,12 @@ static inline int compare_codes(const void *left, const void *right)
 }
 
 /* The tree of n boxes in extent; entry i is box order[i]. */
-static inline struct oj_tree_node *tree_build(struct oj_tree *tree, int64_t n,
-                                              const struct oj_tree_box *box,
-                                              const struct oj_tree_box *extent,
-                                              int32_t *order)
+static inline struct oj_device_tree_node *
+tree_build(struct oj_device_tree *tree, int64_t n,
+           const struct oj_tree_box *box, const struct oj_tree_box *extent,
+           int32_t *order)
 {
-    struct oj_tree_node *node;
+    struct oj_device_tree_node *node;
     struct coded *coded;
     int64_t n_nodes = oj_tree_layout(tree, n, extent);
     TREE_NEW(node, n_nodes);
@@ -70,7 +70,7 @@ static inline struct oj_tree_node *tree_build(struct oj_tree *tree, int64_t n,
     {
         for (int64_t i = 0; i < tree->level_n[level] * OJ_TREE_FANOUT; i++)
         {
-            struct oj_tree_node *at =
+            struct oj_device_tree_node *at =
                 node + tree->level_first[level] + i / OJ_TREE_FANOUT;
             int c = (int)(i % OJ_TREE_FANOUT);
             if (level == 0)
@@ -190,7 +190,7 @@ static inline void side_make_rings(struct plain_side *s,
 
 static inline void side_make_only_ranks(struct plain_side *s)
 {
-    const struct oj_tree *tree = &s->side.segments;
+    const struct oj_device_tree *tree = &s->side.segments;
     const int32_t *below = s->sorted_rank;
     int64_t n_below = tree->n, n_nodes = 0;
     for (int level = 0; level < tree->n_levels; level++)

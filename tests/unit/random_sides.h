@@ -9,7 +9,7 @@
 
 #include <check.h>
 
-struct side
+struct random_side
 {
     struct oj_flat_buf buf;
     struct oj_flat view;
@@ -25,7 +25,7 @@ static inline void *column(int64_t n, size_t size)
     return memory;
 }
 
-static inline void side_free(struct side *side)
+static inline void side_free(struct random_side *side)
 {
     oj_flat_buf_free(&side->buf);
     oj_free(side->fid);
@@ -35,7 +35,8 @@ static inline void side_free(struct side *side)
 }
 
 /* Each of the two kinds of classes counts once in n times. */
-static inline void pick_classes(struct side *a, struct side *b, int n)
+static inline void pick_classes(struct random_side *a, struct random_side *b,
+                                int n)
 {
     a->view.on_class = b->view.on_class = NULL;
     a->view.exclude_class = b->view.exclude_class = NULL;

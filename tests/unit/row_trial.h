@@ -49,7 +49,7 @@ struct trial_answer
     struct oj_pair_values values;
 };
 
-struct trial
+struct row_trial
 {
     GDALDatasetH in, join, out;
     OGRLayerH in_layer, join_layer, out_layer;
@@ -90,7 +90,7 @@ static inline oj_status trial_aggregate(void *user, int source, int64_t row,
     return OJ_OK;
 }
 
-static inline void trial_field(struct trial *t, const char *name,
+static inline void trial_field(struct row_trial *t, const char *name,
                                OGRFieldType type, OGRFieldSubType subtype,
                                enum oj_column_origin origin, int source)
 {
@@ -107,7 +107,7 @@ static inline void trial_field(struct trial *t, const char *name,
 }
 
 /* Both sides' fields, ours, and some whose type is not that of the values. */
-static inline void trial_fields(struct trial *t)
+static inline void trial_fields(struct row_trial *t)
 {
     char name[50];
     for (int f = 0; f < N_FIELDS; f++)
@@ -135,7 +135,7 @@ static inline void trial_fields(struct trial *t)
     trial_field(t, "dist_as_f32", OFTReal, OFSTFloat32, OJ_COLUMN_MEASURE, 0);
 }
 
-static inline struct oj_read_options trial_reading(const struct trial *t,
+static inline struct oj_read_options trial_reading(const struct row_trial *t,
                                                    int64_t batch_rows)
 {
     struct oj_read_options options = {0};
@@ -149,7 +149,7 @@ static inline struct oj_read_options trial_reading(const struct trial *t,
 }
 
 /* The first n fields are those that a stream carries; drivers lack others. */
-static inline void trial_open_input(struct trial *t, const char *driver,
+static inline void trial_open_input(struct row_trial *t, const char *driver,
                                     int n_points)
 {
     const char *path = EQUAL(driver, "GPKG") ? "/vsimem/row_trial.gpkg"
@@ -173,9 +173,9 @@ static inline void trial_open_input(struct trial *t, const char *driver,
 }
 
 /* n_points: rows of the input layer; < 0: one of every shape */
-static inline void trial_open(struct trial *t, const char *driver, int n_points,
-                              enum oj_how how, enum trial_form form,
-                              int64_t batch_rows)
+static inline void trial_open(struct row_trial *t, const char *driver,
+                              int n_points, enum oj_how how,
+                              enum trial_form form, int64_t batch_rows)
 {
     struct oj_read_options reading;
     struct oj_read_counts counts;
@@ -225,7 +225,7 @@ static inline void trial_open(struct trial *t, const char *driver, int n_points,
     t->options.aggregate = trial_aggregate;
 }
 
-static inline void trial_close(struct trial *t)
+static inline void trial_close(struct row_trial *t)
 {
     for (int i = 0; i < t->n_answers; i++)
     {
@@ -249,7 +249,7 @@ static inline void trial_close(struct trial *t)
 
 /* A join whose rows are those of the only layer of in, which is taken: nothing
  * matches. */
-static inline void trial_open_alone(struct trial *t, GDALDatasetH in,
+static inline void trial_open_alone(struct row_trial *t, GDALDatasetH in,
                                     OGRwkbGeometryType type)
 {
     OGRFeatureDefnH defn;
@@ -351,7 +351,8 @@ static inline void trial_fill_lists(struct oj_matches *m, int64_t first,
 }
 
 /* Values beside entries, and a shape for each: the join feature's. */
-static inline void trial_fill_values(struct trial *t, struct trial_answer *a)
+static inline void trial_fill_values(struct row_trial *t,
+                                     struct trial_answer *a)
 {
     const struct oj_matches *entries =
         oj_pair_values_matches(&a->values, &a->matches);
@@ -382,7 +383,7 @@ static inline void trial_fill_values(struct trial *t, struct trial_answer *a)
     }
 }
 
-static inline void trial_add_answer(struct trial *t, int batch,
+static inline void trial_add_answer(struct row_trial *t, int batch,
                                     int64_t first_row, int64_t n)
 {
     struct trial_answer *a = &t->answer[t->n_answers++];
@@ -402,7 +403,7 @@ static inline void trial_add_answer(struct trial *t, int batch,
 }
 
 /* Two answers to each batch, the first of them to a third of its rows. */
-static inline void trial_make_answers(struct trial *t)
+static inline void trial_make_answers(struct row_trial *t)
 {
     if (t->n_answers > 0)
         return;
@@ -414,10 +415,11 @@ static inline void trial_make_answers(struct trial *t)
     }
 }
 
-/* The next answer, as a stream asks for it; user: struct trial and cursor. */
+/* The next answer, as a stream asks for it; user: struct row_trial and cursor.
+ */
 struct trial_stream
 {
-    struct trial *trial;
+    struct row_trial *trial;
     struct oj_row_cursor *cursor;
     int n_closed;
 };
@@ -426,7 +428,7 @@ static inline oj_status trial_advance(void *user, int *there,
                                       struct oj_error *err)
 {
     struct trial_stream *s = user;
-    struct trial *t = s->trial;
+    struct row_trial *t = s->trial;
     struct trial_answer *a = &t->answer[t->at];
     *there = t->at < t->n_answers + (t->with_join_rows != 0);
     if (!*there)
@@ -439,7 +441,7 @@ static inline oj_status trial_advance(void *user, int *there,
 }
 
 /* All rows to the output layer. */
-static inline void trial_write(struct trial *t)
+static inline void trial_write(struct row_trial *t)
 {
     struct oj_layer_writer *writer;
     trial_ok(

@@ -50,14 +50,14 @@ enum
     N_ALL = (int)(sizeof all / sizeof *all)
 };
 
-struct pair
+struct aggregated_pair
 {
     int64_t row, fid, place;
     double share;
     struct oj_aggregate_value value[COLUMNS];
 };
 
-static struct pair pairs[MOST_PAIRS];
+static struct aggregated_pair pairs[MOST_PAIRS];
 static int n_pairs;
 
 static int open_file(void *user)
@@ -95,7 +95,7 @@ static void make_pairs(uint64_t seed)
         n_pairs = 1 + pick(20);
     for (int i = 0; i < n_pairs; i++)
     {
-        struct pair *p = &pairs[i];
+        struct aggregated_pair *p = &pairs[i];
         memset(p, 0, sizeof *p);
         p->row = pick(ROWS - 1); /* the last has none */
         p->fid = pick(50);
@@ -117,12 +117,12 @@ static void make_pairs(uint64_t seed)
 
 /* ---- the plain way ------------------------------------------------------ */
 
-static struct pair *mine[MOST_PAIRS];
+static struct aggregated_pair *mine[MOST_PAIRS];
 
 static int by_place(const void *a, const void *b)
 {
-    const struct pair *u = *(struct pair *const *)a;
-    const struct pair *v = *(struct pair *const *)b;
+    const struct aggregated_pair *u = *(struct aggregated_pair *const *)a;
+    const struct aggregated_pair *v = *(struct aggregated_pair *const *)b;
     if (u->fid != v->fid)
         return u->fid < v->fid ? -1 : 1;
     return u->place < v->place ? -1 : 1;
@@ -144,8 +144,8 @@ static int column;
 
 static int by_value(const void *a, const void *b)
 {
-    const struct pair *u = *(struct pair *const *)a;
-    const struct pair *v = *(struct pair *const *)b;
+    const struct aggregated_pair *u = *(struct aggregated_pair *const *)a;
+    const struct aggregated_pair *v = *(struct aggregated_pair *const *)b;
     int by = compare(column, &u->value[column], &v->value[column]);
     return by != 0 ? by : by_place(a, b);
 }

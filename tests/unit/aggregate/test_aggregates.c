@@ -14,8 +14,8 @@ static struct oj_aggregate_plan make_plan(int64_t memory)
     return plan;
 }
 
-static oj_status add_pair(struct oj_aggregates *a, const struct pair *p,
-                          struct oj_error *err)
+static oj_status add_pair(struct oj_aggregates *a,
+                          const struct aggregated_pair *p, struct oj_error *err)
 {
     const struct oj_aggregate_pair pair = {p->row, p->fid, p->place, p->share,
                                            p->value};
@@ -27,7 +27,7 @@ static void shuffle(void)
     for (int i = n_pairs - 1; i > 0; i--)
     {
         int k = pick(i + 1);
-        struct pair other = pairs[i];
+        struct aggregated_pair other = pairs[i];
         pairs[i] = pairs[k];
         pairs[k] = other;
     }
@@ -138,7 +138,7 @@ START_TEST(property_merged_rows)
         must(oj_aggregates_extend(a, (int64_t)4 * ROWS, NULL));
         for (int i = 0; i < n_pairs; i++)
         {
-            struct pair moved = pairs[i];
+            struct aggregated_pair moved = pairs[i];
             moved.row += ROWS * pick(4);
             must(add_pair(a, &moved, NULL));
         }

@@ -87,7 +87,7 @@ static int64_t integer_of_kind(int kind)
 }
 
 /* One batch: its columns, and the features that each row is paired with. */
-struct rows
+struct summed_rows
 {
     double real[COLUMNS][ROWS];
     int64_t integer[COLUMNS][ROWS];
@@ -99,7 +99,7 @@ struct rows
     int32_t at[ROWS * MOST_PAIRS];
 };
 
-static void make_rows(struct rows *rows)
+static void make_rows(struct summed_rows *rows)
 {
     rows->n = pick(4) == 0 ? pick(3) : pick(ROWS);
     rows->n_pairs = 0;
@@ -130,7 +130,7 @@ static void make_rows(struct rows *rows)
 }
 
 /* What a backend does, pairs in any order. */
-static void sum_rows(struct rows *rows, struct oj_pair_sums *sums,
+static void sum_rows(struct summed_rows *rows, struct oj_pair_sums *sums,
                      int n_threads)
 {
     struct oj_sum_request request;
@@ -187,7 +187,7 @@ START_TEST(property_sums_of_pairs)
     const struct oj_aggregate_plan plan = {aggregates, 8, types,
                                            COLUMNS,    0, NULL};
     struct oj_aggregates *by_pairs = NULL, *by_sums = NULL;
-    static struct rows rows;
+    static struct summed_rows rows;
     must(oj_aggregates_open(&plan, &by_pairs, NULL));
     must(oj_aggregates_open(&plan, &by_sums, NULL));
     ck_assert(oj_aggregates_take_sums(by_sums));
@@ -344,7 +344,7 @@ START_TEST(memory_for_sums)
 {
     static const enum oj_aggregate_type types[] = {OJ_AGG_REAL, OJ_AGG_INTEGER};
     static const int wants_sum[] = {1, 1};
-    static struct rows rows;
+    static struct summed_rows rows;
     oj_status status = OJ_ERR_NOMEM;
     int n = 0;
     random_state = 11;

@@ -20,7 +20,7 @@ START_TEST(defaults)
     ck_assert_int_eq(c.k, 1);
     ck_assert_int_eq(c.ties, OJ_TIES_FIRST);
     ck_assert_int_eq(c.distance_to, OJ_TO_INTERIOR);
-    ck_assert_int_eq(c.how, OJ_KEEP_LEFT);
+    ck_assert_int_eq(c.how, OJ_HOW_LEFT);
     ck_assert_str_eq(c.prefix, "join_");
     ck_assert_int_eq(c.limit, -1);
     ck_assert_int_eq(c.crs, OJ_CRS_AUTO);
@@ -50,7 +50,7 @@ START_TEST(all_values)
     ck_assert_int_eq(c.k, 3);
     ck_assert_int_eq(c.ties, OJ_TIES_ALL);
     ck_assert_int_eq(c.distance_to, OJ_TO_BOUNDARY);
-    ck_assert_int_eq(c.how, OJ_KEEP_INNER);
+    ck_assert_int_eq(c.how, OJ_HOW_INNER);
     ck_assert_str_eq(c.prefix, "p_");
     ck_assert_str_eq(c.input.layer, "a");
     ck_assert_str_eq(c.input.where, "x = 1");
@@ -148,22 +148,22 @@ START_TEST(the_join_follows_from_the_options)
         const char *line;
         int op, is_window, how;
     } cases[] = {
-        {"a b c", OJ_OP_INTERSECTS, 0, OJ_KEEP_LEFT},
-        {"-relate T*F**F*** a b c", OJ_OP_RELATE, 0, OJ_KEEP_LEFT},
-        {"-k 3 a b c", OJ_OP_NEAREST, 0, OJ_KEEP_LEFT},
-        {"-k 3 -max_distance 5 a b c", OJ_OP_NEAREST, 0, OJ_KEEP_LEFT},
-        {"-ties all a b c", OJ_OP_NEAREST, 0, OJ_KEEP_LEFT},
-        {"-distance_to boundary a b c", OJ_OP_NEAREST, 0, OJ_KEEP_LEFT},
-        {"-max_distance_field f a b c", OJ_OP_DWITHIN, 0, OJ_KEEP_LEFT},
-        {"-join_max_distance_field f a b c", OJ_OP_DWITHIN, 0, OJ_KEEP_LEFT},
-        {"-window 0 0 1 1 a b", OJ_OP_INTERSECTS, 1, OJ_KEEP_INNER},
-        {"-op window a b c", OJ_OP_INTERSECTS, 1, OJ_KEEP_INNER},
-        {"-op WINDOW -how left a b c", OJ_OP_INTERSECTS, 1, OJ_KEEP_LEFT},
+        {"a b c", OJ_OP_INTERSECTS, 0, OJ_HOW_LEFT},
+        {"-relate T*F**F*** a b c", OJ_OP_RELATE, 0, OJ_HOW_LEFT},
+        {"-k 3 a b c", OJ_OP_NEAREST, 0, OJ_HOW_LEFT},
+        {"-k 3 -max_distance 5 a b c", OJ_OP_NEAREST, 0, OJ_HOW_LEFT},
+        {"-ties all a b c", OJ_OP_NEAREST, 0, OJ_HOW_LEFT},
+        {"-distance_to boundary a b c", OJ_OP_NEAREST, 0, OJ_HOW_LEFT},
+        {"-max_distance_field f a b c", OJ_OP_DWITHIN, 0, OJ_HOW_LEFT},
+        {"-join_max_distance_field f a b c", OJ_OP_DWITHIN, 0, OJ_HOW_LEFT},
+        {"-window 0 0 1 1 a b", OJ_OP_INTERSECTS, 1, OJ_HOW_INNER},
+        {"-op window a b c", OJ_OP_INTERSECTS, 1, OJ_HOW_INNER},
+        {"-op WINDOW -how left a b c", OJ_OP_INTERSECTS, 1, OJ_HOW_LEFT},
         {"-op window -in_place -pick first a b", OJ_OP_INTERSECTS, 1,
-         OJ_KEEP_LEFT},
+         OJ_HOW_LEFT},
         {"-op Contains_Properly a b c", OJ_OP_CONTAINS_PROPERLY, 0,
-         OJ_KEEP_LEFT},
-        {"-op bbox -how full a b c", OJ_OP_BBOX, 0, OJ_KEEP_FULL},
+         OJ_HOW_LEFT},
+        {"-op bbox -how full a b c", OJ_OP_BBOX, 0, OJ_HOW_FULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     {

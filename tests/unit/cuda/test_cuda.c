@@ -16,7 +16,7 @@ static int64_t n_counted, n_summed;
 
 /* --- layers and joins ----------------------------------------------------- */
 
-struct job
+struct device_join
 {
     struct oj_flat_buf join_buf, input_buf;
     int64_t *fid;
@@ -53,7 +53,7 @@ static struct oj_relation pick_relation(const struct scene *s)
     return r;
 }
 
-static void make_job(struct job *job, int most_join, int most_input)
+static void make_job(struct device_join *job, int most_join, int most_input)
 {
     static const unsigned kinds[] = {
         OJ_PART_POLYGON, OJ_PART_POLYGON,
@@ -75,13 +75,13 @@ static void make_job(struct job *job, int most_join, int most_input)
 }
 
 /* Points, and conditions on FIDs only: such data may stay on the device. */
-static int may_stay(const struct job *job)
+static int may_stay(const struct device_join *job)
 {
     return job->input.on_class == NULL && job->input.exclude_class == NULL &&
            job->input.max_distance == NULL;
 }
 
-static void free_job(struct job *job)
+static void free_job(struct device_join *job)
 {
     oj_flat_buf_free(&job->join_buf);
     oj_flat_buf_free(&job->input_buf);
@@ -89,7 +89,8 @@ static void free_job(struct job *job)
     oj_free(job->fid);
 }
 
-static struct oj_join *open_join(const struct job *job, const char *backend,
+static struct oj_join *open_join(const struct device_join *job,
+                                 const char *backend,
                                  const struct oj_options *options)
 {
     struct oj_join *join;
@@ -129,7 +130,7 @@ static void same(const char *what, const struct oj_matches *ours,
     }
 }
 
-static void answer_of_cpu(const struct job *job, struct oj_matches *out)
+static void answer_of_cpu(const struct device_join *job, struct oj_matches *out)
 {
     const struct oj_options options = {.n_threads = 2};
     struct oj_join *join = open_join(job, "cpu", &options);
@@ -138,7 +139,8 @@ static void answer_of_cpu(const struct job *job, struct oj_matches *out)
 }
 
 /* Pairs of a row may come in any order where that was allowed. */
-static void compare_all(struct job *job, const struct oj_options *options)
+static void compare_all(struct device_join *job,
+                        const struct oj_options *options)
 {
     struct oj_matches truth = {0}, ours = {0};
     struct oj_join *join;
@@ -156,7 +158,8 @@ static void compare_all(struct job *job, const struct oj_options *options)
 }
 
 /* The pairs of each join feature, counted by the backend, twice. */
-static void compare_counts(struct job *job, const struct oj_options *options)
+static void compare_counts(struct device_join *job,
+                           const struct oj_options *options)
 {
     struct oj_matches truth = {0};
     int64_t n = job->join.n_features, n_pairs = 0;
@@ -191,7 +194,8 @@ static void compare_counts(struct job *job, const struct oj_options *options)
 }
 
 /* Values of the points, summed by the backend. */
-static void compare_sums(struct job *job, const struct oj_options *options)
+static void compare_sums(struct device_join *job,
+                         const struct oj_options *options)
 {
     struct oj_matches truth = {0};
     struct oj_join *join;
@@ -220,7 +224,7 @@ START_TEST(random_layers)
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct oj_options options;
-        struct job job;
+        struct device_join job;
         random_state = seed;
         options = pick_options();
         make_job(&job, one_in(4) ? 2000 : 60, one_in(4) ? 20000 : 600);
@@ -244,7 +248,7 @@ START_TEST(long_lists)
     static const double reaches[] = {0.0, 1.0, 30.0, 3000.0};
     struct oj_options options = {.n_threads = 2};
     struct oj_matches ours = {0};
-    struct job job = {.relation = oj_relation_default()};
+    struct device_join job = {.relation = oj_relation_default()};
     struct oj_join *join;
     seed = random_state = 3;
     for (int i = 0; i < 6000; i++)
@@ -277,7 +281,7 @@ END_TEST
 START_TEST(envelopes)
 {
     const struct oj_options options = {.n_threads = 2};
-    struct job job = {.relation = oj_relation_default()};
+    struct device_join job = {.relation = oj_relation_default()};
     seed = random_state = 4;
     for (int i = 0; i < 3000; i++)
     {
@@ -309,7 +313,7 @@ START_TEST(batches_of_any_size)
         struct oj_matches truth = {0}, ours = {0};
         struct oj_flat_slice slice = {0};
         struct oj_join *join;
-        struct job job;
+        struct device_join job;
         random_state = seed;
         make_job(&job, 300, 3000);
         job.relation.any_order = 0;
@@ -340,7 +344,7 @@ END_TEST
 /* A join that runs beside others. */
 struct beside
 {
-    const struct job *job;
+    const struct device_join *job;
     struct oj_matches out;
     oj_status status;
     struct oj_error error;
@@ -365,7 +369,7 @@ START_TEST(threads_at_once)
     int64_t n_rounds = rounds(10);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
-        struct job job[2];
+        struct device_join job[2];
         struct beside beside[2] = {0};
         pthread_t thread[2];
         random_state = seed;
@@ -402,7 +406,7 @@ START_TEST(little_memory)
     int64_t n_rounds = rounds(4);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
-        struct job job;
+        struct device_join job;
         struct oj_matches truth = {0}, ours = {0};
         random_state = seed;
         make_job(&job, 3000, 20000);
@@ -431,7 +435,7 @@ END_TEST
 
 START_TEST(cancelled)
 {
-    struct job job;
+    struct device_join job;
     struct oj_matches ours = {0};
     struct oj_join *join;
     int cancel = 0;
@@ -455,7 +459,7 @@ END_TEST
 
 /* --- data that stay on the device ----------------------------------------- */
 
-static void *on_device(struct oj_index *index, const void *host, int64_t n,
+static void *on_device(struct oj_gpu_index *index, const void *host, int64_t n,
                        size_t size)
 {
     void *memory = NULL;
@@ -466,7 +470,7 @@ static void *on_device(struct oj_index *index, const void *host, int64_t n,
     return memory;
 }
 
-static void check_one(struct oj_index *index,
+static void check_one(struct oj_gpu_index *index,
                       const struct oj_gpu_points *points,
                       const struct oj_matches *truth)
 {
@@ -486,7 +490,8 @@ static void check_one(struct oj_index *index,
     oj_matches_free(&ours);
 }
 
-static void check_counts(struct oj_index *index, const struct job *job,
+static void check_counts(struct oj_gpu_index *index,
+                         const struct device_join *job,
                          const struct oj_gpu_points *points,
                          const struct oj_matches *truth)
 {
@@ -524,8 +529,8 @@ START_TEST(resident)
         struct oj_stats stats = {0};
         struct oj_gpu_points points;
         struct oj_matches truth = {0};
-        struct oj_index *index;
-        struct job job;
+        struct oj_gpu_index *index;
+        struct device_join job;
         int64_t n;
         double seconds[2];
         oj_status status;

@@ -18,7 +18,7 @@
 
 /* --- layers --------------------------------------------------------------- */
 
-struct sides
+struct failing_join
 {
     struct oj_flat_buf join_buf, input_buf;
     struct oj_flat join, input;
@@ -31,7 +31,8 @@ static void add_points(struct oj_flat_buf *buf, int n, int width)
         add_point(buf, pick(width), pick(width));
 }
 
-static void make_sides(struct sides *s, int n_join, int n_input, int width)
+static void make_sides(struct failing_join *s, int n_join, int n_input,
+                       int width)
 {
     memset(s, 0, sizeof *s);
     random_state = 11;
@@ -42,7 +43,7 @@ static void make_sides(struct sides *s, int n_join, int n_input, int width)
     s->relation = oj_relation_default();
 }
 
-static void free_sides(struct sides *s)
+static void free_sides(struct failing_join *s)
 {
     oj_flat_buf_free(&s->join_buf);
     oj_flat_buf_free(&s->input_buf);
@@ -89,7 +90,7 @@ static void *stop_later(void *user)
 }
 
 /* Joins, or counts pairs, and raises the flag meanwhile. */
-static void stop_in_time(const char *what, struct sides *s, int counts)
+static void stop_in_time(const char *what, struct failing_join *s, int counts)
 {
     struct stopper stopper = {0, 0.0, 0};
     const struct oj_options options = {.n_threads = 4,
@@ -123,7 +124,7 @@ static void stop_in_time(const char *what, struct sides *s, int counts)
 /* Every point counts with every other: minutes of work. */
 START_TEST(cancelled_counts)
 {
-    struct sides s;
+    struct failing_join s;
     make_sides(&s, 300000, 300000, 1000);
     s.relation.op = OJ_OP_DWITHIN;
     s.relation.max_distance = 3000.0;
@@ -135,7 +136,7 @@ END_TEST
 /* All are equally far, and only the rank decides. */
 START_TEST(cancelled_nearest)
 {
-    struct sides s;
+    struct failing_join s;
     make_sides(&s, 300000, 0, 1);
     s.relation.exclude_self = 1;
     s.input = s.join;
@@ -168,7 +169,7 @@ static void add_stripes(struct oj_flat_buf *buf, double shift)
 
 START_TEST(cancelled_lines)
 {
-    struct sides s;
+    struct failing_join s;
     make_sides(&s, 0, 0, 1);
     for (int f = 0; f < 300; f++)
     {
@@ -185,7 +186,7 @@ END_TEST
 
 /* --- an error that stays -------------------------------------------------- */
 
-static oj_status answer(const char *backend, const struct sides *s,
+static oj_status answer(const char *backend, const struct failing_join *s,
                         char reason[256], struct oj_matches *out)
 {
     const struct oj_options options = {.n_threads = 2,
@@ -212,12 +213,12 @@ static void same(const struct oj_matches *a, const struct oj_matches *b)
 
 /* A join of points at an address that is none: the device is lost to this
  * process from then on. */
-static void lose_device(const struct sides *s)
+static void lose_device(const struct failing_join *s)
 {
     const struct oj_options options = {.n_threads = 1};
     struct oj_gpu_points points = {1000, NULL, NULL, NULL};
     struct oj_stats stats = {0};
-    struct oj_index *index;
+    struct oj_gpu_index *index;
     void *memory;
     must(module->index(&s->join, NULL, &s->relation, &options, &index, &stats,
                        &error));
@@ -235,7 +236,7 @@ static void lose_device(const struct sides *s)
 
 START_TEST(lost_device)
 {
-    struct sides s;
+    struct failing_join s;
     struct oj_matches truth = {0}, ours = {0};
     struct oj_gpu_device device;
     char reason[256];

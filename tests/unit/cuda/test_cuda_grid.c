@@ -109,7 +109,7 @@ static void add_asking(struct oj_flat_buf *buf, const struct grid *g)
     add_point(buf, x, y);
 }
 
-struct layers
+struct grid_layers
 {
     struct oj_flat_buf join_buf, input_buf;
     struct oj_flat join, input;
@@ -123,7 +123,7 @@ static enum oj_part_kind pick_kind(void)
     return kinds[pick(3)];
 }
 
-static void make_layers(struct layers *l)
+static void make_layers(struct grid_layers *l)
 {
     static const int sizes[] = {3, 60, 400, 800};
     enum oj_part_kind kind = pick_kind(), asking = pick_kind();
@@ -144,7 +144,7 @@ static void make_layers(struct layers *l)
     l->input = one_in(5) ? l->join : oj_flat_buf_view(&l->input_buf);
 }
 
-static void free_layers(struct layers *l)
+static void free_layers(struct grid_layers *l)
 {
     oj_flat_buf_free(&l->join_buf);
     oj_flat_buf_free(&l->input_buf);
@@ -152,7 +152,7 @@ static void free_layers(struct layers *l)
 
 /* --- joins ---------------------------------------------------------------- */
 
-static struct oj_relation pick_relation(const struct layers *l)
+static struct oj_relation pick_relation(const struct grid_layers *l)
 {
     static const enum oj_op ops[] = {
         OJ_OP_NEAREST, OJ_OP_NEAREST,    OJ_OP_NEAREST, OJ_OP_DWITHIN,
@@ -176,7 +176,7 @@ static struct oj_relation pick_relation(const struct layers *l)
     return r;
 }
 
-static oj_status answer(const char *backend, const struct layers *l,
+static oj_status answer(const char *backend, const struct grid_layers *l,
                         const struct oj_relation *r, char method[64],
                         struct oj_matches *out)
 {
@@ -197,7 +197,7 @@ static int same_measure(double a, double b)
 }
 
 /* The answers of both, 0 when there are too many pairs. */
-static int compare(const struct layers *l, const struct oj_relation *r)
+static int compare(const struct grid_layers *l, const struct oj_relation *r)
 {
     struct oj_matches truth = {0}, ours = {0};
     char method[64];
@@ -241,7 +241,7 @@ START_TEST(grids)
     int64_t n_rounds = rounds(60), n_compared = 0;
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
-        struct layers l;
+        struct grid_layers l;
         random_state = seed;
         make_layers(&l);
         for (int i = 0; i < 4; i++)

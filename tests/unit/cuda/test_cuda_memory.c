@@ -65,7 +65,7 @@ static void make_layers(void)
     }
 }
 
-struct trial
+struct memory_trial
 {
     const char *name, *backend;
     enum layer join, input;
@@ -76,7 +76,7 @@ struct trial
     int counts; /* 1: pairs are counted and not made */
 };
 
-static const struct trial trials[] = {
+static const struct memory_trial trials[] = {
     {"nearest polygon", "cuda", POLYGONS, POINTS, OJ_OP_NEAREST, INFINITY, 1,
      OJ_TO_INTERIOR, 0},
     {"nearest boundary", "cuda", POLYGONS, POINTS, OJ_OP_NEAREST, 9.0, 1,
@@ -105,20 +105,20 @@ static const struct trial trials[] = {
      OJ_TO_BOUNDARY, 0},
 };
 
-struct answer
+struct memory_answer
 {
     struct oj_matches matches;
     int64_t *count, n_pairs; /* where pairs are counted */
     int is_there;
 };
 
-static void free_answer(struct answer *answer)
+static void free_answer(struct memory_answer *answer)
 {
     oj_matches_free(&answer->matches);
     oj_free(answer->count);
 }
 
-static void count_pairs(const struct oj_matches *m, struct answer *out)
+static void count_pairs(const struct oj_matches *m, struct memory_answer *out)
 {
     out->n_pairs = m->n_pairs;
     for (int64_t row = 0; row < m->n_rows; row++)
@@ -129,8 +129,8 @@ static void count_pairs(const struct oj_matches *m, struct answer *out)
     }
 }
 
-static oj_status ask(const struct trial *t, struct oj_join *join,
-                     struct answer *out)
+static oj_status ask(const struct memory_trial *t, struct oj_join *join,
+                     struct memory_answer *out)
 {
     const struct oj_flat input = oj_flat_buf_view(&layers[t->input]);
     const int64_t n = layers[t->join].n_features;
@@ -152,8 +152,8 @@ static oj_status ask(const struct trial *t, struct oj_join *join,
 }
 
 /* Opens, asks and closes once. What failed is asked again, with memory. */
-static oj_status run_once(const struct trial *t, const char *backend,
-                          struct answer *out)
+static oj_status run_once(const struct memory_trial *t, const char *backend,
+                          struct memory_answer *out)
 {
     const struct oj_options options = {.n_threads = 1};
     const struct oj_flat side = oj_flat_buf_view(&layers[t->join]);
@@ -180,8 +180,8 @@ static oj_status run_once(const struct trial *t, const char *backend,
     return status;
 }
 
-static void same(const struct trial *t, const struct answer *a,
-                 const struct answer *b)
+static void same(const struct memory_trial *t, const struct memory_answer *a,
+                 const struct memory_answer *b)
 {
     const struct oj_matches *m = &a->matches, *truth = &b->matches;
     if (t->counts)
@@ -200,7 +200,7 @@ static void same(const struct trial *t, const struct answer *a,
                "%s: entry %d", t->name, (int)i);
 }
 
-static void must_hold_nothing(const struct trial *t, const char *what,
+static void must_hold_nothing(const struct memory_trial *t, const char *what,
                               int64_t n)
 {
     char text[OJ_HOST_HELD_TEXT];
@@ -221,14 +221,14 @@ static const char *const ways[] = {"takings at", "all takings from",
                                    "allocation"};
 
 /* The number of failures; 0: no join got so far. */
-static int64_t fail_in_turn(const struct trial *t, enum way way,
-                            const struct answer *truth)
+static int64_t fail_in_turn(const struct memory_trial *t, enum way way,
+                            const struct memory_answer *truth)
 {
     int64_t n_failed = 0;
     int is_reached = 1;
     for (int64_t n = 1; is_reached; n++)
     {
-        struct answer out = {0};
+        struct memory_answer out = {0};
         oj_status status;
         if (way == OWN)
             module_fail_at(n);
@@ -252,9 +252,9 @@ static int64_t fail_in_turn(const struct trial *t, enum way way,
 }
 
 /* What is kept of pinned memory after a join is enough for the next. */
-static void try_all(const struct trial *t)
+static void try_all(const struct memory_trial *t)
 {
-    struct answer truth = {0}, ours = {0};
+    struct memory_answer truth = {0}, ours = {0};
     int64_t n_pinned, n_takings;
     must(run_once(t, "cpu", &truth));
     fail_at(1, 0);
@@ -298,7 +298,7 @@ START_TEST(rebuilt_in_part)
     relation.max_distance = 9.0;
     for (int64_t n = 0; n < 2 || status != OJ_OK; n++)
     {
-        struct oj_index *index;
+        struct oj_gpu_index *index;
         double seconds[2];
         must(module->index(&side, NULL, &relation, &options, &index, &stats,
                            &error));
@@ -344,15 +344,15 @@ static void make_halves(struct oj_flat_buf *join, struct oj_flat_buf *input)
  * there are. */
 START_TEST(pieces_and_halves)
 {
-    const struct trial t = {.name = "pieces and halves"};
+    const struct memory_trial t = {.name = "pieces and halves"};
     struct oj_flat_buf join_buf = {0}, input_buf = {0};
     struct oj_relation relation = oj_relation_default();
     struct oj_options options = {.n_threads = 1};
     struct oj_flat join, input;
     struct columns columns;
-    struct answer truth = {0}, ours = {0};
+    struct memory_answer truth = {0}, ours = {0};
     struct oj_join *on_cpu;
-    struct oj_index *index;
+    struct oj_gpu_index *index;
     struct oj_stats stats = {0};
     int64_t n = 0;
     make_halves(&join_buf, &input_buf);

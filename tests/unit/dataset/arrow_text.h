@@ -19,13 +19,13 @@
 #include <string.h>
 
 /* Text that grows. */
-struct text
+struct arrow_text
 {
     char *at;
     size_t n, capacity;
 };
 
-static inline void say(struct text *text, const char *format, ...)
+static inline void say(struct arrow_text *text, const char *format, ...)
 {
     va_list list;
     int n;
@@ -44,14 +44,15 @@ static inline void say(struct text *text, const char *format, ...)
     text->n += (size_t)n;
 }
 
-static inline void say_bytes(struct text *text, const void *bytes, int64_t n)
+static inline void say_bytes(struct arrow_text *text, const void *bytes,
+                             int64_t n)
 {
     say(text, "%lld:", (long long)n);
     for (int64_t i = 0; i < n; i++)
         say(text, "%02x", ((const uint8_t *)bytes)[i]);
 }
 
-static inline void say_double(struct text *text, double value)
+static inline void say_double(struct arrow_text *text, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -60,7 +61,8 @@ static inline void say_double(struct text *text, double value)
 
 /* ---- schemas ------------------------------------------------------------ */
 
-static inline void say_schema(struct text *text, const struct ArrowSchema *s)
+static inline void say_schema(struct arrow_text *text,
+                              const struct ArrowSchema *s)
 {
     say(text, "(%s %s %lld", s->name != NULL ? s->name : "-", s->format,
         (long long)s->flags);
@@ -90,7 +92,8 @@ static inline int array_bit(const void *bits, int64_t i)
     return ((const uint8_t *)bits)[i >> 3] >> (i & 7) & 1;
 }
 
-static inline void say_value(struct text *text, const struct ArrowSchema *s,
+static inline void say_value(struct arrow_text *text,
+                             const struct ArrowSchema *s,
                              const struct ArrowArray *a, int64_t row)
 {
     const char *f = s->format;
@@ -155,7 +158,7 @@ static int n_batches_said;
 
 /* Rows of the stream, and its schema before them. All batches but the last have
  * batch_rows rows, unless that is 0. */
-static inline int64_t say_stream(struct text *text,
+static inline int64_t say_stream(struct arrow_text *text,
                                  struct ArrowArrayStream *stream,
                                  int64_t batch_rows)
 {
@@ -215,7 +218,7 @@ static inline long long days_to(int year, int month, int day)
     return days;
 }
 
-static inline void say_time(struct text *text, OGRFeatureH feature, int f,
+static inline void say_time(struct arrow_text *text, OGRFeatureH feature, int f,
                             int zones_count)
 {
     int year, month, day, hour, minute, zone;
@@ -237,7 +240,7 @@ static inline void say_time(struct text *text, OGRFeatureH feature, int f,
     }
 }
 
-static inline void say_list(struct text *text, const OGRField *raw,
+static inline void say_list(struct arrow_text *text, const OGRField *raw,
                             OGRFieldType type, OGRFieldSubType subtype)
 {
     say(text, "[");
@@ -261,8 +264,8 @@ static inline void say_list(struct text *text, const OGRField *raw,
     say(text, "]");
 }
 
-static inline void say_field(struct text *text, OGRFeatureH feature, int f,
-                             int zones_count)
+static inline void say_field(struct arrow_text *text, OGRFeatureH feature,
+                             int f, int zones_count)
 {
     const OGRField *raw = OGR_F_GetRawFieldRef(feature, f);
     OGRFieldDefnH defn = OGR_F_GetFieldDefnRef(feature, f);
@@ -288,7 +291,7 @@ static inline void say_field(struct text *text, OGRFeatureH feature, int f,
         say_list(text, raw, type, subtype);
 }
 
-static inline void say_geometry(struct text *text, OGRGeometryH geometry)
+static inline void say_geometry(struct arrow_text *text, OGRGeometryH geometry)
 {
     unsigned char *wkb;
     if (geometry == NULL)
@@ -304,7 +307,7 @@ static inline void say_geometry(struct text *text, OGRGeometryH geometry)
 
 /* The rows of a layer, without a schema. zones_count: 1 when moments are
  * brought to UTC */
-static inline int64_t say_layer(struct text *text, OGRLayerH layer,
+static inline int64_t say_layer(struct arrow_text *text, OGRLayerH layer,
                                 const char *fid_name, int zones_count)
 {
     OGRFeatureH feature;

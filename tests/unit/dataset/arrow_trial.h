@@ -13,7 +13,7 @@ static inline void count_closed(void *user)
 }
 
 /* 1, or 0 where the stream is left to GDAL. */
-static inline int try_stream(struct trial *t, struct trial_stream *source,
+static inline int try_stream(struct row_trial *t, struct trial_stream *source,
                              const char *fid_column, char **options,
                              struct ArrowArrayStream *stream)
 {
@@ -30,7 +30,7 @@ static inline int try_stream(struct trial *t, struct trial_stream *source,
                               &rows, options, stream);
 }
 
-static inline void open_stream(struct trial *t, struct trial_stream *source,
+static inline void open_stream(struct row_trial *t, struct trial_stream *source,
                                char **options, struct ArrowArrayStream *stream)
 {
     ck_assert(try_stream(t, source, "", options, stream));
@@ -46,7 +46,7 @@ static inline void close_stream(struct trial_stream *source,
     oj_row_cursor_close(source->cursor);
 }
 
-static inline const char *after_schema(const struct text *text)
+static inline const char *after_schema(const struct arrow_text *text)
 {
     return strstr(text->at, "rows:\n") + 6;
 }

@@ -283,13 +283,13 @@ static char *row_text(OGRFeatureH f, int with_fid)
     return text;
 }
 
-struct rows
+struct row_texts
 {
     int n, capacity;
     char **text;
 };
 
-static void add_row(struct rows *rows, OGRFeatureH f, int with_fid)
+static void add_row(struct row_texts *rows, OGRFeatureH f, int with_fid)
 {
     if (rows->n == rows->capacity)
     {
@@ -306,13 +306,13 @@ static int compare_texts(const void *a, const void *b)
 }
 
 /* An index gives rows in an order of its own. */
-static void sort_rows(struct rows *rows)
+static void sort_rows(struct row_texts *rows)
 {
     if (rows->n > 0)
         qsort(rows->text, (size_t)rows->n, sizeof *rows->text, compare_texts);
 }
 
-static void free_rows(struct rows *rows)
+static void free_rows(struct row_texts *rows)
 {
     for (int i = 0; i < rows->n; i++)
         CPLFree(rows->text[i]);
@@ -326,9 +326,9 @@ static int has_fids(const struct oj_join_layer *layer)
 }
 
 /* At most so many rows; most < 0: all. */
-static struct rows next_rows(struct oj_join_layer *layer, int most)
+static struct row_texts next_rows(struct oj_join_layer *layer, int most)
 {
-    struct rows rows = {0};
+    struct row_texts rows = {0};
     OGRFeatureH f;
     while ((most < 0 || rows.n < most) &&
            (f = oj_join_layer_next(layer)) != NULL)
@@ -340,11 +340,11 @@ static struct rows next_rows(struct oj_join_layer *layer, int most)
 }
 
 /* What a run of the command writes to a GeoPackage. */
-static inline struct rows run_rows(const char *words, int with_fids)
+static inline struct row_texts run_rows(const char *words, int with_fids)
 {
     struct oj_command command = {0};
     struct oj_error error = {OJ_OK, ""};
-    struct rows rows = {0};
+    struct row_texts rows = {0};
     size_t size = strlen(words) + 64;
     char *more = CPLMalloc(size), *text, **word = NULL, path[600];
     GDALDatasetH dataset;
@@ -377,8 +377,8 @@ static inline struct rows run_rows(const char *words, int with_fids)
     return rows;
 }
 
-static void expect_same(const struct rows *got, const struct rows *expected,
-                        const char *what)
+static void expect_same(const struct row_texts *got,
+                        const struct row_texts *expected, const char *what)
 {
     for (int i = 0; i < got->n && i < expected->n; i++)
         ck_assert_msg(strcmp(got->text[i], expected->text[i]) == 0,

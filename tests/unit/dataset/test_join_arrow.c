@@ -11,11 +11,11 @@
 #define FIDS "OGC_FID"
 
 /* GDAL's stream of the layer written; of rows: 0 where it has its own mind. */
-static void same_as_generic(struct trial *t, struct text *ours, char **options,
-                            int with_rows)
+static void same_as_generic(struct row_trial *t, struct arrow_text *ours,
+                            char **options, int with_rows)
 {
     struct ArrowArrayStream stream;
-    struct text generic = {0};
+    struct arrow_text generic = {0};
     OGR_L_ResetReading(t->out_layer);
     ck_assert(OGR_L_GetArrowStream(t->out_layer, &stream, options));
     say_stream(&generic, &stream, 0);
@@ -30,13 +30,13 @@ static void same_as_generic(struct trial *t, struct text *ours, char **options,
 }
 
 /* The stream has the rows of the features, and is as GDAL's generic one. */
-static void same_as_written(struct trial *t, char **options, int64_t batch_rows,
-                            int generic_with_rows)
+static void same_as_written(struct row_trial *t, char **options,
+                            int64_t batch_rows, int generic_with_rows)
 {
     const char *with_fids = CSLFetchNameValueDef(options, "INCLUDE_FID", "YES");
     struct trial_stream source;
     struct ArrowArrayStream stream;
-    struct text ours = {0}, features = {0};
+    struct arrow_text ours = {0}, features = {0};
     int64_t n;
     open_stream(t, &source, options, &stream);
     n = say_stream(&ours, &stream, batch_rows);
@@ -51,7 +51,7 @@ static void same_as_written(struct trial *t, char **options, int64_t batch_rows,
     free(features.at);
 }
 
-static void same_rows(struct trial *t, char **options, int64_t batch_rows,
+static void same_rows(struct row_trial *t, char **options, int64_t batch_rows,
                       int generic_with_rows)
 {
     trial_make_answers(t);
@@ -70,7 +70,7 @@ START_TEST(truth_every_how_and_form)
     {
         for (int form = FORM_ONE; form <= FORM_PICKED; form++)
         {
-            struct trial t;
+            struct row_trial t;
             trial_open(&t, drivers[(how + form) % 3], 100, hows[how],
                        (enum trial_form)form, 37);
             t.with_join_rows = how < 2;
@@ -88,7 +88,7 @@ START_TEST(truth_every_geometry)
     {
         for (int i = 0; i < 6; i++)
         {
-            struct trial t;
+            struct row_trial t;
             trial_open(&t, drivers[i % 2], -1, OJ_HOW_LEFT, FORM_LISTS, 10);
             t.options.geometry = (enum oj_write_geometry)geometry;
             t.options.promote_to_multi = i / 2 == 1;
@@ -111,7 +111,7 @@ START_TEST(truth_batches)
     {
         char **options =
             CSLSetNameValue(NULL, "MAX_FEATURES_IN_BATCH", most[i]);
-        struct trial t;
+        struct row_trial t;
         trial_open(&t, "FlatGeobuf", 1500, OJ_HOW_LEFT, FORM_LISTS, 1300);
         t.with_join_rows = 1;
         same_rows(&t, options, rows[i], rows[i] > 1);
@@ -127,7 +127,7 @@ START_TEST(truth_fids)
     {
         char **options =
             CSLSetNameValue(NULL, "INCLUDE_FID", i % 2 ? "NO" : "YES");
-        struct trial t;
+        struct row_trial t;
         trial_open(&t, "Memory", 50, OJ_HOW_LEFT, FORM_ONE, 50);
         t.options.keep_fids = i / 2;
         same_rows(&t, options, 65536, 1);
@@ -140,11 +140,11 @@ END_TEST
 /* The schema is GDAL's but for the name, and outlives the stream. */
 START_TEST(truth_name_of_fids)
 {
-    struct trial t;
+    struct row_trial t;
     struct trial_stream source;
     struct ArrowArrayStream stream;
     struct ArrowSchema schema, again;
-    struct text ours = {0}, generic = {0};
+    struct arrow_text ours = {0}, generic = {0};
     trial_open(&t, "Memory", 5, OJ_HOW_LEFT, FORM_ONE, 50);
     trial_make_answers(&t);
     ck_assert(try_stream(&t, &source, "id", NULL, &stream));
@@ -175,7 +175,7 @@ START_TEST(truth_ignored)
     const char *fields[] = {"i32", "join_text", "dist", NULL, NULL};
     for (int i = 0; i < 2; i++)
     {
-        struct trial t;
+        struct row_trial t;
         trial_open(&t, "GPKG", 50, OJ_HOW_LEFT, FORM_LISTS, 20);
         t.with_join_rows = 1;
         trial_make_answers(&t);
@@ -191,7 +191,7 @@ END_TEST
 
 START_TEST(truth_no_rows)
 {
-    struct trial t;
+    struct row_trial t;
     trial_open(&t, "Memory", 0, OJ_HOW_LEFT, FORM_ONE, 10);
     same_rows(&t, NULL, 65536, 1);
     trial_close(&t);
@@ -236,7 +236,7 @@ START_TEST(truth_rare_types)
     static const double reals[] = {0.1, -2.0, 1e-50};
     GDALDatasetH in = make_memory(wkbNone);
     OGRLayerH layer = first_layer(in);
-    struct trial t;
+    struct row_trial t;
     add_field(layer, "bits", OFTIntegerList, OFSTBoolean, 0, 1);
     add_field(layer, "shorts", OFTIntegerList, OFSTInt16, 0, 1);
     add_field(layer, "floats", OFTRealList, OFSTFloat32, 0, 1);
@@ -277,10 +277,10 @@ START_TEST(truth_broken_promises)
 {
     GDALDatasetH in = make_memory(wkbNone);
     OGRLayerH layer = first_layer(in);
-    struct trial t;
+    struct row_trial t;
     struct trial_stream source;
     struct ArrowArrayStream stream;
-    struct text ours = {0};
+    struct arrow_text ours = {0};
     add_field(layer, "number", OFTInteger64, OFSTNone, 0, 0);
     add_field(layer, "text", OFTString, OFSTNone, 0, 0);
     add_field(layer, "moment", OFTDateTime, OFSTNone, 0, 0);
@@ -312,7 +312,7 @@ START_TEST(truth_times)
                                 1970, 2000, 2100, 9999};
     GDALDatasetH in = make_memory(wkbNone);
     OGRLayerH layer = first_layer(in);
-    struct trial t;
+    struct row_trial t;
     add_field(layer, "day", OFTDate, OFSTNone, 0, 1);
     add_field(layer, "hour", OFTTime, OFSTNone, 0, 1);
     add_field(layer, "moment", OFTDateTime, OFSTNone, 0, 1);
@@ -338,7 +338,7 @@ START_TEST(truth_left_to_gdal)
 {
     static const char *const options[][2] = {
         {"TIMEZONE=UTC", NULL}, {"GEOMETRY_ENCODING=WKT", NULL}, {"X", NULL}};
-    struct trial t;
+    struct row_trial t;
     struct trial_stream source;
     struct ArrowArrayStream stream;
     trial_open(&t, "Memory", 5, OJ_HOW_LEFT, FORM_ONE, 50);

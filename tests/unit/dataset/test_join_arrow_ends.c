@@ -16,14 +16,14 @@
 /* The rows are the same however few bytes a batch may have. */
 START_TEST(truth_limit_of_bytes)
 {
-    struct text all = {0};
+    struct arrow_text all = {0};
     for (int i = 0; i < 4; i++)
     {
         static const char *const limits[] = {NULL, "700", NULL, "700"};
-        struct trial t;
+        struct row_trial t;
         struct trial_stream source;
         struct ArrowArrayStream stream;
-        struct text ours = {0};
+        struct arrow_text ours = {0};
         trial_open(&t, i < 2 ? "GPKG" : "Memory", -1, OJ_HOW_LEFT, FORM_LISTS,
                    50);
         trial_make_answers(&t);
@@ -48,7 +48,7 @@ END_TEST
 
 START_TEST(truth_too_large)
 {
-    struct trial t;
+    struct row_trial t;
     struct trial_stream source;
     struct ArrowArrayStream stream;
     struct ArrowArray array;
@@ -79,7 +79,7 @@ static oj_status advance_and_fail(void *user, int *there, struct oj_error *err)
 
 START_TEST(truth_error_between_answers)
 {
-    struct trial t;
+    struct row_trial t;
     struct trial_stream source;
     struct ArrowArrayStream stream;
     struct ArrowArray array;
@@ -115,7 +115,7 @@ END_TEST
  * somebody has taken. */
 START_TEST(truth_released_early)
 {
-    struct trial t;
+    struct row_trial t;
     struct trial_stream source;
     struct ArrowArrayStream stream;
     struct ArrowArray array, child;
@@ -144,7 +144,7 @@ END_TEST
  * is missing, and nothing is leaked. */
 START_TEST(memory_each_allocation_fails)
 {
-    struct trial t;
+    struct row_trial t;
     int done = 0;
     trial_open(&t, "GPKG", 20, OJ_HOW_LEFT, FORM_LISTS, 20);
     trial_make_answers(&t);

@@ -60,7 +60,7 @@ START_TEST(test_rows)
     const char *words = joins[_i];
     struct oj_join_layer *layer = open_well(words);
     int has_box = strstr(words, "-spat") != NULL;
-    struct rows got, expected;
+    struct row_texts got, expected;
     got = next_rows(layer, -1);
     expected = run_rows(words, has_fids(layer));
     expect_no_error();
@@ -96,9 +96,9 @@ END_TEST
 START_TEST(test_count)
 {
     struct oj_join_layer *layer = open_well(joins[_i]);
-    struct rows rows = next_rows(layer, 7);
+    struct row_texts rows = next_rows(layer, 7);
     GIntBig n = oj_join_layer_count(layer, 1);
-    struct rows rest = next_rows(layer, -1);
+    struct row_texts rest = next_rows(layer, -1);
     expect_no_error();
     ck_assert_int_eq(n, rows.n + rest.n);
     free_rows(&rows);
@@ -142,7 +142,7 @@ END_TEST
 START_TEST(test_skip_to)
 {
     struct oj_join_layer *layer = open_well(joins[_i]);
-    struct rows all = next_rows(layer, -1), one;
+    struct row_texts all = next_rows(layer, -1), one;
     const int places[] = {0, 5, 3, 64, 40, all.n - 1, 1};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
     {
@@ -179,10 +179,10 @@ static int is_in(OGRFeatureH f, const OGREnvelope *box)
 }
 
 /* Rows in the box, and how many came in all. */
-static struct rows rows_in(struct oj_join_layer *layer, const OGREnvelope *box,
-                           int *n_came)
+static struct row_texts rows_in(struct oj_join_layer *layer,
+                                const OGREnvelope *box, int *n_came)
 {
-    struct rows rows = {0};
+    struct row_texts rows = {0};
     OGRFeatureH f;
     *n_came = 0;
     while ((f = oj_join_layer_next(layer)) != NULL)
@@ -201,7 +201,7 @@ START_TEST(test_box)
     const OGREnvelope box = {12.0, 23.0, 12.0, 30.0};
     struct oj_join_layer *layer = open_well(joins[_i]);
     int n_all, n_came;
-    struct rows expected = rows_in(layer, &box, &n_all), got;
+    struct row_texts expected = rows_in(layer, &box, &n_all), got;
     oj_join_layer_filter_box(layer, &box);
     got = rows_in(layer, &box, &n_came);
     expect_same(&got, &expected, joins[_i]);
@@ -223,7 +223,7 @@ END_TEST
 
 static int count_rows(struct oj_join_layer *layer)
 {
-    struct rows rows = next_rows(layer, -1);
+    struct row_texts rows = next_rows(layer, -1);
     int n = rows.n;
     free_rows(&rows);
     return n;
@@ -387,7 +387,7 @@ START_TEST(test_error_in_the_midst)
 {
     struct oj_join_layer *layer = open_well(
         "-op within -max_pairs 250 -batch 50 @/points.gpkg @/zones.gpkg");
-    struct rows rows = next_rows(layer, -1);
+    struct row_texts rows = next_rows(layer, -1);
     ck_assert_int_gt(rows.n, 50);
     expect_one_error("max_pairs");
     ck_assert_ptr_null(oj_join_layer_next(layer));
@@ -456,7 +456,7 @@ START_TEST(test_close_early)
     {
         struct oj_join_layer *layer =
             open_well("-op nearest -k 3 -batch 16 @/points.gpkg @/zones.gpkg");
-        struct rows rows = next_rows(layer, i % 8 * 20);
+        struct row_texts rows = next_rows(layer, i % 8 * 20);
         if (i % 3 == 0)
             oj_join_layer_reset(layer);
         if (i % 3 == 1)
@@ -472,7 +472,7 @@ START_TEST(test_two_at_once)
 {
     const char *words = "-op nearest -batch 32 @/points.gpkg @/zones.gpkg";
     struct oj_join_layer *a = open_well(words), *b = open_well(words);
-    struct rows x = next_rows(a, 100), y = next_rows(b, -1), z;
+    struct row_texts x = next_rows(a, 100), y = next_rows(b, -1), z;
     z = next_rows(a, -1);
     ck_assert_int_eq(x.n + z.n, y.n);
     ck_assert_str_eq(x.text[50], y.text[50]);
@@ -495,12 +495,12 @@ START_TEST(test_aggregates_either_way)
         "-op contains -agg 'count as n, sum(value), median(value), "
         "concat(kind)' -batch 10 @/zones.gpkg @/points.gpkg";
     const OGREnvelope box = {12.0, 23.0, 12.0, 30.0};
-    struct rows rows[2];
+    struct row_texts rows[2];
     for (int way = 0; way < 2; way++)
     {
         struct oj_join_layer *layer;
         OGRFeatureH f;
-        struct rows some, again;
+        struct row_texts some, again;
         int n;
         CPLSetConfigOption("OGRJOIN_AGG_STREAM", way == 0 ? "join" : "input");
         layer = open_well(words);
@@ -538,7 +538,7 @@ START_TEST(test_memory)
                 : "-op contains -agg 'count as n, median(value)' "
                   "@/zones.gpkg @/points.gpkg";
     struct oj_join_layer *layer = open_well(words);
-    struct rows expected = next_rows(layer, 20), got;
+    struct row_texts expected = next_rows(layer, 20), got;
     int n_failed = 0;
     oj_join_layer_close(layer);
     for (int n = 1; n < 2000; n += n < 200 ? 1 : 17)

@@ -76,11 +76,12 @@ static void move_first(const char *name, double by)
 }
 
 /* All rows, read from the start, after what way says. */
-static struct rows read_all(struct oj_join_layer *layer, int way, GIntBig fid)
+static struct row_texts read_all(struct oj_join_layer *layer, int way,
+                                 GIntBig fid)
 {
     const OGREnvelope all = {-1e6, 1e6, -1e6, 1e6};
     char *used[] = {NULL};
-    struct rows rows = {0};
+    struct row_texts rows = {0};
     OGRFeatureH f;
     oj_join_layer_reset(layer);
     if (way == 1)
@@ -115,7 +116,7 @@ static void expect_present_state(struct oj_join_layer *layer, const char *words,
                                  int way)
 {
     struct oj_join_layer *now = open_well(words);
-    struct rows expected, got;
+    struct row_texts expected, got;
     OGRFeatureH f = oj_join_layer_next(now);
     GIntBig fid = OGR_F_GetFID(f);
     GIntBig n = oj_join_layer_count(now, 1);
@@ -149,7 +150,7 @@ START_TEST(test_edits)
         "-op within -memory 2M @/points.gpkg @/zones.gpkg", with_condition};
     const char *words = joins[_i / N_WAYS];
     struct oj_join_layer *layer = open_well(words);
-    struct rows first = next_rows(layer, -1);
+    struct row_texts first = next_rows(layer, -1);
     for (int i = 0; i < 2; i++)
     {
         move_first(i % 2 == 0 ? "zones.gpkg" : "points.gpkg", 3.0 + i);
@@ -168,7 +169,7 @@ START_TEST(test_rewritten_files)
                                     : "-op within -how full @/p.csv @/q.csv";
     const double x[] = {0, 10, 20, 30, 40}, y[] = {30, 40, 0, 10, 50};
     struct oj_join_layer *layer;
-    struct rows rows;
+    struct row_texts rows;
     write_csv("p.csv", "a", x, 4, 0);
     write_csv("q.csv", "b", x, 2, 1);
     settle();
@@ -231,7 +232,7 @@ START_TEST(test_young_files)
     const char *words = "-op within -how inner @/p.csv @/q.csv";
     const double x[] = {0, 10}, y[] = {10, 20};
     struct oj_join_layer *layer;
-    struct rows rows;
+    struct row_texts rows;
     write_csv("p.csv", "a", x, 2, 0);
     write_csv("q.csv", "b", x, 2, 1);
     layer = open_well(words);
@@ -253,7 +254,7 @@ START_TEST(test_change_while_reading)
 {
     const char *words = "-op within -batch 16 @/points.gpkg @/zones.gpkg";
     struct oj_join_layer *layer = open_well(words);
-    struct rows before = next_rows(layer, -1), half, rest = {0};
+    struct row_texts before = next_rows(layer, -1), half, rest = {0};
     OGRFeatureH f;
     GIntBig fid;
     oj_join_layer_reset(layer);
@@ -299,7 +300,7 @@ START_TEST(test_change_before_the_unmatched)
     const char *words =
         "-op within -how right -batch 16 @/points.gpkg @/zones.gpkg";
     struct oj_join_layer *layer = open_well(words);
-    struct rows rows = next_rows(layer, 1);
+    struct row_texts rows = next_rows(layer, 1);
     move_first("zones.gpkg", 1000.0);
     settle();
     free_rows(&rows);
@@ -322,7 +323,7 @@ START_TEST(test_spoiled_files)
     char *used[] = {NULL};
     OGREnvelope extent;
     struct oj_join_layer *layer;
-    struct rows rows;
+    struct row_texts rows;
     write_csv("p.csv", "a", x, 3, 0);
     write_csv("q.csv", "b", x, 3, 1);
     settle();
@@ -374,7 +375,7 @@ START_TEST(test_further_field)
 {
     const char *words = "-op within -how inner @/points.gpkg @/zones.gpkg";
     struct oj_join_layer *layer = open_well(words);
-    struct rows before = next_rows(layer, -1), after;
+    struct row_texts before = next_rows(layer, -1), after;
     GDALDatasetH zones =
         GDALOpenEx(in_folder("zones.gpkg"), GDAL_OF_VECTOR | GDAL_OF_UPDATE,
                    NULL, NULL, NULL);

@@ -12,7 +12,7 @@
 static struct oj_error error;
 
 /* Gives numbers, and fails where it is told to. */
-struct numbers
+struct number_source
 {
     int n, fails_at;
     int n_given; /* let go by who asked */
@@ -22,7 +22,7 @@ struct numbers
 static oj_status give_numbers(void *user, struct oj_lazy *lazy,
                               struct oj_error *err)
 {
-    struct numbers *numbers = user;
+    struct number_source *numbers = user;
     for (int i = 0; i < numbers->n; i++)
     {
         oj_status status;
@@ -37,7 +37,7 @@ static oj_status give_numbers(void *user, struct oj_lazy *lazy,
     return OJ_OK;
 }
 
-static struct oj_lazy *start(struct numbers *numbers)
+static struct oj_lazy *start(struct number_source *numbers)
 {
     struct oj_lazy *lazy = NULL;
     ck_assert_int_eq(oj_lazy_start(give_numbers, numbers, &lazy, &error),
@@ -47,7 +47,7 @@ static struct oj_lazy *start(struct numbers *numbers)
 
 START_TEST(test_all)
 {
-    struct numbers numbers = {1000, -1, 0, 0};
+    struct number_source numbers = {1000, -1, 0, 0};
     struct oj_lazy *lazy = start(&numbers);
     const void *item = NULL;
     for (int i = 0; i < 1000; i++)
@@ -68,7 +68,7 @@ END_TEST
 /* What is in use stays until the next one is asked for. */
 START_TEST(test_one_at_a_time)
 {
-    struct numbers numbers = {10, -1, 0, 0};
+    struct number_source numbers = {10, -1, 0, 0};
     struct oj_lazy *lazy = start(&numbers);
     const void *item = NULL;
     usleep(20000);
@@ -84,7 +84,7 @@ END_TEST
 
 START_TEST(test_error)
 {
-    struct numbers numbers = {10, _i, 0, 0};
+    struct number_source numbers = {10, _i, 0, 0};
     struct oj_lazy *lazy = start(&numbers);
     const void *item = NULL;
     for (int i = 0; i < _i; i++)
@@ -103,7 +103,7 @@ START_TEST(test_stop_anywhere)
 {
     for (int i = 0; i < 200; i++)
     {
-        struct numbers numbers = {20, -1, 0, 0};
+        struct number_source numbers = {20, -1, 0, 0};
         struct oj_lazy *lazy = start(&numbers);
         const void *item = NULL;
         for (int k = 0; k < i % 25; k++)
@@ -141,7 +141,7 @@ END_TEST
 
 START_TEST(test_memory)
 {
-    struct numbers numbers = {1, -1, 0, 0};
+    struct number_source numbers = {1, -1, 0, 0};
     struct oj_lazy *lazy = NULL;
     oj_alloc_fail_at(1);
     ck_assert_int_eq(oj_lazy_start(give_numbers, &numbers, &lazy, &error),

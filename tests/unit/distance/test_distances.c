@@ -17,8 +17,8 @@ static uint64_t seed;
 /* --- sides ----------------------------------------------------------------
  */
 
-static void side_make(struct side *side, const struct scene *scene, int n,
-                      unsigned kinds)
+static void side_make(struct random_side *side, const struct scene *scene,
+                      int n, unsigned kinds)
 {
     memset(side, 0, sizeof *side);
     add_join_features(&side->buf, scene, n, kinds, 0);
@@ -41,7 +41,8 @@ static void side_make(struct side *side, const struct scene *scene, int n,
 
 /* A join of some kind, and the columns that it asks for. */
 static struct oj_relation pick_relation(const struct scene *scene,
-                                        struct side *a, struct side *b)
+                                        struct random_side *a,
+                                        struct random_side *b)
 {
     struct oj_relation r = oj_relation_default();
     int has_fids = a->view.fid != NULL && b->view.fid != NULL;
@@ -112,7 +113,7 @@ static const unsigned kinds_of_round[] = {OJ_PART_POINT, OJ_PART_LINE,
 /* Eight joins of two random sides. */
 static void check_round(const struct scene *scene)
 {
-    struct side a, b;
+    struct random_side a, b;
     double *to_interior, *to_boundary;
     struct oj_matches m = {0};
     side_make(&a, scene, 1 + pick(25), kinds_of_round[pick(5)]);
@@ -240,7 +241,7 @@ START_TEST(bounded_batches)
     struct oj_relation r = oj_relation_default();
     struct oj_matches all = {0}, one = {0};
     struct oj_join *join;
-    struct side a, b;
+    struct random_side a, b;
     random_state = 5;
     side_make(&a, &scene, 60, 7);
     side_make(&b, &scene, 90, 7);
@@ -309,7 +310,7 @@ START_TEST(memory)
 {
     struct scene scene = {0.0, 0.0, 1.0, 30, 1, 0.0};
     struct oj_relation r = oj_relation_default();
-    struct side a, b;
+    struct random_side a, b;
     random_state = 12;
     side_make(&a, &scene, 60, 7);
     side_make(&b, &scene, 90, 7);

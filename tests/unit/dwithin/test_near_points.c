@@ -14,7 +14,7 @@
 static uint64_t seed;
 
 /* Points of a scene; a third of them, in some rounds, in a few places. */
-static void side_make(struct side *side, const struct scene *s, int n)
+static void side_make(struct random_side *side, const struct scene *s, int n)
 {
     int n_places = one_in(3) ? 1 + pick(3) : 0;
     double places[6];
@@ -49,8 +49,9 @@ static void side_make(struct side *side, const struct scene *s, int n)
     side->view.fid = side->fid;
 }
 
-static struct oj_relation pick_relation(const struct scene *s, struct side *a,
-                                        struct side *b)
+static struct oj_relation pick_relation(const struct scene *s,
+                                        struct random_side *a,
+                                        struct random_side *b)
 {
     struct oj_relation r = oj_relation_default();
     int has_fids = a->view.fid != NULL && b->view.fid != NULL;
@@ -85,7 +86,7 @@ START_TEST(plain_way)
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct scene scene;
-        struct side a, b;
+        struct random_side a, b;
         struct oj_matches m = {0};
         double *matrix;
         int is_self;
@@ -478,7 +479,7 @@ START_TEST(memory)
 {
     struct scene scene = {0.0, 0.0, 1.0, 30, 1, 0.0};
     struct oj_relation r = oj_relation_default();
-    struct side a, b;
+    struct random_side a, b;
     random_state = 12;
     side_make(&a, &scene, 300);
     side_make(&b, &scene, 500);

@@ -15,7 +15,7 @@
 static const enum oj_op ops[] = {OJ_OP_NEAREST, OJ_OP_DWITHIN,
                                  OJ_OP_INTERSECTS};
 
-struct question
+struct bounded_join
 {
     const struct oj_backend *backend;
     struct oj_flat join, input;
@@ -43,7 +43,7 @@ static struct oj_flat make_points(struct oj_flat_buf *buf, int n)
 }
 
 /* Opens the join and asks for the first n_rows rows. */
-static oj_status ask_rows(const struct question *q, int64_t n_rows,
+static oj_status ask_rows(const struct bounded_join *q, int64_t n_rows,
                           struct oj_matches *out)
 {
     struct oj_flat_slice batch = {0};
@@ -59,11 +59,13 @@ static oj_status ask_rows(const struct question *q, int64_t n_rows,
     return status;
 }
 
-static struct question make_question(const struct oj_backend *backend,
-                                     enum oj_op op, const struct oj_flat *join,
-                                     const struct oj_flat *input)
+static struct bounded_join make_question(const struct oj_backend *backend,
+                                         enum oj_op op,
+                                         const struct oj_flat *join,
+                                         const struct oj_flat *input)
 {
-    struct question q = {.backend = backend, .join = *join, .input = *input};
+    struct bounded_join q = {
+        .backend = backend, .join = *join, .input = *input};
     q.relation = oj_relation_default();
     q.relation.op = op;
     if (op == OJ_OP_DWITHIN)
@@ -77,13 +79,13 @@ static struct question make_question(const struct oj_backend *backend,
  * how many there were. */
 static int for_all_backends(enum oj_op op, const struct oj_flat *join,
                             const struct oj_flat *input,
-                            void (*test)(struct question *))
+                            void (*test)(struct bounded_join *))
 {
     const struct oj_backend *backend;
     int n_asked = 0;
     for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
     {
-        struct question q = make_question(backend, op, join, input);
+        struct bounded_join q = make_question(backend, op, join, input);
         struct oj_matches out = {0};
         oj_status status;
         if (strncmp(backend->name, "cuda", 4) == 0)
@@ -99,7 +101,7 @@ static int for_all_backends(enum oj_op op, const struct oj_flat *join,
     return n_asked;
 }
 
-static void keeps_to_bound(struct question *q)
+static void keeps_to_bound(struct bounded_join *q)
 {
     static const int threads[] = {1, 2, 7};
     struct oj_matches out = {0};
@@ -139,7 +141,7 @@ START_TEST(bounds)
 }
 END_TEST
 
-static void hears_the_flag(struct question *q)
+static void hears_the_flag(struct bounded_join *q)
 {
     static const int raised = 1;
     struct oj_matches out = {0};
@@ -214,7 +216,7 @@ START_TEST(cancelled_in_a_pair)
     struct oj_flat_buf join_buf = {0}, input_buf = {0};
     struct oj_flat join, input;
     struct oj_matches out = {0};
-    struct question q;
+    struct bounded_join q;
     double truth, whole_s;
     struct timespec start, now;
     int n_cancelled = 0;

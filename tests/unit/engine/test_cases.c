@@ -170,13 +170,13 @@ static int read_case(char *line, int number, struct truth_case *c)
  */
 
 /* x' = xx x + xy y + dx, y' = yx x + yy y + dy; distances grow by scale. */
-struct motion
+struct affine_motion
 {
     const char *name;
     double xx, xy, yx, yy, dx, dy, scale;
 };
 
-static const struct motion motions[] = {
+static const struct affine_motion motions[] = {
     {"as given", 1, 0, 0, 1, 0, 0, 1},
     {"mirrored", -1, 0, 0, 1, 0, 0, 1},
     {"turned", 0, -1, 1, 0, 0, 0, 1},
@@ -202,7 +202,7 @@ static int can_move(const struct oj_flat_buf *buf)
     return 1;
 }
 
-static void move(const struct motion *m, const struct oj_flat_buf *from,
+static void move(const struct affine_motion *m, const struct oj_flat_buf *from,
                  struct oj_flat *to)
 {
     double *x = oj_malloc(from->n_vertices, sizeof *x);
@@ -231,8 +231,9 @@ static int is_close(double a, double b, int ulps)
     return a == b;
 }
 
-static void check_answer(const struct truth_case *c, const struct motion *m,
-                         const char *backend, const struct oj_matches *out)
+static void check_answer(const struct truth_case *c,
+                         const struct affine_motion *m, const char *backend,
+                         const struct oj_matches *out)
 {
     int64_t first = oj_matches_first(out, 0);
     int n = (int)(oj_matches_end(out, 0) - first);
@@ -252,7 +253,7 @@ static void check_answer(const struct truth_case *c, const struct motion *m,
     }
 }
 
-static void run_case(const struct truth_case *c, const struct motion *m)
+static void run_case(const struct truth_case *c, const struct affine_motion *m)
 {
     struct oj_relation relation = c->relation;
     const struct oj_backend *backend;

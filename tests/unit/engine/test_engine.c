@@ -33,7 +33,7 @@ static int pick_count(int usual, int large)
 }
 
 /* Compares a trial and tells of it when it differs. */
-static void check_trial(const struct trial *t, const char *reference,
+static void check_trial(const struct layer_trial *t, const char *reference,
                         uint64_t seed)
 {
     struct oj_validation v;
@@ -50,7 +50,7 @@ static void check_trial(const struct trial *t, const char *reference,
                  reference, (long long)v.n_differences);
 }
 
-static void check_references(struct trial *t, uint64_t seed)
+static void check_references(struct layer_trial *t, uint64_t seed)
 {
     struct oj_flat_buf undisputed = {0};
     check_trial(t, "quadrant", seed);
@@ -68,7 +68,7 @@ static void run_round(uint64_t seed, const struct scene *given)
     static const int threads[] = {1, 1, 2, 5};
     struct oj_flat_buf join = {0}, input = {0};
     struct scene scene;
-    struct trial t;
+    struct layer_trial t;
     int64_t *fid;
     unsigned kinds = (unsigned)(1 + pick(7));
     scene = given != NULL ? *given : pick_scene();

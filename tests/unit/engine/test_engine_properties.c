@@ -76,7 +76,8 @@ static struct oj_flat slice(const struct oj_flat *flat, int64_t first,
     return view;
 }
 
-static void check_batches(const struct trial *t, const struct oj_matches *truth)
+static void check_batches(const struct layer_trial *t,
+                          const struct oj_matches *truth)
 {
     static const int64_t sizes[] = {1, 7, 1000};
     struct oj_options options = {.n_threads = t->n_threads,
@@ -109,12 +110,13 @@ static void check_batches(const struct trial *t, const struct oj_matches *truth)
     oj_free(offset);
 }
 
-static void check_threads(const struct trial *t, const struct oj_matches *truth)
+static void check_threads(const struct layer_trial *t,
+                          const struct oj_matches *truth)
 {
     static const int threads[] = {1, 2, 5};
     for (int i = 0; i < 3; i++)
     {
-        struct trial again = *t;
+        struct layer_trial again = *t;
         struct oj_matches out = {0};
         again.n_threads = threads[i];
         join_all(&again, "cpu", &out);
@@ -159,10 +161,10 @@ static struct oj_flat reorder(const struct oj_flat *flat, const int32_t *order,
     return view;
 }
 
-static void check_order_of_input(const struct trial *t,
+static void check_order_of_input(const struct layer_trial *t,
                                  const struct oj_matches *truth)
 {
-    struct trial again = *t;
+    struct layer_trial again = *t;
     struct oj_flat_buf buf = {0};
     struct oj_matches out = {0};
     int32_t *order = shuffle(t->input.n_features);
@@ -189,10 +191,10 @@ static int has_repeats(const int64_t *fid, int64_t n)
 }
 
 /* FIDs, all different, order ties: the order of the join side is nothing. */
-static void check_order_of_join(const struct trial *t,
+static void check_order_of_join(const struct layer_trial *t,
                                 const struct oj_matches *truth)
 {
-    struct trial again = *t;
+    struct layer_trial again = *t;
     struct oj_flat_buf buf = {0};
     struct oj_matches out = {0};
     int64_t n = t->join.n_features;
@@ -217,14 +219,15 @@ static void check_order_of_join(const struct trial *t,
 /* --- motions ---------------------------------------------------------------
  */
 
-struct motion
+struct axis_motion
 {
     const char *name;
     int swaps;
     double sx, sy, dx, dy; /* x * sx + dx, after swapping */
 };
 
-static struct oj_flat move(const struct motion *m, const struct oj_flat *flat)
+static struct oj_flat move(const struct axis_motion *m,
+                           const struct oj_flat *flat)
 {
     struct oj_flat moved = *flat;
     double *x = oj_malloc(flat->n_vertices, sizeof *x);
@@ -241,10 +244,10 @@ static struct oj_flat move(const struct motion *m, const struct oj_flat *flat)
 }
 
 /* can_shift: moving by these powers of two rounds nothing. */
-static void check_motions(const struct trial *t, const struct oj_matches *truth,
-                          int can_shift)
+static void check_motions(const struct layer_trial *t,
+                          const struct oj_matches *truth, int can_shift)
 {
-    static const struct motion motions[] = {
+    static const struct axis_motion motions[] = {
         {"mirrored", 0, -1, 1, 0, 0},
         {"swapped", 1, 1, 1, 0, 0},
         {"turned", 1, -1, 1, 0, 0},
@@ -257,8 +260,8 @@ static void check_motions(const struct trial *t, const struct oj_matches *truth,
     /* the last one is slow: single precision filters nothing there */
     for (int i = 0; i < 7 + one_in(8); i++)
     {
-        const struct motion *m = &motions[i];
-        struct trial again = *t;
+        const struct axis_motion *m = &motions[i];
+        struct layer_trial again = *t;
         struct oj_matches out = {0};
         if (m->dx != 0.0 && !can_shift)
             continue;
@@ -309,7 +312,7 @@ START_TEST(nothing_changes_an_answer)
         struct oj_flat_buf join = {0}, input = {0};
         struct oj_matches truth = {0};
         struct scene scene;
-        struct trial t;
+        struct layer_trial t;
         int64_t *fid;
         seed = random_state = first + (uint64_t)i;
         scene = pick_scene();
@@ -345,7 +348,7 @@ static void run_special(const struct oj_flat_buf *join,
                         const struct oj_flat_buf *input, int64_t k,
                         enum oj_ties ties, struct oj_matches *out)
 {
-    struct trial t;
+    struct layer_trial t;
     t.join = oj_flat_buf_view(join);
     t.input = oj_flat_buf_view(input);
     t.relation = oj_relation_default();

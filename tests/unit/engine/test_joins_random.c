@@ -22,7 +22,7 @@
 
 /* --- a join to try -------------------------------------------------------- */
 
-struct trial
+struct random_join_trial
 {
     struct oj_relation relation;
     struct oj_flat_buf input_buf, join_buf;
@@ -67,7 +67,7 @@ static int32_t *pick_classes(int64_t n)
     return value;
 }
 
-static void pick_columns(struct trial *t, const struct scene *s)
+static void pick_columns(struct random_join_trial *t, const struct scene *s)
 {
     if (one_in(4))
     {
@@ -106,7 +106,7 @@ static void add_features(struct oj_flat_buf *buf, const struct scene *s,
         add_join_features(buf, s, n, kinds, one_in(6));
 }
 
-static void make_trial(struct trial *t)
+static void make_trial(struct random_join_trial *t)
 {
     struct scene s = pick_scene();
     memset(t, 0, sizeof *t);
@@ -121,7 +121,7 @@ static void make_trial(struct trial *t)
     pick_columns(t, &s);
 }
 
-static void free_trial(struct trial *t)
+static void free_trial(struct random_join_trial *t)
 {
     oj_flat_buf_free(&t->input_buf);
     oj_flat_buf_free(&t->join_buf);
@@ -146,7 +146,7 @@ static int may_be_apart(const struct oj_relation *r)
 }
 
 static enum oj_geos_verdict ask(struct oj_geos_pairs *pairs,
-                                const struct trial *t, int64_t row,
+                                const struct random_join_trial *t, int64_t row,
                                 int64_t feature, double *distance)
 {
     const struct oj_relation *r = &t->relation;
@@ -183,7 +183,8 @@ static enum oj_geos_verdict ask(struct oj_geos_pairs *pairs,
     return verdict;
 }
 
-static void join_row(struct oj_geos_pairs *pairs, const struct trial *t,
+static void join_row(struct oj_geos_pairs *pairs,
+                     const struct random_join_trial *t,
                      const struct oj_pair_filter *filter, int64_t row,
                      struct oj_ranking *ranking, struct oj_answers *answers)
 {
@@ -222,7 +223,8 @@ static void join_row(struct oj_geos_pairs *pairs, const struct trial *t,
         must(oj_answers_add_undecided(answers, row, -1, &error));
 }
 
-static void join_all_pairs(const struct trial *t, struct oj_matches *out)
+static void join_all_pairs(const struct random_join_trial *t,
+                           struct oj_matches *out)
 {
     struct oj_ranking ranking = oj_ranking_make(&t->relation, NULL);
     struct oj_answers answers = {0};
@@ -252,7 +254,7 @@ static struct
 /* What a comparison found, and who asks. */
 struct finding
 {
-    const struct trial *t;
+    const struct random_join_trial *t;
     const char *backend;
     long round;
 };
@@ -261,7 +263,7 @@ static oj_status on_difference(const struct oj_difference *d, void *user,
                                struct oj_error *err)
 {
     const struct finding *f = user;
-    const struct trial *t = f->t;
+    const struct random_join_trial *t = f->t;
     (void)err;
     if (d->kind == OJ_DIFFERENCE_PROVED)
         return OJ_OK;
@@ -275,7 +277,7 @@ static oj_status on_difference(const struct oj_difference *d, void *user,
     return OJ_OK;
 }
 
-static void try_backend(const struct trial *t, const char *backend,
+static void try_backend(const struct random_join_trial *t, const char *backend,
                         int n_threads, const struct oj_matches *expected,
                         long round)
 {
@@ -317,7 +319,7 @@ START_TEST(as_all_pairs)
     for (long round = from_environment("OJ_TEST_FIRST", 0); round < n_rounds;
          round++)
     {
-        struct trial t;
+        struct random_join_trial t;
         struct oj_matches expected = {0};
         random_state = (uint64_t)(seed * 1000003 + round);
         make_trial(&t);
@@ -378,7 +380,7 @@ START_TEST(huge_coordinates)
     memset(&counts, 0, sizeof counts);
     for (long round = 0; round < 200; round++)
     {
-        struct trial t;
+        struct random_join_trial t;
         struct oj_matches expected = {0};
         random_state = (uint64_t)(77 + round);
         memset(&t, 0, sizeof t);
@@ -427,7 +429,7 @@ END_TEST
 static int64_t n_same, n_raised, n_rounded;
 
 /* Plain, prepared, and with the sides exchanged. */
-static void ask_three(const struct trial *t)
+static void ask_three(const struct random_join_trial *t)
 {
     struct oj_relation other = oj_relation_transpose(&t->relation);
     struct oj_geos_pairs *plain, *prepared, *exchanged;
@@ -466,7 +468,7 @@ START_TEST(geos_agrees_with_itself)
     n_same = n_raised = n_rounded = 0;
     for (long round = 0; round < n_rounds / 3; round++)
     {
-        struct trial t;
+        struct random_join_trial t;
         random_state = (uint64_t)(seed * 1000003 + round) ^ 0x5555;
         make_trial(&t);
         if (!has_distance(&t.relation) && t.relation.op != OJ_OP_BBOX)
@@ -483,8 +485,8 @@ END_TEST
 /* --- memory --------------------------------------------------------------- */
 
 /* The n-th allocation fails: a clear error, nothing lost. */
-static void try_without_memory(const struct trial *t, const char *backend,
-                               int64_t n_pairs)
+static void try_without_memory(const struct random_join_trial *t,
+                               const char *backend, int64_t n_pairs)
 {
     oj_status status = OJ_ERR_NOMEM;
     int64_t n = 0;
@@ -513,7 +515,7 @@ START_TEST(out_of_memory)
 {
     for (int op = 0; op < OJ_N_OPS; op++)
     {
-        struct trial t;
+        struct random_join_trial t;
         struct oj_matches expected = {0};
         memset(&t, 0, sizeof t);
         t.relation = oj_relation_default();

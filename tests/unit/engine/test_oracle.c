@@ -50,7 +50,7 @@ static void must(oj_status status)
 /* A point, and a line of no length there: equal in the copy that GEOS has. */
 #define POINT_LINE "the suites contradict each other"
 
-static const struct exception
+static const struct oracle_exception
 {
     const char *case_id, *op, *reason;
 } exceptions_list[] = {
@@ -71,7 +71,7 @@ static int is_exception(const char *case_id, const char *op)
 {
     for (int i = 0; i < N_EXCEPTIONS; i++)
     {
-        const struct exception *e = &exceptions_list[i];
+        const struct oracle_exception *e = &exceptions_list[i];
         if (strcmp(e->case_id, case_id) == 0 && strcmp(e->op, op) == 0)
         {
             n_needed[i]++;
@@ -84,7 +84,7 @@ static int is_exception(const char *case_id, const char *op)
 /* --- asking --------------------------------------------------------------- */
 
 /* One question: does op hold between a and b? */
-struct question
+struct oracle_case
 {
     const char *case_id, *op;
     struct oj_relation relation;
@@ -98,21 +98,22 @@ struct question
     const char *text; /* of the answer expected */
 };
 
-enum answer
+enum oracle_answer
 {
     NO_PAIR = 0,
     PAIR = 1,
     UNDECIDED = 2
 };
 
-static enum answer ask(const char *backend, const struct oj_relation *relation,
-                       const struct oj_flat *input,
-                       const struct oj_flat *join_side, double *distance)
+static enum oracle_answer ask(const char *backend,
+                              const struct oj_relation *relation,
+                              const struct oj_flat *input,
+                              const struct oj_flat *join_side, double *distance)
 {
     struct oj_options options;
     struct oj_matches matches;
     struct oj_join *join;
-    enum answer answer;
+    enum oracle_answer answer;
     memset(&options, 0, sizeof options);
     memset(&matches, 0, sizeof matches);
     options.n_threads = 1;
@@ -133,7 +134,7 @@ static struct
     int n_exceptions, n_wrong;
 } counts;
 
-static const char *name_of(enum answer answer)
+static const char *name_of(enum oracle_answer answer)
 {
     static const char *const names[] = {"no pair", "pair", "undecided"};
     return names[answer];
@@ -141,8 +142,8 @@ static const char *name_of(enum answer answer)
 
 /* What is ours has to answer as the suites expect; of a reference GEOS's own
  * answer is as good. */
-static int is_right(const struct question *q, int is_ours, enum answer answer,
-                    double distance)
+static int is_right(const struct oracle_case *q, int is_ours,
+                    enum oracle_answer answer, double distance)
 {
     if (q->is_empty)
     {
@@ -164,12 +165,12 @@ static int is_right(const struct question *q, int is_ours, enum answer answer,
     return 1;
 }
 
-static void compare(const struct question *q, const char *backend,
+static void compare(const struct oracle_case *q, const char *backend,
                     int transposed)
 {
     struct oj_relation relation = q->relation;
     double distance;
-    enum answer answer;
+    enum oracle_answer answer;
     if (transposed)
         relation = oj_relation_transpose(&q->relation);
     answer = ask(backend, &relation, transposed ? &q->b : &q->a,
@@ -196,7 +197,7 @@ static void compare(const struct question *q, const char *backend,
             q->raises ? " (GEOS raises)" : "");
 }
 
-static void make_relation(struct question *q, const char *argument)
+static void make_relation(struct oracle_case *q, const char *argument)
 {
     q->relation = oj_relation_default();
     q->distance = NAN;
@@ -218,8 +219,8 @@ static void make_relation(struct question *q, const char *argument)
         snprintf(q->relation.mask, sizeof q->relation.mask, "%s", argument);
 }
 
-static void ask_all(const struct table *cases, const struct table *tests,
-                    int row)
+static void ask_all(const struct oracle_table *cases,
+                    const struct oracle_table *tests, int row)
 {
     static const char *const backends[] = {"cpu", "geos", "spatialindex"};
     int at = find_case(cases, get(tests, row, "case_id"));
@@ -228,7 +229,7 @@ static void ask_all(const struct table *cases, const struct table *tests,
     const char *wkt_a = get(cases, at, exchanged ? "b_wkt" : "a_wkt");
     const char *wkt_b = get(cases, at, exchanged ? "a_wkt" : "b_wkt");
     struct oj_flat_buf a, b;
-    struct question q;
+    struct oracle_case q;
     memset(&a, 0, sizeof a);
     memset(&b, 0, sizeof b);
     memset(&q, 0, sizeof q);
@@ -254,7 +255,7 @@ static void ask_all(const struct table *cases, const struct table *tests,
             compare(&q, backends[i], 1);
         else
         {
-            struct question other = q;
+            struct oracle_case other = q;
             other.a = q.b;
             other.b = q.a;
             compare(&other, backends[i], 0);
@@ -266,7 +267,7 @@ static void ask_all(const struct table *cases, const struct table *tests,
 
 int main(void)
 {
-    struct table cases, tests;
+    struct oracle_table cases, tests;
     if (!read_table("oracle_cases.csv", &cases) ||
         !read_table("oracle_tests.csv", &tests))
     {

@@ -14,7 +14,7 @@ static int64_t n_pairs_seen;
 
 /* --- joins ---------------------------------------------------------------- */
 
-struct trial
+struct overlapping_points_trial
 {
     struct oj_flat join, input;
     struct oj_relation relation;
@@ -37,14 +37,16 @@ static int holds(enum oj_op op, enum oj_location at)
     }
 }
 
-static int may_pair(const struct trial *t, int64_t row, int64_t feature)
+static int may_pair(const struct overlapping_points_trial *t, int64_t row,
+                    int64_t feature)
 {
     return t->input.on_class == NULL ||
            (t->input.on_class[row] >= 0 &&
             t->input.on_class[row] == t->join.on_class[feature]);
 }
 
-static void fill_truth(struct trial *t, const enum oj_location *at)
+static void fill_truth(struct overlapping_points_trial *t,
+                       const enum oj_location *at)
 {
     int64_t n = t->join.n_features;
     for (int64_t row = 0; row < t->input.n_features; row++)
@@ -56,9 +58,9 @@ static void fill_truth(struct trial *t, const enum oj_location *at)
     }
 }
 
-static void check_row(const struct trial *t, const char *backend,
-                      const struct oj_matches *out, int64_t row, int64_t at,
-                      int64_t *n_pairs)
+static void check_row(const struct overlapping_points_trial *t,
+                      const char *backend, const struct oj_matches *out,
+                      int64_t row, int64_t at, int64_t *n_pairs)
 {
     int64_t n = t->join.n_features, n_here = 0, n_true = 0, last = -1;
     int32_t list = out->shared != NULL ? out->list[row] : 0;
@@ -83,7 +85,8 @@ static void check_row(const struct trial *t, const char *backend,
     *n_pairs += n_here;
 }
 
-static void check_join(const struct trial *t, const char *backend)
+static void check_join(const struct overlapping_points_trial *t,
+                       const char *backend)
 {
     struct oj_options options = {.n_threads = 1 + pick(3)};
     struct oj_matches out = {0};
@@ -151,7 +154,8 @@ static int has_device(void)
            device.why_not[0] == '\0';
 }
 
-static void check_backends(struct trial *t, const enum oj_location *at)
+static void check_backends(struct overlapping_points_trial *t,
+                           const enum oj_location *at)
 {
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
                                      OJ_OP_COVEREDBY, OJ_OP_TOUCHES};
@@ -179,7 +183,7 @@ START_TEST(joins)
     for (int64_t i = 0; i < n; i++)
     {
         struct oj_flat_buf join_buf = {0}, input_buf = {0};
-        struct trial t;
+        struct overlapping_points_trial t;
         enum oj_location *at;
         int64_t *fid, n_join;
         int32_t *classes[2];

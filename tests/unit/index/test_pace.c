@@ -11,21 +11,21 @@
 
 /* A row alone takes alone_s; beside so many others that the device is full it
  * adds row_s. */
-struct job
+struct simulated_join
 {
     double alone_s, row_s;
 };
 
-struct run
+struct simulated_run
 {
     int64_t n_pieces;
     double all_s, longest_s; /* the longest but the first */
 };
 
-static struct run run(struct job job, int64_t n_rows)
+static struct simulated_run run(struct simulated_join job, int64_t n_rows)
 {
     struct oj_cuda_pace pace = {0, 0.0};
-    struct run r = {0, 0.0, 0.0};
+    struct simulated_run r = {0, 0.0, 0.0};
     for (int64_t first = 0; first < n_rows;)
     {
         int64_t n = oj_cuda_pace_rows(&pace, n_rows - first);
@@ -45,7 +45,7 @@ static struct run run(struct job job, int64_t n_rows)
 
 START_TEST(short_jobs_are_two_pieces)
 {
-    struct job job = {0.0, 1e-7};
+    struct simulated_join job = {0.0, 1e-7};
     ck_assert_int_eq(run(job, 500000).n_pieces, 2);
     ck_assert_int_eq(run(job, 1000).n_pieces, 1);
 }
@@ -56,9 +56,9 @@ START_TEST(pieces_of_slow_rows_are_short)
 {
     for (double row_s = 1e-6; row_s < 0.011; row_s *= 1.5)
     {
-        struct job job = {0.0, row_s};
+        struct simulated_join job = {0.0, row_s};
         int64_t n_rows = (int64_t)(20.0 / row_s);
-        struct run r = run(job, n_rows);
+        struct simulated_run r = run(job, n_rows);
         ck_assert_double_lt(r.longest_s, 1.0);
         ck_assert_int_le(r.n_pieces, 400);
     }
@@ -70,8 +70,8 @@ START_TEST(pieces_of_long_walks_are_large)
 {
     for (double alone_s = 0.001; alone_s < 0.25; alone_s *= 1.5)
     {
-        struct job job = {alone_s, 1e-8};
-        struct run r = run(job, 1000000);
+        struct simulated_join job = {alone_s, 1e-8};
+        struct simulated_run r = run(job, 1000000);
         double floor_s = alone_s * 1000000 / ABREAST;
         ck_assert_double_lt(r.longest_s, 1.0);
         ck_assert_double_lt(r.all_s, 2.0 * floor_s + 12.0 * alone_s + 0.1);

@@ -154,7 +154,7 @@ static inline int64_t n_entries(void)
 
 /* ---- answers ------------------------------------------------------------ */
 
-struct answer
+struct answers_by_key
 {
     struct oj_flat_buf input;
     struct oj_flat view;
@@ -162,7 +162,7 @@ struct answer
     double distance[N_KEYS][N_INPUT];
 };
 
-static inline void make_answers(struct answer *a)
+static inline void make_answers(struct answers_by_key *a)
 {
     struct oj_matches matches = {0};
     memset(a, 0, sizeof *a);
@@ -186,7 +186,7 @@ static inline void make_answers(struct answer *a)
     oj_matches_free(&matches);
 }
 
-static inline int same_answer(const struct answer *a, int key,
+static inline int same_answer(const struct answers_by_key *a, int key,
                               const struct oj_matches *matches)
 {
     return memcmp(a->row[key], matches->join_row, sizeof a->row[key]) == 0 &&

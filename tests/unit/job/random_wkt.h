@@ -54,7 +54,7 @@ static const char *const wkt_names[WKT_N_TYPES] = {"POINT",
 /* ---- where lattice points lie ---------------------------------------------
  */
 
-struct lattice
+struct wkt_lattice
 {
     int size; /* points are 0 .. size */
     double step, x, y;
@@ -64,10 +64,10 @@ struct lattice
     int is_odd; /* some coordinates are no numbers, or none that joins take */
 };
 
-static inline struct lattice pick_lattice(void)
+static inline struct wkt_lattice pick_lattice(void)
 {
     static const double origins[] = {500000.0, 4.0e6, -1e9, 1e15, 1e-3};
-    struct lattice l = {.size = 3 + pick(10), .step = 1.0, .cosine = 1.0};
+    struct wkt_lattice l = {.size = 3 + pick(10), .step = 1.0, .cosine = 1.0};
     switch (pick(9))
     {
         case 0:
@@ -118,7 +118,7 @@ struct vertex
     double x, y, z, m;
 };
 
-static inline struct vertex vertex_at(const struct lattice *l, int i, int j)
+static inline struct vertex vertex_at(const struct wkt_lattice *l, int i, int j)
 {
     double u = l->is_tenths ? i / 10.0 : i * l->step;
     double v = l->is_tenths ? j / 10.0 : j * l->step;
@@ -133,7 +133,7 @@ static inline struct vertex vertex_at(const struct lattice *l, int i, int j)
     return out;
 }
 
-static inline struct vertex any_vertex(const struct lattice *l)
+static inline struct vertex any_vertex(const struct wkt_lattice *l)
 {
     int i = pick(l->size + 1);
     return vertex_at(l, i, pick(l->size + 1));
@@ -151,7 +151,7 @@ enum
 /* What a geometry is written with. */
 struct pen
 {
-    struct lattice lattice;
+    struct wkt_lattice lattice;
     int has_z, has_m;
     size_t used;
     char text[WKT_MOST_TEXT];
@@ -204,33 +204,33 @@ static inline void put_type(struct pen *pen, enum wkt_type type)
 /* ---- rings ----------------------------------------------------------------
  */
 
-struct ring
+struct wkt_ring
 {
     int n;
     struct vertex v[WKT_MOST_VERTICES];
 };
 
-static inline void add_vertex(struct ring *ring, struct vertex v)
+static inline void add_vertex(struct wkt_ring *ring, struct vertex v)
 {
     ck_assert_int_lt(ring->n, WKT_MOST_VERTICES);
     ring->v[ring->n++] = v;
 }
 
-static inline void add_corner(struct ring *ring, const struct lattice *l, int i,
-                              int j)
+static inline void add_corner(struct wkt_ring *ring,
+                              const struct wkt_lattice *l, int i, int j)
 {
     add_vertex(ring, vertex_at(l, i, j));
 }
 
 /* A box of the lattice: lower left corner, width, height. */
-struct frame
+struct lattice_box
 {
     int i, j, width, height;
 };
 
-static inline struct frame any_frame(const struct lattice *l)
+static inline struct lattice_box any_frame(const struct wkt_lattice *l)
 {
-    struct frame f;
+    struct lattice_box f;
     f.i = pick(l->size);
     f.j = pick(l->size);
     f.width = 1 + pick(l->size - f.i);
@@ -238,8 +238,8 @@ static inline struct frame any_frame(const struct lattice *l)
     return f;
 }
 
-static inline void add_box(struct ring *ring, const struct lattice *l,
-                           const struct frame *f)
+static inline void add_box(struct wkt_ring *ring, const struct wkt_lattice *l,
+                           const struct lattice_box *f)
 {
     int first = pick(4), turn = pick(2) ? 1 : 3;
     for (int c = 0; c < 4; c++)
@@ -250,7 +250,8 @@ static inline void add_box(struct ring *ring, const struct lattice *l,
     }
 }
 
-static inline void add_any(struct ring *ring, const struct lattice *l, int n)
+static inline void add_any(struct wkt_ring *ring, const struct wkt_lattice *l,
+                           int n)
 {
     while (n-- > 0)
         add_vertex(ring, any_vertex(l));
@@ -258,8 +259,8 @@ static inline void add_any(struct ring *ring, const struct lattice *l, int n)
 
 /* Around the middle of the frame, so that the ring does not cross itself but
  * where the lattice is coarse. */
-static inline void add_star(struct ring *ring, const struct lattice *l,
-                            const struct frame *f)
+static inline void add_star(struct wkt_ring *ring, const struct wkt_lattice *l,
+                            const struct lattice_box *f)
 {
     int n = 5 + pick(40);
     for (int k = 0; k < n; k++)
@@ -271,13 +272,13 @@ static inline void add_star(struct ring *ring, const struct lattice *l,
     }
 }
 
-static inline void close_ring(struct ring *ring)
+static inline void close_ring(struct wkt_ring *ring)
 {
     add_vertex(ring, ring->v[0]);
 }
 
-static inline void make_ring(struct ring *ring, const struct lattice *l,
-                             const struct frame *f)
+static inline void make_ring(struct wkt_ring *ring, const struct wkt_lattice *l,
+                             const struct lattice_box *f)
 {
     ring->n = 0;
     switch (pick(16))
@@ -333,10 +334,10 @@ static inline void make_ring(struct ring *ring, const struct lattice *l,
 }
 
 /* Within the frame, on its border, across it, beyond it, or all of it. */
-static inline struct frame pick_hole(const struct lattice *l,
-                                     const struct frame *shell)
+static inline struct lattice_box pick_hole(const struct wkt_lattice *l,
+                                           const struct lattice_box *shell)
 {
-    struct frame f = *shell;
+    struct lattice_box f = *shell;
     switch (pick(6))
     {
         case 0:
@@ -360,14 +361,14 @@ static inline struct frame pick_hole(const struct lattice *l,
 
 static inline void put_polygon(struct pen *pen)
 {
-    struct frame shell = any_frame(&pen->lattice);
-    struct ring ring;
+    struct lattice_box shell = any_frame(&pen->lattice);
+    struct wkt_ring ring;
     make_ring(&ring, &pen->lattice, &shell);
     put(pen, "(");
     put_vertices(pen, ring.v, ring.n);
     for (int n = pick(3) ? 0 : 1 + pick(3); n > 0; n--)
     {
-        struct frame hole = pick_hole(&pen->lattice, &shell);
+        struct lattice_box hole = pick_hole(&pen->lattice, &shell);
         make_ring(&ring, &pen->lattice, &hole);
         put(pen, ",");
         put_vertices(pen, ring.v, ring.n);
@@ -377,7 +378,7 @@ static inline void put_polygon(struct pen *pen)
 
 static inline void put_triangle(struct pen *pen)
 {
-    struct ring ring = {0};
+    struct wkt_ring ring = {0};
     add_any(&ring, &pen->lattice, 3);
     if (one_in(10))
         ring.v[pick(3)] = ring.v[pick(3)];
@@ -389,7 +390,7 @@ static inline void put_triangle(struct pen *pen)
 
 static inline void put_line(struct pen *pen)
 {
-    struct ring ring = {0};
+    struct wkt_ring ring = {0};
     if (one_in(30))
         add_any(&ring, &pen->lattice, 1);
     else if (one_in(12)) /* no length */
@@ -419,7 +420,7 @@ static inline void put_point(struct pen *pen)
  * NULL.  Returns the end. */
 static inline struct vertex put_arcs(struct pen *pen, const struct vertex *from)
 {
-    struct ring ring = {0};
+    struct wkt_ring ring = {0};
     int n = 1 + 2 * (1 + pick(2));
     if (from != NULL)
         add_vertex(&ring, *from);
@@ -434,7 +435,7 @@ static inline struct vertex put_arcs(struct pen *pen, const struct vertex *from)
 
 static inline void put_compound(struct pen *pen, int is_closed)
 {
-    struct ring line = {0};
+    struct wkt_ring line = {0};
     struct vertex start;
     add_any(&line, &pen->lattice, 2 + pick(2));
     start = line.v[0];
@@ -454,7 +455,7 @@ static inline void put_compound(struct pen *pen, int is_closed)
 
 static inline void put_curve_polygon(struct pen *pen)
 {
-    struct ring ring = {0};
+    struct wkt_ring ring = {0};
     int kind = pick(3);
     if (kind == 0)
     {

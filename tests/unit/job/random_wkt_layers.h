@@ -49,8 +49,8 @@ static inline char *make_wkt(struct pen *pen, enum wkt_type type)
 /* type: WKT_N_TYPES for any; other: a layer some of whose features are in this
  * one, too, or NULL. */
 static inline void make_layer(struct wkt_layer *layer,
-                              const struct lattice *lattice, enum wkt_type type,
-                              const struct wkt_layer *other)
+                              const struct wkt_lattice *lattice,
+                              enum wkt_type type, const struct wkt_layer *other)
 {
     static struct pen pen;
     int n = one_in(40) ? 0 : one_in(30) ? 40 + pick(80) : 1 + pick(14);

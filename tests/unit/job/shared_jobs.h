@@ -146,25 +146,25 @@ static inline void remove_folder(void)
 
 /* ---- jobs --------------------------------------------------------------- */
 
-struct pair
+struct job_pair
 {
     int64_t row, fid; /* of the input, of the join feature */
     double measure;
 };
 
 /* A job with all that it needs, and its answer. */
-struct trial
+struct job_trial
 {
     struct oj_command command;
     struct oj_job job;
     struct oj_error error;
-    struct pair *pairs;
+    struct job_pair *pairs;
     int64_t n_pairs, cap_pairs;
 };
 
 /* line: options; input and join: files in the folder. */
-static inline void parse(struct trial *t, const char *line, const char *input,
-                         const char *join)
+static inline void parse(struct job_trial *t, const char *line,
+                         const char *input, const char *join)
 {
     char **words = CSLTokenizeString2(line, " ", 0);
     oj_status status;
@@ -179,7 +179,7 @@ static inline void parse(struct trial *t, const char *line, const char *input,
     CSLDestroy(words);
 }
 
-static inline void open_job(struct trial *t, const char *line,
+static inline void open_job(struct job_trial *t, const char *line,
                             const char *input, const char *join)
 {
     oj_status status;
@@ -188,7 +188,7 @@ static inline void open_job(struct trial *t, const char *line,
     ck_assert_msg(status == OJ_OK, "%s: %s", line, t->error.message);
 }
 
-static inline void close_job(struct trial *t)
+static inline void close_job(struct job_trial *t)
 {
     oj_job_close(&t->job);
     oj_command_free(&t->command);
@@ -201,7 +201,7 @@ static inline oj_status add_answer(void *user,
                                    const struct oj_matches *matches,
                                    struct oj_error *err)
 {
-    struct trial *t = user;
+    struct job_trial *t = user;
     const struct oj_answer_side side =
         oj_job_answer_side(&t->job, part->answer);
     int64_t first = t->job.batches[part->slot].first_row + part->first_row;
@@ -212,7 +212,7 @@ static inline oj_status add_answer(void *user,
         int64_t end = oj_matches_end(matches, row);
         for (int64_t p = oj_matches_first(matches, row); p < end; p++)
         {
-            struct pair *pair = &t->pairs[t->n_pairs];
+            struct job_pair *pair = &t->pairs[t->n_pairs];
             if (matches->join_row[p] < 0)
                 continue;
             memset(pair, 0, sizeof *pair);
@@ -226,7 +226,7 @@ static inline oj_status add_answer(void *user,
     return OJ_OK;
 }
 
-static inline oj_status stream(struct trial *t)
+static inline oj_status stream(struct job_trial *t)
 {
     const struct oj_pipeline_sink sink = {add_answer, t};
     oj_status status;
@@ -236,12 +236,13 @@ static inline oj_status stream(struct trial *t)
     return status;
 }
 
-static inline void must(struct trial *t, oj_status status)
+static inline void must(struct job_trial *t, oj_status status)
 {
     ck_assert_msg(status == OJ_OK, "%s", t->error.message);
 }
 
-static inline int same_answer(const struct trial *a, const struct trial *b)
+static inline int same_answer(const struct job_trial *a,
+                              const struct job_trial *b)
 {
     return a->n_pairs == b->n_pairs &&
            memcmp(a->pairs, b->pairs, (size_t)a->n_pairs * sizeof *a->pairs) ==
@@ -249,7 +250,7 @@ static inline int same_answer(const struct trial *a, const struct trial *b)
 }
 
 /* What the command would do. */
-static inline void join_alone(struct trial *t, const char *line,
+static inline void join_alone(struct job_trial *t, const char *line,
                               const char *input, const char *join)
 {
     parse(t, line, input, join);
@@ -269,7 +270,7 @@ static inline int64_t n_found(void)
 }
 
 /* Opens, prepares and streams; 1 when the join side was there. */
-static inline int join_shared(struct trial *t, const char *line,
+static inline int join_shared(struct job_trial *t, const char *line,
                               const char *input, const char *join)
 {
     int64_t built = n_built(), found = n_found();
@@ -284,7 +285,7 @@ static inline int join_shared(struct trial *t, const char *line,
 static inline int is_found(const char *line, const char *input,
                            const char *join)
 {
-    struct trial t;
+    struct job_trial t;
     int found = join_shared(&t, line, input, join);
     close_job(&t);
     return found;

@@ -29,7 +29,7 @@ START_TEST(changed_file)
     for (int i = 0; i < 2; i++)
     {
         const char *name = i == 0 ? "zones.gpkg" : "zones.shp";
-        struct trial before, after, alone;
+        struct job_trial before, after, alone;
         int64_t n_entries;
         is_found(line, "points.gpkg", name);
         n_entries = oj_join_cache_counts().n_entries;
@@ -62,7 +62,7 @@ END_TEST
 START_TEST(changed_while_open)
 {
     const char *line = "-op intersects";
-    struct trial t, other;
+    struct job_trial t, other;
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
     make_folder();
     open_job(&t, line, "points.gpkg", "zones.gpkg");
@@ -86,7 +86,7 @@ END_TEST
 /* Times that are too young cannot tell the next change. */
 START_TEST(files_too_young)
 {
-    struct trial t;
+    struct job_trial t;
     struct oj_join_files files = {0};
     struct stat at;
     int64_t changed;
@@ -187,7 +187,7 @@ END_TEST
 START_TEST(no_cache)
 {
     const char *line = "-op intersects -on n=n";
-    struct trial t, other, alone;
+    struct job_trial t, other, alone;
     make_folder();
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", "0");
     ck_assert(!join_shared(&t, line, "points.gpkg", "zones.gpkg"));
@@ -218,7 +218,7 @@ END_TEST
 
 START_TEST(boxes)
 {
-    struct trial t;
+    struct job_trial t;
     char **words = CSLTokenizeString2("-op window -window 0 0 20 20 -window 5 "
                                       "5 30 30 -q",
                                       " ", 0);
@@ -244,7 +244,7 @@ END_TEST
 START_TEST(cancelled)
 {
     static int flag;
-    struct trial t;
+    struct job_trial t;
     make_folder();
     oj_cancel_use(&flag);
     open_job(&t, "-op intersects -on n=n -invalid skip", "points.gpkg",
@@ -266,7 +266,7 @@ END_TEST
 
 START_TEST(failed)
 {
-    struct trial t;
+    struct job_trial t;
     make_folder();
     for (int i = 0; i < 2; i++)
     {
@@ -286,7 +286,7 @@ START_TEST(without_memory)
 {
     const char *line = "-op nearest -on n=n -threads 1 -centroid_of join";
     oj_status status = OJ_ERR_NOMEM;
-    struct trial t, alone;
+    struct job_trial t, alone;
     make_folder();
     join_alone(&alone, line, "points.gpkg", "zones.gpkg");
     for (int64_t n = 1; status != OJ_OK; n++)
@@ -311,20 +311,20 @@ START_TEST(without_memory)
 }
 END_TEST
 
-struct worker
+struct job_thread
 {
     pthread_t thread;
     const char *line;
-    const struct trial *alone;
+    const struct job_trial *alone;
     int n_wrong;
 };
 
 static void *work(void *user)
 {
-    struct worker *w = user;
+    struct job_thread *w = user;
     for (int round = 0; round < 10; round++)
     {
-        struct trial t;
+        struct job_trial t;
         parse(&t, w->line, "points.gpkg", "zones.gpkg");
         if (oj_job_open_shared(&t.command, &t.job, &t.error) != OJ_OK ||
             oj_job_prepare_shared(&t.job, &t.error) != OJ_OK ||
@@ -340,8 +340,8 @@ START_TEST(threads)
     static const char *const few[] = {"-op nearest -k 2",
                                       "-op intersects -on t=n",
                                       "-op nearest -exclude field=t"};
-    struct worker workers[N_THREADS];
-    struct trial alone[3];
+    struct job_thread workers[N_THREADS];
+    struct job_trial alone[3];
     int64_t built;
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
     make_folder();

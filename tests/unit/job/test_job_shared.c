@@ -55,7 +55,7 @@ START_TEST(equal_lines_share)
     make_folder();
     for (int i = 0; i < n; i++)
     {
-        struct trial alone, first, second;
+        struct job_trial alone, first, second;
         int may_be_there = strstr(lines[i], "-crs ignore") != NULL;
         join_alone(&alone, lines[i], "points.gpkg", "zones.gpkg");
         ck_assert_msg(join_shared(&first, lines[i], "points.gpkg",
@@ -74,7 +74,7 @@ START_TEST(equal_lines_share)
                          sizeof alone.job.join_side->counts.shapes);
         for (int k = 0; k < 2; k++)
         {
-            struct trial *t = k == 0 ? &first : &second;
+            struct job_trial *t = k == 0 ? &first : &second;
             struct oj_side_findings a = oj_sides_findings(&alone.job.sides, 1);
             struct oj_side_findings b = oj_sides_findings(&t->job.sides, 1);
             ck_assert_str_eq(a.reason, b.reason);
@@ -133,7 +133,7 @@ END_TEST
 START_TEST(sphere)
 {
     const char *line = "-op nearest -k 2 -metric sphere -max_distance 500km";
-    struct trial alone, first, second;
+    struct job_trial alone, first, second;
     make_folder();
     make_file("GPKG", "here.gpkg", 0, N_INPUT, 3, 4326);
     make_file("GPKG", "there.gpkg", 1, N_JOIN, 11, 4326);
@@ -152,9 +152,9 @@ START_TEST(sphere)
 END_TEST
 
 /* side: what the join side asks for. */
-static void must_not_keep(void (*change)(struct oj_side *side))
+static void must_not_keep(void (*change)(struct oj_source_options *side))
 {
-    struct trial t;
+    struct job_trial t;
     parse(&t, "-op nearest", "points.gpkg", "zones.gpkg");
     change(&t.command.join);
     must(&t, oj_job_open_shared(&t.command, &t.job, &t.error));
@@ -164,30 +164,30 @@ static void must_not_keep(void (*change)(struct oj_side *side))
     close_job(&t);
 }
 
-static void ask_by_chance(struct oj_side *side)
+static void ask_by_chance(struct oj_source_options *side)
 {
     side->where = "random() > 0 OR n < 9";
 }
 
-static void select_by_chance(struct oj_side *side)
+static void select_by_chance(struct oj_source_options *side)
 {
     side->sql = "SELECT * FROM things ORDER BY random()";
 }
 
-static void select_elsewhere(struct oj_side *side)
+static void select_elsewhere(struct oj_source_options *side)
 {
     side->sql = "SELECT things.* FROM things";
     side->dialect = "OGRSQL";
 }
 
-static void select_as_ever(struct oj_side *side)
+static void select_as_ever(struct oj_source_options *side)
 {
     side->sql = "SELECT a.fid, a.geom, a.n FROM things a WHERE a.n < 5";
 }
 
 START_TEST(what_varies_is_not_kept)
 {
-    struct trial t;
+    struct job_trial t;
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
     make_folder();
     must_not_keep(ask_by_chance);

@@ -149,7 +149,7 @@ END_TEST
 
 START_TEST(without_memory)
 {
-    static struct answer answer;
+    static struct answers_by_key answer;
     struct maker maker = {.seed = 0};
     struct oj_join_key key = make_key(0, 0);
     struct oj_matches matches = {0};

@@ -6,10 +6,10 @@
 
 /* ---- threads ------------------------------------------------------------ */
 
-struct worker
+struct cache_thread
 {
     pthread_t thread;
-    const struct answer *answer;
+    const struct answers_by_key *answer;
     struct maker *maker; /* of key 0 */
     int number, n_rounds, n_keys;
     int cancel;
@@ -19,7 +19,8 @@ struct worker
     struct oj_error error;
 };
 
-static void start_workers(struct worker *workers, int n, void *(*body)(void *))
+static void start_workers(struct cache_thread *workers, int n,
+                          void *(*body)(void *))
 {
     for (int i = 0; i < n; i++)
     {
@@ -29,7 +30,7 @@ static void start_workers(struct worker *workers, int n, void *(*body)(void *))
     }
 }
 
-static void end_workers(struct worker *workers, int n)
+static void end_workers(struct cache_thread *workers, int n)
 {
     for (int i = 0; i < n; i++)
         pthread_join(workers[i].thread, NULL);
@@ -37,7 +38,7 @@ static void end_workers(struct worker *workers, int n)
 
 static void *join_in_rounds(void *user)
 {
-    struct worker *w = user;
+    struct cache_thread *w = user;
     struct oj_matches matches = {0};
     unsigned state = (unsigned)w->number + 1u;
     for (int round = 0; round < w->n_rounds; round++)
@@ -67,8 +68,8 @@ static void *join_in_rounds(void *user)
 
 static void try_threads(const char *max, int n_keys, int n_rounds)
 {
-    struct worker workers[N_THREADS];
-    static struct answer answer;
+    struct cache_thread workers[N_THREADS];
+    static struct answers_by_key answer;
     memset(workers, 0, sizeof workers);
     make_answers(&answer);
     start(max);
@@ -106,7 +107,7 @@ END_TEST
 /* One take, held. */
 static void *take_once(void *user)
 {
-    struct worker *w = user;
+    struct cache_thread *w = user;
     w->status =
         take(0, 0, w->maker, &w->cancel, &w->use, &w->is_mine, &w->error);
     return NULL;
@@ -126,7 +127,7 @@ static void wait_for_calls(const struct maker *maker, int n)
 START_TEST(others_wait)
 {
     struct maker maker = {.ms = 300};
-    struct worker workers[N_THREADS];
+    struct cache_thread workers[N_THREADS];
     int n_mine = 0;
     memset(workers, 0, sizeof workers);
     start(NULL);
@@ -151,7 +152,7 @@ END_TEST
 START_TEST(failure_is_everybodys)
 {
     struct maker maker = {.ms = 1500, .failure = OJ_ERR_DATA};
-    struct worker workers[N_THREADS];
+    struct cache_thread workers[N_THREADS];
     memset(workers, 0, sizeof workers);
     start(NULL);
     for (int i = 0; i < N_THREADS; i++)
@@ -173,7 +174,7 @@ START_TEST(failure_is_everybodys)
 }
 END_TEST
 
-static void cancel(struct worker *w)
+static void cancel(struct cache_thread *w)
 {
     __atomic_store_n(&w->cancel, 1, __ATOMIC_RELAXED);
     oj_join_use_stop(&w->use);
@@ -182,7 +183,7 @@ static void cancel(struct worker *w)
 START_TEST(cancelled_maker)
 {
     struct maker slow = {.ms = 60000}, quick = {.ms = 0};
-    struct worker workers[3];
+    struct cache_thread workers[3];
     double begin;
     memset(workers, 0, sizeof workers);
     start(NULL);
@@ -227,7 +228,7 @@ END_TEST
 START_TEST(cancelled_waiter)
 {
     struct maker slow = {.ms = 60000};
-    struct worker workers[2];
+    struct cache_thread workers[2];
     memset(workers, 0, sizeof workers);
     start(NULL);
     workers[0].maker = workers[1].maker = &slow;
@@ -253,7 +254,7 @@ END_TEST
 /* A batch that takes seconds, over and over until it is stopped. */
 static void *join_for_long(void *user)
 {
-    struct worker *w = user;
+    struct cache_thread *w = user;
     struct oj_flat_buf input = {0};
     struct oj_matches matches = {0};
     struct oj_flat view;
@@ -271,9 +272,9 @@ static void *join_for_long(void *user)
 
 START_TEST(stopped_batch)
 {
-    static struct answer answer;
+    static struct answers_by_key answer;
     struct maker maker = {.seed = 0};
-    struct worker worker;
+    struct cache_thread worker;
     struct oj_join_use other = {0};
     struct oj_matches matches = {0};
     int is_mine;

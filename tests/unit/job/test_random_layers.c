@@ -50,7 +50,7 @@ static const char *path_of(const char *name)
  */
 
 /* A pair of layers and a join. */
-struct trial
+struct random_layers_trial
 {
     struct wkt_layer input, join;
     int is_self_join;
@@ -59,7 +59,7 @@ struct trial
 };
 
 __attribute__((format(printf, 2, 3))) static void
-add_words(struct trial *t, const char *format, ...)
+add_words(struct random_layers_trial *t, const char *format, ...)
 {
     size_t used = strlen(t->words);
     va_list arguments;
@@ -80,7 +80,7 @@ static void pick_mask(char *mask)
 }
 
 /* A distance that many pairs have exactly. */
-static double pick_distance(const struct lattice *l)
+static double pick_distance(const struct wkt_lattice *l)
 {
     int n = pick(1 + l->size / 2);
     return l->is_tenths ? n / 10.0 : n * l->step;
@@ -97,7 +97,7 @@ enum
     N_OPS = (int)(sizeof ops / sizeof *ops)
 };
 
-static void add_op(struct trial *t, const struct lattice *l)
+static void add_op(struct random_layers_trial *t, const struct wkt_lattice *l)
 {
     const char *op = ops[t->op];
     int is_nearest = strcmp(op, "nearest") == 0;
@@ -125,7 +125,8 @@ static void add_op(struct trial *t, const struct lattice *l)
         add_words(t, " -distance_to boundary");
 }
 
-static void pick_words(struct trial *t, const struct lattice *l)
+static void pick_words(struct random_layers_trial *t,
+                       const struct wkt_lattice *l)
 {
     static const char *const hows[] = {"left", "inner", "semi",
                                        "anti", "right", "full"};
@@ -238,7 +239,8 @@ static void read_summary(struct result *r)
     VSIFree(json);
 }
 
-static struct result run(const struct trial *t, enum backend backend)
+static struct result run(const struct random_layers_trial *t,
+                         enum backend backend)
 {
     struct oj_message_sink sink = {.take = take_message};
     struct oj_error error = {OJ_OK, ""};
@@ -418,7 +420,8 @@ static const char *judge_geos(const struct result *r, const struct result *cpu)
 }
 
 /* Joins on all backends; what is wrong, or NULL. */
-static const char *judge(const struct trial *t, enum backend *backend)
+static const char *judge(const struct random_layers_trial *t,
+                         enum backend *backend)
 {
     struct result r[N_BACKENDS];
     write_layer(&t->input, "input.csv");
@@ -445,7 +448,7 @@ static const char *judge(const struct trial *t, enum backend *backend)
  */
 
 /* Leaves out features of a layer while the same is wrong. */
-static void reduce_layer(struct trial *t, struct wkt_layer *layer,
+static void reduce_layer(struct random_layers_trial *t, struct wkt_layer *layer,
                          const char *wrong)
 {
     for (int i = layer->n - 1; i >= 0; i--)
@@ -473,7 +476,8 @@ static void print_layer(const char *title, const struct wkt_layer *layer)
         fprintf(stderr, "  %d,\"%s\"\n", i, layer->text[i]);
 }
 
-static void report_failure(struct trial *t, uint64_t seed, const char *wrong)
+static void report_failure(struct random_layers_trial *t, uint64_t seed,
+                           const char *wrong)
 {
     enum backend backend = CPU;
     if (counts.n_failures++ >= MOST_FAILURES)
@@ -522,8 +526,8 @@ static void count_layer(const struct wkt_layer *layer, enum wkt_type type)
 
 static void try_layers(uint64_t seed)
 {
-    static struct trial t;
-    struct lattice lattice;
+    static struct random_layers_trial t;
+    struct wkt_lattice lattice;
     enum backend backend;
     enum wkt_type type;
     const char *wrong;

@@ -11,14 +11,14 @@
 #define TEETH 5000
 
 /* What a join looked at. */
-struct work
+struct join_work
 {
     int64_t n_candidates, index_bytes;
 };
 
 /* 0 where the backend has no device. */
-static int join_on(const char *backend, const struct trial *t,
-                   struct oj_matches *out, struct work *work)
+static int join_on(const char *backend, const struct layer_trial *t,
+                   struct oj_matches *out, struct join_work *work)
 {
     struct oj_options options = {.n_threads = t->n_threads};
     struct oj_join *join;
@@ -67,11 +67,11 @@ static void add_asked(struct oj_flat_buf *input)
         add_point(input, i % 2 ? 5000.0 : 15.0 * i, 12.0 + i % 7);
 }
 
-static struct trial trial_of(const struct oj_flat_buf *join,
-                             const struct oj_flat_buf *input, int64_t k,
-                             double max_distance)
+static struct layer_trial trial_of(const struct oj_flat_buf *join,
+                                   const struct oj_flat_buf *input, int64_t k,
+                                   double max_distance)
 {
-    struct trial t;
+    struct layer_trial t;
     t.join = oj_flat_buf_view(join);
     t.input = oj_flat_buf_view(input);
     t.relation = oj_relation_default();
@@ -89,8 +89,8 @@ START_TEST(more_than_there_are)
         struct oj_matches few = {0}, many = {0};
         int64_t n_in_reach = 1 + c / 2;
         double reach = c % 2 ? 9000.0 : INFINITY;
-        struct work least, most;
-        struct trial t;
+        struct join_work least, most;
+        struct layer_trial t;
         add_comb(&join, 0.0, 10.0);
         if (n_in_reach > 1)
             add_comb(&join, 40.0, -10.0);
@@ -142,7 +142,7 @@ static void add_stack(struct oj_flat_buf *join, double x, int with_hole, int n)
 START_TEST(stacks)
 {
     struct oj_flat_buf input = {0};
-    struct work work[2];
+    struct join_work work[2];
     for (int i = 0; i < 400; i++)
         add_point(&input, i % 20 + 0.25, i / 20 + 0.25);
     for (int c = 0; c < 4; c++)
@@ -153,7 +153,7 @@ START_TEST(stacks)
         for (int many = 0; many < 2; many++)
         {
             struct oj_flat_buf join = {0};
-            struct trial t;
+            struct layer_trial t;
             add_stack(&join, 10.0, with_hole, many ? 2000 : 40);
             add_square(&join, 0, 0, 5, 5);
             for (int i = 0; i < 60; i++)
@@ -183,8 +183,8 @@ END_TEST
 
 /* --- as near -------------------------------------------------------------- */
 
-static void check_ties(const struct trial *t, const struct oj_matches *out,
-                       const char *backend)
+static void check_ties(const struct layer_trial *t,
+                       const struct oj_matches *out, const char *backend)
 {
     for (int64_t row = 0; row < t->input.n_features; row++)
     {
@@ -237,13 +237,13 @@ START_TEST(all_that_are_as_near)
     for (int c = 0; c < 8; c++)
     {
         static const double reaches[] = {0.0, 5.0, 30.0, INFINITY};
-        struct trial t = trial_of(&join, &input, 1, reaches[c % 4]);
+        struct layer_trial t = trial_of(&join, &input, 1, reaches[c % 4]);
         t.relation.ties = OJ_TIES_ALL;
         t.relation.distance_to = c / 4 ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
         for (int b = 0; b < 2; b++)
         {
             struct oj_matches out = {0};
-            struct work work;
+            struct join_work work;
             if (b == 1 && c != 3 && c != 5)
                 continue; /* an emulated device takes long */
             if (join_on(backends[b], &t, &out, &work))

@@ -33,7 +33,7 @@ struct near_side
 static void side_build(struct near_side *s, const struct oj_flat *flat,
                        const int32_t *tie_rank)
 {
-    const struct oj_tree *tree = &s->tree.side.segments;
+    const struct oj_device_tree *tree = &s->tree.side.segments;
     memset(s, 0, sizeof *s);
     plain_side_build(&s->tree, flat, tie_rank, 0);
     TREE_NEW(s->place, tree->n);
@@ -66,8 +66,9 @@ static int anyone_wants(const struct near_side *s,
                         const struct oj_near_other *o, int n, int level,
                         uint32_t i, int c)
 {
-    const struct oj_tree *tree = &s->others.tree;
-    const struct oj_tree_node *node = tree->node + tree->level_first[level] + i;
+    const struct oj_device_tree *tree = &s->others.tree;
+    const struct oj_device_tree_node *node =
+        tree->node + tree->level_first[level] + i;
     uint32_t child =
         tree->level_first[level - 1] + i * OJ_TREE_FANOUT + (uint32_t)c;
     for (int lane = 0; lane < n; lane++)
@@ -97,7 +98,7 @@ static void visit_leaf(const struct near_side *s,
 static int64_t find(const struct near_side *s, const struct oj_pair_rule *rule,
                     struct oj_near_other *o, int n)
 {
-    const struct oj_tree *tree = &s->others.tree;
+    const struct oj_device_tree *tree = &s->others.tree;
     uint32_t stack[OJ_TREE_STACK];
     int64_t n_leaves = 0;
     int depth = 0;

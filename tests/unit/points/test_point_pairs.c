@@ -23,7 +23,7 @@ struct points_side
     struct oj_point_place *place;
     struct oj_tree_box *box;
     int32_t *rank;
-    struct oj_tree_node *node;
+    struct oj_device_tree_node *node;
 };
 
 /* The exact box of a feature; nothing for one without parts. */

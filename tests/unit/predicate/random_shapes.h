@@ -9,13 +9,13 @@
 
 /* Where lattice point (i, j) lies: steps of one, or of a third far from the
  * origin, so that coordinates round, too. */
-struct lattice
+struct shape_lattice
 {
     int size;
     double origin, step;
 };
 
-static inline double place(const struct lattice *l, int i)
+static inline double place(const struct shape_lattice *l, int i)
 {
     return l->origin + l->step * i;
 }
@@ -28,8 +28,8 @@ struct corners
     double xy[2 * MOST_CORNERS];
 };
 
-static inline void corner(struct corners *c, const struct lattice *l, int i,
-                          int j)
+static inline void corner(struct corners *c, const struct shape_lattice *l,
+                          int i, int j)
 {
     c->xy[2 * c->n] = place(l, i);
     c->xy[2 * c->n + 1] = place(l, j);
@@ -38,8 +38,8 @@ static inline void corner(struct corners *c, const struct lattice *l, int i,
 
 /* From the last corner to (i, j), all lattice points between when dense and
  * the way is along an axis. */
-static inline void walk(struct corners *c, const struct lattice *l, int *at_i,
-                        int *at_j, int i, int j, int dense)
+static inline void walk(struct corners *c, const struct shape_lattice *l,
+                        int *at_i, int *at_j, int i, int j, int dense)
 {
     while (dense && (*at_i == i) != (*at_j == j))
     {
@@ -55,7 +55,7 @@ static inline void walk(struct corners *c, const struct lattice *l, int *at_i,
 
 /* A rectangle, sometimes with one corner cut off or notched. */
 static inline void add_rectangle(struct oj_flat_buf *buf,
-                                 const struct lattice *l, int i0, int j0,
+                                 const struct shape_lattice *l, int i0, int j0,
                                  int i1, int j1, int dense)
 {
     struct corners c = {0, {0}};
@@ -96,7 +96,8 @@ static inline int less_one(int n)
 }
 
 /* A rectangle with up to two holes that may touch, or a triangle. */
-static inline void add_polygon(struct oj_flat_buf *buf, const struct lattice *l)
+static inline void add_polygon(struct oj_flat_buf *buf,
+                               const struct shape_lattice *l)
 {
     int i0 = pick(less_one(l->size)), j0 = pick(less_one(l->size));
     int width = 1 + pick(l->size - i0), height = 1 + pick(l->size - j0);
@@ -129,7 +130,7 @@ static inline void add_polygon(struct oj_flat_buf *buf, const struct lattice *l)
 
 /* Any corners: mostly broken. */
 static inline void add_wild_polygon(struct oj_flat_buf *buf,
-                                    const struct lattice *l)
+                                    const struct shape_lattice *l)
 {
     struct corners c = {0, {0}};
     int n = 3 + pick(5);
@@ -142,7 +143,7 @@ static inline void add_wild_polygon(struct oj_flat_buf *buf,
 }
 
 static inline void add_some_line(struct oj_flat_buf *buf,
-                                 const struct lattice *l)
+                                 const struct shape_lattice *l)
 {
     struct corners c = {0, {0}};
     int n = 2 + pick(one_in(4) ? 40 : 4);
@@ -163,7 +164,7 @@ static inline void add_some_line(struct oj_flat_buf *buf,
 }
 
 static inline void add_some_point(struct oj_flat_buf *buf,
-                                  const struct lattice *l)
+                                  const struct shape_lattice *l)
 {
     double xy[2] = {place(l, pick(l->size + 1)), place(l, pick(l->size + 1))};
     if (one_in(4))
@@ -172,8 +173,8 @@ static inline void add_some_point(struct oj_flat_buf *buf,
     add_ring(buf, 1, xy);
 }
 
-static inline void add_some(struct oj_flat_buf *buf, const struct lattice *l,
-                            unsigned kind)
+static inline void add_some(struct oj_flat_buf *buf,
+                            const struct shape_lattice *l, unsigned kind)
 {
     if (kind == OJ_PART_POINT)
         add_some_point(buf, l);
@@ -191,8 +192,8 @@ static inline unsigned some_kind(void)
 }
 
 /* n features of any kinds; a few have no parts. */
-static inline void add_shapes(struct oj_flat_buf *buf, const struct lattice *l,
-                              int n)
+static inline void add_shapes(struct oj_flat_buf *buf,
+                              const struct shape_lattice *l, int n)
 {
     for (int i = 0; i < n; i++)
     {

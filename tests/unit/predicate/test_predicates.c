@@ -189,10 +189,10 @@ static void check_join(const struct oj_relation *relation,
     oj_matches_free(&other);
 }
 
-static struct lattice some_lattice(void)
+static struct shape_lattice some_lattice(void)
 {
     static const int sizes[] = {2, 4, 8, 20};
-    struct lattice l = {sizes[pick(4)], 0.0, 1.0};
+    struct shape_lattice l = {sizes[pick(4)], 0.0, 1.0};
     if (one_in(3))
     {
         l.origin = 123456.7;
@@ -209,7 +209,7 @@ START_TEST(every_join)
     {
         struct oj_flat_buf a = {0}, b = {0}, points = {0};
         struct oj_flat sides[3];
-        struct lattice l;
+        struct shape_lattice l;
         random_state = seed;
         l = some_lattice();
         add_shapes(&a, &l, 10 + pick(30));
@@ -249,7 +249,7 @@ START_TEST(exclusions)
     struct oj_options options = {.n_threads = 2};
     struct oj_matches all = {0}, some = {0};
     struct oj_relation relation = oj_relation_default();
-    struct lattice l = {8, 0.0, 1.0};
+    struct shape_lattice l = {8, 0.0, 1.0};
     int32_t class_of[60];
     random_state = 5;
     add_shapes(&a, &l, 60);
@@ -319,7 +319,7 @@ START_TEST(memory)
     struct oj_options options = {.n_threads = 1 + (_i & 1)};
     struct oj_relation relation;
     struct oj_matches truth = {0};
-    struct lattice l = {12, 0.0, 1.0};
+    struct shape_lattice l = {12, 0.0, 1.0};
     oj_status status = OJ_ERR_NOMEM;
     random_state = 9;
     add_shapes(&a, &l, 30);

@@ -12,7 +12,7 @@
 
 static uint64_t seed;
 
-struct job
+struct quadrant_trial
 {
     struct oj_flat_buf join_buf, input_buf;
     int64_t *fid;
@@ -20,7 +20,7 @@ struct job
     struct oj_relation relation;
 };
 
-static void make_job(struct job *job, int most_join, int most_input)
+static void make_job(struct quadrant_trial *job, int most_join, int most_input)
 {
     static const double reaches[] = {0.0, 0.5, 1.0, 3.0, 50.0, 1e9};
     struct scene scene;
@@ -38,14 +38,14 @@ static void make_job(struct job *job, int most_join, int most_input)
     job->relation.distance_to = pick(2) ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
 }
 
-static void free_job(struct job *job)
+static void free_job(struct quadrant_trial *job)
 {
     oj_flat_buf_free(&job->join_buf);
     oj_flat_buf_free(&job->input_buf);
     oj_free(job->fid);
 }
 
-static oj_status try_join(const struct job *job, const char *backend,
+static oj_status try_join(const struct quadrant_trial *job, const char *backend,
                           const struct oj_options *options,
                           struct oj_matches *out)
 {
@@ -74,7 +74,8 @@ static void same(const struct oj_matches *ours, const struct oj_matches *truth)
     }
 }
 
-static void answer_of_cpu(const struct job *job, struct oj_matches *out)
+static void answer_of_cpu(const struct quadrant_trial *job,
+                          struct oj_matches *out)
 {
     const struct oj_options options = {.n_threads = 2};
     must(try_join(job, "cpu", &options, out));
@@ -87,7 +88,7 @@ START_TEST(random_sides)
     {
         struct oj_options options = {.n_threads = 1};
         struct oj_matches ours = {0}, truth = {0};
-        struct job job;
+        struct quadrant_trial job;
         random_state = seed;
         make_job(&job, one_in(4) ? 2000 : 60, one_in(4) ? 20000 : 600);
         options.quadrant_size = one_in(2) ? 0 : 1 + pick(600);
@@ -115,7 +116,7 @@ START_TEST(little_memory)
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct oj_matches ours = {0}, truth = {0};
-        struct job job;
+        struct quadrant_trial job;
         random_state = seed;
         do
         {
@@ -146,7 +147,7 @@ START_TEST(refused)
 {
     struct oj_matches out = {0};
     const struct oj_options options = {.n_threads = 1};
-    struct job job;
+    struct quadrant_trial job;
     int cancel = 1;
     const struct oj_options stopped = {.n_threads = 1, .cancel = &cancel};
     random_state = 1;

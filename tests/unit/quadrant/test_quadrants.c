@@ -25,13 +25,13 @@ static int64_t n_quadrants_seen, n_pairs_seen, n_matched_seen;
 
 /* --- the join side -------------------------------------------------------- */
 
-struct entry
+struct quadrant_entry
 {
     uint64_t cell;
     int32_t feature;
 };
 
-struct side
+struct quadrant_side
 {
     int64_t n, n_segments; /* features by rank */
     int32_t *ordinal_of;
@@ -42,12 +42,12 @@ struct side
     struct oj_quadrant_frame frame;
     double reach;
     int64_t n_entries;
-    struct entry *entry;
+    struct quadrant_entry *entry;
     uint64_t *cell; /* [n_entries] */
 };
 
-static void add_segment(struct side *s, const struct oj_flat *flat, int64_t a,
-                        int64_t b)
+static void add_segment(struct quadrant_side *s, const struct oj_flat *flat,
+                        int64_t a, int64_t b)
 {
     double *at = s->segment + 4 * s->n_segments++;
     at[0] = flat->x[a];
@@ -56,7 +56,7 @@ static void add_segment(struct side *s, const struct oj_flat *flat, int64_t a,
     at[3] = flat->y[b];
 }
 
-static void add_part_of(struct side *s, const struct oj_flat *flat,
+static void add_part_of(struct quadrant_side *s, const struct oj_flat *flat,
                         int64_t part)
 {
     int is_polygon = flat->part_kind[part] == OJ_PART_POLYGON;
@@ -74,7 +74,8 @@ static void add_part_of(struct side *s, const struct oj_flat *flat,
         is_polygon ? OJ_QUADRANT_POLYGON_END : OJ_QUADRANT_LINE_END;
 }
 
-static void add_feature(struct side *s, const struct oj_flat *flat, int64_t f)
+static void add_feature(struct quadrant_side *s, const struct oj_flat *flat,
+                        int64_t f)
 {
     if (!oj_flat_is_points(flat))
     {
@@ -86,7 +87,7 @@ static void add_feature(struct side *s, const struct oj_flat *flat, int64_t f)
         add_segment(s, flat, f, f);
 }
 
-static void take_layer(struct side *s, const struct oj_flat *flat,
+static void take_layer(struct quadrant_side *s, const struct oj_flat *flat,
                        const int32_t *rank)
 {
     s->n = flat->n_features;
@@ -113,13 +114,13 @@ static void take_layer(struct side *s, const struct oj_flat *flat,
     s->first[s->n] = s->n_segments;
 }
 
-static struct oj_quadrant_box wide_box(const struct side *s, int64_t f)
+static struct oj_quadrant_box wide_box(const struct quadrant_side *s, int64_t f)
 {
     return oj_quadrant_box_around(&s->box[f], s->reach);
 }
 
 /* Entries of all features; 0 when there are more than most. */
-static int list_entries(struct side *s, double most)
+static int list_entries(struct quadrant_side *s, double most)
 {
     double n = 0.0;
     for (int pass = 0; pass < 2; pass++)
@@ -138,8 +139,8 @@ static int list_entries(struct side *s, double most)
             {
                 for (uint32_t column = c.column0; column <= c.column1; column++)
                 {
-                    struct entry e = {oj_quadrant_cell(row, column),
-                                      (int32_t)f};
+                    struct quadrant_entry e = {oj_quadrant_cell(row, column),
+                                               (int32_t)f};
                     s->entry[s->n_entries++] = e;
                 }
             }
@@ -154,14 +155,14 @@ static int list_entries(struct side *s, double most)
 
 static int compare_entries(const void *a, const void *b)
 {
-    const struct entry *u = a, *v = b;
+    const struct quadrant_entry *u = a, *v = b;
     if (u->cell != v->cell)
         return u->cell < v->cell ? -1 : 1;
     return (u->feature > v->feature) - (u->feature < v->feature);
 }
 
 /* Cells of some size: small or large ones, or one for all. */
-static void lay_grid(struct side *s, double reach)
+static void lay_grid(struct quadrant_side *s, double reach)
 {
     struct oj_quadrant_box all = oj_quadrant_box_empty();
     double extent;
@@ -188,7 +189,7 @@ static void lay_grid(struct side *s, double reach)
         s->cell[i] = s->entry[i].cell;
 }
 
-static void free_side(struct side *s)
+static void free_side(struct quadrant_side *s)
 {
     oj_free(s->ordinal_of);
     oj_free(s->first);
@@ -277,7 +278,7 @@ static void free_grouped(struct grouped *g)
 /* --- together ------------------------------------------------------------- */
 
 /* Features whose boxes meet the window, each once: 1 in found. */
-static void find_pairs(const struct side *s,
+static void find_pairs(const struct quadrant_side *s,
                        const struct oj_quadrant_box *window, uint8_t *found)
 {
     struct oj_quadrant_cells cells = oj_quadrant_cells_of(&s->frame, window);
@@ -314,8 +315,9 @@ static void find_pairs(const struct side *s,
     }
 }
 
-static struct oj_quadrant_best refine(const struct side *s, double x, double y,
-                                      const uint8_t *found, int interior)
+static struct oj_quadrant_best refine(const struct quadrant_side *s, double x,
+                                      double y, const uint8_t *found,
+                                      int interior)
 {
     struct oj_quadrant_best best = {INFINITY, INT32_MAX};
     struct oj_quadrant_box at = {x, y, x, y};
@@ -340,8 +342,9 @@ static struct oj_quadrant_best refine(const struct side *s, double x, double y,
     return best;
 }
 
-static void check_point(const struct side *s, const struct oj_matches *truth,
-                        int64_t row, const struct oj_quadrant_best *best)
+static void check_point(const struct quadrant_side *s,
+                        const struct oj_matches *truth, int64_t row,
+                        const struct oj_quadrant_best *best)
 {
     int32_t ours = best->rank != INT32_MAX ? s->ordinal_of[best->rank] : -1;
     double distance = ours >= 0 ? best->distance : (double)NAN;
@@ -353,7 +356,8 @@ static void check_point(const struct side *s, const struct oj_matches *truth,
     n_matched_seen += ours >= 0;
 }
 
-static void check_quadrants(const struct side *s, const struct grouped *g,
+static void check_quadrants(const struct quadrant_side *s,
+                            const struct grouped *g,
                             const struct oj_flat *input, int interior,
                             const struct oj_matches *truth)
 {
@@ -394,7 +398,7 @@ static void try_layers(const struct oj_flat *join, const struct oj_flat *input,
     struct oj_relation relation = oj_relation_default();
     struct oj_matches truth = {0};
     struct grouped grouped = {0};
-    struct side side = {0};
+    struct quadrant_side side = {0};
     struct oj_join *opened;
     relation.max_distance = reach;
     relation.distance_to = interior ? OJ_TO_INTERIOR : OJ_TO_BOUNDARY;

@@ -6,19 +6,20 @@
 #include <stdlib.h>
 
 /* An expected pair; distance < 0 ends the list. */
-struct expected
+struct reference_pair
 {
     int64_t row;
     int32_t feature;
     double distance;
 };
-static const struct expected last = {0, 0, -1.0};
+static const struct reference_pair last = {0, 0, -1.0};
 
 /* Every reference gives exactly these pairs, sorted by row, then rank. */
 static void check_all(const struct oj_flat_buf *join,
                       const struct oj_flat_buf *input,
                       const struct oj_relation *relation,
-                      const int32_t *tie_rank, const struct expected *expected)
+                      const int32_t *tie_rank,
+                      const struct reference_pair *expected)
 {
     struct oj_flat join_view = oj_flat_buf_view(join);
     struct oj_flat input_view = oj_flat_buf_view(input);
@@ -26,7 +27,7 @@ static void check_all(const struct oj_flat_buf *join,
     for (int b = 0; (backend = reference_at(b)) != NULL; b++)
     {
         struct oj_matches out;
-        const struct expected *e = expected;
+        const struct reference_pair *e = expected;
         int64_t n_matched = 0, n_pairs = 0;
         memset(&out, 0, sizeof out);
         run(backend, &join_view, &input_view, relation, tie_rank, &out);
@@ -101,23 +102,23 @@ START_TEST(polygon_with_hole)
     add_point(&input, -3, -4);
     add_point(&input, NAN, NAN);
     check_all(&join, &input, &relation, NULL,
-              (struct expected[]){
+              (struct reference_pair[]){
                   {0, 0, 0}, {1, 0, 0}, {2, 0, 1}, {3, 0, 0}, {4, 0, 3}, last});
     relation.distance_to = OJ_TO_BOUNDARY;
     check_all(&join, &input, &relation, NULL,
-              (struct expected[]){
+              (struct reference_pair[]){
                   {0, 0, 1}, {1, 0, 0}, {2, 0, 1}, {3, 0, 0}, {4, 0, 3}, last});
     relation.max_distance = INFINITY;
     relation.distance_to = OJ_TO_INTERIOR;
     check_all(&join, &input, &relation, NULL,
-              (struct expected[]){{0, 0, 0},
-                                  {1, 0, 0},
-                                  {2, 0, 1},
-                                  {3, 0, 0},
-                                  {4, 0, 3},
-                                  {5, 0, 13.000001 - 10},
-                                  {6, 0, 5},
-                                  last});
+              (struct reference_pair[]){{0, 0, 0},
+                                        {1, 0, 0},
+                                        {2, 0, 1},
+                                        {3, 0, 0},
+                                        {4, 0, 3},
+                                        {5, 0, 13.000001 - 10},
+                                        {6, 0, 5},
+                                        last});
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
@@ -135,39 +136,39 @@ START_TEST(ties_follow_rank)
     add_point(&input, 5, 5);
     add_point(&input, 5, 1); /* on a shared border */
     check_all(&join, &input, &relation, NULL,
-              (struct expected[]){{0, 0, 0}, {1, 0, 0}, last});
+              (struct reference_pair[]){{0, 0, 0}, {1, 0, 0}, last});
     check_all(&join, &input, &relation, rank,
-              (struct expected[]){{0, 2, 0}, {1, 1, 0}, last});
+              (struct reference_pair[]){{0, 2, 0}, {1, 1, 0}, last});
     relation.k = 3;
     check_all(&join, &input, &relation, rank,
-              (struct expected[]){{0, 2, 0},
-                                  {0, 1, 0},
-                                  {0, 0, 0},
-                                  {1, 1, 0},
-                                  {1, 0, 0},
-                                  {1, 2, 4},
-                                  last});
+              (struct reference_pair[]){{0, 2, 0},
+                                        {0, 1, 0},
+                                        {0, 0, 0},
+                                        {1, 1, 0},
+                                        {1, 0, 0},
+                                        {1, 2, 4},
+                                        last});
     relation.ties = OJ_TIES_ALL;
     check_all(&join, &input, &relation, rank,
-              (struct expected[]){{0, 2, 0},
-                                  {0, 1, 0},
-                                  {0, 0, 0},
-                                  {0, 3, 0},
-                                  {1, 1, 0},
-                                  {1, 0, 0},
-                                  {1, 2, 4},
-                                  {1, 3, 4},
-                                  last});
+              (struct reference_pair[]){{0, 2, 0},
+                                        {0, 1, 0},
+                                        {0, 0, 0},
+                                        {0, 3, 0},
+                                        {1, 1, 0},
+                                        {1, 0, 0},
+                                        {1, 2, 4},
+                                        {1, 3, 4},
+                                        last});
     relation.k = 1;
     relation.max_distance = INFINITY;
     check_all(&join, &input, &relation, NULL,
-              (struct expected[]){{0, 0, 0},
-                                  {0, 1, 0},
-                                  {0, 2, 0},
-                                  {0, 3, 0},
-                                  {1, 0, 0},
-                                  {1, 1, 0},
-                                  last});
+              (struct reference_pair[]){{0, 0, 0},
+                                        {0, 1, 0},
+                                        {0, 2, 0},
+                                        {0, 3, 0},
+                                        {1, 0, 0},
+                                        {1, 1, 0},
+                                        last});
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
@@ -183,10 +184,10 @@ START_TEST(k_larger_than_layer)
     add_line(&join, 0, 4, 0, 4); /* two vertices in one place */
     add_point(&input, 0, 1);
     check_all(&join, &input, &relation, NULL,
-              (struct expected[]){{0, 0, 1}, {0, 2, 3}, last});
+              (struct reference_pair[]){{0, 0, 1}, {0, 2, 3}, last});
     relation.max_distance = 1;
     check_all(&join, &input, &relation, NULL,
-              (struct expected[]){{0, 0, 1}, last});
+              (struct reference_pair[]){{0, 0, 1}, last});
     relation.max_distance = 0;
     check_all(&join, &input, &relation, NULL, &last);
     oj_flat_buf_free(&join);
@@ -216,14 +217,14 @@ START_TEST(multipoints_and_collections)
     must(oj_flat_buf_add_null(&input, 1, &error));
     add_point(&input, 50, 49);
     check_all(&join, &input, &relation, NULL,
-              (struct expected[]){{0, 0, 3}, {2, 0, 1}, last});
+              (struct reference_pair[]){{0, 0, 3}, {2, 0, 1}, last});
     relation.k = 2;
     check_all(&join, &input, &relation, NULL,
-              (struct expected[]){{0, 0, 3},
-                                  {0, 1, 5},
-                                  {2, 0, 1},
-                                  {2, 1, sqrt(54.0 * 54.0 + 46.0 * 46.0)},
-                                  last});
+              (struct reference_pair[]){{0, 0, 3},
+                                        {0, 1, 5},
+                                        {2, 0, 1},
+                                        {2, 1, sqrt(54.0 * 54.0 + 46.0 * 46.0)},
+                                        last});
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
@@ -270,7 +271,7 @@ START_TEST(identical_and_far)
         add_point(&input, 8, 7);
     for (int wide = 0; wide < 2; wide++)
     {
-        struct expected expected[504] = {
+        struct reference_pair expected[504] = {
             {0, 0, 0}, {1, 6000, 2e5}, {2, 6001, 1}};
         relation.max_distance = wide ? 1e13 : INFINITY;
         for (int i = 0; i < 500; i++)

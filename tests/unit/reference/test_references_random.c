@@ -40,19 +40,19 @@ static double unit(void)
 }
 
 /* Where the coordinates of a round lie. */
-struct place
+struct coordinate_range
 {
     double origin_x, origin_y, scale;
     int extent;   /* in steps of scale */
     int is_exact; /* on a lattice: ties, and points on vertices and edges */
 };
 
-static struct place pick_place(void)
+static struct coordinate_range pick_place(void)
 {
     static const double scales[] = {1.0, 1e-7, 1e7, 0.1, 32.0};
     static const double origins[] = {0.0, 1e7, -1e-7, 987654.321, 0.1};
     static const int extents[] = {8, 20, 200, 5000};
-    struct place place;
+    struct coordinate_range place;
     place.scale = scales[pick(5)];
     place.origin_x = origins[pick(5)];
     place.origin_y = origins[pick(5)];
@@ -61,7 +61,8 @@ static struct place pick_place(void)
     return place;
 }
 
-static double coordinate(const struct place *place, double origin, double step)
+static double coordinate(const struct coordinate_range *place, double origin,
+                         double step)
 {
     if (!place->is_exact)
         step += unit() - 0.5;
@@ -69,8 +70,8 @@ static double coordinate(const struct place *place, double origin, double step)
 }
 
 /* A point within reach steps of a middle, as x, y. */
-static void put_near(const struct place *place, const int *middle, int reach,
-                     double *xy)
+static void put_near(const struct coordinate_range *place, const int *middle,
+                     int reach, double *xy)
 {
     int dx = pick(2 * reach + 1) - reach, dy = pick(2 * reach + 1) - reach;
     xy[0] = coordinate(place, place->origin_x, middle[0] + dx);
@@ -78,7 +79,8 @@ static void put_near(const struct place *place, const int *middle, int reach,
 }
 
 /* A ring around middle: in order of angle (valid, most often), or any. */
-static void add_random_ring(struct oj_flat_buf *buf, const struct place *place,
+static void add_random_ring(struct oj_flat_buf *buf,
+                            const struct coordinate_range *place,
                             const int *middle, int reach, int is_wild)
 {
     double xy[2 * 31];
@@ -103,7 +105,8 @@ static void add_random_ring(struct oj_flat_buf *buf, const struct place *place,
 }
 
 static void add_random_polygon(struct oj_flat_buf *buf,
-                               const struct place *place, const int *middle)
+                               const struct coordinate_range *place,
+                               const int *middle)
 {
     int reach = 2 + pick(6), is_wild = pick(4) == 0;
     add_part(buf, OJ_PART_POLYGON);
@@ -132,7 +135,8 @@ static void add_random_polygon(struct oj_flat_buf *buf,
     }
 }
 
-static void add_random_part(struct oj_flat_buf *buf, const struct place *place,
+static void add_random_part(struct oj_flat_buf *buf,
+                            const struct coordinate_range *place,
                             const int *middle, int kind)
 {
     double xy[2 * 30];
@@ -155,7 +159,8 @@ static void add_random_part(struct oj_flat_buf *buf, const struct place *place,
 
 /* kind: 0 points, 1 lines, 2 polygons, 3 anything, also collections. */
 static void add_random_features(struct oj_flat_buf *buf,
-                                const struct place *place, int n, int kind)
+                                const struct coordinate_range *place, int n,
+                                int kind)
 {
     for (int i = 0; i < n; i++)
     {
@@ -183,7 +188,7 @@ static void add_random_features(struct oj_flat_buf *buf,
 }
 
 static void add_random_points(struct oj_flat_buf *buf,
-                              const struct place *place, int n)
+                              const struct coordinate_range *place, int n)
 {
     int has_multi = pick(2);
     for (int i = 0; i < n; i++)
@@ -209,7 +214,7 @@ static void add_random_points(struct oj_flat_buf *buf,
     }
 }
 
-static struct oj_relation pick_relation(const struct place *place)
+static struct oj_relation pick_relation(const struct coordinate_range *place)
 {
     static const double steps[] = {0.0, 1.0, 2.5, 10.0, 1e9};
     struct oj_relation relation = oj_relation_default();
@@ -322,18 +327,18 @@ static int64_t n_pairs_seen, n_undecided_seen, n_rounding_seen, n_disputed_seen;
 /* --- rounds -----------------------------------------------------------------
  */
 
-struct round
+struct random_join
 {
     uint64_t seed;
-    struct place place;
+    struct coordinate_range place;
     struct oj_relation relation;
     const struct oj_flat *join;
     const int32_t *rank;
 };
 
 /* Compares the references of GEOS, or the others, with the truth. */
-static void compare(const struct round *round, const struct oj_flat *input,
-                    int with_geos)
+static void compare(const struct random_join *round,
+                    const struct oj_flat *input, int with_geos)
 {
     struct oj_matches truth = {0};
     const struct oj_backend *backend;
@@ -380,7 +385,7 @@ static void run_round(uint64_t seed)
 {
     struct oj_flat_buf join = {0}, input = {0}, undisputed = {0};
     struct oj_flat join_view, input_view, undisputed_view;
-    struct round round;
+    struct random_join round;
     int32_t *rank;
     state = round.seed = seed;
     round.place = pick_place();

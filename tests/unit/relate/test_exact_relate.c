@@ -17,13 +17,13 @@
 /* --- GEOS on lattices ----------------------------------------------------- */
 
 /* Text that grows; shapes here need less than 4 KB. */
-struct text
+struct shape_text
 {
     char at[4096];
     size_t n;
 };
 
-static void add_text(struct text *text, const char *word)
+static void add_text(struct shape_text *text, const char *word)
 {
     size_t n = strlen(word);
     ck_assert(text->n + n < sizeof text->at);
@@ -31,24 +31,26 @@ static void add_text(struct text *text, const char *word)
     text->n += n;
 }
 
-struct lattice
+struct relate_lattice
 {
     int size, x, y;
 };
 
-static void add_vertex(struct text *text, int x, int y)
+static void add_vertex(struct shape_text *text, int x, int y)
 {
     char word[64];
     snprintf(word, sizeof word, "%d %d", x, y);
     add_text(text, word);
 }
 
-static void add_any_vertex(struct text *text, const struct lattice *l)
+static void add_any_vertex(struct shape_text *text,
+                           const struct relate_lattice *l)
 {
     add_vertex(text, l->x + pick(l->size), l->y + pick(l->size));
 }
 
-static void add_vertices(struct text *text, const struct lattice *l, int n)
+static void add_vertices(struct shape_text *text,
+                         const struct relate_lattice *l, int n)
 {
     add_text(text, "(");
     for (int i = 0; i < n; i++)
@@ -59,7 +61,8 @@ static void add_vertices(struct text *text, const struct lattice *l, int n)
     add_text(text, ")");
 }
 
-static void add_any_ring(struct text *text, const struct lattice *l)
+static void add_any_ring(struct shape_text *text,
+                         const struct relate_lattice *l)
 {
     int n = 3 + pick(4), x = l->x + pick(l->size), y = l->y + pick(l->size);
     add_text(text, "(");
@@ -74,12 +77,13 @@ static void add_any_ring(struct text *text, const struct lattice *l)
     add_text(text, ")");
 }
 
-static void add_any_polygon(struct text *text, const struct lattice *l)
+static void add_any_polygon(struct shape_text *text,
+                            const struct relate_lattice *l)
 {
     add_text(text, "(");
     if (one_in(3)) /* a frame, and holes */
     {
-        struct lattice hole = *l;
+        struct relate_lattice hole = *l;
         char frame[160];
         snprintf(frame, sizeof frame, "(%d %d, %d %d, %d %d, %d %d, %d %d)",
                  l->x, l->y, l->x + l->size, l->y, l->x + l->size,
@@ -98,9 +102,10 @@ static void add_any_polygon(struct text *text, const struct lattice *l)
 }
 
 /* Two polygons in halves of the lattice, which may touch. */
-static void add_two_polygons(struct text *text, const struct lattice *l)
+static void add_two_polygons(struct shape_text *text,
+                             const struct relate_lattice *l)
 {
-    struct lattice half = *l;
+    struct relate_lattice half = *l;
     half.size = l->size / 2 + 1;
     add_text(text, "(");
     add_any_polygon(text, &half);
@@ -111,7 +116,8 @@ static void add_two_polygons(struct text *text, const struct lattice *l)
     add_text(text, ")");
 }
 
-static void add_any_shape(struct text *text, const struct lattice *l)
+static void add_any_shape(struct shape_text *text,
+                          const struct relate_lattice *l)
 {
     switch (pick(6))
     {
@@ -146,7 +152,8 @@ static void add_any_shape(struct text *text, const struct lattice *l)
 /* Valid, and without lines that cross themselves: with those GEOS's relate
  * finds lines in common that are none, before 3.13, and does not when the lines
  * were cut at their nodes first. */
-static void make_valid_shape(struct text *text, const struct lattice *l)
+static void make_valid_shape(struct shape_text *text,
+                             const struct relate_lattice *l)
 {
     int is_valid = 0;
     while (!is_valid)
@@ -221,7 +228,7 @@ static int64_t whole_scale(const struct oj_flat *a, const struct oj_flat *b)
 }
 
 /* The text with its numbers multiplied. */
-static void scale_text(struct text *out, const char *text, int64_t scale)
+static void scale_text(struct shape_text *out, const char *text, int64_t scale)
 {
     out->n = 0;
     while (*text != '\0')
@@ -245,7 +252,7 @@ static void scale_text(struct text *out, const char *text, int64_t scale)
 static int n_compared, n_skipped;
 
 static void check_order(const struct oj_matrix *matrix, const struct oj_flat *a,
-                        const struct oj_flat *b, const struct text *text)
+                        const struct oj_flat *b, const struct shape_text *text)
 {
     struct oj_matrix other = exact_matrix(b, 0, a, 0);
     other = transposed_matrix(&other);
@@ -253,9 +260,9 @@ static void check_order(const struct oj_matrix *matrix, const struct oj_flat *a,
            text[0].at, text[1].at, matrix->at, other.at);
 }
 
-static void compare_with_geos(const struct lattice *l)
+static void compare_with_geos(const struct relate_lattice *l)
 {
-    struct text text[2], scaled;
+    struct shape_text text[2], scaled;
     struct oj_flat_buf a = {0}, b = {0};
     struct oj_flat view_a, view_b;
     struct oj_matrix matrix;
@@ -299,7 +306,7 @@ START_TEST(relate_on_lattices)
     wkt_open();
     for (int64_t round = rounds(10000); round > 0; round--)
     {
-        struct lattice lattice = {3 + pick(6), 0, 0};
+        struct relate_lattice lattice = {3 + pick(6), 0, 0};
         compare_with_geos(&lattice);
     }
     wkt_close();
@@ -313,7 +320,7 @@ END_TEST
 /* --- what the test suites expect ------------------------------------------ */
 
 /* What is not equal, one by one, and why; each must be needed. */
-static const struct exception
+static const struct relate_exception
 {
     const char *case_id, *op, *reason;
 } exceptions_list[] = {
@@ -345,7 +352,7 @@ static void count_answer(const char *case_id, const char *op, int is_right,
     }
     for (int i = 0; i < N_EXCEPTIONS; i++)
     {
-        const struct exception *e = &exceptions_list[i];
+        const struct relate_exception *e = &exceptions_list[i];
         if (strcmp(e->case_id, case_id) == 0 && strcmp(e->op, op) == 0)
         {
             n_needed[i]++;
@@ -358,7 +365,7 @@ static void count_answer(const char *case_id, const char *op, int is_right,
 }
 
 /* Distances expected are rounded. */
-static int is_distance(const struct table *tests, int row,
+static int is_distance(const struct oracle_table *tests, int row,
                        const struct oj_flat *a, const struct oj_flat *b)
 {
     const char *text = get(tests, row, "expected");
@@ -373,8 +380,8 @@ static int is_distance(const struct table *tests, int row,
            (strcmp(text, "true") == 0);
 }
 
-static void ask(const struct table *tests, int row, const struct oj_flat *a,
-                const struct oj_flat *b, int n_empty)
+static void ask(const struct oracle_table *tests, int row,
+                const struct oj_flat *a, const struct oj_flat *b, int n_empty)
 {
     const char *op = get(tests, row, "op");
     const char *case_id = get(tests, row, "case_id");
@@ -400,8 +407,8 @@ static void ask(const struct table *tests, int row, const struct oj_flat *a,
                  matrix.at);
 }
 
-static void ask_row(const struct table *cases, const struct table *tests,
-                    int row)
+static void ask_row(const struct oracle_table *cases,
+                    const struct oracle_table *tests, int row)
 {
     int at = find_case(cases, get(tests, row, "case_id"));
     int exchanged = strcasecmp(get(tests, row, "arg1"), "B") == 0;
@@ -419,7 +426,7 @@ static void ask_row(const struct table *cases, const struct table *tests,
 
 START_TEST(answers_of_test_suites)
 {
-    struct table cases, tests;
+    struct oracle_table cases, tests;
     if (!read_table("oracle_cases.csv", &cases) ||
         !read_table("oracle_tests.csv", &tests))
     {

@@ -95,13 +95,13 @@ static unsigned some_kinds(void)
     return kinds[pick(5)];
 }
 
-struct layers
+struct screen_layers
 {
     struct oj_flat_buf join_buf, input_buf;
     struct oj_flat join, input;
 };
 
-static void make_layers(struct layers *l, int most)
+static void make_layers(struct screen_layers *l, int most)
 {
     struct scene scene = pick_scene();
     memset(l, 0, sizeof *l);
@@ -119,7 +119,7 @@ static void make_layers(struct layers *l, int most)
     } while (oj_flat_is_points(&l->join) || oj_flat_is_points(&l->input));
 }
 
-static void free_layers(struct layers *l)
+static void free_layers(struct screen_layers *l)
 {
     oj_flat_buf_free(&l->join_buf);
     oj_flat_buf_free(&l->input_buf);
@@ -130,7 +130,7 @@ START_TEST(random_layers)
     int64_t n_rounds = rounds(14);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
-        struct layers l;
+        struct screen_layers l;
         random_state = seed;
         make_layers(&l, one_in(5) ? 250 : 60);
         check(&l.join, &l.input, OJ_OP_INTERSECTS, 0);
@@ -152,7 +152,7 @@ START_TEST(little_memory)
     int64_t n_rounds = rounds(2);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
-        struct layers l;
+        struct screen_layers l;
         random_state = seed;
         make_layers(&l, 250);
         for (int64_t bytes = 1 << 14; bytes < (int64_t)1 << 26; bytes *= 4)

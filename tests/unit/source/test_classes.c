@@ -70,17 +70,17 @@ static GDALDatasetH make_layer(unsigned seed)
 }
 
 /* One side, read. */
-struct side
+struct class_side
 {
     GDALDatasetH dataset;
     struct oj_flat_buf flat;
     struct oj_table *table;
 };
 
-static struct side read_side(unsigned seed)
+static struct class_side read_side(unsigned seed)
 {
     static const int fields[N_FIELDS] = {0, 1, 2, 3};
-    struct side side = {0};
+    struct class_side side = {0};
     struct oj_read_options options = {0};
     struct oj_read_counts counts;
     side.dataset = make_layer(seed);
@@ -95,7 +95,7 @@ static struct side read_side(unsigned seed)
     return side;
 }
 
-static void free_side(struct side *side)
+static void free_side(struct class_side *side)
 {
     oj_table_free(side->table);
     oj_flat_buf_free(&side->flat);
@@ -103,8 +103,8 @@ static void free_side(struct side *side)
 }
 
 /* -1: a value is missing; else whether the two are equal. */
-static int plain_equal(const struct side *a, int row_a, int f_a,
-                       const struct side *b, int row_b, int f_b)
+static int plain_equal(const struct class_side *a, int row_a, int f_a,
+                       const struct class_side *b, int row_b, int f_b)
 {
     OGRFeatureH x = OGR_L_GetFeature(GDALDatasetGetLayer(a->dataset, 0), row_a);
     OGRFeatureH y = OGR_L_GetFeature(GDALDatasetGetLayer(b->dataset, 0), row_b);
@@ -149,7 +149,7 @@ static struct oj_class_field field_at(int f)
 /* Every pair of types, every pair of rows of a stride. */
 START_TEST(property_classes_are_equal_where_values_are)
 {
-    struct side a = read_side(1), b = read_side(2);
+    struct class_side a = read_side(1), b = read_side(2);
     const struct oj_row_values left = {a.table, NULL}, right = {b.table, NULL};
     struct oj_class_field from = field_at(_i / N_FIELDS);
     struct oj_class_field to = field_at(_i % N_FIELDS);
@@ -184,7 +184,7 @@ END_TEST
 /* All four fields at once: equal where each is. Not inserted: no class. */
 START_TEST(unit_several_fields)
 {
-    struct side a = read_side(3);
+    struct class_side a = read_side(3);
     const struct oj_row_values values = {a.table, NULL};
     struct oj_class_field fields[N_FIELDS];
     struct oj_classes *classes;
@@ -219,7 +219,7 @@ END_TEST
 
 START_TEST(memory_every_allocation_fails_once)
 {
-    struct side a = read_side(4);
+    struct class_side a = read_side(4);
     const struct oj_row_values values = {a.table, NULL};
     struct oj_class_field from = field_at(3), to = field_at(1);
     int32_t class_of[N_ROWS];

@@ -9,40 +9,41 @@
 #define R 6371008.7714L
 #define PI 3.14159265358979323846264338327950288L
 
-struct vector
+struct long_vector
 {
     long double x, y, z;
 };
 
-static inline struct vector to_vector(double longitude, double latitude)
+static inline struct long_vector to_vector(double longitude, double latitude)
 {
     long double l = (long double)longitude * PI / 180;
     long double b = (long double)latitude * PI / 180;
-    return (struct vector){cosl(b) * cosl(l), cosl(b) * sinl(l), sinl(b)};
+    return (struct long_vector){cosl(b) * cosl(l), cosl(b) * sinl(l), sinl(b)};
 }
 
-static inline long double dot(struct vector a, struct vector b)
+static inline long double dot(struct long_vector a, struct long_vector b)
 {
     return a.x * b.x + a.y * b.y + a.z * b.z;
 }
 
-static inline struct vector cross(struct vector a, struct vector b)
+static inline struct long_vector cross(struct long_vector a,
+                                       struct long_vector b)
 {
-    return (struct vector){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z,
-                           a.x * b.y - a.y * b.x};
+    return (struct long_vector){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z,
+                                a.x * b.y - a.y * b.x};
 }
 
-static inline long double angle(struct vector a, struct vector b)
+static inline long double angle(struct long_vector a, struct long_vector b)
 {
-    struct vector c = cross(a, b);
+    struct long_vector c = cross(a, b);
     return atan2l(sqrtl(dot(c, c)), dot(a, b));
 }
 
 /* To the foot of p on the great circle, when it is between a and b. */
-static inline long double arc_angle(struct vector p, struct vector a,
-                                    struct vector b)
+static inline long double arc_angle(struct long_vector p, struct long_vector a,
+                                    struct long_vector b)
 {
-    struct vector n = cross(a, b), foot;
+    struct long_vector n = cross(a, b), foot;
     long double length = sqrtl(dot(n, n)), h, to_a = angle(p, a);
     long double least = fminl(to_a, angle(p, b));
     if (length < 1e-17L)
@@ -59,26 +60,27 @@ static inline long double arc_angle(struct vector p, struct vector a,
 }
 
 /* The direction in which q is seen from p, against some north. */
-static inline long double bearing(struct vector p, struct vector q)
+static inline long double bearing(struct long_vector p, struct long_vector q)
 {
-    struct vector north =
-        fabsl(p.z) < 0.9L ? (struct vector){0, 0, 1} : (struct vector){1, 0, 0};
-    struct vector east = cross(north, p), up = cross(p, east);
+    struct long_vector north = fabsl(p.z) < 0.9L
+                                   ? (struct long_vector){0, 0, 1}
+                                   : (struct long_vector){1, 0, 0};
+    struct long_vector east = cross(north, p), up = cross(p, east);
     return atan2l(dot(q, east), dot(q, up));
 }
 
 /* Rings here are smaller than a hemisphere: p is inside when the ring turns
  * around it, and not around the opposite point. */
 static inline int ring_turns(const struct oj_flat *flat, int64_t ring,
-                             struct vector p)
+                             struct long_vector p)
 {
     long double turn = 0;
-    struct vector middle = {0, 0, 0};
+    struct long_vector middle = {0, 0, 0};
     for (int64_t v = flat->vertex_offset[ring];
          v + 1 < flat->vertex_offset[ring + 1]; v++)
     {
-        struct vector a = to_vector(flat->x[v], flat->y[v]);
-        struct vector b = to_vector(flat->x[v + 1], flat->y[v + 1]);
+        struct long_vector a = to_vector(flat->x[v], flat->y[v]);
+        struct long_vector b = to_vector(flat->x[v + 1], flat->y[v + 1]);
         long double step = bearing(p, b) - bearing(p, a);
         turn += remainderl(step, 2 * PI);
         middle.x += a.x;
@@ -89,7 +91,7 @@ static inline int ring_turns(const struct oj_flat *flat, int64_t ring,
 }
 
 static inline int part_turns(const struct oj_flat *flat, int64_t part,
-                             struct vector p)
+                             struct long_vector p)
 {
     if (!ring_turns(flat, flat->ring_offset[part], p))
         return 0;
@@ -119,7 +121,7 @@ static inline int is_off(const struct oj_flat *flat, int64_t feature)
 
 static inline long double feature_angle(const struct oj_flat *flat,
                                         int64_t feature, int to_interior,
-                                        struct vector p)
+                                        struct long_vector p)
 {
     long double least = INFINITY;
     for (int64_t q = part_begin(flat, feature); q < part_end(flat, feature);

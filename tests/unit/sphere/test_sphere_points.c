@@ -210,10 +210,10 @@ END_TEST
 static double miss(double from_x, double from_y, double bearing, double metres,
                    double x, double y)
 {
-    struct vector p = to_vector(from_x, from_y), q = to_vector(x, y), at;
+    struct long_vector p = to_vector(from_x, from_y), q = to_vector(x, y), at;
     long double t = (long double)bearing * PI / 180, s = metres / R;
     long double l = (long double)from_x * PI / 180;
-    struct vector east = {-sinl(l), cosl(l), 0}, north = cross(p, east);
+    struct long_vector east = {-sinl(l), cosl(l), 0}, north = cross(p, east);
     at.x = cosl(s) * p.x + sinl(s) * (cosl(t) * north.x + sinl(t) * east.x);
     at.y = cosl(s) * p.y + sinl(s) * (cosl(t) * north.y + sinl(t) * east.y);
     at.z = cosl(s) * p.z + sinl(s) * (cosl(t) * north.z + sinl(t) * east.z);
@@ -229,7 +229,7 @@ static void check_pair(const struct oj_flat *join, int64_t feature,
     double bx = value_of(values, OJ_PAIR_NEAREST_X, entry);
     double by = value_of(values, OJ_PAIR_NEAREST_Y, entry);
     double bearing = value_of(values, OJ_PAIR_BEARING, entry);
-    struct vector q = to_vector(bx, by);
+    struct long_vector q = to_vector(bx, by);
     double between = (double)(angle(to_vector(ax, ay), q) * R);
     double off = (double)(feature_angle(join, feature, 1, q) * R);
     double t = tolerance(metres);

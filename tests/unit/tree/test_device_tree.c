@@ -25,14 +25,14 @@ struct asker
 };
 
 /* Pairs of the row at work. */
-struct row
+struct tree_row_pairs
 {
     int64_t n, cap_distance, cap_rank;
     double *distance;
     int32_t *rank;
 };
 
-static void row_reserve(struct row *row, int64_t n)
+static void row_reserve(struct tree_row_pairs *row, int64_t n)
 {
     must(oj_reserve(&row->distance, 0, n, &row->cap_distance,
                     sizeof *row->distance, &error));
@@ -40,7 +40,7 @@ static void row_reserve(struct row *row, int64_t n)
                     &error));
 }
 
-static void ask_nearest(const struct asker *a, struct row *row)
+static void ask_nearest(const struct asker *a, struct tree_row_pairs *row)
 {
     const struct oj_relation *r = a->relation;
     struct oj_tree_best best;
@@ -60,7 +60,8 @@ static void ask_nearest(const struct asker *a, struct row *row)
     }
 }
 
-static void ask_within(const struct asker *a, double reach, struct row *row)
+static void ask_within(const struct asker *a, double reach,
+                       struct tree_row_pairs *row)
 {
     const struct oj_relation *r = a->relation;
     const struct oj_tree_side *side = &a->side->side;
@@ -77,7 +78,7 @@ static void ask_within(const struct asker *a, double reach, struct row *row)
                             r->min_distance, n, row->distance, row->rank);
 }
 
-static void ask(const struct asker *a, struct row *row)
+static void ask(const struct asker *a, struct tree_row_pairs *row)
 {
     row->n = 0;
     if (!isfinite(a->x) || !isfinite(a->y) || !(a->most >= 0.0))
@@ -92,8 +93,9 @@ static void ask(const struct asker *a, struct row *row)
         ask_within(a, row->distance[row->n - 1], row);
 }
 
-static void compare(const struct row *row, const struct oj_matches *truth,
-                    int64_t i, const int32_t *tie_rank)
+static void compare(const struct tree_row_pairs *row,
+                    const struct oj_matches *truth, int64_t i,
+                    const int32_t *tie_rank)
 {
     int64_t first = oj_matches_first(truth, i);
     int64_t n = oj_matches_end(truth, i) - first;
@@ -131,7 +133,7 @@ static void try_layers(const struct oj_flat *join, const struct oj_flat *input,
 {
     struct asked asked;
     struct plain_side s;
-    struct row row = {0};
+    struct tree_row_pairs row = {0};
     asked_open(&asked, join, input, relation);
     plain_side_build(&s, join, asked.tie_rank,
                      relation->distance_to == OJ_TO_INTERIOR);

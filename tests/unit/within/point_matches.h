@@ -10,7 +10,7 @@
 static uint64_t seed;
 static int64_t n_pairs_seen, n_shared_seen;
 
-struct trial
+struct points_trial
 {
     const struct oj_flat *join, *input;
     const struct oj_relation *relation;
@@ -42,14 +42,14 @@ static int may_share_lists(const struct oj_flat *join)
     return overlaps == NULL;
 }
 
-static int rank_of(const struct trial *t, int32_t feature)
+static int rank_of(const struct points_trial *t, int32_t feature)
 {
     return t->tie_rank != NULL ? t->tie_rank[feature] : feature;
 }
 
 /* How many pairs a row has in its shared list; none of them is its own too. */
-static int64_t check_shared(const struct trial *t, int64_t row, int64_t i,
-                            const struct oj_matches *out)
+static int64_t check_shared(const struct points_trial *t, int64_t row,
+                            int64_t i, const struct oj_matches *out)
 {
     const struct oj_shared_lists *shared = out->shared;
     int64_t first, end;
@@ -74,8 +74,8 @@ static int64_t check_shared(const struct trial *t, int64_t row, int64_t i,
     return end - first;
 }
 
-static void check_matches(const struct trial *t, int64_t first, int64_t n,
-                          const struct oj_matches *out)
+static void check_matches(const struct points_trial *t, int64_t first,
+                          int64_t n, const struct oj_matches *out)
 {
     int64_t n_features = t->join->n_features, n_matched = 0;
     int64_t n_all_shared = 0;

@@ -16,7 +16,8 @@
 static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
                                  OJ_OP_COVEREDBY, OJ_OP_TOUCHES};
 
-static void check_trial(const struct trial *t, int n_threads, int64_t batch)
+static void check_trial(const struct points_trial *t, int n_threads,
+                        int64_t batch)
 {
     const struct oj_cpu_family *family = &oj_cpu_points_in_polygons;
     struct oj_options options = {.n_threads = n_threads, .timings = pick(2)};
@@ -49,7 +50,7 @@ static void check_relation(const struct oj_flat *join,
                            const int32_t *tie_rank)
 {
     uint8_t *truth = make_truth(join, input, relation);
-    struct trial t = {join, input, relation, tie_rank, truth};
+    struct points_trial t = {join, input, relation, tie_rank, truth};
     int64_t n = input->n_features;
     check_trial(&t, 1, n > 0 ? n : 1);
     check_trial(&t, 1 + pick(4), 1 + pick(one_in(3) ? 3 : 1000));

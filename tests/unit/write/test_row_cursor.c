@@ -8,7 +8,7 @@ static const enum oj_how all_hows[] = {OJ_HOW_LEFT, OJ_HOW_INNER, OJ_HOW_SEMI,
                                        OJ_HOW_ANTI};
 
 /* Rows that answers have, found by other means. */
-static int64_t count_rows(const struct trial *t)
+static int64_t count_rows(const struct row_trial *t)
 {
     int64_t n = 0;
     for (int i = 0; i < t->n_answers; i++)
@@ -35,7 +35,7 @@ static int64_t count_rows(const struct trial *t)
 }
 
 /* Features of a cursor, one by one, are those of the layer written. */
-static void same_as_written(struct trial *t)
+static void same_as_written(struct row_trial *t)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(t->out_layer);
     struct trial_stream stream = {t, NULL, 0};
@@ -82,7 +82,7 @@ START_TEST(truth_every_how_and_form)
     {
         for (int form = FORM_ONE; form <= FORM_PICKED; form++)
         {
-            struct trial t;
+            struct row_trial t;
             trial_open(&t, "Memory", 100, all_hows[how], (enum trial_form)form,
                        37);
             t.with_join_rows = how < 2;
@@ -99,7 +99,7 @@ START_TEST(truth_every_geometry)
     {
         for (int multi = 0; multi < 3; multi++)
         {
-            struct trial t;
+            struct row_trial t;
             trial_open(&t, multi == 1 ? "GPKG" : "Memory", -1, OJ_HOW_LEFT,
                        FORM_LISTS, 10);
             t.options.geometry = (enum oj_write_geometry)geometry;
@@ -116,7 +116,7 @@ END_TEST
 /* The input's FIDs, for rows of the input. */
 START_TEST(truth_fids)
 {
-    struct trial t;
+    struct row_trial t;
     trial_open(&t, "Memory", 50, OJ_HOW_ANTI, FORM_ONE, 20);
     t.options.keep_fids = 1;
     same_as_written(&t);
@@ -136,7 +136,7 @@ START_TEST(truth_places_are_the_rows)
 {
     for (int how = 0; how < 4; how++)
     {
-        struct trial t;
+        struct row_trial t;
         struct trial_stream stream = {&t, NULL, 0};
         int64_t n = 0, number = 5;
         int there = 1;
@@ -176,7 +176,7 @@ END_TEST
 /* Values of single columns are what the features hold before conversion. */
 START_TEST(truth_values_without_features)
 {
-    struct trial t;
+    struct row_trial t;
     struct trial_stream stream = {&t, NULL, 0};
     int there = 1;
     trial_open(&t, "Memory", 60, OJ_HOW_LEFT, FORM_LISTS, 60);
@@ -222,7 +222,7 @@ END_TEST
 
 START_TEST(truth_ignored_fields_are_left_unset)
 {
-    struct trial t;
+    struct row_trial t;
     struct trial_stream stream = {&t, NULL, 0};
     OGRFeatureDefnH defn;
     OGRFeatureH feature;
@@ -253,7 +253,7 @@ END_TEST
 
 START_TEST(truth_crs_on_geometries)
 {
-    struct trial t;
+    struct row_trial t;
     struct trial_stream stream = {&t, NULL, 0};
     OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
     OGRFeatureH feature;
@@ -279,7 +279,7 @@ END_TEST
 
 START_TEST(truth_cancelled_and_broken)
 {
-    struct trial t;
+    struct row_trial t;
     struct trial_stream stream = {&t, NULL, 0};
     OGRFeatureH feature;
     int there, cancel = 1;
@@ -310,14 +310,14 @@ END_TEST
 static void open_trial_cursor(void *user, struct oj_row_cursor **cursor,
                               oj_status *status)
 {
-    struct trial *t = user;
+    struct row_trial *t = user;
     *status = oj_row_cursor_open(OGR_L_GetLayerDefn(t->out_layer), &t->options,
                                  cursor, &trial_error);
 }
 
 START_TEST(memory_each_allocation_fails)
 {
-    struct trial t;
+    struct row_trial t;
     struct oj_row_cursor *cursor;
     oj_status status = OJ_ERR_NOMEM;
     trial_open(&t, "Memory", 10, OJ_HOW_LEFT, FORM_ONE, 10);
