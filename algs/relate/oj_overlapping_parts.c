@@ -23,36 +23,36 @@ struct overlap_search
     struct overlap_worker *worker; /* [n_threads] */
 };
 
-/* 0 when the rings of a polygon part surely enclose something: no edges but the
- * two that meet at the first vertex contain it, and these do not run along each
- * other, so one of the two sectors there is inside. */
-static int may_be_flat(const struct oj_flat *flat, int64_t part)
+/* 1 when the box of an edge of the chain first .. last holds a point. */
+static int has_edge_near(const struct oj_flat *flat, int64_t first,
+                         int64_t last, double x, double y)
 {
-    int64_t v = flat->vertex_offset[flat->ring_offset[part]];
-    int64_t end = flat->vertex_offset[flat->ring_offset[part + 1]];
-    int64_t ring = flat->ring_offset[part];
-    double x = flat->x[v], y = flat->y[v];
-    double other_x[2] = {0.0, 0.0}, other_y[2] = {0.0, 0.0};
-    int n = 0;
-    for (; v + 1 < end; v++)
+    int found = 0;
+    for (int64_t v = first; v < last; v++)
     {
         double ax = flat->x[v], ay = flat->y[v];
         double bx = flat->x[v + 1], by = flat->y[v + 1];
-        if (v + 1 == flat->vertex_offset[ring + 1])
-        {
-            ring++; /* from ring to ring there is no edge */
-            continue;
-        }
-        if ((ax - x) * (bx - x) > 0.0 || (ay - y) * (by - y) > 0.0 ||
-            (ax == bx && ay == by) || !oj_on_segment(x, y, ax, ay, bx, by))
-            continue;
-        if (n == 2)
-            return 1;
-        other_x[n] = ax == x && ay == y ? bx : ax;
-        other_y[n++] = ax == x && ay == y ? by : ay;
+        found |= ((ax <= x) | (bx <= x)) & ((ax >= x) | (bx >= x)) &
+                 ((ay <= y) | (by <= y)) & ((ay >= y) | (by >= y));
     }
-    return n != 2 || oj_orientation(other_x[0], other_y[0], x, y, other_x[1],
-                                    other_y[1]) == 0;
+    return found;
+}
+
+/* 0 when the rings of a polygon part surely enclose something: no edges but the
+ * two that meet at the first vertex come near it, and these do not run along
+ * each other, so one of the two sectors there is inside. */
+static int may_be_flat(const struct oj_flat *flat, int64_t part)
+{
+    int64_t shell = flat->ring_offset[part];
+    int64_t end = flat->vertex_offset[flat->ring_offset[part + 1]];
+    int64_t first = flat->vertex_offset[shell];
+    int64_t last = flat->vertex_offset[shell + 1] - 1;
+    const double *x = flat->x, *y = flat->y;
+    return last - first < 3 || x[first] != x[last] || y[first] != y[last] ||
+           has_edge_near(flat, first + 1, last - 1, x[first], y[first]) ||
+           has_edge_near(flat, last + 1, end - 1, x[first], y[first]) ||
+           oj_orientation(x[last - 1], y[last - 1], x[first], y[first],
+                          x[first + 1], y[first + 1]) == 0;
 }
 
 static int has_flat_part(const struct oj_flat *flat, int64_t first, int64_t end)

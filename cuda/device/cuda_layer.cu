@@ -254,12 +254,8 @@ static oj_status scan(struct layer_build *m, int64_t *counts, int64_t n)
 static oj_status total_of(struct layer_build *m, const int64_t *offset,
                           int64_t n, int64_t *out)
 {
-    OJ_CUDA_TRY(cudaMemcpyAsync(out, offset + n, sizeof *out,
-                                cudaMemcpyDeviceToHost, m->device->stream),
-                "reading a count", m->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(m->device->stream), "reading a count",
-                m->err);
-    return OJ_OK;
+    return oj_cuda_read(m->device->stream, offset + n, (int)sizeof *out, out,
+                        "reading a count", m->err);
 }
 
 template <typename T>

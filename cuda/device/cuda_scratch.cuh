@@ -2,7 +2,7 @@
 #ifndef CUDA_SCRATCH_CUH
 #define CUDA_SCRATCH_CUH
 
-#include "oj_cuda.h"
+#include "cuda_stage.h"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
@@ -54,11 +54,8 @@ OJ_MUST_USE oj_status oj_cuda_scan_total(struct oj_cuda_device *device,
                                          struct oj_error *err)
 {
     OJ_TRY(oj_cuda_scan(device, stream, scratch, counts, n, doing, err));
-    OJ_CUDA_TRY(cudaMemcpyAsync(total, counts + n, sizeof *total,
-                                cudaMemcpyDeviceToHost, stream),
-                doing, err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), doing, err);
-    return OJ_OK;
+    return oj_cuda_read(stream, counts + n, (int)sizeof *total, total, doing,
+                        err);
 }
 
 /** Keys with their values, and room for as many; zeroed memory is empty. */

@@ -28,7 +28,7 @@ struct row_lists
 /* Rows that do not fit. */
 struct long_rows
 {
-    unsigned n;
+    unsigned *n;          /* [1] */
     int64_t *first, *end; /* of pairs */
 };
 
@@ -54,7 +54,7 @@ static __device__ int row_of(const int64_t *offset, int first, int end,
 
 static __global__ void __launch_bounds__(BLOCK)
     order_short(const __grid_constant__ struct row_lists rows,
-                struct long_rows *too_long)
+                const __grid_constant__ struct long_rows too_long)
 {
     __shared__ int64_t offset[BLOCK + 1];
     __shared__ int32_t rank[MOST_PAIRS];
@@ -77,9 +77,9 @@ static __global__ void __launch_bounds__(BLOCK)
         {
             if (t == 0)
             {
-                unsigned at = atomicAdd(&too_long->n, 1u);
-                too_long->first[at] = base;
-                too_long->end[at] = offset[row + 1];
+                unsigned at = atomicAdd(too_long.n, 1u);
+                too_long.first[at] = base;
+                too_long.end[at] = offset[row + 1];
             }
             n = 1;
             continue;
@@ -112,11 +112,11 @@ static __global__ void __launch_bounds__(BLOCK)
 /* A block for each long row, whose pairs are in order elsewhere. */
 static __global__ void __launch_bounds__(BLOCK)
     put_long(const __grid_constant__ struct row_lists rows,
-             const struct long_rows *too_long, const int32_t *rank,
-             const double *measure)
+             const __grid_constant__ struct long_rows too_long,
+             const int32_t *rank, const double *measure)
 {
-    int64_t end = too_long->end[blockIdx.x];
-    for (int64_t i = too_long->first[blockIdx.x] + threadIdx.x; i < end;
+    int64_t end = too_long.end[blockIdx.x];
+    for (int64_t i = too_long.first[blockIdx.x] + threadIdx.x; i < end;
          i += BLOCK)
     {
         rows.rank[i] = ordinal_at(rows, rank[i]);
@@ -134,7 +134,7 @@ struct ordering
     struct row_lists rows;
     struct oj_error *err;
     struct oj_cuda_array<int64_t> first, end; /* [rows that may be long] */
-    struct oj_cuda_array<struct long_rows> d_too_long; /* [1] */
+    struct oj_cuda_array<unsigned> n_long;    /* [1] */
     struct oj_cuda_array<int32_t> rank;
     struct oj_cuda_array<double> measure;
     struct oj_cuda_array<uint8_t> scratch;
@@ -155,7 +155,8 @@ static cudaError_t sort_segments(struct ordering *o, int n, void *memory,
         (int)o->n_pairs, n, first, end, o->stream);
 }
 
-static oj_status order_long(struct ordering *o, unsigned n)
+static oj_status order_long(struct ordering *o,
+                            const struct long_rows &too_long, unsigned n)
 {
     if (o->n_pairs > INT32_MAX)
         return oj_fail(o->err, OJ_ERR_NOMEM,
@@ -170,8 +171,8 @@ static oj_status order_long(struct ordering *o, unsigned n)
         [&](void *memory, size_t &bytes)
         { return sort_segments(o, (int)n, memory, bytes); },
         "ordering pairs", o->err));
-    put_long<<<n, BLOCK, 0, o->stream>>>(o->rows, o->d_too_long.data,
-                                         o->rank.data, o->measure.data);
+    put_long<<<n, BLOCK, 0, o->stream>>>(o->rows, too_long, o->rank.data,
+                                         o->measure.data);
     OJ_CUDA_TRY_LAUNCH("ordering pairs", o->err);
     return OJ_OK;
 }
@@ -180,25 +181,23 @@ static oj_status order(struct ordering *o)
 {
     int64_t most_long = o->n_pairs / MOST_PAIRS;
     struct long_rows too_long;
+    unsigned n = 0;
     OJ_TRY(oj_cuda_make(o->device, o->stream, most_long, &o->first, o->err));
     OJ_TRY(oj_cuda_make(o->device, o->stream, most_long, &o->end, o->err));
-    OJ_TRY(oj_cuda_make(o->device, o->stream, 1, &o->d_too_long, o->err));
-    too_long.n = 0;
+    OJ_TRY(oj_cuda_make(o->device, o->stream, 1, &o->n_long, o->err));
+    too_long.n = o->n_long.data;
     too_long.first = o->first.data;
     too_long.end = o->end.data;
-    OJ_CUDA_TRY(cudaMemcpyAsync(o->d_too_long.data, &too_long, sizeof too_long,
-                                cudaMemcpyHostToDevice, o->stream),
+    OJ_CUDA_TRY(cudaMemsetAsync(too_long.n, 0, sizeof n, o->stream),
                 "ordering pairs", o->err);
     order_short<<<(unsigned)((o->rows.n + BLOCK - 1) / BLOCK), BLOCK, 0,
-                  o->stream>>>(o->rows, o->d_too_long.data);
+                  o->stream>>>(o->rows, too_long);
     OJ_CUDA_TRY_LAUNCH("ordering pairs", o->err);
     if (most_long == 0)
         return OJ_OK;
-    OJ_CUDA_TRY(cudaMemcpyAsync(&too_long, o->d_too_long.data, sizeof too_long,
-                                cudaMemcpyDeviceToHost, o->stream),
-                "ordering pairs", o->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(o->stream), "ordering pairs", o->err);
-    return too_long.n > 0 ? order_long(o, too_long.n) : OJ_OK;
+    OJ_TRY(oj_cuda_read(o->stream, too_long.n, (int)sizeof n, &n,
+                        "ordering pairs", o->err));
+    return n > 0 ? order_long(o, too_long, n) : OJ_OK;
 }
 
 oj_status oj_cuda_order_rows(struct oj_cuda_device *device, cudaStream_t stream,
@@ -222,7 +221,7 @@ oj_status oj_cuda_order_rows(struct oj_cuda_device *device, cudaStream_t stream,
     status = order(&o);
     oj_cuda_drop(device, stream, &o.first);
     oj_cuda_drop(device, stream, &o.end);
-    oj_cuda_drop(device, stream, &o.d_too_long);
+    oj_cuda_drop(device, stream, &o.n_long);
     oj_cuda_drop(device, stream, &o.rank);
     oj_cuda_drop(device, stream, &o.measure);
     oj_cuda_drop(device, stream, &o.scratch);

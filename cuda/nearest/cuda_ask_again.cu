@@ -86,10 +86,8 @@ static oj_status find_open(struct open_rows *open,
     count_open<<<blocks_of(points->n), BLOCK, 0, open->stream>>>(
         points->n, row, open->count.data);
     OJ_CUDA_TRY_LAUNCH("joining", err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(&n, open->count.data, sizeof n,
-                                cudaMemcpyDeviceToHost, open->stream),
-                "joining", err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(open->stream), "joining", err);
+    OJ_TRY(oj_cuda_read(open->stream, open->count.data, (int)sizeof n, &n,
+                        "joining", err));
     open->n = (int64_t)n;
     if (n == 0)
         return OJ_OK;

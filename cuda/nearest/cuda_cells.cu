@@ -1,5 +1,7 @@
 #include "cuda_cells.h"
 
+#include "../device/cuda_stage.h"
+
 #include "cuda_cells_long.cuh"
 #include "cuda_cells_seed.cuh"
 #include "cuda_cells_short.cuh"
@@ -142,12 +144,9 @@ static __global__ void list_distinct(uint32_t size, const uint32_t *table,
 
 static oj_status read_counters(struct cuda_cells_build *b)
 {
-    cudaStream_t stream = b->device->stream;
-    OJ_CUDA_TRY(cudaMemcpyAsync(&b->seen, b->counters.data, sizeof b->seen,
-                                cudaMemcpyDeviceToHost, stream),
-                "reading counts", b->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "building cells", b->err);
-    return OJ_OK;
+    return oj_cuda_read(b->device->stream, b->counters.data,
+                        (int)sizeof b->seen, &b->seen, "building cells",
+                        b->err);
 }
 
 static oj_status clear_counters(struct cuda_cells_build *b)

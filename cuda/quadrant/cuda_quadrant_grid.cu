@@ -225,11 +225,8 @@ static oj_status count_entries(struct quadrant_grid_build *m, double *out)
     sum_cells<<<blocks_of(n), BLOCK, 0, stream>>>(
         n, grid->box.data, grid->frame, grid->reach, m->n_cells.data);
     OJ_CUDA_TRY_LAUNCH("counting cells", m->err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(out, m->n_cells.data, sizeof *out,
-                                cudaMemcpyDeviceToHost, stream),
-                "counting cells", m->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "counting cells", m->err);
-    return OJ_OK;
+    return oj_cuda_read(stream, m->n_cells.data, (int)sizeof *out, out,
+                        "counting cells", m->err);
 }
 
 /* Chooses the cells' size so that there are at most a few entries a feature:

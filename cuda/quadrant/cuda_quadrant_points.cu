@@ -198,11 +198,8 @@ static __global__ void split(int64_t n, const struct square *open,
 static oj_status count_next(struct quadrants_build *m, int64_t *out)
 {
     unsigned long long n = 0;
-    OJ_CUDA_TRY(cudaMemcpyAsync(&n, m->n_next.data, sizeof n,
-                                cudaMemcpyDeviceToHost, m->device->stream),
-                "splitting squares", m->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(m->device->stream), "splitting squares",
-                m->err);
+    OJ_TRY(oj_cuda_read(m->device->stream, m->n_next.data, (int)sizeof n, &n,
+                        "splitting squares", m->err));
     *out = (int64_t)n;
     return OJ_OK;
 }

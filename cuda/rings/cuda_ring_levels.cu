@@ -201,11 +201,8 @@ static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
                                                  w->place.data, n + 1, stream);
         },
         "splitting cells of rings", m->err));
-    OJ_CUDA_TRY(cudaMemcpyAsync(&all, w->place.data + n, sizeof all,
-                                cudaMemcpyDeviceToHost, stream),
-                "splitting cells of rings", m->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "splitting cells of rings",
-                m->err);
+    OJ_TRY(oj_cuda_read(stream, w->place.data + n, (int)sizeof all, &all,
+                        "splitting cells of rings", m->err));
     next->depth = v->depth + 1;
     next->n_fragments = (int64_t)(all >> 32);
     next->n_edges = (int64_t)(all & 0xffffffffu);

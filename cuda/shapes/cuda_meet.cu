@@ -1,3 +1,4 @@
+#include "../device/cuda_stage.h"
 #include "../index/cuda_pace.h"
 #include "cuda_meet.h"
 
@@ -300,10 +301,8 @@ static oj_status list_stretches(struct pair_comparison *m)
     begin<<<blocks_of(q->n), BLOCK, 0, m->stream>>>(*q, m->n_stretches.data,
                                                     NULL);
     OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(&n, m->n_stretches.data, sizeof n,
-                                cudaMemcpyDeviceToHost, m->stream),
-                "comparing features", m->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(m->stream), "comparing features", m->err);
+    OJ_TRY(oj_cuda_read(m->stream, m->n_stretches.data, (int)sizeof n, &n,
+                        "comparing features", m->err));
     if (n == 0)
         return OJ_OK;
     OJ_TRY(oj_cuda_make(m->device, m->stream, (int64_t)n, &m->stretch, m->err));

@@ -54,11 +54,8 @@ static oj_status find_long(struct long_rows_sorting *s, unsigned *n)
                 s->stream>>>(s->rows, s->n_long.data, s->first.data,
                              s->end.data);
     OJ_CUDA_TRY_LAUNCH("ordering pairs", s->err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(n, s->n_long.data, sizeof *n,
-                                cudaMemcpyDeviceToHost, s->stream),
-                "ordering pairs", s->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(s->stream), "ordering pairs", s->err);
-    return OJ_OK;
+    return oj_cuda_read(s->stream, s->n_long.data, (int)sizeof *n, n,
+                        "ordering pairs", s->err);
 }
 
 /* Sorts long rows by keys, with their values, to elsewhere. */
