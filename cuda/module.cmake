@@ -15,6 +15,7 @@ set(OJ_CUDA_SOURCES
   cuda/nearest/cuda_around.cu
   cuda/nearest/cuda_near_segments.cu
   cuda/nearest/cuda_ask_again.cu
+  cuda/nearest/cuda_ties.cu
   cuda/nearest/cuda_nearest.cu
   cuda/rings/cuda_ring_start.cu
   cuda/rings/cuda_ring_levels.cu

@@ -1,6 +1,7 @@
 #include "oj_cuda.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 /* What joins of one process share of a device: the pool keeps memory between
@@ -167,6 +168,14 @@ void oj_cuda_close(struct oj_cuda_device *device)
     (void)cudaStreamDestroy(device->stream);
     let_go(device->ordinal);
     memset(device, 0, sizeof *device);
+}
+
+cudaError_t oj_cuda_wait(cudaStream_t stream)
+{
+    cudaError_t error;
+    while ((error = cudaStreamQuery(stream)) == cudaErrorNotReady)
+        (void)sched_yield();
+    return error;
 }
 
 /* Memory freed on another stream comes back only when that stream has got

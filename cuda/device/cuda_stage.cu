@@ -103,7 +103,7 @@ static oj_status read_through(const struct oj_cuda_stage *stage,
     write_bytes<<<1, 32, 0, stream>>>((const uint8_t *)from, bytes,
                                       (uint8_t *)(void *)stage->data);
     OJ_CUDA_TRY_LAUNCH(doing, err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), doing, err);
+    OJ_CUDA_TRY(oj_cuda_wait(stream), doing, err);
     return OJ_OK;
 }
 

@@ -49,6 +49,11 @@ OJ_MUST_USE oj_status oj_cuda_open(int ordinal, int64_t limit,
                                    struct oj_error *err);
 void oj_cuda_close(struct oj_cuda_device *device);
 
+/** Waits for all that was enqueued on stream; other threads have the processor
+ *  meanwhile, but the caller does not sleep: to be woken takes longer than most
+ *  chunks of a batch. */
+cudaError_t oj_cuda_wait(cudaStream_t stream);
+
 /** Device memory of n elements in stream order, from the device's pool; n == 0
  *  gives NULL. OJ_ERR_NOMEM beyond the limit or when the device has no more. */
 OJ_MUST_USE oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,

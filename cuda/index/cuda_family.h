@@ -137,6 +137,9 @@ extern const struct oj_cuda_family oj_cuda_point_pairs;
 extern const struct oj_cuda_family oj_cuda_near_points;
 /** nearest and dwithin of points, by a packed tree; cuda_tree_joins.cu */
 extern const struct oj_cuda_family oj_cuda_tree_joins;
+/** The join side of an index of that family; valid as long as the index. */
+const struct oj_tree_side *
+oj_cuda_tree_joins_side(const struct oj_cuda_index *index);
 
 /** The nearest segment of points, for cuda_nearest.cu alone, which asks it
  *  about points far from everything; cuda_near_segments.cu */

@@ -43,11 +43,6 @@ oj_status oj_cuda_slot_make(struct oj_cuda_device *device, int64_t n_rows,
         OJ_CUDA_TRY(
             cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking),
             "making a stream", err);
-    if (slot->done == NULL)
-        OJ_CUDA_TRY(
-            cudaEventCreateWithFlags(&slot->done, cudaEventBlockingSync |
-                                                      cudaEventDisableTiming),
-            "making an event", err);
     if (slot->d_matched.n == 0)
         OJ_TRY(oj_cuda_make(device, slot->stream, 1, &slot->d_matched, err));
     OJ_TRY(make_arrays(slot, n_rows, err));
@@ -71,8 +66,6 @@ void oj_cuda_slot_free(struct oj_cuda_slot *slot)
         (void)cudaStreamSynchronize(slot->stream);
         (void)cudaStreamDestroy(slot->stream);
     }
-    if (slot->done != NULL)
-        (void)cudaEventDestroy(slot->done);
     (void)cudaGetLastError();
     oj_cuda_stage_drop(&slot->stage);
     memset(slot, 0, sizeof *slot);
@@ -119,8 +112,7 @@ oj_status oj_cuda_slot_columns(struct oj_cuda_slot *slot,
 
 oj_status oj_cuda_slot_wait(struct oj_cuda_slot *slot, struct oj_error *err)
 {
-    OJ_CUDA_TRY(cudaEventRecord(slot->done, slot->stream), "joining", err);
-    OJ_CUDA_TRY(cudaEventSynchronize(slot->done), "joining", err);
+    OJ_CUDA_TRY(oj_cuda_wait(slot->stream), "joining", err);
     return OJ_OK;
 }
 

@@ -21,7 +21,6 @@ struct oj_cuda_slot
 {
     struct oj_cuda_device *device;
     cudaStream_t stream;
-    cudaEvent_t done;
     int64_t n_rows; /**< room in the arrays */
     struct oj_cuda_array<double> d_x, d_y, d_measure;
     struct oj_cuda_array<int32_t> d_row;
@@ -62,8 +61,7 @@ OJ_MUST_USE oj_status oj_cuda_slot_columns(struct oj_cuda_slot *slot,
                                            struct oj_cuda_points *points,
                                            struct oj_error *err);
 
-/** Waits for all that was enqueued on the slot's stream, without spinning:
- *  processors are needed for copies. */
+/** Waits for all that was enqueued on the slot's stream. */
 OJ_MUST_USE oj_status oj_cuda_slot_wait(struct oj_cuda_slot *slot,
                                         struct oj_error *err);
 

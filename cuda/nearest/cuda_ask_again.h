@@ -9,9 +9,7 @@
 #define CUDA_ASK_AGAIN_H
 
 #include "../index/cuda_family.h"
-
-/** The row of a point that is to be asked again. */
-#define OJ_CUDA_OPEN (-2)
+#include "cuda_ties.h"
 
 /** What answers open rows. */
 struct oj_cuda_asked

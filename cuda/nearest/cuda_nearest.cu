@@ -168,7 +168,8 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
     if (self->asked.index != NULL)
         bytes += oj_cuda_ask_again_bytes(&self->asked, n, self->all_ties);
     if (self->all_ties)
-        bytes += n * (int64_t)(sizeof(int32_t) + sizeof(double));
+        bytes += oj_cuda_list_ties_bytes(n) +
+                 n * (int64_t)(sizeof(int32_t) + sizeof(double));
     return bytes;
 }
 
@@ -298,6 +299,25 @@ static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
     return OJ_OK;
 }
 
+static oj_status list_rows(const struct near_index *self, cudaStream_t stream,
+                           const struct oj_cuda_points *points, int32_t *row,
+                           double *measure, int64_t max_pairs,
+                           struct oj_cuda_pairs *out, struct oj_error *err)
+{
+    int fits = 0;
+    if (points->n > 0)
+        OJ_TRY(find_rows(self, stream, points, row, measure, err));
+    if (self->asked.knows_distance)
+        OJ_TRY(oj_cuda_list_ties(self->device, stream,
+                                 oj_cuda_tree_joins_side(self->asked.index),
+                                 self->layer->ordinal_of.data, points, row,
+                                 measure, max_pairs, &fits, out, err));
+    if (fits)
+        return OJ_OK;
+    return oj_cuda_ask_again_lists(&self->asked, stream, points, row, measure,
+                                   max_pairs, out, err);
+}
+
 static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
                             const struct oj_cuda_points *points,
                             int64_t max_pairs, struct oj_cuda_pairs *out,
@@ -315,11 +335,9 @@ static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
     oj_status status = oj_cuda_make(self->device, stream, points->n, &row, err);
     if (status == OJ_OK)
         status = oj_cuda_make(self->device, stream, points->n, &measure, err);
-    if (status == OJ_OK && points->n > 0)
-        status = find_rows(self, stream, points, row.data, measure.data, err);
     if (status == OJ_OK)
-        status = oj_cuda_ask_again_lists(&self->asked, stream, points, row.data,
-                                         measure.data, max_pairs, out, err);
+        status = list_rows(self, stream, points, row.data, measure.data,
+                           max_pairs, out, err);
     oj_cuda_drop(self->device, stream, &row);
     oj_cuda_drop(self->device, stream, &measure);
     return status;

@@ -96,6 +96,12 @@ static oj_status make_index(struct oj_cuda_device *device,
     return OJ_OK;
 }
 
+const struct oj_tree_side *
+oj_cuda_tree_joins_side(const struct oj_cuda_index *wrapped)
+{
+    return &((const struct tree_index *)wrapped)->side.side;
+}
+
 static int64_t index_bytes(const struct oj_cuda_index *wrapped)
 {
     const struct tree_index *self = (const struct tree_index *)wrapped;
@@ -371,8 +377,9 @@ static __global__ void __launch_bounds__(BLOCK, 6)
     x = batch.x[i];
     y = batch.y[i];
     found = distance != NULL
-                ? oj_tree_found_start(distance + first[i], rank + first[i])
-                : oj_tree_found_start(NULL, NULL);
+                ? oj_tree_found_start(first[i + 1] - first[i],
+                                      distance + first[i], rank + first[i])
+                : oj_tree_found_start(0, NULL, NULL);
     most = reach != NULL ? reach[i] : most_of(batch, i);
     if (asks(x, y, most))
         oj_tree_within(&side, &batch.rule, i, x, y, most, &found);

@@ -202,22 +202,25 @@ OJ_FN void oj_tree_nearest(const struct oj_tree_side *side,
 #define OJ_TREE_RECENT 4
 
 /** Candidates of a point in the order in which they are found; a feature may
- *  come several times, with others between.  distance NULL: they are only
+ *  come several times, with others between.  Those beyond most are only
  *  counted. */
 struct oj_tree_found
 {
     int64_t n;                         /* below 2^31, as segments are */
+    int64_t most;                      /* places */
     int32_t recent[OJ_TREE_RECENT];    /* ranks, the last one first */
     int32_t recent_at[OJ_TREE_RECENT]; /* their candidates */
     double *distance;
     int32_t *rank;
 };
 
-OJ_FN struct oj_tree_found oj_tree_found_start(double *distance, int32_t *rank)
+OJ_FN struct oj_tree_found oj_tree_found_start(int64_t most, double *distance,
+                                               int32_t *rank)
 {
     struct oj_tree_found found;
     int i;
     found.n = 0;
+    found.most = most;
     for (i = 0; i < OJ_TREE_RECENT; i++)
     {
         found.recent[i] = -1;
@@ -237,7 +240,7 @@ OJ_FN void oj_tree_found_add(struct oj_tree_found *found, int32_t rank,
         int32_t at = found->recent_at[i];
         if (found->recent[i] != rank)
             continue;
-        if (found->distance != 0 && distance < found->distance[at])
+        if (at < found->most && distance < found->distance[at])
             found->distance[at] = distance;
         return;
     }
@@ -248,7 +251,7 @@ OJ_FN void oj_tree_found_add(struct oj_tree_found *found, int32_t rank,
     }
     found->recent[0] = found->n < INT32_MAX ? rank : -1;
     found->recent_at[0] = (int32_t)found->n;
-    if (found->distance != 0)
+    if (found->n < found->most)
     {
         found->distance[found->n] = distance;
         found->rank[found->n] = rank;

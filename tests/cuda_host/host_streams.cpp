@@ -334,6 +334,12 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return told(lost());
 }
 
+/* What is enqueued runs when it is asked for. */
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    return cudaStreamSynchronize(stream);
+}
+
 /* --- events --------------------------------------------------------------- */
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)

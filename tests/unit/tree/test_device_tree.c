@@ -65,12 +65,17 @@ static void ask_within(const struct asker *a, double reach,
 {
     const struct oj_relation *r = a->relation;
     const struct oj_tree_side *side = &a->side->side;
-    struct oj_tree_found found = oj_tree_found_start(NULL, NULL);
+    struct oj_tree_found found = oj_tree_found_start(0, NULL, NULL);
     int64_t n;
     oj_tree_within(side, a->rule, a->row, a->x, a->y, reach, &found);
     n = found.n;
     row_reserve(row, n + 1);
-    found = oj_tree_found_start(row->distance, row->rank);
+    row->rank[n / 2] = -7;
+    found = oj_tree_found_start(n / 2, row->distance, row->rank);
+    oj_tree_within(side, a->rule, a->row, a->x, a->y, reach, &found);
+    ck_assert_int_eq(found.n, n);
+    ck_assert_int_eq(row->rank[n / 2], -7); /* beyond most: counted only */
+    found = oj_tree_found_start(n, row->distance, row->rank);
     oj_tree_within(side, a->rule, a->row, a->x, a->y, reach, &found);
     ck_assert_int_eq(found.n, n);
     row->n = oj_tree_settle(r->op == OJ_OP_NEAREST ? OJ_TREE_BY_DISTANCE
