@@ -1,4 +1,5 @@
 #include "device/cuda_workers.h"
+#include "device/oj_streamed.h"
 #include "index/cuda_chunk_pairs.h"
 #include "index/cuda_sizes.h"
 
@@ -25,6 +26,7 @@ struct cuda_join_batch
     const struct oj_flat *input;
     struct oj_matches *out;
     int lists, in_pinned, out_pinned;
+    int streams; /* 1: results are larger than caches (oj_streamed.h) */
     int64_t chunk_rows, n_chunks;
     int n_workers;
     int64_t most_kept; /* pairs that stay on the devices until all are there */
@@ -169,8 +171,9 @@ static oj_status join_one(struct cuda_batch_worker *w,
     OJ_TRY(oj_cuda_slot_wait(slot, &w->error));
     if (!b->out_pinned)
     {
-        memcpy(row, to_row, size * sizeof *to_row);
-        memcpy(measure, to_measure, size * sizeof *to_measure);
+        oj_stream_or_copy(b->streams, row, to_row, size * sizeof *to_row);
+        oj_stream_or_copy(b->streams, measure, to_measure,
+                          size * sizeof *to_measure);
     }
     __atomic_add_fetch(&b->n_matched, (int64_t)*slot->matched,
                        __ATOMIC_RELAXED);
@@ -270,9 +273,10 @@ static void make_room(struct cuda_join_batch *b)
 }
 
 /* The pairs of a chunk are counted: gives those their first place that it can
- * be known of. */
-static void note_counted(struct cuda_join_batch *b, int64_t chunk)
+ * be known of.  1 when all are: what is left is placed by all workers. */
+static int note_counted(struct cuda_join_batch *b, int64_t chunk)
 {
+    int all;
     pthread_mutex_lock(&b->lock);
     b->pairs[chunk].is_counted = 1;
     while (b->n_counted < b->n_chunks && b->pairs[b->n_counted].is_counted)
@@ -282,16 +286,16 @@ static void note_counted(struct cuda_join_batch *b, int64_t chunk)
         b->n_counted_pairs += pairs->n;
     }
     make_room(b);
+    all = b->n_counted == b->n_chunks;
     pthread_mutex_unlock(&b->lock);
+    return all;
 }
 
 /* A chunk's pairs, and where they go. */
 struct placing
 {
     struct oj_cuda_chunk_pairs *pairs;
-    int64_t *end;
-    int32_t *row;
-    double *measure;
+    struct oj_cuda_pairs_place place;
 };
 
 /* Whether there are pairs that can be placed from device: the caller does. */
@@ -310,9 +314,12 @@ static int next_to_place(struct cuda_join_batch *b,
             continue;
         pairs->is_placed = 1;
         next->pairs = pairs;
-        next->end = out->offset + c * b->chunk_rows + 1;
-        next->row = out->join_row + pairs->first;
-        next->measure = out->measure + pairs->first;
+        next->place.end = out->offset + c * b->chunk_rows + 1;
+        next->place.row = out->join_row + pairs->first;
+        next->place.measure = out->measure + pairs->first;
+        next->place.at = pairs->first;
+        next->place.n_matched = 0;
+        next->place.streams = b->streams;
     }
     while (b->n_placed < b->n_counted && b->pairs[b->n_placed].is_placed)
         b->n_placed++;
@@ -328,11 +335,10 @@ static oj_status place_pairs(struct cuda_join_batch *b,
     while (!oj_cuda_workers_stopped(&b->workers) &&
            next_to_place(b, slot->device, &next))
     {
-        int64_t n_matched = 0;
         OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
-        OJ_TRY(oj_cuda_chunk_move(next.pairs, slot, next.end, next.row,
-                                  next.measure, &n_matched, err));
-        __atomic_add_fetch(&b->n_matched, n_matched, __ATOMIC_RELAXED);
+        OJ_TRY(oj_cuda_chunk_move(next.pairs, slot, &next.place, err));
+        __atomic_add_fetch(&b->n_matched, next.place.n_matched,
+                           __ATOMIC_RELAXED);
         __atomic_sub_fetch(&b->n_kept, next.pairs->n_kept, __ATOMIC_RELAXED);
     }
     return OJ_OK;
@@ -386,7 +392,8 @@ static oj_status join_chunk(struct cuda_batch_worker *w, int64_t chunk)
     }
     if (!b->lists || b->taker != NULL)
         return OJ_OK;
-    note_counted(b, chunk);
+    if (note_counted(b, chunk))
+        return OJ_OK;
     return place_pairs(b, w->slot, &w->error);
 }
 
@@ -537,6 +544,7 @@ static oj_status join_batch(struct cuda_join_batch *b, struct oj_error *err)
         b->out_pinned = 1;
         return run_chunks(b, err);
     }
+    b->streams = bytes > OJ_STREAMED_BYTES;
     OJ_TRY(oj_matches_reserve(out, n, b->lists ? 0 : n, b->lists, err));
     if (n == 0)
     {

@@ -1,6 +1,7 @@
 #include "cuda_chunk_pairs.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../device/oj_streamed.h"
 
 #include <math.h>
 #include <string.h>
@@ -105,37 +106,36 @@ oj_status oj_cuda_chunk_take(struct oj_cuda_chunk_pairs *chunk,
     return OJ_OK;
 }
 
-/* Where the next pairs of a chunk go. */
-struct chunk_pairs_place
-{
-    int64_t *end;
-    int32_t *row;
-    double *measure;
-    int64_t at; /* pairs before those of the next row */
-    int64_t n_matched;
-};
-
-static void put_ends(struct chunk_pairs_place *to, int64_t n,
+static void put_ends(struct oj_cuda_pairs_place *to, int64_t n,
                      const int32_t *count)
 {
+    int64_t *end = to->end;
+    int64_t at = to->at, n_matched = to->n_matched;
     for (int64_t i = 0; i < n; i++)
     {
-        to->at += count[i];
-        to->n_matched += count[i] > 0;
-        to->end[i] = to->at;
+        at += count[i];
+        n_matched += count[i] > 0;
+        if (to->streams)
+            oj_stream_int64(&end[i], at);
+        else
+            end[i] = at;
     }
+    oj_stream_end();
     to->end += n;
+    to->at = at;
+    to->n_matched = n_matched;
 }
 
 /* measure NULL: these pairs have none. */
-static void put_pairs(struct chunk_pairs_place *to, int64_t n,
+static void put_pairs(struct oj_cuda_pairs_place *to, int64_t n,
                       const int32_t *row, const double *measure)
 {
     if (n == 0) /* and perhaps nowhere to put them */
         return;
-    memcpy(to->row, row, (size_t)n * sizeof *row);
+    oj_stream_or_copy(to->streams, to->row, row, (size_t)n * sizeof *row);
     if (measure != NULL)
-        memcpy(to->measure, measure, (size_t)n * sizeof *measure);
+        oj_stream_or_copy(to->streams, to->measure, measure,
+                          (size_t)n * sizeof *measure);
     for (int64_t i = 0; measure == NULL && i < n; i++)
         to->measure[i] = (double)NAN;
     to->row += n;
@@ -150,7 +150,7 @@ static int64_t within(int64_t n, int64_t most)
 /* Counts of rows and pairs come through the stage side by side. */
 static oj_status move_part(struct oj_cuda_slot *slot,
                            const struct oj_cuda_part *part,
-                           struct chunk_pairs_place *to, struct oj_error *err)
+                           struct oj_cuda_pairs_place *to, struct oj_error *err)
 {
     int64_t step = oj_cuda_slot_room(slot) / (int64_t)STAGE_BYTES;
     double *measure = (double *)(void *)slot->stage.data;
@@ -179,24 +179,22 @@ static oj_status move_part(struct oj_cuda_slot *slot,
 }
 
 oj_status oj_cuda_chunk_move(struct oj_cuda_chunk_pairs *chunk,
-                             struct oj_cuda_slot *slot, int64_t *end,
-                             int32_t *row, double *measure, int64_t *n_matched,
+                             struct oj_cuda_slot *slot,
+                             struct oj_cuda_pairs_place *to,
                              struct oj_error *err)
 {
-    struct chunk_pairs_place to = {end, row, measure, chunk->first, 0};
     for (int64_t i = 0; i < chunk->n_parts; i++)
     {
         struct oj_cuda_part *part = &chunk->part[i];
         if (part->count != NULL)
         {
-            put_ends(&to, part->n_rows, part->count);
-            put_pairs(&to, part->n, part->row, part->measure);
+            put_ends(to, part->n_rows, part->count);
+            put_pairs(to, part->n, part->row, part->measure);
         }
         else
-            OJ_TRY(move_part(slot, part, &to, err));
+            OJ_TRY(move_part(slot, part, to, err));
         drop_part(slot->device, slot->stream, part);
     }
-    *n_matched = to.n_matched;
     return OJ_OK;
 }
 

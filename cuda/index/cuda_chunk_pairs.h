@@ -43,13 +43,21 @@ OJ_MUST_USE oj_status oj_cuda_chunk_take(struct oj_cuda_chunk_pairs *chunk,
                                          struct oj_cuda_pairs *found, int keeps,
                                          struct oj_error *err);
 
-/** Moves all to row and measure [chunk->n], by a slot of the device.  end
- *  [rows of the chunk] gets where the pairs of each row end, counted from
- *  chunk->first; n_matched the number of rows that have pairs. */
+/** Where pairs go. */
+struct oj_cuda_pairs_place
+{
+    int64_t *end;      /**< where the pairs of the next row end */
+    int32_t *row;      /**< of the next pair */
+    double *measure;   /**< of the next pair */
+    int64_t at;        /**< pairs before that one, all in all */
+    int64_t n_matched; /**< rows that had pairs; counted on */
+    int streams;       /**< 1: past the caches (oj_streamed.h) */
+};
+
+/** Moves all to their place, which moves on, by a slot of the device. */
 OJ_MUST_USE oj_status oj_cuda_chunk_move(struct oj_cuda_chunk_pairs *chunk,
                                          struct oj_cuda_slot *slot,
-                                         int64_t *end, int32_t *row,
-                                         double *measure, int64_t *n_matched,
+                                         struct oj_cuda_pairs_place *to,
                                          struct oj_error *err);
 
 /** Nothing that uses them is under way. Changes the current device. */

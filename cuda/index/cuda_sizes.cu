@@ -5,10 +5,11 @@
 /* Memory of the caller that is pinned: few large chunks keep both directions of
  * the bus busy.  Ordinary memory: as many threads as copy faster together; with
  * 170 million rows on 16 cores chunks of 64, 128, 256 and 512 thousand rows
- * took 209, 121, 80 and 69 ms. */
+ * took 209, 121, 80 and 69 ms, and with 1 million rows chunks of 16, 32, 128
+ * and 256 thousand 4.0, 2.7, 1.8 and 1.9 ms. */
 static const int64_t pinned_workers = 4, pinned_rows = 2 << 20;
 static const int64_t most_staging_workers = 16, staged_rows = 512 << 10;
-static const int64_t least_rows = 4096, few_rows = 16384;
+static const int64_t least_rows = 4096, few_rows = 128 << 10;
 
 /* Of the memory that is free, slots and what families need for them get at
  * most this part; and at most so many bytes.  Pairs that wait may have half of
