@@ -65,19 +65,12 @@ static int has_flat_part(const struct oj_flat *flat, int64_t first, int64_t end)
     return 0;
 }
 
-static oj_status look_at(int64_t feature, int thread, void *user,
-                         struct oj_error *err)
+/* A feature of several parts, or of a part that may be flat. */
+static oj_status look_at(struct overlap_search *s, struct overlap_worker *w,
+                         int64_t feature, int is_flat, struct oj_error *err)
 {
-    struct overlap_search *s = user;
-    struct overlap_worker *w = &s->worker[thread];
-    const struct oj_flat *flat = s->flat;
-    int64_t first = flat->part_offset[feature];
-    int64_t end = flat->part_offset[feature + 1];
-    struct oj_shape shape;
-    int is_fine = 1, is_flat = has_flat_part(flat, first, end);
-    if (end - first < 2 && !is_flat) /* as a rule, and without a shape's box */
-        return OJ_OK;
-    shape = oj_shape_of(flat, feature);
+    struct oj_shape shape = oj_shape_of(s->flat, feature);
+    int is_fine = 1;
     if ((shape.kinds & OJ_PART_POLYGON) == 0)
         return OJ_OK;
     if (shape.may_overlap)
@@ -94,6 +87,22 @@ static oj_status look_at(int64_t feature, int thread, void *user,
     return OJ_OK;
 }
 
+static oj_status look_at_block(int64_t block, int thread, void *user,
+                               struct oj_error *err)
+{
+    struct overlap_search *s = user;
+    const struct oj_flat *flat = s->flat;
+    int64_t i = block * FEATURES_AT_ONCE, end = i + FEATURES_AT_ONCE;
+    for (end = end < flat->n_features ? end : flat->n_features; i < end; i++)
+    {
+        int64_t first = flat->part_offset[i], past = flat->part_offset[i + 1];
+        int is_flat = has_flat_part(flat, first, past);
+        if (is_flat || past - first > 1) /* as a rule neither */
+            OJ_TRY(look_at(s, &s->worker[thread], i, is_flat, err));
+    }
+    return OJ_OK;
+}
+
 static oj_status run_search(struct overlap_search *s, int n_threads,
                             struct oj_error *err)
 {
@@ -102,7 +111,9 @@ static oj_status run_search(struct overlap_search *s, int n_threads,
     s->worker = oj_calloc(n_threads, sizeof *s->worker);
     if (s->mark == NULL || s->worker == NULL)
         return oj_fail_nomem(err, n, sizeof *s->mark);
-    return oj_parallel_try(n_threads, n, FEATURES_AT_ONCE, look_at, s, err);
+    return oj_parallel_try(n_threads,
+                           (n + FEATURES_AT_ONCE - 1) / FEATURES_AT_ONCE, 1,
+                           look_at_block, s, err);
 }
 
 oj_status oj_overlapping_parts(const struct oj_flat *flat, int n_threads,
