@@ -164,6 +164,7 @@ static oj_status move_part(struct oj_cuda_slot *slot,
         if (n_rows > 0)
             OJ_TRY(oj_cuda_slot_enqueue(slot, count, part->d_count.data + at,
                                         n_rows * (int64_t)sizeof *count, err));
+        OJ_TRY(oj_cuda_slot_wait(slot, err));
         if (n_pairs > 0)
             OJ_TRY(oj_cuda_slot_enqueue(slot, row, part->found.row.data + at,
                                         n_pairs * (int64_t)sizeof *row, err));
@@ -171,8 +172,8 @@ static oj_status move_part(struct oj_cuda_slot *slot,
             OJ_TRY(oj_cuda_slot_enqueue(slot, measure, from + at,
                                         n_pairs * (int64_t)sizeof *measure,
                                         err));
+        put_ends(to, n_rows, count); /* while pairs are on their way */
         OJ_TRY(oj_cuda_slot_wait(slot, err));
-        put_ends(to, n_rows, count);
         put_pairs(to, n_pairs, row, from != NULL ? measure : NULL);
     }
     return OJ_OK;
