@@ -27,8 +27,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 top=$here/../..
 
 # The rows of speeds: name | measure | command. Measures: cpu and wall seconds of
-# oj_bench's own clock, its index and its join without reading; cpu_run and
-# wall_run those of the whole process. Commands: bench, oj_bench on the city;
+# oj_bench's own clock, its index and its join without reading (of sums it has
+# wall time alone); cpu_run and wall_run those of the whole process. Commands: bench, oj_bench on the city;
 # nycgen, the same on generated layers; join, ogrjoin on layers of that size.
 rows='
 nearest lot, 100 ft             | cpu  | bench --threads 1 --repeat 3
@@ -296,6 +296,7 @@ measure() {
     name=$([ "$measure" = cpu ] && echo cpu_ms || echo wall_ms)
     awk -v measure="$measure" -v name="$name" '
         FNR == NR { e = $1; u = $2 + $3; kb = $4; next }
+        /^SUMS/ { sub(/total_ms/, "phase=total " name) }
         /phase=total/ { match($0, name "=[0-9.]+")
             ms = substr($0, RSTART + length(name) + 1, RLENGTH - length(name) - 1) }
         /^ANSWER/ { answer = $0; gsub(/ /, "_", answer) }
