@@ -1,5 +1,6 @@
 #include "oj_ranking.h"
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_compare.h"
 #include "../base/oj_radix.h"
 
 #include <math.h>
@@ -206,12 +207,6 @@ oj_status oj_answers_add_undecided(struct oj_answers *answers, int64_t row,
     return OJ_OK;
 }
 
-static int compare_packed(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* What a backend could not decide: ascending, each once. */
 static oj_status gather_undecided(const struct oj_answers *answers,
                                   int64_t n_answers, struct oj_matches *out,
@@ -233,7 +228,7 @@ static oj_status gather_undecided(const struct oj_answers *answers,
         for (int64_t i = 0; i < answers[a].n_undecided; i++)
             out->undecided[n++] = answers[a].undecided[i];
     }
-    qsort(out->undecided, (size_t)n, sizeof *out->undecided, compare_packed);
+    qsort(out->undecided, (size_t)n, sizeof *out->undecided, oj_compare_int64);
     for (int64_t i = 0; i < n; i++)
     {
         if (n_unique == 0 || out->undecided[n_unique - 1] != out->undecided[i])

@@ -1,5 +1,6 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_compare.h"
 #include "../base/cpu_threads.h"
 #include "../relation/cpu_family.h"
 #include "../relation/oj_point_rule.h"
@@ -130,12 +131,6 @@ struct ranked_feature
     int32_t rank, feature;
 };
 
-static int by_rank(const void *left, const void *right)
-{
-    const struct ranked_feature *a = left, *b = right;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
-
 /* The n pairs of a row in tie order. */
 static oj_status sort_row(const int32_t *tie_rank, int64_t n, int32_t *feature,
                           struct oj_error *err)
@@ -154,7 +149,7 @@ static oj_status sort_row(const int32_t *tie_rank, int64_t n, int32_t *feature,
         list[j] = r;
     }
     if (n > 32)
-        qsort(list, (size_t)n, sizeof *list, by_rank);
+        qsort(list, (size_t)n, sizeof *list, oj_compare_int32);
     for (int64_t i = 0; i < n; i++)
         feature[i] = list[i].feature;
     if (n > 32)
