@@ -147,26 +147,20 @@ static oj_status store_cells(struct oj_quadrant_grid *grid,
 
 static oj_status build(struct oj_quadrant_grid *grid, struct oj_error *err)
 {
-    struct oj_keyed *entry, *scratch;
+    struct oj_keyed *entry;
     oj_status status;
     if (grid->boxes->n_boxes == 0 || !(grid->reach < INFINITY))
         return OJ_OK;
     grid->n_entries = choose_size(grid);
     if (grid->n_entries == 0)
         return OJ_OK;
-    OJ_NEW(entry, grid->n_entries, err);
-    scratch = oj_malloc(grid->n_entries, sizeof *scratch);
-    if (scratch == NULL)
-    {
-        oj_free(entry);
-        return oj_fail_nomem(err, grid->n_entries, sizeof *scratch);
-    }
+    OJ_NEW(entry, 2 * grid->n_entries, err);
     list_entries(grid, entry);
-    status =
-        store_cells(grid, oj_radix_sort(entry, scratch, grid->n_entries), err);
+    status = store_cells(
+        grid, oj_radix_sort(entry, entry + grid->n_entries, grid->n_entries),
+        err);
     grid->has_cells = status == OJ_OK;
     oj_free(entry);
-    oj_free(scratch);
     return status;
 }
 
