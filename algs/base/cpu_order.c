@@ -1,6 +1,7 @@
 #include "cpu_order.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_compare.h"
 #include "../kernels/oj_morton.h"
 #include "cpu_threads.h"
 
@@ -17,17 +18,11 @@ struct order_frame
     double x0, y0, scale;
 };
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double u = *(const double *)a, v = *(const double *)b;
-    return (u > v) - (u < v);
-}
-
 /* Lower end and width of what holds the middle 98 % of v, a bit widened. */
 static void robust_range(double *v, int n, double *lower, double *width)
 {
     double a, b;
-    qsort(v, (size_t)n, sizeof *v, compare_doubles);
+    qsort(v, (size_t)n, sizeof *v, oj_compare_doubles);
     a = v[n / 100];
     b = v[n - 1 - n / 100];
     *lower = a - 0.05 * (b - a);

@@ -1,6 +1,7 @@
 #include "cpu_tree.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_compare.h"
 #include "cpu_threads.h"
 
 #include <stdlib.h>
@@ -14,12 +15,6 @@ struct tree_build
     struct oj_tree *tree;
     const struct oj_box *box;
 };
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double u = *(const double *)a, v = *(const double *)b;
-    return (u > v) - (u < v);
-}
 
 /* The middle of the entries (a median, so that outliers do not move it), the
  * power of two that makes the extent about a million, and the slack. */
@@ -36,8 +31,8 @@ static void choose_frame(struct oj_tree *tree, int64_t n,
         x[i] = 0.5 * (box[at].x0 + box[at].x1);
         y[i] = 0.5 * (box[at].y0 + box[at].y1);
     }
-    qsort(x, (size_t)n_samples, sizeof *x, compare_doubles);
-    qsort(y, (size_t)n_samples, sizeof *y, compare_doubles);
+    qsort(x, (size_t)n_samples, sizeof *x, oj_compare_doubles);
+    qsort(y, (size_t)n_samples, sizeof *y, oj_compare_doubles);
     tree->origin_x = x[n_samples / 2];
     tree->origin_y = y[n_samples / 2];
     for (int64_t i = 0; i < n; i++)

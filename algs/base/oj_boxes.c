@@ -1,5 +1,6 @@
 #include "oj_boxes.h"
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_compare.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,12 +33,6 @@ static double middle_x(const struct oj_box *box)
 static double middle_y(const struct oj_box *box)
 {
     return 0.5 * box->y0 + 0.5 * box->y1;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* Distance from the middle of sample to the nearest middle elsewhere; INFINITY
@@ -83,7 +78,7 @@ static double typical_spacing(const struct oj_boxes *boxes)
     }
     if (n > 0)
     {
-        qsort(distance, (size_t)n, sizeof *distance, compare_doubles);
+        qsort(distance, (size_t)n, sizeof *distance, oj_compare_doubles);
         return distance[n / 2];
     }
     /* One feature, or all in one place: any start is right, growing finds it.

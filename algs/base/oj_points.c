@@ -99,27 +99,21 @@ static oj_status permute(struct oj_points *points, const struct oj_keyed *order,
 oj_status oj_points_sort(struct oj_points *points, struct oj_error *err)
 {
     struct oj_box frame = oj_box_empty();
-    struct oj_keyed *places, *spare;
+    struct oj_keyed *key;
     oj_status status;
     if (points->n == 0)
         return OJ_OK;
-    OJ_NEW(places, points->n, err);
-    spare = oj_malloc(points->n, sizeof *spare);
-    if (spare == NULL)
-    {
-        oj_free(places);
-        return oj_fail_nomem(err, points->n, sizeof *spare);
-    }
+    OJ_NEW(key, 2 * points->n, err);
     for (int64_t i = 0; i < points->n; i++)
         oj_box_add_point(&frame, points->x[i], points->y[i]);
     for (int64_t i = 0; i < points->n; i++)
     {
-        places[i].key = morton_code(points->x[i], points->y[i], &frame);
-        places[i].value = i;
+        key[i].key = morton_code(points->x[i], points->y[i], &frame);
+        key[i].value = i;
     }
-    status = permute(points, oj_radix_sort(places, spare, points->n), err);
-    oj_free(places);
-    oj_free(spare);
+    status =
+        permute(points, oj_radix_sort(key, key + points->n, points->n), err);
+    oj_free(key);
     return status;
 }
 

@@ -2,9 +2,9 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_threads.h"
+#include "../base/oj_radix.h"
 #include "../kernels/oj_morton.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define FEATURES_PER_TASK 4096
@@ -107,20 +107,6 @@ static oj_status place_trees(struct features_build *b, struct oj_error *err)
     return OJ_OK;
 }
 
-/* A segment of a feature with several rings, to be sorted. */
-struct keyed_item
-{
-    uint32_t key, item;
-};
-
-static int compare_keyed_items(const void *left, const void *right)
-{
-    const struct keyed_item *a = left, *b = right;
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return (a->item > b->item) - (a->item < b->item);
-}
-
 static uint32_t end_of_item(uint32_t item)
 {
     return item & OJ_ITEM_POINT ? item & ~OJ_ITEM_POINT : item + 1;
@@ -133,8 +119,8 @@ static oj_status sort_items(const struct oj_features *features, int64_t feature,
     const struct oj_box *box = &features->box[feature];
     double width = box->x1 - box->x0, height = box->y1 - box->y0;
     double scale = 65535.0 / (width > height ? width : height);
-    struct keyed_item *keyed;
-    OJ_NEW(keyed, n, err);
+    struct oj_keyed *keyed, *sorted;
+    OJ_NEW(keyed, 2 * n, err);
     for (int64_t i = 0; i < n; i++)
     {
         uint32_t v = item[i] & ~OJ_ITEM_POINT, w = end_of_item(item[i]);
@@ -142,11 +128,11 @@ static oj_status sort_items(const struct oj_features *features, int64_t feature,
         double y = 0.5 * flat->y[v] + 0.5 * flat->y[w];
         keyed[i].key = oj_morton(oj_morton_column(x, box->x0, scale),
                                  oj_morton_column(y, box->y0, scale));
-        keyed[i].item = item[i];
+        keyed[i].value = item[i];
     }
-    qsort(keyed, (size_t)n, sizeof *keyed, compare_keyed_items);
+    sorted = oj_radix_sort(keyed, keyed + n, n);
     for (int64_t i = 0; i < n; i++)
-        item[i] = keyed[i].item;
+        item[i] = (uint32_t)sorted[i].value;
     oj_free(keyed);
     return OJ_OK;
 }

@@ -1,6 +1,7 @@
 #include "cpu_near_grid.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_compare.h"
 #include "../base/cpu_threads.h"
 
 #include <float.h>
@@ -81,17 +82,11 @@ static void measure_slice(int64_t slice, int thread, void *user)
     b->slice_box[slice] = box;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double u = *(const double *)a, v = *(const double *)b;
-    return (u > v) - (u < v);
-}
-
 /* What holds the middle 98 % of v, a bit widened. */
 static void robust_range(double *v, int n, double *low, double *high)
 {
     double a, b;
-    qsort(v, (size_t)n, sizeof *v, compare_doubles);
+    qsort(v, (size_t)n, sizeof *v, oj_compare_doubles);
     a = v[n / 100];
     b = v[n - 1 - n / 100];
     *low = a - 0.05 * (b - a);

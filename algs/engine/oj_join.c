@@ -1,5 +1,6 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_compare.h"
 #include "../aggregate/oj_pair_sums.h"
 #include "../base/cpu_threads.h"
 #include "../ogrjoin.h"
@@ -39,12 +40,6 @@ struct fid_at
     int32_t ordinal;
 };
 
-static int compare_fids(const void *a, const void *b)
-{
-    const struct fid_at *u = a, *v = b;
-    return (u->fid > v->fid) - (u->fid < v->fid);
-}
-
 /* Tie order is (FID, read order), and read order alone where FIDs are missing
  * or repeat. *out stays NULL when that is the order of the ordinals. */
 static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
@@ -66,7 +61,7 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
         at[i].fid = flat->fid[i];
         at[i].ordinal = (int32_t)i;
     }
-    qsort(at, (size_t)n, sizeof *at, compare_fids);
+    qsort(at, (size_t)n, sizeof *at, oj_compare_int64);
     for (i = 1; i < n && at[i].fid != at[i - 1].fid; i++)
         ;
     if (i < n)

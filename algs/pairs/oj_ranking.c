@@ -1,6 +1,7 @@
 #include "oj_ranking.h"
 #include "../../flatten/base/oj_array.h"
-#include "../base/oj_radix.h"
+#include "../../flatten/base/oj_compare.h"
+#include "oj_row_order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -206,12 +207,6 @@ oj_status oj_answers_add_undecided(struct oj_answers *answers, int64_t row,
     return OJ_OK;
 }
 
-static int compare_packed(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* What a backend could not decide: ascending, each once. */
 static oj_status gather_undecided(const struct oj_answers *answers,
                                   int64_t n_answers, struct oj_matches *out,
@@ -233,7 +228,7 @@ static oj_status gather_undecided(const struct oj_answers *answers,
         for (int64_t i = 0; i < answers[a].n_undecided; i++)
             out->undecided[n++] = answers[a].undecided[i];
     }
-    qsort(out->undecided, (size_t)n, sizeof *out->undecided, compare_packed);
+    qsort(out->undecided, (size_t)n, sizeof *out->undecided, oj_compare_int64);
     for (int64_t i = 0; i < n; i++)
     {
         if (n_unique == 0 || out->undecided[n_unique - 1] != out->undecided[i])
@@ -310,99 +305,20 @@ static void scatter(const struct oj_answers *answers, int64_t n_answers,
     }
 }
 
-/* What putting rows in order needs in between. */
-struct order_scratch
-{
-    struct oj_keyed *key; /* [2 n] */
-    int32_t *feature;     /* [n] */
-    double *measure;      /* [n] */
-    int64_t cap_key, cap_feature, cap_measure;
-};
-
-/* A few pairs, by insertion. */
-static void sort_short_row(int64_t n, int32_t *feature, double *measure,
-                           const int32_t *tie_rank)
-{
-    for (int64_t i = 1; i < n; i++)
-    {
-        int32_t moved = feature[i];
-        int32_t rank = tie_rank ? tie_rank[moved] : moved;
-        double distance = measure[i];
-        int64_t j = i;
-        for (; j > 0 &&
-               (tie_rank ? tie_rank[feature[j - 1]] : feature[j - 1]) > rank;
-             j--)
-        {
-            feature[j] = feature[j - 1];
-            measure[j] = measure[j - 1];
-        }
-        feature[j] = moved;
-        measure[j] = distance;
-    }
-}
-
-static oj_status sort_long_row(int64_t n, int32_t *feature, double *measure,
-                               const int32_t *tie_rank, struct order_scratch *s,
-                               struct oj_error *err)
-{
-    struct oj_keyed *sorted;
-    OJ_TRY(oj_reserve(&s->key, 0, 2 * n, &s->cap_key, sizeof *s->key, err));
-    OJ_TRY(oj_reserve(&s->feature, 0, n, &s->cap_feature, sizeof *s->feature,
-                      err));
-    OJ_TRY(oj_reserve(&s->measure, 0, n, &s->cap_measure, sizeof *s->measure,
-                      err));
-    for (int64_t i = 0; i < n; i++)
-    {
-        s->key[i].key =
-            (uint64_t)(tie_rank ? tie_rank[feature[i]] : feature[i]);
-        s->key[i].value = i;
-        s->feature[i] = feature[i];
-        s->measure[i] = measure[i];
-    }
-    sorted = oj_radix_sort(s->key, s->key + n, n);
-    for (int64_t i = 0; i < n; i++)
-    {
-        feature[i] = s->feature[sorted[i].value];
-        measure[i] = s->measure[sorted[i].value];
-    }
-    return OJ_OK;
-}
-
-static int is_in_order(int64_t n, const int32_t *feature,
-                       const int32_t *tie_rank)
-{
-    for (int64_t i = 1; i < n; i++)
-    {
-        if (tie_rank ? tie_rank[feature[i - 1]] > tie_rank[feature[i]]
-                     : feature[i - 1] > feature[i])
-            return 0;
-    }
-    return 1;
-}
-
 /* Every row by tie rank. */
 static oj_status order_rows(struct oj_matches *out, const int32_t *tie_rank,
                             struct oj_error *err)
 {
-    struct order_scratch scratch;
+    struct oj_row_order order = {0};
     oj_status status = OJ_OK;
-    memset(&scratch, 0, sizeof scratch);
     for (int64_t row = 0; row < out->n_rows && status == OJ_OK; row++)
     {
-        int64_t first = out->offset[row], n = out->offset[row + 1] - first;
-        int32_t *feature = out->join_row + first;
-        double *measure = out->measure + first;
-        if (is_in_order(n, feature, tie_rank))
-            continue;
-        if (n <= SHORT_LIST)
-            sort_short_row(n, feature, measure, tie_rank);
-        else
-            status =
-                sort_long_row(n, feature, measure, tie_rank, &scratch, err);
+        int64_t first = out->offset[row];
+        status =
+            oj_row_order_sort(&order, out->offset[row + 1] - first, tie_rank,
+                              out->join_row + first, out->measure + first, err);
     }
-    oj_free(scratch.key);
-    oj_free(scratch.feature);
-    oj_free(scratch.measure);
+    oj_row_order_free(&order);
     return status;
 }
 

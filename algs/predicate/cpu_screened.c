@@ -2,8 +2,8 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_threads.h"
-#include "../base/oj_radix.h"
 #include "../kernels/oj_said.h"
+#include "../pairs/oj_row_order.h"
 
 #include <string.h>
 
@@ -12,27 +12,17 @@
 /* Open rows are few or slow: small tasks. */
 #define ROWS_AT_ONCE 16
 
-/* Lists up to this length are sorted by insertion. */
-#define SHORT_LIST 24
-
-/* One thread's own, for sorting. */
-struct pair_sorting
-{
-    struct oj_keyed *key; /* [2 n] */
-    int64_t cap_key;
-};
-
 struct screened_batch
 {
     const struct oj_predicate_rows *rows;
     struct oj_screen_pairs *pairs;
     struct oj_matches *out;
-    int64_t *count;               /* [tasks] pairs, then their place */
-    int64_t *n_matched;           /* [tasks] rows with a pair */
-    atomic_int has_open;          /* pairs to decide */
-    atomic_int asks_shapes;       /* some of them take the side */
-    int64_t n_present;            /* disjoint: join features that have parts */
-    struct pair_sorting *sorting; /* [threads] */
+    int64_t *count;             /* [tasks] pairs, then their place */
+    int64_t *n_matched;         /* [tasks] rows with a pair */
+    atomic_int has_open;        /* pairs to decide */
+    atomic_int asks_shapes;     /* some of them take the side */
+    int64_t n_present;          /* disjoint: join features that have parts */
+    struct oj_row_order *order; /* [threads] */
 };
 
 /* Joins that boxes alone say little about. */
@@ -211,39 +201,6 @@ static void count_task(int64_t task, int thread, void *user)
     b->n_matched[task] = n_matched;
 }
 
-static int32_t rank_of(const int32_t *tie_rank, int32_t feature)
-{
-    return tie_rank != NULL ? tie_rank[feature] : feature;
-}
-
-static void sort_short(int64_t n, int32_t *feature, const int32_t *tie_rank)
-{
-    for (int64_t i = 1; i < n; i++)
-    {
-        int32_t moved = feature[i], rank = rank_of(tie_rank, moved);
-        int64_t j = i;
-        for (; j > 0 && rank_of(tie_rank, feature[j - 1]) > rank; j--)
-            feature[j] = feature[j - 1];
-        feature[j] = moved;
-    }
-}
-
-static oj_status sort_long(int64_t n, int32_t *feature, const int32_t *tie_rank,
-                           struct pair_sorting *s, struct oj_error *err)
-{
-    struct oj_keyed *sorted;
-    OJ_TRY(oj_reserve(&s->key, 0, 2 * n, &s->cap_key, sizeof *s->key, err));
-    for (int64_t i = 0; i < n; i++)
-    {
-        s->key[i].key = (uint64_t)rank_of(tie_rank, feature[i]);
-        s->key[i].value = feature[i];
-    }
-    sorted = oj_radix_sort(s->key, s->key + n, n);
-    for (int64_t i = 0; i < n; i++)
-        feature[i] = (int32_t)sorted[i].value;
-    return OJ_OK;
-}
-
 static oj_status fill_task(int64_t task, int thread, void *user,
                            struct oj_error *err)
 {
@@ -267,14 +224,9 @@ static oj_status fill_task(int64_t task, int thread, void *user,
         for (int64_t i = at; i < at + n; i++)
             out->measure[i] = NAN;
         at += n;
-        if (index->relation.any_order || n < 2)
-            continue;
-        if (n <= SHORT_LIST)
-            sort_short(n, feature, index->tie_rank);
-        else if (index->relation.op != OJ_OP_DISJOINT ||
-                 index->tie_rank != NULL)
-            OJ_TRY(sort_long(n, feature, index->tie_rank, &b->sorting[thread],
-                             err));
+        if (!index->relation.any_order)
+            OJ_TRY(oj_row_order_sort(&b->order[thread], n, index->tie_rank,
+                                     feature, NULL, err));
     }
     return OJ_OK;
 }
@@ -312,9 +264,9 @@ static oj_status run(struct screened_batch *b, struct oj_error *err)
     int64_t n_tasks = (n_rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK;
     OJ_NEW(b->count, n_tasks, err);
     OJ_NEW(b->n_matched, n_tasks, err);
-    b->sorting = oj_calloc(n_threads, sizeof *b->sorting);
-    if (b->sorting == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *b->sorting);
+    b->order = oj_calloc(n_threads, sizeof *b->order);
+    if (b->order == NULL)
+        return oj_fail_nomem(err, n_threads, sizeof *b->order);
     oj_parallel_for(n_threads, n_tasks, look_through, b);
     if (atomic_load(&b->asks_shapes))
         OJ_TRY(find_places(index, err));
@@ -342,11 +294,8 @@ oj_status oj_screened_to_matches(const struct oj_predicate_rows *rows,
     status = run(&b, err);
     oj_free(b.count);
     oj_free(b.n_matched);
-    if (b.sorting != NULL)
-    {
-        for (int t = 0; t < rows->index->options.n_threads; t++)
-            oj_free(b.sorting[t].key);
-    }
-    oj_free(b.sorting);
+    for (int t = 0; b.order != NULL && t < rows->index->options.n_threads; t++)
+        oj_row_order_free(&b.order[t]);
+    oj_free(b.order);
     return status;
 }

@@ -1,5 +1,6 @@
 #include "quadrant_grid.h"
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_compare.h"
 #include "../base/oj_radix.h"
 
 #include <stdlib.h>
@@ -45,12 +46,6 @@ static uint64_t cell_at(uint32_t row, uint32_t col)
     return (uint64_t)row << 32 | col;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Twice the longer side of a typical expanded box: such a box touches a few
  * cells. */
 static double typical_size(const struct oj_boxes *boxes, double reach)
@@ -65,7 +60,7 @@ static double typical_size(const struct oj_boxes *boxes, double reach)
     }
     if (n == 0)
         return 2.0 * reach;
-    qsort(sides, (size_t)n, sizeof *sides, compare_doubles);
+    qsort(sides, (size_t)n, sizeof *sides, oj_compare_doubles);
     return 2.0 * (sides[n / 2] + 2.0 * reach);
 }
 
@@ -152,26 +147,20 @@ static oj_status store_cells(struct oj_quadrant_grid *grid,
 
 static oj_status build(struct oj_quadrant_grid *grid, struct oj_error *err)
 {
-    struct oj_keyed *entry, *scratch;
+    struct oj_keyed *entry;
     oj_status status;
     if (grid->boxes->n_boxes == 0 || !(grid->reach < INFINITY))
         return OJ_OK;
     grid->n_entries = choose_size(grid);
     if (grid->n_entries == 0)
         return OJ_OK;
-    OJ_NEW(entry, grid->n_entries, err);
-    scratch = oj_malloc(grid->n_entries, sizeof *scratch);
-    if (scratch == NULL)
-    {
-        oj_free(entry);
-        return oj_fail_nomem(err, grid->n_entries, sizeof *scratch);
-    }
+    OJ_NEW(entry, 2 * grid->n_entries, err);
     list_entries(grid, entry);
-    status =
-        store_cells(grid, oj_radix_sort(entry, scratch, grid->n_entries), err);
+    status = store_cells(
+        grid, oj_radix_sort(entry, entry + grid->n_entries, grid->n_entries),
+        err);
     grid->has_cells = status == OJ_OK;
     oj_free(entry);
-    oj_free(scratch);
     return status;
 }
 
@@ -264,12 +253,6 @@ int64_t oj_quadrant_grid_count(const struct oj_quadrant_grid *grid,
     return grid->has_cells ? visit(grid, window, NULL) : grid->boxes->n_boxes;
 }
 
-static int compare_features(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 int64_t oj_quadrant_grid_gather(const struct oj_quadrant_grid *grid,
                                 const struct oj_box *window, int32_t *feature)
 {
@@ -286,7 +269,7 @@ int64_t oj_quadrant_grid_gather(const struct oj_quadrant_grid *grid,
     }
     n_all = visit(grid, window, feature);
     if (n_all > 1)
-        qsort(feature, (size_t)n_all, sizeof *feature, compare_features);
+        qsort(feature, (size_t)n_all, sizeof *feature, oj_compare_int32);
     for (int64_t i = 0; i < n_all; i++)
     {
         struct oj_box box;

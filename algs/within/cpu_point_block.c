@@ -420,6 +420,7 @@ void oj_point_worker_free(struct oj_point_worker *w)
     oj_free(w->open);
     oj_free(w->state);
     oj_free(w->feature);
+    oj_row_order_free(&w->order);
     oj_relate_scratch_free(&w->relate);
     memset(w, 0, sizeof *w);
 }

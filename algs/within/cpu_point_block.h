@@ -10,6 +10,7 @@
 #define CPU_POINT_BLOCK_H
 
 #include "../pairs/oj_pairs.h"
+#include "../pairs/oj_row_order.h"
 #include "../relate/relate.h"
 #include "cpu_known_cells.h"
 #include "cpu_ring_cells.h"
@@ -102,6 +103,7 @@ struct oj_point_worker
     struct oj_relate_scratch relate;
     int64_t n_pairs, cap_pairs;
     int32_t *feature; /* [n_pairs] in the order of the rows of each task */
+    struct oj_row_order order;
     int64_t n_refined;
     double filter_s, refine_s;
 };

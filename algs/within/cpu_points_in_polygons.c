@@ -6,7 +6,6 @@
 #include "cpu_point_block.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ROWS_PER_TASK 8192
@@ -125,43 +124,6 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
 
 /* --- rows ----------------------------------------------------------------- */
 
-struct ranked_feature
-{
-    int32_t rank, feature;
-};
-
-static int by_rank(const void *left, const void *right)
-{
-    const struct ranked_feature *a = left, *b = right;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
-
-/* The n pairs of a row in tie order. */
-static oj_status sort_row(const int32_t *tie_rank, int64_t n, int32_t *feature,
-                          struct oj_error *err)
-{
-    struct ranked_feature few[32], *list = few;
-    if (n > 32)
-        OJ_NEW(list, n, err);
-    for (int64_t i = 0; i < n; i++)
-    {
-        struct ranked_feature r = {feature[i], feature[i]};
-        int64_t j = i;
-        if (tie_rank != NULL)
-            r.rank = tie_rank[r.feature];
-        for (; n <= 32 && j > 0 && list[j - 1].rank > r.rank; j--)
-            list[j] = list[j - 1];
-        list[j] = r;
-    }
-    if (n > 32)
-        qsort(list, (size_t)n, sizeof *list, by_rank);
-    for (int64_t i = 0; i < n; i++)
-        feature[i] = list[i].feature;
-    if (n > 32)
-        oj_free(list);
-    return OJ_OK;
-}
-
 /* What shared lists add to a block's rows. */
 static void count_shared(const struct points_in_polygons_batch *b,
                          const struct oj_point_worker *w, int64_t row,
@@ -194,7 +156,8 @@ static oj_status finish_rows(const struct points_in_polygons_index *self,
     {
         int64_t n_pairs = w->n_pairs_of[i];
         if (n_pairs > 1 && is_sorting)
-            OJ_TRY(sort_row(self->tie_rank, n_pairs, feature + total, err));
+            OJ_TRY(oj_row_order_sort(&w->order, n_pairs, self->tie_rank,
+                                     feature + total, NULL, err));
         total += n_pairs;
         n_matched += n_pairs > 0;
         offset[i] = before + total;

@@ -1,4 +1,5 @@
 /* Where the cells of a layer of rings lie, and how large they are. */
+#include "../../flatten/base/oj_compare.h"
 #include "cpu_ring_cells.h"
 
 #include <math.h>
@@ -27,12 +28,6 @@ struct ring_sample
     double low[2][N_SAMPLES], high[2][N_SAMPLES]; /* of rings, in x and y */
 };
 
-static int by_value(const void *left, const void *right)
-{
-    const double *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
-
 /* Shortens the extent of the sampled rings along an axis where a few lie so far
  * away that the others would share a cell.  Steps are clamped to the frame, so
  * none is lost. */
@@ -54,8 +49,8 @@ static void leave_out_far(int64_t n, double *low, double *high, double *first,
     if (!(sum_squares / (double)n - mean * mean <
           1.0 / (FAR_DEVIATIONS * FAR_DEVIATIONS)))
         return;
-    qsort(low, (size_t)n, sizeof *low, by_value);
-    qsort(high, (size_t)n, sizeof *high, by_value);
+    qsort(low, (size_t)n, sizeof *low, oj_compare_doubles);
+    qsort(high, (size_t)n, sizeof *high, oj_compare_doubles);
     if (high[n - 1 - n_far] - low[n_far] < length / FAR_DEVIATIONS)
     {
         *first = low[n_far];

@@ -1,5 +1,6 @@
 /* The join side for the quadrant method: boxes, cells, and where the segments
  * of features and rings end. */
+#include "../../flatten/base/oj_compare.h"
 #include "../device/cuda_scratch.cuh"
 #include "cuda_quadrant.h"
 
@@ -182,12 +183,6 @@ static oj_status follow_segments(struct quadrant_grid_build *m)
     return OJ_OK;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Twice the longer side of a typical box with its reach: such a box touches a
  * few cells. */
 static oj_status typical_size(struct quadrant_grid_build *m, double *out)
@@ -209,7 +204,7 @@ static oj_status typical_size(struct quadrant_grid_build *m, double *out)
             side[n_sides++] =
                 fmax(box[i].x1 - box[i].x0, box[i].y1 - box[i].y0);
     }
-    qsort(side, (size_t)n_sides, sizeof *side, compare_doubles);
+    qsort(side, (size_t)n_sides, sizeof *side, oj_compare_doubles);
     *out =
         2.0 * ((n_sides > 0 ? side[n_sides / 2] : 0.0) + 2.0 * m->grid->reach);
     return OJ_OK;

@@ -1,6 +1,7 @@
 /* oj_job_prepare_bounded(): the join side under -memory. */
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_compare.h"
 #include "../../flatten/read/oj_attributes.h"
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
@@ -185,17 +186,12 @@ static oj_status spill_all(struct spill *spill, struct oj_error *err)
     return oj_tiles_finish(&job->tiles, err);
 }
 
-static int compare_fids(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
 static int fids_are_unique(struct spill *spill)
 {
     if (spill->is_ascending)
         return 1;
-    qsort(spill->fid, (size_t)spill->n_fids, sizeof *spill->fid, compare_fids);
+    qsort(spill->fid, (size_t)spill->n_fids, sizeof *spill->fid,
+          oj_compare_int64);
     for (int64_t i = 1; i < spill->n_fids; i++)
     {
         if (spill->fid[i] == spill->fid[i - 1])

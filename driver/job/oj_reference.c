@@ -1,6 +1,7 @@
 #include "oj_reference.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_compare.h"
 
 #include <stdlib.h>
 
@@ -60,12 +61,6 @@ oj_status oj_reference_open(const struct oj_job *job, struct oj_reference **out,
 
 /* ---- one numbering for two answers --------------------------------------- */
 
-static int compare_places(const void *left, const void *right)
-{
-    const struct answer_feature *a = left, *b = right;
-    return (a->ordinal > b->ordinal) - (a->ordinal < b->ordinal);
-}
-
 static oj_status note_ours(struct oj_reference *reference,
                            const struct oj_answer_side *ours,
                            struct oj_error *err)
@@ -80,7 +75,7 @@ static oj_status note_ours(struct oj_reference *reference,
     }
     if (n > 0)
         qsort(reference->place, (size_t)n, sizeof *reference->place,
-              compare_places);
+              oj_compare_int64);
     reference->n_places = n;
     return OJ_OK;
 }
@@ -92,7 +87,7 @@ static int32_t find_ours(const struct oj_reference *reference, int64_t ordinal)
     const struct answer_feature *found = NULL;
     if (reference->n_places > 0)
         found = bsearch(&wanted, reference->place, (size_t)reference->n_places,
-                        sizeof wanted, compare_places);
+                        sizeof wanted, oj_compare_int64);
     return found != NULL ? found->row : -1;
 }
 
@@ -119,12 +114,6 @@ static oj_status add_others(struct oj_reference *reference,
     return OJ_OK;
 }
 
-static int compare_rows(const void *left, const void *right)
-{
-    int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* -1, all of a row, stays. */
 static void number_undecided(const struct oj_reference *reference,
                              struct oj_matches *matches)
@@ -138,7 +127,7 @@ static void number_undecided(const struct oj_reference *reference,
             matches->undecided[i + 1] == matches->undecided[i])
             continue;
         qsort(list + first, (size_t)(i + 1 - first), sizeof *list,
-              compare_rows);
+              oj_compare_int32);
         first = i + 1;
     }
 }

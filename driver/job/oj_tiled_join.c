@@ -1,6 +1,7 @@
 #include "oj_tiled_join.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_compare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -296,18 +297,12 @@ static oj_status join_tiles(struct oj_tiled_join *join,
 
 /* ---- the answer ---------------------------------------------------------- */
 
-static int compare_numbers(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* Sorts list[0 .. n) and keeps each number once. Returns how many. */
 static int64_t sort_unique(int64_t *list, int64_t n)
 {
     int64_t n_unique = 0;
     if (n > 0)
-        qsort(list, (size_t)n, sizeof *list, compare_numbers);
+        qsort(list, (size_t)n, sizeof *list, oj_compare_int64);
     for (int64_t i = 0; i < n; i++)
     {
         if (n_unique == 0 || list[n_unique - 1] != list[i])
@@ -321,7 +316,7 @@ static int64_t row_of_place(const struct oj_tiled_join *join, int64_t n_places,
                             int64_t place)
 {
     const int64_t *at = bsearch(&place, join->places, (size_t)n_places,
-                                sizeof *join->places, compare_numbers);
+                                sizeof *join->places, oj_compare_int64);
     return at - join->places;
 }
 

@@ -2,6 +2,7 @@
 
 #include "../../algs/pair_values/oj_pick.h"
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_compare.h"
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
@@ -285,12 +286,6 @@ struct keyed_row
     int32_t row;
 };
 
-static int compare_places(const void *a, const void *b)
-{
-    const struct keyed_row *u = a, *v = b;
-    return (u->key > v->key) - (u->key < v->key);
-}
-
 /* The tie order of features that came with an answer, out of tiles. */
 static oj_status rank_answer(struct oj_rows *rows,
                              const struct oj_answer_side *side,
@@ -307,7 +302,7 @@ static oj_status rank_answer(struct oj_rows *rows,
         places[i].key = by_fid ? side->flat.fid[i] : side->ordinal[i];
         places[i].row = (int32_t)i;
     }
-    qsort(places, (size_t)n, sizeof *places, compare_places);
+    qsort(places, (size_t)n, sizeof *places, oj_compare_int64);
     for (int64_t i = 0; i < n; i++)
         rows->tie_rank[places[i].row] = (int32_t)i;
     oj_free(places);

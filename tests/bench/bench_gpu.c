@@ -1,4 +1,5 @@
 #include "bench_gpu.h"
+#include "../../flatten/base/oj_compare.h"
 
 #include "../../algs/relation/oj_gpu.h"
 #include "bench_sums.h"
@@ -23,17 +24,11 @@ struct resident
     int64_t n_repeats;
 };
 
-static int compare_seconds(const void *a, const void *b)
-{
-    const double *u = a, *v = b;
-    return (*u > *v) - (*u < *v);
-}
-
 static void print_phase(struct resident *r, const char *phase)
 {
     double first = r->seconds[0];
     qsort(r->seconds, (size_t)r->n_repeats, sizeof *r->seconds,
-          compare_seconds);
+          oj_compare_doubles);
     printf("RESIDENT phase=%s first_ms=%.3f least_ms=%.3f middle_ms=%.3f\n",
            phase, 1e3 * first, 1e3 * r->seconds[0],
            1e3 * r->seconds[r->n_repeats / 2]);

@@ -116,7 +116,7 @@ END_TEST
 
 START_TEST(memory_every_allocation_fails)
 {
-    for (int64_t i = 1; i <= 9; i++)
+    for (int64_t i = 1; i <= 8; i++)
     {
         struct oj_point_order order = {0};
         struct oj_flat flat = make_points(0);

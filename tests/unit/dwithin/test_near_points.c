@@ -9,6 +9,7 @@
 #include "../run_tests.h"
 
 #include "../../../algs/dwithin/cpu_near_rows.h"
+#include "../../../algs/pairs/oj_row_order.h"
 #include "../../../algs/relation/cpu_family.h"
 
 static uint64_t seed;
@@ -475,6 +476,47 @@ START_TEST(sorting)
 }
 END_TEST
 
+START_TEST(row_order)
+{
+    enum
+    {
+        MOST = 3000
+    };
+    static int32_t feature[MOST], tie_rank[3 * MOST];
+    static double measure[MOST];
+    struct oj_row_order order = {0};
+    random_state = 9;
+    for (int f = 0; f < 3 * MOST; f++)
+        tie_rank[f] = 3 * MOST - f;
+    for (int round = 0; round < 500; round++)
+    {
+        int n = pick(one_in(3) ? MOST : 60), step = 1 + pick(100);
+        for (int i = 0; i < n; i++)
+            feature[i] = 3 * i;
+        for (int i = n - 1; i > 0; i -= step) /* in runs, or in no order */
+        {
+            int j = pick(i + 1);
+            int32_t moved = feature[i];
+            feature[i] = feature[j];
+            feature[j] = moved;
+        }
+        for (int i = 0; i < n; i++)
+            measure[i] = feature[i] + 0.5;
+        ck_assert_int_eq(
+            oj_row_order_sort(&order, n, NULL, feature, measure, NULL), OJ_OK);
+        for (int i = 0; i < n; i++)
+            expect(feature[i] == 3 * i && measure[i] == 3 * i + 0.5,
+                   "round %d, %d of %d", round, i, n);
+        ck_assert_int_eq(
+            oj_row_order_sort(&order, n, tie_rank, feature, NULL, NULL), OJ_OK);
+        for (int i = 0; i < n; i++)
+            expect(feature[i] == 3 * (n - 1 - i), "round %d, %d of %d ranked",
+                   round, i, n);
+    }
+    oj_row_order_free(&order);
+}
+END_TEST
+
 START_TEST(memory)
 {
     struct scene scene = {0.0, 0.0, 1.0, 30, 1, 0.0};
@@ -512,6 +554,7 @@ int main(void)
     tcase_add_test(tcase, squares);
     tcase_add_test(tcase, kernels);
     tcase_add_test(tcase, sorting);
+    tcase_add_test(tcase, row_order);
     tcase_add_loop_test(tcase, memory, 0, 2);
     return tests_run();
 }

@@ -3,6 +3,7 @@
  * conditions on FIDs and classes, against the cpu backend, bit for bit.
  * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
+#include "../../../flatten/base/oj_compare.h"
 #include "../random_layers.h"
 
 #include "../../../cuda/points/oj_point_pairs.h"
@@ -102,12 +103,6 @@ static void side_free(struct points_side *s)
 
 /* --- asking --------------------------------------------------------------- */
 
-static int compare_ranks(const void *a, const void *b)
-{
-    const int32_t *u = a, *v = b;
-    return (*u > *v) - (*u < *v);
-}
-
 /* Finds the ranks of a row's pairs, in order. */
 static int64_t find(const struct points_side *s,
                     const struct oj_pair_rule *rule, int64_t row, double x,
@@ -124,7 +119,7 @@ static int64_t find(const struct points_side *s,
     while ((r = oj_point_visit_next(&visit, &s->side, rule)) >= 0)
         rank[n++] = r;
     ck_assert_int_eq(n, counted);
-    qsort(rank, (size_t)n, sizeof *rank, compare_ranks);
+    qsort(rank, (size_t)n, sizeof *rank, oj_compare_int32);
     return n;
 }
 
@@ -183,7 +178,7 @@ static void try_cells(const struct oj_flat *join, const struct oj_flat *input,
     {
         int64_t n = plain_close_find(&s, i, input->x[i], input->y[i], rank);
         if (is_near)
-            qsort(rank, (size_t)n, sizeof *rank, compare_ranks);
+            qsort(rank, (size_t)n, sizeof *rank, oj_compare_int32);
         compare(r, join, input, i, rank, n, tie_rank, truth);
     }
     oj_free(rank);
