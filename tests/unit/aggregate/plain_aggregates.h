@@ -134,7 +134,7 @@ static oj_status add_pairs(struct oj_aggregates *a, int first, int n,
                                              fid, place, share};
     for (int i = 0; i < n; i++)
     {
-        const struct pair *p = &pairs[first + i];
+        const struct aggregated_pair *p = &pairs[first + i];
         const int k = n - 1 - i;
         row[i] = p->row;
         at[i] = k;
