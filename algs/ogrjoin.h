@@ -30,7 +30,7 @@ extern "C" {
 #define OGRJOIN_VERSION "0.1.0"
 
 struct oj_aggregate_column;
-struct oj_pair_sums;
+struct oj_aggregates;
 
 /** A join side, indexed, ready for any number of batches. */
 struct oj_join;
@@ -81,17 +81,19 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_join_count_pairs(struct oj_join *join,
                                                     int64_t *n_pairs,
                                                     struct oj_error *err);
 
-/** 1 when oj_join_sum_pairs() is worth asking for batches like input. */
+/** 1 when oj_join_sum_pairs() with columns is worth asking for batches like
+ *  input. */
 OJ_EXPORT int oj_join_sums(const struct oj_join *join,
                            const struct oj_flat *input);
 
-/** The same with values: adds to sums, of as many features as the join side
- *  has, the batch's pairs and the sums of columns [sums->n_columns], whose rows
- *  are those of input.
- *  Errors     as above; only after OJ_ERR_UNSUPPORTED sums are as they were. */
+/** The same with values: adds to aggregates, which take sums and have a row for
+ *  each join feature, the batch's pairs and the sums of their columns, whose
+ *  rows are those of input.
+ *  Errors     as above; only after OJ_ERR_UNSUPPORTED aggregates are as they
+ *             were. */
 OJ_MUST_USE OJ_EXPORT oj_status oj_join_sum_pairs(
     struct oj_join *join, const struct oj_flat *input,
-    const struct oj_aggregate_column *columns, struct oj_pair_sums *sums,
+    const struct oj_aggregate_column *columns, struct oj_aggregates *aggregates,
     int64_t *n_pairs, struct oj_error *err);
 
 /** Times and counts since oj_join_open(). */

@@ -1,6 +1,7 @@
 /** Aggregates of the join features that input rows are paired with.
  *
- *   start(n rows) -> add(pair), add(pair), ... -> rewind -> result(row 0), ...
+ *   start(n rows) -> add(pairs), add(pairs), ... -> rewind -> result(row 0),
+ * ... add_sums(by row), ...
  *
  *  Pairs come in any order and the results are the same bits: sums are exact
  *  (oj_exact_sum.h), and what depends on an order has one of its own.  So
@@ -13,12 +14,13 @@
  *
  *  count, sums, extremes, first and last need some bytes for each row; median,
  *  mode, unique and concat hold the values of their field, sorted, in memory or
- *  beyond a bound in files (oj_aggregate_held.h).
+ *  beyond a bound in files (oj_held_values.h).
  */
 #ifndef OJ_AGGREGATE_H
 #define OJ_AGGREGATE_H
 
-#include "oj_aggregate_held.h"
+#include "oj_aggregate_column.h"
+#include "oj_held_values.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,13 +42,6 @@ enum oj_aggregate_kind
     OJ_AGG_UNIQUE,      /**< how many different values */
     OJ_AGG_CONCAT,      /**< values in the order of (FID, place) */
     OJ_AGG_WEIGHTED_SUM /**< of value times the pair's share */
-};
-
-enum oj_aggregate_type
-{
-    OJ_AGG_INTEGER = 0,
-    OJ_AGG_REAL,
-    OJ_AGG_BYTES
 };
 
 /** A value or a result, in the member of its type. */
@@ -77,14 +72,21 @@ struct oj_aggregate_plan
     const struct oj_held_files *files; /**< NULL only without bound */
 };
 
-/** A pair, and what its join feature has. */
-struct oj_aggregate_pair
+/** Pairs, and what their join features have: pair p is of row row[p], and its
+ *  feature is the one at place at[p] of columns, fid and place. Borrows. */
+struct oj_aggregate_pairs
 {
-    int64_t row;
-    int64_t fid;   /**< of the join feature */
-    int64_t place; /**< of the join feature in its layer, in read order */
-    double share;  /**< of the join feature, that the row is given */
-    const struct oj_aggregate_value *values; /**< [n_columns] */
+    int64_t n;
+    const int64_t *row;                        /**< [n] */
+    const int32_t *at;                         /**< [n] */
+    const struct oj_aggregate_column *columns; /**< [n_columns] */
+
+    /* first, last and concat; else NULL. */
+    const int64_t *fid;   /**< of the join feature */
+    const int64_t *place; /**< of it in its layer, in read order */
+
+    const double *share; /**< [n] of the join feature, that the row is given;
+                              NULL: all of it */
 };
 
 struct oj_aggregates;
@@ -107,61 +109,44 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_start(
 OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_extend(
     struct oj_aggregates *aggregates, int64_t n_rows, struct oj_error *err);
 
-/** Adds a pair, 0 <= pair->row < n_rows. Tens of nanoseconds. */
+/** Adds pairs, 0 <= row[p] < n_rows; bytes are copied.  Some nanoseconds each
+ *  where nothing but counts and sums is asked for, else tens of them. */
 OJ_MUST_USE OJ_EXPORT oj_status
 oj_aggregates_add(struct oj_aggregates *aggregates,
-                  const struct oj_aggregate_pair *pair, struct oj_error *err);
+                  const struct oj_aggregate_pairs *pairs, struct oj_error *err);
 
-/** Values of one column, in the array of its type. */
-struct oj_aggregate_column
-{
-    const double *real;
-    const int64_t *integer;
-    const uint8_t *is_null; /**< NULL: none is */
-};
-
-/** 1 when the plan has nothing but counts, sums, means and standard deviations:
- *  then pairs may be added in blocks. */
-OJ_EXPORT int oj_aggregates_take_blocks(const struct oj_aggregates *aggregates);
-
-/** Adds n pairs: pair p is of row row[p] and has the values at place at[p] of
- *  columns [n_columns].  Some nanoseconds each. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_add_block(
-    struct oj_aggregates *aggregates, int64_t n, const int64_t *row,
-    const int32_t *at, const struct oj_aggregate_column *columns,
-    struct oj_error *err);
-
-/** 1 when the plan has nothing but counts of pairs: then the pairs of rows may
- *  be counted elsewhere. */
-OJ_EXPORT int oj_aggregates_take_counts(const struct oj_aggregates *aggregates);
-
-/** Adds count[row] pairs to each of the first n rows. */
-OJ_EXPORT void oj_aggregates_add_counts(struct oj_aggregates *aggregates,
-                                        int64_t n, const int64_t *count);
-
-struct oj_pair_sums;
+struct oj_sum_request;
 
 /** 1 when the plan has nothing but counts, sums and means: then pairs may be
- *  counted and values summed elsewhere (oj_pair_sums.h). */
+ *  counted and values summed elsewhere (oj_sum_request.h). */
 OJ_EXPORT int oj_aggregates_take_sums(const struct oj_aggregates *aggregates);
 
-/** Sums of the first n rows, as the plan needs them, with nothing in them. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_aggregates_sums(const struct oj_aggregates *aggregates, int64_t n,
-                   struct oj_pair_sums **out, struct oj_error *err);
+/** [n_rows] the numbers of pairs, to add to, when the plan asks for nothing
+ *  else; NULL when it does. */
+OJ_EXPORT int64_t *oj_aggregates_counts(struct oj_aggregates *aggregates);
 
-/** Adds all that was added to sums. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_aggregates_add_sums(struct oj_aggregates *aggregates,
-                       const struct oj_pair_sums *sums, struct oj_error *err);
+/** What to sum for the plan, over n features, fewer than 2^31, and zeroed room
+ *  for the words of all rows.  columns outlives *request; *words is valid until
+ *  the next call. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_ask_sums(
+    struct oj_aggregates *aggregates, const struct oj_aggregate_column *columns,
+    int64_t n, int n_threads, struct oj_sum_request *request, int64_t **words,
+    struct oj_error *err);
+
+/** Adds these words, as a backend has filled them.  OJ_ERR_NOMEM: some were
+ *  added. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_add_sums(
+    struct oj_aggregates *aggregates, const struct oj_sum_request *request,
+    struct oj_error *err);
 
 /** 1 when rows can be merged: no values are held. */
 OJ_EXPORT int oj_aggregates_can_merge(const struct oj_aggregates *aggregates);
 
-/** Adds all pairs of row from to row to, another one. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_aggregates_merge(struct oj_aggregates *aggregates, int64_t from, int64_t to,
-                    struct oj_error *err);
+/** Adds all pairs of row from_row of from, which has the same plan, to a row:
+ *  another one, where from is aggregates. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_merge(
+    struct oj_aggregates *aggregates, int64_t row,
+    const struct oj_aggregates *from, int64_t from_row, struct oj_error *err);
 
 /** After the last pair. */
 OJ_MUST_USE OJ_EXPORT oj_status

@@ -1,7 +1,8 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_compare.h"
-#include "../aggregate/oj_pair_sums.h"
+#include "../aggregate/oj_aggregate.h"
+#include "../aggregate/oj_sum_request.h"
 #include "../base/cpu_threads.h"
 #include "../ogrjoin.h"
 #include "../relate/oj_overlapping_parts.h"
@@ -246,23 +247,26 @@ int oj_join_sums(const struct oj_join *join, const struct oj_flat *input)
 
 oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
                             const struct oj_aggregate_column *columns,
-                            struct oj_pair_sums *sums, int64_t *n_pairs,
+                            struct oj_aggregates *aggregates, int64_t *n_pairs,
                             struct oj_error *err)
 {
     struct oj_sum_request request;
+    int64_t *words = oj_aggregates_counts(aggregates);
+    if (words != NULL)
+        return oj_join_count_pairs(join, input, words, n_pairs, err);
     OJ_TRY(check_batch(join, input, err));
     if (!oj_join_sums(join, input))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the pairs of such a batch are not summed by the "
                        "backend %s",
                        join->backend->name);
-    oj_sum_request_make(sums, columns, input->n_features,
-                        join->options.n_threads, &request);
-    OJ_TRY(oj_pair_sums_reserve(sums, &request, err));
-    OJ_TRY(join->backend->sum_pairs(join->index, input, &request, sums->words,
+    OJ_TRY(oj_aggregates_ask_sums(aggregates, columns, input->n_features,
+                                  join->options.n_threads, &request, &words,
+                                  err));
+    OJ_TRY(join->backend->sum_pairs(join->index, input, &request, words,
                                     n_pairs, &join->stats, err));
     join->stats.n_pairs_unmade += *n_pairs;
-    return oj_pair_sums_add(sums, &request, err);
+    return oj_aggregates_add_sums(aggregates, &request, err);
 }
 
 const struct oj_stats *oj_join_stats(const struct oj_join *join)

@@ -112,7 +112,7 @@ struct oj_backend
      */
     int (*sums)(const struct oj_index *index, const struct oj_flat *input);
 
-    /** Counts and sums by join feature (oj_pair_sums.h): adds to words [join
+    /** Counts and sums by join feature (oj_sum_request.h): adds to words [join
      *  features * words of request] and sets *n_pairs. As count_pairs(). */
     oj_status (*sum_pairs)(struct oj_index *index, const struct oj_flat *input,
                            const struct oj_sum_request *request, int64_t *words,

@@ -7,7 +7,7 @@
 #ifndef OJ_GPU_H
 #define OJ_GPU_H
 
-#include "../aggregate/oj_pair_sums.h"
+#include "../aggregate/oj_sum_request.h"
 #include "oj_backend.h"
 #include "oj_screen.h"
 

@@ -1,5 +1,5 @@
 /** Columns of values that go to a device with the points of a chunk, to be
- *  summed by join feature (oj_pair_sums.h).
+ *  summed by join feature (oj_sum_request.h).
  *
  *   caller's columns --threads--> stage (pinned) --copy--> value, is_null
  */

@@ -34,7 +34,7 @@ struct oj_pair_rule oj_cuda_pair_rule(const struct oj_relation *relation,
                                       const struct oj_cuda_layer *layer,
                                       const struct oj_cuda_points *points);
 
-/** Sums by join feature (oj_pair_sums.h), on their way. Blocks add to one of
+/** Sums by join feature (oj_sum_request.h), on their way. Blocks add to one of
  *  several copies, so that features with many points are many places. */
 struct oj_cuda_tally
 {

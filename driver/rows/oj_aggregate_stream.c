@@ -32,12 +32,6 @@ struct oj_aggregate_stream
     struct oj_side_work work[OJ_PIPELINE_SLOTS];
     struct oj_point_order order[OJ_PIPELINE_SLOTS];
     int64_t n_expected; /* its rows; -1: unknown */
-    int64_t *count;     /* [input features] their pairs as far as the backend
-                           counts them; NULL: more than counts is asked for */
-
-    /* What the backend sums without pairs; NULL: other things are asked for. */
-    struct oj_pair_sums *sums;
-    struct oj_aggregate_columns columns;
 };
 
 /* ---- which way ---------------------------------------------------------- */
@@ -144,50 +138,31 @@ static oj_status read_features(void *user, int slot, struct oj_flat *flat,
     return status;
 }
 
-static oj_status sum_features(struct oj_aggregate_stream *s,
-                              const struct oj_pipeline_part *part,
-                              int64_t *n_pairs, struct oj_error *err)
+/* Of a part, in the order of its points; NULL: as read. */
+static const int32_t *order_of(const struct oj_aggregate_stream *s,
+                               const struct oj_pipeline_part *part)
 {
-    struct oj_join *join = s->job->join_side->engine;
     const struct oj_point_order *order = &s->order[part->slot];
-    if (!oj_join_sums(join, part->flat))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are not summed");
-    OJ_TRY(oj_aggregation_read_columns(s->aggregation, &s->batches[part->slot],
-                                       part->first_row, part->flat->n_features,
-                                       order->n > 0 ? order->row : NULL,
-                                       &s->columns, err));
-    return oj_join_sum_pairs(join, part->flat, s->columns.column, s->sums,
-                             n_pairs, err);
+    return order->n > 0 ? order->row : NULL;
 }
 
-/* Pairs that are counted or summed are none of the answer, but in its number.
- */
-static oj_status without_pairs(struct oj_aggregate_stream *s,
-                               const struct oj_pipeline_part *part,
-                               struct oj_matches *out, struct oj_error *err)
-{
-    int64_t n = part->flat->n_features, n_pairs = 0;
-    if (s->count != NULL)
-        OJ_TRY(oj_join_count_pairs(s->job->join_side->engine, part->flat,
-                                   s->count, &n_pairs, err));
-    else if (s->sums != NULL)
-        OJ_TRY(sum_features(s, part, &n_pairs, err));
-    else
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are asked for");
-    OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
-    memset(out->offset, 0, (size_t)(n + 1) * sizeof *out->offset);
-    out->n_pairs = n_pairs;
-    return OJ_OK;
-}
-
+/* Pairs that are summed are none of the answer, but in its number. */
 static oj_status join_or_sum(struct oj_aggregate_stream *s,
                              const struct oj_pipeline_part *part,
                              struct oj_matches *out, struct oj_error *err)
 {
-    oj_status status = without_pairs(s, part, out, err);
-    if (status != OJ_ERR_UNSUPPORTED)
-        return status;
-    return oj_join_batch(s->job->join_side->engine, part->flat, out, err);
+    struct oj_join *join = s->job->join_side->engine;
+    int64_t n = part->flat->n_features, n_pairs = 0;
+    oj_status status = oj_aggregation_sum(
+        s->aggregation, join, part->flat, &s->batches[part->slot],
+        part->first_row, order_of(s, part), &n_pairs, err);
+    if (status == OJ_ERR_UNSUPPORTED)
+        return oj_join_batch(join, part->flat, out, err);
+    OJ_TRY(status);
+    OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
+    memset(out->offset, 0, (size_t)(n + 1) * sizeof *out->offset);
+    out->n_pairs = n_pairs;
+    return OJ_OK;
 }
 
 /* Runs on the join thread. */
@@ -209,10 +184,8 @@ static oj_status add_pairs(void *user, const struct oj_pipeline_part *part,
                            struct oj_error *err)
 {
     struct oj_aggregate_stream *s = user;
-    const struct oj_batch *batch = &s->batches[part->slot];
-    const struct oj_point_order *order = &s->order[part->slot];
-    return oj_aggregation_add(s->aggregation, batch, part->first_row,
-                              order->n > 0 ? order->row : NULL, matches, err);
+    return oj_aggregation_add(s->aggregation, &s->batches[part->slot],
+                              part->first_row, order_of(s, part), matches, err);
 }
 
 static int show_streaming(int64_t n_rows, void *user)
@@ -280,19 +253,7 @@ static oj_status fill(struct oj_aggregate_stream *s, struct oj_error *err)
     job->join_side->read_s = oj_clock_seconds() - start;
     OJ_TRY(index_input(s, err));
     OJ_TRY(oj_aggregation_start(s->aggregation, s->input.n_features, err));
-    if (oj_aggregation_takes_counts(s->aggregation))
-    {
-        s->count = oj_calloc(s->input.n_features, sizeof *s->count);
-        if (s->count == NULL)
-            return oj_fail_nomem(err, s->input.n_features, sizeof *s->count);
-    }
-    else if (oj_aggregation_takes_sums(s->aggregation))
-        OJ_TRY(oj_aggregation_open_sums(s->aggregation, &s->sums, err));
     OJ_TRY(stream_join(s, err));
-    if (s->count != NULL)
-        oj_aggregation_add_counts(s->aggregation, s->count);
-    if (s->sums != NULL)
-        OJ_TRY(oj_aggregation_add_sums(s->aggregation, s->sums, err));
     job->join_side->read_s += job->counts.read_s;
     end_streaming(s);
     return OJ_OK;
@@ -412,8 +373,5 @@ void oj_aggregate_stream_close(struct oj_aggregate_stream *s)
     oj_table_free(s->input_table);
     oj_side_work_free(&s->input_work);
     oj_flat_buf_free(&s->input_buf);
-    oj_free(s->count);
-    oj_pair_sums_close(s->sums);
-    oj_aggregate_columns_free(&s->columns);
     oj_free(s);
 }

@@ -1,6 +1,13 @@
 #include "oj_aggregate_values.h"
 
+#include "../../flatten/base/oj_array.h"
+
 #include <string.h>
+
+enum
+{
+    TIME_BYTES = 20
+};
 
 oj_status oj_value_way_open(struct oj_value_way *way, struct oj_error *err)
 {
@@ -60,7 +67,7 @@ static int64_t zone_ms(int flag)
 
 /* Milliseconds in UTC first, which are the order; then what it takes to get
  * the value back as it was. */
-static void write_time(const OGRField *raw, char bytes[OJ_TIME_BYTES])
+static void write_time(const OGRField *raw, char bytes[TIME_BYTES])
 {
     uint32_t second;
     int64_t ms =
@@ -93,48 +100,172 @@ static void read_time(const char *bytes, OGRField *raw)
     memcpy(&raw->Date.Second, &second, sizeof second);
 }
 
-/* ---- in and out --------------------------------------------------------- */
+/* ---- columns ------------------------------------------------------------ */
 
-static void take_text(struct oj_aggregate_value *to, const char *text,
-                      int64_t n)
+/* Only the array of the column's type is there. */
+struct oj_column_values
 {
-    to->bytes = text;
-    to->n_bytes = n >= 0 ? n : (int64_t)strlen(text);
+    double *real;
+    int64_t *integer;
+    struct oj_aggregate_bytes *bytes;
+    uint8_t *is_null;
+    char *pool; /* bytes that are nowhere else, value by value */
+    int64_t cap_real, cap_integer, cap_bytes, cap_null, n_pool, cap_pool;
+};
+
+static oj_status reserve(struct oj_column_values *values,
+                         enum oj_aggregate_type type, int64_t n,
+                         struct oj_error *err)
+{
+    OJ_TRY(oj_reserve(&values->is_null, 0, n, &values->cap_null, 1, err));
+    if (type == OJ_AGG_REAL)
+        return oj_reserve(&values->real, 0, n, &values->cap_real,
+                          sizeof *values->real, err);
+    if (type == OJ_AGG_INTEGER)
+        return oj_reserve(&values->integer, 0, n, &values->cap_integer,
+                          sizeof *values->integer, err);
+    return oj_reserve(&values->bytes, 0, n, &values->cap_bytes,
+                      sizeof *values->bytes, err);
 }
 
-void oj_value_way_take(struct oj_value_way *way, const struct oj_value *from,
-                       struct oj_aggregate_value *to)
+static void read_value(const struct oj_value_source *source, int field,
+                       int64_t row, struct oj_value *value)
 {
-    to->is_null =
-        OGR_RawField_IsNull(&from->raw) || OGR_RawField_IsUnset(&from->raw);
-    if (to->is_null)
-        return;
-    switch (way->form)
+    if (source->table != NULL)
+        oj_table_value(source->table, row, field, value);
+    else
+        oj_attributes_value(source->attributes, field, row, value);
+}
+
+static void take_number(const struct oj_value_way *way, const OGRField *raw,
+                        struct oj_column_values *values, int64_t i)
+{
+    if (way->form == OJ_FORM_PRESENCE)
+        values->integer[i] = 1;
+    else if (way->type == OFTReal)
+        values->real[i] = raw->Real;
+    else if (way->type == OFTInteger64)
+        values->integer[i] = raw->Integer64;
+    else
+        values->integer[i] = raw->Integer;
+}
+
+static oj_status take_bytes(const struct oj_value_way *way,
+                            const struct oj_value *value,
+                            struct oj_column_values *values, int64_t i,
+                            struct oj_error *err)
+{
+    struct oj_aggregate_bytes *to = &values->bytes[i];
+    char time[TIME_BYTES];
+    if (way->form == OJ_FORM_TEXT)
     {
-        case OJ_FORM_NUMBER:
-            if (way->type == OFTReal)
-                to->real = from->raw.Real;
-            else if (way->type == OFTInteger64)
-                to->integer = from->raw.Integer64;
-            else
-                to->integer = from->raw.Integer;
-            break;
-        case OJ_FORM_TEXT:
-            take_text(to, from->raw.String, from->n_text);
-            break;
-        case OJ_FORM_TIME:
-            write_time(&from->raw, way->time);
-            take_text(to, way->time, OJ_TIME_BYTES);
-            break;
-        case OJ_FORM_AS_TEXT:
-            OGR_F_SetFieldRaw(way->scratch, 0, (OGRField *)&from->raw);
-            take_text(to, OGR_F_GetFieldAsString(way->scratch, 0), -1);
-            break;
-        default:
-            to->integer = 1;
-            break;
+        to->bytes = value->raw.String;
+        to->n = value->n_text >= 0 ? value->n_text
+                                   : (int64_t)strlen(value->raw.String);
+        return OJ_OK;
     }
+    if (way->form == OJ_FORM_TIME)
+    {
+        write_time(&value->raw, time);
+        to->bytes = time;
+        to->n = TIME_BYTES;
+    }
+    else
+    {
+        OGR_F_SetFieldRaw(way->scratch, 0, (OGRField *)&value->raw);
+        to->bytes = OGR_F_GetFieldAsString(way->scratch, 0);
+        to->n = (int64_t)strlen(to->bytes);
+    }
+    OJ_TRY(oj_reserve(&values->pool, values->n_pool, values->n_pool + to->n + 1,
+                      &values->cap_pool, 1, err));
+    memcpy(values->pool + values->n_pool, to->bytes, (size_t)to->n);
+    values->n_pool += to->n;
+    return OJ_OK;
 }
+
+static oj_status read_values(const struct oj_value_way *way,
+                             const struct oj_value_source *source,
+                             int64_t first, int64_t n, const int32_t *order,
+                             struct oj_column_values *values,
+                             struct oj_error *err)
+{
+    enum oj_aggregate_type type = oj_value_way_type(way);
+    int64_t at = 0;
+    values->n_pool = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct oj_value value;
+        read_value(source, way->field,
+                   order != NULL ? order[first + i] : first + i, &value);
+        values->is_null[i] =
+            OGR_RawField_IsNull(&value.raw) || OGR_RawField_IsUnset(&value.raw);
+        if (values->is_null[i])
+            continue;
+        if (type == OJ_AGG_BYTES)
+            OJ_TRY(take_bytes(way, &value, values, i, err));
+        else
+            take_number(way, &value.raw, values, i);
+    }
+    /* the pool stays where it is now */
+    for (int64_t i = 0; values->n_pool > 0 && i < n; i++)
+    {
+        if (values->is_null[i])
+            continue;
+        values->bytes[i].bytes = values->pool + at;
+        at += values->bytes[i].n;
+    }
+    return OJ_OK;
+}
+
+oj_status oj_aggregate_columns_read(struct oj_aggregate_columns *columns,
+                                    const struct oj_value_way *ways, int n_ways,
+                                    struct oj_value_source source,
+                                    int64_t first, int64_t n,
+                                    const int32_t *order, struct oj_error *err)
+{
+    if (columns->column == NULL)
+        columns->column = oj_calloc(n_ways, sizeof *columns->column);
+    if (columns->value == NULL)
+        columns->value = oj_calloc(n_ways, sizeof *columns->value);
+    if (columns->column == NULL || columns->value == NULL)
+        return oj_fail_nomem(err, n_ways, sizeof *columns->value);
+    columns->n = n_ways;
+    for (int c = 0; c < n_ways; c++)
+    {
+        const struct oj_value_way *way = &ways[c];
+        struct oj_column_values *values = &columns->value[c];
+        struct oj_aggregate_column *column = &columns->column[c];
+        int any_null = 1;
+        OJ_TRY(reserve(values, oj_value_way_type(way), n, err));
+        if (way->form != OJ_FORM_NUMBER || way->type != OFTReal ||
+            source.table != NULL ||
+            !oj_attributes_reals(source.attributes, way->field, first, n, order,
+                                 values->real, values->is_null, &any_null))
+            OJ_TRY(read_values(way, &source, first, n, order, values, err));
+        column->real = values->real;
+        column->integer = values->integer;
+        column->bytes = values->bytes;
+        column->is_null = any_null ? values->is_null : NULL;
+    }
+    return OJ_OK;
+}
+
+void oj_aggregate_columns_free(struct oj_aggregate_columns *columns)
+{
+    for (int c = 0; c < columns->n; c++)
+    {
+        oj_free(columns->value[c].real);
+        oj_free(columns->value[c].integer);
+        oj_free(columns->value[c].bytes);
+        oj_free(columns->value[c].is_null);
+        oj_free(columns->value[c].pool);
+    }
+    oj_free(columns->column);
+    oj_free(columns->value);
+    memset(columns, 0, sizeof *columns);
+}
+
+/* ---- results ------------------------------------------------------------ */
 
 void oj_value_of_result(const struct oj_aggregate_value *from,
                         enum oj_aggregate_type result, OGRFieldType type,

@@ -7,7 +7,8 @@
 #define OJ_AGGREGATE_VALUES_H
 
 #include "../../algs/aggregate/oj_aggregate.h"
-#include "../../flatten/read/oj_value.h"
+#include "../../flatten/read/oj_attributes.h"
+#include "../../flatten/read/oj_table.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,8 +23,6 @@ enum oj_value_form
     OJ_FORM_PRESENCE /**< any type: only whether there is a value */
 };
 
-#define OJ_TIME_BYTES 20
-
 /** The way of one field into one column of aggregates. */
 struct oj_value_way
 {
@@ -32,29 +31,53 @@ struct oj_value_way
     OGRFieldSubType subtype;
     enum oj_value_form form;
 
-    char time[OJ_TIME_BYTES];
     OGRFeatureH scratch; /**< AS_TEXT: one field of type */
     OGRFeatureDefnH defn;
 };
 
-/** Ready for oj_value_way_take(); field, type, subtype and form are set. */
+/** Ready for use; field, type, subtype and form are set. */
 OJ_MUST_USE oj_status oj_value_way_open(struct oj_value_way *way,
                                         struct oj_error *err);
 
 enum oj_aggregate_type oj_value_way_type(const struct oj_value_way *way);
 
-/** Valid until the next call with the same way, and as long as from is. */
-void oj_value_way_take(struct oj_value_way *way, const struct oj_value *from,
-                       struct oj_aggregate_value *to);
+/** Zeroed afterwards. */
+void oj_value_way_free(struct oj_value_way *way);
+
+/** Where features are: one of the two. */
+struct oj_value_source
+{
+    const struct oj_attributes *attributes;
+    const struct oj_table *table;
+};
+
+struct oj_column_values;
+
+/** Values of many features as columns. Owner; zeroed memory is a valid empty
+ *  one. */
+struct oj_aggregate_columns
+{
+    int n;
+    struct oj_aggregate_column *column; /**< [n], of value */
+    struct oj_column_values *value;     /**< [n] */
+};
+
+/** Reads the values of n features, first, first + 1, ... or, unless order is
+ *  NULL, order[first], order[first + 1], ..., by each way; the same ways every
+ *  time.  They are valid until the next call, and texts as long as source is.
+ *  One thread for each way that needs a scratch feature. */
+OJ_MUST_USE oj_status oj_aggregate_columns_read(
+    struct oj_aggregate_columns *columns, const struct oj_value_way *ways,
+    int n_ways, struct oj_value_source source, int64_t first, int64_t n,
+    const int32_t *order, struct oj_error *err);
+
+void oj_aggregate_columns_free(struct oj_aggregate_columns *columns);
 
 /** A result, of the type that aggregates have given it, as a field of type.
  *  Borrows from it. */
 void oj_value_of_result(const struct oj_aggregate_value *from,
                         enum oj_aggregate_type result, OGRFieldType type,
                         struct oj_value *to);
-
-/** Zeroed afterwards. */
-void oj_value_way_free(struct oj_value_way *way);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,6 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/read/oj_table.h"
 #include "../files/oj_scratch.h"
-#include "oj_aggregate_block.h"
 #include "oj_aggregate_list.h"
 #include "oj_aggregate_values.h"
 
@@ -15,26 +14,51 @@
  * the side in memory and the batches. */
 #define MEMORY_SHARE 4
 
+enum
+{
+    BLOCK_FEATURES = 1024,
+    BLOCK_PAIRS = 4096
+};
+
+/* Pairs on their way into aggregates, many at once. */
+struct block
+{
+    struct oj_value_source source; /* of the features */
+    const int64_t *fid;            /* of the source's features, or NULL */
+    const int64_t *ordinal; /* their places in the join layer, or NULL: */
+    int64_t first_place;    /* that of the first, others follow */
+
+    struct oj_aggregate_columns columns;
+    int64_t n_features, n_pairs;
+    int32_t feature[BLOCK_FEATURES]; /* in source */
+    int64_t fids[BLOCK_FEATURES], places[BLOCK_FEATURES];
+    int64_t row[BLOCK_PAIRS];
+    int32_t at[BLOCK_PAIRS]; /* in feature */
+    double share[BLOCK_PAIRS];
+};
+
 struct oj_aggregation
 {
     const struct oj_command *command;
     struct oj_aggregate_list list;
-    struct oj_aggregate *aggregates;   /* [list.n] */
-    struct oj_own_column *columns;     /* [list.n] */
-    struct oj_value_way *ways;         /* [n_ways] */
-    enum oj_aggregate_type *types;     /* [n_ways] */
-    struct oj_aggregate_value *values; /* [n_ways], of one feature */
+    struct oj_aggregate *aggregates; /* [list.n] */
+    struct oj_own_column *columns;   /* [list.n] */
+    struct oj_value_way *ways;       /* [n_ways] */
+    enum oj_aggregate_type *types;   /* [n_ways] */
     int n_ways;
-    int needs_overlap;
+    int needs_overlap, needs_places;
     struct oj_held_files files;
+    struct oj_aggregate_plan plan;
     struct oj_aggregates *state;
+    struct block *block;
     struct oj_matches rows; /* of the last answer */
     int64_t first_row;
 
     /* The join layer, streamed. */
     int64_t n_rows;
     const struct oj_shared_lists *shared; /* list l is row n_rows + l */
-    struct oj_aggregate_block *block;     /* NULL: pair by pair */
+    struct oj_aggregates *sums;           /* without pairs; NULL: none */
+    struct oj_aggregate_columns summed;
 };
 
 /* ---- the list, bound to fields ------------------------------------------ */
@@ -212,7 +236,6 @@ static int open_scratch(void *user)
 static oj_status make(struct oj_aggregation *a, struct oj_source *join,
                       struct oj_error *err)
 {
-    struct oj_aggregate_plan plan = {0};
     int64_t n;
     OJ_TRY(check_command(a->command, err));
     OJ_TRY(oj_aggregate_list_parse(a->command->aggregates, &a->list, err));
@@ -221,27 +244,31 @@ static oj_status make(struct oj_aggregation *a, struct oj_source *join,
     a->columns = oj_calloc(n, sizeof *a->columns);
     a->ways = oj_calloc(n, sizeof *a->ways);
     a->types = oj_calloc(n, sizeof *a->types);
-    a->values = oj_calloc(n, sizeof *a->values);
+    a->block = oj_calloc(1, sizeof *a->block);
     if (a->aggregates == NULL || a->columns == NULL || a->ways == NULL ||
-        a->types == NULL || a->values == NULL)
+        a->types == NULL || a->block == NULL)
         return oj_fail_nomem(err, n, sizeof *a->ways);
     for (int i = 0; i < (int)n; i++)
     {
+        enum oj_aggregate_kind kind;
         OJ_TRY(bind(a, join, i, err));
-        if (a->aggregates[i].kind == OJ_AGG_WEIGHTED_SUM)
+        kind = a->aggregates[i].kind;
+        if (kind == OJ_AGG_WEIGHTED_SUM)
             a->needs_overlap = !is_of_points(join);
+        a->needs_places |= kind == OJ_AGG_FIRST || kind == OJ_AGG_LAST ||
+                           kind == OJ_AGG_CONCAT;
     }
     a->files.open = open_scratch;
     a->files.user = a;
-    plan.aggregates = a->aggregates;
-    plan.n_aggregates = (int)n;
-    plan.types = a->types;
-    plan.n_columns = a->n_ways;
-    plan.memory = a->command->memory / MEMORY_SHARE;
-    if (plan.memory == 0 && a->command->memory > 0)
-        plan.memory = 1;
-    plan.files = &a->files;
-    return oj_aggregates_open(&plan, &a->state, err);
+    a->plan.aggregates = a->aggregates;
+    a->plan.n_aggregates = (int)n;
+    a->plan.types = a->types;
+    a->plan.n_columns = a->n_ways;
+    a->plan.memory = a->command->memory / MEMORY_SHARE;
+    if (a->plan.memory == 0 && a->command->memory > 0)
+        a->plan.memory = 1;
+    a->plan.files = &a->files;
+    return oj_aggregates_open(&a->plan, &a->state, err);
 }
 
 oj_status oj_aggregation_open(const struct oj_command *command,
@@ -269,8 +296,11 @@ void oj_aggregation_close(struct oj_aggregation *a)
     for (int i = 0; i < a->n_ways; i++)
         oj_value_way_free(&a->ways[i]);
     oj_matches_free(&a->rows);
-    oj_aggregate_block_close(a->block);
-    oj_free(a->values);
+    oj_aggregates_close(a->sums);
+    oj_aggregate_columns_free(&a->summed);
+    if (a->block != NULL)
+        oj_aggregate_columns_free(&a->block->columns);
+    oj_free(a->block);
     oj_free(a->types);
     oj_free(a->ways);
     oj_free(a->columns);
@@ -319,44 +349,94 @@ static double share_of(const struct oj_flat *flat, int32_t feature,
     return part / whole;
 }
 
+/* Hands over the pairs that are waiting. */
+static oj_status flush(struct oj_aggregation *a, struct oj_error *err)
+{
+    struct block *block = a->block;
+    const int64_t n = block->n_features;
+    struct oj_aggregate_pairs pairs = {0};
+    pairs.n = block->n_pairs;
+    block->n_features = block->n_pairs = 0;
+    if (pairs.n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_aggregate_columns_read(&block->columns, a->ways, a->n_ways,
+                                     block->source, 0, n, block->feature, err));
+    for (int64_t i = 0; a->needs_places && i < n; i++)
+    {
+        int32_t feature = block->feature[i];
+        block->places[i] = block->ordinal != NULL
+                               ? block->ordinal[feature]
+                               : block->first_place + feature;
+        block->fids[i] =
+            block->fid != NULL ? block->fid[feature] : block->places[i];
+    }
+    pairs.row = block->row;
+    pairs.at = block->at;
+    pairs.columns = block->columns.column;
+    pairs.fid = block->fids;
+    pairs.place = block->places;
+    pairs.share = a->needs_overlap ? block->share : NULL;
+    return oj_aggregates_add(a->state, &pairs, err);
+}
+
+static inline oj_status put(struct oj_aggregation *a, int64_t row,
+                            int32_t feature, double share, struct oj_error *err)
+{
+    struct block *block = a->block;
+    if (block->n_features == 0 ||
+        block->feature[block->n_features - 1] != feature)
+    {
+        if (block->n_features == BLOCK_FEATURES)
+            OJ_TRY(flush(a, err));
+        block->feature[block->n_features++] = feature;
+    }
+    block->row[block->n_pairs] = row;
+    block->at[block->n_pairs] = (int32_t)block->n_features - 1;
+    block->share[block->n_pairs++] = share;
+    return block->n_pairs < BLOCK_PAIRS ? OJ_OK : flush(a, err);
+}
+
+/* What is still there after a failure is not of this source. */
+static void start_block(struct block *block, const struct oj_table *table,
+                        const struct oj_attributes *attributes,
+                        const int64_t *fid)
+{
+    block->source.table = table;
+    block->source.attributes = attributes;
+    block->fid = fid;
+    block->ordinal = NULL;
+    block->first_place = 0;
+    block->n_features = block->n_pairs = 0;
+}
+
 oj_status oj_aggregation_keep(struct oj_aggregation *a, int64_t first,
                               const struct oj_matches *matches,
                               const struct oj_answer_side *side,
                               const struct oj_pair_values *values,
                               struct oj_error *err)
 {
-    struct oj_aggregate_pair pair = {0};
-    pair.values = a->values;
     if (a->needs_overlap &&
         (values == NULL || values->value[OJ_PAIR_OVERLAP_AREA] == NULL ||
          values->value[OJ_PAIR_JOIN_AREA] == NULL ||
          values->value[OJ_PAIR_OVERLAP_LENGTH] == NULL))
         return oj_fail(err, OJ_ERR_INTERNAL, "there are no overlaps");
     OJ_TRY(oj_aggregates_extend(a->state, first + matches->n_rows, err));
+    start_block(a->block, side->table, NULL, side->flat.fid);
+    a->block->ordinal = side->ordinal;
     for (int64_t row = 0; row < matches->n_rows; row++)
     {
         int64_t end = oj_matches_end(matches, row);
-        pair.row = first + row;
         for (int64_t p = oj_matches_first(matches, row); p < end; p++)
         {
             int32_t feature = matches->join_row[p];
-            for (int i = 0; i < a->n_ways; i++)
-            {
-                struct oj_value value;
-                oj_table_value(side->table, feature, a->ways[i].field, &value);
-                oj_value_way_take(&a->ways[i], &value, &a->values[i]);
-            }
-            pair.place =
-                side->ordinal != NULL ? side->ordinal[feature] : feature;
-            pair.fid =
-                side->flat.fid != NULL ? side->flat.fid[feature] : pair.place;
-            pair.share = a->needs_overlap
-                             ? share_of(&side->flat, feature, values, p)
-                             : 1.0;
-            OJ_TRY(oj_aggregates_add(a->state, &pair, err));
+            OJ_TRY(put(a, first + row, feature,
+                       a->needs_overlap
+                           ? share_of(&side->flat, feature, values, p)
+                           : 1.0,
+                       err));
         }
     }
-    return OJ_OK;
+    return flush(a, err);
 }
 
 oj_status oj_aggregation_answer(struct oj_aggregation *a,
@@ -382,62 +462,9 @@ oj_status oj_aggregation_start(struct oj_aggregation *a, int64_t n_rows,
 {
     a->n_rows = n_rows;
     a->shared = NULL;
-    if (a->block == NULL && oj_aggregates_take_blocks(a->state))
-        OJ_TRY(oj_aggregate_block_open(a->state, a->ways, a->n_ways, &a->block,
-                                       err));
+    oj_aggregates_close(a->sums);
+    a->sums = NULL;
     return oj_aggregates_start(a->state, n_rows, err);
-}
-
-/* Rows first_row .. first_row + n - 1 of matches, features first ... */
-static oj_status add_block(struct oj_aggregation *a,
-                           const struct oj_batch *batch, int64_t first,
-                           const int32_t *order,
-                           const struct oj_matches *matches, int64_t first_row,
-                           int64_t n, struct oj_error *err)
-{
-    oj_aggregate_block_start(a->block, batch->attributes, first, n, order);
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t row = first_row + i, end = oj_matches_end(matches, row);
-        if (matches->shared != NULL && matches->list[row] > 0)
-            OJ_TRY(oj_aggregate_block_put(
-                a->block, a->n_rows + matches->list[row], i, err));
-        for (int64_t p = oj_matches_first(matches, row); p < end; p++)
-            OJ_TRY(
-                oj_aggregate_block_put(a->block, matches->join_row[p], i, err));
-    }
-    return oj_aggregate_block_flush(a->block, err);
-}
-
-/* Row i of matches, with this feature of the batch. */
-static oj_status add_feature(struct oj_aggregation *a,
-                             const struct oj_batch *batch, int64_t feature,
-                             const struct oj_matches *matches, int64_t i,
-                             struct oj_error *err)
-{
-    struct oj_aggregate_pair pair = {0};
-    int64_t p = oj_matches_first(matches, i), end = oj_matches_end(matches, i);
-    int32_t list = matches->shared != NULL ? matches->list[i] : 0;
-    if (p == end && list == 0)
-        return OJ_OK;
-    for (int w = 0; w < a->n_ways; w++)
-    {
-        struct oj_value value;
-        oj_attributes_value(batch->attributes, a->ways[w].field, feature,
-                            &value);
-        oj_value_way_take(&a->ways[w], &value, &a->values[w]);
-    }
-    pair.values = a->values;
-    pair.place = batch->first_row + feature;
-    pair.fid = batch->flat.fid[feature];
-    pair.share = 1.0;
-    for (; p < end; p++)
-    {
-        pair.row = matches->join_row[p];
-        OJ_TRY(oj_aggregates_add(a->state, &pair, err));
-    }
-    pair.row = a->n_rows + list;
-    return list > 0 ? oj_aggregates_add(a->state, &pair, err) : OJ_OK;
 }
 
 oj_status oj_aggregation_add(struct oj_aggregation *a,
@@ -446,7 +473,6 @@ oj_status oj_aggregation_add(struct oj_aggregation *a,
                              const struct oj_matches *matches,
                              struct oj_error *err)
 {
-    int64_t n = matches->n_rows;
     if (matches->shared == NULL && matches->n_entries == 0)
         return OJ_OK;
     if (matches->shared != NULL)
@@ -454,25 +480,19 @@ oj_status oj_aggregation_add(struct oj_aggregation *a,
         a->shared = matches->shared;
         OJ_TRY(oj_aggregates_extend(a->state, a->n_rows + a->shared->n, err));
     }
-    for (int64_t i = 0; a->block != NULL && i < n; i += OJ_BLOCK_FEATURES)
-        OJ_TRY(add_block(a, batch, first + i, order, matches, i,
-                         n - i < OJ_BLOCK_FEATURES ? n - i : OJ_BLOCK_FEATURES,
-                         err));
-    for (int64_t i = 0; a->block == NULL && i < n; i++)
-        OJ_TRY(add_feature(a, batch,
-                           order != NULL ? order[first + i] : first + i,
-                           matches, i, err));
-    return OJ_OK;
-}
-
-int oj_aggregation_takes_counts(const struct oj_aggregation *a)
-{
-    return oj_aggregates_take_counts(a->state);
-}
-
-void oj_aggregation_add_counts(struct oj_aggregation *a, const int64_t *count)
-{
-    oj_aggregates_add_counts(a->state, a->n_rows, count);
+    start_block(a->block, NULL, batch->attributes, batch->flat.fid);
+    a->block->first_place = batch->first_row;
+    for (int64_t i = 0; i < matches->n_rows; i++)
+    {
+        int64_t end = oj_matches_end(matches, i);
+        int32_t feature =
+            order != NULL ? order[first + i] : (int32_t)(first + i);
+        if (matches->shared != NULL && matches->list[i] > 0)
+            OJ_TRY(put(a, a->n_rows + matches->list[i], feature, 1.0, err));
+        for (int64_t p = oj_matches_first(matches, i); p < end; p++)
+            OJ_TRY(put(a, matches->join_row[p], feature, 1.0, err));
+    }
+    return flush(a, err);
 }
 
 int oj_aggregation_takes_sums(const struct oj_aggregation *a)
@@ -480,30 +500,25 @@ int oj_aggregation_takes_sums(const struct oj_aggregation *a)
     return oj_aggregates_take_sums(a->state);
 }
 
-oj_status oj_aggregation_open_sums(const struct oj_aggregation *a,
-                                   struct oj_pair_sums **out,
-                                   struct oj_error *err)
+oj_status oj_aggregation_sum(struct oj_aggregation *a, struct oj_join *join,
+                             const struct oj_flat *flat,
+                             const struct oj_batch *batch, int64_t first,
+                             const int32_t *order, int64_t *n_pairs,
+                             struct oj_error *err)
 {
-    return oj_aggregates_sums(a->state, a->n_rows, out, err);
-}
-
-oj_status oj_aggregation_read_columns(const struct oj_aggregation *a,
-                                      const struct oj_batch *batch,
-                                      int64_t first, int64_t n,
-                                      const int32_t *order,
-                                      struct oj_aggregate_columns *columns,
-                                      struct oj_error *err)
-{
-    OJ_TRY(oj_aggregate_columns_reserve(columns, a->ways, a->n_ways, n, err));
-    oj_aggregate_columns_read(columns, batch->attributes, first, n, order);
-    return OJ_OK;
-}
-
-oj_status oj_aggregation_add_sums(struct oj_aggregation *a,
-                                  const struct oj_pair_sums *sums,
-                                  struct oj_error *err)
-{
-    return oj_aggregates_add_sums(a->state, sums, err);
+    const struct oj_value_source source = {batch->attributes, NULL};
+    if (!oj_aggregates_take_sums(a->state) ||
+        (a->n_ways > 0 && !oj_join_sums(join, flat)))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are not summed");
+    if (a->sums == NULL)
+    {
+        OJ_TRY(oj_aggregates_open(&a->plan, &a->sums, err));
+        OJ_TRY(oj_aggregates_start(a->sums, a->n_rows, err));
+    }
+    OJ_TRY(oj_aggregate_columns_read(&a->summed, a->ways, a->n_ways, source,
+                                     first, flat->n_features, order, err));
+    return oj_join_sum_pairs(join, flat, a->summed.column, a->sums, n_pairs,
+                             err);
 }
 
 /* What came by shared lists goes to the rows on them. */
@@ -511,20 +526,28 @@ static oj_status merge_lists(struct oj_aggregation *a, struct oj_error *err)
 {
     for (int64_t l = 1; a->shared != NULL && l < a->shared->n; l++)
     {
-        if (oj_aggregates_pairs(a->state, a->n_rows + l) == 0)
-            continue;
         for (int64_t i = a->shared->offset[l]; i < a->shared->offset[l + 1];
              i++)
-            OJ_TRY(oj_aggregates_merge(a->state, a->n_rows + l,
-                                       a->shared->feature[i], err));
+            OJ_TRY(oj_aggregates_merge(a->state, a->shared->feature[i],
+                                       a->state, a->n_rows + l, err));
     }
     a->shared = NULL;
+    return OJ_OK;
+}
+
+static oj_status merge_sums(struct oj_aggregation *a, struct oj_error *err)
+{
+    for (int64_t row = 0; a->sums != NULL && row < a->n_rows; row++)
+        OJ_TRY(oj_aggregates_merge(a->state, row, a->sums, row, err));
+    oj_aggregates_close(a->sums);
+    a->sums = NULL;
     return OJ_OK;
 }
 
 oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)
 {
     OJ_TRY(merge_lists(a, err));
+    OJ_TRY(merge_sums(a, err));
     return oj_aggregates_rewind(a->state, err);
 }
 

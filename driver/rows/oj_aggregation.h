@@ -10,12 +10,9 @@
 #ifndef OJ_AGGREGATION_H
 #define OJ_AGGREGATION_H
 
-#include "../../algs/aggregate/oj_pair_sums.h"
 #include "../../flatten/arrays/oj_pair_values.h"
-#include "../../flatten/read/oj_attributes.h"
 #include "../job/oj_job.h"
 #include "../output/oj_schema.h"
-#include "oj_aggregate_columns.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -72,33 +69,20 @@ OJ_MUST_USE oj_status oj_aggregation_add(struct oj_aggregation *aggregation,
                                          const struct oj_matches *matches,
                                          struct oj_error *err);
 
-/** 1 when all that is asked for is how many pairs rows have: then their numbers
- *  may be added instead of pairs, [rows of oj_aggregation_start()]. */
-int oj_aggregation_takes_counts(const struct oj_aggregation *aggregation);
-void oj_aggregation_add_counts(struct oj_aggregation *aggregation,
-                               const int64_t *count);
-
 /** 1 when nothing but counts, sums and means is asked for: then the join may
- * sum the values of features instead of giving pairs. */
+ *  sum the values of features instead of giving pairs. */
 int oj_aggregation_takes_sums(const struct oj_aggregation *aggregation);
 
-/** Sums for the rows of oj_aggregation_start(), for oj_join_sum_pairs(). */
-OJ_MUST_USE oj_status
-oj_aggregation_open_sums(const struct oj_aggregation *aggregation,
-                         struct oj_pair_sums **out, struct oj_error *err);
+/** The batch that oj_aggregation_add() would take, of which flat has the
+ *  geometries, summed by the join without pairs; *n_pairs: how many they are.
+ *  On another thread than oj_aggregation_add(). OJ_ERR_UNSUPPORTED: the join
+ *  has to give pairs. */
+OJ_MUST_USE oj_status oj_aggregation_sum(
+    struct oj_aggregation *aggregation, struct oj_join *join,
+    const struct oj_flat *flat, const struct oj_batch *batch, int64_t first,
+    const int32_t *order, int64_t *n_pairs, struct oj_error *err);
 
-/** The values of n features of batch, as oj_aggregation_add() takes them, for
- *  oj_join_sum_pairs(). Not while ways are used for texts or dates. */
-OJ_MUST_USE oj_status oj_aggregation_read_columns(
-    const struct oj_aggregation *aggregation, const struct oj_batch *batch,
-    int64_t first, int64_t n, const int32_t *order,
-    struct oj_aggregate_columns *columns, struct oj_error *err);
-
-/** Adds what was summed. */
-OJ_MUST_USE oj_status
-oj_aggregation_add_sums(struct oj_aggregation *aggregation,
-                        const struct oj_pair_sums *sums, struct oj_error *err);
-
+/** After the last pair. */
 OJ_MUST_USE oj_status oj_aggregation_finish(struct oj_aggregation *aggregation,
                                             struct oj_error *err);
 

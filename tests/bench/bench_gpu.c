@@ -173,45 +173,39 @@ static oj_status load_values(struct resident *r, struct oj_sum_request *request,
 
 static oj_status sum_values(struct resident *r,
                             const struct bench_values *values,
-                            struct oj_pair_sums *sums, struct oj_error *err)
+                            struct oj_aggregates *sums, struct oj_error *err)
 {
     const struct oj_gpu_points points = points_of(r);
     struct oj_sum_request request;
-    int64_t bytes;
-    oj_sum_request_make(sums, values->column, r->n, 0, &request);
-    OJ_TRY(oj_pair_sums_reserve(sums, &request, err));
+    int64_t bytes, *words;
+    OJ_TRY(oj_aggregates_ask_sums(sums, values->column, r->n, 0, &request,
+                                  &words, err));
     OJ_TRY(load_values(r, &request, err));
     OJ_TRY(allocate(r, r->n_join * request.n_words, sizeof(int64_t), &r->words,
                     err));
     bytes = r->n_join * request.n_words * (int64_t)sizeof(int64_t);
     for (int64_t i = 0; i < r->n_repeats; i++)
     {
-        OJ_TRY(r->module->copy(r->index, r->words, sums->words, bytes, err));
+        OJ_TRY(r->module->copy(r->index, r->words, words, bytes, err));
         OJ_TRY(r->module->sum_resident(r->index, &points, &request, r->words,
                                        &r->seconds[i], err));
     }
     print_phase(r, "sums");
-    OJ_TRY(r->module->copy(r->index, sums->words, r->words, bytes, err));
-    return oj_pair_sums_add(sums, &request, err);
+    OJ_TRY(r->module->copy(r->index, words, r->words, bytes, err));
+    return oj_aggregates_add_sums(sums, &request, err);
 }
 
 static oj_status run_sums(struct resident *r, struct oj_error *err)
 {
     struct bench_values values = {0};
     struct oj_aggregates *aggregates = NULL;
-    struct oj_pair_sums *sums = NULL;
     oj_status status = bench_values_make(r->n, &values, err);
     if (status == OJ_OK)
         status = bench_sums_open(r->n_join, &aggregates, err);
     if (status == OJ_OK)
-        status = oj_aggregates_sums(aggregates, r->n_join, &sums, err);
-    if (status == OJ_OK)
-        status = sum_values(r, &values, sums, err);
-    if (status == OJ_OK)
-        status = oj_aggregates_add_sums(aggregates, sums, err);
+        status = sum_values(r, &values, aggregates, err);
     if (status == OJ_OK)
         status = bench_sums_print(aggregates, r->n_join, err);
-    oj_pair_sums_close(sums);
     oj_aggregates_close(aggregates);
     bench_values_free(&values);
     return status;

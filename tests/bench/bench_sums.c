@@ -111,7 +111,7 @@ struct summing
     const struct bench_values *values;
     struct oj_join *join;
     struct oj_aggregates *aggregates;
-    struct oj_pair_sums *sums;
+    struct oj_aggregates *sums;
     struct oj_matches matches;
     const struct oj_shared_lists *shared;
     double index_s, join_s, add_s;
@@ -135,9 +135,9 @@ static oj_status add_pairs(struct summing *s,
 {
     static int64_t row[BLOCK_PAIRS];
     static int32_t at[BLOCK_PAIRS];
+    struct oj_aggregate_pairs pairs = {.row = row, .at = at, .columns = column};
     const struct oj_matches *m = &s->matches;
     const int64_t n_features = s->join_side->n_features;
-    int64_t n = 0;
     s->shared = m->shared;
     if (m->shared != NULL)
         OJ_TRY(oj_aggregates_extend(s->aggregates, n_features + m->shared->n,
@@ -149,24 +149,23 @@ static oj_status add_pairs(struct summing *s,
         const int32_t list = m->shared != NULL ? m->list[i] : 0;
         if (list > 0)
         {
-            row[n] = n_features + list;
-            at[n++] = (int32_t)i;
+            row[pairs.n] = n_features + list;
+            at[pairs.n++] = (int32_t)i;
         }
         for (;;)
         {
-            if (n == BLOCK_PAIRS)
+            if (pairs.n == BLOCK_PAIRS)
             {
-                OJ_TRY(oj_aggregates_add_block(s->aggregates, n, row, at,
-                                               column, err));
-                n = 0;
+                OJ_TRY(oj_aggregates_add(s->aggregates, &pairs, err));
+                pairs.n = 0;
             }
             if (p >= end)
                 break;
-            row[n] = m->join_row[p++];
-            at[n++] = (int32_t)i;
+            row[pairs.n] = m->join_row[p++];
+            at[pairs.n++] = (int32_t)i;
         }
     }
-    return oj_aggregates_add_block(s->aggregates, n, row, at, column, err);
+    return oj_aggregates_add(s->aggregates, &pairs, err);
 }
 
 /* What came by shared lists goes to the features on them. */
@@ -177,9 +176,11 @@ static oj_status merge_lists(struct summing *s, struct oj_error *err)
     {
         for (int64_t i = s->shared->offset[l]; i < s->shared->offset[l + 1];
              i++)
-            OJ_TRY(oj_aggregates_merge(s->aggregates, n_features + l,
-                                       s->shared->feature[i], err));
+            OJ_TRY(oj_aggregates_merge(s->aggregates, s->shared->feature[i],
+                                       s->aggregates, n_features + l, err));
     }
+    for (int64_t f = 0; f < n_features; f++)
+        OJ_TRY(oj_aggregates_merge(s->aggregates, f, s->sums, f, err));
     return OJ_OK;
 }
 
@@ -223,7 +224,7 @@ static oj_status run(struct summing *s, const struct oj_flat *input,
                         &s->join, err));
     s->index_s = now_s() - start;
     OJ_TRY(bench_sums_open(n, &s->aggregates, err));
-    OJ_TRY(oj_aggregates_sums(s->aggregates, n, &s->sums, err));
+    OJ_TRY(bench_sums_open(n, &s->sums, err));
     for (int64_t first = 0; first < input->n_features; first += how->batch)
     {
         const int64_t left = input->n_features - first;
@@ -240,7 +241,6 @@ static oj_status run(struct summing *s, const struct oj_flat *input,
     oj_flat_slice_free(&rows);
     start = now_s();
     OJ_TRY(merge_lists(s, err));
-    OJ_TRY(oj_aggregates_add_sums(s->aggregates, s->sums, err));
     s->add_s += now_s() - start;
     s->n_unmade = oj_join_stats(s->join)->n_pairs_unmade;
     return OJ_OK;
@@ -248,7 +248,7 @@ static oj_status run(struct summing *s, const struct oj_flat *input,
 
 static void end(struct summing *s)
 {
-    oj_pair_sums_close(s->sums);
+    oj_aggregates_close(s->sums);
     oj_aggregates_close(s->aggregates);
     oj_matches_free(&s->matches);
     oj_join_close(s->join);

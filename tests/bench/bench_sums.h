@@ -7,7 +7,7 @@
 #include <ogrjoin.h>
 
 #include "../../algs/aggregate/oj_aggregate.h"
-#include "../../algs/aggregate/oj_pair_sums.h"
+#include "../../algs/aggregate/oj_sum_request.h"
 
 enum
 {

@@ -2,7 +2,7 @@
 #ifndef PLAIN_SUMS_H
 #define PLAIN_SUMS_H
 
-#include "../../algs/aggregate/oj_pair_sums.h"
+#include "../../algs/aggregate/oj_sum_request.h"
 #include "../../algs/kernels/oj_limbs.h"
 
 #include <stddef.h>

@@ -115,6 +115,54 @@ static void make_pairs(uint64_t seed)
     }
 }
 
+/* Adds pairs first to first + n - 1, whose features are somewhere else in the
+ * columns. */
+static oj_status add_pairs(struct oj_aggregates *a, int first, int n,
+                           struct oj_error *err)
+{
+    static int64_t row[MOST_PAIRS], fid[MOST_PAIRS], place[MOST_PAIRS];
+    static int64_t integer[MOST_PAIRS];
+    static double real[MOST_PAIRS], share[MOST_PAIRS];
+    static struct oj_aggregate_bytes bytes[MOST_PAIRS];
+    static uint8_t is_null[COLUMNS][MOST_PAIRS];
+    static int32_t at[MOST_PAIRS];
+    static const struct oj_aggregate_column columns[COLUMNS] = {
+        {.integer = integer, .is_null = is_null[0]},
+        {.real = real, .is_null = is_null[1]},
+        {.bytes = bytes, .is_null = is_null[2]}};
+    const struct oj_aggregate_pairs block = {n,   row,   at,   columns,
+                                             fid, place, share};
+    for (int i = 0; i < n; i++)
+    {
+        const struct aggregated_pair *p = &pairs[first + i];
+        const int k = n - 1 - i;
+        row[i] = p->row;
+        at[i] = k;
+        share[i] = p->share;
+        fid[k] = p->fid;
+        place[k] = p->place;
+        integer[k] = p->value[0].integer;
+        real[k] = p->value[1].real;
+        bytes[k].bytes = p->value[2].bytes;
+        bytes[k].n = p->value[2].n_bytes;
+        for (int c = 0; c < COLUMNS; c++)
+            is_null[c][k] = (uint8_t)p->value[c].is_null;
+    }
+    return oj_aggregates_add(a, &block, err);
+}
+
+/* All pairs, in blocks of any length. */
+static oj_status add_all_pairs(struct oj_aggregates *a, struct oj_error *err)
+{
+    for (int first = 0; first < n_pairs;)
+    {
+        const int n = pick(4) == 0 ? pick(2) : pick(n_pairs - first + 1);
+        OJ_TRY(add_pairs(a, first, n, err));
+        first += n;
+    }
+    return OJ_OK;
+}
+
 /* ---- the plain way ------------------------------------------------------ */
 
 static struct aggregated_pair *mine[MOST_PAIRS];

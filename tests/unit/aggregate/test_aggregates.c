@@ -14,14 +14,6 @@ static struct oj_aggregate_plan make_plan(int64_t memory)
     return plan;
 }
 
-static oj_status add_pair(struct oj_aggregates *a,
-                          const struct aggregated_pair *p, struct oj_error *err)
-{
-    const struct oj_aggregate_pair pair = {p->row, p->fid, p->place, p->share,
-                                           p->value};
-    return oj_aggregates_add(a, &pair, err);
-}
-
 static void shuffle(void)
 {
     for (int i = n_pairs - 1; i > 0; i--)
@@ -76,8 +68,7 @@ START_TEST(property_all_aggregates)
             for (int turn = 0; turn < 2; turn++)
             {
                 must(oj_aggregates_start(a, ROWS, NULL));
-                for (int i = 0; i < n_pairs; i++)
-                    must(add_pair(a, &pairs[i], NULL));
+                must(add_all_pairs(a, NULL));
                 expect((oj_aggregates_spills(a) > 0) ==
                                (memory[m] == 1 && n_pairs >= 256) ||
                            memory[m] > 1,
@@ -92,7 +83,7 @@ START_TEST(property_all_aggregates)
 }
 END_TEST
 
-/* ---- blocks, and rows put together --------------------------------------- */
+/* ---- some aggregates, and rows put together ------------------------------ */
 
 /* Takes those of all that take(kind, column) is for. */
 static int select_aggregates(struct oj_aggregate *some,
@@ -113,79 +104,65 @@ static int holds_nothing(const struct oj_aggregate *what)
            what->kind != OJ_AGG_UNIQUE && what->kind != OJ_AGG_CONCAT;
 }
 
-static int is_of_blocks(const struct oj_aggregate *what)
+static int is_a_sum(const struct oj_aggregate *what)
 {
-    return (what->kind <= OJ_AGG_MEAN || what->kind == OJ_AGG_STDDEV) &&
-           what->column < 2;
+    return what->kind <= OJ_AGG_MEAN || what->kind == OJ_AGG_STDDEV;
 }
 
-/* Pairs go to their row or to one of three that are merged into it. */
+/* Pairs go to their row or to one of three that are merged into it, one of them
+ * of other aggregates. */
 START_TEST(property_merged_rows)
 {
     struct oj_aggregate some[N_ALL];
     struct oj_aggregate_plan plan = make_plan(0);
-    struct oj_aggregates *a;
+    struct oj_aggregates *a, *other;
     uint64_t seed = first_seed();
     plan.aggregates = some;
     plan.n_aggregates = select_aggregates(some, holds_nothing);
     must(oj_aggregates_open(&plan, &a, NULL));
+    must(oj_aggregates_open(&plan, &other, NULL));
     ck_assert(oj_aggregates_can_merge(a));
-    ck_assert(!oj_aggregates_take_blocks(a));
     for (int64_t round = 0; round < rounds(40); round++, seed++)
     {
         make_pairs(seed);
         must(oj_aggregates_start(a, ROWS, NULL));
         must(oj_aggregates_extend(a, (int64_t)4 * ROWS, NULL));
+        must(oj_aggregates_start(other, ROWS, NULL));
         for (int i = 0; i < n_pairs; i++)
         {
-            struct aggregated_pair moved = pairs[i];
-            moved.row += ROWS * pick(4);
-            must(add_pair(a, &moved, NULL));
+            const int64_t row = pairs[i].row;
+            const int where = pick(5);
+            pairs[i].row += where < 4 ? ROWS * where : 0;
+            must(add_pairs(where < 4 ? a : other, i, 1, NULL));
+            pairs[i].row = row;
         }
         for (int64_t from = ROWS; from < 4 * ROWS; from++)
-            must(oj_aggregates_merge(a, from, from % ROWS, NULL));
+            must(oj_aggregates_merge(a, from % ROWS, a, from, NULL));
+        for (int64_t row = 0; row < ROWS; row++)
+            must(oj_aggregates_merge(a, row, other, row, NULL));
         must(oj_aggregates_rewind(a, NULL));
         check_some(a, seed, some, plan.n_aggregates);
     }
     oj_aggregates_close(a);
+    oj_aggregates_close(other);
 }
 END_TEST
 
-START_TEST(property_blocks)
+/* Plans without single values go the short way. */
+START_TEST(property_sums)
 {
-    static int64_t row[MOST_PAIRS], integer[MOST_PAIRS];
-    static double real[MOST_PAIRS];
-    static uint8_t is_null[2][MOST_PAIRS];
-    static int32_t at[MOST_PAIRS];
-    const struct oj_aggregate_column columns[] = {{NULL, integer, is_null[0]},
-                                                  {real, NULL, is_null[1]}};
     struct oj_aggregate some[N_ALL];
     struct oj_aggregate_plan plan = make_plan(0);
     struct oj_aggregates *a;
     uint64_t seed = first_seed();
     plan.aggregates = some;
-    plan.n_aggregates = select_aggregates(some, is_of_blocks);
-    plan.n_columns = 2;
+    plan.n_aggregates = select_aggregates(some, is_a_sum);
     must(oj_aggregates_open(&plan, &a, NULL));
-    ck_assert(oj_aggregates_take_blocks(a));
     for (int64_t round = 0; round < rounds(40); round++, seed++)
     {
-        int n;
         make_pairs(seed);
         must(oj_aggregates_start(a, ROWS, NULL));
-        for (int i = 0; i < n_pairs; i++)
-        {
-            row[i] = pairs[i].row;
-            at[i] = n_pairs - 1 - i;
-            integer[at[i]] = pairs[i].value[0].integer;
-            real[at[i]] = pairs[i].value[1].real;
-            for (int c = 0; c < 2; c++)
-                is_null[c][at[i]] = (uint8_t)pairs[i].value[c].is_null;
-        }
-        n = pick(n_pairs);
-        must(oj_aggregates_add_block(a, n, row, at, columns, NULL));
-        must(oj_aggregates_add_block(a, n_pairs - n, row + n, at + n, columns,
-                                     NULL));
+        must(add_all_pairs(a, NULL));
         check_some(a, seed, some, plan.n_aggregates);
     }
     oj_aggregates_close(a);
@@ -198,15 +175,17 @@ START_TEST(unit_counts)
                                           {.kind = OJ_AGG_COUNT}};
     const int64_t more[] = {3, 0, (int64_t)1 << 40};
     struct oj_aggregate_plan plan = {.aggregates = counts, .n_aggregates = 2};
-    struct oj_aggregate_pair pair = {.row = 2};
+    const int64_t row_two = 2;
+    const int32_t at = 0;
+    const struct oj_aggregate_pairs pair = {.n = 1, .row = &row_two, .at = &at};
     struct oj_aggregate_value value;
     struct oj_aggregates *a;
     must(oj_aggregates_open(&plan, &a, NULL));
-    ck_assert(oj_aggregates_take_counts(a));
+    ck_assert(oj_aggregates_take_sums(a));
     must(oj_aggregates_start(a, 4, NULL));
     must(oj_aggregates_add(a, &pair, NULL));
-    oj_aggregates_add_counts(a, 3, more);
-    oj_aggregates_add_counts(a, 3, more);
+    for (int row = 0; row < 3; row++)
+        oj_aggregates_counts(a)[row] += 2 * more[row];
     must(oj_aggregates_rewind(a, NULL));
     for (int row = 0; row < 4; row++)
     {
@@ -217,7 +196,9 @@ START_TEST(unit_counts)
     oj_aggregates_close(a);
     plan = make_plan(0);
     must(oj_aggregates_open(&plan, &a, NULL));
-    ck_assert(!oj_aggregates_take_counts(a));
+    must(oj_aggregates_start(a, 4, NULL));
+    ck_assert_ptr_null(oj_aggregates_counts(a));
+    ck_assert(!oj_aggregates_take_sums(a));
     oj_aggregates_close(a);
 }
 END_TEST
@@ -230,22 +211,23 @@ START_TEST(unit_integer_sums)
     const struct oj_aggregate_plan plan = {list, 2, &type, 1, 0, NULL};
     struct oj_aggregates *a;
     struct oj_aggregate_value value = {0};
-    struct oj_aggregate_pair pair = {0, 0, 0, 1.0, &value};
+    int64_t integer = INT64_MAX;
+    const struct oj_aggregate_column integers = {.integer = &integer};
+    static const int64_t row[3] = {0};
+    static const int32_t at[3] = {0};
+    const struct oj_aggregate_pairs three = {
+        .n = 3, .row = row, .at = at, .columns = &integers};
     struct oj_error error;
     must(oj_aggregates_open(&plan, &a, NULL));
     must(oj_aggregates_start(a, 1, NULL));
-    value.integer = INT64_MAX;
-    for (int i = 0; i < 3; i++)
-        must(oj_aggregates_add(a, &pair, NULL));
+    must(oj_aggregates_add(a, &three, NULL));
     must(oj_aggregates_rewind(a, NULL));
     ck_assert_int_eq(oj_aggregates_result(a, 0, 0, &value, &error),
                      OJ_ERR_LIMIT);
     must(oj_aggregates_result(a, 0, 1, &value, NULL));
     ck_assert(value.real == 0x1p63);
-    value.integer = INT64_MIN;
-    value.is_null = 0;
-    for (int i = 0; i < 3; i++)
-        must(oj_aggregates_add(a, &pair, NULL));
+    integer = INT64_MIN;
+    must(oj_aggregates_add(a, &three, NULL));
     must(oj_aggregates_result(a, 0, 0, &value, &error));
     ck_assert_int_eq(value.integer, -3);
     oj_aggregates_close(a);
@@ -276,15 +258,14 @@ START_TEST(unit_no_room_for_runs)
     struct oj_aggregate_plan plan = make_plan(1);
     struct oj_aggregates *a;
     struct oj_error error;
-    oj_status status = OJ_OK;
+    oj_status status;
     plan.files = &no_files;
     make_pairs(1);
     while (n_pairs < 300)
         pairs[n_pairs] = pairs[0], n_pairs++;
     must(oj_aggregates_open(&plan, &a, NULL));
     must(oj_aggregates_start(a, ROWS, NULL));
-    for (int i = 0; i < n_pairs && status == OJ_OK; i++)
-        status = add_pair(a, &pairs[i], &error);
+    status = add_pairs(a, 0, n_pairs, &error);
     ck_assert_int_eq(status, OJ_ERR_IO);
     oj_aggregates_close(a);
 }
@@ -297,8 +278,8 @@ static oj_status run_all(int64_t memory, struct oj_error *err)
     oj_status status;
     OJ_TRY(oj_aggregates_open(&plan, &a, err));
     status = oj_aggregates_start(a, ROWS, err);
-    for (int i = 0; i < n_pairs && status == OJ_OK; i++)
-        status = add_pair(a, &pairs[i], err);
+    for (int i = 0; i < n_pairs && status == OJ_OK; i += 100)
+        status = add_pairs(a, i, 100, err);
     if (status == OJ_OK)
         status = oj_aggregates_rewind(a, err);
     for (int i = 0; i < ROWS * N_ALL && status == OJ_OK; i++)
@@ -342,7 +323,7 @@ int main(void)
     TCase *tests = tests_open("aggregates");
     tcase_add_test(tests, property_all_aggregates);
     tcase_add_test(tests, property_merged_rows);
-    tcase_add_test(tests, property_blocks);
+    tcase_add_test(tests, property_sums);
     tcase_add_test(tests, unit_counts);
     tcase_add_test(tests, unit_integer_sums);
     tcase_add_test(tests, unit_wrong_plans);

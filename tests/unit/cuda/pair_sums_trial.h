@@ -2,7 +2,8 @@
 #ifndef PAIR_SUMS_TRIAL_H
 #define PAIR_SUMS_TRIAL_H
 
-#include "../../../algs/aggregate/oj_pair_sums.h"
+#include "../../../algs/aggregate/oj_aggregate.h"
+#include "../../../algs/aggregate/oj_sum_request.h"
 
 #include "../random_numbers.h"
 #include "../references.h"
@@ -63,6 +64,7 @@ static void add_pairs(const struct oj_matches *truth,
 {
     int64_t *feature = oj_calloc(truth->n_pairs + 1, sizeof *feature);
     int32_t *at = oj_calloc(truth->n_pairs + 1, sizeof *at);
+    struct oj_aggregate_pairs pairs = {0};
     int64_t n_pairs = 0;
     ck_assert(feature != NULL && at != NULL);
     for (int64_t row = 0; row < truth->n_rows; row++)
@@ -74,9 +76,12 @@ static void add_pairs(const struct oj_matches *truth,
             at[n_pairs++] = (int32_t)row;
         }
     }
+    pairs.n = n_pairs;
+    pairs.row = feature;
+    pairs.at = at;
+    pairs.columns = columns->column;
     for (int k = 0; k < n; k++)
-        must(oj_aggregates_add_block(to, n_pairs, feature, at, columns->column,
-                                     &error));
+        must(oj_aggregates_add(to, &pairs, &error));
     oj_free(feature);
     oj_free(at);
 }
@@ -118,7 +123,6 @@ static int try_sums(struct oj_join *join, const struct oj_flat *input,
     const struct oj_aggregate_plan plan = {aggregates, 6, column_types,
                                            N_COLUMNS,  0, NULL};
     struct oj_aggregates *ours = NULL, *expected = NULL;
-    struct oj_pair_sums *sums = NULL;
     struct value_columns columns;
     int n_turns = 0;
     int64_t n_pairs = 0;
@@ -127,20 +131,17 @@ static int try_sums(struct oj_join *join, const struct oj_flat *input,
     must(oj_aggregates_open(&plan, &expected, &error));
     must(oj_aggregates_start(ours, n, &error));
     must(oj_aggregates_start(expected, n, &error));
-    must(oj_aggregates_sums(ours, n, &sums, &error));
     for (; n_turns < 2; n_turns++)
     {
-        oj_status status = oj_join_sum_pairs(join, input, columns.column, sums,
+        oj_status status = oj_join_sum_pairs(join, input, columns.column, ours,
                                              &n_pairs, &error);
         if (status == OJ_ERR_UNSUPPORTED)
             break;
         must(status);
         ck_assert_int_eq(n_pairs, truth->n_pairs);
     }
-    must(oj_aggregates_add_sums(ours, sums, &error));
     add_pairs(truth, &columns, n_turns, expected);
     same_sums(ours, expected, n, 6, seed);
-    oj_pair_sums_close(sums);
     oj_aggregates_close(ours);
     oj_aggregates_close(expected);
     free_columns(&columns);

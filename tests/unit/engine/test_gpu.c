@@ -15,7 +15,7 @@
 
 #include <ogrjoin.h>
 
-#include "../../../algs/aggregate/oj_pair_sums.h"
+#include "../../../algs/aggregate/oj_aggregate.h"
 #include "../../../algs/base/oj_exact_sum.h"
 #include "../../../algs/relation/oj_gpu.h"
 #include "../references.h"
@@ -369,12 +369,16 @@ static double reals[MANY];
 static int64_t integers[MANY];
 static uint8_t nulls[MANY];
 
-static struct oj_pair_sums *open_sums(void)
+static struct oj_aggregates *open_sums(void)
 {
     static const enum oj_aggregate_type types[] = {OJ_AGG_REAL, OJ_AGG_INTEGER};
-    static const int wants_sum[] = {1, 0};
-    struct oj_pair_sums *sums = NULL;
-    must(oj_pair_sums_open(40, 2, types, wants_sum, &sums, &error));
+    static const struct oj_aggregate asked[] = {{OJ_AGG_COUNT_VALUES, 0, NULL},
+                                                {OJ_AGG_SUM, 0, NULL},
+                                                {OJ_AGG_COUNT_VALUES, 1, NULL}};
+    static const struct oj_aggregate_plan plan = {asked, 3, types, 2, 0, NULL};
+    struct oj_aggregates *sums = NULL;
+    must(oj_aggregates_open(&plan, &sums, &error));
+    must(oj_aggregates_start(sums, 40, &error));
     oj_flat_buf_free(&rows);
     for (int i = 0; i < MANY; i++)
     {
@@ -388,7 +392,7 @@ static struct oj_pair_sums *open_sums(void)
 
 /* sums holds n times what the pairs of each join feature have. */
 static void check_sums(struct oj_join *join, const struct oj_flat *input,
-                       const struct oj_pair_sums *sums, int n)
+                       struct oj_aggregates *sums, int n)
 {
     struct oj_matches m = {0};
     struct oj_exact_sum expected[40] = {{{{0}}, 0, 0, 0, 0}};
@@ -408,12 +412,16 @@ static void check_sums(struct oj_join *join, const struct oj_flat *input,
     }
     for (int f = 0; f < 40; f++)
     {
-        double a = oj_exact_sum_value(&sums->column[0].real[f]);
+        struct oj_aggregate_value count, sum, other;
         double b = oj_exact_sum_value(&expected[f]);
-        ck_assert_int_eq(sums->n_pairs[f], n * n_pairs[f]);
-        ck_assert_int_eq(sums->column[0].n[f], n * n_values[f]);
-        ck_assert_int_eq(sums->column[1].n[f], n * n_pairs[f]);
-        ck_assert(memcmp(&a, &b, sizeof a) == 0);
+        must(oj_aggregates_result(sums, f, 0, &count, &error));
+        must(oj_aggregates_result(sums, f, 1, &sum, &error));
+        must(oj_aggregates_result(sums, f, 2, &other, &error));
+        ck_assert_int_eq(oj_aggregates_pairs(sums, f), n * n_pairs[f]);
+        ck_assert_int_eq(count.integer, n * n_values[f]);
+        ck_assert_int_eq(other.integer, n * n_pairs[f]);
+        ck_assert_int_eq(sum.is_null, n * n_values[f] == 0);
+        ck_assert(memcmp(&sum.real, &b, sizeof b) == 0);
         oj_exact_sum_clear(&expected[f]);
     }
     oj_matches_free(&m);
@@ -422,13 +430,13 @@ static void check_sums(struct oj_join *join, const struct oj_flat *input,
 START_TEST(sums_of_pairs)
 {
     static const char *const backends[] = {"cuda", "auto"};
-    const struct oj_aggregate_column columns[] = {{reals, NULL, nulls},
-                                                  {NULL, integers, NULL}};
+    const struct oj_aggregate_column columns[] = {
+        {.real = reals, .is_null = nulls}, {.integer = integers}};
     set(OJ_TEST_FAKE_MODULE, "");
     for (int i = 0; i < 2; i++)
     {
         struct oj_join *join = open_equals(backends[i]);
-        struct oj_pair_sums *sums = open_sums();
+        struct oj_aggregates *sums = open_sums();
         const struct oj_flat input = oj_flat_buf_view(&rows);
         int64_t n_pairs = -1;
         ck_assert(oj_join_sums(join, &input));
@@ -438,7 +446,7 @@ START_TEST(sums_of_pairs)
         ck_assert_int_ge(n_pairs, 40);
         ck_assert_int_eq(oj_join_stats(join)->n_pairs_unmade, 3 * n_pairs);
         check_sums(join, &input, sums, 3);
-        oj_pair_sums_close(sums);
+        oj_aggregates_close(sums);
         oj_join_close(join);
         oj_flat_buf_free(&rows);
     }
@@ -450,9 +458,9 @@ START_TEST(no_sums)
 {
     static const char *const hows[] = {"plain", "crowded", "full", "lost"};
     static const char *const backends[] = {"cpu", "cuda", "auto"};
-    const struct oj_aggregate_column columns[] = {{reals, NULL, nulls},
-                                                  {NULL, integers, NULL}};
-    struct oj_pair_sums *sums = open_sums();
+    const struct oj_aggregate_column columns[] = {
+        {.real = reals, .is_null = nulls}, {.integer = integers}};
+    struct oj_aggregates *sums = open_sums();
     const struct oj_flat input = oj_flat_buf_view(&rows);
     for (int i = 0; i < 4; i++)
     {
@@ -472,7 +480,7 @@ START_TEST(no_sums)
             oj_join_close(join);
         }
     }
-    oj_pair_sums_close(sums);
+    oj_aggregates_close(sums);
     oj_flat_buf_free(&rows);
 }
 END_TEST

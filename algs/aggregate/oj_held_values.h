@@ -8,14 +8,42 @@
  *                          \___________________________/
  *                                merged by rewind, next
  */
-#ifndef OJ_AGGREGATE_HELD_H
-#define OJ_AGGREGATE_HELD_H
+#ifndef OJ_HELD_VALUES_H
+#define OJ_HELD_VALUES_H
 
-#include "oj_aggregate_held_value.h"
+#include "../../flatten/base/oj_status.h"
+
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+enum oj_held_order
+{
+    OJ_HELD_BY_NUMBER, /**< 16 bytes a value */
+    OJ_HELD_BY_BYTES,  /**< as memcmp() says, the shorter first */
+    OJ_HELD_BY_PLACE   /**< by (FID, place), which differ within a row */
+};
+
+/** Where runs go. */
+struct oj_held_files
+{
+    /** An open file descriptor, for reading and writing, of an empty file that
+     *  goes away when it is closed; < 0 with errno. */
+    int (*open)(void *user);
+    void *user;
+};
+
+/** A value, on its way in or out. */
+struct oj_held_value
+{
+    int64_t row;
+    uint64_t number;    /**< BY_NUMBER */
+    int64_t fid, place; /**< BY_PLACE */
+    const char *bytes;  /**< not BY_NUMBER; going out, valid until the next */
+    int64_t n_bytes;
+};
 
 struct oj_held;
 
@@ -52,6 +80,9 @@ void oj_held_clear(struct oj_held *held);
 
 /** Accepts NULL. */
 void oj_held_close(struct oj_held *held);
+
+/** < 0, 0, > 0: bytes as memcmp() orders them, the shorter first. */
+int oj_bytes_compare(const char *a, int64_t n_a, const char *b, int64_t n_b);
 
 #ifdef __cplusplus
 }
