@@ -1,5 +1,6 @@
 #include "oj_output.h"
 
+#include "../../flatten/base/oj_library_texts.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_driver.h"
 #include "../base/oj_message.h"
@@ -319,14 +320,9 @@ oj_status oj_output_plan(const struct oj_command *command,
 static int takes_layers(GDALDriverH driver)
 {
     static const char *const names[] = {
-        "GPKG",   "SQLite",     "LIBKML", "XLSX",         "ODS",
-        "Memory", "PostgreSQL", "MySQL",  "MSSQLSpatial", "OpenFileGDB"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    {
-        if (strcmp(GDALGetDescription(driver), names[i]) == 0)
-            return 1;
-    }
-    return 0;
+        "GPKG",       "SQLite", "LIBKML",       "XLSX",        "ODS", "Memory",
+        "PostgreSQL", "MySQL",  "MSSQLSpatial", "OpenFileGDB", NULL};
+    return CSLFindString((CSLConstList)names, GDALGetDescription(driver)) >= 0;
 }
 
 /* Drivers whose datasets are folders of layers. */
@@ -770,7 +766,7 @@ oj_status oj_output_explain(const struct oj_output *o, oj_status status,
 {
     struct oj_error full, bare;
     if (status != OJ_OK && err != NULL && o->kind == OJ_OUTPUT_TRANSACTION &&
-        strstr(err->message, "database is locked") != NULL)
+        strstr(err->message, OJ_TEXT_LOCKED) != NULL)
     {
         bare = *err;
         return oj_fail(err, status, "%.800s; another program writes to it",
