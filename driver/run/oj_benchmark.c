@@ -234,21 +234,7 @@ static oj_status copy_row(const struct oj_flat *flat, int64_t row,
     OJ_TRY(oj_flat_buf_begin(out, fid, err));
     for (int64_t p = flat->part_offset[row]; p < flat->part_offset[row + 1];
          p++)
-    {
-        OJ_TRY(
-            oj_flat_buf_part(out, (enum oj_part_kind)flat->part_kind[p], err));
-        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
-             r++)
-        {
-            int64_t first = flat->vertex_offset[r];
-            int64_t n = flat->vertex_offset[r + 1] - first;
-            double *x, *y;
-            OJ_TRY(oj_flat_buf_ring(out, err));
-            OJ_TRY(oj_flat_buf_vertices(out, n, &x, &y, err));
-            memcpy(x, flat->x + first, (size_t)n * sizeof *x);
-            memcpy(y, flat->y + first, (size_t)n * sizeof *y);
-        }
-    }
+        OJ_TRY(oj_flat_buf_copy_part(out, flat, p, err));
     return oj_flat_buf_end(out, err);
 }
 
