@@ -152,17 +152,13 @@ const char *oj_driver_hidden_name(GDALDriverH driver)
 int oj_driver_takes_fids(GDALDriverH driver)
 {
     static const char *const others[] = {"GeoJSON", "GeoJSONSeq", "Memory",
-                                         "MEM"};
+                                         "MEM", NULL};
     const char *name = GDALGetDescription(driver);
     /* Geodatabases allow no 0, with which FIDs begin elsewhere. */
     if (strstr(name, "FileGDB") != NULL)
         return 0;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    {
-        if (strcasecmp(name, others[i]) == 0)
-            return 1;
-    }
-    return oj_driver_has_layer_option(driver, "FID", NULL, 0);
+    return CSLFindString((CSLConstList)others, name) >= 0 ||
+           oj_driver_has_layer_option(driver, "FID", NULL, 0);
 }
 
 int oj_driver_has_layer_option(GDALDriverH driver, const char *name,

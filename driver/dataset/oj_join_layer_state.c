@@ -3,7 +3,6 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_message.h"
-#include "../base/oj_names.h"
 #include "../base/oj_sql_words.h"
 #include "../base/oj_words.h"
 #include "../command/oj_command_parse.h"
@@ -92,8 +91,8 @@ static oj_status plan_fields(struct oj_join_layer *layer,
         name_beside_fields(input, OGR_L_GetFIDColumn(input->layer));
     const char *geometry =
         name_beside_fields(input, OGR_L_GetGeometryColumn(input->layer));
-    OJ_TRY(oj_names_add(&schema->taken, fid, NULL, err));
-    OJ_TRY(oj_names_add(&schema->taken, geometry, NULL, err));
+    OJ_TRY(oj_schema_take_name(schema, fid, NULL, err));
+    OJ_TRY(oj_schema_take_name(schema, geometry, NULL, err));
     OJ_TRY(oj_schema_plan(&request, schema, err));
     layer->is_one_row = request.one_row_per_input;
     schema->keep_fids = !request.has_other_rows && !input->is_result_set &&

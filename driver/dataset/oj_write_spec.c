@@ -10,9 +10,9 @@
 #include "oj_join_layer.h"
 
 #include <cpl_error.h>
+#include <cpl_string.h>
 
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 /* The words that the file is to have, as they are made. */
@@ -52,13 +52,8 @@ static oj_status add_path(struct saved *saved, const char *before,
 static int is_of_this_run(const struct oj_option *option)
 {
     static const char *const names[] = {"write_spec", "overwrite", "q",
-                                        "progress"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    {
-        if (strcmp(option->name, names[i]) == 0)
-            return 1;
-    }
-    return 0;
+                                        "progress", NULL};
+    return CSLFindString((CSLConstList)names, option->name) >= 0;
 }
 
 /* The words without the destination and what is of this run alone, paths as

@@ -89,6 +89,47 @@ static void note_renamed(char *text, size_t size, const char *from,
         snprintf(text + used, size - used, ", ...");
 }
 
+/* Compared without case, as most formats do. */
+static int is_taken(const struct oj_schema *schema, const char *name)
+{
+    return CSLFindString(schema->taken, name) >= 0;
+}
+
+oj_status oj_schema_take_name(struct oj_schema *schema, const char *name,
+                              const char **kept, struct oj_error *err)
+{
+    char **taken;
+    if (name == NULL || name[0] == '\0')
+        return OJ_OK;
+    taken = CSLAddStringMayFail(schema->taken, name);
+    if (taken == NULL)
+        return oj_fail_nomem(err, (int64_t)strlen(name) + 1, 1);
+    schema->taken = taken;
+    if (kept != NULL)
+        *kept = taken[CSLCount(taken) - 1];
+    return OJ_OK;
+}
+
+/* Takes name, or, when it is taken, prefix and name, or then that with _2, _3
+ * and so on. */
+static oj_status take_free_name(struct oj_schema *schema, const char *prefix,
+                                const char *name, const char **kept,
+                                struct oj_error *err)
+{
+    size_t size = strlen(prefix) + strlen(name) + 24;
+    oj_status status;
+    char *other;
+    if (!is_taken(schema, name))
+        return oj_schema_take_name(schema, name, kept, err);
+    OJ_NEW(other, (int64_t)size, err);
+    snprintf(other, size, "%s%s", prefix, name);
+    for (int i = 2; is_taken(schema, other); i++)
+        snprintf(other, size, "%s%s_%d", prefix, name, i);
+    status = oj_schema_take_name(schema, other, kept, err);
+    oj_free(other);
+    return status;
+}
+
 static oj_status plan_input(const struct oj_schema_request *request,
                             struct oj_schema *schema, char *renamed,
                             size_t size, struct oj_error *err)
@@ -97,8 +138,8 @@ static oj_status plan_input(const struct oj_schema_request *request,
     {
         OGRFieldDefnH from = field_of(request->input, i);
         const char *name = OGR_Fld_GetNameRef(from), *kept = "";
-        OJ_TRY(oj_names_add_free(&schema->taken, "", name[0] ? name : "field",
-                                 &kept, err));
+        OJ_TRY(
+            take_free_name(schema, "", name[0] ? name : "field", &kept, err));
         note_renamed(renamed, size, name, kept);
         OJ_TRY(add(schema, OJ_COLUMN_INPUT, i, kept,
                    copy_defn(from, kept, !request->has_other_rows),
@@ -119,7 +160,7 @@ static void own_name(const struct oj_own_column *own, int number, char *name,
 
 /* Usual names with a number, so that none of them is taken. */
 static int choose_number(const struct oj_schema_request *request,
-                         const struct oj_names *taken)
+                         const struct oj_schema *schema)
 {
     for (int number = 1;; number++)
     {
@@ -128,7 +169,7 @@ static int choose_number(const struct oj_schema_request *request,
         {
             char name[256];
             own_name(&request->own[i], number, name, sizeof name);
-            clash = request->own[i].option == NULL && oj_names_has(taken, name);
+            clash = request->own[i].option == NULL && is_taken(schema, name);
         }
         if (!clash)
             return number;
@@ -137,7 +178,8 @@ static int choose_number(const struct oj_schema_request *request,
 
 /* Names that the user gave. */
 static oj_status check_given(const struct oj_schema_request *request,
-                             const struct oj_names *taken, struct oj_error *err)
+                             const struct oj_schema *schema,
+                             struct oj_error *err)
 {
     for (int i = 0; i < request->n_own; i++)
     {
@@ -146,7 +188,7 @@ static oj_status check_given(const struct oj_schema_request *request,
         for (int j = 0; j < i && own->option != NULL; j++)
             is_twice =
                 is_twice || strcasecmp(own->name, request->own[j].name) == 0;
-        if (own->option != NULL && (is_twice || oj_names_has(taken, own->name)))
+        if (own->option != NULL && (is_twice || is_taken(schema, own->name)))
             return oj_fail(err, OJ_ERR_ARG,
                            "-%s: the output has a column '%s' already; choose "
                            "another name",
@@ -162,8 +204,8 @@ static oj_status plan_own(const struct oj_schema_request *request,
                           struct oj_error *err)
 {
     int number;
-    OJ_TRY(check_given(request, &schema->taken, err));
-    number = choose_number(request, &schema->taken);
+    OJ_TRY(check_given(request, schema, err));
+    number = choose_number(request, schema);
     for (int i = 0; i < request->n_own; i++)
     {
         const struct oj_own_column *own = &request->own[i];
@@ -171,7 +213,7 @@ static oj_status plan_own(const struct oj_schema_request *request,
         const char *kept = "";
         char name[256];
         own_name(own, number, name, sizeof name);
-        OJ_TRY(oj_names_add(&schema->taken, name, &kept, err));
+        OJ_TRY(oj_schema_take_name(schema, name, &kept, err));
         note_renamed(renamed, size, own->name, kept);
         defn = OGR_Fld_Create(kept, own->type);
         if (defn != NULL)
@@ -189,8 +231,8 @@ static oj_status plan_join(const struct oj_schema_request *request,
     {
         OGRFieldDefnH from = field_of(request->join, i);
         const char *name = OGR_Fld_GetNameRef(from), *kept = "";
-        OJ_TRY(oj_names_add_free(&schema->taken, request->prefix,
-                                 name[0] ? name : "field", &kept, err));
+        OJ_TRY(take_free_name(schema, request->prefix, name[0] ? name : "field",
+                              &kept, err));
         note_renamed(renamed, size, name, kept);
         OJ_TRY(add(schema, OJ_COLUMN_JOIN, i, kept, copy_defn(from, kept, 0),
                    request->join, err));
@@ -553,11 +595,15 @@ static int may_keep_fids(const struct oj_schema_request *request,
 }
 
 static oj_status take_layer_names(const struct oj_output *o, OGRLayerH layer,
-                                  struct oj_names *taken, struct oj_error *err)
+                                  struct oj_schema *schema,
+                                  struct oj_error *err)
 {
-    OJ_TRY(oj_names_add(taken, OGR_L_GetFIDColumn(layer), NULL, err));
-    OJ_TRY(oj_names_add(taken, oj_driver_hidden_name(o->driver), NULL, err));
-    return oj_names_add(taken, OGR_L_GetGeometryColumn(layer), NULL, err);
+    const char *const names[] = {OGR_L_GetFIDColumn(layer),
+                                 oj_driver_hidden_name(o->driver),
+                                 OGR_L_GetGeometryColumn(layer)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        OJ_TRY(oj_schema_take_name(schema, names[i], NULL, err));
+    return OJ_OK;
 }
 
 oj_status oj_schema_create(const struct oj_schema_request *request,
@@ -581,7 +627,7 @@ oj_status oj_schema_create(const struct oj_schema_request *request,
         beside->layer = at.layer;
     else
         o->layer = at.layer;
-    OJ_TRY(take_layer_names(o, at.layer, &schema->taken, err));
+    OJ_TRY(take_layer_names(o, at.layer, schema, err));
     OJ_TRY(oj_schema_plan(request, schema, err));
     schema->keep_fids = may_keep_fids(request, o, &at);
     OJ_NEW(schema->columns, schema->n_fields, err);
@@ -606,6 +652,6 @@ void oj_schema_free(struct oj_schema *schema)
         OGR_Fld_Destroy(schema->fields[i].defn);
     oj_free(schema->fields);
     oj_free(schema->columns);
-    oj_names_free(&schema->taken);
+    CSLDestroy(schema->taken);
     *schema = empty;
 }

@@ -117,15 +117,17 @@ static const char *field_name(OGRLayerH layer, int i)
 
 /* All names of the layer but those of fields [first, first + n). */
 static oj_status take_names(OGRLayerH layer, int first, int n,
-                            struct oj_names *taken, struct oj_error *err)
+                            struct oj_schema *schema, struct oj_error *err)
 {
     int n_fields = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(layer));
-    OJ_TRY(oj_names_add(taken, OGR_L_GetFIDColumn(layer), NULL, err));
-    OJ_TRY(oj_names_add(taken, OGR_L_GetGeometryColumn(layer), NULL, err));
+    OJ_TRY(oj_schema_take_name(schema, OGR_L_GetFIDColumn(layer), NULL, err));
+    OJ_TRY(
+        oj_schema_take_name(schema, OGR_L_GetGeometryColumn(layer), NULL, err));
     for (int i = 0; i < n_fields; i++)
     {
         if (i < first || i >= first + n)
-            OJ_TRY(oj_names_add(taken, field_name(layer, i), NULL, err));
+            OJ_TRY(
+                oj_schema_take_name(schema, field_name(layer, i), NULL, err));
     }
     return OJ_OK;
 }
@@ -208,17 +210,17 @@ static oj_status plan_columns(struct update *u, struct oj_error *err)
     const struct oj_schema_request request = make_request(u);
     int first;
     OJ_TRY(find_own(u, &request, &first, err));
-    OJ_TRY(oj_names_add(
-        &u->schema.taken,
+    OJ_TRY(oj_schema_take_name(
+        &u->schema,
         oj_driver_hidden_name(GDALGetDatasetDriver(u->job.input.dataset)), NULL,
         err));
     if (first < 0)
     {
-        OJ_TRY(take_names(layer, 0, 0, &u->schema.taken, err));
+        OJ_TRY(take_names(layer, 0, 0, &u->schema, err));
         return oj_schema_plan(&request, &u->schema, err);
     }
     OJ_TRY(take_names(layer, first, request.n_own + u->job.join.n_fields,
-                      &u->schema.taken, err));
+                      &u->schema, err));
     OJ_TRY(oj_schema_plan(&request, &u->schema, err));
     if (!are_ours(layer, first, &u->schema))
         return fail_foreign(u, first, err);

@@ -3,6 +3,8 @@
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 
+#include <cpl_string.h>
+
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -49,13 +51,7 @@ static int is_same_layer(const struct oj_source *a, const struct oj_source *b)
 
 static int is_excluded(const struct oj_command *command, const char *what)
 {
-    for (const char **word = command->exclude; word != NULL && *word != NULL;
-         word++)
-    {
-        if (strcasecmp(*word, what) == 0)
-            return 1;
-    }
-    return 0;
+    return CSLFindString((CSLConstList)command->exclude, what) >= 0;
 }
 
 static oj_status settle_self_join(const struct oj_command *command,
