@@ -6,6 +6,7 @@
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
+#include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
 #include "../output/oj_output.h"
 #include "../source/oj_early_warnings.h"
@@ -21,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -165,20 +165,16 @@ static void plan_progress(struct oj_job *job)
 /* 1 when the two names are of one file, which need not be there yet. */
 static int is_same_name(const char *a, const char *b)
 {
-    struct stat x, y;
     char *folder_a, *folder_b;
     int same;
-    if (strcmp(a, b) == 0)
+    if (oj_path_is_same_file(a, b))
         return 1;
-    if (stat(a, &x) == 0 && stat(b, &y) == 0)
-        return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
     if (strcmp(CPLGetFilename(a), CPLGetFilename(b)) != 0)
         return 0;
     folder_a = CPLStrdup(CPLGetPath(a));
     folder_b = CPLStrdup(CPLGetPath(b));
-    same = stat(folder_a[0] != '\0' ? folder_a : ".", &x) == 0 &&
-           stat(folder_b[0] != '\0' ? folder_b : ".", &y) == 0 &&
-           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    same = oj_path_is_same_file(folder_a[0] != '\0' ? folder_a : ".",
+                                folder_b[0] != '\0' ? folder_b : ".");
     CPLFree(folder_a);
     CPLFree(folder_b);
     return same;
@@ -442,7 +438,7 @@ static oj_status spill_batch(struct spill *spill, struct oj_error *err)
                         spill->reading.n_fields, &spill->table, err));
     OJ_TRY(oj_table_append(spill->table, spill->batch.attributes,
                            spill->batch.n_rows, err));
-    if (!job->tiles.scratch.is_open)
+    if (!job->tiles.file.is_open)
         OJ_TRY(open_tiles(spill, &flat, err));
     OJ_TRY(keep_fids(spill, &flat, err));
     return oj_tiles_add(&job->tiles, &flat, spill->table,

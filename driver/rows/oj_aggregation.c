@@ -3,7 +3,7 @@
 #include "../../algs/pairs/oj_measures.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/read/oj_table.h"
-#include "../files/oj_scratch.h"
+#include "../files/oj_temporary.h"
 #include "oj_aggregate_block.h"
 #include "oj_aggregate_list.h"
 #include "oj_aggregate_values.h"
@@ -199,14 +199,14 @@ static oj_status check_command(const struct oj_command *command,
 static int open_scratch(void *user)
 {
     const struct oj_aggregation *a = user;
-    struct oj_scratch scratch = {0};
+    struct oj_temporary_file file = {0};
     struct oj_error error;
     const char *near = a->command->dst;
     if (near == NULL)
         near = a->command->input.dataset;
-    if (oj_scratch_open(near, &scratch, &error) != OJ_OK)
+    if (oj_temporary_file_open(near, "data", &file, &error) != OJ_OK)
         return -1;
-    return scratch.file;
+    return file.descriptor;
 }
 
 static oj_status make(struct oj_aggregation *a, struct oj_source *join,

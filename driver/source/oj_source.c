@@ -5,6 +5,7 @@
 #include "../base/oj_message.h"
 #include "../base/oj_spelling.h"
 #include "../base/oj_transaction.h"
+#include "../files/oj_path.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -635,21 +636,12 @@ oj_status oj_source_open_boxes(const struct oj_source_options *side,
     return status;
 }
 
-static int is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    if (strcmp(a, b) == 0)
-        return 1;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
 int oj_source_is_behind(const struct oj_source *source, const char *path)
 {
     char **files = GDALGetFileList(source->dataset);
-    int found = is_same_file(path, source->side->dataset);
+    int found = oj_path_is_same_file(path, source->side->dataset);
     for (int i = 0; files != NULL && files[i] != NULL && !found; i++)
-        found = is_same_file(path, files[i]);
+        found = oj_path_is_same_file(path, files[i]);
     CSLDestroy(files);
     return found;
 }
