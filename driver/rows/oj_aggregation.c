@@ -52,16 +52,6 @@ static oj_status fail_type(const struct oj_aggregate_word *word,
                        : "");
 }
 
-static int is_number(OGRFieldType type)
-{
-    return type == OFTInteger || type == OFTInteger64 || type == OFTReal;
-}
-
-static int is_time(OGRFieldType type)
-{
-    return type == OFTDate || type == OFTTime || type == OFTDateTime;
-}
-
 static oj_status choose_form(const struct oj_aggregate_word *word,
                              OGRFieldType type, enum oj_value_form *form,
                              struct oj_error *err)
@@ -69,7 +59,7 @@ static oj_status choose_form(const struct oj_aggregate_word *word,
     switch (word->kind)
     {
         case OJ_AGG_COUNT_VALUES:
-            *form = is_number(type) ? OJ_FORM_NUMBER : OJ_FORM_PRESENCE;
+            *form = oj_type_is_number(type) ? OJ_FORM_NUMBER : OJ_FORM_PRESENCE;
             return OJ_OK;
         case OJ_AGG_CONCAT:
             *form = type == OFTString ? OJ_FORM_TEXT : OJ_FORM_AS_TEXT;
@@ -82,13 +72,15 @@ static oj_status choose_form(const struct oj_aggregate_word *word,
         case OJ_AGG_STDDEV:
         case OJ_AGG_WEIGHTED_SUM:
             *form = OJ_FORM_NUMBER;
-            return is_number(type) ? OJ_OK
-                                   : fail_type(word, "numbers", type, err);
+            return oj_type_is_number(type)
+                       ? OJ_OK
+                       : fail_type(word, "numbers", type, err);
         default:
-            *form = is_number(type) ? OJ_FORM_NUMBER
-                    : is_time(type) ? OJ_FORM_TIME
-                                    : OJ_FORM_TEXT;
-            return is_number(type) || is_time(type) || type == OFTString
+            *form = oj_type_is_number(type) ? OJ_FORM_NUMBER
+                    : oj_type_is_time(type) ? OJ_FORM_TIME
+                                            : OJ_FORM_TEXT;
+            return oj_type_is_number(type) || oj_type_is_time(type) ||
+                           type == OFTString
                        ? OJ_OK
                        : fail_type(word, "numbers, texts, dates or times", type,
                                    err);

@@ -16,8 +16,7 @@
 
 static int is_scorable(OGRFieldType type)
 {
-    return type == OFTInteger || type == OFTInteger64 || type == OFTReal ||
-           type == OFTDate || type == OFTTime || type == OFTDateTime;
+    return oj_type_is_number(type) || oj_type_is_time(type);
 }
 
 static oj_status plan_field(struct oj_rows *rows, const char *name,
