@@ -359,56 +359,36 @@ int oj_schema_has_input_field(const struct oj_source *input, const char *name)
     return 0;
 }
 
-/* The output's FID column is called like the input's, and never like one of
- * the input's fields, whose values would be taken for FIDs. */
-static char **choose_fid_column(const struct oj_output *o,
-                                const struct oj_source *input, char **options)
+/* The output's FID or geometry column is called like the input's, name, and
+ * never like one of the input's fields, whose values would be taken for FIDs.
+ *  option   of the layer, that names the column
+ *  others   names to choose from where the driver's is a field, too */
+static char **choose_column(const struct oj_output *o,
+                            const struct oj_source *input, const char *option,
+                            const char *name, const char *const others[2],
+                            char **options)
 {
-    const char *name = OGR_L_GetFIDColumn(input->layer);
     char usual[128] = "";
-    if (has_option(o->command->layer_options, "FID") ||
-        !oj_driver_has_layer_option(o->driver, "FID", usual, sizeof usual))
+    if (has_option(o->command->layer_options, option) ||
+        !oj_driver_has_layer_option(o->driver, option, usual, sizeof usual))
         return options;
     if (name == NULL || name[0] == '\0' ||
         oj_schema_has_input_field(input, name))
         name = usual;
     if (oj_schema_has_input_field(input, name))
-        name = oj_schema_has_input_field(input, "ogr_fid") ? "ogrjoin_fid"
-                                                           : "ogr_fid";
+        name = others[oj_schema_has_input_field(input, others[0])];
     if (name[0] != '\0' && strcasecmp(name, usual) != 0)
-        options = CSLSetNameValue(options, "FID", name);
+        options = CSLSetNameValue(options, option, name);
     return options;
 }
 
-/* The same for the geometry column. */
-static char **choose_geometry_column(const struct oj_output *o,
-                                     const struct oj_source *input,
-                                     char **options)
-{
-    const char *name = OGR_L_GetGeometryColumn(input->layer);
-    char usual[128] = "";
-    if (has_option(o->command->layer_options, "GEOMETRY_NAME") ||
-        !oj_driver_has_layer_option(o->driver, "GEOMETRY_NAME", usual,
-                                    sizeof usual))
-        return options;
-    if (name == NULL || name[0] == '\0' ||
-        oj_schema_has_input_field(input, name))
-        name = usual;
-    if (oj_schema_has_input_field(input, name))
-        name = oj_schema_has_input_field(input, "geometry") ? "ogr_geometry"
-                                                            : "geometry";
-    if (name[0] != '\0' && strcasecmp(name, usual) != 0)
-        options = CSLSetNameValue(options, "GEOMETRY_NAME", name);
-    return options;
-}
-
-static OGRwkbGeometryType layer_type(const struct oj_output *o,
-                                     OGRwkbGeometryType type)
+OGRwkbGeometryType oj_schema_layer_type(const struct oj_command *command,
+                                        OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);
-    if (o->command->layer_type == OJ_LAYER_NONE)
+    if (command->layer_type == OJ_LAYER_NONE)
         return wkbNone;
-    if (o->command->layer_type == OJ_LAYER_MULTI &&
+    if (command->layer_type == OJ_LAYER_MULTI &&
         (flat == wkbPoint || flat == wkbLineString || flat == wkbPolygon))
         return OGR_GT_GetCollection(type);
     return type;
@@ -443,15 +423,20 @@ static oj_status create_layer(struct oj_output *o,
                               struct created_layer *place, int is_main,
                               struct oj_error *err)
 {
+    static const char *const fid[] = {"ogr_fid", "ogrjoin_fid"};
+    static const char *const geometry[] = {"geometry", "ogr_geometry"};
     const struct oj_source *input = request->input;
-    OGRwkbGeometryType type = layer_type(o, request->type);
+    OGRwkbGeometryType type = oj_schema_layer_type(o->command, request->type);
     const char *format = GDALGetDescription(o->driver);
     char **options;
     if (type == wkbNone)
         OJ_TRY(check_no_geometry(o, err));
     options = CSLDuplicate((char **)o->command->layer_options);
-    options = choose_fid_column(o, input, options);
-    options = choose_geometry_column(o, input, options);
+    options = choose_column(o, input, "FID", OGR_L_GetFIDColumn(input->layer),
+                            fid, options);
+    options =
+        choose_column(o, input, "GEOMETRY_NAME",
+                      OGR_L_GetGeometryColumn(input->layer), geometry, options);
     CPLErrorReset();
     place->layer = GDALDatasetCreateLayer(o->dataset, place->name, crs->output,
                                           type, options);

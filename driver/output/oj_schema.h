@@ -76,6 +76,10 @@ OJ_MUST_USE oj_status oj_schema_plan(const struct oj_schema_request *request,
 /** 1 when a field of the input that will be written has this name. */
 int oj_schema_has_input_field(const struct oj_source *input, const char *name);
 
+/** The geometry type of a layer for geometries of this type, as -nlt has it. */
+OGRwkbGeometryType oj_schema_layer_type(const struct oj_command *command,
+                                        OGRwkbGeometryType type);
+
 /** Creates field f in layer and returns its place in *target.  Types that the
  *  driver cannot store become text, with a notice; a name that the driver
  *  changes is told in a notice; a field that does not appear is an error. */
