@@ -1,5 +1,7 @@
 #include "geos_handle.h"
 
+#include "../../flatten/base/oj_library_texts.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +31,7 @@ void oj_geos_handle_ask(struct oj_geos_handle *handle)
 int oj_geos_handle_is_out_of_memory(const struct oj_geos_handle *handle)
 {
     return handle->message[0] == '\0' ||
-           strstr(handle->message, "bad_alloc") != NULL;
+           strstr(handle->message, OJ_TEXT_NO_MEMORY) != NULL;
 }
 
 enum oj_geos_verdict oj_geos_handle_reason(const struct oj_geos_handle *handle)

@@ -51,17 +51,6 @@ static int same_structure(const struct oj_flat *a, int64_t feature_a,
     return 1;
 }
 
-/* A feature of the short form is one part that is a point. */
-static int is_one_point(const struct oj_flat *flat, int64_t feature)
-{
-    int64_t part;
-    if (oj_flat_is_points(flat))
-        return 1;
-    part = flat->part_offset[feature];
-    return flat->part_offset[feature + 1] == part + 1 &&
-           flat->part_kind[part] == OJ_PART_POINT;
-}
-
 int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
                           const struct oj_flat *b, int64_t feature_b)
 {
@@ -76,7 +65,8 @@ int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
             return 0;
     }
     if (oj_flat_is_points(a) || oj_flat_is_points(b))
-        return is_one_point(a, feature_a) && is_one_point(b, feature_b);
+        return oj_flat_is_one_point(a, feature_a) &&
+               oj_flat_is_one_point(b, feature_b);
     return same_structure(a, feature_a, b, feature_b);
 }
 

@@ -4,6 +4,8 @@
  *  Source: Zhang, You, Gruenwald 2012, section 4.1. */
 #include "box_index.h"
 
+#include "../../flatten/base/oj_library_texts.h"
+
 #include <spatialindex/capi/sidx_api.h>
 
 #include <stdlib.h>
@@ -27,9 +29,9 @@ static oj_status fail(struct oj_error *err)
     char *text = Error_GetLastErrorMsg();
     oj_status status = OJ_ERR_INTERNAL;
     const char *hint = "";
-    if (text == NULL || strstr(text, "bad_alloc") != NULL)
+    if (text == NULL || strstr(text, OJ_TEXT_NO_MEMORY) != NULL)
         status = OJ_ERR_NOMEM;
-    else if (strstr(text, "TemporaryFile") != NULL)
+    else if (strstr(text, OJ_TEXT_NO_LOADER_FILE) != NULL)
     {
         status = OJ_ERR_IO;
         hint = " (it needs to write to the current folder)";

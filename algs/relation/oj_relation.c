@@ -1,6 +1,5 @@
 #include "oj_relation.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -98,11 +97,7 @@ int oj_relation_needs_contact(const struct oj_relation *relation)
 
 static oj_status check_mask(const char *mask, struct oj_error *err)
 {
-    int n = 0;
-    while (n < 9 && mask[n] != '\0' &&
-           strchr("TF*012", toupper((unsigned char)mask[n])) != NULL)
-        n++;
-    if (n < 9 || mask[9] != '\0')
+    if (!oj_mask_is_valid(mask))
         return oj_fail(err, OJ_ERR_ARG,
                        "a DE-9IM pattern is nine of the letters T F * 0 1 2, "
                        "such as T*F**F***, not \"%.20s\"",

@@ -6,6 +6,7 @@
 #include "../../flatten/base/oj_status.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -122,6 +123,15 @@ oj_relation_transpose(const struct oj_relation *relation);
  * be pairs; 0 for joins by distance, OJ_OP_DISJOINT, and a pattern that asks
  * for nothing in common of interiors and boundaries. */
 OJ_EXPORT int oj_relation_needs_contact(const struct oj_relation *relation);
+
+/** 1 for a DE-9IM pattern: nine of the letters T F * 0 1 2, in any case. */
+static inline int oj_mask_is_valid(const char *mask)
+{
+    int n = 0;
+    while (n < 9 && mask[n] != '\0' && strchr("TtFf*012", mask[n]) != NULL)
+        n++;
+    return n == 9 && mask[9] == '\0';
+}
 
 /** 1 when an input row can have more than one pair. */
 static inline int oj_relation_gives_lists(const struct oj_relation *relation)

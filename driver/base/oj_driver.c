@@ -88,6 +88,17 @@ oj_status oj_driver_choose(const char *format, const char *path,
     return OJ_OK;
 }
 
+GDALDatasetH oj_driver_new_in_memory(void)
+{
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 11, 0)
+    GDALDriverH driver = GDALGetDriverByName("MEM");
+#else
+    GDALDriverH driver = GDALGetDriverByName("Memory");
+#endif
+    return driver != NULL ? GDALCreate(driver, "", 0, 0, 0, GDT_Unknown, NULL)
+                          : NULL;
+}
+
 int oj_driver_is_connection(const char *path)
 {
     for (int i = 0; i < GDALGetDriverCount(); i++)
@@ -141,17 +152,13 @@ const char *oj_driver_hidden_name(GDALDriverH driver)
 int oj_driver_takes_fids(GDALDriverH driver)
 {
     static const char *const others[] = {"GeoJSON", "GeoJSONSeq", "Memory",
-                                         "MEM"};
+                                         "MEM", NULL};
     const char *name = GDALGetDescription(driver);
     /* Geodatabases allow no 0, with which FIDs begin elsewhere. */
     if (strstr(name, "FileGDB") != NULL)
         return 0;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    {
-        if (strcasecmp(name, others[i]) == 0)
-            return 1;
-    }
-    return oj_driver_has_layer_option(driver, "FID", NULL, 0);
+    return CSLFindString((CSLConstList)others, name) >= 0 ||
+           oj_driver_has_layer_option(driver, "FID", NULL, 0);
 }
 
 int oj_driver_has_layer_option(GDALDriverH driver, const char *name,

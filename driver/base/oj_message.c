@@ -1,5 +1,7 @@
 #include "oj_message.h"
 
+#include "../../flatten/base/oj_library_texts.h"
+
 #include <cpl_error.h>
 
 #include <pthread.h>
@@ -260,7 +262,7 @@ void oj_message_tidy(char *text)
 
 int oj_message_reason_length(const char *reason)
 {
-    const char *advice = strstr(reason, ". This can occur");
+    const char *advice = strstr(reason, OJ_TEXT_ADVICE);
     return (int)(advice != NULL ? (size_t)(advice - reason) : strlen(reason));
 }
 

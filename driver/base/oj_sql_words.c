@@ -1,7 +1,6 @@
 #include "oj_sql_words.h"
 
-#include <stddef.h>
-#include <strings.h>
+#include <cpl_string.h>
 
 int oj_sql_is_keyword(const char *name)
 {
@@ -21,12 +20,7 @@ int oj_sql_is_keyword(const char *name)
         "right",    "rollback", "select",      "set",        "table",
         "then",     "to",       "transaction", "union",      "unique",
         "update",   "using",    "values",      "when",       "where",
-        "with",
+        "with",     NULL,
     };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    {
-        if (strcasecmp(words[i], name) == 0)
-            return 1;
-    }
-    return 0;
+    return CSLFindString((CSLConstList)words, name) >= 0;
 }

@@ -219,7 +219,7 @@ static oj_status check_mask(const struct oj_command *command,
         return oj_fail(err, OJ_ERR_ARG,
                        "-op relate needs -relate MASK, nine of the letters T F "
                        "* 0 1 2");
-    if (strlen(mask) != 9 || strspn(mask, "TtFf*012") != 9)
+    if (!oj_mask_is_valid(mask))
         return oj_fail(err, OJ_ERR_ARG,
                        "-relate must be nine of the letters T F * 0 1 2, as "
                        "T*F**F***, not '%.40s'",

@@ -3,7 +3,7 @@
 #include "../../algs/relation/oj_backend.h"
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_size.h"
-#include "../files/oj_relative_path.h"
+#include "../files/oj_path.h"
 #include "oj_command_check.h"
 #include "oj_command_op.h"
 #include "oj_devices.h"
@@ -64,7 +64,7 @@ static oj_status keep_path(const struct argument_reader *r, const char *name,
 {
     char *path = NULL;
     oj_status status;
-    OJ_TRY(oj_relative_path_resolve(r->folder, name, &path, err));
+    OJ_TRY(oj_path_resolve(r->folder, name, &path, err));
     status = keep_word(r->command, path, out, err);
     oj_free(path);
     return status;

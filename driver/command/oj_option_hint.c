@@ -3,6 +3,8 @@
 #include "../base/oj_spelling.h"
 #include "oj_command.h"
 
+#include <cpl_string.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -95,6 +97,7 @@ static const char *const of_ogr2ogr[] = {
     "datelineoffset",
     "xyRes",
     "zfield",
+    NULL,
 };
 
 /* Without the marks between words, which everyone sets in another way. */
@@ -141,16 +144,6 @@ static const char *find_elsewhere(const char *name)
     return NULL;
 }
 
-static int is_of_ogr2ogr(const char *name)
-{
-    for (size_t i = 0; i < sizeof of_ogr2ogr / sizeof *of_ogr2ogr; i++)
-    {
-        if (strcasecmp(of_ogr2ogr[i], name) == 0)
-            return 1;
-    }
-    return 0;
-}
-
 void oj_option_hint(const char *word, char *text, size_t size)
 {
     const char *name = word + 1 + (word[1] == '-');
@@ -163,7 +156,7 @@ void oj_option_hint(const char *word, char *text, size_t size)
                  name + n + 1);
     else if (instead != NULL)
         snprintf(text, size, ": %s (ogrjoin --help lists all)", instead);
-    else if (is_of_ogr2ogr(name))
+    else if (CSLFindString((CSLConstList)of_ogr2ogr, name) >= 0)
         snprintf(text, size,
                  ": it is one of ogr2ogr, which reads joins, too: ogr2ogr "
                  "-%s ... dst_ds 'JOIN:[options] input_ds join_ds'",

@@ -3,6 +3,7 @@
 #if OJ_HAVE_ARROW
 
 #include "../../flatten/base/oj_array.h"
+#include "../base/oj_driver.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -12,17 +13,6 @@
 #include <string.h>
 
 /* ---- the layer ---------------------------------------------------------- */
-
-static GDALDatasetH create_dataset(void)
-{
-#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 11, 0)
-    GDALDriverH driver = GDALGetDriverByName("MEM");
-#else
-    GDALDriverH driver = GDALGetDriverByName("Memory");
-#endif
-    return driver != NULL ? GDALCreate(driver, "", 0, 0, 0, GDT_Unknown, NULL)
-                          : NULL;
-}
 
 static int create_fields(OGRLayerH layer, OGRFeatureDefnH defn)
 {
@@ -55,7 +45,7 @@ static int open_quietly(OGRFeatureDefnH defn, char **options,
                         struct oj_arrow_schema *schema)
 {
     OGRLayerH layer;
-    schema->dataset = create_dataset();
+    schema->dataset = oj_driver_new_in_memory();
     if (schema->dataset == NULL)
         return 0;
     layer = create_layer(schema->dataset, defn, schema->has_geometry);

@@ -330,32 +330,13 @@ static oj_status add_block(struct join_stream *s, int64_t *n_rows, int *is_full,
     return OJ_OK;
 }
 
-static oj_status make_array(int n_children, struct ArrowArray *array,
-                            struct oj_error *err)
-{
-    memset(array, 0, sizeof *array);
-    array->release = oj_row_column_release;
-    array->buffers = oj_calloc(1, sizeof *array->buffers);
-    if (array->buffers == NULL)
-        return oj_fail_nomem(err, 1, sizeof *array->buffers);
-    array->n_buffers = 1;
-    array->children = oj_calloc(n_children + 1, sizeof *array->children);
-    if (array->children == NULL)
-        return oj_fail_nomem(err, n_children, sizeof *array->children);
-    array->n_children = n_children;
-    return OJ_OK;
-}
-
 static oj_status fill_array(struct join_stream *s, int64_t n_rows,
                             struct ArrowArray *array, struct oj_error *err)
 {
-    OJ_TRY(make_array(s->n_children, array, err));
+    OJ_TRY(oj_row_column_make_array(1, s->n_children, array, err));
     array->length = n_rows;
     for (int i = 0; i < s->n_children; i++)
     {
-        array->children[i] = oj_calloc(1, sizeof *array->children[i]);
-        if (array->children[i] == NULL)
-            return oj_fail_nomem(err, 1, sizeof *array->children[i]);
         oj_row_column_cut(&s->child[i].column, n_rows);
         OJ_TRY(
             oj_row_column_finish(&s->child[i].column, array->children[i], err));

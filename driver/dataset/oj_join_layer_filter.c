@@ -54,17 +54,20 @@ static int is_input_field(const struct oj_join_layer *layer, const char *name)
 /* Drivers that leave conditions to OGR: they mean there what they mean here. */
 static int asks_ogr(const struct oj_source *input)
 {
-    static const char *const names[] = {
-        "ESRI Shapefile", "FlatGeobuf", "GeoJSON",      "GeoJSONSeq", "CSV",
-        "Memory",         "MEM",        "MapInfo File", "KML",        "GML"};
-    const char *driver =
-        GDALGetDescription(GDALGetDatasetDriver(input->dataset));
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    {
-        if (strcmp(driver, names[i]) == 0)
-            return 1;
-    }
-    return 0;
+    static const char *const names[] = {"ESRI Shapefile",
+                                        "FlatGeobuf",
+                                        "GeoJSON",
+                                        "GeoJSONSeq",
+                                        "CSV",
+                                        "Memory",
+                                        "MEM",
+                                        "MapInfo File",
+                                        "KML",
+                                        "GML",
+                                        NULL};
+    return CSLFindString(
+               (CSLConstList)names,
+               GDALGetDescription(GDALGetDatasetDriver(input->dataset))) >= 0;
 }
 
 static int may_push_where(const struct oj_join_layer *layer, const char *where,

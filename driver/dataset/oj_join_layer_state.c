@@ -3,7 +3,6 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_message.h"
-#include "../base/oj_names.h"
 #include "../base/oj_sql_words.h"
 #include "../base/oj_words.h"
 #include "../command/oj_command_parse.h"
@@ -25,51 +24,7 @@ void oj_join_layer_report(const struct oj_error *error)
     CPLError(CE_Failure, CPLE_AppDefined, "%s", line.message);
 }
 
-/* ---- what cannot be a layer --------------------------------------------- */
-
-static oj_status check_options(const struct oj_command *command,
-                               struct oj_error *err)
-{
-    static const char *const not_here[] = {"in_place",
-                                           "append",
-                                           "update",
-                                           "overwrite",
-                                           "explain",
-                                           "validate",
-                                           "benchmark",
-                                           "f",
-                                           "unmatched_layer",
-                                           "unmatched_join_layer",
-                                           "lco",
-                                           "dsco",
-                                           "doo",
-                                           "json_summary"};
-    if (command->layer_type == OJ_LAYER_NONE)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-nlt NONE is for runs that write a dataset; who reads "
-                       "rows of a join chooses what to read of them");
-    for (size_t i = 0; i < sizeof not_here / sizeof *not_here; i++)
-    {
-        if (oj_command_given(command, not_here[i]))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-%s is for runs that write a dataset; a join that "
-                           "is opened as a dataset is only read",
-                           not_here[i]);
-    }
-    return OJ_OK;
-}
-
 /* ---- the definition ----------------------------------------------------- */
-
-static OGRwkbGeometryType promoted(const struct oj_command *command,
-                                   OGRwkbGeometryType type)
-{
-    OGRwkbGeometryType flat = OGR_GT_Flatten(type);
-    if (command->layer_type == OJ_LAYER_MULTI &&
-        (flat == wkbPoint || flat == wkbLineString || flat == wkbPolygon))
-        return OGR_GT_GetCollection(type);
-    return type;
-}
 
 /* The name of the input's FIDs or geometries, or "" where a field of the input
  * is called so, too: a client would take its values for FIDs. */
@@ -92,8 +47,8 @@ static oj_status plan_fields(struct oj_join_layer *layer,
         name_beside_fields(input, OGR_L_GetFIDColumn(input->layer));
     const char *geometry =
         name_beside_fields(input, OGR_L_GetGeometryColumn(input->layer));
-    OJ_TRY(oj_names_add(&schema->taken, fid, NULL, err));
-    OJ_TRY(oj_names_add(&schema->taken, geometry, NULL, err));
+    OJ_TRY(oj_schema_take_name(schema, fid, NULL, err));
+    OJ_TRY(oj_schema_take_name(schema, geometry, NULL, err));
     OJ_TRY(oj_schema_plan(&request, schema, err));
     layer->is_one_row = request.one_row_per_input;
     schema->keep_fids = !request.has_other_rows && !input->is_result_set &&
@@ -141,7 +96,7 @@ static oj_status define(const struct oj_join_layer *layer,
         OGR_Fld_SetDomainName(layer->schema.fields[i].defn, "");
         OGR_FD_AddFieldDefn(defn, layer->schema.fields[i].defn);
     }
-    OGR_FD_SetGeomType(defn, promoted(&layer->command, type));
+    OGR_FD_SetGeomType(defn, oj_schema_layer_type(&layer->command, type));
     field = OGR_FD_GetGeomFieldDefn(defn, 0);
     if (field == NULL)
         return OJ_OK;
@@ -279,7 +234,10 @@ static oj_status open_layer(struct oj_join_layer *layer, struct oj_error *err)
 {
     struct oj_message_sink sink;
     oj_status status;
-    OJ_TRY(check_options(&layer->command, err));
+    if (layer->command.layer_type == OJ_LAYER_NONE)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-nlt NONE is for runs that write a dataset; who reads "
+                       "rows of a join chooses what to read of them");
     OJ_TRY(oj_row_stream_open(&layer->command, NULL, &layer->main, err));
     oj_told_listen(&layer->main.told, &sink);
     status = plan(layer, err);

@@ -3,16 +3,16 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_message.h"
 #include "../base/oj_words.h"
-#include "../files/oj_relative_path.h"
+#include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
 #include "../spec/oj_dataset_name.h"
 #include "../spec/oj_spec_file.h"
 #include "oj_join_layer.h"
 
 #include <cpl_error.h>
+#include <cpl_string.h>
 
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 /* The words that the file is to have, as they are made. */
@@ -28,7 +28,7 @@ static oj_status add_path(struct saved *saved, const char *before,
                           const char *path, struct oj_error *err)
 {
     char *made = NULL, *line = NULL;
-    OJ_TRY(oj_relative_path_make(saved->folder, path, &made, err));
+    OJ_TRY(oj_path_make_relative(saved->folder, path, &made, err));
     if (before[0] != '\0')
     {
         size_t n = strlen(made) + 1;
@@ -52,13 +52,8 @@ static oj_status add_path(struct saved *saved, const char *before,
 static int is_of_this_run(const struct oj_option *option)
 {
     static const char *const names[] = {"write_spec", "overwrite", "q",
-                                        "progress"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    {
-        if (strcmp(option->name, names[i]) == 0)
-            return 1;
-    }
-    return 0;
+                                        "progress", NULL};
+    return CSLFindString((CSLConstList)names, option->name) >= 0;
 }
 
 /* The words without the destination and what is of this run alone, paths as
@@ -163,7 +158,7 @@ oj_status oj_write_spec_run(const struct oj_command *command,
     struct oj_spec_file spec = {0};
     char *folder = NULL;
     oj_status status;
-    OJ_TRY(oj_relative_path_folder(command->write_spec, &folder, err));
+    OJ_TRY(oj_path_folder(command->write_spec, &folder, err));
     spec.is_relative = 1;
     status = check_name(command, folder, err);
     if (status == OJ_OK)

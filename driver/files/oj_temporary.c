@@ -4,11 +4,11 @@
 #include "oj_temporary.h"
 
 #include "../base/oj_cancel.h"
+#include "oj_path.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,6 +33,116 @@ static oj_status fail_system(struct oj_error *err, const char *what,
 {
     return oj_fail(err, OJ_ERR_IO, "%s %s: %s", what, path, strerror(errno));
 }
+
+/* The folder that path is in. */
+static void folder_of(const char *path, char *folder, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        snprintf(folder, size, ".");
+    else
+        snprintf(folder, size, "%.*s", slash == path ? 1 : (int)(slash - path),
+                 path);
+}
+
+/* ---- files without a name ------------------------------------------------ */
+
+static oj_status fail_file(const char *what, struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_IO,
+                   "keeping %s in a temporary file failed: %s; TMPDIR can "
+                   "name another folder",
+                   what, strerror(errno));
+}
+
+/* The descriptor of a file without a name in folder, or -1. */
+static int open_in(const char *folder)
+{
+    char path[OJ_PATH_MAX];
+    int file;
+    if (snprintf(path, sizeof path, "%s/.ogrjoin-XXXXXX", folder) >=
+        (int)sizeof path)
+    {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    file = mkstemp(path);
+    if (file >= 0)
+        unlink(path);
+    return file;
+}
+
+oj_status oj_temporary_file_open(const char *near, const char *what,
+                                 struct oj_temporary_file *out,
+                                 struct oj_error *err)
+{
+    struct oj_temporary_file made = {-1, 1, 0, what};
+    char folder[OJ_PATH_MAX];
+    const char *fallback = getenv("TMPDIR");
+    if (near != NULL && strncmp(near, "/vsi", 4) != 0)
+    {
+        folder_of(near, folder, sizeof folder);
+        made.descriptor = open_in(folder);
+    }
+    if (made.descriptor < 0)
+        made.descriptor = open_in(
+            fallback != NULL && fallback[0] != '\0' ? fallback : "/tmp");
+    if (made.descriptor < 0)
+        return fail_file(what, err);
+    *out = made;
+    return OJ_OK;
+}
+
+oj_status oj_temporary_file_write(struct oj_temporary_file *file,
+                                  const void *bytes, int64_t n,
+                                  struct oj_error *err)
+{
+    const char *from = bytes;
+    while (n > 0)
+    {
+        ssize_t written =
+            pwrite(file->descriptor, from, (size_t)n, (off_t)file->size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return fail_file(file->what, err);
+        from += written;
+        n -= written;
+        file->size += written;
+    }
+    return OJ_OK;
+}
+
+oj_status oj_temporary_file_read(const struct oj_temporary_file *file,
+                                 int64_t offset, void *bytes, int64_t n,
+                                 struct oj_error *err)
+{
+    char *to = bytes;
+    while (n > 0)
+    {
+        ssize_t read = pread(file->descriptor, to, (size_t)n, (off_t)offset);
+        if (read < 0 && errno == EINTR)
+            continue;
+        if (read == 0)
+            return oj_fail(err, OJ_ERR_IO, "a temporary file ends early");
+        if (read < 0)
+            return fail_file(file->what, err);
+        to += read;
+        n -= read;
+        offset += read;
+    }
+    return OJ_OK;
+}
+
+void oj_temporary_file_close(struct oj_temporary_file *file)
+{
+    const struct oj_temporary_file closed = {0};
+    if (file->is_open)
+        close(file->descriptor);
+    *file = closed;
+}
+
+/* ---- folders ------------------------------------------------------------- */
 
 /* Splits final into the folder, made absolute, and the name. */
 static oj_status split(const char *final, struct oj_temporary *t,
@@ -89,20 +199,17 @@ static void sweep(const struct oj_temporary *t)
 {
     char start[sizeof t->name + sizeof mark + 2];
     char path[2 * OJ_PATH_MAX];
-    struct dirent *entry;
-    DIR *folder = opendir(t->destination);
-    if (folder == NULL)
-        return;
+    char **names = VSIReadDir(t->destination);
     folder_start(t, start, sizeof start);
-    while ((entry = readdir(folder)) != NULL)
+    for (int i = 0; names != NULL && names[i] != NULL; i++)
     {
-        if (strncmp(entry->d_name, start, strlen(start)) != 0)
+        if (strncmp(names[i], start, strlen(start)) != 0)
             continue;
-        snprintf(path, sizeof path, "%s/%s", t->destination, entry->d_name);
+        snprintf(path, sizeof path, "%s/%s", t->destination, names[i]);
         if (is_stale(path))
             VSIRmdirRecursive(path);
     }
-    closedir(folder);
+    CSLDestroy(names);
 }
 
 static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
@@ -208,13 +315,9 @@ static char **list_members(const struct oj_temporary *t)
 /* 1 when path is one of the files in old. */
 static int is_listed(char **old, const char *path)
 {
-    struct stat a, b;
-    if (stat(path, &a) != 0)
-        return 0;
     for (int i = 0; old != NULL && old[i] != NULL; i++)
     {
-        if (stat(old[i], &b) == 0 && a.st_dev == b.st_dev &&
-            a.st_ino == b.st_ino)
+        if (oj_path_is_same_file(old[i], path))
             return 1;
     }
     return 0;
@@ -305,9 +408,7 @@ static int is_sidecar(const struct oj_temporary *t, const char *path)
     const char *dot = strrchr(t->name, '.');
     size_t stem = dot != NULL ? (size_t)(dot - t->name) : strlen(t->name);
     char folder[OJ_PATH_MAX], resolved[OJ_PATH_MAX];
-    snprintf(folder, sizeof folder, "%.*s",
-             slash != NULL ? (int)(slash - path) : 1,
-             slash != NULL ? path : ".");
+    folder_of(path, folder, sizeof folder);
     return strcmp(name, t->name) != 0 && strncmp(name, t->name, stem) == 0 &&
            name[stem] == '.' && realpath(folder, resolved) != NULL &&
            strcmp(resolved, t->destination) == 0;

@@ -99,3 +99,19 @@ oj_status oj_text_file_write(const char *path, const char *option,
     errno = number;
     return fail(option, path, err);
 }
+
+void oj_text_file_put_json(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (; *text != '\0'; text++)
+    {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            fprintf(file, "\\%c", c);
+        else if (c < 0x20)
+            fprintf(file, "\\u%04x", c);
+        else
+            fputc(c, file);
+    }
+    fputc('"', file);
+}

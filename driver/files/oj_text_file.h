@@ -26,6 +26,9 @@ OJ_MUST_USE oj_status oj_text_file_write(const char *path, const char *option,
                                          const void *user,
                                          struct oj_error *err);
 
+/** Writes text as a string of JSON, with its quotes. */
+void oj_text_file_put_json(FILE *file, const char *text);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,22 +1,32 @@
 #include "oj_job.h"
 
+#include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_compare.h"
+#include "../../flatten/read/oj_attributes.h"
+#include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
+#include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
 #include "../output/oj_output.h"
 #include "../source/oj_early_warnings.h"
+#include "oj_join_cache.h"
+#include "oj_join_key.h"
 
 #include <cpl_conv.h>
 #include <cpl_progress.h>
 #include <cpl_vsi.h>
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 /* Pairs of one answer: what more rows have comes in the next. 28 bytes a pair
  * are held, and three answers at a time. */
@@ -31,6 +41,15 @@
  * rows of some hundred bytes. */
 #define BYTES_PER_BATCH_ROW 1024
 #define LEAST_BATCH 4096
+
+/* Shares of -memory: a tile with its index; the rest is for batches, answers
+ * and what GDAL holds. */
+#define TILE_SHARE 0.5
+
+/* What a reference (-validate) makes of a join side, beside what the join
+ * itself makes of it: so many times as much, at most (GEOS's objects for single
+ * points). */
+#define REFERENCE_SHARE 5
 
 static struct oj_relation make_relation(const struct oj_command *command,
                                         const struct oj_crs *crs)
@@ -147,20 +166,16 @@ static void plan_progress(struct oj_job *job)
 /* 1 when the two names are of one file, which need not be there yet. */
 static int is_same_name(const char *a, const char *b)
 {
-    struct stat x, y;
     char *folder_a, *folder_b;
     int same;
-    if (strcmp(a, b) == 0)
+    if (oj_path_is_same_file(a, b))
         return 1;
-    if (stat(a, &x) == 0 && stat(b, &y) == 0)
-        return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
     if (strcmp(CPLGetFilename(a), CPLGetFilename(b)) != 0)
         return 0;
     folder_a = CPLStrdup(CPLGetPath(a));
     folder_b = CPLStrdup(CPLGetPath(b));
-    same = stat(folder_a[0] != '\0' ? folder_a : ".", &x) == 0 &&
-           stat(folder_b[0] != '\0' ? folder_b : ".", &y) == 0 &&
-           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    same = oj_path_is_same_file(folder_a[0] != '\0' ? folder_a : ".",
+                                folder_b[0] != '\0' ? folder_b : ".");
     CPLFree(folder_a);
     CPLFree(folder_b);
     return same;
@@ -282,16 +297,379 @@ struct oj_options oj_job_engine_options(const struct oj_job *job)
     return options;
 }
 
+/* ---- under -memory: in memory, as long as it fits ------------------------ */
+
+/* A reference takes its own beside what the join takes. */
+static int64_t n_shares(const struct oj_command *command)
+{
+    return command->validate != NULL ? 1 + REFERENCE_SHARE : 1;
+}
+
+struct watch
+{
+    const struct oj_job *job;
+    int is_too_large;
+};
+
+/* Stops the reading when what has been read, with its index, passes the bound.
+ */
+static int look(int64_t n_rows, void *user)
+{
+    struct watch *watch = user;
+    const struct oj_job *job = watch->job;
+    const struct oj_read_counts *counts = &job->join_side->counts;
+    int64_t bytes = oj_tiles_estimate(16 * counts->n_vertices + 24 * n_rows +
+                                          counts->n_table_bytes,
+                                      counts->n_vertices);
+    watch->is_too_large = bytes > job->command->memory / n_shares(job->command);
+    return watch->is_too_large || oj_is_cancelled();
+}
+
+/* *fits: 0 when the join side has to go into tiles. */
+static oj_status read_if_it_fits(struct oj_job *job, int *fits,
+                                 struct oj_error *err)
+{
+    struct watch watch = {job, 0};
+    oj_status status = oj_job_read_join_watched(job, look, &watch, err);
+    *fits = 1;
+    if (status != OJ_ERR_CANCELLED || !watch.is_too_large)
+        return status;
+    *fits = 0;
+    oj_flat_buf_free(&job->join_side->buf);
+    oj_table_free(job->join_side->table);
+    job->join_side->table = NULL;
+    return OJ_OK;
+}
+
+/* ---- under -memory: in tiles --------------------------------------------- */
+
+/* The join side on its way into tiles. */
+struct spill
+{
+    struct oj_job *job;
+    struct oj_read_options reading;
+    struct oj_layer_reader *reader;
+    struct oj_batch batch;
+    struct oj_side_work work;
+    struct oj_table *table; /* of the batch */
+    int64_t *fid;           /* [n_fids] of a SELECT */
+    int64_t n_fids, cap_fids;
+    int64_t last_fid;
+    int is_ascending;
+};
+
+static void add_to_extent(const struct oj_flat *flat, double extent[4])
+{
+    for (int64_t i = 0; i < flat->n_vertices; i++)
+    {
+        extent[0] = flat->x[i] < extent[0] ? flat->x[i] : extent[0];
+        extent[1] = flat->y[i] < extent[1] ? flat->y[i] : extent[1];
+        extent[2] = flat->x[i] > extent[2] ? flat->x[i] : extent[2];
+        extent[3] = flat->y[i] > extent[3] ? flat->y[i] : extent[3];
+    }
+}
+
+/* Where the features are: what the layer says at once, or else where those of
+ * the first batch are. */
+static void find_extent(const struct spill *spill, const struct oj_flat *flat,
+                        double extent[4])
+{
+    const struct oj_source *join = &spill->job->join;
+    OGREnvelope envelope;
+    extent[0] = extent[1] = INFINITY;
+    extent[2] = extent[3] = -INFINITY;
+    if (join->transformation == NULL && join->side->where == NULL &&
+        OGR_L_GetExtent(join->layer, &envelope, 0) == OGRERR_NONE)
+    {
+        extent[0] = envelope.MinX;
+        extent[1] = envelope.MinY;
+        extent[2] = envelope.MaxX;
+        extent[3] = envelope.MaxY;
+    }
+    if (!(extent[2] - extent[0] < INFINITY))
+        add_to_extent(flat, extent);
+    if (!(extent[2] - extent[0] < INFINITY))
+        extent[0] = extent[1] = extent[2] = extent[3] = 0.0;
+}
+
+static oj_status open_tiles(struct spill *spill, const struct oj_flat *flat,
+                            struct oj_error *err)
+{
+    const struct oj_command *command = spill->job->command;
+    double extent[4];
+    find_extent(spill, flat, extent);
+    return oj_tiles_open(
+        &spill->job->tiles,
+        command->in_place ? command->input.dataset : command->dst,
+        (int64_t)(TILE_SHARE * (double)command->memory) / n_shares(command),
+        extent, spill->table, err);
+}
+
+/* FIDs of a layer are unique; those of a SELECT may repeat, which is known only
+ * at the end. */
+static oj_status keep_fids(struct spill *spill, const struct oj_flat *flat,
+                           struct oj_error *err)
+{
+    if (!spill->job->join.is_result_set)
+        return OJ_OK;
+    for (int64_t i = 0; spill->is_ascending && i < flat->n_features; i++)
+    {
+        spill->is_ascending = flat->fid[i] > spill->last_fid;
+        spill->last_fid = flat->fid[i];
+    }
+    OJ_TRY(oj_reserve(&spill->fid, spill->n_fids,
+                      spill->n_fids + flat->n_features, &spill->cap_fids,
+                      sizeof *spill->fid, err));
+    memcpy(spill->fid + spill->n_fids, flat->fid,
+           (size_t)flat->n_features * sizeof *spill->fid);
+    spill->n_fids += flat->n_features;
+    return OJ_OK;
+}
+
+static oj_status spill_batch(struct spill *spill, struct oj_error *err)
+{
+    struct oj_job *job = spill->job;
+    struct oj_row_values values = {NULL, spill->batch.attributes};
+    struct oj_flat flat = oj_flat_buf_view(&spill->batch.flat);
+    flat.n_features = spill->batch.n_rows;
+    OJ_TRY(oj_sides_make(&job->sides, 1, 1, &values, &spill->work, &flat, err));
+    oj_table_free(spill->table);
+    spill->table = NULL;
+    OJ_TRY(oj_table_new(job->join.layer, spill->reading.fields,
+                        spill->reading.n_fields, &spill->table, err));
+    OJ_TRY(oj_table_append(spill->table, spill->batch.attributes,
+                           spill->batch.n_rows, err));
+    if (!job->tiles.file.is_open)
+        OJ_TRY(open_tiles(spill, &flat, err));
+    OJ_TRY(keep_fids(spill, &flat, err));
+    return oj_tiles_add(&job->tiles, &flat, spill->table,
+                        spill->batch.first_row, err);
+}
+
+static oj_status spill_all(struct spill *spill, struct oj_error *err)
+{
+    struct oj_job *job = spill->job;
+    OJ_TRY(oj_layer_reader_open(job->join.layer, &spill->reading,
+                                &spill->reader, err));
+    for (;;)
+    {
+        OJ_TRY(oj_layer_reader_next(spill->reader, &spill->batch, err));
+        if (spill->batch.n_rows == 0)
+            break;
+        OJ_TRY(spill_batch(spill, err));
+        OJ_TRY(oj_cancel_check(err));
+    }
+    job->join_side->counts = *oj_layer_reader_counts(spill->reader);
+    return oj_tiles_finish(&job->tiles, err);
+}
+
+static int fids_are_unique(struct spill *spill)
+{
+    if (spill->is_ascending)
+        return 1;
+    qsort(spill->fid, (size_t)spill->n_fids, sizeof *spill->fid,
+          oj_compare_int64);
+    for (int64_t i = 1; i < spill->n_fids; i++)
+    {
+        if (spill->fid[i] == spill->fid[i - 1])
+            return 0;
+    }
+    return 1;
+}
+
+static void free_spill(struct spill *spill)
+{
+    oj_batch_free(&spill->batch);
+    oj_side_work_free(&spill->work);
+    oj_layer_reader_close(spill->reader);
+    oj_table_free(spill->table);
+    oj_free(spill->fid);
+}
+
+/* Answers point at the fields of an empty table, of the same columns. */
+static oj_status open_tiled(struct oj_job *job, int unique,
+                            struct oj_error *err)
+{
+    const struct oj_options options = oj_job_engine_options(job);
+    if (job->tiles.columns != NULL)
+        OJ_TRY(
+            oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
+    return oj_tiled_join_open(&job->tiles, &job->relation,
+                              job->command->backend, &options, unique,
+                              &job->tiled, err);
+}
+
+static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
+{
+    struct spill spill = {0};
+    double start = oj_clock_seconds();
+    int unique;
+    oj_status status;
+    spill.job = job;
+    spill.reading = oj_job_read_options(job, &job->join);
+    spill.reading.keep_attributes = 1;
+    spill.last_fid = INT64_MIN;
+    spill.is_ascending = 1;
+    status = spill_all(&spill, err);
+    unique = status == OJ_OK && fids_are_unique(&spill);
+    free_spill(&spill);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    job->join_side->read_s = oj_clock_seconds() - start;
+    OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
+                                 err));
+    return open_tiled(job, unique, err);
+}
+
+/* Large arrays of a tile go back to the system with the tile: by default glibc
+ * keeps ever larger ones, in an arena for each thread. */
+static void return_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 4 << 20);
+    mallopt(M_TRIM_THRESHOLD, 16 << 20);
+#endif
+}
+
+/* Under -memory: reads the join side into memory if it fits, else into tiles.
+ */
+static oj_status prepare_bounded(struct oj_job *job, struct oj_error *err)
+{
+    const struct oj_options options = oj_job_engine_options(job);
+    int fits;
+    return_memory();
+    OJ_TRY(read_if_it_fits(job, &fits, err));
+    if (!fits)
+        return prepare_tiles(job, err);
+    return oj_join_open(&job->join_side->flat, &job->relation,
+                        job->command->backend, &options,
+                        &job->join_side->engine, err);
+}
+
+/* ---- prepared ------------------------------------------------------------ */
+
 oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
 {
     const struct oj_options options = oj_job_engine_options(job);
     if (job->command->memory > 0)
-        return oj_job_prepare_bounded(job, err);
+        return prepare_bounded(job, err);
     OJ_TRY(oj_job_read_join(job, err));
     return oj_join_open(&job->join_side->flat, &job->relation,
                         job->command->backend, &options,
                         &job->join_side->engine, err);
 }
+
+/* ---- the join side, borrowed from the cache ------------------------------ */
+
+oj_status oj_job_open_shared(const struct oj_command *command,
+                             struct oj_job *job, struct oj_error *err)
+{
+    int64_t opened_ns = oj_join_files_now();
+    OJ_TRY(oj_job_open(command, job, err));
+    OJ_TRY(oj_join_files_look(&job->input, opened_ns, &job->input_files, err));
+    return oj_join_files_look(&job->join, opened_ns, &job->join_files, err);
+}
+
+int oj_job_is_outdated(const struct oj_job *job)
+{
+    return oj_join_files_changed(&job->input_files) ||
+           oj_join_files_changed(&job->join_files);
+}
+
+/* Reads and indexes into side, which then is the cache's. */
+static oj_status build(void *user, struct oj_join_side *side, const int *cancel,
+                       int *keep, struct oj_error *err)
+{
+    const struct oj_side_findings nothing = {0};
+    struct oj_job *job = user;
+    struct oj_options options = oj_job_engine_options(job);
+    options.cancel = cancel;
+    job->join_side = side;
+    oj_sides_take_findings(&job->sides, 1, &nothing); /* of a first attempt */
+    OJ_TRY(oj_job_read_join(job, err));
+    OJ_TRY(oj_join_open(&side->flat, &job->relation, job->command->backend,
+                        &options, &side->engine, err));
+    oj_join_side_keep(side, &job->sides);
+    *keep = oj_join_files_same(&job->join_files);
+    return OJ_OK;
+}
+
+/* Also of a failed build: side is gone. */
+static void take_back(struct oj_job *job)
+{
+    job->join_side = &job->own_join_side;
+}
+
+/* After the cache's answer. */
+static oj_status settle(struct oj_job *job, oj_status status, int is_mine)
+{
+    if (status != OJ_OK)
+    {
+        take_back(job);
+        return status;
+    }
+    job->join_side = oj_join_use_side(&job->join_use);
+    if (!is_mine)
+        oj_join_side_lend(job->join_side, &job->sides);
+    return OJ_OK;
+}
+
+static oj_status borrow(struct oj_job *job, const struct oj_join_key *key,
+                        struct oj_error *err)
+{
+    int is_mine;
+    oj_status status = oj_join_cache_take(key, build, job, oj_cancel_flag(),
+                                          &job->join_use, &is_mine, err);
+    return settle(job, status, is_mine);
+}
+
+oj_status oj_job_prepare_shared(struct oj_job *job, struct oj_error *err)
+{
+    const struct oj_join_recipe recipe = {
+        job->command,   &job->join,       &job->sides,
+        &job->relation, &job->join_files, oj_job_engine_options(job)};
+    struct oj_join_key key = {0};
+    oj_status status = OJ_OK;
+    int may_keep = oj_join_cache_limit() > 0 &&
+                   oj_join_key_is_possible(job->command, &job->join) &&
+                   oj_join_files_same(&job->join_files);
+    if (job->command->memory > 0)
+        return oj_job_prepare(job, err);
+    if (may_keep)
+        status = oj_join_key_make(&recipe, &key, err);
+    if (status == OJ_OK)
+        status = borrow(job, may_keep ? &key : NULL, err);
+    oj_join_key_free(&key);
+    return status;
+}
+
+oj_status oj_job_prepare_like(struct oj_job *job, const struct oj_job *other,
+                              struct oj_error *err)
+{
+    int is_there, is_mine;
+    oj_status status =
+        oj_join_cache_share(&other->join_use, build, job, oj_cancel_flag(),
+                            &job->join_use, &is_there, &is_mine, err);
+    if (status == OJ_OK && !is_there)
+        return oj_job_prepare_shared(job, err);
+    return settle(job, status, is_mine);
+}
+
+/* With the join side in memory: one job at a time where it is shared. */
+static oj_status join_in_memory(struct oj_job *job, const struct oj_flat *input,
+                                struct oj_matches *out, struct oj_error *err)
+{
+    if (job->join_use.entry != NULL)
+        return oj_join_use_batch(&job->join_use, input, out, err);
+    return oj_join_batch(job->join_side->engine, input, out, err);
+}
+
+void oj_job_stop(struct oj_job *job)
+{
+    oj_join_use_stop(&job->join_use);
+}
+
+/* ---- streamed ------------------------------------------------------------ */
 
 void oj_job_enter_thread(const struct oj_job *job, struct oj_message_sink *sink)
 {
@@ -358,7 +736,7 @@ oj_status oj_job_join_part(struct oj_job *job,
     if (job->tiled != NULL)
         OJ_TRY(join_tiles(job, part, out, err));
     else
-        OJ_TRY(oj_job_join(job, part->flat, out, err));
+        OJ_TRY(join_in_memory(job, part->flat, out, err));
     if (job->after_join == NULL)
         return OJ_OK;
     return job->after_join(job->after_join_user, part, out, err);
@@ -466,6 +844,55 @@ oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
     return oj_source_check_count(&job->input, job->command->limit,
                                  job->input_counts.n_rows, err);
 }
+
+/* ---- single rows of the input side, while it is not streamed ------------- */
+
+static oj_status open_reader(struct oj_job *job, int is_filtered,
+                             struct oj_error *err)
+{
+    struct oj_read_options reading = oj_job_read_options(job, &job->input);
+    reading.keep_attributes = 1;
+    reading.use_arrow = 0;
+    reading.batch_rows = 1;
+    if (is_filtered) /* since the last row, too */
+        oj_job_end_reading(job);
+    if (job->reader != NULL)
+        return OJ_OK;
+    return oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
+}
+
+static oj_status read_row(struct oj_job *job, int64_t fid, int is_filtered,
+                          struct oj_batch *batch, struct oj_error *err)
+{
+    OJ_TRY(open_reader(job, is_filtered, err));
+    if (!is_filtered)
+        return oj_layer_reader_get(job->reader, fid, batch, err);
+    OJ_TRY(oj_layer_reader_next(job->reader, batch, err));
+    if (batch->n_rows > 0 && batch->flat.fid[0] != fid)
+        batch->n_rows = 0;
+    return OJ_OK;
+}
+
+oj_status oj_job_read_one(struct oj_job *job, int64_t fid, int is_filtered,
+                          struct oj_flat *flat, int *there,
+                          struct oj_error *err)
+{
+    struct oj_batch *batch = &job->batches[0];
+    struct oj_row_values values = {0};
+    oj_status status = read_row(job, fid, is_filtered, batch, err);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    *there = batch->n_rows > 0;
+    if (!*there)
+        return OJ_OK;
+    *flat = oj_flat_buf_view(&batch->flat);
+    flat->n_features = batch->n_rows;
+    values.attributes = batch->attributes;
+    return oj_sides_make(&job->sides, 0, 0, &values, &job->batch_work[0], flat,
+                         err);
+}
+
+/* ---- the end ------------------------------------------------------------- */
 
 void oj_job_end_progress(struct oj_job *job)
 {

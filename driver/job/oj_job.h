@@ -92,7 +92,7 @@ OJ_MUST_USE oj_status oj_job_read_join_watched(struct oj_job *job,
 /** Reads the join side and indexes it. */
 OJ_MUST_USE oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err);
 
-/* Jobs that share join sides (oj_job_shared.c); all others keep theirs to
+/* Jobs that share join sides; all others keep theirs to
  * themselves. */
 
 /** oj_job_open() of a job that will be given to oj_job_prepare_shared(). */
@@ -119,12 +119,6 @@ OJ_MUST_USE oj_status oj_job_prepare_like(struct oj_job *job,
                                           const struct oj_job *other,
                                           struct oj_error *err);
 
-/** Joins features with the join side in memory: one job at a time where it is
- *  shared. */
-OJ_MUST_USE oj_status oj_job_join(struct oj_job *job,
-                                  const struct oj_flat *input,
-                                  struct oj_matches *out, struct oj_error *err);
-
 /** From any thread while the job is open, after its cancel flag was raised: has
  *  a shared engine stop at once what it does for this job. */
 void oj_job_stop(struct oj_job *job);
@@ -145,7 +139,7 @@ OJ_MUST_USE oj_status oj_job_join_part(struct oj_job *job,
 
 /** Reads the one input row with this FID into job->batches[0]; *flat: what is
  *  joined of it, *there 0: there is none. Not while the input is streamed;
- *  oj_job_end_reading() ends it (oj_job_one.c).
+ *  oj_job_end_reading() ends it.
  *  is_filtered  1: by the filters on the layer, which let through that row at
  *               most; 0: by its random access, whatever the filters are */
 OJ_MUST_USE oj_status oj_job_read_one(struct oj_job *job, int64_t fid,
@@ -192,11 +186,6 @@ const char *oj_job_reason(const struct oj_job *job);
 /** How a source is read. */
 struct oj_read_options oj_job_read_options(const struct oj_job *job,
                                            const struct oj_source *source);
-
-/** oj_job_prepare() under -memory: reads the join side into memory if it fits,
- *  else into tiles (oj_job_tiles.c). */
-OJ_MUST_USE oj_status oj_job_prepare_bounded(struct oj_job *job,
-                                             struct oj_error *err);
 
 /** Options of a backend after the command. */
 struct oj_options oj_job_options(const struct oj_command *command);

@@ -405,22 +405,6 @@ static oj_status wait_for_turn(struct oj_join_use *use, struct oj_error *err)
     return OJ_OK;
 }
 
-static void add_difference(struct oj_stats *sum, const struct oj_stats *after,
-                           const struct oj_stats *before)
-{
-    sum->index_s += after->index_s - before->index_s;
-    sum->sort_s += after->sort_s - before->sort_s;
-    sum->filter_s += after->filter_s - before->filter_s;
-    sum->refine_s += after->refine_s - before->refine_s;
-    sum->n_candidates += after->n_candidates - before->n_candidates;
-    sum->index_bytes = after->index_bytes;
-    sum->n_undecided_pairs +=
-        after->n_undecided_pairs - before->n_undecided_pairs;
-    if (after->n_undecided_pairs > before->n_undecided_pairs)
-        memcpy(sum->undecided_text, after->undecided_text,
-               sizeof sum->undecided_text);
-}
-
 /* An engine after such an error may be broken, or want less memory held. */
 static int is_of_engine(oj_status status)
 {
@@ -445,7 +429,7 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
         return status;
     before = *oj_join_stats(engine);
     status = oj_join_batch(engine, input, out, err);
-    add_difference(&use->stats, oj_join_stats(engine), &before);
+    oj_stats_add(&use->stats, &before, oj_join_stats(engine));
     /* Engines make some of their indexes when they are needed. */
     n_bytes = oj_join_side_bytes(&entry->side);
     pthread_mutex_lock(&cache.mutex);

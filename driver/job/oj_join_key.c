@@ -179,18 +179,17 @@ static void add_relation(struct writer *w, const struct oj_relation *relation)
 }
 
 /* Rows that are expected do not count: they decide only where auto joins. */
-static void add_engine(struct writer *w, const struct oj_job *job)
+static void add_engine(struct writer *w, const char *backend,
+                       const struct oj_options *options)
 {
-    const struct oj_options options = oj_job_engine_options(job);
-    const char *backend = job->command->backend;
     add_text(w, backend != NULL ? backend : "auto");
-    add_number(w, options.n_threads);
-    add_number(w, options.quadrant_size);
-    add_number(w, options.max_batch_pairs);
-    add_number(w, options.input_kinds);
-    add_number(w, (int64_t)options.gpus);
-    add_number(w, options.gpu_memory);
-    add_number(w, options.gpu_batch);
+    add_number(w, options->n_threads);
+    add_number(w, options->quadrant_size);
+    add_number(w, options->max_batch_pairs);
+    add_number(w, options->input_kinds);
+    add_number(w, (int64_t)options->gpus);
+    add_number(w, options->gpu_memory);
+    add_number(w, options->gpu_batch);
 }
 
 /* ---- GDAL's configuration ----------------------------------------------- */
@@ -225,11 +224,12 @@ static void add_options(struct writer *w, char **list)
 
 /* ---- the key ------------------------------------------------------------ */
 
-int oj_join_key_is_possible(const struct oj_job *job)
+int oj_join_key_is_possible(const struct oj_command *command,
+                            const struct oj_source *join)
 {
-    const struct oj_source_options *side = &job->command->join;
-    GDALDriverH driver = GDALGetDatasetDriver(job->join.dataset);
-    if (job->command->n_windows > 0 || job->command->memory > 0)
+    const struct oj_source_options *side = &command->join;
+    GDALDriverH driver = GDALGetDatasetDriver(join->dataset);
+    if (command->n_windows > 0 || command->memory > 0)
         return 0;
     /* Statements of GPKG and SQLite that run first can attach databases. */
     for (const char **o = side->open_options; o != NULL && *o != NULL; o++)
@@ -246,22 +246,21 @@ int oj_join_key_is_possible(const struct oj_job *job)
                                                     : ""));
 }
 
-oj_status oj_join_key_make(const struct oj_job *job,
-                           const struct oj_join_files *files,
+oj_status oj_join_key_make(const struct oj_join_recipe *recipe,
                            struct oj_join_key *key, struct oj_error *err)
 {
     struct writer w = {key, OJ_OK, err};
     key->n = 0;
-    add_source(&w, &job->join);
-    add_fields(&w, &job->join);
-    add_transformation(&w, job->join.transformation);
-    add_sides(&w, &job->sides);
-    add_relation(&w, &job->relation);
-    add_engine(&w, job);
+    add_source(&w, recipe->join);
+    add_fields(&w, recipe->join);
+    add_transformation(&w, recipe->join->transformation);
+    add_sides(&w, recipe->sides);
+    add_relation(&w, recipe->relation);
+    add_engine(&w, recipe->command->backend, &recipe->options);
     add_options(&w, CPLGetConfigOptions());
     add_options(&w, CPLGetThreadLocalConfigOptions());
     key->n_identity = key->n;
-    add_bytes(&w, files->state, files->n_state);
+    add_bytes(&w, recipe->files->state, recipe->files->n_state);
     return w.status;
 }
 

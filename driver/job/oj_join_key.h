@@ -14,7 +14,7 @@
 #ifndef OJ_JOIN_KEY_H
 #define OJ_JOIN_KEY_H
 
-#include "oj_job.h"
+#include "../source/oj_sides.h"
 #include "oj_join_cache.h"
 #include "oj_join_files.h"
 
@@ -22,14 +22,25 @@
 extern "C" {
 #endif
 
+/** What a join side is made of, of a job that is open and has asked for all
+ *  fields that it needs. */
+struct oj_join_recipe
+{
+    const struct oj_command *command;
+    const struct oj_source *join;
+    const struct oj_sides *sides;
+    const struct oj_relation *relation;
+    const struct oj_join_files *files; /**< of the join side */
+    struct oj_options options;         /**< of the engine */
+};
+
 /** 0 when the join side may be another one each time although its files stay
  *  as they are (a SELECT that asks for the time or for other files), or is not
  *  worth it: the boxes of -window, what -memory bounds. */
-int oj_join_key_is_possible(const struct oj_job *job);
+int oj_join_key_is_possible(const struct oj_command *command,
+                            const struct oj_source *join);
 
-/** The job is open, and all fields that it needs have been asked for. */
-OJ_MUST_USE oj_status oj_join_key_make(const struct oj_job *job,
-                                       const struct oj_join_files *files,
+OJ_MUST_USE oj_status oj_join_key_make(const struct oj_join_recipe *recipe,
                                        struct oj_join_key *key,
                                        struct oj_error *err);
 

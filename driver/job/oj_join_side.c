@@ -1,5 +1,7 @@
 #include "oj_join_side.h"
 
+#include <string.h>
+
 /* Of an index, about: a segment, its place in a tree, a ring. */
 #define INDEX_BYTES_PER_VERTEX 72
 
@@ -69,6 +71,27 @@ int64_t oj_join_side_bytes(const struct oj_join_side *side)
     if (side->exclude != NULL)
         bytes += oj_class_numbers_bytes(side->exclude);
     return bytes;
+}
+
+void oj_stats_add(struct oj_stats *sum, const struct oj_stats *before,
+                  const struct oj_stats *after)
+{
+    static const struct oj_stats none = {0};
+    if (before == NULL)
+        before = &none;
+    sum->index_s += after->index_s - before->index_s;
+    sum->sort_s += after->sort_s - before->sort_s;
+    sum->filter_s += after->filter_s - before->filter_s;
+    sum->refine_s += after->refine_s - before->refine_s;
+    sum->n_candidates += after->n_candidates - before->n_candidates;
+    if (after->index_bytes > sum->index_bytes)
+        sum->index_bytes = after->index_bytes;
+    if (sum->n_undecided_pairs == 0 &&
+        after->n_undecided_pairs > before->n_undecided_pairs)
+        memcpy(sum->undecided_text, after->undecided_text,
+               sizeof sum->undecided_text);
+    sum->n_undecided_pairs +=
+        after->n_undecided_pairs - before->n_undecided_pairs;
 }
 
 void oj_join_side_free(struct oj_join_side *side)

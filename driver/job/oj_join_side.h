@@ -39,6 +39,11 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides);
  *  tells nothing about 72 for each vertex and 4 for each feature. */
 int64_t oj_join_side_bytes(const struct oj_join_side *side);
 
+/** Adds to sum what an engine did between two looks at its stats; before NULL:
+ *  since it was opened.  Bytes of an index are the most of all. */
+void oj_stats_add(struct oj_stats *sum, const struct oj_stats *before,
+                  const struct oj_stats *after);
+
 /** Frees what it holds; it is a valid empty one afterwards. */
 void oj_join_side_free(struct oj_join_side *side);
 

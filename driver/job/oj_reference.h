@@ -10,10 +10,6 @@
 extern "C" {
 #endif
 
-/** What the reference makes of a join side, beside what the join itself makes
- * of it: so many times as much, at most (GEOS's objects for single points). */
-#define OJ_REFERENCE_SHARE 5
-
 struct oj_reference;
 
 /** Indexes the join side once more. job is prepared and outlives *out. */

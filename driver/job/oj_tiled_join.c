@@ -2,6 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_compare.h"
+#include "oj_join_side.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -79,25 +80,10 @@ oj_status oj_tiled_join_open(struct oj_tiles *tiles,
 
 /* ---- one tile ----------------------------------------------------------- */
 
-static void add_stats(struct oj_stats *sum, const struct oj_stats *stats)
-{
-    sum->index_s += stats->index_s;
-    sum->sort_s += stats->sort_s;
-    sum->filter_s += stats->filter_s;
-    sum->refine_s += stats->refine_s;
-    sum->n_candidates += stats->n_candidates;
-    if (stats->index_bytes > sum->index_bytes)
-        sum->index_bytes = stats->index_bytes;
-    if (sum->n_undecided_pairs == 0)
-        memcpy(sum->undecided_text, stats->undecided_text,
-               sizeof sum->undecided_text);
-    sum->n_undecided_pairs += stats->n_undecided_pairs;
-}
-
 static void unload(struct oj_tiled_join *join)
 {
     if (join->engine != NULL)
-        add_stats(&join->stats, oj_join_stats(join->engine));
+        oj_stats_add(&join->stats, NULL, oj_join_stats(join->engine));
     oj_join_close(join->engine);
     join->engine = NULL;
     join->loaded = -1;
@@ -421,7 +407,7 @@ oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
     OJ_TRY(join_tiles(join, input, err));
     join->total = join->stats;
     if (join->engine != NULL)
-        add_stats(&join->total, oj_join_stats(join->engine));
+        oj_stats_add(&join->total, NULL, oj_join_stats(join->engine));
     OJ_TRY(sort_by_row(join, input->n_features, err));
     n = merge_rows(join, input->n_features);
     OJ_TRY(fetch(join, n, side, err));

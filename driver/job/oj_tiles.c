@@ -55,7 +55,7 @@ oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,
         return oj_fail_nomem(err, tiles->n_buckets, sizeof *tiles->bucket);
     if (columns != NULL)
         OJ_TRY(oj_table_new_like(columns, &tiles->columns, err));
-    return oj_scratch_open(near, &tiles->scratch, err);
+    return oj_temporary_file_open(near, "data", &tiles->file, err);
 }
 
 /* ---- writing ------------------------------------------------------------ */
@@ -92,14 +92,14 @@ static oj_status flush(struct oj_tiles *tiles, int64_t b, struct oj_error *err)
     OJ_TRY(oj_reserve(&tiles->extent, tiles->n_extents, tiles->n_extents + 1,
                       &tiles->cap_extents, sizeof *tiles->extent, err));
     extent = &tiles->extent[tiles->n_extents];
-    extent->offset = tiles->scratch.size;
+    extent->offset = tiles->file.size;
     extent->length = bucket->bytes.n;
     extent->n_features = bucket->n_features;
     extent->n_vertices = bucket->n_vertices;
     extent->bucket = (int32_t)b;
     extent->number = (int32_t)tiles->n_extents;
-    OJ_TRY(oj_scratch_write(&tiles->scratch, bucket->bytes.byte,
-                            bucket->bytes.n, err));
+    OJ_TRY(oj_temporary_file_write(&tiles->file, bucket->bytes.byte,
+                                   bucket->bytes.n, err));
     tiles->n_extents++;
     bucket->bytes.n = bucket->n_features = bucket->n_vertices = 0;
     return OJ_OK;
@@ -217,8 +217,8 @@ static oj_status read_piece(struct oj_tiles *tiles, int64_t offset,
     OJ_TRY(oj_reserve(&tiles->piece.byte, 0, length, &tiles->piece.capacity, 1,
                       err));
     tiles->piece.n = length;
-    return oj_scratch_read(&tiles->scratch, offset, tiles->piece.byte, length,
-                           err);
+    return oj_temporary_file_read(&tiles->file, offset, tiles->piece.byte,
+                                  length, err);
 }
 
 static oj_status load_extent(struct oj_tiles *tiles,
@@ -255,8 +255,8 @@ oj_status oj_tiles_fetch(struct oj_tiles *tiles, int64_t place,
                          struct oj_feature_set *out, struct oj_error *err)
 {
     int64_t length;
-    OJ_TRY(
-        oj_scratch_read(&tiles->scratch, place, &length, sizeof length, err));
+    OJ_TRY(oj_temporary_file_read(&tiles->file, place, &length, sizeof length,
+                                  err));
     OJ_TRY(read_piece(tiles, place, length, err));
     if (out->table == NULL && tiles->columns != NULL)
         OJ_TRY(oj_table_new_like(tiles->columns, &out->table, err));
@@ -287,6 +287,6 @@ void oj_tiles_close(struct oj_tiles *tiles)
     oj_table_free(tiles->columns);
     oj_free(tiles->record.byte);
     oj_free(tiles->piece.byte);
-    oj_scratch_close(&tiles->scratch);
+    oj_temporary_file_close(&tiles->file);
     memset(tiles, 0, sizeof *tiles);
 }

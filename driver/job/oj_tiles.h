@@ -13,12 +13,12 @@
 #define OJ_TILES_H
 
 #include "../../flatten/read/oj_layer_record.h"
-#include "../files/oj_scratch.h"
+#include "../files/oj_temporary.h"
 
 /** Owner; zeroed memory is a valid empty one. */
 struct oj_tiles
 {
-    struct oj_scratch scratch;
+    struct oj_temporary_file file;
     int64_t memory;      /**< bytes that one tile may take when loaded */
     double x0, y0;       /**< of the grid */
     double per_x, per_y; /**< columns, rows per CRS unit */
@@ -45,7 +45,7 @@ struct oj_tile
 int64_t oj_tiles_estimate(int64_t record_bytes, int64_t n_vertices);
 
 /** Opens tiles of at most memory bytes.
- *  near      a path beside which the file is to be (oj_scratch.h)
+ *  near      a path beside which the file is to be (oj_temporary.h)
  *  extent    xmin ymin xmax ymax of the features, about
  *  columns   a table with the columns of the attributes to keep, or NULL */
 OJ_MUST_USE oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,

@@ -1,5 +1,6 @@
 #include "oj_output.h"
 
+#include "../../flatten/base/oj_library_texts.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_driver.h"
 #include "../base/oj_message.h"
@@ -12,14 +13,474 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 /* Text formats are counted by reading them again; only up to so many rows. */
 enum
 {
     MAX_SLOW_COUNT = 1000000
 };
+
+/* ---- what is decided before anything is read or written ------------------ */
+
+int oj_output_is_stdout(const char *dst)
+{
+    return strncmp(dst, "/vsistdout", 10) == 0 ||
+           strcmp(dst, "/dev/stdout") == 0;
+}
+
+static int is_virtual(const char *dst)
+{
+    return strncmp(dst, "/vsi", 4) == 0;
+}
+
+static int has_extension(const char *path, const char *extension)
+{
+    size_t n = strlen(path), m = strlen(extension);
+    return n > m && strcasecmp(path + n - m, extension) == 0;
+}
+
+static oj_status check_not_input(const struct oj_output *o,
+                                 const struct oj_source *source,
+                                 struct oj_error *err)
+{
+    if (!oj_source_is_behind(source, o->path))
+        return OJ_OK;
+    /* Two tables of one database are two things; two layers of one file cannot
+     * be read and written at once. */
+    if (o->kind == OJ_OUTPUT_TRANSACTION && oj_driver_is_database(o->driver) &&
+        strcasecmp(source->name, o->layer_name) != 0)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "the output %s is the %s dataset; write to another file, or "
+                   "add the columns to the input layer with -in_place",
+                   o->command->dst, source->role);
+}
+
+static oj_status check_transactions(const struct oj_output *o,
+                                    struct oj_error *err)
+{
+    if (oj_transaction_is_possible(o->dataset))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "%s cannot be changed safely: its driver %s has no "
+                   "transactions, so an interrupted run would leave it "
+                   "half-written; write to a new file instead",
+                   o->command->dst, GDALGetDescription(o->driver));
+}
+
+static oj_status open_existing(struct oj_output *o, struct oj_error *err)
+{
+    const struct oj_command *command = o->command;
+    CPLErrorReset();
+    o->dataset = GDALOpenEx(
+        o->path, GDAL_OF_VECTOR | GDAL_OF_UPDATE | GDAL_OF_VERBOSE_ERROR, NULL,
+        (const char *const *)command->dst_open_options, NULL);
+    if (o->dataset == NULL)
+        return oj_fail(err, OJ_ERR_IO, "cannot open %s for writing: %s",
+                       o->command->dst, CPLGetLastErrorMsg());
+    o->driver = GDALGetDatasetDriver(o->dataset);
+    if (command->format != NULL &&
+        strcasecmp(command->format, GDALGetDescription(o->driver)) != 0)
+        return oj_fail(
+            err, OJ_ERR_ARG, "%s exists and is of format %s, not %s as -f says",
+            o->command->dst, GDALGetDescription(o->driver), command->format);
+    return check_transactions(o, err);
+}
+
+/* The layer to add rows to: the one named, or the only one. */
+static OGRLayerH find_append_layer(const struct oj_output *o)
+{
+    OGRLayerH layer = GDALDatasetGetLayerByName(o->dataset, o->layer_name);
+    if (layer == NULL && o->command->layer_name == NULL &&
+        GDALDatasetGetLayerCount(o->dataset) == 1)
+        layer = GDALDatasetGetLayer(o->dataset, 0);
+    return layer;
+}
+
+/* A layer of an existing dataset, or of a database. */
+static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
+{
+    const struct oj_command *command = o->command;
+    o->kind = OJ_OUTPUT_TRANSACTION;
+    OJ_TRY(open_existing(o, err));
+    if (command->append)
+    {
+        o->layer = find_append_layer(o);
+        o->appends = o->layer != NULL;
+        if (o->appends)
+            o->layer_name = OGR_L_GetName(o->layer);
+        return OJ_OK;
+    }
+    o->replaces = GDALDatasetGetLayerByName(o->dataset, o->layer_name) != NULL;
+    if (o->replaces && !command->overwrite)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s has a layer '%s' already: -overwrite replaces it, "
+                       "-append adds rows to it, -nln NAME writes another one",
+                       o->command->dst, o->layer_name);
+    if (!GDALDatasetTestCapability(o->dataset, ODsCCreateLayer) ||
+        (o->replaces &&
+         !GDALDatasetTestCapability(o->dataset, ODsCDeleteLayer)))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the driver %s cannot %s layers in %s",
+                       GDALGetDescription(o->driver),
+                       o->replaces ? "replace" : "add", o->command->dst);
+    return OJ_OK;
+}
+
+/* 1 when the dataset holds something that a new file of the layer alone would
+ * not: other layers, or rasters. */
+static int holds_more(GDALDatasetH dataset, const char *layer_name)
+{
+    int n = GDALDatasetGetLayerCount(dataset);
+    if (GDALGetRasterCount(dataset) > 0 ||
+        CSLCount(GDALGetMetadata(dataset, "SUBDATASETS")) > 0)
+        return 1;
+    if (n == 1)
+        return strcasecmp(OGR_L_GetName(GDALDatasetGetLayer(dataset, 0)),
+                          layer_name) != 0;
+    return n > 1;
+}
+
+/* -overwrite of something that exists: the whole file is replaced when it holds
+ * no more than the layer, else the layer in it. */
+static oj_status plan_overwrite(struct oj_output *o, int is_folder,
+                                struct oj_error *err)
+{
+    GDALDatasetH old;
+    GDALDriverH driver;
+    int more;
+    if (is_folder && !has_extension(o->path, ".gdb"))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s is a folder, and -overwrite replaces no folders: "
+                       "name the file in it",
+                       o->command->dst);
+    CPLErrorReset();
+    old = GDALOpenEx(o->path, GDAL_OF_READONLY, NULL, NULL, NULL);
+    if (old == NULL && oj_transaction_recover(o->path, NULL))
+        old = GDALOpenEx(o->path, GDAL_OF_READONLY, NULL, NULL, NULL);
+    if (old == NULL)
+        return oj_fail(err, OJ_ERR_IO,
+                       "%s exists and is no dataset that GDAL can open, so it "
+                       "is not overwritten; remove it or write elsewhere",
+                       o->command->dst);
+    driver = GDALGetDatasetDriver(old);
+    more = GDALGetMetadataItem(driver, GDAL_DCAP_MULTIPLE_VECTOR_LAYERS,
+                               NULL) != NULL &&
+           holds_more(old, o->layer_name);
+    if (!more && !is_folder)
+        o->old_members = GDALGetFileList(old);
+    GDALClose(old);
+    if (more)
+        return plan_transaction(o, err);
+    o->old_members = CSLAddString(o->old_members, o->path);
+    o->kind = OJ_OUTPUT_FILE;
+    o->replaces = 1;
+    return oj_driver_choose(o->command->format, o->path, &o->driver, err);
+}
+
+static oj_status plan_existing(struct oj_output *o, int is_folder,
+                               struct oj_error *err)
+{
+    const struct oj_command *command = o->command;
+    char resolved[OJ_PATH_MAX];
+    if (realpath(o->path, resolved) != NULL)
+        snprintf(o->path, sizeof o->path, "%s", resolved);
+    if (command->append || (command->update && !command->overwrite))
+        return plan_transaction(o, err);
+    if (command->overwrite)
+        return plan_overwrite(o, is_folder, err);
+    if (is_folder && !has_extension(o->path, ".gdb"))
+        return oj_fail(err, OJ_ERR_ARG, "%s is a folder: name the file in it",
+                       command->dst);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s exists: -overwrite replaces it, -append adds rows to "
+                   "its layer, -update adds a layer",
+                   o->command->dst);
+}
+
+static int virtual_exists(const char *path)
+{
+    VSILFILE *file;
+    if (oj_output_is_stdout(path))
+        return 0;
+    file = VSIFOpenL(path, "rb");
+    if (file == NULL)
+        return 0;
+    VSIFCloseL(file);
+    return 1;
+}
+
+static oj_status plan_virtual(struct oj_output *o, struct oj_error *err)
+{
+    o->kind = OJ_OUTPUT_STREAM;
+    if (virtual_exists(o->path))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s exists, and there it cannot be replaced safely; "
+                       "remove it first",
+                       o->command->dst);
+    return oj_driver_choose(o->command->format, o->path, &o->driver, err);
+}
+
+/* Formats without files: nothing to move into place, nor to read back. */
+static int is_in_memory(const char *format)
+{
+    return format != NULL && (strcasecmp(format, "Memory") == 0 ||
+                              strcasecmp(format, "MEM") == 0);
+}
+
+static oj_status plan(struct oj_output *o, struct oj_error *err)
+{
+    const struct oj_command *command = o->command;
+    struct stat info;
+    if (is_in_memory(command->format))
+    {
+        o->kind = OJ_OUTPUT_STREAM;
+        return oj_driver_choose(command->format, o->path, &o->driver, err);
+    }
+    if (oj_driver_is_connection(o->path))
+        return plan_transaction(o, err);
+    if (is_virtual(o->path))
+        return plan_virtual(o, err);
+    if (lstat(o->path, &info) == 0)
+    {
+        if (stat(o->path, &info) != 0)
+            return oj_fail(err, OJ_ERR_IO, "%s is a link to nowhere",
+                           o->command->dst);
+        if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
+            return plan_existing(o, S_ISDIR(info.st_mode), err);
+        o->kind = OJ_OUTPUT_STREAM; /* a device or a pipe */
+        return oj_driver_choose(command->format, o->path, &o->driver, err);
+    }
+    if (command->update && !command->overwrite)
+        return oj_fail(err, OJ_ERR_IO,
+                       "%s does not exist, so -update cannot add a layer to it",
+                       o->command->dst);
+    o->kind = OJ_OUTPUT_FILE;
+    return oj_driver_choose(command->format, o->path, &o->driver, err);
+}
+
+/* What is said of making or opening the output and does not come to it: an
+ * output that is added to again and again is made only once. */
+static void warn_unused(const struct oj_output *o)
+{
+    const struct oj_command *command = o->command;
+    int has_beside = command->unmatched_layer != NULL ||
+                     command->unmatched_join_layer != NULL;
+    if (o->dataset != NULL && command->dataset_options != NULL)
+        oj_warn("-dsco has no effect: %s exists", command->dst);
+    if (o->dataset == NULL && command->dst_open_options != NULL)
+        oj_warn("-doo has no effect: %s is written anew", command->dst);
+    if (o->appends && !has_beside && command->layer_options != NULL)
+        oj_warn("-lco has no effect: the layer '%s' exists", o->layer_name);
+}
+
+oj_status oj_output_plan(const struct oj_command *command,
+                         const char *layer_name, const struct oj_source *input,
+                         const struct oj_source *join, struct oj_output *output,
+                         struct oj_error *err)
+{
+    struct oj_output o = {0};
+    oj_status status;
+    o.command = command;
+    o.layer_name = layer_name;
+    o.temporary.lock = -1;
+    o.rows_before = -1;
+    /* By its own name stdout could be a file that exists. */
+    snprintf(o.path, sizeof o.path, "%s",
+             strcmp(command->dst, "/dev/stdout") == 0 ? "/vsistdout/"
+                                                      : command->dst);
+    if (strlen(command->dst) >= sizeof o.path)
+        return oj_fail(err, OJ_ERR_ARG, "the name of the output is too long");
+    status = plan(&o, err);
+    if (status == OJ_OK || status == OJ_ERR_ARG)
+    {
+        /* Said first: what exists is then an input, not an old output. */
+        oj_status same = check_not_input(&o, input, err);
+        if (same == OJ_OK)
+            same = check_not_input(&o, join, err);
+        status = same != OJ_OK ? same : status;
+    }
+    if (status != OJ_OK)
+    {
+        oj_output_abort(&o);
+        return status;
+    }
+    warn_unused(&o);
+    *output = o;
+    return OJ_OK;
+}
+
+/* ---- layers beside the main one ----------------------------------------- */
+
+/* Drivers that write several layers of a dataset at the same time. */
+static int takes_layers(GDALDriverH driver)
+{
+    static const char *const names[] = {
+        "GPKG",       "SQLite", "LIBKML",       "XLSX",        "ODS", "Memory",
+        "PostgreSQL", "MySQL",  "MSSQLSpatial", "OpenFileGDB", NULL};
+    return CSLFindString((CSLConstList)names, GDALGetDescription(driver)) >= 0;
+}
+
+/* Drivers whose datasets are folders of layers. */
+static int takes_folders(GDALDriverH driver)
+{
+    const char *name = GDALGetDescription(driver);
+    return strcmp(name, "ESRI Shapefile") == 0 || strcmp(name, "CSV") == 0;
+}
+
+/* Their further layers become files beside the first, where that has the name
+ * of a file. */
+static int takes_files(const struct oj_output *o)
+{
+    return takes_folders(o->driver) &&
+           (has_extension(o->path, ".shp") || has_extension(o->path, ".csv"));
+}
+
+/* An archive takes one layer. */
+static int takes_folder(const struct oj_output *o)
+{
+    return takes_folders(o->driver) && CPLGetExtension(o->path)[0] == '\0';
+}
+
+/* A file that is there goes with the dataset that is replaced. */
+static oj_status plan_to_replace(struct oj_output *o, const char *path,
+                                 struct oj_error *err)
+{
+    GDALDatasetH old =
+        GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
+    char **files;
+    if (old == NULL)
+        return oj_fail(err, OJ_ERR_IO,
+                       "%s exists and is no dataset that GDAL can open, so it "
+                       "is not overwritten",
+                       path);
+    files = GDALGetFileList(old);
+    for (int i = 0; files != NULL && files[i] != NULL; i++)
+        o->old_members = CSLAddString(o->old_members, files[i]);
+    o->old_members = CSLAddString(o->old_members, path);
+    CSLDestroy(files);
+    GDALClose(old);
+    return OJ_OK;
+}
+
+/* The file of a layer, in the folder of the output. */
+static oj_status plan_file(struct oj_output *o, const struct oj_beside *beside,
+                           const struct oj_source *input,
+                           const struct oj_source *join, struct oj_error *err)
+{
+    const char *slash = strrchr(o->path, '/');
+    int n_folder = slash != NULL ? (int)(slash + 1 - o->path) : 0;
+    char path[2 * OJ_PATH_MAX];
+    struct stat info;
+    snprintf(path, sizeof path, "%.*s%s.%s", n_folder, o->path, beside->name,
+             CPLGetExtension(o->path));
+    if (strchr(beside->name, '/') != NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s: '%s' becomes the name of a file and cannot hold a "
+                       "slash",
+                       beside->option, beside->name);
+    if (strcasecmp(path, o->path) == 0 || oj_source_is_behind(input, path) ||
+        oj_source_is_behind(join, path))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s: the layer '%s' would be written to %s, which is "
+                       "in use; choose another name",
+                       beside->option, beside->name, path);
+    if (lstat(path, &info) != 0)
+        return OJ_OK;
+    if (!o->command->overwrite)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s exists: -overwrite replaces it, or choose another "
+                       "name in -%s",
+                       path, beside->option);
+    return plan_to_replace(o, path, err);
+}
+
+static oj_status plan_in_dataset(const struct oj_output *o,
+                                 struct oj_beside *beside, struct oj_error *err)
+{
+    const struct oj_command *command = o->command;
+    beside->layer = GDALDatasetGetLayerByName(o->dataset, beside->name);
+    beside->appends = beside->layer != NULL && command->append;
+    beside->replaces = beside->layer != NULL && !command->append;
+    if (beside->replaces && !command->overwrite)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s has a layer '%s' already: -overwrite replaces it, "
+                       "or choose another name in -%s",
+                       command->dst, beside->name, beside->option);
+    if (!beside->appends &&
+        (!GDALDatasetTestCapability(o->dataset, ODsCCreateLayer) ||
+         (beside->replaces &&
+          !GDALDatasetTestCapability(o->dataset, ODsCDeleteLayer))))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the driver %s cannot %s layers in %s",
+                       GDALGetDescription(o->driver),
+                       beside->replaces ? "replace" : "add", command->dst);
+    if (beside->replaces)
+        beside->layer = NULL;
+    return OJ_OK;
+}
+
+static oj_status check_name(const struct oj_output *o,
+                            const struct oj_beside *beside,
+                            const struct oj_source *input,
+                            const struct oj_source *join, struct oj_error *err)
+{
+    int is_taken = strcasecmp(beside->name, o->layer_name) == 0;
+    for (int i = 0; i < o->n_beside; i++)
+        is_taken = is_taken || strcasecmp(beside->name, o->beside[i].name) == 0;
+    if (beside->name[0] == '\0')
+        return oj_fail(err, OJ_ERR_ARG, "-%s: the layer needs a name",
+                       beside->option);
+    if (is_taken)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s: another layer of the output is called '%s'",
+                       beside->option, beside->name);
+    if ((oj_source_is_behind(input, o->path) &&
+         strcasecmp(input->name, beside->name) == 0) ||
+        (oj_source_is_behind(join, o->path) &&
+         strcasecmp(join->name, beside->name) == 0))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s: '%s' is an input of the join; choose another name",
+                       beside->option, beside->name);
+    return OJ_OK;
+}
+
+oj_status oj_output_plan_beside(struct oj_output *o, const char *option,
+                                const char *name, const struct oj_source *input,
+                                const struct oj_source *join,
+                                struct oj_error *err)
+{
+    struct oj_beside *beside = &o->beside[o->n_beside];
+    beside->option = option;
+    beside->name = name;
+    beside->rows_before = -1;
+    OJ_TRY(check_name(o, beside, input, join, err));
+    if (o->kind == OJ_OUTPUT_STREAM)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-%s: %s is written as it comes and takes one layer; "
+                       "write to a file",
+                       option, o->command->dst);
+    if (o->kind == OJ_OUTPUT_TRANSACTION)
+        OJ_TRY(plan_in_dataset(o, beside, err));
+    else if (takes_files(o))
+    {
+        beside->has_file = 1;
+        OJ_TRY(plan_file(o, beside, input, join, err));
+    }
+    else if (!takes_layers(o->driver) && !takes_folder(o))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-%s: the format %s does not take several layers at a "
+                       "time; write GPKG, SQLite, Shapefile or CSV",
+                       option, GDALGetDescription(o->driver));
+    o->n_beside++;
+    return OJ_OK;
+}
+
+/* ---- open ---------------------------------------------------------------- */
 
 static oj_status fail_gdal(struct oj_error *err, const char *what,
                            const char *path)
@@ -126,6 +587,8 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
     OJ_TRY(begin(o, err));
     return open_layers(o, err);
 }
+
+/* ---- finish -------------------------------------------------------------- */
 
 /* Some drivers tell of failed writes only while they close. */
 static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
@@ -303,7 +766,7 @@ oj_status oj_output_explain(const struct oj_output *o, oj_status status,
 {
     struct oj_error full, bare;
     if (status != OJ_OK && err != NULL && o->kind == OJ_OUTPUT_TRANSACTION &&
-        strstr(err->message, "database is locked") != NULL)
+        strstr(err->message, OJ_TEXT_LOCKED) != NULL)
     {
         bare = *err;
         return oj_fail(err, status, "%.800s; another program writes to it",

@@ -1,7 +1,12 @@
 #include "oj_schema.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../base/oj_driver.h"
 #include "../base/oj_message.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -84,6 +89,47 @@ static void note_renamed(char *text, size_t size, const char *from,
         snprintf(text + used, size - used, ", ...");
 }
 
+/* Compared without case, as most formats do. */
+static int is_taken(const struct oj_schema *schema, const char *name)
+{
+    return CSLFindString(schema->taken, name) >= 0;
+}
+
+oj_status oj_schema_take_name(struct oj_schema *schema, const char *name,
+                              const char **kept, struct oj_error *err)
+{
+    char **taken;
+    if (name == NULL || name[0] == '\0')
+        return OJ_OK;
+    taken = CSLAddStringMayFail(schema->taken, name);
+    if (taken == NULL)
+        return oj_fail_nomem(err, (int64_t)strlen(name) + 1, 1);
+    schema->taken = taken;
+    if (kept != NULL)
+        *kept = taken[CSLCount(taken) - 1];
+    return OJ_OK;
+}
+
+/* Takes name, or, when it is taken, prefix and name, or then that with _2, _3
+ * and so on. */
+static oj_status take_free_name(struct oj_schema *schema, const char *prefix,
+                                const char *name, const char **kept,
+                                struct oj_error *err)
+{
+    size_t size = strlen(prefix) + strlen(name) + 24;
+    oj_status status;
+    char *other;
+    if (!is_taken(schema, name))
+        return oj_schema_take_name(schema, name, kept, err);
+    OJ_NEW(other, (int64_t)size, err);
+    snprintf(other, size, "%s%s", prefix, name);
+    for (int i = 2; is_taken(schema, other); i++)
+        snprintf(other, size, "%s%s_%d", prefix, name, i);
+    status = oj_schema_take_name(schema, other, kept, err);
+    oj_free(other);
+    return status;
+}
+
 static oj_status plan_input(const struct oj_schema_request *request,
                             struct oj_schema *schema, char *renamed,
                             size_t size, struct oj_error *err)
@@ -92,8 +138,8 @@ static oj_status plan_input(const struct oj_schema_request *request,
     {
         OGRFieldDefnH from = field_of(request->input, i);
         const char *name = OGR_Fld_GetNameRef(from), *kept = "";
-        OJ_TRY(oj_names_add_free(&schema->taken, "", name[0] ? name : "field",
-                                 &kept, err));
+        OJ_TRY(
+            take_free_name(schema, "", name[0] ? name : "field", &kept, err));
         note_renamed(renamed, size, name, kept);
         OJ_TRY(add(schema, OJ_COLUMN_INPUT, i, kept,
                    copy_defn(from, kept, !request->has_other_rows),
@@ -114,7 +160,7 @@ static void own_name(const struct oj_own_column *own, int number, char *name,
 
 /* Usual names with a number, so that none of them is taken. */
 static int choose_number(const struct oj_schema_request *request,
-                         const struct oj_names *taken)
+                         const struct oj_schema *schema)
 {
     for (int number = 1;; number++)
     {
@@ -123,7 +169,7 @@ static int choose_number(const struct oj_schema_request *request,
         {
             char name[256];
             own_name(&request->own[i], number, name, sizeof name);
-            clash = request->own[i].option == NULL && oj_names_has(taken, name);
+            clash = request->own[i].option == NULL && is_taken(schema, name);
         }
         if (!clash)
             return number;
@@ -132,7 +178,8 @@ static int choose_number(const struct oj_schema_request *request,
 
 /* Names that the user gave. */
 static oj_status check_given(const struct oj_schema_request *request,
-                             const struct oj_names *taken, struct oj_error *err)
+                             const struct oj_schema *schema,
+                             struct oj_error *err)
 {
     for (int i = 0; i < request->n_own; i++)
     {
@@ -141,7 +188,7 @@ static oj_status check_given(const struct oj_schema_request *request,
         for (int j = 0; j < i && own->option != NULL; j++)
             is_twice =
                 is_twice || strcasecmp(own->name, request->own[j].name) == 0;
-        if (own->option != NULL && (is_twice || oj_names_has(taken, own->name)))
+        if (own->option != NULL && (is_twice || is_taken(schema, own->name)))
             return oj_fail(err, OJ_ERR_ARG,
                            "-%s: the output has a column '%s' already; choose "
                            "another name",
@@ -157,8 +204,8 @@ static oj_status plan_own(const struct oj_schema_request *request,
                           struct oj_error *err)
 {
     int number;
-    OJ_TRY(check_given(request, &schema->taken, err));
-    number = choose_number(request, &schema->taken);
+    OJ_TRY(check_given(request, schema, err));
+    number = choose_number(request, schema);
     for (int i = 0; i < request->n_own; i++)
     {
         const struct oj_own_column *own = &request->own[i];
@@ -166,7 +213,7 @@ static oj_status plan_own(const struct oj_schema_request *request,
         const char *kept = "";
         char name[256];
         own_name(own, number, name, sizeof name);
-        OJ_TRY(oj_names_add(&schema->taken, name, &kept, err));
+        OJ_TRY(oj_schema_take_name(schema, name, &kept, err));
         note_renamed(renamed, size, own->name, kept);
         defn = OGR_Fld_Create(kept, own->type);
         if (defn != NULL)
@@ -184,8 +231,8 @@ static oj_status plan_join(const struct oj_schema_request *request,
     {
         OGRFieldDefnH from = field_of(request->join, i);
         const char *name = OGR_Fld_GetNameRef(from), *kept = "";
-        OJ_TRY(oj_names_add_free(&schema->taken, request->prefix,
-                                 name[0] ? name : "field", &kept, err));
+        OJ_TRY(take_free_name(schema, request->prefix, name[0] ? name : "field",
+                              &kept, err));
         note_renamed(renamed, size, name, kept);
         OJ_TRY(add(schema, OJ_COLUMN_JOIN, i, kept, copy_defn(from, kept, 0),
                    request->join, err));
@@ -207,6 +254,373 @@ oj_status oj_schema_plan(const struct oj_schema_request *request,
     return OJ_OK;
 }
 
+/* ---- fields in a layer ------------------------------------------------- */
+
+/* What ogr2ogr does, too: what a format has no type for becomes text. */
+static void fit_type(GDALDriverH driver, const struct oj_planned_field *field)
+{
+    OGRFieldType type = OGR_Fld_GetType(field->defn);
+    OGRFieldSubType subtype = OGR_Fld_GetSubType(field->defn);
+    if (!oj_driver_takes_field(driver, type))
+    {
+        OGRFieldType other = type == OFTInteger64 ? OFTReal : OFTString;
+        oj_warn("the format %s has no type %s; field '%s' is written as %s",
+                GDALGetDescription(driver), OGR_GetFieldTypeName(type),
+                field->name, OGR_GetFieldTypeName(other));
+        OGR_Fld_SetSubType(field->defn, OFSTNone);
+        OGR_Fld_SetType(field->defn, other);
+        OGR_Fld_SetWidth(field->defn, 0);
+        OGR_Fld_SetPrecision(field->defn, 0);
+    }
+    else if (!oj_driver_takes_subtype(driver, subtype))
+    {
+        /* The values stay, only the narrower type is lost. */
+        OGR_Fld_SetSubType(field->defn, OFSTNone);
+    }
+}
+
+/* Brings the field's domain along, where both sides can; else forgets it. */
+static void fit_domain(GDALDatasetH dataset,
+                       const struct oj_planned_field *field)
+{
+    const char *name = OGR_Fld_GetDomainName(field->defn);
+    OGRFieldDomainH domain = NULL;
+    char *reason = NULL;
+    int there = 0;
+    if (name == NULL || name[0] == '\0')
+        return;
+    if (field->of != NULL && field->of->dataset != NULL)
+        domain = GDALDatasetGetFieldDomain(field->of->dataset, name);
+    if (domain != NULL)
+    {
+        OGRFieldDomainH old = GDALDatasetGetFieldDomain(dataset, name);
+        there = old != NULL &&
+                OGR_FldDomain_GetDomainType(old) ==
+                    OGR_FldDomain_GetDomainType(domain) &&
+                OGR_FldDomain_GetFieldType(old) ==
+                    OGR_FldDomain_GetFieldType(domain);
+        if (old == NULL &&
+            GDALDatasetTestCapability(dataset, ODsCAddFieldDomain))
+            there = GDALDatasetAddFieldDomain(dataset, domain, &reason);
+    }
+    CPLFree(reason);
+    if (!there)
+        OGR_Fld_SetDomainName(field->defn, "");
+}
+
+oj_status oj_schema_create_field(GDALDatasetH dataset, OGRLayerH layer,
+                                 struct oj_planned_field *field, int *target,
+                                 struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    GDALDriverH driver = GDALGetDatasetDriver(dataset);
+    int n = OGR_FD_GetFieldCount(defn);
+    OGRErr result;
+    const char *name;
+    fit_type(driver, field);
+    fit_domain(dataset, field);
+    CPLErrorReset();
+    /* What GDAL says of shortened names is said better below. */
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    result = OGR_L_CreateField(layer, field->defn, 1);
+    CPLPopErrorHandler();
+    if (result != OGRERR_NONE || OGR_FD_GetFieldCount(defn) != n + 1)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "cannot create the field '%s' (%s) in the format %s: %s",
+                       field->name,
+                       OGR_GetFieldTypeName(OGR_Fld_GetType(field->defn)),
+                       GDALGetDescription(driver),
+                       CPLGetLastErrorMsg()[0] != '\0'
+                           ? CPLGetLastErrorMsg()
+                           : "leave it out with -select or -join_select, or "
+                             "choose another format");
+    name = OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, n));
+    if (strcmp(name, field->name) != 0)
+        oj_notice("the format %s calls the field '%s' '%s'",
+                  GDALGetDescription(driver), field->name, name);
+    *target = n;
+    return OJ_OK;
+}
+
+static int has_option(const char **options, const char *name)
+{
+    return CSLFetchNameValue((char **)options, name) != NULL;
+}
+
+int oj_schema_has_input_field(const struct oj_source *input, const char *name)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(input->layer);
+    for (int i = 0; i < input->n_fields; i++)
+    {
+        if (strcasecmp(name, OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(
+                                 defn, input->fields[i]))) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* The output's FID or geometry column is called like the input's, name, and
+ * never like one of the input's fields, whose values would be taken for FIDs.
+ *  option   of the layer, that names the column
+ *  others   names to choose from where the driver's is a field, too */
+static char **choose_column(const struct oj_output *o,
+                            const struct oj_source *input, const char *option,
+                            const char *name, const char *const others[2],
+                            char **options)
+{
+    char usual[128] = "";
+    if (has_option(o->command->layer_options, option) ||
+        !oj_driver_has_layer_option(o->driver, option, usual, sizeof usual))
+        return options;
+    if (name == NULL || name[0] == '\0' ||
+        oj_schema_has_input_field(input, name))
+        name = usual;
+    if (oj_schema_has_input_field(input, name))
+        name = others[oj_schema_has_input_field(input, others[0])];
+    if (name[0] != '\0' && strcasecmp(name, usual) != 0)
+        options = CSLSetNameValue(options, option, name);
+    return options;
+}
+
+OGRwkbGeometryType oj_schema_layer_type(const struct oj_command *command,
+                                        OGRwkbGeometryType type)
+{
+    OGRwkbGeometryType flat = OGR_GT_Flatten(type);
+    if (command->layer_type == OJ_LAYER_NONE)
+        return wkbNone;
+    if (command->layer_type == OJ_LAYER_MULTI &&
+        (flat == wkbPoint || flat == wkbLineString || flat == wkbPolygon))
+        return OGR_GT_GetCollection(type);
+    return type;
+}
+
+/* The layer at hand: the main one or one beside it. */
+struct created_layer
+{
+    const char *name;
+    OGRLayerH layer;
+    int appends;
+};
+
+/* Formats that are read by their geometries: without them FlatGeobuf's file is
+ * one that cannot be opened, and Shapefile's is another file. */
+static oj_status check_no_geometry(const struct oj_output *o,
+                                   struct oj_error *err)
+{
+    const char *format = GDALGetDescription(o->driver);
+    if (strcmp(format, "FlatGeobuf") != 0 &&
+        strcmp(format, "ESRI Shapefile") != 0)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "-nlt NONE: a file of the format %s cannot be without "
+                   "geometry; write CSV or GPKG",
+                   format);
+}
+
+static oj_status create_layer(struct oj_output *o,
+                              const struct oj_schema_request *request,
+                              const struct oj_crs *crs,
+                              struct created_layer *place, int is_main,
+                              struct oj_error *err)
+{
+    static const char *const fid[] = {"ogr_fid", "ogrjoin_fid"};
+    static const char *const geometry[] = {"geometry", "ogr_geometry"};
+    const struct oj_source *input = request->input;
+    OGRwkbGeometryType type = oj_schema_layer_type(o->command, request->type);
+    const char *format = GDALGetDescription(o->driver);
+    char **options;
+    if (type == wkbNone)
+        OJ_TRY(check_no_geometry(o, err));
+    options = CSLDuplicate((char **)o->command->layer_options);
+    options = choose_column(o, input, "FID", OGR_L_GetFIDColumn(input->layer),
+                            fid, options);
+    options =
+        choose_column(o, input, "GEOMETRY_NAME",
+                      OGR_L_GetGeometryColumn(input->layer), geometry, options);
+    CPLErrorReset();
+    place->layer = GDALDatasetCreateLayer(o->dataset, place->name, crs->output,
+                                          type, options);
+    CSLDestroy(options);
+    if (place->layer == NULL)
+        return oj_fail(err, OJ_ERR_IO,
+                       "the format %s cannot create the layer '%s' of type "
+                       "%s%s%s",
+                       format, place->name, OGRGeometryTypeToName(type),
+                       CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
+                       CPLGetLastErrorMsg());
+    if (is_main && type != wkbNone &&
+        OGR_L_GetGeomType(place->layer) == wkbNone)
+        oj_notice("the format %s writes no geometry here%s", format,
+                  strcasecmp(format, "CSV") == 0
+                      ? "; -lco GEOMETRY=AS_XY or AS_WKT adds it"
+                      : "");
+    return OJ_OK;
+}
+
+static oj_status create_fields(const struct oj_output *o,
+                               const struct created_layer *place,
+                               struct oj_schema *schema, struct oj_error *err)
+{
+    if (schema->n_fields > 0 &&
+        !OGR_L_TestCapability(place->layer, OLCCreateField))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the format %s stores no fields of the user's; choose "
+                       "another one",
+                       GDALGetDescription(o->driver));
+    for (int64_t i = 0; i < schema->n_fields; i++)
+    {
+        oj_schema_column(schema, i, &schema->columns[i]);
+        OJ_TRY(oj_schema_create_field(o->dataset, place->layer,
+                                      &schema->fields[i],
+                                      &schema->columns[i].target, err));
+    }
+    return OJ_OK;
+}
+
+/* 1 when every value of type from can be stored in a field of type to. */
+static int fits(OGRFieldType from, OGRFieldType to)
+{
+    if (from == to)
+        return 1;
+    if (to == OFTString)
+        return from != OFTBinary;
+    if (from == OFTInteger)
+        return to == OFTInteger64 || to == OFTReal;
+    return 0;
+}
+
+/* The option that leaves the field out, or "" where none does. */
+static const char *leave_out(const struct oj_planned_field *field)
+{
+    static const char *const options[] = {
+        [OJ_COLUMN_INPUT] = "leave it out with -select, or ",
+        [OJ_COLUMN_JOIN] = "leave it out with -join_select, or ",
+        [OJ_COLUMN_JOIN_FID] = "leave it out with -name_fid \"\", or ",
+        [OJ_COLUMN_MEASURE] = "leave it out with -name_distance \"\", or ",
+        [OJ_COLUMN_RANK] = "leave it out with -name_rank \"\", or ",
+        [OJ_COLUMN_COUNT] = "",
+        [OJ_COLUMN_PAIR_VALUE] = "",
+        [OJ_COLUMN_AGGREGATE] = ""};
+    return options[field->origin];
+}
+
+static oj_status map_field(const struct oj_output *o,
+                           const struct created_layer *at,
+                           const struct oj_planned_field *field, int *target,
+                           struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(at->layer);
+    int place = OGR_FD_GetFieldIndex(defn, field->name);
+    OGRFieldType from = OGR_Fld_GetType(field->defn), to;
+    if (place < 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-append: the layer '%s' of %s has no field '%s'; "
+                       "%swrite another layer",
+                       at->name, o->command->dst, field->name,
+                       leave_out(field));
+    to = OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, place));
+    if (!fits(from, to))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-append: the field '%s' of layer '%s' is of type %s "
+                       "and cannot take %s",
+                       field->name, at->name, OGR_GetFieldTypeName(to),
+                       OGR_GetFieldTypeName(from));
+    *target = place;
+    return OJ_OK;
+}
+
+static oj_status map_fields(const struct oj_output *o,
+                            const struct created_layer *at,
+                            struct oj_schema *schema, struct oj_error *err)
+{
+    for (int64_t i = 0; i < schema->n_fields; i++)
+    {
+        oj_schema_column(schema, i, &schema->columns[i]);
+        OJ_TRY(map_field(o, at, &schema->fields[i], &schema->columns[i].target,
+                         err));
+    }
+    return OJ_OK;
+}
+
+static oj_status check_append_crs(const struct created_layer *at,
+                                  const struct oj_crs *crs,
+                                  struct oj_error *err)
+{
+    const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
+                                   NULL};
+    OGRSpatialReferenceH there = OGR_L_GetSpatialRef(at->layer);
+    if (there == NULL || crs->output == NULL ||
+        OSRIsSameEx(there, crs->output, options))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-append: the layer '%s' is in the CRS %s, the new rows in "
+                   "%s; bring them into it with -t_srs",
+                   at->name, OSRGetName(there), OSRGetName(crs->output));
+}
+
+/* 1 when the driver gives rows without FID one that no other row has, also
+ * after rows that brought theirs.  Readers of GeoJSON count the features, and a
+ * script of SQL leaves it to a sequence that has not moved. */
+static int numbers_the_rest(GDALDriverH driver)
+{
+    const char *name = GDALGetDescription(driver);
+    return strncmp(name, "GeoJSON", 7) != 0 && strcmp(name, "PGDUMP") != 0;
+}
+
+/* FIDs are kept where every row of the output has the FID of another row of
+ * the input; rows without input feature then get what the driver gives them. */
+static int may_keep_fids(const struct oj_schema_request *request,
+                         const struct oj_output *o,
+                         const struct created_layer *at)
+{
+    return !at->appends && !o->command->unset_fid &&
+           request->one_row_per_input && !request->input->is_result_set &&
+           oj_driver_takes_fids(o->driver) &&
+           (!request->has_other_rows || numbers_the_rest(o->driver));
+}
+
+static oj_status take_layer_names(const struct oj_output *o, OGRLayerH layer,
+                                  struct oj_schema *schema,
+                                  struct oj_error *err)
+{
+    const char *const names[] = {OGR_L_GetFIDColumn(layer),
+                                 oj_driver_hidden_name(o->driver),
+                                 OGR_L_GetGeometryColumn(layer)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        OJ_TRY(oj_schema_take_name(schema, names[i], NULL, err));
+    return OJ_OK;
+}
+
+oj_status oj_schema_create(const struct oj_schema_request *request,
+                           const struct oj_crs *crs, struct oj_output *o,
+                           int place, struct oj_schema *schema,
+                           struct oj_error *err)
+{
+    struct oj_beside *beside = place >= 0 ? &o->beside[place] : NULL;
+    struct created_layer at = {o->layer_name, o->layer, o->appends};
+    if (beside != NULL)
+    {
+        at.name = beside->name;
+        at.layer = beside->layer;
+        at.appends = beside->appends;
+    }
+    if (at.appends)
+        OJ_TRY(check_append_crs(&at, crs, err));
+    else
+        OJ_TRY(create_layer(o, request, crs, &at, place < 0, err));
+    if (beside != NULL)
+        beside->layer = at.layer;
+    else
+        o->layer = at.layer;
+    OJ_TRY(take_layer_names(o, at.layer, schema, err));
+    OJ_TRY(oj_schema_plan(request, schema, err));
+    schema->keep_fids = may_keep_fids(request, o, &at);
+    OJ_NEW(schema->columns, schema->n_fields, err);
+    if (at.appends)
+        return map_fields(o, &at, schema, err);
+    return create_fields(o, &at, schema, err);
+}
+
 void oj_schema_column(const struct oj_schema *schema, int64_t f,
                       struct oj_column *column)
 {
@@ -223,6 +637,6 @@ void oj_schema_free(struct oj_schema *schema)
         OGR_Fld_Destroy(schema->fields[i].defn);
     oj_free(schema->fields);
     oj_free(schema->columns);
-    oj_names_free(&schema->taken);
+    CSLDestroy(schema->taken);
     *schema = empty;
 }

@@ -3,7 +3,6 @@
 #define OJ_SCHEMA_H
 
 #include "../../flatten/write/oj_layer_write.h"
-#include "../base/oj_names.h"
 #include "../source/oj_crs.h"
 #include "../source/oj_source.h"
 #include "oj_output.h"
@@ -21,7 +20,7 @@ struct oj_planned_field
     int source;        /**< as in struct oj_column */
     OGRFieldType type; /**< of the values; defn may say otherwise */
     OGRFieldSubType subtype;
-    const char *name;           /**< owned by the schema's names */
+    const char *name;           /**< of the schema's list */
     OGRFieldDefnH defn;         /**< owned: complete, under that name */
     const struct oj_source *of; /**< whose field this is a copy of, or NULL */
 };
@@ -29,7 +28,7 @@ struct oj_planned_field
 /** Owner; zeroed memory is a valid empty one. */
 struct oj_schema
 {
-    struct oj_names taken; /**< all names, with FID and geometry column */
+    char **taken; /**< a string list: all names, with FID and geometry column */
     struct oj_planned_field *fields;
     int64_t n_fields, cap_fields;
     struct oj_column *columns; /**< [n_fields], for the writer */
@@ -62,6 +61,12 @@ struct oj_schema_request
     const char *prefix;
 };
 
+/** Adds a copy of name to schema->taken; *kept, unless kept is NULL, is the
+ *  copy. "" and NULL are passed over. */
+OJ_MUST_USE oj_status oj_schema_take_name(struct oj_schema *schema,
+                                          const char *name, const char **kept,
+                                          struct oj_error *err);
+
 /** Names the fields and defines them; schema->taken may hold names that are
  *  taken already. Says in a notice which fields had to be renamed. */
 OJ_MUST_USE oj_status oj_schema_plan(const struct oj_schema_request *request,
@@ -70,6 +75,10 @@ OJ_MUST_USE oj_status oj_schema_plan(const struct oj_schema_request *request,
 
 /** 1 when a field of the input that will be written has this name. */
 int oj_schema_has_input_field(const struct oj_source *input, const char *name);
+
+/** The geometry type of a layer for geometries of this type, as -nlt has it. */
+OGRwkbGeometryType oj_schema_layer_type(const struct oj_command *command,
+                                        OGRwkbGeometryType type);
 
 /** Creates field f in layer and returns its place in *target.  Types that the
  *  driver cannot store become text, with a notice; a name that the driver

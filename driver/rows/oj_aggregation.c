@@ -3,7 +3,7 @@
 #include "../../algs/pairs/oj_measures.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/read/oj_table.h"
-#include "../files/oj_scratch.h"
+#include "../files/oj_temporary.h"
 #include "oj_aggregate_list.h"
 #include "oj_aggregate_values.h"
 
@@ -76,16 +76,6 @@ static oj_status fail_type(const struct oj_aggregate_word *word,
                        : "");
 }
 
-static int is_number(OGRFieldType type)
-{
-    return type == OFTInteger || type == OFTInteger64 || type == OFTReal;
-}
-
-static int is_time(OGRFieldType type)
-{
-    return type == OFTDate || type == OFTTime || type == OFTDateTime;
-}
-
 static oj_status choose_form(const struct oj_aggregate_word *word,
                              OGRFieldType type, enum oj_value_form *form,
                              struct oj_error *err)
@@ -93,7 +83,7 @@ static oj_status choose_form(const struct oj_aggregate_word *word,
     switch (word->kind)
     {
         case OJ_AGG_COUNT_VALUES:
-            *form = is_number(type) ? OJ_FORM_NUMBER : OJ_FORM_PRESENCE;
+            *form = oj_type_is_number(type) ? OJ_FORM_NUMBER : OJ_FORM_PRESENCE;
             return OJ_OK;
         case OJ_AGG_CONCAT:
             *form = type == OFTString ? OJ_FORM_TEXT : OJ_FORM_AS_TEXT;
@@ -106,13 +96,15 @@ static oj_status choose_form(const struct oj_aggregate_word *word,
         case OJ_AGG_STDDEV:
         case OJ_AGG_WEIGHTED_SUM:
             *form = OJ_FORM_NUMBER;
-            return is_number(type) ? OJ_OK
-                                   : fail_type(word, "numbers", type, err);
+            return oj_type_is_number(type)
+                       ? OJ_OK
+                       : fail_type(word, "numbers", type, err);
         default:
-            *form = is_number(type) ? OJ_FORM_NUMBER
-                    : is_time(type) ? OJ_FORM_TIME
-                                    : OJ_FORM_TEXT;
-            return is_number(type) || is_time(type) || type == OFTString
+            *form = oj_type_is_number(type) ? OJ_FORM_NUMBER
+                    : oj_type_is_time(type) ? OJ_FORM_TIME
+                                            : OJ_FORM_TEXT;
+            return oj_type_is_number(type) || oj_type_is_time(type) ||
+                           type == OFTString
                        ? OJ_OK
                        : fail_type(word, "numbers, texts, dates or times", type,
                                    err);
@@ -223,14 +215,14 @@ static oj_status check_command(const struct oj_command *command,
 static int open_scratch(void *user)
 {
     const struct oj_aggregation *a = user;
-    struct oj_scratch scratch = {0};
+    struct oj_temporary_file file = {0};
     struct oj_error error;
     const char *near = a->command->dst;
     if (near == NULL)
         near = a->command->input.dataset;
-    if (oj_scratch_open(near, &scratch, &error) != OJ_OK)
+    if (oj_temporary_file_open(near, "data", &file, &error) != OJ_OK)
         return -1;
-    return scratch.file;
+    return file.descriptor;
 }
 
 static oj_status make(struct oj_aggregation *a, struct oj_source *join,

@@ -275,22 +275,6 @@ static void print_summary(const struct oj_summary *summary)
     print_line(summary);
 }
 
-static void write_string(FILE *file, const char *text)
-{
-    fputc('"', file);
-    for (; *text != '\0'; text++)
-    {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(file, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(file, "\\u%04x", c);
-        else
-            fputc(c, file);
-    }
-    fputc('"', file);
-}
-
 static void write_side(FILE *file, const char *key, const struct oj_job *job,
                        int side)
 {
@@ -301,9 +285,9 @@ static void write_side(FILE *file, const char *key, const struct oj_job *job,
     struct reason reasons[N_REASONS];
     fill_reasons(job, side, reasons);
     fprintf(file, "  \"%s\": {\"dataset\": ", key);
-    write_string(file, source->side->dataset);
+    oj_text_file_put_json(file, source->side->dataset);
     fprintf(file, ", \"layer\": ");
-    write_string(file, source->name);
+    oj_text_file_put_json(file, source->name);
     fprintf(file, ", \"rows\": %lld, \"skipped\": {",
             (long long)counts->n_rows);
     for (int i = 0; i < N_REASONS; i++)
@@ -365,7 +349,7 @@ static void write_json(FILE *file, const void *user)
             oj_version(), oj_command_op_name(job->command));
     write_number_or_null(file, "max_distance", reach, isfinite(reach));
     fprintf(file, "  \"unit\": ");
-    write_string(file, job->crs.unit);
+    oj_text_file_put_json(file, job->crs.unit);
     fprintf(file, ",\n");
     write_side(file, "input", job, 0);
     write_side(file, "join", job, 1);
@@ -380,8 +364,8 @@ static void write_json(FILE *file, const void *user)
             (long long)oj_job_stats(job)->n_undecided_pairs,
             job->sides.is_self_join ? "true" : "false");
     fprintf(file, "  \"destination\": ");
-    write_string(file,
-                 summary->destination != NULL ? summary->destination : "");
+    oj_text_file_put_json(
+        file, summary->destination != NULL ? summary->destination : "");
     fprintf(file, ",\n  \"rows_written\": %lld,\n  \"rows_left_out\": %lld,\n",
             (long long)summary->n_rows_written,
             (long long)summary->n_rows_left_out);
@@ -395,7 +379,7 @@ static void write_json(FILE *file, const void *user)
             "\"backend_reason\": ",
             job->join_side->read_s + counts->read_s, join_seconds(job),
             summary->write_s, summary->total_s, oj_job_backend(job)->name);
-    write_string(file, oj_job_reason(job));
+    oj_text_file_put_json(file, oj_job_reason(job));
     fprintf(file, ",\n  \"threads\": %d,\n  \"tiles\": %lld\n}\n",
             oj_job_threads(job), (long long)job->tiles.n_tiles);
 }

@@ -7,8 +7,8 @@
 #include "../base/oj_cancel.h"
 #include "../base/oj_exit.h"
 #include "../base/oj_message.h"
+#include "../files/oj_text_file.h"
 #include "../job/oj_job.h"
-#include "oj_benchmark_table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -41,6 +41,147 @@ enum
     GPU_TRIAL_ROWS = 500000 /* which a GPU hardly notices */
 };
 
+/* ---- the table ----------------------------------------------------------- */
+
+/* What was measured of one method; wall seconds. */
+struct method_row
+{
+    const char *method;  /* for people */
+    const char *backend; /* its name */
+    int n_threads;
+    int64_t n_all;    /* rows of the input side */
+    int64_t n_run;    /* rows that this method ran on */
+    double index_s;   /* join side indexed and input points ordered */
+    double filter_s;  /* candidates found; a sum over threads */
+    double refine_s;  /* exact distances; a sum over threads */
+    double total_s;   /* of the rows that ran */
+    double all_s;     /* of all rows: measured, or extrapolated */
+    int64_t n_pairs;  /* of the rows that ran */
+    int64_t n_differ; /* rows with another answer than the cpu backend */
+    int64_t n_apart;  /* rows left out, or proved against GEOS */
+    int64_t n_undecided_pairs; /* that GEOS cannot decide; ours is proved */
+    int64_t n_within_ulps;     /* distances equal only up to some ulps */
+};
+
+struct benchmark_table
+{
+    const struct method_row *rows;
+    int n;
+};
+
+static void write_agreement(const struct method_row *row, char *text,
+                            size_t size)
+{
+    int used;
+    if (row->n_differ == 0)
+        used = snprintf(text, size, "equal");
+    else
+        used =
+            snprintf(text, size, "%lld rows differ", (long long)row->n_differ);
+    if (row->n_apart > 0)
+        used += snprintf(text + used, size - (size_t)used, ", %lld rows apart",
+                         (long long)row->n_apart);
+    if (row->n_undecided_pairs > 0)
+        used +=
+            snprintf(text + used, size - (size_t)used, ", %lld pairs undecided",
+                     (long long)row->n_undecided_pairs);
+    if (row->n_within_ulps > 0)
+        snprintf(text + used, size - (size_t)used, ", %lld within ulps",
+                 (long long)row->n_within_ulps);
+}
+
+static double per_second(const struct method_row *row)
+{
+    return row->all_s > 0 ? (double)row->n_all / row->all_s : 0.0;
+}
+
+static double speed_up(const struct method_row *first,
+                       const struct method_row *row)
+{
+    return row->all_s > 0 ? first->all_s / row->all_s : 0.0;
+}
+
+static void print_table(const struct method_row *rows, int n)
+{
+    int has_sample = 0, has_apart = 0, has_undecided = 0, has_ulps = 0;
+    int has_chords = 0;
+    printf("%-42s %3s %10s %9s %9s %9s %9s %11s %11s %9s %11s  %s\n", "method",
+           "thr", "rows run", "index s", "filter s", "refine s", "total s",
+           "all rows s", "rows/s", "speed-up", "pairs", "agreement");
+    for (int i = 0; i < n; i++)
+    {
+        const struct method_row *row = &rows[i];
+        char agreement[192], rows_run[32];
+        int is_sample = row->n_run < row->n_all;
+        write_agreement(row, agreement, sizeof agreement);
+        snprintf(rows_run, sizeof rows_run, "%lld%s", (long long)row->n_run,
+                 is_sample ? "*" : " ");
+        has_sample = has_sample || is_sample;
+        has_apart = has_apart || row->n_apart > 0;
+        has_undecided = has_undecided || row->n_undecided_pairs > 0;
+        has_ulps = has_ulps || row->n_within_ulps > 0;
+        has_chords = has_chords || (row->n_within_ulps > 0 &&
+                                    strcmp(row->backend, "sphere") == 0);
+        printf("%-42s %3d %10s %9.3f %9.3f %9.3f %9.3f %10.3f%s %11.0f %9.1f "
+               "%11lld  %s\n",
+               row->method, row->n_threads, rows_run, row->index_s,
+               row->filter_s, row->refine_s, row->total_s, row->all_s,
+               is_sample ? "*" : " ", per_second(row), speed_up(&rows[0], row),
+               (long long)row->n_pairs, agreement);
+    }
+    if (has_sample)
+        printf("* ran on an evenly spaced sample; the time of all rows is "
+               "extrapolated from it\n");
+    if (has_apart)
+        printf("apart: rows that the reference could not decide, or where GEOS "
+               "rounds; no difference\n");
+    if (has_undecided)
+        printf("undecided: pairs that GEOS cannot decide; exact arithmetic "
+               "confirms those of the cpu backend\n");
+    if (has_chords)
+        printf("within ulps: distances on the sphere that are equal up to the "
+               "rounding of chords; no difference\n");
+    else if (has_ulps)
+        printf("within ulps: distances between lines or polygons that are "
+               "equal up to %d ulps; no difference\n",
+               OJ_VALIDATION_ULPS);
+    printf("agreement: with the cpu backend, pair by pair and distance by "
+           "distance, on the rows that ran\n"
+           "filter and refine are sums over threads; speed-up is over the "
+           "first method, for all rows\n");
+}
+
+static void write_csv(FILE *file, const void *user)
+{
+    const struct benchmark_table *table = user;
+    fprintf(file, "method,backend,threads,rows,rows_run,index_s,filter_s,"
+                  "refine_s,total_s,extrapolated_s,points_per_s,speed_up,"
+                  "pairs,rows_different,rows_apart,pairs_undecided,"
+                  "distances_within_ulps\n");
+    for (int i = 0; i < table->n; i++)
+    {
+        const struct method_row *row = &table->rows[i];
+        fprintf(file, "\"%s\",%s,%d,%lld,%lld,%.6f,%.6f,%.6f,%.6f,",
+                row->method, row->backend, row->n_threads,
+                (long long)row->n_all, (long long)row->n_run, row->index_s,
+                row->filter_s, row->refine_s, row->total_s);
+        if (row->n_run < row->n_all)
+            fprintf(file, "%.6f", row->all_s);
+        fprintf(file, ",%.1f,%.3f,%lld,%lld,%lld,%lld,%lld\n", per_second(row),
+                speed_up(&table->rows[0], row), (long long)row->n_pairs,
+                (long long)row->n_differ, (long long)row->n_apart,
+                (long long)row->n_undecided_pairs,
+                (long long)row->n_within_ulps);
+    }
+}
+
+static oj_status write_csv_file(const struct method_row *rows, int n,
+                                const char *path, struct oj_error *err)
+{
+    const struct benchmark_table table = {rows, n};
+    return oj_text_file_write(path, "benchmark_csv", write_csv, &table, err);
+}
+
 struct benchmark
 {
     struct oj_job job;
@@ -49,7 +190,7 @@ struct benchmark
     struct oj_table *table; /* fields that the join asks for */
     struct oj_side_work work;
     struct oj_matches answer; /* of the cpu backend, all rows */
-    struct oj_benchmark_row rows[N_METHODS];
+    struct method_row rows[N_METHODS];
     int n_rows;
 };
 
@@ -93,21 +234,7 @@ static oj_status copy_row(const struct oj_flat *flat, int64_t row,
     OJ_TRY(oj_flat_buf_begin(out, fid, err));
     for (int64_t p = flat->part_offset[row]; p < flat->part_offset[row + 1];
          p++)
-    {
-        OJ_TRY(
-            oj_flat_buf_part(out, (enum oj_part_kind)flat->part_kind[p], err));
-        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
-             r++)
-        {
-            int64_t first = flat->vertex_offset[r];
-            int64_t n = flat->vertex_offset[r + 1] - first;
-            double *x, *y;
-            OJ_TRY(oj_flat_buf_ring(out, err));
-            OJ_TRY(oj_flat_buf_vertices(out, n, &x, &y, err));
-            memcpy(x, flat->x + first, (size_t)n * sizeof *x);
-            memcpy(y, flat->y + first, (size_t)n * sizeof *y);
-        }
-    }
+        OJ_TRY(oj_flat_buf_copy_part(out, flat, p, err));
     return oj_flat_buf_end(out, err);
 }
 
@@ -200,7 +327,7 @@ static oj_status pick_answers(const struct oj_matches *all, int64_t n,
 
 static oj_status compare(const struct benchmark *b, const struct oj_flat *input,
                          const struct oj_matches *matches,
-                         struct oj_benchmark_row *row, struct oj_error *err)
+                         struct method_row *row, struct oj_error *err)
 {
     struct oj_validation validation = {0};
     struct oj_matches picked = {0};
@@ -274,7 +401,7 @@ static oj_status choose_rows(const struct benchmark *b,
 static void fill_row(const struct benchmark *b, const struct method *method,
                      struct oj_join *join, const struct oj_stats *before,
                      const struct oj_matches *matches, double join_s,
-                     struct oj_benchmark_row *row)
+                     struct method_row *row)
 {
     const struct oj_stats *stats = oj_join_stats(join);
     double scale = (double)b->input.n_features / (double)matches->n_rows;
@@ -292,7 +419,7 @@ static void fill_row(const struct benchmark *b, const struct method *method,
 }
 
 static oj_status run_opened(struct benchmark *b, const struct method *method,
-                            struct oj_join *join, struct oj_benchmark_row *row,
+                            struct oj_join *join, struct method_row *row,
                             struct oj_error *err)
 {
     struct input_sample sample = {0};
@@ -357,7 +484,7 @@ static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
 /* OJ_ERR_UNSUPPORTED or OJ_ERR_NO_DEVICE where the method cannot do this join.
  */
 static oj_status run_method(struct benchmark *b, const struct method *method,
-                            struct oj_benchmark_row *row, struct oj_error *err)
+                            struct method_row *row, struct oj_error *err)
 {
     struct oj_join *join;
     oj_status status;
@@ -376,7 +503,7 @@ static oj_status run_methods(struct benchmark *b, int *exit_code,
     for (int i = 0; i < N_METHODS; i++)
     {
         struct oj_error here = {OJ_OK, ""};
-        struct oj_benchmark_row *row = &b->rows[b->n_rows];
+        struct method_row *row = &b->rows[b->n_rows];
         oj_status status;
         if (strcmp(methods[i].backend, "sphere") == 0 &&
             b->job.relation.metric != OJ_METRIC_SPHERE)
@@ -425,11 +552,10 @@ static oj_status run(struct benchmark *b, const struct oj_command *command,
     OJ_TRY(make_answer(b, err));
     *exit_code = OJ_EXIT_COMPLETE;
     OJ_TRY(run_methods(b, exit_code, err));
-    oj_benchmark_print(b->rows, b->n_rows);
+    print_table(b->rows, b->n_rows);
     if (command->benchmark_csv == NULL)
         return OJ_OK;
-    return oj_benchmark_write_csv(b->rows, b->n_rows, command->benchmark_csv,
-                                  err);
+    return write_csv_file(b->rows, b->n_rows, command->benchmark_csv, err);
 }
 
 oj_status oj_benchmark_run(const struct oj_command *command, int *exit_code,

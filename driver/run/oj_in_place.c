@@ -7,7 +7,7 @@
 #include "../base/oj_driver.h"
 #include "../base/oj_message.h"
 #include "../base/oj_transaction.h"
-#include "../files/oj_spool.h"
+#include "../files/oj_temporary.h"
 #include "../job/oj_job.h"
 #include "../output/oj_index_triggers.h"
 #include "../output/oj_schema.h"
@@ -20,9 +20,32 @@
 #include <cpl_progress.h>
 #include <cpl_string.h>
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+/* Records between two accesses to their file. */
+#define MAX_HELD 256
+
+/* What is kept of a row of the input until all rows are joined. */
+struct record
+{
+    int64_t fid;
+    int64_t n_pairs;
+    double measure;
+    int64_t join_row; /* or its place in tiles; -1: nothing matched */
+    double value[OJ_N_PAIR_VALUES]; /* not in the file unless asked for */
+};
+
+/* Records in the order of rows: written, then read once. */
+struct records
+{
+    struct oj_temporary_file file;
+    size_t size; /* of one in the file */
+    int64_t n;
+    char held[MAX_HELD * sizeof(struct record)];
+};
 
 struct update
 {
@@ -34,7 +57,7 @@ struct update
     char layer[256];    /* name of the layer */
     int join_is_inside; /* the join layer lies in the same dataset */
     struct oj_proof *proof;
-    struct oj_spool *spool;
+    struct records records;
     struct oj_aggregation *aggregation; /* NULL without -agg */
     struct oj_aggregate_stream *stream; /* NULL: the input layer streams */
 
@@ -117,15 +140,17 @@ static const char *field_name(OGRLayerH layer, int i)
 
 /* All names of the layer but those of fields [first, first + n). */
 static oj_status take_names(OGRLayerH layer, int first, int n,
-                            struct oj_names *taken, struct oj_error *err)
+                            struct oj_schema *schema, struct oj_error *err)
 {
     int n_fields = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(layer));
-    OJ_TRY(oj_names_add(taken, OGR_L_GetFIDColumn(layer), NULL, err));
-    OJ_TRY(oj_names_add(taken, OGR_L_GetGeometryColumn(layer), NULL, err));
+    OJ_TRY(oj_schema_take_name(schema, OGR_L_GetFIDColumn(layer), NULL, err));
+    OJ_TRY(
+        oj_schema_take_name(schema, OGR_L_GetGeometryColumn(layer), NULL, err));
     for (int i = 0; i < n_fields; i++)
     {
         if (i < first || i >= first + n)
-            OJ_TRY(oj_names_add(taken, field_name(layer, i), NULL, err));
+            OJ_TRY(
+                oj_schema_take_name(schema, field_name(layer, i), NULL, err));
     }
     return OJ_OK;
 }
@@ -208,22 +233,63 @@ static oj_status plan_columns(struct update *u, struct oj_error *err)
     const struct oj_schema_request request = make_request(u);
     int first;
     OJ_TRY(find_own(u, &request, &first, err));
-    OJ_TRY(oj_names_add(
-        &u->schema.taken,
+    OJ_TRY(oj_schema_take_name(
+        &u->schema,
         oj_driver_hidden_name(GDALGetDatasetDriver(u->job.input.dataset)), NULL,
         err));
     if (first < 0)
     {
-        OJ_TRY(take_names(layer, 0, 0, &u->schema.taken, err));
+        OJ_TRY(take_names(layer, 0, 0, &u->schema, err));
         return oj_schema_plan(&request, &u->schema, err);
     }
     OJ_TRY(take_names(layer, first, request.n_own + u->job.join.n_fields,
-                      &u->schema.taken, err));
+                      &u->schema, err));
     OJ_TRY(oj_schema_plan(&request, &u->schema, err));
     if (!are_ours(layer, first, &u->schema))
         return fail_foreign(u, first, err);
     u->refreshes = 1;
     u->first_own = first;
+    return OJ_OK;
+}
+
+static oj_status open_records(struct records *records, int with_values,
+                              struct oj_error *err)
+{
+    records->size =
+        with_values ? sizeof(struct record) : offsetof(struct record, value);
+    return oj_temporary_file_open(NULL, "results", &records->file, err);
+}
+
+/* Writes those that are held after the last full MAX_HELD. */
+static oj_status flush_records(struct records *records, struct oj_error *err)
+{
+    int64_t n_held = records->n % MAX_HELD;
+    return oj_temporary_file_write(&records->file, records->held,
+                                   n_held * (int64_t)records->size, err);
+}
+
+static oj_status add_record(struct records *records,
+                            const struct record *record, struct oj_error *err)
+{
+    int64_t at = records->n % MAX_HELD;
+    memcpy(records->held + (size_t)at * records->size, record, records->size);
+    records->n++;
+    if (at < MAX_HELD - 1)
+        return OJ_OK;
+    return oj_temporary_file_write(&records->file, records->held,
+                                   MAX_HELD * (int64_t)records->size, err);
+}
+
+/* Row by row, from the first on, after flush_records(). */
+static oj_status read_record(struct records *records, int64_t row,
+                             struct record *record, struct oj_error *err)
+{
+    int64_t at = row % MAX_HELD, size = (int64_t)records->size;
+    int64_t n = records->n - row < MAX_HELD ? records->n - row : MAX_HELD;
+    if (at == 0)
+        OJ_TRY(oj_temporary_file_read(&records->file, row * size, records->held,
+                                      n * size, err));
+    memcpy(record, records->held + at * size, records->size);
     return OJ_OK;
 }
 
@@ -235,7 +301,7 @@ static oj_status keep_row(struct update *u, int64_t fid,
 {
     const struct oj_matches *entries = oj_pair_values_matches(values, matches);
     int64_t entry = oj_matches_first(entries, row);
-    struct oj_spool_record record = {0};
+    struct record record = {0};
     record.fid = fid;
     record.n_pairs =
         oj_matches_end(matches, row) - oj_matches_first(matches, row);
@@ -252,7 +318,7 @@ static oj_status keep_row(struct update *u, int64_t fid,
                 record.value[i] = values->value[i][entry];
         }
     }
-    return oj_spool_write(u->spool, &record, err);
+    return add_record(&u->records, &record, err);
 }
 
 static oj_status keep_batch(void *user, const struct oj_pipeline_part *part,
@@ -270,8 +336,8 @@ static oj_status keep_batch(void *user, const struct oj_pipeline_part *part,
                        "-in_place: the rows of layer '%s' have no FIDs",
                        u->layer);
     if (u->aggregation != NULL && u->stream == NULL)
-        OJ_TRY(oj_aggregation_keep(u->aggregation, oj_spool_count(u->spool),
-                                   matches, &side, values, err));
+        OJ_TRY(oj_aggregation_keep(u->aggregation, u->records.n, matches, &side,
+                                   values, err));
     for (int64_t row = 0; row < matches->n_rows; row++)
         OJ_TRY(keep_row(u, flat->fid[row], matches, values, &side, row, err));
     if (u->proof == NULL)
@@ -284,9 +350,9 @@ static oj_status stream_and_keep(struct update *u,
                                  struct oj_error *err)
 {
     OJ_TRY(oj_aggregate_stream_open(&u->job, u->aggregation, &u->stream, err));
-    OJ_TRY(oj_spool_open(0, &u->spool, err));
+    OJ_TRY(open_records(&u->records, 0, err));
     OJ_TRY(oj_aggregate_stream_rows(u->stream, 0, sink, err));
-    return oj_spool_rewind(u->spool, err);
+    return flush_records(&u->records, err);
 }
 
 static oj_status join_and_keep(struct update *u, struct oj_error *err)
@@ -300,14 +366,14 @@ static oj_status join_and_keep(struct update *u, struct oj_error *err)
     if (job->command->validate != NULL)
         OJ_TRY(oj_proof_open(job, &u->proof, err));
     OJ_TRY(oj_rows_open(&u->rows, err));
-    OJ_TRY(oj_spool_open(u->rows.stage != NULL, &u->spool, err));
+    OJ_TRY(open_records(&u->records, u->rows.stage != NULL, err));
     job->progress_share = 0.5;
     if (u->aggregation != NULL)
         OJ_TRY(oj_aggregation_start(u->aggregation, 0, err));
     OJ_TRY(oj_job_stream(job, 0, &sink, err));
     if (u->aggregation != NULL)
         OJ_TRY(oj_aggregation_finish(u->aggregation, err));
-    return oj_spool_rewind(u->spool, err);
+    return flush_records(&u->records, err);
 }
 
 /* Nothing may read the dataset while the transaction is open. */
@@ -365,8 +431,7 @@ static oj_status fetch(struct update *u, int64_t place, struct oj_error *err)
 }
 
 static oj_status update_row(struct update *u, int64_t row,
-                            const struct oj_spool_record *record,
-                            struct oj_error *err)
+                            const struct record *record, struct oj_error *err)
 {
     struct oj_write_pair pair = {0};
     OGRFeatureH feature;
@@ -399,19 +464,17 @@ static oj_status update_row(struct update *u, int64_t row,
 
 static oj_status update_rows(struct update *u, struct oj_error *err)
 {
-    int64_t n = oj_spool_count(u->spool);
-    for (int64_t i = 0;; i++)
+    int64_t n = u->records.n;
+    for (int64_t i = 0; i < n; i++)
     {
-        struct oj_spool_record record = {0};
-        int at_end;
+        struct record record = {0};
         OJ_TRY(oj_cancel_check(err));
-        OJ_TRY(oj_spool_read(u->spool, &record, &at_end, err));
-        if (at_end)
-            return OJ_OK;
+        OJ_TRY(read_record(&u->records, i, &record, err));
         OJ_TRY(update_row(u, i, &record, err));
         if (i % 4096 == 0 && u->job.progress_open)
             GDALTermProgress(0.5 + 0.499 * (double)i / (double)n, NULL, NULL);
     }
+    return oj_cancel_check(err);
 }
 
 static oj_status begin(struct update *u, struct oj_error *err)
@@ -508,7 +571,7 @@ static oj_status update_in_place(struct update *u,
 
     summary.job = job;
     summary.destination = command->input.dataset;
-    summary.n_rows_written = oj_spool_count(u->spool);
+    summary.n_rows_written = u->records.n;
     summary.n_rows_checked = -1;
     summary.write_s = oj_clock_seconds() - write_start + job->counts.write_s;
     return oj_summary_end(&summary, u->proof, start, exit_code, err);
@@ -520,7 +583,7 @@ oj_status oj_in_place_run(const struct oj_command *command, int *exit_code,
     struct update u = {.fetched_place = -1};
     oj_status status = update_in_place(&u, command, exit_code, err);
     close_update(&u);
-    oj_spool_close(u.spool);
+    oj_temporary_file_close(&u.records.file);
     oj_proof_close(u.proof);
     oj_feature_set_free(&u.fetched);
     oj_schema_free(&u.schema);

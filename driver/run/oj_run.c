@@ -1,6 +1,7 @@
 #include "oj_run.h"
 
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_library_texts.h"
 #include "../../flatten/write/oj_layer_write.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
@@ -227,7 +228,7 @@ static oj_status explain(struct command_run *run, oj_status status,
     struct oj_error bare;
     find_infinite(run);
     if (status != OJ_ERR_IO || !run->target[MAIN].schema.keep_fids ||
-        strstr(err->message, "UNIQUE") == NULL)
+        strstr(err->message, OJ_TEXT_FID_REPEATS) == NULL)
     {
         status = oj_output_explain(&run->output, status, err);
         return explain_infinite(run, status, err);

@@ -55,12 +55,6 @@ struct oj_classes
     int64_t n_key, cap_key;
 };
 
-static int is_number(const struct oj_class_field *field)
-{
-    return field->type == OFTInteger || field->type == OFTInteger64 ||
-           field->type == OFTReal;
-}
-
 /* ---- keys --------------------------------------------------------------- */
 
 static oj_status add_bytes(struct oj_classes *c, const void *from, size_t n,
@@ -366,7 +360,8 @@ static oj_status fill(struct oj_classes *c, const struct oj_class_field *left,
     {
         c->pairs[i].side[0] = left[i];
         c->pairs[i].side[1] = right[i];
-        c->pairs[i].as_number = is_number(&left[i]) && is_number(&right[i]);
+        c->pairs[i].as_number =
+            oj_type_is_number(left[i].type) && oj_type_is_number(right[i].type);
     }
     return make_numbers(&c->numbers, err);
 }

@@ -161,14 +161,9 @@ struct envelope
 /* A feature with parts has vertices, and they are one run. */
 static struct envelope envelope_of(const struct oj_flat *flat, int64_t feature)
 {
-    int64_t v = feature, end = feature + 1;
     struct envelope e = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    if (!oj_flat_is_points(flat))
-    {
-        v = flat->vertex_offset[flat->ring_offset[flat->part_offset[feature]]];
-        end = flat->vertex_offset
-                  [flat->ring_offset[flat->part_offset[feature + 1]]];
-    }
+    int64_t v, end;
+    oj_flat_vertices(flat, feature, &v, &end);
     for (; v < end; v++)
     {
         e.x0 = flat->x[v] < e.x0 ? flat->x[v] : e.x0;
@@ -223,40 +218,18 @@ static oj_status add_envelope(const struct oj_flat *from, int64_t feature,
 
 /* ---- features ----------------------------------------------------------- */
 
-static int has_parts(const struct oj_flat *flat, int64_t feature)
-{
-    if (oj_flat_is_points(flat))
-        return !isnan(flat->x[feature]);
-    return flat->part_offset[feature + 1] > flat->part_offset[feature];
-}
-
-/* A point is valid, and its own centroid. */
-static int is_unchanged_point(const struct oj_flat *flat, int64_t feature)
-{
-    int64_t part;
-    if (oj_flat_is_points(flat))
-        return 1;
-    part = flat->part_offset[feature];
-    return flat->part_offset[feature + 1] == part + 1 &&
-           flat->part_kind[part] == OJ_PART_POINT;
-}
-
 static oj_status add_feature(struct oj_reshape *r, const struct oj_flat *from,
                              int64_t feature, int64_t fid,
                              struct oj_flat_buf *to, struct oj_error *err)
 {
     OGRGeometryH geometry = NULL;
     oj_status status;
-    if (!has_parts(from, feature))
+    int64_t v, end;
+    oj_flat_vertices(from, feature, &v, &end);
+    if (v == end)
         return oj_flat_buf_add_null(to, fid, err);
-    if (is_unchanged_point(from, feature))
-    {
-        int64_t v = feature;
-        if (!oj_flat_is_points(from))
-            v = from->vertex_offset
-                    [from->ring_offset[from->part_offset[feature]]];
+    if (oj_flat_is_one_point(from, feature)) /* valid, and its own centroid */
         return oj_flat_buf_add_point(to, fid, from->x[v], from->y[v], err);
-    }
     if (r->shape == OJ_SHAPE_ENVELOPE && r->invalid == OJ_INVALID_USE)
         return add_envelope(from, feature, fid, to, err);
     OJ_TRY(oj_layer_shape(from, feature, 0, &geometry, err));

@@ -2,27 +2,18 @@
 
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
+#include "../files/oj_path.h"
+
+#include <cpl_string.h>
 
 #include <math.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
 
 /* ---- self joins --------------------------------------------------------- */
 
 static int is_same_text(const char *a, const char *b)
 {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-/* However the paths are written. */
-static int is_same_dataset(const char *a, const char *b)
-{
-    struct stat x, y;
-    if (strcmp(a, b) == 0)
-        return 1;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
 }
 
 static int is_same_options(const char **a, const char **b)
@@ -39,7 +30,7 @@ static int is_same_options(const char **a, const char **b)
  * can change what a row is. */
 static int is_same_layer(const struct oj_source *a, const struct oj_source *b)
 {
-    return is_same_dataset(a->side->dataset, b->side->dataset) &&
+    return oj_path_is_same_file(a->side->dataset, b->side->dataset) &&
            is_same_text(a->side->sql, b->side->sql) &&
            (a->side->sql == NULL ||
             is_same_text(a->side->dialect, b->side->dialect)) &&
@@ -49,13 +40,7 @@ static int is_same_layer(const struct oj_source *a, const struct oj_source *b)
 
 static int is_excluded(const struct oj_command *command, const char *what)
 {
-    for (const char **word = command->exclude; word != NULL && *word != NULL;
-         word++)
-    {
-        if (strcasecmp(*word, what) == 0)
-            return 1;
-    }
-    return 0;
+    return CSLFindString((CSLConstList)command->exclude, what) >= 0;
 }
 
 static oj_status settle_self_join(const struct oj_command *command,

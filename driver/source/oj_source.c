@@ -1,10 +1,11 @@
 #include "oj_source.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../base/oj_driver.h"
 #include "../base/oj_message.h"
 #include "../base/oj_spelling.h"
 #include "../base/oj_transaction.h"
-#include "../command/oj_dataset_hint.h"
+#include "../files/oj_path.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -26,6 +27,64 @@ static void add_name(char *text, size_t size, const char *name)
         snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
     else if (used < 4 || strcmp(text + used - 3, "...") != 0)
         snprintf(text + used, size - used, ", ...");
+}
+
+/* What GDAL wants before the name of a packed file; NULL: it is none. */
+static const char *prefix_of_archive(const char *name)
+{
+    static const struct
+    {
+        const char *end, *prefix;
+    } kinds[] = {{".zip", "/vsizip/"},
+                 {".tar", "/vsitar/"},
+                 {".tgz", "/vsitar/"},
+                 {".tar.gz", "/vsitar/"},
+                 {".gz", "/vsigzip/"}};
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    {
+        size_t m = strlen(kinds[i].end);
+        if (n > m && strcasecmp(name + n - m, kinds[i].end) == 0 &&
+            strncmp(name, "/vsi", 4) != 0)
+            return kinds[i].prefix;
+    }
+    return NULL;
+}
+
+/* Writes what is wrong with a name that stands for something in another program
+ * or nearly so in GDAL: a packed file, QGIS's name of a layer, a stream without
+ * a format.  Returns 0 where the name is none of these. */
+static int hint_at_name(const char *name, const char *role, char *text,
+                        size_t size)
+{
+    static const char layer_name[] = "|layername=";
+    const char *prefix = prefix_of_archive(name);
+    const char *bar = strstr(name, layer_name), *of_layer;
+    struct stat file;
+    if (prefix != NULL && stat(name, &file) == 0)
+    {
+        snprintf(text, size, "to GDAL a packed file is %s%s", prefix, name);
+        return 1;
+    }
+    if (bar != NULL)
+    {
+        of_layer = bar + sizeof layer_name - 1;
+        snprintf(text, size,
+                 "that is QGIS's way to name a layer; write %.*s, and "
+                 "-%s_layer %.*s",
+                 (int)(bar - name), name, role, (int)strcspn(of_layer, "|"),
+                 of_layer);
+        return 1;
+    }
+    if (strncmp(name, "/vsistdin", 9) == 0)
+    {
+        snprintf(text, size,
+                 "what comes from there is empty or in no format that can be "
+                 "told by its first bytes (CSV is CSV:%s)",
+                 name);
+        return 1;
+    }
+    return 0;
 }
 
 static GDALDatasetH open_to_read(const struct oj_source_options *side)
@@ -51,7 +110,7 @@ static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
     }
     if (s->dataset != NULL)
         return OJ_OK;
-    if (oj_dataset_hint(side->dataset, s->role, hint, sizeof hint))
+    if (hint_at_name(side->dataset, s->role, hint, sizeof hint))
         return oj_fail(err, OJ_ERR_IO, "cannot open the %s dataset %s: %s",
                        s->role, side->dataset, hint);
     /* Most drivers name the dataset, some do not. */
@@ -504,21 +563,85 @@ int oj_source_can_hold_points(const struct oj_source *source)
     }
 }
 
-static int is_same_file(const char *a, const char *b)
+/* ---- the boxes of -window, as a layer in memory -------------------------- */
+
+static OGRGeometryH make_box(const double *box)
 {
-    struct stat x, y;
-    if (strcmp(a, b) == 0)
-        return 1;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
+    double x0 = box[0], y0 = box[1], x1 = box[2], y1 = box[3];
+    OGRGeometryH line, polygon;
+    if (x0 >= x1 && y0 >= y1)
+    {
+        OGRGeometryH point = OGR_G_CreateGeometry(wkbPoint);
+        OGR_G_SetPoint_2D(point, 0, x0, y0);
+        return point;
+    }
+    if (x0 >= x1 || y0 >= y1)
+    {
+        line = OGR_G_CreateGeometry(wkbLineString);
+        OGR_G_AddPoint_2D(line, x0, y0);
+        OGR_G_AddPoint_2D(line, x1, y1);
+        return line;
+    }
+    line = OGR_G_CreateGeometry(wkbLinearRing);
+    OGR_G_AddPoint_2D(line, x0, y0);
+    OGR_G_AddPoint_2D(line, x1, y0);
+    OGR_G_AddPoint_2D(line, x1, y1);
+    OGR_G_AddPoint_2D(line, x0, y1);
+    OGR_G_AddPoint_2D(line, x0, y0);
+    polygon = OGR_G_CreateGeometry(wkbPolygon);
+    OGR_G_AddGeometryDirectly(polygon, line);
+    return polygon;
+}
+
+static oj_status create_boxes(struct oj_source *s, const double *boxes,
+                              int64_t n, struct oj_error *err)
+{
+    s->dataset = oj_driver_new_in_memory();
+    if (s->dataset != NULL)
+        s->layer = GDALDatasetCreateLayer(s->dataset, "window", NULL,
+                                          wkbUnknown, NULL);
+    if (s->layer == NULL)
+        return oj_fail(err, OJ_ERR_INTERNAL,
+                       "GDAL cannot hold a layer in memory");
+    for (int64_t i = 0; i < n; i++)
+    {
+        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(s->layer));
+        OGRErr result;
+        OGR_F_SetGeometryDirectly(feature, make_box(&boxes[4 * i]));
+        OGR_F_SetFID(feature, i + 1);
+        result = OGR_L_CreateFeature(s->layer, feature);
+        OGR_F_Destroy(feature);
+        if (result != OGRERR_NONE)
+            return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a box");
+    }
+    snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
+    s->type = wkbUnknown;
+    OJ_NEW(s->fields, 1, err);
+    return OJ_OK;
+}
+
+oj_status oj_source_open_boxes(const struct oj_source_options *side,
+                               const char *role, const double *boxes, int64_t n,
+                               struct oj_source *source, struct oj_error *err)
+{
+    struct oj_source s = {0};
+    oj_status status;
+    s.side = side;
+    s.role = role;
+    status = create_boxes(&s, boxes, n, err);
+    if (status == OJ_OK)
+        *source = s;
+    else
+        oj_source_close(&s);
+    return status;
 }
 
 int oj_source_is_behind(const struct oj_source *source, const char *path)
 {
     char **files = GDALGetFileList(source->dataset);
-    int found = is_same_file(path, source->side->dataset);
+    int found = oj_path_is_same_file(path, source->side->dataset);
     for (int i = 0; files != NULL && files[i] != NULL && !found; i++)
-        found = is_same_file(path, files[i]);
+        found = oj_path_is_same_file(path, files[i]);
     CSLDestroy(files);
     return found;
 }

@@ -1,5 +1,6 @@
 #include "oj_where.h"
 
+#include "../../flatten/read/oj_value.h"
 #include "../base/oj_sql_words.h"
 
 #include <ctype.h>
@@ -64,8 +65,7 @@ static int is_numeric_field(OGRFeatureDefnH defn, const char *name)
         return 0;
     field = OGR_FD_GetFieldDefn(defn, place);
     type = OGR_Fld_GetType(field);
-    return (type == OFTInteger || type == OFTInteger64 || type == OFTReal) &&
-           OGR_Fld_GetSubType(field) != OFSTBoolean;
+    return oj_type_is_number(type) && OGR_Fld_GetSubType(field) != OFSTBoolean;
 }
 
 static int takes_field(struct where_reader *r)

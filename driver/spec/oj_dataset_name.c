@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_words.h"
-#include "../files/oj_relative_path.h"
+#include "../files/oj_path.h"
 #include "oj_spec_file.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ static oj_status read_file(const char *path, struct oj_command *command,
     char *folder = NULL;
     oj_status status;
     OJ_TRY(oj_spec_file_read(path, &spec, err));
-    status = oj_relative_path_folder(path, &folder, &why);
+    status = oj_path_folder(path, &folder, &why);
     if (status == OJ_OK)
         status = oj_dataset_name_read_line(
             spec.command_line, spec.is_relative ? folder : NULL, command, &why);

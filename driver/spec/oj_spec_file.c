@@ -1,6 +1,7 @@
 #include "oj_spec_file.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../files/oj_text_file.h"
 
 #include <cpl_error.h>
 #include <cpl_vsi.h>
@@ -293,25 +294,12 @@ oj_status oj_spec_file_read(const char *path, struct oj_spec_file *spec,
     return status;
 }
 
-static void print_text(FILE *file, const char *text)
-{
-    for (const char *c = text; *c != '\0'; c++)
-    {
-        if (*c == '"' || *c == '\\')
-            fprintf(file, "\\%c", *c);
-        else if ((unsigned char)*c < 0x20)
-            fprintf(file, "\\u%04x", (unsigned)*c);
-        else
-            fputc(*c, file);
-    }
-}
-
 void oj_spec_file_print(FILE *file, const void *spec)
 {
     const struct oj_spec_file *s = spec;
-    fprintf(file, "{\n  \"type\": \"ogrjoin\",\n  \"command_line\": \"");
-    print_text(file, s->command_line);
-    fprintf(file, "\",\n  \"relative_paths_relative_to_this_file\": %s\n}\n",
+    fprintf(file, "{\n  \"type\": \"ogrjoin\",\n  \"command_line\": ");
+    oj_text_file_put_json(file, s->command_line);
+    fprintf(file, ",\n  \"relative_paths_relative_to_this_file\": %s\n}\n",
             s->is_relative ? "true" : "false");
 }
 

@@ -113,6 +113,18 @@ static inline int oj_flat_is_points(const struct oj_flat *flat)
     return flat->part_offset == NULL;
 }
 
+/** 1 when a feature is one part that is a point; in the short form all are. */
+static inline int oj_flat_is_one_point(const struct oj_flat *flat,
+                                       int64_t feature)
+{
+    int64_t part;
+    if (oj_flat_is_points(flat))
+        return 1;
+    part = flat->part_offset[feature];
+    return flat->part_offset[feature + 1] == part + 1 &&
+           flat->part_kind[part] == OJ_PART_POINT;
+}
+
 /** The vertices of a feature, *first <= v < *end: one run of the arrays, in
  *  either form; none where it has no geometry. */
 static inline void oj_flat_vertices(const struct oj_flat *flat, int64_t feature,

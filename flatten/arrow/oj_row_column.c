@@ -498,27 +498,41 @@ void oj_row_column_release(struct ArrowArray *array)
     memset(array, 0, sizeof *array);
 }
 
-/* An array without rows of column's form, buffers still NULL. */
-static oj_status make_array(const struct oj_row_column *column,
-                            struct ArrowArray *array, struct oj_error *err)
+oj_status oj_row_column_make_array(int n_buffers, int n_children,
+                                   struct ArrowArray *array,
+                                   struct oj_error *err)
 {
-    int n_buffers = is_text(column->format) ? 3 : 2;
     memset(array, 0, sizeof *array);
     array->release = oj_row_column_release;
     array->buffers = oj_calloc(n_buffers, sizeof *array->buffers);
     if (array->buffers == NULL)
         return oj_fail_nomem(err, n_buffers, sizeof *array->buffers);
     array->n_buffers = n_buffers;
-    if (column->item == NULL)
+    if (n_children == 0)
         return OJ_OK;
-    array->children = oj_calloc(1, sizeof *array->children);
+    array->children = oj_calloc(n_children, sizeof *array->children);
     if (array->children == NULL)
-        return oj_fail_nomem(err, 1, sizeof *array->children);
-    array->n_children = 1;
-    array->children[0] = oj_calloc(1, sizeof *array->children[0]);
-    if (array->children[0] == NULL)
-        return oj_fail_nomem(err, 1, sizeof *array->children[0]);
-    return make_array(column->item, array->children[0], err);
+        return oj_fail_nomem(err, n_children, sizeof *array->children);
+    for (; array->n_children < n_children; array->n_children++)
+    {
+        struct ArrowArray *child = oj_calloc(1, sizeof *child);
+        if (child == NULL)
+            return oj_fail_nomem(err, 1, sizeof *child);
+        array->children[array->n_children] = child;
+    }
+    return OJ_OK;
+}
+
+/* An array without rows of column's form. */
+static oj_status make_array(const struct oj_row_column *column,
+                            struct ArrowArray *array, struct oj_error *err)
+{
+    int n_buffers = is_text(column->format) ? 3 : 2;
+    OJ_TRY(
+        oj_row_column_make_array(n_buffers, column->item != NULL, array, err));
+    return column->item == NULL
+               ? OJ_OK
+               : make_array(column->item, array->children[0], err);
 }
 
 /* So that no buffer but that of valid is NULL. */

@@ -97,6 +97,12 @@ OJ_MUST_USE oj_status oj_row_column_add(struct oj_row_column *column,
 /** Forgets all rows from length on. */
 void oj_row_column_cut(struct oj_row_column *column, int64_t length);
 
+/** Fills array with buffers that are NULL and zeroed children; also where it
+ *  fails, array->release is set. */
+OJ_MUST_USE oj_status oj_row_column_make_array(int n_buffers, int n_children,
+                                               struct ArrowArray *array,
+                                               struct oj_error *err);
+
 /** Hands the rows over to array (all of it is filled, offset 0), and begins
  *  anew. Nothing has changed when it fails. */
 OJ_MUST_USE oj_status oj_row_column_finish(struct oj_row_column *column,

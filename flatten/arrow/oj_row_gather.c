@@ -222,12 +222,6 @@ static char format_of(OGRFieldType type)
     return type == OFTInteger ? 'i' : type == OFTInteger64 ? 'l' : 'g';
 }
 
-/* Whether all values of the type lie in one array. */
-static int is_number(OGRFieldType type)
-{
-    return type == OFTInteger || type == OFTInteger64 || type == OFTReal;
-}
-
 static int is_text(OGRFieldType type)
 {
     return type == OFTString || type == OFTBinary;
@@ -355,7 +349,7 @@ static oj_status add_from_table(struct oj_row_gather *gather, int source,
         index_join_rows(gather, places, n);
         return add_table_texts(gather, &view, n, to, n_added, err);
     }
-    if (!is_number(view.type))
+    if (!oj_type_is_number(view.type)) /* values not all in one array */
         return add_each(gather, source, places, n, to, n_added, err);
     index_join_rows(gather, places, n);
     return add_numbers(gather, &numbers, n, to, err);

@@ -14,4 +14,9 @@ OJ_MUST_USE oj_status oj_row_wkb_add(const struct oj_row_cursor *cursor,
                                      int64_t n, struct oj_row_column *to,
                                      int64_t *n_added, struct oj_error *err);
 
+/** 1 when OGR would write these bytes again after it has read them: ISO types,
+ *  little-endian throughout, members of one dimension, no curve or surface,
+ *  nothing empty, and nothing but the geometry. The bytes are not trusted. */
+int oj_wkb_is_iso(const uint8_t *wkb, size_t n);
+
 #endif

@@ -1,18 +1,90 @@
 #include "oj_layer_read.h"
+
 #include "../base/oj_array.h"
 #include "../base/oj_clock.h"
 #include "oj_attributes.h"
 #include "oj_layer_geometry.h"
-#include "oj_layer_transform.h"
 #include "oj_ogr_errors.h"
 #include "oj_table.h"
 
 #include <cpl_string.h>
 
+#include <math.h>
 #include <string.h>
 
 /* Rows of a whole layer between two reports of progress, or reprojections. */
 #define CHUNK_ROWS 65536
+
+/* ---- reprojection of the vertices, in bulk ------------------------------- */
+
+/* Vertices per call: small against a cache, large against the cost of a
+ * call. */
+#define CHUNK_VERTICES 16384
+
+/* Memory that is used again. Zeroed memory is valid. */
+struct transform
+{
+    int *is_good;
+    uint8_t *has_none;
+};
+
+static void free_transform(struct transform *work)
+{
+    oj_free(work->is_good);
+    oj_free(work->has_none);
+    memset(work, 0, sizeof *work);
+}
+
+/* In the short form NaN means that there is no geometry, and must not become
+ * one that was lost; infinity marks what was lost. */
+static void transform_chunk(struct transform *work,
+                            OGRCoordinateTransformationH transformation,
+                            double *x, double *y, int n)
+{
+    for (int i = 0; i < n; i++)
+    {
+        work->is_good[i] = 0; /* when the call fails as a whole */
+        work->has_none[i] = (uint8_t)(isnan(x[i]) != 0);
+        if (work->has_none[i])
+            x[i] = y[i] = 0.0;
+    }
+    (void)OCTTransformEx(transformation, n, x, y, NULL, work->is_good);
+    for (int i = 0; i < n; i++)
+    {
+        if (work->has_none[i])
+            x[i] = y[i] = (double)NAN;
+        else if (!work->is_good[i] || !(fabs(x[i]) <= OJ_FLAT_MOST) ||
+                 !(fabs(y[i]) <= OJ_FLAT_MOST))
+            x[i] = y[i] = (double)INFINITY;
+    }
+}
+
+/* Transforms every vertex of the features >= first in place. A feature with a
+ * vertex that has no place in the other CRS gets no parts and is added to
+ * *n_lost. */
+static oj_status transform_flat(struct transform *work,
+                                OGRCoordinateTransformationH transformation,
+                                struct oj_flat_buf *flat, int64_t first,
+                                int64_t *n_lost, struct oj_error *err)
+{
+    int64_t v = first;
+    if (work->is_good == NULL)
+        OJ_NEW(work->is_good, CHUNK_VERTICES, err);
+    if (work->has_none == NULL)
+        OJ_NEW(work->has_none, CHUNK_VERTICES, err);
+    if (flat->long_form)
+        v = flat->vertex_offset[flat->ring_offset[flat->part_offset[first]]];
+    while (v < flat->n_vertices)
+    {
+        int64_t n = flat->n_vertices - v;
+        if (n > CHUNK_VERTICES)
+            n = CHUNK_VERTICES;
+        transform_chunk(work, transformation, flat->x + v, flat->y + v, (int)n);
+        v += n;
+    }
+    *n_lost += oj_flat_buf_drop_not_finite(flat, first);
+    return OJ_OK;
+}
 
 struct oj_layer_reader
 {
@@ -23,7 +95,7 @@ struct oj_layer_reader
     struct oj_read_counts counts;
     struct oj_ogr_errors errors;
     struct oj_layer_geometry geometry;
-    struct oj_layer_transform transform;
+    struct transform transform;
     struct oj_arrow_stream *arrow; /* NULL: feature loop */
 
     /* Rows of a stream without geometry, to be looked at again: the streams of
@@ -152,7 +224,7 @@ void oj_layer_reader_close(struct oj_layer_reader *reader)
     if (reader->has_ignored_fields)
         OGR_L_SetIgnoredFields(reader->layer, NULL);
     oj_layer_geometry_free(&reader->geometry);
-    oj_layer_transform_free(&reader->transform);
+    free_transform(&reader->transform);
     oj_free(reader->null_fid);
     oj_free(reader->field);
     oj_free(reader);
@@ -415,9 +487,9 @@ static oj_status read_rows(struct oj_layer_reader *reader, int64_t max_rows,
         status =
             read_features(reader, max_rows, flat, attributes, carried, err);
     if (status == OJ_OK && !carried && reader->options.transformation != NULL)
-        status = oj_layer_transform_flat(
-            &reader->transform, reader->options.transformation, flat, first,
-            &counts->n_not_transformed, err);
+        status =
+            transform_flat(&reader->transform, reader->options.transformation,
+                           flat, first, &counts->n_not_transformed, err);
     oj_ogr_errors_end(&reader->errors);
     counts->n_warnings = reader->errors.n_warnings;
     memcpy(counts->first_warning, reader->errors.warning,
@@ -499,9 +571,9 @@ oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
     status = get_feature(reader, fid, batch, err);
     if (status == OJ_OK && !reader->options.keep_attributes &&
         reader->options.transformation != NULL)
-        status = oj_layer_transform_flat(
-            &reader->transform, reader->options.transformation, &batch->flat, 0,
-            &reader->counts.n_not_transformed, err);
+        status = transform_flat(&reader->transform,
+                                reader->options.transformation, &batch->flat, 0,
+                                &reader->counts.n_not_transformed, err);
     oj_ogr_errors_end(&reader->errors);
     if (status == OJ_OK)
         batch->n_rows = batch->flat.n_features;

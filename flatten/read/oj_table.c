@@ -29,12 +29,6 @@ static int is_bytes(OGRFieldType type)
     return type == OFTString || type == OFTBinary;
 }
 
-static int is_list(OGRFieldType type)
-{
-    return type == OFTIntegerList || type == OFTInteger64List ||
-           type == OFTRealList || type == OFTStringList;
-}
-
 static size_t value_size(OGRFieldType type)
 {
     switch (type)
@@ -212,7 +206,7 @@ static oj_status append_value(struct oj_table *table,
         default:
             break;
     }
-    if (is_list(column->type))
+    if (oj_type_is_list(column->type))
         return copy_list(column->type, raw, (OGRField *)column->values + row,
                          &table->n_list_bytes, err);
     ((OGRField *)column->values)[row] = *raw;
@@ -239,7 +233,8 @@ static oj_status reserve_column(const struct oj_table *table,
                       &column->cap_values, value_size(column->type), err));
     OJ_TRY(oj_reserve(&column->has_value, (first + 7) / 8, (end + 7) / 8,
                       &column->cap_has_value, 1, err));
-    if (is_list(column->type)) /* so that a failure in between is no leak */
+    if (oj_type_is_list(
+            column->type)) /* so that a failure in between is no leak */
     {
         memset((OGRField *)column->values + first, 0,
                (size_t)(end - first) * sizeof(OGRField));

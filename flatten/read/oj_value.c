@@ -62,22 +62,6 @@ void oj_setter_free(struct oj_setter *setter)
     memset(setter, 0, sizeof *setter);
 }
 
-static int is_list(OGRFieldType type)
-{
-    return type == OFTIntegerList || type == OFTInteger64List ||
-           type == OFTRealList || type == OFTStringList;
-}
-
-static int is_number(OGRFieldType type)
-{
-    return type == OFTInteger || type == OFTInteger64 || type == OFTReal;
-}
-
-static int is_time(OGRFieldType type)
-{
-    return type == OFTDate || type == OFTTime || type == OFTDateTime;
-}
-
 /* The shortest of 15, 16 or 17 digits that reads back as the same number. */
 static void format_real(char *text, size_t size, double value)
 {
@@ -222,13 +206,14 @@ static oj_status convert(const struct oj_setter *s, OGRFeatureH feature,
                          struct oj_error *err)
 {
     oj_status status;
-    if (s->from == s->to && !is_number(s->from)) /* subtypes differ */
+    if (s->from == s->to && !oj_type_is_number(s->from)) /* subtypes differ */
     {
         OGR_F_SetFieldRaw(feature, s->target,
                           OGR_F_GetRawFieldRef(s->scratch, 0));
         return OJ_OK;
     }
-    if (is_number(s->from) && (is_number(s->to) || s->to == OFTString))
+    if (oj_type_is_number(s->from) &&
+        (oj_type_is_number(s->to) || s->to == OFTString))
     {
         if (s->from == OFTReal)
             set_real(s, feature, OGR_F_GetFieldAsDouble(s->scratch, 0));
@@ -236,17 +221,17 @@ static oj_status convert(const struct oj_setter *s, OGRFeatureH feature,
             set_integer(s, feature, OGR_F_GetFieldAsInteger64(s->scratch, 0));
         return OJ_OK;
     }
-    if (is_time(s->from) && is_time(s->to))
+    if (oj_type_is_time(s->from) && oj_type_is_time(s->to))
     {
         set_time(s, feature);
         return OJ_OK;
     }
-    if (is_list(s->from) && s->to == OFTStringList)
+    if (oj_type_is_list(s->from) && s->to == OFTStringList)
     {
         set_text_list(s, feature);
         return OJ_OK;
     }
-    if (is_list(s->from) && is_list(s->to) &&
+    if (oj_type_is_list(s->from) && oj_type_is_list(s->to) &&
         set_number_list(s, feature, &status, err))
         return status;
     if (s->to == OFTBinary)

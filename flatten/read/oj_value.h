@@ -10,6 +10,22 @@
 
 #include <stdint.h>
 
+static inline int oj_type_is_number(OGRFieldType type)
+{
+    return type == OFTInteger || type == OFTInteger64 || type == OFTReal;
+}
+
+static inline int oj_type_is_time(OGRFieldType type)
+{
+    return type == OFTDate || type == OFTTime || type == OFTDateTime;
+}
+
+static inline int oj_type_is_list(OGRFieldType type)
+{
+    return type == OFTIntegerList || type == OFTInteger64List ||
+           type == OFTRealList || type == OFTStringList;
+}
+
 /** Borrows: valid as long as where it came from is. */
 struct oj_value
 {

@@ -4,7 +4,7 @@
 
 #include "../../../driver/base/oj_sql_words.h"
 #include "../../../driver/base/oj_words.h"
-#include "../../../driver/files/oj_relative_path.h"
+#include "../../../driver/files/oj_path.h"
 #include "../../../driver/source/oj_where.h"
 #include "../../../driver/spec/oj_dataset_name.h"
 #include "../../../driver/spec/oj_spec_file.h"
@@ -192,8 +192,7 @@ static void check_resolved(const char *folder, const char *name,
 {
     struct oj_error err;
     char *path = NULL;
-    ck_assert_int_eq(oj_relative_path_resolve(folder, name, &path, &err),
-                     OJ_OK);
+    ck_assert_int_eq(oj_path_resolve(folder, name, &path, &err), OJ_OK);
     ck_assert_str_eq(path, expected);
     oj_free(path);
 }
@@ -246,12 +245,12 @@ START_TEST(paths_seen_from_a_folder_lead_back)
             struct oj_error err;
             char *made = NULL, *back = NULL, *a, *b;
             ck_assert_int_eq(
-                oj_relative_path_make(folders[i], names[j], &made, &err),
+                oj_path_make_relative(folders[i], names[j], &made, &err),
                 OJ_OK);
             ck_assert_int_ne(made[0], '-');
             ck_assert_int_ne(made[0], '/');
-            ck_assert_int_eq(
-                oj_relative_path_resolve(folders[i], made, &back, &err), OJ_OK);
+            ck_assert_int_eq(oj_path_resolve(folders[i], made, &back, &err),
+                             OJ_OK);
             a = realpath(names[j], NULL);
             b = realpath(back, NULL);
             ck_assert_msg(a != NULL && b != NULL && strcmp(a, b) == 0,

@@ -1,4 +1,4 @@
-#include "oj_relative_path.h"
+#include "oj_path.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_driver.h"
@@ -10,25 +10,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static oj_status copy(const char *text, size_t n, char **out,
-                      struct oj_error *err)
+int oj_path_is_same_file(const char *a, const char *b)
 {
-    char *made;
-    OJ_NEW(made, (int64_t)n + 1, err);
-    memcpy(made, text, n);
-    made[n] = '\0';
-    *out = made;
-    return OJ_OK;
+    struct stat x, y;
+    if (strcmp(a, b) == 0)
+        return 1;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
 }
 
-/* a + b + c */
-static oj_status join(const char *a, size_t n_a, const char *b, const char *c,
-                      char **out, struct oj_error *err)
+/* n_a bytes of a, and b, c and d. */
+static oj_status join(size_t n_a, const char *a, const char *b, const char *c,
+                      const char *d, char **out, struct oj_error *err)
 {
-    size_t n = n_a + strlen(b) + strlen(c);
+    size_t size = n_a + strlen(b) + strlen(c) + strlen(d) + 1;
     char *made;
-    OJ_NEW(made, (int64_t)n + 1, err);
-    snprintf(made, n + 1, "%.*s%s%s", (int)n_a, a, b, c);
+    OJ_NEW(made, (int64_t)size, err);
+    snprintf(made, size, "%.*s%s%s%s", (int)n_a, a, b, c, d);
     *out = made;
     return OJ_OK;
 }
@@ -82,28 +80,15 @@ static int is_relative(const char *folder, const char *name)
     return 1;
 }
 
-oj_status oj_relative_path_resolve(const char *folder, const char *name,
-                                   char **out, struct oj_error *err)
+oj_status oj_path_resolve(const char *folder, const char *name, char **out,
+                          struct oj_error *err)
 {
     size_t n = archive_prefix(name);
-    const char *path = name + n;
-    const char *slash = "/";
-    char *made = NULL;
-    if (folder[0] == '\0' || !is_relative(folder, path))
-        return copy(name, strlen(name), out, err);
-    if (folder[strlen(folder) - 1] == '/')
-        slash = "";
-    OJ_TRY(join(folder, strlen(folder), slash, path, &made, err));
-    if (n > 0)
-    {
-        char *whole = NULL;
-        oj_status status = join(name, n, made, "", &whole, err);
-        oj_free(made);
-        OJ_TRY(status);
-        made = whole;
-    }
-    *out = made;
-    return OJ_OK;
+    size_t n_folder = strlen(folder);
+    if (n_folder == 0 || !is_relative(folder, name + n))
+        return join(0, "", name, "", "", out, err);
+    return join(n, name, folder, folder[n_folder - 1] == '/' ? "" : "/",
+                name + n, out, err);
 }
 
 /* Takes "./" and "../" off path, the latter with the last folder of here. */
@@ -197,17 +182,17 @@ static oj_status make_way(const char *from, const char *to, const char *path,
     return OJ_OK;
 }
 
-oj_status oj_relative_path_make(const char *folder, const char *name,
+oj_status oj_path_make_relative(const char *folder, const char *name,
                                 char **out, struct oj_error *err)
 {
     char from[PATH_MAX], to[PATH_MAX];
     size_t n = archive_prefix(name);
-    char *way = NULL, *whole = NULL;
+    char *way = NULL;
     const char *path = name + n;
     oj_status status;
     if (!is_relative("", path) || getcwd(to, sizeof to) == NULL ||
         realpath(folder[0] != '\0' ? folder : ".", from) == NULL)
-        return copy(name, strlen(name), out, err);
+        return join(0, "", name, "", "", out, err);
     if (strcmp(from, "/") == 0)
         from[0] = '\0';
     if (strcmp(to, "/") == 0)
@@ -216,20 +201,17 @@ oj_status oj_relative_path_make(const char *folder, const char *name,
     OJ_TRY(make_way(from, to, path, &way, err));
     if (way == NULL)
     {
-        OJ_TRY(join(to, strlen(to), "/", path, &way, err));
+        OJ_TRY(join(0, "", to, "/", path, &way, err));
     }
     /* "./-a.gpkg" is a name, "-a.gpkg" would be an option. */
-    status = join(name, n, way[0] == '-' ? "./" : "", way, &whole, err);
+    status = join(n, name, way[0] == '-' ? "./" : "", way, "", out, err);
     oj_free(way);
-    OJ_TRY(status);
-    *out = whole;
-    return OJ_OK;
+    return status;
 }
 
-oj_status oj_relative_path_folder(const char *path, char **out,
-                                  struct oj_error *err)
+oj_status oj_path_folder(const char *path, char **out, struct oj_error *err)
 {
     const char *slash = strrchr(path, '/');
     size_t n = slash == NULL ? 0 : (size_t)(slash - path);
-    return copy(path, slash == path ? 1 : n, out, err);
+    return join(slash == path ? 1 : n, path, "", "", "", out, err);
 }

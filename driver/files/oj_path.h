@@ -1,12 +1,12 @@
-/** Names of datasets in a file that speaks of its neighbours: where they lead
- *  when one stands elsewhere.
+/** Paths: which of them are one file, and names of datasets in a file that
+ * speaks of its neighbours: where they lead when one stands elsewhere.
  *
  *  Only plain relative paths depend on where one stands, also behind /vsizip/
  *  and its like.  Absolute ones, URLs, connections ("PG:...", "JOIN:...") and
  *  texts that are datasets themselves (XML, JSON) do not.
  */
-#ifndef OJ_RELATIVE_PATH_H
-#define OJ_RELATIVE_PATH_H
+#ifndef OJ_PATH_H
+#define OJ_PATH_H
 
 #include "../../flatten/base/oj_status.h"
 
@@ -14,23 +14,25 @@
 extern "C" {
 #endif
 
+/** 1 when both are the same text, or both are there and are one file. */
+int oj_path_is_same_file(const char *a, const char *b);
+
 /** What name, written in a file in this folder, is from here. *out: oj_free().
  *  folder: "" for the current one. */
-OJ_MUST_USE oj_status oj_relative_path_resolve(const char *folder,
-                                               const char *name, char **out,
-                                               struct oj_error *err);
+OJ_MUST_USE oj_status oj_path_resolve(const char *folder, const char *name,
+                                      char **out, struct oj_error *err);
 
 /** What to write in a file in this folder for what is name from here, so that
- *  oj_relative_path_resolve() leads there, also when both are moved together.
+ *  oj_path_resolve() leads there, also when both are moved together.
  *  *out: oj_free(). Names that are not relative stay. */
-OJ_MUST_USE oj_status oj_relative_path_make(const char *folder,
+OJ_MUST_USE oj_status oj_path_make_relative(const char *folder,
                                             const char *name, char **out,
                                             struct oj_error *err);
 
 /** The folder that path lies in, without the last slash ("/" keeps it), "" when
  *  it has none; oj_free(). */
-OJ_MUST_USE oj_status oj_relative_path_folder(const char *path, char **out,
-                                              struct oj_error *err);
+OJ_MUST_USE oj_status oj_path_folder(const char *path, char **out,
+                                     struct oj_error *err);
 
 #ifdef __cplusplus
 }
