@@ -277,6 +277,32 @@ START_TEST(long_lists)
 }
 END_TEST
 
+/* All ties of a batch: few, too many for one list, and of many features. */
+START_TEST(all_ties)
+{
+    static const int n_tied[] = {300, 20000, 300}, n_lines[] = {2, 2, 12};
+    const struct oj_options options = {.n_threads = 2};
+    for (int i = 0; i < 3; i++)
+    {
+        struct device_join job = {.relation = oj_relation_default()};
+        seed = random_state = 5 + (uint64_t)i;
+        for (int line = 0; line < n_lines[i]; line++)
+            add_line(&job.join_buf, 0, line % 2 == 0 ? 1 : -1, 100,
+                     line % 2 == 0 ? 1 : -1);
+        for (int point = 0; point < 20000; point++)
+            add_point(&job.input_buf, pick(100),
+                      point < n_tied[i] ? 0 : pick(9) + 2);
+        job.join = oj_flat_buf_view(&job.join_buf);
+        job.input = oj_flat_buf_view(&job.input_buf);
+        job.relation.op = OJ_OP_NEAREST;
+        job.relation.max_distance = 50.0;
+        job.relation.ties = OJ_TIES_ALL;
+        compare_all(&job, &options);
+        free_job(&job);
+    }
+}
+END_TEST
+
 /* A point in many envelopes, one in none; features without parts. */
 START_TEST(envelopes)
 {
@@ -582,6 +608,7 @@ int main(void)
         return DEVICE_TESTS_SKIPPED;
     tcase_add_test(tcase, random_layers);
     tcase_add_test(tcase, long_lists);
+    tcase_add_test(tcase, all_ties);
     tcase_add_test(tcase, envelopes);
     tcase_add_test(tcase, batches_of_any_size);
     tcase_add_test(tcase, threads_at_once);
