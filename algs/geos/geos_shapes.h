@@ -10,14 +10,6 @@
 
 #include <geos_c.h>
 
-/** Point from one vertex. */
-GEOSGeometry *oj_geos_point(GEOSContextHandle_t geos,
-                            const struct oj_flat *flat, int64_t vertex);
-
-/** A ring, or the vertices of a line, as a LineString. */
-GEOSGeometry *oj_geos_line(GEOSContextHandle_t geos, const struct oj_flat *flat,
-                           int64_t ring);
-
 /** A part of a layer in the long form, of any kind. */
 GEOSGeometry *oj_geos_part(GEOSContextHandle_t geos, const struct oj_flat *flat,
                            int64_t part);
