@@ -6,10 +6,8 @@
 #include "../base/cpu_threads.h"
 #include "../ogrjoin.h"
 #include "../relate/oj_overlapping_parts.h"
-#include "../relation/cpu_family.h"
 #include "../relation/oj_point_rule.h"
-#include "auto_backend.h"
-#include "cuda_backend.h"
+#include "engine_backend.h"
 #include "oj_overlapping_points.h"
 
 #include <math.h>
@@ -90,6 +88,14 @@ static const struct oj_backend *choose_backend(const char *name)
     return oj_backend_find(name);
 }
 
+/* 1 for our own engine on either processor. */
+static int is_engine(const struct oj_join *join)
+{
+    return join->backend == &oj_cpu_backend ||
+           join->backend == &oj_auto_backend ||
+           join->backend == &oj_cuda_backend;
+}
+
 /* 1 when an engine takes all rings of a feature together, as those on devices
  * and known cells do, so that features whose parts overlap are joined apart. */
 static int leaves_out_overlapping(const struct oj_join *join)
@@ -99,9 +105,7 @@ static int leaves_out_overlapping(const struct oj_join *join)
     if (oj_point_locations(join->relation.op) == 0)
         return 0;
     if (join->relation.share_lists && join->relation.any_order)
-        return join->backend == &oj_cpu_backend ||
-               join->backend == &oj_auto_backend ||
-               join->backend == &oj_cuda_backend;
+        return is_engine(join);
     return join->backend == &oj_cuda_backend ||
            (join->backend == &oj_auto_backend &&
             oj_gpu_load(&module, &why) == OJ_OK);
@@ -276,27 +280,20 @@ const struct oj_stats *oj_join_stats(const struct oj_join *join)
 
 const struct oj_backend *oj_join_backend(const struct oj_join *join)
 {
-    return join->backend == &oj_auto_backend ? oj_auto_used(join->index)
+    return join->backend == &oj_auto_backend ? oj_engine_used(join->index)
                                              : join->backend;
 }
 
 const char *oj_join_reason(const struct oj_join *join)
 {
-    if (join->backend == &oj_auto_backend)
-        return oj_auto_reason(join->index);
-    return join->backend == &oj_cuda_backend ? oj_cuda_reason(join->index) : "";
+    return is_engine(join) ? oj_engine_reason(join->index) : "";
 }
 
 const char *oj_join_method(const struct oj_join *join,
                            const struct oj_flat *input)
 {
-    if (join->backend == &oj_cpu_backend)
-        return oj_cpu_family_name(&join->relation, &join->join_side, input);
-    if (join->backend == &oj_auto_backend)
-        return oj_auto_method(join->index, input);
-    if (join->backend == &oj_cuda_backend)
-        return oj_cuda_method(join->index, input);
-    return join->backend->description;
+    return is_engine(join) ? oj_engine_method(join->index, input)
+                           : join->backend->description;
 }
 
 int oj_join_threads(const struct oj_join *join)

@@ -3,7 +3,7 @@
  *  times are those of this method and no other.
  *  Source: Zhang, You, Gruenwald 2012. */
 #include "../../flatten/base/oj_array.h"
-#include "../engine/cuda_backend.h"
+#include "../engine/engine_backend.h"
 #include "../pairs/oj_pairs.h"
 
 #include <math.h>
