@@ -38,16 +38,12 @@ oj_status oj_geos_pairs_open(const struct oj_relation *relation,
     pairs->input.geos = pairs->handle.geos;
     pairs->join_side.geos = pairs->handle.geos;
     pairs->join_side.flat = join_side;
+    pairs->join_side.keep_all = 1;
     if (relation->distance_to == OJ_TO_BOUNDARY &&
         (oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE))
         pairs->input.rings_as_lines = pairs->join_side.rings_as_lines = 1;
     *out = pairs;
     return OJ_OK;
-}
-
-void oj_geos_pairs_keep_join_side(struct oj_geos_pairs *pairs)
-{
-    pairs->join_side.keep_all = 1;
 }
 
 void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,

@@ -628,7 +628,6 @@ static oj_status build(struct box_index *index, struct oj_error *err)
     OJ_TRY(oj_geos_pairs_open(relation, index->join_side,
                               index->visit == VISIT_SORTED, &index->pairs,
                               err));
-    oj_geos_pairs_keep_join_side(index->pairs);
     index->is_wide = oj_boxes_window_is_wide(
         &index->boxes, relation->max_distance, relation->k);
     index->reach = index->boxes.spacing * sqrt((double)relation->k);

@@ -36,7 +36,7 @@ struct plain_ball
 };
 
 /* A side of a join. Owner; zeroed memory is a valid empty one. */
-struct plain_side
+struct plain_sphere_side
 {
     const struct oj_flat *flat; /* outlives this */
     struct wide3 *at;           /* [n_vertices] on the unit sphere */
@@ -187,7 +187,7 @@ static struct wide3 beside(struct wide3 p)
     return scaled(w, 1 / length(w));
 }
 
-static int ring_holds(const struct plain_side *side, int64_t ring,
+static int ring_holds(const struct plain_sphere_side *side, int64_t ring,
                       struct wide3 p)
 {
     int64_t first = side->flat->vertex_offset[ring];
@@ -211,7 +211,7 @@ static int ring_holds(const struct plain_side *side, int64_t ring,
            0;
 }
 
-static int part_holds(const struct plain_side *side, int64_t part,
+static int part_holds(const struct plain_sphere_side *side, int64_t part,
                       struct wide3 p)
 {
     int odd = 0;
@@ -227,8 +227,8 @@ static int part_holds(const struct plain_side *side, int64_t part,
 
 /* Metres from p to the nearest point of feature; 0 in a polygon part when
  * to_interior. */
-static double plain_metres(const struct plain_side *side, int64_t feature,
-                           int to_interior, struct wide3 p)
+static double plain_metres(const struct plain_sphere_side *side,
+                           int64_t feature, int to_interior, struct wide3 p)
 {
     const struct oj_flat *flat = side->flat;
     struct wide3 best = scaled(p, -1);
@@ -259,7 +259,8 @@ static double plain_metres(const struct plain_side *side, int64_t feature,
 /* Around all vertices; wider by the longest edge, which no edge leaves them
  * by.  A polygon whose vertices are within a hemisphere does not leave it, and
  * others may be anywhere. */
-static struct plain_ball ball_of(const struct plain_side *side, int64_t feature)
+static struct plain_ball ball_of(const struct plain_sphere_side *side,
+                                 int64_t feature)
 {
     const struct oj_flat *flat = side->flat;
     struct plain_ball ball = {{0, 0, 0}, -1};
@@ -292,16 +293,15 @@ static struct plain_ball ball_of(const struct plain_side *side, int64_t feature)
     return ball;
 }
 
-static void free_plain_side(struct plain_side *side)
+static void free_side(struct plain_sphere_side *side)
 {
     oj_free(side->at);
     oj_free(side->ball);
     memset(side, 0, sizeof *side);
 }
 
-static oj_status make_plain_side(struct plain_side *side,
-                                 const struct oj_flat *flat,
-                                 struct oj_error *err)
+static oj_status make_side(struct plain_sphere_side *side,
+                           const struct oj_flat *flat, struct oj_error *err)
 {
     memset(side, 0, sizeof *side);
     side->flat = flat;
@@ -309,7 +309,7 @@ static oj_status make_plain_side(struct plain_side *side,
     side->ball = oj_malloc(flat->n_features, sizeof *side->ball);
     if (side->at == NULL || side->ball == NULL)
     {
-        free_plain_side(side);
+        free_side(side);
         return oj_fail_nomem(err, flat->n_vertices, sizeof *side->at);
     }
     for (int64_t i = 0; i < flat->n_features; i++)
@@ -341,7 +341,7 @@ struct plain_sphere_index
     struct oj_options options;
     const struct oj_flat *join_side;
     const int32_t *tie_rank;
-    struct plain_side side;
+    struct plain_sphere_side side;
     int64_t n_sorted; /* features that join something */
     struct by_height *sorted;
     long double widest; /* ball */
@@ -354,7 +354,7 @@ struct plain_sphere_index
 struct plain_sphere_row
 {
     struct plain_sphere_index *index;
-    const struct plain_side *side;
+    const struct plain_sphere_side *side;
     const struct oj_pair_filter *filter;
     int64_t row, first, end; /* its points */
 };
@@ -372,7 +372,7 @@ static int compare_heights(const void *a, const void *b)
 static oj_status build(struct plain_sphere_index *index, struct oj_error *err)
 {
     const struct oj_flat *flat = index->join_side;
-    OJ_TRY(make_plain_side(&index->side, flat, err));
+    OJ_TRY(make_side(&index->side, flat, err));
     OJ_NEW(index->sorted, flat->n_features, err);
     for (int64_t i = 0; i < flat->n_features; i++)
     {
@@ -394,7 +394,7 @@ static void free_index(struct oj_index *wrapped)
     struct plain_sphere_index *index = (void *)wrapped;
     if (index == NULL)
         return;
-    free_plain_side(&index->side);
+    free_side(&index->side);
     oj_ranking_free(&index->ranking);
     oj_answers_free(&index->answers);
     oj_free(index->sorted);
@@ -532,7 +532,7 @@ static oj_status search_row(struct plain_sphere_row *r, struct oj_error *err)
 }
 
 static oj_status join_row(struct plain_sphere_index *index,
-                          const struct plain_side *side,
+                          const struct plain_sphere_side *side,
                           const struct oj_pair_filter *filter, int64_t row,
                           struct oj_error *err)
 {
@@ -551,13 +551,14 @@ static oj_status join_row(struct plain_sphere_index *index,
 /* --- a batch -------------------------------------------------------------- */
 
 static oj_status join_rows(struct plain_sphere_index *index,
-                           struct plain_side *side, const struct oj_flat *input,
-                           struct oj_matches *out, struct oj_error *err)
+                           struct plain_sphere_side *side,
+                           const struct oj_flat *input, struct oj_matches *out,
+                           struct oj_error *err)
 {
     struct oj_pair_filter filter;
     OJ_TRY(oj_pair_filter_make(&index->relation, input, index->join_side,
                                &filter, err));
-    OJ_TRY(make_plain_side(side, input, err));
+    OJ_TRY(make_side(side, input, err));
     oj_answers_start(&index->answers, index->options.max_batch_pairs,
                      input->n_features, 1);
     for (int64_t row = 0; row < input->n_features; row++)
@@ -571,7 +572,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_error *err)
 {
     struct plain_sphere_index *index = (void *)wrapped;
-    struct plain_side side;
+    struct plain_sphere_side side;
     double start = oj_clock_seconds();
     oj_status status;
     if ((input->part_kinds & ~(unsigned)OJ_PART_POINT) != 0)
@@ -580,7 +581,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     memset(&side, 0, sizeof side);
     index->n_candidates = 0;
     status = join_rows(index, &side, input, out, err);
-    free_plain_side(&side);
+    free_side(&side);
     stats->n_candidates += index->n_candidates;
     stats->refine_s += oj_clock_seconds() - start;
     return status;
