@@ -9,33 +9,34 @@
 /* About 25 MB of coordinates in GEOS; prepared ones need some times as much. */
 #define MAX_VERTICES (INT64_C(1) << 20)
 
-static void drop_beside(GEOSContextHandle_t geos, struct oj_geos_beside *beside)
+static void drop_prepared(GEOSContextHandle_t geos,
+                          struct oj_geos_prepared *one)
 {
-    if (beside->prepared != NULL)
-        GEOSPreparedGeom_destroy_r(geos, beside->prepared);
-    if (beside->united != NULL)
-        GEOSGeom_destroy_r(geos, beside->united);
-    memset(beside, 0, sizeof *beside);
+    if (one->prepared != NULL)
+        GEOSPreparedGeom_destroy_r(geos, one->prepared);
+    if (one->geometry != NULL)
+        GEOSGeom_destroy_r(geos, one->geometry);
+    memset(one, 0, sizeof *one);
+}
+
+/* Prepares what has a geometry. */
+static const GEOSPreparedGeometry *prepare(GEOSContextHandle_t geos,
+                                           struct oj_geos_prepared *one)
+{
+    if (one->prepared == NULL && one->geometry != NULL)
+        one->prepared = GEOSPrepare_r(geos, one->geometry);
+    return one->prepared;
 }
 
 static void drop(struct oj_geos_features *features, struct oj_geos_kept *kept)
 {
     if (kept->feature < 0)
         return;
-    if (kept->prepared != NULL)
-        GEOSPreparedGeom_destroy_r(features->geos, kept->prepared);
+    drop_prepared(features->geos, &kept->whole);
+    drop_prepared(features->geos, &kept->beside);
     for (int64_t i = 0; i < kept->n_locators; i++)
-    {
-        if (kept->locator[i] != NULL)
-            GEOSPreparedGeom_destroy_r(features->geos, kept->locator[i]);
-        if (kept->rings[i] != NULL)
-            GEOSGeom_destroy_r(features->geos, kept->rings[i]);
-    }
+        drop_prepared(features->geos, &kept->locator[i]);
     oj_free(kept->locator);
-    oj_free(kept->rings);
-    drop_beside(features->geos, &kept->beside);
-    if (kept->whole != NULL)
-        GEOSGeom_destroy_r(features->geos, kept->whole);
     GEOSGeom_destroy_r(features->geos, kept->geometry);
     oj_free(kept->box);
     features->n_vertices -= kept->n_vertices;
@@ -310,16 +311,16 @@ const GEOSGeometry *oj_geos_features_whole(struct oj_geos_features *features,
                                            struct oj_geos_kept *kept)
 {
     int apart, are_valid;
-    if (kept->whole != NULL)
-        return kept->whole;
+    if (kept->whole.geometry != NULL)
+        return kept->whole.geometry;
     apart = is_apart(features, kept);
     if (apart != 0)
         return apart > 0 ? kept->geometry : NULL;
     are_valid = parts_are_valid(features, kept);
     if (are_valid != 1)
         return are_valid == 0 ? kept->geometry : NULL;
-    kept->whole = unite(features, kept);
-    return kept->whole;
+    kept->whole.geometry = unite(features, kept);
+    return kept->whole.geometry;
 }
 
 const GEOSPreparedGeometry *
@@ -327,12 +328,12 @@ oj_geos_features_prepare(struct oj_geos_features *features,
                          struct oj_geos_kept *kept)
 {
     const GEOSGeometry *whole;
-    if (kept->prepared != NULL)
-        return kept->prepared;
+    if (kept->whole.prepared != NULL)
+        return kept->whole.prepared;
     whole = oj_geos_features_whole(features, kept);
     if (whole != NULL)
-        kept->prepared = GEOSPrepare_r(features->geos, whole);
-    return kept->prepared;
+        kept->whole.prepared = GEOSPrepare_r(features->geos, whole);
+    return kept->whole.prepared;
 }
 
 /* ---- where points lie ---------------------------------------------------- */
@@ -349,9 +350,8 @@ int oj_geos_features_list_locators(struct oj_geos_features *features,
         return 0;
     if (apart)
         n = 1;
-    kept->rings = oj_calloc(n, sizeof(GEOSGeometry *));
-    kept->locator = oj_calloc(n, sizeof(GEOSPreparedGeometry *));
-    if (kept->rings != NULL && kept->locator != NULL)
+    kept->locator = oj_calloc(n, sizeof *kept->locator);
+    if (kept->locator != NULL)
         kept->n_locators = n;
     return kept->n_locators > 0;
 }
@@ -364,15 +364,12 @@ oj_geos_features_locator(struct oj_geos_features *features,
     int64_t first = flat->part_offset[kept->feature] + i;
     int64_t end =
         kept->n_locators == 1 ? first + kept->n_components : first + 1;
-    if (kept->locator[i] != NULL)
-        return kept->locator[i];
-    if (kept->rings[i] == NULL)
-        kept->rings[i] =
+    struct oj_geos_prepared *one = &kept->locator[i];
+    if (one->geometry == NULL)
+        one->geometry =
             oj_geos_rings(features->geos, flat, flat->ring_offset[first],
                           flat->ring_offset[end]);
-    if (kept->rings[i] != NULL)
-        kept->locator[i] = GEOSPrepare_r(features->geos, kept->rings[i]);
-    return kept->locator[i];
+    return prepare(features->geos, one);
 }
 
 /* The parts as one collection, not yet united. */
@@ -401,22 +398,20 @@ oj_geos_features_unite(struct oj_geos_features *features,
                        struct oj_geos_kept *kept, const int64_t *part,
                        int64_t n)
 {
-    struct oj_geos_beside *beside = &kept->beside;
     GEOSGeometry *parts;
-    if (beside->n == n &&
-        memcmp(beside->part, part, (size_t)n * sizeof *part) == 0)
-        return beside->prepared;
-    drop_beside(features->geos, beside);
+    if (kept->n_beside == n &&
+        memcmp(kept->part_beside, part, (size_t)n * sizeof *part) == 0)
+        return kept->beside.prepared;
+    drop_prepared(features->geos, &kept->beside);
+    kept->n_beside = 0;
     parts = collect(features, kept, part, n);
     if (parts == NULL)
         return NULL;
-    beside->united = GEOSUnaryUnion_r(features->geos, parts);
+    kept->beside.geometry = GEOSUnaryUnion_r(features->geos, parts);
     GEOSGeom_destroy_r(features->geos, parts);
-    if (beside->united != NULL)
-        beside->prepared = GEOSPrepare_r(features->geos, beside->united);
-    if (beside->prepared == NULL)
+    if (prepare(features->geos, &kept->beside) == NULL)
         return NULL;
-    beside->n = n;
-    memcpy(beside->part, part, (size_t)n * sizeof *part);
-    return beside->prepared;
+    kept->n_beside = n;
+    memcpy(kept->part_beside, part, (size_t)n * sizeof *part);
+    return kept->beside.prepared;
 }

@@ -1,11 +1,11 @@
 /** What GEOS says of pairs of features: the predicates and the distance.  For
- * the reference backends.
+ *  the reference backends.
  *
  *  One object per thread; objects share nothing.  Geometries are made from the
  *  flat arrays when they are first asked for, whole features as GEOS would
  *  read them (several polygons: a MultiPolygon; parts of different kinds: a
  *  GeometryCollection), and kept: of the input the latest used, a bounded
- * number, of the join side all, for a reference whose speed is compared.
+ *  number, and all of the join side: a reference's speed is compared.
  *
  *  Knows GEOS; this header does not.
  */

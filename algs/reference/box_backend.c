@@ -532,21 +532,21 @@ static oj_status join_rows(struct box_batch *run)
 {
     const struct box_index *index = run->index;
     int is_nearest = index->relation.op == OJ_OP_NEAREST;
-    oj_status (*join)(struct box_batch *, int64_t, int64_t) =
+    oj_status (*join_some)(struct box_batch *, int64_t, int64_t) =
         is_nearest ? join_nearest : join_any;
     struct oj_quadrants quadrants;
     oj_status status = OJ_OK;
     if (index->visit != VISIT_COLLECTIVE || (is_nearest && !run->of_points))
     {
         for (int64_t i = 0; i < run->middle.n; i++)
-            OJ_TRY(join(run, i, i + 1));
+            OJ_TRY(join_some(run, i, i + 1));
         return OJ_OK;
     }
     OJ_TRY(oj_quadrants_make(&run->middle, index->options.quadrant_size,
                              INFINITY, &quadrants, run->err));
     for (int64_t q = 0; q < quadrants.n && status == OJ_OK; q++)
-        status =
-            join(run, quadrants.quadrant[q].first, quadrants.quadrant[q].end);
+        status = join_some(run, quadrants.quadrant[q].first,
+                           quadrants.quadrant[q].end);
     oj_quadrants_free(&quadrants);
     return status;
 }
