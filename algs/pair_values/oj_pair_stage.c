@@ -129,7 +129,7 @@ static oj_status score_areas(struct oj_pair_stage *stage,
     {
         double area = 0.0;
         if (overlaps != NULL && overlaps[i])
-            status = oj_geos_overlay_join_area(worker->overlay, i, &area, err);
+            status = oj_geos_overlay_area(worker->overlay, 0, i, &area, err);
         else
             area = oj_flat_area(flat, i);
         stage->area_score[i] = oj_score_of_double(area);
@@ -364,8 +364,8 @@ static oj_status set_whole_areas(struct pair_stage_worker *worker, double area,
     if (!isnan(area) && wants(worker, OJ_PAIR_OVERLAP_PERCENT))
     {
         OJ_TRY(need_input(worker, err));
-        OJ_TRY(oj_geos_overlay_input_area(worker->overlay, worker->row, &whole,
-                                          err));
+        OJ_TRY(
+            oj_geos_overlay_area(worker->overlay, 1, worker->row, &whole, err));
         percent = percent_of(worker, whole, area, length);
     }
     set_value(worker, OJ_PAIR_OVERLAP_PERCENT, percent);
@@ -373,8 +373,8 @@ static oj_status set_whole_areas(struct pair_stage_worker *worker, double area,
     if (worker->feature >= 0 && wants(worker, OJ_PAIR_JOIN_AREA))
     {
         OJ_TRY(need_overlay(worker, err));
-        OJ_TRY(oj_geos_overlay_join_area(worker->overlay, worker->feature,
-                                         &whole, err));
+        OJ_TRY(oj_geos_overlay_area(worker->overlay, 0, worker->feature, &whole,
+                                    err));
     }
     set_value(worker, OJ_PAIR_JOIN_AREA, whole);
     return OJ_OK;
