@@ -203,19 +203,6 @@ static int has_left_out(const struct oj_join *join, const struct oj_flat *input)
            oj_is_points_in_polygons(&join->relation, &join->join_side, input);
 }
 
-/* Finds the pairs of the latest batch with the features left out. */
-static oj_status find_overlapping(struct oj_join *join,
-                                  const struct oj_flat *input,
-                                  struct oj_error *err)
-{
-    if (join->overlapping == NULL)
-        OJ_TRY(oj_overlapping_points_make(
-            &join->join_side, join->tie_rank, &join->relation, &join->options,
-            &join->overlapping, &join->stats, err));
-    return oj_overlapping_points_find(join->overlapping, input, &join->stats,
-                                      err);
-}
-
 oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
                         struct oj_matches *out, struct oj_error *err)
 {
@@ -223,8 +210,12 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
     OJ_TRY(join->backend->join(join->index, input, out, &join->stats, err));
     if (!has_left_out(join, input))
         return OJ_OK;
-    OJ_TRY(find_overlapping(join, input, err));
-    return oj_overlapping_points_merge(join->overlapping, out, err);
+    if (join->overlapping == NULL)
+        OJ_TRY(oj_overlapping_points_make(
+            &join->join_side, join->tie_rank, &join->relation, &join->options,
+            &join->overlapping, &join->stats, err));
+    return oj_overlapping_points_add(join->overlapping, input, out,
+                                     &join->stats, err);
 }
 
 oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
