@@ -64,11 +64,11 @@ void oj_geos_features_set(struct oj_geos_features *features,
 /* Places for all of a small layer, or as many as are kept at most. */
 static int make_places(struct oj_geos_features *features)
 {
-    int64_t n_sets = 16;
+    int64_t n_sets = features->n_sets > 0 ? features->n_sets : 16;
     while (n_sets * N_WAYS < features->flat->n_features &&
            (n_sets < N_SETS || features->keep_all))
         n_sets *= 2;
-    if (n_sets <= features->n_sets)
+    if (n_sets == features->n_sets)
         return 1;
     oj_geos_features_free(features);
     features->kept = oj_calloc(n_sets * N_WAYS, sizeof *features->kept);
@@ -372,27 +372,6 @@ oj_geos_features_locator(struct oj_geos_features *features,
     return prepare(features->geos, one);
 }
 
-/* The parts as one collection, not yet united. */
-static GEOSGeometry *collect(const struct oj_geos_features *features,
-                             const struct oj_geos_kept *kept,
-                             const int64_t *part, int64_t n)
-{
-    int64_t first = features->flat->part_offset[kept->feature];
-    GEOSGeometry *list[OJ_MOST_BESIDE];
-    for (int64_t i = 0; i < n; i++)
-    {
-        list[i] = oj_geos_part(features->geos, features->flat, first + part[i]);
-        if (list[i] != NULL)
-            continue;
-        while (i-- > 0)
-            GEOSGeom_destroy_r(features->geos, list[i]);
-        return NULL;
-    }
-    /* takes the parts, also when it fails */
-    return GEOSGeom_createCollection_r(features->geos, GEOS_MULTIPOLYGON, list,
-                                       (unsigned)n);
-}
-
 const GEOSPreparedGeometry *
 oj_geos_features_unite(struct oj_geos_features *features,
                        struct oj_geos_kept *kept, const int64_t *part,
@@ -404,7 +383,8 @@ oj_geos_features_unite(struct oj_geos_features *features,
         return kept->beside.prepared;
     drop_prepared(features->geos, &kept->beside);
     kept->n_beside = 0;
-    parts = collect(features, kept, part, n);
+    parts = oj_geos_polygons(features->geos, features->flat, kept->feature,
+                             part, n);
     if (parts == NULL)
         return NULL;
     kept->beside.geometry = GEOSUnaryUnion_r(features->geos, parts);

@@ -117,8 +117,8 @@ static GEOSGeometry *make_line(GEOSContextHandle_t geos,
     return sequence ? GEOSGeom_createLineString_r(geos, sequence) : NULL;
 }
 
-GEOSGeometry *oj_geos_part(GEOSContextHandle_t geos, const struct oj_flat *flat,
-                           int64_t part)
+static GEOSGeometry *make_part(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t part)
 {
     int64_t ring = flat->ring_offset[part];
     switch (flat->part_kind[part])
@@ -170,7 +170,7 @@ static GEOSGeometry *make_parts(GEOSContextHandle_t geos,
         found |= is_ring ? (unsigned)OJ_PART_LINE : kind;
         for (int64_t r = first; r <= last && members.list != NULL; r++)
             add_member(&members, is_ring ? make_line(geos, flat, r)
-                                         : oj_geos_part(geos, flat, part));
+                                         : make_part(geos, flat, part));
     }
     if (!is_multi && members.list != NULL && members.n == 1)
     {
@@ -195,6 +195,17 @@ GEOSGeometry *oj_geos_kinds(GEOSContextHandle_t geos,
                             unsigned kinds)
 {
     return make_parts(geos, flat, feature, kinds, 0, 1);
+}
+
+GEOSGeometry *oj_geos_polygons(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t feature,
+                               const int64_t *part, int64_t n)
+{
+    struct geos_members members = begin_members(geos, n);
+    for (int64_t i = 0; i < n && members.list != NULL; i++)
+        add_member(&members,
+                   make_part(geos, flat, flat->part_offset[feature] + part[i]));
+    return collect(&members, GEOS_MULTIPOLYGON);
 }
 
 GEOSGeometry *oj_geos_rings(GEOSContextHandle_t geos,
