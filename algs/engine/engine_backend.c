@@ -685,15 +685,19 @@ static oj_status ask_module(struct engine_index *index,
                    request != NULL ? "summed" : "counted");
 }
 
-/* OJ_OK, an error of the caller's, or OJ_ERR_UNSUPPORTED. */
-static oj_status without_pairs(struct engine_index *index,
-                               const struct oj_flat *input,
-                               const struct oj_sum_request *request,
-                               int64_t *words, int64_t *n_pairs,
-                               struct oj_stats *stats, struct oj_error *err)
+static oj_status sum_pairs(struct oj_index *wrapped,
+                           const struct oj_flat *input,
+                           const struct oj_sum_request *request, int64_t *words,
+                           int64_t *n_pairs, struct oj_stats *stats,
+                           struct oj_error *err)
 {
+    struct engine_index *index = (void *)wrapped;
     struct oj_error why = {OJ_OK, ""};
     oj_status status;
+    if (request != NULL)
+        index->n_sum_words = request->n_words;
+    else
+        OJ_TRY(settle_by_batch(index, input, stats, err));
     if (!index->uses_gpu)
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are %s on GPUs only",
                        request != NULL ? "summed" : "counted");
@@ -712,32 +716,11 @@ static oj_status without_pairs(struct engine_index *index,
                    why.message);
 }
 
-static oj_status count_pairs(struct oj_index *wrapped,
-                             const struct oj_flat *input, int64_t *count,
-                             int64_t *n_pairs, struct oj_stats *stats,
-                             struct oj_error *err)
-{
-    struct engine_index *index = (void *)wrapped;
-    OJ_TRY(settle_by_batch(index, input, stats, err));
-    return without_pairs(index, input, NULL, count, n_pairs, stats, err);
-}
-
 static int sums(const struct oj_index *wrapped, const struct oj_flat *input)
 {
     const struct engine_index *index = (const void *)wrapped;
     return index->uses_gpu && !index->sums_refused && takes(index, input) &&
            is_worth_it(index, input, index->n_sum_words);
-}
-
-static oj_status sum_pairs(struct oj_index *wrapped,
-                           const struct oj_flat *input,
-                           const struct oj_sum_request *request, int64_t *words,
-                           int64_t *n_pairs, struct oj_stats *stats,
-                           struct oj_error *err)
-{
-    struct engine_index *index = (void *)wrapped;
-    index->n_sum_words = request->n_words;
-    return without_pairs(index, input, request, words, n_pairs, stats, err);
 }
 
 const struct oj_backend *oj_engine_used(const struct oj_index *wrapped)
@@ -803,7 +786,6 @@ const struct oj_backend oj_cuda_backend = {
     .index = make_index,
     .join = join,
     .free_index = free_index,
-    .count_pairs = count_pairs,
     .sums = sums,
     .sum_pairs = sum_pairs,
 };
@@ -815,7 +797,6 @@ const struct oj_backend oj_auto_backend = {
     .index = make_index,
     .join = join,
     .free_index = free_index,
-    .count_pairs = count_pairs,
     .sums = sums,
     .sum_pairs = sum_pairs,
 };

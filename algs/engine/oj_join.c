@@ -223,13 +223,13 @@ oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
                               struct oj_error *err)
 {
     OJ_TRY(check_batch(join, input, err));
-    if (join->backend->count_pairs == NULL || has_left_out(join, input))
+    if (join->backend->sum_pairs == NULL || has_left_out(join, input))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the pairs of such a batch are not counted by the "
                        "backend %s",
                        join->backend->name);
-    OJ_TRY(join->backend->count_pairs(join->index, input, count, n_pairs,
-                                      &join->stats, err));
+    OJ_TRY(join->backend->sum_pairs(join->index, input, NULL, count, n_pairs,
+                                    &join->stats, err));
     join->stats.n_pairs_unmade += *n_pairs;
     return OJ_OK;
 }
