@@ -78,13 +78,8 @@ static oj_status order_features(const struct oj_sphere_side *side,
     int64_t n = flat->n_features;
     double *x, *y;
     oj_status status;
-    OJ_NEW(x, n, err);
-    y = oj_malloc(n, sizeof *y);
-    if (y == NULL)
-    {
-        oj_free(x);
-        return oj_fail_nomem(err, n, sizeof *y);
-    }
+    OJ_NEW(x, 2 * n, err);
+    y = x + n;
     for (int64_t f = 0; f < n; f++)
     {
         int64_t v, end;
@@ -97,7 +92,6 @@ static oj_status order_features(const struct oj_sphere_side *side,
     }
     status = oj_order_build(order, n_threads, n, x, y, err);
     oj_free(x);
-    oj_free(y);
     if (status == OJ_OK)
         status = oj_order_sort(order, n_threads, NULL, NULL, err);
     return status;
