@@ -6,10 +6,8 @@
 #include "../base/cpu_threads.h"
 #include "../ogrjoin.h"
 #include "../relate/oj_overlapping_parts.h"
-#include "../relation/cpu_family.h"
 #include "../relation/oj_point_rule.h"
-#include "auto_backend.h"
-#include "cuda_backend.h"
+#include "engine_backend.h"
 #include "oj_overlapping_points.h"
 
 #include <math.h>
@@ -90,6 +88,14 @@ static const struct oj_backend *choose_backend(const char *name)
     return oj_backend_find(name);
 }
 
+/* 1 for our own engine on either processor. */
+static int is_engine(const struct oj_join *join)
+{
+    return join->backend == &oj_cpu_backend ||
+           join->backend == &oj_auto_backend ||
+           join->backend == &oj_cuda_backend;
+}
+
 /* 1 when an engine takes all rings of a feature together, as those on devices
  * and known cells do, so that features whose parts overlap are joined apart. */
 static int leaves_out_overlapping(const struct oj_join *join)
@@ -99,9 +105,7 @@ static int leaves_out_overlapping(const struct oj_join *join)
     if (oj_point_locations(join->relation.op) == 0)
         return 0;
     if (join->relation.share_lists && join->relation.any_order)
-        return join->backend == &oj_cpu_backend ||
-               join->backend == &oj_auto_backend ||
-               join->backend == &oj_cuda_backend;
+        return is_engine(join);
     return join->backend == &oj_cuda_backend ||
            (join->backend == &oj_auto_backend &&
             oj_gpu_load(&module, &why) == OJ_OK);
@@ -199,19 +203,6 @@ static int has_left_out(const struct oj_join *join, const struct oj_flat *input)
            oj_is_points_in_polygons(&join->relation, &join->join_side, input);
 }
 
-/* Finds the pairs of the latest batch with the features left out. */
-static oj_status find_overlapping(struct oj_join *join,
-                                  const struct oj_flat *input,
-                                  struct oj_error *err)
-{
-    if (join->overlapping == NULL)
-        OJ_TRY(oj_overlapping_points_make(
-            &join->join_side, join->tie_rank, &join->relation, &join->options,
-            &join->overlapping, &join->stats, err));
-    return oj_overlapping_points_find(join->overlapping, input, &join->stats,
-                                      err);
-}
-
 oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
                         struct oj_matches *out, struct oj_error *err)
 {
@@ -219,8 +210,12 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
     OJ_TRY(join->backend->join(join->index, input, out, &join->stats, err));
     if (!has_left_out(join, input))
         return OJ_OK;
-    OJ_TRY(find_overlapping(join, input, err));
-    return oj_overlapping_points_merge(join->overlapping, out, err);
+    if (join->overlapping == NULL)
+        OJ_TRY(oj_overlapping_points_make(
+            &join->join_side, join->tie_rank, &join->relation, &join->options,
+            &join->overlapping, &join->stats, err));
+    return oj_overlapping_points_add(join->overlapping, input, out,
+                                     &join->stats, err);
 }
 
 oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
@@ -228,13 +223,13 @@ oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
                               struct oj_error *err)
 {
     OJ_TRY(check_batch(join, input, err));
-    if (join->backend->count_pairs == NULL || has_left_out(join, input))
+    if (join->backend->sum_pairs == NULL || has_left_out(join, input))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the pairs of such a batch are not counted by the "
                        "backend %s",
                        join->backend->name);
-    OJ_TRY(join->backend->count_pairs(join->index, input, count, n_pairs,
-                                      &join->stats, err));
+    OJ_TRY(join->backend->sum_pairs(join->index, input, NULL, count, n_pairs,
+                                    &join->stats, err));
     join->stats.n_pairs_unmade += *n_pairs;
     return OJ_OK;
 }
@@ -276,27 +271,20 @@ const struct oj_stats *oj_join_stats(const struct oj_join *join)
 
 const struct oj_backend *oj_join_backend(const struct oj_join *join)
 {
-    return join->backend == &oj_auto_backend ? oj_auto_used(join->index)
+    return join->backend == &oj_auto_backend ? oj_engine_used(join->index)
                                              : join->backend;
 }
 
 const char *oj_join_reason(const struct oj_join *join)
 {
-    if (join->backend == &oj_auto_backend)
-        return oj_auto_reason(join->index);
-    return join->backend == &oj_cuda_backend ? oj_cuda_reason(join->index) : "";
+    return is_engine(join) ? oj_engine_reason(join->index) : "";
 }
 
 const char *oj_join_method(const struct oj_join *join,
                            const struct oj_flat *input)
 {
-    if (join->backend == &oj_cpu_backend)
-        return oj_cpu_family_name(&join->relation, &join->join_side, input);
-    if (join->backend == &oj_auto_backend)
-        return oj_auto_method(join->index, input);
-    if (join->backend == &oj_cuda_backend)
-        return oj_cuda_method(join->index, input);
-    return join->backend->description;
+    return is_engine(join) ? oj_engine_method(join->index, input)
+                           : join->backend->description;
 }
 
 int oj_join_threads(const struct oj_join *join)

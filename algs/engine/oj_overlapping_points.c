@@ -202,10 +202,10 @@ static oj_status take_features(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-oj_status oj_overlapping_points_find(struct oj_overlapping_points *self,
-                                     const struct oj_flat *input,
-                                     struct oj_stats *stats,
-                                     struct oj_error *err)
+/* Fills pair. */
+static oj_status find_pairs(struct oj_overlapping_points *self,
+                            const struct oj_flat *input, struct oj_stats *stats,
+                            struct oj_error *err)
 {
     struct oj_pair_filter filter;
     self->n_pairs = 0;
@@ -280,11 +280,14 @@ static void exchange(struct oj_matches *out, struct oj_matches *merged)
     merged->cap_measure = old.cap_measure;
 }
 
-oj_status oj_overlapping_points_merge(struct oj_overlapping_points *self,
-                                      struct oj_matches *out,
-                                      struct oj_error *err)
+oj_status oj_overlapping_points_add(struct oj_overlapping_points *self,
+                                    const struct oj_flat *input,
+                                    struct oj_matches *out,
+                                    struct oj_stats *stats,
+                                    struct oj_error *err)
 {
     int64_t most = self->max_batch_pairs, at = 0, n_new = 0, to = 0;
+    OJ_TRY(find_pairs(self, input, stats, err));
     if (self->n_pairs == 0)
         return OJ_OK;
     if (most > 0 && out->n_rows > 1 && out->n_pairs + self->n_pairs > most)

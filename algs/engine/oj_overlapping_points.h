@@ -3,7 +3,7 @@
  *
  *  These features are a layer of their own, which the CPU joins with the points
  *  that are in its box, part by part.  The pairs are then put among those of
- * the engine, in their order. Source: ours.
+ *  the engine, in their order. Source: ours.
  */
 #ifndef OJ_OVERLAPPING_POINTS_H
 #define OJ_OVERLAPPING_POINTS_H
@@ -21,18 +21,14 @@ OJ_MUST_USE oj_status oj_overlapping_points_make(
     struct oj_overlapping_points **out, struct oj_stats *stats,
     struct oj_error *err);
 
-/** Finds the pairs of a batch of points of the short form with these features.
- *  O(points), and little for those outside of the box of all. */
-OJ_MUST_USE oj_status oj_overlapping_points_find(
+/** Finds the pairs of a batch of points of the short form with these features,
+ *  and puts them into out, the engine's lists for this batch: in tie order,
+ *  unless the relation takes any.  Scattered lists become plain ones.
+ *  O(points), and little for those outside of the box of all; O(pairs) where
+ *  there are any. */
+OJ_MUST_USE oj_status oj_overlapping_points_add(
     struct oj_overlapping_points *self, const struct oj_flat *input,
-    struct oj_stats *stats, struct oj_error *err);
-
-/** Puts those found last into out, the engine's lists for this batch: in tie
- *  order, unless the relation takes any.  Scattered lists become plain ones.
- *  O(pairs) where there are any. */
-OJ_MUST_USE oj_status
-oj_overlapping_points_merge(struct oj_overlapping_points *self,
-                            struct oj_matches *out, struct oj_error *err);
+    struct oj_matches *out, struct oj_stats *stats, struct oj_error *err);
 
 /** Accepts NULL. */
 void oj_overlapping_points_free(struct oj_overlapping_points *self);

@@ -120,13 +120,8 @@ static void make_vector(const struct oj_exact_pair *pair,
                         struct exact_vector *out, double from_x, double from_y,
                         double to_x, double to_y)
 {
-    struct oj_integer from;
-    oj_integer_set(&from, from_x, pair->exponent);
-    oj_integer_set(&out->x, to_x, pair->exponent);
-    oj_integer_subtract(&out->x, &out->x, &from);
-    oj_integer_set(&from, from_y, pair->exponent);
-    oj_integer_set(&out->y, to_y, pair->exponent);
-    oj_integer_subtract(&out->y, &out->y, &from);
+    oj_exact_difference(pair, &out->x, to_x, from_x);
+    oj_exact_difference(pair, &out->y, to_y, from_y);
 }
 
 /* out = a.x * b.x + a.y * b.y */
@@ -327,12 +322,7 @@ static oj_status compare(const struct oj_flat *input, int64_t row,
     struct nearness n;
     struct oj_integer sum, other, squared;
     oj_status status;
-    memset(&n.pair, 0, sizeof n.pair);
-    memset(n.segment, 0, sizeof n.segment);
-    memset(n.n_segments, 0, sizeof n.n_segments);
-    memset(n.tree, 0, sizeof n.tree);
-    n.is_found = 0;
-    n.bound = 0.0;
+    memset(&n, 0, sizeof n);
     OJ_TRY(oj_exact_pair_make(input, row, join_side, feature, also, 2, &n.pair,
                               err));
     status = sort_out(&n, err);

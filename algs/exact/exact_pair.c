@@ -273,9 +273,8 @@ static void cross(struct oj_integer *out, const struct oj_integer *a,
     oj_integer_subtract(out, out, &other);
 }
 
-/* out = to - from */
-static void difference(const struct oj_exact_pair *pair, struct oj_integer *out,
-                       double to, double from)
+void oj_exact_difference(const struct oj_exact_pair *pair,
+                         struct oj_integer *out, double to, double from)
 {
     struct oj_integer less;
     oj_integer_set(out, to, pair->exponent);
@@ -290,10 +289,10 @@ static void side_of_vertex(const struct oj_exact_pair *pair,
                            double py)
 {
     struct oj_integer dx, dy, x, y;
-    difference(pair, &dx, s->bx, s->ax);
-    difference(pair, &dy, s->by, s->ay);
-    difference(pair, &x, px, s->ax);
-    difference(pair, &y, py, s->ay);
+    oj_exact_difference(pair, &dx, s->bx, s->ax);
+    oj_exact_difference(pair, &dy, s->by, s->ay);
+    oj_exact_difference(pair, &x, px, s->ax);
+    oj_exact_difference(pair, &y, py, s->ay);
     cross(out, &dx, &y, &dy, &x);
 }
 
@@ -529,8 +528,8 @@ int oj_exact_side(const struct oj_exact_pair *pair,
     if (side != 0)
         return side;
     make_point(pair, point);
-    difference(pair, &dx, s->bx, s->ax);
-    difference(pair, &dy, s->by, s->ay);
+    oj_exact_difference(pair, &dx, s->bx, s->ax);
+    oj_exact_difference(pair, &dy, s->by, s->ay);
     oj_integer_set(&a, s->ax, pair->exponent);
     oj_integer_multiply(&x, &a, &point->w);
     oj_integer_subtract(&x, &point->x, &x);

@@ -9,33 +9,34 @@
 /* About 25 MB of coordinates in GEOS; prepared ones need some times as much. */
 #define MAX_VERTICES (INT64_C(1) << 20)
 
-static void drop_beside(GEOSContextHandle_t geos, struct oj_geos_beside *beside)
+static void drop_prepared(GEOSContextHandle_t geos,
+                          struct oj_geos_prepared *one)
 {
-    if (beside->prepared != NULL)
-        GEOSPreparedGeom_destroy_r(geos, beside->prepared);
-    if (beside->united != NULL)
-        GEOSGeom_destroy_r(geos, beside->united);
-    memset(beside, 0, sizeof *beside);
+    if (one->prepared != NULL)
+        GEOSPreparedGeom_destroy_r(geos, one->prepared);
+    if (one->geometry != NULL)
+        GEOSGeom_destroy_r(geos, one->geometry);
+    memset(one, 0, sizeof *one);
+}
+
+/* Prepares what has a geometry. */
+static const GEOSPreparedGeometry *prepare(GEOSContextHandle_t geos,
+                                           struct oj_geos_prepared *one)
+{
+    if (one->prepared == NULL && one->geometry != NULL)
+        one->prepared = GEOSPrepare_r(geos, one->geometry);
+    return one->prepared;
 }
 
 static void drop(struct oj_geos_features *features, struct oj_geos_kept *kept)
 {
     if (kept->feature < 0)
         return;
-    if (kept->prepared != NULL)
-        GEOSPreparedGeom_destroy_r(features->geos, kept->prepared);
+    drop_prepared(features->geos, &kept->whole);
+    drop_prepared(features->geos, &kept->beside);
     for (int64_t i = 0; i < kept->n_locators; i++)
-    {
-        if (kept->locator[i] != NULL)
-            GEOSPreparedGeom_destroy_r(features->geos, kept->locator[i]);
-        if (kept->rings[i] != NULL)
-            GEOSGeom_destroy_r(features->geos, kept->rings[i]);
-    }
+        drop_prepared(features->geos, &kept->locator[i]);
     oj_free(kept->locator);
-    oj_free(kept->rings);
-    drop_beside(features->geos, &kept->beside);
-    if (kept->whole != NULL)
-        GEOSGeom_destroy_r(features->geos, kept->whole);
     GEOSGeom_destroy_r(features->geos, kept->geometry);
     oj_free(kept->box);
     features->n_vertices -= kept->n_vertices;
@@ -63,11 +64,11 @@ void oj_geos_features_set(struct oj_geos_features *features,
 /* Places for all of a small layer, or as many as are kept at most. */
 static int make_places(struct oj_geos_features *features)
 {
-    int64_t n_sets = 16;
+    int64_t n_sets = features->n_sets > 0 ? features->n_sets : 16;
     while (n_sets * N_WAYS < features->flat->n_features &&
            (n_sets < N_SETS || features->keep_all))
         n_sets *= 2;
-    if (n_sets <= features->n_sets)
+    if (n_sets == features->n_sets)
         return 1;
     oj_geos_features_free(features);
     features->kept = oj_calloc(n_sets * N_WAYS, sizeof *features->kept);
@@ -310,16 +311,16 @@ const GEOSGeometry *oj_geos_features_whole(struct oj_geos_features *features,
                                            struct oj_geos_kept *kept)
 {
     int apart, are_valid;
-    if (kept->whole != NULL)
-        return kept->whole;
+    if (kept->whole.geometry != NULL)
+        return kept->whole.geometry;
     apart = is_apart(features, kept);
     if (apart != 0)
         return apart > 0 ? kept->geometry : NULL;
     are_valid = parts_are_valid(features, kept);
     if (are_valid != 1)
         return are_valid == 0 ? kept->geometry : NULL;
-    kept->whole = unite(features, kept);
-    return kept->whole;
+    kept->whole.geometry = unite(features, kept);
+    return kept->whole.geometry;
 }
 
 const GEOSPreparedGeometry *
@@ -327,12 +328,12 @@ oj_geos_features_prepare(struct oj_geos_features *features,
                          struct oj_geos_kept *kept)
 {
     const GEOSGeometry *whole;
-    if (kept->prepared != NULL)
-        return kept->prepared;
+    if (kept->whole.prepared != NULL)
+        return kept->whole.prepared;
     whole = oj_geos_features_whole(features, kept);
     if (whole != NULL)
-        kept->prepared = GEOSPrepare_r(features->geos, whole);
-    return kept->prepared;
+        kept->whole.prepared = GEOSPrepare_r(features->geos, whole);
+    return kept->whole.prepared;
 }
 
 /* ---- where points lie ---------------------------------------------------- */
@@ -349,9 +350,8 @@ int oj_geos_features_list_locators(struct oj_geos_features *features,
         return 0;
     if (apart)
         n = 1;
-    kept->rings = oj_calloc(n, sizeof(GEOSGeometry *));
-    kept->locator = oj_calloc(n, sizeof(GEOSPreparedGeometry *));
-    if (kept->rings != NULL && kept->locator != NULL)
+    kept->locator = oj_calloc(n, sizeof *kept->locator);
+    if (kept->locator != NULL)
         kept->n_locators = n;
     return kept->n_locators > 0;
 }
@@ -364,36 +364,12 @@ oj_geos_features_locator(struct oj_geos_features *features,
     int64_t first = flat->part_offset[kept->feature] + i;
     int64_t end =
         kept->n_locators == 1 ? first + kept->n_components : first + 1;
-    if (kept->locator[i] != NULL)
-        return kept->locator[i];
-    if (kept->rings[i] == NULL)
-        kept->rings[i] =
+    struct oj_geos_prepared *one = &kept->locator[i];
+    if (one->geometry == NULL)
+        one->geometry =
             oj_geos_rings(features->geos, flat, flat->ring_offset[first],
                           flat->ring_offset[end]);
-    if (kept->rings[i] != NULL)
-        kept->locator[i] = GEOSPrepare_r(features->geos, kept->rings[i]);
-    return kept->locator[i];
-}
-
-/* The parts as one collection, not yet united. */
-static GEOSGeometry *collect(const struct oj_geos_features *features,
-                             const struct oj_geos_kept *kept,
-                             const int64_t *part, int64_t n)
-{
-    int64_t first = features->flat->part_offset[kept->feature];
-    GEOSGeometry *list[OJ_MOST_BESIDE];
-    for (int64_t i = 0; i < n; i++)
-    {
-        list[i] = oj_geos_part(features->geos, features->flat, first + part[i]);
-        if (list[i] != NULL)
-            continue;
-        while (i-- > 0)
-            GEOSGeom_destroy_r(features->geos, list[i]);
-        return NULL;
-    }
-    /* takes the parts, also when it fails */
-    return GEOSGeom_createCollection_r(features->geos, GEOS_MULTIPOLYGON, list,
-                                       (unsigned)n);
+    return prepare(features->geos, one);
 }
 
 const GEOSPreparedGeometry *
@@ -401,22 +377,21 @@ oj_geos_features_unite(struct oj_geos_features *features,
                        struct oj_geos_kept *kept, const int64_t *part,
                        int64_t n)
 {
-    struct oj_geos_beside *beside = &kept->beside;
     GEOSGeometry *parts;
-    if (beside->n == n &&
-        memcmp(beside->part, part, (size_t)n * sizeof *part) == 0)
-        return beside->prepared;
-    drop_beside(features->geos, beside);
-    parts = collect(features, kept, part, n);
+    if (kept->n_beside == n &&
+        memcmp(kept->part_beside, part, (size_t)n * sizeof *part) == 0)
+        return kept->beside.prepared;
+    drop_prepared(features->geos, &kept->beside);
+    kept->n_beside = 0;
+    parts = oj_geos_polygons(features->geos, features->flat, kept->feature,
+                             part, n);
     if (parts == NULL)
         return NULL;
-    beside->united = GEOSUnaryUnion_r(features->geos, parts);
+    kept->beside.geometry = GEOSUnaryUnion_r(features->geos, parts);
     GEOSGeom_destroy_r(features->geos, parts);
-    if (beside->united != NULL)
-        beside->prepared = GEOSPrepare_r(features->geos, beside->united);
-    if (beside->prepared == NULL)
+    if (prepare(features->geos, &kept->beside) == NULL)
         return NULL;
-    beside->n = n;
-    memcpy(beside->part, part, (size_t)n * sizeof *part);
-    return beside->prepared;
+    kept->n_beside = n;
+    memcpy(kept->part_beside, part, (size_t)n * sizeof *part);
+    return kept->beside.prepared;
 }

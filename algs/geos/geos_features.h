@@ -19,11 +19,10 @@
  *  of more the whole feature is. */
 #define OJ_MOST_BESIDE 8
 
-/** The union of a few parts. */
-struct oj_geos_beside
+/** A geometry and what is prepared of it; NULL: not made yet. */
+struct oj_geos_prepared
 {
-    int64_t n, part[OJ_MOST_BESIDE]; /**< n 0: none yet */
-    GEOSGeometry *united;
+    GEOSGeometry *geometry;
     const GEOSPreparedGeometry *prepared;
 };
 
@@ -36,15 +35,14 @@ struct oj_geos_kept
     int64_t n_vertices;
     int64_t n_components;
     GEOSGeometry *geometry;
-    const GEOSPreparedGeometry *prepared; /**< NULL: not made yet */
     int is_apart; /**< polygon parts: 1 they are apart, 0 not, -1 not known */
-    GEOSGeometry *whole;  /**< the union of the parts; NULL: not made, or not
-                               needed */
-    GEOSGeometry **rings; /**< [n_locators] oj_geos_rings(), NULL: not made */
-    const GEOSPreparedGeometry **locator; /**< [n_locators] NULL: not made */
+    struct oj_geos_prepared whole; /**< the union of the parts; without geometry
+                                        also where that is geometry */
+    struct oj_geos_prepared *locator; /**< [n_locators] of oj_geos_rings() */
     int64_t n_locators; /**< 0: none asked for yet; 1 for all polygon parts
                              together, or one for each part */
-    struct oj_geos_beside beside; /**< of the latest such point */
+    struct oj_geos_prepared beside; /**< the union of a few parts */
+    int64_t n_beside, part_beside[OJ_MOST_BESIDE]; /**< which; n 0: none yet */
     struct oj_box *box; /**< [n_components] widened; NULL: not made yet */
 };
 

@@ -28,16 +28,12 @@ void oj_geos_handle_ask(struct oj_geos_handle *handle)
 }
 
 /* Every refusal of GEOS's own has a text. */
-int oj_geos_handle_is_out_of_memory(const struct oj_geos_handle *handle)
-{
-    return handle->message[0] == '\0' ||
-           strstr(handle->message, OJ_TEXT_NO_MEMORY) != NULL;
-}
-
 enum oj_geos_verdict oj_geos_handle_reason(const struct oj_geos_handle *handle)
 {
-    return oj_geos_handle_is_out_of_memory(handle) ? OJ_GEOS_OUT_OF_MEMORY
-                                                   : OJ_GEOS_CANNOT_SAY;
+    return handle->message[0] == '\0' ||
+                   strstr(handle->message, OJ_TEXT_NO_MEMORY) != NULL
+               ? OJ_GEOS_OUT_OF_MEMORY
+               : OJ_GEOS_CANNOT_SAY;
 }
 
 oj_status oj_geos_handle_fail(const struct oj_geos_handle *handle,

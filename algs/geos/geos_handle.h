@@ -31,10 +31,8 @@ OJ_MUST_USE oj_status oj_geos_handle_open(struct oj_geos_handle *handle,
 /** A question begins: what was said before counts no more. */
 void oj_geos_handle_ask(struct oj_geos_handle *handle);
 
-/** 1 when the last call gave nothing because memory is out. */
-int oj_geos_handle_is_out_of_memory(const struct oj_geos_handle *handle);
-
-/** The same as a verdict: OJ_GEOS_OUT_OF_MEMORY or OJ_GEOS_CANNOT_SAY. */
+/** Why the last call gave nothing: OJ_GEOS_OUT_OF_MEMORY or
+ *  OJ_GEOS_CANNOT_SAY. */
 enum oj_geos_verdict oj_geos_handle_reason(const struct oj_geos_handle *handle);
 
 /** OJ_ERR_NOMEM with GEOS's text, after a call that only lack of memory can

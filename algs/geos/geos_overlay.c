@@ -262,10 +262,12 @@ enum oj_geos_verdict oj_geos_overlay_add(struct oj_geos_overlay *overlay,
 
 /* ---- areas --------------------------------------------------------------- */
 
-static oj_status area_of(struct oj_geos_overlay *overlay,
-                         struct oj_geos_features *features, int64_t feature,
-                         double *area, struct oj_error *err)
+oj_status oj_geos_overlay_area(struct oj_geos_overlay *overlay, int of_input,
+                               int64_t feature, double *area,
+                               struct oj_error *err)
 {
+    struct oj_geos_features *features =
+        of_input ? &overlay->input : &overlay->join_side;
     const struct oj_flat *flat = features->flat;
     const GEOSGeometry *whole = NULL;
     struct oj_geos_kept *kept;
@@ -289,18 +291,4 @@ static oj_status area_of(struct oj_geos_overlay *overlay,
     united = oj_flat_buf_view(&overlay->united);
     *area = oj_flat_area(&united, 0);
     return OJ_OK;
-}
-
-oj_status oj_geos_overlay_input_area(struct oj_geos_overlay *overlay,
-                                     int64_t row, double *area,
-                                     struct oj_error *err)
-{
-    return area_of(overlay, &overlay->input, row, area, err);
-}
-
-oj_status oj_geos_overlay_join_area(struct oj_geos_overlay *overlay,
-                                    int64_t feature, double *area,
-                                    struct oj_error *err)
-{
-    return area_of(overlay, &overlay->join_side, feature, area, err);
 }

@@ -27,15 +27,13 @@ enum oj_geos_verdict oj_geos_overlay_add(struct oj_geos_overlay *overlay,
                                          int64_t row, int64_t feature,
                                          struct oj_flat_buf *shapes);
 
-/** The area of a row of the input, or of a join feature, as the union of its
- *  parts, square CRS units: oj_flat_area(), of GEOS's union where polygon parts
- *  are not apart.  Where GEOS can make none, of the parts added up. */
-OJ_MUST_USE oj_status
-oj_geos_overlay_input_area(struct oj_geos_overlay *overlay, int64_t row,
-                           double *area, struct oj_error *err);
-OJ_MUST_USE oj_status oj_geos_overlay_join_area(struct oj_geos_overlay *overlay,
-                                                int64_t feature, double *area,
-                                                struct oj_error *err);
+/** The area of a row of the input, or (of_input 0) of a join feature, as the
+ *  union of its parts, square CRS units: oj_flat_area(), of GEOS's union where
+ *  polygon parts are not apart.  Where GEOS can make none, of the parts added
+ *  up. */
+OJ_MUST_USE oj_status oj_geos_overlay_area(struct oj_geos_overlay *overlay,
+                                           int of_input, int64_t feature,
+                                           double *area, struct oj_error *err);
 
 /** GEOS's text for the last CANNOT_SAY. */
 const char *oj_geos_overlay_message(const struct oj_geos_overlay *overlay);

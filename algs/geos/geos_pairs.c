@@ -1,13 +1,13 @@
 #include "geos_pairs.h"
 #include "../../flatten/base/oj_array.h"
 #include "../kernels/oj_ring.h"
+#include "../relation/oj_matrix.h"
 #include "geos_features.h"
 #include "geos_handle.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 struct oj_geos_pairs
 {
@@ -38,16 +38,12 @@ oj_status oj_geos_pairs_open(const struct oj_relation *relation,
     pairs->input.geos = pairs->handle.geos;
     pairs->join_side.geos = pairs->handle.geos;
     pairs->join_side.flat = join_side;
+    pairs->join_side.keep_all = 1;
     if (relation->distance_to == OJ_TO_BOUNDARY &&
         (oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE))
         pairs->input.rings_as_lines = pairs->join_side.rings_as_lines = 1;
     *out = pairs;
     return OJ_OK;
-}
-
-void oj_geos_pairs_keep_join_side(struct oj_geos_pairs *pairs)
-{
-    pairs->join_side.keep_all = 1;
 }
 
 void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
@@ -94,12 +90,6 @@ static enum oj_geos_verdict verdict(const struct oj_geos_pairs *pairs,
     return answer > 1 ? oj_geos_handle_reason(&pairs->handle)
                       : (enum oj_geos_verdict)answer;
 }
-
-/* Where the points of a feature lie in polygons of another. */
-struct tally
-{
-    int64_t n_inside, n_boundary, n_outside;
-};
 
 /* Polygons that points are located in. */
 struct asked_polygon
@@ -196,12 +186,14 @@ static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
     return locate_beside(asked, point, part, n, where);
 }
 
+/* The DE-9IM matrix of points and polygons, points first. */
 static enum oj_geos_verdict locate_points(const struct asked_polygon *asked,
                                           const struct oj_geos_kept *points,
-                                          struct tally *tally)
+                                          struct oj_matrix *matrix)
 {
+    static const struct oj_matrix apart = {"FFFFFF212"};
     struct oj_geos_pairs *pairs = asked->pairs;
-    memset(tally, 0, sizeof *tally);
+    *matrix = apart;
     for (int64_t i = 0; i < points->n_components; i++)
     {
         const GEOSGeometry *point =
@@ -213,41 +205,13 @@ static enum oj_geos_verdict locate_points(const struct asked_polygon *asked,
         located = locate_point(asked, point, &where);
         if (located != OJ_GEOS_YES)
             return located;
-        tally->n_inside += where == OJ_INSIDE;
-        tally->n_boundary += where == OJ_ON_BOUNDARY;
-        tally->n_outside += where == OJ_OUTSIDE;
+        oj_matrix_add(matrix, OJ_PLACE_INTERIOR,
+                      where == OJ_INSIDE        ? OJ_PLACE_INTERIOR
+                      : where == OJ_ON_BOUNDARY ? OJ_PLACE_BOUNDARY
+                                                : OJ_PLACE_EXTERIOR,
+                      0);
     }
     return OJ_GEOS_YES;
-}
-
-/* The DE-9IM matrix of points and polygons, points first. */
-static void fill_matrix(const struct tally *tally, char matrix[10])
-{
-    snprintf(matrix, 10, "%c%c%cFFF212", tally->n_inside > 0 ? '0' : 'F',
-             tally->n_boundary > 0 ? '0' : 'F',
-             tally->n_outside > 0 ? '0' : 'F');
-}
-
-/* op of points and polygons, points first. What is not named cannot hold. */
-static int points_hold(enum oj_op op, const struct tally *tally)
-{
-    switch (op)
-    {
-        case OJ_OP_INTERSECTS:
-            return tally->n_inside + tally->n_boundary > 0;
-        case OJ_OP_DISJOINT:
-            return tally->n_inside + tally->n_boundary == 0;
-        case OJ_OP_WITHIN:
-            return tally->n_outside == 0 && tally->n_inside > 0;
-        case OJ_OP_COVEREDBY:
-            return tally->n_outside == 0;
-        case OJ_OP_TOUCHES:
-            return tally->n_inside == 0 && tally->n_boundary > 0;
-        case OJ_OP_CROSSES:
-            return tally->n_inside > 0 && tally->n_outside > 0;
-        default:
-            return 0;
-    }
 }
 
 static enum oj_geos_verdict ask_points(struct oj_geos_pairs *pairs,
@@ -261,8 +225,7 @@ static enum oj_geos_verdict ask_points(struct oj_geos_pairs *pairs,
     struct oj_relation other = oj_relation_transpose(relation);
     const struct oj_relation *asked = points_are_input ? relation : &other;
     enum oj_geos_verdict located;
-    struct tally tally;
-    char matrix[10];
+    struct oj_matrix matrix;
     if (!oj_geos_features_list_locators(polygons, polygon))
         return oj_geos_handle_reason(&pairs->handle);
     if (polygon->n_locators > 1)
@@ -270,32 +233,34 @@ static enum oj_geos_verdict ask_points(struct oj_geos_pairs *pairs,
     of.tells_boundary = asked->op != OJ_OP_INTERSECTS &&
                         asked->op != OJ_OP_DISJOINT &&
                         asked->op != OJ_OP_COVEREDBY;
-    located = locate_points(&of, points, &tally);
+    located = locate_points(&of, points, &matrix);
     if (located != OJ_GEOS_YES)
         return located;
-    if (asked->op != OJ_OP_RELATE)
-        return points_hold(asked->op, &tally) ? OJ_GEOS_YES : OJ_GEOS_NO;
-    fill_matrix(&tally, matrix);
-    return verdict(pairs, GEOSRelatePatternMatch_r(pairs->handle.geos, matrix,
-                                                   asked->mask));
+    return oj_matrix_holds(&matrix, asked) ? OJ_GEOS_YES : OJ_GEOS_NO;
 }
 
 /* Prepared geometries decide these by signs alone, for less. */
-static int has_prepared_answer(enum oj_op op)
-{
-    switch (op)
-    {
-        case OJ_OP_INTERSECTS:
-        case OJ_OP_DISJOINT:
-        case OJ_OP_WITHIN:
-        case OJ_OP_COVEREDBY:
-        case OJ_OP_CONTAINS:
-        case OJ_OP_COVERS:
-            return 1;
-        default:
-            return 0;
-    }
-}
+static char (*const prepared_predicate[OJ_N_OPS])(GEOSContextHandle_t,
+                                                  const GEOSPreparedGeometry *,
+                                                  const GEOSGeometry *) = {
+    [OJ_OP_INTERSECTS] = GEOSPreparedIntersects_r,
+    [OJ_OP_DISJOINT] = GEOSPreparedDisjoint_r,
+    [OJ_OP_WITHIN] = GEOSPreparedContains_r,
+    [OJ_OP_CONTAINS] = GEOSPreparedContains_r,
+    [OJ_OP_COVEREDBY] = GEOSPreparedCovers_r,
+    [OJ_OP_COVERS] = GEOSPreparedCovers_r,
+};
+
+/* NULL: a pattern decides. */
+static char (*const plain_predicate[OJ_N_OPS])(GEOSContextHandle_t,
+                                               const GEOSGeometry *,
+                                               const GEOSGeometry *) = {
+    [OJ_OP_INTERSECTS] = GEOSIntersects_r, [OJ_OP_WITHIN] = GEOSWithin_r,
+    [OJ_OP_CONTAINS] = GEOSContains_r,     [OJ_OP_COVERS] = GEOSCovers_r,
+    [OJ_OP_COVEREDBY] = GEOSCoveredBy_r,   [OJ_OP_TOUCHES] = GEOSTouches_r,
+    [OJ_OP_CROSSES] = GEOSCrosses_r,       [OJ_OP_OVERLAPS] = GEOSOverlaps_r,
+    [OJ_OP_EQUALS] = GEOSEquals_r,         [OJ_OP_DISJOINT] = GEOSDisjoint_r,
+};
 
 static int is_one_kind(const struct oj_geos_kept *kept)
 {
@@ -316,58 +281,23 @@ static enum oj_geos_verdict ask_prepared(struct oj_geos_pairs *pairs,
                         : oj_geos_features_whole(&pairs->input, a);
     if (prepared == NULL || other == NULL)
         return oj_geos_handle_reason(&pairs->handle);
-    switch (op)
-    {
-        case OJ_OP_INTERSECTS:
-            return verdict(pairs, GEOSPreparedIntersects_r(pairs->handle.geos,
-                                                           prepared, other));
-        case OJ_OP_DISJOINT:
-            return verdict(pairs, GEOSPreparedDisjoint_r(pairs->handle.geos,
-                                                         prepared, other));
-        case OJ_OP_WITHIN:
-        case OJ_OP_CONTAINS:
-            return verdict(pairs, GEOSPreparedContains_r(pairs->handle.geos,
-                                                         prepared, other));
-        default:
-            return verdict(pairs, GEOSPreparedCovers_r(pairs->handle.geos,
-                                                       prepared, other));
-    }
+    return verdict(pairs,
+                   prepared_predicate[op](pairs->handle.geos, prepared, other));
 }
 
 static char ask_plain(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
                       const GEOSGeometry *b)
 {
+    const struct oj_relation *relation = &pairs->relation;
     GEOSContextHandle_t geos = pairs->handle.geos;
     char answer;
-    switch (pairs->relation.op)
-    {
-        case OJ_OP_INTERSECTS:
-            return GEOSIntersects_r(geos, a, b);
-        case OJ_OP_WITHIN:
-            return GEOSWithin_r(geos, a, b);
-        case OJ_OP_CONTAINS:
-            return GEOSContains_r(geos, a, b);
-        case OJ_OP_COVERS:
-            return GEOSCovers_r(geos, a, b);
-        case OJ_OP_COVEREDBY:
-            return GEOSCoveredBy_r(geos, a, b);
-        case OJ_OP_CONTAINS_PROPERLY: /* known to prepared geometries only */
-            answer = GEOSContains_r(geos, a, b); /* looks at envelopes */
-            return answer == 1 ? GEOSRelatePattern_r(geos, a, b, "T**FF*FF*")
-                               : answer;
-        case OJ_OP_TOUCHES:
-            return GEOSTouches_r(geos, a, b);
-        case OJ_OP_CROSSES:
-            return GEOSCrosses_r(geos, a, b);
-        case OJ_OP_OVERLAPS:
-            return GEOSOverlaps_r(geos, a, b);
-        case OJ_OP_EQUALS:
-            return GEOSEquals_r(geos, a, b);
-        case OJ_OP_DISJOINT:
-            return GEOSDisjoint_r(geos, a, b);
-        default:
-            return GEOSRelatePattern_r(geos, a, b, pairs->relation.mask);
-    }
+    if (plain_predicate[relation->op] != NULL)
+        return plain_predicate[relation->op](geos, a, b);
+    if (relation->op != OJ_OP_CONTAINS_PROPERLY)
+        return GEOSRelatePattern_r(geos, a, b, relation->mask);
+    /* known to prepared geometries only */
+    answer = GEOSContains_r(geos, a, b); /* looks at envelopes */
+    return answer == 1 ? GEOSRelatePattern_r(geos, a, b, "T**FF*FF*") : answer;
 }
 
 enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
@@ -382,7 +312,7 @@ enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
         return ask_points(pairs, &pairs->join_side, b, a);
     if (a->kinds == OJ_PART_POLYGON && b->kinds == OJ_PART_POINT)
         return ask_points(pairs, &pairs->input, a, b);
-    if (pairs->prepare && has_prepared_answer(pairs->relation.op) &&
+    if (pairs->prepare && prepared_predicate[pairs->relation.op] != NULL &&
         is_one_kind(a) && is_one_kind(b))
         return ask_prepared(pairs, a, b);
     whole_a = oj_geos_features_whole(&pairs->input, a);

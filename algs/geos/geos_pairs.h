@@ -1,10 +1,11 @@
 /** What GEOS says of pairs of features: the predicates and the distance.  For
- * the reference backends.
+ *  the reference backends.
  *
  *  One object per thread; objects share nothing.  Geometries are made from the
  *  flat arrays when they are first asked for, whole features as GEOS would
  *  read them (several polygons: a MultiPolygon; parts of different kinds: a
- *  GeometryCollection), and the latest used are kept, a bounded number.
+ *  GeometryCollection), and kept: of the input the latest used, a bounded
+ *  number, and all of the join side: a reference's speed is compared.
  *
  *  Knows GEOS; this header does not.
  */
@@ -28,10 +29,6 @@ OJ_MUST_USE oj_status oj_geos_pairs_open(const struct oj_relation *relation,
                                          int prepare,
                                          struct oj_geos_pairs **out,
                                          struct oj_error *err);
-
-/** Keeps every join feature that was asked for, however many: for a reference
- *  whose speed is compared. */
-void oj_geos_pairs_keep_join_side(struct oj_geos_pairs *pairs);
 
 /** The batch that rows are of from now on; outlives its use. */
 void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,

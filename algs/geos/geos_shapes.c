@@ -31,20 +31,6 @@ static GEOSCoordSequence *ring_coordinates(GEOSContextHandle_t geos,
     return sequence;
 }
 
-GEOSGeometry *oj_geos_point(GEOSContextHandle_t geos,
-                            const struct oj_flat *flat, int64_t vertex)
-{
-    return GEOSGeom_createPointFromXY_r(geos, flat->x[vertex], flat->y[vertex]);
-}
-
-GEOSGeometry *oj_geos_line(GEOSContextHandle_t geos, const struct oj_flat *flat,
-                           int64_t ring)
-{
-    GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring, 2);
-    /* takes the sequence, also when it fails */
-    return sequence ? GEOSGeom_createLineString_r(geos, sequence) : NULL;
-}
-
 static GEOSGeometry *make_ring(GEOSContextHandle_t geos,
                                const struct oj_flat *flat, int64_t ring)
 {
@@ -52,107 +38,98 @@ static GEOSGeometry *make_ring(GEOSContextHandle_t geos,
     return sequence ? GEOSGeom_createLinearRing_r(geos, sequence) : NULL;
 }
 
-static void destroy(GEOSContextHandle_t geos, GEOSGeometry **list, int64_t n)
+/* Members of a geometry in the making. */
+struct geos_members
 {
-    for (int64_t i = 0; i < n; i++)
-        GEOSGeom_destroy_r(geos, list[i]);
+    GEOSContextHandle_t geos;
+    int64_t n;
+    GEOSGeometry **list; /* NULL: one is missing, and all are given up */
+};
+
+/* For most members at most. */
+static struct geos_members begin_members(GEOSContextHandle_t geos, int64_t most)
+{
+    struct geos_members members = {geos, 0, NULL};
+    if (most <= INT_MAX)
+        members.list = oj_malloc(most, sizeof(GEOSGeometry *));
+    return members;
+}
+
+static void drop_members(struct geos_members *members)
+{
+    for (int64_t i = 0; members->list != NULL && i < members->n; i++)
+        GEOSGeom_destroy_r(members->geos, members->list[i]);
+    oj_free(members->list);
+    members->list = NULL;
+}
+
+/* Takes a member; NULL: it could not be made. */
+static void add_member(struct geos_members *members, GEOSGeometry *member)
+{
+    if (member != NULL)
+        members->list[members->n++] = member;
+    else
+        drop_members(members);
+}
+
+/* The collection of them; GEOS takes the members, also when it fails. */
+static GEOSGeometry *collect(struct geos_members *members, int type)
+{
+    GEOSGeometry *whole = NULL;
+    if (members->list != NULL)
+        whole = GEOSGeom_createCollection_r(members->geos, type, members->list,
+                                            (unsigned)members->n);
+    oj_free(members->list);
+    return whole;
 }
 
 static GEOSGeometry *make_polygon(GEOSContextHandle_t geos,
                                   const struct oj_flat *flat, int64_t part)
 {
-    int64_t first = flat->ring_offset[part];
-    int64_t n_holes = flat->ring_offset[part + 1] - first - 1;
-    GEOSGeometry **holes, *shell, *polygon = NULL;
-    int64_t n = 0;
-    if (n_holes > INT_MAX)
-        return NULL;
-    holes = oj_malloc(n_holes, sizeof(GEOSGeometry *));
-    if (holes == NULL)
-        return NULL;
-    shell = make_ring(geos, flat, first);
-    while (shell != NULL && n < n_holes)
-    {
-        holes[n] = make_ring(geos, flat, first + 1 + n);
-        if (holes[n] == NULL)
-            break;
-        n++;
-    }
-    if (shell != NULL && n == n_holes)
-    {
-        /* takes shell and holes, also when it fails */
-        polygon =
-            GEOSGeom_createPolygon_r(geos, shell, holes, (unsigned)n_holes);
-    }
-    else
-    {
-        destroy(geos, holes, n);
-        if (shell != NULL)
-            GEOSGeom_destroy_r(geos, shell);
-    }
-    oj_free(holes);
+    int64_t ring = flat->ring_offset[part], end = flat->ring_offset[part + 1];
+    struct geos_members holes = begin_members(geos, end - ring - 1);
+    GEOSGeometry *shell = NULL, *polygon = NULL;
+    if (holes.list != NULL)
+        shell = make_ring(geos, flat, ring);
+    while (shell != NULL && holes.list != NULL && ++ring < end)
+        add_member(&holes, make_ring(geos, flat, ring));
+    if (shell != NULL && holes.list != NULL) /* taken, also when it fails */
+        polygon = GEOSGeom_createPolygon_r(geos, shell, holes.list,
+                                           (unsigned)holes.n);
+    else if (shell != NULL)
+        GEOSGeom_destroy_r(geos, shell);
+    oj_free(holes.list);
     return polygon;
 }
 
-GEOSGeometry *oj_geos_part(GEOSContextHandle_t geos, const struct oj_flat *flat,
-                           int64_t part)
+static GEOSGeometry *make_point(GEOSContextHandle_t geos,
+                                const struct oj_flat *flat, int64_t vertex)
+{
+    return GEOSGeom_createPointFromXY_r(geos, flat->x[vertex], flat->y[vertex]);
+}
+
+/* A ring, or the vertices of a line, as a LineString. */
+static GEOSGeometry *make_line(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t ring)
+{
+    GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring, 2);
+    /* takes the sequence, also when it fails */
+    return sequence ? GEOSGeom_createLineString_r(geos, sequence) : NULL;
+}
+
+static GEOSGeometry *make_part(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t part)
 {
     int64_t ring = flat->ring_offset[part];
     switch (flat->part_kind[part])
     {
         case OJ_PART_POINT:
-            return oj_geos_point(geos, flat, flat->vertex_offset[ring]);
+            return make_point(geos, flat, flat->vertex_offset[ring]);
         case OJ_PART_LINE:
-            return oj_geos_line(geos, flat, ring);
+            return make_line(geos, flat, ring);
         default:
             return make_polygon(geos, flat, part);
     }
-}
-
-/* Rings of a polygon that are taken for lines; a part otherwise. */
-static int64_t count_pieces(const struct oj_flat *flat, int64_t part,
-                            int rings_as_lines)
-{
-    if (rings_as_lines && flat->part_kind[part] == OJ_PART_POLYGON)
-        return flat->ring_offset[part + 1] - flat->ring_offset[part];
-    return 1;
-}
-
-static int64_t count_all_pieces(const struct oj_flat *flat, int64_t feature,
-                                int rings_as_lines)
-{
-    int64_t n = 0;
-    for (int64_t part = flat->part_offset[feature];
-         part < flat->part_offset[feature + 1]; part++)
-        n += count_pieces(flat, part, rings_as_lines);
-    return n;
-}
-
-/* Fills list with all pieces; on failure frees them and returns 0. */
-static int make_pieces(GEOSContextHandle_t geos, const struct oj_flat *flat,
-                       int64_t feature, int rings_as_lines, GEOSGeometry **list)
-{
-    int64_t n = 0;
-    for (int64_t part = flat->part_offset[feature];
-         part < flat->part_offset[feature + 1]; part++)
-    {
-        int64_t n_pieces = count_pieces(flat, part, rings_as_lines);
-        int is_ring =
-            rings_as_lines && flat->part_kind[part] == OJ_PART_POLYGON;
-        for (int64_t i = 0; i < n_pieces; i++)
-        {
-            list[n] =
-                is_ring ? oj_geos_line(geos, flat, flat->ring_offset[part] + i)
-                        : oj_geos_part(geos, flat, part);
-            if (list[n] == NULL)
-            {
-                destroy(geos, list, n);
-                return 0;
-            }
-            n++;
-        }
-    }
-    return 1;
 }
 
 static int collection_type(unsigned kinds)
@@ -170,89 +147,79 @@ static int collection_type(unsigned kinds)
     }
 }
 
+/* The parts of these kinds, polygons as the lines of their rings where asked;
+ * is_multi: as a collection also where there is one only. */
+static GEOSGeometry *make_parts(GEOSContextHandle_t geos,
+                                const struct oj_flat *flat, int64_t feature,
+                                unsigned kinds, int rings_as_lines,
+                                int is_multi)
+{
+    int64_t part = flat->part_offset[feature];
+    int64_t end = flat->part_offset[feature + 1];
+    struct geos_members members = begin_members(
+        geos, end - part + flat->ring_offset[end] - flat->ring_offset[part]);
+    unsigned found = 0;
+    for (; part < end && members.list != NULL; part++)
+    {
+        unsigned kind = flat->part_kind[part];
+        int is_ring = rings_as_lines && kind == OJ_PART_POLYGON;
+        int64_t first = flat->ring_offset[part];
+        int64_t last = is_ring ? flat->ring_offset[part + 1] - 1 : first;
+        if ((kind & kinds) == 0)
+            continue;
+        found |= is_ring ? (unsigned)OJ_PART_LINE : kind;
+        for (int64_t r = first; r <= last && members.list != NULL; r++)
+            add_member(&members, is_ring ? make_line(geos, flat, r)
+                                         : make_part(geos, flat, part));
+    }
+    if (!is_multi && members.list != NULL && members.n == 1)
+    {
+        GEOSGeometry *only = members.list[0];
+        oj_free(members.list);
+        return only;
+    }
+    return collect(&members, collection_type(found));
+}
+
 GEOSGeometry *oj_geos_feature(GEOSContextHandle_t geos,
                               const struct oj_flat *flat, int64_t feature,
                               int rings_as_lines)
 {
-    GEOSGeometry **list, *whole = NULL;
-    unsigned kinds = oj_flat_kinds(flat, feature);
-    int64_t n;
     if (oj_flat_is_points(flat))
-        return oj_geos_point(geos, flat, feature);
-    if (rings_as_lines && (kinds & OJ_PART_POLYGON))
-        kinds = (kinds & OJ_PART_POINT) | OJ_PART_LINE;
-    n = count_all_pieces(flat, feature, rings_as_lines);
-    list = n <= INT_MAX ? oj_malloc(n, sizeof(GEOSGeometry *)) : NULL;
-    if (list == NULL)
-        return NULL;
-    if (make_pieces(geos, flat, feature, rings_as_lines, list))
-    {
-        /* takes the pieces, also when it fails */
-        whole = n == 1 ? list[0]
-                       : GEOSGeom_createCollection_r(
-                             geos, collection_type(kinds), list, (unsigned)n);
-    }
-    oj_free(list);
-    return whole;
+        return make_point(geos, flat, feature);
+    return make_parts(geos, flat, feature, ~0u, rings_as_lines, 0);
 }
 
 GEOSGeometry *oj_geos_kinds(GEOSContextHandle_t geos,
                             const struct oj_flat *flat, int64_t feature,
                             unsigned kinds)
 {
-    int64_t part = flat->part_offset[feature];
-    int64_t end = flat->part_offset[feature + 1], n = 0;
-    GEOSGeometry **list, *whole = NULL;
-    unsigned found = 0;
-    list = end - part <= INT_MAX ? oj_malloc(end - part, sizeof *list) : NULL;
-    if (list == NULL)
-        return NULL;
-    for (; part < end; part++)
-    {
-        if ((flat->part_kind[part] & kinds) == 0)
-            continue;
-        found |= flat->part_kind[part];
-        list[n] = oj_geos_part(geos, flat, part);
-        if (list[n] == NULL)
-            break;
-        n++;
-    }
-    if (part == end)
-        /* takes the parts, also when it fails */
-        whole = GEOSGeom_createCollection_r(geos, collection_type(found), list,
-                                            (unsigned)n);
-    else
-        destroy(geos, list, n);
-    oj_free(list);
-    return whole;
+    return make_parts(geos, flat, feature, kinds, 0, 1);
+}
+
+GEOSGeometry *oj_geos_polygons(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t feature,
+                               const int64_t *part, int64_t n)
+{
+    struct geos_members members = begin_members(geos, n);
+    for (int64_t i = 0; i < n && members.list != NULL; i++)
+        add_member(&members,
+                   make_part(geos, flat, flat->part_offset[feature] + part[i]));
+    return collect(&members, GEOS_MULTIPOLYGON);
 }
 
 GEOSGeometry *oj_geos_rings(GEOSContextHandle_t geos,
                             const struct oj_flat *flat, int64_t first,
                             int64_t end)
 {
-    int64_t n = end - first;
-    GEOSGeometry **list, *whole = NULL;
-    int64_t n_made = 0;
-    list = n <= INT_MAX ? oj_malloc(n, sizeof(GEOSGeometry *)) : NULL;
-    if (list == NULL)
-        return NULL;
-    while (n_made < n)
+    struct geos_members members = begin_members(geos, end - first);
+    for (; first < end && members.list != NULL; first++)
     {
-        GEOSGeometry *ring = make_ring(geos, flat, first + n_made);
+        GEOSGeometry *ring = make_ring(geos, flat, first);
         /* takes the ring, also when it fails */
-        list[n_made] =
-            ring ? GEOSGeom_createPolygon_r(geos, ring, NULL, 0) : NULL;
-        if (list[n_made] == NULL)
-            break;
-        n_made++;
+        add_member(&members, ring != NULL
+                                 ? GEOSGeom_createPolygon_r(geos, ring, NULL, 0)
+                                 : NULL);
     }
-    if (n_made == n)
-        /* takes the polygons, also when it fails */
-        whole = GEOSGeom_createCollection_r(geos, GEOS_MULTIPOLYGON, list,
-                                            (unsigned)n);
-    else
-        destroy(geos, list, n_made);
-    oj_free(list);
-    return whole;
+    return collect(&members, GEOS_MULTIPOLYGON);
 }

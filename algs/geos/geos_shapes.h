@@ -10,18 +10,6 @@
 
 #include <geos_c.h>
 
-/** Point from one vertex. */
-GEOSGeometry *oj_geos_point(GEOSContextHandle_t geos,
-                            const struct oj_flat *flat, int64_t vertex);
-
-/** A ring, or the vertices of a line, as a LineString. */
-GEOSGeometry *oj_geos_line(GEOSContextHandle_t geos, const struct oj_flat *flat,
-                           int64_t ring);
-
-/** A part of a layer in the long form, of any kind. */
-GEOSGeometry *oj_geos_part(GEOSContextHandle_t geos, const struct oj_flat *flat,
-                           int64_t part);
-
 /** A whole feature that has parts: its only part, a multi geometry where the
  *  parts are of one kind, or a GeometryCollection.
  *  rings_as_lines  1: polygons are taken for their rings, as lines */
@@ -35,6 +23,11 @@ GEOSGeometry *oj_geos_feature(GEOSContextHandle_t geos,
 GEOSGeometry *oj_geos_kinds(GEOSContextHandle_t geos,
                             const struct oj_flat *flat, int64_t feature,
                             unsigned kinds);
+
+/** n polygon parts of a feature, by their places in it, as a MultiPolygon. */
+GEOSGeometry *oj_geos_polygons(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t feature,
+                               const int64_t *part, int64_t n);
 
 /** The rings first <= ring < end, of polygons in the long form, each as a
  *  polygon of its own: of these GEOS's prepared geometry tells even-odd over

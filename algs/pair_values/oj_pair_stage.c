@@ -26,6 +26,11 @@ struct pair_stage_worker
     struct oj_flat_buf shapes; /* those that are kept */
     int64_t n_undecided, first_undecided;
     char text[256];
+
+    /* The pair at hand. */
+    struct oj_pair_stage *stage;
+    int64_t row, entry;
+    int32_t feature; /* -1: none */
 };
 
 struct oj_pair_stage
@@ -46,9 +51,7 @@ struct oj_pair_stage
     struct oj_pair_side input;
     const struct oj_matches *entries;
     struct oj_pair_values *values;
-    oj_status (*visit)(struct oj_pair_stage *stage,
-                       struct pair_stage_worker *worker, int64_t row,
-                       int64_t entry, struct oj_error *err);
+    oj_status (*visit)(struct pair_stage_worker *worker, struct oj_error *err);
 };
 
 static int wants_overlap(const struct oj_pair_request *r)
@@ -89,6 +92,8 @@ oj_status oj_pair_stage_open(const struct oj_pair_request *request,
         oj_free(stage);
         return oj_fail_nomem(err, n_workers, sizeof *stage->worker);
     }
+    for (int i = 0; i < stage->n_workers; i++)
+        stage->worker[i].stage = stage;
     *out = stage;
     return OJ_OK;
 }
@@ -98,14 +103,13 @@ static int is_on_sphere(const struct oj_pair_stage *stage)
     return stage->request.relation.metric == OJ_METRIC_SPHERE;
 }
 
-static oj_status need_overlay(struct oj_pair_stage *stage,
-                              struct pair_stage_worker *worker,
+static oj_status need_overlay(struct pair_stage_worker *worker,
                               struct oj_error *err)
 {
-    if (worker->overlay == NULL)
-        OJ_TRY(oj_geos_overlay_open(stage->join_side.whole, &worker->overlay,
-                                    err));
-    return OJ_OK;
+    if (worker->overlay != NULL)
+        return OJ_OK;
+    return oj_geos_overlay_open(worker->stage->join_side.whole,
+                                &worker->overlay, err);
 }
 
 /* Where parts of a join feature overlap, the area of their union. */
@@ -118,14 +122,14 @@ static oj_status score_areas(struct oj_pair_stage *stage,
     oj_status status = OJ_OK;
     OJ_TRY(oj_reserve(&stage->area_score, 0, n + 1, &stage->cap_area_score,
                       sizeof *stage->area_score, err));
-    OJ_TRY(need_overlay(stage, worker, err));
+    OJ_TRY(need_overlay(worker, err));
     OJ_TRY(oj_overlapping_parts(flat, stage->n_workers, stage->request.cancel,
                                 &overlaps, err));
     for (int64_t i = 0; status == OJ_OK && i < n; i++)
     {
         double area = 0.0;
         if (overlaps != NULL && overlaps[i])
-            status = oj_geos_overlay_join_area(worker->overlay, i, &area, err);
+            status = oj_geos_overlay_area(worker->overlay, 0, i, &area, err);
         else
             area = oj_flat_area(flat, i);
         stage->area_score[i] = oj_score_of_double(area);
@@ -223,15 +227,17 @@ static oj_status run_task(int64_t task, int thread, void *user,
             row++;
         if (m->offset == NULL)
             row = entry;
-        OJ_TRY(stage->visit(stage, worker, row, entry, err));
+        worker->row = row;
+        worker->entry = entry;
+        worker->feature = m->join_row[entry];
+        OJ_TRY(stage->visit(worker, err));
     }
     return OJ_OK;
 }
 
 static oj_status
 visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
-          oj_status (*visit)(struct oj_pair_stage *, struct pair_stage_worker *,
-                             int64_t, int64_t, struct oj_error *),
+          oj_status (*visit)(struct pair_stage_worker *, struct oj_error *),
           struct oj_error *err)
 {
     int64_t n = entries->n_entries, first = INT64_MAX;
@@ -262,60 +268,63 @@ visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
 
 /* ---- overlaps ----------------------------------------------------------- */
 
-static oj_status need_input(struct oj_pair_stage *stage,
-                            struct pair_stage_worker *worker,
+static oj_status need_input(struct pair_stage_worker *worker,
                             struct oj_error *err)
 {
-    OJ_TRY(need_overlay(stage, worker, err));
+    OJ_TRY(need_overlay(worker, err));
     if (!worker->has_input)
-        oj_geos_overlay_set_input(worker->overlay, stage->input.whole);
+        oj_geos_overlay_set_input(worker->overlay, worker->stage->input.whole);
     worker->has_input = 1;
     return OJ_OK;
 }
 
 /* Adds the intersection to shapes; *is_there is 0 when GEOS cannot make it. */
-static oj_status add_common(struct oj_pair_stage *stage,
-                            struct pair_stage_worker *worker, int64_t row,
-                            int64_t entry, struct oj_flat_buf *shapes,
-                            int *is_there, struct oj_error *err)
+static oj_status add_common(struct pair_stage_worker *worker,
+                            struct oj_flat_buf *shapes, int *is_there,
+                            struct oj_error *err)
 {
     enum oj_geos_verdict verdict;
-    OJ_TRY(need_input(stage, worker, err));
-    verdict = oj_geos_overlay_add(worker->overlay, row,
-                                  stage->entries->join_row[entry], shapes);
+    OJ_TRY(need_input(worker, err));
+    verdict = oj_geos_overlay_add(worker->overlay, worker->row, worker->feature,
+                                  shapes);
     *is_there = verdict == OJ_GEOS_YES;
     if (verdict == OJ_GEOS_YES)
         return OJ_OK;
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an intersection");
     worker->n_undecided++;
-    if (entry < worker->first_undecided)
+    if (worker->entry < worker->first_undecided)
     {
-        worker->first_undecided = entry;
+        worker->first_undecided = worker->entry;
         snprintf(worker->text, sizeof worker->text, "%s",
                  oj_geos_overlay_message(worker->overlay));
     }
     return OJ_OK;
 }
 
-/* Area and length of what a pair has in common; NaN where GEOS cannot say. */
-static oj_status measure_common(struct oj_pair_stage *stage,
-                                struct pair_stage_worker *worker, int64_t row,
-                                int64_t entry, double *area, double *length,
-                                struct oj_error *err)
+static unsigned kinds_of_row(const struct pair_stage_worker *worker)
 {
-    unsigned kinds = oj_flat_kinds(stage->input.whole, row);
-    unsigned other =
-        oj_flat_kinds(stage->join_side.whole, stage->entries->join_row[entry]);
+    return oj_flat_kinds(worker->stage->input.whole, worker->row);
+}
+
+static unsigned kinds_of_feature(const struct pair_stage_worker *worker)
+{
+    return oj_flat_kinds(worker->stage->join_side.whole, worker->feature);
+}
+
+/* Area and length of what a pair has in common; NaN where GEOS cannot say. */
+static oj_status measure_common(struct pair_stage_worker *worker, double *area,
+                                double *length, struct oj_error *err)
+{
     struct oj_flat common;
     int is_there;
     *area = *length = 0.0;
-    if (kinds == OJ_PART_POINT || other == OJ_PART_POINT)
+    if (kinds_of_row(worker) == OJ_PART_POINT ||
+        kinds_of_feature(worker) == OJ_PART_POINT)
         return OJ_OK;
     *area = *length = (double)NAN;
     oj_flat_buf_clear(&worker->common);
-    OJ_TRY(
-        add_common(stage, worker, row, entry, &worker->common, &is_there, err));
+    OJ_TRY(add_common(worker, &worker->common, &is_there, err));
     if (!is_there)
         return OJ_OK;
     common = oj_flat_buf_view(&worker->common);
@@ -324,82 +333,77 @@ static oj_status measure_common(struct oj_pair_stage *stage,
     return OJ_OK;
 }
 
-static double percent_of(const struct oj_flat *input, int64_t row,
+static double percent_of(const struct pair_stage_worker *worker,
                          double area_of_row, double area, double length)
 {
     double whole = area_of_row;
     if (whole > 0.0)
         return 100.0 * area / whole;
-    whole = oj_flat_length(input, row);
+    whole = oj_flat_length(worker->stage->input.whole, worker->row);
     return whole > 0.0 ? 100.0 * length / whole : (double)NAN;
 }
 
-static void set_value(const struct oj_pair_stage *stage,
-                      enum oj_pair_value which, int64_t entry, double value)
+static int wants(const struct pair_stage_worker *worker,
+                 enum oj_pair_value which)
 {
-    if (stage->request.want[which])
-        stage->values->value[which][entry] = value;
+    return worker->stage->request.want[which];
+}
+
+static void set_value(const struct pair_stage_worker *worker,
+                      enum oj_pair_value which, double value)
+{
+    if (wants(worker, which))
+        worker->stage->values->value[which][worker->entry] = value;
 }
 
 /* What takes the areas of the features themselves. */
-static oj_status set_whole_areas(struct oj_pair_stage *stage,
-                                 struct pair_stage_worker *worker, int64_t row,
-                                 int64_t entry, double area, double length,
-                                 struct oj_error *err)
+static oj_status set_whole_areas(struct pair_stage_worker *worker, double area,
+                                 double length, struct oj_error *err)
 {
-    int64_t feature = stage->entries->join_row[entry];
     double whole = (double)NAN, percent = (double)NAN;
-    if (!isnan(area) && stage->request.want[OJ_PAIR_OVERLAP_PERCENT])
+    if (!isnan(area) && wants(worker, OJ_PAIR_OVERLAP_PERCENT))
     {
-        OJ_TRY(need_input(stage, worker, err));
-        OJ_TRY(oj_geos_overlay_input_area(worker->overlay, row, &whole, err));
-        percent = percent_of(stage->input.whole, row, whole, area, length);
-    }
-    set_value(stage, OJ_PAIR_OVERLAP_PERCENT, entry, percent);
-    if (!stage->request.want[OJ_PAIR_JOIN_AREA])
-        return OJ_OK;
-    whole = (double)NAN;
-    if (feature >= 0)
-    {
-        OJ_TRY(need_overlay(stage, worker, err));
+        OJ_TRY(need_input(worker, err));
         OJ_TRY(
-            oj_geos_overlay_join_area(worker->overlay, feature, &whole, err));
+            oj_geos_overlay_area(worker->overlay, 1, worker->row, &whole, err));
+        percent = percent_of(worker, whole, area, length);
     }
-    set_value(stage, OJ_PAIR_JOIN_AREA, entry, whole);
+    set_value(worker, OJ_PAIR_OVERLAP_PERCENT, percent);
+    whole = (double)NAN;
+    if (worker->feature >= 0 && wants(worker, OJ_PAIR_JOIN_AREA))
+    {
+        OJ_TRY(need_overlay(worker, err));
+        OJ_TRY(oj_geos_overlay_area(worker->overlay, 0, worker->feature, &whole,
+                                    err));
+    }
+    set_value(worker, OJ_PAIR_JOIN_AREA, whole);
     return OJ_OK;
 }
 
-static oj_status visit_overlap(struct oj_pair_stage *stage,
-                               struct pair_stage_worker *worker, int64_t row,
-                               int64_t entry, struct oj_error *err)
+static oj_status visit_overlap(struct pair_stage_worker *worker,
+                               struct oj_error *err)
 {
+    struct oj_pair_stage *stage = worker->stage;
     double area = (double)NAN, length = (double)NAN;
-    int is_there;
-    if (stage->entries->join_row[entry] < 0)
+    int64_t at = worker->shapes.n_features;
+    int is_there = 0;
+    if (stage->request.want_shapes)
+        stage->shape_at[worker->entry] = -1;
+    if (worker->feature >= 0 && stage->request.want_shapes)
+        OJ_TRY(add_common(worker, &worker->shapes, &is_there, err));
+    else if (worker->feature >= 0)
+        OJ_TRY(measure_common(worker, &area, &length, err));
+    if (is_there)
     {
-        if (stage->request.want_shapes)
-            stage->shape_at[entry] = -1;
+        struct oj_flat shapes = oj_flat_buf_view(&worker->shapes);
+        stage->shape_at[worker->entry] =
+            worker - stage->worker + stage->n_workers * at;
+        area = oj_flat_area(&shapes, at);
+        length = oj_flat_length(&shapes, at);
     }
-    else if (stage->request.want_shapes)
-    {
-        int64_t at = worker->shapes.n_features;
-        stage->shape_at[entry] = -1;
-        OJ_TRY(add_common(stage, worker, row, entry, &worker->shapes, &is_there,
-                          err));
-        if (is_there)
-        {
-            struct oj_flat shapes = oj_flat_buf_view(&worker->shapes);
-            stage->shape_at[entry] =
-                worker - stage->worker + stage->n_workers * at;
-            area = oj_flat_area(&shapes, at);
-            length = oj_flat_length(&shapes, at);
-        }
-    }
-    else
-        OJ_TRY(measure_common(stage, worker, row, entry, &area, &length, err));
-    set_value(stage, OJ_PAIR_OVERLAP_AREA, entry, area);
-    set_value(stage, OJ_PAIR_OVERLAP_LENGTH, entry, length);
-    return set_whole_areas(stage, worker, row, entry, area, length, err);
+    set_value(worker, OJ_PAIR_OVERLAP_AREA, area);
+    set_value(worker, OJ_PAIR_OVERLAP_LENGTH, length);
+    return set_whole_areas(worker, area, length, err);
 }
 
 static oj_status copy_shape(const struct oj_pair_stage *stage, int64_t entry,
@@ -444,79 +448,65 @@ static oj_status fill_overlaps(struct oj_pair_stage *stage,
 
 /* ---- nearest points ----------------------------------------------------- */
 
-static oj_status find_points(struct oj_pair_stage *stage,
-                             struct pair_stage_worker *worker, int64_t row,
-                             int64_t entry, struct oj_nearest_points *points,
+static oj_status find_points(struct pair_stage_worker *worker,
+                             struct oj_nearest_points *points,
                              struct oj_error *err)
 {
+    const struct oj_pair_stage *stage = worker->stage;
     if (is_on_sphere(stage))
     {
-        *points =
-            oj_sphere_points_find(stage->input.joined, row, &stage->sphere,
-                                  stage->entries->join_row[entry]);
+        *points = oj_sphere_points_find(stage->input.joined, worker->row,
+                                        &stage->sphere, worker->feature);
         return OJ_OK;
     }
-    return oj_nearest_points_find(
-        stage->input.joined, row, stage->join_side.joined,
-        stage->entries->join_row[entry], stage->request.relation.distance_to,
-        &worker->nearest, points, err);
+    return oj_nearest_points_find(stage->input.joined, worker->row,
+                                  stage->join_side.joined, worker->feature,
+                                  stage->request.relation.distance_to,
+                                  &worker->nearest, points, err);
 }
 
-static oj_status visit_points(struct oj_pair_stage *stage,
-                              struct pair_stage_worker *worker, int64_t row,
-                              int64_t entry, struct oj_error *err)
+static oj_status visit_points(struct pair_stage_worker *worker,
+                              struct oj_error *err)
 {
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
-    if (stage->entries->join_row[entry] >= 0)
-        OJ_TRY(find_points(stage, worker, row, entry, &p, err));
-    set_value(stage, OJ_PAIR_FROM_X, entry, p.ax);
-    set_value(stage, OJ_PAIR_FROM_Y, entry, p.ay);
-    set_value(stage, OJ_PAIR_NEAREST_X, entry, p.bx);
-    set_value(stage, OJ_PAIR_NEAREST_Y, entry, p.by);
-    set_value(stage, OJ_PAIR_BEARING, entry,
-              is_on_sphere(stage) ? oj_sphere_bearing(p.ax, p.ay, p.bx, p.by)
-                                  : oj_bearing(p.ax, p.ay, p.bx, p.by));
+    if (worker->feature >= 0)
+        OJ_TRY(find_points(worker, &p, err));
+    set_value(worker, OJ_PAIR_FROM_X, p.ax);
+    set_value(worker, OJ_PAIR_FROM_Y, p.ay);
+    set_value(worker, OJ_PAIR_NEAREST_X, p.bx);
+    set_value(worker, OJ_PAIR_NEAREST_Y, p.by);
+    set_value(worker, OJ_PAIR_BEARING,
+              is_on_sphere(worker->stage)
+                  ? oj_sphere_bearing(p.ax, p.ay, p.bx, p.by)
+                  : oj_bearing(p.ax, p.ay, p.bx, p.by));
     return OJ_OK;
 }
 
 /* ---- picking ------------------------------------------------------------ */
 
-/* Rows with one pair need no score. */
-static int is_alone(const struct oj_matches *m, int64_t row)
+/* Sets the score of an entry; rows with one pair need none. */
+static oj_status visit_score(struct pair_stage_worker *worker,
+                             struct oj_error *err)
 {
-    return m->offset == NULL || m->offset[row + 1] - m->offset[row] == 1;
-}
-
-static oj_status visit_overlap_score(struct oj_pair_stage *stage,
-                                     struct pair_stage_worker *worker,
-                                     int64_t row, int64_t entry,
-                                     struct oj_error *err)
-{
-    double area, length;
-    unsigned both;
-    stage->score[entry] = 0;
-    if (is_alone(stage->entries, row))
-        return OJ_OK;
-    OJ_TRY(measure_common(stage, worker, row, entry, &area, &length, err));
-    both =
-        oj_flat_kinds(stage->input.whole, row) &
-        oj_flat_kinds(stage->join_side.whole, stage->entries->join_row[entry]);
-    stage->score[entry] =
-        oj_score_of_double((both & OJ_PART_POLYGON) != 0 ? area : length);
-    return OJ_OK;
-}
-
-static oj_status visit_distance_score(struct oj_pair_stage *stage,
-                                      struct pair_stage_worker *worker,
-                                      int64_t row, int64_t entry,
-                                      struct oj_error *err)
-{
+    struct oj_pair_stage *stage = worker->stage;
+    const int64_t *offset = stage->entries->offset;
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
-    stage->score[entry] = 0;
-    if (is_alone(stage->entries, row))
+    double area, length, score;
+    stage->score[worker->entry] = 0;
+    if (offset[worker->row + 1] - offset[worker->row] == 1)
         return OJ_OK;
-    OJ_TRY(find_points(stage, worker, row, entry, &p, err));
-    stage->score[entry] = oj_score_of_double(-p.distance);
+    if (stage->request.pick == OJ_PICK_NEAREST)
+    {
+        OJ_TRY(find_points(worker, &p, err));
+        score = -p.distance;
+    }
+    else
+    {
+        unsigned both = kinds_of_row(worker) & kinds_of_feature(worker);
+        OJ_TRY(measure_common(worker, &area, &length, err));
+        score = (both & OJ_PART_POLYGON) != 0 ? area : length;
+    }
+    stage->score[worker->entry] = oj_score_of_double(score);
     return OJ_OK;
 }
 
@@ -542,10 +532,9 @@ static oj_status score_entries(struct oj_pair_stage *stage,
     OJ_TRY(oj_reserve(&stage->score, 0, matches->n_entries + 1,
                       &stage->cap_score, sizeof *stage->score, err));
     scores->of_entry = stage->score;
-    if (request->pick == OJ_PICK_LARGEST_OVERLAP)
-        return visit_all(stage, matches, visit_overlap_score, err);
-    if (op != OJ_OP_NEAREST && op != OJ_OP_DWITHIN)
-        return visit_all(stage, matches, visit_distance_score, err);
+    if (request->pick == OJ_PICK_LARGEST_OVERLAP ||
+        (op != OJ_OP_NEAREST && op != OJ_OP_DWITHIN))
+        return visit_all(stage, matches, visit_score, err);
     for (int64_t i = 0; i < matches->n_entries; i++)
         stage->score[i] = oj_score_of_double(-matches->measure[i]);
     return OJ_OK;

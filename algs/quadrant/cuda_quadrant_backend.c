@@ -3,7 +3,7 @@
  *  times are those of this method and no other.
  *  Source: Zhang, You, Gruenwald 2012. */
 #include "../../flatten/base/oj_array.h"
-#include "../engine/cuda_backend.h"
+#include "../engine/engine_backend.h"
 #include "../pairs/oj_pairs.h"
 
 #include <math.h>
@@ -92,15 +92,13 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 }
 
 const struct oj_backend oj_cuda_quadrant_backend = {
-    OJ_BACKEND_ABI,
-    "cuda_quadrant",
-    "the papers' method on an NVIDIA GPU: quadrants of points, a grid of "
-    "boxes, all segments",
-    1,
-    0,
-    make_index,
-    join,
-    free_index,
-    NULL,
-    NULL,
-    NULL};
+    .abi = OJ_BACKEND_ABI,
+    .name = "cuda_quadrant",
+    .description =
+        "the papers' method on an NVIDIA GPU: quadrants of points, a grid of "
+        "boxes, all segments",
+    .is_reference = 1,
+    .index = make_index,
+    .join = join,
+    .free_index = free_index,
+};

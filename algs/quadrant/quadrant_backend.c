@@ -284,14 +284,12 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 }
 
 const struct oj_backend oj_quadrant_backend = {
-    OJ_BACKEND_ABI,
-    "quadrant",
-    "the papers' method: quadrants of points, a grid of boxes, all segments",
-    1,
-    0,
-    make_index,
-    join,
-    free_index,
-    NULL,
-    NULL,
-    NULL};
+    .abi = OJ_BACKEND_ABI,
+    .name = "quadrant",
+    .description = "the papers' method: quadrants of points, a grid of boxes, "
+                   "all segments",
+    .is_reference = 1,
+    .index = make_index,
+    .join = join,
+    .free_index = free_index,
+};

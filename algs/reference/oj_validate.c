@@ -69,22 +69,22 @@ static int has_points_only(const struct oj_flat *flat, int64_t feature)
 }
 
 /* Whether the distance of the pair may be off by rounding. */
-static int is_loose(const struct oj_validation *v, int64_t row, int64_t feature)
+static int is_loose(const struct oj_validation *v, int64_t feature)
 {
     return is_on_sphere(v) ||
-           (knows_layers(v) && !has_points_only(v->input, row) &&
+           (knows_layers(v) && !has_points_only(v->input, v->row) &&
             !has_points_only(v->join_side, feature));
 }
 
 static oj_status add_difference(struct oj_validation *v,
-                                enum oj_difference_kind kind, int64_t row,
+                                enum oj_difference_kind kind,
                                 const struct oj_row_pair *ours,
                                 const struct oj_row_pair *reference,
                                 struct oj_error *err)
 {
     struct oj_difference difference = {
         v->is_proved ? OJ_DIFFERENCE_PROVED : kind,
-        v->n_rows_seen + row,
+        v->n_rows_seen + v->row,
         ours != NULL ? ours->join_row : -1,
         reference != NULL ? reference->join_row : -1,
         ours != NULL ? ours->measure : NAN,
@@ -146,42 +146,43 @@ static int64_t copy_row(const struct oj_validation *v,
 }
 
 /* The first place where the same pairs stand in other order, if any. */
-static oj_status compare_order(struct oj_validation *v, int64_t row,
-                               const struct oj_row_pair *ours,
-                               const struct oj_row_pair *reference, int64_t n,
-                               struct oj_error *err)
+static oj_status compare_order(struct oj_validation *v, struct oj_error *err)
 {
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < v->n_ours; i++)
     {
-        if (ours[i].join_row == reference[i].join_row ||
-            (is_near(v, ours[i].measure, reference[i].measure) &&
-             (is_loose(v, row, ours[i].join_row) ||
-              is_loose(v, row, reference[i].join_row))))
+        const struct oj_row_pair *a = &v->ours[i], *b = &v->reference[i];
+        if (a->join_row == b->join_row ||
+            (is_near(v, a->measure, b->measure) &&
+             (is_loose(v, a->join_row) || is_loose(v, b->join_row))))
             continue;
-        return add_difference(v, OJ_DIFFERENCE_ORDER, row, &ours[i],
-                              &reference[i], err);
+        return add_difference(v, OJ_DIFFERENCE_ORDER, a, b, err);
     }
     return OJ_OK;
 }
 
+static double farthest_of(const struct oj_row_pair *pair, int64_t n)
+{
+    double farthest = -1.0;
+    for (int64_t i = 0; i < n; i++)
+        farthest = fmax(farthest, pair[i].measure);
+    return farthest;
+}
+
 /* Whether a pair that only one side has lies so near a bound that ulps decide:
  * the greatest or least distance, or the farthest pair of the other side. */
-static int is_at_bound(const struct oj_validation *v, int64_t row,
+static int is_at_bound(const struct oj_validation *v,
                        const struct oj_row_pair *pair,
                        const struct oj_row_pair *other, int64_t n_other)
 {
-    double farthest = -1.0;
-    if (!is_loose(v, row, pair->join_row))
+    if (!is_loose(v, pair->join_row))
         return 0;
     if (is_near(v, pair->measure, v->relation->min_distance) ||
         is_near(v, pair->measure,
-                oj_pair_max_distance(v->relation, v->input, row, v->join_side,
-                                     pair->join_row)))
+                oj_pair_max_distance(v->relation, v->input, v->row,
+                                     v->join_side, pair->join_row)))
         return 1;
-    for (int64_t i = 0; i < n_other; i++)
-        farthest = fmax(farthest, other[i].measure);
     return v->relation->op == OJ_OP_NEAREST &&
-           is_near(v, pair->measure, farthest);
+           is_near(v, pair->measure, farthest_of(other, n_other));
 }
 
 /* --- the exact word ------------------------------------------------------- */
@@ -198,40 +199,39 @@ static int may_prove(const struct oj_validation *v)
 }
 
 /* -1, 0, 1: how the exact distance of a pair compares with limit. */
-static oj_status compare_exactly(const struct oj_validation *v, int64_t row,
-                                 int64_t feature, double limit, int *order,
-                                 struct oj_error *err)
+static oj_status compare_exactly(const struct oj_validation *v, int64_t feature,
+                                 double limit, int *order, struct oj_error *err)
 {
     *order = -1;
     if (!(limit < INFINITY))
         return OJ_OK;
-    return oj_exact_compare_distance(v->input, row, v->join_side, feature,
+    return oj_exact_compare_distance(v->input, v->row, v->join_side, feature,
                                      v->relation->distance_to, limit, order,
                                      err);
 }
 
 /* Whether the exact distance of a pair is within the bounds of the join. */
-static oj_status is_within_bounds(const struct oj_validation *v, int64_t row,
+static oj_status is_within_bounds(const struct oj_validation *v,
                                   int64_t feature, int *is_within,
                                   struct oj_error *err)
 {
-    double most =
-        oj_pair_max_distance(v->relation, v->input, row, v->join_side, feature);
+    double most = oj_pair_max_distance(v->relation, v->input, v->row,
+                                       v->join_side, feature);
     int order = 1;
     if (most >= 0.0)
-        OJ_TRY(compare_exactly(v, row, feature, most, &order, err));
+        OJ_TRY(compare_exactly(v, feature, most, &order, err));
     *is_within = order <= 0;
     if (*is_within && v->relation->min_distance > 0.0)
     {
-        OJ_TRY(compare_exactly(v, row, feature, v->relation->min_distance,
-                               &order, err));
+        OJ_TRY(compare_exactly(v, feature, v->relation->min_distance, &order,
+                               err));
         *is_within = order >= 0;
     }
     return OJ_OK;
 }
 
 /* Whether the distance that ours has is the exact one but for its rounding. */
-static oj_status is_our_distance(const struct oj_validation *v, int64_t row,
+static oj_status is_our_distance(const struct oj_validation *v,
                                  const struct oj_row_pair *ours, int *is,
                                  struct oj_error *err)
 {
@@ -239,132 +239,114 @@ static oj_status is_our_distance(const struct oj_validation *v, int64_t row,
     double slack = (double)OJ_VALIDATION_ULPS * DBL_EPSILON * d;
     int order;
     *is = 0;
-    OJ_TRY(compare_exactly(v, row, ours->join_row, d + slack, &order, err));
+    OJ_TRY(compare_exactly(v, ours->join_row, d + slack, &order, err));
     if (order > 0 || !(d < INFINITY))
         return OJ_OK;
-    OJ_TRY(compare_exactly(v, row, ours->join_row, d - slack, &order, err));
+    OJ_TRY(compare_exactly(v, ours->join_row, d - slack, &order, err));
     *is = order >= 0;
     return OJ_OK;
 }
 
-/* The pairs of a row, by join row. */
-struct row_pairs
-{
-    const struct oj_row_pair *ours, *reference;
-    int64_t n_ours, n_reference;
-};
-
-static double farthest_of(const struct oj_row_pair *pair, int64_t n)
-{
-    double farthest = -1.0;
-    for (int64_t i = 0; i < n; i++)
-        farthest = fmax(farthest, pair[i].measure);
-    return farthest;
-}
-
 /* Whether a pair of ours may be among the k nearest of our row. */
 static int is_in_rank(const struct oj_validation *v,
-                      const struct row_pairs *pairs,
                       const struct oj_row_pair *ours)
 {
     int64_t n_nearer = 0;
     if (v->relation->op != OJ_OP_NEAREST)
         return 1;
-    for (int64_t i = 0; i < pairs->n_ours; i++)
-        n_nearer += pairs->ours[i].measure < ours->measure;
-    return n_nearer < v->relation->k && (v->relation->ties == OJ_TIES_ALL ||
-                                         pairs->n_ours <= v->relation->k);
+    for (int64_t i = 0; i < v->n_ours; i++)
+        n_nearer += v->ours[i].measure < ours->measure;
+    return n_nearer < v->relation->k &&
+           (v->relation->ties == OJ_TIES_ALL || v->n_ours <= v->relation->k);
 }
 
 /* Whether a pair that our row of the k nearest lacks ties with the farthest of
  * it, and comes after all that are as far: by FID, where that is equal by
  * place.
  */
-static oj_status is_later_tie(const struct oj_validation *v, int64_t row,
-                              const struct oj_row_pair *reference,
-                              const struct row_pairs *pairs, int *is,
+static oj_status is_later_tie(const struct oj_validation *v,
+                              const struct oj_row_pair *reference, int *is,
                               struct oj_error *err)
 {
     const int64_t *fid = v->join_side->fid;
-    double farthest = farthest_of(pairs->ours, pairs->n_ours);
+    double farthest = farthest_of(v->ours, v->n_ours);
     int32_t feature = reference->join_row;
     int order;
     *is = 0;
-    if (v->relation->ties != OJ_TIES_FIRST || pairs->n_ours < v->relation->k)
+    if (v->relation->ties != OJ_TIES_FIRST || v->n_ours < v->relation->k)
         return OJ_OK;
-    for (int64_t i = 0; i < pairs->n_ours; i++)
+    for (int64_t i = 0; i < v->n_ours; i++)
     {
-        int32_t other = pairs->ours[i].join_row;
+        int32_t other = v->ours[i].join_row;
         int by_fid = fid != NULL ? (fid[feature] > fid[other]) -
                                        (fid[feature] < fid[other])
                                  : 0;
-        if (pairs->ours[i].measure == farthest &&
+        if (v->ours[i].measure == farthest &&
             (by_fid < 0 || (by_fid == 0 && feature < other)))
             return OJ_OK;
     }
-    OJ_TRY(compare_exactly(v, row, feature, farthest, &order, err));
+    OJ_TRY(compare_exactly(v, feature, farthest, &order, err));
     *is = order == 0;
     if (order < 0 && reference->measure == farthest)
-        OJ_TRY(is_our_distance(v, row, reference, is, err));
+        OJ_TRY(is_our_distance(v, reference, is, err));
     return OJ_OK;
 }
 
 /* Whether exclusions, classes and own distances let the pair count. */
-static oj_status may_count(const struct oj_validation *v, int64_t row,
-                           int64_t feature, int *may, struct oj_error *err)
+static oj_status may_count(const struct oj_validation *v, int64_t feature,
+                           int *may, struct oj_error *err)
 {
     struct oj_pair_filter filter;
     OJ_TRY(
         oj_pair_filter_make(v->relation, v->input, v->join_side, &filter, err));
-    *may = oj_pair_may_count(&filter, row, feature);
+    *may = oj_pair_may_count(&filter, v->row, feature);
     return OJ_OK;
 }
 
 /* Whether exact arithmetic confirms that we have a pair (or lack it: ours NULL)
  * which the reference lacks (or has). */
-static oj_status prove_single(const struct oj_validation *v, int64_t row,
+static oj_status prove_single(const struct oj_validation *v,
                               const struct oj_row_pair *ours,
                               const struct oj_row_pair *reference,
-                              const struct row_pairs *pairs, int *is_proved,
-                              struct oj_error *err)
+                              int *is_proved, struct oj_error *err)
 {
     int64_t feature = (ours != NULL ? ours : reference)->join_row;
-    double farthest = farthest_of(pairs->ours, pairs->n_ours);
+    double farthest = farthest_of(v->ours, v->n_ours);
     int holds, order, may = 1;
     *is_proved = 0;
     if (!may_prove(v))
         return OJ_OK;
     if (ours != NULL)
-        OJ_TRY(may_count(v, row, feature, &may, err));
-    if (!may || (ours != NULL && !is_in_rank(v, pairs, ours)))
+        OJ_TRY(may_count(v, feature, &may, err));
+    if (!may || (ours != NULL && !is_in_rank(v, ours)))
         return OJ_OK;
     if (!has_distance(v))
     {
-        OJ_TRY(oj_exact_holds(v->relation, v->input, row, v->join_side, feature,
-                              &holds, err));
+        OJ_TRY(oj_exact_holds(v->relation, v->input, v->row, v->join_side,
+                              feature, &holds, err));
         *is_proved = holds == (ours != NULL);
         return OJ_OK;
     }
-    OJ_TRY(is_within_bounds(v, row, feature, &holds, err));
+    OJ_TRY(is_within_bounds(v, feature, &holds, err));
     if (ours != NULL)
     {
         if (holds)
-            OJ_TRY(is_our_distance(v, row, ours, is_proved, err));
+            OJ_TRY(is_our_distance(v, ours, is_proved, err));
         return OJ_OK;
     }
     *is_proved = !holds;
     if (holds && v->relation->op == OJ_OP_NEAREST && farthest >= 0.0)
     {
-        OJ_TRY(compare_exactly(v, row, feature, farthest, &order, err));
+        OJ_TRY(compare_exactly(v, feature, farthest, &order, err));
         *is_proved = order > 0;
         if (order <= 0)
-            OJ_TRY(is_later_tie(v, row, reference, pairs, is_proved, err));
+            OJ_TRY(is_later_tie(v, reference, is_proved, err));
     }
     return OJ_OK;
 }
 
 /* Whether our distance is as near to the exact one as the reference's. */
-static oj_status prove_measure(const struct oj_validation *v, int64_t row,
+static oj_status prove_measure(const struct oj_validation *v,
                                const struct oj_row_pair *ours,
                                const struct oj_row_pair *reference,
                                int *is_proved, struct oj_error *err)
@@ -373,59 +355,55 @@ static oj_status prove_measure(const struct oj_validation *v, int64_t row,
     if (!may_prove(v) || !(ours->measure < INFINITY) ||
         !(reference->measure < INFINITY))
         return OJ_OK;
-    return oj_exact_is_nearer(v->input, row, v->join_side, ours->join_row,
+    return oj_exact_is_nearer(v->input, v->row, v->join_side, ours->join_row,
                               v->relation->distance_to, ours->measure,
                               reference->measure, is_proved, err);
 }
 
 /* A pair that only one side has. */
-static oj_status compare_single(struct oj_validation *v, int64_t row,
+static oj_status compare_single(struct oj_validation *v,
                                 const struct oj_row_pair *ours,
                                 const struct oj_row_pair *reference,
-                                const struct row_pairs *pairs,
                                 struct oj_error *err)
 {
     const struct oj_row_pair *pair = ours != NULL ? ours : reference;
-    const struct oj_row_pair *other =
-        ours != NULL ? pairs->reference : pairs->ours;
-    int64_t n_other = ours != NULL ? pairs->n_reference : pairs->n_ours;
-    OJ_TRY(prove_single(v, row, ours, reference, pairs, &v->is_proved, err));
-    if (!v->is_proved && is_at_bound(v, row, pair, other, n_other))
+    const struct oj_row_pair *other = ours != NULL ? v->reference : v->ours;
+    int64_t n_other = ours != NULL ? v->n_reference : v->n_ours;
+    OJ_TRY(prove_single(v, ours, reference, &v->is_proved, err));
+    if (!v->is_proved && is_at_bound(v, pair, other, n_other))
     {
         v->n_within_ulps++;
         return OJ_OK;
     }
     return add_difference(
-        v, ours != NULL ? OJ_DIFFERENCE_EXTRA : OJ_DIFFERENCE_MISSING, row,
-        ours, reference, err);
+        v, ours != NULL ? OJ_DIFFERENCE_EXTRA : OJ_DIFFERENCE_MISSING, ours,
+        reference, err);
 }
 
 /* A pair that both have. */
-static oj_status compare_measures(struct oj_validation *v, int64_t row,
+static oj_status compare_measures(struct oj_validation *v,
                                   const struct oj_row_pair *ours,
                                   const struct oj_row_pair *reference,
                                   struct oj_error *err)
 {
     if (same_measure(ours->measure, reference->measure))
         return OJ_OK;
-    if (is_loose(v, row, ours->join_row) &&
+    if (is_loose(v, ours->join_row) &&
         is_near(v, ours->measure, reference->measure))
     {
         v->n_within_ulps++;
         return OJ_OK;
     }
-    OJ_TRY(prove_measure(v, row, ours, reference, &v->is_proved, err));
-    return add_difference(v, OJ_DIFFERENCE_DISTANCE, row, ours, reference, err);
+    OJ_TRY(prove_measure(v, ours, reference, &v->is_proved, err));
+    return add_difference(v, OJ_DIFFERENCE_DISTANCE, ours, reference, err);
 }
 
 /* Merges two rows that are sorted by join row. */
-static oj_status compare_sets(struct oj_validation *v, int64_t row,
-                              const struct row_pairs *pairs,
-                              struct oj_error *err)
+static oj_status compare_sets(struct oj_validation *v, struct oj_error *err)
 {
-    const struct oj_row_pair *ours = pairs->ours;
-    const struct oj_row_pair *reference = pairs->reference;
-    int64_t n_ours = pairs->n_ours, n_reference = pairs->n_reference;
+    const struct oj_row_pair *ours = v->ours;
+    const struct oj_row_pair *reference = v->reference;
+    int64_t n_ours = v->n_ours, n_reference = v->n_reference;
     int64_t i = 0, j = 0;
     while (i < n_ours || j < n_reference)
     {
@@ -433,14 +411,14 @@ static oj_status compare_sets(struct oj_validation *v, int64_t row,
         if (j == n_reference ||
             (i < n_ours && ours[i].join_row < reference[j].join_row))
         {
-            OJ_TRY(compare_single(v, row, &ours[i++], NULL, pairs, err));
+            OJ_TRY(compare_single(v, &ours[i++], NULL, err));
         }
         else if (i == n_ours || reference[j].join_row < ours[i].join_row)
         {
-            OJ_TRY(compare_single(v, row, NULL, &reference[j++], pairs, err));
+            OJ_TRY(compare_single(v, NULL, &reference[j++], err));
         }
         else
-            OJ_TRY(compare_measures(v, row, &ours[i++], &reference[j++], err));
+            OJ_TRY(compare_measures(v, &ours[i++], &reference[j++], err));
     }
     return OJ_OK;
 }
@@ -450,42 +428,39 @@ static int is_ordered(const struct oj_validation *v)
     return v->relation == NULL || !v->relation->any_order;
 }
 
-/* row_ours of ours is row of reference. */
+/* row_ours of ours is the row at hand. */
 static oj_status compare_row(struct oj_validation *v,
                              const struct oj_matches *ours, int64_t row_ours,
-                             const struct oj_matches *reference, int64_t row,
+                             const struct oj_matches *reference,
                              struct oj_error *err)
 {
-    int64_t n_ours =
+    int64_t most_ours =
         oj_matches_end(ours, row_ours) - oj_matches_first(ours, row_ours);
-    int64_t n_reference =
-        oj_matches_end(reference, row) - oj_matches_first(reference, row);
+    int64_t most_reference =
+        oj_matches_end(reference, v->row) - oj_matches_first(reference, v->row);
     int64_t before = v->n_differences;
-    struct row_pairs pairs;
     struct oj_row_pair *a, *b;
-    OJ_TRY(oj_reserve(&v->scratch, 0, n_ours + n_reference, &v->cap_scratch,
-                      sizeof *v->scratch, err));
+    OJ_TRY(oj_reserve(&v->scratch, 0, most_ours + most_reference,
+                      &v->cap_scratch, sizeof *v->scratch, err));
     a = v->scratch;
-    b = n_ours > 0 ? v->scratch + n_ours : v->scratch;
-    n_ours = copy_row(v, ours, row_ours, a);
-    n_reference = copy_row(v, reference, row, b);
-    if (n_ours > 1)
-        qsort(a, (size_t)n_ours, sizeof *a, compare_pairs);
-    if (n_reference > 1)
-        qsort(b, (size_t)n_reference, sizeof *b, compare_pairs);
+    b = most_ours > 0 ? v->scratch + most_ours : v->scratch;
+    v->ours = a;
+    v->reference = b;
+    v->n_ours = copy_row(v, ours, row_ours, a);
+    v->n_reference = copy_row(v, reference, v->row, b);
+    if (v->n_ours > 1)
+        qsort(a, (size_t)v->n_ours, sizeof *a, compare_pairs);
+    if (v->n_reference > 1)
+        qsort(b, (size_t)v->n_reference, sizeof *b, compare_pairs);
     v->is_row_proved = 0;
-    pairs.ours = a;
-    pairs.n_ours = n_ours;
-    pairs.reference = b;
-    pairs.n_reference = n_reference;
-    OJ_TRY(compare_sets(v, row, &pairs, err));
+    OJ_TRY(compare_sets(v, err));
     v->n_rows_proved += v->is_row_proved;
     if (v->n_differences == before && !v->is_row_proved &&
-        n_ours == n_reference && n_ours > 1 && is_ordered(v))
+        v->n_ours == v->n_reference && v->n_ours > 1 && is_ordered(v))
     {
         copy_row(v, ours, row_ours, a);
-        copy_row(v, reference, row, b);
-        OJ_TRY(compare_order(v, row, a, b, n_ours, err));
+        copy_row(v, reference, v->row, b);
+        OJ_TRY(compare_order(v, err));
     }
     v->n_rows++;
     v->n_rows_different += v->n_differences > before;
@@ -526,11 +501,11 @@ static int leave_out(struct oj_validation *v)
  * there instead. */
 static oj_status check_left_out(struct oj_validation *v,
                                 const struct oj_matches *ours, int64_t row_ours,
-                                int64_t row, struct oj_error *err)
+                                struct oj_error *err)
 {
+    v->n_ours = v->n_reference = 0;
     for (int64_t i = 0; i < v->n_left_out_reference; i++)
     {
-        static const struct row_pairs none = {0};
         struct oj_row_pair pair = {v->left_out_reference[i], NAN};
         struct oj_row_pair *had = NULL;
         int is_proved;
@@ -544,7 +519,7 @@ static oj_status check_left_out(struct oj_validation *v,
             pair.measure = ours->measure[p];
             had = &pair;
         }
-        OJ_TRY(prove_single(v, row, had, &pair, &none, &is_proved, err));
+        OJ_TRY(prove_single(v, had, &pair, &is_proved, err));
         v->n_undecided_proved += is_proved;
         if (is_proved)
             continue;
@@ -552,7 +527,7 @@ static oj_status check_left_out(struct oj_validation *v,
             v->n_undecided_pairs++;
         else
             OJ_TRY(add_difference(
-                v, had ? OJ_DIFFERENCE_EXTRA : OJ_DIFFERENCE_MISSING, row, had,
+                v, had ? OJ_DIFFERENCE_EXTRA : OJ_DIFFERENCE_MISSING, had,
                 had ? NULL : &pair, err));
     }
     return OJ_OK;
@@ -573,8 +548,9 @@ oj_status oj_validation_compare_part(struct oj_validation *v,
             undecided_of(reference, &at_reference, row, &v->left_out_reference);
         if (leave_out(v))
             continue;
-        OJ_TRY(check_left_out(v, ours, first + row, row, err));
-        OJ_TRY(compare_row(v, ours, first + row, reference, row, err));
+        v->row = row;
+        OJ_TRY(check_left_out(v, ours, first + row, err));
+        OJ_TRY(compare_row(v, ours, first + row, reference, err));
     }
     v->n_rows_seen += reference->n_rows;
     return OJ_OK;

@@ -106,6 +106,11 @@ struct oj_validation
     int is_row_proved;   /**< of any pair of the row at hand */
     struct oj_row_pair *scratch;
     int64_t cap_scratch;
+
+    /* The row at hand, of the reference; its pairs, by join row. */
+    int64_t row;
+    const struct oj_row_pair *ours, *reference;
+    int64_t n_ours, n_reference;
     /* what either could not decide of the row at hand: parts of undecided_join
      * of the two answers */
     const int32_t *left_out_ours, *left_out_reference;

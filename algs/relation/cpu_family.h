@@ -43,10 +43,4 @@ extern const struct oj_cpu_family oj_cpu_sphere;
 /** Predicates between features of any kinds. */
 extern const struct oj_cpu_family oj_cpu_predicate;
 
-/** The name of the family that answers such a batch, for -explain; "none" where
- *  none can.  input NULL: any of points. */
-const char *oj_cpu_family_name(const struct oj_relation *relation,
-                               const struct oj_flat *join_side,
-                               const struct oj_flat *input);
-
 #endif

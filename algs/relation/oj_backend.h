@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define OJ_BACKEND_ABI 2u
+#define OJ_BACKEND_ABI 3u
 
 /** All devices that can be used, in struct oj_options.gpus. */
 #define OJ_ALL_GPUS UINT64_MAX
@@ -99,21 +99,16 @@ struct oj_backend
 
     void (*free_index)(struct oj_index *index); /**< accepts NULL */
 
-    /** Adds to count [join features] the pairs that each has with a batch, and
-     *  sets *n_pairs to their sum, without making the pairs; on an error count
-     *  is as it was.  OJ_ERR_UNSUPPORTED: join() is the way for this batch.
-     *  NULL: it always is. */
-    oj_status (*count_pairs)(struct oj_index *index,
-                             const struct oj_flat *input, int64_t *count,
-                             int64_t *n_pairs, struct oj_stats *stats,
-                             struct oj_error *err);
-
     /** 1 when sum_pairs() is worth asking for a batch like input. NULL: never.
      */
     int (*sums)(const struct oj_index *index, const struct oj_flat *input);
 
     /** Counts and sums by join feature (oj_sum_request.h): adds to words [join
-     *  features * words of request] and sets *n_pairs. As count_pairs(). */
+     *  features * words of request] what the pairs of a batch give, and sets
+     *  *n_pairs to their number, without making the pairs; request NULL: adds
+     *  the pairs that each has to words [join features].  On an error words are
+     *  as they were.  OJ_ERR_UNSUPPORTED: join() is the way for this batch.
+     *  NULL: it always is. */
     oj_status (*sum_pairs)(struct oj_index *index, const struct oj_flat *input,
                            const struct oj_sum_request *request, int64_t *words,
                            int64_t *n_pairs, struct oj_stats *stats,

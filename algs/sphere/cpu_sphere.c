@@ -8,9 +8,6 @@
 
 #include <string.h>
 
-/* Eight children pushed a level, seven left behind on the way down. */
-#define STACK (OJ_TREE3_LEVELS * OJ_TREE3_FANOUT)
-
 struct sphere_index
 {
     struct oj_distance_index shared; /* its distances are squared chords */
@@ -81,13 +78,8 @@ static oj_status order_features(const struct oj_sphere_side *side,
     int64_t n = flat->n_features;
     double *x, *y;
     oj_status status;
-    OJ_NEW(x, n, err);
-    y = oj_malloc(n, sizeof *y);
-    if (y == NULL)
-    {
-        oj_free(x);
-        return oj_fail_nomem(err, n, sizeof *y);
-    }
+    OJ_NEW(x, 2 * n, err);
+    y = x + n;
     for (int64_t f = 0; f < n; f++)
     {
         int64_t v, end;
@@ -100,7 +92,6 @@ static oj_status order_features(const struct oj_sphere_side *side,
     }
     status = oj_order_build(order, n_threads, n, x, y, err);
     oj_free(x);
-    oj_free(y);
     if (status == OJ_OK)
         status = oj_order_sort(order, n_threads, NULL, NULL, err);
     return status;
@@ -202,7 +193,7 @@ static oj_status walk(struct sphere_row_search *s, struct oj_error *err)
     const struct sphere_index *self = s->self;
     const struct oj_tree3 *tree = &self->tree;
     const struct oj_box3 *box = &s->b->side.box[s->row];
-    struct oj_tree3_visit stack[STACK];
+    struct oj_tree3_visit stack[OJ_TREE3_STACK];
     int depth = 0;
     if (tree->n_levels == 0)
         return OJ_OK;
@@ -210,30 +201,12 @@ static oj_status walk(struct sphere_row_search *s, struct oj_error *err)
     while (depth > 0)
     {
         struct oj_tree3_visit at = stack[--depth];
-        int bottom = depth, level = at.level - 1;
-        int64_t first, n;
         if (at.d2 > s->limit2)
             continue;
-        if (at.level == 0)
-        {
+        if (at.level > 0)
+            depth = oj_tree3_push(tree, at, box, s->limit2, stack, depth);
+        else
             OJ_TRY(try_feature(s, self->feature[at.node], err));
-            continue;
-        }
-        first = tree->first_node[level];
-        n = tree->first_node[level + 1] - first;
-        for (int64_t i = at.node * OJ_TREE3_FANOUT;
-             i < (at.node + 1) * OJ_TREE3_FANOUT && i < n; i++)
-        {
-            struct oj_tree3_visit child = {
-                oj_box3_distance2(box, &tree->node[first + i]), i, level};
-            int place = depth;
-            if (child.d2 > s->limit2)
-                continue;
-            for (; place > bottom && stack[place - 1].d2 < child.d2; place--)
-                stack[place] = stack[place - 1];
-            stack[place] = child;
-            depth++;
-        }
     }
     return OJ_OK;
 }

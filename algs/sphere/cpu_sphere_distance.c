@@ -2,9 +2,6 @@
  * nearest first, and whether a polygon part holds the point. */
 #include "cpu_sphere_side.h"
 
-/* Eight children pushed a level, seven left behind on the way down. */
-#define STACK (OJ_TREE3_LEVELS * OJ_TREE3_FANOUT)
-
 /* What the side of a box of a plane may be off. */
 #define PLANE_SLACK 1e-14
 
@@ -32,10 +29,9 @@ static void try_edges(const struct oj_sphere_side *side, int64_t first,
         try_place(oj_arc_chord2(p, side->at[v], side->at[v + 1]), v, best);
 }
 
-/* Pushes the children nearer than least, the nearest last. */
-static int push_nearer(const struct oj_tree3 *tree, struct oj_tree3_visit at,
-                       const struct oj_box3 *box, double least,
-                       struct oj_tree3_visit *stack, int depth)
+int oj_tree3_push(const struct oj_tree3 *tree, struct oj_tree3_visit at,
+                  const struct oj_box3 *box, double least,
+                  struct oj_tree3_visit *stack, int depth)
 {
     int level = at.level - 1, bottom = depth;
     int64_t first = tree->first_node[level];
@@ -61,7 +57,7 @@ static void try_tree(const struct oj_sphere_side *side,
                      struct oj_vec3 p, struct oj_sphere_place *best)
 {
     struct oj_box3 box = oj_box3_of(p);
-    struct oj_tree3_visit stack[STACK];
+    struct oj_tree3_visit stack[OJ_TREE3_STACK];
     int depth = 0;
     stack[depth++] = (struct oj_tree3_visit){0.0, 0, tree->n_levels - 1};
     while (depth > 0)
@@ -72,7 +68,7 @@ static void try_tree(const struct oj_sphere_side *side,
         if (at.d2 > best->chord2)
             continue;
         if (at.level > 0)
-            depth = push_nearer(tree, at, &box, best->chord2, stack, depth);
+            depth = oj_tree3_push(tree, at, &box, best->chord2, stack, depth);
         else
             try_edges(side, v, end < last ? end : last, p, best);
     }
@@ -124,7 +120,7 @@ static int tree_crossed(const struct oj_sphere_side *side,
                         int64_t last, struct oj_vec3 p, struct oj_vec3 r,
                         struct oj_vec3 m)
 {
-    struct oj_tree3_visit stack[STACK];
+    struct oj_tree3_visit stack[OJ_TREE3_STACK];
     int depth = 0, odd = 0;
     stack[depth++] = (struct oj_tree3_visit){0.0, 0, tree->n_levels - 1};
     while (depth > 0)

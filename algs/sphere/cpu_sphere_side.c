@@ -72,25 +72,9 @@ static void turn(double degrees, double *sine, double *cosine)
     int quarters;
     double rest = remquo(degrees, 90.0, &quarters) * 0.017453292519943295;
     double s = sin(rest), c = cos(rest);
-    switch (quarters & 3)
-    {
-        case 0:
-            *sine = s;
-            *cosine = c;
-            return;
-        case 1:
-            *sine = c;
-            *cosine = -s;
-            return;
-        case 2:
-            *sine = -s;
-            *cosine = -c;
-            return;
-        default:
-            *sine = -c;
-            *cosine = s;
-            return;
-    }
+    const double turned[4] = {s, c, -s, -c};
+    *sine = turned[quarters & 3];
+    *cosine = turned[(quarters + 1) & 3];
 }
 
 struct oj_vec3 oj_sphere_vector(double longitude, double latitude)

@@ -22,6 +22,9 @@ struct oj_box3
 #define OJ_TREE3_FANOUT 8
 #define OJ_TREE3_LEVELS 12
 
+/* Eight children pushed a level, seven left behind on the way down. */
+#define OJ_TREE3_STACK (OJ_TREE3_LEVELS * OJ_TREE3_FANOUT)
+
 /** A packed tree; level 0 are the boxes of the entries. Owner of node. */
 struct oj_tree3
 {
@@ -103,6 +106,12 @@ struct oj_vec3 oj_sphere_vector(double longitude, double latitude);
 OJ_MUST_USE oj_status oj_tree3_build(struct oj_tree3 *tree, int64_t n,
                                      const struct oj_box3 *box,
                                      struct oj_error *err);
+
+/** Pushes the children of `at` that are nearer to box than least on a stack of
+ *  this depth, the nearest last. Returns the new depth. */
+int oj_tree3_push(const struct oj_tree3 *tree, struct oj_tree3_visit at,
+                  const struct oj_box3 *box, double least,
+                  struct oj_tree3_visit *stack, int depth);
 
 static inline int oj_box3_is_empty(const struct oj_box3 *box)
 {

@@ -1,10 +1,7 @@
-/** The reference: GEOS's STRtree and GEOS's word on pairs, one thread.  Two
- *  rows: the features as they come, with plain predicates; and in Morton order
- *  with prepared geometries, which is what an honest comparison of speed has to
- *  use. */
+/* GEOS's STRtree. */
 #include "../../flatten/base/oj_array.h"
 #include "../geos/geos_handle.h"
-#include "box_index.h"
+#include "box_backend.h"
 
 #define NODE_CAPACITY 10 /* GEOS's own default */
 
@@ -125,40 +122,4 @@ static oj_status build(const struct oj_boxes *boxes, void **out,
     return status;
 }
 
-static const struct oj_box_library library = {build, query, free_tree};
-
-static oj_status
-make_index(const struct oj_backend *self, const struct oj_flat *join_side,
-           const int32_t *tie_rank, const struct oj_relation *relation,
-           const struct oj_options *options, struct oj_index **out,
-           struct oj_stats *stats, struct oj_error *err)
-{
-    return oj_box_index_make(&library, self, join_side, tie_rank, relation,
-                             options, out, stats, err);
-}
-
-const struct oj_backend oj_geos_backend = {
-    OJ_BACKEND_ABI,
-    "geos",
-    "reference: GEOS STRtree and GEOS predicates, one thread",
-    1,
-    OJ_VISIT_AS_GIVEN,
-    make_index,
-    oj_box_index_join,
-    oj_box_index_free,
-    NULL,
-    NULL,
-    NULL};
-
-const struct oj_backend oj_geos_sorted_backend = {
-    OJ_BACKEND_ABI,
-    "geos_sorted",
-    "the same with the input in Morton order and prepared geometries",
-    1,
-    OJ_VISIT_SORTED,
-    make_index,
-    oj_box_index_join,
-    oj_box_index_free,
-    NULL,
-    NULL,
-    NULL};
+const struct oj_box_library oj_geos_tree = {build, query, free_tree};

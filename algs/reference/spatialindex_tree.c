@@ -1,8 +1,6 @@
-/** The papers' serial baseline: an R-tree of libspatialindex, bulk-loaded, in
- *  memory, and GEOS's distance (which is what OGR's distance calls), one
- *  thread.  Two rows: one query per point, and one per quadrant of points.
- *  Source: Zhang, You, Gruenwald 2012, section 4.1. */
-#include "box_index.h"
+/* The papers' serial baseline: an R-tree of libspatialindex, bulk-loaded, in
+ * memory.  Source: Zhang, You, Gruenwald 2012, section 4.1. */
+#include "box_backend.h"
 
 #include "../../flatten/base/oj_library_texts.h"
 
@@ -114,40 +112,4 @@ static void free_tree(void *tree)
         Index_Destroy(tree);
 }
 
-static const struct oj_box_library library = {build, query, free_tree};
-
-static oj_status
-make_index(const struct oj_backend *self, const struct oj_flat *join_side,
-           const int32_t *tie_rank, const struct oj_relation *relation,
-           const struct oj_options *options, struct oj_index **out,
-           struct oj_stats *stats, struct oj_error *err)
-{
-    return oj_box_index_make(&library, self, join_side, tie_rank, relation,
-                             options, out, stats, err);
-}
-
-const struct oj_backend oj_spatialindex_backend = {
-    OJ_BACKEND_ABI,
-    "spatialindex",
-    "reference: libspatialindex R-tree and GEOS predicates, one thread",
-    1,
-    OJ_VISIT_AS_GIVEN,
-    make_index,
-    oj_box_index_join,
-    oj_box_index_free,
-    NULL,
-    NULL,
-    NULL};
-
-const struct oj_backend oj_spatialindex_collective_backend = {
-    OJ_BACKEND_ABI,
-    "spatialindex_collective",
-    "the same with one R-tree query per quadrant of input features",
-    1,
-    OJ_VISIT_COLLECTIVE,
-    make_index,
-    oj_box_index_join,
-    oj_box_index_free,
-    NULL,
-    NULL,
-    NULL};
+const struct oj_box_library oj_spatialindex_tree = {build, query, free_tree};
