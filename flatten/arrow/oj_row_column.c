@@ -346,21 +346,14 @@ static oj_status add_number(struct oj_row_column *column, const OGRField *raw,
                             int has_value, struct oj_error *err)
 {
     const uint8_t has = (uint8_t)has_value;
-    OGRField zero;
+    size_t size = oj_row_column_size(column);
     OJ_TRY(oj_row_column_reserve(column, 1, err));
-    if (!has_value)
-    {
-        memset(&zero, 0, sizeof zero);
-        if (column->format == 'D' || column->format == 't' ||
-            column->format == 'T')
-            memset((char *)column->values +
-                       (size_t)column->length * oj_row_column_size(column),
-                   0, oj_row_column_size(column));
-        else
-            put_value(column, column->length, &zero);
-    }
-    else
+    if (has_value)
         put_value(column, column->length, raw);
+    else if (column->format == 'b')
+        put_bit(column->values, column->length, 0);
+    else
+        memset((char *)column->values + (size_t)column->length * size, 0, size);
     return oj_row_column_added(column, &has, 1, err);
 }
 
@@ -443,7 +436,9 @@ oj_status oj_row_column_add(struct oj_row_column *column,
                             int *fits, struct oj_error *err)
 {
     const OGRField *raw = &value->raw;
-    int has_value = !OGR_RawField_IsNull(raw) && !OGR_RawField_IsUnset(raw);
+    int has_value = oj_value_is_there(value);
+    const char *text;
+    int64_t n;
     *fits = 1;
     if (column->format == '+')
         return add_list(column, raw, type, has_value, fits, err);
@@ -453,14 +448,11 @@ oj_status oj_row_column_add(struct oj_row_column *column,
         return add_number(column, raw, has_value, err);
     if (!has_value)
         return add_no_text(column, err);
-    if (column->format == 'z')
-        return add_text(column, (const char *)raw->Binary.paData,
-                        raw->Binary.nCount, fits, err);
-    return add_text(column, raw->String,
-                    (int64_t)(value->n_text >= 0
-                                  ? strnlen(raw->String, (size_t)value->n_text)
-                                  : strlen(raw->String)),
-                    fits, err);
+    text = oj_value_bytes(value, column->format == 'z' ? OFTBinary : OFTString,
+                          &n);
+    if (column->format == 'u') /* up to a zero byte, as OGR has it */
+        n = (int64_t)strnlen(text, (size_t)n);
+    return add_text(column, text, n, fits, err);
 }
 
 /* ---- the end of a batch ------------------------------------------------- */

@@ -141,6 +141,12 @@ struct oj_row_sources
 const struct oj_row_sources *
 oj_row_cursor_sources(const struct oj_row_cursor *cursor);
 
+/** What the geometry of a row of the current answer is made from; valid as long
+ *  as *shape stays where it is. */
+void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
+                            const struct oj_row_place *place,
+                            struct oj_row_geometry *shape);
+
 /** The value of a column, by its number in columns, in a row of the current
  *  answer, as it is before it is converted to the field's type. */
 OJ_MUST_USE oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor,

@@ -65,4 +65,16 @@ struct oj_write_pair
     double value[OJ_N_PAIR_VALUES]; /**< NaN: NULL */
 };
 
+/** What the geometry of a row is made from. */
+struct oj_row_geometry
+{
+    int is_as_read; /**< 1: what the reader gave for the row of the batch */
+    const struct oj_flat *flat; /**< else feature of it; NULL: no geometry */
+    int64_t feature;
+    int multi; /**< 1: single shapes become multi */
+
+    struct oj_flat own; /**< where flat may point */
+    double x[2], y[2];  /**< and own */
+};
+
 #endif
