@@ -1,7 +1,6 @@
 #include "oj_layer_write.h"
 #include "../base/oj_array.h"
 #include "../read/oj_ogr_errors.h"
-#include "oj_row_cursor.h"
 
 #include <math.h>
 #include <string.h>
@@ -41,11 +40,9 @@ oj_status oj_layer_writer_open(OGRLayerH layer,
     return status;
 }
 
-void oj_layer_writer_set_join_side(struct oj_layer_writer *writer,
-                                   const struct oj_flat *join_side,
-                                   const struct oj_table *table)
+struct oj_row_cursor *oj_layer_writer_cursor(struct oj_layer_writer *writer)
 {
-    oj_row_cursor_set_join_side(writer->cursor, join_side, table);
+    return writer->cursor;
 }
 
 void oj_layer_writer_close(struct oj_layer_writer *writer)
@@ -63,12 +60,6 @@ int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer)
     return writer->n_rows;
 }
 
-int64_t
-oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer)
-{
-    return oj_row_cursor_rows_without_geometry(writer->cursor);
-}
-
 int64_t oj_layer_writer_warnings(const struct oj_layer_writer *writer,
                                  const char **first)
 {
@@ -81,14 +72,6 @@ const char *oj_layer_writer_infinite(const struct oj_layer_writer *writer,
 {
     *fid = writer->infinite_fid;
     return writer->infinite_side;
-}
-
-oj_status oj_layer_writer_set_columns(const struct oj_layer_writer *writer,
-                                      OGRFeatureH feature,
-                                      const struct oj_write_pair *pair,
-                                      struct oj_error *err)
-{
-    return oj_row_cursor_set_columns(writer->cursor, feature, pair, err);
 }
 
 static int is_finite(OGRGeometryH geometry)

@@ -307,7 +307,8 @@ START_TEST(endtoend_promote_to_multi)
     no_matches(&matches, batch.n_rows);
     ck_assert_int_eq(
         oj_layer_writer_write(writer, &batch, 0, &matches, NULL, NULL), OJ_OK);
-    ck_assert_int_eq(oj_layer_writer_rows_without_geometry(writer), 5);
+    ck_assert_int_eq(
+        oj_row_cursor_rows_without_geometry(oj_layer_writer_cursor(writer)), 5);
     OGR_L_ResetReading(first_layer(out));
     while ((feature = OGR_L_GetNextFeature(first_layer(out))) != NULL)
     {
@@ -530,13 +531,16 @@ START_TEST(unit_how_and_lists)
                          OGR_F_GetFieldAsString(in, FIELD_TEXT));
         ck_assert_str_eq(OGR_F_GetFieldAsString(out, 1),
                          OGR_F_GetFieldAsString(join, FIELD_TEXT));
-        ck_assert_int_eq(oj_layer_writer_set_columns(writer, out, &pair, NULL),
+        ck_assert_int_eq(oj_row_cursor_set_columns(
+                             oj_layer_writer_cursor(writer), out, &pair, NULL),
                          OJ_OK);
         ck_assert_int_eq(OGR_F_GetFieldAsInteger64(out, 2), 1);
         ck_assert_double_eq(OGR_F_GetFieldAsDouble(out, 3), 9.5);
         ck_assert_int_eq(OGR_F_GetFieldAsInteger64(out, 4), 3);
         ck_assert_int_eq(
-            oj_layer_writer_set_columns(writer, out, &no_pair, NULL), OJ_OK);
+            oj_row_cursor_set_columns(oj_layer_writer_cursor(writer), out,
+                                      &no_pair, NULL),
+            OJ_OK);
         ck_assert(OGR_F_IsFieldNull(out, 1) && OGR_F_IsFieldNull(out, 2) &&
                   OGR_F_IsFieldNull(out, 3));
         ck_assert_str_eq(OGR_F_GetFieldAsString(out, 0),
