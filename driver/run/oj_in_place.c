@@ -432,9 +432,11 @@ static oj_status fetch(struct update *u, int64_t place, struct oj_error *err)
 }
 
 static oj_status update_row(struct update *u, int64_t row,
-                            const struct record *record, struct oj_error *err)
+                            struct record *record, struct oj_error *err)
 {
-    struct oj_write_pair pair = {0};
+    struct oj_row_place place = {0};
+    struct oj_matches entries = {0};
+    struct oj_pair_values values = {0};
     OGRFeatureH feature;
     oj_status status;
     if (u->job.tiled != NULL && record->join_row >= 0)
@@ -445,15 +447,17 @@ static oj_status update_row(struct update *u, int64_t row,
         return oj_fail(err, OJ_ERR_IO,
                        "the feature %lld of layer '%s' is gone: %s",
                        (long long)record->fid, u->layer, CPLGetLastErrorMsg());
-    pair.row = row;
-    pair.n_pairs = record->n_pairs;
-    pair.join_row = u->job.tiled != NULL && record->join_row >= 0
-                        ? 0
-                        : (int32_t)record->join_row;
-    pair.measure = record->measure;
-    pair.rank = 1;
-    memcpy(pair.value, record->value, sizeof pair.value);
-    status = oj_row_cursor_set_columns(u->cursor, feature, &pair, err);
+    place.row = row;
+    place.n_pairs = record->n_pairs;
+    place.join_row = u->job.tiled != NULL && record->join_row >= 0
+                         ? 0
+                         : (int32_t)record->join_row;
+    place.rank = 1;
+    entries.measure = &record->measure;
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+        values.value[i] = &record->value[i];
+    status = oj_row_cursor_set_columns(u->cursor, feature, &place, &entries,
+                                       &values, err);
     if (status == OJ_OK && OGR_L_SetFeature(u->target, feature) != OGRERR_NONE)
         status =
             oj_fail(err, OJ_ERR_IO,

@@ -100,16 +100,6 @@ static int64_t bit_bytes(int64_t n)
     return (n + 63) / 64 * 8;
 }
 
-/* All rows so far had values. */
-static oj_status begin_bits(struct oj_row_column *column, int64_t n,
-                            struct oj_error *err)
-{
-    OJ_TRY(oj_reserve(&column->valid, 0, bit_bytes(n), &column->cap_valid, 1,
-                      err));
-    memset(column->valid, 0xFF, (size_t)bit_bytes(column->length));
-    return OJ_OK;
-}
-
 static void put_bit(uint8_t *bits, int64_t i, int value)
 {
     uint8_t mask = (uint8_t)(1u << (i & 7));
@@ -128,12 +118,13 @@ oj_status oj_row_column_added(struct oj_row_column *column,
         for (int64_t i = 0; i < n; i++)
             n_valid += has_value[i];
     }
-    if (n_valid < n && column->valid == NULL)
-        OJ_TRY(begin_bits(column, first + n, err));
-    if (column->valid != NULL)
+    if (n_valid < n || column->valid != NULL)
     {
-        OJ_TRY(oj_reserve(&column->valid, bit_bytes(first),
+        int is_new = column->valid == NULL; /* all rows so far had values */
+        OJ_TRY(oj_reserve(&column->valid, is_new ? 0 : bit_bytes(first),
                           bit_bytes(first + n), &column->cap_valid, 1, err));
+        if (is_new)
+            memset(column->valid, 0xFF, (size_t)bit_bytes(first));
         for (int64_t i = 0; i < n; i++)
             put_bit(column->valid, first + i,
                     n_valid == n || has_value[i] != 0);
@@ -225,10 +216,9 @@ oj_status oj_row_column_add_texts(struct oj_row_column *column,
     return OJ_OK;
 }
 
-oj_status oj_row_column_add_room(struct oj_row_column *column, int64_t n,
-                                 char **at, struct oj_error *err)
+static oj_status add_bytes(struct oj_row_column *column, int64_t n,
+                           uint8_t has_value, char **at, struct oj_error *err)
 {
-    const uint8_t has_value = 1;
     *at = NULL;
     if (n > column->limit - column->n_bytes)
         return OJ_OK;
@@ -239,6 +229,12 @@ oj_status oj_row_column_add_room(struct oj_row_column *column, int64_t n,
     column->n_bytes += n;
     ((int32_t *)column->values)[column->length] = (int32_t)column->n_bytes;
     return OJ_OK;
+}
+
+oj_status oj_row_column_add_room(struct oj_row_column *column, int64_t n,
+                                 char **at, struct oj_error *err)
+{
+    return add_bytes(column, n, 1, at, err);
 }
 
 /* ---- single values ------------------------------------------------------ */
@@ -422,15 +418,6 @@ static oj_status add_list(struct oj_row_column *column, const OGRField *raw,
     return OJ_OK;
 }
 
-static oj_status add_no_text(struct oj_row_column *column, struct oj_error *err)
-{
-    const uint8_t has_value = 0;
-    OJ_TRY(reserve_offsets(column, 1, err));
-    OJ_TRY(oj_row_column_added(column, &has_value, 1, err));
-    ((int32_t *)column->values)[column->length] = (int32_t)column->n_bytes;
-    return OJ_OK;
-}
-
 oj_status oj_row_column_add(struct oj_row_column *column,
                             const struct oj_value *value, OGRFieldType type,
                             int *fits, struct oj_error *err)
@@ -438,6 +425,7 @@ oj_status oj_row_column_add(struct oj_row_column *column,
     const OGRField *raw = &value->raw;
     int has_value = oj_value_is_there(value);
     const char *text;
+    char *at;
     int64_t n;
     *fits = 1;
     if (column->format == '+')
@@ -447,7 +435,7 @@ oj_status oj_row_column_add(struct oj_row_column *column,
     if (!is_text(column->format))
         return add_number(column, raw, has_value, err);
     if (!has_value)
-        return add_no_text(column, err);
+        return add_bytes(column, 0, 0, &at, err);
     text = oj_value_bytes(value, column->format == 'z' ? OFTBinary : OFTString,
                           &n);
     if (column->format == 'u') /* up to a zero byte, as OGR has it */

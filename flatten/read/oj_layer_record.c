@@ -236,22 +236,17 @@ static oj_status copy_parts(struct oj_flat_buf *buf, const struct oj_flat *flat,
     return oj_flat_buf_end(buf, err);
 }
 
-static int has_parts(const struct oj_flat *flat, int64_t i)
-{
-    if (oj_flat_is_points(flat))
-        return flat->x[i] == flat->x[i] && flat->y[i] == flat->y[i];
-    return flat->part_offset[i + 1] > flat->part_offset[i];
-}
-
 oj_status oj_feature_set_add(struct oj_feature_set *features,
                              const struct oj_flat *flat, int64_t from,
                              int64_t ordinal, struct oj_error *err)
 {
     struct oj_flat_buf *buf = &features->buf;
     int64_t fid = flat->fid != NULL ? flat->fid[from] : -1;
+    int64_t vertex, end;
     oj_status status;
     OJ_TRY(add_columns(features, flat, from, ordinal, err));
-    if (!has_parts(flat, from))
+    oj_flat_vertices(flat, from, &vertex, &end);
+    if (vertex == end)
         return oj_flat_buf_add_null(buf, fid, err);
     if (oj_flat_is_points(flat))
         return oj_flat_buf_add_point(buf, fid, flat->x[from], flat->y[from],

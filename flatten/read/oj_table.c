@@ -223,28 +223,22 @@ static oj_status append_one(struct oj_table *table, struct table_column *column,
     return OJ_OK;
 }
 
-static oj_status append_column(struct oj_table *table, int c,
-                               const struct oj_attributes *attributes,
-                               int64_t n_rows, struct oj_error *err)
-{
-    struct table_column *column = &table->column[c];
-    int64_t first = table->n_rows;
-    OJ_TRY(reserve_column(table, column, first + n_rows, err));
-    for (int64_t i = 0; i < n_rows; i++)
-    {
-        struct oj_value value;
-        oj_attributes_value(attributes, c, i, &value);
-        OJ_TRY(append_one(table, column, first + i, &value, err));
-    }
-    return OJ_OK;
-}
-
 oj_status oj_table_append(struct oj_table *table,
                           const struct oj_attributes *attributes,
                           int64_t n_rows, struct oj_error *err)
 {
+    int64_t first = table->n_rows;
     for (int c = 0; c < table->n_columns; c++)
-        OJ_TRY(append_column(table, c, attributes, n_rows, err));
+    {
+        struct table_column *column = &table->column[c];
+        OJ_TRY(reserve_column(table, column, first + n_rows, err));
+        for (int64_t i = 0; i < n_rows; i++)
+        {
+            struct oj_value value;
+            oj_attributes_value(attributes, c, i, &value);
+            OJ_TRY(append_one(table, column, first + i, &value, err));
+        }
+    }
     table->n_rows += n_rows;
     return OJ_OK;
 }

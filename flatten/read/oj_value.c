@@ -169,12 +169,6 @@ static void set_time(const struct oj_setter *s, OGRFeatureH feature)
         OGR_F_SetFieldNull(feature, s->target);
 }
 
-static int list_count(const struct oj_setter *s)
-{
-    const OGRField *raw = OGR_F_GetRawFieldRef(s->scratch, 0);
-    return raw->IntegerList.nCount; /* the same place in every list */
-}
-
 static double list_number(const struct oj_setter *s, int i)
 {
     const OGRField *raw = OGR_F_GetRawFieldRef(s->scratch, 0);
@@ -190,7 +184,7 @@ static void set_text_list(const struct oj_setter *s, OGRFeatureH feature)
     const OGRField *raw = OGR_F_GetRawFieldRef(s->scratch, 0);
     char **list = NULL;
     char text[64];
-    for (int i = 0; i < list_count(s); i++)
+    for (int i = 0; i < raw->IntegerList.nCount; i++) /* so in all lists */
     {
         if (s->from == OFTInteger64List)
             CPLsnprintf(text, sizeof text, CPL_FRMT_GIB,
@@ -208,7 +202,8 @@ static void set_text_list(const struct oj_setter *s, OGRFeatureH feature)
 static oj_status set_number_list(const struct oj_setter *s, OGRFeatureH feature,
                                  int *done, struct oj_error *err)
 {
-    int n = list_count(s), to_real = s->to == OFTRealList;
+    int n = OGR_F_GetRawFieldRef(s->scratch, 0)->IntegerList.nCount;
+    int to_real = s->to == OFTRealList;
     void *list;
     *done = to_real ? s->from != OFTStringList
                     : s->from == OFTIntegerList && s->to == OFTInteger64List;

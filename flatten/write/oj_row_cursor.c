@@ -40,7 +40,6 @@ struct oj_row_cursor
     int64_t row, n_pairs; /* of these entries */
 
     /* The latest row that was made. */
-    struct oj_write_pair pair;
     int64_t columns_of; /* row of the batch whose fields are set; -1: none */
     int64_t origin_fid;
 };
@@ -247,8 +246,6 @@ static void begin(struct oj_row_cursor *cursor, const struct oj_batch *batch,
     cursor->sources.is_join_rows = is_join_rows;
     cursor->sources.first_row = first_row;
     cursor->n_rows = n_rows;
-    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
-        cursor->pair.value[i] = (double)NAN;
 }
 
 oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
@@ -458,95 +455,75 @@ void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
 
 /* ---- columns ------------------------------------------------------------ */
 
-/* row: of the batch; pair: of a row with an input feature */
-static oj_status find_value(const struct oj_row_cursor *cursor,
-                            const struct oj_column *column, int64_t row,
-                            const struct oj_write_pair *pair,
-                            struct oj_value *value, struct oj_error *err)
+/* Of a row with a pair. */
+static void find_pair_value(const struct oj_row_cursor *cursor,
+                            const struct oj_column *column,
+                            const struct oj_row_place *place,
+                            struct oj_value *value)
 {
     const struct oj_write_options *options = &cursor->options;
-    const struct oj_batch *batch = cursor->sources.batch;
-    int is_join_row = cursor->sources.is_join_rows;
-    enum oj_column_origin as_read =
-        is_join_row ? OJ_COLUMN_JOIN : OJ_COLUMN_INPUT;
-    if (column->origin == as_read)
-    {
-        oj_attributes_value(batch->attributes, column->source, row, value);
-        return OJ_OK;
-    }
-    oj_value_set_zero(value);
-    if (is_join_row && column->origin == OJ_COLUMN_JOIN_FID)
-    {
-        value->raw.Integer64 = batch->flat.fid[row];
-        return OJ_OK;
-    }
-    if (!is_join_row && column->origin == OJ_COLUMN_COUNT)
-    {
-        value->raw.Integer64 = pair->n_pairs;
-        return OJ_OK;
-    }
-    if (!is_join_row && column->origin == OJ_COLUMN_AGGREGATE)
-        return options->aggregate(options->aggregate_user, column->source,
-                                  pair->row, value, err);
-    if (is_join_row || pair->join_row < 0)
-    {
-        oj_value_set_null(value);
-        return OJ_OK;
-    }
+    const struct oj_row_sources *sources = &cursor->sources;
     switch (column->origin)
     {
         case OJ_COLUMN_JOIN:
-            oj_table_value(options->join_table, pair->join_row, column->source,
+            oj_table_value(options->join_table, place->join_row, column->source,
                            value);
             break;
         case OJ_COLUMN_MEASURE:
-            value->raw.Real = pair->measure;
+            value->raw.Real = sources->entries->measure[place->entry];
             break;
         case OJ_COLUMN_RANK:
-            value->raw.Integer64 = pair->rank;
+            value->raw.Integer64 = place->rank;
             break;
         case OJ_COLUMN_PAIR_VALUE:
-            if (isnan(pair->value[column->source]))
+            value->raw.Real = pair_value(
+                sources, (enum oj_pair_value)column->source, place->entry);
+            if (isnan(value->raw.Real))
                 oj_value_set_null(value);
-            else
-                value->raw.Real = pair->value[column->source];
             break;
         default:
-            value->raw.Integer64 = options->join_side->fid != NULL
-                                       ? options->join_side->fid[pair->join_row]
-                                       : pair->join_row;
+            value->raw.Integer64 =
+                options->join_side->fid != NULL
+                    ? options->join_side->fid[place->join_row]
+                    : place->join_row;
             break;
     }
-    return OJ_OK;
 }
 
-static void fill_pair(const struct oj_row_cursor *cursor,
-                      const struct oj_row_place *place,
-                      struct oj_write_pair *pair)
+static oj_status find_value(const struct oj_row_cursor *cursor,
+                            const struct oj_column *column,
+                            const struct oj_row_place *place,
+                            struct oj_value *value, struct oj_error *err)
 {
+    const struct oj_write_options *options = &cursor->options;
     const struct oj_row_sources *sources = &cursor->sources;
-    pair->row = place->row - sources->first_row;
-    pair->n_pairs = place->n_pairs;
-    pair->join_row = place->join_row;
-    pair->rank = place->rank;
-    if (place->entry < 0)
-        return;
-    pair->measure = sources->entries->measure[place->entry];
-    for (int i = 0; sources->values != NULL && i < OJ_N_PAIR_VALUES; i++)
+    int is_join_row = sources->is_join_rows;
+    if (column->origin == (is_join_row ? OJ_COLUMN_JOIN : OJ_COLUMN_INPUT))
     {
-        if (sources->values->value[i] != NULL)
-            pair->value[i] = sources->values->value[i][place->entry];
+        oj_attributes_value(sources->batch->attributes, column->source,
+                            place->row, value);
+        return OJ_OK;
     }
+    oj_value_set_zero(value);
+    if (!is_join_row && column->origin == OJ_COLUMN_AGGREGATE)
+        return options->aggregate(options->aggregate_user, column->source,
+                                  place->row - sources->first_row, value, err);
+    if (!is_join_row && column->origin == OJ_COLUMN_COUNT)
+        value->raw.Integer64 = place->n_pairs;
+    else if (is_join_row && column->origin == OJ_COLUMN_JOIN_FID)
+        value->raw.Integer64 = sources->batch->flat.fid[place->row];
+    else if (place->join_row < 0)
+        oj_value_set_null(value);
+    else
+        find_pair_value(cursor, column, place, value);
+    return OJ_OK;
 }
 
 oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor, int column,
                               const struct oj_row_place *place,
                               struct oj_value *value, struct oj_error *err)
 {
-    struct oj_write_pair pair = cursor->pair; /* what is not there: NaN */
-    fill_pair(cursor, place, &pair);
-    return find_value(cursor, &cursor->column[column], place->row, &pair, value,
-                      err);
+    return find_value(cursor, &cursor->column[column], place, value, err);
 }
 
 int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column)
@@ -569,26 +546,36 @@ oj_status oj_row_cursor_convert(const struct oj_row_cursor *cursor, int column,
 
 /* Those from number first of the wanted ones on. */
 static oj_status set_columns(const struct oj_row_cursor *cursor,
-                             OGRFeatureH feature, int first, int64_t row,
-                             const struct oj_write_pair *pair,
+                             OGRFeatureH feature, int first,
+                             const struct oj_row_place *place,
                              struct oj_error *err)
 {
     for (int k = first; k < cursor->n_wanted; k++)
     {
         int i = cursor->wanted[k];
         struct oj_value value;
-        OJ_TRY(find_value(cursor, &cursor->column[i], row, pair, &value, err));
+        OJ_TRY(find_value(cursor, &cursor->column[i], place, &value, err));
         OJ_TRY(oj_setter_set(&cursor->setter[i], feature, &value, err));
     }
     return OJ_OK;
 }
 
-oj_status oj_row_cursor_set_columns(const struct oj_row_cursor *cursor,
+oj_status oj_row_cursor_set_columns(struct oj_row_cursor *cursor,
                                     OGRFeatureH feature,
-                                    const struct oj_write_pair *pair,
+                                    const struct oj_row_place *place,
+                                    const struct oj_matches *entries,
+                                    const struct oj_pair_values *values,
                                     struct oj_error *err)
 {
-    return set_columns(cursor, feature, cursor->n_input_wanted, -1, pair, err);
+    oj_status status;
+    oj_row_cursor_end(cursor);
+    cursor->sources.is_join_rows = 0;
+    cursor->sources.first_row = 0;
+    cursor->sources.entries = entries;
+    cursor->sources.values = values;
+    status = set_columns(cursor, feature, cursor->n_input_wanted, place, err);
+    oj_row_cursor_end(cursor);
+    return status;
 }
 
 /* ---- rows --------------------------------------------------------------- */
@@ -641,12 +628,11 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
         enter_row(cursor);
     }
     make_place(cursor, &place);
-    fill_pair(cursor, &place, &cursor->pair);
     cursor->origin_fid = cursor->sources.batch->flat.fid[place.row];
     /* Fields of the input are the same for all pairs of a row. */
     first = is_again && cursor->columns_of == place.row ? cursor->n_input_wanted
                                                         : 0;
-    OJ_TRY(set_columns(cursor, feature, first, place.row, &cursor->pair, err));
+    OJ_TRY(set_columns(cursor, feature, first, &place, err));
     cursor->columns_of = place.row;
     if (cursor->has_geometry)
     {

@@ -99,12 +99,6 @@ int64_t oj_row_cursor_origin(const struct oj_row_cursor *cursor,
  *  rows that were taken. */
 int64_t oj_row_cursor_rows_without_geometry(const struct oj_row_cursor *cursor);
 
-/** Sets the columns of one row on feature (an in-place update); those of the
- *  input are left. */
-OJ_MUST_USE oj_status oj_row_cursor_set_columns(
-    const struct oj_row_cursor *cursor, OGRFeatureH feature,
-    const struct oj_write_pair *pair, struct oj_error *err);
-
 /* ---- rows without features ----------------------------------------------- */
 
 /** Where the values of a row come from. */
@@ -117,6 +111,14 @@ struct oj_row_place
     int32_t join_row; /**< -1: no pair */
     int64_t fid;      /**< of the row; may be OGRNullFID */
 };
+
+/** Sets the columns of one row on feature (an in-place update); those of the
+ *  input are left.  Outside of an answer: row of place counts from the row that
+ *  options.aggregate calls 0; entry is of entries and values (or NULL). */
+OJ_MUST_USE oj_status oj_row_cursor_set_columns(
+    struct oj_row_cursor *cursor, OGRFeatureH feature,
+    const struct oj_row_place *place, const struct oj_matches *entries,
+    const struct oj_pair_values *values, struct oj_error *err);
 
 /** The next rows, at most n of them, in place of features; their number, 0 when
  *  the answer has no more. */

@@ -54,17 +54,6 @@ struct oj_write_options
     void *aggregate_user;
 };
 
-/** What the columns of a row hold that do not come from the input. */
-struct oj_write_pair
-{
-    int64_t row;      /**< of the matches: what aggregate is asked for */
-    int64_t n_pairs;  /**< OJ_COLUMN_COUNT */
-    int32_t join_row; /**< -1: no pair; the other values are then NULL */
-    double measure;
-    int64_t rank;
-    double value[OJ_N_PAIR_VALUES]; /**< NaN: NULL */
-};
-
 /** What the geometry of a row is made from. */
 struct oj_row_geometry
 {
