@@ -141,7 +141,7 @@ static void find_wanted(struct oj_row_cursor *cursor)
         for (int i = 0; i < cursor->n; i++)
         {
             if ((cursor->column[i].origin == OJ_COLUMN_INPUT) == of_input &&
-                is_wanted(setters, i))
+                is_wanted(cursor, i))
                 cursor->wanted[n++] = i;
         }
         if (of_input)
