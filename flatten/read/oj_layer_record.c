@@ -7,7 +7,6 @@
 #define HAS_MAX_DISTANCE 2u
 #define HAS_ON_CLASS 4u
 #define HAS_EXCLUDE_CLASS 8u
-#define HAS_FID 16u
 
 /* What every record starts with. Columns that are there follow it. */
 struct head
@@ -312,8 +311,7 @@ oj_status oj_record_write(struct oj_bytes *bytes, const struct oj_flat *flat,
     head.flags = (oj_flat_is_points(flat) ? IS_POINT : 0) |
                  (flat->max_distance != NULL ? HAS_MAX_DISTANCE : 0) |
                  (flat->on_class != NULL ? HAS_ON_CLASS : 0) |
-                 (flat->exclude_class != NULL ? HAS_EXCLUDE_CLASS : 0) |
-                 (flat->fid != NULL ? HAS_FID : 0);
+                 (flat->exclude_class != NULL ? HAS_EXCLUDE_CLASS : 0);
     if (flat->fid != NULL)
         head.fid = flat->fid[from];
     if (!oj_flat_is_points(flat))
@@ -356,8 +354,7 @@ static void parse(const unsigned char *record, struct parsed *out)
     memset(out, 0, sizeof *out);
     memcpy(&out->head, take(&cursor, sizeof out->head), sizeof out->head);
     flat->n_features = flat->n_vertices = 1;
-    if (out->head.flags & HAS_FID)
-        flat->fid = &out->head.fid;
+    flat->fid = &out->head.fid;
     if (out->head.flags & HAS_MAX_DISTANCE)
         flat->max_distance = take(&cursor, 8);
     if (out->head.flags & HAS_ON_CLASS)
