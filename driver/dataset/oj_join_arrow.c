@@ -5,7 +5,6 @@
 #if OJ_HAVE_ARROW
 
 #include "../../flatten/arrow/oj_row_gather.h"
-#include "../../flatten/arrow/oj_row_wkb.h"
 #include "../../flatten/base/oj_array.h"
 #include "oj_arrow_schema.h"
 
@@ -290,8 +289,8 @@ static oj_status add_to_child(struct join_stream *s, struct arrow_child *child,
     if (child->kind == CHILD_FID)
         return oj_row_gather_fids(places, n, &child->column, err);
     if (child->kind == CHILD_GEOMETRY)
-        return oj_row_wkb_add(s->rows.cursor, places, n, &child->column,
-                              n_added, err);
+        return oj_row_gather_wkb(s->rows.cursor, places, n, &child->column,
+                                 n_added, err);
     return oj_row_gather_field(s->gather, child->source, places, n,
                                &child->column, n_added, err);
 }

@@ -100,15 +100,14 @@ static oj_status add_others(struct oj_reference *reference,
     struct oj_feature_set *both = &reference->both;
     OJ_TRY(oj_feature_set_clear(both, err));
     for (int64_t i = 0; i < ours->flat.n_features; i++)
-        OJ_TRY(oj_feature_set_add(both, &ours->flat, i, 1, NULL, 0,
-                                  ours->ordinal[i], err));
+        OJ_TRY(oj_feature_set_add(both, &ours->flat, i, ours->ordinal[i], err));
     for (int64_t i = 0; i < own.n_features; i++)
     {
         if (reference->row[i] >= 0)
             continue;
         reference->row[i] = (int32_t)both->buf.n_features;
-        OJ_TRY(oj_feature_set_add(both, &own, i, 1, NULL, 0,
-                                  reference->own.ordinal[i], err));
+        OJ_TRY(
+            oj_feature_set_add(both, &own, i, reference->own.ordinal[i], err));
     }
     reference->side = oj_feature_set_view(both);
     return OJ_OK;

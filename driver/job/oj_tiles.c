@@ -129,30 +129,20 @@ static oj_status append(struct oj_tiles *tiles, int64_t b, int64_t n_vertices,
     return OJ_OK;
 }
 
-/* Vertices of feature i, 0 when it has no parts. */
-static int64_t count_vertices(const struct oj_flat *flat, int64_t i)
-{
-    int64_t first, end;
-    if (oj_flat_is_points(flat))
-        return flat->x[i] == flat->x[i] && flat->y[i] == flat->y[i];
-    first = flat->ring_offset[flat->part_offset[i]];
-    end = flat->ring_offset[flat->part_offset[i + 1]];
-    return flat->vertex_offset[end] - flat->vertex_offset[first];
-}
-
 oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
                        const struct oj_table *table, int64_t first_ordinal,
                        struct oj_error *err)
 {
     for (int64_t i = 0; i < flat->n_features; i++)
     {
-        int64_t n_vertices = count_vertices(flat, i);
-        if (n_vertices == 0)
+        int64_t first, end;
+        oj_flat_vertices(flat, i, &first, &end);
+        if (first == end)
             continue;
         tiles->record.n = 0;
         OJ_TRY(oj_record_write(&tiles->record, flat, i, table, i,
                                first_ordinal + i, err));
-        OJ_TRY(append(tiles, bucket_of(tiles, tiles->record.byte), n_vertices,
+        OJ_TRY(append(tiles, bucket_of(tiles, tiles->record.byte), end - first,
                       err));
         tiles->n_features++;
     }

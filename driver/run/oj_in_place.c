@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../../flatten/write/oj_layer_write.h"
+#include "../../flatten/write/oj_row_cursor.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_driver.h"
 #include "../base/oj_message.h"
@@ -65,7 +65,7 @@ struct update
     GDALDatasetH dataset;
     OGRLayerH target;
     int in_transaction;
-    struct oj_layer_writer *writer;
+    struct oj_row_cursor *cursor;
 
     /* The join feature at hand, where they lie in tiles. */
     struct oj_feature_set fetched;
@@ -93,8 +93,8 @@ static oj_status open_for_update(struct update *u, struct oj_error *err)
 
 static void close_update(struct update *u)
 {
-    oj_layer_writer_close(u->writer);
-    u->writer = NULL;
+    oj_row_cursor_close(u->cursor);
+    u->cursor = NULL;
     if (u->dataset != NULL && u->in_transaction)
         oj_transaction_drop(u->dataset);
     else if (u->dataset != NULL)
@@ -403,7 +403,7 @@ static oj_status create_columns(struct update *u, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status open_writer(struct update *u, struct oj_error *err)
+static oj_status open_cursor(struct update *u, struct oj_error *err)
 {
     struct oj_write_options options = {0};
     options.how = OJ_HOW_LEFT;
@@ -413,10 +413,11 @@ static oj_status open_writer(struct update *u, struct oj_error *err)
     options.join_table = u->job.join_side->table;
     options.aggregate = oj_aggregation_value;
     options.aggregate_user = u->aggregation;
-    return oj_layer_writer_open(u->target, &options, &u->writer, err);
+    return oj_row_cursor_open(OGR_L_GetLayerDefn(u->target), &options,
+                              &u->cursor, err);
 }
 
-/* Makes row 0 of the writer's join side the feature at place. */
+/* Makes row 0 of the cursor's join side the feature at place. */
 static oj_status fetch(struct update *u, int64_t place, struct oj_error *err)
 {
     struct oj_flat side;
@@ -425,15 +426,17 @@ static oj_status fetch(struct update *u, int64_t place, struct oj_error *err)
     OJ_TRY(oj_feature_set_clear(&u->fetched, err));
     OJ_TRY(oj_tiles_fetch(&u->job.tiles, place, &u->fetched, err));
     side = oj_feature_set_view(&u->fetched);
-    oj_layer_writer_set_join_side(u->writer, &side, u->fetched.table);
+    oj_row_cursor_set_join_side(u->cursor, &side, u->fetched.table);
     u->fetched_place = place;
     return OJ_OK;
 }
 
 static oj_status update_row(struct update *u, int64_t row,
-                            const struct record *record, struct oj_error *err)
+                            struct record *record, struct oj_error *err)
 {
-    struct oj_write_pair pair = {0};
+    struct oj_row_place place = {0};
+    struct oj_matches entries = {0};
+    struct oj_pair_values values = {0};
     OGRFeatureH feature;
     oj_status status;
     if (u->job.tiled != NULL && record->join_row >= 0)
@@ -444,15 +447,17 @@ static oj_status update_row(struct update *u, int64_t row,
         return oj_fail(err, OJ_ERR_IO,
                        "the feature %lld of layer '%s' is gone: %s",
                        (long long)record->fid, u->layer, CPLGetLastErrorMsg());
-    pair.row = row;
-    pair.n_pairs = record->n_pairs;
-    pair.join_row = u->job.tiled != NULL && record->join_row >= 0
-                        ? 0
-                        : (int32_t)record->join_row;
-    pair.measure = record->measure;
-    pair.rank = 1;
-    memcpy(pair.value, record->value, sizeof pair.value);
-    status = oj_layer_writer_set_columns(u->writer, feature, &pair, err);
+    place.row = row;
+    place.n_pairs = record->n_pairs;
+    place.join_row = u->job.tiled != NULL && record->join_row >= 0
+                         ? 0
+                         : (int32_t)record->join_row;
+    place.rank = 1;
+    entries.measure = &record->measure;
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+        values.value[i] = &record->value[i];
+    status = oj_row_cursor_set_columns(u->cursor, feature, &place, &entries,
+                                       &values, err);
     if (status == OJ_OK && OGR_L_SetFeature(u->target, feature) != OGRERR_NONE)
         status =
             oj_fail(err, OJ_ERR_IO,
@@ -526,7 +531,7 @@ static oj_status write_back(struct update *u, struct oj_error *err)
     OJ_TRY(open_for_update(u, err));
     OJ_TRY(begin(u, err));
     OJ_TRY(create_columns(u, err));
-    OJ_TRY(open_writer(u, err));
+    OJ_TRY(open_cursor(u, err));
     OJ_TRY(update_rows_quickly(u, err));
     return commit_and_close(u, err);
 }

@@ -66,8 +66,9 @@ static oj_status write_answer(void *user, const struct oj_answer *answer,
     struct command_run *run = user;
     double start;
     oj_status status;
-    oj_layer_writer_set_join_side(run->target[MAIN].writer, answer->join_side,
-                                  answer->join_table);
+    oj_row_cursor_set_join_side(
+        oj_layer_writer_cursor(run->target[MAIN].writer), answer->join_side,
+        answer->join_table);
     OJ_TRY(write_rows(run->target[MAIN].writer, answer, answer->values, err));
     OJ_TRY(write_rows(run->target[UNMATCHED].writer, answer, NULL, err));
     if (run->proof == NULL)
@@ -256,8 +257,8 @@ static void close_writers(struct command_run *run)
         {
             struct oj_beside *beside = &run->output.beside[target->place];
             beside->n_rows = oj_layer_writer_rows(target->writer);
-            beside->n_no_geometry =
-                oj_layer_writer_rows_without_geometry(target->writer);
+            beside->n_no_geometry = oj_row_cursor_rows_without_geometry(
+                oj_layer_writer_cursor(target->writer));
         }
         oj_layer_writer_close(target->writer);
         target->writer = NULL;
@@ -291,8 +292,8 @@ static oj_status write_output(struct command_run *run,
     if (status != OJ_OK)
         return explain(run, status, err);
     summary->n_rows_written = oj_layer_writer_rows(run->target[MAIN].writer);
-    n_no_geometry =
-        oj_layer_writer_rows_without_geometry(run->target[MAIN].writer);
+    n_no_geometry = oj_row_cursor_rows_without_geometry(
+        oj_layer_writer_cursor(run->target[MAIN].writer));
     warn_of_writing(run);
     find_infinite(run);
     close_writers(run);

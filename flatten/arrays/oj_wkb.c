@@ -1,5 +1,7 @@
 #include "oj_wkb.h"
 
+#include <math.h>
+
 enum wkb_type
 {
     WKB_POINT = 1,
@@ -22,6 +24,8 @@ struct wkb_reader
 {
     const uint8_t *start, *at, *end;
     struct oj_error *err;
+    int is_strict; /* takes only what oj_wkb_is_iso() says; adds nothing */
+    uint32_t dimensions; /* is_strict: of the geometry, 0 to 3 */
 };
 
 struct header
@@ -30,6 +34,11 @@ struct header
     int big_endian;   /* of this geometry; its members have their own */
     size_t ordinates; /* per vertex: 2 to 4 */
 };
+
+static oj_status fail_strict(const struct wkb_reader *in)
+{
+    return oj_fail(in->err, OJ_ERR_DATA, "not as OGR writes it");
+}
 
 static size_t left(const struct wkb_reader *in)
 {
@@ -89,6 +98,14 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
             return fail_short(in);
         in->at += 4;
     }
+    if (in->is_strict)
+    {
+        if (in->at == in->start + 5)
+            in->dimensions = dimensions;
+        if (out->big_endian || (type & EWKB_FLAGS) != 0 ||
+            dimensions != in->dimensions)
+            return fail_strict(in);
+    }
     if (out->type >= WKB_FIRST_UNSUPPORTED)
         return oj_fail(in->err, OJ_ERR_UNSUPPORTED,
                        "geometry type %lu (curve, surface or triangle)",
@@ -113,9 +130,17 @@ static oj_status read_count(struct wkb_reader *in, const struct header *header,
                        "its %lld bytes can hold",
                        (unsigned long)n, (long long)(in->at - in->start),
                        (long long)(in->end - in->start));
+    if (in->is_strict && n == 0)
+        return fail_strict(in);
     in->at += 4;
     *count = n;
     return OJ_OK;
+}
+
+static oj_status begin_part(struct wkb_reader *in, struct oj_flat_buf *buf,
+                            enum oj_part_kind kind)
+{
+    return in->is_strict ? OJ_OK : oj_flat_buf_part(buf, kind, in->err);
 }
 
 /* n vertices, known to be there. */
@@ -126,6 +151,9 @@ static oj_status read_vertices(struct wkb_reader *in,
     const uint8_t *p = in->at;
     size_t stride = header->ordinates * 8;
     double *x, *y;
+    in->at += stride * n;
+    if (in->is_strict)
+        return OJ_OK;
     OJ_TRY(oj_flat_buf_ring(buf, in->err));
     OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, in->err));
     if (header->big_endian)
@@ -144,7 +172,6 @@ static oj_status read_vertices(struct wkb_reader *in,
             y[i] = oj_wkb_double(p + 8);
         }
     }
-    in->at += stride * n;
     return OJ_OK;
 }
 
@@ -153,7 +180,11 @@ static oj_status read_point(struct wkb_reader *in, const struct header *header,
 {
     if (left(in) < header->ordinates * 8)
         return fail_short(in);
-    OJ_TRY(oj_flat_buf_part(buf, OJ_PART_POINT, in->err));
+    /* An empty point is NaN NaN, of which there are many. */
+    if (in->is_strict &&
+        (isnan(oj_wkb_double(in->at)) || isnan(oj_wkb_double(in->at + 8))))
+        return fail_strict(in);
+    OJ_TRY(begin_part(in, buf, OJ_PART_POINT));
     return read_vertices(in, header, 1, buf);
 }
 
@@ -162,7 +193,7 @@ static oj_status read_line(struct wkb_reader *in, const struct header *header,
 {
     uint32_t n;
     OJ_TRY(read_count(in, header, header->ordinates * 8, &n));
-    OJ_TRY(oj_flat_buf_part(buf, OJ_PART_LINE, in->err));
+    OJ_TRY(begin_part(in, buf, OJ_PART_LINE));
     return read_vertices(in, header, n, buf);
 }
 
@@ -172,7 +203,7 @@ static oj_status read_polygon(struct wkb_reader *in,
 {
     uint32_t n_rings, n;
     OJ_TRY(read_count(in, header, 4, &n_rings));
-    OJ_TRY(oj_flat_buf_part(buf, OJ_PART_POLYGON, in->err));
+    OJ_TRY(begin_part(in, buf, OJ_PART_POLYGON));
     for (uint32_t r = 0; r < n_rings; r++)
     {
         OJ_TRY(read_count(in, header, header->ordinates * 8, &n));
@@ -235,9 +266,15 @@ static oj_status check_end(const struct wkb_reader *in)
 oj_status oj_wkb_add_parts(struct oj_flat_buf *buf, const uint8_t *wkb,
                            size_t n, struct oj_error *err)
 {
-    struct wkb_reader in = {wkb, wkb, wkb + n, err};
+    struct wkb_reader in = {wkb, wkb, wkb + n, err, 0, 0};
     OJ_TRY(read_geometry(&in, buf, 0, 0));
     return check_end(&in);
+}
+
+int oj_wkb_is_iso(const uint8_t *wkb, size_t n)
+{
+    struct wkb_reader in = {wkb, wkb, wkb + n, NULL, 1, 0};
+    return read_geometry(&in, NULL, 0, 0) == OJ_OK && in.at == in.end;
 }
 
 /* Points, and multipoints of one point, without a way over parts and rings.
@@ -246,7 +283,7 @@ static oj_status add_single_point(struct oj_flat_buf *buf, int64_t fid,
                                   const uint8_t *wkb, size_t n, int *is_point,
                                   struct oj_error *err)
 {
-    struct wkb_reader in = {wkb, wkb, wkb + n, err};
+    struct wkb_reader in = {wkb, wkb, wkb + n, err, 0, 0};
     struct header header;
     uint32_t count;
     *is_point = 0;
@@ -289,4 +326,127 @@ oj_status oj_wkb_add(struct oj_flat_buf *buf, int64_t fid, const uint8_t *wkb,
     if (status != OJ_OK)
         oj_flat_buf_drop(buf);
     return status;
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+enum
+{
+    HEAD = 5,   /* byte order and type */
+    COUNTED = 9 /* and a count */
+};
+
+static uint8_t *put_u32(uint8_t *at, uint32_t value)
+{
+    at[0] = (uint8_t)(value & 0xFF);
+    at[1] = (uint8_t)(value >> 8 & 0xFF);
+    at[2] = (uint8_t)(value >> 16 & 0xFF);
+    at[3] = (uint8_t)(value >> 24);
+    return at + 4;
+}
+
+static uint8_t *put_double(uint8_t *at, double value)
+{
+    union
+    {
+        double value;
+        uint64_t bits;
+    } u;
+    u.value = value;
+    at = put_u32(at, (uint32_t)(u.bits & 0xFFFFFFFFu));
+    return put_u32(at, (uint32_t)(u.bits >> 32));
+}
+
+static uint8_t *put_head(uint8_t *at, uint32_t type)
+{
+    *at = 1;
+    return put_u32(at + 1, type);
+}
+
+static uint8_t *put_vertices(uint8_t *at, const struct oj_flat *flat,
+                             int64_t first, int64_t end)
+{
+    for (int64_t v = first; v < end; v++)
+        at = put_double(put_double(at, flat->x[v]), flat->y[v]);
+    return at;
+}
+
+static uint32_t type_of(const struct oj_flat *flat, int64_t part)
+{
+    return flat->part_kind[part] == OJ_PART_POLYGON ? WKB_POLYGON
+           : flat->part_kind[part] == OJ_PART_LINE  ? WKB_LINE
+                                                    : WKB_POINT;
+}
+
+static uint8_t *put_part(uint8_t *at, const struct oj_flat *flat, int64_t part)
+{
+    int64_t ring = flat->ring_offset[part], end = flat->ring_offset[part + 1];
+    uint32_t type = type_of(flat, part);
+    at = put_head(at, type);
+    if (type == WKB_POLYGON)
+        at = put_u32(at, (uint32_t)(end - ring));
+    for (; ring < end; ring++)
+    {
+        int64_t first = flat->vertex_offset[ring];
+        int64_t end_vertex = flat->vertex_offset[ring + 1];
+        if (type != WKB_POINT)
+            at = put_u32(at, (uint32_t)(end_vertex - first));
+        at = put_vertices(at, flat, first, end_vertex);
+    }
+    return at;
+}
+
+/* The type of a geometry that holds several parts. */
+static uint32_t collection_of(const struct oj_flat *flat, int64_t first,
+                              int64_t end)
+{
+    for (int64_t part = first + 1; part < end; part++)
+    {
+        if (flat->part_kind[part] != flat->part_kind[first])
+            return WKB_COLLECTION;
+    }
+    return type_of(flat, first) - WKB_POINT + WKB_MULTIPOINT;
+}
+
+int64_t oj_wkb_size(const struct oj_flat *flat, int64_t feature, int multi)
+{
+    int64_t n = 0, part, end;
+    if (oj_flat_is_points(flat))
+        return isnan(flat->x[feature]) ? 0 : HEAD + 16 + (multi ? COUNTED : 0);
+    part = flat->part_offset[feature];
+    end = flat->part_offset[feature + 1];
+    if (end - part > 1 || (end - part == 1 && multi))
+        n = COUNTED;
+    for (; part < end; part++)
+    {
+        int64_t ring = flat->ring_offset[part];
+        int64_t end_ring = flat->ring_offset[part + 1];
+        n += HEAD +
+             16 * (flat->vertex_offset[end_ring] - flat->vertex_offset[ring]);
+        if (flat->part_kind[part] == OJ_PART_POLYGON)
+            n += 4;
+        if (flat->part_kind[part] != OJ_PART_POINT)
+            n += 4 * (end_ring - ring);
+    }
+    return n;
+}
+
+void oj_wkb_write(const struct oj_flat *flat, int64_t feature, int multi,
+                  uint8_t *to)
+{
+    int64_t part, end;
+    if (oj_flat_is_points(flat))
+    {
+        if (multi)
+            to = put_u32(put_head(to, WKB_MULTIPOINT), 1);
+        put_vertices(put_head(to, WKB_POINT), flat, feature, feature + 1);
+        return;
+    }
+    part = flat->part_offset[feature];
+    end = flat->part_offset[feature + 1];
+    if (multi || end - part > 1)
+        to = put_u32(put_head(to, collection_of(flat, part, end)),
+                     (uint32_t)(end - part));
+    for (; part < end; part++)
+        to = put_part(to, flat, part);
 }

@@ -100,16 +100,6 @@ static int64_t bit_bytes(int64_t n)
     return (n + 63) / 64 * 8;
 }
 
-/* All rows so far had values. */
-static oj_status begin_bits(struct oj_row_column *column, int64_t n,
-                            struct oj_error *err)
-{
-    OJ_TRY(oj_reserve(&column->valid, 0, bit_bytes(n), &column->cap_valid, 1,
-                      err));
-    memset(column->valid, 0xFF, (size_t)bit_bytes(column->length));
-    return OJ_OK;
-}
-
 static void put_bit(uint8_t *bits, int64_t i, int value)
 {
     uint8_t mask = (uint8_t)(1u << (i & 7));
@@ -128,12 +118,13 @@ oj_status oj_row_column_added(struct oj_row_column *column,
         for (int64_t i = 0; i < n; i++)
             n_valid += has_value[i];
     }
-    if (n_valid < n && column->valid == NULL)
-        OJ_TRY(begin_bits(column, first + n, err));
-    if (column->valid != NULL)
+    if (n_valid < n || column->valid != NULL)
     {
-        OJ_TRY(oj_reserve(&column->valid, bit_bytes(first),
+        int is_new = column->valid == NULL; /* all rows so far had values */
+        OJ_TRY(oj_reserve(&column->valid, is_new ? 0 : bit_bytes(first),
                           bit_bytes(first + n), &column->cap_valid, 1, err));
+        if (is_new)
+            memset(column->valid, 0xFF, (size_t)bit_bytes(first));
         for (int64_t i = 0; i < n; i++)
             put_bit(column->valid, first + i,
                     n_valid == n || has_value[i] != 0);
@@ -225,10 +216,9 @@ oj_status oj_row_column_add_texts(struct oj_row_column *column,
     return OJ_OK;
 }
 
-oj_status oj_row_column_add_room(struct oj_row_column *column, int64_t n,
-                                 char **at, struct oj_error *err)
+static oj_status add_bytes(struct oj_row_column *column, int64_t n,
+                           uint8_t has_value, char **at, struct oj_error *err)
 {
-    const uint8_t has_value = 1;
     *at = NULL;
     if (n > column->limit - column->n_bytes)
         return OJ_OK;
@@ -239,6 +229,12 @@ oj_status oj_row_column_add_room(struct oj_row_column *column, int64_t n,
     column->n_bytes += n;
     ((int32_t *)column->values)[column->length] = (int32_t)column->n_bytes;
     return OJ_OK;
+}
+
+oj_status oj_row_column_add_room(struct oj_row_column *column, int64_t n,
+                                 char **at, struct oj_error *err)
+{
+    return add_bytes(column, n, 1, at, err);
 }
 
 /* ---- single values ------------------------------------------------------ */
@@ -346,21 +342,14 @@ static oj_status add_number(struct oj_row_column *column, const OGRField *raw,
                             int has_value, struct oj_error *err)
 {
     const uint8_t has = (uint8_t)has_value;
-    OGRField zero;
+    size_t size = oj_row_column_size(column);
     OJ_TRY(oj_row_column_reserve(column, 1, err));
-    if (!has_value)
-    {
-        memset(&zero, 0, sizeof zero);
-        if (column->format == 'D' || column->format == 't' ||
-            column->format == 'T')
-            memset((char *)column->values +
-                       (size_t)column->length * oj_row_column_size(column),
-                   0, oj_row_column_size(column));
-        else
-            put_value(column, column->length, &zero);
-    }
-    else
+    if (has_value)
         put_value(column, column->length, raw);
+    else if (column->format == 'b')
+        put_bit(column->values, column->length, 0);
+    else
+        memset((char *)column->values + (size_t)column->length * size, 0, size);
     return oj_row_column_added(column, &has, 1, err);
 }
 
@@ -429,21 +418,15 @@ static oj_status add_list(struct oj_row_column *column, const OGRField *raw,
     return OJ_OK;
 }
 
-static oj_status add_no_text(struct oj_row_column *column, struct oj_error *err)
-{
-    const uint8_t has_value = 0;
-    OJ_TRY(reserve_offsets(column, 1, err));
-    OJ_TRY(oj_row_column_added(column, &has_value, 1, err));
-    ((int32_t *)column->values)[column->length] = (int32_t)column->n_bytes;
-    return OJ_OK;
-}
-
 oj_status oj_row_column_add(struct oj_row_column *column,
                             const struct oj_value *value, OGRFieldType type,
                             int *fits, struct oj_error *err)
 {
     const OGRField *raw = &value->raw;
-    int has_value = !OGR_RawField_IsNull(raw) && !OGR_RawField_IsUnset(raw);
+    int has_value = oj_value_is_there(value);
+    const char *text;
+    char *at;
+    int64_t n;
     *fits = 1;
     if (column->format == '+')
         return add_list(column, raw, type, has_value, fits, err);
@@ -452,15 +435,12 @@ oj_status oj_row_column_add(struct oj_row_column *column,
     if (!is_text(column->format))
         return add_number(column, raw, has_value, err);
     if (!has_value)
-        return add_no_text(column, err);
-    if (column->format == 'z')
-        return add_text(column, (const char *)raw->Binary.paData,
-                        raw->Binary.nCount, fits, err);
-    return add_text(column, raw->String,
-                    (int64_t)(value->n_text >= 0
-                                  ? strnlen(raw->String, (size_t)value->n_text)
-                                  : strlen(raw->String)),
-                    fits, err);
+        return add_bytes(column, 0, 0, &at, err);
+    text = oj_value_bytes(value, column->format == 'z' ? OFTBinary : OFTString,
+                          &n);
+    if (column->format == 'u') /* up to a zero byte, as OGR has it */
+        n = (int64_t)strnlen(text, (size_t)n);
+    return add_text(column, text, n, fits, err);
 }
 
 /* ---- the end of a batch ------------------------------------------------- */

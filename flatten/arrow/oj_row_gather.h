@@ -37,4 +37,12 @@ OJ_MUST_USE oj_status oj_row_gather_fids(const struct oj_row_place *places,
                                          int64_t n, struct oj_row_column *to,
                                          struct oj_error *err);
 
+/** Adds their geometries to a column of format z, until one does not fit, and
+ *  says in *n_added how many were added: ISO WKB, little-endian, the same bytes
+ *  that OGR writes for the geometry of the row's feature. */
+OJ_MUST_USE oj_status oj_row_gather_wkb(const struct oj_row_cursor *cursor,
+                                        const struct oj_row_place *places,
+                                        int64_t n, struct oj_row_column *to,
+                                        int64_t *n_added, struct oj_error *err);
+
 #endif

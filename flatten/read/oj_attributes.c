@@ -1,8 +1,5 @@
 #include "oj_attributes.h"
 #include "../base/oj_array.h"
-#include "oj_batch.h"
-
-#include <string.h>
 
 void oj_attributes_clear(struct oj_attributes *attributes)
 {
@@ -32,12 +29,22 @@ oj_status oj_attributes_push(struct oj_attributes *attributes,
     return OJ_OK;
 }
 
+OGRGeometryH oj_attributes_geometry(const struct oj_attributes *attributes,
+                                    int64_t row)
+{
+    int field = attributes->fields->geometry_field;
+    return field < 0 ? NULL
+                     : OGR_F_GetGeomFieldRef(attributes->feature[row], field);
+}
+
 void oj_attributes_value(const struct oj_attributes *attributes, int field,
                          int64_t row, struct oj_value *value)
 {
-    if (attributes->slice.chunk != NULL)
+    const struct oj_arrow_slice *slice = &attributes->slice;
+    if (slice->chunk != NULL)
     {
-        oj_arrow_value(&attributes->slice, field, row, value);
+        oj_column_value(&slice->column[OJ_ARROW_FIELDS + field],
+                        slice->first + row, value);
         return;
     }
     value->raw = *OGR_F_GetRawFieldRef(attributes->feature[row],
@@ -49,14 +56,21 @@ int oj_attributes_reals(const struct oj_attributes *attributes, int field,
                         int64_t first, int64_t n, const int32_t *order,
                         double *value, uint8_t *is_null, int *any_null)
 {
-    return attributes->slice.chunk != NULL &&
-           oj_arrow_reals(&attributes->slice, field, first, n, order, value,
-                          is_null, any_null);
-}
-
-void oj_batch_free(struct oj_batch *batch)
-{
-    oj_flat_buf_free(&batch->flat);
-    oj_attributes_free(batch->attributes);
-    memset(batch, 0, sizeof *batch);
+    const struct oj_arrow_slice *slice = &attributes->slice;
+    const struct oj_column_view *column;
+    const double *from;
+    if (slice->chunk == NULL)
+        return 0;
+    column = &slice->column[OJ_ARROW_FIELDS + field];
+    if (column->format != 'g')
+        return 0;
+    from = (const double *)column->values + column->first + slice->first;
+    *any_null = column->bits != NULL;
+    for (int64_t i = 0; i < n; i++)
+        value[i] = from[order != NULL ? order[first + i] : first + i];
+    for (int64_t i = 0; *any_null && i < n; i++)
+        is_null[i] = !oj_column_has(
+            column,
+            slice->first + (order != NULL ? order[first + i] : first + i));
+    return 1;
 }

@@ -5,7 +5,6 @@
 #define OJ_ATTRIBUTES_H
 
 #include "oj_layer_arrow.h"
-#include "oj_layer_fields.h"
 #include "oj_value.h"
 
 struct oj_attributes
@@ -26,6 +25,10 @@ void oj_attributes_free(struct oj_attributes *attributes);
 OJ_MUST_USE oj_status oj_attributes_push(struct oj_attributes *attributes,
                                          OGRFeatureH feature,
                                          struct oj_error *err);
+
+/** Geometry of a row, where rows are features; NULL: it has none. */
+OGRGeometryH oj_attributes_geometry(const struct oj_attributes *attributes,
+                                    int64_t row);
 
 /** Value of a wanted field (by its place in the reader's options). */
 void oj_attributes_value(const struct oj_attributes *attributes, int field,

@@ -12,7 +12,6 @@
 #define OJ_LAYER_ARROW_H
 
 #include "../base/oj_status.h"
-#include "oj_layer_fields.h"
 #include "oj_value.h"
 
 #include <gdal_version.h>
@@ -28,11 +27,21 @@
 
 struct oj_arrow_chunk;
 
+/** Numbers of columns; fields, in the order given to open, follow. */
+enum
+{
+    OJ_ARROW_FID,      /**< format l */
+    OJ_ARROW_GEOMETRY, /**< WKB */
+    OJ_ARROW_FIELDS
+};
+
 /** Rows first to first + n_rows - 1 of a chunk; holds one share of it. */
 struct oj_arrow_slice
 {
     struct oj_arrow_chunk *chunk; /**< NULL: nothing */
     int64_t first, n_rows;
+    const struct oj_column_view *column; /**< the chunk's, not the slice's:
+                                              row 0 is row first of them */
 };
 
 struct oj_arrow_stream;
@@ -61,36 +70,18 @@ void oj_arrow_close(struct oj_arrow_stream *stream);
 /** Gives the slice's share back; zeroed afterwards. Any thread. */
 void oj_arrow_slice_free(struct oj_arrow_slice *slice);
 
-/** FID of row 0 <= row < n_rows; OGRNullFID where there is none. */
-int64_t oj_arrow_fid(const struct oj_arrow_slice *slice, int64_t row);
-
-/** WKB of a row; NULL where there is no geometry. */
-const uint8_t *oj_arrow_wkb(const struct oj_arrow_slice *slice, int64_t row,
-                            size_t *n_bytes);
-
-/** Value of the field with number field in the fields given to open. */
-void oj_arrow_value(const struct oj_arrow_slice *slice, int field, int64_t row,
-                    struct oj_value *value);
-
-/** A column of a slice as it lies in memory, for loops over many rows. */
-struct oj_arrow_view
+/** WKB of row 0 <= row < n_rows; NULL where there is no geometry. */
+static inline const uint8_t *oj_arrow_wkb(const struct oj_arrow_slice *slice,
+                                          int64_t row, size_t *n_bytes)
 {
-    char format;         /**< Arrow's: s i l f g u U z Z */
-    const uint8_t *bits; /**< 0: no value; NULL: all rows have one */
-    const void *values;  /**< or offsets, of u and z 32 bits wide, else 64 */
-    const char *bytes;   /**< of u U z Z */
-    int64_t first;       /**< where row 0 of the slice is, in bits too */
-};
-
-/** Of the field with number field in the fields given to open. */
-struct oj_arrow_view oj_arrow_view(const struct oj_arrow_slice *slice,
-                                   int field);
-
-/** The values of a field in n rows, first, first + 1, ... or, unless order is
- *  NULL, order[first], ...: 1, or 0 where it has no column of doubles.  is_null
- *  [n] is filled only where *any_null. */
-int oj_arrow_reals(const struct oj_arrow_slice *slice, int field, int64_t first,
-                   int64_t n, const int32_t *order, double *value,
-                   uint8_t *is_null, int *any_null);
+    const struct oj_column_view *wkb = &slice->column[OJ_ARROW_GEOMETRY];
+    int64_t n;
+    const char *bytes;
+    if (!oj_column_has(wkb, slice->first + row))
+        return NULL;
+    bytes = oj_column_bytes(wkb, slice->first + row, &n);
+    *n_bytes = (size_t)n;
+    return (const uint8_t *)bytes;
+}
 
 #endif

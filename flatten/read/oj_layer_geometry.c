@@ -29,15 +29,6 @@ static oj_status export_wkb(struct oj_layer_geometry *work,
     return OJ_OK;
 }
 
-static oj_status add_parts(struct oj_layer_geometry *work,
-                           struct oj_flat_buf *flat, OGRGeometryH geometry,
-                           struct oj_error *err)
-{
-    size_t n = 0;
-    OJ_TRY(export_wkb(work, geometry, &n, err));
-    return oj_wkb_add_parts(flat, work->wkb, n, err);
-}
-
 /* A ring of the vertices of a curve without arcs. */
 static oj_status add_vertices(OGRGeometryH polygon, OGRGeometryH line,
                               struct oj_error *err)
@@ -86,6 +77,7 @@ static oj_status add_linear_parts(struct oj_layer_geometry *work,
 {
     OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
     OGRGeometryH linear;
+    size_t n = 0;
     oj_status status = OJ_OK;
     if (type == wkbCurvePolygon)
         linear = make_polygon(geometry, &status, err);
@@ -99,9 +91,9 @@ static oj_status add_linear_parts(struct oj_layer_geometry *work,
         return oj_fail(err, OJ_ERR_DATA,
                        "OGR cannot make lines of a geometry of type %s",
                        OGR_G_GetGeometryName(geometry));
-    status = add_parts(work, flat, linear, err);
+    status = export_wkb(work, linear, &n, err);
     OGR_G_DestroyGeometry(linear);
-    return status;
+    return status == OJ_OK ? oj_wkb_add_parts(flat, work->wkb, n, err) : status;
 }
 
 /* Collections and surfaces member by member: OGR makes lines of curves inside

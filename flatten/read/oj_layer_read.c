@@ -15,76 +15,9 @@
 /* Rows of a whole layer between two reports of progress, or reprojections. */
 #define CHUNK_ROWS 65536
 
-/* ---- reprojection of the vertices, in bulk ------------------------------- */
-
 /* Vertices per call: small against a cache, large against the cost of a
  * call. */
 #define CHUNK_VERTICES 16384
-
-/* Memory that is used again. Zeroed memory is valid. */
-struct transform
-{
-    int *is_good;
-    uint8_t *has_none;
-};
-
-static void free_transform(struct transform *work)
-{
-    oj_free(work->is_good);
-    oj_free(work->has_none);
-    memset(work, 0, sizeof *work);
-}
-
-/* In the short form NaN means that there is no geometry, and must not become
- * one that was lost; infinity marks what was lost. */
-static void transform_chunk(struct transform *work,
-                            OGRCoordinateTransformationH transformation,
-                            double *x, double *y, int n)
-{
-    for (int i = 0; i < n; i++)
-    {
-        work->is_good[i] = 0; /* when the call fails as a whole */
-        work->has_none[i] = (uint8_t)(isnan(x[i]) != 0);
-        if (work->has_none[i])
-            x[i] = y[i] = 0.0;
-    }
-    (void)OCTTransformEx(transformation, n, x, y, NULL, work->is_good);
-    for (int i = 0; i < n; i++)
-    {
-        if (work->has_none[i])
-            x[i] = y[i] = (double)NAN;
-        else if (!work->is_good[i] || !(fabs(x[i]) <= OJ_FLAT_MOST) ||
-                 !(fabs(y[i]) <= OJ_FLAT_MOST))
-            x[i] = y[i] = (double)INFINITY;
-    }
-}
-
-/* Transforms every vertex of the features >= first in place. A feature with a
- * vertex that has no place in the other CRS gets no parts and is added to
- * *n_lost. */
-static oj_status transform_flat(struct transform *work,
-                                OGRCoordinateTransformationH transformation,
-                                struct oj_flat_buf *flat, int64_t first,
-                                int64_t *n_lost, struct oj_error *err)
-{
-    int64_t v = first;
-    if (work->is_good == NULL)
-        OJ_NEW(work->is_good, CHUNK_VERTICES, err);
-    if (work->has_none == NULL)
-        OJ_NEW(work->has_none, CHUNK_VERTICES, err);
-    if (flat->long_form)
-        v = flat->vertex_offset[flat->ring_offset[flat->part_offset[first]]];
-    while (v < flat->n_vertices)
-    {
-        int64_t n = flat->n_vertices - v;
-        if (n > CHUNK_VERTICES)
-            n = CHUNK_VERTICES;
-        transform_chunk(work, transformation, flat->x + v, flat->y + v, (int)n);
-        v += n;
-    }
-    *n_lost += oj_flat_buf_drop_not_finite(flat, first);
-    return OJ_OK;
-}
 
 struct oj_layer_reader
 {
@@ -95,15 +28,73 @@ struct oj_layer_reader
     struct oj_read_counts counts;
     struct oj_ogr_errors errors;
     struct oj_layer_geometry geometry;
-    struct transform transform;
     struct oj_arrow_stream *arrow; /* NULL: feature loop */
+
+    /* Where rows go. carried: attributes outlive the call, so their geometry
+     * counts too. */
+    struct oj_flat_buf *flat;
+    struct oj_attributes *attributes; /* NULL: nowhere */
+    int carried;
 
     /* Rows of a stream without geometry, to be looked at again: the streams of
      * GeoPackage make no difference between NULL and a broken blob. */
     int64_t *null_fid;
     int64_t n_null_fids, cap_null_fids;
     int has_ignored_fields, at_end;
+
+    /* Of the vertices of one call that transforms them. */
+    int is_good[CHUNK_VERTICES];
+    uint8_t has_none[CHUNK_VERTICES];
 };
+
+/* ---- reprojection of the vertices, in bulk ------------------------------- */
+
+/* In the short form NaN means that there is no geometry, and must not become
+ * one that was lost; infinity marks what was lost. */
+static void transform_chunk(struct oj_layer_reader *reader, double *x,
+                            double *y, int n)
+{
+    for (int i = 0; i < n; i++)
+    {
+        reader->is_good[i] = 0; /* when the call fails as a whole */
+        reader->has_none[i] = (uint8_t)(isnan(x[i]) != 0);
+        if (reader->has_none[i])
+            x[i] = y[i] = 0.0;
+    }
+    (void)OCTTransformEx(reader->options.transformation, n, x, y, NULL,
+                         reader->is_good);
+    for (int i = 0; i < n; i++)
+    {
+        if (reader->has_none[i])
+            x[i] = y[i] = (double)NAN;
+        else if (!reader->is_good[i] || !(fabs(x[i]) <= OJ_FLAT_MOST) ||
+                 !(fabs(y[i]) <= OJ_FLAT_MOST))
+            x[i] = y[i] = (double)INFINITY;
+    }
+}
+
+/* Transforms every vertex of the features >= first in place, unless the
+ * features themselves were. A feature with a vertex that has no place in the
+ * other CRS gets no parts. */
+static void transform_added(struct oj_layer_reader *reader, int64_t first)
+{
+    struct oj_flat_buf *flat = reader->flat;
+    int64_t v = first;
+    if (reader->carried || reader->options.transformation == NULL)
+        return;
+    if (flat->long_form)
+        v = flat->vertex_offset[flat->ring_offset[flat->part_offset[first]]];
+    while (v < flat->n_vertices)
+    {
+        int64_t n = flat->n_vertices - v;
+        if (n > CHUNK_VERTICES)
+            n = CHUNK_VERTICES;
+        transform_chunk(reader, flat->x + v, flat->y + v, (int)n);
+        v += n;
+    }
+    reader->counts.n_not_transformed +=
+        oj_flat_buf_drop_not_finite(flat, first);
+}
 
 /* ---- open and close ----------------------------------------------------- */
 
@@ -224,7 +215,6 @@ void oj_layer_reader_close(struct oj_layer_reader *reader)
     if (reader->has_ignored_fields)
         OGR_L_SetIgnoredFields(reader->layer, NULL);
     oj_layer_geometry_free(&reader->geometry);
-    free_transform(&reader->transform);
     oj_free(reader->null_fid);
     oj_free(reader->field);
     oj_free(reader);
@@ -248,6 +238,14 @@ static oj_status fail_row(const struct oj_layer_reader *reader, int64_t fid,
                    OGR_L_GetName(reader->layer), (long long)fid, text);
 }
 
+static oj_status fail_read(const struct oj_layer_reader *reader, int64_t row,
+                           const char *text, struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_IO,
+                   "layer %s cannot be read after %lld rows: %s",
+                   OGR_L_GetName(reader->layer), (long long)row, text);
+}
+
 /* The geometry of a feature that stays with the batch is transformed itself,
  * so that what is written is what was joined. *is_lost: it could not be. */
 static void transform_feature(struct oj_layer_reader *reader,
@@ -267,31 +265,34 @@ static void transform_feature(struct oj_layer_reader *reader,
     oj_ogr_errors_forget(&reader->errors);
 }
 
+/* Takes feature. */
 static oj_status add_feature(struct oj_layer_reader *reader,
-                             struct oj_flat_buf *flat, int carried,
                              OGRFeatureH feature, struct oj_error *err)
 {
     int64_t fid = OGR_F_GetFID(feature);
-    OGRGeometryH geometry = NULL;
+    int field = reader->fields.geometry_field, is_lost = 0;
     struct oj_error reason;
     oj_status status;
-    int is_lost = 0;
-    if (carried && reader->options.transformation != NULL &&
-        reader->fields.geometry_field >= 0)
+    if (reader->carried && reader->options.transformation != NULL && field >= 0)
         transform_feature(reader, feature, &is_lost);
-    if (reader->fields.geometry_field >= 0)
-        geometry =
-            OGR_F_GetGeomFieldRef(feature, reader->fields.geometry_field);
-    status =
-        oj_layer_geometry_add(&reader->geometry, flat, fid, geometry, &reason);
+    status = oj_layer_geometry_add(
+        &reader->geometry, reader->flat, fid,
+        field >= 0 ? OGR_F_GetGeomFieldRef(feature, field) : NULL, &reason);
     if (status != OJ_OK)
-        return fail_row(reader, fid, status, reason.message, err);
-    if (is_lost)
+        status = fail_row(reader, fid, status, reason.message, err);
+    else if (is_lost)
     {
-        flat->counts.n_null--; /* it has its own count */
+        reader->flat->counts.n_null--; /* it has its own count */
         reader->counts.n_not_transformed++;
     }
-    return OJ_OK;
+    if (status == OJ_OK && reader->attributes != NULL)
+    {
+        status = oj_attributes_push(reader->attributes, feature, err);
+        if (status == OJ_OK)
+            return OJ_OK;
+    }
+    OGR_F_Destroy(feature);
+    return status;
 }
 
 /* A NULL feature is the end of the layer only when the driver complained about
@@ -310,22 +311,15 @@ static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
         return fail_row(reader, fid, OJ_ERR_DATA,
                         oj_ogr_errors_text(&reader->errors), err);
     }
-    return oj_fail(err, OJ_ERR_IO,
-                   "layer %s cannot be read after %lld rows: %s",
-                   OGR_L_GetName(reader->layer), (long long)row,
-                   oj_ogr_errors_text(&reader->errors));
+    return fail_read(reader, row, oj_ogr_errors_text(&reader->errors), err);
 }
 
-/* Up to max_rows features to flat, and to attributes unless that is NULL. */
 static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
-                               struct oj_flat_buf *flat,
-                               struct oj_attributes *attributes, int carried,
                                struct oj_error *err)
 {
     for (int64_t n = 0; n < max_rows; n++)
     {
         OGRFeatureH feature;
-        oj_status status;
         /* now and then: a batch can take a second to read */
         if (n % 1024 == 0)
             OJ_TRY(oj_check_cancel(reader->options.cancel, err));
@@ -335,16 +329,7 @@ static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
             reader->at_end = 1;
             break;
         }
-        status = add_feature(reader, flat, carried, feature, err);
-        if (status == OJ_OK && attributes != NULL)
-        {
-            status = oj_attributes_push(attributes, feature, err);
-            if (status == OJ_OK)
-                continue;
-        }
-        OGR_F_Destroy(feature);
-        if (status != OJ_OK)
-            return status;
+        OJ_TRY(add_feature(reader, feature, err));
     }
     return OJ_OK;
 }
@@ -386,15 +371,19 @@ static oj_status check_nulls(struct oj_layer_reader *reader,
 
 static oj_status add_slice(struct oj_layer_reader *reader,
                            const struct oj_arrow_slice *slice,
-                           struct oj_flat_buf *flat, struct oj_error *err)
+                           struct oj_error *err)
 {
+    struct oj_flat_buf *flat = reader->flat;
+    const struct oj_column_view *fids = &slice->column[OJ_ARROW_FID];
     struct oj_error reason;
     for (int64_t i = 0; i < slice->n_rows; i++)
     {
-        int64_t fid = oj_arrow_fid(slice, i);
+        int64_t fid = OGRNullFID, at = slice->first + i;
         size_t n = 0;
         const uint8_t *wkb = oj_arrow_wkb(slice, i, &n);
         oj_status status;
+        if (oj_column_has(fids, at))
+            fid = ((const int64_t *)fids->values)[fids->first + at];
         if (wkb == NULL)
         {
             OJ_TRY(note_null(reader, fid, err));
@@ -413,10 +402,7 @@ static oj_status add_slice(struct oj_layer_reader *reader,
  * FlatGeobuf's does not end for a layer without rows (GDAL 3.6), GeoPackage's
  * not for a broken file. The feature loop knows which it is. */
 static oj_status read_features_instead(struct oj_layer_reader *reader,
-                                       int64_t max_rows,
-                                       struct oj_flat_buf *flat,
-                                       struct oj_attributes *attributes,
-                                       int carried, struct oj_error *err)
+                                       int64_t max_rows, struct oj_error *err)
 {
     oj_arrow_close(reader->arrow);
     reader->arrow = NULL;
@@ -425,12 +411,10 @@ static oj_status read_features_instead(struct oj_layer_reader *reader,
     OGR_L_ResetReading(reader->layer);
     for (int64_t i = 0; i < reader->counts.n_rows; i++)
         OGR_F_Destroy(OGR_L_GetNextFeature(reader->layer));
-    return read_features(reader, max_rows, flat, attributes, carried, err);
+    return read_features(reader, max_rows, err);
 }
 
 static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
-                            struct oj_flat_buf *flat,
-                            struct oj_attributes *attributes, int carried,
                             struct oj_error *err)
 {
     struct oj_arrow_slice slice;
@@ -441,38 +425,33 @@ static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
         return status;
     if (status == OJ_ERR_UNSUPPORTED ||
         (status != OJ_OK && reader->counts.n_rows == 0))
-        return read_features_instead(reader, max_rows, flat, attributes,
-                                     carried, err);
+        return read_features_instead(reader, max_rows, err);
     if (status != OJ_OK || reader->errors.n_failures > 0)
     {
         if (status == OJ_OK)
             oj_arrow_slice_free(&slice);
-        return oj_fail(
-            err, OJ_ERR_IO, "layer %s cannot be read after %lld rows: %s",
-            OGR_L_GetName(reader->layer), (long long)reader->counts.n_rows,
-            reader->errors.n_failures > 0 || text == NULL
-                ? oj_ogr_errors_text(&reader->errors)
-                : text);
+        return fail_read(reader, reader->counts.n_rows,
+                         reader->errors.n_failures > 0 || text == NULL
+                             ? oj_ogr_errors_text(&reader->errors)
+                             : text,
+                         err);
     }
     if (slice.chunk == NULL)
         return check_nulls(reader, err);
-    status = add_slice(reader, &slice, flat, err);
-    if (status == OJ_OK && attributes != NULL)
-        attributes->slice = slice;
+    status = add_slice(reader, &slice, err);
+    if (status == OJ_OK && reader->attributes != NULL)
+        reader->attributes->slice = slice;
     else
         oj_arrow_slice_free(&slice);
     return status;
 }
 
-/* The next rows at the end of flat. carried: attributes outlive this call, so
- * their geometry counts too. */
+/* The next rows at the end of flat. */
 static oj_status read_rows(struct oj_layer_reader *reader, int64_t max_rows,
-                           struct oj_flat_buf *flat,
-                           struct oj_attributes *attributes, int carried,
                            struct oj_error *err)
 {
     struct oj_read_counts *counts = &reader->counts;
-    int64_t first = flat->n_features, limit = reader->options.limit;
+    int64_t first = reader->flat->n_features, limit = reader->options.limit;
     oj_status status = OJ_OK;
     if (limit >= 0 && max_rows > limit - counts->n_rows)
         max_rows = limit - counts->n_rows;
@@ -482,24 +461,28 @@ static oj_status read_rows(struct oj_layer_reader *reader, int64_t max_rows,
     if (max_rows <= 0) /* the limit */
         status = check_nulls(reader, err);
     else if (reader->arrow != NULL)
-        status = read_slice(reader, max_rows, flat, attributes, carried, err);
+        status = read_slice(reader, max_rows, err);
     else
-        status =
-            read_features(reader, max_rows, flat, attributes, carried, err);
-    if (status == OJ_OK && !carried && reader->options.transformation != NULL)
-        status =
-            transform_flat(&reader->transform, reader->options.transformation,
-                           flat, first, &counts->n_not_transformed, err);
+        status = read_features(reader, max_rows, err);
+    if (status == OJ_OK)
+        transform_added(reader, first);
     oj_ogr_errors_end(&reader->errors);
     counts->n_warnings = reader->errors.n_warnings;
     memcpy(counts->first_warning, reader->errors.warning,
            sizeof counts->first_warning);
     if (status == OJ_OK)
-        counts->n_rows += flat->n_features - first;
+        counts->n_rows += reader->flat->n_features - first;
     return status;
 }
 
-/* An empty batch that is about to be filled. */
+void oj_batch_free(struct oj_batch *batch)
+{
+    oj_flat_buf_free(&batch->flat);
+    oj_attributes_free(batch->attributes);
+    memset(batch, 0, sizeof *batch);
+}
+
+/* An empty batch that rows go to from now on. */
 static oj_status clear_batch(struct oj_layer_reader *reader,
                              struct oj_batch *batch, struct oj_error *err)
 {
@@ -508,6 +491,9 @@ static oj_status clear_batch(struct oj_layer_reader *reader,
     batch->n_rows = 0;
     if (batch->attributes != NULL)
         oj_attributes_clear(batch->attributes);
+    reader->flat = &batch->flat;
+    reader->attributes = NULL;
+    reader->carried = 0;
     if (!reader->options.keep_attributes)
         return OJ_OK;
     if (batch->attributes == NULL)
@@ -515,6 +501,8 @@ static oj_status clear_batch(struct oj_layer_reader *reader,
     if (batch->attributes == NULL)
         return oj_fail_nomem(err, 1, sizeof *batch->attributes);
     batch->attributes->fields = &reader->fields;
+    reader->attributes = batch->attributes;
+    reader->carried = !reader->options.fields_only;
     return OJ_OK;
 }
 
@@ -522,14 +510,9 @@ oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
                                struct oj_batch *batch, struct oj_error *err)
 {
     double started = oj_clock_seconds();
-    struct oj_attributes *attributes = NULL;
     oj_status status;
     OJ_TRY(clear_batch(reader, batch, err));
-    if (reader->options.keep_attributes)
-        attributes = batch->attributes;
-    status =
-        read_rows(reader, reader->options.batch_rows, &batch->flat, attributes,
-                  attributes != NULL && !reader->options.fields_only, err);
+    status = read_rows(reader, reader->options.batch_rows, err);
     if (status == OJ_OK)
     {
         batch->n_rows = batch->flat.n_features;
@@ -543,23 +526,16 @@ oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
 
 /* Drivers complain of a FID that is not there, or say nothing. */
 static oj_status get_feature(struct oj_layer_reader *reader, int64_t fid,
-                             struct oj_batch *batch, struct oj_error *err)
+                             struct oj_error *err)
 {
     OGRFeatureH feature = OGR_L_GetFeature(reader->layer, fid);
-    int carried = reader->options.keep_attributes;
-    oj_status status;
     if (feature == NULL)
         return OJ_OK;
-    if (reader->errors.n_failures > 0)
-        status = fail_row(reader, fid, OJ_ERR_DATA,
-                          oj_ogr_errors_text(&reader->errors), err);
-    else
-        status = add_feature(reader, &batch->flat, carried, feature, err);
-    if (status == OJ_OK && carried)
-        status = oj_attributes_push(batch->attributes, feature, err);
-    if (status != OJ_OK || !carried)
-        OGR_F_Destroy(feature);
-    return status;
+    if (reader->errors.n_failures == 0)
+        return add_feature(reader, feature, err);
+    OGR_F_Destroy(feature);
+    return fail_row(reader, fid, OJ_ERR_DATA,
+                    oj_ogr_errors_text(&reader->errors), err);
 }
 
 oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
@@ -567,13 +543,11 @@ oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
 {
     oj_status status;
     OJ_TRY(clear_batch(reader, batch, err));
+    reader->carried = reader->options.keep_attributes;
     oj_ogr_errors_begin(&reader->errors);
-    status = get_feature(reader, fid, batch, err);
-    if (status == OJ_OK && !reader->options.keep_attributes &&
-        reader->options.transformation != NULL)
-        status = transform_flat(&reader->transform,
-                                reader->options.transformation, &batch->flat, 0,
-                                &reader->counts.n_not_transformed, err);
+    status = get_feature(reader, fid, err);
+    if (status == OJ_OK)
+        transform_added(reader, 0);
     oj_ogr_errors_end(&reader->errors);
     if (status == OJ_OK)
         batch->n_rows = batch->flat.n_features;
@@ -582,27 +556,32 @@ oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
 
 /* ---- a whole layer ------------------------------------------------------ */
 
+static void tell_counts(const struct oj_layer_reader *reader,
+                        const struct oj_table *table,
+                        struct oj_read_counts *counts)
+{
+    *counts = reader->counts;
+    counts->n_vertices = reader->flat->n_vertices;
+    counts->n_table_bytes = oj_table_bytes(table);
+}
+
 /* attributes hold one chunk at a time, on its way into the table. */
 static oj_status read_chunks(struct oj_layer_reader *reader,
-                             struct oj_flat_buf *flat, struct oj_table *table,
-                             struct oj_attributes *attributes,
+                             struct oj_table *table,
                              struct oj_read_counts *counts,
                              int (*progress)(int64_t, void *), void *user,
                              struct oj_error *err)
 {
     for (;;)
     {
-        int64_t before = reader->counts.n_rows;
-        int64_t n;
-        OJ_TRY(read_rows(reader, CHUNK_ROWS, flat, attributes, 0, err));
-        n = reader->counts.n_rows - before;
+        int64_t n = -reader->counts.n_rows;
+        OJ_TRY(read_rows(reader, CHUNK_ROWS, err));
+        n += reader->counts.n_rows;
         if (n == 0)
             return OJ_OK;
-        OJ_TRY(oj_table_append(table, attributes, n, err));
-        oj_attributes_clear(attributes);
-        *counts = reader->counts;
-        counts->n_vertices = flat->n_vertices;
-        counts->n_table_bytes = oj_table_bytes(table);
+        OJ_TRY(oj_table_append(table, reader->attributes, n, err));
+        oj_attributes_clear(reader->attributes);
+        tell_counts(reader, table, counts);
         if (progress != NULL && progress(reader->counts.n_rows, user) != 0)
             return oj_fail_cancelled(err);
     }
@@ -632,16 +611,15 @@ oj_status oj_layer_read_all(OGRLayerH layer,
     if (status == OJ_OK)
     {
         attributes.fields = &reader->fields;
-        status = read_chunks(reader, &shapes, rows, &attributes, counts,
-                             progress, user, err);
+        reader->flat = &shapes;
+        reader->attributes = &attributes;
+        status = read_chunks(reader, rows, counts, progress, user, err);
     }
     oj_attributes_clear(&attributes);
     oj_free(attributes.feature);
     if (status == OJ_OK)
     {
-        *counts = reader->counts;
-        counts->n_vertices = shapes.n_vertices;
-        counts->n_table_bytes = oj_table_bytes(rows);
+        tell_counts(reader, rows, counts);
         counts->shapes = shapes.counts;
         counts->seconds = oj_clock_seconds() - started;
         oj_flat_buf_free(flat);

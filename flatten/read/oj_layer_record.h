@@ -1,8 +1,8 @@
 /** Features of a layer as bytes: geometry, attributes and columns in one
  *  record, to be kept in a file and read back by the same process.
  *
- *   struct head | parts: kinds | rings per part | vertices per ring | x | y |
- *   attributes: per column 0, or 1 and the value
+ *   struct head | columns of struct oj_flat | part_kind | ring_offset |
+ *   vertex_offset | x | y | attributes: per column 0, or 1 and the value
  *
  *  Native byte order; every piece starts at a multiple of 8 bytes.
  */
@@ -36,15 +36,12 @@ OJ_MUST_USE oj_status oj_feature_set_clear(struct oj_feature_set *features,
 /** Frees what is held; features is a valid empty one afterwards. */
 void oj_feature_set_free(struct oj_feature_set *features);
 
-/** Copies feature from of a flat layer to the end of features.
- *  with_geometry  0: as a feature without parts
- *  table, row     its attributes, or NULL; features->table has these columns
+/** Copies feature from of a flat layer to the end of features, without
+ *  attributes.
  *  ordinal        its place in the layer */
 OJ_MUST_USE oj_status oj_feature_set_add(struct oj_feature_set *features,
                                          const struct oj_flat *flat,
-                                         int64_t from, int with_geometry,
-                                         const struct oj_table *table,
-                                         int64_t row, int64_t ordinal,
+                                         int64_t from, int64_t ordinal,
                                          struct oj_error *err);
 
 /** Bytes that grow. Owner; zeroed memory is a valid empty one. */
@@ -54,7 +51,9 @@ struct oj_bytes
     unsigned char *byte;
 };
 
-/** Appends the record of a feature; arguments as of oj_feature_set_add(). */
+/** Appends the record of feature from of flat.
+ *  table, row     its attributes, or NULL
+ *  ordinal        its place in the layer */
 OJ_MUST_USE oj_status oj_record_write(struct oj_bytes *bytes,
                                       const struct oj_flat *flat, int64_t from,
                                       const struct oj_table *table, int64_t row,

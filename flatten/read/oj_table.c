@@ -31,19 +31,9 @@ static int is_bytes(OGRFieldType type)
 
 static size_t value_size(OGRFieldType type)
 {
-    switch (type)
-    {
-        case OFTInteger:
-            return sizeof(int);
-        case OFTInteger64:
-        case OFTString:
-        case OFTBinary:
-            return sizeof(int64_t);
-        case OFTReal:
-            return sizeof(double);
-        default:
-            return sizeof(OGRField);
-    }
+    return type == OFTInteger                          ? sizeof(int)
+           : is_bytes(type) || oj_type_is_number(type) ? 8
+                                                       : sizeof(OGRField);
 }
 
 static oj_status init_column(struct table_column *column, OGRFieldType type,
@@ -58,11 +48,13 @@ static oj_status init_column(struct table_column *column, OGRFieldType type,
     return OJ_OK;
 }
 
-/* A table of columns that oj_table_free() can free, without types. */
-static oj_status make_table(int n_columns, struct oj_table **out,
-                            struct oj_error *err)
+/* With the columns of like, or with those of fields of defn. */
+static oj_status make_table(const struct oj_table *like, OGRFeatureDefnH defn,
+                            const int *fields, int n_columns,
+                            struct oj_table **out, struct oj_error *err)
 {
     struct oj_table *table = oj_calloc(1, sizeof *table);
+    oj_status status = OJ_OK;
     if (table != NULL)
         table->column = oj_calloc(n_columns, sizeof *table->column);
     if (table == NULL || table->column == NULL)
@@ -71,23 +63,15 @@ static oj_status make_table(int n_columns, struct oj_table **out,
         return oj_fail_nomem(err, n_columns + 1, sizeof *table->column);
     }
     table->n_columns = n_columns;
-    *out = table;
-    return OJ_OK;
-}
-
-oj_status oj_table_new(OGRLayerH layer, const int *fields, int n_fields,
-                       struct oj_table **out, struct oj_error *err)
-{
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
-    struct oj_table *table = NULL;
-    oj_status status = make_table(n_fields, &table, err);
-    if (status != OJ_OK)
-        return status;
-    for (int c = 0; status == OJ_OK && c < n_fields; c++)
+    for (int c = 0; status == OJ_OK && c < n_columns; c++)
     {
-        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, fields[c]);
-        status = init_column(&table->column[c], OGR_Fld_GetType(field),
-                             OGR_Fld_GetSubType(field), err);
+        OGRFieldDefnH field =
+            like == NULL ? OGR_FD_GetFieldDefn(defn, fields[c]) : NULL;
+        status = init_column(
+            &table->column[c],
+            like != NULL ? like->column[c].type : OGR_Fld_GetType(field),
+            like != NULL ? like->column[c].subtype : OGR_Fld_GetSubType(field),
+            err);
     }
     if (status == OJ_OK)
         *out = table;
@@ -96,21 +80,17 @@ oj_status oj_table_new(OGRLayerH layer, const int *fields, int n_fields,
     return status;
 }
 
+oj_status oj_table_new(OGRLayerH layer, const int *fields, int n_fields,
+                       struct oj_table **out, struct oj_error *err)
+{
+    return make_table(NULL, OGR_L_GetLayerDefn(layer), fields, n_fields, out,
+                      err);
+}
+
 oj_status oj_table_new_like(const struct oj_table *like, struct oj_table **out,
                             struct oj_error *err)
 {
-    struct oj_table *table = NULL;
-    oj_status status = make_table(like->n_columns, &table, err);
-    if (status != OJ_OK)
-        return status;
-    for (int c = 0; status == OJ_OK && c < like->n_columns; c++)
-        status = init_column(&table->column[c], like->column[c].type,
-                             like->column[c].subtype, err);
-    if (status == OJ_OK)
-        *out = table;
-    else
-        oj_table_free(table);
-    return status;
+    return make_table(like, NULL, NULL, like->n_columns, out, err);
 }
 
 /* ---- filling ------------------------------------------------------------ */
@@ -155,9 +135,11 @@ static oj_status copy_list(OGRFieldType type, const OGRField *from,
 }
 
 static oj_status append_bytes(struct table_column *column, int64_t row,
-                              const void *bytes, int64_t n,
+                              const struct oj_value *value,
                               struct oj_error *err)
 {
+    int64_t n;
+    const void *bytes = oj_value_bytes(value, column->type, &n);
     OJ_TRY(oj_reserve(&column->pool, column->n_pool, column->n_pool + n + 1,
                       &column->cap_pool, 1, err));
     if (n > 0)
@@ -177,50 +159,29 @@ static void mark(struct table_column *column, int64_t row, int has_value)
         column->has_value[row >> 3] |= bit;
 }
 
-static oj_status append_value(struct oj_table *table,
-                              struct table_column *column, int64_t row,
-                              const struct oj_value *value,
-                              struct oj_error *err)
+/* All members of an OGRField begin where it does. */
+static void put_raw(struct table_column *column, int64_t row,
+                    const OGRField *raw)
 {
-    const OGRField *raw = &value->raw;
-    switch (column->type)
-    {
-        case OFTInteger:
-            ((int *)column->values)[row] = raw->Integer;
-            return OJ_OK;
-        case OFTInteger64:
-            ((int64_t *)column->values)[row] = raw->Integer64;
-            return OJ_OK;
-        case OFTReal:
-            ((double *)column->values)[row] = raw->Real;
-            return OJ_OK;
-        case OFTString:
-            return append_bytes(column, row, raw->String,
-                                value->n_text >= 0
-                                    ? value->n_text
-                                    : (int64_t)strlen(raw->String),
-                                err);
-        case OFTBinary:
-            return append_bytes(column, row, raw->Binary.paData,
-                                raw->Binary.nCount, err);
-        default:
-            break;
-    }
-    if (oj_type_is_list(column->type))
-        return copy_list(column->type, raw, (OGRField *)column->values + row,
-                         &table->n_list_bytes, err);
-    ((OGRField *)column->values)[row] = *raw;
-    return OJ_OK;
+    size_t size = value_size(column->type);
+    char *to = (char *)column->values + (size_t)row * size;
+    if (size == 4)
+        memcpy(to, raw, 4);
+    else if (size == 8)
+        memcpy(to, raw, 8);
+    else
+        memcpy(to, raw, sizeof *raw);
 }
 
 /* What a row without value holds is never read, but it is defined. */
 static void append_null(struct table_column *column, int64_t row)
 {
+    OGRField zero;
+    memset(&zero, 0, sizeof zero);
     if (is_bytes(column->type))
         ((int64_t *)column->values)[row + 1] = column->n_pool;
     else
-        memset((char *)column->values + (size_t)row * value_size(column->type),
-               0, value_size(column->type));
+        put_raw(column, row, &zero);
 }
 
 /* Room for rows up to end. */
@@ -247,28 +208,18 @@ static oj_status append_one(struct oj_table *table, struct table_column *column,
                             int64_t row, const struct oj_value *value,
                             struct oj_error *err)
 {
-    int has_value =
-        !OGR_RawField_IsNull(&value->raw) && !OGR_RawField_IsUnset(&value->raw);
+    int has_value = oj_value_is_there(value);
     mark(column, row, has_value);
-    if (has_value)
-        return append_value(table, column, row, value, err);
-    append_null(column, row);
-    return OJ_OK;
-}
-
-static oj_status append_column(struct oj_table *table, int c,
-                               const struct oj_attributes *attributes,
-                               int64_t n_rows, struct oj_error *err)
-{
-    struct table_column *column = &table->column[c];
-    int64_t first = table->n_rows;
-    OJ_TRY(reserve_column(table, column, first + n_rows, err));
-    for (int64_t i = 0; i < n_rows; i++)
-    {
-        struct oj_value value;
-        oj_attributes_value(attributes, c, i, &value);
-        OJ_TRY(append_one(table, column, first + i, &value, err));
-    }
+    if (!has_value)
+        append_null(column, row);
+    else if (is_bytes(column->type))
+        return append_bytes(column, row, value, err);
+    else if (oj_type_is_list(column->type))
+        return copy_list(column->type, &value->raw,
+                         (OGRField *)column->values + row, &table->n_list_bytes,
+                         err);
+    else
+        put_raw(column, row, &value->raw);
     return OJ_OK;
 }
 
@@ -276,8 +227,18 @@ oj_status oj_table_append(struct oj_table *table,
                           const struct oj_attributes *attributes,
                           int64_t n_rows, struct oj_error *err)
 {
+    int64_t first = table->n_rows;
     for (int c = 0; c < table->n_columns; c++)
-        OJ_TRY(append_column(table, c, attributes, n_rows, err));
+    {
+        struct table_column *column = &table->column[c];
+        OJ_TRY(reserve_column(table, column, first + n_rows, err));
+        for (int64_t i = 0; i < n_rows; i++)
+        {
+            struct oj_value value;
+            oj_attributes_value(attributes, c, i, &value);
+            OJ_TRY(append_one(table, column, first + i, &value, err));
+        }
+    }
     table->n_rows += n_rows;
     return OJ_OK;
 }
@@ -294,20 +255,6 @@ oj_status oj_table_append_column_value(struct oj_table *table, int c,
 void oj_table_end_row(struct oj_table *table)
 {
     table->n_rows++;
-}
-
-oj_status oj_table_append_copy(struct oj_table *table,
-                               const struct oj_table *from, int64_t row,
-                               struct oj_error *err)
-{
-    for (int c = 0; c < table->n_columns; c++)
-    {
-        struct oj_value value;
-        oj_table_value(from, row, c, &value);
-        OJ_TRY(oj_table_append_column_value(table, c, &value, err));
-    }
-    oj_table_end_row(table);
-    return OJ_OK;
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -330,47 +277,23 @@ OGRFieldType oj_table_type(const struct oj_table *table, int column,
     return table->column[column].type;
 }
 
+struct oj_column_view oj_table_view(const struct oj_table *table, int c)
+{
+    const struct table_column *column = &table->column[c];
+    const struct oj_column_view view = {oj_format_of(column->type),
+                                        1,
+                                        column->has_value,
+                                        column->values,
+                                        column->pool,
+                                        0};
+    return view;
+}
+
 void oj_table_value(const struct oj_table *table, int64_t row, int c,
                     struct oj_value *value)
 {
-    const struct table_column *column = &table->column[c];
-    const int64_t *offset = column->values;
-    if ((column->has_value[row >> 3] >> (row & 7) & 1) == 0)
-    {
-        oj_value_set_null(value);
-        return;
-    }
-    oj_value_set_zero(value);
-    switch (column->type)
-    {
-        case OFTInteger:
-            value->raw.Integer = ((const int *)column->values)[row];
-            break;
-        case OFTInteger64:
-            value->raw.Integer64 = ((const int64_t *)column->values)[row];
-            break;
-        case OFTReal:
-            value->raw.Real = ((const double *)column->values)[row];
-            break;
-        case OFTString:
-            value->raw.String = column->pool + offset[row];
-            break;
-        case OFTBinary:
-            value->raw.Binary.paData = (GByte *)column->pool + offset[row];
-            value->raw.Binary.nCount = (int)(offset[row + 1] - offset[row] - 1);
-            break;
-        default:
-            value->raw = ((const OGRField *)column->values)[row];
-            break;
-    }
-}
-
-struct oj_table_view oj_table_view(const struct oj_table *table, int c)
-{
-    const struct table_column *column = &table->column[c];
-    const struct oj_table_view view = {column->type, column->has_value,
-                                       column->values, column->pool};
-    return view;
+    const struct oj_column_view view = oj_table_view(table, c);
+    oj_column_value(&view, row, value);
 }
 
 void oj_table_prefetch(const struct oj_table *table, int64_t row, int stage)
@@ -378,14 +301,13 @@ void oj_table_prefetch(const struct oj_table *table, int64_t row, int stage)
     for (int c = 0; c < table->n_columns; c++)
     {
         const struct table_column *column = &table->column[c];
-        int is_text = column->type == OFTString || column->type == OFTBinary;
         if (stage == 0)
         {
             __builtin_prefetch(&column->has_value[row >> 3]);
             __builtin_prefetch((const char *)column->values +
                                (size_t)row * value_size(column->type));
         }
-        else if (is_text)
+        else if (is_bytes(column->type))
             __builtin_prefetch(column->pool +
                                ((const int64_t *)column->values)[row]);
     }

@@ -45,11 +45,6 @@ OJ_MUST_USE oj_status oj_table_append_column_value(struct oj_table *table,
                                                    struct oj_error *err);
 void oj_table_end_row(struct oj_table *table);
 
-/** Adds a row of from, a table with the same columns. */
-OJ_MUST_USE oj_status oj_table_append_copy(struct oj_table *table,
-                                           const struct oj_table *from,
-                                           int64_t row, struct oj_error *err);
-
 int64_t oj_table_rows(const struct oj_table *table);
 int oj_table_columns(const struct oj_table *table);
 OGRFieldType oj_table_type(const struct oj_table *table, int column,
@@ -63,18 +58,9 @@ void oj_table_prefetch(const struct oj_table *table, int64_t row, int stage);
 void oj_table_value(const struct oj_table *table, int64_t row, int column,
                     struct oj_value *value);
 
-/** A column as it lies in memory, for loops over many rows. */
-struct oj_table_view
-{
-    OGRFieldType type;
-    const uint8_t *has_value; /**< a bit per row */
-    const void *values; /**< int, int64_t, double, OGRField; for strings and
-                             binaries int64_t offsets [rows + 1] */
-    const char *pool;   /**< of these; each value ends with a zero byte */
-};
-
-/** Valid as long as the table is and no row is added. */
-struct oj_table_view oj_table_view(const struct oj_table *table, int column);
+/** A column as it lies in memory, for loops over many rows. Valid as long as
+ *  the table is and no row is added. */
+struct oj_column_view oj_table_view(const struct oj_table *table, int column);
 
 int64_t oj_table_bytes(const struct oj_table *table);
 

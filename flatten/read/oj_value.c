@@ -9,6 +9,51 @@
 #include <stdlib.h>
 #include <string.h>
 
+void oj_column_value(const struct oj_column_view *column, int64_t row,
+                     struct oj_value *value)
+{
+    int64_t at = column->first + row, n;
+    const void *values = column->values;
+    OGRField *raw = &value->raw;
+    if (!oj_column_has(column, row))
+    {
+        oj_value_set_null(value);
+        return;
+    }
+    oj_value_set_zero(value);
+    switch (column->format)
+    {
+        case 's':
+            raw->Integer = ((const int16_t *)values)[at];
+            break;
+        case 'i':
+            raw->Integer = ((const int32_t *)values)[at];
+            break;
+        case 'l':
+            raw->Integer64 = ((const int64_t *)values)[at];
+            break;
+        case 'f':
+            raw->Real = (double)((const float *)values)[at];
+            break;
+        case 'g':
+            raw->Real = ((const double *)values)[at];
+            break;
+        case 'u':
+        case 'U':
+            raw->String = (char *)oj_column_bytes(column, row, &n);
+            value->n_text = column->gap ? -1 : n;
+            break;
+        case 'z':
+        case 'Z':
+            raw->Binary.paData = (GByte *)oj_column_bytes(column, row, &n);
+            raw->Binary.nCount = (int)n;
+            break;
+        default:
+            *raw = ((const OGRField *)values)[at];
+            break;
+    }
+}
+
 OGRFeatureH oj_value_scratch(OGRFieldType type, OGRFieldSubType subtype,
                              OGRFeatureDefnH *defn)
 {
@@ -73,16 +118,10 @@ static void format_real(char *text, size_t size, double value)
     }
 }
 
-static void set_number_text(OGRFeatureH feature, int target, double value)
-{
-    char text[64];
-    format_real(text, sizeof text, value);
-    OGR_F_SetFieldString(feature, target, text);
-}
-
 static void set_real(const struct oj_setter *s, OGRFeatureH feature,
                      double value)
 {
+    char text[64];
     switch (s->to)
     {
         case OFTInteger:
@@ -100,7 +139,8 @@ static void set_real(const struct oj_setter *s, OGRFeatureH feature,
                 OGR_F_SetFieldNull(feature, s->target);
             break;
         case OFTString:
-            set_number_text(feature, s->target, value);
+            format_real(text, sizeof text, value);
+            OGR_F_SetFieldString(feature, s->target, text);
             break;
         default:
             OGR_F_SetFieldDouble(feature, s->target, value);
@@ -129,12 +169,6 @@ static void set_time(const struct oj_setter *s, OGRFeatureH feature)
         OGR_F_SetFieldNull(feature, s->target);
 }
 
-static int list_count(const struct oj_setter *s)
-{
-    const OGRField *raw = OGR_F_GetRawFieldRef(s->scratch, 0);
-    return raw->IntegerList.nCount; /* the same place in every list */
-}
-
 static double list_number(const struct oj_setter *s, int i)
 {
     const OGRField *raw = OGR_F_GetRawFieldRef(s->scratch, 0);
@@ -150,7 +184,7 @@ static void set_text_list(const struct oj_setter *s, OGRFeatureH feature)
     const OGRField *raw = OGR_F_GetRawFieldRef(s->scratch, 0);
     char **list = NULL;
     char text[64];
-    for (int i = 0; i < list_count(s); i++)
+    for (int i = 0; i < raw->IntegerList.nCount; i++) /* so in all lists */
     {
         if (s->from == OFTInteger64List)
             CPLsnprintf(text, sizeof text, CPL_FRMT_GIB,
@@ -163,49 +197,40 @@ static void set_text_list(const struct oj_setter *s, OGRFeatureH feature)
     CSLDestroy(list);
 }
 
-/* Lists of numbers to wider lists of numbers. 0 when that would lose
+/* Lists of numbers to wider lists of numbers. *done is 0 when that would lose
  * something: the caller writes text then. */
-static int set_number_list(const struct oj_setter *s, OGRFeatureH feature,
-                           oj_status *status, struct oj_error *err)
+static oj_status set_number_list(const struct oj_setter *s, OGRFeatureH feature,
+                                 int *done, struct oj_error *err)
 {
-    int n = list_count(s);
-    *status = OJ_OK;
-    if (s->from == OFTIntegerList && s->to == OFTInteger64List)
+    int n = OGR_F_GetRawFieldRef(s->scratch, 0)->IntegerList.nCount;
+    int to_real = s->to == OFTRealList;
+    void *list;
+    *done = to_real ? s->from != OFTStringList
+                    : s->from == OFTIntegerList && s->to == OFTInteger64List;
+    if (!*done)
+        return OJ_OK;
+    list = oj_malloc(n, 8);
+    if (list == NULL)
+        return oj_fail_nomem(err, n, 8);
+    for (int i = 0; i < n; i++)
     {
-        GIntBig *list = oj_malloc(n, sizeof *list);
-        if (list == NULL)
-        {
-            *status = oj_fail_nomem(err, n, sizeof *list);
-            return 1;
-        }
-        for (int i = 0; i < n; i++)
-            list[i] =
-                OGR_F_GetRawFieldRef(s->scratch, 0)->IntegerList.paList[i];
-        OGR_F_SetFieldInteger64List(feature, s->target, n, list);
-        oj_free(list);
-        return 1;
+        if (to_real)
+            ((double *)list)[i] = list_number(s, i);
+        else
+            ((GIntBig *)list)[i] = (GIntBig)list_number(s, i);
     }
-    if (s->from != OFTStringList && s->to == OFTRealList)
-    {
-        double *list = oj_malloc(n, sizeof *list);
-        if (list == NULL)
-        {
-            *status = oj_fail_nomem(err, n, sizeof *list);
-            return 1;
-        }
-        for (int i = 0; i < n; i++)
-            list[i] = list_number(s, i);
+    if (to_real)
         OGR_F_SetFieldDoubleList(feature, s->target, n, list);
-        oj_free(list);
-        return 1;
-    }
-    return 0;
+    else
+        OGR_F_SetFieldInteger64List(feature, s->target, n, list);
+    oj_free(list);
+    return OJ_OK;
 }
 
 static oj_status convert(const struct oj_setter *s, OGRFeatureH feature,
                          struct oj_error *err)
 {
-    oj_status status;
+    int done;
     if (s->from == s->to && !oj_type_is_number(s->from)) /* subtypes differ */
     {
         OGR_F_SetFieldRaw(feature, s->target,
@@ -231,9 +256,12 @@ static oj_status convert(const struct oj_setter *s, OGRFeatureH feature,
         set_text_list(s, feature);
         return OJ_OK;
     }
-    if (oj_type_is_list(s->from) && oj_type_is_list(s->to) &&
-        set_number_list(s, feature, &status, err))
-        return status;
+    if (oj_type_is_list(s->from) && oj_type_is_list(s->to))
+    {
+        OJ_TRY(set_number_list(s, feature, &done, err));
+        if (done)
+            return OJ_OK;
+    }
     if (s->to == OFTBinary)
     {
         const char *text = OGR_F_GetFieldAsString(s->scratch, 0);

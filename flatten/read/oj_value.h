@@ -9,6 +9,7 @@
 #include <ogr_api.h>
 
 #include <stdint.h>
+#include <string.h>
 
 static inline int oj_type_is_number(OGRFieldType type)
 {
@@ -25,6 +26,23 @@ static inline int oj_type_is_list(OGRFieldType type)
     return type == OFTIntegerList || type == OFTInteger64List ||
            type == OFTRealList || type == OFTStringList;
 }
+
+/** A field that a reader was asked for. */
+struct oj_field
+{
+    int index; /**< in the layer's definition */
+    OGRFieldType type;
+    OGRFieldSubType subtype;
+    int is_skipped; /**< nobody looks at its values, which can be missing */
+};
+
+/** A view. */
+struct oj_fields
+{
+    int n;
+    const struct oj_field *field; /**< [n] */
+    int geometry_field;           /**< < 0: the layer has none */
+};
 
 /** Borrows: valid as long as where it came from is. */
 struct oj_value
@@ -50,6 +68,89 @@ static inline void oj_value_set_zero(struct oj_value *value)
     value->raw.Set.nMarker2 = 0;
     value->raw.Set.nMarker3 = 0;
     value->n_text = -1;
+}
+
+/** A column of values as it lies in memory, a letter saying how:
+ *
+ *   format  values                       bytes
+ *   s i l   2, 4 or 8 bytes each
+ *   f g     4 or 8 bytes each
+ *   u z     int32_t offsets [rows + 1]   texts, binaries
+ *   U Z     int64_t offsets [rows + 1]   the same
+ *   F       OGRField: all other types
+ */
+struct oj_column_view
+{
+    char format;         /**< 0: no column; no row has a value */
+    char gap;            /**< 1: a zero byte ends each of bytes */
+    const uint8_t *bits; /**< 0: no value; NULL: all rows have one */
+    const void *values;
+    const char *bytes;
+    int64_t first; /**< where row 0 is, in bits too */
+};
+
+/** The letter for values of a type that we keep ourselves. */
+static inline char oj_format_of(OGRFieldType type)
+{
+    return type == OFTInteger     ? 'i'
+           : type == OFTInteger64 ? 'l'
+           : type == OFTReal      ? 'g'
+           : type == OFTString    ? 'U'
+           : type == OFTBinary    ? 'Z'
+                                  : 'F';
+}
+
+static inline int oj_column_has(const struct oj_column_view *column,
+                                int64_t row)
+{
+    int64_t at = column->first + row;
+    return column->format != 0 &&
+           (column->bits == NULL ||
+            (column->bits[at >> 3] >> (at & 7) & 1) != 0);
+}
+
+/** The bytes of a row of format u, z, U or Z that has a value. */
+static inline const char *oj_column_bytes(const struct oj_column_view *column,
+                                          int64_t row, int64_t *n)
+{
+    int64_t at = column->first + row, start, end;
+    if (column->format == 'U' || column->format == 'Z')
+    {
+        start = ((const int64_t *)column->values)[at];
+        end = ((const int64_t *)column->values)[at + 1];
+    }
+    else
+    {
+        start = ((const int32_t *)column->values)[at];
+        end = ((const int32_t *)column->values)[at + 1];
+    }
+    *n = end - start - column->gap;
+    return column->bytes + start;
+}
+
+/** The value of a row, borrowed from the column. */
+void oj_column_value(const struct oj_column_view *column, int64_t row,
+                     struct oj_value *value);
+
+/** 1 unless value is NULL or unset. */
+static inline int oj_value_is_there(const struct oj_value *value)
+{
+    return !OGR_RawField_IsNull(&value->raw) &&
+           !OGR_RawField_IsUnset(&value->raw);
+}
+
+/** The bytes of a text or a binary that is there. */
+static inline const void *oj_value_bytes(const struct oj_value *value,
+                                         OGRFieldType type, int64_t *n)
+{
+    if (type == OFTBinary)
+    {
+        *n = value->raw.Binary.nCount;
+        return value->raw.Binary.paData;
+    }
+    *n =
+        value->n_text >= 0 ? value->n_text : (int64_t)strlen(value->raw.String);
+    return value->raw.String;
 }
 
 /** The way of one column into one field of the output. */

@@ -1,9 +1,10 @@
-/** Arrays -> OGR geometries: the way back, for geometries that a join made.
- *  They are two-dimensional, as the arrays are. */
+/** The geometries of output rows, and arrays -> OGR geometries: the way back,
+ *  for geometries that a join made.  These are two-dimensional, as the arrays
+ *  are. */
 #ifndef OJ_LAYER_SHAPE_H
 #define OJ_LAYER_SHAPE_H
 
-#include "../arrays/oj_flat.h"
+#include "oj_row_options.h"
 
 #include <ogr_api.h>
 
@@ -17,5 +18,15 @@ OJ_MUST_USE oj_status oj_layer_shape(const struct oj_flat *flat,
 /** Takes geometry and makes a multi geometry of a point, line string or
  *  polygon; all others stay as they are. */
 OGRGeometryH oj_layer_shape_to_multi(OGRGeometryH geometry);
+
+/** Sets the geometry of feature to what a row of batch is made from.
+ *  fid        of the feature that the row is about, for messages
+ *  n_without  gets one more where it is NULL or empty */
+OJ_MUST_USE oj_status oj_row_geometry_set(OGRFeatureH feature,
+                                          const struct oj_batch *batch,
+                                          int64_t row,
+                                          const struct oj_row_geometry *shape,
+                                          int64_t fid, int64_t *n_without,
+                                          struct oj_error *err);
 
 #endif

@@ -1,7 +1,6 @@
 #include "oj_layer_write.h"
 #include "../base/oj_array.h"
 #include "../read/oj_ogr_errors.h"
-#include "oj_row_cursor.h"
 
 #include <math.h>
 #include <string.h>
@@ -41,11 +40,9 @@ oj_status oj_layer_writer_open(OGRLayerH layer,
     return status;
 }
 
-void oj_layer_writer_set_join_side(struct oj_layer_writer *writer,
-                                   const struct oj_flat *join_side,
-                                   const struct oj_table *table)
+struct oj_row_cursor *oj_layer_writer_cursor(struct oj_layer_writer *writer)
 {
-    oj_row_cursor_set_join_side(writer->cursor, join_side, table);
+    return writer->cursor;
 }
 
 void oj_layer_writer_close(struct oj_layer_writer *writer)
@@ -63,12 +60,6 @@ int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer)
     return writer->n_rows;
 }
 
-int64_t
-oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer)
-{
-    return oj_row_cursor_rows_without_geometry(writer->cursor);
-}
-
 int64_t oj_layer_writer_warnings(const struct oj_layer_writer *writer,
                                  const char **first)
 {
@@ -83,14 +74,6 @@ const char *oj_layer_writer_infinite(const struct oj_layer_writer *writer,
     return writer->infinite_side;
 }
 
-oj_status oj_layer_writer_set_columns(const struct oj_layer_writer *writer,
-                                      OGRFeatureH feature,
-                                      const struct oj_write_pair *pair,
-                                      struct oj_error *err)
-{
-    return oj_row_cursor_set_columns(writer->cursor, feature, pair, err);
-}
-
 static int is_finite(OGRGeometryH geometry)
 {
     OGREnvelope box;
@@ -101,55 +84,44 @@ static int is_finite(OGRGeometryH geometry)
            isfinite(box.MaxY);
 }
 
-static void note_infinite(struct oj_layer_writer *writer)
-{
-    if (writer->looks_for_infinite && writer->infinite_side == NULL &&
-        !is_finite(OGR_F_GetGeometryRef(writer->feature)))
-        writer->infinite_fid =
-            oj_row_cursor_origin(writer->cursor, &writer->infinite_side);
-}
-
 static oj_status create_row(struct oj_layer_writer *writer,
                             struct oj_error *err)
 {
-    OGRErr code;
-    note_infinite(writer);
-    code = OGR_L_CreateFeature(writer->layer, writer->feature);
-    if (code != OGRERR_NONE || writer->errors.n_failures > 0)
+    const char *side;
+    int64_t fid = oj_row_cursor_origin(writer->cursor, &side);
+    if (writer->looks_for_infinite && writer->infinite_side == NULL &&
+        !is_finite(OGR_F_GetGeometryRef(writer->feature)))
     {
-        const char *side;
-        int64_t fid = oj_row_cursor_origin(writer->cursor, &side);
+        writer->infinite_fid = fid;
+        writer->infinite_side = side;
+    }
+    if (OGR_L_CreateFeature(writer->layer, writer->feature) != OGRERR_NONE ||
+        writer->errors.n_failures > 0)
         return oj_fail(err, OJ_ERR_IO,
                        "the row of %s feature %lld cannot be written to "
                        "layer %s: %s",
                        side, (long long)fid, OGR_L_GetName(writer->layer),
                        oj_ogr_errors_text(&writer->errors));
-    }
     writer->n_rows++;
     return OJ_OK;
 }
 
-static oj_status write_rows(struct oj_layer_writer *writer,
-                            struct oj_error *err)
-{
-    int there;
-    for (;;)
-    {
-        OJ_TRY(oj_row_cursor_next(writer->cursor, writer->feature, 1, &there,
-                                  err));
-        if (!there)
-            return OJ_OK;
-        OJ_TRY(create_row(writer, err));
-    }
-}
-
 /* The rows of the answer that the cursor has begun. */
 static oj_status write_answer(struct oj_layer_writer *writer,
+                              const struct oj_batch *batch,
                               struct oj_error *err)
 {
-    oj_status status;
+    int there = 1;
+    oj_status status = OJ_OK;
+    writer->looks_for_infinite = batch->flat.counts.n_not_finite > 0;
     oj_ogr_errors_begin(&writer->errors);
-    status = write_rows(writer, err);
+    while (status == OJ_OK && there)
+    {
+        status =
+            oj_row_cursor_next(writer->cursor, writer->feature, 1, &there, err);
+        if (status == OJ_OK && there)
+            status = create_row(writer, err);
+    }
     oj_ogr_errors_end(&writer->errors);
     oj_row_cursor_end(writer->cursor);
     return status;
@@ -163,8 +135,7 @@ oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
 {
     OJ_TRY(oj_row_cursor_begin(writer->cursor, batch, first_row, matches,
                                values, err));
-    writer->looks_for_infinite = batch->flat.counts.n_not_finite > 0;
-    return write_answer(writer, err);
+    return write_answer(writer, batch, err);
 }
 
 oj_status oj_layer_writer_write_join_rows(struct oj_layer_writer *writer,
@@ -174,6 +145,5 @@ oj_status oj_layer_writer_write_join_rows(struct oj_layer_writer *writer,
 {
     OJ_TRY(
         oj_row_cursor_begin_join_rows(writer->cursor, batch, is_matched, err));
-    writer->looks_for_infinite = batch->flat.counts.n_not_finite > 0;
-    return write_answer(writer, err);
+    return write_answer(writer, batch, err);
 }

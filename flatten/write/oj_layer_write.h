@@ -6,7 +6,7 @@
 #ifndef OJ_LAYER_WRITE_H
 #define OJ_LAYER_WRITE_H
 
-#include "oj_row_options.h"
+#include "oj_row_cursor.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,12 +19,9 @@ OJ_MUST_USE oj_status
 oj_layer_writer_open(OGRLayerH layer, const struct oj_write_options *options,
                      struct oj_layer_writer **out, struct oj_error *err);
 
-/** The join side that matches speak of from now on; its columns are those of
- *  options.join_table. table outlives its use; *join_side is copied, and what
- *  it points at outlives its use. */
-void oj_layer_writer_set_join_side(struct oj_layer_writer *writer,
-                                   const struct oj_flat *join_side,
-                                   const struct oj_table *table);
+/** The rows of the writer: their join side is set there, and those without
+ *  geometry (some drivers drop them) are counted. */
+struct oj_row_cursor *oj_layer_writer_cursor(struct oj_layer_writer *writer);
 
 /** Writes the output rows of the rows of a batch from first_row on that matches
  *  answers, in input order, pairs of a row in the order of the matches.  The
@@ -52,11 +49,6 @@ OJ_MUST_USE oj_status oj_layer_writer_write_join_rows(
 /** Rows written so far. */
 int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer);
 
-/** Rows written whose geometry is NULL or empty (some drivers drop them). 0 for
- *  a layer that has no geometry. */
-int64_t
-oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer);
-
 /** Warnings that the driver raised while writing; *first is the first of them
  *  (the writer's memory), or "". */
 int64_t oj_layer_writer_warnings(const struct oj_layer_writer *writer,
@@ -66,12 +58,6 @@ int64_t oj_layer_writer_warnings(const struct oj_layer_writer *writer,
  *  whose geometry has a coordinate that is not finite; NULL: there was none. */
 const char *oj_layer_writer_infinite(const struct oj_layer_writer *writer,
                                      int64_t *fid);
-
-/** Sets the columns of one row on feature (an in-place update); those of the
- *  input are left. */
-OJ_MUST_USE oj_status oj_layer_writer_set_columns(
-    const struct oj_layer_writer *writer, OGRFeatureH feature,
-    const struct oj_write_pair *pair, struct oj_error *err);
 
 /** Accepts NULL. */
 void oj_layer_writer_close(struct oj_layer_writer *writer);

@@ -2,8 +2,7 @@
 #include "../base/oj_array.h"
 #include "../read/oj_attributes.h"
 #include "../read/oj_table.h"
-#include "oj_layer_row.h"
-#include "oj_row_setters.h"
+#include "oj_layer_shape.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,12 +12,23 @@ struct oj_row_cursor
     OGRFeatureDefnH defn;
     struct oj_write_options options;
     struct oj_flat join_side; /* the latest set, or not in use */
-    struct oj_row_setters setters;
+
+    /* The columns and the way of each into its field. */
+    int n;
+    struct oj_column *column;       /* [n] a copy */
+    struct oj_setter *setter;       /* [n] the input's: once fields are set */
+    const struct oj_fields *fields; /* the reader's; NULL: not seen yet */
+
+    /* Numbers of the columns whose fields are not ignored in defn: first the
+     * input's, then all others. */
+    int *wanted; /* [n_wanted] */
+    int n_wanted, n_input_wanted;
+
     OGRSpatialReferenceH crs;
-    int64_t number; /* FID of the next row; < 0: none */
-    int64_t stride; /* of FIDs of the input, where > 1 */
-    struct oj_row_geometry geometry;
-    int has_geometry; /* and it is not ignored */
+    int64_t number;    /* FID of the next row; < 0: none */
+    int64_t stride;    /* of FIDs of the input, where > 1 */
+    int has_geometry;  /* and it is not ignored */
+    int64_t n_without; /* rows whose geometry is NULL or empty */
 
     /* The answer: rows at .. n_rows - 1 are still to come, and before them the
      * places of entries entry .. end_entry - 1. */
@@ -30,10 +40,115 @@ struct oj_row_cursor
     int64_t row, n_pairs; /* of these entries */
 
     /* The latest row that was made. */
-    struct oj_write_pair pair;
     int64_t columns_of; /* row of the batch whose fields are set; -1: none */
     int64_t origin_fid;
 };
+
+/* ---- columns and their fields ------------------------------------------- */
+
+/* Columns of the input get theirs with the first batch, which knows the
+ * types. */
+static oj_status init_setter(struct oj_row_cursor *cursor, int i,
+                             struct oj_error *err)
+{
+    const struct oj_column *column = &cursor->column[i];
+    OGRFieldType type = OFTInteger64;
+    OGRFieldSubType subtype = OFSTNone;
+    switch (column->origin)
+    {
+        case OJ_COLUMN_INPUT:
+            cursor->setter[i].target = column->target; /* for NULLs */
+            if (cursor->fields == NULL)
+                return OJ_OK;
+            if (column->source < 0 || column->source >= cursor->fields->n)
+                return oj_fail(err, OJ_ERR_INTERNAL,
+                               "the batch has no field %d", column->source);
+            type = cursor->fields->field[column->source].type;
+            subtype = cursor->fields->field[column->source].subtype;
+            break;
+        case OJ_COLUMN_JOIN:
+            if (cursor->options.join_table == NULL || column->source < 0 ||
+                column->source >= oj_table_columns(cursor->options.join_table))
+                return oj_fail(err, OJ_ERR_INTERNAL,
+                               "the join table has no column %d",
+                               column->source);
+            type = oj_table_type(cursor->options.join_table, column->source,
+                                 &subtype);
+            break;
+        case OJ_COLUMN_MEASURE:
+        case OJ_COLUMN_PAIR_VALUE:
+            type = OFTReal;
+            break;
+        case OJ_COLUMN_AGGREGATE:
+            type = column->type;
+            subtype = column->subtype;
+            break;
+        default:
+            break;
+    }
+    return oj_setter_init(&cursor->setter[i], type, subtype, cursor->defn,
+                          column->target, err);
+}
+
+static oj_status init_setters(struct oj_row_cursor *cursor,
+                              const struct oj_write_options *options,
+                              struct oj_error *err)
+{
+    int n = cursor->n = options->n_columns;
+    cursor->column = oj_calloc(n, sizeof *cursor->column);
+    cursor->setter = oj_calloc(n, sizeof *cursor->setter);
+    cursor->wanted = oj_calloc(n, sizeof *cursor->wanted);
+    if (cursor->column == NULL || cursor->setter == NULL ||
+        cursor->wanted == NULL)
+        return oj_fail_nomem(err, n, sizeof *cursor->setter);
+    for (int i = 0; i < n; i++)
+    {
+        cursor->column[i] = options->columns[i];
+        OJ_TRY(init_setter(cursor, i, err));
+    }
+    return OJ_OK;
+}
+
+/* The input's fields, once or again when batches come from another reader. */
+static oj_status set_fields(struct oj_row_cursor *cursor,
+                            const struct oj_fields *fields,
+                            struct oj_error *err)
+{
+    if (cursor->fields == fields)
+        return OJ_OK;
+    cursor->fields = fields;
+    for (int i = 0; i < cursor->n; i++)
+    {
+        if (cursor->column[i].origin != OJ_COLUMN_INPUT)
+            continue;
+        oj_setter_free(&cursor->setter[i]);
+        OJ_TRY(init_setter(cursor, i, err));
+    }
+    return OJ_OK;
+}
+
+static int is_wanted(const struct oj_row_cursor *cursor, int i)
+{
+    return !OGR_Fld_IsIgnored(
+        OGR_FD_GetFieldDefn(cursor->defn, cursor->column[i].target));
+}
+
+static void find_wanted(struct oj_row_cursor *cursor)
+{
+    int n = 0;
+    for (int of_input = 1; of_input >= 0; of_input--)
+    {
+        for (int i = 0; i < cursor->n; i++)
+        {
+            if ((cursor->column[i].origin == OJ_COLUMN_INPUT) == of_input &&
+                is_wanted(cursor, i))
+                cursor->wanted[n++] = i;
+        }
+        if (of_input)
+            cursor->n_input_wanted = n;
+    }
+    cursor->n_wanted = n;
+}
 
 /* ---- open and close ----------------------------------------------------- */
 
@@ -49,13 +164,12 @@ oj_status oj_row_cursor_open(OGRFeatureDefnH defn,
     cursor->options = *options;
     cursor->options.columns = NULL; /* the caller's; copied */
     cursor->number = -1;
-    cursor->geometry.promote_to_multi = options->promote_to_multi;
-    cursor->geometry.multi_shapes = options->multi_shapes;
-    status = oj_row_setters_init(&cursor->setters, defn, options, err);
+    status = init_setters(cursor, options, err);
     if (status == OJ_OK)
     {
+        find_wanted(cursor);
         cursor->sources.options = &cursor->options;
-        cursor->sources.columns = cursor->setters.column;
+        cursor->sources.columns = cursor->column;
         *out = cursor;
     }
     else
@@ -67,7 +181,11 @@ void oj_row_cursor_close(struct oj_row_cursor *cursor)
 {
     if (cursor == NULL)
         return;
-    oj_row_setters_free(&cursor->setters);
+    for (int i = 0; cursor->setter != NULL && i < cursor->n; i++)
+        oj_setter_free(&cursor->setter[i]);
+    oj_free(cursor->column);
+    oj_free(cursor->setter);
+    oj_free(cursor->wanted);
     oj_free(cursor);
 }
 
@@ -98,7 +216,7 @@ void oj_row_cursor_set_crs(struct oj_row_cursor *cursor,
 
 int64_t oj_row_cursor_rows_without_geometry(const struct oj_row_cursor *cursor)
 {
-    return cursor->geometry.n_without;
+    return cursor->n_without;
 }
 
 /* ---- answers ------------------------------------------------------------ */
@@ -123,13 +241,11 @@ static void begin(struct oj_row_cursor *cursor, const struct oj_batch *batch,
     oj_row_cursor_end(cursor);
     cursor->has_geometry = OGR_FD_GetGeomFieldCount(cursor->defn) > 0 &&
                            !OGR_FD_IsGeometryIgnored(cursor->defn);
-    oj_row_setters_look_at_ignored(&cursor->setters);
+    find_wanted(cursor);
     cursor->sources.batch = batch;
     cursor->sources.is_join_rows = is_join_rows;
     cursor->sources.first_row = first_row;
     cursor->n_rows = n_rows;
-    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
-        cursor->pair.value[i] = (double)NAN;
 }
 
 oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
@@ -148,8 +264,7 @@ oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
         return oj_fail(
             err, OJ_ERR_INTERNAL, "%lld answers for %lld rows of a batch",
             (long long)matches->n_rows, (long long)(batch->n_rows - first_row));
-    OJ_TRY(oj_row_setters_set_fields(&cursor->setters,
-                                     batch->attributes->fields, err));
+    OJ_TRY(set_fields(cursor, batch->attributes->fields, err));
     begin(cursor, batch, 0, first_row, matches->n_rows);
     cursor->matches = matches;
     cursor->sources.entries = entries;
@@ -267,180 +382,161 @@ oj_row_cursor_sources(const struct oj_row_cursor *cursor)
 
 /* ---- geometry ----------------------------------------------------------- */
 
-/* Rows without pair have no such geometry. */
-static oj_status geometry_of_pair(struct oj_row_cursor *cursor, int64_t entry,
-                                  int64_t fid, struct oj_error *err)
+/* A value of the pair, NaN where there is none. */
+static double pair_value(const struct oj_row_sources *sources,
+                         enum oj_pair_value which, int64_t entry)
 {
-    struct oj_row_geometry *geometry = &cursor->geometry;
-    const double *value = cursor->pair.value;
-    int64_t join_row = cursor->pair.join_row;
-    int has_point = join_row >= 0 && !isnan(value[OJ_PAIR_NEAREST_X]);
-    switch (cursor->options.geometry)
-    {
-        case OJ_WRITE_JOIN:
-            if (join_row >= 0)
-                return oj_row_geometry_set_flat(
-                    geometry, cursor->options.join_side, join_row, fid, err);
-            break;
-        case OJ_WRITE_SHAPE:
-            if (join_row >= 0)
-                return oj_row_geometry_set_flat(
-                    geometry, &cursor->sources.shapes, entry, fid, err);
-            break;
-        case OJ_WRITE_NEAREST_POINT:
-            if (has_point)
-                return oj_row_geometry_set_point(
-                    geometry, value[OJ_PAIR_NEAREST_X],
-                    value[OJ_PAIR_NEAREST_Y], fid, err);
-            break;
-        case OJ_WRITE_CONNECTION:
-            if (has_point)
-                return oj_row_geometry_set_line(
-                    geometry, value[OJ_PAIR_FROM_X], value[OJ_PAIR_FROM_Y],
-                    value[OJ_PAIR_NEAREST_X], value[OJ_PAIR_NEAREST_Y], fid,
-                    err);
-            break;
-        case OJ_WRITE_INPUT:
-            break;
-    }
-    return oj_row_geometry_set_null(geometry, err);
+    const struct oj_pair_values *values = sources->values;
+    if (entry < 0 || values == NULL || values->value[which] == NULL)
+        return (double)NAN;
+    return values->value[which][entry];
 }
 
-static oj_status set_geometry(struct oj_row_cursor *cursor, int64_t row,
-                              int64_t entry, int64_t fid, struct oj_error *err)
+/* The point that is nearest, or the line to it. */
+static void make_nearest(const struct oj_row_cursor *cursor, int64_t entry,
+                         struct oj_row_geometry *shape)
 {
-    const struct oj_batch *batch = cursor->sources.batch;
-    enum oj_write_geometry from = cursor->options.geometry;
-    if (from == OJ_WRITE_INPUT)
-        return oj_row_geometry_set_batch(&cursor->geometry, batch, row, err);
-    if (!cursor->sources.is_join_rows)
-        return geometry_of_pair(cursor, entry, fid, err);
+    static const int64_t one[] = {0, 1}, two[] = {0, 2};
+    static const uint8_t line = OJ_PART_LINE;
+    const struct oj_row_sources *sources = &cursor->sources;
+    const struct oj_flat empty = {0};
+    int is_line = cursor->options.geometry == OJ_WRITE_CONNECTION;
+    shape->x[is_line] = pair_value(sources, OJ_PAIR_NEAREST_X, entry);
+    shape->y[is_line] = pair_value(sources, OJ_PAIR_NEAREST_Y, entry);
+    if (isnan(shape->x[is_line]))
+        return;
+    shape->own = empty;
+    shape->own.x = shape->x;
+    shape->own.y = shape->y;
+    shape->flat = &shape->own;
+    if (!is_line)
+        return;
+    shape->x[0] = pair_value(sources, OJ_PAIR_FROM_X, entry);
+    shape->y[0] = pair_value(sources, OJ_PAIR_FROM_Y, entry);
+    shape->own.part_offset = shape->own.ring_offset = one;
+    shape->own.part_kind = &line;
+    shape->own.vertex_offset = two;
+}
+
+void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
+                            const struct oj_row_place *place,
+                            struct oj_row_geometry *shape)
+{
+    const struct oj_row_sources *sources = &cursor->sources;
+    const struct oj_write_options *options = &cursor->options;
+    enum oj_write_geometry from = options->geometry;
+    shape->multi = options->promote_to_multi;
+    shape->is_as_read = from == OJ_WRITE_INPUT;
+    shape->flat = NULL;
+    shape->feature = 0;
+    if (from == OJ_WRITE_JOIN || from == OJ_WRITE_SHAPE)
+        shape->multi |= options->multi_shapes;
+    if (sources->is_join_rows && from == OJ_WRITE_JOIN)
+    {
+        shape->own = oj_flat_buf_view(&sources->batch->flat);
+        shape->flat = &shape->own;
+        shape->feature = place->row;
+    }
+    if (place->join_row < 0 || shape->is_as_read)
+        return;
     if (from == OJ_WRITE_JOIN)
     {
-        const struct oj_flat flat = oj_flat_buf_view(&batch->flat);
-        return oj_row_geometry_set_flat(&cursor->geometry, &flat, row, fid,
-                                        err);
+        shape->flat = options->join_side;
+        shape->feature = place->join_row;
     }
-    return oj_row_geometry_set_null(&cursor->geometry, err);
+    else if (from == OJ_WRITE_SHAPE)
+    {
+        shape->flat = &sources->shapes;
+        shape->feature = place->entry;
+    }
+    else
+        make_nearest(cursor, place->entry, shape);
 }
 
 /* ---- columns ------------------------------------------------------------ */
 
-/* Of a column that is not the input's, in a row with an input feature. */
-static oj_status find_value(const struct oj_row_cursor *cursor,
+/* Of a row with a pair. */
+static void find_pair_value(const struct oj_row_cursor *cursor,
                             const struct oj_column *column,
-                            const struct oj_write_pair *pair,
-                            struct oj_value *value, struct oj_error *err)
+                            const struct oj_row_place *place,
+                            struct oj_value *value)
 {
     const struct oj_write_options *options = &cursor->options;
-    oj_value_set_zero(value);
-    if (column->origin == OJ_COLUMN_COUNT)
-    {
-        value->raw.Integer64 = pair->n_pairs;
-        return OJ_OK;
-    }
-    if (column->origin == OJ_COLUMN_AGGREGATE)
-        return options->aggregate(options->aggregate_user, column->source,
-                                  pair->row, value, err);
-    if (pair->join_row < 0)
-    {
-        oj_value_set_null(value);
-        return OJ_OK;
-    }
+    const struct oj_row_sources *sources = &cursor->sources;
     switch (column->origin)
     {
         case OJ_COLUMN_JOIN:
-            oj_table_value(options->join_table, pair->join_row, column->source,
+            oj_table_value(options->join_table, place->join_row, column->source,
                            value);
             break;
         case OJ_COLUMN_MEASURE:
-            value->raw.Real = pair->measure;
+            value->raw.Real = sources->entries->measure[place->entry];
             break;
         case OJ_COLUMN_RANK:
-            value->raw.Integer64 = pair->rank;
+            value->raw.Integer64 = place->rank;
             break;
         case OJ_COLUMN_PAIR_VALUE:
-            if (isnan(pair->value[column->source]))
+            value->raw.Real = pair_value(
+                sources, (enum oj_pair_value)column->source, place->entry);
+            if (isnan(value->raw.Real))
                 oj_value_set_null(value);
-            else
-                value->raw.Real = pair->value[column->source];
             break;
         default:
-            value->raw.Integer64 = options->join_side->fid != NULL
-                                       ? options->join_side->fid[pair->join_row]
-                                       : pair->join_row;
+            value->raw.Integer64 =
+                options->join_side->fid != NULL
+                    ? options->join_side->fid[place->join_row]
+                    : place->join_row;
             break;
     }
-    return OJ_OK;
 }
 
-/* In a row without input feature. */
-static void find_join_value(const struct oj_row_cursor *cursor,
-                            const struct oj_column *column, int64_t row,
-                            struct oj_value *value)
+static oj_status find_value(const struct oj_row_cursor *cursor,
+                            const struct oj_column *column,
+                            const struct oj_row_place *place,
+                            struct oj_value *value, struct oj_error *err)
 {
-    const struct oj_batch *batch = cursor->sources.batch;
-    oj_value_set_zero(value);
-    if (column->origin == OJ_COLUMN_JOIN)
-        oj_attributes_value(batch->attributes, column->source, row, value);
-    else if (column->origin == OJ_COLUMN_JOIN_FID)
-        value->raw.Integer64 = batch->flat.fid[row];
-    else
-        oj_value_set_null(value);
-}
-
-static void fill_pair(const struct oj_row_cursor *cursor,
-                      const struct oj_row_place *place,
-                      struct oj_write_pair *pair)
-{
+    const struct oj_write_options *options = &cursor->options;
     const struct oj_row_sources *sources = &cursor->sources;
-    pair->row = place->row - sources->first_row;
-    pair->n_pairs = place->n_pairs;
-    pair->join_row = place->join_row;
-    pair->rank = place->rank;
-    if (place->entry < 0)
-        return;
-    pair->measure = sources->entries->measure[place->entry];
-    for (int i = 0; sources->values != NULL && i < OJ_N_PAIR_VALUES; i++)
+    int is_join_row = sources->is_join_rows;
+    if (column->origin == (is_join_row ? OJ_COLUMN_JOIN : OJ_COLUMN_INPUT))
     {
-        if (sources->values->value[i] != NULL)
-            pair->value[i] = sources->values->value[i][place->entry];
+        oj_attributes_value(sources->batch->attributes, column->source,
+                            place->row, value);
+        return OJ_OK;
     }
+    oj_value_set_zero(value);
+    if (!is_join_row && column->origin == OJ_COLUMN_AGGREGATE)
+        return options->aggregate(options->aggregate_user, column->source,
+                                  place->row - sources->first_row, value, err);
+    if (!is_join_row && column->origin == OJ_COLUMN_COUNT)
+        value->raw.Integer64 = place->n_pairs;
+    else if (is_join_row && column->origin == OJ_COLUMN_JOIN_FID)
+        value->raw.Integer64 = sources->batch->flat.fid[place->row];
+    else if (place->join_row < 0)
+        oj_value_set_null(value);
+    else
+        find_pair_value(cursor, column, place, value);
+    return OJ_OK;
 }
 
 oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor, int column,
                               const struct oj_row_place *place,
                               struct oj_value *value, struct oj_error *err)
 {
-    const struct oj_column *from = &cursor->setters.column[column];
-    struct oj_write_pair pair;
-    if (cursor->sources.is_join_rows)
-    {
-        find_join_value(cursor, from, place->row, value);
-        return OJ_OK;
-    }
-    if (from->origin == OJ_COLUMN_INPUT)
-    {
-        oj_attributes_value(cursor->sources.batch->attributes, from->source,
-                            place->row, value);
-        return OJ_OK;
-    }
-    pair = cursor->pair; /* values that are not there are NaN in it */
-    fill_pair(cursor, place, &pair);
-    return find_value(cursor, from, &pair, value, err);
+    return find_value(cursor, &cursor->column[column], place, value, err);
 }
 
 int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column)
 {
-    return cursor->setters.setter[column].is_same;
+    return cursor->setter[column].is_same;
 }
 
 oj_status oj_row_cursor_convert(const struct oj_row_cursor *cursor, int column,
                                 OGRFeatureH feature, struct oj_value *value,
                                 struct oj_error *err)
 {
-    struct oj_setter *setter = &cursor->setters.setter[column];
-    if (OGR_RawField_IsNull(&value->raw) || OGR_RawField_IsUnset(&value->raw))
+    struct oj_setter *setter = &cursor->setter[column];
+    if (!oj_value_is_there(value))
         return OJ_OK;
     OJ_TRY(oj_setter_set(setter, feature, value, err));
     value->raw = *OGR_F_GetRawFieldRef(feature, setter->target);
@@ -448,58 +544,38 @@ oj_status oj_row_cursor_convert(const struct oj_row_cursor *cursor, int column,
     return OJ_OK;
 }
 
-oj_status oj_row_cursor_set_columns(const struct oj_row_cursor *cursor,
+/* Those from number first of the wanted ones on. */
+static oj_status set_columns(const struct oj_row_cursor *cursor,
+                             OGRFeatureH feature, int first,
+                             const struct oj_row_place *place,
+                             struct oj_error *err)
+{
+    for (int k = first; k < cursor->n_wanted; k++)
+    {
+        int i = cursor->wanted[k];
+        struct oj_value value;
+        OJ_TRY(find_value(cursor, &cursor->column[i], place, &value, err));
+        OJ_TRY(oj_setter_set(&cursor->setter[i], feature, &value, err));
+    }
+    return OJ_OK;
+}
+
+oj_status oj_row_cursor_set_columns(struct oj_row_cursor *cursor,
                                     OGRFeatureH feature,
-                                    const struct oj_write_pair *pair,
+                                    const struct oj_row_place *place,
+                                    const struct oj_matches *entries,
+                                    const struct oj_pair_values *values,
                                     struct oj_error *err)
 {
-    const struct oj_row_setters *setters = &cursor->setters;
-    const int *wanted = setters->wanted + setters->n_input_wanted;
-    for (int k = 0; k < setters->n_other_wanted; k++)
-    {
-        int i = wanted[k];
-        struct oj_value value;
-        OJ_TRY(find_value(cursor, &setters->column[i], pair, &value, err));
-        OJ_TRY(oj_setter_set(&setters->setter[i], feature, &value, err));
-    }
-    return OJ_OK;
-}
-
-static oj_status set_input_columns(struct oj_row_cursor *cursor,
-                                   OGRFeatureH feature, int64_t row,
-                                   struct oj_error *err)
-{
-    const struct oj_attributes *attributes = cursor->sources.batch->attributes;
-    const struct oj_row_setters *setters = &cursor->setters;
-    for (int k = 0; k < setters->n_input_wanted; k++)
-    {
-        int i = setters->wanted[k];
-        struct oj_value value;
-        oj_attributes_value(attributes, setters->column[i].source, row, &value);
-        OJ_TRY(oj_setter_set(&setters->setter[i], feature, &value, err));
-    }
-    return OJ_OK;
-}
-
-static oj_status set_join_columns(struct oj_row_cursor *cursor,
-                                  OGRFeatureH feature, int64_t row,
-                                  struct oj_error *err)
-{
-    const struct oj_row_setters *setters = &cursor->setters;
-    for (int k = 0; k < setters->n_input_wanted + setters->n_other_wanted; k++)
-    {
-        int i = setters->wanted[k];
-        struct oj_value value;
-        if (k < setters->n_input_wanted)
-        {
-            /* Unless rows of the input came first, there is no setter yet. */
-            OGR_F_SetFieldNull(feature, setters->column[i].target);
-            continue;
-        }
-        find_join_value(cursor, &setters->column[i], row, &value);
-        OJ_TRY(oj_setter_set(&setters->setter[i], feature, &value, err));
-    }
-    return OJ_OK;
+    oj_status status;
+    oj_row_cursor_end(cursor);
+    cursor->sources.is_join_rows = 0;
+    cursor->sources.first_row = 0;
+    cursor->sources.entries = entries;
+    cursor->sources.values = values;
+    status = set_columns(cursor, feature, cursor->n_input_wanted, place, err);
+    oj_row_cursor_end(cursor);
+    return status;
 }
 
 /* ---- rows --------------------------------------------------------------- */
@@ -527,18 +603,6 @@ static void fetch_ahead(const struct oj_row_cursor *cursor, int64_t row)
     }
 }
 
-static oj_status fill_columns(struct oj_row_cursor *cursor, OGRFeatureH feature,
-                              const struct oj_row_place *place, int is_again,
-                              struct oj_error *err)
-{
-    if (cursor->sources.is_join_rows)
-        return set_join_columns(cursor, feature, place->row, err);
-    if (!is_again || cursor->columns_of != place->row)
-        OJ_TRY(set_input_columns(cursor, feature, place->row, err));
-    cursor->columns_of = place->row;
-    return oj_row_cursor_set_columns(cursor, feature, &cursor->pair, err);
-}
-
 static void set_crs(const struct oj_row_cursor *cursor, OGRFeatureH feature)
 {
     OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
@@ -550,6 +614,8 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
                              int is_again, int *there, struct oj_error *err)
 {
     struct oj_row_place place;
+    struct oj_row_geometry shape;
+    int first;
     *there = 0;
     while (cursor->entry == cursor->end_entry)
     {
@@ -562,14 +628,18 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
         enter_row(cursor);
     }
     make_place(cursor, &place);
-    fill_pair(cursor, &place, &cursor->pair);
     cursor->origin_fid = cursor->sources.batch->flat.fid[place.row];
-    cursor->geometry.feature = feature;
-    OJ_TRY(fill_columns(cursor, feature, &place, is_again, err));
+    /* Fields of the input are the same for all pairs of a row. */
+    first = is_again && cursor->columns_of == place.row ? cursor->n_input_wanted
+                                                        : 0;
+    OJ_TRY(set_columns(cursor, feature, first, &place, err));
+    cursor->columns_of = place.row;
     if (cursor->has_geometry)
     {
-        OJ_TRY(set_geometry(cursor, place.row, place.entry, cursor->origin_fid,
-                            err));
+        oj_row_cursor_geometry(cursor, &place, &shape);
+        OJ_TRY(oj_row_geometry_set(feature, cursor->sources.batch, place.row,
+                                   &shape, cursor->origin_fid,
+                                   &cursor->n_without, err));
         if (cursor->crs != NULL)
             set_crs(cursor, feature);
     }

@@ -99,12 +99,6 @@ int64_t oj_row_cursor_origin(const struct oj_row_cursor *cursor,
  *  rows that were taken. */
 int64_t oj_row_cursor_rows_without_geometry(const struct oj_row_cursor *cursor);
 
-/** Sets the columns of one row on feature (an in-place update); those of the
- *  input are left. */
-OJ_MUST_USE oj_status oj_row_cursor_set_columns(
-    const struct oj_row_cursor *cursor, OGRFeatureH feature,
-    const struct oj_write_pair *pair, struct oj_error *err);
-
 /* ---- rows without features ----------------------------------------------- */
 
 /** Where the values of a row come from. */
@@ -117,6 +111,14 @@ struct oj_row_place
     int32_t join_row; /**< -1: no pair */
     int64_t fid;      /**< of the row; may be OGRNullFID */
 };
+
+/** Sets the columns of one row on feature (an in-place update); those of the
+ *  input are left.  Outside of an answer: row of place counts from the row that
+ *  options.aggregate calls 0; entry is of entries and values (or NULL). */
+OJ_MUST_USE oj_status oj_row_cursor_set_columns(
+    struct oj_row_cursor *cursor, OGRFeatureH feature,
+    const struct oj_row_place *place, const struct oj_matches *entries,
+    const struct oj_pair_values *values, struct oj_error *err);
 
 /** The next rows, at most n of them, in place of features; their number, 0 when
  *  the answer has no more. */
@@ -140,6 +142,12 @@ struct oj_row_sources
 /** Valid until the next begin or end. */
 const struct oj_row_sources *
 oj_row_cursor_sources(const struct oj_row_cursor *cursor);
+
+/** What the geometry of a row of the current answer is made from; valid as long
+ *  as *shape stays where it is. */
+void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
+                            const struct oj_row_place *place,
+                            struct oj_row_geometry *shape);
 
 /** The value of a column, by its number in columns, in a row of the current
  *  answer, as it is before it is converted to the field's type. */

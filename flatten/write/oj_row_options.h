@@ -54,15 +54,16 @@ struct oj_write_options
     void *aggregate_user;
 };
 
-/** What the columns of a row hold that do not come from the input. */
-struct oj_write_pair
+/** What the geometry of a row is made from. */
+struct oj_row_geometry
 {
-    int64_t row;      /**< of the matches: what aggregate is asked for */
-    int64_t n_pairs;  /**< OJ_COLUMN_COUNT */
-    int32_t join_row; /**< -1: no pair; the other values are then NULL */
-    double measure;
-    int64_t rank;
-    double value[OJ_N_PAIR_VALUES]; /**< NaN: NULL */
+    int is_as_read; /**< 1: what the reader gave for the row of the batch */
+    const struct oj_flat *flat; /**< else feature of it; NULL: no geometry */
+    int64_t feature;
+    int multi; /**< 1: single shapes become multi */
+
+    struct oj_flat own; /**< where flat may point */
+    double x[2], y[2];  /**< and own */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* Ends of the Arrow stream of a join: limits of batches, errors, early release,
  * allocations that fail; and bytes of geometries that are passed on as they
  * are. Kind: truth cases, memory, random. */
-#include "../../../flatten/arrow/oj_row_wkb.h"
+#include "../../../flatten/arrays/oj_wkb.h"
 #include "../../../flatten/read/oj_layer_arrow.h"
 
 #include "../run_tests.h"

@@ -307,7 +307,8 @@ START_TEST(endtoend_promote_to_multi)
     no_matches(&matches, batch.n_rows);
     ck_assert_int_eq(
         oj_layer_writer_write(writer, &batch, 0, &matches, NULL, NULL), OJ_OK);
-    ck_assert_int_eq(oj_layer_writer_rows_without_geometry(writer), 5);
+    ck_assert_int_eq(
+        oj_row_cursor_rows_without_geometry(oj_layer_writer_cursor(writer)), 5);
     OGR_L_ResetReading(first_layer(out));
     while ((feature = OGR_L_GetNextFeature(first_layer(out))) != NULL)
     {
@@ -518,9 +519,10 @@ START_TEST(unit_how_and_lists)
     ck_assert_str_eq(text, expected[_i]);
     if (_i == 0) /* values of both sides in the first row: join row 1 */
     {
-        const struct oj_write_pair pair = {
-            .join_row = 0, .measure = 9.5, .rank = 3};
-        const struct oj_write_pair no_pair = {.join_row = -1};
+        const struct oj_row_place pair = {.join_row = 0, .rank = 3};
+        const struct oj_row_place no_pair = {.join_row = -1, .entry = -1};
+        double measure = 9.5;
+        const struct oj_matches entries = {.measure = &measure};
         OGRFeatureH out, in, join;
         OGR_L_ResetReading(first_layer(p.out));
         out = OGR_L_GetNextFeature(first_layer(p.out));
@@ -530,13 +532,17 @@ START_TEST(unit_how_and_lists)
                          OGR_F_GetFieldAsString(in, FIELD_TEXT));
         ck_assert_str_eq(OGR_F_GetFieldAsString(out, 1),
                          OGR_F_GetFieldAsString(join, FIELD_TEXT));
-        ck_assert_int_eq(oj_layer_writer_set_columns(writer, out, &pair, NULL),
-                         OJ_OK);
+        ck_assert_int_eq(
+            oj_row_cursor_set_columns(oj_layer_writer_cursor(writer), out,
+                                      &pair, &entries, NULL, NULL),
+            OJ_OK);
         ck_assert_int_eq(OGR_F_GetFieldAsInteger64(out, 2), 1);
         ck_assert_double_eq(OGR_F_GetFieldAsDouble(out, 3), 9.5);
         ck_assert_int_eq(OGR_F_GetFieldAsInteger64(out, 4), 3);
         ck_assert_int_eq(
-            oj_layer_writer_set_columns(writer, out, &no_pair, NULL), OJ_OK);
+            oj_row_cursor_set_columns(oj_layer_writer_cursor(writer), out,
+                                      &no_pair, &entries, NULL, NULL),
+            OJ_OK);
         ck_assert(OGR_F_IsFieldNull(out, 1) && OGR_F_IsFieldNull(out, 2) &&
                   OGR_F_IsFieldNull(out, 3));
         ck_assert_str_eq(OGR_F_GetFieldAsString(out, 0),

@@ -226,8 +226,9 @@ START_TEST(rows_of_the_join_layer)
     describe(f.out, text, sizeof text);
     ck_assert_str_eq(text, expected[_i]);
     ck_assert_int_eq(oj_layer_writer_rows(f.writer), 2);
-    ck_assert_int_eq(oj_layer_writer_rows_without_geometry(f.writer),
-                     _i < 2 ? 1 : 2);
+    ck_assert_int_eq(
+        oj_row_cursor_rows_without_geometry(oj_layer_writer_cursor(f.writer)),
+        _i < 2 ? 1 : 2);
     close_fixture(&f);
 }
 END_TEST
