@@ -105,7 +105,8 @@ void oj_join_layer_push_filters(struct oj_join_layer *layer)
     struct oj_error error;
     if (layer->has_stream)
         return;
-    if (oj_row_stream_filter(&layer->main, box, layer->where, &error) != OJ_OK)
+    oj_row_stream_stop(&layer->main);
+    if (oj_pass_filter(&layer->main.pass, box, layer->where, &error) != OJ_OK)
     {
         oj_free(layer->where);
         layer->where = NULL;
@@ -144,37 +145,37 @@ int oj_join_layer_filter_where(struct oj_join_layer *layer, const char *where,
 
 /* ---- counts ------------------------------------------------------------- */
 
-/* A stream whose datasets are not in use. */
-static oj_status idle_stream(struct oj_join_layer *layer,
-                             struct oj_row_stream **stream,
-                             struct oj_error *err)
+/* A pass whose datasets are not in use. */
+static oj_status idle_pass(struct oj_join_layer *layer, struct oj_pass **pass,
+                           struct oj_error *err)
 {
-    *stream = &layer->main;
-    if (layer->main.lazy == NULL && !layer->has_stream)
+    struct oj_row_stream *stream = &layer->main;
+    *pass = &stream->pass;
+    if (!stream->pass.is_running && !layer->has_stream)
         return OJ_OK;
     OJ_TRY(oj_join_layer_open_single(layer, err));
-    *stream = &layer->single;
-    return oj_row_stream_filter(&layer->single, NULL, layer->where, err);
+    stream = &layer->single;
+    *pass = &stream->pass;
+    oj_row_stream_stop(stream);
+    OJ_TRY(oj_pass_filter(*pass, NULL, layer->where, err));
+    return oj_pass_reopen(*pass, err);
 }
 
 static oj_status count(struct oj_join_layer *layer, int force, int64_t *n,
                        struct oj_error *err)
 {
-    struct oj_row_stream *stream;
+    int is_known = oj_join_layer_is_one_to_one(layer);
+    struct oj_pass *pass;
+    oj_status status;
     *n = -1;
-    if (layer->has_where && layer->where == NULL)
+    if ((layer->has_where && layer->where == NULL) ||
+        (!force && !(is_known && layer->has_fast_count)))
         return OJ_OK;
-    if (!oj_join_layer_is_one_to_one(layer))
-    {
-        if (!force)
-            return OJ_OK;
-        OJ_TRY(idle_stream(layer, &stream, err));
-        return oj_row_stream_count(stream, n, err);
-    }
-    if (!force && !layer->has_fast_count)
-        return OJ_OK;
-    OJ_TRY(idle_stream(layer, &stream, err));
-    return oj_row_stream_count_input(stream, force, n, err);
+    OJ_TRY(idle_pass(layer, &pass, err));
+    status = is_known ? oj_pass_count_input(pass, force, n, err)
+                      : oj_pass_count(pass, n, err);
+    oj_message_list_report(&pass->messages);
+    return status;
 }
 
 GIntBig oj_join_layer_count(struct oj_join_layer *layer, int force)
@@ -215,16 +216,22 @@ int oj_join_layer_extent(struct oj_join_layer *layer, OGREnvelope *extent,
                          int force)
 {
     struct oj_error error = {OJ_OK, ""};
-    struct oj_row_stream *stream;
+    struct oj_pass *pass;
+    oj_status status;
     int there = 0;
     if (!has_input_extent(layer) || (!force && !layer->has_fast_extent))
         return 0;
-    if (oj_join_layer_refresh(layer, &error) == OJ_OK &&
-        idle_stream(layer, &stream, &error) == OJ_OK &&
-        oj_row_stream_extent(stream, force, extent, &there, &error) == OJ_OK)
-        return there;
-    oj_join_layer_report(&error);
-    return 0;
+    status = oj_join_layer_refresh(layer, &error);
+    if (status == OJ_OK)
+        status = idle_pass(layer, &pass, &error);
+    if (status == OJ_OK)
+    {
+        status = oj_pass_extent(pass, force, extent, &there, &error);
+        oj_message_list_report(&pass->messages);
+    }
+    if (status != OJ_OK)
+        oj_join_layer_report(&error);
+    return there;
 }
 
 /* ---- capabilities ------------------------------------------------------- */

@@ -137,19 +137,19 @@ oj_status oj_join_layer_open_single(struct oj_join_layer *layer,
     oj_status status;
     if (layer->is_single_open)
         return OJ_OK;
-    status =
-        oj_row_stream_open(&layer->command, &layer->main, &layer->single, err);
+    status = oj_pass_open_shared(&layer->command, &layer->main.pass,
+                                 &layer->single.pass, err);
     if (status != OJ_OK)
     {
         oj_row_stream_close(&layer->single);
         return status;
     }
-    /* What is told of the plan was told before. */
-    oj_told_forget(&layer->single.told);
+    /* Messages of the plan were reported before. */
+    oj_message_list_drop(&layer->single.pass.messages);
     /* Between two rows that are asked for by FID other fields can be ignored,
      * so it reads all. */
     oj_row_stream_shape(&layer->single, &layer->shape_of_single, 0);
-    oj_row_stream_set_like(&layer->main, &layer->single);
+    layer->main.pass.like = &layer->single.pass;
     layer->is_single_open = 1;
     return OJ_OK;
 }

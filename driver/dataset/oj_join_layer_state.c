@@ -238,8 +238,8 @@ static oj_status open_layer(struct oj_join_layer *layer, struct oj_error *err)
         return oj_fail(err, OJ_ERR_ARG,
                        "-nlt NONE is for runs that write a dataset; who reads "
                        "rows of a join chooses what to read of them");
-    OJ_TRY(oj_row_stream_open(&layer->command, NULL, &layer->main, err));
-    oj_told_listen(&layer->main.told, &sink);
+    OJ_TRY(oj_pass_open_shared(&layer->command, NULL, &layer->main.pass, err));
+    oj_pass_hear(&layer->main.pass, &sink);
     status = plan(layer, err);
     oj_message_use(NULL);
     return status;
@@ -268,7 +268,7 @@ struct oj_join_layer *oj_join_layer_open(struct oj_command *command)
     {
         /* What GDAL tried in vain on the way is no failure of ours. */
         CPLErrorReset();
-        oj_told_tell(&layer->main.told);
+        oj_message_list_report(&layer->main.pass.messages);
         return layer;
     }
     oj_join_layer_close(layer);

@@ -207,6 +207,7 @@ oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
     *job = closed;
     job->command = command;
     job->join_side = &job->own_join_side;
+    job->cancel = oj_cancel_flag();
     OJ_TRY(open_sources(job, err));
     OJ_TRY(check_side_file(job, "json_summary", command->json_summary, err));
     OJ_TRY(
@@ -671,21 +672,44 @@ void oj_job_stop(struct oj_job *job)
 
 /* ---- streamed ------------------------------------------------------------ */
 
-void oj_job_enter_thread(const struct oj_job *job, struct oj_message_sink *sink)
+void oj_job_on_thread(const struct oj_job *job,
+                      void (*stages)(struct oj_pipeline *),
+                      struct oj_pipeline *pipeline)
 {
+    struct oj_message_sink sink;
     oj_cancel_use(job->cancel); /* a layer can be a join itself */
-    if (job->listen != NULL)
-        job->listen(job->listen_user, sink);
-}
-
-void oj_job_leave_thread(const struct oj_job *job)
-{
-    if (job->listen != NULL)
+    if (job->messages != NULL)
+        oj_message_list_hear(job->messages, &sink);
+    stages(pipeline);
+    if (job->messages != NULL)
         oj_message_use(NULL);
 }
 
-static oj_status read_rows(struct oj_job *job, int slot, struct oj_flat *flat,
-                           struct oj_error *err)
+oj_status oj_job_begin_input(struct oj_job *job, int keep_attributes,
+                             struct oj_error *err)
+{
+    struct oj_read_options reading = oj_job_read_options(job, &job->input);
+    oj_status status;
+    reading.limit = job->command->limit;
+    reading.keep_attributes = keep_attributes;
+    if (oj_sides_need_values(&job->sides, 0))
+        reading.keep_attributes = 1;
+    else if (!keep_attributes)
+        reading.n_fields = 0;
+    job->join_use.cancel = job->cancel;
+    oj_message_forget_errors();
+    status =
+        oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    if (job->show_progress)
+        GDALTermProgress(0.0, NULL, NULL);
+    job->progress_open = job->show_progress;
+    return OJ_OK;
+}
+
+oj_status oj_job_read_batch(struct oj_job *job, int slot, struct oj_flat *flat,
+                            struct oj_error *err)
 {
     struct oj_batch *batch = &job->batches[slot];
     struct oj_row_values values = {0};
@@ -697,19 +721,6 @@ static oj_status read_rows(struct oj_job *job, int slot, struct oj_flat *flat,
         return OJ_OK;
     return oj_sides_make(&job->sides, 0, 0, &values, &job->batch_work[slot],
                          flat, err);
-}
-
-/* Runs on the reader thread. */
-static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
-                            struct oj_error *err)
-{
-    struct oj_job *job = user;
-    struct oj_message_sink sink;
-    oj_status status;
-    oj_job_enter_thread(job, &sink);
-    status = read_rows(job, slot, flat, err);
-    oj_job_leave_thread(job);
-    return status;
 }
 
 static oj_status join_tiles(struct oj_job *job,
@@ -740,19 +751,6 @@ oj_status oj_job_join_part(struct oj_job *job,
     if (job->after_join == NULL)
         return OJ_OK;
     return job->after_join(job->after_join_user, part, out, err);
-}
-
-/* Runs on the join thread. */
-static oj_status join_batch(void *user, const struct oj_pipeline_part *part,
-                            struct oj_matches *out, struct oj_error *err)
-{
-    struct oj_job *job = user;
-    struct oj_message_sink sink;
-    oj_status status;
-    oj_job_enter_thread(job, &sink);
-    status = oj_job_join_part(job, part, out, err);
-    oj_job_leave_thread(job);
-    return status;
 }
 
 struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)
@@ -794,9 +792,8 @@ int oj_job_threads(const struct oj_job *job)
                               : oj_join_threads(job->join_side->engine);
 }
 
-static int show_progress(int64_t n_rows, void *user)
+int oj_job_show_progress(const struct oj_job *job, int64_t n_rows)
 {
-    const struct oj_job *job = user;
     double done = 1.0;
     if (job->n_expected > 0)
         done = (double)n_rows / (double)job->n_expected;
@@ -808,37 +805,11 @@ static int show_progress(int64_t n_rows, void *user)
     return oj_is_cancelled();
 }
 
-oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
-                        const struct oj_pipeline_sink *sink,
-                        struct oj_error *err)
+oj_status oj_job_end_input(struct oj_job *job, oj_status status,
+                           struct oj_error *err)
 {
-    struct oj_read_options reading = oj_job_read_options(job, &job->input);
-    const struct oj_pipeline_source source = {read_batch, job};
-    const struct oj_pipeline_joiner joiner = {join_batch, job};
-    struct oj_pipeline_options options = {0};
-    oj_status status;
-    reading.limit = job->command->limit;
-    reading.keep_attributes = keep_attributes;
-    if (oj_sides_need_values(&job->sides, 0))
-        reading.keep_attributes = 1;
-    else if (!keep_attributes)
-        reading.n_fields = 0;
-    options.cancel = job->cancel = oj_cancel_flag();
-    options.max_pairs = job->command->max_pairs;
-    options.progress = show_progress;
-    options.progress_user = job;
-    job->join_use.cancel = oj_cancel_flag();
-    oj_message_forget_errors();
-    status =
-        oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
-    if (job->show_progress)
-        GDALTermProgress(0.0, NULL, NULL);
-    job->progress_open = job->show_progress;
-    status =
-        oj_pipeline_run(&source, &joiner, sink, &options, &job->counts, err);
-    job->input_counts = *oj_layer_reader_counts(job->reader);
+    if (job->reader != NULL)
+        job->input_counts = *oj_layer_reader_counts(job->reader);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     return oj_source_check_count(&job->input, job->command->limit,

@@ -7,7 +7,7 @@
 #include "../../algs/engine/oj_pipeline.h"
 #include "../../algs/ogrjoin.h"
 #include "../../flatten/read/oj_layer_read.h"
-#include "../base/oj_message.h"
+#include "../base/oj_message_list.h"
 #include "../command/oj_command.h"
 #include "../source/oj_crs.h"
 #include "../source/oj_sides.h"
@@ -60,13 +60,10 @@ struct oj_job
     struct oj_side_work batch_work[OJ_PIPELINE_SLOTS];
     struct oj_read_counts input_counts;
     struct oj_pipeline_counts counts;
-    const int *cancel; /**< of the thread that streams, for the others */
+    const int *cancel; /**< what the threads of a stream stop by */
 
-    /** Whoever hears what is said on the threads of a stream: names sink for
-     *  the calling thread, until oj_message_use(NULL). NULL: what hears all
-     *  threads. */
-    void (*listen)(void *user, struct oj_message_sink *sink);
-    void *listen_user;
+    struct oj_message_list *messages; /**< of the threads of a stream; NULL:
+                                           what hears all threads */
     int64_t n_expected; /**< rows of the input side; -1: unknown */
     int show_progress;
     double progress_share; /**< of the bar, that streaming takes; 0: all */
@@ -74,7 +71,8 @@ struct oj_job
 };
 
 /** Opens both sides, checks their types and settles the CRS. Nothing is read
- *  yet. command outlives the job. */
+ *  yet. command outlives the job, and so does the calling thread's cancel flag,
+ *  which all threads of the job stop by. */
 OJ_MUST_USE oj_status oj_job_open(const struct oj_command *command,
                                   struct oj_job *job, struct oj_error *err);
 
@@ -123,19 +121,40 @@ OJ_MUST_USE oj_status oj_job_prepare_like(struct oj_job *job,
  *  a shared engine stop at once what it does for this job. */
 void oj_job_stop(struct oj_job *job);
 
-/** Reads the input side batch by batch, joins, and hands the answers to sink,
- *  whose slot s is job->batches[s]; shows progress when asked to.
- *  keep_attributes: batches carry geometry and fields as read. */
-OJ_MUST_USE oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
-                                    const struct oj_pipeline_sink *sink,
-                                    struct oj_error *err);
+/* The input side, streamed through somebody's pipeline: begin, read batches,
+ * join their parts, end. */
 
-/** Joins a part of a batch that is in the job, as oj_job_stream() does, with
- *  what is found out after the join. */
+/** Opens the reader of the input layer. Before the pipeline is opened, or on
+ *  its reader thread; job->cancel is set.
+ *  keep_attributes: batches carry geometry and fields as read. */
+OJ_MUST_USE oj_status oj_job_begin_input(struct oj_job *job,
+                                         int keep_attributes,
+                                         struct oj_error *err);
+
+/** The next batch, into job->batches[slot]. */
+OJ_MUST_USE oj_status oj_job_read_batch(struct oj_job *job, int slot,
+                                        struct oj_flat *flat,
+                                        struct oj_error *err);
+
+/** Joins a part of a batch, with what is found out after the join. */
 OJ_MUST_USE oj_status oj_job_join_part(struct oj_job *job,
                                        const struct oj_pipeline_part *part,
                                        struct oj_matches *out,
                                        struct oj_error *err);
+
+/** Shows progress, when asked to; 1 when the calling thread is to stop. */
+int oj_job_show_progress(const struct oj_job *job, int64_t n_rows);
+
+/** After the pipeline was closed with status: keeps what the reader counted.
+ *  OJ_ERR_DATA where rows are missing. */
+OJ_MUST_USE oj_status oj_job_end_input(struct oj_job *job, oj_status status,
+                                       struct oj_error *err);
+
+/** For struct oj_pipeline_work: its threads stop by job->cancel, and their
+ *  messages go to job->messages. */
+void oj_job_on_thread(const struct oj_job *job,
+                      void (*stages)(struct oj_pipeline *),
+                      struct oj_pipeline *pipeline);
 
 /** Reads the one input row with this FID into job->batches[0]; *flat: what is
  *  joined of it, *there 0: there is none. Not while the input is streamed;
@@ -145,12 +164,6 @@ OJ_MUST_USE oj_status oj_job_join_part(struct oj_job *job,
 OJ_MUST_USE oj_status oj_job_read_one(struct oj_job *job, int64_t fid,
                                       int is_filtered, struct oj_flat *flat,
                                       int *there, struct oj_error *err);
-
-/** Brackets around what a thread of a stream does for the job: it stops and is
- *  heard as the thread that streams. */
-void oj_job_enter_thread(const struct oj_job *job,
-                         struct oj_message_sink *sink);
-void oj_job_leave_thread(const struct oj_job *job);
 
 /** Closes the reader and frees the batches: nothing reads the input any more.
  *  oj_job_close() does it, too. */

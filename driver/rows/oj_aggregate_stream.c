@@ -32,6 +32,7 @@ struct oj_aggregate_stream
     struct oj_side_work work[OJ_PIPELINE_SLOTS];
     struct oj_point_order order[OJ_PIPELINE_SLOTS];
     int64_t n_expected; /* its rows; -1: unknown */
+    double join_s;      /* of all that was done with them */
 };
 
 /* ---- which way ---------------------------------------------------------- */
@@ -109,9 +110,11 @@ static oj_status index_input(struct oj_aggregate_stream *s,
 
 /* ---- the join layer, streamed ------------------------------------------- */
 
-static oj_status read_and_order(struct oj_aggregate_stream *s, int slot,
-                                struct oj_flat *flat, struct oj_error *err)
+/* Runs on the reader thread. */
+static oj_status read_features(void *user, int slot, struct oj_flat *flat,
+                               struct oj_error *err)
 {
+    struct oj_aggregate_stream *s = user;
     struct oj_batch *batch = &s->batches[slot];
     struct oj_row_values values = {0};
     OJ_TRY(oj_layer_reader_next(s->reader, batch, err));
@@ -125,19 +128,6 @@ static oj_status read_and_order(struct oj_aggregate_stream *s, int slot,
     return oj_point_order_apply(&s->order[slot], flat, err);
 }
 
-/* Runs on the reader thread. */
-static oj_status read_features(void *user, int slot, struct oj_flat *flat,
-                               struct oj_error *err)
-{
-    struct oj_aggregate_stream *s = user;
-    struct oj_message_sink sink;
-    oj_status status;
-    oj_job_enter_thread(s->job, &sink);
-    status = read_and_order(s, slot, flat, err);
-    oj_job_leave_thread(s->job);
-    return status;
-}
-
 /* Of a part, in the order of its points; NULL: as read. */
 static const int32_t *order_of(const struct oj_aggregate_stream *s,
                                const struct oj_pipeline_part *part)
@@ -146,11 +136,12 @@ static const int32_t *order_of(const struct oj_aggregate_stream *s,
     return order->n > 0 ? order->row : NULL;
 }
 
-/* Pairs that are summed are none of the answer, but in its number. */
-static oj_status join_or_sum(struct oj_aggregate_stream *s,
-                             const struct oj_pipeline_part *part,
-                             struct oj_matches *out, struct oj_error *err)
+/* Runs on the join thread. Pairs that are summed are none of the answer, but in
+ * its number. */
+static oj_status join_features(void *user, const struct oj_pipeline_part *part,
+                               struct oj_matches *out, struct oj_error *err)
 {
+    struct oj_aggregate_stream *s = user;
     struct oj_join *join = s->job->join_side->engine;
     int64_t n = part->flat->n_features, n_pairs = 0;
     oj_status status = oj_aggregation_sum(
@@ -163,19 +154,6 @@ static oj_status join_or_sum(struct oj_aggregate_stream *s,
     memset(out->offset, 0, (size_t)(n + 1) * sizeof *out->offset);
     out->n_pairs = n_pairs;
     return OJ_OK;
-}
-
-/* Runs on the join thread. */
-static oj_status join_features(void *user, const struct oj_pipeline_part *part,
-                               struct oj_matches *out, struct oj_error *err)
-{
-    struct oj_aggregate_stream *s = user;
-    struct oj_message_sink sink;
-    oj_status status;
-    oj_job_enter_thread(s->job, &sink);
-    status = join_or_sum(s, part, out, err);
-    oj_job_leave_thread(s->job);
-    return status;
 }
 
 /* Runs on the calling thread. */
@@ -199,22 +177,25 @@ static int show_streaming(int64_t n_rows, void *user)
     return oj_is_cancelled();
 }
 
+static void on_thread(void *user, void (*stages)(struct oj_pipeline *),
+                      struct oj_pipeline *pipeline)
+{
+    const struct oj_aggregate_stream *s = user;
+    oj_job_on_thread(s->job, stages, pipeline);
+}
+
 static oj_status stream_join(struct oj_aggregate_stream *s,
                              struct oj_error *err)
 {
     struct oj_job *job = s->job;
     struct oj_read_options reading = oj_job_read_options(job, &job->join);
-    const struct oj_pipeline_source source = {read_features, s};
-    const struct oj_pipeline_joiner joiner = {join_features, s};
+    const struct oj_pipeline_work work = {
+        read_features,    join_features,          show_streaming, on_thread, s,
+        oj_cancel_flag(), job->command->max_pairs};
     const struct oj_pipeline_sink sink = {add_pairs, s};
-    struct oj_pipeline_options options = {0};
     oj_status status;
     reading.keep_attributes = 1;
     reading.fields_only = 1;
-    options.cancel = job->cancel = oj_cancel_flag();
-    options.max_pairs = job->command->max_pairs;
-    options.progress = show_streaming;
-    options.progress_user = s;
     oj_message_forget_errors();
     status = oj_layer_reader_open(job->join.layer, &reading, &s->reader, err);
     if (status != OJ_OK)
@@ -223,8 +204,7 @@ static oj_status stream_join(struct oj_aggregate_stream *s,
     if (job->show_progress)
         GDALTermProgress(0.0, NULL, NULL);
     job->progress_open = job->show_progress;
-    status =
-        oj_pipeline_run(&source, &joiner, &sink, &options, &job->counts, err);
+    status = oj_pipeline_run(&work, &sink, &job->counts, err);
     job->join_side->counts = *oj_layer_reader_counts(s->reader);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
@@ -280,29 +260,38 @@ oj_status oj_aggregate_stream_open(struct oj_job *job,
 
 /* ---- the input layer, written ------------------------------------------- */
 
-/* Runs on the reader thread. */
-static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
-                           struct oj_error *err)
+oj_status oj_aggregate_stream_begin(struct oj_aggregate_stream *s,
+                                    int keep_attributes, struct oj_error *err)
 {
-    struct oj_aggregate_stream *s = user;
-    struct oj_batch *batch = &s->job->batches[slot];
-    struct oj_message_sink sink;
+    struct oj_job *job = s->job;
+    struct oj_read_options reading = oj_job_read_options(job, &job->input);
     oj_status status;
-    oj_job_enter_thread(s->job, &sink);
-    status = oj_layer_reader_next(s->job->reader, batch, err);
-    oj_job_leave_thread(s->job);
-    if (status != OJ_OK)
-        return status;
+    reading.limit = job->command->limit;
+    reading.keep_attributes = keep_attributes;
+    if (!keep_attributes)
+        reading.n_fields = 0;
+    s->join_s = job->counts.join_s + job->counts.write_s;
+    oj_message_forget_errors();
+    OJ_TRY(oj_aggregation_finish(s->aggregation, err)); /* from the start */
+    status =
+        oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
+    return oj_message_add_reason(status, err);
+}
+
+oj_status oj_aggregate_stream_read(struct oj_aggregate_stream *s, int slot,
+                                   struct oj_flat *flat, struct oj_error *err)
+{
+    struct oj_batch *batch = &s->job->batches[slot];
+    OJ_TRY(oj_layer_reader_next(s->job->reader, batch, err));
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
     return OJ_OK;
 }
 
-/* Runs on the join thread. The rows must be those that were indexed. */
-static oj_status take_rows(void *user, const struct oj_pipeline_part *part,
-                           struct oj_matches *out, struct oj_error *err)
+oj_status oj_aggregate_stream_join(const struct oj_aggregate_stream *s,
+                                   const struct oj_pipeline_part *part,
+                                   struct oj_matches *out, struct oj_error *err)
 {
-    const struct oj_aggregate_stream *s = user;
     int64_t n = part->flat->n_features;
     int64_t first = s->job->batches[part->slot].first_row + part->first_row;
     if (first + n > s->input.n_features ||
@@ -314,9 +303,9 @@ static oj_status take_rows(void *user, const struct oj_pipeline_part *part,
     return oj_aggregation_rows(s->aggregation, first, n, out, err);
 }
 
-static int show_writing(int64_t n_rows, void *user)
+int oj_aggregate_stream_progress(const struct oj_aggregate_stream *s,
+                                 int64_t n_rows)
 {
-    const struct oj_aggregate_stream *s = user;
     double done = (double)n_rows / (double)s->input.n_features;
     if (s->job->show_progress)
         GDALTermProgress(STREAM_SHARE + (0.999 - STREAM_SHARE) * done, NULL,
@@ -324,43 +313,16 @@ static int show_writing(int64_t n_rows, void *user)
     return oj_is_cancelled();
 }
 
-oj_status oj_aggregate_stream_rows(struct oj_aggregate_stream *s,
-                                   int keep_attributes,
-                                   const struct oj_pipeline_sink *sink,
-                                   struct oj_error *err)
+oj_status oj_aggregate_stream_end(struct oj_aggregate_stream *s,
+                                  oj_status status, struct oj_error *err)
 {
     struct oj_job *job = s->job;
-    struct oj_read_options reading = oj_job_read_options(job, &job->input);
-    const struct oj_pipeline_source source = {read_rows, s};
-    const struct oj_pipeline_joiner joiner = {take_rows, s};
-    struct oj_pipeline_options options = {0};
-    double join_s = job->counts.join_s + job->counts.write_s;
-    oj_status status;
-    reading.limit = job->command->limit;
-    reading.keep_attributes = keep_attributes;
-    if (!keep_attributes)
-        reading.n_fields = 0;
-    options.cancel = job->cancel = oj_cancel_flag();
-    options.progress = show_writing;
-    options.progress_user = s;
-    oj_message_forget_errors();
-    OJ_TRY(oj_aggregation_finish(s->aggregation, err)); /* from the start */
-    status =
-        oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
-    status =
-        oj_pipeline_run(&source, &joiner, sink, &options, &job->counts, err);
-    job->input_counts = *oj_layer_reader_counts(job->reader);
-    job->counts.join_s = join_s;
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
-    if (job->counts.n_rows != s->input.n_features)
+    job->counts.join_s = s->join_s;
+    if (status == OJ_OK && job->counts.n_rows != s->input.n_features)
         return oj_fail(err, OJ_ERR_DATA,
                        "the input layer '%s' changed while it was read",
                        job->input.name);
-    return oj_source_check_count(&job->input, job->command->limit,
-                                 job->input_counts.n_rows, err);
+    return oj_job_end_input(job, status, err);
 }
 
 void oj_aggregate_stream_close(struct oj_aggregate_stream *s)

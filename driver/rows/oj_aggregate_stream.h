@@ -31,14 +31,31 @@ OJ_MUST_USE oj_status oj_aggregate_stream_open(
     struct oj_job *job, struct oj_aggregation *aggregation,
     struct oj_aggregate_stream **out, struct oj_error *err);
 
-/** Instead of oj_job_stream(): reads the input layer again and hands its rows
- *  to sink, with answers as oj_aggregation_rows() gives them. The sink calls
- *  oj_aggregation_set_first_row() with the row's place in the layer before it
- *  asks for values. May be done again, any number of times, after
- *  oj_job_end_reading(). */
-OJ_MUST_USE oj_status oj_aggregate_stream_rows(
-    struct oj_aggregate_stream *stream, int keep_attributes,
-    const struct oj_pipeline_sink *sink, struct oj_error *err);
+/* Instead of oj_job_begin_input() and what follows: the input layer is read
+ * again, and the parts' answers are as oj_aggregation_rows() gives them.  Who
+ * takes them calls oj_aggregation_set_first_row() with a part's place in the
+ * layer before values are asked for.  May be done again, any number of times,
+ * after oj_job_end_reading(). */
+
+OJ_MUST_USE oj_status
+oj_aggregate_stream_begin(struct oj_aggregate_stream *stream,
+                          int keep_attributes, struct oj_error *err);
+
+OJ_MUST_USE oj_status
+oj_aggregate_stream_read(struct oj_aggregate_stream *stream, int slot,
+                         struct oj_flat *flat, struct oj_error *err);
+
+/** The rows must be those that were indexed. */
+OJ_MUST_USE oj_status
+oj_aggregate_stream_join(const struct oj_aggregate_stream *stream,
+                         const struct oj_pipeline_part *part,
+                         struct oj_matches *out, struct oj_error *err);
+
+int oj_aggregate_stream_progress(const struct oj_aggregate_stream *stream,
+                                 int64_t n_rows);
+
+OJ_MUST_USE oj_status oj_aggregate_stream_end(
+    struct oj_aggregate_stream *stream, oj_status status, struct oj_error *err);
 
 /** Accepts NULL. Before oj_job_close(). */
 void oj_aggregate_stream_close(struct oj_aggregate_stream *stream);

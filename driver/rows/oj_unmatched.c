@@ -45,24 +45,25 @@ int64_t oj_unmatched_count(const struct oj_unmatched *unmatched)
     return unmatched->n_features - n_matched;
 }
 
+void oj_unmatched_end_reading(struct oj_unmatched *unmatched)
+{
+    oj_batch_free(&unmatched->batch);
+    oj_layer_reader_close(unmatched->reader);
+    unmatched->reader = NULL;
+    oj_matches_free(&unmatched->matches);
+    oj_free(unmatched->is_matched);
+    unmatched->is_matched = NULL;
+    unmatched->cap_is_matched = 0;
+}
+
 void oj_unmatched_close(struct oj_unmatched *unmatched)
 {
+    oj_unmatched_end_reading(unmatched);
     oj_free(unmatched->matched);
     memset(unmatched, 0, sizeof *unmatched);
 }
 
 /* ---- the second pass ---------------------------------------------------- */
-
-struct pass
-{
-    const struct oj_unmatched *unmatched;
-    const struct oj_job *job;
-    struct oj_layer_reader *reader;
-    struct oj_batch batch;
-    uint8_t *is_matched; /* of the batch */
-    int64_t cap_is_matched;
-    struct oj_matches matches; /* the same, as an answer */
-};
 
 static oj_status fail_changed(const struct oj_job *job, struct oj_error *err)
 {
@@ -84,76 +85,68 @@ static oj_status check_files(const struct oj_job *job, struct oj_error *err)
 }
 
 /* The FIDs that were read first, where they are still there. */
-static oj_status check_batch(const struct pass *pass, struct oj_error *err)
+static oj_status check_batch(const struct oj_unmatched *unmatched,
+                             const struct oj_job *job, struct oj_error *err)
 {
-    const struct oj_flat_buf *before = &pass->job->join_side->buf;
-    int64_t first = pass->batch.first_row, n = pass->batch.n_rows;
-    if (first + n > pass->unmatched->n_features)
-        return fail_changed(pass->job, err);
+    const struct oj_flat_buf *before = &job->join_side->buf;
+    const struct oj_batch *batch = &unmatched->batch;
+    int64_t first = batch->first_row, n = batch->n_rows;
+    if (first + n > unmatched->n_features)
+        return fail_changed(job, err);
     if (before->fid != NULL && first + n <= before->n_features &&
-        memcmp(before->fid + first, pass->batch.flat.fid,
+        memcmp(before->fid + first, batch->flat.fid,
                (size_t)n * sizeof *before->fid) != 0)
-        return fail_changed(pass->job, err);
+        return fail_changed(job, err);
     return OJ_OK;
 }
 
-static oj_status fill_batch(struct pass *pass, struct oj_error *err)
-{
-    int64_t n = pass->batch.n_rows;
-    OJ_TRY(oj_reserve(&pass->is_matched, 0, n, &pass->cap_is_matched,
-                      sizeof *pass->is_matched, err));
-    OJ_TRY(oj_matches_reserve(&pass->matches, n, n, 0, err));
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t feature = pass->batch.first_row + i;
-        pass->is_matched[i] =
-            pass->unmatched->matched[feature / 64] >> feature % 64 & 1;
-        pass->matches.join_row[i] = pass->is_matched[i] ? 0 : -1;
-        pass->matches.measure[i] = (double)NAN;
-    }
-    return OJ_OK;
-}
-
-static oj_status read_all(struct pass *pass,
-                          const struct oj_unmatched_sink *sink,
-                          struct oj_error *err)
-{
-    struct oj_read_options reading =
-        oj_job_read_options(pass->job, &pass->job->join);
-    reading.keep_attributes = 1;
-    reading.skipped = NULL; /* not by the join, but these rows are written */
-    OJ_TRY(check_files(pass->job, err));
-    OJ_TRY(oj_layer_reader_open(pass->job->join.layer, &reading, &pass->reader,
-                                err));
-    for (;;)
-    {
-        OJ_TRY(oj_layer_reader_next(pass->reader, &pass->batch, err));
-        if (pass->batch.n_rows == 0)
-            break;
-        OJ_TRY(check_batch(pass, err));
-        OJ_TRY(fill_batch(pass, err));
-        OJ_TRY(sink->take(sink->user, &pass->batch, pass->is_matched,
-                          &pass->matches, err));
-    }
-    if (oj_layer_reader_counts(pass->reader)->n_rows !=
-        pass->unmatched->n_features)
-        return fail_changed(pass->job, err);
-    return check_files(pass->job, err);
-}
-
-oj_status oj_unmatched_read(const struct oj_unmatched *unmatched,
-                            const struct oj_job *job,
-                            const struct oj_unmatched_sink *sink,
+static oj_status fill_batch(struct oj_unmatched *unmatched,
                             struct oj_error *err)
 {
-    struct pass pass = {0};
-    oj_status status;
-    pass.unmatched = unmatched;
-    pass.job = job;
-    status = read_all(&pass, sink, err);
-    oj_batch_free(&pass.batch);
-    oj_layer_reader_close(pass.reader);
-    oj_matches_free(&pass.matches);
-    oj_free(pass.is_matched);
-    return status;
+    int64_t n = unmatched->batch.n_rows;
+    OJ_TRY(oj_reserve(&unmatched->is_matched, 0, n, &unmatched->cap_is_matched,
+                      sizeof *unmatched->is_matched, err));
+    OJ_TRY(oj_matches_reserve(&unmatched->matches, n, n, 0, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t feature = unmatched->batch.first_row + i;
+        unmatched->is_matched[i] =
+            unmatched->matched[feature / 64] >> feature % 64 & 1;
+        unmatched->matches.join_row[i] = unmatched->is_matched[i] ? 0 : -1;
+        unmatched->matches.measure[i] = (double)NAN;
+    }
+    return OJ_OK;
+}
+
+static oj_status open_reader(struct oj_unmatched *unmatched,
+                             const struct oj_job *job, struct oj_error *err)
+{
+    struct oj_read_options reading = oj_job_read_options(job, &job->join);
+    reading.keep_attributes = 1;
+    reading.skipped = NULL; /* not by the join, but these rows are written */
+    OJ_TRY(check_files(job, err));
+    return oj_layer_reader_open(job->join.layer, &reading, &unmatched->reader,
+                                err);
+}
+
+oj_status oj_unmatched_next(struct oj_unmatched *unmatched,
+                            const struct oj_job *job, int *there,
+                            struct oj_error *err)
+{
+    *there = 0;
+    if (unmatched->matched == NULL)
+        return OJ_OK;
+    if (unmatched->reader == NULL)
+        OJ_TRY(open_reader(unmatched, job, err));
+    OJ_TRY(oj_layer_reader_next(unmatched->reader, &unmatched->batch, err));
+    *there = unmatched->batch.n_rows > 0;
+    if (*there)
+    {
+        OJ_TRY(check_batch(unmatched, job, err));
+        return fill_batch(unmatched, err);
+    }
+    if (oj_layer_reader_counts(unmatched->reader)->n_rows !=
+        unmatched->n_features)
+        return fail_changed(job, err);
+    return check_files(job, err);
 }

@@ -14,6 +14,15 @@ struct oj_unmatched
 {
     int64_t n_features;
     uint64_t *matched; /**< a bit per join feature; NULL: nobody asks */
+
+    /* The second pass. */
+    struct oj_layer_reader *reader; /**< NULL: it has not begun */
+    struct oj_batch batch;          /**< of the join layer, with attributes */
+    uint8_t *is_matched;            /**< [batch.n_rows] nonzero: marked */
+    int64_t cap_is_matched;
+    struct oj_matches matches; /**< as an answer in one-to-one form, join_row -1
+                                    where it is not marked: what has no pair is
+                                    what matched nothing */
 };
 
 /** The job is prepared. */
@@ -29,25 +38,14 @@ void oj_unmatched_mark(struct oj_unmatched *unmatched,
 /** Features that were never marked; 0 where nobody asks. */
 int64_t oj_unmatched_count(const struct oj_unmatched *unmatched);
 
-/** Who takes the join rows. */
-struct oj_unmatched_sink
-{
-    /** batch: of the join layer, with attributes. is_matched [batch->n_rows]
-     *  nonzero: marked.  matches: the same as an answer in one-to-one form,
-     *  join_row -1 where it is not marked, so that what has no pair is what
-     *  matched nothing. */
-    oj_status (*take)(void *user, const struct oj_batch *batch,
-                      const uint8_t *is_matched,
-                      const struct oj_matches *matches, struct oj_error *err);
-    void *user;
-};
-
-/** Reads the join layer once more and hands over all of its rows.  OJ_ERR_DATA
- *  when the layer is no longer as it was. */
-OJ_MUST_USE oj_status oj_unmatched_read(const struct oj_unmatched *unmatched,
-                                        const struct oj_job *job,
-                                        const struct oj_unmatched_sink *sink,
+/** Reads the next batch of all join rows; *there 0: there is none any more, or
+ *  nobody asks.  OJ_ERR_DATA when the layer is no longer as it was. */
+OJ_MUST_USE oj_status oj_unmatched_next(struct oj_unmatched *unmatched,
+                                        const struct oj_job *job, int *there,
                                         struct oj_error *err);
+
+/** Ends the second pass; it can begin again. */
+void oj_unmatched_end_reading(struct oj_unmatched *unmatched);
 
 void oj_unmatched_close(struct oj_unmatched *unmatched);
 
