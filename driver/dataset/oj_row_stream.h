@@ -16,10 +16,6 @@
 #include "../../flatten/write/oj_row_cursor.h"
 #include "../rows/oj_pass.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** What the rows look like; shared by all streams of a layer. */
 struct oj_row_shape
 {
@@ -91,7 +87,4 @@ OJ_MUST_USE oj_status oj_row_stream_get(struct oj_row_stream *stream,
 /** Accepts a closed one. */
 void oj_row_stream_close(struct oj_row_stream *stream);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -17,10 +17,6 @@
 #include "oj_join_side.h"
 #include "oj_tiled_join.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Zeroed memory is a valid closed one. */
 struct oj_job
 {
@@ -209,7 +205,4 @@ struct oj_options oj_job_engine_options(const struct oj_job *job);
 /** Accepts a closed one. */
 void oj_job_close(struct oj_job *job);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

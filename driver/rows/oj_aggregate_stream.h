@@ -12,10 +12,6 @@
 
 #include "oj_aggregation.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct oj_aggregate_stream;
 
 /** 1 when the join layer should stream: it is the larger side, as far as that
@@ -60,7 +56,4 @@ OJ_MUST_USE oj_status oj_aggregate_stream_end(
 /** Accepts NULL. Before oj_job_close(). */
 void oj_aggregate_stream_close(struct oj_aggregate_stream *stream);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

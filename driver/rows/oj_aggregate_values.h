@@ -10,10 +10,6 @@
 #include "../../flatten/read/oj_attributes.h"
 #include "../../flatten/read/oj_table.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum oj_value_form
 {
     OJ_FORM_NUMBER,
@@ -79,7 +75,4 @@ void oj_value_of_result(const struct oj_aggregate_value *from,
                         enum oj_aggregate_type result, OGRFieldType type,
                         struct oj_value *to);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

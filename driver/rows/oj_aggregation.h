@@ -14,10 +14,6 @@
 #include "../job/oj_job.h"
 #include "../output/oj_schema.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct oj_aggregation;
 
 /** Reads command->aggregates, finds their fields in the join layer and has
@@ -108,7 +104,4 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
 /** Accepts NULL. */
 void oj_aggregation_close(struct oj_aggregation *aggregation);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

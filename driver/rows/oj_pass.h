@@ -19,10 +19,6 @@
 #include "oj_rows.h"
 #include "oj_unmatched.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** What becomes rows at a time. Borrowed from the pass, until the next one. */
 struct oj_answer
 {
@@ -190,7 +186,4 @@ enum oj_how oj_pass_how(const struct oj_pass *pass);
 /** Accepts a closed one. */
 void oj_pass_close(struct oj_pass *pass);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -8,10 +8,6 @@
 #include "../job/oj_job.h"
 #include "../output/oj_schema.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum
 {
     OJ_MAX_OWN_COLUMNS = 16
@@ -71,7 +67,4 @@ void oj_rows_warn(const struct oj_rows *rows);
 /** Accepts a closed one. */
 void oj_rows_close(struct oj_rows *rows);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

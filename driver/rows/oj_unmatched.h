@@ -5,10 +5,6 @@
 
 #include "../job/oj_job.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Zeroed memory is a valid closed one. */
 struct oj_unmatched
 {
@@ -49,7 +45,4 @@ void oj_unmatched_end_reading(struct oj_unmatched *unmatched);
 
 void oj_unmatched_close(struct oj_unmatched *unmatched);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,4 +1,4 @@
-#include "oj_benchmark.h"
+#include "oj_run.h"
 
 #include "../../algs/reference/oj_validate.h"
 #include "../../algs/relation/oj_gpu.h"

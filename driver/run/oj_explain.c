@@ -1,4 +1,4 @@
-#include "oj_explain.h"
+#include "oj_run.h"
 
 #include "../../flatten/read/oj_layer_read.h"
 #include "../../flatten/read/oj_table.h"

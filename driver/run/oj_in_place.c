@@ -1,4 +1,4 @@
-#include "oj_in_place.h"
+#include "oj_run.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"

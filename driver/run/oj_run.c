@@ -10,9 +10,6 @@
 #include "../rows/oj_pass.h"
 #include "../rows/oj_proof.h"
 #include "../rows/oj_summary.h"
-#include "oj_benchmark.h"
-#include "oj_explain.h"
-#include "oj_in_place.h"
 
 #include <string.h>
 
