@@ -250,39 +250,53 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job,
     return options;
 }
 
-static oj_status make_join_flat(struct oj_job *job, struct oj_error *err)
+oj_status oj_job_read_side(struct oj_job *job, int side,
+                           struct oj_join_side *to,
+                           int (*watch)(int64_t, void *), void *user,
+                           struct oj_error *err)
 {
-    const struct oj_row_values values = {job->join_side->table, NULL};
-    job->join_side->flat = oj_flat_buf_view(&job->join_side->buf);
-    return oj_sides_make(&job->sides, 1, 1, &values, &job->join_side->work,
-                         &job->join_side->flat, err);
-}
-
-oj_status oj_job_read_join(struct oj_job *job, struct oj_error *err)
-{
-    return oj_job_read_join_watched(job, oj_is_cancelled_at, NULL, err);
-}
-
-oj_status oj_job_read_join_watched(struct oj_job *job,
-                                   int (*watch)(int64_t, void *), void *user,
-                                   struct oj_error *err)
-{
-    const struct oj_read_options reading = oj_job_read_options(job, &job->join);
+    const struct oj_source *source = side == 0 ? &job->input : &job->join;
+    struct oj_read_options reading = oj_job_read_options(job, source);
+    struct oj_row_values values = {0};
     double start = oj_clock_seconds();
     oj_status status;
+    if (side == 0)
+    {
+        reading.limit = job->command->limit;
+        if (!oj_sides_need_values(&job->sides, 0))
+            reading.n_fields = 0;
+    }
     oj_message_forget_errors();
-    status = oj_layer_read_all(job->join.layer, &reading, &job->join_side->buf,
-                               &job->join_side->table, &job->join_side->counts,
-                               watch, user, err);
+    status = oj_layer_read_all(source->layer, &reading, &to->buf, &to->table,
+                               &to->counts, watch, user, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
-    job->join_side->read_s = oj_clock_seconds() - start;
-    OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
-                                 err));
-    return make_join_flat(job, err);
+    to->read_s = oj_clock_seconds() - start;
+    OJ_TRY(
+        oj_source_check_count(source, reading.limit, to->counts.n_rows, err));
+    to->flat = oj_flat_buf_view(&to->buf);
+    values.table = to->table;
+    return oj_sides_make(&job->sides, side, 1, &values, &to->work, &to->flat,
+                         err);
 }
 
-struct oj_options oj_job_engine_options(const struct oj_job *job)
+oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
+                           const struct oj_batch *batch,
+                           struct oj_side_work *work, struct oj_flat *flat,
+                           struct oj_error *err)
+{
+    const struct oj_row_values values = {NULL, batch->attributes};
+    *flat = oj_flat_buf_view(&batch->flat);
+    flat->n_features = batch->n_rows;
+    if (batch->n_rows == 0)
+        return OJ_OK;
+    return oj_sides_make(&job->sides, side, insert, &values, work, flat, err);
+}
+
+/* ---- the engine ---------------------------------------------------------- */
+
+/* For joining the job's input with its join side. */
+static struct oj_options engine_options(const struct oj_job *job)
 {
     struct oj_options options = oj_job_options(job->command);
     enum oj_joined_shape shape = job->sides.reshape[0].shape;
@@ -296,6 +310,17 @@ struct oj_options oj_job_engine_options(const struct oj_job *job)
     if (options.n_expected < 0)
         options.n_expected = 0;
     return options;
+}
+
+/* Over the join side, which has been read. */
+static oj_status open_engine(struct oj_job *job, const int *cancel,
+                             struct oj_error *err)
+{
+    struct oj_options options = engine_options(job);
+    options.cancel = cancel;
+    return oj_join_open(&job->join_side->flat, &job->relation,
+                        job->command->backend, &options,
+                        &job->join_side->engine, err);
 }
 
 /* ---- under -memory: in memory, as long as it fits ------------------------ */
@@ -331,7 +356,8 @@ static oj_status read_if_it_fits(struct oj_job *job, int *fits,
                                  struct oj_error *err)
 {
     struct watch watch = {job, 0};
-    oj_status status = oj_job_read_join_watched(job, look, &watch, err);
+    oj_status status =
+        oj_job_read_side(job, 1, job->join_side, look, &watch, err);
     *fits = 1;
     if (status != OJ_ERR_CANCELLED || !watch.is_too_large)
         return status;
@@ -430,10 +456,9 @@ static oj_status keep_fids(struct spill *spill, const struct oj_flat *flat,
 static oj_status spill_batch(struct spill *spill, struct oj_error *err)
 {
     struct oj_job *job = spill->job;
-    struct oj_row_values values = {NULL, spill->batch.attributes};
-    struct oj_flat flat = oj_flat_buf_view(&spill->batch.flat);
-    flat.n_features = spill->batch.n_rows;
-    OJ_TRY(oj_sides_make(&job->sides, 1, 1, &values, &spill->work, &flat, err));
+    struct oj_flat flat;
+    OJ_TRY(
+        oj_job_make_flat(job, 1, 1, &spill->batch, &spill->work, &flat, err));
     oj_table_free(spill->table);
     spill->table = NULL;
     OJ_TRY(oj_table_new(job->join.layer, spill->reading.fields,
@@ -491,7 +516,7 @@ static void free_spill(struct spill *spill)
 static oj_status open_tiled(struct oj_job *job, int unique,
                             struct oj_error *err)
 {
-    const struct oj_options options = oj_job_engine_options(job);
+    const struct oj_options options = engine_options(job);
     if (job->tiles.columns != NULL)
         OJ_TRY(
             oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
@@ -532,32 +557,21 @@ static void return_memory(void)
 #endif
 }
 
-/* Under -memory: reads the join side into memory if it fits, else into tiles.
- */
-static oj_status prepare_bounded(struct oj_job *job, struct oj_error *err)
-{
-    const struct oj_options options = oj_job_engine_options(job);
-    int fits;
-    return_memory();
-    OJ_TRY(read_if_it_fits(job, &fits, err));
-    if (!fits)
-        return prepare_tiles(job, err);
-    return oj_join_open(&job->join_side->flat, &job->relation,
-                        job->command->backend, &options,
-                        &job->join_side->engine, err);
-}
-
 /* ---- prepared ------------------------------------------------------------ */
 
 oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
 {
-    const struct oj_options options = oj_job_engine_options(job);
+    int fits = 1;
     if (job->command->memory > 0)
-        return prepare_bounded(job, err);
-    OJ_TRY(oj_job_read_join(job, err));
-    return oj_join_open(&job->join_side->flat, &job->relation,
-                        job->command->backend, &options,
-                        &job->join_side->engine, err);
+    {
+        return_memory();
+        OJ_TRY(read_if_it_fits(job, &fits, err));
+    }
+    else
+        OJ_TRY(oj_job_read_side(job, 1, job->join_side, oj_is_cancelled_at,
+                                NULL, err));
+    return fits ? open_engine(job, oj_cancel_flag(), err)
+                : prepare_tiles(job, err);
 }
 
 /* ---- the join side, borrowed from the cache ------------------------------ */
@@ -583,77 +597,44 @@ static oj_status build(void *user, struct oj_join_side *side, const int *cancel,
 {
     const struct oj_side_findings nothing = {0};
     struct oj_job *job = user;
-    struct oj_options options = oj_job_engine_options(job);
-    options.cancel = cancel;
     job->join_side = side;
     oj_sides_take_findings(&job->sides, 1, &nothing); /* of a first attempt */
-    OJ_TRY(oj_job_read_join(job, err));
-    OJ_TRY(oj_join_open(&side->flat, &job->relation, job->command->backend,
-                        &options, &side->engine, err));
+    OJ_TRY(oj_job_read_side(job, 1, side, oj_is_cancelled_at, NULL, err));
+    OJ_TRY(open_engine(job, cancel, err));
     oj_join_side_keep(side, &job->sides);
     *keep = oj_join_files_same(&job->join_files);
     return OJ_OK;
 }
 
-/* Also of a failed build: side is gone. */
-static void take_back(struct oj_job *job)
+oj_status oj_job_prepare_shared(struct oj_job *job, const struct oj_job *like,
+                                struct oj_error *err)
 {
-    job->join_side = &job->own_join_side;
-}
-
-/* After the cache's answer. */
-static oj_status settle(struct oj_job *job, oj_status status, int is_mine)
-{
+    const struct oj_join_recipe recipe = {
+        job->command,   &job->join,       &job->sides,
+        &job->relation, &job->join_files, engine_options(job)};
+    struct oj_join_key key = {0};
+    oj_status status = OJ_OK;
+    int is_mine, may_keep = oj_join_cache_limit() > 0 &&
+                            oj_join_key_is_possible(job->command, &job->join) &&
+                            oj_join_files_same(&job->join_files);
+    if (job->command->memory > 0)
+        return oj_job_prepare(job, err);
+    if (may_keep)
+        status = oj_join_key_make(&recipe, &key, err);
+    if (status == OJ_OK)
+        status = oj_join_cache_take(
+            like != NULL ? &like->join_use : NULL, may_keep ? &key : NULL,
+            build, job, oj_cancel_flag(), &job->join_use, &is_mine, err);
+    oj_join_key_free(&key);
     if (status != OJ_OK)
     {
-        take_back(job);
+        job->join_side = &job->own_join_side; /* a failed build's is gone */
         return status;
     }
     job->join_side = oj_join_use_side(&job->join_use);
     if (!is_mine)
         oj_join_side_lend(job->join_side, &job->sides);
     return OJ_OK;
-}
-
-static oj_status borrow(struct oj_job *job, const struct oj_join_key *key,
-                        struct oj_error *err)
-{
-    int is_mine;
-    oj_status status = oj_join_cache_take(key, build, job, oj_cancel_flag(),
-                                          &job->join_use, &is_mine, err);
-    return settle(job, status, is_mine);
-}
-
-oj_status oj_job_prepare_shared(struct oj_job *job, struct oj_error *err)
-{
-    const struct oj_join_recipe recipe = {
-        job->command,   &job->join,       &job->sides,
-        &job->relation, &job->join_files, oj_job_engine_options(job)};
-    struct oj_join_key key = {0};
-    oj_status status = OJ_OK;
-    int may_keep = oj_join_cache_limit() > 0 &&
-                   oj_join_key_is_possible(job->command, &job->join) &&
-                   oj_join_files_same(&job->join_files);
-    if (job->command->memory > 0)
-        return oj_job_prepare(job, err);
-    if (may_keep)
-        status = oj_join_key_make(&recipe, &key, err);
-    if (status == OJ_OK)
-        status = borrow(job, may_keep ? &key : NULL, err);
-    oj_join_key_free(&key);
-    return status;
-}
-
-oj_status oj_job_prepare_like(struct oj_job *job, const struct oj_job *other,
-                              struct oj_error *err)
-{
-    int is_there, is_mine;
-    oj_status status =
-        oj_join_cache_share(&other->join_use, build, job, oj_cancel_flag(),
-                            &job->join_use, &is_there, &is_mine, err);
-    if (status == OJ_OK && !is_there)
-        return oj_job_prepare_shared(job, err);
-    return settle(job, status, is_mine);
 }
 
 /* With the join side in memory: one job at a time where it is shared. */
@@ -685,42 +666,47 @@ void oj_job_on_thread(const struct oj_job *job,
         oj_message_use(NULL);
 }
 
+oj_status oj_job_open_reader(struct oj_job *job, const struct oj_source *source,
+                             const struct oj_read_options *reading,
+                             struct oj_error *err)
+{
+    oj_status status;
+    oj_message_forget_errors();
+    status = oj_layer_reader_open(source->layer, reading, &job->reader, err);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    if (job->show_progress && !job->progress_open)
+        GDALTermProgress(0.0, NULL, NULL);
+    job->progress_open = job->show_progress;
+    return OJ_OK;
+}
+
 oj_status oj_job_begin_input(struct oj_job *job, int keep_attributes,
                              struct oj_error *err)
 {
     struct oj_read_options reading = oj_job_read_options(job, &job->input);
-    oj_status status;
     reading.limit = job->command->limit;
     reading.keep_attributes = keep_attributes;
-    if (oj_sides_need_values(&job->sides, 0))
+    if (job->streams == OJ_STREAMS_INPUT &&
+        oj_sides_need_values(&job->sides, 0))
         reading.keep_attributes = 1;
     else if (!keep_attributes)
         reading.n_fields = 0;
     job->join_use.cancel = job->cancel;
-    oj_message_forget_errors();
-    status =
-        oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
-    if (job->show_progress)
-        GDALTermProgress(0.0, NULL, NULL);
-    job->progress_open = job->show_progress;
-    return OJ_OK;
+    return oj_job_open_reader(job, &job->input, &reading, err);
 }
 
 oj_status oj_job_read_batch(struct oj_job *job, int slot, struct oj_flat *flat,
                             struct oj_error *err)
 {
     struct oj_batch *batch = &job->batches[slot];
-    struct oj_row_values values = {0};
     OJ_TRY(oj_layer_reader_next(job->reader, batch, err));
+    if (job->streams != OJ_STREAMS_AS_READ)
+        return oj_job_make_flat(job, job->streams == OJ_STREAMS_JOIN, 0, batch,
+                                &job->batch_work[slot], flat, err);
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
-    values.attributes = batch->attributes;
-    if (batch->n_rows == 0)
-        return OJ_OK;
-    return oj_sides_make(&job->sides, 0, 0, &values, &job->batch_work[slot],
-                         flat, err);
+    return OJ_OK;
 }
 
 static oj_status join_tiles(struct oj_job *job,
@@ -794,11 +780,13 @@ int oj_job_threads(const struct oj_job *job)
 
 int oj_job_show_progress(const struct oj_job *job, int64_t n_rows)
 {
-    double done = 1.0;
+    double done = job->n_expected == 0;
+    double share = job->progress_share > 0 ? job->progress_share : 1.0;
     if (job->n_expected > 0)
-        done = (double)n_rows / (double)job->n_expected;
-    if (job->progress_share > 0)
-        done *= job->progress_share;
+        done = n_rows < job->n_expected
+                   ? (double)n_rows / (double)job->n_expected
+                   : 1.0;
+    done = job->progress_start + share * done;
     /* The last step is shown when the output is complete. */
     if (job->show_progress)
         GDALTermProgress(done < 0.999 ? done : 0.999, NULL, NULL);
@@ -849,18 +837,11 @@ oj_status oj_job_read_one(struct oj_job *job, int64_t fid, int is_filtered,
                           struct oj_error *err)
 {
     struct oj_batch *batch = &job->batches[0];
-    struct oj_row_values values = {0};
     oj_status status = read_row(job, fid, is_filtered, batch, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     *there = batch->n_rows > 0;
-    if (!*there)
-        return OJ_OK;
-    *flat = oj_flat_buf_view(&batch->flat);
-    flat->n_features = batch->n_rows;
-    values.attributes = batch->attributes;
-    return oj_sides_make(&job->sides, 0, 0, &values, &job->batch_work[0], flat,
-                         err);
+    return oj_job_make_flat(job, 0, 0, batch, &job->batch_work[0], flat, err);
 }
 
 /* ---- the end ------------------------------------------------------------- */

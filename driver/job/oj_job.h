@@ -17,6 +17,14 @@
 #include "oj_join_side.h"
 #include "oj_tiled_join.h"
 
+/** What becomes of the batches of a stream. */
+enum oj_streams
+{
+    OJ_STREAMS_INPUT,  /**< what is joined of the input */
+    OJ_STREAMS_JOIN,   /**< what is joined of the join layer */
+    OJ_STREAMS_AS_READ /**< nothing: their answers are known */
+};
+
 /** Zeroed memory is a valid closed one. */
 struct oj_job
 {
@@ -51,6 +59,7 @@ struct oj_job
     void *after_join_user;
 
     /* The input side, while and after it is streamed. */
+    enum oj_streams streams;
     struct oj_layer_reader *reader;
     struct oj_batch batches[OJ_PIPELINE_SLOTS]; /**< as they were read */
     struct oj_side_work batch_work[OJ_PIPELINE_SLOTS];
@@ -60,8 +69,9 @@ struct oj_job
 
     struct oj_message_list *messages; /**< of the threads of a stream; NULL:
                                            what hears all threads */
-    int64_t n_expected; /**< rows of the input side; -1: unknown */
+    int64_t n_expected; /**< rows that are streamed; -1: unknown */
     int show_progress;
+    double progress_start; /**< where in the bar streaming begins */
     double progress_share; /**< of the bar, that streaming takes; 0: all */
     int progress_open;     /**< the bar has begun and not ended */
 };
@@ -72,16 +82,23 @@ struct oj_job
 OJ_MUST_USE oj_status oj_job_open(const struct oj_command *command,
                                   struct oj_job *job, struct oj_error *err);
 
-/** Reads the join side: flat and table of job->join_side. */
-OJ_MUST_USE oj_status oj_job_read_join(struct oj_job *job,
-                                       struct oj_error *err);
+/** Reads all rows of a side, 0: the input, 1: the join layer, into to, but for
+ *  its engine: as they are, and what is joined of them. The fields of the input
+ *  are read where the join asks for them.
+ *  watch(rows read, user) stops it with OJ_ERR_CANCELLED when it returns
+ *  nonzero (oj_is_cancelled_at()). */
+OJ_MUST_USE oj_status oj_job_read_side(struct oj_job *job, int side,
+                                       struct oj_join_side *to,
+                                       int (*watch)(int64_t, void *),
+                                       void *user, struct oj_error *err);
 
-/** The same; watch(rows read, user) stops it with OJ_ERR_CANCELLED when it
- *  returns nonzero. */
-OJ_MUST_USE oj_status oj_job_read_join_watched(struct oj_job *job,
-                                               int (*watch)(int64_t, void *),
-                                               void *user,
-                                               struct oj_error *err);
+/** What is joined of a batch of a side; it borrows from batch and work.
+ *  insert: see oj_sides_make(). */
+OJ_MUST_USE oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
+                                       const struct oj_batch *batch,
+                                       struct oj_side_work *work,
+                                       struct oj_flat *flat,
+                                       struct oj_error *err);
 
 /** Reads the join side and indexes it. */
 OJ_MUST_USE oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err);
@@ -100,18 +117,15 @@ OJ_MUST_USE oj_status oj_job_open_shared(const struct oj_command *command,
 int oj_job_is_outdated(const struct oj_job *job);
 
 /** oj_job_prepare(), with a join side from the cache of the process, or put
- *  there; one that cannot be kept is still shared by oj_job_prepare_like().
- *  Looks at the calling thread's cancel flag, which outlives the job, also
- *  while another thread prepares the same join side. */
+ *  there; one that cannot be kept can still be shared with a job that is like
+ *  another one.  Looks at the calling thread's cancel flag, which outlives the
+ *  job, also while another thread prepares the same join side.
+ *  like  NULL, or a job that is open for the same command, and stays so
+ *        meanwhile: its join side is taken, if it has one; it may be joining,
+ * or being prepared */
 OJ_MUST_USE oj_status oj_job_prepare_shared(struct oj_job *job,
+                                            const struct oj_job *like,
                                             struct oj_error *err);
-
-/** The same with the join side of another job, which is open for the same
- *  command, and stays so meanwhile; it may be joining, or being prepared by
- *  oj_job_prepare_shared(). */
-OJ_MUST_USE oj_status oj_job_prepare_like(struct oj_job *job,
-                                          const struct oj_job *other,
-                                          struct oj_error *err);
 
 /** From any thread while the job is open, after its cancel flag was raised: has
  *  a shared engine stop at once what it does for this job. */
@@ -120,14 +134,21 @@ void oj_job_stop(struct oj_job *job);
 /* The input side, streamed through somebody's pipeline: begin, read batches,
  * join their parts, end. */
 
-/** Opens the reader of the input layer. Before the pipeline is opened, or on
- *  its reader thread; job->cancel is set.
+/** Opens job->reader on the layer of a side, with the progress bar. Before the
+ *  pipeline is opened, or on its reader thread. */
+OJ_MUST_USE oj_status oj_job_open_reader(struct oj_job *job,
+                                         const struct oj_source *source,
+                                         const struct oj_read_options *reading,
+                                         struct oj_error *err);
+
+/** The same of the input layer; job->cancel is set.
  *  keep_attributes: batches carry geometry and fields as read. */
 OJ_MUST_USE oj_status oj_job_begin_input(struct oj_job *job,
                                          int keep_attributes,
                                          struct oj_error *err);
 
-/** The next batch, into job->batches[slot]. */
+/** The next batch, into job->batches[slot], and what job->streams says of it.
+ */
 OJ_MUST_USE oj_status oj_job_read_batch(struct oj_job *job, int slot,
                                         struct oj_flat *flat,
                                         struct oj_error *err);
@@ -198,9 +219,6 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job,
 
 /** Options of a backend after the command. */
 struct oj_options oj_job_options(const struct oj_command *command);
-
-/** The same for joining the job's input with its join side, once open. */
-struct oj_options oj_job_engine_options(const struct oj_job *job);
 
 /** Accepts a closed one. */
 void oj_job_close(struct oj_job *job);

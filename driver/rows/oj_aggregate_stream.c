@@ -2,12 +2,10 @@
 
 #include "../../algs/base/oj_point_order.h"
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/base/oj_clock.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 
 #include <cpl_conv.h>
-#include <cpl_progress.h>
 
 #include <string.h>
 #include <strings.h>
@@ -20,19 +18,9 @@ struct oj_aggregate_stream
     struct oj_job *job;
     struct oj_aggregation *aggregation;
 
-    /* The input layer, indexed. */
-    struct oj_flat_buf input_buf;
-    struct oj_side_work input_work;
-    struct oj_table *input_table;
-    struct oj_flat input;
-
-    /* The join layer, while it streams. */
-    struct oj_layer_reader *reader;
-    struct oj_batch batches[OJ_PIPELINE_SLOTS];
-    struct oj_side_work work[OJ_PIPELINE_SLOTS];
-    struct oj_point_order order[OJ_PIPELINE_SLOTS];
-    int64_t n_expected; /* its rows; -1: unknown */
-    double join_s;      /* of all that was done with them */
+    struct oj_join_side input; /* all of it, but for its engine: the job's */
+    struct oj_point_order order[OJ_PIPELINE_SLOTS]; /* of join features */
+    double join_s; /* of all that was done with them */
 };
 
 /* ---- which way ---------------------------------------------------------- */
@@ -73,27 +61,6 @@ int oj_aggregate_streams_join(const struct oj_job *job,
 
 /* ---- the input layer, indexed ------------------------------------------- */
 
-static oj_status read_input(struct oj_aggregate_stream *s, struct oj_error *err)
-{
-    struct oj_job *job = s->job;
-    struct oj_read_options reading = oj_job_read_options(job, &job->input);
-    struct oj_row_values values = {0};
-    oj_status status;
-    reading.limit = job->command->limit;
-    if (!oj_sides_need_values(&job->sides, 0))
-        reading.n_fields = 0;
-    oj_message_forget_errors();
-    status = oj_layer_read_all(job->input.layer, &reading, &s->input_buf,
-                               &s->input_table, &job->input_counts,
-                               oj_is_cancelled_at, NULL, err);
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
-    s->input = oj_flat_buf_view(&s->input_buf);
-    values.table = s->input_table;
-    return oj_sides_make(&job->sides, 0, 1, &values, &s->input_work, &s->input,
-                         err);
-}
-
 static oj_status index_input(struct oj_aggregate_stream *s,
                              struct oj_error *err)
 {
@@ -104,8 +71,8 @@ static oj_status index_input(struct oj_aggregate_stream *s,
     exchanged.any_order = 1;
     exchanged.share_lists = oj_aggregation_shares(s->aggregation);
     options.n_input = options.n_expected = n_input > 0 ? n_input : 0;
-    return oj_join_open(&s->input, &exchanged, job->command->backend, &options,
-                        &job->join_side->engine, err);
+    return oj_join_open(&s->input.flat, &exchanged, job->command->backend,
+                        &options, &job->join_side->engine, err);
 }
 
 /* ---- the join layer, streamed ------------------------------------------- */
@@ -115,16 +82,9 @@ static oj_status read_features(void *user, int slot, struct oj_flat *flat,
                                struct oj_error *err)
 {
     struct oj_aggregate_stream *s = user;
-    struct oj_batch *batch = &s->batches[slot];
-    struct oj_row_values values = {0};
-    OJ_TRY(oj_layer_reader_next(s->reader, batch, err));
-    *flat = oj_flat_buf_view(&batch->flat);
-    flat->n_features = batch->n_rows;
-    values.attributes = batch->attributes;
-    if (batch->n_rows == 0)
+    OJ_TRY(oj_job_read_batch(s->job, slot, flat, err));
+    if (flat->n_features == 0)
         return OJ_OK;
-    OJ_TRY(oj_sides_make(&s->job->sides, 1, 0, &values, &s->work[slot], flat,
-                         err));
     return oj_point_order_apply(&s->order[slot], flat, err);
 }
 
@@ -145,7 +105,7 @@ static oj_status join_features(void *user, const struct oj_pipeline_part *part,
     struct oj_join *join = s->job->join_side->engine;
     int64_t n = part->flat->n_features, n_pairs = 0;
     oj_status status = oj_aggregation_sum(
-        s->aggregation, join, part->flat, &s->batches[part->slot],
+        s->aggregation, join, part->flat, &s->job->batches[part->slot],
         part->first_row, order_of(s, part), &n_pairs, err);
     if (status == OJ_ERR_UNSUPPORTED)
         return oj_join_batch(join, part->flat, out, err);
@@ -162,19 +122,14 @@ static oj_status add_pairs(void *user, const struct oj_pipeline_part *part,
                            struct oj_error *err)
 {
     struct oj_aggregate_stream *s = user;
-    return oj_aggregation_add(s->aggregation, &s->batches[part->slot],
+    return oj_aggregation_add(s->aggregation, &s->job->batches[part->slot],
                               part->first_row, order_of(s, part), matches, err);
 }
 
 static int show_streaming(int64_t n_rows, void *user)
 {
     const struct oj_aggregate_stream *s = user;
-    if (s->job->show_progress && s->n_expected > 0)
-    {
-        double done = (double)n_rows / (double)s->n_expected;
-        GDALTermProgress(STREAM_SHARE * (done < 1.0 ? done : 1.0), NULL, NULL);
-    }
-    return oj_is_cancelled();
+    return oj_job_show_progress(s->job, n_rows);
 }
 
 static void on_thread(void *user, void (*stages)(struct oj_pipeline *),
@@ -196,45 +151,45 @@ static oj_status stream_join(struct oj_aggregate_stream *s,
     oj_status status;
     reading.keep_attributes = 1;
     reading.fields_only = 1;
-    oj_message_forget_errors();
-    status = oj_layer_reader_open(job->join.layer, &reading, &s->reader, err);
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
-    s->n_expected = job->show_progress ? oj_source_count(&job->join, -1) : -1;
-    if (job->show_progress)
-        GDALTermProgress(0.0, NULL, NULL);
-    job->progress_open = job->show_progress;
+    job->streams = OJ_STREAMS_JOIN;
+    job->n_expected = job->show_progress ? oj_source_count(&job->join, -1) : -1;
+    job->progress_share = STREAM_SHARE;
+    OJ_TRY(oj_job_open_reader(job, &job->join, &reading, err));
     status = oj_pipeline_run(&work, &sink, &job->counts, err);
-    job->join_side->counts = *oj_layer_reader_counts(s->reader);
+    job->join_side->counts = *oj_layer_reader_counts(job->reader);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     return oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
                                  err);
 }
 
-/* Nothing of the join layer is needed any more. */
-static void end_streaming(struct oj_aggregate_stream *s)
+static void free_orders(struct oj_aggregate_stream *s)
 {
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
-    {
-        oj_batch_free(&s->batches[i]);
-        oj_side_work_free(&s->work[i]);
         oj_point_order_free(&s->order[i]);
-    }
-    oj_layer_reader_close(s->reader);
-    s->reader = NULL;
+}
+
+/* What follows is the input layer, read again. */
+static void end_streaming(struct oj_aggregate_stream *s)
+{
+    struct oj_job *job = s->job;
+    oj_job_end_reading(job);
+    free_orders(s);
+    job->streams = OJ_STREAMS_AS_READ;
+    job->n_expected = s->input.flat.n_features;
+    job->progress_start = STREAM_SHARE;
+    job->progress_share = 1.0 - STREAM_SHARE;
+    s->join_s = job->counts.join_s + job->counts.write_s;
 }
 
 static oj_status fill(struct oj_aggregate_stream *s, struct oj_error *err)
 {
     struct oj_job *job = s->job;
-    double start = oj_clock_seconds();
-    OJ_TRY(read_input(s, err));
-    job->join_side->read_s = oj_clock_seconds() - start;
+    OJ_TRY(oj_job_read_side(job, 0, &s->input, oj_is_cancelled_at, NULL, err));
     OJ_TRY(index_input(s, err));
-    OJ_TRY(oj_aggregation_start(s->aggregation, s->input.n_features, err));
+    OJ_TRY(oj_aggregation_start(s->aggregation, s->input.flat.n_features, err));
     OJ_TRY(stream_join(s, err));
-    job->join_side->read_s += job->counts.read_s;
+    job->join_side->read_s = s->input.read_s + job->counts.read_s;
     end_streaming(s);
     return OJ_OK;
 }
@@ -260,57 +215,19 @@ oj_status oj_aggregate_stream_open(struct oj_job *job,
 
 /* ---- the input layer, written ------------------------------------------- */
 
-oj_status oj_aggregate_stream_begin(struct oj_aggregate_stream *s,
-                                    int keep_attributes, struct oj_error *err)
-{
-    struct oj_job *job = s->job;
-    struct oj_read_options reading = oj_job_read_options(job, &job->input);
-    oj_status status;
-    reading.limit = job->command->limit;
-    reading.keep_attributes = keep_attributes;
-    if (!keep_attributes)
-        reading.n_fields = 0;
-    s->join_s = job->counts.join_s + job->counts.write_s;
-    oj_message_forget_errors();
-    OJ_TRY(oj_aggregation_finish(s->aggregation, err)); /* from the start */
-    status =
-        oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
-    return oj_message_add_reason(status, err);
-}
-
-oj_status oj_aggregate_stream_read(struct oj_aggregate_stream *s, int slot,
-                                   struct oj_flat *flat, struct oj_error *err)
-{
-    struct oj_batch *batch = &s->job->batches[slot];
-    OJ_TRY(oj_layer_reader_next(s->job->reader, batch, err));
-    *flat = oj_flat_buf_view(&batch->flat);
-    flat->n_features = batch->n_rows;
-    return OJ_OK;
-}
-
 oj_status oj_aggregate_stream_join(const struct oj_aggregate_stream *s,
                                    const struct oj_pipeline_part *part,
                                    struct oj_matches *out, struct oj_error *err)
 {
     int64_t n = part->flat->n_features;
     int64_t first = s->job->batches[part->slot].first_row + part->first_row;
-    if (first + n > s->input.n_features ||
-        memcmp(part->flat->fid, s->input.fid + first,
-               (size_t)n * sizeof *s->input.fid) != 0)
+    if (first + n > s->input.flat.n_features ||
+        memcmp(part->flat->fid, s->input.flat.fid + first,
+               (size_t)n * sizeof *s->input.flat.fid) != 0)
         return oj_fail(err, OJ_ERR_DATA,
                        "the input layer '%s' changed while it was read",
                        s->job->input.name);
     return oj_aggregation_rows(s->aggregation, first, n, out, err);
-}
-
-int oj_aggregate_stream_progress(const struct oj_aggregate_stream *s,
-                                 int64_t n_rows)
-{
-    double done = (double)n_rows / (double)s->input.n_features;
-    if (s->job->show_progress)
-        GDALTermProgress(STREAM_SHARE + (0.999 - STREAM_SHARE) * done, NULL,
-                         NULL);
-    return oj_is_cancelled();
 }
 
 oj_status oj_aggregate_stream_end(struct oj_aggregate_stream *s,
@@ -318,7 +235,7 @@ oj_status oj_aggregate_stream_end(struct oj_aggregate_stream *s,
 {
     struct oj_job *job = s->job;
     job->counts.join_s = s->join_s;
-    if (status == OJ_OK && job->counts.n_rows != s->input.n_features)
+    if (status == OJ_OK && job->counts.n_rows != s->input.flat.n_features)
         return oj_fail(err, OJ_ERR_DATA,
                        "the input layer '%s' changed while it was read",
                        job->input.name);
@@ -329,11 +246,11 @@ void oj_aggregate_stream_close(struct oj_aggregate_stream *s)
 {
     if (s == NULL)
         return;
-    end_streaming(s);
+    oj_job_end_reading(s->job);
+    free_orders(s);
     oj_join_close(s->job->join_side->engine);
     s->job->join_side->engine = NULL;
-    oj_table_free(s->input_table);
-    oj_side_work_free(&s->input_work);
-    oj_flat_buf_free(&s->input_buf);
+    s->job->streams = OJ_STREAMS_INPUT;
+    oj_join_side_free(&s->input);
     oj_free(s);
 }

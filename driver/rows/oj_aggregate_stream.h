@@ -27,19 +27,11 @@ OJ_MUST_USE oj_status oj_aggregate_stream_open(
     struct oj_job *job, struct oj_aggregation *aggregation,
     struct oj_aggregate_stream **out, struct oj_error *err);
 
-/* Instead of oj_job_begin_input() and what follows: the input layer is read
- * again, and the parts' answers are as oj_aggregation_rows() gives them.  Who
- * takes them calls oj_aggregation_set_first_row() with a part's place in the
- * layer before values are asked for.  May be done again, any number of times,
- * after oj_job_end_reading(). */
-
-OJ_MUST_USE oj_status
-oj_aggregate_stream_begin(struct oj_aggregate_stream *stream,
-                          int keep_attributes, struct oj_error *err);
-
-OJ_MUST_USE oj_status
-oj_aggregate_stream_read(struct oj_aggregate_stream *stream, int slot,
-                         struct oj_flat *flat, struct oj_error *err);
+/* Instead of joining batches of the input layer, which is read again: the
+ * answers of parts are as oj_aggregation_rows() gives them.  Who takes them
+ * calls oj_aggregation_set_first_row() with a part's place in the layer before
+ * values are asked for.  May be done any number of times, each beginning with
+ * oj_aggregation_finish(). */
 
 /** The rows must be those that were indexed. */
 OJ_MUST_USE oj_status
@@ -47,9 +39,7 @@ oj_aggregate_stream_join(const struct oj_aggregate_stream *stream,
                          const struct oj_pipeline_part *part,
                          struct oj_matches *out, struct oj_error *err);
 
-int oj_aggregate_stream_progress(const struct oj_aggregate_stream *stream,
-                                 int64_t n_rows);
-
+/** oj_job_end_input(), where the rows were as many as before. */
 OJ_MUST_USE oj_status oj_aggregate_stream_end(
     struct oj_aggregate_stream *stream, oj_status status, struct oj_error *err);
 

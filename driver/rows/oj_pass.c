@@ -263,15 +263,16 @@ void oj_pass_fill_write_options(const struct oj_pass *pass,
 static oj_status make_join_side(struct oj_pass *pass, int single,
                                 struct oj_error *err)
 {
+    const struct oj_pass *like = pass->like;
     if (!single && pass->streams_join)
         return oj_aggregate_stream_open(&pass->job, pass->aggregation,
                                         &pass->stream, err);
     if (pass->command == NULL)
         return oj_job_prepare(&pass->job, err);
-    if (pass->like != NULL && pass->like->is_prepared &&
-        pass->like->stream == NULL)
-        return oj_job_prepare_like(&pass->job, &pass->like->job, err);
-    return oj_job_prepare_shared(&pass->job, err);
+    if (like != NULL && (!like->is_prepared || like->stream != NULL))
+        like = NULL;
+    return oj_job_prepare_shared(&pass->job, like != NULL ? &like->job : NULL,
+                                 err);
 }
 
 static oj_status prepare(struct oj_pass *pass, int single, struct oj_error *err)
@@ -313,10 +314,9 @@ static oj_status begin_input(struct oj_pass *pass, struct oj_error *err)
         OJ_TRY(oj_pass_start(pass, 0, err));
     }
     pass->has_begun = 1;
-    return pass->stream != NULL
-               ? oj_aggregate_stream_begin(pass->stream, pass->keeps_attributes,
-                                           err)
-               : oj_job_begin_input(&pass->job, pass->keeps_attributes, err);
+    if (pass->stream != NULL)
+        OJ_TRY(oj_aggregation_finish(pass->aggregation, err));
+    return oj_job_begin_input(&pass->job, pass->keeps_attributes, err);
 }
 
 static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
@@ -325,9 +325,7 @@ static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
     struct oj_pass *pass = user;
     if (!pass->has_begun)
         OJ_TRY(begin_input(pass, err));
-    return pass->stream != NULL
-               ? oj_aggregate_stream_read(pass->stream, slot, flat, err)
-               : oj_job_read_batch(&pass->job, slot, flat, err);
+    return oj_job_read_batch(&pass->job, slot, flat, err);
 }
 
 static oj_status join_part(void *user, const struct oj_pipeline_part *part,
@@ -342,9 +340,7 @@ static oj_status join_part(void *user, const struct oj_pipeline_part *part,
 static int show_progress(int64_t n_rows, void *user)
 {
     const struct oj_pass *pass = user;
-    return pass->stream != NULL
-               ? oj_aggregate_stream_progress(pass->stream, n_rows)
-               : oj_job_show_progress(&pass->job, n_rows);
+    return oj_job_show_progress(&pass->job, n_rows);
 }
 
 static void on_thread(void *user, void (*stages)(struct oj_pipeline *),

@@ -302,7 +302,7 @@ static inline int join_shared(struct job_trial *t, const char *line,
 {
     int64_t built = n_built(), found = n_found();
     open_job(t, line, input, join);
-    must(t, oj_job_prepare_shared(&t->job, &t->error));
+    must(t, oj_job_prepare_shared(&t->job, NULL, &t->error));
     ck_assert_int_eq(n_built() - built + n_found() - found, 1);
     must(t, stream(t));
     return n_found() > found;
