@@ -175,28 +175,10 @@ oj_status oj_pass_reopen(struct oj_pass *pass, struct oj_error *err)
     return open_sides(pass, err);
 }
 
-oj_status oj_pass_filter(struct oj_pass *pass, const OGREnvelope *box,
-                         const char *where, struct oj_error *err)
-{
-    pass->has_box = box != NULL;
-    if (box != NULL)
-        pass->box = *box;
-    oj_free(pass->where);
-    pass->where = NULL;
-    pass->has_where = 0;
-    if (where == NULL)
-        return OJ_OK;
-    OJ_NEW(pass->where, (int64_t)strlen(where) + 1, err);
-    strcpy(pass->where, where);
-    pass->has_where = 1;
-    return OJ_OK;
-}
-
 static oj_status set_filters(struct oj_pass *pass, struct oj_error *err)
 {
     oj_job_end_reading(&pass->job);
-    return oj_source_filter(&pass->job.input, pass->has_box ? &pass->box : NULL,
-                            pass->has_where ? pass->where : NULL, err);
+    return oj_source_filter(&pass->job.input, pass->box, pass->where, err);
 }
 
 /* ---- what the rows are --------------------------------------------------- */
@@ -704,6 +686,5 @@ void oj_pass_close(struct oj_pass *pass)
     CSLDestroy(pass->fields[0]);
     CSLDestroy(pass->fields[1]);
     CSLDestroy(pass->settings);
-    oj_free(pass->where);
     *pass = closed;
 }

@@ -63,10 +63,11 @@ struct oj_pass
     char **fields[2]; /**< owned: of input and join when they were first opened,
                            "NAME TYPE SUBTYPE" */
 
-    /* Filters on the input layer beside those of the command. */
-    int has_box, has_where;
-    OGREnvelope box;
-    char *where; /**< owned */
+    /* Filters on the input layer from the next first row on, beside those of
+     * the command; the caller's, who changes them while no rows are under way.
+     * NULL: none. */
+    const OGREnvelope *box;
+    const char *where;
 
     /* The rows that are under way. */
     int is_running;               /**< from the first one until it is stopped */
@@ -103,13 +104,6 @@ int oj_pass_is_outdated(struct oj_pass *pass);
 /** Opens both sides anew where that is so; rows are of one state of the files.
  *  OJ_ERR_DATA: their fields are others than before. */
 OJ_MUST_USE oj_status oj_pass_reopen(struct oj_pass *pass,
-                                     struct oj_error *err);
-
-/** Filters of the input layer from the next first row on, in place of those
- *  before: NULL: none. OJ_ERR_NOMEM: then there are none. No rows are under
- *  way. */
-OJ_MUST_USE oj_status oj_pass_filter(struct oj_pass *pass,
-                                     const OGREnvelope *box, const char *where,
                                      struct oj_error *err);
 
 /** The fields of the rows. type: of their geometries, see oj_rows_type(). */
