@@ -709,29 +709,13 @@ oj_status oj_job_read_batch(struct oj_job *job, int slot, struct oj_flat *flat,
     return OJ_OK;
 }
 
-static oj_status join_tiles(struct oj_job *job,
-                            const struct oj_pipeline_part *part,
-                            struct oj_matches *out, struct oj_error *err)
-{
-    struct oj_feature_set *side = &job->answer_side[part->answer];
-    int64_t **place = &job->answer_place[part->answer], n;
-    OJ_TRY(oj_tiled_join_batch(job->tiled, part->flat, out, side, err));
-    n = side->buf.n_features;
-    if (!job->command->in_place || n == 0)
-        return OJ_OK;
-    OJ_TRY(oj_reserve(place, 0, n, &job->cap_answer_place[part->answer],
-                      sizeof **place, err));
-    memcpy(*place, oj_tiled_join_places(job->tiled),
-           (size_t)n * sizeof **place);
-    return OJ_OK;
-}
-
 oj_status oj_job_join_part(struct oj_job *job,
                            const struct oj_pipeline_part *part,
                            struct oj_matches *out, struct oj_error *err)
 {
     if (job->tiled != NULL)
-        OJ_TRY(join_tiles(job, part, out, err));
+        OJ_TRY(oj_tiled_join_batch(job->tiled, part->flat, out,
+                                   &job->answer_side[part->answer], err));
     else
         OJ_TRY(join_in_memory(job, part->flat, out, err));
     if (job->after_join == NULL)
@@ -745,10 +729,11 @@ struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)
                                   NULL, NULL};
     if (job->tiled != NULL)
     {
-        side.flat = oj_feature_set_view(&job->answer_side[answer]);
-        side.table = job->answer_side[answer].table;
-        side.ordinal = job->answer_side[answer].ordinal;
-        side.place = job->answer_place[answer];
+        const struct oj_tiled_side *own = &job->answer_side[answer];
+        side.flat = oj_feature_set_view(&own->features);
+        side.table = own->features.table;
+        side.ordinal = own->features.ordinal;
+        side.place = own->place;
     }
     return side;
 }
@@ -881,10 +866,7 @@ void oj_job_close(struct oj_job *job)
     oj_tiled_join_close(job->tiled);
     oj_tiles_close(&job->tiles);
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
-    {
-        oj_feature_set_free(&job->answer_side[i]);
-        oj_free(job->answer_place[i]);
-    }
+        oj_tiled_side_free(&job->answer_side[i]);
     oj_sides_close(&job->sides);
     oj_crs_free(&job->crs);
     oj_source_close(&job->join);

@@ -47,9 +47,7 @@ struct oj_job
      * come with the features they speak of. */
     struct oj_tiles tiles;
     struct oj_tiled_join *tiled; /**< NULL: in memory */
-    struct oj_feature_set answer_side[OJ_PIPELINE_SLOTS];
-    int64_t *answer_place[OJ_PIPELINE_SLOTS]; /**< of its features, -in_place */
-    int64_t cap_answer_place[OJ_PIPELINE_SLOTS];
+    struct oj_tiled_side answer_side[OJ_PIPELINE_SLOTS];
 
     /** Called on the join thread after each join, for what is to be found out
      *  about the pairs; may be NULL. part->answer tells answers apart. */
@@ -196,9 +194,8 @@ struct oj_answer_side
     struct oj_flat flat;
     const struct oj_table *table;
     const int64_t
-        *ordinal; /**< place in the join layer, NULL: the row itself */
-    const int64_t
-        *place; /**< with -in_place, for oj_tiles_fetch(); else NULL */
+        *ordinal;         /**< place in the join layer, NULL: the row itself */
+    const int64_t *place; /**< for oj_tiles_fetch(), NULL: not in tiles */
 };
 
 /** Of the answer with that number (struct oj_pipeline_part). */

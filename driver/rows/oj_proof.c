@@ -34,7 +34,7 @@ struct reference
     /* In tiles. */
     struct oj_tiles tiles; /* the job's, read on their own */
     struct oj_tiled_join *tiled;
-    struct oj_feature_set own;  /* of the reference's answer */
+    struct oj_tiled_side own;   /* of the reference's answer */
     struct oj_feature_set both; /* where it has others than the join's */
     int64_t n_places, cap_places;
     struct answer_feature *place; /* by ordinal */
@@ -70,7 +70,7 @@ static void close_reference(struct reference *reference)
     oj_join_close(reference->engine);
     oj_tiled_join_close(reference->tiled);
     oj_tiles_view_free(&reference->tiles);
-    oj_feature_set_free(&reference->own);
+    oj_tiled_side_free(&reference->own);
     oj_feature_set_free(&reference->both);
     oj_free(reference->place);
     oj_free(reference->row);
@@ -113,7 +113,7 @@ static oj_status add_others(struct reference *reference,
                             const struct oj_answer_side *ours,
                             struct oj_error *err)
 {
-    const struct oj_flat own = oj_feature_set_view(&reference->own);
+    const struct oj_flat own = oj_feature_set_view(&reference->own.features);
     struct oj_feature_set *both = &reference->both;
     OJ_TRY(oj_feature_set_clear(both, err));
     for (int64_t i = 0; i < ours->flat.n_features; i++)
@@ -125,7 +125,7 @@ static oj_status add_others(struct reference *reference,
             continue;
         reference->row[i] = (int32_t)both->buf.n_features;
         OJ_TRY(oj_feature_set_add(both, &own, i, 1, NULL, 0,
-                                  reference->own.ordinal[i], err));
+                                  reference->own.features.ordinal[i], err));
     }
     reference->side = oj_feature_set_view(both);
     return OJ_OK;
@@ -153,13 +153,14 @@ static oj_status number_alike(struct reference *reference,
                               const struct oj_answer_side *ours,
                               struct oj_matches *matches, struct oj_error *err)
 {
-    int64_t n = reference->own.buf.n_features, n_others = 0;
+    int64_t n = reference->own.features.buf.n_features, n_others = 0;
     OJ_TRY(note_ours(reference, ours, err));
     OJ_TRY(oj_reserve(&reference->row, 0, n, &reference->cap_row,
                       sizeof *reference->row, err));
     for (int64_t i = 0; i < n; i++)
     {
-        reference->row[i] = find_ours(reference, reference->own.ordinal[i]);
+        reference->row[i] =
+            find_ours(reference, reference->own.features.ordinal[i]);
         n_others += reference->row[i] < 0;
     }
     reference->side = ours->flat;

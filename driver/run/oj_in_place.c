@@ -187,22 +187,6 @@ static oj_status fail_foreign(const struct update *u, int field,
                    u->layer, field_name(u->pass.job.input.layer, field));
 }
 
-static struct oj_schema_request make_request(const struct update *u)
-{
-    struct oj_schema_request request = {0};
-    request.input = &u->pass.job.input;
-    request.join = &u->pass.job.join;
-    request.with_join = 1;
-    request.own = u->pass.rows.own;
-    request.n_own = u->pass.rows.n_own;
-    if (u->pass.aggregation != NULL)
-        request.own =
-            oj_aggregation_columns(u->pass.aggregation, &request.n_own);
-    request.one_row_per_input = 1;
-    request.prefix = u->pass.job.command->prefix;
-    return request;
-}
-
 /* Place of the first of our columns in the layer, from an earlier run; -1: it
  * has none of them. One without the first is somebody else's. */
 static oj_status find_own(const struct update *u,
@@ -226,8 +210,9 @@ static oj_status find_own(const struct update *u,
 static oj_status plan_columns(struct update *u, struct oj_error *err)
 {
     OGRLayerH layer = u->pass.job.input.layer;
-    const struct oj_schema_request request = make_request(u);
+    struct oj_schema_request request = oj_pass_request(&u->pass, wkbNone);
     int first;
+    request.with_input = 0;
     OJ_TRY(find_own(u, &request, &first, err));
     OJ_TRY(oj_schema_take_name(
         &u->schema,
@@ -390,13 +375,9 @@ static oj_status create_columns(struct update *u, struct oj_error *err)
 static oj_status open_writer(struct update *u, struct oj_error *err)
 {
     struct oj_write_options options = {0};
-    options.how = OJ_HOW_LEFT;
+    oj_pass_fill_write_options(&u->pass, &options);
     options.columns = u->schema.columns;
     options.n_columns = (int)u->schema.n_fields;
-    options.join_side = &u->pass.job.join_side->flat;
-    options.join_table = u->pass.job.join_side->table;
-    options.aggregate = oj_aggregation_value;
-    options.aggregate_user = u->pass.aggregation;
     return oj_layer_writer_open(u->target, &options, &u->writer, err);
 }
 
