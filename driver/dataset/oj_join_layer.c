@@ -997,7 +997,7 @@ static oj_status count(struct oj_join_layer *layer, int force, int64_t *n,
         (!force && !(is_known && layer->has_fast_count)))
         return OJ_OK;
     OJ_TRY(idle_pass(layer, &pass, err));
-    status = is_known ? oj_pass_count_input(pass, force, n, err)
+    status = is_known ? oj_pass_ask_input(pass, force, n, NULL, err)
                       : oj_pass_count(pass, n, err);
     oj_message_list_report(&pass->messages);
     return status;
@@ -1037,7 +1037,7 @@ int oj_join_layer_extent(struct oj_join_layer *layer, OGREnvelope *extent,
     struct oj_error error = {OJ_OK, ""};
     struct oj_pass *pass;
     oj_status status;
-    int there = 0;
+    int64_t there = 0;
     if (!has_input_extent(layer) || (!force && !layer->has_fast_extent))
         return 0;
     status = refresh(layer, &error);
@@ -1045,11 +1045,11 @@ int oj_join_layer_extent(struct oj_join_layer *layer, OGREnvelope *extent,
         status = idle_pass(layer, &pass, &error);
     if (status == OJ_OK)
     {
-        status = oj_pass_extent(pass, force, extent, &there, &error);
+        status = oj_pass_ask_input(pass, force, &there, extent, &error);
         oj_message_list_report(&pass->messages);
     }
     (void)succeeds(status, &error);
-    return there;
+    return there > 0;
 }
 
 /* ---- capabilities ------------------------------------------------------- */

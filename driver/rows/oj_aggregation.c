@@ -435,13 +435,16 @@ oj_status oj_aggregation_answer(struct oj_aggregation *a,
                                 const struct oj_matches *matches,
                                 const struct oj_answer_side *side,
                                 const struct oj_pair_values *values,
+                                const struct oj_matches **rows,
                                 struct oj_error *err)
 {
     OJ_TRY(oj_aggregates_start(a->state, matches->n_rows, err));
     OJ_TRY(oj_aggregation_keep(a, 0, matches, side, values, err));
     OJ_TRY(oj_aggregates_rewind(a->state, err));
     a->first_row = 0;
-    return oj_aggregation_rows(a, 0, matches->n_rows, &a->rows, err);
+    OJ_TRY(oj_aggregation_rows(a, 0, matches->n_rows, &a->rows, err));
+    *rows = &a->rows;
+    return OJ_OK;
 }
 
 int oj_aggregation_shares(const struct oj_aggregation *a)
@@ -559,11 +562,6 @@ oj_status oj_aggregation_rows(const struct oj_aggregation *a, int64_t first,
         out->n_matched += n_pairs > 0;
     }
     return OJ_OK;
-}
-
-const struct oj_matches *oj_aggregation_matches(const struct oj_aggregation *a)
-{
-    return &a->rows;
 }
 
 void oj_aggregation_set_first_row(struct oj_aggregation *a, int64_t first)

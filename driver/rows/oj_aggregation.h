@@ -33,11 +33,14 @@ oj_aggregation_columns(const struct oj_aggregation *aggregation, int *n);
 int oj_aggregation_needs_overlap(const struct oj_aggregation *aggregation);
 
 /** Takes an answer of the join whose rows are about to be written. values may
- *  be NULL where no overlap is needed. */
+ *  be NULL where no overlap is needed.
+ *  rows  as of oj_aggregation_rows(), of all of them; owned by the aggregation,
+ *        valid until the next answer */
 OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
                                             const struct oj_matches *matches,
                                             const struct oj_answer_side *side,
                                             const struct oj_pair_values *values,
+                                            const struct oj_matches **rows,
                                             struct oj_error *err);
 
 /** The same for answers whose rows are written after the last of them: row 0 of
@@ -87,10 +90,6 @@ OJ_MUST_USE oj_status oj_aggregation_finish(struct oj_aggregation *aggregation,
 OJ_MUST_USE oj_status
 oj_aggregation_rows(const struct oj_aggregation *aggregation, int64_t first,
                     int64_t n, struct oj_matches *out, struct oj_error *err);
-
-/** The same, of all rows of the last answer; owned by the aggregation. */
-const struct oj_matches *
-oj_aggregation_matches(const struct oj_aggregation *aggregation);
 
 /** Row 0 of oj_aggregation_value() is this one. */
 void oj_aggregation_set_first_row(struct oj_aggregation *aggregation,

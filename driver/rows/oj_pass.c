@@ -404,10 +404,9 @@ static oj_status take_aggregates(struct oj_pass *pass, struct oj_answer *answer,
             pass->aggregation, answer->batch->first_row + answer->first_row);
         return OJ_OK;
     }
-    OJ_TRY(oj_aggregation_answer(pass->aggregation, answer->pairs,
-                                 &answer->side, answer->values, err));
-    answer->matches = oj_aggregation_matches(pass->aggregation);
-    return OJ_OK;
+    return oj_aggregation_answer(pass->aggregation, answer->pairs,
+                                 &answer->side, answer->values,
+                                 &answer->matches, err);
 }
 
 static oj_status make_answer(struct oj_pass *pass,
@@ -594,10 +593,16 @@ oj_status oj_pass_count(struct oj_pass *pass, int64_t *n, struct oj_error *err)
 
 /* ---- what the input layer knows ------------------------------------------ */
 
-static void ask_count(const struct oj_pass *pass, int force, int64_t *n)
+static void ask_input(const struct oj_pass *pass, int force, int64_t *n,
+                      OGREnvelope *extent)
 {
     const struct oj_source *input = &pass->job.input;
     int64_t limit = pass->job.command->limit;
+    if (extent != NULL)
+    {
+        *n = OGR_L_GetExtent(input->layer, extent, force) == OGRERR_NONE;
+        return;
+    }
     *n = oj_source_count(input, limit);
     if (*n < 0 && force)
         *n = OGR_L_GetFeatureCount(input->layer, 1);
@@ -605,29 +610,15 @@ static void ask_count(const struct oj_pass *pass, int force, int64_t *n)
         *n = limit;
 }
 
-oj_status oj_pass_count_input(struct oj_pass *pass, int force, int64_t *n,
-                              struct oj_error *err)
+oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
+                            OGREnvelope *extent, struct oj_error *err)
 {
     struct stretch stretch;
     oj_status status;
     begin_stretch(pass, &stretch);
     status = set_filters(pass, err);
     if (status == OJ_OK)
-        ask_count(pass, force, n);
-    end_stretch(pass, &stretch);
-    return status;
-}
-
-oj_status oj_pass_extent(struct oj_pass *pass, int force, OGREnvelope *extent,
-                         int *there, struct oj_error *err)
-{
-    struct stretch stretch;
-    oj_status status;
-    begin_stretch(pass, &stretch);
-    status = set_filters(pass, err);
-    if (status == OJ_OK)
-        *there = OGR_L_GetExtent(pass->job.input.layer, extent, force) ==
-                 OGRERR_NONE;
+        ask_input(pass, force, n, extent);
     end_stretch(pass, &stretch);
     return status;
 }

@@ -153,14 +153,11 @@ OJ_MUST_USE oj_status oj_pass_count(struct oj_pass *pass, int64_t *n,
                                     struct oj_error *err);
 
 /** Rows of the input layer under the filters, by its own count. *n -1: not
- *  known, without force where it would be a pass over the data. */
-OJ_MUST_USE oj_status oj_pass_count_input(struct oj_pass *pass, int force,
-                                          int64_t *n, struct oj_error *err);
-
-/** The same of its extent. */
-OJ_MUST_USE oj_status oj_pass_extent(struct oj_pass *pass, int force,
-                                     OGREnvelope *extent, int *there,
-                                     struct oj_error *err);
+ *  known, without force where it would be a pass over the data.
+ *  extent  not NULL: where they are, instead, and *n is 1; 0: not known */
+OJ_MUST_USE oj_status oj_pass_ask_input(struct oj_pass *pass, int force,
+                                        int64_t *n, OGREnvelope *extent,
+                                        struct oj_error *err);
 
 /** The answer for an input feature, whose rows are numbered from its FID times
  *  oj_pass_most_rows() on: which of them *fid is, and becomes its number within

@@ -63,10 +63,13 @@ struct method_row
     int64_t n_within_ulps;     /* distances equal only up to some ulps */
 };
 
-struct benchmark_table
+struct benchmark
 {
-    const struct method_row *rows;
-    int n;
+    struct oj_job job;
+    struct oj_join_side input; /* all of it, but for an engine */
+    struct oj_matches answer;  /* of the cpu backend, all rows */
+    struct method_row rows[N_METHODS];
+    int n_rows;
 };
 
 static void write_agreement(const struct method_row *row, char *text,
@@ -153,14 +156,14 @@ static void print_table(const struct method_row *rows, int n)
 
 static void write_csv(FILE *file, const void *user)
 {
-    const struct benchmark_table *table = user;
+    const struct benchmark *b = user;
     fprintf(file, "method,backend,threads,rows,rows_run,index_s,filter_s,"
                   "refine_s,total_s,extrapolated_s,points_per_s,speed_up,"
                   "pairs,rows_different,rows_apart,pairs_undecided,"
                   "distances_within_ulps\n");
-    for (int i = 0; i < table->n; i++)
+    for (int i = 0; i < b->n_rows; i++)
     {
-        const struct method_row *row = &table->rows[i];
+        const struct method_row *row = &b->rows[i];
         fprintf(file, "\"%s\",%s,%d,%lld,%lld,%.6f,%.6f,%.6f,%.6f,",
                 row->method, row->backend, row->n_threads,
                 (long long)row->n_all, (long long)row->n_run, row->index_s,
@@ -168,28 +171,12 @@ static void write_csv(FILE *file, const void *user)
         if (row->n_run < row->n_all)
             fprintf(file, "%.6f", row->all_s);
         fprintf(file, ",%.1f,%.3f,%lld,%lld,%lld,%lld,%lld\n", per_second(row),
-                speed_up(&table->rows[0], row), (long long)row->n_pairs,
+                speed_up(&b->rows[0], row), (long long)row->n_pairs,
                 (long long)row->n_differ, (long long)row->n_apart,
                 (long long)row->n_undecided_pairs,
                 (long long)row->n_within_ulps);
     }
 }
-
-static oj_status write_csv_file(const struct method_row *rows, int n,
-                                const char *path, struct oj_error *err)
-{
-    const struct benchmark_table table = {rows, n};
-    return oj_text_file_write(path, "benchmark_csv", write_csv, &table, err);
-}
-
-struct benchmark
-{
-    struct oj_job job;
-    struct oj_join_side input; /* all of it, but for an engine */
-    struct oj_matches answer;  /* of the cpu backend, all rows */
-    struct method_row rows[N_METHODS];
-    int n_rows;
-};
 
 /* Row of the input that stands at place i of an even sample of n_sample. */
 static int64_t sample_row(int64_t i, int64_t n_sample, int64_t n_all)
@@ -481,7 +468,8 @@ static oj_status run(struct benchmark *b, const struct oj_command *command,
     print_table(b->rows, b->n_rows);
     if (command->benchmark_csv == NULL)
         return OJ_OK;
-    return write_csv_file(b->rows, b->n_rows, command->benchmark_csv, err);
+    return oj_text_file_write(command->benchmark_csv, "benchmark_csv",
+                              write_csv, b, err);
 }
 
 oj_status oj_benchmark_run(const struct oj_command *command, int *exit_code,
