@@ -598,7 +598,7 @@ static oj_status build(void *user, struct oj_join_side *side, const int *cancel,
     const struct oj_side_findings nothing = {0};
     struct oj_job *job = user;
     job->join_side = side;
-    oj_sides_take_findings(&job->sides, 1, &nothing); /* of a first attempt */
+    job->sides.reshape[1].found = nothing; /* of a first attempt */
     OJ_TRY(oj_job_read_side(job, 1, side, oj_is_cancelled_at, NULL, err));
     OJ_TRY(open_engine(job, cancel, err));
     oj_join_side_keep(side, &job->sides);

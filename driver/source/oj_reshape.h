@@ -23,6 +23,22 @@ enum oj_joined_shape
     OJ_SHAPE_ENVELOPE
 };
 
+/** What was seen of a side's features while they were made into what is
+ *  joined. */
+struct oj_side_findings
+{
+    int64_t n_tested;    /**< features with polygons that -invalid looked at */
+    int64_t n_invalid;   /**< of these; skip and fix */
+    int64_t n_not_fixed; /**< of these, what GEOS cannot make valid: skipped */
+    int64_t n_no_point;  /**< features for which GEOS gives no point */
+    char reason[160];    /**< GEOS's for the first invalid one, or "" */
+    int64_t first_invalid;  /**< its FID */
+    int64_t n_no_reach;     /**< rows without a usable distance of their own:
+                                 NULL or negative */
+    int64_t n_beyond_poles; /**< -metric sphere: with a latitude beyond 90,
+                                 which join nothing */
+};
+
 /** What to do with one side, and what was done. Zeroed memory, with role and
  *  name set, changes nothing. */
 struct oj_reshape
@@ -32,12 +48,7 @@ struct oj_reshape
     const char *role, *name; /**< of the layer, for messages */
     const int *cancel;       /**< nonzero stops; may be NULL */
 
-    int64_t n_tested;    /**< features with polygons that -invalid looked at */
-    int64_t n_invalid;   /**< of these; skip and fix */
-    int64_t n_not_fixed; /**< of these, what GEOS cannot make valid: skipped */
-    int64_t n_no_point;  /**< features for which GEOS gives no point */
-    char reason[160];    /**< GEOS's for the first invalid one, or "" */
-    int64_t first_invalid; /**< its FID */
+    struct oj_side_findings found;
 
     struct oj_layer_geometry work;
 };

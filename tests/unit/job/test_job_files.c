@@ -258,7 +258,7 @@ START_TEST(cancelled)
     __atomic_store_n(&flag, 0, __ATOMIC_RELAXED);
     must(&t, oj_job_prepare_shared(&t.job, NULL, &t.error));
     must(&t, stream(&t));
-    ck_assert_int_eq(oj_sides_findings(&t.job.sides, 1).n_tested, N_JOIN);
+    ck_assert_int_eq(t.job.sides.reshape[1].found.n_tested, N_JOIN);
     close_job(&t);
     oj_cancel_use(NULL);
     remove_folder();
