@@ -52,10 +52,8 @@ struct row_stream
 struct oj_join_layer
 {
     struct oj_command command;
-    char *name, *fid_column;  /* owned */
-    char **metadata, **files; /* owned */
+    struct oj_join_about about; /* defn: of the features that are made */
     struct oj_schema schema;
-    OGRFeatureDefnH defn; /* of the features that are made; owned */
 
     /* Rows one after another; and rows asked for by FID, which do not disturb
      * them: a job of its own on the same join side. */
@@ -153,8 +151,8 @@ static oj_status open_cursor(struct row_stream *s, struct oj_error *err)
     options.cancel = NULL; /* rows are made when they are asked for */
     OJ_TRY(oj_row_cursor_open(s->asked, &options, &s->cursor, err));
     oj_row_cursor_set_crs(
-        s->cursor,
-        OGR_GFld_GetSpatialRef(OGR_FD_GetGeomFieldDefn(s->layer->defn, 0)));
+        s->cursor, OGR_GFld_GetSpatialRef(
+                       OGR_FD_GetGeomFieldDefn(s->layer->about.defn, 0)));
     oj_row_cursor_number(s->cursor, 0);
     return OJ_OK;
 }
@@ -231,7 +229,7 @@ static void set_all(const struct row_stream *s, OGRFeatureH feature)
 static oj_status make_spare(struct row_stream *s, struct oj_error *err)
 {
     if (s->spare == NULL)
-        s->spare = OGR_F_Create(s->layer->defn);
+        s->spare = OGR_F_Create(s->layer->about.defn);
     if (s->spare == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a feature");
     return OJ_OK;
@@ -400,7 +398,7 @@ static oj_status define(const struct oj_join_layer *layer,
     const struct oj_job *job = &layer->main.pass.job;
     const char *geometry = name_beside_fields(
         &job->input, OGR_L_GetGeometryColumn(job->input.layer));
-    OGRFeatureDefnH defn = OGR_FD_Create(layer->name);
+    OGRFeatureDefnH defn = OGR_FD_Create(layer->about.name);
     OGRGeomFieldDefnH field;
     if (defn == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a definition");
@@ -426,8 +424,9 @@ static oj_status choose_name(struct oj_join_layer *layer, struct oj_error *err)
     const char *name = given != NULL ? given : layer->main.pass.job.input.name;
     int is_reserved = given == NULL && oj_sql_is_keyword(name);
     size_t size = strlen(name) + 16;
-    OJ_NEW(layer->name, (int64_t)size, err);
-    snprintf(layer->name, size, "%s%s", name, is_reserved ? "_joined" : "");
+    OJ_NEW(layer->about.name, (int64_t)size, err);
+    snprintf(layer->about.name, size, "%s%s", name,
+             is_reserved ? "_joined" : "");
     return OJ_OK;
 }
 
@@ -441,8 +440,8 @@ static oj_status choose_fid_column(struct oj_join_layer *layer,
     if (!layer->schema.keep_fids || !layer->is_one_row)
         name = "";
     size = strlen(name) + 1;
-    OJ_NEW(layer->fid_column, (int64_t)size, err);
-    memcpy(layer->fid_column, name, size);
+    OJ_NEW(layer->about.fid_column, (int64_t)size, err);
+    memcpy(layer->about.fid_column, name, size);
     return OJ_OK;
 }
 
@@ -481,12 +480,12 @@ static oj_status describe(struct oj_join_layer *layer, struct oj_error *err)
     list = add_side(list, &job->join, "JOIN");
     if (job->crs.unit[0] != '\0')
         list = CSLSetNameValue(list, "DISTANCE_UNIT", job->crs.unit);
-    layer->metadata = list;
+    layer->about.metadata = list;
     if (command->words != NULL)
     {
         char *line = NULL;
         OJ_TRY(oj_words_join(command->words, &line, err));
-        layer->metadata = CSLSetNameValue(list, "COMMAND_LINE", line);
+        layer->about.metadata = CSLSetNameValue(list, "COMMAND_LINE", line);
         oj_free(line);
     }
     return OJ_OK;
@@ -502,8 +501,8 @@ static void list_files(struct oj_join_layer *layer)
         char **files = GDALGetFileList(sides[i]->dataset);
         for (int j = 0; files != NULL && files[j] != NULL; j++)
         {
-            if (CSLFindString(layer->files, files[j]) < 0)
-                layer->files = CSLAddString(layer->files, files[j]);
+            if (CSLFindString(layer->about.files, files[j]) < 0)
+                layer->about.files = CSLAddString(layer->about.files, files[j]);
         }
         CSLDestroy(files);
     }
@@ -529,7 +528,7 @@ static oj_status plan(struct oj_join_layer *layer, struct oj_error *err)
     OJ_TRY(choose_name(layer, err));
     OJ_TRY(plan_fields(layer, type, err));
     OJ_TRY(choose_fid_column(layer, err));
-    OJ_TRY(define(layer, type, &layer->defn, err));
+    OJ_TRY(define(layer, type, &layer->about.defn, err));
     OJ_TRY(define(layer, type, &layer->asked_of_main, err));
     OJ_TRY(define(layer, type, &layer->asked_of_single, err));
     layer->main.asked = layer->asked_of_main;
@@ -597,48 +596,29 @@ void oj_join_layer_close(struct oj_join_layer *layer)
     stop_rows(&layer->main);
     close_rows(&layer->single);
     close_rows(&layer->main);
-    if (layer->defn != NULL)
-        OGR_FD_Release(layer->defn);
+    if (layer->about.defn != NULL)
+        OGR_FD_Release(layer->about.defn);
     if (layer->asked_of_main != NULL)
         OGR_FD_Release(layer->asked_of_main);
     if (layer->asked_of_single != NULL)
         OGR_FD_Release(layer->asked_of_single);
     oj_schema_free(&layer->schema);
-    CSLDestroy(layer->metadata);
-    CSLDestroy(layer->files);
+    CSLDestroy(layer->about.metadata);
+    CSLDestroy(layer->about.files);
     CSLDestroy(layer->used_fields);
     oj_free(layer->where);
-    oj_free(layer->name);
-    oj_free(layer->fid_column);
+    oj_free(layer->about.name);
+    oj_free(layer->about.fid_column);
     oj_command_free(&layer->command);
     oj_free(layer);
 }
 
 /* ---- what it is --------------------------------------------------------- */
 
-const char *oj_join_layer_name(const struct oj_join_layer *layer)
+const struct oj_join_about *
+oj_join_layer_about(const struct oj_join_layer *layer)
 {
-    return layer->name;
-}
-
-OGRFeatureDefnH oj_join_layer_defn(const struct oj_join_layer *layer)
-{
-    return layer->defn;
-}
-
-const char *oj_join_layer_fid_column(const struct oj_join_layer *layer)
-{
-    return layer->fid_column;
-}
-
-char **oj_join_layer_metadata(const struct oj_join_layer *layer)
-{
-    return layer->metadata;
-}
-
-char **oj_join_layer_files(const struct oj_join_layer *layer)
-{
-    return CSLDuplicate(layer->files);
+    return &layer->about;
 }
 
 static int is_one_to_one(const struct oj_join_layer *layer)
@@ -657,7 +637,7 @@ static int is_used(const struct oj_join_layer *layer, const char *name)
 static void look_at_ignored(const struct oj_join_layer *layer,
                             OGRFeatureDefnH asked)
 {
-    OGRFeatureDefnH defn = layer->defn;
+    OGRFeatureDefnH defn = layer->about.defn;
     int all = layer->has_where && layer->used_fields == NULL;
     int n = OGR_FD_GetFieldCount(defn);
     for (int i = 0; i < n; i++)
@@ -705,7 +685,7 @@ static int is_input_field(const struct oj_join_layer *layer, const char *name)
 {
     const struct oj_source *input = &layer->main.pass.job.input;
     OGRFeatureDefnH theirs = OGR_L_GetLayerDefn(input->layer);
-    int i = OGR_FD_GetFieldIndex(layer->defn, name);
+    int i = OGR_FD_GetFieldIndex(layer->about.defn, name);
     const struct oj_column *column = i >= 0 ? &layer->schema.columns[i] : NULL;
     return column != NULL && column->origin == OJ_COLUMN_INPUT &&
            OGR_FD_GetFieldIndex(theirs, name) == input->fields[column->source];
@@ -1119,8 +1099,8 @@ int oj_join_layer_arrow(struct oj_join_layer *layer,
     rows.advance = advance_main;
     rows.closed = close_arrow;
     rows.user = layer;
-    layer->has_stream =
-        oj_join_arrow_open(layer->defn, layer->fid_column, &rows, options, out);
+    layer->has_stream = oj_join_arrow_open(
+        layer->about.defn, layer->about.fid_column, &rows, options, out);
     if (!layer->has_stream)
         oj_join_layer_reset(layer);
     return layer->has_stream;

@@ -5,7 +5,6 @@
 #include "oj_join_side.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +27,7 @@ struct oj_tiled_join
     struct oj_tiles *tiles;
     struct oj_relation relation;
     struct oj_options options;
-    char backend[64]; /* "": the default */
+    const char *backend; /* NULL: the default */
     int fids_are_unique;
     struct oj_stats stats;         /* of tiles that were in memory */
     struct oj_stats total;         /* and of the one that is, after a batch */
@@ -68,8 +67,7 @@ oj_status oj_tiled_join_open(struct oj_tiles *tiles,
     join->tiles = tiles;
     join->relation = *relation;
     join->options = *options;
-    snprintf(join->backend, sizeof join->backend, "%s",
-             backend != NULL ? backend : "");
+    join->backend = backend;
     join->fids_are_unique = fids_are_unique;
     join->loaded = -1;
     *out = join;
@@ -99,8 +97,7 @@ static oj_status load(struct oj_tiled_join *join, int64_t tile,
     /* within a tile read order is lost, but for the ordinals */
     if (!join->fids_are_unique)
         join->flat.fid = join->features.ordinal;
-    OJ_TRY(oj_join_open(&join->flat, &join->relation,
-                        join->backend[0] != '\0' ? join->backend : NULL,
+    OJ_TRY(oj_join_open(&join->flat, &join->relation, join->backend,
                         &join->options, &join->engine, err));
     join->loaded = tile;
     join->used = oj_join_backend(join->engine);
@@ -421,7 +418,7 @@ const struct oj_backend *oj_tiled_join_backend(const struct oj_tiled_join *join)
 {
     if (join->used != NULL)
         return join->used;
-    return join->backend[0] != '\0' && oj_backend_find(join->backend) != NULL
+    return join->backend != NULL && oj_backend_find(join->backend) != NULL
                ? oj_backend_find(join->backend)
                : oj_backend_at(0);
 }

@@ -22,9 +22,9 @@ struct oj_tiled_side
     int64_t cap_place;
 };
 
-/** tiles outlive *out; relation, options and the name of the backend are
- *  copied.  fids_are_unique: 0 when FIDs repeat: then read order alone breaks
- *  ties, and self joins cannot be told. */
+/** tiles and backend outlive *out; relation and options are copied.
+ * fids_are_unique: 0 when FIDs repeat: then read order alone breaks ties, and
+ * self joins cannot be told. */
 OJ_MUST_USE oj_status oj_tiled_join_open(
     struct oj_tiles *tiles, const struct oj_relation *relation,
     const char *backend, const struct oj_options *options, int fids_are_unique,

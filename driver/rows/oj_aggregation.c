@@ -23,10 +23,10 @@ enum
 /* Pairs on their way into aggregates, many at once. */
 struct block
 {
-    struct oj_value_source source; /* of the features */
-    const int64_t *fid;            /* of the source's features, or NULL */
-    const int64_t *ordinal; /* their places in the join layer, or NULL: */
-    int64_t first_place;    /* that of the first, others follow */
+    struct oj_row_values source; /* of the features */
+    const int64_t *fid;          /* of the source's features, or NULL */
+    const int64_t *ordinal;      /* their places in the join layer, or NULL: */
+    int64_t first_place;         /* that of the first, others follow */
 
     struct oj_aggregate_columns columns;
     int64_t n_features, n_pairs;
@@ -501,7 +501,7 @@ oj_status oj_aggregation_sum(struct oj_aggregation *a, struct oj_join *join,
                              const int32_t *order, int64_t *n_pairs,
                              struct oj_error *err)
 {
-    const struct oj_value_source source = {batch->attributes, NULL};
+    const struct oj_row_values source = {NULL, batch->attributes};
     if (!oj_aggregates_take_sums(a->state) ||
         (a->n_ways > 0 && !oj_join_sums(join, flat)))
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are not summed");

@@ -226,16 +226,30 @@ int64_t oj_pass_most_rows(const struct oj_pass *pass)
     return n > 1 ? n : 1;
 }
 
+/* Also of those that become multi-geometries. */
+static int is_multi(OGRwkbGeometryType of)
+{
+    OGRwkbGeometryType type = OGR_GT_Flatten(of);
+    return type == wkbMultiPoint || type == wkbMultiLineString ||
+           type == wkbMultiPolygon || type == wkbMultiCurve ||
+           type == wkbMultiSurface || type == wkbTIN ||
+           type == wkbPolyhedralSurface;
+}
+
 void oj_pass_fill_write_options(const struct oj_pass *pass,
                                 struct oj_write_options *options)
 {
+    const struct oj_command *command = pass->job.command;
     options->how = oj_pass_how(pass);
     options->join_side = &pass->job.join_side->flat;
     options->join_table = pass->job.join_side->table;
     options->cancel = oj_cancel_flag();
     options->aggregate = oj_aggregation_value;
     options->aggregate_user = pass->aggregation;
-    oj_rows_fill_write_options(&pass->rows, options);
+    options->geometry = pass->rows.geometry;
+    options->promote_to_multi = command->layer_type == OJ_LAYER_MULTI;
+    options->multi_shapes =
+        options->geometry == OJ_WRITE_JOIN && is_multi(pass->job.join.type);
 }
 
 /* ---- the join side ------------------------------------------------------ */

@@ -57,10 +57,6 @@ OJ_MUST_USE oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
 /** 1 when join rows that match nothing follow. */
 int oj_rows_has_unmatched_join(const struct oj_rows *rows);
 
-/** Which geometry the writer takes, and from where. */
-void oj_rows_fill_write_options(const struct oj_rows *rows,
-                                struct oj_write_options *options);
-
 /** After the last row: a line on pairs that could not be overlaid. */
 void oj_rows_warn(const struct oj_rows *rows);
 

@@ -42,6 +42,9 @@ struct oj_row_values
     const struct oj_attributes *attributes;
 };
 
+void oj_row_values_get(const struct oj_row_values *values, int64_t row,
+                       int column, struct oj_value *value);
+
 /** The classes of rows 0 to n - 1: in class_of [n].  A row with a NULL gets -1,
  *  and without insert so does one whose values no inserted row has.
  *  is_right: which side's fields.  One thread at a time; after the last insert

@@ -225,10 +225,7 @@ static void fill_reach(const struct oj_conditions *conditions, int side,
     {
         struct oj_value value;
         double d;
-        if (values->table != NULL)
-            oj_table_value(values->table, row, column, &value);
-        else
-            oj_attributes_value(values->attributes, column, row, &value);
+        oj_row_values_get(values, row, column, &value);
         d = number_of(type, &value);
         if (conditions->reach_scale != 1.0)
             d *= conditions->reach_scale;
