@@ -14,7 +14,6 @@
 #include "../base/oj_message_list.h"
 #include "../job/oj_job.h"
 #include "../output/oj_schema.h"
-#include "oj_aggregate_stream.h"
 #include "oj_aggregation.h"
 #include "oj_rows.h"
 #include "oj_unmatched.h"

@@ -8,7 +8,7 @@
 #include "../command/oj_command_op.h"
 #include "../job/oj_job.h"
 #include "../output/oj_output.h"
-#include "../rows/oj_aggregate_stream.h"
+#include "../rows/oj_aggregation.h"
 
 #include <math.h>
 #include <stdarg.h>
