@@ -9,10 +9,6 @@
 
 #include <pthread.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum
 {
     OJ_MOST_MESSAGES = 64 /**< different texts; what comes later is dropped */
@@ -47,7 +43,4 @@ void oj_message_list_drop(struct oj_message_list *list);
 /** Only of an open one; no thread is heard any more. */
 void oj_message_list_close(struct oj_message_list *list);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

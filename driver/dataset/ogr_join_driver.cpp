@@ -2,7 +2,6 @@
  * else.  Every difference between GDAL's versions that concerns its classes is
  * in this file (3.4 to 3.13). */
 #include "../base/oj_message.h"
-#include "../job/oj_join_cache.h"
 #include "../spec/oj_dataset_name.h"
 #include "oj_join_layer.h"
 #include "oj_vector_algorithm.h"
@@ -441,7 +440,7 @@ CPLErr Copy(const char *to, const char *from)
 
 void Unload(GDALDriver *)
 {
-    oj_join_cache_clear();
+    oj_join_layer_unload();
 }
 
 const char options[] =

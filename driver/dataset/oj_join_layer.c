@@ -613,6 +613,11 @@ void oj_join_layer_close(struct oj_join_layer *layer)
     oj_free(layer);
 }
 
+void oj_join_layer_unload(void)
+{
+    oj_join_cache_clear();
+}
+
 /* ---- what it is --------------------------------------------------------- */
 
 const struct oj_join_about *

@@ -47,6 +47,9 @@ struct oj_join_layer *oj_join_layer_open(struct oj_command *command);
  *  Arrow stream of the layer has to be released before. */
 void oj_join_layer_close(struct oj_join_layer *layer);
 
+/** Frees the join sides that no layer uses any more: the driver is unloaded. */
+void oj_join_layer_unload(void);
+
 /* ---- what it is ---------------------------------------------------------- */
 
 /** Owned by the layer. */

@@ -19,10 +19,6 @@
 
 #include "oj_join_side.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** What decides a join side. Owner; zeroed memory is a valid empty one. */
 struct oj_join_key
 {
@@ -101,7 +97,4 @@ struct oj_join_cache_counts
 
 struct oj_join_cache_counts oj_join_cache_counts(void);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

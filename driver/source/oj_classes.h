@@ -14,10 +14,6 @@
 #include "../../flatten/read/oj_attributes.h"
 #include "../../flatten/read/oj_table.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct oj_classes;
 
 /** A field of one side: its place among the fields read, and its type. */
@@ -84,7 +80,4 @@ int64_t oj_class_numbers_bytes(const struct oj_class_numbers *numbers);
 /** Accepts NULL. */
 void oj_class_numbers_free(struct oj_class_numbers *numbers);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

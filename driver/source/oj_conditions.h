@@ -15,10 +15,6 @@
 #include "oj_crs.h"
 #include "oj_source.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Zeroed memory is a valid one that asks nothing. */
 struct oj_conditions
 {
@@ -62,7 +58,4 @@ void oj_columns_free(struct oj_columns *columns);
 /** Accepts zeroed memory. */
 void oj_conditions_free(struct oj_conditions *conditions);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -11,10 +11,6 @@
 #include "../../flatten/read/oj_layer_geometry.h"
 #include "../command/oj_command.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum oj_joined_shape
 {
     OJ_SHAPE_AS_READ = 0,
@@ -70,7 +66,4 @@ OJ_MUST_USE oj_status oj_reshape_features(struct oj_reshape *reshape,
 
 void oj_reshape_free(struct oj_reshape *reshape);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -8,10 +8,6 @@
 #include "oj_conditions.h"
 #include "oj_reshape.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Zeroed memory is a valid closed one. Index 0 is the input, 1 the join. */
 struct oj_sides
 {
@@ -56,7 +52,4 @@ void oj_side_work_free(struct oj_side_work *work);
 /** Accepts a closed one. */
 void oj_sides_close(struct oj_sides *sides);
 
-#ifdef __cplusplus
-}
-#endif
 #endif
