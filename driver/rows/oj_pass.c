@@ -7,6 +7,7 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 
+#include <math.h>
 #include <string.h>
 
 /* ---- on whose thread we are --------------------------------------------- */
@@ -41,6 +42,157 @@ static void end_stretch(const struct oj_pass *pass,
 {
     end_hearing(pass);
     oj_cancel_use(stretch->flag);
+}
+
+/* ---- join features that match nothing ----------------------------------- */
+
+static oj_status open_unmatched(const struct oj_job *job,
+                                struct oj_unmatched *unmatched,
+                                struct oj_error *err)
+{
+    int64_t n = job->join_side->counts.n_rows;
+    unmatched->matched = oj_calloc(n / 64 + 1, sizeof *unmatched->matched);
+    if (unmatched->matched == NULL)
+        return oj_fail_nomem(err, n / 64 + 1, sizeof *unmatched->matched);
+    unmatched->n_features = n;
+    return OJ_OK;
+}
+
+/* Notes the join features of an answer. */
+static void mark_matched(struct oj_unmatched *unmatched,
+                         const struct oj_matches *matches,
+                         const struct oj_answer_side *side)
+{
+    if (unmatched->matched == NULL)
+        return;
+    for (int64_t i = 0; i < matches->n_entries; i++)
+    {
+        int64_t feature = matches->join_row[i];
+        if (feature < 0)
+            continue;
+        if (side->ordinal != NULL)
+            feature = side->ordinal[feature];
+        unmatched->matched[feature / 64] |= UINT64_C(1) << feature % 64;
+    }
+}
+
+/* Features that were never marked; 0 where nobody asks. */
+static int64_t count_unmatched(const struct oj_unmatched *unmatched)
+{
+    int64_t n_words = unmatched->n_features / 64 + 1, n_matched = 0;
+    if (unmatched->matched == NULL)
+        return 0;
+    for (int64_t i = 0; i < n_words; i++)
+        n_matched += __builtin_popcountll(unmatched->matched[i]);
+    return unmatched->n_features - n_matched;
+}
+
+/* Ends the second pass; it can begin again. */
+static void end_unmatched(struct oj_unmatched *unmatched)
+{
+    oj_batch_free(&unmatched->batch);
+    oj_layer_reader_close(unmatched->reader);
+    unmatched->reader = NULL;
+    oj_matches_free(&unmatched->matches);
+    oj_free(unmatched->is_matched);
+    unmatched->is_matched = NULL;
+    unmatched->cap_is_matched = 0;
+}
+
+static void close_unmatched(struct oj_unmatched *unmatched)
+{
+    end_unmatched(unmatched);
+    oj_free(unmatched->matched);
+    memset(unmatched, 0, sizeof *unmatched);
+}
+
+static oj_status fail_changed(const struct oj_job *job, struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_DATA,
+                   "the join layer '%s' has other rows, or another order, when "
+                   "it is read again for those that match nothing",
+                   job->join.name);
+}
+
+/* What is written of them would not be what was joined. */
+static oj_status check_files(const struct oj_job *job, struct oj_error *err)
+{
+    if (!job->join_files.is_settled || !oj_join_files_changed(&job->join_files))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_DATA,
+                   "the join layer '%s' was changed while it was read; read it "
+                   "again",
+                   job->join.name);
+}
+
+/* The FIDs that were read first, where they are still there. */
+static oj_status check_batch(const struct oj_unmatched *unmatched,
+                             const struct oj_job *job, struct oj_error *err)
+{
+    const struct oj_flat_buf *before = &job->join_side->buf;
+    const struct oj_batch *batch = &unmatched->batch;
+    int64_t first = batch->first_row, n = batch->n_rows;
+    if (first + n > unmatched->n_features)
+        return fail_changed(job, err);
+    if (before->fid != NULL && first + n <= before->n_features &&
+        memcmp(before->fid + first, batch->flat.fid,
+               (size_t)n * sizeof *before->fid) != 0)
+        return fail_changed(job, err);
+    return OJ_OK;
+}
+
+static oj_status fill_batch(struct oj_unmatched *unmatched,
+                            struct oj_error *err)
+{
+    int64_t n = unmatched->batch.n_rows;
+    OJ_TRY(oj_reserve(&unmatched->is_matched, 0, n, &unmatched->cap_is_matched,
+                      sizeof *unmatched->is_matched, err));
+    OJ_TRY(oj_matches_reserve(&unmatched->matches, n, n, 0, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t feature = unmatched->batch.first_row + i;
+        unmatched->is_matched[i] =
+            unmatched->matched[feature / 64] >> feature % 64 & 1;
+        unmatched->matches.join_row[i] = unmatched->is_matched[i] ? 0 : -1;
+        unmatched->matches.measure[i] = (double)NAN;
+    }
+    return OJ_OK;
+}
+
+static oj_status open_join_reader(struct oj_unmatched *unmatched,
+                                  const struct oj_job *job,
+                                  struct oj_error *err)
+{
+    struct oj_read_options reading = oj_job_read_options(job, &job->join);
+    reading.keep_attributes = 1;
+    reading.skipped = NULL; /* not by the join, but these rows are written */
+    OJ_TRY(check_files(job, err));
+    return oj_layer_reader_open(job->join.layer, &reading, &unmatched->reader,
+                                err);
+}
+
+/* Reads the next batch of all join rows; *there 0: there is none any more, or
+ * nobody asks.  OJ_ERR_DATA when the layer is no longer as it was. */
+static oj_status next_unmatched(struct oj_unmatched *unmatched,
+                                const struct oj_job *job, int *there,
+                                struct oj_error *err)
+{
+    *there = 0;
+    if (unmatched->matched == NULL)
+        return OJ_OK;
+    if (unmatched->reader == NULL)
+        OJ_TRY(open_join_reader(unmatched, job, err));
+    OJ_TRY(oj_layer_reader_next(unmatched->reader, &unmatched->batch, err));
+    *there = unmatched->batch.n_rows > 0;
+    if (*there)
+    {
+        OJ_TRY(check_batch(unmatched, job, err));
+        return fill_batch(unmatched, err);
+    }
+    if (oj_layer_reader_counts(unmatched->reader)->n_rows !=
+        unmatched->n_features)
+        return fail_changed(job, err);
+    return check_files(job, err);
 }
 
 /* ---- plans -------------------------------------------------------------- */
@@ -149,7 +301,7 @@ oj_status oj_pass_open_shared(const struct oj_command *command,
 
 static void close_sides(struct oj_pass *pass)
 {
-    oj_unmatched_close(&pass->unmatched);
+    close_unmatched(&pass->unmatched);
     oj_rows_close(&pass->rows);
     oj_aggregate_stream_close(pass->stream);
     oj_aggregation_close(pass->aggregation);
@@ -295,8 +447,8 @@ oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
     pass->is_started = 1;
     if (!marks && !oj_rows_has_unmatched_join(&pass->rows))
         return OJ_OK;
-    oj_unmatched_close(&pass->unmatched);
-    return oj_unmatched_open(&pass->job, &pass->unmatched, err);
+    close_unmatched(&pass->unmatched);
+    return open_unmatched(&pass->job, &pass->unmatched, err);
 }
 
 /* ---- the pipeline ------------------------------------------------------- */
@@ -439,7 +591,7 @@ static oj_status make_answer(struct oj_pass *pass,
     answer->join_side = answer->side.ordinal == NULL ? &pass->rows.join_as_read
                                                      : &answer->side.flat;
     answer->join_table = answer->side.table;
-    oj_unmatched_mark(&pass->unmatched, pairs, &answer->side);
+    mark_matched(&pass->unmatched, pairs, &answer->side);
     if (pass->aggregation == NULL)
         return OJ_OK;
     OJ_TRY(take_aggregates(pass, answer, err));
@@ -454,7 +606,7 @@ static oj_status next_join_rows(struct oj_pass *pass,
     const struct oj_answer empty = {0};
     const struct oj_unmatched *unmatched = &pass->unmatched;
     int there;
-    OJ_TRY(oj_unmatched_next(&pass->unmatched, &pass->job, &there, err));
+    OJ_TRY(next_unmatched(&pass->unmatched, &pass->job, &there, err));
     if (!there)
         return OJ_OK;
     pass->answer = empty;
@@ -518,7 +670,7 @@ oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
     else if (pass->pipeline != NULL)
         (void)!close_pipeline(pass, OJ_OK, NULL);
     oj_job_end_reading(&pass->job);
-    oj_unmatched_end_reading(&pass->unmatched);
+    end_unmatched(&pass->unmatched);
     end_hearing(pass);
     pass->is_running = 0;
     pass->is_broken |= !pass->is_started; /* its join side was being made */
@@ -580,7 +732,7 @@ static oj_status count_part(void *user, const struct oj_pipeline_part *part,
         oj_rows_values(&pass->rows, part->answer), pairs);
     enum oj_how how = oj_pass_how(pass);
     (void)err;
-    oj_unmatched_mark(&pass->unmatched, pairs, &side);
+    mark_matched(&pass->unmatched, pairs, &side);
     if (pass->aggregation != NULL && how == OJ_HOW_INNER)
         count->n_rows += rows_of(OJ_HOW_SEMI, entries);
     else if (pass->aggregation != NULL)
@@ -600,7 +752,7 @@ oj_status oj_pass_count(struct oj_pass *pass, int64_t *n, struct oj_error *err)
     status = oj_pass_stream_pairs(pass, &sink, err);
     end_hearing(pass);
     if (status == OJ_OK)
-        *n = count.n_rows + oj_unmatched_count(&pass->unmatched);
+        *n = count.n_rows + count_unmatched(&pass->unmatched);
     pass->is_broken = status != OJ_OK;
     return status;
 }

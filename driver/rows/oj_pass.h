@@ -16,7 +16,6 @@
 #include "../output/oj_schema.h"
 #include "oj_aggregation.h"
 #include "oj_rows.h"
-#include "oj_unmatched.h"
 
 /** What becomes rows at a time. Borrowed from the pass, until the next one. */
 struct oj_answer
@@ -38,6 +37,23 @@ struct oj_answer
     const struct oj_pipeline_part *part;
     const struct oj_matches *pairs;
     struct oj_answer_side side;
+};
+
+/** Join features that match nothing: which they are, and a second pass over the
+ *  join layer that reads them. Zeroed memory is a valid closed one. */
+struct oj_unmatched
+{
+    int64_t n_features;
+    uint64_t *matched; /**< a bit per join feature; NULL: nobody asks */
+
+    /* The second pass. */
+    struct oj_layer_reader *reader; /**< NULL: it has not begun */
+    struct oj_batch batch;          /**< of the join layer, with attributes */
+    uint8_t *is_matched;            /**< [batch.n_rows] nonzero: marked */
+    int64_t cap_is_matched;
+    struct oj_matches matches; /**< as an answer in one-to-one form, join_row -1
+                                    where it is not marked: what has no pair is
+                                    what matched nothing */
 };
 
 /** Zeroed memory is a valid closed one. An open one stays where it is. */
