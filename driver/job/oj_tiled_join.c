@@ -24,7 +24,8 @@ struct tiled_pair
 
 struct oj_tiled_join
 {
-    struct oj_tiles *tiles;
+    const struct oj_tiles *tiles;
+    struct oj_bytes piece; /* scratch, to read them */
     struct oj_relation relation;
     struct oj_options options;
     const char *backend; /* NULL: the default */
@@ -54,7 +55,7 @@ struct oj_tiled_join
     struct undecided *undecided;
 };
 
-oj_status oj_tiled_join_open(struct oj_tiles *tiles,
+oj_status oj_tiled_join_open(const struct oj_tiles *tiles,
                              const struct oj_relation *relation,
                              const char *backend,
                              const struct oj_options *options,
@@ -91,8 +92,8 @@ static oj_status load(struct oj_tiled_join *join, int64_t tile,
     if (join->loaded == tile)
         return OJ_OK;
     unload(join);
-    OJ_TRY(oj_tiles_load(join->tiles, tile, &join->features, &join->place,
-                         &join->cap_place, err));
+    OJ_TRY(oj_tiles_load(join->tiles, tile, &join->piece, &join->features,
+                         &join->place, &join->cap_place, err));
     join->flat = oj_feature_set_view(&join->features);
     /* within a tile read order is lost, but for the ordinals */
     if (!join->fids_are_unique)
@@ -319,8 +320,8 @@ static oj_status fetch(struct oj_tiled_join *join, int64_t n,
     }
     n_places = sort_unique(side->place, n_places);
     for (int64_t i = 0; i < n_places; i++)
-        OJ_TRY(
-            oj_tiles_fetch(join->tiles, side->place[i], &side->features, err));
+        OJ_TRY(oj_tiles_fetch(join->tiles, side->place[i], &join->piece,
+                              &side->features, err));
     for (int64_t i = 0; i < n; i++)
         join->sorted[i].place = row_of_place(side, join->sorted[i].place);
     for (int64_t i = 0; i < join->n_undecided; i++)
@@ -447,6 +448,7 @@ void oj_tiled_join_close(struct oj_tiled_join *join)
     unload(join);
     oj_feature_set_free(&join->features);
     oj_matches_free(&join->matches);
+    oj_free(join->piece.byte);
     oj_free(join->place);
     oj_free(join->found);
     oj_free(join->row);

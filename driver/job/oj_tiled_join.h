@@ -26,7 +26,7 @@ struct oj_tiled_side
  * fids_are_unique: 0 when FIDs repeat: then read order alone breaks ties, and
  * self joins cannot be told. */
 OJ_MUST_USE oj_status oj_tiled_join_open(
-    struct oj_tiles *tiles, const struct oj_relation *relation,
+    const struct oj_tiles *tiles, const struct oj_relation *relation,
     const char *backend, const struct oj_options *options, int fids_are_unique,
     struct oj_tiled_join **out, struct oj_error *err);
 

@@ -32,7 +32,6 @@ struct reference
     struct oj_flat side;    /* what join_row means, until the next batch */
 
     /* In tiles. */
-    struct oj_tiles tiles; /* the job's, read on their own */
     struct oj_tiled_join *tiled;
     struct oj_tiled_side own;   /* of the reference's answer */
     struct oj_feature_set both; /* where it has others than the join's */
@@ -53,9 +52,8 @@ static oj_status open_reference(const struct oj_job *job,
     if (job->tiled == NULL)
         return oj_join_open(&job->join_side->flat, &job->relation, backend,
                             &options, &reference->engine, err);
-    reference->tiles = oj_tiles_view(&job->tiles);
-    return oj_tiled_join_open(&reference->tiles, &job->relation, backend,
-                              &options, oj_tiled_join_ties_by_fid(job->tiled),
+    return oj_tiled_join_open(&job->tiles, &job->relation, backend, &options,
+                              oj_tiled_join_ties_by_fid(job->tiled),
                               &reference->tiled, err);
 }
 
@@ -69,7 +67,6 @@ static void close_reference(struct reference *reference)
 {
     oj_join_close(reference->engine);
     oj_tiled_join_close(reference->tiled);
-    oj_tiles_view_free(&reference->tiles);
     oj_tiled_side_free(&reference->own);
     oj_feature_set_free(&reference->both);
     oj_free(reference->place);

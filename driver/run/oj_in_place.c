@@ -64,6 +64,7 @@ struct update
 
     /* The join feature at hand, where they lie in tiles. */
     struct oj_feature_set fetched;
+    struct oj_bytes piece; /* scratch, to read them */
     int64_t fetched_place; /* -1: none */
 };
 
@@ -388,7 +389,8 @@ static oj_status fetch(struct update *u, int64_t place, struct oj_error *err)
     if (place == u->fetched_place)
         return OJ_OK;
     OJ_TRY(oj_feature_set_clear(&u->fetched, err));
-    OJ_TRY(oj_tiles_fetch(&u->pass.job.tiles, place, &u->fetched, err));
+    OJ_TRY(
+        oj_tiles_fetch(&u->pass.job.tiles, place, &u->piece, &u->fetched, err));
     side = oj_feature_set_view(&u->fetched);
     oj_layer_writer_set_join_side(u->writer, &side, u->fetched.table);
     u->fetched_place = place;
@@ -536,6 +538,7 @@ oj_status oj_in_place_run(const struct oj_command *command, int *exit_code,
     oj_temporary_file_close(&u.records.file);
     oj_proof_close(u.proof);
     oj_feature_set_free(&u.fetched);
+    oj_free(u.piece.byte);
     oj_schema_free(&u.schema);
     oj_pass_close(&u.pass);
     return status;
