@@ -75,8 +75,8 @@ START_TEST(equal_lines_share)
         for (int k = 0; k < 2; k++)
         {
             struct job_trial *t = k == 0 ? &first : &second;
-            struct oj_side_findings a = oj_sides_findings(&alone.job.sides, 1);
-            struct oj_side_findings b = oj_sides_findings(&t->job.sides, 1);
+            struct oj_side_findings a = alone.job.sides.reshape[1].found;
+            struct oj_side_findings b = t->job.sides.reshape[1].found;
             ck_assert_str_eq(a.reason, b.reason);
             memset(a.reason, 0, sizeof a.reason);
             memset(b.reason, 0, sizeof b.reason);
