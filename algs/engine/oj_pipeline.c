@@ -4,6 +4,10 @@
 #include "../../flatten/base/oj_clock.h"
 
 #include <pthread.h>
+#include <time.h>
+
+/* How often a caller who waits looks at its cancel flag. */
+#define LOOK_NS 50000000
 
 /* An answer on its way. */
 struct joined_part
@@ -18,19 +22,21 @@ struct joined_part
  * a % OJ_PIPELINE_SLOTS.  n_released <= n_read <= n_released + SLOTS and
  * n_written <= n_joined <= n_written + SLOTS hold at all times, and the
  * counters are all that the stages tell each other. */
-struct pipeline
+struct oj_pipeline
 {
-    const struct oj_pipeline_source *source;
-    const struct oj_pipeline_joiner *joiner;
-    const struct oj_pipeline_sink *sink;
-    const struct oj_pipeline_options *options;
-    struct oj_pipeline_counts *counts;
+    struct oj_pipeline_work work;
+    struct oj_pipeline_counts counts; /* each stage's own members */
+    pthread_t reader, joiner;
     struct oj_flat batches[OJ_PIPELINE_SLOTS];
     struct joined_part answers[OJ_PIPELINE_SLOTS];
 
     /* The joiner's own. */
     int64_t n_batches_joined;
     int64_t most_rows; /* of a part; follows what was too many */
+
+    /* The caller's own. */
+    struct joined_part *in_use; /* NULL: none */
+    double in_use_since;
 
     pthread_mutex_t mutex; /* guards all below */
     pthread_cond_t moved;  /* any of it has changed */
@@ -45,7 +51,7 @@ struct pipeline
 };
 
 /* Later errors are consequences of the first. */
-static void stop(struct pipeline *p, oj_status status,
+static void stop(struct oj_pipeline *p, oj_status status,
                  const struct oj_error *error)
 {
     pthread_mutex_lock(&p->mutex);
@@ -59,8 +65,9 @@ static void stop(struct pipeline *p, oj_status status,
 }
 
 /* Waits until *ready(p) or nothing can come any more; 1: go on. */
-static int await(struct pipeline *p, int (*ready)(const struct pipeline *),
-                 int (*ended)(const struct pipeline *))
+static int await(struct oj_pipeline *p,
+                 int (*ready)(const struct oj_pipeline *),
+                 int (*ended)(const struct oj_pipeline *))
 {
     int go;
     pthread_mutex_lock(&p->mutex);
@@ -71,7 +78,7 @@ static int await(struct pipeline *p, int (*ready)(const struct pipeline *),
     return go;
 }
 
-static void advance(struct pipeline *p, int64_t *counter)
+static void advance(struct oj_pipeline *p, int64_t *counter)
 {
     pthread_mutex_lock(&p->mutex);
     *counter += 1;
@@ -79,43 +86,43 @@ static void advance(struct pipeline *p, int64_t *counter)
     pthread_mutex_unlock(&p->mutex);
 }
 
-static int may_read(const struct pipeline *p)
+static int may_read(const struct oj_pipeline *p)
 {
     return p->n_read < p->n_released + OJ_PIPELINE_SLOTS;
 }
 
-static int may_join(const struct pipeline *p)
+static int may_join(const struct oj_pipeline *p)
 {
     return p->n_batches_joined < p->n_read;
 }
 
-static int may_answer(const struct pipeline *p)
+static int may_answer(const struct oj_pipeline *p)
 {
     return p->n_joined < p->n_written + OJ_PIPELINE_SLOTS;
 }
 
-static int may_write(const struct pipeline *p)
+static int may_write(const struct oj_pipeline *p)
 {
     return p->n_written < p->n_joined;
 }
 
-static int never(const struct pipeline *p)
+static int never(const struct oj_pipeline *p)
 {
     (void)p;
     return 0;
 }
 
-static int all_joined(const struct pipeline *p)
+static int all_joined(const struct oj_pipeline *p)
 {
     return p->read_ended && p->n_batches_joined == p->n_read;
 }
 
-static int all_written(const struct pipeline *p)
+static int all_written(const struct oj_pipeline *p)
 {
     return p->join_ended && p->n_written == p->n_joined;
 }
 
-static void raise_flag(struct pipeline *p, int *flag)
+static void raise_flag(struct oj_pipeline *p, int *flag)
 {
     pthread_mutex_lock(&p->mutex);
     *flag = 1;
@@ -123,19 +130,17 @@ static void raise_flag(struct pipeline *p, int *flag)
     pthread_mutex_unlock(&p->mutex);
 }
 
-static void *reader_main(void *user)
+static void read_all(struct oj_pipeline *p)
 {
-    struct pipeline *p = user;
     for (int64_t batch = 0; await(p, may_read, never); batch++)
     {
         int s = (int)(batch % OJ_PIPELINE_SLOTS);
         struct oj_error error = {OJ_OK, ""};
         double start = oj_clock_seconds();
-        oj_status status = oj_check_cancel(p->options->cancel, &error);
+        oj_status status = oj_check_cancel(p->work.cancel, &error);
         if (status == OJ_OK)
-            status =
-                p->source->read(p->source->user, s, &p->batches[s], &error);
-        p->counts->read_s += oj_clock_seconds() - start;
+            status = p->work.read(p->work.user, s, &p->batches[s], &error);
+        p->counts.read_s += oj_clock_seconds() - start;
         if (status != OJ_OK)
         {
             stop(p, status, &error);
@@ -148,11 +153,10 @@ static void *reader_main(void *user)
         }
         advance(p, &p->n_read);
     }
-    return NULL;
 }
 
 /* Points answer at the n rows of batch slot from first on. */
-static oj_status take_rows(struct pipeline *p, struct joined_part *answer,
+static oj_status take_rows(struct oj_pipeline *p, struct joined_part *answer,
                            int slot, int64_t first, int64_t n,
                            struct oj_error *err)
 {
@@ -169,7 +173,7 @@ static oj_status take_rows(struct pipeline *p, struct joined_part *answer,
 }
 
 /* Joins the next rows of a batch, as many as do not have too many pairs. */
-static oj_status join_part(struct pipeline *p, struct joined_part *answer,
+static oj_status join_part(struct oj_pipeline *p, struct joined_part *answer,
                            int slot, int64_t first, int64_t *n_joined,
                            struct oj_error *err)
 {
@@ -178,10 +182,10 @@ static oj_status join_part(struct pipeline *p, struct joined_part *answer,
     {
         int64_t n = left < p->most_rows ? left : p->most_rows;
         oj_status status;
-        OJ_TRY(oj_check_cancel(p->options->cancel, err));
+        OJ_TRY(oj_check_cancel(p->work.cancel, err));
         OJ_TRY(take_rows(p, answer, slot, first, n, err));
-        status = p->joiner->join(p->joiner->user, &answer->part,
-                                 &answer->matches, err);
+        status =
+            p->work.join(p->work.user, &answer->part, &answer->matches, err);
         *n_joined = n;
         if (status != OJ_ERR_TOO_MANY_PAIRS || n == 1)
         {
@@ -194,7 +198,8 @@ static oj_status join_part(struct pipeline *p, struct joined_part *answer,
     }
 }
 
-static oj_status join_batch(struct pipeline *p, int slot, struct oj_error *err)
+static oj_status join_batch(struct oj_pipeline *p, int slot,
+                            struct oj_error *err)
 {
     /* Asked once: after its last answer the slot is read into again. */
     int64_t n_rows = p->batches[slot].n_features, first = 0, n = 0;
@@ -208,7 +213,7 @@ static oj_status join_batch(struct pipeline *p, int slot, struct oj_error *err)
         answer = &p->answers[p->n_joined % OJ_PIPELINE_SLOTS];
         start = oj_clock_seconds();
         status = join_part(p, answer, slot, first, &n, err);
-        p->counts->join_s += oj_clock_seconds() - start;
+        p->counts.join_s += oj_clock_seconds() - start;
         OJ_TRY(status);
         first += n;
         advance(p, &p->n_joined);
@@ -216,9 +221,8 @@ static oj_status join_batch(struct pipeline *p, int slot, struct oj_error *err)
     return OJ_OK;
 }
 
-static void *join_main(void *user)
+static void join_all(struct oj_pipeline *p)
 {
-    struct pipeline *p = user;
     while (await(p, may_join, all_joined))
     {
         struct oj_error error = {OJ_OK, ""};
@@ -232,103 +236,218 @@ static void *join_main(void *user)
         p->n_batches_joined++;
     }
     raise_flag(p, &p->join_ended);
+}
+
+static void *run_stages(struct oj_pipeline *p,
+                        void (*stages)(struct oj_pipeline *))
+{
+    if (p->work.on_thread != NULL)
+        p->work.on_thread(p->work.user, stages, p);
+    else
+        stages(p);
     return NULL;
 }
 
-static oj_status write_answer(struct pipeline *p,
-                              const struct joined_part *answer,
-                              struct oj_error *err)
+static void *reader_main(void *pipeline)
 {
-    struct oj_pipeline_counts *counts = p->counts;
-    int64_t most = p->options->max_pairs;
-    double start = oj_clock_seconds();
-    OJ_TRY(oj_check_cancel(p->options->cancel, err));
-    if (most > 0 && counts->n_pairs + answer->matches.n_pairs > most)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "there are more than %lld pairs, the most that "
-                       "-max_pairs allows",
-                       (long long)most);
-    OJ_TRY(p->sink->write(p->sink->user, &answer->part, &answer->matches, err));
-    counts->write_s += oj_clock_seconds() - start;
+    return run_stages(pipeline, read_all);
+}
+
+static void *join_main(void *pipeline)
+{
+    return run_stages(pipeline, join_all);
+}
+
+/* ---- the caller --------------------------------------------------------- */
+
+/* With the lock held. */
+static void wait_a_moment(struct oj_pipeline *p)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOOK_NS;
+    if (until.tv_nsec >= 1000000000)
+    {
+        until.tv_sec += 1;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_cond_timedwait(&p->moved, &p->mutex, &until);
+}
+
+/* *answer NULL: there is none any more. */
+static oj_status await_answer(struct oj_pipeline *p,
+                              struct joined_part **answer, struct oj_error *err)
+{
+    oj_status status = OJ_OK;
+    pthread_mutex_lock(&p->mutex);
+    while (status == OJ_OK && p->status == OJ_OK && !may_write(p) &&
+           !all_written(p))
+    {
+        wait_a_moment(p);
+        status = oj_check_cancel(p->work.cancel, err);
+    }
+    *answer =
+        may_write(p) ? &p->answers[p->n_written % OJ_PIPELINE_SLOTS] : NULL;
+    if (p->status != OJ_OK)
+        status = oj_fail(err, p->status, "%s", p->error.message);
+    pthread_mutex_unlock(&p->mutex);
+    return status;
+}
+
+/* The answer was used. */
+static oj_status let_go(struct oj_pipeline *p, struct oj_error *err)
+{
+    struct oj_pipeline_counts *counts = &p->counts;
+    const struct joined_part *answer = p->in_use;
+    if (answer == NULL)
+        return OJ_OK;
+    p->in_use = NULL;
+    counts->write_s += oj_clock_seconds() - p->in_use_since;
     counts->n_parts += 1;
     counts->n_rows += answer->part.flat->n_features;
     counts->n_matched += answer->matches.n_matched;
     counts->n_pairs += answer->matches.n_pairs;
-    if (p->options->progress != NULL &&
-        p->options->progress(counts->n_rows, p->options->progress_user) != 0)
+    if (p->work.progress != NULL &&
+        p->work.progress(counts->n_rows, p->work.user) != 0)
         return oj_fail_cancelled(err);
+    if (answer->ends_batch)
+        advance(p, &p->n_released);
+    advance(p, &p->n_written);
     return OJ_OK;
 }
 
-static void write_all(struct pipeline *p)
+oj_status oj_pipeline_next(struct oj_pipeline *p,
+                           const struct oj_pipeline_part **part,
+                           const struct oj_matches **matches,
+                           struct oj_error *err)
 {
-    while (await(p, may_write, all_written))
-    {
-        struct joined_part *answer =
-            &p->answers[p->n_written % OJ_PIPELINE_SLOTS];
-        struct oj_error error = {OJ_OK, ""};
-        oj_status status = write_answer(p, answer, &error);
-        if (status != OJ_OK)
-        {
-            stop(p, status, &error);
-            break;
-        }
-        if (answer->ends_batch)
-            advance(p, &p->n_released);
-        advance(p, &p->n_written);
-    }
+    int64_t most = p->work.max_pairs;
+    struct joined_part *answer;
+    *part = NULL;
+    OJ_TRY(let_go(p, err));
+    OJ_TRY(await_answer(p, &answer, err));
+    if (answer == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_check_cancel(p->work.cancel, err));
+    if (most > 0 && p->counts.n_pairs + answer->matches.n_pairs > most)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "there are more than %lld pairs, the most that "
+                       "-max_pairs allows",
+                       (long long)most);
+    *part = &answer->part;
+    *matches = &answer->matches;
+    p->in_use = answer;
+    p->in_use_since = oj_clock_seconds();
+    return OJ_OK;
 }
 
-static void run_threads(struct pipeline *p)
+/* Waits are timed by a clock that nobody sets. */
+static int init_locks(struct oj_pipeline *p)
+{
+    pthread_condattr_t attributes;
+    int is_made;
+    if (pthread_mutex_init(&p->mutex, NULL) != 0)
+        return 0;
+    is_made = pthread_condattr_init(&attributes) == 0;
+    if (is_made)
+    {
+        is_made =
+            pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
+            pthread_cond_init(&p->moved, &attributes) == 0;
+        pthread_condattr_destroy(&attributes);
+    }
+    if (!is_made)
+        pthread_mutex_destroy(&p->mutex);
+    return is_made;
+}
+
+static void free_pipeline(struct oj_pipeline *p)
+{
+    pthread_cond_destroy(&p->moved);
+    pthread_mutex_destroy(&p->mutex);
+    for (int s = 0; s < OJ_PIPELINE_SLOTS; s++)
+    {
+        oj_matches_free(&p->answers[s].matches);
+        oj_flat_slice_free(&p->answers[s].slice);
+    }
+    oj_free(p);
+}
+
+static oj_status start_threads(struct oj_pipeline *p, struct oj_error *err)
 {
     const struct oj_error no_thread = {OJ_ERR_NOMEM,
                                        "could not start a thread"};
-    pthread_t reader, joiner;
-    int has_reader, has_joiner;
-    has_reader = pthread_create(&reader, NULL, reader_main, p) == 0;
-    has_joiner = has_reader && pthread_create(&joiner, NULL, join_main, p) == 0;
-    if (has_joiner)
-        write_all(p);
-    else
-        stop(p, OJ_ERR_NOMEM, &no_thread);
-    if (has_joiner)
-        pthread_join(joiner, NULL);
-    if (has_reader)
-        pthread_join(reader, NULL);
+    if (pthread_create(&p->reader, NULL, reader_main, p) != 0)
+        return oj_fail(err, OJ_ERR_NOMEM, "%s", no_thread.message);
+    if (pthread_create(&p->joiner, NULL, join_main, p) == 0)
+        return OJ_OK;
+    stop(p, OJ_ERR_NOMEM, &no_thread);
+    pthread_join(p->reader, NULL);
+    return oj_fail(err, OJ_ERR_NOMEM, "%s", no_thread.message);
 }
 
-oj_status oj_pipeline_run(const struct oj_pipeline_source *source,
-                          const struct oj_pipeline_joiner *joiner,
+oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
+                           struct oj_pipeline **out, struct oj_error *err)
+{
+    struct oj_pipeline *p = oj_calloc(1, sizeof *p);
+    oj_status status;
+    if (p == NULL)
+        return oj_fail_nomem(err, 1, sizeof *p);
+    p->work = *work;
+    p->most_rows = INT64_MAX;
+    if (!init_locks(p))
+    {
+        oj_free(p);
+        return oj_fail(err, OJ_ERR_NOMEM, "could not make a lock");
+    }
+    status = start_threads(p, err);
+    if (status == OJ_OK)
+        *out = p;
+    else
+        free_pipeline(p);
+    return status;
+}
+
+/* One that has come to its end stops no thread that is still at work. */
+oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
+                            struct oj_pipeline_counts *counts,
+                            struct oj_error *err)
+{
+    struct oj_error error = {OJ_ERR_CANCELLED, ""};
+    if (p == NULL)
+        return status;
+    if (status != OJ_OK && err != NULL)
+        error = *err;
+    stop(p, status != OJ_OK ? status : OJ_ERR_CANCELLED, &error);
+    pthread_join(p->joiner, NULL);
+    pthread_join(p->reader, NULL);
+    if (counts != NULL)
+        *counts = p->counts;
+    if (status != OJ_OK)
+        status = oj_fail(err, p->status, "%s", p->error.message);
+    free_pipeline(p);
+    return status;
+}
+
+oj_status oj_pipeline_run(const struct oj_pipeline_work *work,
                           const struct oj_pipeline_sink *sink,
-                          const struct oj_pipeline_options *options,
                           struct oj_pipeline_counts *counts,
                           struct oj_error *err)
 {
     const struct oj_pipeline_counts no_counts = {0};
-    struct pipeline p = {0};
+    const struct oj_pipeline_part *part;
+    const struct oj_matches *matches;
+    struct oj_error error = {OJ_OK, ""};
+    struct oj_pipeline *p;
+    oj_status status;
     *counts = no_counts;
-    p.source = source;
-    p.joiner = joiner;
-    p.sink = sink;
-    p.options = options;
-    p.counts = counts;
-    p.most_rows = INT64_MAX;
-    if (pthread_mutex_init(&p.mutex, NULL) != 0)
-        return oj_fail(err, OJ_ERR_NOMEM, "could not make a lock");
-    if (pthread_cond_init(&p.moved, NULL) != 0)
+    OJ_TRY(oj_pipeline_open(work, &p, err));
+    do
     {
-        pthread_mutex_destroy(&p.mutex);
-        return oj_fail(err, OJ_ERR_NOMEM, "could not make a lock");
-    }
-    run_threads(&p);
-    pthread_cond_destroy(&p.moved);
-    pthread_mutex_destroy(&p.mutex);
-    for (int s = 0; s < OJ_PIPELINE_SLOTS; s++)
-    {
-        oj_matches_free(&p.answers[s].matches);
-        oj_flat_slice_free(&p.answers[s].slice);
-    }
-    if (p.status != OJ_OK)
-        return oj_fail(err, p.status, "%s", p.error.message);
-    return OJ_OK;
+        status = oj_pipeline_next(p, &part, &matches, &error);
+        if (status == OJ_OK && part != NULL)
+            status = sink->write(sink->user, part, matches, &error);
+    } while (status == OJ_OK && part != NULL);
+    status = oj_pipeline_close(p, status, counts, &error);
+    return status == OJ_OK ? OJ_OK : oj_fail(err, status, "%s", error.message);
 }

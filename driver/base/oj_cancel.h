@@ -28,10 +28,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Starts watching; before any other thread is started. */
 OJ_MUST_USE oj_status oj_cancel_watch(struct oj_error *err);
 
@@ -67,7 +63,4 @@ void oj_cancel_drop_temporary(const char *folder);
 void oj_cancel_hold(void);
 void oj_cancel_release(void);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

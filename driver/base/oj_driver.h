@@ -7,10 +7,6 @@
 #include <gdal.h>
 #include <ogr_api.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** The driver that -f names, or, with format NULL, the one that writes files
  *  with the extension of path. */
 OJ_MUST_USE oj_status oj_driver_choose(const char *format, const char *path,
@@ -44,7 +40,4 @@ int oj_driver_takes_fids(GDALDriverH driver);
 int oj_driver_has_layer_option(GDALDriverH driver, const char *name,
                                char *default_value, int size);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

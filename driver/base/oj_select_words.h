@@ -4,10 +4,6 @@
 #ifndef OJ_SELECT_WORDS_H
 #define OJ_SELECT_WORDS_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** 1 when two runs over the same files may differ: random numbers, the time,
  *  functions that read files or change something. */
 int oj_select_may_vary(const char *sql);
@@ -18,7 +14,4 @@ int oj_select_may_vary(const char *sql);
 int oj_select_may_reach_out(const char *sql, const char *dialect,
                             const char *driver);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

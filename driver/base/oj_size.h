@@ -4,15 +4,8 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** 1 and the bytes, at least 1, or 0 where text is no such amount. K, M, G and
  *  T are powers of 1024. */
 int oj_size_parse(const char *text, int64_t *bytes);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

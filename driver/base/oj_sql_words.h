@@ -3,14 +3,7 @@
 #ifndef OJ_SQL_WORDS_H
 #define OJ_SQL_WORDS_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** 1 for a reserved word of OGR's SQL or SQLite's, in any case. */
 int oj_sql_is_keyword(const char *name);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

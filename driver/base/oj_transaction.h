@@ -13,10 +13,6 @@
 
 #include <gdal.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A run that was killed leaves a journal beside the database, out of which the
  *  next one who may write undoes its changes; until then nobody can read it.
  *  1 when that was so with the file of this name, and is done. */
@@ -45,7 +41,4 @@ OJ_MUST_USE oj_status oj_transaction_commit(GDALDatasetH dataset,
 /** Undoes the transaction and closes the dataset. */
 void oj_transaction_drop(GDALDatasetH dataset);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -2,7 +2,6 @@
  * else.  Every difference between GDAL's versions that concerns its classes is
  * in this file (3.4 to 3.13). */
 #include "../base/oj_message.h"
-#include "../job/oj_join_cache.h"
 #include "../spec/oj_dataset_name.h"
 #include "oj_join_layer.h"
 #include "oj_vector_algorithm.h"
@@ -84,16 +83,17 @@ class JoinLayer final : public OGRLayer
     using OGRLayer::GetLayerDefn;
     OJ_TELLS OGRFeatureDefn *GetLayerDefn() OJ_TELLS override
     {
-        return OGRFeatureDefn::FromHandle(oj_join_layer_defn(m_join.get()));
+        return OGRFeatureDefn::FromHandle(
+            oj_join_layer_about(m_join.get())->defn);
     }
     const char *GetFIDColumn() OJ_TELLS override
     {
-        return oj_join_layer_fid_column(m_join.get());
+        return oj_join_layer_about(m_join.get())->fid_column;
     }
     int TestCapability(const char *capability) OJ_TELLS override;
     char **GetFiles() const
     {
-        return oj_join_layer_files(m_join.get());
+        return oj_join_layer_about(m_join.get())->files;
     }
 
     void ResetReading() override;
@@ -126,8 +126,8 @@ class JoinLayer final : public OGRLayer
 JoinLayer::JoinLayer(GDALDataset *dataset, Join join, bool native_arrow)
     : m_dataset(dataset), m_join(std::move(join)), m_native_arrow(native_arrow)
 {
-    SetDescription(oj_join_layer_name(m_join.get()));
-    SetMetadata(oj_join_layer_metadata(m_join.get()));
+    SetDescription(oj_join_layer_about(m_join.get())->name);
+    SetMetadata(oj_join_layer_about(m_join.get())->metadata);
 }
 
 int JoinLayer::TestCapability(const char *capability) OJ_TELLS
@@ -315,7 +315,7 @@ class JoinDataset final : public GDALDataset
     JoinDataset(const char *name, Join join, bool native_arrow)
     {
         SetDescription(name);
-        SetMetadata(oj_join_layer_metadata(join.get()));
+        SetMetadata(oj_join_layer_about(join.get())->metadata);
         m_layer =
             std::make_unique<JoinLayer>(this, std::move(join), native_arrow);
     }
@@ -343,7 +343,7 @@ class JoinDataset final : public GDALDataset
 char **JoinDataset::GetFileList()
 {
     CPLStringList files(GDALDataset::GetFileList(), TRUE);
-    const CPLStringList behind(m_layer->GetFiles(), TRUE);
+    const CPLStringList behind(m_layer->GetFiles(), FALSE);
     for (int i = 0; i < behind.Count(); i++)
     {
         if (files.FindString(behind[i]) < 0)
@@ -440,7 +440,7 @@ CPLErr Copy(const char *to, const char *from)
 
 void Unload(GDALDriver *)
 {
-    oj_join_cache_clear();
+    oj_join_layer_unload();
 }
 
 const char options[] =

@@ -6,11 +6,13 @@
 
 #include "../../flatten/arrow/oj_row_gather.h"
 #include "../../flatten/base/oj_array.h"
-#include "oj_arrow_schema.h"
+#include "../base/oj_driver.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_string.h>
+#include <gdal.h>
+#include <ogr_recordbatch.h>
 
 #include <errno.h>
 #include <limits.h>
@@ -33,11 +35,23 @@ struct arrow_child
     struct oj_row_column column;
 };
 
+/* The schema that GDAL's generic stream has for a definition: asked of GDAL
+ * itself, by a layer in memory with the same fields: those, and the geometry,
+ * that are not ignored. Zeroed memory is a valid closed one. */
+struct generic_schema
+{
+    GDALDatasetH dataset;
+    struct ArrowArrayStream stream; /* of its layer; release NULL: none */
+    char *fid_column;               /* NULL: the generic name */
+    int has_fid;                    /* the first child is the FID */
+    int has_geometry;               /* the last child is the geometry */
+};
+
 struct join_stream
 {
     OGRFeatureDefnH defn;
     struct oj_arrow_rows rows;
-    struct oj_arrow_schema schema;
+    struct generic_schema schema;
     struct oj_row_gather *gather;
     int64_t batch_rows;
     struct arrow_child *child; /* [n_children] */
@@ -52,6 +66,151 @@ struct join_stream
     struct oj_error error;
 };
 
+/* ---- the schema --------------------------------------------------------- */
+
+static int create_fields(OGRLayerH layer, OGRFeatureDefnH defn)
+{
+    for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
+    {
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, i);
+        if (!OGR_Fld_IsIgnored(field) &&
+            OGR_L_CreateField(layer, field, 0) != OGRERR_NONE)
+            return 0;
+    }
+    return 1;
+}
+
+static OGRLayerH create_layer(GDALDatasetH dataset, OGRFeatureDefnH defn,
+                              int has_geometry)
+{
+    OGRLayerH layer =
+        GDALDatasetCreateLayer(dataset, "rows", NULL, wkbNone, NULL);
+    if (layer == NULL || !create_fields(layer, defn))
+        return NULL;
+    if (has_geometry &&
+        OGR_L_CreateGeomField(layer, OGR_FD_GetGeomFieldDefn(defn, 0), 0) !=
+            OGRERR_NONE)
+        return NULL;
+    return layer;
+}
+
+/* What GDAL says of its own trial is nobody's concern. */
+static int open_quietly(OGRFeatureDefnH defn, char **options,
+                        struct generic_schema *schema)
+{
+    OGRLayerH layer;
+    schema->dataset = oj_driver_new_in_memory();
+    if (schema->dataset == NULL)
+        return 0;
+    layer = create_layer(schema->dataset, defn, schema->has_geometry);
+    return layer != NULL &&
+           OGR_L_GetArrowStream(layer, &schema->stream, options);
+}
+
+static void close_schema(struct generic_schema *schema)
+{
+    if (schema->stream.release != NULL)
+        schema->stream.release(&schema->stream);
+    if (schema->dataset != NULL)
+        GDALClose(schema->dataset);
+    CPLFree(schema->fid_column);
+    memset(schema, 0, sizeof *schema);
+}
+
+/* 0: GDAL here cannot say it. */
+static int open_schema(OGRFeatureDefnH defn, const char *fid_column,
+                       char **options, struct generic_schema *schema)
+{
+    int done;
+    memset(schema, 0, sizeof *schema);
+    schema->has_fid =
+        CPLTestBool(CSLFetchNameValueDef(options, "INCLUDE_FID", "YES"));
+    schema->has_geometry =
+        OGR_FD_GetGeomFieldCount(defn) > 0 && !OGR_FD_IsGeometryIgnored(defn);
+    if (fid_column[0] != '\0')
+        schema->fid_column = CPLStrdup(fid_column);
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    done = open_quietly(defn, options, schema);
+    CPLPopErrorHandler();
+    if (!done)
+        close_schema(schema);
+    return done;
+}
+
+/* ---- a schema whose FIDs have a name ------------------------------------- */
+
+/* GDAL's schema stays whole, so that it frees what it made; only the child for
+ * FIDs is ours. */
+struct renamed
+{
+    struct ArrowSchema generic;
+    struct ArrowSchema fid;
+    struct ArrowSchema *children[];
+};
+
+static void release_fid(struct ArrowSchema *fid)
+{
+    CPLFree((char *)fid->name);
+    fid->release = NULL;
+}
+
+static void release_renamed(struct ArrowSchema *schema)
+{
+    struct renamed *renamed = schema->private_data;
+    if (renamed->fid.release != NULL)
+        renamed->fid.release(&renamed->fid);
+    renamed->generic.release(&renamed->generic);
+    oj_free(renamed);
+    schema->release = NULL;
+}
+
+/* Takes generic over when it returns 0. The name is in no need of what the
+ * schema was made of, should a consumer keep the child alone. */
+static int rename_fid(const struct ArrowSchema *generic, const char *name,
+                      struct ArrowSchema *out)
+{
+    struct renamed *renamed =
+        oj_calloc(1, sizeof *renamed + (size_t)generic->n_children *
+                                           sizeof renamed->children[0]);
+    if (renamed == NULL)
+        return ENOMEM;
+    renamed->generic = *generic;
+    for (int64_t i = 0; i < generic->n_children; i++)
+        renamed->children[i] = generic->children[i];
+    renamed->children[0] = &renamed->fid;
+    renamed->fid.format = "l";
+    renamed->fid.name = CPLStrdup(name);
+    renamed->fid.flags = generic->children[0]->flags;
+    renamed->fid.release = release_fid;
+    *out = *generic;
+    out->children = renamed->children;
+    out->private_data = renamed;
+    out->release = release_renamed;
+    return 0;
+}
+
+/* Fills out, which is released on its own, whenever. Returns 0 or an error
+ * number. */
+static int make_schema(struct generic_schema *schema, struct ArrowSchema *out)
+{
+    struct ArrowSchema generic;
+    int code;
+    memset(&generic, 0, sizeof generic);
+    code = schema->stream.get_schema(&schema->stream, &generic);
+    if (code != 0)
+        return code;
+    if (!schema->has_fid || schema->fid_column == NULL ||
+        generic.n_children == 0)
+    {
+        *out = generic;
+        return 0;
+    }
+    code = rename_fid(&generic, schema->fid_column, out);
+    if (code != 0)
+        generic.release(&generic);
+    return code;
+}
+
 /* ---- open and close ----------------------------------------------------- */
 
 static void close_stream(struct join_stream *s)
@@ -62,7 +221,7 @@ static void close_stream(struct join_stream *s)
         oj_row_column_free(&s->child[i].column);
     oj_free(s->child);
     oj_row_gather_close(s->gather);
-    oj_arrow_schema_close(&s->schema);
+    close_schema(&s->schema);
     oj_free(s);
 }
 
@@ -70,19 +229,17 @@ static void close_stream(struct join_stream *s)
 static int options_are_known(char **options)
 {
     static const char *const known[] = {"INCLUDE_FID", "MAX_FEATURES_IN_BATCH",
-                                        "GEOMETRY_METADATA_ENCODING"};
-    for (int i = 0; options != NULL && options[i] != NULL; i++)
+                                        "GEOMETRY_METADATA_ENCODING", NULL};
+    int is_known = 1;
+    for (int i = 0; options != NULL && options[i] != NULL && is_known; i++)
     {
         char *name = NULL;
-        int is_known = 0;
         CPLParseNameValue(options[i], &name);
-        for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
-            is_known |= name != NULL && EQUAL(name, known[k]);
+        is_known =
+            name != NULL && CSLFindString((CSLConstList)known, name) >= 0;
         CPLFree(name);
-        if (!is_known)
-            return 0;
     }
-    return 1;
+    return is_known;
 }
 
 static int64_t batch_rows_of(char **options)
@@ -146,23 +303,12 @@ static int is_format_of(const struct ArrowSchema *schema, OGRFieldType type)
 /* And of the values of lists of the type. */
 static int is_list_of(const struct ArrowSchema *schema, OGRFieldType type)
 {
-    if (strcmp(schema->format, "+l") != 0)
-        return 1;
-    if (schema->n_children != 1)
-        return 0;
-    switch (type)
-    {
-        case OFTIntegerList:
-            return is_format_of(schema->children[0], OFTInteger);
-        case OFTInteger64List:
-            return is_format_of(schema->children[0], OFTInteger64);
-        case OFTRealList:
-            return is_format_of(schema->children[0], OFTReal);
-        case OFTStringList:
-            return is_format_of(schema->children[0], OFTString);
-        default:
-            return 0;
-    }
+    OGRFieldType item = type == OFTIntegerList     ? OFTInteger
+                        : type == OFTInteger64List ? OFTInteger64
+                        : type == OFTRealList      ? OFTReal
+                                                   : OFTString;
+    return strcmp(schema->format, "+l") != 0 ||
+           (schema->n_children == 1 && is_format_of(schema->children[0], item));
 }
 
 static int init_child(struct arrow_child *child,
@@ -247,8 +393,8 @@ static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,
     s->batch_rows = batch_rows_of(options);
     memset(&schema, 0, sizeof schema);
     if (OGR_FD_GetGeomFieldCount(defn) > 1 || !options_are_known(options) ||
-        !oj_arrow_schema_open(defn, fid_column, options, &s->schema) ||
-        oj_arrow_schema_get(&s->schema, &schema) != 0)
+        !open_schema(defn, fid_column, options, &s->schema) ||
+        make_schema(&s->schema, &schema) != 0)
         return 0;
     done = init_children(s, &schema) &&
            oj_row_gather_open(rows->cursor, defn, &s->gather, NULL) == OJ_OK;
@@ -363,7 +509,7 @@ static oj_status next_array(struct join_stream *s, struct ArrowArray *array,
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
     struct join_stream *s = stream->private_data;
-    return oj_arrow_schema_get(&s->schema, out);
+    return make_schema(&s->schema, out);
 }
 
 static int error_number(oj_status status)

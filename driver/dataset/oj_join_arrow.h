@@ -13,10 +13,6 @@
 
 #include "../../flatten/write/oj_row_cursor.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct ArrowArrayStream;
 
 /** Where the rows come from. */
@@ -52,7 +48,4 @@ int oj_join_arrow_open(OGRFeatureDefnH defn, const char *fid_column,
                        const struct oj_arrow_rows *rows, char **options,
                        struct ArrowArrayStream *out);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

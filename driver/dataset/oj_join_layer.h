@@ -47,26 +47,29 @@ struct oj_join_layer *oj_join_layer_open(struct oj_command *command);
  *  Arrow stream of the layer has to be released before. */
 void oj_join_layer_close(struct oj_join_layer *layer);
 
+/** Frees the join sides that no layer uses any more: the driver is unloaded. */
+void oj_join_layer_unload(void);
+
 /* ---- what it is ---------------------------------------------------------- */
 
-/** Of the layer; owned by it. */
-const char *oj_join_layer_name(const struct oj_join_layer *layer);
+/** Owned by the layer. */
+struct oj_join_about
+{
+    char *name;
 
-/** Fields, geometry and its CRS. Owned by the layer, which has one reference;
- *  whoever keeps it longer takes one of their own. Fields and geometry may be
- *  marked as ignored in it before rows are read: they are left unset then. */
-OGRFeatureDefnH oj_join_layer_defn(const struct oj_join_layer *layer);
+    /** Fields, geometry and its CRS. The layer has one reference; whoever keeps
+     *  it longer takes one of their own. Fields and geometry may be marked as
+     *  ignored in it before rows are read: they are left unset then. */
+    OGRFeatureDefnH defn;
 
-/** Of the FIDs: the input layer's where FIDs are the same, else "". */
-const char *oj_join_layer_fid_column(const struct oj_join_layer *layer);
+    char *fid_column; /**< the input layer's where FIDs are the same, else "" */
+    char **metadata;  /**< "NAME=VALUE": the sources and the options */
+    char **files; /**< behind both sides, as GDALGetFileList() names them, or
+                       NULL */
+};
 
-/** "NAME=VALUE" lines, NULL-terminated, owned by the layer: the sources and the
- *  options. */
-char **oj_join_layer_metadata(const struct oj_join_layer *layer);
-
-/** The files behind both sides, as GDALGetFileList() names them, for the
- *  caller's CSLDestroy(); NULL: none. */
-char **oj_join_layer_files(const struct oj_join_layer *layer);
+const struct oj_join_about *
+oj_join_layer_about(const struct oj_join_layer *layer);
 
 /** 1 for a capability of ogr_core.h (OLC...) that the layer has as it is now:
  *  where it hangs on filters, under those that are set. */

@@ -12,6 +12,7 @@
 #include <cpl_error.h>
 #include <cpl_string.h>
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -27,24 +28,18 @@ struct saved
 static oj_status add_path(struct saved *saved, const char *before,
                           const char *path, struct oj_error *err)
 {
-    char *made = NULL, *line = NULL;
+    char *made = NULL, *line;
+    size_t n;
     OJ_TRY(oj_path_make_relative(saved->folder, path, &made, err));
-    if (before[0] != '\0')
-    {
-        size_t n = strlen(made) + 1;
-        line = oj_malloc((int64_t)n + 1, 1);
-        if (line != NULL)
-        {
-            line[0] = before[0];
-            memcpy(line + 1, made, n);
-        }
-        oj_free(made);
-        if (line == NULL)
-            return oj_fail_nomem(err, (int64_t)n, 1);
-        made = line;
-    }
-    saved->own[saved->n_own++] = made;
-    saved->words[saved->n++] = made;
+    n = strlen(before) + strlen(made) + 1;
+    line = oj_malloc((int64_t)n, 1);
+    if (line != NULL)
+        snprintf(line, n, "%s%s", before, made);
+    oj_free(made);
+    if (line == NULL)
+        return oj_fail_nomem(err, (int64_t)n, 1);
+    saved->own[saved->n_own++] = line;
+    saved->words[saved->n++] = line;
     return OJ_OK;
 }
 

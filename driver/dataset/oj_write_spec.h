@@ -5,17 +5,10 @@
 
 #include "../command/oj_command.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Writes command->write_spec from command->words, after opening what it says
  *  (schemas only).  The file appears complete or not at all; one that is there
  *  is replaced with -overwrite only. */
 OJ_MUST_USE oj_status oj_write_spec_run(const struct oj_command *command,
                                         struct oj_error *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

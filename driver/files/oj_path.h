@@ -10,10 +10,6 @@
 
 #include "../../flatten/base/oj_status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** 1 when both are the same text, or both are there and are one file. */
 int oj_path_is_same_file(const char *a, const char *b);
 
@@ -34,7 +30,4 @@ OJ_MUST_USE oj_status oj_path_make_relative(const char *folder,
 OJ_MUST_USE oj_status oj_path_folder(const char *path, char **out,
                                      struct oj_error *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

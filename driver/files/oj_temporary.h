@@ -18,10 +18,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define OJ_PATH_MAX 4096
 
 /** Zeroed memory is a valid absent one. */
@@ -89,7 +85,4 @@ oj_temporary_file_read(const struct oj_temporary_file *file, int64_t offset,
 /** Accepts a closed one. */
 void oj_temporary_file_close(struct oj_temporary_file *file);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -207,6 +207,7 @@ oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
     *job = closed;
     job->command = command;
     job->join_side = &job->own_join_side;
+    job->cancel = oj_cancel_flag();
     OJ_TRY(open_sources(job, err));
     OJ_TRY(check_side_file(job, "json_summary", command->json_summary, err));
     OJ_TRY(
@@ -249,39 +250,53 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job,
     return options;
 }
 
-static oj_status make_join_flat(struct oj_job *job, struct oj_error *err)
+oj_status oj_job_read_side(struct oj_job *job, int side,
+                           struct oj_join_side *to,
+                           int (*watch)(int64_t, void *), void *user,
+                           struct oj_error *err)
 {
-    const struct oj_row_values values = {job->join_side->table, NULL};
-    job->join_side->flat = oj_flat_buf_view(&job->join_side->buf);
-    return oj_sides_make(&job->sides, 1, 1, &values, &job->join_side->work,
-                         &job->join_side->flat, err);
-}
-
-oj_status oj_job_read_join(struct oj_job *job, struct oj_error *err)
-{
-    return oj_job_read_join_watched(job, oj_is_cancelled_at, NULL, err);
-}
-
-oj_status oj_job_read_join_watched(struct oj_job *job,
-                                   int (*watch)(int64_t, void *), void *user,
-                                   struct oj_error *err)
-{
-    const struct oj_read_options reading = oj_job_read_options(job, &job->join);
+    const struct oj_source *source = side == 0 ? &job->input : &job->join;
+    struct oj_read_options reading = oj_job_read_options(job, source);
+    struct oj_row_values values = {0};
     double start = oj_clock_seconds();
     oj_status status;
+    if (side == 0)
+    {
+        reading.limit = job->command->limit;
+        if (!oj_sides_need_values(&job->sides, 0))
+            reading.n_fields = 0;
+    }
     oj_message_forget_errors();
-    status = oj_layer_read_all(job->join.layer, &reading, &job->join_side->buf,
-                               &job->join_side->table, &job->join_side->counts,
-                               watch, user, err);
+    status = oj_layer_read_all(source->layer, &reading, &to->buf, &to->table,
+                               &to->counts, watch, user, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
-    job->join_side->read_s = oj_clock_seconds() - start;
-    OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
-                                 err));
-    return make_join_flat(job, err);
+    to->read_s = oj_clock_seconds() - start;
+    OJ_TRY(
+        oj_source_check_count(source, reading.limit, to->counts.n_rows, err));
+    to->flat = oj_flat_buf_view(&to->buf);
+    values.table = to->table;
+    return oj_sides_make(&job->sides, side, 1, &values, &to->work, &to->flat,
+                         err);
 }
 
-struct oj_options oj_job_engine_options(const struct oj_job *job)
+oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
+                           const struct oj_batch *batch,
+                           struct oj_side_work *work, struct oj_flat *flat,
+                           struct oj_error *err)
+{
+    const struct oj_row_values values = {NULL, batch->attributes};
+    *flat = oj_flat_buf_view(&batch->flat);
+    flat->n_features = batch->n_rows;
+    if (batch->n_rows == 0)
+        return OJ_OK;
+    return oj_sides_make(&job->sides, side, insert, &values, work, flat, err);
+}
+
+/* ---- the engine ---------------------------------------------------------- */
+
+/* For joining the job's input with its join side. */
+static struct oj_options engine_options(const struct oj_job *job)
 {
     struct oj_options options = oj_job_options(job->command);
     enum oj_joined_shape shape = job->sides.reshape[0].shape;
@@ -295,6 +310,17 @@ struct oj_options oj_job_engine_options(const struct oj_job *job)
     if (options.n_expected < 0)
         options.n_expected = 0;
     return options;
+}
+
+/* Over the join side, which has been read. */
+static oj_status open_engine(struct oj_job *job, const int *cancel,
+                             struct oj_error *err)
+{
+    struct oj_options options = engine_options(job);
+    options.cancel = cancel;
+    return oj_join_open(&job->join_side->flat, &job->relation,
+                        job->command->backend, &options,
+                        &job->join_side->engine, err);
 }
 
 /* ---- under -memory: in memory, as long as it fits ------------------------ */
@@ -330,7 +356,8 @@ static oj_status read_if_it_fits(struct oj_job *job, int *fits,
                                  struct oj_error *err)
 {
     struct watch watch = {job, 0};
-    oj_status status = oj_job_read_join_watched(job, look, &watch, err);
+    oj_status status =
+        oj_job_read_side(job, 1, job->join_side, look, &watch, err);
     *fits = 1;
     if (status != OJ_ERR_CANCELLED || !watch.is_too_large)
         return status;
@@ -429,10 +456,9 @@ static oj_status keep_fids(struct spill *spill, const struct oj_flat *flat,
 static oj_status spill_batch(struct spill *spill, struct oj_error *err)
 {
     struct oj_job *job = spill->job;
-    struct oj_row_values values = {NULL, spill->batch.attributes};
-    struct oj_flat flat = oj_flat_buf_view(&spill->batch.flat);
-    flat.n_features = spill->batch.n_rows;
-    OJ_TRY(oj_sides_make(&job->sides, 1, 1, &values, &spill->work, &flat, err));
+    struct oj_flat flat;
+    OJ_TRY(
+        oj_job_make_flat(job, 1, 1, &spill->batch, &spill->work, &flat, err));
     oj_table_free(spill->table);
     spill->table = NULL;
     OJ_TRY(oj_table_new(job->join.layer, spill->reading.fields,
@@ -490,7 +516,7 @@ static void free_spill(struct spill *spill)
 static oj_status open_tiled(struct oj_job *job, int unique,
                             struct oj_error *err)
 {
-    const struct oj_options options = oj_job_engine_options(job);
+    const struct oj_options options = engine_options(job);
     if (job->tiles.columns != NULL)
         OJ_TRY(
             oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
@@ -531,32 +557,21 @@ static void return_memory(void)
 #endif
 }
 
-/* Under -memory: reads the join side into memory if it fits, else into tiles.
- */
-static oj_status prepare_bounded(struct oj_job *job, struct oj_error *err)
-{
-    const struct oj_options options = oj_job_engine_options(job);
-    int fits;
-    return_memory();
-    OJ_TRY(read_if_it_fits(job, &fits, err));
-    if (!fits)
-        return prepare_tiles(job, err);
-    return oj_join_open(&job->join_side->flat, &job->relation,
-                        job->command->backend, &options,
-                        &job->join_side->engine, err);
-}
-
 /* ---- prepared ------------------------------------------------------------ */
 
 oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
 {
-    const struct oj_options options = oj_job_engine_options(job);
+    int fits = 1;
     if (job->command->memory > 0)
-        return prepare_bounded(job, err);
-    OJ_TRY(oj_job_read_join(job, err));
-    return oj_join_open(&job->join_side->flat, &job->relation,
-                        job->command->backend, &options,
-                        &job->join_side->engine, err);
+    {
+        return_memory();
+        OJ_TRY(read_if_it_fits(job, &fits, err));
+    }
+    else
+        OJ_TRY(oj_job_read_side(job, 1, job->join_side, oj_is_cancelled_at,
+                                NULL, err));
+    return fits ? open_engine(job, oj_cancel_flag(), err)
+                : prepare_tiles(job, err);
 }
 
 /* ---- the join side, borrowed from the cache ------------------------------ */
@@ -582,77 +597,44 @@ static oj_status build(void *user, struct oj_join_side *side, const int *cancel,
 {
     const struct oj_side_findings nothing = {0};
     struct oj_job *job = user;
-    struct oj_options options = oj_job_engine_options(job);
-    options.cancel = cancel;
     job->join_side = side;
-    oj_sides_take_findings(&job->sides, 1, &nothing); /* of a first attempt */
-    OJ_TRY(oj_job_read_join(job, err));
-    OJ_TRY(oj_join_open(&side->flat, &job->relation, job->command->backend,
-                        &options, &side->engine, err));
+    job->sides.reshape[1].found = nothing; /* of a first attempt */
+    OJ_TRY(oj_job_read_side(job, 1, side, oj_is_cancelled_at, NULL, err));
+    OJ_TRY(open_engine(job, cancel, err));
     oj_join_side_keep(side, &job->sides);
     *keep = oj_join_files_same(&job->join_files);
     return OJ_OK;
 }
 
-/* Also of a failed build: side is gone. */
-static void take_back(struct oj_job *job)
+oj_status oj_job_prepare_shared(struct oj_job *job, const struct oj_job *like,
+                                struct oj_error *err)
 {
-    job->join_side = &job->own_join_side;
-}
-
-/* After the cache's answer. */
-static oj_status settle(struct oj_job *job, oj_status status, int is_mine)
-{
+    const struct oj_join_recipe recipe = {
+        job->command,   &job->join,       &job->sides,
+        &job->relation, &job->join_files, engine_options(job)};
+    struct oj_join_key key = {0};
+    oj_status status = OJ_OK;
+    int is_mine, may_keep = oj_join_cache_limit() > 0 &&
+                            oj_join_key_is_possible(job->command, &job->join) &&
+                            oj_join_files_same(&job->join_files);
+    if (job->command->memory > 0)
+        return oj_job_prepare(job, err);
+    if (may_keep)
+        status = oj_join_key_make(&recipe, &key, err);
+    if (status == OJ_OK)
+        status = oj_join_cache_take(
+            like != NULL ? &like->join_use : NULL, may_keep ? &key : NULL,
+            build, job, oj_cancel_flag(), &job->join_use, &is_mine, err);
+    oj_join_key_free(&key);
     if (status != OJ_OK)
     {
-        take_back(job);
+        job->join_side = &job->own_join_side; /* a failed build's is gone */
         return status;
     }
     job->join_side = oj_join_use_side(&job->join_use);
     if (!is_mine)
         oj_join_side_lend(job->join_side, &job->sides);
     return OJ_OK;
-}
-
-static oj_status borrow(struct oj_job *job, const struct oj_join_key *key,
-                        struct oj_error *err)
-{
-    int is_mine;
-    oj_status status = oj_join_cache_take(key, build, job, oj_cancel_flag(),
-                                          &job->join_use, &is_mine, err);
-    return settle(job, status, is_mine);
-}
-
-oj_status oj_job_prepare_shared(struct oj_job *job, struct oj_error *err)
-{
-    const struct oj_join_recipe recipe = {
-        job->command,   &job->join,       &job->sides,
-        &job->relation, &job->join_files, oj_job_engine_options(job)};
-    struct oj_join_key key = {0};
-    oj_status status = OJ_OK;
-    int may_keep = oj_join_cache_limit() > 0 &&
-                   oj_join_key_is_possible(job->command, &job->join) &&
-                   oj_join_files_same(&job->join_files);
-    if (job->command->memory > 0)
-        return oj_job_prepare(job, err);
-    if (may_keep)
-        status = oj_join_key_make(&recipe, &key, err);
-    if (status == OJ_OK)
-        status = borrow(job, may_keep ? &key : NULL, err);
-    oj_join_key_free(&key);
-    return status;
-}
-
-oj_status oj_job_prepare_like(struct oj_job *job, const struct oj_job *other,
-                              struct oj_error *err)
-{
-    int is_there, is_mine;
-    oj_status status =
-        oj_join_cache_share(&other->join_use, build, job, oj_cancel_flag(),
-                            &job->join_use, &is_there, &is_mine, err);
-    if (status == OJ_OK && !is_there)
-        return oj_job_prepare_shared(job, err);
-    return settle(job, status, is_mine);
 }
 
 /* With the join side in memory: one job at a time where it is shared. */
@@ -671,61 +653,59 @@ void oj_job_stop(struct oj_job *job)
 
 /* ---- streamed ------------------------------------------------------------ */
 
-void oj_job_enter_thread(const struct oj_job *job, struct oj_message_sink *sink)
+void oj_job_on_thread(const struct oj_job *job,
+                      void (*stages)(struct oj_pipeline *),
+                      struct oj_pipeline *pipeline)
 {
+    struct oj_message_sink sink;
     oj_cancel_use(job->cancel); /* a layer can be a join itself */
-    if (job->listen != NULL)
-        job->listen(job->listen_user, sink);
-}
-
-void oj_job_leave_thread(const struct oj_job *job)
-{
-    if (job->listen != NULL)
+    if (job->messages != NULL)
+        oj_message_list_hear(job->messages, &sink);
+    stages(pipeline);
+    if (job->messages != NULL)
         oj_message_use(NULL);
 }
 
-static oj_status read_rows(struct oj_job *job, int slot, struct oj_flat *flat,
-                           struct oj_error *err)
+oj_status oj_job_open_reader(struct oj_job *job, const struct oj_source *source,
+                             const struct oj_read_options *reading,
+                             struct oj_error *err)
 {
-    struct oj_batch *batch = &job->batches[slot];
-    struct oj_row_values values = {0};
-    OJ_TRY(oj_layer_reader_next(job->reader, batch, err));
-    *flat = oj_flat_buf_view(&batch->flat);
-    flat->n_features = batch->n_rows;
-    values.attributes = batch->attributes;
-    if (batch->n_rows == 0)
-        return OJ_OK;
-    return oj_sides_make(&job->sides, 0, 0, &values, &job->batch_work[slot],
-                         flat, err);
+    oj_status status;
+    oj_message_forget_errors();
+    status = oj_layer_reader_open(source->layer, reading, &job->reader, err);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    if (job->show_progress && !job->progress_open)
+        GDALTermProgress(0.0, NULL, NULL);
+    job->progress_open = job->show_progress;
+    return OJ_OK;
 }
 
-/* Runs on the reader thread. */
-static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
+oj_status oj_job_begin_input(struct oj_job *job, int keep_attributes,
+                             struct oj_error *err)
+{
+    struct oj_read_options reading = oj_job_read_options(job, &job->input);
+    reading.limit = job->command->limit;
+    reading.keep_attributes = keep_attributes;
+    if (job->streams == OJ_STREAMS_INPUT &&
+        oj_sides_need_values(&job->sides, 0))
+        reading.keep_attributes = 1;
+    else if (!keep_attributes)
+        reading.n_fields = 0;
+    job->join_use.cancel = job->cancel;
+    return oj_job_open_reader(job, &job->input, &reading, err);
+}
+
+oj_status oj_job_read_batch(struct oj_job *job, int slot, struct oj_flat *flat,
                             struct oj_error *err)
 {
-    struct oj_job *job = user;
-    struct oj_message_sink sink;
-    oj_status status;
-    oj_job_enter_thread(job, &sink);
-    status = read_rows(job, slot, flat, err);
-    oj_job_leave_thread(job);
-    return status;
-}
-
-static oj_status join_tiles(struct oj_job *job,
-                            const struct oj_pipeline_part *part,
-                            struct oj_matches *out, struct oj_error *err)
-{
-    struct oj_feature_set *side = &job->answer_side[part->answer];
-    int64_t **place = &job->answer_place[part->answer], n;
-    OJ_TRY(oj_tiled_join_batch(job->tiled, part->flat, out, side, err));
-    n = side->buf.n_features;
-    if (!job->command->in_place || n == 0)
-        return OJ_OK;
-    OJ_TRY(oj_reserve(place, 0, n, &job->cap_answer_place[part->answer],
-                      sizeof **place, err));
-    memcpy(*place, oj_tiled_join_places(job->tiled),
-           (size_t)n * sizeof **place);
+    struct oj_batch *batch = &job->batches[slot];
+    OJ_TRY(oj_layer_reader_next(job->reader, batch, err));
+    if (job->streams != OJ_STREAMS_AS_READ)
+        return oj_job_make_flat(job, job->streams == OJ_STREAMS_JOIN, 0, batch,
+                                &job->batch_work[slot], flat, err);
+    *flat = oj_flat_buf_view(&batch->flat);
+    flat->n_features = batch->n_rows;
     return OJ_OK;
 }
 
@@ -734,25 +714,13 @@ oj_status oj_job_join_part(struct oj_job *job,
                            struct oj_matches *out, struct oj_error *err)
 {
     if (job->tiled != NULL)
-        OJ_TRY(join_tiles(job, part, out, err));
+        OJ_TRY(oj_tiled_join_batch(job->tiled, part->flat, out,
+                                   &job->answer_side[part->answer], err));
     else
         OJ_TRY(join_in_memory(job, part->flat, out, err));
     if (job->after_join == NULL)
         return OJ_OK;
     return job->after_join(job->after_join_user, part, out, err);
-}
-
-/* Runs on the join thread. */
-static oj_status join_batch(void *user, const struct oj_pipeline_part *part,
-                            struct oj_matches *out, struct oj_error *err)
-{
-    struct oj_job *job = user;
-    struct oj_message_sink sink;
-    oj_status status;
-    oj_job_enter_thread(job, &sink);
-    status = oj_job_join_part(job, part, out, err);
-    oj_job_leave_thread(job);
-    return status;
 }
 
 struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)
@@ -761,10 +729,11 @@ struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)
                                   NULL, NULL};
     if (job->tiled != NULL)
     {
-        side.flat = oj_feature_set_view(&job->answer_side[answer]);
-        side.table = job->answer_side[answer].table;
-        side.ordinal = job->answer_side[answer].ordinal;
-        side.place = job->answer_place[answer];
+        const struct oj_tiled_side *own = &job->answer_side[answer];
+        side.flat = oj_feature_set_view(&own->features);
+        side.table = own->features.table;
+        side.ordinal = own->features.ordinal;
+        side.place = own->place;
     }
     return side;
 }
@@ -794,51 +763,26 @@ int oj_job_threads(const struct oj_job *job)
                               : oj_join_threads(job->join_side->engine);
 }
 
-static int show_progress(int64_t n_rows, void *user)
+int oj_job_show_progress(const struct oj_job *job, int64_t n_rows)
 {
-    const struct oj_job *job = user;
-    double done = 1.0;
+    double done = job->n_expected == 0;
+    double share = job->progress_share > 0 ? job->progress_share : 1.0;
     if (job->n_expected > 0)
-        done = (double)n_rows / (double)job->n_expected;
-    if (job->progress_share > 0)
-        done *= job->progress_share;
+        done = n_rows < job->n_expected
+                   ? (double)n_rows / (double)job->n_expected
+                   : 1.0;
+    done = job->progress_start + share * done;
     /* The last step is shown when the output is complete. */
     if (job->show_progress)
         GDALTermProgress(done < 0.999 ? done : 0.999, NULL, NULL);
     return oj_is_cancelled();
 }
 
-oj_status oj_job_stream(struct oj_job *job, int keep_attributes,
-                        const struct oj_pipeline_sink *sink,
-                        struct oj_error *err)
+oj_status oj_job_end_input(struct oj_job *job, oj_status status,
+                           struct oj_error *err)
 {
-    struct oj_read_options reading = oj_job_read_options(job, &job->input);
-    const struct oj_pipeline_source source = {read_batch, job};
-    const struct oj_pipeline_joiner joiner = {join_batch, job};
-    struct oj_pipeline_options options = {0};
-    oj_status status;
-    reading.limit = job->command->limit;
-    reading.keep_attributes = keep_attributes;
-    if (oj_sides_need_values(&job->sides, 0))
-        reading.keep_attributes = 1;
-    else if (!keep_attributes)
-        reading.n_fields = 0;
-    options.cancel = job->cancel = oj_cancel_flag();
-    options.max_pairs = job->command->max_pairs;
-    options.progress = show_progress;
-    options.progress_user = job;
-    job->join_use.cancel = oj_cancel_flag();
-    oj_message_forget_errors();
-    status =
-        oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
-    if (job->show_progress)
-        GDALTermProgress(0.0, NULL, NULL);
-    job->progress_open = job->show_progress;
-    status =
-        oj_pipeline_run(&source, &joiner, sink, &options, &job->counts, err);
-    job->input_counts = *oj_layer_reader_counts(job->reader);
+    if (job->reader != NULL)
+        job->input_counts = *oj_layer_reader_counts(job->reader);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     return oj_source_check_count(&job->input, job->command->limit,
@@ -878,18 +822,11 @@ oj_status oj_job_read_one(struct oj_job *job, int64_t fid, int is_filtered,
                           struct oj_error *err)
 {
     struct oj_batch *batch = &job->batches[0];
-    struct oj_row_values values = {0};
     oj_status status = read_row(job, fid, is_filtered, batch, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     *there = batch->n_rows > 0;
-    if (!*there)
-        return OJ_OK;
-    *flat = oj_flat_buf_view(&batch->flat);
-    flat->n_features = batch->n_rows;
-    values.attributes = batch->attributes;
-    return oj_sides_make(&job->sides, 0, 0, &values, &job->batch_work[0], flat,
-                         err);
+    return oj_job_make_flat(job, 0, 0, batch, &job->batch_work[0], flat, err);
 }
 
 /* ---- the end ------------------------------------------------------------- */
@@ -929,10 +866,7 @@ void oj_job_close(struct oj_job *job)
     oj_tiled_join_close(job->tiled);
     oj_tiles_close(&job->tiles);
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
-    {
-        oj_feature_set_free(&job->answer_side[i]);
-        oj_free(job->answer_place[i]);
-    }
+        oj_tiled_side_free(&job->answer_side[i]);
     oj_sides_close(&job->sides);
     oj_crs_free(&job->crs);
     oj_source_close(&job->join);

@@ -309,62 +309,49 @@ static oj_status get_ready(struct oj_join_entry *entry, oj_join_build build,
     }
 }
 
-/* Has *use hold the entry, once it is ready; called with the mutex locked,
- * which is unlocked on return. */
-static oj_status hold(struct oj_join_entry *entry, oj_join_build build,
-                      void *user, const int *cancel, struct oj_join_use *use,
-                      int64_t limit, struct oj_join_entry *garbage,
-                      int *is_mine, struct oj_error *err)
+/* The entry of like, of key, or a new one; the mutex is locked. */
+static struct oj_join_entry *find_or_add(const struct oj_join_use *like,
+                                         const struct oj_join_key *key,
+                                         struct oj_join_entry **garbage)
 {
-    const struct oj_join_use closed = {0};
-    oj_status status;
-    *is_mine = 0;
-    *use = closed;
-    use->cancel = cancel;
-    entry->n_users++;
-    status = get_ready(entry, build, user, cancel, use, is_mine, err);
-    if (status != OJ_OK)
-        let_go(entry, &garbage);
-    make_room(limit, &garbage);
-    pthread_mutex_unlock(&cache.mutex);
-    free_all(garbage);
-    return status;
+    struct oj_join_entry *entry = like != NULL ? like->entry : NULL;
+    if (entry == NULL && key != NULL)
+    {
+        entry = find(key);
+        if (entry == NULL)
+            drop_outdated(key, garbage);
+    }
+    return entry != NULL ? entry : new_entry(key);
 }
 
-oj_status oj_join_cache_take(const struct oj_join_key *key, oj_join_build build,
+oj_status oj_join_cache_take(const struct oj_join_use *like,
+                             const struct oj_join_key *key, oj_join_build build,
                              void *user, const int *cancel,
                              struct oj_join_use *use, int *is_mine,
                              struct oj_error *err)
 {
     struct oj_join_entry *entry, *garbage = NULL;
+    const struct oj_join_use closed = {0};
     int64_t limit = oj_join_cache_limit();
+    oj_status status;
+    *is_mine = 0;
     pthread_mutex_lock(&cache.mutex);
-    entry = key != NULL ? find(key) : NULL;
-    if (entry == NULL && key != NULL)
-        drop_outdated(key, &garbage);
+    entry = find_or_add(like, key, &garbage);
+    *use = closed;
+    use->cancel = cancel;
     if (entry == NULL)
-        entry = new_entry(key);
-    if (entry != NULL)
-        return hold(entry, build, user, cancel, use, limit, garbage, is_mine,
-                    err);
+        status = oj_fail_nomem(err, 1, sizeof *entry);
+    else
+    {
+        entry->n_users++;
+        status = get_ready(entry, build, user, cancel, use, is_mine, err);
+        if (status != OJ_OK)
+            let_go(entry, &garbage);
+        make_room(limit, &garbage);
+    }
     pthread_mutex_unlock(&cache.mutex);
     free_all(garbage);
-    return oj_fail_nomem(err, 1, sizeof *entry);
-}
-
-oj_status oj_join_cache_share(const struct oj_join_use *other,
-                              oj_join_build build, void *user,
-                              const int *cancel, struct oj_join_use *use,
-                              int *is_there, int *is_mine, struct oj_error *err)
-{
-    int64_t limit = oj_join_cache_limit();
-    pthread_mutex_lock(&cache.mutex);
-    *is_there = other->entry != NULL;
-    if (*is_there)
-        return hold(other->entry, build, user, cancel, use, limit, NULL,
-                    is_mine, err);
-    pthread_mutex_unlock(&cache.mutex);
-    return OJ_OK;
+    return status;
 }
 
 /* ---- using -------------------------------------------------------------- */

@@ -19,10 +19,6 @@
 
 #include "oj_join_side.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** What decides a join side. Owner; zeroed memory is a valid empty one. */
 struct oj_join_key
 {
@@ -56,27 +52,20 @@ typedef oj_status (*oj_join_build)(void *user, struct oj_join_side *side,
 /** Bytes that the cache may keep, now; 0: it is off. */
 int64_t oj_join_cache_limit(void);
 
-/** Finds the entry of key, or makes it with build(user); key NULL: makes one
+/** Takes the entry that like holds or makes, if there is one (NULL: nobody);
+ *  else finds that of key, or makes it with build(user); key NULL: makes one
  *  that cannot be found, and can be shared.  While another thread makes it,
- *  this one waits.  *cancel stops the waiting,
- *  and later batches that have not begun; it outlives the use.
+ *  this one waits.  *cancel stops the waiting, and later batches that have not
+ *  begun; it outlives the use.
  *  *is_mine: 1 when build was called.
  *  Errors     those of build, also where another's failed for which this one
  *             waited; OJ_ERR_CANCELLED, only its own; OJ_ERR_NOMEM. */
-OJ_MUST_USE oj_status oj_join_cache_take(const struct oj_join_key *key,
+OJ_MUST_USE oj_status oj_join_cache_take(const struct oj_join_use *like,
+                                         const struct oj_join_key *key,
                                          oj_join_build build, void *user,
                                          const int *cancel,
                                          struct oj_join_use *use, int *is_mine,
                                          struct oj_error *err);
-
-/** The same of the entry that another one holds or makes.  *is_there: 0, and
- *  nothing else happens, where it holds none. */
-OJ_MUST_USE oj_status oj_join_cache_share(const struct oj_join_use *other,
-                                          oj_join_build build, void *user,
-                                          const int *cancel,
-                                          struct oj_join_use *use,
-                                          int *is_there, int *is_mine,
-                                          struct oj_error *err);
 
 /** Of a use that holds an entry. To read from any thread. */
 struct oj_join_side *oj_join_use_side(const struct oj_join_use *use);
@@ -108,7 +97,4 @@ struct oj_join_cache_counts
 
 struct oj_join_cache_counts oj_join_cache_counts(void);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -63,11 +63,6 @@ static int find_format(const char *driver)
     return -1;
 }
 
-static int is_known_format(const char *driver)
-{
-    return find_format(driver) >= 0;
-}
-
 /* ---- paths -------------------------------------------------------------- */
 
 static int ends_with(const char *text, const char *end)
@@ -236,7 +231,7 @@ static int add_source(struct vrt_walk *walk, CPLXMLNode *node)
     path = CPLStrdup(text);
     if (is_plain_file(path))
         driver = GDALIdentifyDriverEx(path, GDAL_OF_VECTOR, NULL, NULL);
-    if (driver == NULL || !is_known_format(GDALGetDescription(driver)))
+    if (driver == NULL || find_format(GDALGetDescription(driver)) < 0)
         driver = NULL;
     else
         add_all_beside(walk, path);

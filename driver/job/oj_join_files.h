@@ -12,10 +12,6 @@
 
 #include "../source/oj_source.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Zeroed memory is a valid one of nothing known. */
 struct oj_join_files
 {
@@ -46,7 +42,4 @@ int oj_join_files_changed(const struct oj_join_files *files);
 /** Accepts zeroed memory. */
 void oj_join_files_free(struct oj_join_files *files);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -18,10 +18,6 @@
 #include "oj_join_cache.h"
 #include "oj_join_files.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** What a join side is made of, of a job that is open and has asked for all
  *  fields that it needs. */
 struct oj_join_recipe
@@ -47,7 +43,4 @@ OJ_MUST_USE oj_status oj_join_key_make(const struct oj_join_recipe *recipe,
 /** Accepts zeroed memory. */
 void oj_join_key_free(struct oj_join_key *key);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -8,7 +8,7 @@
 void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides)
 {
     const struct oj_conditions *conditions = &sides->conditions;
-    side->findings = oj_sides_findings(sides, 1);
+    side->findings = sides->reshape[1].found;
     if (conditions->on != NULL)
         side->on = oj_classes_hold_numbers(conditions->on);
     if (conditions->exclude != NULL)
@@ -18,7 +18,7 @@ void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides)
 void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
 {
     struct oj_conditions *conditions = &sides->conditions;
-    oj_sides_take_findings(sides, 1, &side->findings);
+    sides->reshape[1].found = side->findings;
     if (conditions->on != NULL && side->on != NULL)
         oj_classes_use_numbers(conditions->on, side->on);
     if (conditions->exclude != NULL && side->exclude != NULL)

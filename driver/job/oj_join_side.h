@@ -6,10 +6,6 @@
 #include "../../flatten/read/oj_layer_read.h"
 #include "../source/oj_sides.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Zeroed memory is a valid empty one. It stays where it is once the engine is
  *  open, which borrows flat. */
 struct oj_join_side
@@ -47,7 +43,4 @@ void oj_stats_add(struct oj_stats *sum, const struct oj_stats *before,
 /** Frees what it holds; it is a valid empty one afterwards. */
 void oj_join_side_free(struct oj_join_side *side);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

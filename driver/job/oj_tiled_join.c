@@ -5,7 +5,6 @@
 #include "oj_join_side.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,10 +24,11 @@ struct tiled_pair
 
 struct oj_tiled_join
 {
-    struct oj_tiles *tiles;
+    const struct oj_tiles *tiles;
+    struct oj_bytes piece; /* scratch, to read them */
     struct oj_relation relation;
     struct oj_options options;
-    char backend[64]; /* "": the default */
+    const char *backend; /* NULL: the default */
     int fids_are_unique;
     struct oj_stats stats;         /* of tiles that were in memory */
     struct oj_stats total;         /* and of the one that is, after a batch */
@@ -53,11 +53,9 @@ struct oj_tiled_join
     int64_t *offset;           /* [rows + 1] */
     int64_t n_undecided, cap_undecided;
     struct undecided *undecided;
-    int64_t cap_places;
-    int64_t *places;
 };
 
-oj_status oj_tiled_join_open(struct oj_tiles *tiles,
+oj_status oj_tiled_join_open(const struct oj_tiles *tiles,
                              const struct oj_relation *relation,
                              const char *backend,
                              const struct oj_options *options,
@@ -70,8 +68,7 @@ oj_status oj_tiled_join_open(struct oj_tiles *tiles,
     join->tiles = tiles;
     join->relation = *relation;
     join->options = *options;
-    snprintf(join->backend, sizeof join->backend, "%s",
-             backend != NULL ? backend : "");
+    join->backend = backend;
     join->fids_are_unique = fids_are_unique;
     join->loaded = -1;
     *out = join;
@@ -95,14 +92,13 @@ static oj_status load(struct oj_tiled_join *join, int64_t tile,
     if (join->loaded == tile)
         return OJ_OK;
     unload(join);
-    OJ_TRY(oj_tiles_load(join->tiles, tile, &join->features, &join->place,
-                         &join->cap_place, err));
+    OJ_TRY(oj_tiles_load(join->tiles, tile, &join->piece, &join->features,
+                         &join->place, &join->cap_place, err));
     join->flat = oj_feature_set_view(&join->features);
     /* within a tile read order is lost, but for the ordinals */
     if (!join->fids_are_unique)
         join->flat.fid = join->features.ordinal;
-    OJ_TRY(oj_join_open(&join->flat, &join->relation,
-                        join->backend[0] != '\0' ? join->backend : NULL,
+    OJ_TRY(oj_join_open(&join->flat, &join->relation, join->backend,
                         &join->options, &join->engine, err));
     join->loaded = tile;
     join->used = oj_join_backend(join->engine);
@@ -298,41 +294,41 @@ static int64_t sort_unique(int64_t *list, int64_t n)
 }
 
 /* The row in the side of the feature at place. */
-static int64_t row_of_place(const struct oj_tiled_join *join, int64_t n_places,
-                            int64_t place)
+static int64_t row_of_place(const struct oj_tiled_side *side, int64_t place)
 {
-    const int64_t *at = bsearch(&place, join->places, (size_t)n_places,
-                                sizeof *join->places, oj_compare_int64);
-    return at - join->places;
+    const int64_t *at =
+        bsearch(&place, side->place, (size_t)side->features.buf.n_features,
+                sizeof *side->place, oj_compare_int64);
+    return at - side->place;
 }
 
 /* Fetches the features of the n pairs, and of those that are undecided, into
  * side; place becomes the row there. */
 static oj_status fetch(struct oj_tiled_join *join, int64_t n,
-                       struct oj_feature_set *side, struct oj_error *err)
+                       struct oj_tiled_side *side, struct oj_error *err)
 {
     int64_t n_places = n;
-    OJ_TRY(oj_feature_set_clear(side, err));
-    OJ_TRY(oj_reserve(&join->places, 0, n + join->n_undecided,
-                      &join->cap_places, sizeof *join->places, err));
+    OJ_TRY(oj_feature_set_clear(&side->features, err));
+    OJ_TRY(oj_reserve(&side->place, 0, n + join->n_undecided, &side->cap_place,
+                      sizeof *side->place, err));
     for (int64_t i = 0; i < n; i++)
-        join->places[i] = join->sorted[i].place;
+        side->place[i] = join->sorted[i].place;
     for (int64_t i = 0; i < join->n_undecided; i++)
     {
         if (join->undecided[i].place >= 0)
-            join->places[n_places++] = join->undecided[i].place;
+            side->place[n_places++] = join->undecided[i].place;
     }
-    n_places = sort_unique(join->places, n_places);
+    n_places = sort_unique(side->place, n_places);
     for (int64_t i = 0; i < n_places; i++)
-        OJ_TRY(oj_tiles_fetch(join->tiles, join->places[i], side, err));
+        OJ_TRY(oj_tiles_fetch(join->tiles, side->place[i], &join->piece,
+                              &side->features, err));
     for (int64_t i = 0; i < n; i++)
-        join->sorted[i].place =
-            row_of_place(join, n_places, join->sorted[i].place);
+        join->sorted[i].place = row_of_place(side, join->sorted[i].place);
     for (int64_t i = 0; i < join->n_undecided; i++)
     {
         struct undecided *one = &join->undecided[i];
         if (one->place >= 0)
-            one->place = row_of_place(join, n_places, one->place);
+            one->place = row_of_place(side, one->place);
     }
     return OJ_OK;
 }
@@ -401,7 +397,7 @@ static oj_status fill(struct oj_tiled_join *join, int64_t n_rows, int64_t n,
 oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
                               const struct oj_flat *input,
                               struct oj_matches *out,
-                              struct oj_feature_set *side, struct oj_error *err)
+                              struct oj_tiled_side *side, struct oj_error *err)
 {
     int64_t n;
     OJ_TRY(join_tiles(join, input, err));
@@ -414,11 +410,6 @@ oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
     return fill(join, input->n_features, n, out, err);
 }
 
-const int64_t *oj_tiled_join_places(const struct oj_tiled_join *join)
-{
-    return join->places;
-}
-
 const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join)
 {
     return &join->total;
@@ -428,7 +419,7 @@ const struct oj_backend *oj_tiled_join_backend(const struct oj_tiled_join *join)
 {
     if (join->used != NULL)
         return join->used;
-    return join->backend[0] != '\0' && oj_backend_find(join->backend) != NULL
+    return join->backend != NULL && oj_backend_find(join->backend) != NULL
                ? oj_backend_find(join->backend)
                : oj_backend_at(0);
 }
@@ -443,6 +434,13 @@ int oj_tiled_join_ties_by_fid(const struct oj_tiled_join *join)
     return join->fids_are_unique;
 }
 
+void oj_tiled_side_free(struct oj_tiled_side *side)
+{
+    oj_feature_set_free(&side->features);
+    oj_free(side->place);
+    memset(side, 0, sizeof *side);
+}
+
 void oj_tiled_join_close(struct oj_tiled_join *join)
 {
     if (join == NULL)
@@ -450,12 +448,12 @@ void oj_tiled_join_close(struct oj_tiled_join *join)
     unload(join);
     oj_feature_set_free(&join->features);
     oj_matches_free(&join->matches);
+    oj_free(join->piece.byte);
     oj_free(join->place);
     oj_free(join->found);
     oj_free(join->row);
     oj_free(join->sorted);
     oj_free(join->offset);
     oj_free(join->undecided);
-    oj_free(join->places);
     oj_free(join);
 }

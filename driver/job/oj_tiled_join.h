@@ -13,11 +13,20 @@
 
 struct oj_tiled_join;
 
-/** tiles outlive *out; relation, options and the name of the backend are
- *  copied.  fids_are_unique: 0 when FIDs repeat: then read order alone breaks
- *  ties, and self joins cannot be told. */
+/** The features that the matches of a batch speak of, in the order of their
+ *  places. Owner; zeroed memory is a valid empty one. */
+struct oj_tiled_side
+{
+    struct oj_feature_set features;
+    int64_t *place; /**< of their records in the tiles: oj_tiles_fetch() */
+    int64_t cap_place;
+};
+
+/** tiles and backend outlive *out; relation and options are copied.
+ * fids_are_unique: 0 when FIDs repeat: then read order alone breaks ties, and
+ * self joins cannot be told. */
 OJ_MUST_USE oj_status oj_tiled_join_open(
-    struct oj_tiles *tiles, const struct oj_relation *relation,
+    const struct oj_tiles *tiles, const struct oj_relation *relation,
     const char *backend, const struct oj_options *options, int fids_are_unique,
     struct oj_tiled_join **out, struct oj_error *err);
 
@@ -28,12 +37,8 @@ OJ_MUST_USE oj_status oj_tiled_join_open(
 OJ_MUST_USE oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
                                           const struct oj_flat *input,
                                           struct oj_matches *out,
-                                          struct oj_feature_set *side,
+                                          struct oj_tiled_side *side,
                                           struct oj_error *err);
-
-/** Where the records of the last answer's features lie in the tiles, for
- *  oj_tiles_fetch(); valid until the next batch. */
-const int64_t *oj_tiled_join_places(const struct oj_tiled_join *join);
 
 /** Summed over tiles and batches. */
 const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join);
@@ -45,6 +50,8 @@ int oj_tiled_join_threads(const struct oj_tiled_join *join);
 
 /** 1 when equal measures are in the order of FIDs, 0: in that of ordinals. */
 int oj_tiled_join_ties_by_fid(const struct oj_tiled_join *join);
+
+void oj_tiled_side_free(struct oj_tiled_side *side);
 
 /** Accepts NULL. */
 void oj_tiled_join_close(struct oj_tiled_join *join);

@@ -201,70 +201,59 @@ oj_status oj_tiles_finish(struct oj_tiles *tiles, struct oj_error *err)
 /* ---- reading ------------------------------------------------------------ */
 
 /* Reads length bytes at offset into piece. */
-static oj_status read_piece(struct oj_tiles *tiles, int64_t offset,
-                            int64_t length, struct oj_error *err)
+static oj_status read_piece(const struct oj_tiles *tiles, int64_t offset,
+                            int64_t length, struct oj_bytes *piece,
+                            struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(&tiles->piece.byte, 0, length, &tiles->piece.capacity, 1,
-                      err));
-    tiles->piece.n = length;
-    return oj_temporary_file_read(&tiles->file, offset, tiles->piece.byte,
-                                  length, err);
+    OJ_TRY(oj_reserve(&piece->byte, 0, length, &piece->capacity, 1, err));
+    piece->n = length;
+    return oj_temporary_file_read(&tiles->file, offset, piece->byte, length,
+                                  err);
 }
 
-static oj_status load_extent(struct oj_tiles *tiles,
+static oj_status load_extent(const struct oj_tiles *tiles,
                              const struct oj_extent *extent,
-                             struct oj_feature_set *out, int64_t **place,
-                             int64_t *cap_place, struct oj_error *err)
+                             struct oj_bytes *piece, struct oj_feature_set *out,
+                             int64_t **place, int64_t *cap_place,
+                             struct oj_error *err)
 {
-    OJ_TRY(read_piece(tiles, extent->offset, extent->length, err));
+    OJ_TRY(read_piece(tiles, extent->offset, extent->length, piece, err));
     OJ_TRY(oj_reserve(place, out->buf.n_features,
                       out->buf.n_features + extent->n_features, cap_place,
                       sizeof **place, err));
     for (int64_t at = 0; at < extent->length;
-         at += oj_record_length(tiles->piece.byte + at))
+         at += oj_record_length(piece->byte + at))
     {
         (*place)[out->buf.n_features] = extent->offset + at;
-        OJ_TRY(oj_record_read(tiles->piece.byte + at, out, err));
+        OJ_TRY(oj_record_read(piece->byte + at, out, err));
     }
     return OJ_OK;
 }
 
-oj_status oj_tiles_load(struct oj_tiles *tiles, int64_t t,
-                        struct oj_feature_set *out, int64_t **place,
-                        int64_t *cap_place, struct oj_error *err)
+oj_status oj_tiles_load(const struct oj_tiles *tiles, int64_t t,
+                        struct oj_bytes *piece, struct oj_feature_set *out,
+                        int64_t **place, int64_t *cap_place,
+                        struct oj_error *err)
 {
     const struct oj_tile *tile = &tiles->tile[t];
     OJ_TRY(oj_feature_set_clear(out, err));
     for (int64_t e = tile->first_extent; e < tile->end_extent; e++)
-        OJ_TRY(
-            load_extent(tiles, &tiles->extent[e], out, place, cap_place, err));
+        OJ_TRY(load_extent(tiles, &tiles->extent[e], piece, out, place,
+                           cap_place, err));
     return OJ_OK;
 }
 
-oj_status oj_tiles_fetch(struct oj_tiles *tiles, int64_t place,
-                         struct oj_feature_set *out, struct oj_error *err)
+oj_status oj_tiles_fetch(const struct oj_tiles *tiles, int64_t place,
+                         struct oj_bytes *piece, struct oj_feature_set *out,
+                         struct oj_error *err)
 {
     int64_t length;
     OJ_TRY(oj_temporary_file_read(&tiles->file, place, &length, sizeof length,
                                   err));
-    OJ_TRY(read_piece(tiles, place, length, err));
+    OJ_TRY(read_piece(tiles, place, length, piece, err));
     if (out->table == NULL && tiles->columns != NULL)
         OJ_TRY(oj_table_new_like(tiles->columns, &out->table, err));
-    return oj_record_read(tiles->piece.byte, out, err);
-}
-
-struct oj_tiles oj_tiles_view(const struct oj_tiles *tiles)
-{
-    const struct oj_bytes none = {0, 0, NULL};
-    struct oj_tiles view = *tiles;
-    view.record = view.piece = none;
-    return view;
-}
-
-void oj_tiles_view_free(struct oj_tiles *view)
-{
-    oj_free(view->piece.byte);
-    memset(view, 0, sizeof *view);
+    return oj_record_read(piece->byte, out, err);
 }
 
 void oj_tiles_close(struct oj_tiles *tiles)
@@ -276,7 +265,6 @@ void oj_tiles_close(struct oj_tiles *tiles)
     oj_free(tiles->tile);
     oj_table_free(tiles->columns);
     oj_free(tiles->record.byte);
-    oj_free(tiles->piece.byte);
     oj_temporary_file_close(&tiles->file);
     memset(tiles, 0, sizeof *tiles);
 }

@@ -31,7 +31,7 @@ struct oj_tiles
     struct oj_tile *tile;
     struct oj_table *columns; /**< owned: an empty table, or NULL */
     int64_t n_features;
-    struct oj_bytes record, piece; /**< scratch */
+    struct oj_bytes record; /**< scratch */
 };
 
 /** A tile: first_extent <= e < end_extent. */
@@ -64,24 +64,22 @@ OJ_MUST_USE oj_status oj_tiles_add(struct oj_tiles *tiles,
 OJ_MUST_USE oj_status oj_tiles_finish(struct oj_tiles *tiles,
                                       struct oj_error *err);
 
+/* Finished tiles may be read by several threads, each with a piece of its own:
+ * scratch, which the caller frees. */
+
 /** Loads tile t, geometry and columns for joining but no attributes.
  *  *place [out->buf.n_features] is where each feature's record lies in the
  *  file; it grows like any array. */
-OJ_MUST_USE oj_status oj_tiles_load(struct oj_tiles *tiles, int64_t t,
+OJ_MUST_USE oj_status oj_tiles_load(const struct oj_tiles *tiles, int64_t t,
+                                    struct oj_bytes *piece,
                                     struct oj_feature_set *out, int64_t **place,
                                     int64_t *cap_place, struct oj_error *err);
 
 /** Adds the feature whose record lies at place, with its attributes. */
-OJ_MUST_USE oj_status oj_tiles_fetch(struct oj_tiles *tiles, int64_t place,
+OJ_MUST_USE oj_status oj_tiles_fetch(const struct oj_tiles *tiles,
+                                     int64_t place, struct oj_bytes *piece,
                                      struct oj_feature_set *out,
                                      struct oj_error *err);
-
-/** The same tiles, finished, to be read by another thread; valid as long as
- * they are. */
-struct oj_tiles oj_tiles_view(const struct oj_tiles *tiles);
-
-/** Of a view, which oj_tiles_close() is not for. */
-void oj_tiles_view_free(struct oj_tiles *view);
 
 void oj_tiles_close(struct oj_tiles *tiles);
 

@@ -12,10 +12,6 @@
 
 #include <gdal.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Drops the triggers on updates of layer's geometry; *statements (freed with
  *  CSLDestroy) makes them again. Nothing happens, and *statements is NULL, for
  *  other formats and layers without such an index. In a transaction only. */
@@ -28,7 +24,4 @@ OJ_MUST_USE oj_status oj_index_triggers_restore(GDALDatasetH dataset,
                                                 char **statements,
                                                 struct oj_error *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -18,10 +18,6 @@
 
 #include <gdal.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum oj_output_kind
 {
     OJ_OUTPUT_FILE = 0,   /**< a dataset of its own, moved into place */
@@ -120,7 +116,4 @@ void oj_output_abort(struct oj_output *output);
 /** 1 when dst is a stream on which nothing else may be printed. */
 int oj_output_is_stdout(const char *dst);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

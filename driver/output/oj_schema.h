@@ -9,10 +9,6 @@
 
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A field to be: where its values come from and how it is to be defined. */
 struct oj_planned_field
 {
@@ -103,7 +99,4 @@ void oj_schema_column(const struct oj_schema *schema, int64_t f,
 
 void oj_schema_free(struct oj_schema *schema);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

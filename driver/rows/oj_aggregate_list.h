@@ -11,10 +11,6 @@
 
 #include "../../algs/aggregate/oj_aggregate.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** One aggregate. Texts are owned by the list. */
 struct oj_aggregate_word
 {
@@ -45,7 +41,4 @@ const char *oj_aggregate_name(enum oj_aggregate_kind kind);
 
 void oj_aggregate_list_free(struct oj_aggregate_list *list);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,6 +1,7 @@
 #include "oj_aggregate_values.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/read/oj_attributes.h"
 
 #include <string.h>
 
@@ -128,15 +129,6 @@ static oj_status reserve(struct oj_column_values *values,
                       sizeof *values->bytes, err);
 }
 
-static void read_value(const struct oj_value_source *source, int field,
-                       int64_t row, struct oj_value *value)
-{
-    if (source->table != NULL)
-        oj_table_value(source->table, row, field, value);
-    else
-        oj_attributes_value(source->attributes, field, row, value);
-}
-
 static void take_number(const struct oj_value_way *way, const OGRField *raw,
                         struct oj_column_values *values, int64_t i)
 {
@@ -184,8 +176,8 @@ static oj_status take_bytes(const struct oj_value_way *way,
 }
 
 static oj_status read_values(const struct oj_value_way *way,
-                             const struct oj_value_source *source,
-                             int64_t first, int64_t n, const int32_t *order,
+                             const struct oj_row_values *source, int64_t first,
+                             int64_t n, const int32_t *order,
                              struct oj_column_values *values,
                              struct oj_error *err)
 {
@@ -195,8 +187,8 @@ static oj_status read_values(const struct oj_value_way *way,
     for (int64_t i = 0; i < n; i++)
     {
         struct oj_value value;
-        read_value(source, way->field,
-                   order != NULL ? order[first + i] : first + i, &value);
+        oj_row_values_get(source, order != NULL ? order[first + i] : first + i,
+                          way->field, &value);
         values->is_null[i] =
             OGR_RawField_IsNull(&value.raw) || OGR_RawField_IsUnset(&value.raw);
         if (values->is_null[i])
@@ -219,9 +211,9 @@ static oj_status read_values(const struct oj_value_way *way,
 
 oj_status oj_aggregate_columns_read(struct oj_aggregate_columns *columns,
                                     const struct oj_value_way *ways, int n_ways,
-                                    struct oj_value_source source,
-                                    int64_t first, int64_t n,
-                                    const int32_t *order, struct oj_error *err)
+                                    struct oj_row_values source, int64_t first,
+                                    int64_t n, const int32_t *order,
+                                    struct oj_error *err)
 {
     if (columns->column == NULL)
         columns->column = oj_calloc(n_ways, sizeof *columns->column);

@@ -7,12 +7,7 @@
 #define OJ_AGGREGATE_VALUES_H
 
 #include "../../algs/aggregate/oj_aggregate.h"
-#include "../../flatten/read/oj_attributes.h"
-#include "../../flatten/read/oj_table.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "../source/oj_classes.h"
 
 enum oj_value_form
 {
@@ -44,13 +39,6 @@ enum oj_aggregate_type oj_value_way_type(const struct oj_value_way *way);
 /** Zeroed afterwards. */
 void oj_value_way_free(struct oj_value_way *way);
 
-/** Where features are: one of the two. */
-struct oj_value_source
-{
-    const struct oj_attributes *attributes;
-    const struct oj_table *table;
-};
-
 struct oj_column_values;
 
 /** Values of many features as columns. Owner; zeroed memory is a valid empty
@@ -68,7 +56,7 @@ struct oj_aggregate_columns
  *  One thread for each way that needs a scratch feature. */
 OJ_MUST_USE oj_status oj_aggregate_columns_read(
     struct oj_aggregate_columns *columns, const struct oj_value_way *ways,
-    int n_ways, struct oj_value_source source, int64_t first, int64_t n,
+    int n_ways, struct oj_row_values source, int64_t first, int64_t n,
     const int32_t *order, struct oj_error *err);
 
 void oj_aggregate_columns_free(struct oj_aggregate_columns *columns);
@@ -79,7 +67,4 @@ void oj_value_of_result(const struct oj_aggregate_value *from,
                         enum oj_aggregate_type result, OGRFieldType type,
                         struct oj_value *to);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -5,7 +5,6 @@
  *     (one after the other)              \
  *                                         > oj_aggregates -> columns of rows
  *   or the whole join layer, streamed ---/
- *     (oj_aggregate_stream.h)
  */
 #ifndef OJ_AGGREGATION_H
 #define OJ_AGGREGATION_H
@@ -13,10 +12,6 @@
 #include "../../flatten/arrays/oj_pair_values.h"
 #include "../job/oj_job.h"
 #include "../output/oj_schema.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 struct oj_aggregation;
 
@@ -37,11 +32,14 @@ oj_aggregation_columns(const struct oj_aggregation *aggregation, int *n);
 int oj_aggregation_needs_overlap(const struct oj_aggregation *aggregation);
 
 /** Takes an answer of the join whose rows are about to be written. values may
- *  be NULL where no overlap is needed. */
+ *  be NULL where no overlap is needed.
+ *  rows  as of oj_aggregation_rows(), of all of them; owned by the aggregation,
+ *        valid until the next answer */
 OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
                                             const struct oj_matches *matches,
                                             const struct oj_answer_side *side,
                                             const struct oj_pair_values *values,
+                                            const struct oj_matches **rows,
                                             struct oj_error *err);
 
 /** The same for answers whose rows are written after the last of them: row 0 of
@@ -53,34 +51,14 @@ OJ_MUST_USE oj_status oj_aggregation_keep(struct oj_aggregation *aggregation,
                                           const struct oj_pair_values *values,
                                           struct oj_error *err);
 
-/** 1 when answers of oj_aggregation_add() may have shared lists. */
-int oj_aggregation_shares(const struct oj_aggregation *aggregation);
-
-/** Instead of answers: n_rows rows at once, and their pairs, join feature by
- *  join feature, from a batch of the join layer: the answer of the exchanged
- *  join for its features first, first + 1, ..., or for order[first],
- *  order[first + 1], ... */
+/** Begins n_rows rows at once, instead of answers. */
 OJ_MUST_USE oj_status oj_aggregation_start(struct oj_aggregation *aggregation,
                                            int64_t n_rows,
                                            struct oj_error *err);
-OJ_MUST_USE oj_status oj_aggregation_add(struct oj_aggregation *aggregation,
-                                         const struct oj_batch *batch,
-                                         int64_t first, const int32_t *order,
-                                         const struct oj_matches *matches,
-                                         struct oj_error *err);
 
 /** 1 when nothing but counts, sums and means is asked for: then the join may
  *  sum the values of features instead of giving pairs. */
 int oj_aggregation_takes_sums(const struct oj_aggregation *aggregation);
-
-/** The batch that oj_aggregation_add() would take, of which flat has the
- *  geometries, summed by the join without pairs; *n_pairs: how many they are.
- *  On another thread than oj_aggregation_add(). OJ_ERR_UNSUPPORTED: the join
- *  has to give pairs. */
-OJ_MUST_USE oj_status oj_aggregation_sum(
-    struct oj_aggregation *aggregation, struct oj_join *join,
-    const struct oj_flat *flat, const struct oj_batch *batch, int64_t first,
-    const int32_t *order, int64_t *n_pairs, struct oj_error *err);
 
 /** After the last pair. */
 OJ_MUST_USE oj_status oj_aggregation_finish(struct oj_aggregation *aggregation,
@@ -91,10 +69,6 @@ OJ_MUST_USE oj_status oj_aggregation_finish(struct oj_aggregation *aggregation,
 OJ_MUST_USE oj_status
 oj_aggregation_rows(const struct oj_aggregation *aggregation, int64_t first,
                     int64_t n, struct oj_matches *out, struct oj_error *err);
-
-/** The same, of all rows of the last answer; owned by the aggregation. */
-const struct oj_matches *
-oj_aggregation_matches(const struct oj_aggregation *aggregation);
 
 /** Row 0 of oj_aggregation_value() is this one. */
 void oj_aggregation_set_first_row(struct oj_aggregation *aggregation,
@@ -108,7 +82,48 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
 /** Accepts NULL. */
 void oj_aggregation_close(struct oj_aggregation *aggregation);
 
-#ifdef __cplusplus
-}
-#endif
+/* ---- the other way round ------------------------------------------------ */
+
+/** The input layer is indexed, and the join layer streams through the exchanged
+ *  join, however large it is.
+ *
+ *   input layer, geometry ----> index
+ *   join layer --read--> exchanged join --pairs--> oj_aggregation
+ *   input layer, again --read--> rows and their aggregates --write-->
+ *
+ *  Pairs and results are the same as when the join layer is indexed. */
+struct oj_aggregate_stream;
+
+/** 1 when the join layer should stream: it is the larger side, as far as that
+ *  is known, and may.  The configuration option OGRJOIN_AGG_STREAM (join or
+ *  input) decides where both may. */
+int oj_aggregate_streams_join(const struct oj_job *job,
+                              const struct oj_aggregation *aggregation);
+
+/** Instead of oj_job_prepare(): reads the input layer, indexes it, and streams
+ *  the join layer into aggregation.  Both outlive *out. job->engine is the
+ *  exchanged join afterwards. */
+OJ_MUST_USE oj_status oj_aggregate_stream_open(
+    struct oj_job *job, struct oj_aggregation *aggregation,
+    struct oj_aggregate_stream **out, struct oj_error *err);
+
+/* Instead of joining batches of the input layer, which is read again: the
+ * answers of parts are as oj_aggregation_rows() gives them.  Who takes them
+ * calls oj_aggregation_set_first_row() with a part's place in the layer before
+ * values are asked for.  May be done any number of times, each beginning with
+ * oj_aggregation_finish(). */
+
+/** The rows must be those that were indexed. */
+OJ_MUST_USE oj_status
+oj_aggregate_stream_join(const struct oj_aggregate_stream *stream,
+                         const struct oj_pipeline_part *part,
+                         struct oj_matches *out, struct oj_error *err);
+
+/** oj_job_end_input(), where the rows were as many as before. */
+OJ_MUST_USE oj_status oj_aggregate_stream_end(
+    struct oj_aggregate_stream *stream, oj_status status, struct oj_error *err);
+
+/** Accepts NULL. Before oj_job_close(). */
+void oj_aggregate_stream_close(struct oj_aggregate_stream *stream);
+
 #endif

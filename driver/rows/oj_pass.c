@@ -1,8 +1,199 @@
 #include "oj_pass.h"
 
+#include "../../flatten/base/oj_array.h"
 #include "../base/oj_cancel.h"
+#include "oj_summary.h"
 
+#include <cpl_conv.h>
+#include <cpl_string.h>
+
+#include <math.h>
 #include <string.h>
+
+/* ---- on whose thread we are --------------------------------------------- */
+
+void oj_pass_hear(struct oj_pass *pass, struct oj_message_sink *sink)
+{
+    if (pass->command != NULL)
+        oj_message_list_hear(&pass->messages, sink);
+}
+
+static void end_hearing(const struct oj_pass *pass)
+{
+    if (pass->command != NULL)
+        oj_message_use(NULL);
+}
+
+/* What the calling thread had before it worked on the pass. */
+struct stretch
+{
+    const int *flag;
+    struct oj_message_sink sink;
+};
+
+static void begin_stretch(struct oj_pass *pass, struct stretch *stretch)
+{
+    stretch->flag = oj_cancel_use(&pass->cancel);
+    oj_pass_hear(pass, &stretch->sink);
+}
+
+static void end_stretch(const struct oj_pass *pass,
+                        const struct stretch *stretch)
+{
+    end_hearing(pass);
+    oj_cancel_use(stretch->flag);
+}
+
+/* ---- join features that match nothing ----------------------------------- */
+
+static oj_status open_unmatched(const struct oj_job *job,
+                                struct oj_unmatched *unmatched,
+                                struct oj_error *err)
+{
+    int64_t n = job->join_side->counts.n_rows;
+    unmatched->matched = oj_calloc(n / 64 + 1, sizeof *unmatched->matched);
+    if (unmatched->matched == NULL)
+        return oj_fail_nomem(err, n / 64 + 1, sizeof *unmatched->matched);
+    unmatched->n_features = n;
+    return OJ_OK;
+}
+
+/* Notes the join features of an answer. */
+static void mark_matched(struct oj_unmatched *unmatched,
+                         const struct oj_matches *matches,
+                         const struct oj_answer_side *side)
+{
+    if (unmatched->matched == NULL)
+        return;
+    for (int64_t i = 0; i < matches->n_entries; i++)
+    {
+        int64_t feature = matches->join_row[i];
+        if (feature < 0)
+            continue;
+        if (side->ordinal != NULL)
+            feature = side->ordinal[feature];
+        unmatched->matched[feature / 64] |= UINT64_C(1) << feature % 64;
+    }
+}
+
+/* Features that were never marked; 0 where nobody asks. */
+static int64_t count_unmatched(const struct oj_unmatched *unmatched)
+{
+    int64_t n_words = unmatched->n_features / 64 + 1, n_matched = 0;
+    if (unmatched->matched == NULL)
+        return 0;
+    for (int64_t i = 0; i < n_words; i++)
+        n_matched += __builtin_popcountll(unmatched->matched[i]);
+    return unmatched->n_features - n_matched;
+}
+
+/* Ends the second pass; it can begin again. */
+static void end_unmatched(struct oj_unmatched *unmatched)
+{
+    oj_batch_free(&unmatched->batch);
+    oj_layer_reader_close(unmatched->reader);
+    unmatched->reader = NULL;
+    oj_matches_free(&unmatched->matches);
+    oj_free(unmatched->is_matched);
+    unmatched->is_matched = NULL;
+    unmatched->cap_is_matched = 0;
+}
+
+static void close_unmatched(struct oj_unmatched *unmatched)
+{
+    end_unmatched(unmatched);
+    oj_free(unmatched->matched);
+    memset(unmatched, 0, sizeof *unmatched);
+}
+
+static oj_status fail_changed(const struct oj_job *job, struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_DATA,
+                   "the join layer '%s' has other rows, or another order, when "
+                   "it is read again for those that match nothing",
+                   job->join.name);
+}
+
+/* What is written of them would not be what was joined. */
+static oj_status check_files(const struct oj_job *job, struct oj_error *err)
+{
+    if (!job->join_files.is_settled || !oj_join_files_changed(&job->join_files))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_DATA,
+                   "the join layer '%s' was changed while it was read; read it "
+                   "again",
+                   job->join.name);
+}
+
+/* The FIDs that were read first, where they are still there. */
+static oj_status check_batch(const struct oj_unmatched *unmatched,
+                             const struct oj_job *job, struct oj_error *err)
+{
+    const struct oj_flat_buf *before = &job->join_side->buf;
+    const struct oj_batch *batch = &unmatched->batch;
+    int64_t first = batch->first_row, n = batch->n_rows;
+    if (first + n > unmatched->n_features)
+        return fail_changed(job, err);
+    if (before->fid != NULL && first + n <= before->n_features &&
+        memcmp(before->fid + first, batch->flat.fid,
+               (size_t)n * sizeof *before->fid) != 0)
+        return fail_changed(job, err);
+    return OJ_OK;
+}
+
+static oj_status fill_batch(struct oj_unmatched *unmatched,
+                            struct oj_error *err)
+{
+    int64_t n = unmatched->batch.n_rows;
+    OJ_TRY(oj_reserve(&unmatched->is_matched, 0, n, &unmatched->cap_is_matched,
+                      sizeof *unmatched->is_matched, err));
+    OJ_TRY(oj_matches_reserve(&unmatched->matches, n, n, 0, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t feature = unmatched->batch.first_row + i;
+        unmatched->is_matched[i] =
+            unmatched->matched[feature / 64] >> feature % 64 & 1;
+        unmatched->matches.join_row[i] = unmatched->is_matched[i] ? 0 : -1;
+        unmatched->matches.measure[i] = (double)NAN;
+    }
+    return OJ_OK;
+}
+
+static oj_status open_join_reader(struct oj_unmatched *unmatched,
+                                  const struct oj_job *job,
+                                  struct oj_error *err)
+{
+    struct oj_read_options reading = oj_job_read_options(job, &job->join);
+    reading.keep_attributes = 1;
+    reading.skipped = NULL; /* not by the join, but these rows are written */
+    OJ_TRY(check_files(job, err));
+    return oj_layer_reader_open(job->join.layer, &reading, &unmatched->reader,
+                                err);
+}
+
+/* Reads the next batch of all join rows; *there 0: there is none any more, or
+ * nobody asks.  OJ_ERR_DATA when the layer is no longer as it was. */
+static oj_status next_unmatched(struct oj_unmatched *unmatched,
+                                const struct oj_job *job, int *there,
+                                struct oj_error *err)
+{
+    *there = 0;
+    if (unmatched->matched == NULL)
+        return OJ_OK;
+    if (unmatched->reader == NULL)
+        OJ_TRY(open_join_reader(unmatched, job, err));
+    OJ_TRY(oj_layer_reader_next(unmatched->reader, &unmatched->batch, err));
+    *there = unmatched->batch.n_rows > 0;
+    if (*there)
+    {
+        OJ_TRY(check_batch(unmatched, job, err));
+        return fill_batch(unmatched, err);
+    }
+    if (oj_layer_reader_counts(unmatched->reader)->n_rows !=
+        unmatched->n_features)
+        return fail_changed(job, err);
+    return check_files(job, err);
+}
 
 /* ---- plans -------------------------------------------------------------- */
 
@@ -21,16 +212,128 @@ static oj_status plan_aggregates(struct oj_pass *pass, struct oj_error *err)
     return OJ_OK;
 }
 
-oj_status oj_pass_open(const struct oj_command *command, enum oj_pass_use use,
-                       struct oj_pass *pass, struct oj_error *err)
+static oj_status plan(struct oj_pass *pass, struct oj_error *err)
 {
-    if (use == OJ_PASS_ONCE)
-        OJ_TRY(oj_job_open(command, &pass->job, err));
-    else
-        OJ_TRY(oj_job_open_shared(command, &pass->job, err));
     OJ_TRY(oj_rows_plan(&pass->job, &pass->rows, err));
     return plan_aggregates(pass, err);
 }
+
+oj_status oj_pass_open(const struct oj_command *command, struct oj_pass *pass,
+                       struct oj_error *err)
+{
+    OJ_TRY(oj_job_open(command, &pass->job, err));
+    return plan(pass, err);
+}
+
+/* ---- open again and again ----------------------------------------------- */
+
+static char **list_fields(const struct oj_source *source)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(source->layer);
+    char **list = NULL;
+    for (int i = 0; i < source->n_fields; i++)
+    {
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, source->fields[i]);
+        char *text = CPLStrdup(CPLSPrintf("%s %d %d", OGR_Fld_GetNameRef(field),
+                                          OGR_Fld_GetType(field),
+                                          OGR_Fld_GetSubType(field)));
+        list = CSLAddString(list, text);
+        CPLFree(text);
+    }
+    return list;
+}
+
+/* The columns of a reader name fields by their places, which a changed file may
+ * have filled with others; further ones at the end do no harm.
+ * before: of the side when it was first opened; NULL: now. */
+static oj_status check_fields(const struct oj_source *source, char ***before,
+                              struct oj_error *err)
+{
+    char **now = list_fields(source);
+    int n = CSLCount(*before), i = 0;
+    if (*before == NULL)
+    {
+        *before = now;
+        return OJ_OK;
+    }
+    while (i < n && now != NULL && now[i] != NULL &&
+           strcmp(now[i], (*before)[i]) == 0)
+        i++;
+    CSLDestroy(now);
+    if (i == n)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_DATA,
+                   "the %s layer '%s' has other fields than when the join was "
+                   "opened; open it anew",
+                   source->role, source->name);
+}
+
+static oj_status open_sides(struct oj_pass *pass, struct oj_error *err)
+{
+    struct stretch stretch;
+    oj_status status;
+    begin_stretch(pass, &stretch);
+    status = oj_job_open_shared(pass->command, &pass->job, err);
+    if (status == OJ_OK)
+        status = plan(pass, err);
+    end_stretch(pass, &stretch);
+    pass->job.messages = &pass->messages;
+    if (status == OJ_OK)
+        status = check_fields(&pass->job.input, &pass->fields[0], err);
+    if (status == OJ_OK)
+        status = check_fields(&pass->job.join, &pass->fields[1], err);
+    pass->is_broken = status != OJ_OK;
+    return status;
+}
+
+oj_status oj_pass_open_shared(const struct oj_command *command,
+                              const struct oj_pass *like, struct oj_pass *pass,
+                              struct oj_error *err)
+{
+    pass->command = command;
+    pass->like = like;
+    for (int i = 0; like != NULL && i < 2; i++)
+        pass->fields[i] = CSLDuplicate(like->fields[i]);
+    OJ_TRY(oj_message_list_open(&pass->messages, err));
+    pass->has_messages = 1;
+    return open_sides(pass, err);
+}
+
+static void close_sides(struct oj_pass *pass)
+{
+    close_unmatched(&pass->unmatched);
+    oj_rows_close(&pass->rows);
+    oj_aggregate_stream_close(pass->stream);
+    oj_aggregation_close(pass->aggregation);
+    oj_matches_free(&pass->one);
+    oj_job_close(&pass->job);
+    pass->stream = NULL;
+    pass->aggregation = NULL;
+    pass->streams_join = pass->is_prepared = pass->is_started = 0;
+}
+
+int oj_pass_is_outdated(struct oj_pass *pass)
+{
+    if (!pass->is_running && oj_job_is_outdated(&pass->job))
+        pass->is_broken = 1;
+    return !pass->is_running && pass->is_broken;
+}
+
+oj_status oj_pass_reopen(struct oj_pass *pass, struct oj_error *err)
+{
+    if (pass->is_running || !pass->is_broken)
+        return OJ_OK;
+    close_sides(pass);
+    return open_sides(pass, err);
+}
+
+static oj_status set_filters(struct oj_pass *pass, struct oj_error *err)
+{
+    oj_job_end_reading(&pass->job);
+    return oj_source_filter(&pass->job.input, pass->box, pass->where, err);
+}
+
+/* ---- what the rows are --------------------------------------------------- */
 
 struct oj_schema_request oj_pass_request(const struct oj_pass *pass,
                                          OGRwkbGeometryType type)
@@ -75,46 +378,66 @@ int64_t oj_pass_most_rows(const struct oj_pass *pass)
     return n > 1 ? n : 1;
 }
 
+/* Also of those that become multi-geometries. */
+static int is_multi(OGRwkbGeometryType of)
+{
+    OGRwkbGeometryType type = OGR_GT_Flatten(of);
+    return type == wkbMultiPoint || type == wkbMultiLineString ||
+           type == wkbMultiPolygon || type == wkbMultiCurve ||
+           type == wkbMultiSurface || type == wkbTIN ||
+           type == wkbPolyhedralSurface;
+}
+
 void oj_pass_fill_write_options(const struct oj_pass *pass,
                                 struct oj_write_options *options)
 {
+    const struct oj_command *command = pass->job.command;
     options->how = oj_pass_how(pass);
     options->join_side = &pass->job.join_side->flat;
     options->join_table = pass->job.join_side->table;
     options->cancel = oj_cancel_flag();
     options->aggregate = oj_aggregation_value;
     options->aggregate_user = pass->aggregation;
-    oj_rows_fill_write_options(&pass->rows, options);
+    options->geometry = pass->rows.geometry;
+    options->promote_to_multi = command->layer_type == OJ_LAYER_MULTI;
+    options->multi_shapes =
+        options->geometry == OJ_WRITE_JOIN && is_multi(pass->job.join.type);
 }
 
 /* ---- the join side ------------------------------------------------------ */
 
-static oj_status prepare(struct oj_pass *pass, enum oj_pass_use use,
-                         struct oj_error *err)
+/* single: rows are asked for by their FIDs; what was added up for all rows is
+ * no help for one of them. */
+static oj_status make_join_side(struct oj_pass *pass, int single,
+                                struct oj_error *err)
 {
-    if (use != OJ_PASS_SOME && pass->streams_join)
+    const struct oj_pass *like = pass->like;
+    if (!single && pass->streams_join)
         return oj_aggregate_stream_open(&pass->job, pass->aggregation,
                                         &pass->stream, err);
-    if (use == OJ_PASS_ONCE)
+    if (pass->command == NULL)
         return oj_job_prepare(&pass->job, err);
-    if (pass->like != NULL && pass->like->is_prepared &&
-        pass->like->stream == NULL)
-        return oj_job_prepare_like(&pass->job, &pass->like->job, err);
-    return oj_job_prepare_shared(&pass->job, err);
+    if (like != NULL && (!like->is_prepared || like->stream != NULL))
+        like = NULL;
+    return oj_job_prepare_shared(&pass->job, like != NULL ? &like->job : NULL,
+                                 err);
 }
 
-oj_status oj_pass_prepare(struct oj_pass *pass, enum oj_pass_use use,
-                          struct oj_error *err)
+static oj_status prepare(struct oj_pass *pass, int single, struct oj_error *err)
 {
-    if (pass->is_prepared && (use != OJ_PASS_SOME || pass->stream == NULL))
+    if (pass->is_prepared && (!single || pass->stream == NULL))
         return OJ_OK;
-    /* What was added up for all rows is no help for one of them. */
     oj_aggregate_stream_close(pass->stream);
     pass->stream = NULL;
     pass->is_prepared = pass->is_started = 0;
-    OJ_TRY(prepare(pass, use, err));
+    OJ_TRY(make_join_side(pass, single, err));
     pass->is_prepared = 1;
     return OJ_OK;
+}
+
+oj_status oj_pass_prepare(struct oj_pass *pass, struct oj_error *err)
+{
+    return prepare(pass, 0, err);
 }
 
 oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
@@ -124,8 +447,115 @@ oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
     pass->is_started = 1;
     if (!marks && !oj_rows_has_unmatched_join(&pass->rows))
         return OJ_OK;
-    oj_unmatched_close(&pass->unmatched);
-    return oj_unmatched_open(&pass->job, &pass->unmatched, err);
+    close_unmatched(&pass->unmatched);
+    return open_unmatched(&pass->job, &pass->unmatched, err);
+}
+
+/* ---- the pipeline ------------------------------------------------------- */
+
+static oj_status begin_input(struct oj_pass *pass, struct oj_error *err)
+{
+    if (pass->command != NULL)
+    {
+        CPLSetThreadLocalConfigOptions((const char *const *)pass->settings);
+        OJ_TRY(prepare(pass, 0, err));
+        OJ_TRY(oj_pass_start(pass, 0, err));
+    }
+    pass->has_begun = 1;
+    if (pass->stream != NULL)
+        OJ_TRY(oj_aggregation_finish(pass->aggregation, err));
+    return oj_job_begin_input(&pass->job, pass->keeps_attributes, err);
+}
+
+static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
+                            struct oj_error *err)
+{
+    struct oj_pass *pass = user;
+    if (!pass->has_begun)
+        OJ_TRY(begin_input(pass, err));
+    return oj_job_read_batch(&pass->job, slot, flat, err);
+}
+
+static oj_status join_part(void *user, const struct oj_pipeline_part *part,
+                           struct oj_matches *out, struct oj_error *err)
+{
+    struct oj_pass *pass = user;
+    return pass->stream != NULL
+               ? oj_aggregate_stream_join(pass->stream, part, out, err)
+               : oj_job_join_part(&pass->job, part, out, err);
+}
+
+static int show_progress(int64_t n_rows, void *user)
+{
+    const struct oj_pass *pass = user;
+    return oj_job_show_progress(&pass->job, n_rows);
+}
+
+static void on_thread(void *user, void (*stages)(struct oj_pipeline *),
+                      struct oj_pipeline *pipeline)
+{
+    const struct oj_pass *pass = user;
+    oj_job_on_thread(&pass->job, stages, pipeline);
+}
+
+/* What the calling thread gives to those of the pipeline. */
+static oj_status begin_shared(struct oj_pass *pass, struct oj_error *err)
+{
+    struct stretch stretch;
+    oj_status status;
+    if (pass->command == NULL)
+        return OJ_OK;
+    begin_stretch(pass, &stretch);
+    status = set_filters(pass, err);
+    end_stretch(pass, &stretch);
+    CSLDestroy(pass->settings);
+    pass->settings = CPLGetThreadLocalConfigOptions();
+    return status;
+}
+
+static oj_status open_input(struct oj_pass *pass, int keep_attributes,
+                            struct oj_error *err)
+{
+    struct oj_pipeline_work work = {read_batch, join_part, show_progress,
+                                    on_thread,  pass,      oj_cancel_flag(),
+                                    0};
+    int streams = pass->is_prepared ? pass->stream != NULL : pass->streams_join;
+    if (!streams) /* else they were bounded when they were added up */
+        work.max_pairs = pass->job.command->max_pairs;
+    OJ_TRY(begin_shared(pass, err));
+    pass->keeps_attributes = keep_attributes;
+    pass->has_begun = 0;
+    OJ_TRY(oj_pipeline_open(&work, &pass->pipeline, err));
+    pass->is_running = 1;
+    return OJ_OK;
+}
+
+/* At the end, and before it: its threads end, and nothing reads. */
+static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
+                                struct oj_error *err)
+{
+    struct oj_job *job = &pass->job;
+    __atomic_store_n(&pass->cancel, 1, __ATOMIC_RELAXED);
+    oj_job_stop(job);
+    status = oj_pipeline_close(pass->pipeline, status, &job->counts, err);
+    pass->pipeline = NULL;
+    __atomic_store_n(&pass->cancel, 0, __ATOMIC_RELAXED);
+    return status;
+}
+
+/* After the last answer, or an error. */
+static oj_status close_input(struct oj_pass *pass, oj_status status,
+                             struct oj_error *err)
+{
+    if (pass->pipeline == NULL)
+        return status;
+    status = close_pipeline(pass, status, err);
+    if (pass->has_begun)
+        status = pass->stream != NULL
+                     ? oj_aggregate_stream_end(pass->stream, status, err)
+                     : oj_job_end_input(&pass->job, status, err);
+    oj_job_end_reading(&pass->job);
+    return status;
 }
 
 /* ---- answers ------------------------------------------------------------ */
@@ -140,10 +570,9 @@ static oj_status take_aggregates(struct oj_pass *pass, struct oj_answer *answer,
             pass->aggregation, answer->batch->first_row + answer->first_row);
         return OJ_OK;
     }
-    OJ_TRY(oj_aggregation_answer(pass->aggregation, answer->pairs,
-                                 &answer->side, answer->values, err));
-    answer->matches = oj_aggregation_matches(pass->aggregation);
-    return OJ_OK;
+    return oj_aggregation_answer(pass->aggregation, answer->pairs,
+                                 &answer->side, answer->values,
+                                 &answer->matches, err);
 }
 
 static oj_status make_answer(struct oj_pass *pass,
@@ -162,7 +591,7 @@ static oj_status make_answer(struct oj_pass *pass,
     answer->join_side = answer->side.ordinal == NULL ? &pass->rows.join_as_read
                                                      : &answer->side.flat;
     answer->join_table = answer->side.table;
-    oj_unmatched_mark(&pass->unmatched, pairs, &answer->side);
+    mark_matched(&pass->unmatched, pairs, &answer->side);
     if (pass->aggregation == NULL)
         return OJ_OK;
     OJ_TRY(take_aggregates(pass, answer, err));
@@ -170,59 +599,101 @@ static oj_status make_answer(struct oj_pass *pass,
     return OJ_OK;
 }
 
-struct streaming
-{
-    struct oj_pass *pass;
-    const struct oj_answer_sink *sink;
-    int64_t n_rows; /* oj_pass_count() */
-};
-
-/* Runs on the thread that streams, as the sink does. */
-static oj_status take_part(void *user, const struct oj_pipeline_part *part,
-                           const struct oj_matches *pairs, struct oj_error *err)
-{
-    const struct streaming *s = user;
-    struct oj_answer answer;
-    OJ_TRY(make_answer(s->pass, part, pairs, &answer, err));
-    return s->sink->take(s->sink->user, &answer, err);
-}
-
-oj_status oj_pass_stream(struct oj_pass *pass,
-                         const struct oj_answer_sink *sink,
-                         struct oj_error *err)
-{
-    struct streaming s = {pass, sink, 0};
-    const struct oj_pipeline_sink parts = {take_part, &s};
-    if (pass->stream != NULL)
-        return oj_aggregate_stream_rows(pass->stream, 1, &parts, err);
-    return oj_job_stream(&pass->job, 1, &parts, err);
-}
-
-static oj_status take_join_rows(void *user, const struct oj_batch *batch,
-                                const uint8_t *is_matched,
-                                const struct oj_matches *matches,
+static oj_status next_join_rows(struct oj_pass *pass,
+                                const struct oj_answer **answer,
                                 struct oj_error *err)
 {
-    const struct streaming *s = user;
-    const struct oj_job *job = &s->pass->job;
-    struct oj_answer answer = {0};
-    answer.batch = batch;
-    answer.is_matched = is_matched;
-    answer.matches = matches;
-    answer.join_side = &s->pass->rows.join_as_read;
-    answer.join_table = job->join_side->table;
-    return s->sink->take(s->sink->user, &answer, err);
+    const struct oj_answer empty = {0};
+    const struct oj_unmatched *unmatched = &pass->unmatched;
+    int there;
+    OJ_TRY(next_unmatched(&pass->unmatched, &pass->job, &there, err));
+    if (!there)
+        return OJ_OK;
+    pass->answer = empty;
+    pass->answer.batch = &unmatched->batch;
+    pass->answer.is_matched = unmatched->is_matched;
+    pass->answer.matches = &unmatched->matches;
+    pass->answer.join_side = &pass->rows.join_as_read;
+    pass->answer.join_table = pass->job.join_side->table;
+    *answer = &pass->answer;
+    return OJ_OK;
 }
 
-oj_status oj_pass_stream_join_rows(struct oj_pass *pass,
-                                   const struct oj_answer_sink *sink,
-                                   struct oj_error *err)
+static oj_status next_answer(struct oj_pass *pass,
+                             const struct oj_answer **answer,
+                             struct oj_error *err)
 {
-    struct streaming s = {pass, sink, 0};
-    const struct oj_unmatched_sink rows = {take_join_rows, &s};
-    if (pass->unmatched.matched == NULL)
-        return OJ_OK;
-    return oj_unmatched_read(&pass->unmatched, &pass->job, &rows, err);
+    const struct oj_pipeline_part *part;
+    const struct oj_matches *pairs;
+    if (!pass->is_running)
+        OJ_TRY(open_input(pass, 1, err));
+    if (pass->pipeline == NULL)
+        return next_join_rows(pass, answer, err);
+    OJ_TRY(oj_pipeline_next(pass->pipeline, &part, &pairs, err));
+    if (part == NULL)
+    {
+        OJ_TRY(close_input(pass, OJ_OK, err));
+        return next_join_rows(pass, answer, err);
+    }
+    OJ_TRY(make_answer(pass, part, pairs, &pass->answer, err));
+    *answer = &pass->answer;
+    return OJ_OK;
+}
+
+oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
+                       struct oj_error *err)
+{
+    struct oj_message_sink sink;
+    oj_status status;
+    *answer = NULL;
+    oj_pass_hear(pass, &sink);
+    status = next_answer(pass, answer, err);
+    if (status == OJ_OK && *answer == NULL && pass->command != NULL)
+    {
+        oj_rows_warn(&pass->rows);
+        oj_summary_warn_of_reading(&pass->job);
+    }
+    end_hearing(pass);
+    return status;
+}
+
+oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
+                       struct oj_error *err)
+{
+    struct oj_message_sink sink;
+    pass->is_broken |= status != OJ_OK;
+    if (!pass->is_running)
+        return status;
+    oj_pass_hear(pass, &sink);
+    if (status != OJ_OK)
+        status = close_input(pass, status, err);
+    else if (pass->pipeline != NULL)
+        (void)!close_pipeline(pass, OJ_OK, NULL);
+    oj_job_end_reading(&pass->job);
+    end_unmatched(&pass->unmatched);
+    end_hearing(pass);
+    pass->is_running = 0;
+    pass->is_broken |= !pass->is_started; /* its join side was being made */
+    return status;
+}
+
+oj_status oj_pass_stream_pairs(struct oj_pass *pass,
+                               const struct oj_pipeline_sink *sink,
+                               struct oj_error *err)
+{
+    const struct oj_pipeline_part *part = NULL;
+    const struct oj_matches *pairs;
+    oj_status status;
+    OJ_TRY(open_input(pass, 0, err));
+    do
+    {
+        status = oj_pipeline_next(pass->pipeline, &part, &pairs, err);
+        if (status == OJ_OK && part != NULL)
+            status = sink->write(sink->user, part, pairs, err);
+    } while (status == OJ_OK && part != NULL);
+    status = close_input(pass, status, err);
+    pass->is_running = 0;
+    return status;
 }
 
 /* ---- counts ------------------------------------------------------------- */
@@ -242,53 +713,101 @@ static int64_t rows_of(enum oj_how how, const struct oj_matches *entries)
     return n;
 }
 
+struct count
+{
+    struct oj_pass *pass;
+    int64_t n_rows;
+};
+
 /* A row of aggregates stands for all pairs. */
 static oj_status count_part(void *user, const struct oj_pipeline_part *part,
                             const struct oj_matches *pairs,
                             struct oj_error *err)
 {
-    struct streaming *s = user;
-    struct oj_pass *pass = s->pass;
+    struct count *count = user;
+    struct oj_pass *pass = count->pass;
     const struct oj_answer_side side =
         oj_job_answer_side(&pass->job, part->answer);
     const struct oj_matches *entries = oj_pair_values_matches(
         oj_rows_values(&pass->rows, part->answer), pairs);
     enum oj_how how = oj_pass_how(pass);
     (void)err;
-    oj_unmatched_mark(&pass->unmatched, pairs, &side);
+    mark_matched(&pass->unmatched, pairs, &side);
     if (pass->aggregation != NULL && how == OJ_HOW_INNER)
-        s->n_rows += rows_of(OJ_HOW_SEMI, entries);
+        count->n_rows += rows_of(OJ_HOW_SEMI, entries);
     else if (pass->aggregation != NULL)
-        s->n_rows += entries->n_rows;
+        count->n_rows += entries->n_rows;
     else
-        s->n_rows += rows_of(how, entries);
+        count->n_rows += rows_of(how, entries);
     return OJ_OK;
 }
 
 oj_status oj_pass_count(struct oj_pass *pass, int64_t *n, struct oj_error *err)
 {
-    struct streaming s = {pass, NULL, 0};
-    const struct oj_pipeline_sink sink = {count_part, &s};
-    oj_status status =
-        pass->stream != NULL
-            ? oj_aggregate_stream_rows(pass->stream, 0, &sink, err)
-            : oj_job_stream(&pass->job, 0, &sink, err);
-    oj_job_end_reading(&pass->job);
+    struct count count = {pass, 0};
+    const struct oj_pipeline_sink sink = {count_part, &count};
+    struct oj_message_sink messages;
+    oj_status status;
+    oj_pass_hear(pass, &messages);
+    status = oj_pass_stream_pairs(pass, &sink, err);
+    end_hearing(pass);
     if (status == OJ_OK)
-        *n = s.n_rows + oj_unmatched_count(&pass->unmatched);
+        *n = count.n_rows + count_unmatched(&pass->unmatched);
+    pass->is_broken = status != OJ_OK;
+    return status;
+}
+
+/* ---- what the input layer knows ------------------------------------------ */
+
+static void ask_input(const struct oj_pass *pass, int force, int64_t *n,
+                      OGREnvelope *extent)
+{
+    const struct oj_source *input = &pass->job.input;
+    int64_t limit = pass->job.command->limit;
+    if (extent != NULL)
+    {
+        *n = OGR_L_GetExtent(input->layer, extent, force) == OGRERR_NONE;
+        return;
+    }
+    *n = oj_source_count(input, limit);
+    if (*n < 0 && force)
+        *n = OGR_L_GetFeatureCount(input->layer, 1);
+    if (limit >= 0 && *n > limit)
+        *n = limit;
+}
+
+oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
+                            OGREnvelope *extent, struct oj_error *err)
+{
+    struct stretch stretch;
+    oj_status status;
+    begin_stretch(pass, &stretch);
+    status = set_filters(pass, err);
+    if (status == OJ_OK)
+        ask_input(pass, force, n, extent);
+    end_stretch(pass, &stretch);
     return status;
 }
 
 /* ---- single rows -------------------------------------------------------- */
 
-oj_status oj_pass_one(struct oj_pass *pass, int64_t fid, int is_filtered,
-                      struct oj_answer *answer, int *there,
-                      struct oj_error *err)
+static oj_status one(struct oj_pass *pass, int64_t *fid,
+                     struct oj_answer *answer, int *there, struct oj_error *err)
 {
     struct oj_pipeline_part part = {0};
     struct oj_flat flat;
+    int is_filtered = oj_source_is_filtered(&pass->job.input);
+    int64_t stride, input_fid;
     part.flat = &flat;
-    OJ_TRY(oj_job_read_one(&pass->job, fid, is_filtered, &flat, there, err));
+    OJ_TRY(prepare(pass, 1, err));
+    OJ_TRY(oj_pass_start(pass, 0, err));
+    stride = oj_pass_most_rows(pass);
+    input_fid = *fid / stride;
+    *fid %= stride;
+    if (is_filtered)
+        OJ_TRY(oj_source_filter_fid(&pass->job.input, input_fid, err));
+    OJ_TRY(
+        oj_job_read_one(&pass->job, input_fid, is_filtered, &flat, there, err));
     if (!*there)
         return OJ_OK;
     OJ_TRY(oj_job_join_part(&pass->job, &part, &pass->one, err));
@@ -297,16 +816,32 @@ oj_status oj_pass_one(struct oj_pass *pass, int64_t fid, int is_filtered,
     return OJ_OK;
 }
 
+oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
+                      struct oj_answer *answer, int *there,
+                      struct oj_error *err)
+{
+    struct stretch stretch;
+    oj_status status;
+    *there = 0;
+    begin_stretch(pass, &stretch);
+    status = one(pass, fid, answer, there, err);
+    end_stretch(pass, &stretch);
+    pass->is_broken = status != OJ_OK;
+    return status;
+}
+
 /* ---- the end ------------------------------------------------------------ */
 
 void oj_pass_close(struct oj_pass *pass)
 {
     const struct oj_pass closed = {0};
-    oj_unmatched_close(&pass->unmatched);
-    oj_rows_close(&pass->rows);
-    oj_aggregate_stream_close(pass->stream);
-    oj_aggregation_close(pass->aggregation);
-    oj_matches_free(&pass->one);
-    oj_job_close(&pass->job);
+    struct oj_error ignored;
+    (void)!oj_pass_stop(pass, OJ_OK, &ignored);
+    close_sides(pass);
+    if (pass->has_messages)
+        oj_message_list_close(&pass->messages);
+    CSLDestroy(pass->fields[0]);
+    CSLDestroy(pass->fields[1]);
+    CSLDestroy(pass->settings);
     *pass = closed;
 }

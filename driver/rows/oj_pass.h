@@ -1,41 +1,23 @@
 /** A join on its way to rows, whoever takes them: the command that writes a
- *  dataset, or a layer that is read.
+ *  dataset or changes one in place, or a layer that is read.
  *
- *   open -> prepare -> start -> stream [-> stream_join_rows], any number of
- *   (schemas) (join side)       (answers)  (-how right, full)  times
+ *   open --> prepare --> start --> next, next, ... --> stop, any number of
+ *   (schemas) (join side)          (answers)               times
  *
- *  Also single rows by their FID, where the input is not streamed.
+ *  Answers are asked for one by one; the join runs ahead on threads of its own
+ *  (oj_pipeline.h), to which the datasets belong until it is stopped.  Also
+ *  single rows by their FID, where the input is not streamed.
  */
 #ifndef OJ_PASS_H
 #define OJ_PASS_H
 
+#include "../base/oj_message_list.h"
 #include "../job/oj_job.h"
 #include "../output/oj_schema.h"
-#include "oj_aggregate_stream.h"
 #include "oj_aggregation.h"
 #include "oj_rows.h"
-#include "oj_unmatched.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/** Zeroed memory is a valid closed one. An open one stays where it is. */
-struct oj_pass
-{
-    struct oj_job job;
-    struct oj_rows rows;
-    struct oj_aggregation *aggregation; /**< NULL without -agg */
-    int streams_join; /**< 1: of -agg, the join layer is the one to stream */
-    struct oj_aggregate_stream *stream; /**< NULL: the input layer streams */
-    struct oj_unmatched unmatched;
-    const struct oj_pass *like; /**< whose join side can be used; or NULL */
-    int is_prepared, is_started;
-    struct oj_matches one; /**< of a single row */
-};
-
-/** What becomes rows at a time. Borrowed from the pass, valid while sink.take()
- *  runs, or until the next single row. */
+/** What becomes rows at a time. Borrowed from the pass, until the next one. */
 struct oj_answer
 {
     const struct oj_batch *batch; /**< of the input, or of the join layer */
@@ -57,25 +39,87 @@ struct oj_answer
     struct oj_answer_side side;
 };
 
-struct oj_answer_sink
+/** Join features that match nothing: which they are, and a second pass over the
+ *  join layer that reads them. Zeroed memory is a valid closed one. */
+struct oj_unmatched
 {
-    oj_status (*take)(void *user, const struct oj_answer *answer,
-                      struct oj_error *err);
-    void *user;
+    int64_t n_features;
+    uint64_t *matched; /**< a bit per join feature; NULL: nobody asks */
+
+    /* The second pass. */
+    struct oj_layer_reader *reader; /**< NULL: it has not begun */
+    struct oj_batch batch;          /**< of the join layer, with attributes */
+    uint8_t *is_matched;            /**< [batch.n_rows] nonzero: marked */
+    int64_t cap_is_matched;
+    struct oj_matches matches; /**< as an answer in one-to-one form, join_row -1
+                                    where it is not marked: what has no pair is
+                                    what matched nothing */
 };
 
-enum oj_pass_use
+/** Zeroed memory is a valid closed one. An open one stays where it is. */
+struct oj_pass
 {
-    OJ_PASS_ONCE = 0, /**< a run: all rows, once */
-    OJ_PASS_AGAIN,    /**< read again and again, its join side shared */
-    OJ_PASS_SOME      /**< the same, and only single rows are wanted */
+    struct oj_job job;
+    struct oj_rows rows;
+    struct oj_aggregation *aggregation; /**< NULL without -agg */
+    int streams_join; /**< 1: of -agg, the join layer is the one to stream */
+    struct oj_aggregate_stream *stream; /**< NULL: the input layer streams */
+    struct oj_unmatched unmatched;
+    const struct oj_pass *like; /**< whose join side can be used; or NULL */
+    int is_prepared, is_started;
+
+    /* Of one that is not for once. */
+    const struct oj_command *command; /**< NULL: for once */
+    struct oj_message_list messages;
+    int has_messages; /**< they are open */
+    int cancel;       /**< raised to end what is under way */
+    int is_broken;    /**< something failed: all is opened anew */
+    char **settings;  /**< of the thread that asked for the first row */
+    char **fields[2]; /**< owned: of input and join when they were first opened,
+                           "NAME TYPE SUBTYPE" */
+
+    /* Filters on the input layer from the next first row on, beside those of
+     * the command; the caller's, who changes them while no rows are under way.
+     * NULL: none. */
+    const OGREnvelope *box;
+    const char *where;
+
+    /* The rows that are under way. */
+    int is_running;               /**< from the first one until it is stopped */
+    struct oj_pipeline *pipeline; /**< of input rows; NULL: after the last */
+    int keeps_attributes, has_begun;
+    struct oj_answer answer;
+
+    struct oj_matches one; /**< of a single row */
 };
 
 /** Opens both sides and plans what becomes of their pairs; reads schemas only.
- *  command outlives the pass, which is to be closed also after a failure. */
+ *  For a run, which takes all rows once.  command outlives the pass, which is
+ * to be closed also after a failure. */
 OJ_MUST_USE oj_status oj_pass_open(const struct oj_command *command,
-                                   enum oj_pass_use use, struct oj_pass *pass,
-                                   struct oj_error *err);
+                                   struct oj_pass *pass, struct oj_error *err);
+
+/** The same of one that is read again and again.  Its join side can be shared;
+ *  messages of all its threads go to pass->messages, for the caller to report.
+ *  like  another pass of the same command, whose join side can be used where it
+ *        is made first; or NULL. It outlives this one's use. */
+OJ_MUST_USE oj_status oj_pass_open_shared(const struct oj_command *command,
+                                          const struct oj_pass *like,
+                                          struct oj_pass *pass,
+                                          struct oj_error *err);
+
+/** Messages of the calling thread go to pass->messages until
+ *  oj_message_use(NULL), where the pass is not for once. */
+void oj_pass_hear(struct oj_pass *pass, struct oj_message_sink *sink);
+
+/** 1 when oj_pass_reopen() has something to do: something failed, or a file of
+ *  one of the sides has changed, and no rows are under way. */
+int oj_pass_is_outdated(struct oj_pass *pass);
+
+/** Opens both sides anew where that is so; rows are of one state of the files.
+ *  OJ_ERR_DATA: their fields are others than before. */
+OJ_MUST_USE oj_status oj_pass_reopen(struct oj_pass *pass,
+                                     struct oj_error *err);
 
 /** The fields of the rows. type: of their geometries, see oj_rows_type(). */
 struct oj_schema_request oj_pass_request(const struct oj_pass *pass,
@@ -86,43 +130,58 @@ struct oj_schema_request oj_pass_request(const struct oj_pass *pass,
 void oj_pass_fill_write_options(const struct oj_pass *pass,
                                 struct oj_write_options *options);
 
-/** Reads and indexes the join side, or with -agg, where OJ_PASS_SOME is not
- *  asked for, whichever is the smaller side; the join side can come from the
- *  cache, or from pass->like, unless it is for once.  Does nothing where that
- *  is done already. */
+/** Reads and indexes the join side, or with -agg whichever is the smaller side;
+ *  the join side can come from the cache, or from pass->like, unless it is for
+ *  once.  Does nothing where that is done already. */
 OJ_MUST_USE oj_status oj_pass_prepare(struct oj_pass *pass,
-                                      enum oj_pass_use use,
                                       struct oj_error *err);
 
 /** From now on answers are made; marks: join rows that match nothing will be
- *  asked for. Does nothing where that is done already. */
+ *  asked for. */
 OJ_MUST_USE oj_status oj_pass_start(struct oj_pass *pass, int marks,
                                     struct oj_error *err);
 
-/** Hands the answers of all input rows to sink, under the filters that are set
- *  on the input layer. On return nothing reads the layers; after a failure or a
- *  cancel, too. */
-OJ_MUST_USE oj_status oj_pass_stream(struct oj_pass *pass,
-                                     const struct oj_answer_sink *sink,
-                                     struct oj_error *err);
+/** The next answer: of all input rows, under the filters that are set on the
+ *  input layer, then of the join rows that matched nothing; *answer NULL after
+ *  the last.  A pass that is not for once is prepared and started by the first
+ *  one, on the thread that reads. */
+OJ_MUST_USE oj_status oj_pass_next(struct oj_pass *pass,
+                                   const struct oj_answer **answer,
+                                   struct oj_error *err);
 
-/** After that: the join rows that matched nothing. */
-OJ_MUST_USE oj_status oj_pass_stream_join_rows(
-    struct oj_pass *pass, const struct oj_answer_sink *sink,
-    struct oj_error *err);
+/** Ends what is under way; the next answer is the first one again.  On return
+ *  nothing reads the layers.
+ *  status, err  in: why, OJ_OK: for no error of the caller's own
+ *  Returns the first error in time, of the join or the caller's, with *err. */
+OJ_MUST_USE oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
+                                   struct oj_error *err);
+
+/** Hands the pairs of all input rows to sink, as they were joined and without
+ *  attributes. */
+OJ_MUST_USE oj_status oj_pass_stream_pairs(struct oj_pass *pass,
+                                           const struct oj_pipeline_sink *sink,
+                                           struct oj_error *err);
 
 /** Rows of the output under the filters on the input layer, without making
  *  them. */
 OJ_MUST_USE oj_status oj_pass_count(struct oj_pass *pass, int64_t *n,
                                     struct oj_error *err);
 
-/** The answer for the one input feature with this FID; *there 0: none. Not
- *  while it streams, and not when pass->stream.
- *  is_filtered  1: it has to be found under the filters of the input layer,
- *               which the caller has set to that FID */
-OJ_MUST_USE oj_status oj_pass_one(struct oj_pass *pass, int64_t fid,
-                                  int is_filtered, struct oj_answer *answer,
-                                  int *there, struct oj_error *err);
+/** Rows of the input layer under the filters, by its own count. *n -1: not
+ *  known, without force where it would be a pass over the data.
+ *  extent  not NULL: where they are, instead, and *n is 1; 0: not known */
+OJ_MUST_USE oj_status oj_pass_ask_input(struct oj_pass *pass, int force,
+                                        int64_t *n, OGREnvelope *extent,
+                                        struct oj_error *err);
+
+/** The answer for an input feature, whose rows are numbered from its FID times
+ *  oj_pass_most_rows() on: which of them *fid is, and becomes its number within
+ *  the answer.  *there 0: there is no such feature under the filters.  Prepares
+ *  and starts the pass for it, of -agg with the join side indexed. Not while
+ *  rows are under way. */
+OJ_MUST_USE oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
+                                  struct oj_answer *answer, int *there,
+                                  struct oj_error *err);
 
 /** More than the rows that any input row can give; after oj_pass_prepare(). */
 int64_t oj_pass_most_rows(const struct oj_pass *pass);
@@ -133,7 +192,4 @@ enum oj_how oj_pass_how(const struct oj_pass *pass);
 /** Accepts a closed one. */
 void oj_pass_close(struct oj_pass *pass);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,8 +1,8 @@
 #include "oj_proof.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_compare.h"
 #include "../base/oj_message.h"
-#include "../job/oj_reference.h"
 #include "../output/oj_output.h"
 
 #include <cpl_error.h>
@@ -10,8 +10,183 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+/* ---- the reference ------------------------------------------------------- */
+
+/* A feature of the join's own answer. */
+struct answer_feature
+{
+    int64_t ordinal;
+    int32_t row;
+};
+
+/* The backend of -validate, with the join side that it needs: all of it beside
+ * the join's own, or where that lies in tiles, one tile at a time of its own.
+ */
+struct reference
+{
+    struct oj_join *engine; /* NULL: in tiles */
+    struct oj_flat side;    /* what join_row means, until the next batch */
+
+    /* In tiles. */
+    struct oj_tiled_join *tiled;
+    struct oj_tiled_side own;   /* of the reference's answer */
+    struct oj_feature_set both; /* where it has others than the join's */
+    int64_t n_places, cap_places;
+    struct answer_feature *place; /* by ordinal */
+    int64_t cap_row;
+    int32_t *row; /* [own] in side */
+};
+
+/* Indexes the join side once more. */
+static oj_status open_reference(const struct oj_job *job,
+                                struct reference *reference,
+                                struct oj_error *err)
+{
+    struct oj_options options = oj_job_options(job->command);
+    const char *backend = job->command->validate;
+    reference->side = job->join_side->flat;
+    if (job->tiled == NULL)
+        return oj_join_open(&job->join_side->flat, &job->relation, backend,
+                            &options, &reference->engine, err);
+    return oj_tiled_join_open(&job->tiles, &job->relation, backend, &options,
+                              oj_tiled_join_ties_by_fid(job->tiled),
+                              &reference->tiled, err);
+}
+
+static const struct oj_backend *backend_of(const struct reference *reference)
+{
+    return reference->tiled != NULL ? oj_tiled_join_backend(reference->tiled)
+                                    : oj_join_backend(reference->engine);
+}
+
+static void close_reference(struct reference *reference)
+{
+    oj_join_close(reference->engine);
+    oj_tiled_join_close(reference->tiled);
+    oj_tiled_side_free(&reference->own);
+    oj_feature_set_free(&reference->both);
+    oj_free(reference->place);
+    oj_free(reference->row);
+}
+
+/* ---- one numbering for two answers --------------------------------------- */
+
+static oj_status note_ours(struct reference *reference,
+                           const struct oj_answer_side *ours,
+                           struct oj_error *err)
+{
+    int64_t n = ours->flat.n_features;
+    OJ_TRY(oj_reserve(&reference->place, 0, n, &reference->cap_places,
+                      sizeof *reference->place, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        reference->place[i].ordinal = ours->ordinal[i];
+        reference->place[i].row = (int32_t)i;
+    }
+    if (n > 0)
+        qsort(reference->place, (size_t)n, sizeof *reference->place,
+              oj_compare_int64);
+    reference->n_places = n;
+    return OJ_OK;
+}
+
+/* The row of ours with that ordinal, or -1. */
+static int32_t find_ours(const struct reference *reference, int64_t ordinal)
+{
+    const struct answer_feature wanted = {ordinal, 0};
+    const struct answer_feature *found = NULL;
+    if (reference->n_places > 0)
+        found = bsearch(&wanted, reference->place, (size_t)reference->n_places,
+                        sizeof wanted, oj_compare_int64);
+    return found != NULL ? found->row : -1;
+}
+
+/* Side becomes ours and what is only of the reference, by ordinals. */
+static oj_status add_others(struct reference *reference,
+                            const struct oj_answer_side *ours,
+                            struct oj_error *err)
+{
+    const struct oj_flat own = oj_feature_set_view(&reference->own.features);
+    struct oj_feature_set *both = &reference->both;
+    OJ_TRY(oj_feature_set_clear(both, err));
+    for (int64_t i = 0; i < ours->flat.n_features; i++)
+        OJ_TRY(oj_feature_set_add(both, &ours->flat, i, ours->ordinal[i], err));
+    for (int64_t i = 0; i < own.n_features; i++)
+    {
+        if (reference->row[i] >= 0)
+            continue;
+        reference->row[i] = (int32_t)both->buf.n_features;
+        OJ_TRY(oj_feature_set_add(both, &own, i,
+                                  reference->own.features.ordinal[i], err));
+    }
+    reference->side = oj_feature_set_view(both);
+    return OJ_OK;
+}
+
+/* -1, all of a row, stays. */
+static void number_undecided(const struct reference *reference,
+                             struct oj_matches *matches)
+{
+    int32_t *list = matches->undecided_join;
+    for (int64_t i = 0, first = 0; i < matches->n_undecided; i++)
+    {
+        if (list[i] >= 0)
+            list[i] = reference->row[list[i]];
+        if (i + 1 < matches->n_undecided &&
+            matches->undecided[i + 1] == matches->undecided[i])
+            continue;
+        qsort(list + first, (size_t)(i + 1 - first), sizeof *list,
+              oj_compare_int32);
+        first = i + 1;
+    }
+}
+
+static oj_status number_alike(struct reference *reference,
+                              const struct oj_answer_side *ours,
+                              struct oj_matches *matches, struct oj_error *err)
+{
+    int64_t n = reference->own.features.buf.n_features, n_others = 0;
+    OJ_TRY(note_ours(reference, ours, err));
+    OJ_TRY(oj_reserve(&reference->row, 0, n, &reference->cap_row,
+                      sizeof *reference->row, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        reference->row[i] =
+            find_ours(reference, reference->own.features.ordinal[i]);
+        n_others += reference->row[i] < 0;
+    }
+    reference->side = ours->flat;
+    if (n_others > 0)
+        OJ_TRY(add_others(reference, ours, err));
+    for (int64_t i = 0; i < matches->n_entries; i++)
+    {
+        if (matches->join_row[i] >= 0)
+            matches->join_row[i] = reference->row[matches->join_row[i]];
+    }
+    number_undecided(reference, matches);
+    return OJ_OK;
+}
+
+/* As oj_join_batch().  ours: the side of the join's own answer for these rows.
+ * join_row of *out, and of that answer, mean rows of reference->side, which
+ * begins with the features of ours. */
+static oj_status join_again(struct reference *reference,
+                            const struct oj_flat *input,
+                            const struct oj_answer_side *ours,
+                            struct oj_matches *out, struct oj_error *err)
+{
+    if (reference->tiled == NULL)
+        return oj_join_batch(reference->engine, input, out, err);
+    OJ_TRY(oj_tiled_join_batch(reference->tiled, input, out, &reference->own,
+                               err));
+    return number_alike(reference, ours, out, err);
+}
+
+/* ---- the proof ----------------------------------------------------------- */
 
 enum report_field
 {
@@ -27,7 +202,7 @@ enum report_field
 struct oj_proof
 {
     const struct oj_job *job;
-    struct oj_reference *reference;
+    struct reference reference;
     struct oj_matches matches;
     struct oj_validation validation;
 
@@ -62,7 +237,7 @@ static int64_t input_fid(const struct oj_proof *proof, int64_t row)
 
 static int64_t join_fid(const struct oj_proof *proof, int32_t row)
 {
-    const struct oj_flat *flat = oj_reference_side(proof->reference);
+    const struct oj_flat *flat = &proof->reference.side;
     if (row < 0)
         return -1;
     return flat->fid != NULL ? flat->fid[row] : row;
@@ -205,9 +380,9 @@ static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
     proof->validation.report = on_difference;
     proof->validation.user = proof;
     proof->validation.relation = &job->relation;
-    OJ_TRY(oj_reference_open(job, &proof->reference, err));
-    proof->validation.join_side = oj_reference_side(proof->reference);
-    if (oj_reference_backend(proof->reference) == oj_job_backend(job))
+    OJ_TRY(open_reference(job, &proof->reference, err));
+    proof->validation.join_side = &proof->reference.side;
+    if (backend_of(&proof->reference) == oj_job_backend(job))
         return oj_fail(
             err, OJ_ERR_ARG,
             "-validate %s: the join itself runs on this backend, and "
@@ -246,8 +421,8 @@ static oj_status ask_reference(struct oj_proof *proof,
         *n = left < proof->most_rows ? left : proof->most_rows;
         OJ_TRY(oj_flat_slice_make(proof->flat, first, *n, &proof->part, err));
         proof->validation.input = &proof->part.flat;
-        status = oj_reference_batch(proof->reference, &proof->part.flat, ours,
-                                    &proof->matches, err);
+        status = join_again(&proof->reference, &proof->part.flat, ours,
+                            &proof->matches, err);
         if (status != OJ_ERR_TOO_MANY_PAIRS || *n == 1)
             return status;
         proof->most_rows = (*n + 1) / 2;
@@ -287,7 +462,7 @@ static void describe_pair(int32_t row, int64_t fid, double measure, char *text,
 static void print_first(const struct oj_proof *proof)
 {
     const struct oj_validation *v = &proof->validation;
-    const char *reference = oj_reference_backend(proof->reference)->name;
+    const char *reference = backend_of(&proof->reference)->name;
     int64_t n_more = -v->n_first;
     for (int i = 0; i < OJ_N_DIFFERENCE_KINDS; i++)
         n_more += v->n_of_kind[i];
@@ -330,7 +505,10 @@ add_text(struct proof_text *text, const char *format, ...)
  * knows one. */
 static const char *first_reason(const struct oj_proof *proof)
 {
-    const struct oj_stats *stats = oj_reference_stats(proof->reference);
+    const struct reference *reference = &proof->reference;
+    const struct oj_stats *stats = reference->tiled != NULL
+                                       ? oj_tiled_join_stats(reference->tiled)
+                                       : oj_join_stats(reference->engine);
     return stats->undecided_text[0] != '\0'
                ? stats->undecided_text
                : oj_job_stats(proof->job)->undecided_text;
@@ -393,7 +571,7 @@ static void print_result(const struct oj_proof *proof)
 {
     const struct oj_validation *v = &proof->validation;
     const char *ours = oj_job_backend(proof->job)->name;
-    const char *reference = oj_reference_backend(proof->reference)->name;
+    const char *reference = backend_of(&proof->reference)->name;
     int has_measure = oj_op_get(proof->job->relation.op)->measure != NULL;
     struct proof_text apart = {"", 0};
     char kinds[96] = "";
@@ -450,6 +628,6 @@ void oj_proof_close(struct oj_proof *proof)
     oj_validation_free(&proof->validation);
     oj_matches_free(&proof->matches);
     oj_flat_slice_free(&proof->part);
-    oj_reference_close(proof->reference);
+    close_reference(&proof->reference);
     oj_free(proof);
 }

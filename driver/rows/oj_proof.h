@@ -5,10 +5,6 @@
 #include "../../algs/reference/oj_validate.h"
 #include "../job/oj_job.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct oj_proof;
 
 /** Indexes the join side once more, with the backend of -validate, and opens
@@ -36,7 +32,4 @@ const struct oj_validation *oj_proof_validation(const struct oj_proof *proof);
 /** Accepts NULL. A report that was not finished is removed. */
 void oj_proof_close(struct oj_proof *proof);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -213,21 +213,6 @@ int oj_rows_has_unmatched_join(const struct oj_rows *rows)
     return command->how == OJ_HOW_RIGHT || command->how == OJ_HOW_FULL;
 }
 
-void oj_rows_fill_write_options(const struct oj_rows *rows,
-                                struct oj_write_options *options)
-{
-    OGRwkbGeometryType type = OGR_GT_Flatten(rows->job->join.type);
-    options->geometry = rows->geometry;
-    options->promote_to_multi =
-        rows->job->command->layer_type == OJ_LAYER_MULTI;
-    options->multi_shapes =
-        rows->geometry == OJ_WRITE_JOIN &&
-        (type == wkbMultiPoint || type == wkbMultiLineString ||
-         type == wkbMultiPolygon || type == wkbMultiCurve ||
-         type == wkbMultiSurface || type == wkbTIN ||
-         type == wkbPolyhedralSurface);
-}
-
 /* ---- scores ------------------------------------------------------------- */
 
 /* Seconds on a line of time on which all months have 31 days: of the same order

@@ -8,10 +8,6 @@
 #include "../job/oj_job.h"
 #include "../output/oj_schema.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum
 {
     OJ_MAX_OWN_COLUMNS = 16
@@ -61,17 +57,10 @@ OJ_MUST_USE oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
 /** 1 when join rows that match nothing follow. */
 int oj_rows_has_unmatched_join(const struct oj_rows *rows);
 
-/** Which geometry the writer takes, and from where. */
-void oj_rows_fill_write_options(const struct oj_rows *rows,
-                                struct oj_write_options *options);
-
 /** After the last row: a line on pairs that could not be overlaid. */
 void oj_rows_warn(const struct oj_rows *rows);
 
 /** Accepts a closed one. */
 void oj_rows_close(struct oj_rows *rows);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

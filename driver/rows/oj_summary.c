@@ -40,11 +40,11 @@ static void fill_reasons(const struct oj_job *job, int side,
          "with a coordinate that is not finite or beyond 1e150", "not_finite"},
         {counts->n_not_transformed, "that could not be reprojected",
          "not_reprojected"},
-        {reshape->invalid == OJ_INVALID_SKIP ? reshape->n_invalid
-                                             : reshape->n_not_fixed,
+        {reshape->invalid == OJ_INVALID_SKIP ? reshape->found.n_invalid
+                                             : reshape->found.n_not_fixed,
          "not valid", "invalid"},
-        {reshape->n_no_point, "without such a point", "no_point"},
-        {job->sides.n_beyond_poles[side], "with a latitude beyond 90",
+        {reshape->found.n_no_point, "without such a point", "no_point"},
+        {reshape->found.n_beyond_poles, "with a latitude beyond 90",
          "beyond_poles"},
     };
     memcpy(reasons, all, sizeof all);
@@ -123,31 +123,32 @@ static void note_side(const struct oj_source *source,
 static void note_reshape(const struct oj_reshape *r)
 {
     char not_fixed[80] = "";
-    if (r->n_not_fixed > 0)
+    if (r->found.n_not_fixed > 0)
         snprintf(not_fixed, sizeof not_fixed,
                  ", but %lld of them cannot be and were skipped",
-                 (long long)r->n_not_fixed);
-    if (r->n_invalid > 0)
+                 (long long)r->found.n_not_fixed);
+    if (r->found.n_invalid > 0)
         oj_notice(
             "%s layer '%s': %lld of %lld features with polygons are not "
             "valid and were %s%s; the first is %lld (%s)",
-            r->role, r->name, (long long)r->n_invalid, (long long)r->n_tested,
+            r->role, r->name, (long long)r->found.n_invalid,
+            (long long)r->found.n_tested,
             r->invalid == OJ_INVALID_FIX ? "made so for the join" : "skipped",
-            not_fixed, (long long)r->first_invalid, r->reason);
-    if (r->n_no_point > 0)
-        oj_notice("%s layer '%s': %lld %s no %s, and %s skipped", r->role,
-                  r->name, (long long)r->n_no_point,
-                  oj_word_for(r->n_no_point, "feature has", "features have"),
-                  r->shape == OJ_SHAPE_CENTROID ? "centroid"
-                                                : "point on surface",
-                  oj_word_for(r->n_no_point, "was", "were"));
+            not_fixed, (long long)r->found.first_invalid, r->found.reason);
+    if (r->found.n_no_point > 0)
+        oj_notice(
+            "%s layer '%s': %lld %s no %s, and %s skipped", r->role, r->name,
+            (long long)r->found.n_no_point,
+            oj_word_for(r->found.n_no_point, "feature has", "features have"),
+            r->shape == OJ_SHAPE_CENTROID ? "centroid" : "point on surface",
+            oj_word_for(r->found.n_no_point, "was", "were"));
 }
 
 static void note_reach(const struct oj_job *job)
 {
     for (int side = 0; side < 2; side++)
     {
-        int64_t n = job->sides.conditions.n_no_reach[side];
+        int64_t n = job->sides.reshape[side].found.n_no_reach;
         if (n > 0)
             oj_notice(
                 "%lld %s of the %s layer %s nothing, because the distance "
@@ -302,7 +303,8 @@ static void write_side(FILE *file, const char *key, const struct oj_job *job,
     if (reshape->invalid == OJ_INVALID_USE)
         fprintf(file, "\"invalid\": null, ");
     else
-        fprintf(file, "\"invalid\": %lld, ", (long long)reshape->n_invalid);
+        fprintf(file, "\"invalid\": %lld, ",
+                (long long)reshape->found.n_invalid);
     fprintf(file, "\"arrow\": %s},\n", counts->used_arrow ? "true" : "false");
 }
 

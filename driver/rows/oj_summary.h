@@ -5,10 +5,6 @@
 #include "../job/oj_job.h"
 #include "oj_proof.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Owns nothing. */
 struct oj_summary
 {
@@ -34,7 +30,4 @@ OJ_MUST_USE oj_status oj_summary_end(struct oj_summary *summary,
                                      struct oj_proof *proof, double start,
                                      int *exit_code, struct oj_error *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

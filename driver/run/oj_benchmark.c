@@ -1,4 +1,4 @@
-#include "oj_benchmark.h"
+#include "oj_run.h"
 
 #include "../../algs/reference/oj_validate.h"
 #include "../../algs/relation/oj_gpu.h"
@@ -63,10 +63,13 @@ struct method_row
     int64_t n_within_ulps;     /* distances equal only up to some ulps */
 };
 
-struct benchmark_table
+struct benchmark
 {
-    const struct method_row *rows;
-    int n;
+    struct oj_job job;
+    struct oj_join_side input; /* all of it, but for an engine */
+    struct oj_matches answer;  /* of the cpu backend, all rows */
+    struct method_row rows[N_METHODS];
+    int n_rows;
 };
 
 static void write_agreement(const struct method_row *row, char *text,
@@ -153,14 +156,14 @@ static void print_table(const struct method_row *rows, int n)
 
 static void write_csv(FILE *file, const void *user)
 {
-    const struct benchmark_table *table = user;
+    const struct benchmark *b = user;
     fprintf(file, "method,backend,threads,rows,rows_run,index_s,filter_s,"
                   "refine_s,total_s,extrapolated_s,points_per_s,speed_up,"
                   "pairs,rows_different,rows_apart,pairs_undecided,"
                   "distances_within_ulps\n");
-    for (int i = 0; i < table->n; i++)
+    for (int i = 0; i < b->n_rows; i++)
     {
-        const struct method_row *row = &table->rows[i];
+        const struct method_row *row = &b->rows[i];
         fprintf(file, "\"%s\",%s,%d,%lld,%lld,%.6f,%.6f,%.6f,%.6f,",
                 row->method, row->backend, row->n_threads,
                 (long long)row->n_all, (long long)row->n_run, row->index_s,
@@ -168,54 +171,11 @@ static void write_csv(FILE *file, const void *user)
         if (row->n_run < row->n_all)
             fprintf(file, "%.6f", row->all_s);
         fprintf(file, ",%.1f,%.3f,%lld,%lld,%lld,%lld,%lld\n", per_second(row),
-                speed_up(&table->rows[0], row), (long long)row->n_pairs,
+                speed_up(&b->rows[0], row), (long long)row->n_pairs,
                 (long long)row->n_differ, (long long)row->n_apart,
                 (long long)row->n_undecided_pairs,
                 (long long)row->n_within_ulps);
     }
-}
-
-static oj_status write_csv_file(const struct method_row *rows, int n,
-                                const char *path, struct oj_error *err)
-{
-    const struct benchmark_table table = {rows, n};
-    return oj_text_file_write(path, "benchmark_csv", write_csv, &table, err);
-}
-
-struct benchmark
-{
-    struct oj_job job;
-    struct oj_flat_buf input_buf;
-    struct oj_flat input;
-    struct oj_table *table; /* fields that the join asks for */
-    struct oj_side_work work;
-    struct oj_matches answer; /* of the cpu backend, all rows */
-    struct method_row rows[N_METHODS];
-    int n_rows;
-};
-
-/* Memory and answers of all rows at once: that is what is timed. */
-static oj_status read_input(struct benchmark *b, struct oj_error *err)
-{
-    struct oj_job *job = &b->job;
-    struct oj_read_options reading = oj_job_read_options(job, &job->input);
-    struct oj_row_values values = {0};
-    if (!oj_sides_need_values(&job->sides, 0))
-        reading.n_fields = 0;
-    OJ_TRY(oj_layer_read_all(job->input.layer, &reading, &b->input_buf,
-                             &b->table, &job->input_counts, oj_is_cancelled_at,
-                             NULL, err));
-    b->input = oj_flat_buf_view(&b->input_buf);
-    if (job->command->limit >= 0 && b->input.n_features > job->command->limit)
-        b->input.n_features = job->command->limit;
-    if (oj_flat_is_points(&b->input))
-        b->input.n_vertices = b->input.n_features;
-    if (b->input.n_features == 0)
-        return oj_fail(err, OJ_ERR_DATA,
-                       "input layer '%s' has no rows to benchmark with",
-                       job->input.name);
-    values.table = b->table;
-    return oj_sides_make(&job->sides, 0, 0, &values, &b->work, &b->input, err);
 }
 
 /* Row of the input that stands at place i of an even sample of n_sample. */
@@ -225,71 +185,15 @@ static int64_t sample_row(int64_t i, int64_t n_sample, int64_t n_all)
                      (long double)n_sample);
 }
 
-static oj_status copy_row(const struct oj_flat *flat, int64_t row,
-                          struct oj_flat_buf *out, struct oj_error *err)
-{
-    int64_t fid = flat->fid != NULL ? flat->fid[row] : row;
-    if (oj_flat_is_points(flat))
-        return oj_flat_buf_add_point(out, fid, flat->x[row], flat->y[row], err);
-    OJ_TRY(oj_flat_buf_begin(out, fid, err));
-    for (int64_t p = flat->part_offset[row]; p < flat->part_offset[row + 1];
-         p++)
-        OJ_TRY(oj_flat_buf_copy_part(out, flat, p, err));
-    return oj_flat_buf_end(out, err);
-}
-
 /* Rows evenly spread over the input. */
-struct input_sample
-{
-    struct oj_flat_buf buf;
-    struct oj_columns columns;
-    struct oj_flat flat; /* a view of both */
-};
-
-static void free_sample(struct input_sample *sample)
-{
-    oj_flat_buf_free(&sample->buf);
-    oj_columns_free(&sample->columns);
-}
-
-static oj_status make_columns(const struct oj_flat *flat, int64_t n,
-                              struct oj_columns *c, struct oj_flat *out,
-                              struct oj_error *err)
-{
-    if (flat->max_distance != NULL)
-        OJ_TRY(oj_reserve(&c->max_distance, 0, n, &c->cap_max_distance,
-                          sizeof *c->max_distance, err));
-    if (flat->on_class != NULL)
-        OJ_TRY(oj_reserve(&c->on_class, 0, n, &c->cap_on_class,
-                          sizeof *c->on_class, err));
-    if (flat->exclude_class != NULL)
-        OJ_TRY(oj_reserve(&c->exclude_class, 0, n, &c->cap_exclude_class,
-                          sizeof *c->exclude_class, err));
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t row = sample_row(i, n, flat->n_features);
-        if (flat->max_distance != NULL)
-            c->max_distance[i] = flat->max_distance[row];
-        if (flat->on_class != NULL)
-            c->on_class[i] = flat->on_class[row];
-        if (flat->exclude_class != NULL)
-            c->exclude_class[i] = flat->exclude_class[row];
-    }
-    out->max_distance = flat->max_distance != NULL ? c->max_distance : NULL;
-    out->on_class = flat->on_class != NULL ? c->on_class : NULL;
-    out->exclude_class = flat->exclude_class != NULL ? c->exclude_class : NULL;
-    return OJ_OK;
-}
-
 static oj_status make_sample(const struct oj_flat *flat, int64_t n,
-                             struct input_sample *out, struct oj_error *err)
+                             struct oj_feature_set *out, struct oj_error *err)
 {
-    oj_flat_buf_clear(&out->buf);
+    OJ_TRY(oj_feature_set_clear(out, err));
     for (int64_t i = 0; i < n; i++)
-        OJ_TRY(
-            copy_row(flat, sample_row(i, n, flat->n_features), &out->buf, err));
-    out->flat = oj_flat_buf_view(&out->buf);
-    return make_columns(flat, n, &out->columns, &out->flat, err);
+        OJ_TRY(oj_feature_set_add(out, flat, sample_row(i, n, flat->n_features),
+                                  i, err));
+    return OJ_OK;
 }
 
 /* The answers for the sampled rows, out of those for all. */
@@ -375,18 +279,21 @@ static oj_status choose_rows(const struct benchmark *b,
                              double index_s, int64_t *n_rows,
                              struct oj_error *err)
 {
-    struct input_sample sample = {0};
+    struct oj_feature_set sample = {0};
     struct oj_matches matches = {0};
-    int64_t n_all = b->input.n_features;
+    int64_t n_all = b->input.flat.n_features;
     int64_t n_trial = is_on_gpu(method) ? GPU_TRIAL_ROWS : TRIAL_ROWS;
     double seconds = 0, budget = b->job.command->benchmark_seconds - index_s;
     oj_status status;
     *n_rows = n_all;
     if (n_all <= 5 * n_trial)
         return OJ_OK;
-    status = make_sample(&b->input, n_trial, &sample, err);
+    status = make_sample(&b->input.flat, n_trial, &sample, err);
     if (status == OJ_OK)
-        status = time_join(join, &sample.flat, &matches, &seconds, err);
+    {
+        const struct oj_flat rows = oj_feature_set_view(&sample);
+        status = time_join(join, &rows, &matches, &seconds, err);
+    }
     if (status == OJ_OK && seconds > 0)
     {
         double fit = budget > 0 ? budget / (seconds / (double)n_trial) : 0.0;
@@ -394,7 +301,7 @@ static oj_status choose_rows(const struct benchmark *b,
             *n_rows = fit < (double)n_trial ? n_trial : (int64_t)fit;
     }
     oj_matches_free(&matches);
-    free_sample(&sample);
+    oj_feature_set_free(&sample);
     return status;
 }
 
@@ -404,11 +311,11 @@ static void fill_row(const struct benchmark *b, const struct method *method,
                      struct method_row *row)
 {
     const struct oj_stats *stats = oj_join_stats(join);
-    double scale = (double)b->input.n_features / (double)matches->n_rows;
+    double scale = (double)b->input.flat.n_features / (double)matches->n_rows;
     row->method = method->name;
     row->backend = method->backend;
     row->n_threads = oj_join_threads(join);
-    row->n_all = b->input.n_features;
+    row->n_all = b->input.flat.n_features;
     row->n_run = matches->n_rows;
     row->index_s = stats->index_s + stats->sort_s - before->sort_s;
     row->filter_s = stats->filter_s - before->filter_s;
@@ -422,9 +329,9 @@ static oj_status run_opened(struct benchmark *b, const struct method *method,
                             struct oj_join *join, struct method_row *row,
                             struct oj_error *err)
 {
-    struct input_sample sample = {0};
+    struct oj_feature_set sample = {0};
     struct oj_matches matches = {0};
-    struct oj_flat input = b->input;
+    struct oj_flat input = b->input.flat;
     struct oj_stats before;
     double seconds = 0;
     int64_t n;
@@ -432,12 +339,12 @@ static oj_status run_opened(struct benchmark *b, const struct method *method,
     OJ_TRY(choose_rows(b, method, join, oj_join_stats(join)->index_s, &n, err));
     before = *oj_join_stats(join);
     oj_notice("%s: %lld of %lld rows ...", method->name, (long long)n,
-              (long long)b->input.n_features);
+              (long long)b->input.flat.n_features);
     status = OJ_OK;
-    if (n < b->input.n_features)
+    if (n < b->input.flat.n_features)
     {
-        status = make_sample(&b->input, n, &sample, err);
-        input = sample.flat;
+        status = make_sample(&b->input.flat, n, &sample, err);
+        input = oj_feature_set_view(&sample);
     }
     if (status == OJ_OK)
         status = time_join(join, &input, &matches, &seconds, err);
@@ -447,7 +354,7 @@ static oj_status run_opened(struct benchmark *b, const struct method *method,
         status = compare(b, &input, &matches, row, err);
     }
     oj_matches_free(&matches);
-    free_sample(&sample);
+    oj_feature_set_free(&sample);
     return status;
 }
 
@@ -473,7 +380,8 @@ static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
     struct oj_join *join;
     OJ_TRY(oj_gpu_load(&module, err));
     if (strcmp(backend, "cuda") == 0 &&
-        !module->takes(&b->job.relation, &b->job.join_side->flat, &b->input))
+        !module->takes(&b->job.relation, &b->job.join_side->flat,
+                       &b->input.flat))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "no CUDA kernel answers such a join");
     OJ_TRY(open_join(b, backend, 1, 0, &join, err));
@@ -529,7 +437,7 @@ static oj_status make_answer(struct benchmark *b, struct oj_error *err)
     struct oj_join *join;
     oj_status status;
     OJ_TRY(open_join(b, "cpu", 1, 0, &join, err));
-    status = oj_join_batch(join, &b->input, &b->answer, err);
+    status = oj_join_batch(join, &b->input.flat, &b->answer, err);
     oj_join_close(join);
     return status;
 }
@@ -539,12 +447,17 @@ static oj_status run(struct benchmark *b, const struct oj_command *command,
 {
     struct oj_job *job = &b->job;
     OJ_TRY(oj_job_open(command, job, err));
-    OJ_TRY(oj_job_read_join(job, err));
-    OJ_TRY(read_input(b, err));
+    OJ_TRY(oj_job_read_side(job, 1, job->join_side, oj_is_cancelled_at, NULL,
+                            err));
+    OJ_TRY(oj_job_read_side(job, 0, &b->input, oj_is_cancelled_at, NULL, err));
+    if (b->input.flat.n_features == 0)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "input layer '%s' has no rows to benchmark with",
+                       job->input.name);
     oj_notice(
         "%lld input %s, %lld join %s with %lld %s",
-        (long long)b->input.n_features,
-        oj_word_for(b->input.n_features, "row", "rows"),
+        (long long)b->input.flat.n_features,
+        oj_word_for(b->input.flat.n_features, "row", "rows"),
         (long long)job->join_side->flat.n_features,
         oj_word_for(job->join_side->flat.n_features, "feature", "features"),
         (long long)job->join_side->flat.n_vertices,
@@ -555,7 +468,8 @@ static oj_status run(struct benchmark *b, const struct oj_command *command,
     print_table(b->rows, b->n_rows);
     if (command->benchmark_csv == NULL)
         return OJ_OK;
-    return write_csv_file(b->rows, b->n_rows, command->benchmark_csv, err);
+    return oj_text_file_write(command->benchmark_csv, "benchmark_csv",
+                              write_csv, b, err);
 }
 
 oj_status oj_benchmark_run(const struct oj_command *command, int *exit_code,
@@ -564,9 +478,7 @@ oj_status oj_benchmark_run(const struct oj_command *command, int *exit_code,
     struct benchmark b = {0};
     oj_status status = run(&b, command, exit_code, err);
     oj_matches_free(&b.answer);
-    oj_table_free(b.table);
-    oj_side_work_free(&b.work);
-    oj_flat_buf_free(&b.input_buf);
+    oj_join_side_free(&b.input);
     oj_job_close(&b.job);
     return status;
 }

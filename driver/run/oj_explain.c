@@ -1,4 +1,4 @@
-#include "oj_explain.h"
+#include "oj_run.h"
 
 #include "../../flatten/read/oj_layer_read.h"
 #include "../../flatten/read/oj_table.h"
@@ -8,7 +8,7 @@
 #include "../command/oj_command_op.h"
 #include "../job/oj_job.h"
 #include "../output/oj_output.h"
-#include "../rows/oj_aggregate_stream.h"
+#include "../rows/oj_aggregation.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -207,20 +207,16 @@ static oj_status read_join_part(struct explanation *e, struct oj_error *err)
     struct oj_job *job = &e->job;
     struct oj_layer_reader *reader = NULL;
     struct oj_batch batch = {0};
-    struct oj_row_values values = {0};
     oj_status status =
         read_first(job, &job->join, MOST_JOIN_ROWS,
                    oj_sides_need_values(&job->sides, 1), &batch, &reader, err);
     if (status == OJ_OK)
     {
         const struct oj_flat_buf empty = {0};
-        values.attributes = batch.attributes;
+        status = oj_job_make_flat(job, 1, 1, &batch, &job->join_side->work,
+                                  &job->join_side->flat, err);
         job->join_side->buf = batch.flat;
         batch.flat = empty;
-        job->join_side->flat = oj_flat_buf_view(&job->join_side->buf);
-        status =
-            oj_sides_make(&job->sides, 1, 1, &values, &job->join_side->work,
-                          &job->join_side->flat, err);
     }
     oj_batch_free(&batch);
     oj_layer_reader_close(reader);
@@ -234,7 +230,8 @@ static oj_status read_join(struct explanation *e, struct oj_error *err)
         e->is_part = 1;
     else
     {
-        status = oj_job_read_join_watched(&e->job, is_enough, e, err);
+        status =
+            oj_job_read_side(&e->job, 1, e->job.join_side, is_enough, e, err);
         if (status != OJ_ERR_CANCELLED || !e->is_part || oj_is_cancelled())
             return status;
     }
@@ -270,7 +267,6 @@ static oj_status take_sample(struct explanation *e, struct oj_error *err)
 {
     const struct oj_options options = oj_job_options(e->job.command);
     struct oj_job *job = &e->job;
-    struct oj_row_values values = {0};
     OJ_TRY(read_join(e, err));
     OJ_TRY(oj_join_open(&job->join_side->flat, &job->relation,
                         job->command->backend, &options,
@@ -278,13 +274,9 @@ static oj_status take_sample(struct explanation *e, struct oj_error *err)
     OJ_TRY(read_first(job, &job->input, SAMPLE_ROWS,
                       oj_sides_need_values(&job->sides, 0), &e->batch,
                       &job->reader, err));
-    e->sample = oj_flat_buf_view(&e->batch.flat);
-    e->sample.n_features = e->batch.n_rows;
-    if (e->batch.n_rows == 0)
+    OJ_TRY(oj_job_make_flat(job, 0, 0, &e->batch, &e->work, &e->sample, err));
+    if (e->sample.n_features == 0)
         return OJ_OK;
-    values.attributes = e->batch.attributes;
-    OJ_TRY(
-        oj_sides_make(&job->sides, 0, 0, &values, &e->work, &e->sample, err));
     return join_sample(e, err);
 }
 

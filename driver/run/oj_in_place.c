@@ -1,4 +1,4 @@
-#include "oj_in_place.h"
+#include "oj_run.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
@@ -8,12 +8,10 @@
 #include "../base/oj_message.h"
 #include "../base/oj_transaction.h"
 #include "../files/oj_temporary.h"
-#include "../job/oj_job.h"
 #include "../output/oj_index_triggers.h"
 #include "../output/oj_schema.h"
-#include "../rows/oj_aggregate_stream.h"
+#include "../rows/oj_pass.h"
 #include "../rows/oj_proof.h"
-#include "../rows/oj_rows.h"
 #include "../rows/oj_summary.h"
 
 #include <cpl_error.h>
@@ -49,8 +47,7 @@ struct records
 
 struct update
 {
-    struct oj_job job;
-    struct oj_rows rows;
+    struct oj_pass pass;
     struct oj_schema schema;
     int refreshes;      /* the columns are there from an earlier run */
     int first_own;      /* place of the first of them */
@@ -58,8 +55,6 @@ struct update
     int join_is_inside; /* the join layer lies in the same dataset */
     struct oj_proof *proof;
     struct records records;
-    struct oj_aggregation *aggregation; /* NULL without -agg */
-    struct oj_aggregate_stream *stream; /* NULL: the input layer streams */
 
     /* The second handle, which writes. */
     GDALDatasetH dataset;
@@ -69,12 +64,13 @@ struct update
 
     /* The join feature at hand, where they lie in tiles. */
     struct oj_feature_set fetched;
+    struct oj_bytes piece; /* scratch, to read them */
     int64_t fetched_place; /* -1: none */
 };
 
 static oj_status open_for_update(struct update *u, struct oj_error *err)
 {
-    const struct oj_source_options *side = &u->job.command->input;
+    const struct oj_source_options *side = &u->pass.job.command->input;
     CPLErrorReset();
     u->dataset = GDALOpenEx(
         side->dataset, GDAL_OF_VECTOR | GDAL_OF_UPDATE | GDAL_OF_VERBOSE_ERROR,
@@ -107,7 +103,7 @@ static void close_update(struct update *u)
 /* Said before the join, not after it. */
 static oj_status check_target(struct update *u, struct oj_error *err)
 {
-    const struct oj_command *command = u->job.command;
+    const struct oj_command *command = u->pass.job.command;
     const char *driver;
     OJ_TRY(open_for_update(u, err));
     driver = GDALGetDescription(GDALGetDatasetDriver(u->dataset));
@@ -189,22 +185,7 @@ static oj_status fail_foreign(const struct update *u, int field,
                    "from an earlier run of this join (whose columns follow "
                    "each other with the same names and types); rename or drop "
                    "it, or write to a new file",
-                   u->layer, field_name(u->job.input.layer, field));
-}
-
-static struct oj_schema_request make_request(const struct update *u)
-{
-    struct oj_schema_request request = {0};
-    request.input = &u->job.input;
-    request.join = &u->job.join;
-    request.with_join = 1;
-    request.own = u->rows.own;
-    request.n_own = u->rows.n_own;
-    if (u->aggregation != NULL)
-        request.own = oj_aggregation_columns(u->aggregation, &request.n_own);
-    request.one_row_per_input = 1;
-    request.prefix = u->job.command->prefix;
-    return request;
+                   u->layer, field_name(u->pass.job.input.layer, field));
 }
 
 /* Place of the first of our columns in the layer, from an earlier run; -1: it
@@ -213,7 +194,7 @@ static oj_status find_own(const struct update *u,
                           const struct oj_schema_request *request, int *first,
                           struct oj_error *err)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(u->job.input.layer);
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(u->pass.job.input.layer);
     *first = -1;
     for (int i = 0; i < request->n_own; i++)
     {
@@ -229,20 +210,21 @@ static oj_status find_own(const struct update *u,
 /* Plans the columns and finds out whether they are there already. */
 static oj_status plan_columns(struct update *u, struct oj_error *err)
 {
-    OGRLayerH layer = u->job.input.layer;
-    const struct oj_schema_request request = make_request(u);
+    OGRLayerH layer = u->pass.job.input.layer;
+    struct oj_schema_request request = oj_pass_request(&u->pass, wkbNone);
     int first;
+    request.with_input = 0;
     OJ_TRY(find_own(u, &request, &first, err));
     OJ_TRY(oj_schema_take_name(
         &u->schema,
-        oj_driver_hidden_name(GDALGetDatasetDriver(u->job.input.dataset)), NULL,
-        err));
+        oj_driver_hidden_name(GDALGetDatasetDriver(u->pass.job.input.dataset)),
+        NULL, err));
     if (first < 0)
     {
         OJ_TRY(take_names(layer, 0, 0, &u->schema, err));
         return oj_schema_plan(&request, &u->schema, err);
     }
-    OJ_TRY(take_names(layer, first, request.n_own + u->job.join.n_fields,
+    OJ_TRY(take_names(layer, first, request.n_own + u->pass.job.join.n_fields,
                       &u->schema, err));
     OJ_TRY(oj_schema_plan(&request, &u->schema, err));
     if (!are_ours(layer, first, &u->schema))
@@ -328,16 +310,16 @@ static oj_status keep_batch(void *user, const struct oj_pipeline_part *part,
     struct update *u = user;
     const struct oj_flat *flat = part->flat;
     const struct oj_answer_side side =
-        oj_job_answer_side(&u->job, part->answer);
+        oj_job_answer_side(&u->pass.job, part->answer);
     const struct oj_pair_values *values =
-        oj_rows_values(&u->rows, part->answer);
+        oj_rows_values(&u->pass.rows, part->answer);
     if (flat->fid == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-in_place: the rows of layer '%s' have no FIDs",
                        u->layer);
-    if (u->aggregation != NULL && u->stream == NULL)
-        OJ_TRY(oj_aggregation_keep(u->aggregation, u->records.n, matches, &side,
-                                   values, err));
+    if (u->pass.aggregation != NULL && u->pass.stream == NULL)
+        OJ_TRY(oj_aggregation_keep(u->pass.aggregation, u->records.n, matches,
+                                   &side, values, err));
     for (int64_t row = 0; row < matches->n_rows; row++)
         OJ_TRY(keep_row(u, flat->fid[row], matches, values, &side, row, err));
     if (u->proof == NULL)
@@ -345,41 +327,29 @@ static oj_status keep_batch(void *user, const struct oj_pipeline_part *part,
     return oj_proof_batch(u->proof, flat, &side, matches, err);
 }
 
-static oj_status stream_and_keep(struct update *u,
-                                 const struct oj_pipeline_sink *sink,
-                                 struct oj_error *err)
-{
-    OJ_TRY(oj_aggregate_stream_open(&u->job, u->aggregation, &u->stream, err));
-    OJ_TRY(open_records(&u->records, 0, err));
-    OJ_TRY(oj_aggregate_stream_rows(u->stream, 0, sink, err));
-    return flush_records(&u->records, err);
-}
-
 static oj_status join_and_keep(struct update *u, struct oj_error *err)
 {
     const struct oj_pipeline_sink sink = {keep_batch, u};
-    struct oj_job *job = &u->job;
-    if (u->aggregation != NULL &&
-        oj_aggregate_streams_join(job, u->aggregation))
-        return stream_and_keep(u, &sink, err);
-    OJ_TRY(oj_job_prepare(job, err));
-    if (job->command->validate != NULL)
-        OJ_TRY(oj_proof_open(job, &u->proof, err));
-    OJ_TRY(oj_rows_open(&u->rows, err));
-    OJ_TRY(open_records(&u->records, u->rows.stage != NULL, err));
-    job->progress_share = 0.5;
-    if (u->aggregation != NULL)
-        OJ_TRY(oj_aggregation_start(u->aggregation, 0, err));
-    OJ_TRY(oj_job_stream(job, 0, &sink, err));
-    if (u->aggregation != NULL)
-        OJ_TRY(oj_aggregation_finish(u->aggregation, err));
+    struct oj_pass *pass = &u->pass;
+    OJ_TRY(oj_pass_prepare(pass, err));
+    if (pass->job.command->validate != NULL)
+        OJ_TRY(oj_proof_open(&pass->job, &u->proof, err));
+    OJ_TRY(oj_pass_start(pass, 0, err));
+    OJ_TRY(open_records(&u->records, pass->rows.stage != NULL, err));
+    if (pass->stream == NULL)
+        pass->job.progress_share = 0.5;
+    if (pass->aggregation != NULL && pass->stream == NULL)
+        OJ_TRY(oj_aggregation_start(pass->aggregation, 0, err));
+    OJ_TRY(oj_pass_stream_pairs(pass, &sink, err));
+    if (pass->aggregation != NULL && pass->stream == NULL)
+        OJ_TRY(oj_aggregation_finish(pass->aggregation, err));
     return flush_records(&u->records, err);
 }
 
 /* Nothing may read the dataset while the transaction is open. */
 static void close_readers(struct update *u)
 {
-    struct oj_job *job = &u->job;
+    struct oj_job *job = &u->pass.job;
     oj_job_end_reading(job);
     oj_source_close_dataset(&job->input);
     if (u->join_is_inside)
@@ -406,13 +376,9 @@ static oj_status create_columns(struct update *u, struct oj_error *err)
 static oj_status open_cursor(struct update *u, struct oj_error *err)
 {
     struct oj_write_options options = {0};
-    options.how = OJ_HOW_LEFT;
+    oj_pass_fill_write_options(&u->pass, &options);
     options.columns = u->schema.columns;
     options.n_columns = (int)u->schema.n_fields;
-    options.join_side = &u->job.join_side->flat;
-    options.join_table = u->job.join_side->table;
-    options.aggregate = oj_aggregation_value;
-    options.aggregate_user = u->aggregation;
     return oj_row_cursor_open(OGR_L_GetLayerDefn(u->target), &options,
                               &u->cursor, err);
 }
@@ -424,7 +390,8 @@ static oj_status fetch(struct update *u, int64_t place, struct oj_error *err)
     if (place == u->fetched_place)
         return OJ_OK;
     OJ_TRY(oj_feature_set_clear(&u->fetched, err));
-    OJ_TRY(oj_tiles_fetch(&u->job.tiles, place, &u->fetched, err));
+    OJ_TRY(
+        oj_tiles_fetch(&u->pass.job.tiles, place, &u->piece, &u->fetched, err));
     side = oj_feature_set_view(&u->fetched);
     oj_row_cursor_set_join_side(u->cursor, &side, u->fetched.table);
     u->fetched_place = place;
@@ -439,7 +406,7 @@ static oj_status update_row(struct update *u, int64_t row,
     struct oj_pair_values values = {0};
     OGRFeatureH feature;
     oj_status status;
-    if (u->job.tiled != NULL && record->join_row >= 0)
+    if (u->pass.job.tiled != NULL && record->join_row >= 0)
         OJ_TRY(fetch(u, record->join_row, err));
     CPLErrorReset();
     feature = OGR_L_GetFeature(u->target, record->fid);
@@ -449,7 +416,7 @@ static oj_status update_row(struct update *u, int64_t row,
                        (long long)record->fid, u->layer, CPLGetLastErrorMsg());
     place.row = row;
     place.n_pairs = record->n_pairs;
-    place.join_row = u->job.tiled != NULL && record->join_row >= 0
+    place.join_row = u->pass.job.tiled != NULL && record->join_row >= 0
                          ? 0
                          : (int32_t)record->join_row;
     place.rank = 1;
@@ -476,7 +443,7 @@ static oj_status update_rows(struct update *u, struct oj_error *err)
         OJ_TRY(oj_cancel_check(err));
         OJ_TRY(read_record(&u->records, i, &record, err));
         OJ_TRY(update_row(u, i, &record, err));
-        if (i % 4096 == 0 && u->job.progress_open)
+        if (i % 4096 == 0 && u->pass.job.progress_open)
             GDALTermProgress(0.5 + 0.499 * (double)i / (double)n, NULL, NULL);
     }
     return oj_cancel_check(err);
@@ -486,15 +453,15 @@ static oj_status begin(struct update *u, struct oj_error *err)
 {
     if (!oj_transaction_is_possible(u->dataset))
         return OJ_OK;
-    OJ_TRY(
-        oj_transaction_begin(u->dataset, u->job.command->input.dataset, err));
+    OJ_TRY(oj_transaction_begin(u->dataset, u->pass.job.command->input.dataset,
+                                err));
     u->in_transaction = 1;
     return OJ_OK;
 }
 
 static oj_status commit_and_close(struct update *u, struct oj_error *err)
 {
-    const char *name = u->job.command->input.dataset;
+    const char *name = u->pass.job.command->input.dataset;
     char text[512];
     if (u->in_transaction)
     {
@@ -536,31 +503,16 @@ static oj_status write_back(struct update *u, struct oj_error *err)
     return commit_and_close(u, err);
 }
 
-static oj_status plan_aggregates(struct update *u, struct oj_error *err)
-{
-    unsigned char *want = u->rows.request.want;
-    if (u->job.command->aggregates == NULL)
-        return OJ_OK;
-    OJ_TRY(oj_aggregation_open(u->job.command, &u->job.join, &u->aggregation,
-                               err));
-    if (oj_aggregation_needs_overlap(u->aggregation))
-        want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
-            want[OJ_PAIR_JOIN_AREA] = 1;
-    return OJ_OK;
-}
-
 static oj_status update_in_place(struct update *u,
                                  const struct oj_command *command,
                                  int *exit_code, struct oj_error *err)
 {
-    struct oj_job *job = &u->job;
+    struct oj_job *job = &u->pass.job;
     struct oj_summary summary = {0};
     double start = oj_clock_seconds(), write_start;
-    OJ_TRY(oj_job_open(command, job, err));
-    OJ_TRY(oj_rows_plan(job, &u->rows, err));
-    OJ_TRY(plan_aggregates(u, err));
+    OJ_TRY(oj_pass_open(command, &u->pass, err));
     snprintf(u->layer, sizeof u->layer, "%s", job->input.name);
-    if (!oj_rows_one_per_input(&u->rows))
+    if (!oj_rows_one_per_input(&u->pass.rows))
         return oj_fail(
             err, OJ_ERR_ARG,
             "-in_place has room for one join feature per row: choose "
@@ -571,7 +523,7 @@ static oj_status update_in_place(struct update *u,
     OJ_TRY(join_and_keep(u, err));
     write_start = oj_clock_seconds();
     OJ_TRY(write_back(u, err));
-    oj_rows_warn(&u->rows);
+    oj_rows_warn(&u->pass.rows);
     oj_job_end_progress(job);
 
     summary.job = job;
@@ -591,10 +543,8 @@ oj_status oj_in_place_run(const struct oj_command *command, int *exit_code,
     oj_temporary_file_close(&u.records.file);
     oj_proof_close(u.proof);
     oj_feature_set_free(&u.fetched);
+    oj_free(u.piece.byte);
     oj_schema_free(&u.schema);
-    oj_rows_close(&u.rows);
-    oj_aggregate_stream_close(u.stream);
-    oj_aggregation_close(u.aggregation);
-    oj_job_close(&u.job);
+    oj_pass_close(&u.pass);
     return status;
 }

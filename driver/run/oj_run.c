@@ -10,9 +10,6 @@
 #include "../rows/oj_pass.h"
 #include "../rows/oj_proof.h"
 #include "../rows/oj_summary.h"
-#include "oj_benchmark.h"
-#include "oj_explain.h"
-#include "oj_in_place.h"
 
 #include <string.h>
 
@@ -59,11 +56,10 @@ static oj_status write_rows(struct oj_layer_writer *writer,
                                        answer->matches, values, err);
 }
 
-/* Runs on the calling thread, as all of the output does. */
-static oj_status write_answer(void *user, const struct oj_answer *answer,
+static oj_status write_answer(struct command_run *run,
+                              const struct oj_answer *answer,
                               struct oj_error *err)
 {
-    struct command_run *run = user;
     double start;
     oj_status status;
     oj_row_cursor_set_join_side(
@@ -81,14 +77,34 @@ static oj_status write_answer(void *user, const struct oj_answer *answer,
 }
 
 /* Rows of the join layer, in the main layer and alone. */
-static oj_status write_join_rows(void *user, const struct oj_answer *answer,
+static oj_status write_join_rows(struct command_run *run,
+                                 const struct oj_answer *answer,
                                  struct oj_error *err)
 {
-    struct command_run *run = user;
     if (oj_rows_has_unmatched_join(&run->pass.rows))
         OJ_TRY(oj_layer_writer_write_join_rows(
             run->target[MAIN].writer, answer->batch, answer->is_matched, err));
     return write_rows(run->target[UNMATCHED_JOIN].writer, answer, NULL, err);
+}
+
+/* *input_end: when the last input row was written. */
+static oj_status write_answers(struct command_run *run, double *input_end,
+                               struct oj_error *err)
+{
+    const struct oj_answer *answer;
+    for (;;)
+    {
+        OJ_TRY(oj_pass_next(&run->pass, &answer, err));
+        if (answer == NULL)
+            return OJ_OK;
+        if (answer->is_matched != NULL)
+        {
+            OJ_TRY(write_join_rows(run, answer, err));
+            continue;
+        }
+        OJ_TRY(write_answer(run, answer, err));
+        *input_end = oj_clock_seconds();
+    }
 }
 
 /* ---- layers ------------------------------------------------------------- */
@@ -241,13 +257,6 @@ static oj_status explain(struct command_run *run, oj_status status,
                    bare.message);
 }
 
-static oj_status write_unmatched_join(struct command_run *run,
-                                      struct oj_error *err)
-{
-    const struct oj_answer_sink sink = {write_join_rows, run};
-    return oj_pass_stream_join_rows(&run->pass, &sink, err);
-}
-
 static void close_writers(struct command_run *run)
 {
     for (int i = 0; i < N_TARGETS; i++)
@@ -279,16 +288,13 @@ static void note_beside(const struct oj_beside *beside, int n)
 static oj_status write_output(struct command_run *run,
                               struct oj_summary *summary, struct oj_error *err)
 {
-    const struct oj_answer_sink sink = {write_answer, run};
     struct oj_beside beside[OJ_MAX_BESIDE];
     int n_beside = run->output.n_beside;
     struct oj_output_counts counts;
     int64_t n_no_geometry;
-    double start;
-    oj_status status = oj_pass_stream(&run->pass, &sink, err);
-    start = oj_clock_seconds();
-    if (status == OJ_OK)
-        status = write_unmatched_join(run, err);
+    double start = oj_clock_seconds();
+    oj_status status = write_answers(run, &start, err);
+    status = oj_pass_stop(&run->pass, status, err);
     if (status != OJ_OK)
         return explain(run, status, err);
     summary->n_rows_written = oj_layer_writer_rows(run->target[MAIN].writer);
@@ -320,9 +326,9 @@ static oj_status join_to_output(struct command_run *run,
     struct oj_job *job = &run->pass.job;
     struct oj_summary summary = {0};
     double start = oj_clock_seconds();
-    OJ_TRY(oj_pass_open(command, OJ_PASS_ONCE, &run->pass, err));
+    OJ_TRY(oj_pass_open(command, &run->pass, err));
     OJ_TRY(plan_output(run, err));
-    OJ_TRY(oj_pass_prepare(&run->pass, OJ_PASS_ONCE, err));
+    OJ_TRY(oj_pass_prepare(&run->pass, err));
     if (command->validate != NULL)
         OJ_TRY(oj_proof_open(job, &run->proof, err));
     OJ_TRY(

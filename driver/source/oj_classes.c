@@ -146,6 +146,15 @@ static int is_null_value(const struct oj_value *value)
            OGR_RawField_IsNull(&value->raw);
 }
 
+void oj_row_values_get(const struct oj_row_values *values, int64_t row,
+                       int column, struct oj_value *value)
+{
+    if (values->table != NULL)
+        oj_table_value(values->table, row, column, value);
+    else
+        oj_attributes_value(values->attributes, column, row, value);
+}
+
 /* Appends the key of a row to c->key; *is_null: it has none. */
 static oj_status add_key(struct oj_classes *c, int side,
                          const struct oj_row_values *values, int64_t row,
@@ -157,10 +166,7 @@ static oj_status add_key(struct oj_classes *c, int side,
         struct field_pair *pair = &c->pairs[i];
         const struct oj_class_field *field = &pair->side[side];
         struct oj_value value;
-        if (values->table != NULL)
-            oj_table_value(values->table, row, field->column, &value);
-        else
-            oj_attributes_value(values->attributes, field->column, row, &value);
+        oj_row_values_get(values, row, field->column, &value);
         if (is_null_value(&value))
         {
             *is_null = 1;

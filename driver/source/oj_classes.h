@@ -14,10 +14,6 @@
 #include "../../flatten/read/oj_attributes.h"
 #include "../../flatten/read/oj_table.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct oj_classes;
 
 /** A field of one side: its place among the fields read, and its type. */
@@ -41,6 +37,9 @@ struct oj_row_values
     const struct oj_table *table;
     const struct oj_attributes *attributes;
 };
+
+void oj_row_values_get(const struct oj_row_values *values, int64_t row,
+                       int column, struct oj_value *value);
 
 /** The classes of rows 0 to n - 1: in class_of [n].  A row with a NULL gets -1,
  *  and without insert so does one whose values no inserted row has.
@@ -81,7 +80,4 @@ int64_t oj_class_numbers_bytes(const struct oj_class_numbers *numbers);
 /** Accepts NULL. */
 void oj_class_numbers_free(struct oj_class_numbers *numbers);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

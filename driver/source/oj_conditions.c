@@ -211,9 +211,9 @@ static double number_of(OGRFieldType type, const struct oj_value *value)
     }
 }
 
-static void fill_reach(struct oj_conditions *conditions, int side,
+static void fill_reach(const struct oj_conditions *conditions, int side,
                        const struct oj_row_values *values, int64_t n,
-                       double *reach)
+                       double *reach, int64_t *n_no_reach)
 {
     int column = conditions->reach_column[side];
     OGRFieldType type;
@@ -225,17 +225,14 @@ static void fill_reach(struct oj_conditions *conditions, int side,
     {
         struct oj_value value;
         double d;
-        if (values->table != NULL)
-            oj_table_value(values->table, row, column, &value);
-        else
-            oj_attributes_value(values->attributes, column, row, &value);
+        oj_row_values_get(values, row, column, &value);
         d = number_of(type, &value);
         if (conditions->reach_scale != 1.0)
             d *= conditions->reach_scale;
         if (!(d >= 0.0))
         {
             d = NAN;
-            conditions->n_no_reach[side]++;
+            ++*n_no_reach;
         }
         reach[row] = d;
     }
@@ -250,10 +247,10 @@ static oj_status fill_classes(struct oj_classes *classes, int side, int insert,
     return oj_classes_find(classes, side, insert, values, n, *class_of, err);
 }
 
-oj_status oj_conditions_fill(struct oj_conditions *conditions, int side,
+oj_status oj_conditions_fill(const struct oj_conditions *conditions, int side,
                              int insert, const struct oj_row_values *values,
                              struct oj_columns *columns, struct oj_flat *flat,
-                             struct oj_error *err)
+                             int64_t *n_no_reach, struct oj_error *err)
 {
     int64_t n = flat->n_features;
     if (conditions->on != NULL)
@@ -274,7 +271,8 @@ oj_status oj_conditions_fill(struct oj_conditions *conditions, int side,
         OJ_TRY(oj_reserve(&columns->max_distance, 0, n,
                           &columns->cap_max_distance,
                           sizeof *columns->max_distance, err));
-        fill_reach(conditions, side, values, n, columns->max_distance);
+        fill_reach(conditions, side, values, n, columns->max_distance,
+                   n_no_reach);
         flat->max_distance = columns->max_distance;
     }
     return OJ_OK;

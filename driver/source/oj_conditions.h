@@ -15,19 +15,12 @@
 #include "oj_crs.h"
 #include "oj_source.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Zeroed memory is a valid one that asks nothing. */
 struct oj_conditions
 {
     struct oj_classes *on, *exclude; /**< owned; NULL: not asked */
     int reach_column[2]; /**< of the input and the join side; < 0: none */
     double reach_scale;  /**< from the field's unit to that of the CRS */
-
-    /** Rows without a usable distance, by side: NULL or negative. */
-    int64_t n_no_reach[2];
 };
 
 /** The columns of one batch or side. Owner; zeroed memory is a valid empty
@@ -53,20 +46,16 @@ OJ_MUST_USE oj_status oj_conditions_open(const struct oj_command *command,
 int oj_conditions_needed(const struct oj_conditions *conditions, int side);
 
 /** Makes the columns of flat's rows, whose fields are in values, and hangs them
- *  into *flat: borrowed from columns. insert: see above. */
-OJ_MUST_USE oj_status oj_conditions_fill(struct oj_conditions *conditions,
-                                         int side, int insert,
-                                         const struct oj_row_values *values,
-                                         struct oj_columns *columns,
-                                         struct oj_flat *flat,
-                                         struct oj_error *err);
+ *  into *flat: borrowed from columns. insert: see above. Rows without a usable
+ *  distance are added to *n_no_reach. */
+OJ_MUST_USE oj_status oj_conditions_fill(
+    const struct oj_conditions *conditions, int side, int insert,
+    const struct oj_row_values *values, struct oj_columns *columns,
+    struct oj_flat *flat, int64_t *n_no_reach, struct oj_error *err);
 
 void oj_columns_free(struct oj_columns *columns);
 
 /** Accepts zeroed memory. */
 void oj_conditions_free(struct oj_conditions *conditions);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

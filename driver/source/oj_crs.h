@@ -5,10 +5,6 @@
 #include "../command/oj_command.h"
 #include "oj_source.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Zeroed memory is a valid empty one. */
 struct oj_crs
 {
@@ -45,7 +41,4 @@ void oj_crs_describe(OGRSpatialReferenceH srs, char *text, size_t size);
 /** Accepts zeroed memory. */
 void oj_crs_free(struct oj_crs *crs);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

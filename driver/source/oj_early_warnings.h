@@ -9,10 +9,6 @@
 #include "oj_crs.h"
 #include "oj_source.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Prints a warning for each of them. Both sides are open, their CRS settled;
  * of a layer at most 1000 rows are read, and none of what can be read but once
  * or may have to be searched for them. */
@@ -20,7 +16,4 @@ void oj_warn_early(const struct oj_command *command,
                    const struct oj_source *input, const struct oj_source *join,
                    const struct oj_crs *crs);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

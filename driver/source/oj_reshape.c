@@ -102,20 +102,21 @@ static oj_status treat_invalid(struct oj_reshape *r, const struct oj_flat *from,
     char reason[160];
     if (r->invalid == OJ_INVALID_USE || !has_polygon(from, feature))
         return OJ_OK;
-    r->n_tested++;
+    r->found.n_tested++;
     if (is_valid(*geometry, reason, sizeof reason))
         return OJ_OK;
     if (r->invalid == OJ_INVALID_FAIL)
         return fail_invalid(r, from, feature, reason, err);
-    if (r->n_invalid++ == 0)
+    if (r->found.n_invalid++ == 0)
     {
-        memcpy(r->reason, reason, sizeof reason);
-        r->first_invalid = from->fid != NULL ? from->fid[feature] : feature;
+        memcpy(r->found.reason, reason, sizeof reason);
+        r->found.first_invalid =
+            from->fid != NULL ? from->fid[feature] : feature;
     }
     if (r->invalid == OJ_INVALID_FIX)
     {
         fixed = make_valid(*geometry);
-        r->n_not_fixed += fixed == NULL;
+        r->found.n_not_fixed += fixed == NULL;
     }
     OGR_G_DestroyGeometry(*geometry);
     *geometry = fixed;
@@ -147,7 +148,7 @@ static oj_status add_representative(struct oj_reshape *r, int64_t fid,
                                           : OGR_G_PointOnSurface(geometry);
     CPLErrorReset();
     CPLPopErrorHandler();
-    r->n_no_point += point == NULL || OGR_G_IsEmpty(point);
+    r->found.n_no_point += point == NULL || OGR_G_IsEmpty(point);
     status = oj_layer_geometry_add(&r->work, to, fid, point, err);
     OGR_G_DestroyGeometry(point);
     return status;

@@ -11,16 +11,28 @@
 #include "../../flatten/read/oj_layer_geometry.h"
 #include "../command/oj_command.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum oj_joined_shape
 {
     OJ_SHAPE_AS_READ = 0,
     OJ_SHAPE_CENTROID,
     OJ_SHAPE_POINT_ON_SURFACE,
     OJ_SHAPE_ENVELOPE
+};
+
+/** What was seen of a side's features while they were made into what is
+ *  joined. */
+struct oj_side_findings
+{
+    int64_t n_tested;    /**< features with polygons that -invalid looked at */
+    int64_t n_invalid;   /**< of these; skip and fix */
+    int64_t n_not_fixed; /**< of these, what GEOS cannot make valid: skipped */
+    int64_t n_no_point;  /**< features for which GEOS gives no point */
+    char reason[160];    /**< GEOS's for the first invalid one, or "" */
+    int64_t first_invalid;  /**< its FID */
+    int64_t n_no_reach;     /**< rows without a usable distance of their own:
+                                 NULL or negative */
+    int64_t n_beyond_poles; /**< -metric sphere: with a latitude beyond 90,
+                                 which join nothing */
 };
 
 /** What to do with one side, and what was done. Zeroed memory, with role and
@@ -32,12 +44,7 @@ struct oj_reshape
     const char *role, *name; /**< of the layer, for messages */
     const int *cancel;       /**< nonzero stops; may be NULL */
 
-    int64_t n_tested;    /**< features with polygons that -invalid looked at */
-    int64_t n_invalid;   /**< of these; skip and fix */
-    int64_t n_not_fixed; /**< of these, what GEOS cannot make valid: skipped */
-    int64_t n_no_point;  /**< features for which GEOS gives no point */
-    char reason[160];    /**< GEOS's for the first invalid one, or "" */
-    int64_t first_invalid; /**< its FID */
+    struct oj_side_findings found;
 
     struct oj_layer_geometry work;
 };
@@ -59,7 +66,4 @@ OJ_MUST_USE oj_status oj_reshape_features(struct oj_reshape *reshape,
 
 void oj_reshape_free(struct oj_reshape *reshape);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

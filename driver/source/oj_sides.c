@@ -179,6 +179,7 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
                         struct oj_side_work *work, struct oj_flat *flat,
                         struct oj_error *err)
 {
+    struct oj_side_findings *found = &sides->reshape[side].found;
     if (oj_reshape_is_needed(&sides->reshape[side]))
     {
         oj_flat_buf_clear(&work->shapes);
@@ -190,47 +191,17 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
     if (side == 0)
         OJ_TRY(check_points(sides, flat, err));
     if (sides->needs_points)
-        sides->n_beyond_poles[side] += count_beyond_poles(flat);
+        found->n_beyond_poles += count_beyond_poles(flat);
     if (!oj_conditions_needed(&sides->conditions, side))
         return OJ_OK;
     return oj_conditions_fill(&sides->conditions, side, insert, values,
-                              &work->columns, flat, err);
+                              &work->columns, flat, &found->n_no_reach, err);
 }
 
 void oj_side_work_free(struct oj_side_work *work)
 {
     oj_flat_buf_free(&work->shapes);
     oj_columns_free(&work->columns);
-}
-
-struct oj_side_findings oj_sides_findings(const struct oj_sides *sides,
-                                          int side)
-{
-    const struct oj_reshape *reshape = &sides->reshape[side];
-    struct oj_side_findings findings = {0};
-    findings.n_tested = reshape->n_tested;
-    findings.n_invalid = reshape->n_invalid;
-    findings.n_not_fixed = reshape->n_not_fixed;
-    findings.n_no_point = reshape->n_no_point;
-    memcpy(findings.reason, reshape->reason, sizeof findings.reason);
-    findings.first_invalid = reshape->first_invalid;
-    findings.n_no_reach = sides->conditions.n_no_reach[side];
-    findings.n_beyond_poles = sides->n_beyond_poles[side];
-    return findings;
-}
-
-void oj_sides_take_findings(struct oj_sides *sides, int side,
-                            const struct oj_side_findings *findings)
-{
-    struct oj_reshape *reshape = &sides->reshape[side];
-    reshape->n_tested = findings->n_tested;
-    reshape->n_invalid = findings->n_invalid;
-    reshape->n_not_fixed = findings->n_not_fixed;
-    reshape->n_no_point = findings->n_no_point;
-    memcpy(reshape->reason, findings->reason, sizeof reshape->reason);
-    reshape->first_invalid = findings->first_invalid;
-    sides->conditions.n_no_reach[side] = findings->n_no_reach;
-    sides->n_beyond_poles[side] = findings->n_beyond_poles;
 }
 
 void oj_sides_close(struct oj_sides *sides)

@@ -8,10 +8,6 @@
 #include "oj_conditions.h"
 #include "oj_reshape.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Zeroed memory is a valid closed one. Index 0 is the input, 1 the join. */
 struct oj_sides
 {
@@ -20,8 +16,6 @@ struct oj_sides
     int is_self_join; /**< both sides are one layer */
     int needs_points; /**< on the input side: -metric sphere */
     int needs_fids;   /**< of both sides: a feature and itself are no pair */
-    int64_t n_beyond_poles[2]; /**< -metric sphere: features with a latitude
-                                    beyond 90, which join nothing */
 };
 
 /** What was made of some rows. Owner; zeroed memory is a valid empty one and
@@ -30,16 +24,6 @@ struct oj_side_work
 {
     struct oj_flat_buf shapes;
     struct oj_columns columns;
-};
-
-/** What was seen of a side's features while they were made. */
-struct oj_side_findings
-{
-    int64_t n_tested, n_invalid, n_not_fixed, n_no_point; /**< oj_reshape.h */
-    char reason[160];
-    int64_t first_invalid;
-    int64_t n_no_reach; /**< oj_conditions.h */
-    int64_t n_beyond_poles;
 };
 
 /** Both sides are open and their CRS settled. Has the fields read that are
@@ -65,17 +49,7 @@ OJ_MUST_USE oj_status oj_sides_make(struct oj_sides *sides, int side,
 
 void oj_side_work_free(struct oj_side_work *work);
 
-/** What has been seen of a side so far; and the same, taken over from where
- *  its features were made. */
-struct oj_side_findings oj_sides_findings(const struct oj_sides *sides,
-                                          int side);
-void oj_sides_take_findings(struct oj_sides *sides, int side,
-                            const struct oj_side_findings *findings);
-
 /** Accepts a closed one. */
 void oj_sides_close(struct oj_sides *sides);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

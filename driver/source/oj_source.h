@@ -9,10 +9,6 @@
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Zeroed memory is a valid closed one. */
 struct oj_source
 {
@@ -114,7 +110,4 @@ void oj_source_close_dataset(struct oj_source *source);
 /** Accepts a closed one. */
 void oj_source_close(struct oj_source *source);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

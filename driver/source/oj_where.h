@@ -12,17 +12,10 @@
 
 #include <ogr_api.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** 1 when where consists of numeric fields of defn compared with finite decimal
  *  numbers (= <> != < <= > >=, BETWEEN, IN), IS NULL, IS NOT NULL, AND, OR and
  *  brackets, and nothing else.  A field stands first in its comparison, as a
  *  plain word or in double quotes. */
 int oj_where_is_plain(const char *where, OGRFeatureDefnH defn);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

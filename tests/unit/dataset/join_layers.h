@@ -322,7 +322,7 @@ static void free_rows(struct row_texts *rows)
 
 static int has_fids(const struct oj_join_layer *layer)
 {
-    return oj_join_layer_fid_column(layer)[0] != '\0';
+    return oj_join_layer_about(layer)->fid_column[0] != '\0';
 }
 
 /* At most so many rows; most < 0: all. */

@@ -276,7 +276,7 @@ START_TEST(test_ignored)
 {
     struct oj_join_layer *layer =
         open_well("-op nearest @/points.gpkg @/zones.gpkg");
-    OGRFeatureDefnH defn = oj_join_layer_defn(layer);
+    OGRFeatureDefnH defn = oj_join_layer_about(layer)->defn;
     const OGREnvelope all = {-1e9, 1e9, -1e9, 1e9};
     int name = OGR_FD_GetFieldIndex(defn, "name");
     char used[] = "name", *fields[] = {used, NULL};
@@ -313,21 +313,18 @@ START_TEST(test_description)
     OGRSpatialReferenceH srs;
     OGREnvelope extent;
     OGRFeatureH f;
-    char **files;
-    ck_assert_str_eq(oj_join_layer_name(layer), "points");
-    ck_assert_str_eq(oj_join_layer_fid_column(layer), "fid");
+    ck_assert_str_eq(oj_join_layer_about(layer)->name, "points");
+    ck_assert_str_eq(oj_join_layer_about(layer)->fid_column, "fid");
     srs = OGR_GFld_GetSpatialRef(
-        OGR_FD_GetGeomFieldDefn(oj_join_layer_defn(layer), 0));
+        OGR_FD_GetGeomFieldDefn(oj_join_layer_about(layer)->defn, 0));
     ck_assert_ptr_nonnull(srs);
     f = oj_join_layer_next(layer);
     ck_assert_ptr_eq(OGR_G_GetSpatialReference(OGR_F_GetGeometryRef(f)), srs);
     OGR_F_Destroy(f);
     ck_assert_str_eq(
-        CSLFetchNameValue(oj_join_layer_metadata(layer), "JOIN_LAYER"),
+        CSLFetchNameValue(oj_join_layer_about(layer)->metadata, "JOIN_LAYER"),
         "zones");
-    files = oj_join_layer_files(layer);
-    ck_assert_int_eq(CSLCount(files), 2);
-    CSLDestroy(files);
+    ck_assert_int_eq(CSLCount(oj_join_layer_about(layer)->files), 2);
     ck_assert_int_eq(oj_join_layer_extent(layer, &extent, 0), 1);
     ck_assert(extent.MinX == 0.0 && extent.MaxX > 70.0);
     ck_assert_int_eq(oj_join_layer_count(layer, 0), N_POINTS);
@@ -338,7 +335,7 @@ START_TEST(test_description)
 
     layer = open_well("-op nearest -nln all -how inner @/points.gpkg "
                       "@/zones.gpkg");
-    ck_assert_str_eq(oj_join_layer_name(layer), "all");
+    ck_assert_str_eq(oj_join_layer_about(layer)->name, "all");
     ck_assert(!oj_join_layer_has(layer, OLCFastFeatureCount));
     ck_assert_int_eq(oj_join_layer_extent(layer, &extent, 1), 0);
     ck_assert_int_eq(oj_join_layer_count(layer, 0), -1);

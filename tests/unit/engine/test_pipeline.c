@@ -3,6 +3,7 @@
 #include "../run_tests.h"
 
 #include "../../../algs/engine/oj_pipeline.h"
+#include "../../../flatten/base/oj_array.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -20,10 +21,11 @@ struct fake
     int64_t fail_read, fail_join, fail_write, cancel_at, stop_at; /* or -1 */
     int slow; /* 1: the reader is slow, 2: the joiner, 3: the writer */
     int cancel;
-    int64_t max_pairs; /* of the run; 0: any */
-    int64_t most_rows; /* of a part; more have too many pairs. 0: any */
-    int64_t any_after; /* > 0: no longer so after so many parts */
-    int late_join;     /* 1: the joiner waits until others have failed */
+    int64_t max_pairs;    /* of the run; 0: any */
+    int64_t most_rows;    /* of a part; more have too many pairs. 0: any */
+    int64_t any_after;    /* > 0: no longer so after so many parts */
+    int hangs, hangs_end; /* 1: the joiner does not end before that */
+    int late_join;        /* 1: the joiner waits until others have failed */
 
     int64_t n_read, n_joined, n_written; /* batches, or parts of them */
     int64_t n_rows_written;
@@ -31,6 +33,7 @@ struct fake
     double x[OJ_PIPELINE_SLOTS][ROWS];
     double y[ROWS];
     pthread_t caller;
+    int n_threads;  /* that have ended */
     int most_ahead; /* batches read and not written, at most */
 };
 
@@ -83,6 +86,8 @@ static oj_status fake_join(void *user, const struct oj_pipeline_part *part,
     pause_if(fake, 2);
     if (fake->late_join)
         sleep_ms(300);
+    while (fake->hangs && !__atomic_load_n(&fake->hangs_end, __ATOMIC_RELAXED))
+        sleep_ms(1);
     ck_assert(!pthread_equal(pthread_self(), fake->caller));
     if (fake->n_joined == fake->fail_join)
         return oj_fail(err, OJ_ERR_NOMEM, "join %lld",
@@ -147,19 +152,29 @@ static struct fake make_fake(int64_t n_batches)
     return fake;
 }
 
+static void on_thread(void *user, void (*stages)(struct oj_pipeline *),
+                      struct oj_pipeline *pipeline)
+{
+    struct fake *fake = user;
+    stages(pipeline);
+    __atomic_add_fetch(&fake->n_threads, 1, __ATOMIC_SEQ_CST);
+}
+
+static struct oj_pipeline_work make_work(struct fake *fake)
+{
+    const struct oj_pipeline_work work = {
+        fake_read, fake_join,     on_progress,    on_thread,
+        fake,      &fake->cancel, fake->max_pairs};
+    fake->caller = pthread_self();
+    return work;
+}
+
 static oj_status run(struct fake *fake, struct oj_pipeline_counts *counts,
                      struct oj_error *err)
 {
-    const struct oj_pipeline_source source = {fake_read, fake};
-    const struct oj_pipeline_joiner joiner = {fake_join, fake};
+    const struct oj_pipeline_work work = make_work(fake);
     const struct oj_pipeline_sink sink = {fake_write, fake};
-    struct oj_pipeline_options options = {0};
-    options.cancel = &fake->cancel;
-    options.max_pairs = fake->max_pairs;
-    options.progress = on_progress;
-    options.progress_user = fake;
-    fake->caller = pthread_self();
-    return oj_pipeline_run(&source, &joiner, &sink, &options, counts, err);
+    return oj_pipeline_run(&work, &sink, counts, err);
 }
 
 START_TEST(all_batches_arrive_in_order)
@@ -336,6 +351,136 @@ START_TEST(progress_can_stop_the_run)
 }
 END_TEST
 
+/* ---- answers that are asked for ----------------------------------------- */
+
+static struct oj_pipeline *open_pipeline(struct fake *fake)
+{
+    const struct oj_pipeline_work work = make_work(fake);
+    struct oj_pipeline *p = NULL;
+    struct oj_error err = {OJ_OK, ""};
+    ck_assert_msg(oj_pipeline_open(&work, &p, &err) == OJ_OK, "%s",
+                  err.message);
+    return p;
+}
+
+START_TEST(answers_are_asked_for)
+{
+    struct fake fake = make_fake(50);
+    struct oj_pipeline *p = open_pipeline(&fake);
+    const struct oj_pipeline_part *part;
+    const struct oj_matches *matches;
+    struct oj_pipeline_counts counts;
+    struct oj_error err = {OJ_OK, ""};
+    for (int i = 0; i < 50; i++)
+    {
+        ck_assert_int_eq(oj_pipeline_next(p, &part, &matches, &err), OJ_OK);
+        ck_assert_ptr_nonnull(part);
+        ck_assert_int_eq(fake_write(&fake, part, matches, &err), OJ_OK);
+    }
+    for (int i = 0; i < 3; i++)
+    {
+        ck_assert_int_eq(oj_pipeline_next(p, &part, &matches, &err), OJ_OK);
+        ck_assert_ptr_null(part);
+    }
+    ck_assert_int_eq(oj_pipeline_close(p, OJ_OK, &counts, &err), OJ_OK);
+    ck_assert_int_eq(counts.n_rows, 50 * ROWS);
+    ck_assert_int_eq(fake.n_threads, 2);
+}
+END_TEST
+
+/* No more is read than fits the slots, and what was not let go does not count.
+ */
+START_TEST(answers_need_not_be_taken)
+{
+    for (int n = 0; n < 6; n++)
+    {
+        struct fake fake = make_fake(1000000);
+        struct oj_pipeline *p = open_pipeline(&fake);
+        const struct oj_pipeline_part *part;
+        const struct oj_matches *matches;
+        struct oj_pipeline_counts counts;
+        struct oj_error err = {OJ_OK, ""};
+        for (int i = 0; i < n; i++)
+        {
+            ck_assert_int_eq(oj_pipeline_next(p, &part, &matches, &err), OJ_OK);
+            ck_assert_int_eq(fake_write(&fake, part, matches, &err), OJ_OK);
+        }
+        sleep_ms(20);
+        ck_assert_int_eq(oj_pipeline_close(p, OJ_OK, &counts, &err), OJ_OK);
+        ck_assert_int_eq(counts.n_parts, n > 0 ? n - 1 : 0);
+        ck_assert_int_le(fake.n_read, OJ_PIPELINE_SLOTS + n);
+        ck_assert_int_eq(fake.n_threads, 2);
+    }
+}
+END_TEST
+
+/* An error comes in its place, again if asked again, and is what close gives.
+ */
+START_TEST(an_error_is_asked_for)
+{
+    struct fake fake = make_fake(20);
+    struct oj_pipeline *p;
+    const struct oj_pipeline_part *part;
+    const struct oj_matches *matches;
+    struct oj_error err = {OJ_OK, ""};
+    fake.fail_join = 0;
+    p = open_pipeline(&fake);
+    for (int i = 0; i < 2; i++)
+    {
+        ck_assert_int_eq(oj_pipeline_next(p, &part, &matches, &err),
+                         OJ_ERR_NOMEM);
+        ck_assert_ptr_null(part);
+        ck_assert_str_eq(err.message, "join 0");
+    }
+    (void)!oj_fail(&err, OJ_ERR_IO, "a later one");
+    ck_assert_int_eq(oj_pipeline_close(p, OJ_ERR_IO, NULL, &err), OJ_ERR_NOMEM);
+    ck_assert_str_eq(err.message, "join 0");
+    ck_assert_int_eq(oj_pipeline_close(NULL, OJ_ERR_IO, NULL, &err), OJ_ERR_IO);
+}
+END_TEST
+
+static void *raise_soon(void *user)
+{
+    sleep_ms(50);
+    __atomic_store_n((int *)user, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* Whoever waits stops, whatever the stages are at. */
+START_TEST(waiting_is_cancelled)
+{
+    struct fake fake = make_fake(20);
+    struct oj_pipeline *p;
+    const struct oj_pipeline_part *part;
+    const struct oj_matches *matches;
+    struct oj_error err = {OJ_OK, ""};
+    pthread_t thread;
+    fake.hangs = 1;
+    p = open_pipeline(&fake);
+    ck_assert_int_eq(pthread_create(&thread, NULL, raise_soon, &fake.cancel),
+                     0);
+    ck_assert_int_eq(oj_pipeline_next(p, &part, &matches, &err),
+                     OJ_ERR_CANCELLED);
+    __atomic_store_n(&fake.hangs_end, 1, __ATOMIC_RELAXED);
+    ck_assert_int_eq(oj_pipeline_close(p, OJ_ERR_CANCELLED, NULL, &err),
+                     OJ_ERR_CANCELLED);
+    pthread_join(thread, NULL);
+}
+END_TEST
+
+START_TEST(without_memory)
+{
+    struct fake fake = make_fake(1);
+    const struct oj_pipeline_work work = make_work(&fake);
+    struct oj_pipeline *p = NULL;
+    struct oj_error err;
+    oj_alloc_fail_at(1);
+    ck_assert_int_eq(oj_pipeline_open(&work, &p, &err), OJ_ERR_NOMEM);
+    oj_alloc_fail_at(0);
+    ck_assert_ptr_null(p);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tests_open("pipeline");
@@ -351,5 +496,10 @@ int main(void)
     tcase_add_test(tests, error_text_may_be_unwanted);
     tcase_add_test(tests, cancel_before_the_start);
     tcase_add_test(tests, progress_can_stop_the_run);
+    tcase_add_test(tests, answers_are_asked_for);
+    tcase_add_test(tests, answers_need_not_be_taken);
+    tcase_add_test(tests, an_error_is_asked_for);
+    tcase_add_test(tests, waiting_is_cancelled);
+    tcase_add_test(tests, without_memory);
     return tests_run();
 }

@@ -226,12 +226,39 @@ static inline oj_status add_answer(void *user,
     return OJ_OK;
 }
 
+static inline oj_status read_batch(void *user, int slot, struct oj_flat *flat,
+                                   struct oj_error *err)
+{
+    struct job_trial *t = user;
+    return oj_job_read_batch(&t->job, slot, flat, err);
+}
+
+static inline oj_status join_part(void *user,
+                                  const struct oj_pipeline_part *part,
+                                  struct oj_matches *out, struct oj_error *err)
+{
+    struct job_trial *t = user;
+    return oj_job_join_part(&t->job, part, out, err);
+}
+
+static inline void on_thread(void *user, void (*stages)(struct oj_pipeline *),
+                             struct oj_pipeline *pipeline)
+{
+    const struct job_trial *t = user;
+    oj_job_on_thread(&t->job, stages, pipeline);
+}
+
 static inline oj_status stream(struct job_trial *t)
 {
+    const struct oj_pipeline_work work = {
+        read_batch, join_part, NULL, on_thread, t, t->job.cancel, 0};
     const struct oj_pipeline_sink sink = {add_answer, t};
     oj_status status;
     t->n_pairs = 0;
-    status = oj_job_stream(&t->job, 0, &sink, &t->error);
+    status = oj_job_begin_input(&t->job, 0, &t->error);
+    if (status == OJ_OK)
+        status = oj_pipeline_run(&work, &sink, &t->job.counts, &t->error);
+    status = oj_job_end_input(&t->job, status, &t->error);
     oj_job_end_reading(&t->job);
     return status;
 }
@@ -275,7 +302,7 @@ static inline int join_shared(struct job_trial *t, const char *line,
 {
     int64_t built = n_built(), found = n_found();
     open_job(t, line, input, join);
-    must(t, oj_job_prepare_shared(&t->job, &t->error));
+    must(t, oj_job_prepare_shared(&t->job, NULL, &t->error));
     ck_assert_int_eq(n_built() - built + n_found() - found, 1);
     must(t, stream(t));
     return n_found() > found;

@@ -68,12 +68,12 @@ START_TEST(changed_while_open)
     open_job(&t, line, "points.gpkg", "zones.gpkg");
     ck_assert_ptr_nonnull(t.job.join_files.paths);
     touch("zones.gpkg");
-    must(&t, oj_job_prepare_shared(&t.job, &t.error));
+    must(&t, oj_job_prepare_shared(&t.job, NULL, &t.error));
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     must(&t, stream(&t));
     /* Nobody finds it, but it can be shared. */
     open_job(&other, line, "points.gpkg", "zones.gpkg");
-    must(&other, oj_job_prepare_like(&other.job, &t.job, &other.error));
+    must(&other, oj_job_prepare_shared(&other.job, &t.job, &other.error));
     must(&other, stream(&other));
     ck_assert(same_answer(&t, &other));
     close_job(&t);
@@ -193,7 +193,7 @@ START_TEST(no_cache)
     ck_assert(!join_shared(&t, line, "points.gpkg", "zones.gpkg"));
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     open_job(&other, line, "points.gpkg", "zones.gpkg");
-    must(&other, oj_job_prepare_like(&other.job, &t.job, &other.error));
+    must(&other, oj_job_prepare_shared(&other.job, &t.job, &other.error));
     ck_assert_ptr_eq(other.job.join_side, t.job.join_side);
     must(&other, stream(&other));
     join_alone(&alone, line, "points.gpkg", "zones.gpkg");
@@ -203,10 +203,10 @@ START_TEST(no_cache)
     close_job(&alone);
     /* Under -memory each has its own. */
     open_job(&t, "-op intersects -memory 1G", "points.gpkg", "zones.gpkg");
-    must(&t, oj_job_prepare_shared(&t.job, &t.error));
+    must(&t, oj_job_prepare_shared(&t.job, NULL, &t.error));
     ck_assert_ptr_eq(t.job.join_side, &t.job.own_join_side);
     open_job(&other, "-op intersects -memory 1G", "points.gpkg", "zones.gpkg");
-    must(&other, oj_job_prepare_like(&other.job, &t.job, &other.error));
+    must(&other, oj_job_prepare_shared(&other.job, &t.job, &other.error));
     ck_assert_ptr_eq(other.job.join_side, &other.job.own_join_side);
     must(&other, stream(&other));
     close_job(&t);
@@ -230,7 +230,7 @@ START_TEST(boxes)
                               &t.command, &t.error));
     CSLDestroy(words);
     must(&t, oj_job_open_shared(&t.command, &t.job, &t.error));
-    must(&t, oj_job_prepare_shared(&t.job, &t.error));
+    must(&t, oj_job_prepare_shared(&t.job, NULL, &t.error));
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     must(&t, stream(&t));
     ck_assert_int_gt(t.n_pairs, 0);
@@ -251,13 +251,14 @@ START_TEST(cancelled)
              "zones.gpkg");
     __atomic_store_n(&flag, 1, __ATOMIC_RELAXED);
     oj_job_stop(&t.job);
-    ck_assert_int_eq(oj_job_prepare_shared(&t.job, &t.error), OJ_ERR_CANCELLED);
+    ck_assert_int_eq(oj_job_prepare_shared(&t.job, NULL, &t.error),
+                     OJ_ERR_CANCELLED);
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     /* The same job may try again, and counts nothing twice. */
     __atomic_store_n(&flag, 0, __ATOMIC_RELAXED);
-    must(&t, oj_job_prepare_shared(&t.job, &t.error));
+    must(&t, oj_job_prepare_shared(&t.job, NULL, &t.error));
     must(&t, stream(&t));
-    ck_assert_int_eq(oj_sides_findings(&t.job.sides, 1).n_tested, N_JOIN);
+    ck_assert_int_eq(t.job.sides.reshape[1].found.n_tested, N_JOIN);
     close_job(&t);
     oj_cancel_use(NULL);
     remove_folder();
@@ -272,7 +273,8 @@ START_TEST(failed)
     {
         open_job(&t, "-op intersects -invalid fail", "points.gpkg",
                  "zones.gpkg");
-        ck_assert_int_eq(oj_job_prepare_shared(&t.job, &t.error), OJ_ERR_DATA);
+        ck_assert_int_eq(oj_job_prepare_shared(&t.job, NULL, &t.error),
+                         OJ_ERR_DATA);
         ck_assert(strstr(t.error.message, "not valid") != NULL);
         ck_assert_ptr_eq(t.job.join_side, &t.job.own_join_side);
         ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
@@ -293,7 +295,7 @@ START_TEST(without_memory)
     {
         open_job(&t, line, "points.gpkg", "zones.gpkg");
         oj_alloc_fail_at(n);
-        status = oj_job_prepare_shared(&t.job, &t.error);
+        status = oj_job_prepare_shared(&t.job, NULL, &t.error);
         oj_alloc_fail_at(0);
         ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
         if (status != OJ_OK)
@@ -327,7 +329,7 @@ static void *work(void *user)
         struct job_trial t;
         parse(&t, w->line, "points.gpkg", "zones.gpkg");
         if (oj_job_open_shared(&t.command, &t.job, &t.error) != OJ_OK ||
-            oj_job_prepare_shared(&t.job, &t.error) != OJ_OK ||
+            oj_job_prepare_shared(&t.job, NULL, &t.error) != OJ_OK ||
             stream(&t) != OJ_OK || !same_answer(w->alone, &t))
             w->n_wrong++;
         close_job(&t);

@@ -75,8 +75,8 @@ START_TEST(equal_lines_share)
         for (int k = 0; k < 2; k++)
         {
             struct job_trial *t = k == 0 ? &first : &second;
-            struct oj_side_findings a = oj_sides_findings(&alone.job.sides, 1);
-            struct oj_side_findings b = oj_sides_findings(&t->job.sides, 1);
+            struct oj_side_findings a = alone.job.sides.reshape[1].found;
+            struct oj_side_findings b = t->job.sides.reshape[1].found;
             ck_assert_str_eq(a.reason, b.reason);
             memset(a.reason, 0, sizeof a.reason);
             memset(b.reason, 0, sizeof b.reason);
@@ -158,7 +158,7 @@ static void must_not_keep(void (*change)(struct oj_source_options *side))
     parse(&t, "-op nearest", "points.gpkg", "zones.gpkg");
     change(&t.command.join);
     must(&t, oj_job_open_shared(&t.command, &t.job, &t.error));
-    must(&t, oj_job_prepare_shared(&t.job, &t.error));
+    must(&t, oj_job_prepare_shared(&t.job, NULL, &t.error));
     must(&t, stream(&t));
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     close_job(&t);
@@ -199,7 +199,7 @@ START_TEST(what_varies_is_not_kept)
         parse(&t, "-op nearest", "points.gpkg", "zones.gpkg");
         select_as_ever(&t.command.join);
         must(&t, oj_job_open_shared(&t.command, &t.job, &t.error));
-        must(&t, oj_job_prepare_shared(&t.job, &t.error));
+        must(&t, oj_job_prepare_shared(&t.job, NULL, &t.error));
         ck_assert_int_eq(n_found() - found, i);
         close_job(&t);
     }

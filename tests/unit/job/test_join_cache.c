@@ -101,7 +101,7 @@ START_TEST(not_kept)
 {
     struct maker maker = {.seed = 1, .keep = -1};
     struct oj_join_use use = {0}, other = {0};
-    int is_mine, is_there;
+    int is_mine;
     start(NULL);
     ck_assert_int_eq(take(1, 0, &maker, NULL, &use, &is_mine, NULL), OJ_OK);
     ck_assert(is_mine);
@@ -110,20 +110,21 @@ START_TEST(not_kept)
     oj_join_use_end(&use);
     /* Without a key nobody finds it, but it can be shared. */
     maker.keep = 0;
-    ck_assert_int_eq(
-        oj_join_cache_take(NULL, make_side, &maker, NULL, &use, &is_mine, NULL),
-        OJ_OK);
+    ck_assert_int_eq(oj_join_cache_take(NULL, NULL, make_side, &maker, NULL,
+                                        &use, &is_mine, NULL),
+                     OJ_OK);
     ck_assert(is_mine);
     ck_assert_int_eq(n_entries(), 1);
-    ck_assert_int_eq(oj_join_cache_share(&use, make_side, &maker, NULL, &other,
-                                         &is_there, &is_mine, NULL),
+    ck_assert_int_eq(oj_join_cache_take(&use, NULL, make_side, &maker, NULL,
+                                        &other, &is_mine, NULL),
                      OJ_OK);
-    ck_assert(is_there && !is_mine);
+    ck_assert(!is_mine);
     oj_join_use_end(&use);
-    ck_assert_int_eq(oj_join_cache_share(&use, make_side, &maker, NULL, &use,
-                                         &is_there, &is_mine, NULL),
+    ck_assert_int_eq(oj_join_cache_take(&use, NULL, make_side, &maker, NULL,
+                                        &use, &is_mine, NULL),
                      OJ_OK);
-    ck_assert(!is_there);
+    ck_assert(is_mine);
+    oj_join_use_end(&use);
     ck_assert_int_eq(oj_join_use_side(&other)->flat.n_features, N_POINTS);
     oj_join_use_end(&other);
 }
@@ -162,7 +163,7 @@ START_TEST(without_memory)
         struct oj_error error = {OJ_OK, ""};
         int is_mine;
         oj_alloc_fail_at(n);
-        status = oj_join_cache_take(&key, make_side, &maker, NULL, &use,
+        status = oj_join_cache_take(NULL, &key, make_side, &maker, NULL, &use,
                                     &is_mine, &error);
         if (status == OJ_OK)
             status = oj_join_use_batch(&use, &answer.view, &matches, &error);
