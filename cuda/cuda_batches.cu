@@ -154,8 +154,8 @@ static oj_status join_one(struct cuda_batch_worker *w,
     OJ_TRY(b->family->join_one(w->place->of[b->number], slot->stream, points,
                                slot->d_row.data, slot->d_measure.data,
                                &w->error));
-    count_matched<<<(unsigned)((n + BLOCK - 1) / BLOCK), BLOCK, 0,
-                    slot->stream>>>(n, slot->d_row.data, slot->d_matched.data);
+    count_matched<<<oj_blocks(n, BLOCK), BLOCK, 0, slot->stream>>>(
+        n, slot->d_row.data, slot->d_matched.data);
     OJ_CUDA_TRY_LAUNCH("counting matches", &w->error);
     OJ_CUDA_TRY(cudaMemcpyAsync(slot->matched, slot->d_matched.data,
                                 sizeof *slot->matched, cudaMemcpyDeviceToHost,
@@ -208,10 +208,9 @@ static oj_status join_lists(struct cuda_batch_worker *w,
 {
     struct cuda_join_batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
-    struct oj_cuda_pairs found;
+    struct oj_cuda_pairs found = {};
     int64_t most = b->index->options.max_batch_pairs, left = 0, n_found;
     oj_status status;
-    memset(&found, 0, sizeof found);
     if (most > 0 && b->input->n_features > 1)
     {
         left = most - __atomic_load_n(&b->n_pairs, __ATOMIC_RELAXED);
@@ -434,10 +433,9 @@ static int take_slot(struct cuda_batch_worker *w)
 static void run_worker(int i, void *user)
 {
     struct cuda_join_batch *b = (struct cuda_join_batch *)user;
-    struct cuda_batch_worker w;
+    struct cuda_batch_worker w = {};
     oj_status status = OJ_OK;
     cudaError_t error;
-    memset(&w, 0, sizeof w);
     w.batch = b;
     w.place = &b->index->place[i % b->index->n_places];
     w.slot = &b->index->slot[i];
@@ -585,9 +583,8 @@ oj_status oj_cuda_join(struct oj_gpu_index *index, const struct oj_flat *input,
                        struct oj_matches *out, struct oj_stats *stats,
                        struct oj_error *err)
 {
-    struct cuda_join_batch batch;
+    struct cuda_join_batch batch = {};
     oj_status status;
-    memset(&batch, 0, sizeof batch);
     batch.index = index;
     batch.input = input;
     batch.out = out;
@@ -605,8 +602,7 @@ oj_status oj_cuda_give_chunks(struct oj_gpu_index *index, int family,
                               const struct oj_cuda_taker *taker,
                               struct oj_stats *stats, struct oj_error *err)
 {
-    struct cuda_join_batch batch;
-    memset(&batch, 0, sizeof batch);
+    struct cuda_join_batch batch = {};
     batch.index = index;
     batch.family = oj_cuda_family_at(family);
     batch.number = family;

@@ -131,8 +131,7 @@ static oj_status copy_bytes(const struct oj_cuda_device *device,
                             const void *from, int64_t bytes,
                             struct oj_error *err)
 {
-    struct copying c;
-    memset(&c, 0, sizeof c);
+    struct copying c = {};
     c.device = device;
     c.stream = stream;
     c.is_out = is_out;

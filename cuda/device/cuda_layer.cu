@@ -38,11 +38,6 @@ struct layer_build
     struct oj_error *err;
 };
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 /* The last i with offset[i] <= at, of n + 1 offsets that ascend; entries
  * without anything are stepped over. */
 static __device__ int64_t owner_of(const int64_t *offset, int64_t n, int64_t at)
@@ -297,7 +292,7 @@ static oj_status order_features(struct layer_build *m)
         return OJ_OK;
     OJ_TRY(oj_cuda_make(m->device, m->device->stream, n, &layer->ordinal_of,
                         m->err));
-    invert<<<blocks_of(n), BLOCK, 0, m->device->stream>>>(
+    invert<<<oj_blocks(n, BLOCK), BLOCK, 0, m->device->stream>>>(
         n, m->raw.tie_rank.data, layer->ordinal_of.data);
     OJ_CUDA_TRY_LAUNCH("ordering the join layer", m->err);
     return OJ_OK;
@@ -311,7 +306,7 @@ static oj_status parts_of(struct layer_build *m)
     struct part_view view;
     OJ_TRY(oj_cuda_make(device, device->stream, n + 1, &layer->part_offset,
                         m->err));
-    count_parts<<<blocks_of(n + 1), BLOCK, 0, device->stream>>>(
+    count_parts<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, device->stream>>>(
         n, layer->ordinal_of.data, m->raw.part_offset.data,
         m->raw.left_out.data, m->raw.x.data, m->raw.y.data,
         layer->part_offset.data);
@@ -321,10 +316,7 @@ static oj_status parts_of(struct layer_build *m)
     if (oj_flat_is_points(m->flat) || m->left_out != NULL)
         OJ_TRY(total_of(m, layer->part_offset.data, n, &layer->n_parts));
     OJ_TRY(oj_cuda_make(device, device->stream, layer->n_parts,
-                        &layer->part_kind, m->err));
-    OJ_TRY(oj_cuda_make(device, device->stream, layer->n_parts,
-                        &layer->part_feature, m->err));
-    OJ_TRY(oj_cuda_make(device, device->stream, layer->n_parts,
+                        &layer->part_kind, &layer->part_feature,
                         &m->raw.part_ring, m->err));
     OJ_TRY(oj_cuda_make(device, device->stream, layer->n_parts + 1,
                         &layer->ring_offset, m->err));
@@ -335,7 +327,8 @@ static oj_status parts_of(struct layer_build *m)
     view.raw_part_offset = m->raw.part_offset.data;
     view.raw_ring_offset = m->raw.ring_offset.data;
     view.raw_kind = m->raw.part_kind.data;
-    make_parts<<<blocks_of(layer->n_parts + 1), BLOCK, 0, device->stream>>>(
+    make_parts<<<oj_blocks(layer->n_parts + 1, BLOCK), BLOCK, 0,
+                 device->stream>>>(
         view, layer->part_kind.data, layer->part_feature.data,
         m->raw.part_ring.data, layer->ring_offset.data);
     OJ_CUDA_TRY_LAUNCH("listing parts", m->err);
@@ -352,12 +345,11 @@ static oj_status rings_of(struct layer_build *m)
         OJ_TRY(total_of(m, layer->ring_offset.data, layer->n_parts,
                         &layer->n_rings));
     OJ_TRY(oj_cuda_make(device, device->stream, layer->n_rings,
-                        &m->raw.ring_first, m->err));
-    OJ_TRY(oj_cuda_make(device, device->stream, layer->n_rings,
-                        &m->raw.ring_part, m->err));
+                        &m->raw.ring_first, &m->raw.ring_part, m->err));
     OJ_TRY(oj_cuda_make(device, device->stream, layer->n_rings + 1,
                         &layer->segment_offset, m->err));
-    make_rings<<<blocks_of(layer->n_rings + 1), BLOCK, 0, device->stream>>>(
+    make_rings<<<oj_blocks(layer->n_rings + 1, BLOCK), BLOCK, 0,
+                 device->stream>>>(
         layer->n_rings, layer->n_parts, layer->ring_offset.data,
         m->raw.part_ring.data, m->raw.vertex_offset.data,
         m->raw.ring_first.data, m->raw.ring_part.data,
@@ -386,16 +378,15 @@ static oj_status segments_of(struct layer_build *m)
     int has_polygons = (m->flat->part_kinds & OJ_PART_POLYGON) != 0;
     struct segment_view view;
     OJ_TRY(check_size(m));
-    OJ_TRY(oj_cuda_make(device, device->stream, n, &layer->segment, m->err));
-    OJ_TRY(oj_cuda_make(device, device->stream, n, &layer->segment_feature,
-                        m->err));
+    OJ_TRY(oj_cuda_make(device, device->stream, n, &layer->segment,
+                        &layer->segment_feature, m->err));
     if (has_polygons)
         OJ_TRY(oj_cuda_make(device, device->stream, n, &layer->segment_part,
                             m->err));
     if (n == 0)
         return OJ_OK;
     if (layer->short_points)
-        make_point_segments<<<blocks_of(n), BLOCK, 0, device->stream>>>(
+        make_point_segments<<<oj_blocks(n, BLOCK), BLOCK, 0, device->stream>>>(
             n, layer->ordinal_of.data, m->raw.x.data, m->raw.y.data,
             layer->segment.data, layer->segment_feature.data);
     else
@@ -408,7 +399,7 @@ static oj_status segments_of(struct layer_build *m)
         view.part_feature = layer->part_feature.data;
         view.x = m->raw.x.data;
         view.y = m->raw.y.data;
-        make_segments<<<blocks_of(n), BLOCK, 0, device->stream>>>(
+        make_segments<<<oj_blocks(n, BLOCK), BLOCK, 0, device->stream>>>(
             view, layer->segment.data, layer->segment_feature.data,
             layer->segment_part.data);
     }
@@ -425,11 +416,9 @@ static oj_status extent_of(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
     struct oj_cuda_device *device = m->device;
-    struct oj_cuda_array<struct layer_extent> of_block =
-    {
-    };
+    oj_cuda_array<struct layer_extent> of_block = {NULL, 0};
     struct layer_extent host[EXTENT_BLOCKS];
-    unsigned n_blocks = blocks_of(layer->n_segments);
+    unsigned n_blocks = oj_blocks(layer->n_segments, BLOCK);
     cudaError_t error;
     layer->x0 = layer->y0 = INFINITY;
     layer->x1 = layer->y1 = -INFINITY;
@@ -508,18 +497,10 @@ static oj_status make_layer(struct layer_build *m, const int32_t *tie_rank)
 static void drop_raw(struct oj_cuda_device *device, struct raw *raw)
 {
     cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &raw->x);
-    oj_cuda_drop(device, stream, &raw->y);
-    oj_cuda_drop(device, stream, &raw->part_offset);
-    oj_cuda_drop(device, stream, &raw->ring_offset);
-    oj_cuda_drop(device, stream, &raw->vertex_offset);
-    oj_cuda_drop(device, stream, &raw->part_kind);
-    oj_cuda_drop(device, stream, &raw->left_out);
-    oj_cuda_drop(device, stream, &raw->tie_rank);
-    oj_cuda_drop(device, stream, &raw->ring_first);
-    oj_cuda_drop(device, stream, &raw->ring_part);
-    oj_cuda_drop(device, stream, &raw->part_ring);
-    oj_cuda_drop(device, stream, &raw->scratch);
+    oj_cuda_drop(device, stream, &raw->x, &raw->y, &raw->part_offset,
+                 &raw->ring_offset, &raw->vertex_offset, &raw->part_kind,
+                 &raw->left_out, &raw->tie_rank, &raw->ring_first,
+                 &raw->ring_part, &raw->part_ring, &raw->scratch);
 }
 
 oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
@@ -527,11 +508,9 @@ oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
                              const uint8_t *left_out, const int32_t *tie_rank,
                              struct oj_cuda_layer *out, struct oj_error *err)
 {
-    struct oj_cuda_layer layer;
-    struct layer_build making;
+    struct oj_cuda_layer layer = {};
+    struct layer_build making = {};
     oj_status status;
-    memset(&layer, 0, sizeof layer);
-    memset(&making, 0, sizeof making);
     making.device = device;
     making.flat = flat;
     making.left_out = left_out;
@@ -557,15 +536,10 @@ void oj_cuda_layer_drop(struct oj_cuda_device *device,
                         struct oj_cuda_layer *layer)
 {
     cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &layer->segment);
-    oj_cuda_drop(device, stream, &layer->segment_feature);
-    oj_cuda_drop(device, stream, &layer->segment_part);
-    oj_cuda_drop(device, stream, &layer->part_kind);
-    oj_cuda_drop(device, stream, &layer->part_feature);
-    oj_cuda_drop(device, stream, &layer->part_offset);
-    oj_cuda_drop(device, stream, &layer->ring_offset);
-    oj_cuda_drop(device, stream, &layer->segment_offset);
-    oj_cuda_drop(device, stream, &layer->ordinal_of);
+    oj_cuda_drop(device, stream, &layer->segment, &layer->segment_feature,
+                 &layer->segment_part, &layer->part_kind, &layer->part_feature,
+                 &layer->part_offset, &layer->ring_offset,
+                 &layer->segment_offset, &layer->ordinal_of);
     oj_cuda_columns_drop(device, &layer->columns);
     memset(layer, 0, sizeof *layer);
 }

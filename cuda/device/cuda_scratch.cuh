@@ -74,8 +74,7 @@ OJ_MUST_USE oj_status oj_cuda_sorting_make(struct oj_cuda_device *device,
 {
     for (int i = 0; i < 2; i++)
     {
-        OJ_TRY(oj_cuda_make(device, stream, n, &s->key[i], err));
-        OJ_TRY(oj_cuda_make(device, stream, n, &s->value[i], err));
+        OJ_TRY(oj_cuda_make(device, stream, n, &s->key[i], &s->value[i], err));
     }
     return OJ_OK;
 }
@@ -121,8 +120,7 @@ void oj_cuda_sorting_drop(struct oj_cuda_device *device, cudaStream_t stream,
 {
     for (int i = 0; i < 2; i++)
     {
-        oj_cuda_drop(device, stream, &s->key[i]);
-        oj_cuda_drop(device, stream, &s->value[i]);
+        oj_cuda_drop(device, stream, &s->key[i], &s->value[i]);
     }
     oj_cuda_drop(device, stream, &s->scratch);
 }

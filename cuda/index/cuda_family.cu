@@ -37,9 +37,7 @@ struct oj_pair_rule oj_cuda_pair_rule(const struct oj_relation *relation,
 void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
                         struct oj_cuda_pairs *pairs)
 {
-    oj_cuda_drop(device, stream, &pairs->offset);
-    oj_cuda_drop(device, stream, &pairs->row);
-    oj_cuda_drop(device, stream, &pairs->measure);
+    oj_cuda_drop(device, stream, &pairs->offset, &pairs->row, &pairs->measure);
 }
 
 oj_status oj_cuda_pairs_fit(int64_t n_rows, int64_t n_pairs, int64_t max_pairs,

@@ -8,8 +8,6 @@
 
 #include <cub/device/device_segmented_sort.cuh>
 
-#include <string.h>
-
 enum
 {
     BLOCK = 128,
@@ -182,16 +180,16 @@ static oj_status order(struct ordering *o)
     int64_t most_long = o->n_pairs / MOST_PAIRS;
     struct long_rows too_long;
     unsigned n = 0;
-    OJ_TRY(oj_cuda_make(o->device, o->stream, most_long, &o->first, o->err));
-    OJ_TRY(oj_cuda_make(o->device, o->stream, most_long, &o->end, o->err));
+    OJ_TRY(oj_cuda_make(o->device, o->stream, most_long, &o->first, &o->end,
+                        o->err));
     OJ_TRY(oj_cuda_make(o->device, o->stream, 1, &o->n_long, o->err));
     too_long.n = o->n_long.data;
     too_long.first = o->first.data;
     too_long.end = o->end.data;
     OJ_CUDA_TRY(cudaMemsetAsync(too_long.n, 0, sizeof n, o->stream),
                 "ordering pairs", o->err);
-    order_short<<<(unsigned)((o->rows.n + BLOCK - 1) / BLOCK), BLOCK, 0,
-                  o->stream>>>(o->rows, too_long);
+    order_short<<<oj_blocks(o->rows.n, BLOCK), BLOCK, 0, o->stream>>>(o->rows,
+                                                                      too_long);
     OJ_CUDA_TRY_LAUNCH("ordering pairs", o->err);
     if (most_long == 0)
         return OJ_OK;
@@ -204,11 +202,10 @@ oj_status oj_cuda_order_rows(struct oj_cuda_device *device, cudaStream_t stream,
                              int64_t n_rows, const int32_t *ordinal_of,
                              struct oj_cuda_pairs *pairs, struct oj_error *err)
 {
-    struct ordering o;
+    struct ordering o = {};
     oj_status status;
     if (pairs->n_pairs == 0)
         return OJ_OK;
-    memset(&o, 0, sizeof o);
     o.device = device;
     o.stream = stream;
     o.n_pairs = pairs->n_pairs;
@@ -219,11 +216,7 @@ oj_status oj_cuda_order_rows(struct oj_cuda_device *device, cudaStream_t stream,
     o.rows.measure = pairs->measure.data;
     o.err = err;
     status = order(&o);
-    oj_cuda_drop(device, stream, &o.first);
-    oj_cuda_drop(device, stream, &o.end);
-    oj_cuda_drop(device, stream, &o.n_long);
-    oj_cuda_drop(device, stream, &o.rank);
-    oj_cuda_drop(device, stream, &o.measure);
-    oj_cuda_drop(device, stream, &o.scratch);
+    oj_cuda_drop(device, stream, &o.first, &o.end, &o.n_long, &o.rank,
+                 &o.measure, &o.scratch);
     return status;
 }

@@ -65,9 +65,8 @@ oj_status oj_cuda_tally_add(struct oj_cuda_device *device,
     int64_t n = words->tally.copy_words;
     if (n == 0)
         return OJ_OK;
-    add_copies<<<(unsigned)((n + BLOCK - 1) / BLOCK), BLOCK, 0,
-                 device->stream>>>(words->tally,
-                                   (unsigned long long *)(void *)to);
+    add_copies<<<oj_blocks(n, BLOCK), BLOCK, 0, device->stream>>>(
+        words->tally, (unsigned long long *)(void *)to);
     OJ_CUDA_TRY_LAUNCH("adding up sums", err);
     return OJ_OK;
 }

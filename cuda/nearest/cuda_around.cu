@@ -2,8 +2,6 @@
 
 #include "../within/cuda_point_query.cuh"
 
-#include <string.h>
-
 /* Blocks for the points in doubt, which are few. */
 #define DOUBT_BLOCKS 264
 
@@ -132,14 +130,8 @@ oj_status oj_cuda_find_around(struct oj_cuda_device *device,
                               int32_t *rank, struct oj_error *err)
 {
     int64_t most = points->n < SLICE ? points->n : SLICE;
-    struct oj_cuda_array<struct doubt> doubt =
-    {
-        NULL, 0
-    };
-    struct oj_cuda_array<unsigned> n_doubts =
-    {
-        NULL, 0
-    };
+    oj_cuda_array<struct doubt> doubt = {NULL, 0};
+    oj_cuda_array<unsigned> n_doubts = {NULL, 0};
     oj_status status = oj_cuda_make(device, stream, most, &doubt, err);
     if (status == OJ_OK)
         status = oj_cuda_make(device, stream, 1, &n_doubts, err);
@@ -149,8 +141,7 @@ oj_status oj_cuda_find_around(struct oj_cuda_device *device,
                                      n_doubts.data, err)
                      : ask_slices<0>(cells, stream, points, rank, doubt.data,
                                      n_doubts.data, err);
-    oj_cuda_drop(device, stream, &doubt);
-    oj_cuda_drop(device, stream, &n_doubts);
+    oj_cuda_drop(device, stream, &doubt, &n_doubts);
     return status;
 }
 

@@ -2,8 +2,6 @@
 
 #include "../device/cuda_scratch.cuh"
 
-#include <string.h>
-
 #define BLOCK 256
 #define FULL_WARP 0xFFFFFFFFu
 
@@ -23,11 +21,6 @@ struct open_rows
     struct oj_cuda_array<double> measure;           /* [n] and lists' known */
     struct oj_cuda_array<uint8_t> scratch;
 };
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
 
 static __global__ void count_open(int64_t n, const int32_t *row,
                                   unsigned long long *count)
@@ -83,7 +76,7 @@ static oj_status find_open(struct open_rows *open,
         return OJ_OK;
     OJ_TRY(oj_cuda_make(open->device, open->stream, 1, &open->count, err));
     OJ_TRY(clear_count(open, err));
-    count_open<<<blocks_of(points->n), BLOCK, 0, open->stream>>>(
+    count_open<<<oj_blocks(points->n, BLOCK), BLOCK, 0, open->stream>>>(
         points->n, row, open->count.data);
     OJ_CUDA_TRY_LAUNCH("joining", err);
     OJ_TRY(oj_cuda_read(open->stream, open->count.data, (int)sizeof n, &n,
@@ -91,14 +84,13 @@ static oj_status find_open(struct open_rows *open,
     open->n = (int64_t)n;
     if (n == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->at, err));
-    OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->x, err));
-    OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->y, err));
+    OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->at,
+                        &open->x, &open->y, err));
     if (measure != NULL)
         OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->measure,
                             err));
     OJ_TRY(clear_count(open, err));
-    list_open<<<blocks_of(points->n), BLOCK, 0, open->stream>>>(
+    list_open<<<oj_blocks(points->n, BLOCK), BLOCK, 0, open->stream>>>(
         points->n, row, points->x, points->y, measure, open->count.data,
         open->at.data, open->x.data, open->y.data, open->measure.data);
     OJ_CUDA_TRY_LAUNCH("joining", err);
@@ -107,8 +99,7 @@ static oj_status find_open(struct open_rows *open,
 
 static struct oj_cuda_points points_of(const struct open_rows *open)
 {
-    struct oj_cuda_points points;
-    memset(&points, 0, sizeof points);
+    struct oj_cuda_points points = {};
     points.n = open->n;
     points.x = open->x.data;
     points.y = open->y.data;
@@ -117,13 +108,8 @@ static struct oj_cuda_points points_of(const struct open_rows *open)
 
 static void drop_open(struct open_rows *open)
 {
-    oj_cuda_drop(open->device, open->stream, &open->count);
-    oj_cuda_drop(open->device, open->stream, &open->at);
-    oj_cuda_drop(open->device, open->stream, &open->x);
-    oj_cuda_drop(open->device, open->stream, &open->y);
-    oj_cuda_drop(open->device, open->stream, &open->row);
-    oj_cuda_drop(open->device, open->stream, &open->measure);
-    oj_cuda_drop(open->device, open->stream, &open->scratch);
+    oj_cuda_drop(open->device, open->stream, &open->count, &open->at, &open->x,
+                 &open->y, &open->row, &open->measure, &open->scratch);
 }
 
 /* --- one each ------------------------------------------------------------- */
@@ -152,7 +138,7 @@ static oj_status answer_one(const struct oj_cuda_asked *asked,
                             err));
     OJ_TRY(asked->family->join_one(asked->index, open->stream, &points,
                                    open->row.data, open->measure.data, err));
-    put_one<<<blocks_of(open->n), BLOCK, 0, open->stream>>>(
+    put_one<<<oj_blocks(open->n, BLOCK), BLOCK, 0, open->stream>>>(
         open->n, open->at.data, open->row.data, open->measure.data, row,
         measure);
     OJ_CUDA_TRY_LAUNCH("joining", err);
@@ -165,9 +151,8 @@ oj_status oj_cuda_ask_again_one(const struct oj_cuda_asked *asked,
                                 int32_t *row, double *measure,
                                 struct oj_error *err)
 {
-    struct open_rows open;
+    struct open_rows open = {};
     oj_status status;
-    memset(&open, 0, sizeof open);
     open.device = asked->device;
     open.stream = stream;
     status = find_open(&open, points, row, NULL, err);
@@ -235,23 +220,23 @@ static oj_status put_lists(struct open_rows *open,
     cudaStream_t stream = open->stream;
     int64_t n = points->n;
     OJ_TRY(oj_cuda_make(device, stream, n + 1, &out->offset, err));
-    count_pairs<<<blocks_of(n + 1), BLOCK, 0, stream>>>(n, row,
-                                                        out->offset.data);
+    count_pairs<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, stream>>>(
+        n, row, out->offset.data);
     if (open->n > 0)
-        count_open_pairs<<<blocks_of(open->n), BLOCK, 0, stream>>>(
+        count_open_pairs<<<oj_blocks(open->n, BLOCK), BLOCK, 0, stream>>>(
             open->n, open->at.data, found->offset.data, out->offset.data);
     OJ_CUDA_TRY_LAUNCH("joining", err);
     OJ_TRY(oj_cuda_scan_total(device, stream, &open->scratch, out->offset.data,
                               n, &out->n_pairs, "summing counts", err));
     OJ_TRY(oj_cuda_pairs_fit(n, out->n_pairs, max_pairs, err));
-    OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->row, err));
-    OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->measure, err));
+    OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->row, &out->measure,
+                        err));
     if (out->n_pairs == 0)
         return OJ_OK;
-    put_pairs<<<blocks_of(n), BLOCK, 0, stream>>>(
+    put_pairs<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
         n, row, measure, out->offset.data, out->row.data, out->measure.data);
     if (open->n > 0)
-        put_open_pairs<<<blocks_of(32 * open->n), BLOCK, 0, stream>>>(
+        put_open_pairs<<<oj_blocks(32 * open->n, BLOCK), BLOCK, 0, stream>>>(
             open->n, open->at.data, found->offset.data, found->row.data,
             found->measure.data, out->offset.data, out->row.data,
             out->measure.data);
@@ -266,12 +251,10 @@ oj_status oj_cuda_ask_again_lists(const struct oj_cuda_asked *asked,
                                   int64_t max_pairs, struct oj_cuda_pairs *out,
                                   struct oj_error *err)
 {
-    struct open_rows open;
-    struct oj_cuda_pairs found, made;
+    struct open_rows open = {};
+    struct oj_cuda_pairs made = {};
+    struct oj_cuda_pairs found = {};
     oj_status status;
-    memset(&open, 0, sizeof open);
-    memset(&found, 0, sizeof found);
-    memset(&made, 0, sizeof made);
     open.device = asked->device;
     open.stream = stream;
     status = find_open(&open, points, row,

@@ -43,11 +43,6 @@ struct cuda_cells_build
     struct oj_cells_counters seen;           /* host copy */
 };
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 /* --- before the first round ----------------------------------------------- */
 
 static __global__ void find_lost(int64_t n,
@@ -161,10 +156,7 @@ static oj_status find_distinct(struct cuda_cells_build *b)
 {
     cudaStream_t stream = b->device->stream;
     uint32_t n = (uint32_t)b->layer->n_segments, size = 1024;
-    struct oj_cuda_array<uint32_t> table =
-    {
-        NULL, 0
-    };
+    oj_cuda_array<uint32_t> table = {NULL, 0};
     oj_status status;
     while (size < 2 * (uint64_t)n && size < (1u << 31))
         size *= 2;
@@ -179,10 +171,10 @@ static oj_status find_distinct(struct cuda_cells_build *b)
         status = oj_cuda_fail(b->err, cudaGetLastError(), "clearing a table");
     if (status == OJ_OK)
     {
-        mark_copies<<<blocks_of(n), BLOCK, 0, stream>>>(
+        mark_copies<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
             n, b->layer->segment.data, b->layer->segment_feature.data,
             b->marks_ties, table.data, size);
-        list_distinct<<<blocks_of(size), BLOCK, 0, stream>>>(
+        list_distinct<<<oj_blocks(size, BLOCK), BLOCK, 0, stream>>>(
             size, table.data, b->distinct.data, b->counters.data);
         status = read_counters(b);
     }
@@ -202,8 +194,7 @@ static void drop_working(struct cuda_cells_build *b)
         for (int k = 0; k < OJ_CELLS_CLASSES; k++)
             oj_cuda_drop(b->device, stream, &b->node[i][k]);
     }
-    oj_cuda_drop(b->device, stream, &b->mask);
-    oj_cuda_drop(b->device, stream, &b->plan);
+    oj_cuda_drop(b->device, stream, &b->mask, &b->plan);
 }
 
 static int64_t room_for(double per_segment, int64_t n, int64_t least,
@@ -247,9 +238,8 @@ static oj_status take_room(struct cuda_cells_build *b)
 static struct oj_cells_round round_of(const struct cuda_cells_build *b,
                                       int parity)
 {
-    struct oj_cells_round r;
+    struct oj_cells_round r = {};
     int next = !parity;
-    memset(&r, 0, sizeof r);
     r.square = b->cells->square;
     r.leaf_size = b->leaf_size;
     r.marks_ties = b->marks_ties;
@@ -329,9 +319,9 @@ static oj_status put_first(struct cuda_cells_build *b, unsigned long long *n)
     OJ_TRY(clear_counters(b));
     OJ_CUDA_TRY(cudaMemsetAsync(&b->counters.data->headers, 1, 1, stream),
                 "building cells", b->err);
-    find_lost<<<blocks_of(b->layer->n_segments), BLOCK, 0, stream>>>(
+    find_lost<<<oj_blocks(b->layer->n_segments, BLOCK), BLOCK, 0, stream>>>(
         b->layer->n_segments, b->layer->segment.data, b->counters.data);
-    list_all<<<blocks_of(n_roots), BLOCK, 0, stream>>>(
+    list_all<<<oj_blocks(n_roots, BLOCK), BLOCK, 0, stream>>>(
         n_roots, b->distinct.data, b->id[0].data);
     put_root<<<1, 1, 0, stream>>>(b->node[0][k].data, n_roots,
                                   b->cells->tree.data);
@@ -349,11 +339,8 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
     struct oj_cells_round r = round_of(b, 1); /* which fills the first lists */
     const struct oj_near_square *square = &b->cells->square;
     uint32_t n_cells = 1u << (2 * level);
-    unsigned n_blocks = blocks_of(b->layer->n_segments);
-    struct oj_cuda_array<uint32_t> cursor =
-    {
-        NULL, 0
-    };
+    unsigned n_blocks = oj_blocks(b->layer->n_segments, BLOCK);
+    oj_cuda_array<uint32_t> cursor = {NULL, 0};
     struct seed s;
     oj_status status;
     s.level = level;
@@ -375,8 +362,8 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
         seed_lists<0>
             <<<n_blocks, SEED_BLOCK, 0, stream>>>(s, NULL, b->counters.data);
         seed_nodes<<<n_cells / SEED_BLOCK, SEED_BLOCK, 0, stream>>>(s, r);
-        seed_headers<<<blocks_of(oj_near_seed_above(level)), SEED_BLOCK, 0,
-                       stream>>>(s, r);
+        seed_headers<<<oj_blocks(oj_near_seed_above(level), BLOCK), SEED_BLOCK,
+                       0, stream>>>(s, r);
         status = read_counters(b);
     }
     *done = status == OJ_OK && !b->seen.spread.n &&
@@ -459,8 +446,8 @@ static oj_status make_directory(struct cuda_cells_build *b)
     n = (int64_t)1 << (2 * level);
     cells->directory_level = level;
     OJ_TRY(oj_cuda_make(b->device, stream, n, &cells->directory, b->err));
-    fill_directory<<<blocks_of(n), BLOCK, 0, stream>>>(cells->tree.data, level,
-                                                       cells->directory.data);
+    fill_directory<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+        cells->tree.data, level, cells->directory.data);
     OJ_CUDA_TRY_LAUNCH("building cells", b->err);
     return OJ_OK;
 }
@@ -490,8 +477,8 @@ static oj_status try_build(struct cuda_cells_build *b)
                                     (b->seen.crowded.n && b->distinct.n == 0));
         if (status == OJ_OK && !again)
             return OJ_OK;
-        oj_cuda_drop(b->device, b->device->stream, &b->cells->tree);
-        oj_cuda_drop(b->device, b->device->stream, &b->cells->pool);
+        oj_cuda_drop(b->device, b->device->stream, &b->cells->tree,
+                     &b->cells->pool);
         if ((status != OJ_OK && status != OJ_ERR_NOMEM) || attempt == 12)
             return status != OJ_OK
                        ? status
@@ -515,11 +502,9 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
                               int marks_ties, struct oj_cuda_cells *out,
                               struct oj_error *err)
 {
-    struct oj_cuda_cells cells;
-    struct cuda_cells_build b;
+    struct oj_cuda_cells cells = {};
+    struct cuda_cells_build b = {};
     oj_status status;
-    memset(&cells, 0, sizeof cells);
-    memset(&b, 0, sizeof b);
     if (layer->n_segments == 0)
     {
         *out = cells;
@@ -560,8 +545,7 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
         cells.n_rounds = b.n_rounds + 1;
         status = make_directory(&b);
     }
-    oj_cuda_drop(device, device->stream, &b.counters);
-    oj_cuda_drop(device, device->stream, &b.distinct);
+    oj_cuda_drop(device, device->stream, &b.counters, &b.distinct);
     if (status != OJ_OK)
     {
         oj_cuda_cells_drop(device, &cells);
@@ -574,9 +558,8 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
 void oj_cuda_cells_drop(struct oj_cuda_device *device,
                         struct oj_cuda_cells *cells)
 {
-    oj_cuda_drop(device, device->stream, &cells->tree);
-    oj_cuda_drop(device, device->stream, &cells->directory);
-    oj_cuda_drop(device, device->stream, &cells->pool);
+    oj_cuda_drop(device, device->stream, &cells->tree, &cells->directory,
+                 &cells->pool);
     memset(cells, 0, sizeof *cells);
 }
 

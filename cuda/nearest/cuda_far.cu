@@ -5,11 +5,6 @@
 #define BLOCK 256
 #define FULL_WARP 0xFFFFFFFFu
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 static __global__ void box_runs(int64_t n_runs, int64_t n,
                                 const struct oj_cuda_segment *segment,
                                 struct oj_run_box *run)
@@ -43,10 +38,9 @@ oj_status oj_cuda_far_build(struct oj_cuda_device *device,
                             const struct oj_cuda_layer *layer, double reach,
                             struct oj_cuda_far *out, struct oj_error *err)
 {
-    struct oj_cuda_far far;
+    struct oj_cuda_far far = {};
     cudaStream_t stream = device->stream;
     oj_status status;
-    memset(&far, 0, sizeof far);
     far.n_runs = (layer->n_segments + OJ_RUN_LENGTH - 1) / OJ_RUN_LENGTH;
     far.n_spans = (far.n_runs + OJ_RUN_LENGTH - 1) / OJ_RUN_LENGTH;
     far.reach = reach;
@@ -56,9 +50,9 @@ oj_status oj_cuda_far_build(struct oj_cuda_device *device,
         status = oj_cuda_make(device, stream, far.n_spans, &far.span, err);
     if (status == OJ_OK)
     {
-        box_runs<<<blocks_of(far.n_runs), BLOCK, 0, stream>>>(
+        box_runs<<<oj_blocks(far.n_runs, BLOCK), BLOCK, 0, stream>>>(
             far.n_runs, layer->n_segments, layer->segment.data, far.run.data);
-        box_spans<<<blocks_of(far.n_spans), BLOCK, 0, stream>>>(
+        box_spans<<<oj_blocks(far.n_spans, BLOCK), BLOCK, 0, stream>>>(
             far.n_spans, far.n_runs, far.run.data, far.span.data);
         cudaError_t error = cudaGetLastError();
         if (error != cudaSuccess)
@@ -75,8 +69,7 @@ oj_status oj_cuda_far_build(struct oj_cuda_device *device,
 
 void oj_cuda_far_drop(struct oj_cuda_device *device, struct oj_cuda_far *far)
 {
-    oj_cuda_drop(device, device->stream, &far->run);
-    oj_cuda_drop(device, device->stream, &far->span);
+    oj_cuda_drop(device, device->stream, &far->run, &far->span);
     memset(far, 0, sizeof *far);
 }
 
@@ -256,7 +249,7 @@ oj_status oj_cuda_far_join(const struct oj_cuda_far *far,
     b.outside = outside;
     b.row = row;
     b.distance = distance;
-    join_far<<<blocks_of(n), BLOCK, 0, stream>>>(b);
+    join_far<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(b);
     OJ_CUDA_TRY_LAUNCH("joining points far away", err);
     return OJ_OK;
 }

@@ -14,8 +14,6 @@
 #include "../../flatten/base/oj_array.h"
 #include "../points/oj_near_other.h"
 
-#include <string.h>
-
 enum
 {
     BLOCK = 128,
@@ -310,10 +308,7 @@ static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
 {
     struct near_segments_index *self = unwrap(wrapped);
     const struct oj_tree_side *side = &self->side.side;
-    struct oj_cuda_array<int32_t> order =
-    {
-        NULL, 0
-    };
+    oj_cuda_array<int32_t> order = {NULL, 0};
     struct segments_batch batch;
     cudaError_t error;
     if (points->n == 0)

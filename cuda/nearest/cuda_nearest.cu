@@ -12,8 +12,6 @@
 
 #include "../../flatten/base/oj_array.h"
 
-#include <string.h>
-
 #define BLOCK 256
 
 /* A join at any distance: cells reach so many mean distances of segments. Of
@@ -241,7 +239,7 @@ static oj_status ask_cells(const struct near_index *self, cudaStream_t stream,
                            const struct near_batch &batch, struct oj_error *err)
 {
     struct oj_near_view view = oj_cuda_cells_view(&self->cells, self->layer);
-    unsigned n_blocks = (unsigned)((points->n + BLOCK - 1) / BLOCK);
+    unsigned n_blocks = oj_blocks(points->n, BLOCK);
     if (!self->has_rings)
         nearest_boundary<ties><<<n_blocks, BLOCK, 0, stream>>>(view, batch);
     else
@@ -272,8 +270,7 @@ static oj_status find_rows(const struct near_index *self, cudaStream_t stream,
         return self->all_ties ? ask_cells<1>(self, stream, points, batch, err)
                               : ask_cells<0>(self, stream, points, batch, err);
     batch.none_is_open = 0;
-    answer_none<<<(unsigned)((points->n + BLOCK - 1) / BLOCK), BLOCK, 0,
-                  stream>>>(batch);
+    answer_none<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(batch);
     OJ_CUDA_TRY_LAUNCH("joining", err);
     return OJ_OK;
 }
@@ -324,22 +321,15 @@ static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
                             struct oj_error *err)
 {
     const struct near_index *self = unwrap(wrapped);
-    struct oj_cuda_array<int32_t> row =
-    {
-        NULL, 0
-    };
-    struct oj_cuda_array<double> measure =
-    {
-        NULL, 0
-    };
+    oj_cuda_array<int32_t> row = {NULL, 0};
+    oj_cuda_array<double> measure = {NULL, 0};
     oj_status status = oj_cuda_make(self->device, stream, points->n, &row, err);
     if (status == OJ_OK)
         status = oj_cuda_make(self->device, stream, points->n, &measure, err);
     if (status == OJ_OK)
         status = list_rows(self, stream, points, row.data, measure.data,
                            max_pairs, out, err);
-    oj_cuda_drop(self->device, stream, &row);
-    oj_cuda_drop(self->device, stream, &measure);
+    oj_cuda_drop(self->device, stream, &row, &measure);
     return status;
 }
 

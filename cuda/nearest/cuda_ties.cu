@@ -165,9 +165,7 @@ static oj_status put(struct ties_list *l, int64_t n_ties)
 {
     struct tie_batch *b = &l->batch;
     OJ_TRY(oj_cuda_make(l->device, l->stream, l->out.n_pairs, &l->out.row,
-                        l->err));
-    OJ_TRY(oj_cuda_make(l->device, l->stream, l->out.n_pairs, &l->out.measure,
-                        l->err));
+                        &l->out.measure, l->err));
     if (l->out.n_pairs == 0)
         return OJ_OK;
     put_rows<<<blocks_of(b->n, BLOCK), BLOCK, 0, l->stream>>>(
@@ -209,9 +207,8 @@ oj_status oj_cuda_list_ties(struct oj_cuda_device *device, cudaStream_t stream,
                             int64_t max_pairs, int *fits,
                             struct oj_cuda_pairs *out, struct oj_error *err)
 {
-    struct ties_list l;
+    struct ties_list l = {};
     oj_status status;
-    memset(&l, 0, sizeof l);
     l.device = device;
     l.stream = stream;
     l.batch.n = points->n;
@@ -221,8 +218,7 @@ oj_status oj_cuda_list_ties(struct oj_cuda_device *device, cudaStream_t stream,
     l.batch.measure = measure;
     l.err = err;
     status = list(&l, side, ordinal_of, max_pairs, fits);
-    oj_cuda_drop(device, stream, &l.tie);
-    oj_cuda_drop(device, stream, &l.scratch);
+    oj_cuda_drop(device, stream, &l.tie, &l.scratch);
     if (status != OJ_OK || !*fits)
         oj_cuda_pairs_drop(device, stream, &l.out);
     memset(out, 0, sizeof *out);

@@ -10,8 +10,6 @@
 
 #include "../../flatten/base/oj_array.h"
 
-#include <string.h>
-
 #define BLOCK 128
 
 /* So many pairs a thread finds before it looks whether all are too many. */
@@ -31,11 +29,6 @@ struct close_index
 static struct close_index *unwrap(struct oj_cuda_index *index)
 {
     return (struct close_index *)index;
-}
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
 }
 
 /* --- which joins ---------------------------------------------------------- */
@@ -329,7 +322,7 @@ static oj_status count_rows(struct close_batch_memory *l, int64_t max_pairs)
     OJ_CUDA_TRY(
         cudaMemsetAsync(l->total.data, 0, sizeof *l->total.data, l->stream),
         "counting pairs", l->err);
-    count_pairs<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
+    count_pairs<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, most, l->total.data, l->out.offset.data);
     OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
     return sum_counts(l, max_pairs);
@@ -354,7 +347,7 @@ static oj_status list_pairs(struct close_batch_memory *l,
     if (self->is_near)
         OJ_TRY(oj_cuda_make(device, l->stream, l->out.n_pairs, &l->out.measure,
                             l->err));
-    put_pairs<<<blocks_of(l->batch.n), BLOCK, 0, l->stream>>>(
+    put_pairs<<<oj_blocks(l->batch.n, BLOCK), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, in_order, l->out.offset.data,
         l->out.row.data, l->out.measure.data);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
@@ -370,16 +363,13 @@ static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
                             struct oj_error *err)
 {
     struct oj_cuda_device *device = unwrap(wrapped)->device;
-    struct close_batch_memory l;
+    struct close_batch_memory l = {};
     oj_status status;
-    memset(&l, 0, sizeof l);
     l.self = unwrap(wrapped);
     l.stream = stream;
     l.err = err;
     status = list_pairs(&l, points, max_pairs);
-    oj_cuda_drop(device, stream, &l.order);
-    oj_cuda_drop(device, stream, &l.total);
-    oj_cuda_drop(device, stream, &l.scratch);
+    oj_cuda_drop(device, stream, &l.order, &l.total, &l.scratch);
     if (status != OJ_OK)
         oj_cuda_pairs_drop(device, stream, &l.out);
     else
@@ -396,20 +386,17 @@ static oj_status visit_all(struct close_index *self, cudaStream_t stream,
                            const struct oj_cuda_tally *tally,
                            struct oj_error *err)
 {
-    struct oj_cuda_array<int32_t> order =
-    {
-        NULL, 0
-    };
+    oj_cuda_array<int32_t> order = {NULL, 0};
     cudaError_t error;
     if (points->n == 0)
         return OJ_OK;
     OJ_TRY(oj_cuda_close_order(self->device, stream, &self->side.side, points,
                                &order, err));
     if (tally != NULL)
-        sum_by_feature<<<blocks_of(points->n), BLOCK, 0, stream>>>(
+        sum_by_feature<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
             self->side.side, batch_of(self, points, &order), *tally);
     else
-        count_by_feature<<<blocks_of(points->n), BLOCK, 0, stream>>>(
+        count_by_feature<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
             self->side.side, batch_of(self, points, &order), d_count);
     error = cudaGetLastError();
     oj_cuda_drop(self->device, stream, &order);

@@ -6,11 +6,6 @@
 
 #define BLOCK 256
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 /* --- sorting by place ----------------------------------------------------- */
 
 /* Points by place. */
@@ -101,7 +96,7 @@ static oj_status make_starts(struct close_side_build *m)
     OJ_CUDA_TRY(cudaMemsetAsync(start->data, 0, (size_t)n * sizeof *start->data,
                                 stream),
                 "placing points", m->err);
-    mark_ends<<<blocks_of(m->made->side.n), BLOCK, 0, stream>>>(
+    mark_ends<<<oj_blocks(m->made->side.n, BLOCK), BLOCK, 0, stream>>>(
         m->made->side.n, m->sorting.key[0].data, start->data);
     OJ_CUDA_TRY_LAUNCH("placing points", m->err);
     return oj_cuda_with_scratch(
@@ -123,8 +118,7 @@ static oj_status make_entries(struct close_side_build *m)
     struct oj_cuda_device *device = m->device;
     cudaStream_t stream = device->stream;
     int64_t n = made->side.n;
-    OJ_TRY(oj_cuda_make(device, stream, n, &made->entry, m->err));
-    OJ_TRY(oj_cuda_make(device, stream, n, &made->rank, m->err));
+    OJ_TRY(oj_cuda_make(device, stream, n, &made->entry, &made->rank, m->err));
     if (columns->fid.n > 0)
         OJ_TRY(oj_cuda_make(device, stream, n, &made->columns.fid, m->err));
     if (columns->on_class.n > 0)
@@ -133,7 +127,7 @@ static oj_status make_entries(struct close_side_build *m)
     if (columns->exclude_class.n > 0)
         OJ_TRY(oj_cuda_make(device, stream, n, &made->columns.exclude_class,
                             m->err));
-    gather_entries<<<blocks_of(n), BLOCK, 0, stream>>>(
+    gather_entries<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
         n, m->sorting.value[0].data, layer->segment.data,
         layer->segment_feature.data, columns->fid.data, columns->on_class.data,
         columns->exclude_class.data, made->entry.data, made->rank.data,
@@ -149,7 +143,7 @@ static oj_status make_side(struct close_side_build *m)
     cudaStream_t stream = device->stream;
     const struct oj_close_side *side = &m->made->side;
     OJ_TRY(oj_cuda_sorting_make(device, stream, side->n, &m->sorting, m->err));
-    find_places<<<blocks_of(side->n), BLOCK, 0, stream>>>(
+    find_places<<<oj_blocks(side->n, BLOCK), BLOCK, 0, stream>>>(
         *side, m->layer->segment.data, m->sorting.key[0].data,
         m->sorting.value[0].data);
     OJ_CUDA_TRY_LAUNCH("placing points", m->err);
@@ -164,11 +158,9 @@ oj_status oj_cuda_close_side_build(struct oj_cuda_device *device,
                                    struct oj_cuda_close_side *out,
                                    struct oj_error *err)
 {
-    struct oj_cuda_close_side made;
-    struct close_side_build m;
+    struct oj_cuda_close_side made = {};
+    struct close_side_build m = {};
     oj_status status = OJ_OK;
-    memset(&made, 0, sizeof made);
-    memset(&m, 0, sizeof m);
     m.device = device;
     m.layer = layer;
     m.made = &made;
@@ -193,9 +185,8 @@ oj_status oj_cuda_close_side_build(struct oj_cuda_device *device,
 void oj_cuda_close_side_drop(struct oj_cuda_device *device,
                              struct oj_cuda_close_side *side)
 {
-    oj_cuda_drop(device, device->stream, &side->start);
-    oj_cuda_drop(device, device->stream, &side->entry);
-    oj_cuda_drop(device, device->stream, &side->rank);
+    oj_cuda_drop(device, device->stream, &side->start, &side->entry,
+                 &side->rank);
     oj_cuda_columns_drop(device, &side->columns);
     memset(side, 0, sizeof *side);
 }
@@ -230,16 +221,15 @@ oj_status oj_cuda_close_order(struct oj_cuda_device *device,
                               struct oj_cuda_array<int32_t> *order,
                               struct oj_error *err)
 {
-    place_sorting sorting;
+    place_sorting sorting = {};
     oj_status status;
     int64_t n = points->n;
     if (n < OJ_CUDA_FEW_POINTS || n > INT32_MAX || side->n == 0)
         return OJ_OK;
-    memset(&sorting, 0, sizeof sorting);
     status = oj_cuda_sorting_make(device, stream, n, &sorting, err);
     if (status == OJ_OK)
     {
-        find_point_places<<<blocks_of(n), BLOCK, 0, stream>>>(
+        find_point_places<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
             *side, *points, sorting.key[0].data, sorting.value[0].data);
         status = sort_places(device, stream, side, &sorting, err);
     }

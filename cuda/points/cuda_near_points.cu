@@ -9,8 +9,6 @@
 
 #include "../../flatten/base/oj_array.h"
 
-#include <string.h>
-
 enum
 {
     BLOCK = 128,
@@ -31,11 +29,6 @@ struct near_points_index
 static struct near_points_index *unwrap(struct oj_cuda_index *index)
 {
     return (struct near_points_index *)index;
-}
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
 }
 
 static int takes(const struct oj_relation *relation,
@@ -85,9 +78,9 @@ static oj_status build(struct near_points_index *self, struct oj_error *err)
     others->least_rank = self->least_rank.data;
     for (int level = 0; level < others->tree.n_levels; level++)
     {
-        find_least_ranks<<<blocks_of(others->tree.level_n[level]), BLOCK, 0,
-                           device->stream>>>(*others, level,
-                                             self->least_rank.data);
+        find_least_ranks<<<oj_blocks(others->tree.level_n[level], BLOCK), BLOCK,
+                           0, device->stream>>>(*others, level,
+                                                self->least_rank.data);
         OJ_CUDA_TRY_LAUNCH("indexing points", err);
     }
     return OJ_OK;
@@ -266,10 +259,7 @@ static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
                           double *d_measure, struct oj_error *err)
 {
     struct near_points_index *self = unwrap(wrapped);
-    struct oj_cuda_array<int32_t> order =
-    {
-        NULL, 0
-    };
+    oj_cuda_array<int32_t> order = {NULL, 0};
     struct other_batch batch;
     cudaError_t error;
     if (points->n == 0)
@@ -287,8 +277,8 @@ static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
     batch.rule = oj_cuda_pair_rule(&self->relation, self->layer, points);
     batch.row = d_row;
     batch.measure = d_measure;
-    find_nearest<<<blocks_of(points->n), BLOCK, 0, stream>>>(self->others,
-                                                             batch);
+    find_nearest<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
+        self->others, batch);
     error = cudaGetLastError();
     oj_cuda_drop(self->device, stream, &order);
     OJ_CUDA_TRY(error, "joining", err);

@@ -12,8 +12,6 @@
 
 #include "../../flatten/base/oj_array.h"
 
-#include <string.h>
-
 #define BLOCK 128
 
 /* What struct oj_cuda_index is for this family. */
@@ -29,11 +27,6 @@ struct pairs_index
 static struct pairs_index *unwrap(struct oj_cuda_index *index)
 {
     return (struct pairs_index *)index;
-}
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
 }
 
 /* --- which joins ---------------------------------------------------------- */
@@ -296,7 +289,7 @@ static oj_status list_pairs(struct pairs_batch_memory *l,
                                &l->order, l->err));
     l->batch = batch_of(self, points, &l->order);
     OJ_TRY(oj_cuda_make(device, l->stream, n + 1, &l->out.offset, l->err));
-    count_pairs<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
+    count_pairs<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, l->out.offset.data);
     OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
     OJ_TRY(oj_cuda_scan_total(device, l->stream, &l->scratch,
@@ -307,7 +300,7 @@ static oj_status list_pairs(struct pairs_batch_memory *l,
         return OJ_OK;
     OJ_TRY(
         oj_cuda_make(device, l->stream, l->out.n_pairs, &l->out.row, l->err));
-    put_ranks<<<blocks_of(n), BLOCK, 0, l->stream>>>(
+    put_ranks<<<oj_blocks(n, BLOCK), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, l->out.offset.data, l->out.row.data);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
     if (!self->relation.any_order)
@@ -316,7 +309,7 @@ static oj_status list_pairs(struct pairs_batch_memory *l,
         OJ_TRY(oj_cuda_make(device, l->stream, l->out.n_pairs, &l->out.measure,
                             l->err));
     if (self->is_near || l->batch.ordinal_of != NULL)
-        finish_pairs<<<blocks_of(l->out.n_pairs), BLOCK, 0, l->stream>>>(
+        finish_pairs<<<oj_blocks(l->out.n_pairs, BLOCK), BLOCK, 0, l->stream>>>(
             l->batch, self->side.place_of.data, l->out.offset.data,
             l->out.n_pairs, l->out.row.data, l->out.measure.data);
     OJ_CUDA_TRY_LAUNCH("measuring pairs", l->err);
@@ -329,15 +322,13 @@ static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
                             struct oj_error *err)
 {
     struct oj_cuda_device *device = unwrap(wrapped)->device;
-    struct pairs_batch_memory l;
+    struct pairs_batch_memory l = {};
     oj_status status;
-    memset(&l, 0, sizeof l);
     l.self = unwrap(wrapped);
     l.stream = stream;
     l.err = err;
     status = list_pairs(&l, points, max_pairs);
-    oj_cuda_drop(device, stream, &l.order);
-    oj_cuda_drop(device, stream, &l.scratch);
+    oj_cuda_drop(device, stream, &l.order, &l.scratch);
     if (status != OJ_OK)
         oj_cuda_pairs_drop(device, stream, &l.out);
     else
@@ -354,20 +345,17 @@ static oj_status visit_all(struct pairs_index *self, cudaStream_t stream,
                            const struct oj_cuda_tally *tally,
                            struct oj_error *err)
 {
-    struct oj_cuda_array<int32_t> order =
-    {
-        NULL, 0
-    };
+    oj_cuda_array<int32_t> order = {NULL, 0};
     cudaError_t error;
     if (points->n == 0)
         return OJ_OK;
     OJ_TRY(oj_cuda_point_order(self->device, stream, &self->side.side.tree,
                                points, &order, err));
     if (tally != NULL)
-        sum_by_feature<<<blocks_of(points->n), BLOCK, 0, stream>>>(
+        sum_by_feature<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
             self->side.side, batch_of(self, points, &order), *tally);
     else
-        count_by_feature<<<blocks_of(points->n), BLOCK, 0, stream>>>(
+        count_by_feature<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
             self->side.side, batch_of(self, points, &order), d_count);
     error = cudaGetLastError();
     oj_cuda_drop(self->device, stream, &order);

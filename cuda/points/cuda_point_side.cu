@@ -7,11 +7,6 @@
 /* Threads that find the box of a feature together. */
 #define LANES 32
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 /* A feature that is a point is a segment without length. */
 static __global__ void make_point_boxes(int64_t n,
                                         const struct oj_cuda_segment *segment,
@@ -116,17 +111,16 @@ static oj_status make_points(struct point_side_build *m)
     cudaStream_t stream = device->stream;
     int64_t n = layer->n_segments;
     OJ_TRY(oj_cuda_make(device, stream, n, &m->box, m->err));
-    make_point_boxes<<<blocks_of(n), BLOCK, 0, stream>>>(n, layer->segment.data,
-                                                         m->box.data);
+    make_point_boxes<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+        n, layer->segment.data, m->box.data);
     OJ_CUDA_TRY_LAUNCH("measuring points", m->err);
     OJ_TRY(
         oj_cuda_tree_build(device, &m->box, &m->extent, &made->tree, m->err));
-    OJ_TRY(oj_cuda_make(device, stream, n, &made->place, m->err));
-    OJ_TRY(oj_cuda_make(device, stream, n, &made->rank, m->err));
+    OJ_TRY(oj_cuda_make(device, stream, n, &made->place, &made->rank, m->err));
     if (made->side.test == OJ_POINT_NEAR)
         OJ_TRY(oj_cuda_make(device, stream, layer->n_features, &made->place_of,
                             m->err));
-    gather_points<<<blocks_of(n), BLOCK, 0, stream>>>(
+    gather_points<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
         n, made->tree.order.data, layer->segment.data,
         layer->segment_feature.data, made->place.data, made->rank.data,
         made->place_of.data);
@@ -145,14 +139,14 @@ static oj_status make_boxes(struct point_side_build *m)
     cudaStream_t stream = device->stream;
     int64_t n = layer->n_features;
     OJ_TRY(oj_cuda_make(device, stream, n, &m->box, m->err));
-    make_feature_boxes<<<blocks_of(n * LANES), BLOCK, 0, stream>>>(
+    make_feature_boxes<<<oj_blocks(n * LANES, BLOCK), BLOCK, 0, stream>>>(
         n, layer->part_offset.data, layer->ring_offset.data,
         layer->segment_offset.data, layer->segment.data, m->box.data);
     OJ_CUDA_TRY_LAUNCH("measuring features", m->err);
     OJ_TRY(
         oj_cuda_tree_build(device, &m->box, &m->extent, &made->tree, m->err));
     OJ_TRY(oj_cuda_make(device, stream, n, &made->box, m->err));
-    gather_boxes<<<blocks_of(n), BLOCK, 0, stream>>>(
+    gather_boxes<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
         n, made->tree.order.data, m->box.data, made->box.data);
     OJ_CUDA_TRY_LAUNCH("gathering boxes", m->err);
     made->rank = made->tree.order;
@@ -167,11 +161,9 @@ oj_status oj_cuda_point_side_build(struct oj_cuda_device *device,
                                    struct oj_cuda_point_side *out,
                                    struct oj_error *err)
 {
-    struct oj_cuda_point_side made;
-    struct point_side_build m;
+    struct oj_cuda_point_side made = {};
+    struct point_side_build m = {};
     oj_status status = OJ_OK;
-    memset(&made, 0, sizeof made);
-    memset(&m, 0, sizeof m);
     made.side.test = test;
     made.side.least = least;
     m.device = device;
@@ -200,10 +192,8 @@ void oj_cuda_point_side_drop(struct oj_cuda_device *device,
                              struct oj_cuda_point_side *side)
 {
     oj_cuda_tree_drop(device, &side->tree);
-    oj_cuda_drop(device, device->stream, &side->place);
-    oj_cuda_drop(device, device->stream, &side->box);
-    oj_cuda_drop(device, device->stream, &side->rank);
-    oj_cuda_drop(device, device->stream, &side->place_of);
+    oj_cuda_drop(device, device->stream, &side->place, &side->box, &side->rank,
+                 &side->place_of);
     memset(side, 0, sizeof *side);
 }
 

@@ -11,8 +11,6 @@
 
 #include "../../flatten/base/oj_array.h"
 
-#include <string.h>
-
 #define BLOCK 128
 
 /* Places of a point are searched one by one. */
@@ -189,11 +187,6 @@ static __global__ void __launch_bounds__(BLOCK)
         measure[i] = best.n > 0 ? distance : NAN;
 }
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 static struct tree_batch batch_of(const struct tree_index *self,
                                   const struct oj_cuda_points *points,
                                   const struct oj_cuda_array<int32_t> *order)
@@ -218,10 +211,7 @@ static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
                           double *d_measure, struct oj_error *err)
 {
     const struct tree_index *self = unwrap(wrapped);
-    struct oj_cuda_array<int32_t> order =
-    {
-        NULL, 0
-    };
+    oj_cuda_array<int32_t> order = {NULL, 0};
     cudaError_t error;
     if (oj_relation_gives_lists(&self->relation))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
@@ -230,7 +220,7 @@ static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
         return OJ_OK;
     OJ_TRY(oj_cuda_point_order(self->device, stream, &self->side.segments.tree,
                                points, &order, err));
-    find_one<<<blocks_of(points->n), BLOCK, 0, stream>>>(
+    find_one<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
         self->side.side, batch_of(self, points, &order), d_row, d_measure);
     error = cudaGetLastError();
     oj_cuda_drop(self->device, stream, &order);
@@ -336,22 +326,21 @@ static oj_status list_nearest(struct tree_batch_memory *l)
     struct oj_cuda_device *device = self->device;
     int64_t n = l->batch.n, n_places = n * self->k;
     int all = self->relation.ties == OJ_TIES_ALL;
-    OJ_TRY(oj_cuda_make(device, l->stream, n_places, &l->distance, l->err));
-    OJ_TRY(oj_cuda_make(device, l->stream, n_places, &l->rank, l->err));
+    OJ_TRY(oj_cuda_make(device, l->stream, n_places, &l->distance, &l->rank,
+                        l->err));
     if (all)
         OJ_TRY(oj_cuda_make(device, l->stream, n, &l->reach, l->err));
-    find_nearest<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
+    find_nearest<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, self->k, l->distance.data, l->rank.data,
         all ? NULL : l->out.offset.data, l->reach.data);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
     if (all)
     {
-        oj_cuda_drop(device, l->stream, &l->distance);
-        oj_cuda_drop(device, l->stream, &l->rank);
+        oj_cuda_drop(device, l->stream, &l->distance, &l->rank);
         return OJ_OK;
     }
     OJ_TRY(make_pairs(l));
-    put_nearest<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
+    put_nearest<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         l->batch, l->distance.data, l->rank.data, l->out.offset.data,
         l->out.row.data, l->out.measure.data);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
@@ -440,7 +429,7 @@ static oj_status settle_all(struct tree_batch_memory *l, int64_t n_candidates,
                                       l->distance.data, l->rank.data};
     OJ_TRY(oj_cuda_sort_long_rows(device, l->stream, OJ_TREE_BY_RANK, &rows,
                                   l->err));
-    settle<<<blocks_of(l->batch.n + 1), BLOCK, 0, l->stream>>>(
+    settle<<<oj_blocks(l->batch.n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         l->batch, order, l->first.data, l->distance.data, l->rank.data,
         l->out.offset.data);
     OJ_CUDA_TRY_LAUNCH("ordering pairs", l->err);
@@ -459,7 +448,7 @@ static oj_status list_within(struct tree_batch_memory *l)
                                    : OJ_TREE_BY_RANK;
     int64_t n = l->batch.n, n_candidates = 0;
     OJ_TRY(oj_cuda_make(device, l->stream, n + 1, &l->first, l->err));
-    find_within<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
+    find_within<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, l->reach.data, l->first.data, NULL, NULL);
     OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
     OJ_TRY(sum_counts(l, l->first.data, &n_candidates));
@@ -471,15 +460,15 @@ static oj_status list_within(struct tree_batch_memory *l)
                     "joining", l->err);
         return OJ_OK;
     }
-    OJ_TRY(oj_cuda_make(device, l->stream, n_candidates, &l->distance, l->err));
-    OJ_TRY(oj_cuda_make(device, l->stream, n_candidates, &l->rank, l->err));
-    find_within<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
+    OJ_TRY(oj_cuda_make(device, l->stream, n_candidates, &l->distance, &l->rank,
+                        l->err));
+    find_within<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, l->reach.data, l->first.data,
         l->distance.data, l->rank.data);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
     OJ_TRY(settle_all(l, n_candidates, order));
     OJ_TRY(make_pairs(l));
-    put_settled<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
+    put_settled<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         l->batch, l->first.data, l->distance.data, l->rank.data,
         l->out.offset.data, l->out.row.data, l->out.measure.data);
     OJ_CUDA_TRY_LAUNCH("ordering pairs", l->err);
@@ -510,21 +499,16 @@ static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
 {
     const struct tree_index *self = unwrap(wrapped);
     struct oj_cuda_device *device = self->device;
-    struct tree_batch_memory l;
+    struct tree_batch_memory l = {};
     oj_status status;
-    memset(&l, 0, sizeof l);
     l.self = self;
     l.stream = stream;
     l.points = points;
     l.max_pairs = max_pairs;
     l.err = err;
     status = make_lists(&l);
-    oj_cuda_drop(device, stream, &l.order);
-    oj_cuda_drop(device, stream, &l.distance);
-    oj_cuda_drop(device, stream, &l.rank);
-    oj_cuda_drop(device, stream, &l.reach);
-    oj_cuda_drop(device, stream, &l.first);
-    oj_cuda_drop(device, stream, &l.scratch);
+    oj_cuda_drop(device, stream, &l.order, &l.distance, &l.rank, &l.reach,
+                 &l.first, &l.scratch);
     if (status != OJ_OK)
         oj_cuda_pairs_drop(device, stream, &l.out);
     else

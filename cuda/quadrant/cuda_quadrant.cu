@@ -6,8 +6,6 @@
 
 #include "../../flatten/base/oj_array.h"
 
-#include <string.h>
-
 enum
 {
     LEAST_ROWS = 4096 /* of a chunk; less is not cut further for memory */
@@ -71,10 +69,8 @@ static oj_status load(struct chunk *c, const double *x, const double *y)
     struct oj_cuda_device *device = &c->self->device;
     cudaStream_t stream = device->stream;
     size_t bytes = (size_t)c->n * sizeof *x;
-    OJ_TRY(oj_cuda_make(device, stream, c->n, &c->x, c->err));
-    OJ_TRY(oj_cuda_make(device, stream, c->n, &c->y, c->err));
-    OJ_TRY(oj_cuda_make(device, stream, c->n, &c->measure, c->err));
-    OJ_TRY(oj_cuda_make(device, stream, c->n, &c->row, c->err));
+    OJ_TRY(oj_cuda_make(device, stream, c->n, &c->x, &c->y, &c->measure,
+                        &c->row, c->err));
     OJ_CUDA_TRY(
         cudaMemcpyAsync(c->x.data, x, bytes, cudaMemcpyHostToDevice, stream),
         "copying points", c->err);
@@ -187,10 +183,7 @@ static void drop_chunk(struct chunk *c)
 {
     struct oj_cuda_device *device = &c->self->device;
     cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &c->x);
-    oj_cuda_drop(device, stream, &c->y);
-    oj_cuda_drop(device, stream, &c->measure);
-    oj_cuda_drop(device, stream, &c->row);
+    oj_cuda_drop(device, stream, &c->x, &c->y, &c->measure, &c->row);
     oj_cuda_quadrants_drop(device, &c->quadrants);
     oj_cuda_quadrant_pairs_drop(device, &c->pairs);
     oj_cuda_quadrant_answers_drop(device, &c->answers);
@@ -216,9 +209,8 @@ static oj_status join_rows(struct oj_gpu_quadrant_index *self,
                            int64_t n, struct oj_matches *out,
                            struct oj_stats *stats, struct oj_error *err)
 {
-    struct chunk c;
+    struct chunk c = {};
     oj_status status;
-    memset(&c, 0, sizeof c);
     c.self = self;
     c.n = n;
     c.err = err;
@@ -280,9 +272,8 @@ oj_status oj_cuda_quadrant_join(struct oj_gpu_quadrant_index *index,
                                 struct oj_error *err)
 {
     int64_t n = input->n_features, n_matched = 0;
-    struct call call;
+    struct call call = {};
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
-    memset(&call, 0, sizeof call);
     call.self = index;
     call.flat = input;
     call.out = out;
@@ -331,13 +322,12 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
 {
     double start = oj_clock_seconds();
     struct oj_gpu_quadrant_index *self;
-    struct call call;
+    struct call call = {};
     self = (struct oj_gpu_quadrant_index *)oj_calloc(1, sizeof *self);
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
     self->options = *options;
     self->interior = relation->distance_to == OJ_TO_INTERIOR;
-    memset(&call, 0, sizeof call);
     call.self = self;
     call.flat = join_side;
     call.tie_rank = tie_rank;

@@ -23,11 +23,6 @@ struct quadrant_grid_build
     struct oj_error *err;
 };
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 /* Where features' segments begin. */
 struct segment_offsets
 {
@@ -164,9 +159,9 @@ static oj_status follow_segments(struct quadrant_grid_build *m)
         offsets.ring = layer->ring_offset.data;
         offsets.segment = layer->segment_offset.data;
     }
-    list_first<<<blocks_of(n + 1), BLOCK, 0, stream>>>(offsets,
-                                                       grid->first.data);
-    make_boxes<<<blocks_of(n * WARP), BLOCK, 0, stream>>>(
+    list_first<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, stream>>>(offsets,
+                                                              grid->first.data);
+    make_boxes<<<oj_blocks(n * WARP, BLOCK), BLOCK, 0, stream>>>(
         n, grid->first.data, layer->segment.data, grid->box.data);
     OJ_CUDA_TRY_LAUNCH("making boxes", m->err);
     if (layer->segment_part.n == 0)
@@ -176,7 +171,7 @@ static oj_status follow_segments(struct quadrant_grid_build *m)
     OJ_CUDA_TRY(
         cudaMemsetAsync(grid->flag.data, 0, (size_t)layer->n_segments, stream),
         "following rings", m->err);
-    flag_parts<<<blocks_of(layer->n_parts), BLOCK, 0, stream>>>(
+    flag_parts<<<oj_blocks(layer->n_parts, BLOCK), BLOCK, 0, stream>>>(
         layer->n_parts, layer->part_kind.data, layer->ring_offset.data,
         layer->segment_offset.data, grid->flag.data);
     OJ_CUDA_TRY_LAUNCH("following rings", m->err);
@@ -217,7 +212,7 @@ static oj_status count_entries(struct quadrant_grid_build *m, double *out)
     int64_t n = m->layer->n_features;
     OJ_CUDA_TRY(cudaMemsetAsync(m->n_cells.data, 0, sizeof(double), stream),
                 "counting cells", m->err);
-    sum_cells<<<blocks_of(n), BLOCK, 0, stream>>>(
+    sum_cells<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
         n, grid->box.data, grid->frame, grid->reach, m->n_cells.data);
     OJ_CUDA_TRY_LAUNCH("counting cells", m->err);
     return oj_cuda_read(stream, m->n_cells.data, (int)sizeof *out, out,
@@ -266,12 +261,12 @@ static oj_status make_cells(struct quadrant_grid_build *m)
     OJ_TRY(oj_cuda_make(device, stream, n + 1, &m->offset, m->err));
     OJ_TRY(
         oj_cuda_sorting_make(device, stream, n_entries, &m->entries, m->err));
-    count_cells<<<blocks_of(n + 1), BLOCK, 0, stream>>>(
+    count_cells<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, stream>>>(
         n, grid->box.data, grid->frame, grid->reach, m->offset.data);
     OJ_CUDA_TRY_LAUNCH("counting cells", m->err);
     OJ_TRY(oj_cuda_scan(device, stream, &m->scratch, m->offset.data, n,
                         "summing counts", m->err));
-    list_cells<<<blocks_of(n * WARP), BLOCK, 0, stream>>>(
+    list_cells<<<oj_blocks(n * WARP, BLOCK), BLOCK, 0, stream>>>(
         n, grid->box.data, grid->frame, grid->reach, m->offset.data,
         m->entries.key[0].data, m->entries.value[0].data);
     OJ_CUDA_TRY_LAUNCH("listing cells", m->err);
@@ -289,11 +284,9 @@ oj_status oj_cuda_quadrant_grid_make(struct oj_cuda_device *device,
                                      struct oj_cuda_quadrant_grid *out,
                                      struct oj_error *err)
 {
-    struct oj_cuda_quadrant_grid grid;
-    struct quadrant_grid_build m;
+    struct oj_cuda_quadrant_grid grid = {};
+    struct quadrant_grid_build m = {};
     oj_status status = OJ_OK;
-    memset(&grid, 0, sizeof grid);
-    memset(&m, 0, sizeof m);
     grid.reach = reach;
     m.device = device;
     m.layer = layer;
@@ -305,9 +298,7 @@ oj_status oj_cuda_quadrant_grid_make(struct oj_cuda_device *device,
         if (status == OJ_OK)
             status = make_cells(&m);
     }
-    oj_cuda_drop(device, device->stream, &m.n_cells);
-    oj_cuda_drop(device, device->stream, &m.offset);
-    oj_cuda_drop(device, device->stream, &m.scratch);
+    oj_cuda_drop(device, device->stream, &m.n_cells, &m.offset, &m.scratch);
     oj_cuda_sorting_drop(device, device->stream, &m.entries);
     if (status == OJ_OK && cudaStreamSynchronize(device->stream) != cudaSuccess)
         status = oj_cuda_fail(err, cudaGetLastError(), "laying a grid");
@@ -322,11 +313,8 @@ void oj_cuda_quadrant_grid_drop(struct oj_cuda_device *device,
                                 struct oj_cuda_quadrant_grid *grid)
 {
     cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &grid->box);
-    oj_cuda_drop(device, stream, &grid->cell);
-    oj_cuda_drop(device, stream, &grid->feature);
-    oj_cuda_drop(device, stream, &grid->first);
-    oj_cuda_drop(device, stream, &grid->flag);
+    oj_cuda_drop(device, stream, &grid->box, &grid->cell, &grid->feature,
+                 &grid->first, &grid->flag);
     memset(grid, 0, sizeof *grid);
 }
 

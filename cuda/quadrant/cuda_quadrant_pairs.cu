@@ -8,11 +8,6 @@
 #define BLOCK 256
 #define WARP 32
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 struct filter
 {
     int64_t n_entries;
@@ -123,9 +118,9 @@ static oj_status count_all(struct oj_cuda_device *device,
 {
     cudaStream_t stream = device->stream;
     int64_t n = quadrants->n;
-    OJ_TRY(oj_cuda_make(device, stream, n + 1, &pairs->offset, err));
-    OJ_TRY(oj_cuda_make(device, stream, n + 1, &pairs->task, err));
-    count_pairs<<<blocks_of((n + 1) * WARP), BLOCK, 0, stream>>>(
+    OJ_TRY(
+        oj_cuda_make(device, stream, n + 1, &pairs->offset, &pairs->task, err));
+    count_pairs<<<oj_blocks((n + 1) * WARP, BLOCK), BLOCK, 0, stream>>>(
         filter_of(grid, quadrants), n, pairs->offset.data, pairs->task.data);
     OJ_CUDA_TRY_LAUNCH("counting pairs", err);
     OJ_TRY(oj_cuda_scan(device, stream, &pairs->scratch, pairs->task.data, n,
@@ -140,9 +135,8 @@ oj_status oj_cuda_quadrant_count_pairs(
     const struct oj_cuda_quadrants *quadrants,
     struct oj_cuda_quadrant_pairs *out, struct oj_error *err)
 {
-    struct oj_cuda_quadrant_pairs pairs;
+    struct oj_cuda_quadrant_pairs pairs = {};
     oj_status status;
-    memset(&pairs, 0, sizeof pairs);
     status = count_all(device, grid, quadrants, &pairs, err);
     if (status != OJ_OK)
         oj_cuda_quadrant_pairs_drop(device, &pairs);
@@ -156,10 +150,7 @@ oj_status oj_cuda_quadrant_next_slice(
     const struct oj_cuda_quadrant_pairs *pairs, int64_t first, int64_t most,
     struct oj_cuda_quadrant_slice *out, struct oj_error *err)
 {
-    struct oj_cuda_array<struct oj_cuda_quadrant_slice> slice =
-    {
-        NULL, 0
-    };
+    oj_cuda_array<struct oj_cuda_quadrant_slice> slice = {NULL, 0};
     cudaStream_t stream = device->stream;
     cudaError_t error;
     OJ_TRY(oj_cuda_make(device, stream, 1, &slice, err));
@@ -183,7 +174,7 @@ oj_status oj_cuda_quadrant_fill_pairs(
     struct oj_cuda_quadrant_pairs *pairs, struct oj_error *err)
 {
     int64_t n = slice->end - slice->first;
-    fill_pairs<<<blocks_of(n * WARP), BLOCK, 0, device->stream>>>(
+    fill_pairs<<<oj_blocks(n * WARP, BLOCK), BLOCK, 0, device->stream>>>(
         filter_of(grid, quadrants), slice->first, slice->end,
         pairs->offset.data, pairs->feature.data);
     OJ_CUDA_TRY_LAUNCH("listing pairs", err);
@@ -194,9 +185,7 @@ void oj_cuda_quadrant_pairs_drop(struct oj_cuda_device *device,
                                  struct oj_cuda_quadrant_pairs *pairs)
 {
     cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &pairs->offset);
-    oj_cuda_drop(device, stream, &pairs->task);
-    oj_cuda_drop(device, stream, &pairs->feature);
-    oj_cuda_drop(device, stream, &pairs->scratch);
+    oj_cuda_drop(device, stream, &pairs->offset, &pairs->task, &pairs->feature,
+                 &pairs->scratch);
     memset(pairs, 0, sizeof *pairs);
 }

@@ -36,11 +36,6 @@ struct quadrants_build
     struct oj_error *err;
 };
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 static __device__ void join_boxes(struct oj_quadrant_box *a,
                                   const struct oj_quadrant_box *b)
 {
@@ -79,12 +74,9 @@ static __global__ void find_frame(int64_t n, const double *x, const double *y,
 
 static oj_status measure(struct quadrants_build *m, struct block_extent *out)
 {
-    struct oj_cuda_array<struct block_extent> of_block =
-    {
-        NULL, 0
-    };
+    oj_cuda_array<struct block_extent> of_block = {NULL, 0};
     struct block_extent host[FRAME_BLOCKS];
-    unsigned n_blocks = blocks_of(m->n);
+    unsigned n_blocks = oj_blocks(m->n, BLOCK);
     cudaStream_t stream = m->device->stream;
     cudaError_t error;
     if (n_blocks > FRAME_BLOCKS)
@@ -130,7 +122,7 @@ static oj_status sort(struct quadrants_build *m,
 {
     cudaStream_t stream = m->device->stream;
     OJ_TRY(oj_cuda_sorting_make(m->device, stream, m->n, &m->rows, m->err));
-    make_codes<<<blocks_of(m->n), BLOCK, 0, stream>>>(
+    make_codes<<<oj_blocks(m->n, BLOCK), BLOCK, 0, stream>>>(
         m->n, m->x, m->y, frame->box, m->rows.key[0].data,
         m->rows.value[0].data);
     OJ_CUDA_TRY_LAUNCH("coding the points", m->err);
@@ -156,9 +148,9 @@ static oj_status reorder(struct quadrants_build *m)
 {
     struct oj_cuda_quadrants *out = m->out;
     cudaStream_t stream = m->device->stream;
-    OJ_TRY(oj_cuda_make(m->device, stream, out->n_points, &out->x, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, out->n_points, &out->y, m->err));
-    gather<<<blocks_of(out->n_points), BLOCK, 0, stream>>>(
+    OJ_TRY(oj_cuda_make(m->device, stream, out->n_points, &out->x, &out->y,
+                        m->err));
+    gather<<<oj_blocks(out->n_points, BLOCK), BLOCK, 0, stream>>>(
         out->n_points, out->row.data, m->x, m->y, out->x.data, out->y.data);
     OJ_CUDA_TRY_LAUNCH("ordering the points", m->err);
     return OJ_OK;
@@ -215,8 +207,7 @@ static oj_status split_all(struct quadrants_build *m)
     struct square root = {0, (int32_t)n};
     int32_t one = 1;
     OJ_TRY(oj_cuda_make(device, stream, n + 1, &m->place, m->err));
-    OJ_TRY(oj_cuda_make(device, stream, most, &m->open, m->err));
-    OJ_TRY(oj_cuda_make(device, stream, most, &m->next, m->err));
+    OJ_TRY(oj_cuda_make(device, stream, most, &m->open, &m->next, m->err));
     OJ_TRY(oj_cuda_make(device, stream, 1, &m->n_next, m->err));
     OJ_CUDA_TRY(cudaMemsetAsync(m->place.data, 0,
                                 (size_t)(n + 1) * sizeof *m->place.data,
@@ -234,7 +225,7 @@ static oj_status split_all(struct quadrants_build *m)
         OJ_CUDA_TRY(
             cudaMemsetAsync(m->n_next.data, 0, sizeof *m->n_next.data, stream),
             "splitting squares", m->err);
-        split<<<blocks_of(n_open), BLOCK, 0, stream>>>(
+        split<<<oj_blocks(n_open, BLOCK), BLOCK, 0, stream>>>(
             n_open, m->open.data, m->code.data, low_bits, m->size,
             m->place.data, m->next.data, m->n_next.data);
         OJ_CUDA_TRY_LAUNCH("splitting squares", m->err);
@@ -292,9 +283,9 @@ static oj_status list_quadrants(struct quadrants_build *m)
     out->n = n_quadrants;
     OJ_TRY(oj_cuda_make(device, stream, out->n + 1, &out->first, m->err));
     OJ_TRY(oj_cuda_make(device, stream, out->n, &out->window, m->err));
-    list_first<<<blocks_of(out->n_points + 1), BLOCK, 0, stream>>>(
+    list_first<<<oj_blocks(out->n_points + 1, BLOCK), BLOCK, 0, stream>>>(
         out->n_points, m->place.data, out->first.data);
-    make_windows<<<blocks_of(out->n * WARP), BLOCK, 0, stream>>>(
+    make_windows<<<oj_blocks(out->n * WARP, BLOCK), BLOCK, 0, stream>>>(
         out->n, out->first.data, out->x.data, out->y.data, out->window.data);
     OJ_CUDA_TRY_LAUNCH("listing quadrants", m->err);
     return OJ_OK;
@@ -320,11 +311,9 @@ oj_status oj_cuda_quadrants_make(struct oj_cuda_device *device, int64_t n,
                                  struct oj_cuda_quadrants *out,
                                  struct oj_error *err)
 {
-    struct oj_cuda_quadrants quadrants;
-    struct quadrants_build m;
+    struct oj_cuda_quadrants quadrants = {};
+    struct quadrants_build m = {};
     oj_status status;
-    memset(&quadrants, 0, sizeof quadrants);
-    memset(&m, 0, sizeof m);
     m.device = device;
     m.n = n;
     m.size = size < n ? size : n;
@@ -335,11 +324,8 @@ oj_status oj_cuda_quadrants_make(struct oj_cuda_device *device, int64_t n,
     status = make_all(&m);
     oj_cuda_drop(device, device->stream, &m.code);
     oj_cuda_sorting_drop(device, device->stream, &m.rows);
-    oj_cuda_drop(device, device->stream, &m.scratch);
-    oj_cuda_drop(device, device->stream, &m.open);
-    oj_cuda_drop(device, device->stream, &m.next);
-    oj_cuda_drop(device, device->stream, &m.n_next);
-    oj_cuda_drop(device, device->stream, &m.place);
+    oj_cuda_drop(device, device->stream, &m.scratch, &m.open, &m.next,
+                 &m.n_next, &m.place);
     if (status != OJ_OK)
         oj_cuda_quadrants_drop(device, &quadrants);
     else
@@ -351,10 +337,7 @@ void oj_cuda_quadrants_drop(struct oj_cuda_device *device,
                             struct oj_cuda_quadrants *quadrants)
 {
     cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &quadrants->row);
-    oj_cuda_drop(device, stream, &quadrants->x);
-    oj_cuda_drop(device, stream, &quadrants->y);
-    oj_cuda_drop(device, stream, &quadrants->first);
-    oj_cuda_drop(device, stream, &quadrants->window);
+    oj_cuda_drop(device, stream, &quadrants->row, &quadrants->x, &quadrants->y,
+                 &quadrants->first, &quadrants->window);
     memset(quadrants, 0, sizeof *quadrants);
 }

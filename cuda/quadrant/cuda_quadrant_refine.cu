@@ -10,11 +10,6 @@
 #define TASK OJ_CUDA_QUADRANT_TASK
 #define WARP 32
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 struct refining
 {
     /* join side */
@@ -265,8 +260,7 @@ static oj_status make_answers(struct oj_cuda_device *device,
 {
     cudaStream_t stream = device->stream;
     int64_t n = quadrants->n_points;
-    OJ_TRY(oj_cuda_make(device, stream, n, &a->distance, err));
-    OJ_TRY(oj_cuda_make(device, stream, n, &a->rank, err));
+    OJ_TRY(oj_cuda_make(device, stream, n, &a->distance, &a->rank, err));
     OJ_TRY(oj_cuda_make(device, stream, quadrants->n, &a->lock, err));
     OJ_TRY(oj_cuda_make(device, stream, 1, &a->n_met, err));
     OJ_CUDA_TRY(
@@ -278,8 +272,8 @@ static oj_status make_answers(struct oj_cuda_device *device,
                                 (size_t)quadrants->n * sizeof *a->lock.data,
                                 stream),
                 "starting answers", err);
-    start_answers<<<blocks_of(n), BLOCK, 0, stream>>>(n, a->distance.data,
-                                                      a->rank.data);
+    start_answers<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+        n, a->distance.data, a->rank.data);
     OJ_CUDA_TRY_LAUNCH("starting answers", err);
     return OJ_OK;
 }
@@ -288,9 +282,8 @@ oj_status oj_cuda_quadrant_answers_make(
     struct oj_cuda_device *device, const struct oj_cuda_quadrants *quadrants,
     struct oj_cuda_quadrant_answers *out, struct oj_error *err)
 {
-    struct oj_cuda_quadrant_answers answers;
+    struct oj_cuda_quadrant_answers answers = {};
     oj_status status;
-    memset(&answers, 0, sizeof answers);
     status = make_answers(device, quadrants, &answers, err);
     if (status != OJ_OK)
         oj_cuda_quadrant_answers_drop(device, &answers);
@@ -303,10 +296,8 @@ void oj_cuda_quadrant_answers_drop(struct oj_cuda_device *device,
                                    struct oj_cuda_quadrant_answers *answers)
 {
     cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &answers->distance);
-    oj_cuda_drop(device, stream, &answers->rank);
-    oj_cuda_drop(device, stream, &answers->lock);
-    oj_cuda_drop(device, stream, &answers->n_met);
+    oj_cuda_drop(device, stream, &answers->distance, &answers->rank,
+                 &answers->lock, &answers->n_met);
     memset(answers, 0, sizeof *answers);
 }
 
@@ -379,11 +370,12 @@ oj_status oj_cuda_quadrant_answer(
     double *measure, struct oj_error *err)
 {
     cudaStream_t stream = device->stream;
-    clear_rows<<<blocks_of(n), BLOCK, 0, stream>>>(n, row, measure);
+    clear_rows<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(n, row, measure);
     if (quadrants->n_points > 0)
-        answer_rows<<<blocks_of(quadrants->n_points), BLOCK, 0, stream>>>(
-            quadrants->n_points, quadrants->row.data, answers->distance.data,
-            answers->rank.data, layer->ordinal_of.data, row, measure);
+        answer_rows<<<oj_blocks(quadrants->n_points, BLOCK), BLOCK, 0,
+                      stream>>>(quadrants->n_points, quadrants->row.data,
+                                answers->distance.data, answers->rank.data,
+                                layer->ordinal_of.data, row, measure);
     OJ_CUDA_TRY_LAUNCH("answering", err);
     return OJ_OK;
 }

@@ -7,11 +7,6 @@
 #define WARP 32
 #define ALL 0xFFFFFFFFu
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 static const struct oj_tree_segment *
 segments_of(const struct oj_cuda_layer *layer)
 {
@@ -113,10 +108,9 @@ oj_status oj_cuda_meet_side_make(struct oj_cuda_device *device,
                                  struct oj_cuda_meet_side *out,
                                  struct oj_error *err)
 {
-    struct oj_cuda_meet_side made;
+    struct oj_cuda_meet_side made = {};
     struct layer_view v;
     int64_t n = layer->n_features;
-    memset(&made, 0, sizeof made);
     made.layer = layer;
     if (n > 0)
     {
@@ -127,7 +121,7 @@ oj_status oj_cuda_meet_side_make(struct oj_cuda_device *device,
         v.part_kind = layer->part_kind.data;
         v.segment = segments_of(layer);
         OJ_TRY(oj_cuda_make(device, stream, n, &made.feature, err));
-        look_at_features<<<blocks_of(n * WARP), BLOCK, 0, stream>>>(
+        look_at_features<<<oj_blocks(n * WARP, BLOCK), BLOCK, 0, stream>>>(
             v, made.feature.data);
         cudaError_t error = cudaGetLastError();
         if (error != cudaSuccess)
@@ -188,9 +182,9 @@ oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_device *device,
     OJ_TRY(oj_cuda_make(device, stream, n, &side->image, err));
     OJ_TRY(
         oj_cuda_make(device, stream, (n + WARP - 1) / WARP, &side->chain, err));
-    make_images<<<blocks_of(n), BLOCK, 0, stream>>>(n, segments_of(side->layer),
-                                                    x0, y0, side->image.data,
-                                                    side->chain.data);
+    make_images<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+        n, segments_of(side->layer), x0, y0, side->image.data,
+        side->chain.data);
     OJ_CUDA_TRY_LAUNCH("measuring segments", err);
     return oj_cuda_rings_make(device, stream, side->layer, &side->rings, err);
 }
@@ -198,9 +192,7 @@ oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_device *device,
 void oj_cuda_meet_side_drop(struct oj_cuda_device *device, cudaStream_t stream,
                             struct oj_cuda_meet_side *side)
 {
-    oj_cuda_drop(device, stream, &side->feature);
-    oj_cuda_drop(device, stream, &side->image);
-    oj_cuda_drop(device, stream, &side->chain);
+    oj_cuda_drop(device, stream, &side->feature, &side->image, &side->chain);
     oj_cuda_rings_drop(device, stream, &side->rings);
     memset(side, 0, sizeof *side);
 }

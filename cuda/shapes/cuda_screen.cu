@@ -4,14 +4,7 @@
 #include "../index/cuda_index.h"
 #include "cuda_screen_index.h"
 
-#include <string.h>
-
 #define BLOCK 256
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
 
 static __global__ void take_boxes(int64_t n,
                                   const struct oj_meet_feature *feature,
@@ -28,13 +21,11 @@ static oj_status build_tree(struct oj_cuda_screen_place *place,
     struct oj_cuda_device *device = &place->device;
     const struct oj_cuda_layer *layer = &place->layer;
     struct oj_tree_box extent = {layer->x0, layer->y0, layer->x1, layer->y1};
-    struct oj_cuda_array<struct oj_tree_box> box =
-    {
-    };
+    oj_cuda_array<struct oj_tree_box> box = {NULL, 0};
     int64_t n = layer->n_features;
     oj_status status;
     OJ_TRY(oj_cuda_make(device, device->stream, n, &box, err));
-    take_boxes<<<blocks_of(n), BLOCK, 0, device->stream>>>(
+    take_boxes<<<oj_blocks(n, BLOCK), BLOCK, 0, device->stream>>>(
         n, place->side.feature.data, box.data);
     status = oj_cuda_tree_build(device, &box, &extent, &place->tree, err);
     oj_cuda_drop(device, device->stream, &box);
@@ -153,9 +144,8 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
                                struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct screen_build m;
+    struct screen_build m = {};
     oj_status status;
-    memset(&m, 0, sizeof m);
     m.screen = (struct oj_gpu_screen *)oj_calloc(1, sizeof *m.screen);
     if (m.screen == NULL)
         return oj_fail_nomem(err, 1, sizeof *m.screen);

@@ -260,13 +260,12 @@ static oj_status take_rows(struct cuda_screen_worker *w,
                            const struct screened_rows *rows)
 {
     struct cuda_screen_batch *b = w->batch;
-    struct oj_cuda_screen_found found;
+    struct oj_cuda_screen_found found = {};
     struct screened_rows half = *rows;
     oj_status status = OJ_OK;
     if (oj_cuda_workers_stopped(&b->workers))
         return OJ_OK;
     OJ_TRY(oj_check_cancel(b->screen->options.cancel, &w->error));
-    memset(&found, 0, sizeof found);
     if (rows->n > 0)
         status =
             oj_cuda_screen_rows(w->place, w->lane, &b->screen->rule, b->input,
@@ -335,9 +334,8 @@ static void run_worker(int i, void *user)
 {
     struct cuda_screen_batch *b = (struct cuda_screen_batch *)user;
     struct oj_gpu_screen *screen = b->screen;
-    struct cuda_screen_worker w;
+    struct cuda_screen_worker w = {};
     oj_status status;
-    memset(&w, 0, sizeof w);
     w.batch = b;
     w.place = &screen->place[i % screen->n_places];
     w.lane = &screen->lane[i];
@@ -377,8 +375,7 @@ oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
                               struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct cuda_screen_batch b;
-    memset(&b, 0, sizeof b);
+    struct cuda_screen_batch b = {};
     b.screen = screen;
     b.input = input;
     b.most = most;

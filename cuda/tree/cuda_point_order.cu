@@ -2,8 +2,6 @@
 
 #include "../device/cuda_scratch.cuh"
 
-#include <string.h>
-
 #define BLOCK 256
 
 static __global__ void
@@ -29,7 +27,7 @@ static oj_status sort_points(struct oj_cuda_device *device, cudaStream_t stream,
 {
     int64_t n = points->n;
     OJ_TRY(oj_cuda_sorting_make(device, stream, n, s, err));
-    make_codes<<<(unsigned)((n + BLOCK - 1) / BLOCK), BLOCK, 0, stream>>>(
+    make_codes<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
         *tree, *points, s->key[0].data, s->value[0].data);
     OJ_CUDA_TRY_LAUNCH("ordering points", err);
     return oj_cuda_sort(device, stream, 32, "ordering points", s, err);
@@ -42,11 +40,10 @@ oj_status oj_cuda_point_order(struct oj_cuda_device *device,
                               struct oj_cuda_array<int32_t> *order,
                               struct oj_error *err)
 {
-    struct oj_cuda_sorting<uint32_t, int32_t> sorting;
+    oj_cuda_sorting<uint32_t, int32_t> sorting = {};
     oj_status status;
     if (points->n < OJ_CUDA_FEW_POINTS || points->n > INT32_MAX || tree->n == 0)
         return OJ_OK;
-    memset(&sorting, 0, sizeof sorting);
     status = sort_points(device, stream, tree, points, &sorting, err);
     if (status == OJ_OK)
         oj_cuda_swap(order, &sorting.value[0]);

@@ -6,11 +6,6 @@
 
 #define BLOCK 256
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 /* --- a tree of boxes ------------------------------------------------------ */
 
 static __global__ void
@@ -56,7 +51,7 @@ static oj_status sort_boxes(struct oj_cuda_device *device,
     cudaStream_t stream = device->stream;
     int64_t n = out->tree.n;
     OJ_TRY(oj_cuda_sorting_make(device, stream, n, s, err));
-    make_codes<<<blocks_of(n), BLOCK, 0, stream>>>(
+    make_codes<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
         out->tree, box, s->key[0].data, s->value[0].data);
     OJ_CUDA_TRY_LAUNCH("ordering boxes", err);
     OJ_TRY(oj_cuda_sort(device, stream, 64, "ordering boxes", s, err));
@@ -71,13 +66,14 @@ static oj_status fill_nodes(struct oj_cuda_device *device,
     cudaStream_t stream = device->stream;
     struct oj_device_tree *tree = &out->tree;
     OJ_TRY(oj_cuda_make(device, stream, n_nodes, &out->node, err));
-    set_entries<<<blocks_of((int64_t)tree->level_n[0] * OJ_TREE_FANOUT), BLOCK,
-                  0, stream>>>(*tree, box, out->order.data, out->node.data);
+    set_entries<<<oj_blocks((int64_t)tree->level_n[0] * OJ_TREE_FANOUT, BLOCK),
+                  BLOCK, 0, stream>>>(*tree, box, out->order.data,
+                                      out->node.data);
     OJ_CUDA_TRY_LAUNCH("packing boxes", err);
     for (int level = 1; level < tree->n_levels; level++)
     {
         int64_t n = tree->level_n[level];
-        set_nodes<<<blocks_of(n * OJ_TREE_FANOUT), BLOCK, 0, stream>>>(
+        set_nodes<<<oj_blocks(n * OJ_TREE_FANOUT, BLOCK), BLOCK, 0, stream>>>(
             n, tree->level_n[level - 1],
             out->node.data + tree->level_first[level - 1],
             out->node.data + tree->level_first[level]);
@@ -93,12 +89,10 @@ oj_cuda_tree_build(struct oj_cuda_device *device,
                    const struct oj_tree_box *extent, struct oj_cuda_tree *out,
                    struct oj_error *err)
 {
-    struct oj_cuda_tree made;
-    struct oj_cuda_sorting<uint64_t, int32_t> sorting;
+    struct oj_cuda_tree made = {};
+    oj_cuda_sorting<uint64_t, int32_t> sorting = {};
     oj_status status = OJ_OK;
     int64_t n_nodes;
-    memset(&made, 0, sizeof made);
-    memset(&sorting, 0, sizeof sorting);
     n_nodes = (int64_t)oj_tree_layout(&made.tree, box->n, extent);
     if (box->n > 0)
     {
@@ -118,8 +112,7 @@ oj_cuda_tree_build(struct oj_cuda_device *device,
 
 void oj_cuda_tree_drop(struct oj_cuda_device *device, struct oj_cuda_tree *tree)
 {
-    oj_cuda_drop(device, device->stream, &tree->node);
-    oj_cuda_drop(device, device->stream, &tree->order);
+    oj_cuda_drop(device, device->stream, &tree->node, &tree->order);
     memset(tree, 0, sizeof *tree);
 }
 
@@ -160,8 +153,8 @@ oj_status oj_cuda_rings_make(struct oj_cuda_device *device, cudaStream_t stream,
         if (n == 0)
             break;
         OJ_TRY(oj_cuda_make(device, stream, n, chain, err));
-        make_chains<<<blocks_of(n), BLOCK, 0, stream>>>(n, level, *rings,
-                                                        chain->data);
+        make_chains<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(n, level, *rings,
+                                                               chain->data);
         OJ_CUDA_TRY_LAUNCH("measuring rings", err);
         rings->chain[level - 1] = chain->data;
     }
@@ -235,15 +228,15 @@ static oj_status make_segments(struct tree_side_build *m)
     cudaStream_t stream = m->device->stream;
     int64_t n = layer->n_segments;
     OJ_TRY(oj_cuda_make(m->device, stream, n, &m->box, m->err));
-    make_reach_boxes<<<blocks_of(n), BLOCK, 0, stream>>>(
+    make_reach_boxes<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
         n, segments_of(&layer->segment), m->box.data);
     OJ_CUDA_TRY_LAUNCH("measuring segments", m->err);
     OJ_TRY(oj_cuda_tree_build(m->device, &m->box, &m->extent, &made->segments,
                               m->err));
     oj_cuda_drop(m->device, stream, &m->box);
-    OJ_TRY(oj_cuda_make(m->device, stream, n, &made->segment, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, n, &made->rank, m->err));
-    gather_segments<<<blocks_of(n), BLOCK, 0, stream>>>(
+    OJ_TRY(oj_cuda_make(m->device, stream, n, &made->segment, &made->rank,
+                        m->err));
+    gather_segments<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
         n, made->segments.order.data, layer->segment.data,
         layer->segment_feature.data, made->segment.data, made->rank.data);
     OJ_CUDA_TRY_LAUNCH("gathering segments", m->err);
@@ -275,8 +268,8 @@ static oj_status make_only_ranks(struct tree_side_build *m)
     {
         int64_t n = tree->level_n[level];
         int32_t *here = made->only_rank.data + tree->level_first[level];
-        set_only_ranks<<<blocks_of(n), BLOCK, 0, stream>>>(n, below, n_below,
-                                                           here);
+        set_only_ranks<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+            n, below, n_below, here);
         OJ_CUDA_TRY_LAUNCH("packing boxes", m->err);
         below = here;
         n_below = n;
@@ -295,8 +288,8 @@ static oj_status make_rings(struct tree_side_build *m)
     OJ_TRY(oj_cuda_rings_make(m->device, stream, layer, &made->rings, m->err));
     *rings = made->rings.rings;
     OJ_TRY(oj_cuda_make(m->device, stream, n, &m->box, m->err));
-    make_polygon_boxes<<<blocks_of(n), BLOCK, 0, stream>>>(n, *rings,
-                                                           m->box.data);
+    make_polygon_boxes<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(n, *rings,
+                                                                  m->box.data);
     OJ_CUDA_TRY_LAUNCH("measuring rings", m->err);
     OJ_TRY(oj_cuda_tree_build(m->device, &m->box, &m->extent, &made->polygons,
                               m->err));
@@ -311,11 +304,9 @@ oj_status oj_cuda_tree_side_build(struct oj_cuda_device *device,
                                   struct oj_cuda_tree_side *out,
                                   struct oj_error *err)
 {
-    struct oj_cuda_tree_side made;
-    struct tree_side_build m;
+    struct oj_cuda_tree_side made = {};
+    struct tree_side_build m = {};
     oj_status status = OJ_OK;
-    memset(&made, 0, sizeof made);
-    memset(&m, 0, sizeof m);
     m.device = device;
     m.layer = layer;
     m.made = &made;
@@ -345,9 +336,8 @@ void oj_cuda_tree_side_drop(struct oj_cuda_device *device,
 {
     oj_cuda_tree_drop(device, &side->segments);
     oj_cuda_tree_drop(device, &side->polygons);
-    oj_cuda_drop(device, device->stream, &side->segment);
-    oj_cuda_drop(device, device->stream, &side->rank);
-    oj_cuda_drop(device, device->stream, &side->only_rank);
+    oj_cuda_drop(device, device->stream, &side->segment, &side->rank,
+                 &side->only_rank);
     oj_cuda_rings_drop(device, device->stream, &side->rings);
     memset(side, 0, sizeof *side);
 }

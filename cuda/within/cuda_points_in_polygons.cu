@@ -7,8 +7,6 @@
 
 #include "../../flatten/base/oj_array.h"
 
-#include <string.h>
-
 struct oj_cuda_index
 {
     struct oj_cuda_device *device;
@@ -187,8 +185,7 @@ static oj_status make_doubts(struct oj_cuda_index *index, cudaStream_t stream,
 static void drop_doubts(struct oj_cuda_index *index, cudaStream_t stream,
                         struct doubts *d)
 {
-    oj_cuda_drop(index->device, stream, &d->list);
-    oj_cuda_drop(index->device, stream, &d->n);
+    oj_cuda_drop(index->device, stream, &d->list, &d->n);
 }
 
 static oj_status forget_doubts(const struct points_in_rings_query *q,
@@ -228,9 +225,8 @@ static oj_status ask_slices(struct oj_cuda_index *index, cudaStream_t stream,
                             struct oj_error *err)
 {
     struct points_in_rings_query q = query_of(index, points);
-    struct doubts doubts;
+    struct doubts doubts = {};
     oj_status status;
-    memset(&doubts, 0, sizeof doubts);
     status = make_doubts(index, stream, &q, &doubts, err);
     if (status == OJ_OK)
         status = each_slice(&q, stream, slice, err);
@@ -314,8 +310,8 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
     }
     OJ_TRY(oj_cuda_make(device, stream, n_chunks * ROUNDS, &l->some, err));
     OJ_TRY(oj_cuda_make(device, stream, n_chunks * CHUNK, &l->few, err));
-    OJ_TRY(oj_cuda_make(device, stream, n_chunks + 1, &l->sum, err));
-    OJ_TRY(oj_cuda_make(device, stream, n_chunks + 1, &l->several, err));
+    OJ_TRY(
+        oj_cuda_make(device, stream, n_chunks + 1, &l->sum, &l->several, err));
     OJ_CUDA_TRY(cudaMemsetAsync(l->sum.data + n_chunks, 0, 8, stream),
                 "listing polygons of points", err);
     OJ_CUDA_TRY(cudaMemsetAsync(l->several.data, 0, 4, stream),
@@ -348,18 +344,13 @@ static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
                             struct oj_error *err)
 {
     struct oj_cuda_device *device = index->device;
-    struct oj_cuda_pairs pairs;
-    struct listing l;
+    struct oj_cuda_pairs pairs = {};
+    struct listing l = {};
     oj_status status;
-    memset(&pairs, 0, sizeof pairs);
-    memset(&l, 0, sizeof l);
     status = list_pairs(index, stream, points, max_pairs, &l, &pairs, err);
     drop_doubts(index, stream, &l.doubts);
-    oj_cuda_drop(device, stream, &l.some);
-    oj_cuda_drop(device, stream, &l.few);
-    oj_cuda_drop(device, stream, &l.sum);
-    oj_cuda_drop(device, stream, &l.several);
-    oj_cuda_drop(device, stream, &l.scratch);
+    oj_cuda_drop(device, stream, &l.some, &l.few, &l.sum, &l.several,
+                 &l.scratch);
     if (status != OJ_OK)
         oj_cuda_pairs_drop(device, stream, &pairs);
     else
