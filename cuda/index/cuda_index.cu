@@ -99,8 +99,9 @@ static oj_status make_place(struct place_task *m)
         return open_place(m);
     OJ_CUDA_TRY(cudaSetDevice(place->device.ordinal), "choosing a device",
                 &m->error);
-    OJ_TRY(family->index(&place->device, &place->layer, &m->index->relation,
-                         &place->of[m->family], &m->error));
+    OJ_TRY(oj_cuda_family_index(family, &place->device, &place->layer,
+                                &m->index->relation, &place->of[m->family],
+                                &m->error));
     OJ_CUDA_TRY(cudaStreamSynchronize(place->device.stream),
                 "indexing the join layer", &m->error);
     return OJ_OK;
@@ -199,9 +200,9 @@ static void drop_family(void *user)
         (void)cudaSetDevice(place->device.ordinal);
         for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
         {
-            if ((index->refused >> i & 1u) == 0 || place->of[i] == NULL)
+            if ((index->refused >> i & 1u) == 0)
                 continue;
-            oj_cuda_family_at(i)->free_index(place->of[i]);
+            oj_cuda_family_free(oj_cuda_family_at(i), place->of[i]);
             place->of[i] = NULL;
         }
     }
@@ -291,10 +292,7 @@ static void free_place(struct oj_cuda_place *place)
         return;
     (void)cudaSetDevice(place->device.ordinal);
     for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
-    {
-        if (place->of[i] != NULL)
-            oj_cuda_family_at(i)->free_index(place->of[i]);
-    }
+        oj_cuda_family_free(oj_cuda_family_at(i), place->of[i]);
     oj_cuda_layer_drop(&place->device, &place->layer);
     oj_cuda_close(&place->device);
 }

@@ -162,13 +162,13 @@ oj_status oj_cuda_resident_rebuild(struct oj_gpu_index *index,
             return oj_fail(err, OJ_ERR_UNSUPPORTED,
                            "the index holds more than one family's");
     }
-    family->free_index(place->of[number]);
+    oj_cuda_family_free(family, place->of[number]);
     place->of[number] = NULL;
     OJ_TRY(make_layer_again(index, err));
     OJ_CUDA_TRY(cudaDeviceSynchronize(), "waiting", err);
     OJ_TRY(start_watch(&watch, place->device.stream, err));
-    status = family->index(&place->device, &place->layer, &index->relation,
-                           &place->of[number], err);
+    status = oj_cuda_family_index(family, &place->device, &place->layer,
+                                  &index->relation, &place->of[number], err);
     OJ_TRY(stop_watch(&watch, place->device.stream, status, &index_s, err));
     seconds[0] = place->layer.make_s;
     seconds[1] = index_s;

@@ -5,53 +5,32 @@
 #include "cuda_point_lists.cuh"
 #include "cuda_point_sums.cuh"
 
-#include "../../flatten/base/oj_array.h"
-
-struct oj_cuda_index
+struct polygons_index : oj_cuda_index
 {
-    struct oj_cuda_device *device;
-    const struct oj_cuda_layer *layer;
     struct oj_cuda_ring_cells cells;
     unsigned accepted; /* bits 1 << enum oj_location */
 };
 
 /* --- the join side -------------------------------------------------------- */
 
-static oj_status make_index(struct oj_cuda_device *device,
-                            const struct oj_cuda_layer *layer,
-                            const struct oj_relation *relation,
-                            struct oj_cuda_index **out, struct oj_error *err)
+static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
 {
-    struct oj_cuda_index *index =
-        (struct oj_cuda_index *)oj_calloc(1, sizeof *index);
-    oj_status status;
-    if (index == NULL)
-        return oj_fail_nomem(err, 1, sizeof *index);
-    index->device = device;
-    index->layer = layer;
-    index->accepted = oj_point_locations(relation->op);
-    status = oj_cuda_ring_cells_build(device, layer, OJ_RING_FEATURES,
-                                      &index->cells, err);
-    if (status != OJ_OK)
-    {
-        oj_free(index);
-        return status;
-    }
-    *out = index;
-    return OJ_OK;
+    struct polygons_index *self = (struct polygons_index *)index;
+    self->accepted = oj_point_locations(self->relation.op);
+    return oj_cuda_ring_cells_build(self->device, self->layer, OJ_RING_FEATURES,
+                                    &self->cells, err);
 }
 
-static void free_index(struct oj_cuda_index *index)
+static void drop(struct oj_cuda_index *index)
 {
-    if (index == NULL)
-        return;
-    oj_cuda_ring_cells_drop(index->device, &index->cells);
-    oj_free(index);
+    oj_cuda_ring_cells_drop(index->device,
+                            &((struct polygons_index *)index)->cells);
 }
 
 static int64_t index_bytes(const struct oj_cuda_index *index)
 {
-    return oj_cuda_ring_cells_bytes(&index->cells);
+    return oj_cuda_ring_cells_bytes(
+        &((const struct polygons_index *)index)->cells);
 }
 
 /* A first answer and an offset each, sums of blocks, and some pairs. */
@@ -67,9 +46,10 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 static struct points_in_rings_query
 query_of(const struct oj_cuda_index *index, const struct oj_cuda_points *points)
 {
+    const struct polygons_index *self = (const struct polygons_index *)index;
     struct points_in_rings_query q;
-    q.tree = index->cells.tree;
-    q.accepted = index->accepted;
+    q.tree = self->cells.tree;
+    q.accepted = self->accepted;
     q.n = points->n;
     q.x = points->x;
     q.y = points->y;
@@ -410,8 +390,9 @@ static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
 const struct oj_cuda_family oj_cuda_points_in_polygons = {
     "points in cells of polygons",
     oj_is_points_in_polygons,
-    make_index,
-    free_index,
+    sizeof(struct polygons_index),
+    build,
+    drop,
     index_bytes,
     batch_bytes,
     join_one,
