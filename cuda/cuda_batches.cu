@@ -148,9 +148,7 @@ static oj_status join_one(struct cuda_batch_worker *w,
         to_measure = (double *)(void *)slot->stage.data;
         to_row = (int32_t *)(void *)(to_measure + n);
     }
-    OJ_CUDA_TRY(cudaMemsetAsync(slot->d_matched.data, 0,
-                                sizeof *slot->d_matched.data, slot->stream),
-                "joining", &w->error);
+    OJ_TRY(oj_cuda_clear(slot->stream, &slot->d_matched, "joining", &w->error));
     OJ_TRY(b->family->join_one(w->place->of[b->number], slot->stream, points,
                                slot->d_row.data, slot->d_measure.data,
                                &w->error));

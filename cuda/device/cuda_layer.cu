@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define BLOCK 256
-#define EXTENT_BLOCKS 512
 
 /* The flat layer as it is on the host, copied; freed when all is made. */
 struct raw
@@ -21,7 +20,7 @@ struct raw
     struct oj_cuda_array<uint8_t> scratch;
 };
 
-/* Greatest and least of what a block saw. */
+/* Least and greatest. */
 struct layer_extent
 {
     double x0, y0, x1, y1;
@@ -200,43 +199,29 @@ static __global__ void make_point_segments(int64_t n, const int32_t *ordinal_of,
     }
 }
 
-static __device__ void join_extent(struct layer_extent *e, double x, double y)
+struct extent_of_segment
 {
-    e->x0 = fmin(e->x0, x);
-    e->y0 = fmin(e->y0, y);
-    e->x1 = fmax(e->x1, x);
-    e->y1 = fmax(e->y1, y);
-}
+    const struct oj_cuda_segment *segment;
 
-static __global__ void measure(int64_t n, const struct oj_cuda_segment *segment,
-                               struct layer_extent *out)
+    __device__ struct layer_extent operator()(ptrdiff_t i) const
+    {
+        const struct oj_cuda_segment s = segment[i];
+        struct layer_extent e = {fmin(s.ax, s.bx), fmin(s.ay, s.by),
+                                 fmax(s.ax, s.bx), fmax(s.ay, s.by)};
+        return e;
+    }
+};
+
+struct join_layer_extents
 {
-    __shared__ struct layer_extent of_thread[BLOCK];
-    struct layer_extent mine = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < n;
-         i += (int64_t)gridDim.x * BLOCK)
+    __device__ struct layer_extent
+    operator()(const struct layer_extent &a, const struct layer_extent &b) const
     {
-        join_extent(&mine, segment[i].ax, segment[i].ay);
-        join_extent(&mine, segment[i].bx, segment[i].by);
+        struct layer_extent e = {fmin(a.x0, b.x0), fmin(a.y0, b.y0),
+                                 fmax(a.x1, b.x1), fmax(a.y1, b.y1)};
+        return e;
     }
-    of_thread[threadIdx.x] = mine;
-    for (int step = BLOCK / 2; step > 0; step /= 2)
-    {
-        __syncthreads();
-        if ((int)threadIdx.x < step)
-        {
-            struct layer_extent *a = &of_thread[threadIdx.x];
-            const struct layer_extent *b = &of_thread[threadIdx.x + step];
-            /* corner by corner: b may have seen nothing */
-            a->x0 = fmin(a->x0, b->x0);
-            a->y0 = fmin(a->y0, b->y0);
-            a->x1 = fmax(a->x1, b->x1);
-            a->y1 = fmax(a->y1, b->y1);
-        }
-    }
-    if (threadIdx.x == 0)
-        out[blockIdx.x] = of_thread[0];
-}
+};
 
 /* Turns counts [n + 1] with a last one of 0 into offsets, in place. */
 static oj_status scan(struct layer_build *m, int64_t *counts, int64_t n)
@@ -407,46 +392,22 @@ static oj_status segments_of(struct layer_build *m)
     return OJ_OK;
 }
 
-static double greater(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 static oj_status extent_of(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
-    struct oj_cuda_device *device = m->device;
-    oj_cuda_array<struct layer_extent> of_block = {NULL, 0};
-    struct layer_extent host[EXTENT_BLOCKS];
-    unsigned n_blocks = oj_blocks(layer->n_segments, BLOCK);
-    cudaError_t error;
-    layer->x0 = layer->y0 = INFINITY;
-    layer->x1 = layer->y1 = -INFINITY;
-    if (layer->n_segments == 0)
-        return OJ_OK;
-    if (n_blocks > EXTENT_BLOCKS)
-        n_blocks = EXTENT_BLOCKS;
-    OJ_TRY(oj_cuda_make(device, device->stream, (int64_t)n_blocks, &of_block,
-                        m->err));
-    measure<<<n_blocks, BLOCK, 0, device->stream>>>(
-        layer->n_segments, layer->segment.data, of_block.data);
-    error = cudaGetLastError();
-    if (error == cudaSuccess)
-        error = cudaMemcpyAsync(host, of_block.data, n_blocks * sizeof *host,
-                                cudaMemcpyDeviceToHost, device->stream);
-    oj_cuda_drop(device, device->stream, &of_block);
-    if (error == cudaSuccess)
-        error = cudaStreamSynchronize(device->stream);
-    OJ_CUDA_TRY(error, "measuring the join layer", m->err);
-    for (unsigned i = 0; i < n_blocks; i++)
-    {
-        layer->x0 = -greater(-layer->x0, -host[i].x0);
-        layer->y0 = -greater(-layer->y0, -host[i].y0);
-        layer->x1 = greater(layer->x1, host[i].x1);
-        layer->y1 = greater(layer->y1, host[i].y1);
-    }
-    layer->magnitude = greater(greater(fabs(layer->x0), fabs(layer->x1)),
-                               greater(fabs(layer->y0), fabs(layer->y1)));
+    struct layer_extent e = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    struct extent_of_segment segments = {layer->segment.data};
+    if (layer->n_segments > 0)
+        OJ_TRY(oj_cuda_reduce(m->device, segments, layer->n_segments,
+                              join_layer_extents(), &e,
+                              "measuring the join layer", m->err));
+    layer->x0 = e.x0;
+    layer->y0 = e.y0;
+    layer->x1 = e.x1;
+    layer->y1 = e.y1;
+    if (layer->n_segments > 0)
+        layer->magnitude =
+            fmax(fmax(fabs(e.x0), fabs(e.x1)), fmax(fabs(e.y0), fabs(e.y1)));
     return OJ_OK;
 }
 

@@ -5,7 +5,10 @@
 #include "cuda_stage.h"
 
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
+
+#include <iterator>
 
 /** Runs call(memory, bytes), a call of CUB that tells bytes where memory is
  *  NULL. scratch grows as calls want; its owner drops it. */
@@ -56,6 +59,60 @@ OJ_MUST_USE oj_status oj_cuda_scan_total(struct oj_cuda_device *device,
     OJ_TRY(oj_cuda_scan(device, stream, scratch, counts, n, doing, err));
     return oj_cuda_read(stream, counts + n, (int)sizeof *total, total, doing,
                         err);
+}
+
+/** The values of(0), of(1), .. as calls of CUB read them. */
+template <typename V, typename Of> struct oj_cuda_computed
+{
+    typedef std::random_access_iterator_tag iterator_category;
+    typedef V value_type;
+    typedef ptrdiff_t difference_type;
+    typedef const V *pointer;
+    typedef V reference;
+    Of of;
+    ptrdiff_t at;
+
+    __device__ V operator*() const
+    {
+        return of(at);
+    }
+    __device__ V operator[](ptrdiff_t i) const
+    {
+        return of(at + i);
+    }
+    __host__ __device__ oj_cuda_computed operator+(ptrdiff_t i) const
+    {
+        oj_cuda_computed moved = {of, at + i};
+        return moved;
+    }
+};
+
+/** Puts of(0) .. of(n - 1) together with what *sum is, by op, whatever their
+ *  order; waits for the device's stream. n is below 2^31. */
+template <typename V, typename Of, typename Op>
+OJ_MUST_USE oj_status oj_cuda_reduce(struct oj_cuda_device *device, Of of,
+                                     int64_t n, Op op, V *sum,
+                                     const char *doing, struct oj_error *err)
+{
+    cudaStream_t stream = device->stream;
+    oj_cuda_computed<V, Of> values = {of, 0};
+    oj_cuda_array<uint8_t> scratch = {NULL, 0};
+    oj_cuda_array<V> out = {NULL, 0};
+    oj_status status = oj_cuda_make(device, stream, 1, &out, err);
+    if (status == OJ_OK)
+        status = oj_cuda_with_scratch(
+            device, stream, &scratch,
+            [&](void *memory, size_t &bytes)
+            {
+                return cub::DeviceReduce::Reduce(
+                    memory, bytes, values, out.data, (int)n, op, *sum, stream);
+            },
+            doing, err);
+    if (status == OJ_OK)
+        status =
+            oj_cuda_read(stream, out.data, (int)sizeof *sum, sum, doing, err);
+    oj_cuda_drop(device, stream, &out, &scratch);
+    return status;
 }
 
 /** Keys with their values, and room for as many; zeroed memory is empty. */

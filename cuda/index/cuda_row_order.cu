@@ -186,8 +186,7 @@ static oj_status order(struct ordering *o)
     too_long.n = o->n_long.data;
     too_long.first = o->first.data;
     too_long.end = o->end.data;
-    OJ_CUDA_TRY(cudaMemsetAsync(too_long.n, 0, sizeof n, o->stream),
-                "ordering pairs", o->err);
+    OJ_TRY(oj_cuda_clear(o->stream, &o->n_long, "ordering pairs", o->err));
     order_short<<<oj_blocks(o->rows.n, BLOCK), BLOCK, 0, o->stream>>>(o->rows,
                                                                       too_long);
     OJ_CUDA_TRY_LAUNCH("ordering pairs", o->err);

@@ -57,14 +57,6 @@ static __global__ void list_open(int64_t n, const int32_t *row, const double *x,
         its_measure[first] = measure[i];
 }
 
-static oj_status clear_count(struct open_rows *open, struct oj_error *err)
-{
-    OJ_CUDA_TRY(cudaMemsetAsync(open->count.data, 0, sizeof *open->count.data,
-                                open->stream),
-                "joining", err);
-    return OJ_OK;
-}
-
 /* measure NULL: those of open rows are not known. */
 static oj_status find_open(struct open_rows *open,
                            const struct oj_cuda_points *points,
@@ -75,7 +67,7 @@ static oj_status find_open(struct open_rows *open,
     if (points->n == 0)
         return OJ_OK;
     OJ_TRY(oj_cuda_make(open->device, open->stream, 1, &open->count, err));
-    OJ_TRY(clear_count(open, err));
+    OJ_TRY(oj_cuda_clear(open->stream, &open->count, "joining", err));
     count_open<<<oj_blocks(points->n, BLOCK), BLOCK, 0, open->stream>>>(
         points->n, row, open->count.data);
     OJ_CUDA_TRY_LAUNCH("joining", err);
@@ -89,7 +81,7 @@ static oj_status find_open(struct open_rows *open,
     if (measure != NULL)
         OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->measure,
                             err));
-    OJ_TRY(clear_count(open, err));
+    OJ_TRY(oj_cuda_clear(open->stream, &open->count, "joining", err));
     list_open<<<oj_blocks(points->n, BLOCK), BLOCK, 0, open->stream>>>(
         points->n, row, points->x, points->y, measure, open->count.data,
         open->at.data, open->x.data, open->y.data, open->measure.data);

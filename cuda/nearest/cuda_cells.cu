@@ -146,10 +146,8 @@ static oj_status read_counters(struct cuda_cells_build *b)
 
 static oj_status clear_counters(struct cuda_cells_build *b)
 {
-    OJ_CUDA_TRY(
-        cudaMemsetAsync(b->counters.data, 0, sizeof b->seen, b->device->stream),
-        "building cells", b->err);
-    return OJ_OK;
+    return oj_cuda_clear(b->device->stream, &b->counters, "building cells",
+                         b->err);
 }
 
 static oj_status find_distinct(struct cuda_cells_build *b)
@@ -165,10 +163,8 @@ static oj_status find_distinct(struct cuda_cells_build *b)
     OJ_TRY(oj_cuda_make(b->device, stream, n, &b->distinct, b->err));
     OJ_TRY(oj_cuda_make(b->device, stream, size, &table, b->err));
     status = clear_counters(b);
-    if (status == OJ_OK &&
-        cudaMemsetAsync(table.data, 0, size * sizeof *table.data, stream) !=
-            cudaSuccess)
-        status = oj_cuda_fail(b->err, cudaGetLastError(), "clearing a table");
+    if (status == OJ_OK)
+        status = oj_cuda_clear(stream, &table, "clearing a table", b->err);
     if (status == OJ_OK)
     {
         mark_copies<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
@@ -353,10 +349,8 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
     OJ_TRY(oj_cuda_make(b->device, stream, n_cells, &cursor, b->err));
     s.cursor = cursor.data;
     status = clear_counters(b);
-    if (status == OJ_OK &&
-        cudaMemsetAsync(s.cursor, 0, n_cells * sizeof *s.cursor, stream) !=
-            cudaSuccess)
-        status = oj_cuda_fail(b->err, cudaGetLastError(), "building cells");
+    if (status == OJ_OK)
+        status = oj_cuda_clear(stream, &cursor, "building cells", b->err);
     if (status == OJ_OK)
     {
         seed_lists<0>
@@ -565,9 +559,7 @@ void oj_cuda_cells_drop(struct oj_cuda_device *device,
 
 int64_t oj_cuda_cells_bytes(const struct oj_cuda_cells *cells)
 {
-    return (cells->tree.n + cells->directory.n) *
-               (int64_t)sizeof(struct oj_near_header) +
-           cells->pool.n * (int64_t)sizeof(uint64_t);
+    return oj_cuda_bytes(&cells->tree, &cells->directory, &cells->pool);
 }
 
 struct oj_near_view oj_cuda_cells_view(const struct oj_cuda_cells *cells,

@@ -75,7 +75,7 @@ void oj_cuda_far_drop(struct oj_cuda_device *device, struct oj_cuda_far *far)
 
 int64_t oj_cuda_far_bytes(const struct oj_cuda_far *far)
 {
-    return (far->run.n + far->span.n) * (int64_t)sizeof(struct oj_run_box);
+    return oj_cuda_bytes(&far->run, &far->span);
 }
 
 /* What the warps read and write. */

@@ -93,9 +93,7 @@ static oj_status make_starts(struct close_side_build *m)
     struct oj_cuda_array<uint32_t> *start = &m->made->start;
     int64_t n = oj_close_n_places(&m->made->side) + 1;
     OJ_TRY(oj_cuda_make(device, stream, n, start, m->err));
-    OJ_CUDA_TRY(cudaMemsetAsync(start->data, 0, (size_t)n * sizeof *start->data,
-                                stream),
-                "placing points", m->err);
+    OJ_TRY(oj_cuda_clear(stream, start, "placing points", m->err));
     mark_ends<<<oj_blocks(m->made->side.n, BLOCK), BLOCK, 0, stream>>>(
         m->made->side.n, m->sorting.key[0].data, start->data);
     OJ_CUDA_TRY_LAUNCH("placing points", m->err);
@@ -194,11 +192,8 @@ void oj_cuda_close_side_drop(struct oj_cuda_device *device,
 int64_t oj_cuda_close_side_bytes(const struct oj_cuda_close_side *side)
 {
     const struct oj_cuda_columns *columns = &side->columns;
-    return side->entry.n * (int64_t)sizeof(struct oj_close_place) +
-           columns->fid.n * (int64_t)sizeof(int64_t) +
-           (side->start.n + side->rank.n + columns->on_class.n +
-            columns->exclude_class.n) *
-               (int64_t)sizeof(int32_t);
+    return oj_cuda_bytes(&side->entry, &side->start, &side->rank, &columns->fid,
+                         &columns->on_class, &columns->exclude_class);
 }
 
 /* --- the points of a batch ------------------------------------------------ */

@@ -199,9 +199,6 @@ void oj_cuda_point_side_drop(struct oj_cuda_device *device,
 
 int64_t oj_cuda_point_side_bytes(const struct oj_cuda_point_side *side)
 {
-    return side->tree.node.n * (int64_t)sizeof(struct oj_device_tree_node) +
-           (side->place.n + side->place_of.n) *
-               (int64_t)sizeof(struct oj_point_place) +
-           side->box.n * (int64_t)sizeof(struct oj_tree_box) +
-           side->rank.n * (int64_t)sizeof(int32_t);
+    return oj_cuda_bytes(&side->tree.node, &side->place, &side->place_of,
+                         &side->box, &side->rank);
 }

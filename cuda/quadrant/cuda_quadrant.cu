@@ -28,15 +28,9 @@ struct oj_gpu_quadrant_index
 };
 
 /* Rows on their way. */
-struct chunk
+struct chunk : oj_cuda_quadrant_chunk
 {
     struct oj_gpu_quadrant_index *self;
-    int64_t n;
-    struct oj_cuda_array<double> x, y, measure;
-    struct oj_cuda_array<int32_t> row;
-    struct oj_cuda_quadrants quadrants;
-    struct oj_cuda_quadrant_pairs pairs;
-    struct oj_cuda_quadrant_answers answers;
     int64_t n_met;
     double sort_s, filter_s, refine_s;
     struct oj_error *err;
@@ -85,9 +79,8 @@ static oj_status group(struct chunk *c)
     struct oj_gpu_quadrant_index *self = c->self;
     int64_t size = self->options.quadrant_size;
     OJ_TRY(start_clock(c));
-    OJ_TRY(oj_cuda_quadrants_make(&self->device, c->n, c->x.data, c->y.data,
-                                  size > 0 ? size : default_size, &c->quadrants,
-                                  c->err));
+    OJ_TRY(oj_cuda_quadrants_make(&self->device, size > 0 ? size : default_size,
+                                  c, c->err));
     return stop_clock(c, &c->sort_s);
 }
 
@@ -105,52 +98,42 @@ static oj_status hold_pairs(struct chunk *c, int64_t n, int64_t *got)
 }
 
 /* One quadrant may have more pairs than are held at a time. */
-static oj_status make_room(struct chunk *c,
-                           const struct oj_cuda_quadrant_slice *slice)
+static oj_status make_room(struct chunk *c)
 {
     struct oj_cuda_device *device = &c->self->device;
-    if (slice->n_pairs <= c->pairs.feature.n)
+    if (c->slice.n_pairs <= c->pairs.feature.n)
         return OJ_OK;
     oj_cuda_drop(device, device->stream, &c->pairs.feature);
-    return oj_cuda_make(device, device->stream, slice->n_pairs,
+    return oj_cuda_make(device, device->stream, c->slice.n_pairs,
                         &c->pairs.feature, c->err);
 }
 
-static oj_status run_slice(struct chunk *c, int64_t first, int64_t most,
-                           struct oj_cuda_quadrant_slice *slice)
+static oj_status run_slice(struct chunk *c, int64_t most)
 {
-    struct oj_gpu_quadrant_index *self = c->self;
-    struct oj_cuda_device *device = &self->device;
+    struct oj_cuda_device *device = &c->self->device;
     OJ_TRY(start_clock(c));
-    OJ_TRY(oj_cuda_quadrant_next_slice(device, &c->quadrants, &c->pairs, first,
-                                       most, slice, c->err));
-    OJ_TRY(make_room(c, slice));
-    OJ_TRY(oj_cuda_quadrant_fill_pairs(device, &self->grid, &c->quadrants,
-                                       slice, &c->pairs, c->err));
+    OJ_TRY(oj_cuda_quadrant_next_slice(device, most, c, c->err));
+    OJ_TRY(make_room(c));
+    OJ_TRY(oj_cuda_quadrant_fill_pairs(device, c, c->err));
     OJ_TRY(stop_clock(c, &c->filter_s));
     OJ_TRY(start_clock(c));
-    OJ_TRY(oj_cuda_quadrant_refine(device, &self->layer, &self->grid,
-                                   &c->quadrants, slice, &c->pairs,
-                                   self->interior, &c->answers, c->err));
+    OJ_TRY(oj_cuda_quadrant_refine(device, c, c->err));
     return stop_clock(c, &c->refine_s);
 }
 
 static oj_status meet(struct chunk *c)
 {
-    struct oj_gpu_quadrant_index *self = c->self;
-    struct oj_cuda_quadrant_slice slice = {0, 0, 0, 0};
     int64_t most = 0;
-    if (c->quadrants.n == 0 || self->grid.n_entries == 0)
+    if (c->quadrants.n == 0 || c->grid.n_entries == 0)
         return OJ_OK;
     OJ_TRY(start_clock(c));
-    OJ_TRY(oj_cuda_quadrant_count_pairs(&self->device, &self->grid,
-                                        &c->quadrants, &c->pairs, c->err));
+    OJ_TRY(oj_cuda_quadrant_count_pairs(&c->self->device, c, c->err));
     OJ_TRY(stop_clock(c, &c->filter_s));
     if (c->pairs.n == 0)
         return OJ_OK;
     OJ_TRY(hold_pairs(c, c->pairs.n, &most));
-    while (slice.end < c->quadrants.n)
-        OJ_TRY(run_slice(c, slice.end, most, &slice));
+    while (c->slice.end < c->quadrants.n)
+        OJ_TRY(run_slice(c, most));
     return OJ_OK;
 }
 
@@ -161,9 +144,7 @@ static oj_status unload(struct chunk *c, int32_t *row, double *measure)
     unsigned long long n_met = 0;
     size_t n = (size_t)c->n;
     OJ_TRY(start_clock(c));
-    OJ_TRY(oj_cuda_quadrant_answer(&self->device, &self->layer, &c->quadrants,
-                                   &c->answers, c->n, c->row.data,
-                                   c->measure.data, c->err));
+    OJ_TRY(oj_cuda_quadrant_answer(&self->device, c, c->err));
     OJ_TRY(stop_clock(c, &c->refine_s));
     OJ_CUDA_TRY(cudaMemcpyAsync(row, c->row.data, n * sizeof *row,
                                 cudaMemcpyDeviceToHost, stream),
@@ -181,12 +162,14 @@ static oj_status unload(struct chunk *c, int32_t *row, double *measure)
 
 static void drop_chunk(struct chunk *c)
 {
-    struct oj_cuda_device *device = &c->self->device;
-    cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &c->x, &c->y, &c->measure, &c->row);
-    oj_cuda_quadrants_drop(device, &c->quadrants);
-    oj_cuda_quadrant_pairs_drop(device, &c->pairs);
-    oj_cuda_quadrant_answers_drop(device, &c->answers);
+    struct oj_cuda_quadrants *q = &c->quadrants;
+    struct oj_cuda_quadrant_pairs *p = &c->pairs;
+    struct oj_cuda_quadrant_answers *a = &c->answers;
+    cudaStream_t stream = c->self->device.stream;
+    oj_cuda_drop(&c->self->device, stream, &c->x, &c->y, &c->measure, &c->row,
+                 &q->row, &q->x, &q->y, &q->first, &q->window, &p->offset,
+                 &p->task, &p->feature, &p->scratch, &a->distance, &a->rank,
+                 &a->lock, &a->n_met);
     /* What is under way must not outlive the host's arrays. */
     (void)cudaStreamSynchronize(stream);
     (void)cudaGetLastError();
@@ -197,8 +180,7 @@ static oj_status run_chunk(struct chunk *c, const double *x, const double *y,
 {
     OJ_TRY(load(c, x, y));
     OJ_TRY(group(c));
-    OJ_TRY(oj_cuda_quadrant_answers_make(&c->self->device, &c->quadrants,
-                                         &c->answers, c->err));
+    OJ_TRY(oj_cuda_quadrant_answers_make(&c->self->device, c, c->err));
     OJ_TRY(meet(c));
     return unload(c, row, measure);
 }
@@ -212,6 +194,9 @@ static oj_status join_rows(struct oj_gpu_quadrant_index *self,
     struct chunk c = {};
     oj_status status;
     c.self = self;
+    c.layer = self->layer;
+    c.grid = self->grid;
+    c.interior = self->interior;
     c.n = n;
     c.err = err;
     status = run_chunk(&c, input->x + first, input->y + first,
@@ -340,7 +325,9 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
         return call.status;
     }
     stats->index_s += oj_clock_seconds() - start;
-    stats->index_bytes += oj_cuda_quadrant_grid_bytes(&self->grid);
+    stats->index_bytes +=
+        oj_cuda_bytes(&self->grid.box, &self->grid.first, &self->grid.flag) +
+        self->grid.n_entries * (int64_t)(sizeof(uint64_t) + sizeof(int32_t));
     *out = self;
     return OJ_OK;
 }
@@ -355,7 +342,9 @@ static void free_aside(void *user)
         (void)cudaEventDestroy(self->begin);
     if (self->end != NULL)
         (void)cudaEventDestroy(self->end);
-    oj_cuda_quadrant_grid_drop(&self->device, &self->grid);
+    oj_cuda_drop(&self->device, self->device.stream, &self->grid.box,
+                 &self->grid.cell, &self->grid.feature, &self->grid.first,
+                 &self->grid.flag);
     oj_cuda_layer_drop(&self->device, &self->layer);
     oj_cuda_close(&self->device);
     (void)cudaGetLastError();

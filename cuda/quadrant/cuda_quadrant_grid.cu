@@ -5,7 +5,6 @@
 #include "cuda_quadrant.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define BLOCK 256
 #define WARP 32
@@ -168,9 +167,7 @@ static oj_status follow_segments(struct quadrant_grid_build *m)
         return OJ_OK;
     OJ_TRY(oj_cuda_make(m->device, stream, layer->n_segments, &grid->flag,
                         m->err));
-    OJ_CUDA_TRY(
-        cudaMemsetAsync(grid->flag.data, 0, (size_t)layer->n_segments, stream),
-        "following rings", m->err);
+    OJ_TRY(oj_cuda_clear(stream, &grid->flag, "following rings", m->err));
     flag_parts<<<oj_blocks(layer->n_parts, BLOCK), BLOCK, 0, stream>>>(
         layer->n_parts, layer->part_kind.data, layer->ring_offset.data,
         layer->segment_offset.data, grid->flag.data);
@@ -210,8 +207,7 @@ static oj_status count_entries(struct quadrant_grid_build *m, double *out)
     struct oj_cuda_quadrant_grid *grid = m->grid;
     cudaStream_t stream = m->device->stream;
     int64_t n = m->layer->n_features;
-    OJ_CUDA_TRY(cudaMemsetAsync(m->n_cells.data, 0, sizeof(double), stream),
-                "counting cells", m->err);
+    OJ_TRY(oj_cuda_clear(stream, &m->n_cells, "counting cells", m->err));
     sum_cells<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
         n, grid->box.data, grid->frame, grid->reach, m->n_cells.data);
     OJ_CUDA_TRY_LAUNCH("counting cells", m->err);
@@ -284,43 +280,21 @@ oj_status oj_cuda_quadrant_grid_make(struct oj_cuda_device *device,
                                      struct oj_cuda_quadrant_grid *out,
                                      struct oj_error *err)
 {
-    struct oj_cuda_quadrant_grid grid = {};
     struct quadrant_grid_build m = {};
-    oj_status status = OJ_OK;
-    grid.reach = reach;
+    oj_status status;
+    out->reach = reach;
+    if (layer->n_segments == 0)
+        return OJ_OK;
     m.device = device;
     m.layer = layer;
-    m.grid = &grid;
+    m.grid = out;
     m.err = err;
-    if (layer->n_segments > 0)
-    {
-        status = follow_segments(&m);
-        if (status == OJ_OK)
-            status = make_cells(&m);
-    }
+    status = follow_segments(&m);
+    if (status == OJ_OK)
+        status = make_cells(&m);
     oj_cuda_drop(device, device->stream, &m.n_cells, &m.offset, &m.scratch);
     oj_cuda_sorting_drop(device, device->stream, &m.entries);
-    if (status == OJ_OK && cudaStreamSynchronize(device->stream) != cudaSuccess)
-        status = oj_cuda_fail(err, cudaGetLastError(), "laying a grid");
-    if (status != OJ_OK)
-        oj_cuda_quadrant_grid_drop(device, &grid);
-    else
-        *out = grid;
-    return status;
-}
-
-void oj_cuda_quadrant_grid_drop(struct oj_cuda_device *device,
-                                struct oj_cuda_quadrant_grid *grid)
-{
-    cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &grid->box, &grid->cell, &grid->feature,
-                 &grid->first, &grid->flag);
-    memset(grid, 0, sizeof *grid);
-}
-
-int64_t oj_cuda_quadrant_grid_bytes(const struct oj_cuda_quadrant_grid *grid)
-{
-    return grid->box.n * (int64_t)sizeof *grid->box.data +
-           grid->n_entries * (int64_t)(sizeof(uint64_t) + sizeof(int32_t)) +
-           grid->first.n * (int64_t)sizeof(int32_t) + grid->flag.n;
+    OJ_TRY(status);
+    OJ_CUDA_TRY(cudaStreamSynchronize(device->stream), "laying a grid", err);
+    return OJ_OK;
 }

@@ -267,8 +267,7 @@ void oj_cuda_ring_cells_drop(struct oj_cuda_device *device,
 
 int64_t oj_cuda_ring_cells_bytes(const struct oj_cuda_ring_cells *cells)
 {
-    return 4 * (cells->directory.n + cells->slot.n + cells->edge_segment.n) +
-           2 * cells->occupied.n +
-           (int64_t)sizeof(struct oj_ring_leaf) * cells->leaf.n +
-           8 * (cells->record.n + cells->edge.n);
+    return oj_cuda_bytes(&cells->directory, &cells->occupied, &cells->slot,
+                         &cells->leaf, &cells->record, &cells->edge,
+                         &cells->edge_segment);
 }

@@ -138,8 +138,7 @@ static oj_status mark(struct oj_cuda_ring_making *m, const struct view *v,
     OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->doubt, m->err));
     OJ_CUDA_TRY(cudaMemsetAsync(w->doubt.data, 0, 4, stream), "marking rings",
                 m->err);
-    OJ_CUDA_TRY(cudaMemsetAsync(marks->lost.data, 0, (size_t)n * 4, stream),
-                "marking rings", m->err);
+    OJ_TRY(oj_cuda_clear(stream, &marks->lost, "marking rings", m->err));
     find_heads<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(*v, marks->head.data);
     OJ_CUDA_TRY_LAUNCH("marking rings", m->err);
     OJ_TRY(oj_cuda_with_scratch(
@@ -189,7 +188,8 @@ static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
         m->device, stream, &w->scratch,
         [&](void *memory, size_t &bytes)
         {
-            struct counts counts = {w->count.data};
+            oj_cuda_computed<unsigned long long, struct counts> counts = {
+                {w->count.data}, 0};
             return cub::DeviceScan::ExclusiveSum(memory, bytes, counts,
                                                  w->place.data, n + 1, stream);
         },

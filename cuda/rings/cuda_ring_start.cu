@@ -369,7 +369,8 @@ static oj_status fill_first(struct oj_cuda_ring_making *m,
         m->device, stream, &w->scratch,
         [&](void *memory, size_t &bytes)
         {
-            struct put_sums sums = {w->item[0].data, 0, (ptrdiff_t)n};
+            oj_cuda_computed<unsigned long long, struct put_sums> sums = {
+                {w->item[0].data, (ptrdiff_t)n}, 0};
             return cub::DeviceScan::ExclusiveSum(
                 memory, bytes, sums, w->put.data, (int64_t)n + 1, stream);
         },

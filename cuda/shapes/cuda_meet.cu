@@ -291,8 +291,8 @@ static oj_status list_stretches(struct pair_comparison *m)
     const struct meet_query *q = &m->question;
     unsigned long long n = 0;
     OJ_TRY(oj_cuda_make(m->device, m->stream, 1, &m->n_stretches, m->err));
-    OJ_CUDA_TRY(cudaMemsetAsync(m->n_stretches.data, 0, sizeof n, m->stream),
-                "comparing features", m->err);
+    OJ_TRY(oj_cuda_clear(m->stream, &m->n_stretches, "comparing features",
+                         m->err));
     begin<<<oj_blocks(q->n, BLOCK), BLOCK, 0, m->stream>>>(
         *q, m->n_stretches.data, NULL);
     OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
@@ -301,8 +301,8 @@ static oj_status list_stretches(struct pair_comparison *m)
     if (n == 0)
         return OJ_OK;
     OJ_TRY(oj_cuda_make(m->device, m->stream, (int64_t)n, &m->stretch, m->err));
-    OJ_CUDA_TRY(cudaMemsetAsync(m->n_stretches.data, 0, sizeof n, m->stream),
-                "comparing features", m->err);
+    OJ_TRY(oj_cuda_clear(m->stream, &m->n_stretches, "comparing features",
+                         m->err));
     begin<<<oj_blocks(q->n, BLOCK), BLOCK, 0, m->stream>>>(
         *q, m->n_stretches.data, m->stretch.data);
     OJ_CUDA_TRY_LAUNCH("comparing features", m->err);

@@ -197,14 +197,8 @@ void oj_cuda_meet_side_drop(struct oj_cuda_device *device, cudaStream_t stream,
     memset(side, 0, sizeof *side);
 }
 
-template <typename T>
-static int64_t bytes_of(const struct oj_cuda_array<T> *array)
-{
-    return array->n * (int64_t)sizeof(T);
-}
-
 int64_t oj_cuda_meet_side_bytes(const struct oj_cuda_meet_side *side)
 {
-    return bytes_of(&side->feature) + bytes_of(&side->image) +
-           bytes_of(&side->chain) + oj_cuda_rings_bytes(&side->rings);
+    return oj_cuda_bytes(&side->feature, &side->image, &side->chain) +
+           oj_cuda_rings_bytes(&side->rings);
 }

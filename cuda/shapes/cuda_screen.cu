@@ -133,8 +133,7 @@ static oj_status make_places(struct screen_build *m, struct oj_error *err)
 static int64_t index_bytes(const struct oj_cuda_screen_place *place)
 {
     return oj_cuda_meet_side_bytes(&place->side) +
-           place->tree.node.n * (int64_t)sizeof(struct oj_device_tree_node) +
-           place->tree.order.n * (int64_t)sizeof(int32_t);
+           oj_cuda_bytes(&place->tree.node, &place->tree.order);
 }
 
 oj_status oj_cuda_screen_index(const struct oj_flat *join_side,

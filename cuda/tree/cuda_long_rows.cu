@@ -46,8 +46,7 @@ static oj_status find_long(struct long_rows_sorting *s, unsigned *n)
     OJ_TRY(
         oj_cuda_make(s->device, s->stream, most, &s->first, &s->end, s->err));
     OJ_TRY(oj_cuda_make(s->device, s->stream, 1, &s->n_long, s->err));
-    OJ_CUDA_TRY(cudaMemsetAsync(s->n_long.data, 0, sizeof *n, s->stream),
-                "ordering pairs", s->err);
+    OJ_TRY(oj_cuda_clear(s->stream, &s->n_long, "ordering pairs", s->err));
     list_long<<<oj_blocks(s->rows.n_rows, BLOCK), BLOCK, 0, s->stream>>>(
         s->rows, s->n_long.data, s->first.data, s->end.data);
     OJ_CUDA_TRY_LAUNCH("ordering pairs", s->err);

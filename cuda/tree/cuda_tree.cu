@@ -342,16 +342,10 @@ void oj_cuda_tree_side_drop(struct oj_cuda_device *device,
     memset(side, 0, sizeof *side);
 }
 
-template <typename T>
-static int64_t bytes_of(const struct oj_cuda_array<T> *array)
-{
-    return array->n * (int64_t)sizeof(T);
-}
-
 int64_t oj_cuda_tree_side_bytes(const struct oj_cuda_tree_side *side)
 {
-    return bytes_of(&side->segments.node) + bytes_of(&side->segments.order) +
-           bytes_of(&side->polygons.node) + bytes_of(&side->polygons.order) +
-           bytes_of(&side->segment) + bytes_of(&side->rank) +
-           bytes_of(&side->only_rank) + oj_cuda_rings_bytes(&side->rings);
+    return oj_cuda_bytes(&side->segments.node, &side->segments.order,
+                         &side->polygons.node, &side->polygons.order,
+                         &side->segment, &side->rank, &side->only_rank) +
+           oj_cuda_rings_bytes(&side->rings);
 }

@@ -283,11 +283,8 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
     unsigned long long n_pairs = 0;
     OJ_TRY(oj_cuda_make(device, stream, n + 1, &out->offset, err));
     if (n == 0)
-    {
-        OJ_CUDA_TRY(cudaMemsetAsync(out->offset.data, 0, 8, stream),
-                    "listing polygons of points", err);
-        return OJ_OK;
-    }
+        return oj_cuda_clear(stream, &out->offset, "listing polygons of points",
+                             err);
     OJ_TRY(oj_cuda_make(device, stream, n_chunks * ROUNDS, &l->some, err));
     OJ_TRY(oj_cuda_make(device, stream, n_chunks * CHUNK, &l->few, err));
     OJ_TRY(
