@@ -1,14 +1,14 @@
 /* The nearest feature of each point, by cells: a thread for each point, in the
  * order of the input.  What the cells leave open is asked again by the packed
  * tree: points farther from everything than the cells reach, in a join at any
- * distance, and with -ties all points to which several features are as near.
+ * distance or at a great one, and with -ties all points to which several
+ * features are as near.
  */
 #include "../index/cuda_family.h"
 #include "../rings/cuda_ring_cells.h"
 #include "cuda_around.h"
 #include "cuda_ask_again.h"
 #include "cuda_cells.h"
-#include "cuda_far.h"
 
 #define BLOCK 256
 
@@ -21,7 +21,6 @@
 struct near_index : oj_cuda_index
 {
     struct oj_cuda_cells cells;
-    struct oj_cuda_far far; /* where points outside of the cells may match */
     struct oj_cuda_asked asked; /* about what is open; no family: nothing is */
     int at_any_distance, all_ties;
     int has_rings; /* distances to the interior of polygons */
@@ -50,7 +49,6 @@ static void drop(struct oj_cuda_index *index)
 {
     struct near_index *self = (struct near_index *)index;
     oj_cuda_cells_drop(self->device, &self->cells);
-    oj_cuda_far_drop(self->device, &self->far);
     oj_cuda_ring_cells_drop(self->device, &self->rings);
     oj_cuda_family_free(self->asked.family, self->asked.index);
 }
@@ -104,11 +102,9 @@ static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
                        "apart");
     OJ_TRY(oj_cuda_cells_build(self->device, layer, reach_of(relation, layer),
                                self->all_ties, &self->cells, err));
-    if (self->all_ties || self->at_any_distance)
+    if (self->all_ties || self->at_any_distance ||
+        self->cells.square.has_outside)
         OJ_TRY(make_asked(self, err));
-    else if (self->cells.square.has_outside)
-        OJ_TRY(oj_cuda_far_build(self->device, layer, relation->max_distance,
-                                 &self->far, err));
     if (!self->has_rings)
         return OJ_OK;
     return oj_cuda_ring_cells_build(
@@ -120,7 +116,6 @@ static int64_t index_bytes(const struct oj_cuda_index *index)
 {
     const struct near_index *self = (const struct near_index *)index;
     int64_t bytes = oj_cuda_cells_bytes(&self->cells) +
-                    oj_cuda_far_bytes(&self->far) +
                     oj_cuda_ring_cells_bytes(&self->rings);
     if (self->asked.index != NULL)
         bytes += self->asked.family->index_bytes(self->asked.index);
@@ -232,7 +227,7 @@ static oj_status find_rows(const struct near_index *self, cudaStream_t stream,
     batch.ordinal_of = self->layer->ordinal_of.data;
     batch.row = d_row;
     batch.measure = d_measure;
-    batch.keeps_open = self->far.n_runs > 0 || self->asked.index != NULL;
+    batch.keeps_open = self->asked.index != NULL;
     batch.none_is_open = self->at_any_distance;
     if (self->layer->n_segments > 0)
         return self->all_ties ? ask_cells<1>(self, stream, points, batch, err)
@@ -257,10 +252,6 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
     if (self->asked.index != NULL)
         return oj_cuda_ask_again_one(&self->asked, stream, points, d_row,
                                      d_measure, err);
-    if (self->far.n_runs > 0)
-        return oj_cuda_far_join(&self->far, self->layer, stream, points->n,
-                                points->x, points->y, OJ_NEAR_OPEN, d_row,
-                                d_measure, err);
     return OJ_OK;
 }
 
