@@ -45,8 +45,6 @@ struct cuda_join_batch
     int64_t room;                      /* pairs that out has room for */
 
     struct oj_cuda_workers workers; /* they need slots */
-    oj_status status;               /* of all that is done aside */
-    struct oj_error error;
 };
 
 struct cuda_batch_worker
@@ -558,23 +556,22 @@ static oj_status join_batch(struct cuda_join_batch *b, struct oj_error *err)
     return OJ_OK;
 }
 
-static void run_batch(void *user)
-{
-    struct cuda_join_batch *b = (struct cuda_join_batch *)user;
-    b->status = join_batch(b, &b->error);
-    free_pairs(b);
-}
-
 /* On threads of their own, whose current device is nobody's. */
 static oj_status run_aside(struct cuda_join_batch *b, struct oj_stats *stats,
                            struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    oj_cuda_aside(run_batch, b);
+    oj_status status = oj_cuda_try_all(
+        1,
+        [&](int, struct oj_error *error)
+        {
+            oj_status joined = join_batch(b, error);
+            free_pairs(b);
+            return joined;
+        },
+        err);
     stats->refine_s += oj_clock_seconds() - start;
-    if (b->status != OJ_OK)
-        return oj_fail(err, b->status, "%s", b->error.message);
-    return OJ_OK;
+    return status;
 }
 
 oj_status oj_cuda_join(struct oj_gpu_index *index, const struct oj_flat *input,

@@ -16,8 +16,6 @@ struct counting
     struct oj_cuda_tally_words tally[OJ_GPU_MAX_DEVICES];
     int64_t n_words; /* of all features */
     int64_t *host;   /* [n_words of all devices] */
-    oj_status status;
-    struct oj_error error;
 };
 
 /* Nothing but waits. */
@@ -28,44 +26,30 @@ static oj_status finish(const struct oj_cuda_device *device,
     return OJ_OK;
 }
 
-static oj_status make_words(struct counting *c, int p)
+static oj_status make_words(struct counting *c, int p, struct oj_error *err)
 {
     struct oj_cuda_device *device = &c->index->place[p].device;
-    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", &c->error);
+    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
     OJ_TRY(oj_cuda_tally_make(device, c->index->join_side->n_features,
-                              c->request, &c->tally[p], &c->error));
-    return finish(device, &c->error);
+                              c->request, &c->tally[p], err));
+    return finish(device, err);
 }
 
 /* The chunks have been waited for. */
-static oj_status fetch_words(struct counting *c, int p)
+static oj_status fetch_words(struct counting *c, int p, struct oj_error *err)
 {
     struct oj_cuda_device *device = &c->index->place[p].device;
-    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", &c->error);
-    OJ_TRY(oj_cuda_tally_fold(device, &c->tally[p], &c->error));
+    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
+    OJ_TRY(oj_cuda_tally_fold(device, &c->tally[p], err));
     OJ_CUDA_TRY(cudaMemcpyAsync(c->host + p * c->n_words,
                                 c->tally[p].tally.words,
                                 (size_t)c->n_words * sizeof *c->host,
                                 cudaMemcpyDeviceToHost, device->stream),
-                "copying counts", &c->error);
-    return finish(device, &c->error);
+                "copying counts", err);
+    return finish(device, err);
 }
 
-/* These run aside. */
-static void make_all(void *user)
-{
-    struct counting *c = (struct counting *)user;
-    for (int p = 0; p < c->index->n_places && c->status == OJ_OK; p++)
-        c->status = make_words(c, p);
-}
-
-static void fetch_all(void *user)
-{
-    struct counting *c = (struct counting *)user;
-    for (int p = 0; p < c->index->n_places && c->status == OJ_OK; p++)
-        c->status = fetch_words(c, p);
-}
-
+/* Runs aside. */
 static void drop_all(void *user)
 {
     struct counting *c = (struct counting *)user;
@@ -97,15 +81,15 @@ static oj_status count_batch(struct counting *c, const struct oj_flat *input,
                              struct oj_stats *stats, struct oj_error *err)
 {
     const struct oj_cuda_taker taker = {take_chunk, c};
-    oj_cuda_aside(make_all, c);
-    if (c->status == OJ_OK)
-        OJ_TRY(oj_cuda_give_chunks(c->index, c->number, input, &taker, stats,
-                                   err));
-    if (c->status == OJ_OK)
-        oj_cuda_aside(fetch_all, c);
-    if (c->status != OJ_OK)
-        return oj_fail(err, c->status, "%s", c->error.message);
-    return OJ_OK;
+    OJ_TRY(oj_cuda_try_all(
+        c->index->n_places,
+        [&](int p, struct oj_error *error) { return make_words(c, p, error); },
+        err));
+    OJ_TRY(oj_cuda_give_chunks(c->index, c->number, input, &taker, stats, err));
+    return oj_cuda_try_all(
+        c->index->n_places,
+        [&](int p, struct oj_error *error) { return fetch_words(c, p, error); },
+        err);
 }
 
 /* Adds to words, n_words for each feature, of which the first counts pairs. */

@@ -220,6 +220,7 @@ static oj_status join_all(struct oj_gpu_quadrant_index *self,
                           struct oj_stats *stats, struct oj_error *err)
 {
     int64_t n = input->n_features, step = most_rows;
+    OJ_CUDA_TRY(cudaSetDevice(self->device.ordinal), "choosing a device", err);
     if (self->options.gpu_batch > 0 && self->options.gpu_batch < step)
         step = self->options.gpu_batch;
     for (int64_t first = 0; first < n; first += step)
@@ -228,44 +229,18 @@ static oj_status join_all(struct oj_gpu_quadrant_index *self,
     return OJ_OK;
 }
 
-/* A call of the library's, which runs aside. */
-struct call
-{
-    struct oj_gpu_quadrant_index *self;
-    const struct oj_flat *flat; /* the join side, or a batch */
-    const int32_t *tie_rank;
-    double reach;
-    struct oj_matches *out;
-    struct oj_stats *stats;
-    struct oj_error *err;
-    oj_status status;
-};
-
-static void join_aside(void *user)
-{
-    struct call *c = (struct call *)user;
-    cudaError_t error = cudaSetDevice(c->self->device.ordinal);
-    if (error == cudaSuccess)
-        c->status = join_all(c->self, c->flat, c->out, c->stats, c->err);
-    else
-        c->status = oj_cuda_fail(c->err, error, "choosing a device");
-}
-
 oj_status oj_cuda_quadrant_join(struct oj_gpu_quadrant_index *index,
                                 const struct oj_flat *input,
                                 struct oj_matches *out, struct oj_stats *stats,
                                 struct oj_error *err)
 {
     int64_t n = input->n_features, n_matched = 0;
-    struct call call = {};
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
-    call.self = index;
-    call.flat = input;
-    call.out = out;
-    call.stats = stats;
-    call.err = err;
-    oj_cuda_aside(join_aside, &call);
-    OJ_TRY(call.status);
+    OJ_TRY(oj_cuda_try_all(
+        1,
+        [&](int, struct oj_error *error)
+        { return join_all(index, input, out, stats, error); },
+        err));
     for (int64_t i = 0; i < n; i++)
         n_matched += out->join_row[i] >= 0;
     out->n_matched = out->n_pairs = n_matched;
@@ -292,12 +267,6 @@ static oj_status make_index(struct oj_gpu_quadrant_index *self,
                                       &self->grid, err);
 }
 
-static void make_aside(void *user)
-{
-    struct call *c = (struct call *)user;
-    c->status = make_index(c->self, c->flat, c->tie_rank, c->reach, c->err);
-}
-
 oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
                                  const int32_t *tie_rank,
                                  const struct oj_relation *relation,
@@ -307,22 +276,24 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
 {
     double start = oj_clock_seconds();
     struct oj_gpu_quadrant_index *self;
-    struct call call = {};
+    oj_status status;
     self = (struct oj_gpu_quadrant_index *)oj_calloc(1, sizeof *self);
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
     self->options = *options;
     self->interior = relation->distance_to == OJ_TO_INTERIOR;
-    call.self = self;
-    call.flat = join_side;
-    call.tie_rank = tie_rank;
-    call.reach = relation->max_distance;
-    call.err = err;
-    oj_cuda_aside(make_aside, &call);
-    if (call.status != OJ_OK)
+    status = oj_cuda_try_all(
+        1,
+        [&](int, struct oj_error *error)
+        {
+            return make_index(self, join_side, tie_rank, relation->max_distance,
+                              error);
+        },
+        err);
+    if (status != OJ_OK)
     {
         oj_cuda_quadrant_free(self);
-        return call.status;
+        return status;
     }
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes +=

@@ -34,52 +34,30 @@ static oj_status build_tree(struct oj_cuda_screen_place *place,
     return OJ_OK;
 }
 
-/* The join side on all devices, side by side. */
-struct screen_build
-{
-    struct oj_gpu_screen *screen;
-    const struct oj_flat *join_side;
-    int ordinal[OJ_GPU_MAX_DEVICES];
-    oj_status status[OJ_GPU_MAX_DEVICES];
-    struct oj_error error[OJ_GPU_MAX_DEVICES];
-};
-
-static oj_status prepare(const struct screen_build *m, int ordinal,
+static oj_status prepare(const struct oj_gpu_screen *screen,
+                         const struct oj_flat *join_side, int ordinal,
                          struct oj_cuda_screen_place *place,
                          struct oj_error *err)
 {
-    const struct oj_options *options = &m->screen->options;
+    const struct oj_options *options = &screen->options;
     struct oj_cuda_device *device = &place->device;
     OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel, device,
                         err));
     device->n_threads = options->n_threads;
-    OJ_TRY(oj_cuda_layer_make(device, m->join_side, NULL, NULL, &place->layer,
-                              err));
+    OJ_TRY(
+        oj_cuda_layer_make(device, join_side, NULL, NULL, &place->layer, err));
     OJ_TRY(oj_cuda_screen_check(&place->layer, err));
     OJ_TRY(oj_cuda_meet_side_make(device, device->stream, &place->layer,
                                   &place->side, err));
     if (place->layer.n_segments > 0)
         OJ_TRY(build_tree(place, err));
-    if (m->screen->rule.asks_meeting)
+    if (screen->rule.asks_meeting)
         OJ_TRY(oj_cuda_meet_side_add_edges(
             device, device->stream, place->tree.tree.x0, place->tree.tree.y0,
             &place->side, err));
     OJ_CUDA_TRY(cudaStreamSynchronize(device->stream),
                 "indexing the join layer", err);
     return OJ_OK;
-}
-
-static void prepare_one(int i, void *user)
-{
-    struct screen_build *m = (struct screen_build *)user;
-    m->status[i] =
-        prepare(m, m->ordinal[i], &m->screen->place[i], &m->error[i]);
-}
-
-static void prepare_all(void *user)
-{
-    struct screen_build *m = (struct screen_build *)user;
-    oj_cuda_side_by_side(m->screen->n_places, prepare_one, m);
 }
 
 static void free_place(struct oj_cuda_screen_place *place)
@@ -112,22 +90,24 @@ void oj_cuda_screen_free(struct oj_gpu_screen *screen)
     oj_free(screen);
 }
 
-static oj_status make_places(struct screen_build *m, struct oj_error *err)
+static oj_status make_places(struct oj_gpu_screen *screen,
+                             const struct oj_flat *join_side,
+                             struct oj_error *err)
 {
-    struct oj_gpu_screen *screen = m->screen;
-    int n = oj_cuda_list_devices(screen->options.gpus, m->ordinal);
+    int ordinal[OJ_GPU_MAX_DEVICES];
+    int n = oj_cuda_list_devices(screen->options.gpus, ordinal);
     screen->place =
         (struct oj_cuda_screen_place *)oj_calloc(n, sizeof *screen->place);
     if (screen->place == NULL)
         return oj_fail_nomem(err, n, sizeof *screen->place);
     screen->n_places = n;
-    oj_cuda_aside(prepare_all, m);
-    for (int i = 0; i < n; i++)
-    {
-        if (m->status[i] != OJ_OK)
-            return oj_fail(err, m->status[i], "%s", m->error[i].message);
-    }
-    return OJ_OK;
+    return oj_cuda_try_all(
+        n,
+        [&](int i, struct oj_error *error) {
+            return prepare(screen, join_side, ordinal[i], &screen->place[i],
+                           error);
+        },
+        err);
 }
 
 static int64_t index_bytes(const struct oj_cuda_screen_place *place)
@@ -143,23 +123,22 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
                                struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct screen_build m = {};
+    struct oj_gpu_screen *screen =
+        (struct oj_gpu_screen *)oj_calloc(1, sizeof *screen);
     oj_status status;
-    m.screen = (struct oj_gpu_screen *)oj_calloc(1, sizeof *m.screen);
-    if (m.screen == NULL)
-        return oj_fail_nomem(err, 1, sizeof *m.screen);
-    m.screen->rule = *rule;
-    m.screen->options = *options;
-    m.join_side = join_side;
-    status = make_places(&m, err);
+    if (screen == NULL)
+        return oj_fail_nomem(err, 1, sizeof *screen);
+    screen->rule = *rule;
+    screen->options = *options;
+    status = make_places(screen, join_side, err);
     if (status != OJ_OK)
     {
-        oj_cuda_screen_free(m.screen);
+        oj_cuda_screen_free(screen);
         return status;
     }
     stats->index_s += oj_clock_seconds() - start;
-    for (int i = 0; i < m.screen->n_places; i++)
-        stats->index_bytes += index_bytes(&m.screen->place[i]);
-    *out = m.screen;
+    for (int i = 0; i < screen->n_places; i++)
+        stats->index_bytes += index_bytes(&screen->place[i]);
+    *out = screen;
     return OJ_OK;
 }

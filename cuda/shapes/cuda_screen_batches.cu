@@ -49,8 +49,6 @@ struct cuda_screen_batch
     int64_t turn; /* the chunk whose pairs are next */
 
     struct oj_cuda_workers workers; /* they need lanes */
-    oj_status status;               /* of all that is done aside */
-    struct oj_error error;
 };
 
 struct cuda_screen_worker
@@ -349,24 +347,21 @@ static void run_worker(int i, void *user)
 
 /* --- a batch -------------------------------------------------------------- */
 
-static void find_all(void *user)
+static oj_status find_all(struct cuda_screen_batch *b, struct oj_error *err)
 {
-    struct cuda_screen_batch *b = (struct cuda_screen_batch *)user;
     struct oj_screen_pairs *out = b->out;
     int64_t n = b->input->n_features;
-    b->status = oj_reserve(&out->offset, 0, n + 1, &out->cap_offset,
-                           sizeof *out->offset, &b->error);
-    if (b->status != OJ_OK)
-        return;
+    OJ_TRY(oj_reserve(&out->offset, 0, n + 1, &out->cap_offset,
+                      sizeof *out->offset, err));
     out->n_rows = n;
     out->n_pairs = 0;
     out->offset[0] = 0;
     if (n == 0)
-        return;
+        return OJ_OK;
     choose_sizes(b);
     oj_cuda_workers_start(&b->workers);
     oj_cuda_side_by_side(b->n_workers, run_worker, b);
-    b->status = oj_cuda_workers_end(&b->workers, &b->error);
+    return oj_cuda_workers_end(&b->workers, err);
 }
 
 oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
@@ -376,6 +371,7 @@ oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
 {
     double start = oj_clock_seconds();
     struct cuda_screen_batch b = {};
+    oj_status status;
     b.screen = screen;
     b.input = input;
     b.most = most;
@@ -383,11 +379,12 @@ oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
     pthread_rwlock_init(&b.pairs_lock, NULL);
     pthread_mutex_init(&b.lock, NULL);
     pthread_cond_init(&b.turned, NULL);
-    oj_cuda_aside(find_all, &b);
+    status = oj_cuda_try_all(
+        1, [&](int, struct oj_error *error) { return find_all(&b, error); },
+        err);
     pthread_cond_destroy(&b.turned);
     pthread_mutex_destroy(&b.lock);
     pthread_rwlock_destroy(&b.pairs_lock);
     stats->filter_s += oj_clock_seconds() - start;
-    return b.status == OJ_OK ? OJ_OK
-                             : oj_fail(err, b.status, "%s", b.error.message);
+    return status;
 }
