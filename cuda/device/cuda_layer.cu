@@ -7,7 +7,7 @@
 #define BLOCK 256
 
 /* The flat layer as it is on the host, copied; freed when all is made. */
-struct raw
+struct layer_raw
 {
     struct oj_cuda_array<double> x, y;
     struct oj_cuda_array<int64_t> part_offset, ring_offset, vertex_offset;
@@ -31,7 +31,7 @@ struct layer_build
     struct oj_cuda_device *device;
     const struct oj_flat *flat;
     const uint8_t *left_out; /* [features], or NULL */
-    struct raw raw;
+    struct layer_raw raw;
     struct oj_cuda_layer *layer;
     cudaEvent_t begin, end; /* of the work on the device */
     struct oj_error *err;
@@ -65,137 +65,123 @@ static __device__ int64_t ordinal_at(const int32_t *ordinal_of, int64_t rank)
     return ordinal_of != NULL ? ordinal_of[rank] : rank;
 }
 
-static __global__ void count_parts(int64_t n, const int32_t *ordinal_of,
-                                   const int64_t *part_offset,
-                                   const uint8_t *left_out, const double *x,
-                                   const double *y, int64_t *count)
+static __global__ void
+count_parts(const __grid_constant__ struct oj_cuda_layer to,
+            const __grid_constant__ struct layer_raw raw)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i < n)
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, n = 0;
+    if (i > to.n_features)
+        return;
+    if (i < to.n_features)
     {
-        int64_t o = ordinal_at(ordinal_of, i);
-        count[i] = part_offset != NULL ? part_offset[o + 1] - part_offset[o]
-                                       : (isfinite(x[o]) && isfinite(y[o]));
-        if (left_out != NULL && left_out[o])
-            count[i] = 0;
+        int64_t o = ordinal_at(to.ordinal_of.data, i);
+        const int64_t *part_offset = raw.part_offset.data;
+        n = part_offset != NULL
+                ? part_offset[o + 1] - part_offset[o]
+                : (isfinite(raw.x.data[o]) && isfinite(raw.y.data[o]));
+        if (raw.left_out.data != NULL && raw.left_out.data[o])
+            n = 0;
     }
-    else if (i == n)
-        count[i] = 0;
+    to.part_offset.data[i] = n;
 }
 
-struct part_view
-{
-    int64_t n_features, n_parts;
-    const int32_t *ordinal_of;
-    const int64_t *offset; /* made */
-    const int64_t *raw_part_offset, *raw_ring_offset;
-    const uint8_t *raw_kind;
-};
-
-static __global__ void make_parts(struct part_view v, uint8_t *kind,
-                                  int32_t *feature, int64_t *part_ring,
-                                  int64_t *count)
+static __global__ void
+make_parts(const __grid_constant__ struct oj_cuda_layer to,
+           const __grid_constant__ struct layer_raw raw)
 {
     int64_t p = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int64_t f, o;
-    if (p > v.n_parts)
+    if (p > to.n_parts)
         return;
-    if (p == v.n_parts)
+    if (p == to.n_parts)
     {
-        count[p] = 0;
+        to.ring_offset.data[p] = 0;
         return;
     }
-    f = owner_of(v.offset, v.n_features, p);
-    o = ordinal_at(v.ordinal_of, f);
-    feature[p] = (int32_t)f;
-    if (v.raw_part_offset == NULL)
+    f = owner_of(to.part_offset.data, to.n_features, p);
+    o = ordinal_at(to.ordinal_of.data, f);
+    to.part_feature.data[p] = (int32_t)f;
+    if (raw.part_offset.data == NULL)
     {
-        kind[p] = OJ_PART_POINT;
-        part_ring[p] = o;
-        count[p] = 1;
+        to.part_kind.data[p] = OJ_PART_POINT;
+        raw.part_ring.data[p] = o;
+        to.ring_offset.data[p] = 1;
     }
     else
     {
-        int64_t q = v.raw_part_offset[o] + (p - v.offset[f]);
-        kind[p] = v.raw_kind[q];
-        part_ring[p] = v.raw_ring_offset[q];
-        count[p] = v.raw_ring_offset[q + 1] - v.raw_ring_offset[q];
+        int64_t q = raw.part_offset.data[o] + (p - to.part_offset.data[f]);
+        int64_t first = raw.ring_offset.data[q];
+        to.part_kind.data[p] = raw.part_kind.data[q];
+        raw.part_ring.data[p] = first;
+        to.ring_offset.data[p] = raw.ring_offset.data[q + 1] - first;
     }
 }
 
 /* A ring of one vertex is a segment that ends where it starts: its first
  * vertex is noted as its complement. */
 static __global__ void
-make_rings(int64_t n_rings, int64_t n_parts, const int64_t *ring_offset,
-           const int64_t *part_ring, const int64_t *vertex_offset,
-           int64_t *ring_first, int32_t *ring_part, int64_t *count)
+make_rings(const __grid_constant__ struct oj_cuda_layer to,
+           const __grid_constant__ struct layer_raw raw)
 {
     int64_t g = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    const int64_t *vertex_offset = raw.vertex_offset.data;
     int64_t p, r, n, first;
-    if (g > n_rings)
+    if (g > to.n_rings)
         return;
-    if (g == n_rings)
+    if (g == to.n_rings)
     {
-        count[g] = 0;
+        to.segment_offset.data[g] = 0;
         return;
     }
-    p = owner_of(ring_offset, n_parts, g);
-    r = part_ring[p] + (g - ring_offset[p]);
+    p = owner_of(to.ring_offset.data, to.n_parts, g);
+    r = raw.part_ring.data[p] + (g - to.ring_offset.data[p]);
     n = vertex_offset != NULL ? vertex_offset[r + 1] - vertex_offset[r] : 1;
     first = vertex_offset != NULL ? vertex_offset[r] : r;
-    ring_part[g] = (int32_t)p;
-    ring_first[g] = n == 1 ? ~first : first;
-    count[g] = n > 1 ? n - 1 : n;
+    raw.ring_part.data[g] = (int32_t)p;
+    raw.ring_first.data[g] = n == 1 ? ~first : first;
+    to.segment_offset.data[g] = n > 1 ? n - 1 : n;
 }
 
-struct segment_view
-{
-    int64_t n_segments, n_rings;
-    const int64_t *segment_offset, *ring_first;
-    const int32_t *ring_part, *part_feature;
-    const double *x, *y;
-};
-
-static __global__ void make_segments(struct segment_view v,
-                                     struct oj_cuda_segment *segment,
-                                     int32_t *feature, int32_t *part)
+static __global__ void
+make_segments(const __grid_constant__ struct oj_cuda_layer to,
+              const __grid_constant__ struct layer_raw raw)
 {
     int64_t s = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int64_t g, a, b;
     struct oj_cuda_segment made;
-    if (s >= v.n_segments)
+    if (s >= to.n_segments)
         return;
-    g = owner_of(v.segment_offset, v.n_rings, s);
-    a = v.ring_first[g];
+    g = owner_of(to.segment_offset.data, to.n_rings, s);
+    a = raw.ring_first.data[g];
     if (a < 0)
         b = a = ~a;
     else
     {
-        a += s - v.segment_offset[g];
+        a += s - to.segment_offset.data[g];
         b = a + 1;
     }
-    made.ax = v.x[a];
-    made.ay = v.y[a];
-    made.bx = v.x[b];
-    made.by = v.y[b];
-    segment[s] = made;
-    feature[s] = v.part_feature[v.ring_part[g]];
-    if (part != NULL)
-        part[s] = v.ring_part[g];
+    made.ax = raw.x.data[a];
+    made.ay = raw.y.data[a];
+    made.bx = raw.x.data[b];
+    made.by = raw.y.data[b];
+    to.segment.data[s] = made;
+    to.segment_feature.data[s] = to.part_feature.data[raw.ring_part.data[g]];
+    if (to.segment_part.data != NULL)
+        to.segment_part.data[s] = raw.ring_part.data[g];
 }
 
-static __global__ void make_point_segments(int64_t n, const int32_t *ordinal_of,
-                                           const double *x, const double *y,
-                                           struct oj_cuda_segment *segment,
-                                           int32_t *feature)
+static __global__ void
+make_point_segments(const __grid_constant__ struct oj_cuda_layer to,
+                    const __grid_constant__ struct layer_raw raw)
 {
     int64_t s = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (s < n)
+    if (s < to.n_segments)
     {
-        int64_t o = ordinal_at(ordinal_of, s);
-        struct oj_cuda_segment made = {x[o], y[o], x[o], y[o]};
-        segment[s] = made;
-        feature[s] = (int32_t)s;
+        int64_t o = ordinal_at(to.ordinal_of.data, s);
+        double x = raw.x.data[o], y = raw.y.data[o];
+        struct oj_cuda_segment made = {x, y, x, y};
+        to.segment.data[s] = made;
+        to.segment_feature.data[s] = (int32_t)s;
     }
 }
 
@@ -288,13 +274,10 @@ static oj_status parts_of(struct layer_build *m)
     struct oj_cuda_layer *layer = m->layer;
     struct oj_cuda_device *device = m->device;
     int64_t n = layer->n_features;
-    struct part_view view;
     OJ_TRY(oj_cuda_make(device, device->stream, n + 1, &layer->part_offset,
                         m->err));
-    count_parts<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, device->stream>>>(
-        n, layer->ordinal_of.data, m->raw.part_offset.data,
-        m->raw.left_out.data, m->raw.x.data, m->raw.y.data,
-        layer->part_offset.data);
+    count_parts<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, device->stream>>>(*layer,
+                                                                       m->raw);
     OJ_CUDA_TRY_LAUNCH("counting parts", m->err);
     OJ_TRY(scan(m, layer->part_offset.data, n));
     layer->n_parts = m->flat->n_parts;
@@ -305,17 +288,8 @@ static oj_status parts_of(struct layer_build *m)
                         &m->raw.part_ring, m->err));
     OJ_TRY(oj_cuda_make(device, device->stream, layer->n_parts + 1,
                         &layer->ring_offset, m->err));
-    view.n_features = n;
-    view.n_parts = layer->n_parts;
-    view.ordinal_of = layer->ordinal_of.data;
-    view.offset = layer->part_offset.data;
-    view.raw_part_offset = m->raw.part_offset.data;
-    view.raw_ring_offset = m->raw.ring_offset.data;
-    view.raw_kind = m->raw.part_kind.data;
     make_parts<<<oj_blocks(layer->n_parts + 1, BLOCK), BLOCK, 0,
-                 device->stream>>>(
-        view, layer->part_kind.data, layer->part_feature.data,
-        m->raw.part_ring.data, layer->ring_offset.data);
+                 device->stream>>>(*layer, m->raw);
     OJ_CUDA_TRY_LAUNCH("listing parts", m->err);
     return scan(m, layer->ring_offset.data, layer->n_parts);
 }
@@ -334,11 +308,7 @@ static oj_status rings_of(struct layer_build *m)
     OJ_TRY(oj_cuda_make(device, device->stream, layer->n_rings + 1,
                         &layer->segment_offset, m->err));
     make_rings<<<oj_blocks(layer->n_rings + 1, BLOCK), BLOCK, 0,
-                 device->stream>>>(
-        layer->n_rings, layer->n_parts, layer->ring_offset.data,
-        m->raw.part_ring.data, m->raw.vertex_offset.data,
-        m->raw.ring_first.data, m->raw.ring_part.data,
-        layer->segment_offset.data);
+                 device->stream>>>(*layer, m->raw);
     OJ_CUDA_TRY_LAUNCH("listing rings", m->err);
     OJ_TRY(scan(m, layer->segment_offset.data, layer->n_rings));
     return total_of(m, layer->segment_offset.data, layer->n_rings,
@@ -361,7 +331,6 @@ static oj_status segments_of(struct layer_build *m)
     struct oj_cuda_device *device = m->device;
     int64_t n = layer->n_segments;
     int has_polygons = (m->flat->part_kinds & OJ_PART_POLYGON) != 0;
-    struct segment_view view;
     OJ_TRY(check_size(m));
     OJ_TRY(oj_cuda_make(device, device->stream, n, &layer->segment,
                         &layer->segment_feature, m->err));
@@ -372,22 +341,10 @@ static oj_status segments_of(struct layer_build *m)
         return OJ_OK;
     if (layer->short_points)
         make_point_segments<<<oj_blocks(n, BLOCK), BLOCK, 0, device->stream>>>(
-            n, layer->ordinal_of.data, m->raw.x.data, m->raw.y.data,
-            layer->segment.data, layer->segment_feature.data);
+            *layer, m->raw);
     else
-    {
-        view.n_segments = n;
-        view.n_rings = layer->n_rings;
-        view.segment_offset = layer->segment_offset.data;
-        view.ring_first = m->raw.ring_first.data;
-        view.ring_part = m->raw.ring_part.data;
-        view.part_feature = layer->part_feature.data;
-        view.x = m->raw.x.data;
-        view.y = m->raw.y.data;
         make_segments<<<oj_blocks(n, BLOCK), BLOCK, 0, device->stream>>>(
-            view, layer->segment.data, layer->segment_feature.data,
-            layer->segment_part.data);
-    }
+            *layer, m->raw);
     OJ_CUDA_TRY_LAUNCH("listing segments", m->err);
     return OJ_OK;
 }
@@ -455,15 +412,6 @@ static oj_status make_layer(struct layer_build *m, const int32_t *tie_rank)
     return OJ_OK;
 }
 
-static void drop_raw(struct oj_cuda_device *device, struct raw *raw)
-{
-    cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &raw->x, &raw->y, &raw->part_offset,
-                 &raw->ring_offset, &raw->vertex_offset, &raw->part_kind,
-                 &raw->left_out, &raw->tie_rank, &raw->ring_first,
-                 &raw->ring_part, &raw->part_ring, &raw->scratch);
-}
-
 oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
                              const struct oj_flat *flat,
                              const uint8_t *left_out, const int32_t *tie_rank,
@@ -471,6 +419,7 @@ oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
 {
     struct oj_cuda_layer layer = {};
     struct layer_build making = {};
+    struct layer_raw *raw = &making.raw;
     oj_status status;
     making.device = device;
     making.flat = flat;
@@ -478,7 +427,10 @@ oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
     making.layer = &layer;
     making.err = err;
     status = make_layer(&making, tie_rank);
-    drop_raw(device, &making.raw);
+    oj_cuda_drop(device, device->stream, &raw->x, &raw->y, &raw->part_offset,
+                 &raw->ring_offset, &raw->vertex_offset, &raw->part_kind,
+                 &raw->left_out, &raw->tie_rank, &raw->ring_first,
+                 &raw->ring_part, &raw->part_ring, &raw->scratch);
     if (making.begin != NULL)
         (void)cudaEventDestroy(making.begin);
     if (making.end != NULL)

@@ -2,7 +2,6 @@
 
 #include "../../flatten/base/oj_array.h"
 
-
 /* What every family wants. */
 static int are_points(const struct oj_relation *r, const struct oj_flat *input)
 {

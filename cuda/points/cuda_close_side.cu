@@ -37,26 +37,26 @@ find_places(const __grid_constant__ struct oj_close_side side,
     order[i] = (int32_t)i;
 }
 
-/* Columns of the layer that are NULL are not asked for. */
-static __global__ void gather_entries(
-    int64_t n, const int32_t *order, const struct oj_cuda_segment *segment,
-    const int32_t *feature, const int64_t *fid, const int32_t *on_class,
-    const int32_t *exclude_class, struct oj_close_place *entry, int32_t *rank,
-    int64_t *entry_fid, int32_t *entry_on_class, int32_t *entry_exclude_class)
+/* Columns that the layer has not are not asked for. */
+static __global__ void
+gather_entries(const __grid_constant__ struct oj_cuda_layer layer,
+               const int32_t *order,
+               const __grid_constant__ struct oj_cuda_close_side to)
 {
+    const struct oj_cuda_columns &from = layer.columns;
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int32_t r;
-    if (i >= n)
+    if (i >= to.side.n)
         return;
-    entry[i].x = segment[order[i]].ax;
-    entry[i].y = segment[order[i]].ay;
-    rank[i] = r = feature[order[i]];
-    if (fid != NULL)
-        entry_fid[i] = fid[r];
-    if (on_class != NULL)
-        entry_on_class[i] = on_class[r];
-    if (exclude_class != NULL)
-        entry_exclude_class[i] = exclude_class[r];
+    to.entry.data[i].x = layer.segment.data[order[i]].ax;
+    to.entry.data[i].y = layer.segment.data[order[i]].ay;
+    to.rank.data[i] = r = layer.segment_feature.data[order[i]];
+    if (from.fid.data != NULL)
+        to.columns.fid.data[i] = from.fid.data[r];
+    if (from.on_class.data != NULL)
+        to.columns.on_class.data[i] = from.on_class.data[r];
+    if (from.exclude_class.data != NULL)
+        to.columns.exclude_class.data[i] = from.exclude_class.data[r];
 }
 
 /* The end of the entries of each place that has some; the others are 0. */
@@ -126,11 +126,7 @@ static oj_status make_entries(struct close_side_build *m)
         OJ_TRY(oj_cuda_make(device, stream, n, &made->columns.exclude_class,
                             m->err));
     gather_entries<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
-        n, m->sorting.value[0].data, layer->segment.data,
-        layer->segment_feature.data, columns->fid.data, columns->on_class.data,
-        columns->exclude_class.data, made->entry.data, made->rank.data,
-        made->columns.fid.data, made->columns.on_class.data,
-        made->columns.exclude_class.data);
+        *layer, m->sorting.value[0].data, *made);
     OJ_CUDA_TRY_LAUNCH("gathering points", m->err);
     return OJ_OK;
 }

@@ -30,23 +30,23 @@ static __device__ double least_of_lanes(double v)
 }
 
 /* A warp for each feature; its segments are one run. */
-static __global__ void make_feature_boxes(int64_t n, const int64_t *part_offset,
-                                          const int64_t *ring_offset,
-                                          const int64_t *segment_offset,
-                                          const struct oj_cuda_segment *segment,
-                                          struct oj_tree_box *box)
+static __global__ void
+make_feature_boxes(const __grid_constant__ struct oj_cuda_layer layer,
+                   struct oj_tree_box *box)
 {
+    const int64_t *part = layer.part_offset.data,
+                  *ring = layer.ring_offset.data;
     int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / LANES;
     int lane = (int)(threadIdx.x % LANES);
     double x0 = INFINITY, y0 = INFINITY, x1 = INFINITY, y1 = INFINITY;
     int64_t at, end;
-    if (f >= n)
+    if (f >= layer.n_features)
         return;
-    at = segment_offset[ring_offset[part_offset[f]]];
-    end = segment_offset[ring_offset[part_offset[f + 1]]];
+    at = layer.segment_offset.data[ring[part[f]]];
+    end = layer.segment_offset.data[ring[part[f + 1]]];
     for (at += lane; at < end; at += LANES)
     {
-        const struct oj_cuda_segment *s = &segment[at];
+        const struct oj_cuda_segment *s = &layer.segment.data[at];
         x0 = fmin(x0, fmin(s->ax, s->bx));
         y0 = fmin(y0, fmin(s->ay, s->by));
         x1 = fmin(x1, fmin(-s->ax, -s->bx));
@@ -140,8 +140,7 @@ static oj_status make_boxes(struct point_side_build *m)
     int64_t n = layer->n_features;
     OJ_TRY(oj_cuda_make(device, stream, n, &m->box, m->err));
     make_feature_boxes<<<oj_blocks(n * LANES, BLOCK), BLOCK, 0, stream>>>(
-        n, layer->part_offset.data, layer->ring_offset.data,
-        layer->segment_offset.data, layer->segment.data, m->box.data);
+        *layer, m->box.data);
     OJ_CUDA_TRY_LAUNCH("measuring features", m->err);
     OJ_TRY(
         oj_cuda_tree_build(device, &m->box, &m->extent, &made->tree, m->err));
