@@ -6,7 +6,7 @@
 static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
 {
-    return oj_cuda_choose(relation, join_side, input, NULL) != NULL;
+    return oj_cuda_choose(relation, join_side, input, 0, NULL) != NULL;
 }
 
 static const char *method(const struct oj_gpu_index *index,
@@ -16,7 +16,7 @@ static const char *method(const struct oj_gpu_index *index,
 {
     const struct oj_cuda_family *family =
         index != NULL ? oj_cuda_chosen(index, input, NULL)
-                      : oj_cuda_choose(relation, join_side, input, NULL);
+                      : oj_cuda_choose(relation, join_side, input, 0, NULL);
     return family != NULL ? family->name : "none";
 }
 

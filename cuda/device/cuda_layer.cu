@@ -417,14 +417,13 @@ oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
                              const uint8_t *left_out, const int32_t *tie_rank,
                              struct oj_cuda_layer *out, struct oj_error *err)
 {
-    struct oj_cuda_layer layer = {};
     struct layer_build making = {};
     struct layer_raw *raw = &making.raw;
     oj_status status;
     making.device = device;
     making.flat = flat;
     making.left_out = left_out;
-    making.layer = &layer;
+    making.layer = out;
     making.err = err;
     status = make_layer(&making, tie_rank);
     oj_cuda_drop(device, device->stream, &raw->x, &raw->y, &raw->part_offset,
@@ -436,13 +435,8 @@ oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
     if (making.end != NULL)
         (void)cudaEventDestroy(making.end);
     if (status != OJ_OK)
-    {
         (void)cudaStreamSynchronize(device->stream);
-        oj_cuda_layer_drop(device, &layer);
-        return status;
-    }
-    *out = layer;
-    return OJ_OK;
+    return status;
 }
 
 void oj_cuda_layer_drop(struct oj_cuda_device *device,

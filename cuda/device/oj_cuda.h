@@ -191,7 +191,7 @@ struct oj_cuda_layer
 
 /** Copies the join side to the device.  left_out: [features] 1 for those that
  *  are to have no parts there, or NULL.  OJ_ERR_UNSUPPORTED: more than 2^31 - 1
- *  segments. */
+ *  segments. out is empty, and after an error it can be dropped. */
 OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
                                          const struct oj_flat *flat,
                                          const uint8_t *left_out,

@@ -22,11 +22,10 @@ static int asks_columns(const struct oj_relation *r,
              input->exclude_class != NULL));
 }
 
-/* A family that is not among those refused, bit by bit. */
-static const struct oj_cuda_family *choose(const struct oj_relation *relation,
-                                           const struct oj_flat *join_side,
-                                           const struct oj_flat *input,
-                                           unsigned refused, int *number)
+const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
+                                            const struct oj_flat *join_side,
+                                            const struct oj_flat *input,
+                                            unsigned refused, int *number)
 {
     const struct oj_cuda_family *family;
     int columns = asks_columns(relation, join_side, input);
@@ -44,20 +43,12 @@ static const struct oj_cuda_family *choose(const struct oj_relation *relation,
     return NULL;
 }
 
-const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
-                                            const struct oj_flat *join_side,
-                                            const struct oj_flat *input,
-                                            int *number)
-{
-    return choose(relation, join_side, input, 0, number);
-}
-
 const struct oj_cuda_family *oj_cuda_chosen(const struct oj_gpu_index *index,
                                             const struct oj_flat *input,
                                             int *number)
 {
-    return choose(&index->relation, index->join_side, input, index->refused,
-                  number);
+    return oj_cuda_choose(&index->relation, index->join_side, input,
+                          index->refused, number);
 }
 
 static oj_status open_place(const struct oj_gpu_index *index,
@@ -204,7 +195,7 @@ oj_status oj_cuda_index_make(const struct oj_flat *join_side,
     struct oj_gpu_index *index;
     oj_status status;
     int family;
-    if (oj_cuda_choose(relation, join_side, NULL, NULL) == NULL)
+    if (oj_cuda_choose(relation, join_side, NULL, 0, NULL) == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "no CUDA kernel answers such a join");
     index = (struct oj_gpu_index *)oj_calloc(1, sizeof *index);

@@ -496,26 +496,22 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
                               int marks_ties, struct oj_cuda_cells *out,
                               struct oj_error *err)
 {
-    struct oj_cuda_cells cells = {};
     struct cuda_cells_build b = {};
     oj_status status;
     if (layer->n_segments == 0)
-    {
-        *out = cells;
         return OJ_OK;
-    }
     if (layer->n_segments > MOST_SEGMENTS)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the join layer has more segments than cells can hold");
     if (!oj_near_square(layer->x0, layer->y0, layer->x1, layer->y1,
                         layer->magnitude, reach, layer->n_segments,
-                        &cells.square))
+                        &out->square))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the join layer's coordinates are too large or too "
                        "small for cells");
     b.device = device;
     b.layer = layer;
-    b.cells = &cells;
+    b.cells = out;
     b.err = err;
     b.marks_ties = marks_ties;
     /* Short lists answer faster and take longer to make: measured with lots
@@ -524,7 +520,7 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
                   : layer->n_segments < (1 << 21) ? 12
                                                   : 20;
     /* Twice what lots and streets take; far reaches begin with long lists. */
-    b.room.ids = reach > cells.square.side / 32.0 ? 32.0 : 12.0;
+    b.room.ids = reach > out->square.side / 32.0 ? 32.0 : 12.0;
     b.room.headers = 36.0 / (double)b.leaf_size;
     b.room.words = 14.0 + 108.0 / (double)b.leaf_size;
     b.n_roots = layer->n_segments;
@@ -533,20 +529,14 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
         status = try_build(&b);
     if (status == OJ_OK)
     {
-        cells.n_headers =
-            (int64_t)least(b.seen.headers.n, (unsigned long long)cells.tree.n);
-        cells.n_words = (int64_t)b.seen.words.n;
-        cells.n_rounds = b.n_rounds + 1;
+        out->n_headers =
+            (int64_t)least(b.seen.headers.n, (unsigned long long)out->tree.n);
+        out->n_words = (int64_t)b.seen.words.n;
+        out->n_rounds = b.n_rounds + 1;
         status = make_directory(&b);
     }
     oj_cuda_drop(device, device->stream, &b.counters, &b.distinct);
-    if (status != OJ_OK)
-    {
-        oj_cuda_cells_drop(device, &cells);
-        return status;
-    }
-    *out = cells;
-    return OJ_OK;
+    return status;
 }
 
 void oj_cuda_cells_drop(struct oj_cuda_device *device,

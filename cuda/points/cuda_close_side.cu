@@ -152,28 +152,21 @@ oj_status oj_cuda_close_side_build(struct oj_cuda_device *device,
                                    struct oj_cuda_close_side *out,
                                    struct oj_error *err)
 {
-    struct oj_cuda_close_side made = {};
     struct close_side_build m = {};
     oj_status status = OJ_OK;
     m.device = device;
     m.layer = layer;
-    m.made = &made;
+    m.made = out;
     m.err = err;
-    oj_close_layout(&made.side, layer->n_segments, layer->x0, layer->y0,
+    oj_close_layout(&out->side, layer->n_segments, layer->x0, layer->y0,
                     layer->x1, layer->y1, equal, least, reach);
     if (layer->n_segments > 0)
         status = make_side(&m);
     oj_cuda_sorting_drop(device, device->stream, &m.sorting);
-    if (status != OJ_OK)
-    {
-        oj_cuda_close_side_drop(device, &made);
-        return status;
-    }
-    made.side.start = made.start.data;
-    made.side.entry = made.entry.data;
-    made.side.rank = made.rank.data;
-    *out = made;
-    return OJ_OK;
+    out->side.start = out->start.data;
+    out->side.entry = out->entry.data;
+    out->side.rank = out->rank.data;
+    return status;
 }
 
 void oj_cuda_close_side_drop(struct oj_cuda_device *device,

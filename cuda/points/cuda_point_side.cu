@@ -160,14 +160,13 @@ oj_status oj_cuda_point_side_build(struct oj_cuda_device *device,
                                    struct oj_cuda_point_side *out,
                                    struct oj_error *err)
 {
-    struct oj_cuda_point_side made = {};
     struct point_side_build m = {};
     oj_status status = OJ_OK;
-    made.side.test = test;
-    made.side.least = least;
+    out->side.test = test;
+    out->side.least = least;
     m.device = device;
     m.layer = layer;
-    m.made = &made;
+    m.made = out;
     m.err = err;
     m.extent.x0 = layer->x0;
     m.extent.y0 = layer->y0;
@@ -176,15 +175,9 @@ oj_status oj_cuda_point_side_build(struct oj_cuda_device *device,
     if (layer->n_segments > 0)
         status = test == OJ_POINT_IN_BOX ? make_boxes(&m) : make_points(&m);
     oj_cuda_drop(device, device->stream, &m.box);
-    if (status != OJ_OK)
-    {
-        oj_cuda_point_side_drop(device, &made);
-        return status;
-    }
-    made.side.tree = made.tree.tree;
-    made.side.rank = made.rank.data;
-    *out = made;
-    return OJ_OK;
+    out->side.tree = out->tree.tree;
+    out->side.rank = out->rank.data;
+    return status;
 }
 
 void oj_cuda_point_side_drop(struct oj_cuda_device *device,

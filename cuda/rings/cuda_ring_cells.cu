@@ -221,10 +221,8 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_device *device,
                                    struct oj_error *err)
 {
     int directory_level = choose_directory(layer->n_segments);
-    struct oj_cuda_ring_cells cells = {};
     struct oj_cuda_ring_making m = {};
     struct parts parts = {};
-    oj_status status;
     if ((layer->x0 <= layer->x1 && layer->magnitude > 1e140) ||
         layer->n_rings > OJ_RING_SLOT_MAX / 2 ||
         layer->n_features > OJ_RING_SLOT_MAX ||
@@ -233,7 +231,7 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_device *device,
                        "polygons that CUDA kernels do not hold");
     m.device = device;
     m.layer = layer;
-    m.cells = &cells;
+    m.cells = out;
     m.err = err;
     m.most = MOST_EDGES;
     m.fine = directory_level + 1;
@@ -245,14 +243,7 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_device *device,
         layer->x0 <= layer->x1
             ? oj_ring_frame_around(layer->x0, layer->y0, layer->x1, layer->y1)
             : oj_ring_frame_around(0.0, 0.0, 0.0, 0.0);
-    status = build(&m, directory_level, &parts);
-    if (status != OJ_OK)
-    {
-        oj_cuda_ring_cells_drop(device, &cells);
-        return status;
-    }
-    *out = cells;
-    return OJ_OK;
+    return build(&m, directory_level, &parts);
 }
 
 void oj_cuda_ring_cells_drop(struct oj_cuda_device *device,

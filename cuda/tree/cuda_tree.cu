@@ -89,25 +89,17 @@ oj_cuda_tree_build(struct oj_cuda_device *device,
                    const struct oj_tree_box *extent, struct oj_cuda_tree *out,
                    struct oj_error *err)
 {
-    struct oj_cuda_tree made = {};
     oj_cuda_sorting<uint64_t, int32_t> sorting = {};
     oj_status status = OJ_OK;
-    int64_t n_nodes;
-    n_nodes = (int64_t)oj_tree_layout(&made.tree, box->n, extent);
+    int64_t n_nodes = (int64_t)oj_tree_layout(&out->tree, box->n, extent);
     if (box->n > 0)
     {
-        status = sort_boxes(device, box->data, &sorting, &made, err);
+        status = sort_boxes(device, box->data, &sorting, out, err);
         if (status == OJ_OK)
-            status = fill_nodes(device, box->data, n_nodes, &made, err);
+            status = fill_nodes(device, box->data, n_nodes, out, err);
     }
     oj_cuda_sorting_drop(device, device->stream, &sorting);
-    if (status != OJ_OK)
-    {
-        oj_cuda_tree_drop(device, &made);
-        return status;
-    }
-    *out = made;
-    return OJ_OK;
+    return status;
 }
 
 void oj_cuda_tree_drop(struct oj_cuda_device *device, struct oj_cuda_tree *tree)
@@ -304,12 +296,11 @@ oj_status oj_cuda_tree_side_build(struct oj_cuda_device *device,
                                   struct oj_cuda_tree_side *out,
                                   struct oj_error *err)
 {
-    struct oj_cuda_tree_side made = {};
     struct tree_side_build m = {};
     oj_status status = OJ_OK;
     m.device = device;
     m.layer = layer;
-    m.made = &made;
+    m.made = out;
     m.err = err;
     m.extent.x0 = layer->x0;
     m.extent.y0 = layer->y0;
@@ -322,13 +313,7 @@ oj_status oj_cuda_tree_side_build(struct oj_cuda_device *device,
     if (status == OJ_OK && to_interior && layer->segment_part.n > 0)
         status = make_rings(&m);
     oj_cuda_drop(device, device->stream, &m.box);
-    if (status != OJ_OK)
-    {
-        oj_cuda_tree_side_drop(device, &made);
-        return status;
-    }
-    *out = made;
-    return OJ_OK;
+    return status;
 }
 
 void oj_cuda_tree_side_drop(struct oj_cuda_device *device,
