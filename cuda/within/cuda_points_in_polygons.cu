@@ -59,16 +59,6 @@ query_of(const struct oj_cuda_index *index, const struct oj_cuda_points *points)
     return q;
 }
 
-static int64_t chunks_of(int64_t n)
-{
-    return (n + CHUNK - 1) / CHUNK;
-}
-
-static unsigned blocks_of_chunks(int64_t n_chunks)
-{
-    return (unsigned)((n_chunks * LANES + BLOCK - 1) / BLOCK);
-}
-
 /* --- one answer for each point -------------------------------------------- */
 
 struct first_answer
@@ -132,86 +122,10 @@ settle_first(const __grid_constant__ struct points_in_rings_query q,
     settle_doubts(q, answer);
 }
 
-/* The slice of points from first on. */
-static struct points_in_rings_query
-slice_of(const struct points_in_rings_query &all, int64_t first)
-{
-    struct points_in_rings_query q = all;
-    q.n = all.n - first < SLICE ? all.n - first : SLICE;
-    q.x += first;
-    q.y += first;
-    return q;
-}
-
-/* Room for doubts, by stream order. */
-struct doubts
-{
-    struct oj_cuda_array<struct doubt> list;
-    struct oj_cuda_array<unsigned> n;
-};
-
-static oj_status make_doubts(struct oj_cuda_index *index, cudaStream_t stream,
-                             struct points_in_rings_query *q, struct doubts *d,
-                             struct oj_error *err)
-{
-    OJ_TRY(oj_cuda_make(index->device, stream, q->n < SLICE ? q->n : SLICE,
-                        &d->list, err));
-    OJ_TRY(oj_cuda_make(index->device, stream, 1, &d->n, err));
-    q->doubt = d->list.data;
-    q->n_doubts = d->n.data;
-    return OJ_OK;
-}
-
-static void drop_doubts(struct oj_cuda_index *index, cudaStream_t stream,
-                        struct doubts *d)
-{
-    oj_cuda_drop(index->device, stream, &d->list, &d->n);
-}
-
-static oj_status forget_doubts(const struct points_in_rings_query *q,
-                               cudaStream_t stream, struct oj_error *err)
-{
-    OJ_CUDA_TRY(cudaMemsetAsync(q->n_doubts, 0, sizeof *q->n_doubts, stream),
-                "finding polygons of points", err);
-    return OJ_OK;
-}
-
 /* Blocks of the second pass, which mostly has little to do. */
 static unsigned settling_blocks(const struct oj_cuda_index *index)
 {
     return 2 * (unsigned)index->device->n_processors;
-}
-
-/* Runs slice(q, first) for the points of q first ..., slice by slice, each with
- * no doubts yet. */
-template <typename Slice>
-static oj_status each_slice(const struct points_in_rings_query *all,
-                            cudaStream_t stream, Slice slice,
-                            struct oj_error *err)
-{
-    for (int64_t first = 0; first < all->n; first += SLICE)
-    {
-        struct points_in_rings_query q = slice_of(*all, first);
-        OJ_TRY(forget_doubts(&q, stream, err));
-        OJ_TRY(slice(q, first));
-    }
-    return OJ_OK;
-}
-
-/* The same for the points of a batch. */
-template <typename Slice>
-static oj_status ask_slices(struct oj_cuda_index *index, cudaStream_t stream,
-                            const struct oj_cuda_points *points, Slice slice,
-                            struct oj_error *err)
-{
-    struct points_in_rings_query q = query_of(index, points);
-    struct doubts doubts = {};
-    oj_status status;
-    status = make_doubts(index, stream, &q, &doubts, err);
-    if (status == OJ_OK)
-        status = each_slice(&q, stream, slice, err);
-    drop_doubts(index, stream, &doubts);
-    return status;
 }
 
 static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
@@ -219,7 +133,7 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
                           double *d_measure, struct oj_error *err)
 {
     return ask_slices(
-        index, stream, points,
+        index->device, stream, query_of(index, points),
         [&](const struct points_in_rings_query &q, int64_t first) -> oj_status
         {
             double *measure = d_measure != NULL ? d_measure + first : NULL;
@@ -293,7 +207,7 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
                 "listing polygons of points", err);
     OJ_CUDA_TRY(cudaMemsetAsync(l->several.data, 0, 4, stream),
                 "listing polygons of points", err);
-    OJ_TRY(make_doubts(index, stream, &q, &l->doubts, err));
+    OJ_TRY(make_doubts(device, stream, &q, &l->doubts, err));
     found.some = l->some.data;
     found.few = l->few.data;
     found.sum = l->sum.data;
@@ -325,9 +239,8 @@ static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
     struct listing l = {};
     oj_status status;
     status = list_pairs(index, stream, points, max_pairs, &l, &pairs, err);
-    drop_doubts(index, stream, &l.doubts);
-    oj_cuda_drop(device, stream, &l.some, &l.few, &l.sum, &l.several,
-                 &l.scratch);
+    oj_cuda_drop(device, stream, &l.doubts.list, &l.doubts.n, &l.some, &l.few,
+                 &l.sum, &l.several, &l.scratch);
     if (status != OJ_OK)
         oj_cuda_pairs_drop(device, stream, &pairs);
     else
@@ -344,7 +257,7 @@ static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
     int64_t n_features = index->layer->n_features;
     int64_t most = 4 * RESIDENT * (int64_t)index->device->n_processors;
     return ask_slices(
-        index, stream, points,
+        index->device, stream, query_of(index, points),
         [&](const struct points_in_rings_query &q, int64_t) -> oj_status
         {
             int64_t n_chunks = chunks_of(q.n);
@@ -370,7 +283,7 @@ static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
                      const struct oj_cuda_tally *tally, struct oj_error *err)
 {
     return ask_slices(
-        index, stream, points,
+        index->device, stream, query_of(index, points),
         [&](const struct points_in_rings_query &q, int64_t first) -> oj_status
         {
             struct oj_cuda_tally here = tally_from(*tally, first);
