@@ -1,4 +1,5 @@
 #include "cuda_copy.h"
+#include "cuda_offsets.cuh"
 #include "cuda_scratch.cuh"
 
 #include <math.h>
@@ -36,22 +37,6 @@ struct layer_build
     cudaEvent_t begin, end; /* of the work on the device */
     struct oj_error *err;
 };
-
-/* The last i with offset[i] <= at, of n + 1 offsets that ascend; entries
- * without anything are stepped over. */
-static __device__ int64_t owner_of(const int64_t *offset, int64_t n, int64_t at)
-{
-    int64_t low = 0, high = n;
-    while (high - low > 1)
-    {
-        int64_t middle = low + (high - low) / 2;
-        if (offset[middle] <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
 
 static __global__ void invert(int64_t n, const int32_t *rank, int32_t *ordinal)
 {
@@ -98,7 +83,7 @@ make_parts(const __grid_constant__ struct oj_cuda_layer to,
         to.ring_offset.data[p] = 0;
         return;
     }
-    f = owner_of(to.part_offset.data, to.n_features, p);
+    f = oj_cuda_owner_of<int64_t>(to.part_offset.data, 0, to.n_features, p);
     o = ordinal_at(to.ordinal_of.data, f);
     to.part_feature.data[p] = (int32_t)f;
     if (raw.part_offset.data == NULL)
@@ -133,7 +118,7 @@ make_rings(const __grid_constant__ struct oj_cuda_layer to,
         to.segment_offset.data[g] = 0;
         return;
     }
-    p = owner_of(to.ring_offset.data, to.n_parts, g);
+    p = oj_cuda_owner_of<int64_t>(to.ring_offset.data, 0, to.n_parts, g);
     r = raw.part_ring.data[p] + (g - to.ring_offset.data[p]);
     n = vertex_offset != NULL ? vertex_offset[r + 1] - vertex_offset[r] : 1;
     first = vertex_offset != NULL ? vertex_offset[r] : r;
@@ -151,7 +136,7 @@ make_segments(const __grid_constant__ struct oj_cuda_layer to,
     struct oj_cuda_segment made;
     if (s >= to.n_segments)
         return;
-    g = owner_of(to.segment_offset.data, to.n_rings, s);
+    g = oj_cuda_owner_of<int64_t>(to.segment_offset.data, 0, to.n_rings, s);
     a = raw.ring_first.data[g];
     if (a < 0)
         b = a = ~a;

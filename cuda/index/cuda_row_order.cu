@@ -4,6 +4,7 @@
  * that do not fit are sorted by the whole device. */
 #include "cuda_row_order.h"
 
+#include "../device/cuda_offsets.cuh"
 #include "../device/cuda_scratch.cuh"
 
 #include <cub/device/device_segmented_sort.cuh>
@@ -33,21 +34,6 @@ struct long_rows
 static __device__ int32_t ordinal_at(const struct row_lists &rows, int32_t rank)
 {
     return rows.ordinal_of != NULL ? rows.ordinal_of[rank] : rank;
-}
-
-/* The last row of first .. end - 1 that begins at or before a pair. */
-static __device__ int row_of(const int64_t *offset, int first, int end,
-                             int64_t pair)
-{
-    while (end - first > 1)
-    {
-        int middle = first + (end - first) / 2;
-        if (offset[middle] <= pair)
-            first = middle;
-        else
-            end = middle;
-    }
-    return first;
 }
 
 static __global__ void __launch_bounds__(BLOCK)
@@ -92,7 +78,7 @@ static __global__ void __launch_bounds__(BLOCK)
         __syncthreads();
         for (int i = t; i < n_pairs; i += BLOCK)
         {
-            int own = row_of(offset, row, row + n, base + i);
+            int own = oj_cuda_owner_of(offset, row, row + n, base + i);
             int first = (int)(offset[own] - base);
             int end = (int)(offset[own + 1] - base);
             int32_t r = rank[i];

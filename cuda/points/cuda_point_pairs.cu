@@ -3,6 +3,7 @@
  * for each point, and the threads of a warp for points that lie close together:
  * once to count, once to write.  Then the pairs of each row are put in the
  * order of ranks, where that is asked for, and get their distances. */
+#include "../device/cuda_offsets.cuh"
 #include "../device/cuda_scratch.cuh"
 #include "../index/cuda_row_order.h"
 #include "../index/cuda_value_sums.cuh"
@@ -158,21 +159,6 @@ static __global__ void __launch_bounds__(BLOCK, 4)
         add_pair(tally.request, i, words_of(tally, ordinal_at(batch, r)));
 }
 
-/* The last row of first .. end - 1 that begins at or before a pair. */
-static __device__ int64_t row_of(const int64_t *offset, int64_t first,
-                                 int64_t end, int64_t pair)
-{
-    while (end - first > 1)
-    {
-        int64_t middle = first + (end - first) / 2;
-        if (offset[middle] <= pair)
-            first = middle;
-        else
-            end = middle;
-    }
-    return first;
-}
-
 /* Ranks become ordinals, with the distance of each pair; place_of NULL: none is
  * asked for.  A thread for each pair; the rows of a block's pairs are few. */
 static __global__ void __launch_bounds__(BLOCK)
@@ -188,7 +174,8 @@ static __global__ void __launch_bounds__(BLOCK)
         {
             int64_t at = threadIdx.x == 0 ? first : first + BLOCK - 1;
             at = at < n_pairs ? at : n_pairs - 1;
-            edge[threadIdx.x] = row_of(offset, 0, batch.n, at);
+            edge[threadIdx.x] =
+                oj_cuda_owner_of<int64_t>(offset, 0, batch.n, at);
         }
         __syncthreads();
     }
@@ -196,7 +183,7 @@ static __global__ void __launch_bounds__(BLOCK)
         return;
     if (place_of != NULL)
     {
-        int64_t i = row_of(offset, edge[0], edge[1] + 1, p);
+        int64_t i = oj_cuda_owner_of(offset, edge[0], edge[1] + 1, p);
         struct oj_point_place q = place_of[row[p]];
         measure[p] = oj_point_distance(batch.x[i], batch.y[i], q.x, q.y);
     }

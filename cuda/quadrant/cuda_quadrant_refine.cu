@@ -2,6 +2,7 @@
  * few pairs of a quadrant, segments in shared memory. What blocks of the same
  * quadrant find is put together under its lock by (distance, rank), so their
  * order does not show. */
+#include "../device/cuda_offsets.cuh"
 #include "cuda_quadrant.h"
 
 #define BLOCK OJ_CUDA_QUADRANT_BLOCK
@@ -23,21 +24,6 @@ struct tile
     struct oj_cuda_segment segment[BLOCK];
     uint8_t flag[BLOCK];
 };
-
-/* The quadrant of a task: the last with task[q] <= t. */
-static __device__ int64_t quadrant_of(const int64_t *task, int64_t first,
-                                      int64_t end, int64_t t)
-{
-    while (end - first > 1)
-    {
-        int64_t middle = first + (end - first) / 2;
-        if (task[middle] <= t)
-            first = middle;
-        else
-            end = middle;
-    }
-    return first;
-}
 
 static __device__ void load_pairs(const struct oj_cuda_quadrant_chunk *c,
                                   const int32_t *feature, int n,
@@ -68,19 +54,12 @@ static __device__ void load_segment(const struct oj_cuda_quadrant_chunk *c,
                                     const struct pairs_of_block *p, int n,
                                     int64_t at, struct tile *tile)
 {
-    int low = 0, high = n;
+    int pair;
     int64_t s;
     if (at >= p->place[n])
         return;
-    while (high - low > 1)
-    {
-        int middle = (low + high) / 2;
-        if (p->place[middle] <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    s = p->first[low] + (at - p->place[low]);
+    pair = oj_cuda_owner_of(p->place, 0, n, at);
+    s = p->first[pair] + (at - p->place[pair]);
     tile->segment[threadIdx.x] = c->layer.segment.data[s];
     tile->flag[threadIdx.x] = INTERIOR ? c->grid.flag.data[s] : 0;
 }
@@ -208,7 +187,7 @@ static __global__ void __launch_bounds__(BLOCK)
     const int32_t *first_point = c.quadrants.first.data;
     struct quadrant_walk w;
     int64_t t = task[c.slice.first] + blockIdx.x;
-    int64_t q = quadrant_of(task, c.slice.first, c.slice.end, t);
+    int64_t q = oj_cuda_owner_of(task, c.slice.first, c.slice.end, t);
     int64_t first = offset[q] + (t - task[q]) * TASK;
     int64_t left = offset[q + 1] - first;
     int n = left < TASK ? (int)left : TASK;

@@ -66,16 +66,6 @@ struct screened_rows
     int are_last; /* of their chunk */
 };
 
-static int64_t least_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most_of(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Nobody waits for a turn that does not come. */
 static void fail_batch(struct cuda_screen_batch *b, oj_status status,
                        const struct oj_error *error)
@@ -100,7 +90,7 @@ static int64_t first_row(const struct cuda_screen_batch *b, int64_t chunk)
     const struct oj_flat *input = b->input;
     int64_t low = 0, high = input->n_features, weight;
     if (b->screen->options.gpu_batch > 0)
-        return least_of(chunk * b->screen->options.gpu_batch, high);
+        return oj_least(chunk * b->screen->options.gpu_batch, high);
     weight = (int64_t)((double)weight_before(input, high) * (double)chunk /
                        (double)b->n_chunks);
     if (chunk >= b->n_chunks)
@@ -120,7 +110,7 @@ static int64_t least_room(const struct oj_gpu_screen *screen)
 {
     int64_t least = INT64_MAX;
     for (int i = 0; i < screen->n_places; i++)
-        least = least_of(least, oj_cuda_room_on(&screen->place[i].device));
+        least = oj_least(least, oj_cuda_room_on(&screen->place[i].device));
     return least;
 }
 
@@ -132,17 +122,17 @@ static void choose_sizes(struct cuda_screen_batch *b)
     int64_t weight = weight_before(b->input, n_rows);
     int64_t bytes = weight * VERTEX_BYTES + n_rows * ROW_BYTES;
     int64_t room = least_room(screen) / 2;
-    int64_t n_workers = least_of(most_lanes * n_places, OJ_CUDA_MOST_LANES);
+    int64_t n_workers = oj_least(most_lanes * n_places, OJ_CUDA_MOST_LANES);
     b->n_chunks = (weight + most_chunk - 1) / most_chunk;
     if (b->n_chunks < n_places)
-        b->n_chunks = least_of(n_places, weight / least_chunk);
-    b->n_chunks = most_of(least_of(b->n_chunks, n_rows), 1);
+        b->n_chunks = oj_least(n_places, weight / least_chunk);
+    b->n_chunks = oj_most(oj_least(b->n_chunks, n_rows), 1);
     if (options->gpu_batch > 0)
         b->n_chunks = (n_rows + options->gpu_batch - 1) / options->gpu_batch;
     while (n_workers > n_places &&
            bytes / b->n_chunks * (n_workers / n_places) > room)
         n_workers--;
-    b->n_workers = (int)least_of(n_workers, b->n_chunks);
+    b->n_workers = (int)oj_least(n_workers, b->n_chunks);
 }
 
 /* --- the place of pairs --------------------------------------------------- */
@@ -310,7 +300,7 @@ static int64_t limit_of(const struct cuda_screen_batch *b,
     int64_t n_places = b->screen->n_places;
     int64_t on_each = (b->n_workers + n_places - 1) / n_places;
     int64_t limit = place->device.limit;
-    return limit > 0 ? most_of((limit - place->device.used) / on_each, 1) : 0;
+    return limit > 0 ? oj_most((limit - place->device.used) / on_each, 1) : 0;
 }
 
 /* A worker without a lane leaves the chunks to the others. */
