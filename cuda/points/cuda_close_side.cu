@@ -8,18 +8,12 @@
 
 /* --- sorting by place ----------------------------------------------------- */
 
-/* Points by place. */
-typedef struct oj_cuda_sorting<uint32_t, int32_t> place_sorting;
-
-/* By place, and where places are equal as they stand. */
-static oj_status sort_places(struct oj_cuda_device *device, cudaStream_t stream,
-                             const struct oj_close_side *side, place_sorting *s,
-                             struct oj_error *err)
+static int bits_of_places(const struct oj_close_side *side)
 {
     int bits = side->column_bits;
     for (uint32_t mask = side->row_mask; mask != 0; mask >>= 1)
         bits++;
-    return oj_cuda_sort(device, stream, bits, "ordering points", s, err);
+    return bits;
 }
 
 /* --- the join side -------------------------------------------------------- */
@@ -80,7 +74,7 @@ struct close_side_build
 {
     struct oj_cuda_device *device;
     const struct oj_cuda_layer *layer;
-    place_sorting sorting;
+    struct oj_cuda_sorting<uint32_t, int32_t> sorting; /* by place */
     struct oj_cuda_close_side *made;
     struct oj_error *err;
 };
@@ -141,7 +135,8 @@ static oj_status make_side(struct close_side_build *m)
         *side, m->layer->segment.data, m->sorting.key[0].data,
         m->sorting.value[0].data);
     OJ_CUDA_TRY_LAUNCH("placing points", m->err);
-    OJ_TRY(sort_places(device, stream, side, &m->sorting, m->err));
+    OJ_TRY(oj_cuda_sort(device, stream, bits_of_places(side), "ordering points",
+                        &m->sorting, m->err));
     OJ_TRY(make_entries(m));
     return make_starts(m);
 }
@@ -205,22 +200,15 @@ oj_status oj_cuda_close_order(struct oj_cuda_device *device,
                               struct oj_cuda_array<int32_t> *order,
                               struct oj_error *err)
 {
-    place_sorting sorting = {};
-    oj_status status;
     int64_t n = points->n;
     if (n < OJ_CUDA_FEW_POINTS || n > INT32_MAX || side->n == 0)
         return OJ_OK;
-    status = oj_cuda_sorting_make(device, stream, n, &sorting, err);
-    if (status == OJ_OK)
-    {
-        find_point_places<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
-            *side, *points, sorting.key[0].data, sorting.value[0].data);
-        status = sort_places(device, stream, side, &sorting, err);
-    }
-    if (status == OJ_OK)
-        oj_cuda_swap(order, &sorting.value[0]);
-    oj_cuda_sorting_drop(device, stream, &sorting);
-    OJ_TRY(status);
-    OJ_CUDA_TRY_LAUNCH("ordering points", err);
-    return OJ_OK;
+    return oj_cuda_order_by<uint32_t>(
+        device, stream, n, bits_of_places(side),
+        [&](uint32_t *place, int32_t *number)
+        {
+            find_point_places<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+                *side, *points, place, number);
+        },
+        order, "ordering points", err);
 }

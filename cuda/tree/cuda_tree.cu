@@ -42,23 +42,6 @@ static __global__ void set_nodes(int64_t n, int64_t n_below,
                          i < n_below ? &below[i] : NULL);
 }
 
-/* By code, and where codes are equal by number. */
-static oj_status sort_boxes(struct oj_cuda_device *device,
-                            const struct oj_tree_box *box,
-                            struct oj_cuda_sorting<uint64_t, int32_t> *s,
-                            struct oj_cuda_tree *out, struct oj_error *err)
-{
-    cudaStream_t stream = device->stream;
-    int64_t n = out->tree.n;
-    OJ_TRY(oj_cuda_sorting_make(device, stream, n, s, err));
-    make_codes<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
-        out->tree, box, s->key[0].data, s->value[0].data);
-    OJ_CUDA_TRY_LAUNCH("ordering boxes", err);
-    OJ_TRY(oj_cuda_sort(device, stream, 64, "ordering boxes", s, err));
-    oj_cuda_swap(&out->order, &s->value[0]);
-    return OJ_OK;
-}
-
 static oj_status fill_nodes(struct oj_cuda_device *device,
                             const struct oj_tree_box *box, int64_t n_nodes,
                             struct oj_cuda_tree *out, struct oj_error *err)
@@ -89,17 +72,20 @@ oj_cuda_tree_build(struct oj_cuda_device *device,
                    const struct oj_tree_box *extent, struct oj_cuda_tree *out,
                    struct oj_error *err)
 {
-    oj_cuda_sorting<uint64_t, int32_t> sorting = {};
-    oj_status status = OJ_OK;
     int64_t n_nodes = (int64_t)oj_tree_layout(&out->tree, box->n, extent);
-    if (box->n > 0)
-    {
-        status = sort_boxes(device, box->data, &sorting, out, err);
-        if (status == OJ_OK)
-            status = fill_nodes(device, box->data, n_nodes, out, err);
-    }
-    oj_cuda_sorting_drop(device, device->stream, &sorting);
-    return status;
+    cudaStream_t stream = device->stream;
+    if (box->n == 0)
+        return OJ_OK;
+    /* by code, and where codes are equal by number */
+    OJ_TRY(oj_cuda_order_by<uint64_t>(
+        device, stream, box->n, 64,
+        [&](uint64_t *code, int32_t *number)
+        {
+            make_codes<<<oj_blocks(box->n, BLOCK), BLOCK, 0, stream>>>(
+                out->tree, box->data, code, number);
+        },
+        &out->order, "ordering boxes", err));
+    return fill_nodes(device, box->data, n_nodes, out, err);
 }
 
 void oj_cuda_tree_drop(struct oj_cuda_device *device, struct oj_cuda_tree *tree)
