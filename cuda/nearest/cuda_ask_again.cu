@@ -31,30 +31,28 @@ static __global__ void count_open(int64_t n, const int32_t *row,
         atomicAdd(count, (unsigned long long)n_block);
 }
 
-/* Lists the open rows, in any order: each answer goes to its own row.
- * its_measure may be NULL. */
-static __global__ void list_open(int64_t n, const int32_t *row, const double *x,
-                                 const double *y, const double *measure,
-                                 unsigned long long *count, int32_t *at,
-                                 double *its_x, double *its_y,
-                                 double *its_measure)
+/* Lists the open rows, in any order: each answer goes to its own row. */
+static __global__ void
+list_open(const __grid_constant__ struct oj_cuda_points points,
+          const int32_t *row, const double *measure,
+          const __grid_constant__ struct open_rows open)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    int is_open = i < n && row[i] == OJ_CUDA_OPEN;
+    int is_open = i < points.n && row[i] == OJ_CUDA_OPEN;
     uint32_t votes = __ballot_sync(FULL_WARP, is_open);
     uint32_t lane = threadIdx.x % 32;
     unsigned long long first = 0;
     if (lane == 0 && votes != 0)
-        first = atomicAdd(count, (unsigned long long)__popc(votes));
+        first = atomicAdd(open.count.data, (unsigned long long)__popc(votes));
     first = __shfl_sync(FULL_WARP, first, 0);
     if (!is_open)
         return;
     first += (unsigned)__popc(votes & ((1u << lane) - 1u));
-    at[first] = (int32_t)i;
-    its_x[first] = x[i];
-    its_y[first] = y[i];
-    if (its_measure != NULL)
-        its_measure[first] = measure[i];
+    open.at.data[first] = (int32_t)i;
+    open.x.data[first] = points.x[i];
+    open.y.data[first] = points.y[i];
+    if (open.measure.data != NULL)
+        open.measure.data[first] = measure[i];
 }
 
 /* measure NULL: those of open rows are not known. */
@@ -83,8 +81,7 @@ static oj_status find_open(struct open_rows *open,
                             err));
     OJ_TRY(oj_cuda_clear(open->stream, &open->count, "joining", err));
     list_open<<<oj_blocks(points->n, BLOCK), BLOCK, 0, open->stream>>>(
-        points->n, row, points->x, points->y, measure, open->count.data,
-        open->at.data, open->x.data, open->y.data, open->measure.data);
+        *points, row, measure, *open);
     OJ_CUDA_TRY_LAUNCH("joining", err);
     return OJ_OK;
 }
@@ -106,17 +103,15 @@ static void drop_open(struct open_rows *open)
 
 /* --- one each ------------------------------------------------------------- */
 
-static __global__ void put_one(int64_t n, const int32_t *at,
-                               const int32_t *its_row,
-                               const double *its_measure, int32_t *row,
-                               double *measure)
+static __global__ void put_one(const __grid_constant__ struct open_rows open,
+                               int32_t *row, double *measure)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= n)
+    if (i >= open.n)
         return;
-    row[at[i]] = its_row[i];
+    row[open.at.data[i]] = open.row.data[i];
     if (measure != NULL)
-        measure[at[i]] = its_measure[i];
+        measure[open.at.data[i]] = open.measure.data[i];
 }
 
 static oj_status answer_one(const struct oj_cuda_asked *asked,
@@ -130,9 +125,8 @@ static oj_status answer_one(const struct oj_cuda_asked *asked,
                             err));
     OJ_TRY(asked->family->join_one(asked->index, open->stream, &points,
                                    open->row.data, open->measure.data, err));
-    put_one<<<oj_blocks(open->n, BLOCK), BLOCK, 0, open->stream>>>(
-        open->n, open->at.data, open->row.data, open->measure.data, row,
-        measure);
+    put_one<<<oj_blocks(open->n, BLOCK), BLOCK, 0, open->stream>>>(*open, row,
+                                                                   measure);
     OJ_CUDA_TRY_LAUNCH("joining", err);
     return OJ_OK;
 }
@@ -174,31 +168,30 @@ static __global__ void count_open_pairs(int64_t n, const int32_t *at,
 }
 
 static __global__ void put_pairs(int64_t n, const int32_t *row,
-                                 const double *measure, const int64_t *offset,
-                                 int32_t *to_row, double *to_measure)
+                                 const double *measure, struct oj_cuda_pairs to)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, at;
     if (i >= n || row[i] < 0)
         return;
-    to_row[offset[i]] = row[i];
-    to_measure[offset[i]] = measure[i];
+    at = to.offset.data[i];
+    to.row.data[at] = row[i];
+    to.measure.data[at] = measure[i];
 }
 
 /* A warp for each open row, which may have many. */
-static __global__ void
-put_open_pairs(int64_t n, const int32_t *at, const int64_t *its_offset,
-               const int32_t *its_row, const double *its_measure,
-               const int64_t *offset, int32_t *to_row, double *to_measure)
+static __global__ void put_open_pairs(int64_t n, const int32_t *at,
+                                      struct oj_cuda_pairs found,
+                                      struct oj_cuda_pairs pairs)
 {
-    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / 32, to;
+    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / 32, to, end;
     if (i >= n)
         return;
-    to = offset[at[i]] - its_offset[i];
-    for (int64_t j = its_offset[i] + threadIdx.x % 32; j < its_offset[i + 1];
-         j += 32)
+    to = pairs.offset.data[at[i]] - found.offset.data[i];
+    end = found.offset.data[i + 1];
+    for (int64_t j = found.offset.data[i] + threadIdx.x % 32; j < end; j += 32)
     {
-        to_row[to + j] = its_row[j];
-        to_measure[to + j] = its_measure[j];
+        pairs.row.data[to + j] = found.row.data[j];
+        pairs.measure.data[to + j] = found.measure.data[j];
     }
 }
 
@@ -225,13 +218,10 @@ static oj_status put_lists(struct open_rows *open,
                         err));
     if (out->n_pairs == 0)
         return OJ_OK;
-    put_pairs<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
-        n, row, measure, out->offset.data, out->row.data, out->measure.data);
+    put_pairs<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(n, row, measure, *out);
     if (open->n > 0)
         put_open_pairs<<<oj_blocks(32 * open->n, BLOCK), BLOCK, 0, stream>>>(
-            open->n, open->at.data, found->offset.data, found->row.data,
-            found->measure.data, out->offset.data, out->row.data,
-            out->measure.data);
+            open->n, open->at.data, *found, *out);
     OJ_CUDA_TRY_LAUNCH("joining", err);
     return OJ_OK;
 }
