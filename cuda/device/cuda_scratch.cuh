@@ -129,11 +129,8 @@ OJ_MUST_USE oj_status oj_cuda_sorting_make(struct oj_cuda_device *device,
                                            struct oj_cuda_sorting<K, V> *s,
                                            struct oj_error *err)
 {
-    for (int i = 0; i < 2; i++)
-    {
-        OJ_TRY(oj_cuda_make(device, stream, n, &s->key[i], &s->value[i], err));
-    }
-    return OJ_OK;
+    return oj_cuda_make(device, stream, n, &s->key[0], &s->value[0], &s->key[1],
+                        &s->value[1], err);
 }
 
 template <typename T>
@@ -175,11 +172,8 @@ template <typename K, typename V>
 void oj_cuda_sorting_drop(struct oj_cuda_device *device, cudaStream_t stream,
                           struct oj_cuda_sorting<K, V> *s)
 {
-    for (int i = 0; i < 2; i++)
-    {
-        oj_cuda_drop(device, stream, &s->key[i], &s->value[i]);
-    }
-    oj_cuda_drop(device, stream, &s->scratch);
+    oj_cuda_drop(device, stream, &s->key[0], &s->value[0], &s->key[1],
+                 &s->value[1], &s->scratch);
 }
 
 /** order [n]: 0 .. n - 1 by the lowest bits of their keys; write(key, order)

@@ -124,17 +124,10 @@ struct ring_start_work
 static void drop_working(struct oj_cuda_device *device,
                          struct ring_start_work *w)
 {
-    cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &w->fragments, &w->edges, &w->window,
-                 &w->scratch);
+    oj_cuda_drop(device, device->stream, &w->fragments, &w->edges, &w->window,
+                 &w->scratch, &w->place, &w->item[0], &w->item[1], &w->put);
     oj_cuda_ring_level_drop(device, &w->windows);
     oj_cuda_ring_marks_drop(device, &w->marks);
-    oj_cuda_drop(device, stream, &w->place);
-    for (int i = 0; i < 2; i++)
-    {
-        oj_cuda_drop(device, stream, &w->item[i]);
-    }
-    oj_cuda_drop(device, stream, &w->put);
 }
 
 static struct starts starts_of(const struct ring_start_work *w)
@@ -157,17 +150,10 @@ static oj_status measure(struct oj_cuda_ring_making *m, const struct units *u,
     measure_units<<<oj_blocks(u->n + 1, BLOCK), BLOCK, 0, stream>>>(
         *u, starts_of(w));
     OJ_CUDA_TRY_LAUNCH("counting rings", m->err);
-    OJ_TRY(oj_cuda_scan(m->device, stream, &w->scratch, w->fragments.data, u->n,
-                        "counting rings", m->err));
-    OJ_TRY(oj_cuda_scan(m->device, stream, &w->scratch, w->edges.data, u->n,
-                        "counting rings", m->err));
-    OJ_CUDA_TRY(cudaMemcpyAsync(&fragments, w->fragments.data + u->n, 8,
-                                cudaMemcpyDeviceToHost, stream),
-                "counting rings", m->err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(&edges, w->edges.data + u->n, 8,
-                                cudaMemcpyDeviceToHost, stream),
-                "counting rings", m->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "counting rings", m->err);
+    OJ_TRY(oj_cuda_scan_total(m->device, stream, &w->scratch, w->fragments.data,
+                              u->n, &fragments, "counting rings", m->err));
+    OJ_TRY(oj_cuda_scan_total(m->device, stream, &w->scratch, w->edges.data,
+                              u->n, &edges, "counting rings", m->err));
     all->windows = (int64_t)(fragments >> 32);
     all->fragments = (int64_t)(fragments & 0xffffffffu);
     all->edges = (int64_t)(edges & 0xffffffffu);
@@ -334,11 +320,8 @@ static oj_status sort_items(struct oj_cuda_ring_making *m,
                               v.n, n_items, "filling cells of rings", m->err));
     if (*n_items >= ((unsigned long long)1 << 31))
         return oj_fail(m->err, OJ_ERR_NOMEM, "too many parts of polygons");
-    for (int i = 0; i < 2; i++)
-    {
-        OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)*n_items, &w->item[i],
-                            m->err));
-    }
+    OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)*n_items, &w->item[0],
+                        &w->item[1], m->err));
     put_items<<<oj_blocks(v.n, BLOCK), BLOCK, 0, stream>>>(v, w->place.data,
                                                            w->item[1].data);
     OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
@@ -375,16 +358,13 @@ static oj_status fill_first(struct oj_cuda_ring_making *m,
                 memory, bytes, sums, w->put.data, (int64_t)n + 1, stream);
         },
         "filling cells of rings", m->err));
-    OJ_CUDA_TRY(cudaMemcpyAsync(&all, w->put.data + n, sizeof all,
-                                cudaMemcpyDeviceToHost, stream),
-                "filling cells of rings", m->err);
+    OJ_TRY(oj_cuda_read(stream, w->put.data + n, (int)sizeof all, &all,
+                        "filling cells of rings", m->err));
     above->n_slots = v.level > 1 ? 1u << (4 * v.level - 4) : 16;
     OJ_TRY(oj_cuda_ring_extend(m, slot, 0, above->n_slots));
     OJ_CUDA_TRY(
         cudaMemsetAsync(slot->data, 0, 4 * (size_t)above->n_slots, stream),
         "filling cells of rings", m->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "filling cells of rings",
-                m->err);
     n_groups = (int64_t)(all >> 32);
     first->depth = v.level;
     first->n_nodes = 16 * n_groups;
