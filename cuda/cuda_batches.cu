@@ -113,18 +113,16 @@ static oj_status take_points(struct cuda_batch_worker *w, int64_t first,
 static struct oj_cuda_points part_of(const struct oj_cuda_points *all,
                                      int64_t at, int64_t n)
 {
-    struct oj_cuda_points part = *all;
+    const auto behind = [at](auto *column)
+    { return column != NULL ? column + at : NULL; };
+    struct oj_cuda_points part;
     part.n = n;
-    part.x += at;
-    part.y += at;
-    if (part.fid != NULL)
-        part.fid += at;
-    if (part.on_class != NULL)
-        part.on_class += at;
-    if (part.exclude_class != NULL)
-        part.exclude_class += at;
-    if (part.max_distance != NULL)
-        part.max_distance += at;
+    part.x = all->x + at;
+    part.y = all->y + at;
+    part.fid = behind(all->fid);
+    part.on_class = behind(all->on_class);
+    part.exclude_class = behind(all->exclude_class);
+    part.max_distance = behind(all->max_distance);
     return part;
 }
 
