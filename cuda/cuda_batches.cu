@@ -45,8 +45,6 @@ struct cuda_join_batch
     int64_t room;                      /* pairs that out has room for */
 
     struct oj_cuda_workers workers; /* they need slots */
-    oj_status status;               /* of all that is done aside */
-    struct oj_error error;
 };
 
 struct cuda_batch_worker
@@ -115,18 +113,16 @@ static oj_status take_points(struct cuda_batch_worker *w, int64_t first,
 static struct oj_cuda_points part_of(const struct oj_cuda_points *all,
                                      int64_t at, int64_t n)
 {
-    struct oj_cuda_points part = *all;
+    const auto behind = [at](auto *column)
+    { return column != NULL ? column + at : NULL; };
+    struct oj_cuda_points part;
     part.n = n;
-    part.x += at;
-    part.y += at;
-    if (part.fid != NULL)
-        part.fid += at;
-    if (part.on_class != NULL)
-        part.on_class += at;
-    if (part.exclude_class != NULL)
-        part.exclude_class += at;
-    if (part.max_distance != NULL)
-        part.max_distance += at;
+    part.x = all->x + at;
+    part.y = all->y + at;
+    part.fid = behind(all->fid);
+    part.on_class = behind(all->on_class);
+    part.exclude_class = behind(all->exclude_class);
+    part.max_distance = behind(all->max_distance);
     return part;
 }
 
@@ -148,14 +144,12 @@ static oj_status join_one(struct cuda_batch_worker *w,
         to_measure = (double *)(void *)slot->stage.data;
         to_row = (int32_t *)(void *)(to_measure + n);
     }
-    OJ_CUDA_TRY(cudaMemsetAsync(slot->d_matched.data, 0,
-                                sizeof *slot->d_matched.data, slot->stream),
-                "joining", &w->error);
+    OJ_TRY(oj_cuda_clear(slot->stream, &slot->d_matched, "joining", &w->error));
     OJ_TRY(b->family->join_one(w->place->of[b->number], slot->stream, points,
                                slot->d_row.data, slot->d_measure.data,
                                &w->error));
-    count_matched<<<(unsigned)((n + BLOCK - 1) / BLOCK), BLOCK, 0,
-                    slot->stream>>>(n, slot->d_row.data, slot->d_matched.data);
+    count_matched<<<oj_blocks(n, BLOCK), BLOCK, 0, slot->stream>>>(
+        n, slot->d_row.data, slot->d_matched.data);
     OJ_CUDA_TRY_LAUNCH("counting matches", &w->error);
     OJ_CUDA_TRY(cudaMemcpyAsync(slot->matched, slot->d_matched.data,
                                 sizeof *slot->matched, cudaMemcpyDeviceToHost,
@@ -208,10 +202,9 @@ static oj_status join_lists(struct cuda_batch_worker *w,
 {
     struct cuda_join_batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
-    struct oj_cuda_pairs found;
+    struct oj_cuda_pairs found = {};
     int64_t most = b->index->options.max_batch_pairs, left = 0, n_found;
     oj_status status;
-    memset(&found, 0, sizeof found);
     if (most > 0 && b->input->n_features > 1)
     {
         left = most - __atomic_load_n(&b->n_pairs, __ATOMIC_RELAXED);
@@ -434,10 +427,9 @@ static int take_slot(struct cuda_batch_worker *w)
 static void run_worker(int i, void *user)
 {
     struct cuda_join_batch *b = (struct cuda_join_batch *)user;
-    struct cuda_batch_worker w;
+    struct cuda_batch_worker w = {};
     oj_status status = OJ_OK;
     cudaError_t error;
-    memset(&w, 0, sizeof w);
     w.batch = b;
     w.place = &b->index->place[i % b->index->n_places];
     w.slot = &b->index->slot[i];
@@ -562,32 +554,30 @@ static oj_status join_batch(struct cuda_join_batch *b, struct oj_error *err)
     return OJ_OK;
 }
 
-static void run_batch(void *user)
-{
-    struct cuda_join_batch *b = (struct cuda_join_batch *)user;
-    b->status = join_batch(b, &b->error);
-    free_pairs(b);
-}
-
 /* On threads of their own, whose current device is nobody's. */
 static oj_status run_aside(struct cuda_join_batch *b, struct oj_stats *stats,
                            struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    oj_cuda_aside(run_batch, b);
+    oj_status status = oj_cuda_try_all(
+        1,
+        [&](int, struct oj_error *error)
+        {
+            oj_status joined = join_batch(b, error);
+            free_pairs(b);
+            return joined;
+        },
+        err);
     stats->refine_s += oj_clock_seconds() - start;
-    if (b->status != OJ_OK)
-        return oj_fail(err, b->status, "%s", b->error.message);
-    return OJ_OK;
+    return status;
 }
 
 oj_status oj_cuda_join(struct oj_gpu_index *index, const struct oj_flat *input,
                        struct oj_matches *out, struct oj_stats *stats,
                        struct oj_error *err)
 {
-    struct cuda_join_batch batch;
+    struct cuda_join_batch batch = {};
     oj_status status;
-    memset(&batch, 0, sizeof batch);
     batch.index = index;
     batch.input = input;
     batch.out = out;
@@ -605,8 +595,7 @@ oj_status oj_cuda_give_chunks(struct oj_gpu_index *index, int family,
                               const struct oj_cuda_taker *taker,
                               struct oj_stats *stats, struct oj_error *err)
 {
-    struct cuda_join_batch batch;
-    memset(&batch, 0, sizeof batch);
+    struct cuda_join_batch batch = {};
     batch.index = index;
     batch.family = oj_cuda_family_at(family);
     batch.number = family;

@@ -3,12 +3,10 @@
 #include "shapes/cuda_screen.h"
 
 #include <stdio.h>
-#include <string.h>
-
 static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
 {
-    return oj_cuda_choose(relation, join_side, input, NULL) != NULL;
+    return oj_cuda_choose(relation, join_side, input, 0, NULL) != NULL;
 }
 
 static const char *method(const struct oj_gpu_index *index,
@@ -18,7 +16,7 @@ static const char *method(const struct oj_gpu_index *index,
 {
     const struct oj_cuda_family *family =
         index != NULL ? oj_cuda_chosen(index, input, NULL)
-                      : oj_cuda_choose(relation, join_side, input, NULL);
+                      : oj_cuda_choose(relation, join_side, input, 0, NULL);
     return family != NULL ? family->name : "none";
 }
 
@@ -85,12 +83,11 @@ static void look_at(void *user)
 static oj_status describe(int ordinal, struct oj_gpu_device *out,
                           struct oj_error *err)
 {
-    struct oj_gpu_device device;
+    struct oj_gpu_device device = {};
     int n = 0;
     OJ_TRY(count(&n, err));
     if (ordinal < 0 || ordinal >= n)
         return oj_fail(err, OJ_ERR_NO_DEVICE, "there is no GPU %d", ordinal);
-    memset(&device, 0, sizeof device);
     device.ordinal = ordinal;
     oj_cuda_aside(look_at, &device);
     *out = device;

@@ -11,7 +11,6 @@ set(OJ_CUDA_SOURCES
   cuda/device/cuda_copy.cu
   cuda/device/cuda_layer.cu
   cuda/nearest/cuda_cells.cu
-  cuda/nearest/cuda_far.cu
   cuda/nearest/cuda_around.cu
   cuda/nearest/cuda_near_segments.cu
   cuda/nearest/cuda_ask_again.cu

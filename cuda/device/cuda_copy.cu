@@ -109,37 +109,32 @@ static oj_status copy_plainly(const struct copying *c, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status copy(struct copying *c, struct oj_error *err)
-{
-    const char *host = c->is_out ? c->to : c->from;
-    int n = count_threads(c);
-    if (c->bytes < least_bytes || n < 2 || oj_cuda_is_pinned(host, c->bytes))
-        return copy_plainly(c, err);
-    oj_cuda_side_by_side(n, copy_some, c);
-    for (int i = 0; i < n; i++)
-    {
-        if (c->status[i] == OJ_ERR_NOMEM) /* of pinned memory */
-            return copy_plainly(c, err);
-        if (c->status[i] != OJ_OK)
-            return oj_fail(err, c->status[i], "%s", c->error[i].message);
-    }
-    return OJ_OK;
-}
-
 static oj_status copy_bytes(const struct oj_cuda_device *device,
                             cudaStream_t stream, int is_out, void *to,
                             const void *from, int64_t bytes,
                             struct oj_error *err)
 {
-    struct copying c;
-    memset(&c, 0, sizeof c);
+    struct copying c = {};
+    int n;
     c.device = device;
     c.stream = stream;
     c.is_out = is_out;
     c.to = (char *)to;
     c.from = (const char *)from;
     c.bytes = bytes;
-    return copy(&c, err);
+    n = count_threads(&c);
+    if (bytes < least_bytes || n < 2 ||
+        oj_cuda_is_pinned(is_out ? to : from, bytes))
+        return copy_plainly(&c, err);
+    oj_cuda_side_by_side(n, copy_some, &c);
+    for (int i = 0; i < n; i++)
+    {
+        if (c.status[i] == OJ_ERR_NOMEM) /* of pinned memory */
+            return copy_plainly(&c, err);
+        if (c.status[i] != OJ_OK)
+            return oj_fail(err, c.status[i], "%s", c.error[i].message);
+    }
+    return OJ_OK;
 }
 
 oj_status oj_cuda_copy_in(const struct oj_cuda_device *device,

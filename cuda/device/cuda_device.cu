@@ -59,7 +59,7 @@ oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
 static oj_status make_pool(int ordinal, struct shared_device *device,
                            struct oj_error *err)
 {
-    struct cudaMemPoolProps properties;
+    struct cudaMemPoolProps properties = {};
     cudaMemPool_t pool;
     uint64_t keep_all = UINT64_MAX;
     size_t free_bytes;
@@ -72,7 +72,6 @@ static oj_status make_pool(int ordinal, struct shared_device *device,
                 "asking for memory pools", err);
     if (!has_pools)
         return OJ_OK;
-    memset(&properties, 0, sizeof properties);
     properties.allocType = cudaMemAllocationTypePinned;
     properties.handleTypes = cudaMemHandleTypeNone;
     properties.location.type = cudaMemLocationTypeDevice;
@@ -139,9 +138,8 @@ static oj_status open_device(struct oj_cuda_device *device,
 oj_status oj_cuda_open(int ordinal, int64_t limit, const int *cancel,
                        struct oj_cuda_device *out, struct oj_error *err)
 {
-    struct oj_cuda_device device;
+    struct oj_cuda_device device = {};
     oj_status status;
-    memset(&device, 0, sizeof device);
     if (ordinal < 0 || ordinal >= OJ_GPU_MAX_DEVICES)
         return oj_fail(err, OJ_ERR_NO_DEVICE, "there is no GPU %d", ordinal);
     device.ordinal = ordinal;

@@ -1,14 +1,14 @@
 #include "cuda_copy.h"
+#include "cuda_offsets.cuh"
 #include "cuda_scratch.cuh"
 
 #include <math.h>
 #include <string.h>
 
 #define BLOCK 256
-#define EXTENT_BLOCKS 512
 
 /* The flat layer as it is on the host, copied; freed when all is made. */
-struct raw
+struct layer_raw
 {
     struct oj_cuda_array<double> x, y;
     struct oj_cuda_array<int64_t> part_offset, ring_offset, vertex_offset;
@@ -21,7 +21,7 @@ struct raw
     struct oj_cuda_array<uint8_t> scratch;
 };
 
-/* Greatest and least of what a block saw. */
+/* Least and greatest. */
 struct layer_extent
 {
     double x0, y0, x1, y1;
@@ -32,32 +32,11 @@ struct layer_build
     struct oj_cuda_device *device;
     const struct oj_flat *flat;
     const uint8_t *left_out; /* [features], or NULL */
-    struct raw raw;
+    struct layer_raw raw;
     struct oj_cuda_layer *layer;
     cudaEvent_t begin, end; /* of the work on the device */
     struct oj_error *err;
 };
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
-/* The last i with offset[i] <= at, of n + 1 offsets that ascend; entries
- * without anything are stepped over. */
-static __device__ int64_t owner_of(const int64_t *offset, int64_t n, int64_t at)
-{
-    int64_t low = 0, high = n;
-    while (high - low > 1)
-    {
-        int64_t middle = low + (high - low) / 2;
-        if (offset[middle] <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
 
 static __global__ void invert(int64_t n, const int32_t *rank, int32_t *ordinal)
 {
@@ -71,177 +50,149 @@ static __device__ int64_t ordinal_at(const int32_t *ordinal_of, int64_t rank)
     return ordinal_of != NULL ? ordinal_of[rank] : rank;
 }
 
-static __global__ void count_parts(int64_t n, const int32_t *ordinal_of,
-                                   const int64_t *part_offset,
-                                   const uint8_t *left_out, const double *x,
-                                   const double *y, int64_t *count)
+static __global__ void
+count_parts(const __grid_constant__ struct oj_cuda_layer to,
+            const __grid_constant__ struct layer_raw raw)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i < n)
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, n = 0;
+    if (i > to.n_features)
+        return;
+    if (i < to.n_features)
     {
-        int64_t o = ordinal_at(ordinal_of, i);
-        count[i] = part_offset != NULL ? part_offset[o + 1] - part_offset[o]
-                                       : (isfinite(x[o]) && isfinite(y[o]));
-        if (left_out != NULL && left_out[o])
-            count[i] = 0;
+        int64_t o = ordinal_at(to.ordinal_of.data, i);
+        const int64_t *part_offset = raw.part_offset.data;
+        n = part_offset != NULL
+                ? part_offset[o + 1] - part_offset[o]
+                : (isfinite(raw.x.data[o]) && isfinite(raw.y.data[o]));
+        if (raw.left_out.data != NULL && raw.left_out.data[o])
+            n = 0;
     }
-    else if (i == n)
-        count[i] = 0;
+    to.part_offset.data[i] = n;
 }
 
-struct part_view
-{
-    int64_t n_features, n_parts;
-    const int32_t *ordinal_of;
-    const int64_t *offset; /* made */
-    const int64_t *raw_part_offset, *raw_ring_offset;
-    const uint8_t *raw_kind;
-};
-
-static __global__ void make_parts(struct part_view v, uint8_t *kind,
-                                  int32_t *feature, int64_t *part_ring,
-                                  int64_t *count)
+static __global__ void
+make_parts(const __grid_constant__ struct oj_cuda_layer to,
+           const __grid_constant__ struct layer_raw raw)
 {
     int64_t p = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int64_t f, o;
-    if (p > v.n_parts)
+    if (p > to.n_parts)
         return;
-    if (p == v.n_parts)
+    if (p == to.n_parts)
     {
-        count[p] = 0;
+        to.ring_offset.data[p] = 0;
         return;
     }
-    f = owner_of(v.offset, v.n_features, p);
-    o = ordinal_at(v.ordinal_of, f);
-    feature[p] = (int32_t)f;
-    if (v.raw_part_offset == NULL)
+    f = oj_cuda_owner_of<int64_t>(to.part_offset.data, 0, to.n_features, p);
+    o = ordinal_at(to.ordinal_of.data, f);
+    to.part_feature.data[p] = (int32_t)f;
+    if (raw.part_offset.data == NULL)
     {
-        kind[p] = OJ_PART_POINT;
-        part_ring[p] = o;
-        count[p] = 1;
+        to.part_kind.data[p] = OJ_PART_POINT;
+        raw.part_ring.data[p] = o;
+        to.ring_offset.data[p] = 1;
     }
     else
     {
-        int64_t q = v.raw_part_offset[o] + (p - v.offset[f]);
-        kind[p] = v.raw_kind[q];
-        part_ring[p] = v.raw_ring_offset[q];
-        count[p] = v.raw_ring_offset[q + 1] - v.raw_ring_offset[q];
+        int64_t q = raw.part_offset.data[o] + (p - to.part_offset.data[f]);
+        int64_t first = raw.ring_offset.data[q];
+        to.part_kind.data[p] = raw.part_kind.data[q];
+        raw.part_ring.data[p] = first;
+        to.ring_offset.data[p] = raw.ring_offset.data[q + 1] - first;
     }
 }
 
 /* A ring of one vertex is a segment that ends where it starts: its first
  * vertex is noted as its complement. */
 static __global__ void
-make_rings(int64_t n_rings, int64_t n_parts, const int64_t *ring_offset,
-           const int64_t *part_ring, const int64_t *vertex_offset,
-           int64_t *ring_first, int32_t *ring_part, int64_t *count)
+make_rings(const __grid_constant__ struct oj_cuda_layer to,
+           const __grid_constant__ struct layer_raw raw)
 {
     int64_t g = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    const int64_t *vertex_offset = raw.vertex_offset.data;
     int64_t p, r, n, first;
-    if (g > n_rings)
+    if (g > to.n_rings)
         return;
-    if (g == n_rings)
+    if (g == to.n_rings)
     {
-        count[g] = 0;
+        to.segment_offset.data[g] = 0;
         return;
     }
-    p = owner_of(ring_offset, n_parts, g);
-    r = part_ring[p] + (g - ring_offset[p]);
+    p = oj_cuda_owner_of<int64_t>(to.ring_offset.data, 0, to.n_parts, g);
+    r = raw.part_ring.data[p] + (g - to.ring_offset.data[p]);
     n = vertex_offset != NULL ? vertex_offset[r + 1] - vertex_offset[r] : 1;
     first = vertex_offset != NULL ? vertex_offset[r] : r;
-    ring_part[g] = (int32_t)p;
-    ring_first[g] = n == 1 ? ~first : first;
-    count[g] = n > 1 ? n - 1 : n;
+    raw.ring_part.data[g] = (int32_t)p;
+    raw.ring_first.data[g] = n == 1 ? ~first : first;
+    to.segment_offset.data[g] = n > 1 ? n - 1 : n;
 }
 
-struct segment_view
-{
-    int64_t n_segments, n_rings;
-    const int64_t *segment_offset, *ring_first;
-    const int32_t *ring_part, *part_feature;
-    const double *x, *y;
-};
-
-static __global__ void make_segments(struct segment_view v,
-                                     struct oj_cuda_segment *segment,
-                                     int32_t *feature, int32_t *part)
+static __global__ void
+make_segments(const __grid_constant__ struct oj_cuda_layer to,
+              const __grid_constant__ struct layer_raw raw)
 {
     int64_t s = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int64_t g, a, b;
     struct oj_cuda_segment made;
-    if (s >= v.n_segments)
+    if (s >= to.n_segments)
         return;
-    g = owner_of(v.segment_offset, v.n_rings, s);
-    a = v.ring_first[g];
+    g = oj_cuda_owner_of<int64_t>(to.segment_offset.data, 0, to.n_rings, s);
+    a = raw.ring_first.data[g];
     if (a < 0)
         b = a = ~a;
     else
     {
-        a += s - v.segment_offset[g];
+        a += s - to.segment_offset.data[g];
         b = a + 1;
     }
-    made.ax = v.x[a];
-    made.ay = v.y[a];
-    made.bx = v.x[b];
-    made.by = v.y[b];
-    segment[s] = made;
-    feature[s] = v.part_feature[v.ring_part[g]];
-    if (part != NULL)
-        part[s] = v.ring_part[g];
+    made.ax = raw.x.data[a];
+    made.ay = raw.y.data[a];
+    made.bx = raw.x.data[b];
+    made.by = raw.y.data[b];
+    to.segment.data[s] = made;
+    to.segment_feature.data[s] = to.part_feature.data[raw.ring_part.data[g]];
+    if (to.segment_part.data != NULL)
+        to.segment_part.data[s] = raw.ring_part.data[g];
 }
 
-static __global__ void make_point_segments(int64_t n, const int32_t *ordinal_of,
-                                           const double *x, const double *y,
-                                           struct oj_cuda_segment *segment,
-                                           int32_t *feature)
+static __global__ void
+make_point_segments(const __grid_constant__ struct oj_cuda_layer to,
+                    const __grid_constant__ struct layer_raw raw)
 {
     int64_t s = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (s < n)
+    if (s < to.n_segments)
     {
-        int64_t o = ordinal_at(ordinal_of, s);
-        struct oj_cuda_segment made = {x[o], y[o], x[o], y[o]};
-        segment[s] = made;
-        feature[s] = (int32_t)s;
+        int64_t o = ordinal_at(to.ordinal_of.data, s);
+        double x = raw.x.data[o], y = raw.y.data[o];
+        struct oj_cuda_segment made = {x, y, x, y};
+        to.segment.data[s] = made;
+        to.segment_feature.data[s] = (int32_t)s;
     }
 }
 
-static __device__ void join_extent(struct layer_extent *e, double x, double y)
+struct extent_of_segment
 {
-    e->x0 = fmin(e->x0, x);
-    e->y0 = fmin(e->y0, y);
-    e->x1 = fmax(e->x1, x);
-    e->y1 = fmax(e->y1, y);
-}
+    const struct oj_cuda_segment *segment;
 
-static __global__ void measure(int64_t n, const struct oj_cuda_segment *segment,
-                               struct layer_extent *out)
+    __device__ struct layer_extent operator()(ptrdiff_t i) const
+    {
+        const struct oj_cuda_segment s = segment[i];
+        struct layer_extent e = {fmin(s.ax, s.bx), fmin(s.ay, s.by),
+                                 fmax(s.ax, s.bx), fmax(s.ay, s.by)};
+        return e;
+    }
+};
+
+struct join_layer_extents
 {
-    __shared__ struct layer_extent of_thread[BLOCK];
-    struct layer_extent mine = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < n;
-         i += (int64_t)gridDim.x * BLOCK)
+    __device__ struct layer_extent
+    operator()(const struct layer_extent &a, const struct layer_extent &b) const
     {
-        join_extent(&mine, segment[i].ax, segment[i].ay);
-        join_extent(&mine, segment[i].bx, segment[i].by);
+        struct layer_extent e = {fmin(a.x0, b.x0), fmin(a.y0, b.y0),
+                                 fmax(a.x1, b.x1), fmax(a.y1, b.y1)};
+        return e;
     }
-    of_thread[threadIdx.x] = mine;
-    for (int step = BLOCK / 2; step > 0; step /= 2)
-    {
-        __syncthreads();
-        if ((int)threadIdx.x < step)
-        {
-            struct layer_extent *a = &of_thread[threadIdx.x];
-            const struct layer_extent *b = &of_thread[threadIdx.x + step];
-            /* corner by corner: b may have seen nothing */
-            a->x0 = fmin(a->x0, b->x0);
-            a->y0 = fmin(a->y0, b->y0);
-            a->x1 = fmax(a->x1, b->x1);
-            a->y1 = fmax(a->y1, b->y1);
-        }
-    }
-    if (threadIdx.x == 0)
-        out[blockIdx.x] = of_thread[0];
-}
+};
 
 /* Turns counts [n + 1] with a last one of 0 into offsets, in place. */
 static oj_status scan(struct layer_build *m, int64_t *counts, int64_t n)
@@ -297,7 +248,7 @@ static oj_status order_features(struct layer_build *m)
         return OJ_OK;
     OJ_TRY(oj_cuda_make(m->device, m->device->stream, n, &layer->ordinal_of,
                         m->err));
-    invert<<<blocks_of(n), BLOCK, 0, m->device->stream>>>(
+    invert<<<oj_blocks(n, BLOCK), BLOCK, 0, m->device->stream>>>(
         n, m->raw.tie_rank.data, layer->ordinal_of.data);
     OJ_CUDA_TRY_LAUNCH("ordering the join layer", m->err);
     return OJ_OK;
@@ -308,36 +259,22 @@ static oj_status parts_of(struct layer_build *m)
     struct oj_cuda_layer *layer = m->layer;
     struct oj_cuda_device *device = m->device;
     int64_t n = layer->n_features;
-    struct part_view view;
     OJ_TRY(oj_cuda_make(device, device->stream, n + 1, &layer->part_offset,
                         m->err));
-    count_parts<<<blocks_of(n + 1), BLOCK, 0, device->stream>>>(
-        n, layer->ordinal_of.data, m->raw.part_offset.data,
-        m->raw.left_out.data, m->raw.x.data, m->raw.y.data,
-        layer->part_offset.data);
+    count_parts<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, device->stream>>>(*layer,
+                                                                       m->raw);
     OJ_CUDA_TRY_LAUNCH("counting parts", m->err);
     OJ_TRY(scan(m, layer->part_offset.data, n));
     layer->n_parts = m->flat->n_parts;
     if (oj_flat_is_points(m->flat) || m->left_out != NULL)
         OJ_TRY(total_of(m, layer->part_offset.data, n, &layer->n_parts));
     OJ_TRY(oj_cuda_make(device, device->stream, layer->n_parts,
-                        &layer->part_kind, m->err));
-    OJ_TRY(oj_cuda_make(device, device->stream, layer->n_parts,
-                        &layer->part_feature, m->err));
-    OJ_TRY(oj_cuda_make(device, device->stream, layer->n_parts,
+                        &layer->part_kind, &layer->part_feature,
                         &m->raw.part_ring, m->err));
     OJ_TRY(oj_cuda_make(device, device->stream, layer->n_parts + 1,
                         &layer->ring_offset, m->err));
-    view.n_features = n;
-    view.n_parts = layer->n_parts;
-    view.ordinal_of = layer->ordinal_of.data;
-    view.offset = layer->part_offset.data;
-    view.raw_part_offset = m->raw.part_offset.data;
-    view.raw_ring_offset = m->raw.ring_offset.data;
-    view.raw_kind = m->raw.part_kind.data;
-    make_parts<<<blocks_of(layer->n_parts + 1), BLOCK, 0, device->stream>>>(
-        view, layer->part_kind.data, layer->part_feature.data,
-        m->raw.part_ring.data, layer->ring_offset.data);
+    make_parts<<<oj_blocks(layer->n_parts + 1, BLOCK), BLOCK, 0,
+                 device->stream>>>(*layer, m->raw);
     OJ_CUDA_TRY_LAUNCH("listing parts", m->err);
     return scan(m, layer->ring_offset.data, layer->n_parts);
 }
@@ -352,16 +289,11 @@ static oj_status rings_of(struct layer_build *m)
         OJ_TRY(total_of(m, layer->ring_offset.data, layer->n_parts,
                         &layer->n_rings));
     OJ_TRY(oj_cuda_make(device, device->stream, layer->n_rings,
-                        &m->raw.ring_first, m->err));
-    OJ_TRY(oj_cuda_make(device, device->stream, layer->n_rings,
-                        &m->raw.ring_part, m->err));
+                        &m->raw.ring_first, &m->raw.ring_part, m->err));
     OJ_TRY(oj_cuda_make(device, device->stream, layer->n_rings + 1,
                         &layer->segment_offset, m->err));
-    make_rings<<<blocks_of(layer->n_rings + 1), BLOCK, 0, device->stream>>>(
-        layer->n_rings, layer->n_parts, layer->ring_offset.data,
-        m->raw.part_ring.data, m->raw.vertex_offset.data,
-        m->raw.ring_first.data, m->raw.ring_part.data,
-        layer->segment_offset.data);
+    make_rings<<<oj_blocks(layer->n_rings + 1, BLOCK), BLOCK, 0,
+                 device->stream>>>(*layer, m->raw);
     OJ_CUDA_TRY_LAUNCH("listing rings", m->err);
     OJ_TRY(scan(m, layer->segment_offset.data, layer->n_rings));
     return total_of(m, layer->segment_offset.data, layer->n_rings,
@@ -384,80 +316,40 @@ static oj_status segments_of(struct layer_build *m)
     struct oj_cuda_device *device = m->device;
     int64_t n = layer->n_segments;
     int has_polygons = (m->flat->part_kinds & OJ_PART_POLYGON) != 0;
-    struct segment_view view;
     OJ_TRY(check_size(m));
-    OJ_TRY(oj_cuda_make(device, device->stream, n, &layer->segment, m->err));
-    OJ_TRY(oj_cuda_make(device, device->stream, n, &layer->segment_feature,
-                        m->err));
+    OJ_TRY(oj_cuda_make(device, device->stream, n, &layer->segment,
+                        &layer->segment_feature, m->err));
     if (has_polygons)
         OJ_TRY(oj_cuda_make(device, device->stream, n, &layer->segment_part,
                             m->err));
     if (n == 0)
         return OJ_OK;
     if (layer->short_points)
-        make_point_segments<<<blocks_of(n), BLOCK, 0, device->stream>>>(
-            n, layer->ordinal_of.data, m->raw.x.data, m->raw.y.data,
-            layer->segment.data, layer->segment_feature.data);
+        make_point_segments<<<oj_blocks(n, BLOCK), BLOCK, 0, device->stream>>>(
+            *layer, m->raw);
     else
-    {
-        view.n_segments = n;
-        view.n_rings = layer->n_rings;
-        view.segment_offset = layer->segment_offset.data;
-        view.ring_first = m->raw.ring_first.data;
-        view.ring_part = m->raw.ring_part.data;
-        view.part_feature = layer->part_feature.data;
-        view.x = m->raw.x.data;
-        view.y = m->raw.y.data;
-        make_segments<<<blocks_of(n), BLOCK, 0, device->stream>>>(
-            view, layer->segment.data, layer->segment_feature.data,
-            layer->segment_part.data);
-    }
+        make_segments<<<oj_blocks(n, BLOCK), BLOCK, 0, device->stream>>>(
+            *layer, m->raw);
     OJ_CUDA_TRY_LAUNCH("listing segments", m->err);
     return OJ_OK;
-}
-
-static double greater(double a, double b)
-{
-    return a > b ? a : b;
 }
 
 static oj_status extent_of(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
-    struct oj_cuda_device *device = m->device;
-    struct oj_cuda_array<struct layer_extent> of_block =
-    {
-    };
-    struct layer_extent host[EXTENT_BLOCKS];
-    unsigned n_blocks = blocks_of(layer->n_segments);
-    cudaError_t error;
-    layer->x0 = layer->y0 = INFINITY;
-    layer->x1 = layer->y1 = -INFINITY;
-    if (layer->n_segments == 0)
-        return OJ_OK;
-    if (n_blocks > EXTENT_BLOCKS)
-        n_blocks = EXTENT_BLOCKS;
-    OJ_TRY(oj_cuda_make(device, device->stream, (int64_t)n_blocks, &of_block,
-                        m->err));
-    measure<<<n_blocks, BLOCK, 0, device->stream>>>(
-        layer->n_segments, layer->segment.data, of_block.data);
-    error = cudaGetLastError();
-    if (error == cudaSuccess)
-        error = cudaMemcpyAsync(host, of_block.data, n_blocks * sizeof *host,
-                                cudaMemcpyDeviceToHost, device->stream);
-    oj_cuda_drop(device, device->stream, &of_block);
-    if (error == cudaSuccess)
-        error = cudaStreamSynchronize(device->stream);
-    OJ_CUDA_TRY(error, "measuring the join layer", m->err);
-    for (unsigned i = 0; i < n_blocks; i++)
-    {
-        layer->x0 = -greater(-layer->x0, -host[i].x0);
-        layer->y0 = -greater(-layer->y0, -host[i].y0);
-        layer->x1 = greater(layer->x1, host[i].x1);
-        layer->y1 = greater(layer->y1, host[i].y1);
-    }
-    layer->magnitude = greater(greater(fabs(layer->x0), fabs(layer->x1)),
-                               greater(fabs(layer->y0), fabs(layer->y1)));
+    struct layer_extent e = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    struct extent_of_segment segments = {layer->segment.data};
+    if (layer->n_segments > 0)
+        OJ_TRY(oj_cuda_reduce(m->device, segments, layer->n_segments,
+                              join_layer_extents(), &e,
+                              "measuring the join layer", m->err));
+    layer->x0 = e.x0;
+    layer->y0 = e.y0;
+    layer->x1 = e.x1;
+    layer->y1 = e.y1;
+    if (layer->n_segments > 0)
+        layer->magnitude =
+            fmax(fmax(fabs(e.x0), fabs(e.x1)), fmax(fabs(e.y0), fabs(e.y1)));
     return OJ_OK;
 }
 
@@ -505,67 +397,41 @@ static oj_status make_layer(struct layer_build *m, const int32_t *tie_rank)
     return OJ_OK;
 }
 
-static void drop_raw(struct oj_cuda_device *device, struct raw *raw)
-{
-    cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &raw->x);
-    oj_cuda_drop(device, stream, &raw->y);
-    oj_cuda_drop(device, stream, &raw->part_offset);
-    oj_cuda_drop(device, stream, &raw->ring_offset);
-    oj_cuda_drop(device, stream, &raw->vertex_offset);
-    oj_cuda_drop(device, stream, &raw->part_kind);
-    oj_cuda_drop(device, stream, &raw->left_out);
-    oj_cuda_drop(device, stream, &raw->tie_rank);
-    oj_cuda_drop(device, stream, &raw->ring_first);
-    oj_cuda_drop(device, stream, &raw->ring_part);
-    oj_cuda_drop(device, stream, &raw->part_ring);
-    oj_cuda_drop(device, stream, &raw->scratch);
-}
-
 oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
                              const struct oj_flat *flat,
                              const uint8_t *left_out, const int32_t *tie_rank,
                              struct oj_cuda_layer *out, struct oj_error *err)
 {
-    struct oj_cuda_layer layer;
-    struct layer_build making;
+    struct layer_build making = {};
+    struct layer_raw *raw = &making.raw;
     oj_status status;
-    memset(&layer, 0, sizeof layer);
-    memset(&making, 0, sizeof making);
     making.device = device;
     making.flat = flat;
     making.left_out = left_out;
-    making.layer = &layer;
+    making.layer = out;
     making.err = err;
     status = make_layer(&making, tie_rank);
-    drop_raw(device, &making.raw);
+    oj_cuda_drop(device, device->stream, &raw->x, &raw->y, &raw->part_offset,
+                 &raw->ring_offset, &raw->vertex_offset, &raw->part_kind,
+                 &raw->left_out, &raw->tie_rank, &raw->ring_first,
+                 &raw->ring_part, &raw->part_ring, &raw->scratch);
     if (making.begin != NULL)
         (void)cudaEventDestroy(making.begin);
     if (making.end != NULL)
         (void)cudaEventDestroy(making.end);
     if (status != OJ_OK)
-    {
         (void)cudaStreamSynchronize(device->stream);
-        oj_cuda_layer_drop(device, &layer);
-        return status;
-    }
-    *out = layer;
-    return OJ_OK;
+    return status;
 }
 
 void oj_cuda_layer_drop(struct oj_cuda_device *device,
                         struct oj_cuda_layer *layer)
 {
     cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &layer->segment);
-    oj_cuda_drop(device, stream, &layer->segment_feature);
-    oj_cuda_drop(device, stream, &layer->segment_part);
-    oj_cuda_drop(device, stream, &layer->part_kind);
-    oj_cuda_drop(device, stream, &layer->part_feature);
-    oj_cuda_drop(device, stream, &layer->part_offset);
-    oj_cuda_drop(device, stream, &layer->ring_offset);
-    oj_cuda_drop(device, stream, &layer->segment_offset);
-    oj_cuda_drop(device, stream, &layer->ordinal_of);
+    oj_cuda_drop(device, stream, &layer->segment, &layer->segment_feature,
+                 &layer->segment_part, &layer->part_kind, &layer->part_feature,
+                 &layer->part_offset, &layer->ring_offset,
+                 &layer->segment_offset, &layer->ordinal_of);
     oj_cuda_columns_drop(device, &layer->columns);
     memset(layer, 0, sizeof *layer);
 }

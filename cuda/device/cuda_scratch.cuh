@@ -5,7 +5,10 @@
 #include "cuda_stage.h"
 
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
+
+#include <iterator>
 
 /** Runs call(memory, bytes), a call of CUB that tells bytes where memory is
  *  NULL. scratch grows as calls want; its owner drops it. */
@@ -58,6 +61,60 @@ OJ_MUST_USE oj_status oj_cuda_scan_total(struct oj_cuda_device *device,
                         err);
 }
 
+/** The values of(0), of(1), .. as calls of CUB read them. */
+template <typename V, typename Of> struct oj_cuda_computed
+{
+    typedef std::random_access_iterator_tag iterator_category;
+    typedef V value_type;
+    typedef ptrdiff_t difference_type;
+    typedef const V *pointer;
+    typedef V reference;
+    Of of;
+    ptrdiff_t at;
+
+    __device__ V operator*() const
+    {
+        return of(at);
+    }
+    __device__ V operator[](ptrdiff_t i) const
+    {
+        return of(at + i);
+    }
+    __host__ __device__ oj_cuda_computed operator+(ptrdiff_t i) const
+    {
+        oj_cuda_computed moved = {of, at + i};
+        return moved;
+    }
+};
+
+/** Puts of(0) .. of(n - 1) together with what *sum is, by op, whatever their
+ *  order; waits for the device's stream. n is below 2^31. */
+template <typename V, typename Of, typename Op>
+OJ_MUST_USE oj_status oj_cuda_reduce(struct oj_cuda_device *device, Of of,
+                                     int64_t n, Op op, V *sum,
+                                     const char *doing, struct oj_error *err)
+{
+    cudaStream_t stream = device->stream;
+    oj_cuda_computed<V, Of> values = {of, 0};
+    oj_cuda_array<uint8_t> scratch = {NULL, 0};
+    oj_cuda_array<V> out = {NULL, 0};
+    oj_status status = oj_cuda_make(device, stream, 1, &out, err);
+    if (status == OJ_OK)
+        status = oj_cuda_with_scratch(
+            device, stream, &scratch,
+            [&](void *memory, size_t &bytes)
+            {
+                return cub::DeviceReduce::Reduce(
+                    memory, bytes, values, out.data, (int)n, op, *sum, stream);
+            },
+            doing, err);
+    if (status == OJ_OK)
+        status =
+            oj_cuda_read(stream, out.data, (int)sizeof *sum, sum, doing, err);
+    oj_cuda_drop(device, stream, &out, &scratch);
+    return status;
+}
+
 /** Keys with their values, and room for as many; zeroed memory is empty. */
 template <typename K, typename V> struct oj_cuda_sorting
 {
@@ -72,12 +129,8 @@ OJ_MUST_USE oj_status oj_cuda_sorting_make(struct oj_cuda_device *device,
                                            struct oj_cuda_sorting<K, V> *s,
                                            struct oj_error *err)
 {
-    for (int i = 0; i < 2; i++)
-    {
-        OJ_TRY(oj_cuda_make(device, stream, n, &s->key[i], err));
-        OJ_TRY(oj_cuda_make(device, stream, n, &s->value[i], err));
-    }
-    return OJ_OK;
+    return oj_cuda_make(device, stream, n, &s->key[0], &s->value[0], &s->key[1],
+                        &s->value[1], err);
 }
 
 template <typename T>
@@ -119,12 +172,32 @@ template <typename K, typename V>
 void oj_cuda_sorting_drop(struct oj_cuda_device *device, cudaStream_t stream,
                           struct oj_cuda_sorting<K, V> *s)
 {
-    for (int i = 0; i < 2; i++)
+    oj_cuda_drop(device, stream, &s->key[0], &s->value[0], &s->key[1],
+                 &s->value[1], &s->scratch);
+}
+
+/** order [n]: 0 .. n - 1 by the lowest bits of their keys; write(key, order)
+ *  launches what writes these and 0 .. n - 1. At most 2^31 - 1. */
+template <typename K, typename Write>
+OJ_MUST_USE oj_status oj_cuda_order_by(struct oj_cuda_device *device,
+                                       cudaStream_t stream, int64_t n, int bits,
+                                       Write write,
+                                       struct oj_cuda_array<int32_t> *order,
+                                       const char *doing, struct oj_error *err)
+{
+    oj_cuda_sorting<K, int32_t> s = {};
+    oj_status status = oj_cuda_sorting_make(device, stream, n, &s, err);
+    if (status == OJ_OK)
     {
-        oj_cuda_drop(device, stream, &s->key[i]);
-        oj_cuda_drop(device, stream, &s->value[i]);
+        write(s.key[0].data, s.value[0].data);
+        status = oj_cuda_sort(device, stream, bits, doing, &s, err);
     }
-    oj_cuda_drop(device, stream, &s->scratch);
+    if (status == OJ_OK)
+        oj_cuda_swap(order, &s.value[0]);
+    oj_cuda_sorting_drop(device, stream, &s);
+    OJ_TRY(status);
+    OJ_CUDA_TRY_LAUNCH(doing, err);
+    return OJ_OK;
 }
 
 #endif

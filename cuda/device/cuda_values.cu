@@ -81,8 +81,7 @@ void oj_cuda_values_drop(struct oj_cuda_device *device, cudaStream_t stream,
 {
     for (int c = 0; c < OJ_SUM_MOST_COLUMNS; c++)
     {
-        oj_cuda_drop(device, stream, &values->value[c]);
-        oj_cuda_drop(device, stream, &values->is_null[c]);
+        oj_cuda_drop(device, stream, &values->value[c], &values->is_null[c]);
     }
     oj_cuda_stage_drop(&values->stage);
 }

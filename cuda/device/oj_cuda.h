@@ -85,13 +85,61 @@ OJ_MUST_USE oj_status oj_cuda_make(struct oj_cuda_device *device,
     return OJ_OK;
 }
 
-template <typename T>
-void oj_cuda_drop(struct oj_cuda_device *device, cudaStream_t stream,
-                  struct oj_cuda_array<T> *array)
+static inline struct oj_error *oj_cuda_last(struct oj_error *err)
 {
-    oj_cuda_free_bytes(device, stream, array->data, array->n, sizeof(T));
-    array->data = NULL;
-    array->n = 0;
+    return err;
+}
+
+template <typename T, typename... Rest>
+struct oj_error *oj_cuda_last(struct oj_cuda_array<T> *, Rest... rest)
+{
+    return oj_cuda_last(rest...);
+}
+
+/** Several of n elements each, and then err; those that were made before an
+ *  error are to be dropped. */
+template <typename T, typename Next, typename... Rest>
+OJ_MUST_USE oj_status oj_cuda_make(struct oj_cuda_device *device,
+                                   cudaStream_t stream, int64_t n,
+                                   struct oj_cuda_array<T> *out,
+                                   struct oj_cuda_array<Next> *next,
+                                   Rest... rest)
+{
+    OJ_TRY(oj_cuda_make(device, stream, n, out, oj_cuda_last(rest...)));
+    return oj_cuda_make(device, stream, n, next, rest...);
+}
+
+template <typename... T>
+void oj_cuda_drop(struct oj_cuda_device *device, cudaStream_t stream,
+                  struct oj_cuda_array<T> *...array)
+{
+    (oj_cuda_free_bytes(device, stream, array->data, array->n, sizeof(T)), ...);
+    ((array->data = NULL, array->n = 0), ...);
+}
+
+/** Makes all elements 0, in order of stream. */
+template <typename T>
+OJ_MUST_USE oj_status oj_cuda_clear(cudaStream_t stream,
+                                    const struct oj_cuda_array<T> *array,
+                                    const char *doing, struct oj_error *err)
+{
+    if (array->n > 0)
+        OJ_CUDA_TRY(cudaMemsetAsync(array->data, 0,
+                                    (size_t)array->n * sizeof(T), stream),
+                    doing, err);
+    return OJ_OK;
+}
+
+template <typename... T>
+int64_t oj_cuda_bytes(const struct oj_cuda_array<T> *...array)
+{
+    return ((array->n * (int64_t)sizeof(T)) + ...);
+}
+
+/** Blocks of so many threads for n of them. */
+static inline unsigned oj_blocks(int64_t n, int64_t block)
+{
+    return (unsigned)((n + block - 1) / block);
 }
 
 /** A segment or edge a -> b in the given direction; one memory sector. */
@@ -143,7 +191,7 @@ struct oj_cuda_layer
 
 /** Copies the join side to the device.  left_out: [features] 1 for those that
  *  are to have no parts there, or NULL.  OJ_ERR_UNSUPPORTED: more than 2^31 - 1
- *  segments. */
+ *  segments. out is empty, and after an error it can be dropped. */
 OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
                                          const struct oj_flat *flat,
                                          const uint8_t *left_out,

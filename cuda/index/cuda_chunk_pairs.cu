@@ -46,8 +46,8 @@ static oj_status take_found(struct oj_cuda_slot *slot, int64_t n_rows,
     part->n = found->n_pairs;
     OJ_TRY(oj_cuda_make(slot->device, stream, n_rows, &part->d_count, err));
     if (n_rows > 0)
-        set_counts<<<(unsigned)((n_rows + BLOCK - 1) / BLOCK), BLOCK, 0,
-                     stream>>>(n_rows, found->offset.data, part->d_count.data);
+        set_counts<<<oj_blocks(n_rows, BLOCK), BLOCK, 0, stream>>>(
+            n_rows, found->offset.data, part->d_count.data);
     OJ_CUDA_TRY_LAUNCH("counting pairs", err);
     part->found.row = found->row;
     part->found.measure = found->measure;

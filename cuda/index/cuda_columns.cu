@@ -26,10 +26,7 @@ static oj_status make_column(struct oj_cuda_device *device,
                              struct oj_cuda_array<T> *out, struct oj_error *err)
 {
     cudaStream_t stream = device->stream;
-    struct oj_cuda_array<T> raw =
-    {
-        NULL, 0
-    };
+    oj_cuda_array<T> raw = {NULL, 0};
     int64_t n = layer->n_features;
     cudaError_t error;
     oj_status status;
@@ -45,9 +42,8 @@ static oj_status make_column(struct oj_cuda_device *device,
         status = oj_cuda_make(device, stream, n, out, err);
         if (status == OJ_OK && error == cudaSuccess)
         {
-            gather<T>
-                <<<(unsigned)((n + BLOCK - 1) / BLOCK), BLOCK, 0, stream>>>(
-                    n, layer->ordinal_of.data, raw.data, out->data);
+            gather<T><<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+                n, layer->ordinal_of.data, raw.data, out->data);
             error = cudaGetLastError();
         }
         oj_cuda_drop(device, stream, &raw);
@@ -76,7 +72,6 @@ oj_status oj_cuda_columns_make(struct oj_cuda_device *device,
 void oj_cuda_columns_drop(struct oj_cuda_device *device,
                           struct oj_cuda_columns *columns)
 {
-    oj_cuda_drop(device, device->stream, &columns->fid);
-    oj_cuda_drop(device, device->stream, &columns->on_class);
-    oj_cuda_drop(device, device->stream, &columns->exclude_class);
+    oj_cuda_drop(device, device->stream, &columns->fid, &columns->on_class,
+                 &columns->exclude_class);
 }

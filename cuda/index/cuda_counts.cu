@@ -3,8 +3,6 @@
 
 #include "../../flatten/base/oj_array.h"
 
-#include <string.h>
-
 /* Pairs of a batch by join feature, counted, or summed with what points have:
  * each device adds up its share, and the words come back once for the batch. */
 struct counting
@@ -16,8 +14,6 @@ struct counting
     struct oj_cuda_tally_words tally[OJ_GPU_MAX_DEVICES];
     int64_t n_words; /* of all features */
     int64_t *host;   /* [n_words of all devices] */
-    oj_status status;
-    struct oj_error error;
 };
 
 /* Nothing but waits. */
@@ -28,44 +24,30 @@ static oj_status finish(const struct oj_cuda_device *device,
     return OJ_OK;
 }
 
-static oj_status make_words(struct counting *c, int p)
+static oj_status make_words(struct counting *c, int p, struct oj_error *err)
 {
     struct oj_cuda_device *device = &c->index->place[p].device;
-    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", &c->error);
+    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
     OJ_TRY(oj_cuda_tally_make(device, c->index->join_side->n_features,
-                              c->request, &c->tally[p], &c->error));
-    return finish(device, &c->error);
+                              c->request, &c->tally[p], err));
+    return finish(device, err);
 }
 
 /* The chunks have been waited for. */
-static oj_status fetch_words(struct counting *c, int p)
+static oj_status fetch_words(struct counting *c, int p, struct oj_error *err)
 {
     struct oj_cuda_device *device = &c->index->place[p].device;
-    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", &c->error);
-    OJ_TRY(oj_cuda_tally_fold(device, &c->tally[p], &c->error));
+    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
+    OJ_TRY(oj_cuda_tally_fold(device, &c->tally[p], err));
     OJ_CUDA_TRY(cudaMemcpyAsync(c->host + p * c->n_words,
                                 c->tally[p].tally.words,
                                 (size_t)c->n_words * sizeof *c->host,
                                 cudaMemcpyDeviceToHost, device->stream),
-                "copying counts", &c->error);
-    return finish(device, &c->error);
+                "copying counts", err);
+    return finish(device, err);
 }
 
-/* These run aside. */
-static void make_all(void *user)
-{
-    struct counting *c = (struct counting *)user;
-    for (int p = 0; p < c->index->n_places && c->status == OJ_OK; p++)
-        c->status = make_words(c, p);
-}
-
-static void fetch_all(void *user)
-{
-    struct counting *c = (struct counting *)user;
-    for (int p = 0; p < c->index->n_places && c->status == OJ_OK; p++)
-        c->status = fetch_words(c, p);
-}
-
+/* Runs aside. */
 static void drop_all(void *user)
 {
     struct counting *c = (struct counting *)user;
@@ -97,57 +79,61 @@ static oj_status count_batch(struct counting *c, const struct oj_flat *input,
                              struct oj_stats *stats, struct oj_error *err)
 {
     const struct oj_cuda_taker taker = {take_chunk, c};
-    oj_cuda_aside(make_all, c);
-    if (c->status == OJ_OK)
-        OJ_TRY(oj_cuda_give_chunks(c->index, c->number, input, &taker, stats,
-                                   err));
-    if (c->status == OJ_OK)
-        oj_cuda_aside(fetch_all, c);
-    if (c->status != OJ_OK)
-        return oj_fail(err, c->status, "%s", c->error.message);
-    return OJ_OK;
+    OJ_TRY(oj_cuda_try_all(
+        c->index->n_places,
+        [&](int p, struct oj_error *error) { return make_words(c, p, error); },
+        err));
+    OJ_TRY(oj_cuda_give_chunks(c->index, c->number, input, &taker, stats, err));
+    return oj_cuda_try_all(
+        c->index->n_places,
+        [&](int p, struct oj_error *error) { return fetch_words(c, p, error); },
+        err);
 }
 
-/* Adds to words, n_words for each feature, of which the first counts pairs. */
-static oj_status count_or_sum(struct counting *c, const struct oj_flat *input,
-                              int n_words, int64_t *words, int64_t *n_pairs,
+/* Adds to words, some for each feature, of which the first counts pairs;
+ * request NULL: there is no other. */
+static oj_status count_or_sum(struct oj_gpu_index *index,
+                              const struct oj_flat *input,
+                              const struct oj_sum_request *request,
+                              int64_t *words, int64_t *n_pairs,
                               struct oj_stats *stats, struct oj_error *err)
 {
-    int64_t n_places = c->index->n_places, sum = 0;
+    int64_t n_features = index->join_side->n_features, sum = 0;
+    int64_t n_words = request != NULL ? request->n_words : 1, n_all;
+    struct counting c = {};
     oj_status status;
-    c->n_words = c->index->join_side->n_features * n_words;
-    c->host = (int64_t *)oj_malloc(n_places * c->n_words, sizeof *c->host);
-    if (c->host == NULL)
-        return oj_fail_nomem(err, n_places * c->n_words, sizeof *c->host);
-    status = count_batch(c, input, stats, err);
-    oj_cuda_aside(drop_all, c);
-    for (int64_t p = 0; status == OJ_OK && p < n_places; p++)
+    if (input->n_features == 0 || n_features == 0)
     {
-        const int64_t *host = c->host + p * c->n_words;
-        for (int64_t i = 0; i < c->n_words; i++)
+        *n_pairs = 0;
+        return OJ_OK;
+    }
+    c.index = index;
+    c.request = request;
+    OJ_TRY(oj_cuda_family_for(index, input, &c.number, stats, err));
+    c.family = oj_cuda_family_at(c.number);
+    if (request != NULL ? c.family->sum == NULL : c.family->count == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "pairs of this join are not %s by join feature",
+                       request != NULL ? "summed" : "counted");
+    c.n_words = n_features * n_words;
+    n_all = index->n_places * c.n_words;
+    c.host = (int64_t *)oj_malloc(n_all, sizeof *c.host);
+    if (c.host == NULL)
+        return oj_fail_nomem(err, n_all, sizeof *c.host);
+    status = count_batch(&c, input, stats, err);
+    oj_cuda_aside(drop_all, &c);
+    for (int64_t p = 0; status == OJ_OK && p < index->n_places; p++)
+    {
+        const int64_t *host = c.host + p * c.n_words;
+        for (int64_t i = 0; i < c.n_words; i++)
             words[i] += host[i];
-        for (int64_t i = 0; i < c->n_words; i += n_words)
+        for (int64_t i = 0; i < c.n_words; i += n_words)
             sum += host[i];
     }
-    oj_free(c->host);
+    oj_free(c.host);
     if (status == OJ_OK)
         *n_pairs = sum;
     return status;
-}
-
-/* 1: there is something to count, and who counts it. */
-static oj_status start(struct counting *c, struct oj_gpu_index *index,
-                       const struct oj_flat *input, int *is_empty,
-                       struct oj_stats *stats, struct oj_error *err)
-{
-    memset(c, 0, sizeof *c);
-    c->index = index;
-    *is_empty = input->n_features == 0 || index->join_side->n_features == 0;
-    if (*is_empty)
-        return OJ_OK;
-    OJ_TRY(oj_cuda_family_for(index, input, &c->number, stats, err));
-    c->family = oj_cuda_family_at(c->number);
-    return OJ_OK;
 }
 
 oj_status oj_cuda_count_pairs(struct oj_gpu_index *index,
@@ -155,18 +141,7 @@ oj_status oj_cuda_count_pairs(struct oj_gpu_index *index,
                               int64_t *n_pairs, struct oj_stats *stats,
                               struct oj_error *err)
 {
-    struct counting c;
-    int is_empty;
-    OJ_TRY(start(&c, index, input, &is_empty, stats, err));
-    if (is_empty)
-    {
-        *n_pairs = 0;
-        return OJ_OK;
-    }
-    if (c.family->count == NULL)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "pairs of this join are not counted by join feature");
-    return count_or_sum(&c, input, 1, count, n_pairs, stats, err);
+    return count_or_sum(index, input, NULL, count, n_pairs, stats, err);
 }
 
 oj_status oj_cuda_sum_pairs(struct oj_gpu_index *index,
@@ -175,18 +150,5 @@ oj_status oj_cuda_sum_pairs(struct oj_gpu_index *index,
                             int64_t *words, int64_t *n_pairs,
                             struct oj_stats *stats, struct oj_error *err)
 {
-    struct counting c;
-    int is_empty;
-    OJ_TRY(start(&c, index, input, &is_empty, stats, err));
-    if (is_empty)
-    {
-        *n_pairs = 0;
-        return OJ_OK;
-    }
-    if (c.family->sum == NULL)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "pairs of this join are not summed by join feature");
-    c.request = request;
-    return count_or_sum(&c, input, request->n_words, words, n_pairs, stats,
-                        err);
+    return count_or_sum(index, input, request, words, n_pairs, stats, err);
 }

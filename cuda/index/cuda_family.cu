@@ -1,5 +1,7 @@
 #include "cuda_family.h"
 
+#include "../../flatten/base/oj_array.h"
+
 /* In the order they are asked: the special ones first. */
 static const struct oj_cuda_family *const families[] = {
     &oj_cuda_nearest,     &oj_cuda_points_in_polygons, &oj_cuda_close_points,
@@ -14,6 +16,37 @@ static_assert(N_FAMILIES <= OJ_CUDA_MOST_FAMILIES,
 const struct oj_cuda_family *oj_cuda_family_at(int i)
 {
     return i >= 0 && i < N_FAMILIES ? families[i] : NULL;
+}
+
+oj_status oj_cuda_family_index(const struct oj_cuda_family *family,
+                               struct oj_cuda_device *device,
+                               const struct oj_cuda_layer *layer,
+                               const struct oj_relation *relation,
+                               struct oj_cuda_index **out, struct oj_error *err)
+{
+    struct oj_cuda_index *index =
+        (struct oj_cuda_index *)oj_calloc(1, family->size);
+    oj_status status;
+    if (index == NULL)
+        return oj_fail_nomem(err, 1, family->size);
+    index->device = device;
+    index->layer = layer;
+    index->relation = *relation;
+    status = family->build(index, err);
+    if (status != OJ_OK)
+        oj_cuda_family_free(family, index);
+    else
+        *out = index;
+    return status;
+}
+
+void oj_cuda_family_free(const struct oj_cuda_family *family,
+                         struct oj_cuda_index *index)
+{
+    if (index == NULL)
+        return;
+    family->drop(index);
+    oj_free(index);
 }
 
 struct oj_pair_rule oj_cuda_pair_rule(const struct oj_relation *relation,
@@ -37,9 +70,7 @@ struct oj_pair_rule oj_cuda_pair_rule(const struct oj_relation *relation,
 void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
                         struct oj_cuda_pairs *pairs)
 {
-    oj_cuda_drop(device, stream, &pairs->offset);
-    oj_cuda_drop(device, stream, &pairs->row);
-    oj_cuda_drop(device, stream, &pairs->measure);
+    oj_cuda_drop(device, stream, &pairs->offset, &pairs->row, &pairs->measure);
 }
 
 oj_status oj_cuda_pairs_fit(int64_t n_rows, int64_t n_pairs, int64_t max_pairs,

@@ -7,8 +7,14 @@
 #include "../device/oj_cuda.h"
 #include "oj_pair_rule.h"
 
-/** A family's index of one layer on one device; each family has its own. */
-struct oj_cuda_index;
+/** A family's index of one layer on one device. Each family adds what is its
+ *  own, all zero to begin with. */
+struct oj_cuda_index
+{
+    struct oj_cuda_device *device;
+    const struct oj_cuda_layer *layer;
+    struct oj_relation relation;
+};
 
 /** Points of a batch on the device. x is NaN where there is none. */
 struct oj_cuda_points
@@ -74,13 +80,14 @@ struct oj_cuda_family
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
-    /** Everything is enqueued or done on device->stream on return. layer
-     *  outlives the index. */
-    oj_status (*index)(struct oj_cuda_device *device,
-                       const struct oj_cuda_layer *layer,
-                       const struct oj_relation *relation,
-                       struct oj_cuda_index **out, struct oj_error *err);
-    void (*free_index)(struct oj_cuda_index *index);
+    size_t size; /**< of its index */
+
+    /** Builds what is its own. Everything is enqueued or done on
+     *  device->stream on return. */
+    oj_status (*build)(struct oj_cuda_index *index, struct oj_error *err);
+
+    /** Drops what is its own, also where build() failed. */
+    void (*drop)(struct oj_cuda_index *index);
     int64_t (*index_bytes)(const struct oj_cuda_index *index);
 
     /** Bytes of device memory that a batch of n rows needs beside its points
@@ -120,6 +127,17 @@ struct oj_cuda_family
                      const struct oj_cuda_tally *tally,
                      struct oj_error *err) = NULL;
 };
+
+/** The index that family builds of layer, which outlives it. */
+OJ_MUST_USE oj_status oj_cuda_family_index(const struct oj_cuda_family *family,
+                                           struct oj_cuda_device *device,
+                                           const struct oj_cuda_layer *layer,
+                                           const struct oj_relation *relation,
+                                           struct oj_cuda_index **out,
+                                           struct oj_error *err);
+/** Accepts NULL. */
+void oj_cuda_family_free(const struct oj_cuda_family *family,
+                         struct oj_cuda_index *index);
 
 /** nearest of points: one each, any join features, or all that are as near;
  *  cuda_nearest.cu */

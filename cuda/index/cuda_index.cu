@@ -2,22 +2,6 @@
 
 #include "../../flatten/base/oj_array.h"
 
-#include <pthread.h>
-#include <string.h>
-
-/* Work on one device, on a thread of its own. */
-struct place_task
-{
-    struct oj_gpu_index *index;
-    struct oj_cuda_place *place;
-    int ordinal;
-    int family; /* < 0: the device is opened and gets the layer */
-    pthread_t thread;
-    int runs;
-    oj_status status;
-    struct oj_error error;
-};
-
 /* What every family wants. */
 static int are_points(const struct oj_relation *r, const struct oj_flat *input)
 {
@@ -38,11 +22,10 @@ static int asks_columns(const struct oj_relation *r,
              input->exclude_class != NULL));
 }
 
-/* A family that is not among those refused, bit by bit. */
-static const struct oj_cuda_family *choose(const struct oj_relation *relation,
-                                           const struct oj_flat *join_side,
-                                           const struct oj_flat *input,
-                                           unsigned refused, int *number)
+const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
+                                            const struct oj_flat *join_side,
+                                            const struct oj_flat *input,
+                                            unsigned refused, int *number)
 {
     const struct oj_cuda_family *family;
     int columns = asks_columns(relation, join_side, input);
@@ -60,82 +43,40 @@ static const struct oj_cuda_family *choose(const struct oj_relation *relation,
     return NULL;
 }
 
-const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
-                                            const struct oj_flat *join_side,
-                                            const struct oj_flat *input,
-                                            int *number)
-{
-    return choose(relation, join_side, input, 0, number);
-}
-
 const struct oj_cuda_family *oj_cuda_chosen(const struct oj_gpu_index *index,
                                             const struct oj_flat *input,
                                             int *number)
 {
-    return choose(&index->relation, index->join_side, input, index->refused,
-                  number);
+    return oj_cuda_choose(&index->relation, index->join_side, input,
+                          index->refused, number);
 }
 
-static oj_status open_place(struct place_task *m)
+static oj_status open_place(const struct oj_gpu_index *index,
+                            struct oj_cuda_place *place, int ordinal,
+                            struct oj_error *err)
 {
-    struct oj_cuda_place *place = m->place;
-    const struct oj_gpu_index *index = m->index;
     const struct oj_options *options = &index->options;
-    OJ_TRY(oj_cuda_open(m->ordinal, options->gpu_memory, options->cancel,
-                        &place->device, &m->error));
+    OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel,
+                        &place->device, err));
     place->device.n_threads = options->n_threads;
     OJ_TRY(oj_cuda_layer_make(&place->device, index->join_side,
                               index->join_side->overlaps, index->tie_rank,
-                              &place->layer, &m->error));
+                              &place->layer, err));
     return oj_cuda_columns_make(&place->device, index->join_side,
-                                &index->relation, &place->layer, &m->error);
+                                &index->relation, &place->layer, err);
 }
 
-static oj_status make_place(struct place_task *m)
+static oj_status make_family(const struct oj_gpu_index *index,
+                             struct oj_cuda_place *place, int family,
+                             struct oj_error *err)
 {
-    struct oj_cuda_place *place = m->place;
-    const struct oj_cuda_family *family = oj_cuda_family_at(m->family);
-    if (family == NULL)
-        return open_place(m);
-    OJ_CUDA_TRY(cudaSetDevice(place->device.ordinal), "choosing a device",
-                &m->error);
-    OJ_TRY(family->index(&place->device, &place->layer, &m->index->relation,
-                         &place->of[m->family], &m->error));
+    OJ_CUDA_TRY(cudaSetDevice(place->device.ordinal), "choosing a device", err);
+    OJ_TRY(oj_cuda_family_index(oj_cuda_family_at(family), &place->device,
+                                &place->layer, &index->relation,
+                                &place->of[family], err));
     OJ_CUDA_TRY(cudaStreamSynchronize(place->device.stream),
-                "indexing the join layer", &m->error);
+                "indexing the join layer", err);
     return OJ_OK;
-}
-
-static void *make_on_thread(void *user)
-{
-    struct place_task *m = (struct place_task *)user;
-    m->status = make_place(m);
-    return NULL;
-}
-
-/* One thread for each device. Threads also keep the caller's choice of a
- * device as it is. */
-static oj_status make_all(struct oj_gpu_index *index, struct place_task *making,
-                          struct oj_error *err)
-{
-    oj_status status = OJ_OK;
-    for (int i = 0; i < index->n_places; i++)
-    {
-        struct place_task *m = &making[i];
-        m->runs = pthread_create(&m->thread, NULL, make_on_thread, m) == 0;
-        if (!m->runs)
-            m->status =
-                oj_fail(&m->error, OJ_ERR_NOMEM, "a thread cannot be started");
-    }
-    for (int i = 0; i < index->n_places; i++)
-    {
-        if (making[i].runs)
-            pthread_join(making[i].thread, NULL);
-        if (status == OJ_OK && making[i].status != OJ_OK)
-            status =
-                oj_fail(err, making[i].status, "%s", making[i].error.message);
-    }
-    return status;
 }
 
 int oj_cuda_list_devices(uint64_t gpus, int *ordinal)
@@ -159,22 +100,6 @@ static void add_bytes(const struct oj_gpu_index *index, int family,
         stats->index_bytes += of->index_bytes(index->place[p].of[family]);
 }
 
-/* Has all devices do the same, side by side. */
-static oj_status make_on_all(struct oj_gpu_index *index, const int *ordinal,
-                             int family, struct oj_error *err)
-{
-    struct place_task making[OJ_GPU_MAX_DEVICES];
-    memset(making, 0, sizeof making);
-    for (int i = 0; i < index->n_places; i++)
-    {
-        making[i].index = index;
-        making[i].place = &index->place[i];
-        making[i].ordinal = ordinal != NULL ? ordinal[i] : -1;
-        making[i].family = family;
-    }
-    return make_all(index, making, err);
-}
-
 static oj_status open_all(struct oj_gpu_index *index, struct oj_error *err)
 {
     int ordinal[OJ_GPU_MAX_DEVICES];
@@ -187,7 +112,11 @@ static oj_status open_all(struct oj_gpu_index *index, struct oj_error *err)
         index->n_places = 0;
         return oj_fail_nomem(err, n, sizeof *index->place);
     }
-    return make_on_all(index, ordinal, -1, err);
+    return oj_cuda_try_all(
+        index->n_places,
+        [&](int i, struct oj_error *error)
+        { return open_place(index, &index->place[i], ordinal[i], error); },
+        err);
 }
 
 static void drop_family(void *user)
@@ -199,9 +128,9 @@ static void drop_family(void *user)
         (void)cudaSetDevice(place->device.ordinal);
         for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
         {
-            if ((index->refused >> i & 1u) == 0 || place->of[i] == NULL)
+            if ((index->refused >> i & 1u) == 0)
                 continue;
-            oj_cuda_family_at(i)->free_index(place->of[i]);
+            oj_cuda_family_free(oj_cuda_family_at(i), place->of[i]);
             place->of[i] = NULL;
         }
     }
@@ -228,7 +157,11 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
         oj_status status;
         if (index->place[0].of[*number] != NULL)
             return OJ_OK;
-        status = make_on_all(index, NULL, *number, &why);
+        status = oj_cuda_try_all(
+            index->n_places,
+            [&](int i, struct oj_error *error)
+            { return make_family(index, &index->place[i], *number, error); },
+            &why);
         if (status == OJ_OK)
         {
             stats->index_s += oj_clock_seconds() - start;
@@ -262,7 +195,7 @@ oj_status oj_cuda_index_make(const struct oj_flat *join_side,
     struct oj_gpu_index *index;
     oj_status status;
     int family;
-    if (oj_cuda_choose(relation, join_side, NULL, NULL) == NULL)
+    if (oj_cuda_choose(relation, join_side, NULL, 0, NULL) == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "no CUDA kernel answers such a join");
     index = (struct oj_gpu_index *)oj_calloc(1, sizeof *index);
@@ -291,10 +224,7 @@ static void free_place(struct oj_cuda_place *place)
         return;
     (void)cudaSetDevice(place->device.ordinal);
     for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
-    {
-        if (place->of[i] != NULL)
-            oj_cuda_family_at(i)->free_index(place->of[i]);
-    }
+        oj_cuda_family_free(oj_cuda_family_at(i), place->of[i]);
     oj_cuda_layer_drop(&place->device, &place->layer);
     oj_cuda_close(&place->device);
 }

@@ -35,11 +35,12 @@ struct oj_gpu_index
 };
 
 /** The family that answers such a join, or NULL; input NULL: any layer of
- *  points. *number: its place among the families; may be NULL. */
+ *  points. refused: bit i: not family i. *number: its place among the families;
+ *  may be NULL. */
 const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
                                             const struct oj_flat *join_side,
                                             const struct oj_flat *input,
-                                            int *number);
+                                            unsigned refused, int *number);
 
 /** The same for an index, which may know that a family cannot. */
 const struct oj_cuda_family *oj_cuda_chosen(const struct oj_gpu_index *index,

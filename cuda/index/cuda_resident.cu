@@ -1,8 +1,6 @@
 #include "cuda_index.h"
 #include "cuda_tally.h"
 
-#include <string.h>
-
 /* Points, answers and counts that stay on the device: the index's first. */
 
 static oj_status use_first(struct oj_gpu_index *index, struct oj_error *err)
@@ -112,13 +110,12 @@ static oj_status points_of(const struct oj_gpu_index *index,
 {
     const struct oj_relation *relation = &index->relation;
     const struct oj_flat *join_side = index->join_side;
-    struct oj_cuda_points here;
+    struct oj_cuda_points here = {};
     int asks_fids = relation->exclude_self || relation->unordered_pairs != 0;
     if ((asks_fids && points->fid == NULL) || join_side->on_class != NULL ||
         join_side->exclude_class != NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "this join asks for columns of the points");
-    memset(&here, 0, sizeof here);
     here.n = points->n;
     here.x = points->x;
     here.y = points->y;
@@ -165,13 +162,13 @@ oj_status oj_cuda_resident_rebuild(struct oj_gpu_index *index,
             return oj_fail(err, OJ_ERR_UNSUPPORTED,
                            "the index holds more than one family's");
     }
-    family->free_index(place->of[number]);
+    oj_cuda_family_free(family, place->of[number]);
     place->of[number] = NULL;
     OJ_TRY(make_layer_again(index, err));
     OJ_CUDA_TRY(cudaDeviceSynchronize(), "waiting", err);
     OJ_TRY(start_watch(&watch, place->device.stream, err));
-    status = family->index(&place->device, &place->layer, &index->relation,
-                           &place->of[number], err);
+    status = oj_cuda_family_index(family, &place->device, &place->layer,
+                                  &index->relation, &place->of[number], err);
     OJ_TRY(stop_watch(&watch, place->device.stream, status, &index_s, err));
     seconds[0] = place->layer.make_s;
     seconds[1] = index_s;
@@ -225,13 +222,12 @@ oj_status oj_cuda_resident_pairs(struct oj_gpu_index *index,
                                  struct oj_error *err)
 {
     struct measurement m;
-    struct oj_cuda_pairs found;
+    struct oj_cuda_pairs found = {};
     struct stopwatch watch;
     oj_status status;
     OJ_TRY(prepare(index, points, &m, err));
     if (m.family->join_lists == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "this join gives no lists");
-    memset(&found, 0, sizeof found);
     OJ_TRY(start_watch(&watch, m.stream, err));
     status = m.family->join_lists(m.of, m.stream, &m.points, 0, &found, err);
     status = stop_watch(&watch, m.stream, status, seconds, err);
@@ -265,9 +261,8 @@ static oj_status sum_points(const struct measurement *m,
                             struct oj_error *err)
 {
     struct oj_cuda_device *device = &m->place->device;
-    struct oj_cuda_tally_words words;
+    struct oj_cuda_tally_words words = {};
     oj_status status;
-    memset(&words, 0, sizeof words);
     status = oj_cuda_tally_make(device, n_features, request, &words, err);
     if (status == OJ_OK)
         status =

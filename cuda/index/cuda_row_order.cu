@@ -4,11 +4,10 @@
  * that do not fit are sorted by the whole device. */
 #include "cuda_row_order.h"
 
+#include "../device/cuda_offsets.cuh"
 #include "../device/cuda_scratch.cuh"
 
 #include <cub/device/device_segmented_sort.cuh>
-
-#include <string.h>
 
 enum
 {
@@ -35,21 +34,6 @@ struct long_rows
 static __device__ int32_t ordinal_at(const struct row_lists &rows, int32_t rank)
 {
     return rows.ordinal_of != NULL ? rows.ordinal_of[rank] : rank;
-}
-
-/* The last row of first .. end - 1 that begins at or before a pair. */
-static __device__ int row_of(const int64_t *offset, int first, int end,
-                             int64_t pair)
-{
-    while (end - first > 1)
-    {
-        int middle = first + (end - first) / 2;
-        if (offset[middle] <= pair)
-            first = middle;
-        else
-            end = middle;
-    }
-    return first;
 }
 
 static __global__ void __launch_bounds__(BLOCK)
@@ -94,7 +78,7 @@ static __global__ void __launch_bounds__(BLOCK)
         __syncthreads();
         for (int i = t; i < n_pairs; i += BLOCK)
         {
-            int own = row_of(offset, row, row + n, base + i);
+            int own = oj_cuda_owner_of(offset, row, row + n, base + i);
             int first = (int)(offset[own] - base);
             int end = (int)(offset[own + 1] - base);
             int32_t r = rank[i];
@@ -182,16 +166,15 @@ static oj_status order(struct ordering *o)
     int64_t most_long = o->n_pairs / MOST_PAIRS;
     struct long_rows too_long;
     unsigned n = 0;
-    OJ_TRY(oj_cuda_make(o->device, o->stream, most_long, &o->first, o->err));
-    OJ_TRY(oj_cuda_make(o->device, o->stream, most_long, &o->end, o->err));
+    OJ_TRY(oj_cuda_make(o->device, o->stream, most_long, &o->first, &o->end,
+                        o->err));
     OJ_TRY(oj_cuda_make(o->device, o->stream, 1, &o->n_long, o->err));
     too_long.n = o->n_long.data;
     too_long.first = o->first.data;
     too_long.end = o->end.data;
-    OJ_CUDA_TRY(cudaMemsetAsync(too_long.n, 0, sizeof n, o->stream),
-                "ordering pairs", o->err);
-    order_short<<<(unsigned)((o->rows.n + BLOCK - 1) / BLOCK), BLOCK, 0,
-                  o->stream>>>(o->rows, too_long);
+    OJ_TRY(oj_cuda_clear(o->stream, &o->n_long, "ordering pairs", o->err));
+    order_short<<<oj_blocks(o->rows.n, BLOCK), BLOCK, 0, o->stream>>>(o->rows,
+                                                                      too_long);
     OJ_CUDA_TRY_LAUNCH("ordering pairs", o->err);
     if (most_long == 0)
         return OJ_OK;
@@ -204,11 +187,10 @@ oj_status oj_cuda_order_rows(struct oj_cuda_device *device, cudaStream_t stream,
                              int64_t n_rows, const int32_t *ordinal_of,
                              struct oj_cuda_pairs *pairs, struct oj_error *err)
 {
-    struct ordering o;
+    struct ordering o = {};
     oj_status status;
     if (pairs->n_pairs == 0)
         return OJ_OK;
-    memset(&o, 0, sizeof o);
     o.device = device;
     o.stream = stream;
     o.n_pairs = pairs->n_pairs;
@@ -219,11 +201,7 @@ oj_status oj_cuda_order_rows(struct oj_cuda_device *device, cudaStream_t stream,
     o.rows.measure = pairs->measure.data;
     o.err = err;
     status = order(&o);
-    oj_cuda_drop(device, stream, &o.first);
-    oj_cuda_drop(device, stream, &o.end);
-    oj_cuda_drop(device, stream, &o.n_long);
-    oj_cuda_drop(device, stream, &o.rank);
-    oj_cuda_drop(device, stream, &o.measure);
-    oj_cuda_drop(device, stream, &o.scratch);
+    oj_cuda_drop(device, stream, &o.first, &o.end, &o.n_long, &o.rank,
+                 &o.measure, &o.scratch);
     return status;
 }

@@ -17,16 +17,6 @@ static const int64_t least_rows = 4096, few_rows = 128 << 10;
 static const double slots_share = 0.5, spare_share = 0.25;
 static const int64_t most_slot_bytes = (int64_t)4 << 30;
 
-static int64_t least_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most_of(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 int64_t oj_cuda_room_on(const struct oj_cuda_device *device)
 {
     size_t free_bytes = 0, total_bytes = 0;
@@ -44,7 +34,7 @@ int64_t oj_cuda_room_on(const struct oj_cuda_device *device)
         free_bytes += (size_t)(reserved - used);
     room = (int64_t)free_bytes;
     if (device->limit > 0)
-        room = least_of(room, device->limit - device->used);
+        room = oj_least(room, device->limit - device->used);
     return room;
 }
 
@@ -60,7 +50,7 @@ static int64_t least_room(const struct oj_gpu_index *index)
             if (index->slot[s].device == &index->place[i].device)
                 room += index->slot[s].n_rows * OJ_CUDA_SLOT_ROW_BYTES;
         }
-        least = least_of(least, room);
+        least = oj_least(least, room);
     }
     return least;
 }
@@ -70,11 +60,11 @@ static int64_t count_workers(const struct oj_gpu_index *index, int direct)
     int64_t n_threads = index->options.n_threads;
     int64_t n_places = index->n_places;
     if (direct)
-        return least_of(n_places * pinned_workers, OJ_CUDA_MOST_SLOTS);
+        return oj_least(n_places * pinned_workers, OJ_CUDA_MOST_SLOTS);
     if (n_threads < 1)
-        n_threads = most_of(sysconf(_SC_NPROCESSORS_ONLN), 1);
-    n_threads = least_of(n_threads, most_staging_workers * n_places);
-    return least_of(most_of(n_threads, 2 * n_places), OJ_CUDA_MOST_SLOTS);
+        n_threads = oj_most(sysconf(_SC_NPROCESSORS_ONLN), 1);
+    n_threads = oj_least(n_threads, most_staging_workers * n_places);
+    return oj_least(oj_most(n_threads, 2 * n_places), OJ_CUDA_MOST_SLOTS);
 }
 
 /* Small batches, too, are cut, so that copies and kernels overlap. */
@@ -84,8 +74,8 @@ static int64_t rows_wanted(const struct oj_gpu_index *index, int64_t n_rows,
     int64_t n = direct ? pinned_rows : staged_rows;
     int64_t even = n_rows / (4 * n_workers) / least_rows * least_rows;
     if (index->options.gpu_batch > 0)
-        return least_of(index->options.gpu_batch, n_rows);
-    return least_of(most_of(least_of(n, even), few_rows), n_rows);
+        return oj_least(index->options.gpu_batch, n_rows);
+    return oj_least(oj_most(oj_least(n, even), few_rows), n_rows);
 }
 
 struct oj_cuda_sizes oj_cuda_choose_sizes(const struct oj_gpu_index *index,
@@ -100,7 +90,7 @@ struct oj_cuda_sizes oj_cuda_choose_sizes(const struct oj_gpu_index *index,
     int64_t all = least_room(index);
     int64_t room = (int64_t)((double)all * slots_share);
     struct oj_cuda_sizes sizes;
-    room = least_of(room, most_slot_bytes);
+    room = oj_least(room, most_slot_bytes);
     while (on_each > 1 || n > least_rows)
     {
         int64_t bytes = n * OJ_CUDA_SLOT_ROW_BYTES +
@@ -110,11 +100,11 @@ struct oj_cuda_sizes oj_cuda_choose_sizes(const struct oj_gpu_index *index,
         if (on_each > 2 || n <= least_rows)
             on_each--;
         else
-            n = most_of(n / 2, least_rows);
+            n = oj_most(n / 2, least_rows);
     }
-    n_workers = least_of(n_workers, on_each * n_places);
+    n_workers = oj_least(n_workers, on_each * n_places);
     sizes.chunk_rows = n;
     sizes.spare_bytes = (int64_t)((double)all * spare_share);
-    sizes.n_workers = (int)least_of(n_workers, (n_rows + n - 1) / n);
+    sizes.n_workers = (int)oj_least(n_workers, (n_rows + n - 1) / n);
     return sizes;
 }

@@ -22,4 +22,14 @@ struct oj_cuda_sizes oj_cuda_choose_sizes(const struct oj_gpu_index *index,
  *  the current device. */
 int64_t oj_cuda_room_on(const struct oj_cuda_device *device);
 
+static inline int64_t oj_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t oj_most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 #endif

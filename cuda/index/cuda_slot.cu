@@ -7,14 +7,10 @@
 
 static void drop_arrays(struct oj_cuda_slot *slot)
 {
-    oj_cuda_drop(slot->device, slot->stream, &slot->d_x);
-    oj_cuda_drop(slot->device, slot->stream, &slot->d_y);
-    oj_cuda_drop(slot->device, slot->stream, &slot->d_measure);
-    oj_cuda_drop(slot->device, slot->stream, &slot->d_row);
-    oj_cuda_drop(slot->device, slot->stream, &slot->d_fid);
-    oj_cuda_drop(slot->device, slot->stream, &slot->d_on_class);
-    oj_cuda_drop(slot->device, slot->stream, &slot->d_exclude_class);
-    oj_cuda_drop(slot->device, slot->stream, &slot->d_max_distance);
+    oj_cuda_drop(slot->device, slot->stream, &slot->d_x, &slot->d_y,
+                 &slot->d_measure, &slot->d_row, &slot->d_fid,
+                 &slot->d_on_class, &slot->d_exclude_class,
+                 &slot->d_max_distance);
     slot->n_rows = 0;
 }
 
@@ -25,10 +21,8 @@ static oj_status make_arrays(struct oj_cuda_slot *slot, int64_t n,
     if (n <= slot->n_rows)
         return OJ_OK;
     drop_arrays(slot);
-    OJ_TRY(oj_cuda_make(device, slot->stream, n, &slot->d_x, err));
-    OJ_TRY(oj_cuda_make(device, slot->stream, n, &slot->d_y, err));
-    OJ_TRY(oj_cuda_make(device, slot->stream, n, &slot->d_measure, err));
-    OJ_TRY(oj_cuda_make(device, slot->stream, n, &slot->d_row, err));
+    OJ_TRY(oj_cuda_make(device, slot->stream, n, &slot->d_x, &slot->d_y,
+                        &slot->d_measure, &slot->d_row, err));
     slot->n_rows = n;
     return OJ_OK;
 }

@@ -39,11 +39,7 @@ oj_status oj_cuda_tally_make(struct oj_cuda_device *device, int64_t n_features,
     OJ_TRY(oj_cuda_make(device, device->stream, n_words * tally->n_copies,
                         &out->words, err));
     tally->words = out->words.data;
-    OJ_CUDA_TRY(cudaMemsetAsync(out->words.data, 0,
-                                (size_t)out->words.n * sizeof *out->words.data,
-                                device->stream),
-                "counting pairs", err);
-    return OJ_OK;
+    return oj_cuda_clear(device->stream, &out->words, "counting pairs", err);
 }
 
 static __global__ void add_copies(struct oj_cuda_tally tally,
@@ -65,9 +61,8 @@ oj_status oj_cuda_tally_add(struct oj_cuda_device *device,
     int64_t n = words->tally.copy_words;
     if (n == 0)
         return OJ_OK;
-    add_copies<<<(unsigned)((n + BLOCK - 1) / BLOCK), BLOCK, 0,
-                 device->stream>>>(words->tally,
-                                   (unsigned long long *)(void *)to);
+    add_copies<<<oj_blocks(n, BLOCK), BLOCK, 0, device->stream>>>(
+        words->tally, (unsigned long long *)(void *)to);
     OJ_CUDA_TRY_LAUNCH("adding up sums", err);
     return OJ_OK;
 }

@@ -2,8 +2,6 @@
 
 #include "../within/cuda_point_query.cuh"
 
-#include <string.h>
-
 /* Blocks for the points in doubt, which are few. */
 #define DOUBT_BLOCKS 264
 
@@ -96,32 +94,14 @@ settle_around(const __grid_constant__ struct points_in_rings_query q,
 }
 
 template <int ties>
-static oj_status
-ask_slices(const struct oj_cuda_ring_cells *cells, cudaStream_t stream,
-           const struct oj_cuda_points *points, int32_t *rank,
-           struct doubt *doubt, unsigned *n_doubts, struct oj_error *err)
+static oj_status ask_around(cudaStream_t stream,
+                            const struct points_in_rings_query &q,
+                            int32_t *rank, struct oj_error *err)
 {
-    struct points_in_rings_query q;
-    q.tree = cells->tree;
-    q.accepted = 1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY;
-    q.ordinal_of = NULL;
-    q.doubt = doubt;
-    q.n_doubts = n_doubts;
-    for (int64_t first = 0; first < points->n; first += SLICE)
-    {
-        int64_t n = points->n - first < SLICE ? points->n - first : SLICE;
-        int64_t n_warps = (n + CHUNK - 1) / CHUNK;
-        q.n = n;
-        q.x = points->x + first;
-        q.y = points->y + first;
-        OJ_CUDA_TRY(cudaMemsetAsync(n_doubts, 0, sizeof *n_doubts, stream),
-                    "joining", err);
-        find_around<ties><<<(unsigned)((n_warps * LANES + BLOCK - 1) / BLOCK),
-                            BLOCK, 0, stream>>>(q, rank + first);
-        settle_around<ties>
-            <<<DOUBT_BLOCKS, BLOCK, 0, stream>>>(q, rank + first);
-        OJ_CUDA_TRY_LAUNCH("joining", err);
-    }
+    find_around<ties>
+        <<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(q, rank);
+    settle_around<ties><<<DOUBT_BLOCKS, BLOCK, 0, stream>>>(q, rank);
+    OJ_CUDA_TRY_LAUNCH("joining", err);
     return OJ_OK;
 }
 
@@ -131,27 +111,21 @@ oj_status oj_cuda_find_around(struct oj_cuda_device *device,
                               const struct oj_cuda_points *points,
                               int32_t *rank, struct oj_error *err)
 {
-    int64_t most = points->n < SLICE ? points->n : SLICE;
-    struct oj_cuda_array<struct doubt> doubt =
-    {
-        NULL, 0
-    };
-    struct oj_cuda_array<unsigned> n_doubts =
-    {
-        NULL, 0
-    };
-    oj_status status = oj_cuda_make(device, stream, most, &doubt, err);
-    if (status == OJ_OK)
-        status = oj_cuda_make(device, stream, 1, &n_doubts, err);
-    if (status == OJ_OK)
-        status = cells->tree.units == OJ_RING_ALL_PARTS
-                     ? ask_slices<1>(cells, stream, points, rank, doubt.data,
-                                     n_doubts.data, err)
-                     : ask_slices<0>(cells, stream, points, rank, doubt.data,
-                                     n_doubts.data, err);
-    oj_cuda_drop(device, stream, &doubt);
-    oj_cuda_drop(device, stream, &n_doubts);
-    return status;
+    struct points_in_rings_query all = {};
+    all.tree = cells->tree;
+    all.accepted = 1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY;
+    all.n = points->n;
+    all.x = points->x;
+    all.y = points->y;
+    return ask_slices(
+        device, stream, all,
+        [&](const struct points_in_rings_query &q, int64_t first)
+        {
+            return cells->tree.units == OJ_RING_ALL_PARTS
+                       ? ask_around<1>(stream, q, rank + first, err)
+                       : ask_around<0>(stream, q, rank + first, err);
+        },
+        err);
 }
 
 int64_t oj_cuda_around_bytes(int64_t n)

@@ -2,8 +2,6 @@
 
 #include "../device/cuda_scratch.cuh"
 
-#include <string.h>
-
 #define BLOCK 256
 #define FULL_WARP 0xFFFFFFFFu
 
@@ -24,11 +22,6 @@ struct open_rows
     struct oj_cuda_array<uint8_t> scratch;
 };
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 static __global__ void count_open(int64_t n, const int32_t *row,
                                   unsigned long long *count)
 {
@@ -38,38 +31,28 @@ static __global__ void count_open(int64_t n, const int32_t *row,
         atomicAdd(count, (unsigned long long)n_block);
 }
 
-/* Lists the open rows, in any order: each answer goes to its own row.
- * its_measure may be NULL. */
-static __global__ void list_open(int64_t n, const int32_t *row, const double *x,
-                                 const double *y, const double *measure,
-                                 unsigned long long *count, int32_t *at,
-                                 double *its_x, double *its_y,
-                                 double *its_measure)
+/* Lists the open rows, in any order: each answer goes to its own row. */
+static __global__ void
+list_open(const __grid_constant__ struct oj_cuda_points points,
+          const int32_t *row, const double *measure,
+          const __grid_constant__ struct open_rows open)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    int is_open = i < n && row[i] == OJ_CUDA_OPEN;
+    int is_open = i < points.n && row[i] == OJ_CUDA_OPEN;
     uint32_t votes = __ballot_sync(FULL_WARP, is_open);
     uint32_t lane = threadIdx.x % 32;
     unsigned long long first = 0;
     if (lane == 0 && votes != 0)
-        first = atomicAdd(count, (unsigned long long)__popc(votes));
+        first = atomicAdd(open.count.data, (unsigned long long)__popc(votes));
     first = __shfl_sync(FULL_WARP, first, 0);
     if (!is_open)
         return;
     first += (unsigned)__popc(votes & ((1u << lane) - 1u));
-    at[first] = (int32_t)i;
-    its_x[first] = x[i];
-    its_y[first] = y[i];
-    if (its_measure != NULL)
-        its_measure[first] = measure[i];
-}
-
-static oj_status clear_count(struct open_rows *open, struct oj_error *err)
-{
-    OJ_CUDA_TRY(cudaMemsetAsync(open->count.data, 0, sizeof *open->count.data,
-                                open->stream),
-                "joining", err);
-    return OJ_OK;
+    open.at.data[first] = (int32_t)i;
+    open.x.data[first] = points.x[i];
+    open.y.data[first] = points.y[i];
+    if (open.measure.data != NULL)
+        open.measure.data[first] = measure[i];
 }
 
 /* measure NULL: those of open rows are not known. */
@@ -82,8 +65,8 @@ static oj_status find_open(struct open_rows *open,
     if (points->n == 0)
         return OJ_OK;
     OJ_TRY(oj_cuda_make(open->device, open->stream, 1, &open->count, err));
-    OJ_TRY(clear_count(open, err));
-    count_open<<<blocks_of(points->n), BLOCK, 0, open->stream>>>(
+    OJ_TRY(oj_cuda_clear(open->stream, &open->count, "joining", err));
+    count_open<<<oj_blocks(points->n, BLOCK), BLOCK, 0, open->stream>>>(
         points->n, row, open->count.data);
     OJ_CUDA_TRY_LAUNCH("joining", err);
     OJ_TRY(oj_cuda_read(open->stream, open->count.data, (int)sizeof n, &n,
@@ -91,24 +74,21 @@ static oj_status find_open(struct open_rows *open,
     open->n = (int64_t)n;
     if (n == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->at, err));
-    OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->x, err));
-    OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->y, err));
+    OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->at,
+                        &open->x, &open->y, err));
     if (measure != NULL)
         OJ_TRY(oj_cuda_make(open->device, open->stream, open->n, &open->measure,
                             err));
-    OJ_TRY(clear_count(open, err));
-    list_open<<<blocks_of(points->n), BLOCK, 0, open->stream>>>(
-        points->n, row, points->x, points->y, measure, open->count.data,
-        open->at.data, open->x.data, open->y.data, open->measure.data);
+    OJ_TRY(oj_cuda_clear(open->stream, &open->count, "joining", err));
+    list_open<<<oj_blocks(points->n, BLOCK), BLOCK, 0, open->stream>>>(
+        *points, row, measure, *open);
     OJ_CUDA_TRY_LAUNCH("joining", err);
     return OJ_OK;
 }
 
 static struct oj_cuda_points points_of(const struct open_rows *open)
 {
-    struct oj_cuda_points points;
-    memset(&points, 0, sizeof points);
+    struct oj_cuda_points points = {};
     points.n = open->n;
     points.x = open->x.data;
     points.y = open->y.data;
@@ -117,28 +97,21 @@ static struct oj_cuda_points points_of(const struct open_rows *open)
 
 static void drop_open(struct open_rows *open)
 {
-    oj_cuda_drop(open->device, open->stream, &open->count);
-    oj_cuda_drop(open->device, open->stream, &open->at);
-    oj_cuda_drop(open->device, open->stream, &open->x);
-    oj_cuda_drop(open->device, open->stream, &open->y);
-    oj_cuda_drop(open->device, open->stream, &open->row);
-    oj_cuda_drop(open->device, open->stream, &open->measure);
-    oj_cuda_drop(open->device, open->stream, &open->scratch);
+    oj_cuda_drop(open->device, open->stream, &open->count, &open->at, &open->x,
+                 &open->y, &open->row, &open->measure, &open->scratch);
 }
 
 /* --- one each ------------------------------------------------------------- */
 
-static __global__ void put_one(int64_t n, const int32_t *at,
-                               const int32_t *its_row,
-                               const double *its_measure, int32_t *row,
-                               double *measure)
+static __global__ void put_one(const __grid_constant__ struct open_rows open,
+                               int32_t *row, double *measure)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= n)
+    if (i >= open.n)
         return;
-    row[at[i]] = its_row[i];
+    row[open.at.data[i]] = open.row.data[i];
     if (measure != NULL)
-        measure[at[i]] = its_measure[i];
+        measure[open.at.data[i]] = open.measure.data[i];
 }
 
 static oj_status answer_one(const struct oj_cuda_asked *asked,
@@ -152,9 +125,8 @@ static oj_status answer_one(const struct oj_cuda_asked *asked,
                             err));
     OJ_TRY(asked->family->join_one(asked->index, open->stream, &points,
                                    open->row.data, open->measure.data, err));
-    put_one<<<blocks_of(open->n), BLOCK, 0, open->stream>>>(
-        open->n, open->at.data, open->row.data, open->measure.data, row,
-        measure);
+    put_one<<<oj_blocks(open->n, BLOCK), BLOCK, 0, open->stream>>>(*open, row,
+                                                                   measure);
     OJ_CUDA_TRY_LAUNCH("joining", err);
     return OJ_OK;
 }
@@ -165,9 +137,8 @@ oj_status oj_cuda_ask_again_one(const struct oj_cuda_asked *asked,
                                 int32_t *row, double *measure,
                                 struct oj_error *err)
 {
-    struct open_rows open;
+    struct open_rows open = {};
     oj_status status;
-    memset(&open, 0, sizeof open);
     open.device = asked->device;
     open.stream = stream;
     status = find_open(&open, points, row, NULL, err);
@@ -197,31 +168,30 @@ static __global__ void count_open_pairs(int64_t n, const int32_t *at,
 }
 
 static __global__ void put_pairs(int64_t n, const int32_t *row,
-                                 const double *measure, const int64_t *offset,
-                                 int32_t *to_row, double *to_measure)
+                                 const double *measure, struct oj_cuda_pairs to)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, at;
     if (i >= n || row[i] < 0)
         return;
-    to_row[offset[i]] = row[i];
-    to_measure[offset[i]] = measure[i];
+    at = to.offset.data[i];
+    to.row.data[at] = row[i];
+    to.measure.data[at] = measure[i];
 }
 
 /* A warp for each open row, which may have many. */
-static __global__ void
-put_open_pairs(int64_t n, const int32_t *at, const int64_t *its_offset,
-               const int32_t *its_row, const double *its_measure,
-               const int64_t *offset, int32_t *to_row, double *to_measure)
+static __global__ void put_open_pairs(int64_t n, const int32_t *at,
+                                      struct oj_cuda_pairs found,
+                                      struct oj_cuda_pairs pairs)
 {
-    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / 32, to;
+    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / 32, to, end;
     if (i >= n)
         return;
-    to = offset[at[i]] - its_offset[i];
-    for (int64_t j = its_offset[i] + threadIdx.x % 32; j < its_offset[i + 1];
-         j += 32)
+    to = pairs.offset.data[at[i]] - found.offset.data[i];
+    end = found.offset.data[i + 1];
+    for (int64_t j = found.offset.data[i] + threadIdx.x % 32; j < end; j += 32)
     {
-        to_row[to + j] = its_row[j];
-        to_measure[to + j] = its_measure[j];
+        pairs.row.data[to + j] = found.row.data[j];
+        pairs.measure.data[to + j] = found.measure.data[j];
     }
 }
 
@@ -235,26 +205,23 @@ static oj_status put_lists(struct open_rows *open,
     cudaStream_t stream = open->stream;
     int64_t n = points->n;
     OJ_TRY(oj_cuda_make(device, stream, n + 1, &out->offset, err));
-    count_pairs<<<blocks_of(n + 1), BLOCK, 0, stream>>>(n, row,
-                                                        out->offset.data);
+    count_pairs<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, stream>>>(
+        n, row, out->offset.data);
     if (open->n > 0)
-        count_open_pairs<<<blocks_of(open->n), BLOCK, 0, stream>>>(
+        count_open_pairs<<<oj_blocks(open->n, BLOCK), BLOCK, 0, stream>>>(
             open->n, open->at.data, found->offset.data, out->offset.data);
     OJ_CUDA_TRY_LAUNCH("joining", err);
     OJ_TRY(oj_cuda_scan_total(device, stream, &open->scratch, out->offset.data,
                               n, &out->n_pairs, "summing counts", err));
     OJ_TRY(oj_cuda_pairs_fit(n, out->n_pairs, max_pairs, err));
-    OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->row, err));
-    OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->measure, err));
+    OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->row, &out->measure,
+                        err));
     if (out->n_pairs == 0)
         return OJ_OK;
-    put_pairs<<<blocks_of(n), BLOCK, 0, stream>>>(
-        n, row, measure, out->offset.data, out->row.data, out->measure.data);
+    put_pairs<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(n, row, measure, *out);
     if (open->n > 0)
-        put_open_pairs<<<blocks_of(32 * open->n), BLOCK, 0, stream>>>(
-            open->n, open->at.data, found->offset.data, found->row.data,
-            found->measure.data, out->offset.data, out->row.data,
-            out->measure.data);
+        put_open_pairs<<<oj_blocks(32 * open->n, BLOCK), BLOCK, 0, stream>>>(
+            open->n, open->at.data, *found, *out);
     OJ_CUDA_TRY_LAUNCH("joining", err);
     return OJ_OK;
 }
@@ -266,12 +233,10 @@ oj_status oj_cuda_ask_again_lists(const struct oj_cuda_asked *asked,
                                   int64_t max_pairs, struct oj_cuda_pairs *out,
                                   struct oj_error *err)
 {
-    struct open_rows open;
-    struct oj_cuda_pairs found, made;
+    struct open_rows open = {};
+    struct oj_cuda_pairs made = {};
+    struct oj_cuda_pairs found = {};
     oj_status status;
-    memset(&open, 0, sizeof open);
-    memset(&found, 0, sizeof found);
-    memset(&made, 0, sizeof made);
     open.device = asked->device;
     open.stream = stream;
     status = find_open(&open, points, row,

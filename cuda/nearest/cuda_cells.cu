@@ -43,11 +43,6 @@ struct cuda_cells_build
     struct oj_cells_counters seen;           /* host copy */
 };
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 /* --- before the first round ----------------------------------------------- */
 
 static __global__ void find_lost(int64_t n,
@@ -151,20 +146,15 @@ static oj_status read_counters(struct cuda_cells_build *b)
 
 static oj_status clear_counters(struct cuda_cells_build *b)
 {
-    OJ_CUDA_TRY(
-        cudaMemsetAsync(b->counters.data, 0, sizeof b->seen, b->device->stream),
-        "building cells", b->err);
-    return OJ_OK;
+    return oj_cuda_clear(b->device->stream, &b->counters, "building cells",
+                         b->err);
 }
 
 static oj_status find_distinct(struct cuda_cells_build *b)
 {
     cudaStream_t stream = b->device->stream;
     uint32_t n = (uint32_t)b->layer->n_segments, size = 1024;
-    struct oj_cuda_array<uint32_t> table =
-    {
-        NULL, 0
-    };
+    oj_cuda_array<uint32_t> table = {NULL, 0};
     oj_status status;
     while (size < 2 * (uint64_t)n && size < (1u << 31))
         size *= 2;
@@ -173,16 +163,14 @@ static oj_status find_distinct(struct cuda_cells_build *b)
     OJ_TRY(oj_cuda_make(b->device, stream, n, &b->distinct, b->err));
     OJ_TRY(oj_cuda_make(b->device, stream, size, &table, b->err));
     status = clear_counters(b);
-    if (status == OJ_OK &&
-        cudaMemsetAsync(table.data, 0, size * sizeof *table.data, stream) !=
-            cudaSuccess)
-        status = oj_cuda_fail(b->err, cudaGetLastError(), "clearing a table");
+    if (status == OJ_OK)
+        status = oj_cuda_clear(stream, &table, "clearing a table", b->err);
     if (status == OJ_OK)
     {
-        mark_copies<<<blocks_of(n), BLOCK, 0, stream>>>(
+        mark_copies<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
             n, b->layer->segment.data, b->layer->segment_feature.data,
             b->marks_ties, table.data, size);
-        list_distinct<<<blocks_of(size), BLOCK, 0, stream>>>(
+        list_distinct<<<oj_blocks(size, BLOCK), BLOCK, 0, stream>>>(
             size, table.data, b->distinct.data, b->counters.data);
         status = read_counters(b);
     }
@@ -202,8 +190,7 @@ static void drop_working(struct cuda_cells_build *b)
         for (int k = 0; k < OJ_CELLS_CLASSES; k++)
             oj_cuda_drop(b->device, stream, &b->node[i][k]);
     }
-    oj_cuda_drop(b->device, stream, &b->mask);
-    oj_cuda_drop(b->device, stream, &b->plan);
+    oj_cuda_drop(b->device, stream, &b->mask, &b->plan);
 }
 
 static int64_t room_for(double per_segment, int64_t n, int64_t least,
@@ -247,9 +234,8 @@ static oj_status take_room(struct cuda_cells_build *b)
 static struct oj_cells_round round_of(const struct cuda_cells_build *b,
                                       int parity)
 {
-    struct oj_cells_round r;
+    struct oj_cells_round r = {};
     int next = !parity;
-    memset(&r, 0, sizeof r);
     r.square = b->cells->square;
     r.leaf_size = b->leaf_size;
     r.marks_ties = b->marks_ties;
@@ -329,9 +315,9 @@ static oj_status put_first(struct cuda_cells_build *b, unsigned long long *n)
     OJ_TRY(clear_counters(b));
     OJ_CUDA_TRY(cudaMemsetAsync(&b->counters.data->headers, 1, 1, stream),
                 "building cells", b->err);
-    find_lost<<<blocks_of(b->layer->n_segments), BLOCK, 0, stream>>>(
+    find_lost<<<oj_blocks(b->layer->n_segments, BLOCK), BLOCK, 0, stream>>>(
         b->layer->n_segments, b->layer->segment.data, b->counters.data);
-    list_all<<<blocks_of(n_roots), BLOCK, 0, stream>>>(
+    list_all<<<oj_blocks(n_roots, BLOCK), BLOCK, 0, stream>>>(
         n_roots, b->distinct.data, b->id[0].data);
     put_root<<<1, 1, 0, stream>>>(b->node[0][k].data, n_roots,
                                   b->cells->tree.data);
@@ -349,11 +335,8 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
     struct oj_cells_round r = round_of(b, 1); /* which fills the first lists */
     const struct oj_near_square *square = &b->cells->square;
     uint32_t n_cells = 1u << (2 * level);
-    unsigned n_blocks = blocks_of(b->layer->n_segments);
-    struct oj_cuda_array<uint32_t> cursor =
-    {
-        NULL, 0
-    };
+    unsigned n_blocks = oj_blocks(b->layer->n_segments, BLOCK);
+    oj_cuda_array<uint32_t> cursor = {NULL, 0};
     struct seed s;
     oj_status status;
     s.level = level;
@@ -366,17 +349,15 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
     OJ_TRY(oj_cuda_make(b->device, stream, n_cells, &cursor, b->err));
     s.cursor = cursor.data;
     status = clear_counters(b);
-    if (status == OJ_OK &&
-        cudaMemsetAsync(s.cursor, 0, n_cells * sizeof *s.cursor, stream) !=
-            cudaSuccess)
-        status = oj_cuda_fail(b->err, cudaGetLastError(), "building cells");
+    if (status == OJ_OK)
+        status = oj_cuda_clear(stream, &cursor, "building cells", b->err);
     if (status == OJ_OK)
     {
         seed_lists<0>
             <<<n_blocks, SEED_BLOCK, 0, stream>>>(s, NULL, b->counters.data);
         seed_nodes<<<n_cells / SEED_BLOCK, SEED_BLOCK, 0, stream>>>(s, r);
-        seed_headers<<<blocks_of(oj_near_seed_above(level)), SEED_BLOCK, 0,
-                       stream>>>(s, r);
+        seed_headers<<<oj_blocks(oj_near_seed_above(level), BLOCK), SEED_BLOCK,
+                       0, stream>>>(s, r);
         status = read_counters(b);
     }
     *done = status == OJ_OK && !b->seen.spread.n &&
@@ -459,8 +440,8 @@ static oj_status make_directory(struct cuda_cells_build *b)
     n = (int64_t)1 << (2 * level);
     cells->directory_level = level;
     OJ_TRY(oj_cuda_make(b->device, stream, n, &cells->directory, b->err));
-    fill_directory<<<blocks_of(n), BLOCK, 0, stream>>>(cells->tree.data, level,
-                                                       cells->directory.data);
+    fill_directory<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+        cells->tree.data, level, cells->directory.data);
     OJ_CUDA_TRY_LAUNCH("building cells", b->err);
     return OJ_OK;
 }
@@ -490,8 +471,8 @@ static oj_status try_build(struct cuda_cells_build *b)
                                     (b->seen.crowded.n && b->distinct.n == 0));
         if (status == OJ_OK && !again)
             return OJ_OK;
-        oj_cuda_drop(b->device, b->device->stream, &b->cells->tree);
-        oj_cuda_drop(b->device, b->device->stream, &b->cells->pool);
+        oj_cuda_drop(b->device, b->device->stream, &b->cells->tree,
+                     &b->cells->pool);
         if ((status != OJ_OK && status != OJ_ERR_NOMEM) || attempt == 12)
             return status != OJ_OK
                        ? status
@@ -515,28 +496,22 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
                               int marks_ties, struct oj_cuda_cells *out,
                               struct oj_error *err)
 {
-    struct oj_cuda_cells cells;
-    struct cuda_cells_build b;
+    struct cuda_cells_build b = {};
     oj_status status;
-    memset(&cells, 0, sizeof cells);
-    memset(&b, 0, sizeof b);
     if (layer->n_segments == 0)
-    {
-        *out = cells;
         return OJ_OK;
-    }
     if (layer->n_segments > MOST_SEGMENTS)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the join layer has more segments than cells can hold");
     if (!oj_near_square(layer->x0, layer->y0, layer->x1, layer->y1,
                         layer->magnitude, reach, layer->n_segments,
-                        &cells.square))
+                        &out->square))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the join layer's coordinates are too large or too "
                        "small for cells");
     b.device = device;
     b.layer = layer;
-    b.cells = &cells;
+    b.cells = out;
     b.err = err;
     b.marks_ties = marks_ties;
     /* Short lists answer faster and take longer to make: measured with lots
@@ -545,7 +520,7 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
                   : layer->n_segments < (1 << 21) ? 12
                                                   : 20;
     /* Twice what lots and streets take; far reaches begin with long lists. */
-    b.room.ids = reach > cells.square.side / 32.0 ? 32.0 : 12.0;
+    b.room.ids = reach > out->square.side / 32.0 ? 32.0 : 12.0;
     b.room.headers = 36.0 / (double)b.leaf_size;
     b.room.words = 14.0 + 108.0 / (double)b.leaf_size;
     b.n_roots = layer->n_segments;
@@ -554,37 +529,27 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
         status = try_build(&b);
     if (status == OJ_OK)
     {
-        cells.n_headers =
-            (int64_t)least(b.seen.headers.n, (unsigned long long)cells.tree.n);
-        cells.n_words = (int64_t)b.seen.words.n;
-        cells.n_rounds = b.n_rounds + 1;
+        out->n_headers =
+            (int64_t)least(b.seen.headers.n, (unsigned long long)out->tree.n);
+        out->n_words = (int64_t)b.seen.words.n;
+        out->n_rounds = b.n_rounds + 1;
         status = make_directory(&b);
     }
-    oj_cuda_drop(device, device->stream, &b.counters);
-    oj_cuda_drop(device, device->stream, &b.distinct);
-    if (status != OJ_OK)
-    {
-        oj_cuda_cells_drop(device, &cells);
-        return status;
-    }
-    *out = cells;
-    return OJ_OK;
+    oj_cuda_drop(device, device->stream, &b.counters, &b.distinct);
+    return status;
 }
 
 void oj_cuda_cells_drop(struct oj_cuda_device *device,
                         struct oj_cuda_cells *cells)
 {
-    oj_cuda_drop(device, device->stream, &cells->tree);
-    oj_cuda_drop(device, device->stream, &cells->directory);
-    oj_cuda_drop(device, device->stream, &cells->pool);
+    oj_cuda_drop(device, device->stream, &cells->tree, &cells->directory,
+                 &cells->pool);
     memset(cells, 0, sizeof *cells);
 }
 
 int64_t oj_cuda_cells_bytes(const struct oj_cuda_cells *cells)
 {
-    return (cells->tree.n + cells->directory.n) *
-               (int64_t)sizeof(struct oj_near_header) +
-           cells->pool.n * (int64_t)sizeof(uint64_t);
+    return oj_cuda_bytes(&cells->tree, &cells->directory, &cells->pool);
 }
 
 struct oj_near_view oj_cuda_cells_view(const struct oj_cuda_cells *cells,

@@ -7,14 +7,9 @@
  * Pays for itself by the unbounded nearest boundary of 170 million points, a
  * row of BENCHMARKS.md: ten million of them are far away.
  */
-#include "../index/cuda_family.h"
-#include "../tree/cuda_point_order.h"
-#include "../tree/cuda_tree.h"
-
-#include "../../flatten/base/oj_array.h"
+#include "../points/cuda_point_batch.cuh"
 #include "../points/oj_near_other.h"
-
-#include <string.h>
+#include "../tree/cuda_tree.h"
 
 enum
 {
@@ -25,19 +20,10 @@ enum
 
 #define FULL_WARP 0xFFFFFFFFu
 
-/* What struct oj_cuda_index is for this family. */
-struct near_segments_index
+struct near_segments_index : oj_cuda_index
 {
-    struct oj_cuda_device *device;
-    const struct oj_cuda_layer *layer;
-    double most;
     struct oj_cuda_tree_side side;
 };
-
-static struct near_segments_index *unwrap(struct oj_cuda_index *index)
-{
-    return (struct near_segments_index *)index;
-}
 
 /* Nobody asks it but cuda_nearest.cu, about joins that that takes. */
 static int takes(const struct oj_relation *relation,
@@ -49,36 +35,17 @@ static int takes(const struct oj_relation *relation,
     return 0;
 }
 
-static void free_index(struct oj_cuda_index *wrapped)
+static void drop(struct oj_cuda_index *index)
 {
-    struct near_segments_index *self = unwrap(wrapped);
-    if (self == NULL)
-        return;
-    oj_cuda_tree_side_drop(self->device, &self->side);
-    oj_free(self);
+    oj_cuda_tree_side_drop(index->device,
+                           &((struct near_segments_index *)index)->side);
 }
 
-static oj_status make_index(struct oj_cuda_device *device,
-                            const struct oj_cuda_layer *layer,
-                            const struct oj_relation *relation,
-                            struct oj_cuda_index **out, struct oj_error *err)
+static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
 {
-    struct near_segments_index *self =
-        (struct near_segments_index *)oj_calloc(1, sizeof *self);
-    oj_status status;
-    if (self == NULL)
-        return oj_fail_nomem(err, 1, sizeof *self);
-    self->device = device;
-    self->layer = layer;
-    self->most = relation->max_distance;
-    status = oj_cuda_tree_side_build(device, layer, 0, 0, &self->side, err);
-    if (status != OJ_OK)
-    {
-        free_index((struct oj_cuda_index *)self);
-        return status;
-    }
-    *out = (struct oj_cuda_index *)self;
-    return OJ_OK;
+    return oj_cuda_tree_side_build(index->device, index->layer, 0, 0,
+                                   &((struct near_segments_index *)index)->side,
+                                   err);
 }
 
 static int64_t index_bytes(const struct oj_cuda_index *wrapped)
@@ -95,17 +62,6 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 }
 
 /* --- going through the tree ----------------------------------------------- */
-
-struct segments_batch
-{
-    int64_t n;
-    const double *x, *y;
-    const int32_t *order; /* [n] point of each thread, or NULL: its own */
-    double most;
-    const int32_t *ordinal_of; /* NULL: ranks are ordinals */
-    int32_t *row;
-    double *measure; /* or NULL */
-};
 
 /* The boxes of a node's children as all threads of a warp read them. */
 struct segment_node_boxes
@@ -243,7 +199,7 @@ visit_node(const struct oj_tree_side &side, struct segment_warp_memory &group,
 
 /* Begins with point i; nobody's where i is -1. */
 static __device__ void start(struct seeker *s, const struct oj_tree_side &side,
-                             const struct segments_batch &batch, int64_t i)
+                             const struct point_batch &batch, int64_t i)
 {
     const struct oj_near_others others = {side.segments, NULL, NULL, NULL};
     int64_t last = s->entry;
@@ -255,21 +211,10 @@ static __device__ void start(struct seeker *s, const struct oj_tree_side &side,
     find_circle(s);
 }
 
-static __device__ void finish(const struct seeker *s,
-                              const struct segments_batch &batch, int64_t i)
-{
-    int32_t rank = s->own.rank;
-    if (i < 0)
-        return;
-    batch.row[i] =
-        rank >= 0 && batch.ordinal_of != NULL ? batch.ordinal_of[rank] : rank;
-    if (batch.measure != NULL)
-        batch.measure[i] = rank >= 0 ? s->own.distance : NAN;
-}
-
 static __global__ void __launch_bounds__(BLOCK)
     find_nearest(const __grid_constant__ struct oj_tree_side side,
-                 const __grid_constant__ struct segments_batch batch)
+                 const __grid_constant__ struct point_batch batch, int32_t *row,
+                 double *measure)
 {
     __shared__ struct segment_warp_memory groups[BLOCK / LANES];
     struct segment_warp_memory &group = groups[threadIdx.x / LANES];
@@ -278,12 +223,9 @@ static __global__ void __launch_bounds__(BLOCK)
     s.entry = -1;
     for (int g = 0; g < GROUPS && (warp * GROUPS + g) * LANES < batch.n; g++)
     {
-        int64_t t = (warp * GROUPS + g) * LANES + threadIdx.x % LANES, i = t;
+        int64_t t = (warp * GROUPS + g) * LANES + threadIdx.x % LANES, i;
         int depth = side.segments.n > 0 ? 1 : 0;
-        if (t >= batch.n)
-            i = -1;
-        else if (batch.order != NULL)
-            i = batch.order[t];
+        i = t < batch.n ? point_of(batch, t) : -1;
         start(&s, side, batch, i);
         if (threadIdx.x % LANES == 0)
         {
@@ -300,48 +242,34 @@ static __global__ void __launch_bounds__(BLOCK)
             if (is_in_reach(&s, apart))
                 depth = visit_node(side, group, &s, at, depth);
         }
-        finish(&s, batch, i);
+        if (i >= 0)
+            answer_one(batch, i, s.own.rank, s.own.distance, row, measure);
     }
 }
 
-static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
+static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
                           const struct oj_cuda_points *points, int32_t *d_row,
                           double *d_measure, struct oj_error *err)
 {
-    struct near_segments_index *self = unwrap(wrapped);
-    const struct oj_tree_side *side = &self->side.side;
-    struct oj_cuda_array<int32_t> order =
-    {
-        NULL, 0
-    };
-    struct segments_batch batch;
-    cudaError_t error;
-    if (points->n == 0)
-        return OJ_OK;
-    OJ_TRY(oj_cuda_point_order(self->device, stream, &side->segments, points,
-                               &order, err));
-    batch.n = points->n;
-    batch.x = points->x;
-    batch.y = points->y;
-    batch.order = order.data;
-    batch.most = self->most;
-    batch.ordinal_of = self->layer->ordinal_of.data;
-    batch.row = d_row;
-    batch.measure = d_measure;
-    find_nearest<<<(unsigned)((points->n + BLOCK * GROUPS - 1) /
-                              (BLOCK * GROUPS)),
-                   BLOCK, 0, stream>>>(*side, batch);
-    error = cudaGetLastError();
-    oj_cuda_drop(self->device, stream, &order);
-    OJ_CUDA_TRY(error, "joining", err);
-    return OJ_OK;
+    const struct oj_tree_side *side =
+        &((const struct near_segments_index *)index)->side.side;
+    return visit_by_tree(
+        index, stream, points, &side->segments,
+        [&](const struct oj_cuda_array<int32_t> &order)
+        {
+            find_nearest<<<oj_blocks(points->n, BLOCK * GROUPS), BLOCK, 0,
+                           stream>>>(
+                *side, point_batch_of(index, points, order), d_row, d_measure);
+        },
+        "joining", err);
 }
 
 const struct oj_cuda_family oj_cuda_near_segments = {
     "nearest segments of points far away, by a packed tree",
     takes,
-    make_index,
-    free_index,
+    sizeof(struct near_segments_index),
+    build,
+    drop,
     index_bytes,
     batch_bytes,
     join_one,

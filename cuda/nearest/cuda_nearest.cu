@@ -1,18 +1,14 @@
 /* The nearest feature of each point, by cells: a thread for each point, in the
  * order of the input.  What the cells leave open is asked again by the packed
  * tree: points farther from everything than the cells reach, in a join at any
- * distance, and with -ties all points to which several features are as near.
+ * distance or at a great one, and with -ties all points to which several
+ * features are as near.
  */
 #include "../index/cuda_family.h"
 #include "../rings/cuda_ring_cells.h"
 #include "cuda_around.h"
 #include "cuda_ask_again.h"
 #include "cuda_cells.h"
-#include "cuda_far.h"
-
-#include "../../flatten/base/oj_array.h"
-
-#include <string.h>
 
 #define BLOCK 256
 
@@ -22,23 +18,14 @@
  * cells half as much again. */
 #define REACH_OF_MEANS 4.0
 
-/* What struct oj_cuda_index is for this family. */
-struct near_index
+struct near_index : oj_cuda_index
 {
-    struct oj_cuda_device *device;
-    const struct oj_cuda_layer *layer;
     struct oj_cuda_cells cells;
-    struct oj_cuda_far far; /* where points outside of the cells may match */
     struct oj_cuda_asked asked; /* about what is open; no family: nothing is */
     int at_any_distance, all_ties;
     int has_rings; /* distances to the interior of polygons */
     struct oj_cuda_ring_cells rings;
 };
-
-static struct near_index *unwrap(struct oj_cuda_index *index)
-{
-    return (struct near_index *)index;
-}
 
 /* One feature chosen among all, or all that are as near; points at any distance
  * from points, and their ties, are others' work. */
@@ -58,17 +45,12 @@ static int takes(const struct oj_relation *relation,
             (oj_flat_is_points(input) && input->max_distance == NULL));
 }
 
-static void free_index(struct oj_cuda_index *wrapped)
+static void drop(struct oj_cuda_index *index)
 {
-    struct near_index *self = unwrap(wrapped);
-    if (self == NULL)
-        return;
+    struct near_index *self = (struct near_index *)index;
     oj_cuda_cells_drop(self->device, &self->cells);
-    oj_cuda_far_drop(self->device, &self->far);
     oj_cuda_ring_cells_drop(self->device, &self->rings);
-    if (self->asked.index != NULL)
-        self->asked.family->free_index(self->asked.index);
-    oj_free(self);
+    oj_cuda_family_free(self->asked.family, self->asked.index);
 }
 
 static double mean_distance(const struct oj_cuda_layer *layer)
@@ -91,9 +73,9 @@ static double reach_of(const struct oj_relation *relation,
 /* Of one answer each, what is open is in no polygon and far away.  How far the
  * features of a tie are is known, unless a point may be too far for the cells:
  * all within that distance are asked for, then. */
-static oj_status make_asked(struct near_index *self,
-                            struct oj_relation relation, struct oj_error *err)
+static oj_status make_asked(struct near_index *self, struct oj_error *err)
 {
+    struct oj_relation relation = self->relation;
     self->asked.device = self->device;
     self->asked.family =
         self->all_ties ? &oj_cuda_tree_joins : &oj_cuda_near_segments;
@@ -101,60 +83,39 @@ static oj_status make_asked(struct near_index *self,
                                  !self->cells.square.has_outside;
     if (self->asked.knows_distance)
         relation.op = OJ_OP_DWITHIN;
-    return self->asked.family->index(self->device, self->layer, &relation,
-                                     &self->asked.index, err);
+    return oj_cuda_family_index(self->asked.family, self->device, self->layer,
+                                &relation, &self->asked.index, err);
 }
 
-static oj_status make_rings(struct near_index *self, struct oj_error *err)
+static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
 {
-    return oj_cuda_ring_cells_build(
-        self->device, self->layer,
-        self->all_ties ? OJ_RING_ALL_PARTS : OJ_RING_PARTS, &self->rings, err);
-}
-
-static oj_status make_index(struct oj_cuda_device *device,
-                            const struct oj_cuda_layer *layer,
-                            const struct oj_relation *relation,
-                            struct oj_cuda_index **out, struct oj_error *err)
-{
-    struct near_index *self = (struct near_index *)oj_calloc(1, sizeof *self);
-    oj_status status;
-    if (self == NULL)
-        return oj_fail_nomem(err, 1, sizeof *self);
-    self->device = device;
-    self->layer = layer;
+    struct near_index *self = (struct near_index *)index;
+    const struct oj_relation *relation = &self->relation;
+    const struct oj_cuda_layer *layer = self->layer;
     self->all_ties = relation->ties == OJ_TIES_ALL;
     self->at_any_distance = !(relation->max_distance < INFINITY);
     self->has_rings =
         relation->distance_to == OJ_TO_INTERIOR && layer->segment_part.n > 0;
     if (self->all_ties && layer->n_features >= OJ_NEAR_TIED)
-        status = oj_fail(err, OJ_ERR_UNSUPPORTED,
-                         "the join layer has more features than cells can "
-                         "tell apart");
-    else
-        status = oj_cuda_cells_build(device, layer, reach_of(relation, layer),
-                                     self->all_ties, &self->cells, err);
-    if (status == OJ_OK && (self->all_ties || self->at_any_distance))
-        status = make_asked(self, *relation, err);
-    else if (status == OJ_OK && self->cells.square.has_outside)
-        status = oj_cuda_far_build(device, layer, relation->max_distance,
-                                   &self->far, err);
-    if (status == OJ_OK && self->has_rings)
-        status = make_rings(self, err);
-    if (status != OJ_OK)
-    {
-        free_index((struct oj_cuda_index *)self);
-        return status;
-    }
-    *out = (struct oj_cuda_index *)self;
-    return OJ_OK;
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the join layer has more features than cells can tell "
+                       "apart");
+    OJ_TRY(oj_cuda_cells_build(self->device, layer, reach_of(relation, layer),
+                               self->all_ties, &self->cells, err));
+    if (self->all_ties || self->at_any_distance ||
+        self->cells.square.has_outside)
+        OJ_TRY(make_asked(self, err));
+    if (!self->has_rings)
+        return OJ_OK;
+    return oj_cuda_ring_cells_build(
+        self->device, layer, self->all_ties ? OJ_RING_ALL_PARTS : OJ_RING_PARTS,
+        &self->rings, err);
 }
 
-static int64_t index_bytes(const struct oj_cuda_index *wrapped)
+static int64_t index_bytes(const struct oj_cuda_index *index)
 {
-    const struct near_index *self = (const struct near_index *)wrapped;
+    const struct near_index *self = (const struct near_index *)index;
     int64_t bytes = oj_cuda_cells_bytes(&self->cells) +
-                    oj_cuda_far_bytes(&self->far) +
                     oj_cuda_ring_cells_bytes(&self->rings);
     if (self->asked.index != NULL)
         bytes += self->asked.family->index_bytes(self->asked.index);
@@ -241,7 +202,7 @@ static oj_status ask_cells(const struct near_index *self, cudaStream_t stream,
                            const struct near_batch &batch, struct oj_error *err)
 {
     struct oj_near_view view = oj_cuda_cells_view(&self->cells, self->layer);
-    unsigned n_blocks = (unsigned)((points->n + BLOCK - 1) / BLOCK);
+    unsigned n_blocks = oj_blocks(points->n, BLOCK);
     if (!self->has_rings)
         nearest_boundary<ties><<<n_blocks, BLOCK, 0, stream>>>(view, batch);
     else
@@ -266,23 +227,22 @@ static oj_status find_rows(const struct near_index *self, cudaStream_t stream,
     batch.ordinal_of = self->layer->ordinal_of.data;
     batch.row = d_row;
     batch.measure = d_measure;
-    batch.keeps_open = self->far.n_runs > 0 || self->asked.index != NULL;
+    batch.keeps_open = self->asked.index != NULL;
     batch.none_is_open = self->at_any_distance;
     if (self->layer->n_segments > 0)
         return self->all_ties ? ask_cells<1>(self, stream, points, batch, err)
                               : ask_cells<0>(self, stream, points, batch, err);
     batch.none_is_open = 0;
-    answer_none<<<(unsigned)((points->n + BLOCK - 1) / BLOCK), BLOCK, 0,
-                  stream>>>(batch);
+    answer_none<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(batch);
     OJ_CUDA_TRY_LAUNCH("joining", err);
     return OJ_OK;
 }
 
-static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
+static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
                           const struct oj_cuda_points *points, int32_t *d_row,
                           double *d_measure, struct oj_error *err)
 {
-    const struct near_index *self = unwrap(wrapped);
+    const struct near_index *self = (const struct near_index *)index;
     if (self->all_ties)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "this join gives lists, not one answer for each point");
@@ -292,10 +252,6 @@ static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
     if (self->asked.index != NULL)
         return oj_cuda_ask_again_one(&self->asked, stream, points, d_row,
                                      d_measure, err);
-    if (self->far.n_runs > 0)
-        return oj_cuda_far_join(&self->far, self->layer, stream, points->n,
-                                points->x, points->y, OJ_NEAR_OPEN, d_row,
-                                d_measure, err);
     return OJ_OK;
 }
 
@@ -318,36 +274,30 @@ static oj_status list_rows(const struct near_index *self, cudaStream_t stream,
                                    max_pairs, out, err);
 }
 
-static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
+static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
                             const struct oj_cuda_points *points,
                             int64_t max_pairs, struct oj_cuda_pairs *out,
                             struct oj_error *err)
 {
-    const struct near_index *self = unwrap(wrapped);
-    struct oj_cuda_array<int32_t> row =
-    {
-        NULL, 0
-    };
-    struct oj_cuda_array<double> measure =
-    {
-        NULL, 0
-    };
+    const struct near_index *self = (const struct near_index *)index;
+    oj_cuda_array<int32_t> row = {NULL, 0};
+    oj_cuda_array<double> measure = {NULL, 0};
     oj_status status = oj_cuda_make(self->device, stream, points->n, &row, err);
     if (status == OJ_OK)
         status = oj_cuda_make(self->device, stream, points->n, &measure, err);
     if (status == OJ_OK)
         status = list_rows(self, stream, points, row.data, measure.data,
                            max_pairs, out, err);
-    oj_cuda_drop(self->device, stream, &row);
-    oj_cuda_drop(self->device, stream, &measure);
+    oj_cuda_drop(self->device, stream, &row, &measure);
     return status;
 }
 
 const struct oj_cuda_family oj_cuda_nearest = {
     "nearest segments of points, by cells",
     takes,
-    make_index,
-    free_index,
+    sizeof(struct near_index),
+    build,
+    drop,
     index_bytes,
     batch_bytes,
     join_one,

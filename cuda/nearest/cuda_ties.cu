@@ -42,11 +42,6 @@ struct tie_batch
     struct tie_counts *counts;
 };
 
-static unsigned blocks_of(int64_t n, int64_t block)
-{
-    return (unsigned)((n + block - 1) / block);
-}
-
 /* A pair for each row that has one, and lists the open rows, in any order. */
 static __global__ void __launch_bounds__(BLOCK)
     count_rows(const __grid_constant__ struct tie_batch b)
@@ -152,8 +147,8 @@ static oj_status find(struct ties_list *l, const struct oj_tree_side *side,
     b->room = l->tie.n;
     OJ_CUDA_TRY(cudaMemsetAsync(b->counts, 0, sizeof *b->counts, l->stream),
                 "joining", l->err);
-    count_rows<<<blocks_of(b->n + 1, BLOCK), BLOCK, 0, l->stream>>>(*b);
-    n_blocks = blocks_of(b->room, TIE_BLOCK);
+    count_rows<<<oj_blocks(b->n + 1, BLOCK), BLOCK, 0, l->stream>>>(*b);
+    n_blocks = oj_blocks(b->room, TIE_BLOCK);
     if (n_blocks > TIE_BLOCKS)
         n_blocks = TIE_BLOCKS;
     find_ties<<<n_blocks, TIE_BLOCK, 0, l->stream>>>(*b, *side, ordinal_of);
@@ -165,15 +160,13 @@ static oj_status put(struct ties_list *l, int64_t n_ties)
 {
     struct tie_batch *b = &l->batch;
     OJ_TRY(oj_cuda_make(l->device, l->stream, l->out.n_pairs, &l->out.row,
-                        l->err));
-    OJ_TRY(oj_cuda_make(l->device, l->stream, l->out.n_pairs, &l->out.measure,
-                        l->err));
+                        &l->out.measure, l->err));
     if (l->out.n_pairs == 0)
         return OJ_OK;
-    put_rows<<<blocks_of(b->n, BLOCK), BLOCK, 0, l->stream>>>(
+    put_rows<<<oj_blocks(b->n, BLOCK), BLOCK, 0, l->stream>>>(
         *b, l->out.row.data, l->out.measure.data);
     if (n_ties > 0)
-        put_ties<<<blocks_of(n_ties, TIE_BLOCK), TIE_BLOCK, 0, l->stream>>>(
+        put_ties<<<oj_blocks(n_ties, TIE_BLOCK), TIE_BLOCK, 0, l->stream>>>(
             *b, n_ties, l->out.row.data, l->out.measure.data);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
     return OJ_OK;
@@ -209,9 +202,8 @@ oj_status oj_cuda_list_ties(struct oj_cuda_device *device, cudaStream_t stream,
                             int64_t max_pairs, int *fits,
                             struct oj_cuda_pairs *out, struct oj_error *err)
 {
-    struct ties_list l;
+    struct ties_list l = {};
     oj_status status;
-    memset(&l, 0, sizeof l);
     l.device = device;
     l.stream = stream;
     l.batch.n = points->n;
@@ -221,8 +213,7 @@ oj_status oj_cuda_list_ties(struct oj_cuda_device *device, cudaStream_t stream,
     l.batch.measure = measure;
     l.err = err;
     status = list(&l, side, ordinal_of, max_pairs, fits);
-    oj_cuda_drop(device, stream, &l.tie);
-    oj_cuda_drop(device, stream, &l.scratch);
+    oj_cuda_drop(device, stream, &l.tie, &l.scratch);
     if (status != OJ_OK || !*fits)
         oj_cuda_pairs_drop(device, stream, &l.out);
     memset(out, 0, sizeof *out);

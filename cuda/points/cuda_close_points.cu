@@ -7,36 +7,19 @@
 #include "../index/cuda_row_order.h"
 #include "../index/cuda_value_sums.cuh"
 #include "cuda_close_side.h"
-
-#include "../../flatten/base/oj_array.h"
-
-#include <string.h>
+#include "cuda_point_batch.cuh"
 
 #define BLOCK 128
 
 /* So many pairs a thread finds before it looks whether all are too many. */
 #define LOOK_EVERY 65536
 
-/* What struct oj_cuda_index is for this family. */
-struct close_index
+struct close_index : oj_cuda_index
 {
-    struct oj_cuda_device *device;
-    const struct oj_cuda_layer *layer;
-    struct oj_relation relation;
     struct oj_cuda_close_side side;
     int is_near;        /* pairs have distances */
     int64_t most_pairs; /* that fit into the memory of the device */
 };
-
-static struct close_index *unwrap(struct oj_cuda_index *index)
-{
-    return (struct close_index *)index;
-}
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
 
 /* --- which joins ---------------------------------------------------------- */
 
@@ -74,50 +57,30 @@ static int takes(const struct oj_relation *relation,
 
 /* --- the join side -------------------------------------------------------- */
 
-static void free_index(struct oj_cuda_index *wrapped)
+static void drop(struct oj_cuda_index *index)
 {
-    struct close_index *self = unwrap(wrapped);
-    if (self == NULL)
-        return;
-    oj_cuda_close_side_drop(self->device, &self->side);
-    oj_free(self);
+    oj_cuda_close_side_drop(index->device,
+                            &((struct close_index *)index)->side);
 }
 
-static int64_t index_bytes(const struct oj_cuda_index *wrapped)
+static int64_t index_bytes(const struct oj_cuda_index *index)
 {
-    return oj_cuda_close_side_bytes(
-        &((const struct close_index *)wrapped)->side);
+    return oj_cuda_close_side_bytes(&((const struct close_index *)index)->side);
 }
 
-static oj_status make_index(struct oj_cuda_device *device,
-                            const struct oj_cuda_layer *layer,
-                            const struct oj_relation *relation,
-                            struct oj_cuda_index **out, struct oj_error *err)
+static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
 {
-    struct close_index *self = (struct close_index *)oj_calloc(1, sizeof *self);
+    struct close_index *self = (struct close_index *)index;
     size_t free_bytes = 0, total_bytes = 0;
-    oj_status status;
-    if (self == NULL)
-        return oj_fail_nomem(err, 1, sizeof *self);
-    self->device = device;
-    self->layer = layer;
-    self->relation = *relation;
-    self->is_near = relation->op == OJ_OP_DWITHIN;
-    status = oj_cuda_close_side_build(device, layer, !self->is_near,
-                                      relation->min_distance,
-                                      relation->max_distance, &self->side, err);
-    if (status != OJ_OK)
-    {
-        oj_free(self);
-        return status;
-    }
+    self->is_near = self->relation.op == OJ_OP_DWITHIN;
     self->most_pairs = INT64_MAX;
     if (cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess)
         self->most_pairs = (int64_t)(total_bytes / sizeof(int32_t));
     else
         (void)cudaGetLastError();
-    *out = (struct oj_cuda_index *)self;
-    return OJ_OK;
+    return oj_cuda_close_side_build(
+        self->device, self->layer, !self->is_near, self->relation.min_distance,
+        self->relation.max_distance, &self->side, err);
 }
 
 /* Of pairs, whose number is not known, so many as seems usual. */
@@ -131,50 +94,24 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 
 /* --- looking -------------------------------------------------------------- */
 
-struct close_batch
-{
-    int64_t n;
-    const double *x, *y;
-    const int32_t *order;      /* [n] point of each thread, or NULL: its own */
-    const int32_t *ordinal_of; /* NULL: ranks are ordinals */
-    struct oj_pair_rule rule;  /* of entries */
-};
-
-static struct close_batch batch_of(const struct close_index *self,
+/* The rule is one of entries. */
+static struct point_batch batch_of(const struct close_index *self,
                                    const struct oj_cuda_points *points,
-                                   const struct oj_cuda_array<int32_t> *order)
+                                   const struct oj_cuda_array<int32_t> &order)
 {
     const struct oj_cuda_columns *columns = &self->side.columns;
-    struct close_batch batch;
-    batch.n = points->n;
-    batch.x = points->x;
-    batch.y = points->y;
-    batch.order = order->data;
-    batch.ordinal_of = self->layer->ordinal_of.data;
-    batch.rule = oj_cuda_pair_rule(&self->relation, self->layer, points);
+    struct point_batch batch = point_batch_of(self, points, order);
     batch.rule.fid = columns->fid.data;
     batch.rule.on_class = columns->on_class.data;
     batch.rule.exclude_class = columns->exclude_class.data;
     return batch;
 }
 
-static __device__ int64_t point_of(const struct close_batch &batch,
-                                   int64_t thread)
-{
-    return batch.order != NULL ? batch.order[thread] : thread;
-}
-
-static __device__ int32_t ordinal_at(const struct close_batch &batch,
-                                     int32_t rank)
-{
-    return batch.ordinal_of != NULL ? batch.ordinal_of[rank] : rank;
-}
-
 /* Tells found(entry) of each partner of point i; goes_on() is asked every few
  * entries. */
 template <typename Found, typename GoesOn>
 static __device__ __forceinline__ void
-look_around(const struct oj_close_side &side, const struct close_batch &batch,
+look_around(const struct oj_close_side &side, const struct point_batch &batch,
             int64_t i, Found found, GoesOn goes_on)
 {
     struct oj_close_visit visit;
@@ -197,7 +134,7 @@ look_around(const struct oj_close_side &side, const struct close_batch &batch,
  * many, is more than most. */
 static __global__ void __launch_bounds__(BLOCK)
     count_pairs(const __grid_constant__ struct oj_close_side side,
-                const __grid_constant__ struct close_batch batch, int64_t most,
+                const __grid_constant__ struct point_batch batch, int64_t most,
                 unsigned long long *total, int64_t *count)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
@@ -224,7 +161,7 @@ static __global__ void __launch_bounds__(BLOCK)
 /* Ranks, or with as_ordinals ordinals; measure may be NULL. */
 static __global__ void __launch_bounds__(BLOCK)
     put_pairs(const __grid_constant__ struct oj_close_side side,
-              const __grid_constant__ struct close_batch batch, int as_ordinals,
+              const __grid_constant__ struct point_batch batch, int as_ordinals,
               const int64_t *offset, int32_t *row, double *measure)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i, at;
@@ -252,7 +189,7 @@ static __global__ void __launch_bounds__(BLOCK)
 
 static __global__ void __launch_bounds__(BLOCK)
     count_by_feature(const __grid_constant__ struct oj_close_side side,
-                     const __grid_constant__ struct close_batch batch,
+                     const __grid_constant__ struct point_batch batch,
                      unsigned long long *count)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
@@ -270,7 +207,7 @@ static __global__ void __launch_bounds__(BLOCK)
 
 static __global__ void __launch_bounds__(BLOCK)
     sum_by_feature(const __grid_constant__ struct oj_close_side side,
-                   const __grid_constant__ struct close_batch batch,
+                   const __grid_constant__ struct point_batch batch,
                    const __grid_constant__ struct oj_cuda_tally tally)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
@@ -289,27 +226,14 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Memory of a batch. */
-struct close_batch_memory
-{
-    struct close_index *self;
-    cudaStream_t stream;
-    struct close_batch batch;
-    struct oj_error *err;
-    struct oj_cuda_array<int32_t> order;
-    struct oj_cuda_array<unsigned long long> total; /* [1] */
-    struct oj_cuda_array<uint8_t> scratch;
-    struct oj_cuda_pairs out;
-};
-
 /* Counts become offsets; waits for their sum. */
-static oj_status sum_counts(struct close_batch_memory *l, int64_t max_pairs)
+static oj_status sum_counts(const struct close_index *self,
+                            struct point_lists *l)
 {
-    struct close_index *self = l->self;
     OJ_TRY(oj_cuda_scan_total(self->device, l->stream, &l->scratch,
                               l->out.offset.data, l->batch.n, &l->out.n_pairs,
                               "summing counts", l->err));
-    OJ_TRY(oj_cuda_pairs_fit(l->batch.n, l->out.n_pairs, max_pairs, l->err));
+    OJ_TRY(oj_cuda_pairs_fit(l->batch.n, l->out.n_pairs, l->max_pairs, l->err));
     if (l->out.n_pairs > self->most_pairs)
         return oj_fail(l->err, OJ_ERR_NOMEM,
                        "the device has no memory for %lld pairs or more",
@@ -317,125 +241,114 @@ static oj_status sum_counts(struct close_batch_memory *l, int64_t max_pairs)
     return OJ_OK;
 }
 
-static oj_status count_rows(struct close_batch_memory *l, int64_t max_pairs)
+static oj_status count_rows(const struct close_index *self,
+                            struct point_lists *l)
 {
-    struct close_index *self = l->self;
     int64_t n = l->batch.n, most = self->most_pairs;
-    if (max_pairs > 0 && n > 1 && max_pairs < most)
-        most = max_pairs;
-    OJ_TRY(
-        oj_cuda_make(self->device, l->stream, n + 1, &l->out.offset, l->err));
-    OJ_TRY(oj_cuda_make(self->device, l->stream, 1, &l->total, l->err));
-    OJ_CUDA_TRY(
-        cudaMemsetAsync(l->total.data, 0, sizeof *l->total.data, l->stream),
-        "counting pairs", l->err);
-    count_pairs<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
+    if (l->max_pairs > 0 && n > 1 && l->max_pairs < most)
+        most = l->max_pairs;
+    OJ_TRY(oj_cuda_make(l->device, l->stream, n + 1, &l->out.offset, l->err));
+    OJ_TRY(oj_cuda_make(l->device, l->stream, 1, &l->total, l->err));
+    OJ_TRY(oj_cuda_clear(l->stream, &l->total, "counting pairs", l->err));
+    count_pairs<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, most, l->total.data, l->out.offset.data);
     OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
-    return sum_counts(l, max_pairs);
+    return sum_counts(self, l);
 }
 
 /* Entries at one place stand in the order of ranks. */
-static oj_status list_pairs(struct close_batch_memory *l,
-                            const struct oj_cuda_points *points,
-                            int64_t max_pairs)
+static oj_status list_pairs(const struct close_index *self,
+                            struct point_lists *l)
 {
-    struct close_index *self = l->self;
-    struct oj_cuda_device *device = self->device;
     int in_order = self->relation.any_order || !self->is_near;
-    OJ_TRY(oj_cuda_close_order(device, l->stream, &self->side.side, points,
-                               &l->order, l->err));
-    l->batch = batch_of(self, points, &l->order);
-    OJ_TRY(count_rows(l, max_pairs));
+    OJ_TRY(oj_cuda_close_order(l->device, l->stream, &self->side.side,
+                               l->points, &l->order, l->err));
+    l->batch = batch_of(self, l->points, l->order);
+    OJ_TRY(count_rows(self, l));
     if (l->out.n_pairs == 0)
         return OJ_OK;
-    OJ_TRY(
-        oj_cuda_make(device, l->stream, l->out.n_pairs, &l->out.row, l->err));
+    OJ_TRY(oj_cuda_make(l->device, l->stream, l->out.n_pairs, &l->out.row,
+                        l->err));
     if (self->is_near)
-        OJ_TRY(oj_cuda_make(device, l->stream, l->out.n_pairs, &l->out.measure,
-                            l->err));
-    put_pairs<<<blocks_of(l->batch.n), BLOCK, 0, l->stream>>>(
+        OJ_TRY(oj_cuda_make(l->device, l->stream, l->out.n_pairs,
+                            &l->out.measure, l->err));
+    put_pairs<<<oj_blocks(l->batch.n, BLOCK), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, in_order, l->out.offset.data,
         l->out.row.data, l->out.measure.data);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
     if (in_order)
         return OJ_OK;
-    return oj_cuda_order_rows(device, l->stream, l->batch.n,
+    return oj_cuda_order_rows(l->device, l->stream, l->batch.n,
                               l->batch.ordinal_of, &l->out, l->err);
 }
 
-static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
+static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
                             const struct oj_cuda_points *points,
                             int64_t max_pairs, struct oj_cuda_pairs *out,
                             struct oj_error *err)
 {
-    struct oj_cuda_device *device = unwrap(wrapped)->device;
-    struct close_batch_memory l;
-    oj_status status;
-    memset(&l, 0, sizeof l);
-    l.self = unwrap(wrapped);
-    l.stream = stream;
-    l.err = err;
-    status = list_pairs(&l, points, max_pairs);
-    oj_cuda_drop(device, stream, &l.order);
-    oj_cuda_drop(device, stream, &l.total);
-    oj_cuda_drop(device, stream, &l.scratch);
-    if (status != OJ_OK)
-        oj_cuda_pairs_drop(device, stream, &l.out);
-    else
-        *out = l.out;
-    return status;
+    return make_lists(
+        index, stream, points, max_pairs,
+        [&](struct point_lists *l)
+        { return list_pairs((struct close_index *)index, l); },
+        out, err);
 }
 
 /* --- counts and sums ------------------------------------------------------ */
 
-/* tally NULL: only counts. */
-static oj_status visit_all(struct close_index *self, cudaStream_t stream,
-                           const struct oj_cuda_points *points,
-                           unsigned long long *d_count,
-                           const struct oj_cuda_tally *tally,
+template <typename Launch>
+static oj_status visit_all(const struct close_index *self, cudaStream_t stream,
+                           const struct oj_cuda_points *points, Launch launch,
                            struct oj_error *err)
 {
-    struct oj_cuda_array<int32_t> order =
-    {
-        NULL, 0
-    };
-    cudaError_t error;
-    if (points->n == 0)
-        return OJ_OK;
-    OJ_TRY(oj_cuda_close_order(self->device, stream, &self->side.side, points,
-                               &order, err));
-    if (tally != NULL)
-        sum_by_feature<<<blocks_of(points->n), BLOCK, 0, stream>>>(
-            self->side.side, batch_of(self, points, &order), *tally);
-    else
-        count_by_feature<<<blocks_of(points->n), BLOCK, 0, stream>>>(
-            self->side.side, batch_of(self, points, &order), d_count);
-    error = cudaGetLastError();
-    oj_cuda_drop(self->device, stream, &order);
-    OJ_CUDA_TRY(error, "counting pairs", err);
-    return OJ_OK;
+    return visit_in_order(
+        self, stream, points,
+        [&](struct oj_cuda_array<int32_t> *order)
+        {
+            return oj_cuda_close_order(self->device, stream, &self->side.side,
+                                       points, order, err);
+        },
+        [&](const struct oj_cuda_array<int32_t> &order)
+        { launch(batch_of(self, points, order)); },
+        "counting pairs", err);
 }
 
 static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
                        const struct oj_cuda_points *points,
                        unsigned long long *d_count, struct oj_error *err)
 {
-    return visit_all(unwrap(index), stream, points, d_count, NULL, err);
+    const struct close_index *self = (const struct close_index *)index;
+    return visit_all(
+        self, stream, points,
+        [&](const struct point_batch &batch)
+        {
+            count_by_feature<<<oj_blocks(batch.n, BLOCK), BLOCK, 0, stream>>>(
+                self->side.side, batch, d_count);
+        },
+        err);
 }
 
 static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
                      const struct oj_cuda_points *points,
                      const struct oj_cuda_tally *tally, struct oj_error *err)
 {
-    return visit_all(unwrap(index), stream, points, NULL, tally, err);
+    const struct close_index *self = (const struct close_index *)index;
+    return visit_all(
+        self, stream, points,
+        [&](const struct point_batch &batch)
+        {
+            sum_by_feature<<<oj_blocks(batch.n, BLOCK), BLOCK, 0, stream>>>(
+                self->side.side, batch, *tally);
+        },
+        err);
 }
 
 const struct oj_cuda_family oj_cuda_close_points = {
     "pairs of points, by cells",
     takes,
-    make_index,
-    free_index,
+    sizeof(struct close_index),
+    build,
+    drop,
     index_bytes,
     batch_bytes,
     NULL,

@@ -6,25 +6,14 @@
 
 #define BLOCK 256
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 /* --- sorting by place ----------------------------------------------------- */
 
-/* Points by place. */
-typedef struct oj_cuda_sorting<uint32_t, int32_t> place_sorting;
-
-/* By place, and where places are equal as they stand. */
-static oj_status sort_places(struct oj_cuda_device *device, cudaStream_t stream,
-                             const struct oj_close_side *side, place_sorting *s,
-                             struct oj_error *err)
+static int bits_of_places(const struct oj_close_side *side)
 {
     int bits = side->column_bits;
     for (uint32_t mask = side->row_mask; mask != 0; mask >>= 1)
         bits++;
-    return oj_cuda_sort(device, stream, bits, "ordering points", s, err);
+    return bits;
 }
 
 /* --- the join side -------------------------------------------------------- */
@@ -42,26 +31,26 @@ find_places(const __grid_constant__ struct oj_close_side side,
     order[i] = (int32_t)i;
 }
 
-/* Columns of the layer that are NULL are not asked for. */
-static __global__ void gather_entries(
-    int64_t n, const int32_t *order, const struct oj_cuda_segment *segment,
-    const int32_t *feature, const int64_t *fid, const int32_t *on_class,
-    const int32_t *exclude_class, struct oj_close_place *entry, int32_t *rank,
-    int64_t *entry_fid, int32_t *entry_on_class, int32_t *entry_exclude_class)
+/* Columns that the layer has not are not asked for. */
+static __global__ void
+gather_entries(const __grid_constant__ struct oj_cuda_layer layer,
+               const int32_t *order,
+               const __grid_constant__ struct oj_cuda_close_side to)
 {
+    const struct oj_cuda_columns &from = layer.columns;
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int32_t r;
-    if (i >= n)
+    if (i >= to.side.n)
         return;
-    entry[i].x = segment[order[i]].ax;
-    entry[i].y = segment[order[i]].ay;
-    rank[i] = r = feature[order[i]];
-    if (fid != NULL)
-        entry_fid[i] = fid[r];
-    if (on_class != NULL)
-        entry_on_class[i] = on_class[r];
-    if (exclude_class != NULL)
-        entry_exclude_class[i] = exclude_class[r];
+    to.entry.data[i].x = layer.segment.data[order[i]].ax;
+    to.entry.data[i].y = layer.segment.data[order[i]].ay;
+    to.rank.data[i] = r = layer.segment_feature.data[order[i]];
+    if (from.fid.data != NULL)
+        to.columns.fid.data[i] = from.fid.data[r];
+    if (from.on_class.data != NULL)
+        to.columns.on_class.data[i] = from.on_class.data[r];
+    if (from.exclude_class.data != NULL)
+        to.columns.exclude_class.data[i] = from.exclude_class.data[r];
 }
 
 /* The end of the entries of each place that has some; the others are 0. */
@@ -85,7 +74,7 @@ struct close_side_build
 {
     struct oj_cuda_device *device;
     const struct oj_cuda_layer *layer;
-    place_sorting sorting;
+    struct oj_cuda_sorting<uint32_t, int32_t> sorting; /* by place */
     struct oj_cuda_close_side *made;
     struct oj_error *err;
 };
@@ -98,10 +87,8 @@ static oj_status make_starts(struct close_side_build *m)
     struct oj_cuda_array<uint32_t> *start = &m->made->start;
     int64_t n = oj_close_n_places(&m->made->side) + 1;
     OJ_TRY(oj_cuda_make(device, stream, n, start, m->err));
-    OJ_CUDA_TRY(cudaMemsetAsync(start->data, 0, (size_t)n * sizeof *start->data,
-                                stream),
-                "placing points", m->err);
-    mark_ends<<<blocks_of(m->made->side.n), BLOCK, 0, stream>>>(
+    OJ_TRY(oj_cuda_clear(stream, start, "placing points", m->err));
+    mark_ends<<<oj_blocks(m->made->side.n, BLOCK), BLOCK, 0, stream>>>(
         m->made->side.n, m->sorting.key[0].data, start->data);
     OJ_CUDA_TRY_LAUNCH("placing points", m->err);
     return oj_cuda_with_scratch(
@@ -123,8 +110,7 @@ static oj_status make_entries(struct close_side_build *m)
     struct oj_cuda_device *device = m->device;
     cudaStream_t stream = device->stream;
     int64_t n = made->side.n;
-    OJ_TRY(oj_cuda_make(device, stream, n, &made->entry, m->err));
-    OJ_TRY(oj_cuda_make(device, stream, n, &made->rank, m->err));
+    OJ_TRY(oj_cuda_make(device, stream, n, &made->entry, &made->rank, m->err));
     if (columns->fid.n > 0)
         OJ_TRY(oj_cuda_make(device, stream, n, &made->columns.fid, m->err));
     if (columns->on_class.n > 0)
@@ -133,12 +119,8 @@ static oj_status make_entries(struct close_side_build *m)
     if (columns->exclude_class.n > 0)
         OJ_TRY(oj_cuda_make(device, stream, n, &made->columns.exclude_class,
                             m->err));
-    gather_entries<<<blocks_of(n), BLOCK, 0, stream>>>(
-        n, m->sorting.value[0].data, layer->segment.data,
-        layer->segment_feature.data, columns->fid.data, columns->on_class.data,
-        columns->exclude_class.data, made->entry.data, made->rank.data,
-        made->columns.fid.data, made->columns.on_class.data,
-        made->columns.exclude_class.data);
+    gather_entries<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+        *layer, m->sorting.value[0].data, *made);
     OJ_CUDA_TRY_LAUNCH("gathering points", m->err);
     return OJ_OK;
 }
@@ -149,11 +131,12 @@ static oj_status make_side(struct close_side_build *m)
     cudaStream_t stream = device->stream;
     const struct oj_close_side *side = &m->made->side;
     OJ_TRY(oj_cuda_sorting_make(device, stream, side->n, &m->sorting, m->err));
-    find_places<<<blocks_of(side->n), BLOCK, 0, stream>>>(
+    find_places<<<oj_blocks(side->n, BLOCK), BLOCK, 0, stream>>>(
         *side, m->layer->segment.data, m->sorting.key[0].data,
         m->sorting.value[0].data);
     OJ_CUDA_TRY_LAUNCH("placing points", m->err);
-    OJ_TRY(sort_places(device, stream, side, &m->sorting, m->err));
+    OJ_TRY(oj_cuda_sort(device, stream, bits_of_places(side), "ordering points",
+                        &m->sorting, m->err));
     OJ_TRY(make_entries(m));
     return make_starts(m);
 }
@@ -164,38 +147,28 @@ oj_status oj_cuda_close_side_build(struct oj_cuda_device *device,
                                    struct oj_cuda_close_side *out,
                                    struct oj_error *err)
 {
-    struct oj_cuda_close_side made;
-    struct close_side_build m;
+    struct close_side_build m = {};
     oj_status status = OJ_OK;
-    memset(&made, 0, sizeof made);
-    memset(&m, 0, sizeof m);
     m.device = device;
     m.layer = layer;
-    m.made = &made;
+    m.made = out;
     m.err = err;
-    oj_close_layout(&made.side, layer->n_segments, layer->x0, layer->y0,
+    oj_close_layout(&out->side, layer->n_segments, layer->x0, layer->y0,
                     layer->x1, layer->y1, equal, least, reach);
     if (layer->n_segments > 0)
         status = make_side(&m);
     oj_cuda_sorting_drop(device, device->stream, &m.sorting);
-    if (status != OJ_OK)
-    {
-        oj_cuda_close_side_drop(device, &made);
-        return status;
-    }
-    made.side.start = made.start.data;
-    made.side.entry = made.entry.data;
-    made.side.rank = made.rank.data;
-    *out = made;
-    return OJ_OK;
+    out->side.start = out->start.data;
+    out->side.entry = out->entry.data;
+    out->side.rank = out->rank.data;
+    return status;
 }
 
 void oj_cuda_close_side_drop(struct oj_cuda_device *device,
                              struct oj_cuda_close_side *side)
 {
-    oj_cuda_drop(device, device->stream, &side->start);
-    oj_cuda_drop(device, device->stream, &side->entry);
-    oj_cuda_drop(device, device->stream, &side->rank);
+    oj_cuda_drop(device, device->stream, &side->start, &side->entry,
+                 &side->rank);
     oj_cuda_columns_drop(device, &side->columns);
     memset(side, 0, sizeof *side);
 }
@@ -203,11 +176,8 @@ void oj_cuda_close_side_drop(struct oj_cuda_device *device,
 int64_t oj_cuda_close_side_bytes(const struct oj_cuda_close_side *side)
 {
     const struct oj_cuda_columns *columns = &side->columns;
-    return side->entry.n * (int64_t)sizeof(struct oj_close_place) +
-           columns->fid.n * (int64_t)sizeof(int64_t) +
-           (side->start.n + side->rank.n + columns->on_class.n +
-            columns->exclude_class.n) *
-               (int64_t)sizeof(int32_t);
+    return oj_cuda_bytes(&side->entry, &side->start, &side->rank, &columns->fid,
+                         &columns->on_class, &columns->exclude_class);
 }
 
 /* --- the points of a batch ------------------------------------------------ */
@@ -230,23 +200,15 @@ oj_status oj_cuda_close_order(struct oj_cuda_device *device,
                               struct oj_cuda_array<int32_t> *order,
                               struct oj_error *err)
 {
-    place_sorting sorting;
-    oj_status status;
     int64_t n = points->n;
     if (n < OJ_CUDA_FEW_POINTS || n > INT32_MAX || side->n == 0)
         return OJ_OK;
-    memset(&sorting, 0, sizeof sorting);
-    status = oj_cuda_sorting_make(device, stream, n, &sorting, err);
-    if (status == OJ_OK)
-    {
-        find_point_places<<<blocks_of(n), BLOCK, 0, stream>>>(
-            *side, *points, sorting.key[0].data, sorting.value[0].data);
-        status = sort_places(device, stream, side, &sorting, err);
-    }
-    if (status == OJ_OK)
-        oj_cuda_swap(order, &sorting.value[0]);
-    oj_cuda_sorting_drop(device, stream, &sorting);
-    OJ_TRY(status);
-    OJ_CUDA_TRY_LAUNCH("ordering points", err);
-    return OJ_OK;
+    return oj_cuda_order_by<uint32_t>(
+        device, stream, n, bits_of_places(side),
+        [&](uint32_t *place, int32_t *number)
+        {
+            find_point_places<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+                *side, *points, place, number);
+        },
+        order, "ordering points", err);
 }

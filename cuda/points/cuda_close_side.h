@@ -17,7 +17,8 @@ struct oj_cuda_close_side
 };
 
 /** Pairs of equal places, or least <= distance <= reach < INFINITY, with
- *  layer, which has only points. Enqueued on device->stream. */
+ *  layer, which has only points. Enqueued on device->stream. out is empty, and
+ *  after an error it can be dropped. */
 OJ_MUST_USE oj_status oj_cuda_close_side_build(
     struct oj_cuda_device *device, const struct oj_cuda_layer *layer, int equal,
     double least, double reach, struct oj_cuda_close_side *out,

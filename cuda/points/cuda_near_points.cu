@@ -2,14 +2,9 @@
  * they are not the same feature, or at any distance.  The threads of a warp
  * have points that lie close together, and go through the packed tree of the
  * join side as one (oj_near_other.h). */
-#include "../index/cuda_family.h"
-#include "../tree/cuda_point_order.h"
+#include "cuda_point_batch.cuh"
 #include "cuda_point_side.h"
 #include "oj_near_other.h"
-
-#include "../../flatten/base/oj_array.h"
-
-#include <string.h>
 
 enum
 {
@@ -17,26 +12,12 @@ enum
     LANES = 32
 };
 
-/* What struct oj_cuda_index is for this family. */
-struct near_points_index
+struct near_points_index : oj_cuda_index
 {
-    struct oj_cuda_device *device;
-    const struct oj_cuda_layer *layer;
-    struct oj_relation relation;
     struct oj_cuda_point_side side;
     struct oj_cuda_array<int32_t> least_rank; /* [nodes] */
     struct oj_near_others others;
 };
-
-static struct near_points_index *unwrap(struct oj_cuda_index *index)
-{
-    return (struct near_points_index *)index;
-}
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
 
 static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
@@ -60,19 +41,17 @@ find_least_ranks(const __grid_constant__ struct oj_near_others others,
             oj_near_other_least_rank(&others, level, (uint32_t)i);
 }
 
-static void free_index(struct oj_cuda_index *wrapped)
+static void drop(struct oj_cuda_index *index)
 {
-    struct near_points_index *self = unwrap(wrapped);
-    if (self == NULL)
-        return;
+    struct near_points_index *self = (struct near_points_index *)index;
     oj_cuda_point_side_drop(self->device, &self->side);
     oj_cuda_drop(self->device, self->device->stream, &self->least_rank);
-    oj_free(self);
 }
 
 /* The side as it is for equal points: nothing is asked of pairs by rank. */
-static oj_status build(struct near_points_index *self, struct oj_error *err)
+static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
 {
+    struct near_points_index *self = (struct near_points_index *)index;
     struct oj_cuda_device *device = self->device;
     struct oj_near_others *others = &self->others;
     OJ_TRY(oj_cuda_point_side_build(device, self->layer, OJ_POINT_EQUAL, 0.0,
@@ -85,43 +64,20 @@ static oj_status build(struct near_points_index *self, struct oj_error *err)
     others->least_rank = self->least_rank.data;
     for (int level = 0; level < others->tree.n_levels; level++)
     {
-        find_least_ranks<<<blocks_of(others->tree.level_n[level]), BLOCK, 0,
-                           device->stream>>>(*others, level,
-                                             self->least_rank.data);
+        find_least_ranks<<<oj_blocks(others->tree.level_n[level], BLOCK), BLOCK,
+                           0, device->stream>>>(*others, level,
+                                                self->least_rank.data);
         OJ_CUDA_TRY_LAUNCH("indexing points", err);
     }
     return OJ_OK;
 }
 
-static oj_status make_index(struct oj_cuda_device *device,
-                            const struct oj_cuda_layer *layer,
-                            const struct oj_relation *relation,
-                            struct oj_cuda_index **out, struct oj_error *err)
-{
-    struct near_points_index *self =
-        (struct near_points_index *)oj_calloc(1, sizeof *self);
-    oj_status status;
-    if (self == NULL)
-        return oj_fail_nomem(err, 1, sizeof *self);
-    self->device = device;
-    self->layer = layer;
-    self->relation = *relation;
-    status = build(self, err);
-    if (status != OJ_OK)
-    {
-        free_index((struct oj_cuda_index *)self);
-        return status;
-    }
-    *out = (struct oj_cuda_index *)self;
-    return OJ_OK;
-}
-
-static int64_t index_bytes(const struct oj_cuda_index *wrapped)
+static int64_t index_bytes(const struct oj_cuda_index *index)
 {
     const struct near_points_index *self =
-        (const struct near_points_index *)wrapped;
+        (const struct near_points_index *)index;
     return oj_cuda_point_side_bytes(&self->side) +
-           self->least_rank.n * (int64_t)sizeof(int32_t);
+           oj_cuda_bytes(&self->least_rank);
 }
 
 static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
@@ -131,19 +87,6 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 }
 
 /* --- going through the tree ----------------------------------------------- */
-
-struct other_batch
-{
-    int64_t n;
-    const double *x, *y;
-    const int32_t *order; /* [n] point of each thread, or NULL: its own */
-    double least, most;
-    const double *own_most;    /* [n] where it is less than most, or NULL */
-    const int32_t *ordinal_of; /* NULL: ranks are ordinals */
-    struct oj_pair_rule rule;
-    int32_t *row;
-    double *measure; /* or NULL */
-};
 
 /* The boxes of a node's children as all threads of a warp read them. */
 struct point_node_boxes
@@ -214,7 +157,8 @@ visit_leaf(const struct oj_near_others &others, const struct oj_pair_rule &rule,
 
 static __global__ void __launch_bounds__(BLOCK)
     find_nearest(const __grid_constant__ struct oj_near_others others,
-                 const __grid_constant__ struct other_batch batch)
+                 const __grid_constant__ struct point_batch batch, int32_t *row,
+                 double *measure)
 {
     __shared__ struct point_warp_memory groups[BLOCK / LANES];
     struct point_warp_memory &group = groups[threadIdx.x / LANES];
@@ -224,12 +168,10 @@ static __global__ void __launch_bounds__(BLOCK)
     int depth = 0;
     if (t < batch.n)
     {
-        i = batch.order != NULL ? batch.order[t] : t;
+        i = point_of(batch, t);
         x = batch.x[i];
         y = batch.y[i];
-        /* an own one that is none lets nothing count */
-        if (batch.own_most != NULL && !(batch.own_most[i] > most))
-            most = batch.own_most[i];
+        most = most_of(batch, i); /* one that is none lets nothing count */
     }
     oj_near_other_start(&o, &others, i, x, y, batch.least, most);
     oj_near_other_seed(&o, &others, &batch.rule);
@@ -252,54 +194,33 @@ static __global__ void __launch_bounds__(BLOCK)
             visit_leaf(others, batch.rule, &o, node);
         __syncwarp();
     }
-    if (t >= batch.n)
-        return;
-    batch.row[i] = o.rank >= 0 && batch.ordinal_of != NULL
-                       ? batch.ordinal_of[o.rank]
-                       : o.rank;
-    if (batch.measure != NULL)
-        batch.measure[i] = o.rank >= 0 ? o.distance : NAN;
+    if (t < batch.n)
+        answer_one(batch, i, o.rank, o.distance, row, measure);
 }
 
-static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
+static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
                           const struct oj_cuda_points *points, int32_t *d_row,
                           double *d_measure, struct oj_error *err)
 {
-    struct near_points_index *self = unwrap(wrapped);
-    struct oj_cuda_array<int32_t> order =
-    {
-        NULL, 0
-    };
-    struct other_batch batch;
-    cudaError_t error;
-    if (points->n == 0)
-        return OJ_OK;
-    OJ_TRY(oj_cuda_point_order(self->device, stream, &self->others.tree, points,
-                               &order, err));
-    batch.n = points->n;
-    batch.x = points->x;
-    batch.y = points->y;
-    batch.order = order.data;
-    batch.least = self->relation.min_distance;
-    batch.most = self->relation.max_distance;
-    batch.own_most = points->max_distance;
-    batch.ordinal_of = self->layer->ordinal_of.data;
-    batch.rule = oj_cuda_pair_rule(&self->relation, self->layer, points);
-    batch.row = d_row;
-    batch.measure = d_measure;
-    find_nearest<<<blocks_of(points->n), BLOCK, 0, stream>>>(self->others,
-                                                             batch);
-    error = cudaGetLastError();
-    oj_cuda_drop(self->device, stream, &order);
-    OJ_CUDA_TRY(error, "joining", err);
-    return OJ_OK;
+    const struct oj_near_others *others =
+        &((const struct near_points_index *)index)->others;
+    return visit_by_tree(
+        index, stream, points, &others->tree,
+        [&](const struct oj_cuda_array<int32_t> &order)
+        {
+            find_nearest<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
+                *others, point_batch_of(index, points, order), d_row,
+                d_measure);
+        },
+        "joining", err);
 }
 
 const struct oj_cuda_family oj_cuda_near_points = {
     "nearest points, by a packed tree",
     takes,
-    make_index,
-    free_index,
+    sizeof(struct near_points_index),
+    build,
+    drop,
     index_bytes,
     batch_bytes,
     join_one,

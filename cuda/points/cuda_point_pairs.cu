@@ -3,38 +3,20 @@
  * for each point, and the threads of a warp for points that lie close together:
  * once to count, once to write.  Then the pairs of each row are put in the
  * order of ranks, where that is asked for, and get their distances. */
+#include "../device/cuda_offsets.cuh"
 #include "../device/cuda_scratch.cuh"
-#include "../index/cuda_family.h"
 #include "../index/cuda_row_order.h"
 #include "../index/cuda_value_sums.cuh"
-#include "../tree/cuda_point_order.h"
+#include "cuda_point_batch.cuh"
 #include "cuda_point_side.h"
-
-#include "../../flatten/base/oj_array.h"
-
-#include <string.h>
 
 #define BLOCK 128
 
-/* What struct oj_cuda_index is for this family. */
-struct pairs_index
+struct pairs_index : oj_cuda_index
 {
-    struct oj_cuda_device *device;
-    const struct oj_cuda_layer *layer;
-    struct oj_relation relation;
     struct oj_cuda_point_side side;
     int is_near; /* pairs have distances */
 };
-
-static struct pairs_index *unwrap(struct oj_cuda_index *index)
-{
-    return (struct pairs_index *)index;
-}
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
 
 /* --- which joins ---------------------------------------------------------- */
 
@@ -52,50 +34,27 @@ static int takes(const struct oj_relation *relation,
            (input == NULL || input->max_distance != NULL);
 }
 
-static enum oj_point_test test_of(const struct oj_relation *relation)
-{
-    return relation->op == OJ_OP_DWITHIN ? OJ_POINT_NEAR : OJ_POINT_IN_BOX;
-}
-
 /* --- the join side -------------------------------------------------------- */
 
-static void free_index(struct oj_cuda_index *wrapped)
+static void drop(struct oj_cuda_index *index)
 {
-    struct pairs_index *self = unwrap(wrapped);
-    if (self == NULL)
-        return;
-    oj_cuda_point_side_drop(self->device, &self->side);
-    oj_free(self);
+    oj_cuda_point_side_drop(index->device,
+                            &((struct pairs_index *)index)->side);
 }
 
-static int64_t index_bytes(const struct oj_cuda_index *wrapped)
+static int64_t index_bytes(const struct oj_cuda_index *index)
 {
-    return oj_cuda_point_side_bytes(
-        &((const struct pairs_index *)wrapped)->side);
+    return oj_cuda_point_side_bytes(&((const struct pairs_index *)index)->side);
 }
 
-static oj_status make_index(struct oj_cuda_device *device,
-                            const struct oj_cuda_layer *layer,
-                            const struct oj_relation *relation,
-                            struct oj_cuda_index **out, struct oj_error *err)
+static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
 {
-    struct pairs_index *self = (struct pairs_index *)oj_calloc(1, sizeof *self);
-    oj_status status;
-    if (self == NULL)
-        return oj_fail_nomem(err, 1, sizeof *self);
-    self->device = device;
-    self->layer = layer;
-    self->relation = *relation;
-    self->is_near = relation->op == OJ_OP_DWITHIN;
-    status = oj_cuda_point_side_build(device, layer, test_of(relation),
-                                      relation->min_distance, &self->side, err);
-    if (status != OJ_OK)
-    {
-        oj_free(self);
-        return status;
-    }
-    *out = (struct oj_cuda_index *)self;
-    return OJ_OK;
+    struct pairs_index *self = (struct pairs_index *)index;
+    self->is_near = self->relation.op == OJ_OP_DWITHIN;
+    return oj_cuda_point_side_build(
+        self->device, self->layer,
+        self->is_near ? OJ_POINT_NEAR : OJ_POINT_IN_BOX,
+        self->relation.min_distance, &self->side, err);
 }
 
 /* Of pairs, whose number is not known, so many as seems usual. */
@@ -109,57 +68,31 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 
 /* --- walking -------------------------------------------------------------- */
 
-struct pairs_batch
-{
-    int64_t n;
-    const double *x, *y;
-    const int32_t *order; /* [n] point of each thread, or NULL: its own */
-    double reach;
-    const double *own_reach;   /* [n] in place of reach, or NULL */
-    const int32_t *ordinal_of; /* NULL: ranks are ordinals */
-    struct oj_pair_rule rule;
-};
-
-static struct pairs_batch batch_of(const struct pairs_index *self,
+static struct point_batch batch_of(const struct pairs_index *self,
                                    const struct oj_cuda_points *points,
-                                   const struct oj_cuda_array<int32_t> *order)
+                                   const struct oj_cuda_array<int32_t> &order)
 {
-    struct pairs_batch batch;
-    batch.n = points->n;
-    batch.x = points->x;
-    batch.y = points->y;
-    batch.order = order->data;
-    batch.reach = self->is_near ? self->relation.max_distance : 0.0;
-    batch.own_reach = self->is_near ? points->max_distance : NULL;
-    batch.ordinal_of = self->layer->ordinal_of.data;
-    batch.rule = oj_cuda_pair_rule(&self->relation, self->layer, points);
+    struct point_batch batch = point_batch_of(self, points, order);
+    if (!self->is_near)
+    {
+        batch.most = 0.0;
+        batch.own_most = NULL;
+    }
     return batch;
-}
-
-static __device__ int64_t point_of(const struct pairs_batch &batch,
-                                   int64_t thread)
-{
-    return batch.order != NULL ? batch.order[thread] : thread;
-}
-
-static __device__ int32_t ordinal_at(const struct pairs_batch &batch,
-                                     int32_t rank)
-{
-    return batch.ordinal_of != NULL ? batch.ordinal_of[rank] : rank;
 }
 
 static __device__ int start_visit(struct oj_point_visit *visit,
                                   const struct oj_point_side &side,
-                                  const struct pairs_batch &batch, int64_t i)
+                                  const struct point_batch &batch, int64_t i)
 {
-    double reach = batch.own_reach != NULL ? batch.own_reach[i] : batch.reach;
-    return oj_point_visit_start(visit, &side, i, batch.x[i], batch.y[i], reach);
+    return oj_point_visit_start(visit, &side, i, batch.x[i], batch.y[i],
+                                most_of(batch, i));
 }
 
 /* count [n + 1], the last one 0. */
 static __global__ void __launch_bounds__(BLOCK, 6)
     count_pairs(const __grid_constant__ struct oj_point_side side,
-                const __grid_constant__ struct pairs_batch batch,
+                const __grid_constant__ struct point_batch batch,
                 int64_t *count)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i, n = 0;
@@ -179,7 +112,7 @@ static __global__ void __launch_bounds__(BLOCK, 6)
 
 static __global__ void __launch_bounds__(BLOCK, 6)
     put_ranks(const __grid_constant__ struct oj_point_side side,
-              const __grid_constant__ struct pairs_batch batch,
+              const __grid_constant__ struct point_batch batch,
               const int64_t *offset, int32_t *rank)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i, at;
@@ -197,7 +130,7 @@ static __global__ void __launch_bounds__(BLOCK, 6)
 
 static __global__ void __launch_bounds__(BLOCK, 6)
     count_by_feature(const __grid_constant__ struct oj_point_side side,
-                     const __grid_constant__ struct pairs_batch batch,
+                     const __grid_constant__ struct point_batch batch,
                      unsigned long long *count)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
@@ -211,7 +144,7 @@ static __global__ void __launch_bounds__(BLOCK, 6)
 
 static __global__ void __launch_bounds__(BLOCK, 4)
     sum_by_feature(const __grid_constant__ struct oj_point_side side,
-                   const __grid_constant__ struct pairs_batch batch,
+                   const __grid_constant__ struct point_batch batch,
                    const __grid_constant__ struct oj_cuda_tally tally)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
@@ -226,25 +159,10 @@ static __global__ void __launch_bounds__(BLOCK, 4)
         add_pair(tally.request, i, words_of(tally, ordinal_at(batch, r)));
 }
 
-/* The last row of first .. end - 1 that begins at or before a pair. */
-static __device__ int64_t row_of(const int64_t *offset, int64_t first,
-                                 int64_t end, int64_t pair)
-{
-    while (end - first > 1)
-    {
-        int64_t middle = first + (end - first) / 2;
-        if (offset[middle] <= pair)
-            first = middle;
-        else
-            end = middle;
-    }
-    return first;
-}
-
 /* Ranks become ordinals, with the distance of each pair; place_of NULL: none is
  * asked for.  A thread for each pair; the rows of a block's pairs are few. */
 static __global__ void __launch_bounds__(BLOCK)
-    finish_pairs(const __grid_constant__ struct pairs_batch batch,
+    finish_pairs(const __grid_constant__ struct point_batch batch,
                  const struct oj_point_place *place_of, const int64_t *offset,
                  int64_t n_pairs, int32_t *row, double *measure)
 {
@@ -256,7 +174,8 @@ static __global__ void __launch_bounds__(BLOCK)
         {
             int64_t at = threadIdx.x == 0 ? first : first + BLOCK - 1;
             at = at < n_pairs ? at : n_pairs - 1;
-            edge[threadIdx.x] = row_of(offset, 0, batch.n, at);
+            edge[threadIdx.x] =
+                oj_cuda_owner_of<int64_t>(offset, 0, batch.n, at);
         }
         __syncthreads();
     }
@@ -264,7 +183,7 @@ static __global__ void __launch_bounds__(BLOCK)
         return;
     if (place_of != NULL)
     {
-        int64_t i = row_of(offset, edge[0], edge[1] + 1, p);
+        int64_t i = oj_cuda_owner_of(offset, edge[0], edge[1] + 1, p);
         struct oj_point_place q = place_of[row[p]];
         measure[p] = oj_point_distance(batch.x[i], batch.y[i], q.x, q.y);
     }
@@ -273,41 +192,27 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Memory of a batch. */
-struct pairs_batch_memory
+static oj_status list_pairs(const struct pairs_index *self,
+                            struct point_lists *l)
 {
-    struct pairs_index *self;
-    cudaStream_t stream;
-    struct pairs_batch batch;
-    struct oj_error *err;
-    struct oj_cuda_array<int32_t> order;
-    struct oj_cuda_array<uint8_t> scratch;
-    struct oj_cuda_pairs out;
-};
-
-static oj_status list_pairs(struct pairs_batch_memory *l,
-                            const struct oj_cuda_points *points,
-                            int64_t max_pairs)
-{
-    struct pairs_index *self = l->self;
-    struct oj_cuda_device *device = self->device;
-    int64_t n = points->n;
-    OJ_TRY(oj_cuda_point_order(device, l->stream, &self->side.side.tree, points,
-                               &l->order, l->err));
-    l->batch = batch_of(self, points, &l->order);
+    struct oj_cuda_device *device = l->device;
+    int64_t n = l->points->n;
+    OJ_TRY(oj_cuda_point_order(device, l->stream, &self->side.side.tree,
+                               l->points, &l->order, l->err));
+    l->batch = batch_of(self, l->points, l->order);
     OJ_TRY(oj_cuda_make(device, l->stream, n + 1, &l->out.offset, l->err));
-    count_pairs<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
+    count_pairs<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, l->out.offset.data);
     OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
     OJ_TRY(oj_cuda_scan_total(device, l->stream, &l->scratch,
                               l->out.offset.data, n, &l->out.n_pairs,
                               "summing counts", l->err));
-    OJ_TRY(oj_cuda_pairs_fit(n, l->out.n_pairs, max_pairs, l->err));
+    OJ_TRY(oj_cuda_pairs_fit(n, l->out.n_pairs, l->max_pairs, l->err));
     if (l->out.n_pairs == 0)
         return OJ_OK;
     OJ_TRY(
         oj_cuda_make(device, l->stream, l->out.n_pairs, &l->out.row, l->err));
-    put_ranks<<<blocks_of(n), BLOCK, 0, l->stream>>>(
+    put_ranks<<<oj_blocks(n, BLOCK), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, l->out.offset.data, l->out.row.data);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
     if (!self->relation.any_order)
@@ -316,84 +221,63 @@ static oj_status list_pairs(struct pairs_batch_memory *l,
         OJ_TRY(oj_cuda_make(device, l->stream, l->out.n_pairs, &l->out.measure,
                             l->err));
     if (self->is_near || l->batch.ordinal_of != NULL)
-        finish_pairs<<<blocks_of(l->out.n_pairs), BLOCK, 0, l->stream>>>(
+        finish_pairs<<<oj_blocks(l->out.n_pairs, BLOCK), BLOCK, 0, l->stream>>>(
             l->batch, self->side.place_of.data, l->out.offset.data,
             l->out.n_pairs, l->out.row.data, l->out.measure.data);
     OJ_CUDA_TRY_LAUNCH("measuring pairs", l->err);
     return OJ_OK;
 }
 
-static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
+static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
                             const struct oj_cuda_points *points,
                             int64_t max_pairs, struct oj_cuda_pairs *out,
                             struct oj_error *err)
 {
-    struct oj_cuda_device *device = unwrap(wrapped)->device;
-    struct pairs_batch_memory l;
-    oj_status status;
-    memset(&l, 0, sizeof l);
-    l.self = unwrap(wrapped);
-    l.stream = stream;
-    l.err = err;
-    status = list_pairs(&l, points, max_pairs);
-    oj_cuda_drop(device, stream, &l.order);
-    oj_cuda_drop(device, stream, &l.scratch);
-    if (status != OJ_OK)
-        oj_cuda_pairs_drop(device, stream, &l.out);
-    else
-        *out = l.out;
-    return status;
+    return make_lists(
+        index, stream, points, max_pairs,
+        [&](struct point_lists *l)
+        { return list_pairs((struct pairs_index *)index, l); },
+        out, err);
 }
 
 /* --- counts and sums ------------------------------------------------------ */
-
-/* tally NULL: only counts. */
-static oj_status visit_all(struct pairs_index *self, cudaStream_t stream,
-                           const struct oj_cuda_points *points,
-                           unsigned long long *d_count,
-                           const struct oj_cuda_tally *tally,
-                           struct oj_error *err)
-{
-    struct oj_cuda_array<int32_t> order =
-    {
-        NULL, 0
-    };
-    cudaError_t error;
-    if (points->n == 0)
-        return OJ_OK;
-    OJ_TRY(oj_cuda_point_order(self->device, stream, &self->side.side.tree,
-                               points, &order, err));
-    if (tally != NULL)
-        sum_by_feature<<<blocks_of(points->n), BLOCK, 0, stream>>>(
-            self->side.side, batch_of(self, points, &order), *tally);
-    else
-        count_by_feature<<<blocks_of(points->n), BLOCK, 0, stream>>>(
-            self->side.side, batch_of(self, points, &order), d_count);
-    error = cudaGetLastError();
-    oj_cuda_drop(self->device, stream, &order);
-    OJ_CUDA_TRY(error, "counting pairs", err);
-    return OJ_OK;
-}
 
 static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
                        const struct oj_cuda_points *points,
                        unsigned long long *d_count, struct oj_error *err)
 {
-    return visit_all(unwrap(index), stream, points, d_count, NULL, err);
+    const struct pairs_index *self = (const struct pairs_index *)index;
+    return visit_by_tree(
+        self, stream, points, &self->side.side.tree,
+        [&](const struct oj_cuda_array<int32_t> &order)
+        {
+            count_by_feature<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
+                self->side.side, batch_of(self, points, order), d_count);
+        },
+        "counting pairs", err);
 }
 
 static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
                      const struct oj_cuda_points *points,
                      const struct oj_cuda_tally *tally, struct oj_error *err)
 {
-    return visit_all(unwrap(index), stream, points, NULL, tally, err);
+    const struct pairs_index *self = (const struct pairs_index *)index;
+    return visit_by_tree(
+        self, stream, points, &self->side.side.tree,
+        [&](const struct oj_cuda_array<int32_t> &order)
+        {
+            sum_by_feature<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
+                self->side.side, batch_of(self, points, order), *tally);
+        },
+        "counting pairs", err);
 }
 
 const struct oj_cuda_family oj_cuda_point_pairs = {
     "pairs of points, by a packed tree",
     takes,
-    make_index,
-    free_index,
+    sizeof(struct pairs_index),
+    build,
+    drop,
     index_bytes,
     batch_bytes,
     NULL,

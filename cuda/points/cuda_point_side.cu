@@ -7,11 +7,6 @@
 /* Threads that find the box of a feature together. */
 #define LANES 32
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 /* A feature that is a point is a segment without length. */
 static __global__ void make_point_boxes(int64_t n,
                                         const struct oj_cuda_segment *segment,
@@ -35,23 +30,23 @@ static __device__ double least_of_lanes(double v)
 }
 
 /* A warp for each feature; its segments are one run. */
-static __global__ void make_feature_boxes(int64_t n, const int64_t *part_offset,
-                                          const int64_t *ring_offset,
-                                          const int64_t *segment_offset,
-                                          const struct oj_cuda_segment *segment,
-                                          struct oj_tree_box *box)
+static __global__ void
+make_feature_boxes(const __grid_constant__ struct oj_cuda_layer layer,
+                   struct oj_tree_box *box)
 {
+    const int64_t *part = layer.part_offset.data,
+                  *ring = layer.ring_offset.data;
     int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / LANES;
     int lane = (int)(threadIdx.x % LANES);
     double x0 = INFINITY, y0 = INFINITY, x1 = INFINITY, y1 = INFINITY;
     int64_t at, end;
-    if (f >= n)
+    if (f >= layer.n_features)
         return;
-    at = segment_offset[ring_offset[part_offset[f]]];
-    end = segment_offset[ring_offset[part_offset[f + 1]]];
+    at = layer.segment_offset.data[ring[part[f]]];
+    end = layer.segment_offset.data[ring[part[f + 1]]];
     for (at += lane; at < end; at += LANES)
     {
-        const struct oj_cuda_segment *s = &segment[at];
+        const struct oj_cuda_segment *s = &layer.segment.data[at];
         x0 = fmin(x0, fmin(s->ax, s->bx));
         y0 = fmin(y0, fmin(s->ay, s->by));
         x1 = fmin(x1, fmin(-s->ax, -s->bx));
@@ -116,17 +111,16 @@ static oj_status make_points(struct point_side_build *m)
     cudaStream_t stream = device->stream;
     int64_t n = layer->n_segments;
     OJ_TRY(oj_cuda_make(device, stream, n, &m->box, m->err));
-    make_point_boxes<<<blocks_of(n), BLOCK, 0, stream>>>(n, layer->segment.data,
-                                                         m->box.data);
+    make_point_boxes<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+        n, layer->segment.data, m->box.data);
     OJ_CUDA_TRY_LAUNCH("measuring points", m->err);
     OJ_TRY(
         oj_cuda_tree_build(device, &m->box, &m->extent, &made->tree, m->err));
-    OJ_TRY(oj_cuda_make(device, stream, n, &made->place, m->err));
-    OJ_TRY(oj_cuda_make(device, stream, n, &made->rank, m->err));
+    OJ_TRY(oj_cuda_make(device, stream, n, &made->place, &made->rank, m->err));
     if (made->side.test == OJ_POINT_NEAR)
         OJ_TRY(oj_cuda_make(device, stream, layer->n_features, &made->place_of,
                             m->err));
-    gather_points<<<blocks_of(n), BLOCK, 0, stream>>>(
+    gather_points<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
         n, made->tree.order.data, layer->segment.data,
         layer->segment_feature.data, made->place.data, made->rank.data,
         made->place_of.data);
@@ -145,14 +139,13 @@ static oj_status make_boxes(struct point_side_build *m)
     cudaStream_t stream = device->stream;
     int64_t n = layer->n_features;
     OJ_TRY(oj_cuda_make(device, stream, n, &m->box, m->err));
-    make_feature_boxes<<<blocks_of(n * LANES), BLOCK, 0, stream>>>(
-        n, layer->part_offset.data, layer->ring_offset.data,
-        layer->segment_offset.data, layer->segment.data, m->box.data);
+    make_feature_boxes<<<oj_blocks(n * LANES, BLOCK), BLOCK, 0, stream>>>(
+        *layer, m->box.data);
     OJ_CUDA_TRY_LAUNCH("measuring features", m->err);
     OJ_TRY(
         oj_cuda_tree_build(device, &m->box, &m->extent, &made->tree, m->err));
     OJ_TRY(oj_cuda_make(device, stream, n, &made->box, m->err));
-    gather_boxes<<<blocks_of(n), BLOCK, 0, stream>>>(
+    gather_boxes<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
         n, made->tree.order.data, m->box.data, made->box.data);
     OJ_CUDA_TRY_LAUNCH("gathering boxes", m->err);
     made->rank = made->tree.order;
@@ -167,16 +160,13 @@ oj_status oj_cuda_point_side_build(struct oj_cuda_device *device,
                                    struct oj_cuda_point_side *out,
                                    struct oj_error *err)
 {
-    struct oj_cuda_point_side made;
-    struct point_side_build m;
+    struct point_side_build m = {};
     oj_status status = OJ_OK;
-    memset(&made, 0, sizeof made);
-    memset(&m, 0, sizeof m);
-    made.side.test = test;
-    made.side.least = least;
+    out->side.test = test;
+    out->side.least = least;
     m.device = device;
     m.layer = layer;
-    m.made = &made;
+    m.made = out;
     m.err = err;
     m.extent.x0 = layer->x0;
     m.extent.y0 = layer->y0;
@@ -185,33 +175,22 @@ oj_status oj_cuda_point_side_build(struct oj_cuda_device *device,
     if (layer->n_segments > 0)
         status = test == OJ_POINT_IN_BOX ? make_boxes(&m) : make_points(&m);
     oj_cuda_drop(device, device->stream, &m.box);
-    if (status != OJ_OK)
-    {
-        oj_cuda_point_side_drop(device, &made);
-        return status;
-    }
-    made.side.tree = made.tree.tree;
-    made.side.rank = made.rank.data;
-    *out = made;
-    return OJ_OK;
+    out->side.tree = out->tree.tree;
+    out->side.rank = out->rank.data;
+    return status;
 }
 
 void oj_cuda_point_side_drop(struct oj_cuda_device *device,
                              struct oj_cuda_point_side *side)
 {
     oj_cuda_tree_drop(device, &side->tree);
-    oj_cuda_drop(device, device->stream, &side->place);
-    oj_cuda_drop(device, device->stream, &side->box);
-    oj_cuda_drop(device, device->stream, &side->rank);
-    oj_cuda_drop(device, device->stream, &side->place_of);
+    oj_cuda_drop(device, device->stream, &side->place, &side->box, &side->rank,
+                 &side->place_of);
     memset(side, 0, sizeof *side);
 }
 
 int64_t oj_cuda_point_side_bytes(const struct oj_cuda_point_side *side)
 {
-    return side->tree.node.n * (int64_t)sizeof(struct oj_device_tree_node) +
-           (side->place.n + side->place_of.n) *
-               (int64_t)sizeof(struct oj_point_place) +
-           side->box.n * (int64_t)sizeof(struct oj_tree_box) +
-           side->rank.n * (int64_t)sizeof(int32_t);
+    return oj_cuda_bytes(&side->tree.node, &side->place, &side->place_of,
+                         &side->box, &side->rank);
 }

@@ -21,7 +21,7 @@ struct oj_cuda_point_side
 };
 
 /** Builds what such a test asks of layer; without boxes it has only points.
- *  least: of distances. */
+ *  least: of distances. out is empty, and after an error it can be dropped. */
 OJ_MUST_USE oj_status oj_cuda_point_side_build(
     struct oj_cuda_device *device, const struct oj_cuda_layer *layer,
     enum oj_point_test test, double least, struct oj_cuda_point_side *out,

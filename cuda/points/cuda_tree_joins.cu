@@ -4,34 +4,20 @@
  * a point; what has no such limit is counted first, then found again into its
  * place and put in order. */
 #include "../device/cuda_scratch.cuh"
-#include "../index/cuda_family.h"
 #include "../tree/cuda_long_rows.h"
-#include "../tree/cuda_point_order.h"
 #include "../tree/cuda_tree.h"
-
-#include "../../flatten/base/oj_array.h"
-
-#include <string.h>
+#include "cuda_point_batch.cuh"
 
 #define BLOCK 128
 
 /* Places of a point are searched one by one. */
 #define MOST_K 128
 
-/* What struct oj_cuda_index is for this family. */
-struct tree_index
+struct tree_index : oj_cuda_index
 {
-    struct oj_cuda_device *device;
-    const struct oj_cuda_layer *layer;
-    struct oj_relation relation;
     struct oj_cuda_tree_side side;
     int32_t k; /* no more than there are features */
 };
-
-static struct tree_index *unwrap(struct oj_cuda_index *index)
-{
-    return (struct tree_index *)index;
-}
 
 /* Equal points are told from others by the ends of segments: that needs join
  * features that are points all, or none. */
@@ -61,39 +47,19 @@ static int takes(const struct oj_relation *relation,
            (relation->min_distance == 0.0 || oj_flat_is_points(join_side));
 }
 
-static void free_index(struct oj_cuda_index *wrapped)
+static void drop(struct oj_cuda_index *index)
 {
-    struct tree_index *self = unwrap(wrapped);
-    if (self == NULL)
-        return;
-    oj_cuda_tree_side_drop(self->device, &self->side);
-    oj_free(self);
+    oj_cuda_tree_side_drop(index->device, &((struct tree_index *)index)->side);
 }
 
-static oj_status make_index(struct oj_cuda_device *device,
-                            const struct oj_cuda_layer *layer,
-                            const struct oj_relation *relation,
-                            struct oj_cuda_index **out, struct oj_error *err)
+static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
 {
-    struct tree_index *self = (struct tree_index *)oj_calloc(1, sizeof *self);
-    oj_status status;
-    if (self == NULL)
-        return oj_fail_nomem(err, 1, sizeof *self);
-    self->device = device;
-    self->layer = layer;
-    self->relation = *relation;
-    self->k = relation->k < layer->n_features ? (int32_t)relation->k
-                                              : (int32_t)layer->n_features;
-    status = oj_cuda_tree_side_build(device, layer,
-                                     relation->distance_to == OJ_TO_INTERIOR,
-                                     self->k > 1, &self->side, err);
-    if (status != OJ_OK)
-    {
-        free_index((struct oj_cuda_index *)self);
-        return status;
-    }
-    *out = (struct oj_cuda_index *)self;
-    return OJ_OK;
+    struct tree_index *self = (struct tree_index *)index;
+    int64_t k = self->relation.k, n = self->layer->n_features;
+    self->k = (int32_t)(k < n ? k : n);
+    return oj_cuda_tree_side_build(self->device, self->layer,
+                                   self->relation.distance_to == OJ_TO_INTERIOR,
+                                   self->k > 1, &self->side, err);
 }
 
 const struct oj_tree_side *
@@ -124,37 +90,6 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 
 /* --- one each ------------------------------------------------------------- */
 
-struct tree_batch
-{
-    int64_t n;
-    const double *x, *y;
-    const int32_t *order;   /* [n] point of each thread, or NULL: its own */
-    double least, most;     /* limits of distances */
-    const double *own_most; /* [n] or NULL; within counts these alone,
-                               nearest what is less */
-    int takes_less;
-    const int32_t *ordinal_of; /* NULL: ranks are ordinals */
-    struct oj_pair_rule rule;
-};
-
-static __device__ int32_t ordinal_at(const struct tree_batch &batch,
-                                     int32_t rank)
-{
-    return batch.ordinal_of != NULL ? batch.ordinal_of[rank] : rank;
-}
-
-static __device__ int64_t point_of(const struct tree_batch &batch,
-                                   int64_t thread)
-{
-    return batch.order != NULL ? batch.order[thread] : thread;
-}
-
-static __device__ double most_of(const struct tree_batch &batch, int64_t i)
-{
-    double own = batch.own_most != NULL ? batch.own_most[i] : batch.most;
-    return batch.takes_less && own > batch.most ? batch.most : own;
-}
-
 /* A distance that is negative or NaN is one at which nothing counts. */
 static __device__ int asks(double x, double y, double most)
 {
@@ -163,7 +98,7 @@ static __device__ int asks(double x, double y, double most)
 
 static __global__ void __launch_bounds__(BLOCK)
     find_one(const __grid_constant__ struct oj_tree_side side,
-             const __grid_constant__ struct tree_batch batch, int32_t *row,
+             const __grid_constant__ struct point_batch batch, int32_t *row,
              double *measure)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
@@ -184,92 +119,51 @@ static __global__ void __launch_bounds__(BLOCK)
     best.rank = &rank;
     if (asks(x, y, best.most))
         oj_tree_nearest(&side, &batch.rule, i, x, y, &best);
-    row[i] = best.n > 0 ? ordinal_at(batch, rank) : -1;
-    if (measure != NULL)
-        measure[i] = best.n > 0 ? distance : NAN;
+    answer_one(batch, i, best.n > 0 ? rank : -1, distance, row, measure);
 }
 
-static unsigned blocks_of(int64_t n)
+static struct point_batch batch_of(const struct oj_cuda_index *index,
+                                   const struct oj_cuda_points *points,
+                                   const struct oj_cuda_array<int32_t> &order)
 {
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
-static struct tree_batch batch_of(const struct tree_index *self,
-                                  const struct oj_cuda_points *points,
-                                  const struct oj_cuda_array<int32_t> *order)
-{
-    struct tree_batch batch;
-    batch.n = points->n;
-    batch.x = points->x;
-    batch.y = points->y;
-    batch.order = order->data;
-    batch.least = self->relation.min_distance;
-    batch.most = self->relation.max_distance;
-    batch.own_most = points->max_distance;
-    batch.takes_less = self->relation.op == OJ_OP_NEAREST;
-    batch.ordinal_of = self->layer->ordinal_of.data;
-    batch.rule = oj_cuda_pair_rule(&self->relation, self->layer, points);
-    batch.rule.excludes_same &= self->layer->only_points;
+    struct point_batch batch = point_batch_of(index, points, order);
+    batch.rule.excludes_same &= index->layer->only_points;
     return batch;
 }
 
-static oj_status join_one(struct oj_cuda_index *wrapped, cudaStream_t stream,
+static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
                           const struct oj_cuda_points *points, int32_t *d_row,
                           double *d_measure, struct oj_error *err)
 {
-    const struct tree_index *self = unwrap(wrapped);
-    struct oj_cuda_array<int32_t> order =
-    {
-        NULL, 0
-    };
-    cudaError_t error;
+    const struct tree_index *self = (const struct tree_index *)index;
     if (oj_relation_gives_lists(&self->relation))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "this join gives lists, not one answer for each point");
-    if (points->n == 0)
-        return OJ_OK;
-    OJ_TRY(oj_cuda_point_order(self->device, stream, &self->side.segments.tree,
-                               points, &order, err));
-    find_one<<<blocks_of(points->n), BLOCK, 0, stream>>>(
-        self->side.side, batch_of(self, points, &order), d_row, d_measure);
-    error = cudaGetLastError();
-    oj_cuda_drop(self->device, stream, &order);
-    OJ_CUDA_TRY(error, "joining", err);
-    return OJ_OK;
+    return visit_by_tree(
+        self, stream, points, &self->side.segments.tree,
+        [&](const struct oj_cuda_array<int32_t> &order)
+        {
+            find_one<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
+                self->side.side, batch_of(self, points, order), d_row,
+                d_measure);
+        },
+        "joining", err);
 }
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Memory of a batch; all of it is dropped at its end. */
-struct tree_batch_memory
-{
-    const struct tree_index *self;
-    cudaStream_t stream;
-    const struct oj_cuda_points *points;
-    struct tree_batch batch;
-    int64_t max_pairs;
-    struct oj_error *err;
-    struct oj_cuda_array<int32_t> order;
-    struct oj_cuda_array<double> distance; /* places, or candidates */
-    struct oj_cuda_array<int32_t> rank;
-    struct oj_cuda_array<double> reach;  /* [n] of each point, or empty */
-    struct oj_cuda_array<int64_t> first; /* [n + 1] candidate of each point */
-    struct oj_cuda_array<uint8_t> scratch;
-    struct oj_cuda_pairs out;
-};
-
 /* Counts [n + 1] become offsets; waits for their sum. */
-static oj_status sum_counts(struct tree_batch_memory *l, int64_t *count,
+static oj_status sum_counts(struct point_lists *l, int64_t *count,
                             int64_t *total)
 {
-    return oj_cuda_scan_total(l->self->device, l->stream, &l->scratch, count,
+    return oj_cuda_scan_total(l->device, l->stream, &l->scratch, count,
                               l->batch.n, total, "summing counts", l->err);
 }
 
 /* Makes out->offset of the counts in it, and room for the pairs. */
-static oj_status make_pairs(struct tree_batch_memory *l)
+static oj_status make_pairs(struct point_lists *l)
 {
-    struct oj_cuda_device *device = l->self->device;
+    struct oj_cuda_device *device = l->device;
     OJ_TRY(sum_counts(l, l->out.offset.data, &l->out.n_pairs));
     OJ_TRY(oj_cuda_pairs_fit(l->batch.n, l->out.n_pairs, l->max_pairs, l->err));
     OJ_TRY(
@@ -282,7 +176,7 @@ static oj_status make_pairs(struct tree_batch_memory *l)
  * reach, the distance of the last one or -1, may be NULL. */
 static __global__ void __launch_bounds__(BLOCK)
     find_nearest(const __grid_constant__ struct oj_tree_side side,
-                 const __grid_constant__ struct tree_batch batch, int32_t k,
+                 const __grid_constant__ struct point_batch batch, int32_t k,
                  double *distance, int32_t *rank, int64_t *count, double *reach)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
@@ -311,7 +205,7 @@ static __global__ void __launch_bounds__(BLOCK)
 }
 
 static __global__ void
-put_nearest(const __grid_constant__ struct tree_batch batch,
+put_nearest(const __grid_constant__ struct point_batch batch,
             const double *distance, const int32_t *rank, const int64_t *offset,
             int32_t *row, double *measure)
 {
@@ -330,28 +224,27 @@ put_nearest(const __grid_constant__ struct tree_batch batch,
 }
 
 /* With ties only the reach of each point is wanted of its places. */
-static oj_status list_nearest(struct tree_batch_memory *l)
+static oj_status list_nearest(const struct tree_index *self,
+                              struct point_lists *l)
 {
-    const struct tree_index *self = l->self;
-    struct oj_cuda_device *device = self->device;
+    struct oj_cuda_device *device = l->device;
     int64_t n = l->batch.n, n_places = n * self->k;
     int all = self->relation.ties == OJ_TIES_ALL;
-    OJ_TRY(oj_cuda_make(device, l->stream, n_places, &l->distance, l->err));
-    OJ_TRY(oj_cuda_make(device, l->stream, n_places, &l->rank, l->err));
+    OJ_TRY(oj_cuda_make(device, l->stream, n_places, &l->distance, &l->rank,
+                        l->err));
     if (all)
         OJ_TRY(oj_cuda_make(device, l->stream, n, &l->reach, l->err));
-    find_nearest<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
+    find_nearest<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, self->k, l->distance.data, l->rank.data,
         all ? NULL : l->out.offset.data, l->reach.data);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
     if (all)
     {
-        oj_cuda_drop(device, l->stream, &l->distance);
-        oj_cuda_drop(device, l->stream, &l->rank);
+        oj_cuda_drop(device, l->stream, &l->distance, &l->rank);
         return OJ_OK;
     }
     OJ_TRY(make_pairs(l));
-    put_nearest<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
+    put_nearest<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         l->batch, l->distance.data, l->rank.data, l->out.offset.data,
         l->out.row.data, l->out.measure.data);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
@@ -362,7 +255,7 @@ static oj_status list_nearest(struct tree_batch_memory *l)
  * first. */
 static __global__ void __launch_bounds__(BLOCK, 6)
     find_within(const __grid_constant__ struct oj_tree_side side,
-                const __grid_constant__ struct tree_batch batch,
+                const __grid_constant__ struct point_batch batch,
                 const double *reach, int64_t *first, double *distance,
                 int32_t *rank)
 {
@@ -388,7 +281,7 @@ static __global__ void __launch_bounds__(BLOCK, 6)
 }
 
 /* Long rows come in the order of ranks, and may leave in it. */
-static __global__ void settle(const __grid_constant__ struct tree_batch batch,
+static __global__ void settle(const __grid_constant__ struct point_batch batch,
                               enum oj_tree_order order, const int64_t *first,
                               double *distance, int32_t *rank, int64_t *count)
 {
@@ -412,7 +305,7 @@ static __global__ void settle(const __grid_constant__ struct tree_batch batch,
 }
 
 static __global__ void
-put_settled(const __grid_constant__ struct tree_batch batch,
+put_settled(const __grid_constant__ struct point_batch batch,
             const int64_t *first, const double *distance, const int32_t *rank,
             const int64_t *offset, int32_t *row, double *measure)
 {
@@ -431,16 +324,16 @@ put_settled(const __grid_constant__ struct tree_batch batch,
 }
 
 /* Each row's pairs first among its candidates, and their number. */
-static oj_status settle_all(struct tree_batch_memory *l, int64_t n_candidates,
+static oj_status settle_all(struct point_lists *l, int64_t n_candidates,
                             enum oj_tree_order order)
 {
-    struct oj_cuda_device *device = l->self->device;
+    struct oj_cuda_device *device = l->device;
     struct oj_cuda_candidates rows = {l->batch.n,       n_candidates,
                                       l->first.data,    NULL,
                                       l->distance.data, l->rank.data};
     OJ_TRY(oj_cuda_sort_long_rows(device, l->stream, OJ_TREE_BY_RANK, &rows,
                                   l->err));
-    settle<<<blocks_of(l->batch.n + 1), BLOCK, 0, l->stream>>>(
+    settle<<<oj_blocks(l->batch.n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         l->batch, order, l->first.data, l->distance.data, l->rank.data,
         l->out.offset.data);
     OJ_CUDA_TRY_LAUNCH("ordering pairs", l->err);
@@ -450,93 +343,70 @@ static oj_status settle_all(struct tree_batch_memory *l, int64_t n_candidates,
     return oj_cuda_sort_long_rows(device, l->stream, order, &rows, l->err);
 }
 
-static oj_status list_within(struct tree_batch_memory *l)
+static oj_status list_within(const struct tree_index *self,
+                             struct point_lists *l)
 {
-    const struct tree_index *self = l->self;
-    struct oj_cuda_device *device = self->device;
+    struct oj_cuda_device *device = l->device;
     enum oj_tree_order order = self->relation.op == OJ_OP_NEAREST
                                    ? OJ_TREE_BY_DISTANCE
                                    : OJ_TREE_BY_RANK;
     int64_t n = l->batch.n, n_candidates = 0;
     OJ_TRY(oj_cuda_make(device, l->stream, n + 1, &l->first, l->err));
-    find_within<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
+    find_within<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, l->reach.data, l->first.data, NULL, NULL);
     OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
     OJ_TRY(sum_counts(l, l->first.data, &n_candidates));
     if (n_candidates == 0)
-    {
-        OJ_CUDA_TRY(cudaMemsetAsync(l->out.offset.data, 0,
-                                    (size_t)(n + 1) * sizeof(int64_t),
-                                    l->stream),
-                    "joining", l->err);
-        return OJ_OK;
-    }
-    OJ_TRY(oj_cuda_make(device, l->stream, n_candidates, &l->distance, l->err));
-    OJ_TRY(oj_cuda_make(device, l->stream, n_candidates, &l->rank, l->err));
-    find_within<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
+        return oj_cuda_clear(l->stream, &l->out.offset, "joining", l->err);
+    OJ_TRY(oj_cuda_make(device, l->stream, n_candidates, &l->distance, &l->rank,
+                        l->err));
+    find_within<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         self->side.side, l->batch, l->reach.data, l->first.data,
         l->distance.data, l->rank.data);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
     OJ_TRY(settle_all(l, n_candidates, order));
     OJ_TRY(make_pairs(l));
-    put_settled<<<blocks_of(n + 1), BLOCK, 0, l->stream>>>(
+    put_settled<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
         l->batch, l->first.data, l->distance.data, l->rank.data,
         l->out.offset.data, l->out.row.data, l->out.measure.data);
     OJ_CUDA_TRY_LAUNCH("ordering pairs", l->err);
     return OJ_OK;
 }
 
-static oj_status make_lists(struct tree_batch_memory *l)
+static oj_status list_pairs(const struct tree_index *self,
+                            struct point_lists *l)
 {
-    const struct tree_index *self = l->self;
     const struct oj_relation *relation = &self->relation;
-    OJ_TRY(oj_cuda_point_order(self->device, l->stream,
-                               &self->side.segments.tree, l->points, &l->order,
-                               l->err));
-    l->batch = batch_of(self, l->points, &l->order);
-    OJ_TRY(oj_cuda_make(self->device, l->stream, l->batch.n + 1, &l->out.offset,
+    OJ_TRY(oj_cuda_point_order(l->device, l->stream, &self->side.segments.tree,
+                               l->points, &l->order, l->err));
+    l->batch = batch_of(self, l->points, l->order);
+    OJ_TRY(oj_cuda_make(l->device, l->stream, l->batch.n + 1, &l->out.offset,
                         l->err));
     if (relation->op == OJ_OP_NEAREST)
-        OJ_TRY(list_nearest(l));
+        OJ_TRY(list_nearest(self, l));
     if (relation->op == OJ_OP_NEAREST && relation->ties == OJ_TIES_FIRST)
         return OJ_OK;
-    return list_within(l);
+    return list_within(self, l);
 }
 
-static oj_status join_lists(struct oj_cuda_index *wrapped, cudaStream_t stream,
+static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
                             const struct oj_cuda_points *points,
                             int64_t max_pairs, struct oj_cuda_pairs *out,
                             struct oj_error *err)
 {
-    const struct tree_index *self = unwrap(wrapped);
-    struct oj_cuda_device *device = self->device;
-    struct tree_batch_memory l;
-    oj_status status;
-    memset(&l, 0, sizeof l);
-    l.self = self;
-    l.stream = stream;
-    l.points = points;
-    l.max_pairs = max_pairs;
-    l.err = err;
-    status = make_lists(&l);
-    oj_cuda_drop(device, stream, &l.order);
-    oj_cuda_drop(device, stream, &l.distance);
-    oj_cuda_drop(device, stream, &l.rank);
-    oj_cuda_drop(device, stream, &l.reach);
-    oj_cuda_drop(device, stream, &l.first);
-    oj_cuda_drop(device, stream, &l.scratch);
-    if (status != OJ_OK)
-        oj_cuda_pairs_drop(device, stream, &l.out);
-    else
-        *out = l.out;
-    return status;
+    return make_lists(
+        index, stream, points, max_pairs,
+        [&](struct point_lists *l)
+        { return list_pairs((struct tree_index *)index, l); },
+        out, err);
 }
 
 const struct oj_cuda_family oj_cuda_tree_joins = {
     "distances of points, by a packed tree",
     takes,
-    make_index,
-    free_index,
+    sizeof(struct tree_index),
+    build,
+    drop,
     index_bytes,
     batch_bytes,
     join_one,

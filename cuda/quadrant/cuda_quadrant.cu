@@ -6,8 +6,6 @@
 
 #include "../../flatten/base/oj_array.h"
 
-#include <string.h>
-
 enum
 {
     LEAST_ROWS = 4096 /* of a chunk; less is not cut further for memory */
@@ -30,15 +28,9 @@ struct oj_gpu_quadrant_index
 };
 
 /* Rows on their way. */
-struct chunk
+struct chunk : oj_cuda_quadrant_chunk
 {
     struct oj_gpu_quadrant_index *self;
-    int64_t n;
-    struct oj_cuda_array<double> x, y, measure;
-    struct oj_cuda_array<int32_t> row;
-    struct oj_cuda_quadrants quadrants;
-    struct oj_cuda_quadrant_pairs pairs;
-    struct oj_cuda_quadrant_answers answers;
     int64_t n_met;
     double sort_s, filter_s, refine_s;
     struct oj_error *err;
@@ -71,10 +63,8 @@ static oj_status load(struct chunk *c, const double *x, const double *y)
     struct oj_cuda_device *device = &c->self->device;
     cudaStream_t stream = device->stream;
     size_t bytes = (size_t)c->n * sizeof *x;
-    OJ_TRY(oj_cuda_make(device, stream, c->n, &c->x, c->err));
-    OJ_TRY(oj_cuda_make(device, stream, c->n, &c->y, c->err));
-    OJ_TRY(oj_cuda_make(device, stream, c->n, &c->measure, c->err));
-    OJ_TRY(oj_cuda_make(device, stream, c->n, &c->row, c->err));
+    OJ_TRY(oj_cuda_make(device, stream, c->n, &c->x, &c->y, &c->measure,
+                        &c->row, c->err));
     OJ_CUDA_TRY(
         cudaMemcpyAsync(c->x.data, x, bytes, cudaMemcpyHostToDevice, stream),
         "copying points", c->err);
@@ -89,9 +79,8 @@ static oj_status group(struct chunk *c)
     struct oj_gpu_quadrant_index *self = c->self;
     int64_t size = self->options.quadrant_size;
     OJ_TRY(start_clock(c));
-    OJ_TRY(oj_cuda_quadrants_make(&self->device, c->n, c->x.data, c->y.data,
-                                  size > 0 ? size : default_size, &c->quadrants,
-                                  c->err));
+    OJ_TRY(oj_cuda_quadrants_make(&self->device, size > 0 ? size : default_size,
+                                  c, c->err));
     return stop_clock(c, &c->sort_s);
 }
 
@@ -109,52 +98,42 @@ static oj_status hold_pairs(struct chunk *c, int64_t n, int64_t *got)
 }
 
 /* One quadrant may have more pairs than are held at a time. */
-static oj_status make_room(struct chunk *c,
-                           const struct oj_cuda_quadrant_slice *slice)
+static oj_status make_room(struct chunk *c)
 {
     struct oj_cuda_device *device = &c->self->device;
-    if (slice->n_pairs <= c->pairs.feature.n)
+    if (c->slice.n_pairs <= c->pairs.feature.n)
         return OJ_OK;
     oj_cuda_drop(device, device->stream, &c->pairs.feature);
-    return oj_cuda_make(device, device->stream, slice->n_pairs,
+    return oj_cuda_make(device, device->stream, c->slice.n_pairs,
                         &c->pairs.feature, c->err);
 }
 
-static oj_status run_slice(struct chunk *c, int64_t first, int64_t most,
-                           struct oj_cuda_quadrant_slice *slice)
+static oj_status run_slice(struct chunk *c, int64_t most)
 {
-    struct oj_gpu_quadrant_index *self = c->self;
-    struct oj_cuda_device *device = &self->device;
+    struct oj_cuda_device *device = &c->self->device;
     OJ_TRY(start_clock(c));
-    OJ_TRY(oj_cuda_quadrant_next_slice(device, &c->quadrants, &c->pairs, first,
-                                       most, slice, c->err));
-    OJ_TRY(make_room(c, slice));
-    OJ_TRY(oj_cuda_quadrant_fill_pairs(device, &self->grid, &c->quadrants,
-                                       slice, &c->pairs, c->err));
+    OJ_TRY(oj_cuda_quadrant_next_slice(device, most, c, c->err));
+    OJ_TRY(make_room(c));
+    OJ_TRY(oj_cuda_quadrant_fill_pairs(device, c, c->err));
     OJ_TRY(stop_clock(c, &c->filter_s));
     OJ_TRY(start_clock(c));
-    OJ_TRY(oj_cuda_quadrant_refine(device, &self->layer, &self->grid,
-                                   &c->quadrants, slice, &c->pairs,
-                                   self->interior, &c->answers, c->err));
+    OJ_TRY(oj_cuda_quadrant_refine(device, c, c->err));
     return stop_clock(c, &c->refine_s);
 }
 
 static oj_status meet(struct chunk *c)
 {
-    struct oj_gpu_quadrant_index *self = c->self;
-    struct oj_cuda_quadrant_slice slice = {0, 0, 0, 0};
     int64_t most = 0;
-    if (c->quadrants.n == 0 || self->grid.n_entries == 0)
+    if (c->quadrants.n == 0 || c->grid.n_entries == 0)
         return OJ_OK;
     OJ_TRY(start_clock(c));
-    OJ_TRY(oj_cuda_quadrant_count_pairs(&self->device, &self->grid,
-                                        &c->quadrants, &c->pairs, c->err));
+    OJ_TRY(oj_cuda_quadrant_count_pairs(&c->self->device, c, c->err));
     OJ_TRY(stop_clock(c, &c->filter_s));
     if (c->pairs.n == 0)
         return OJ_OK;
     OJ_TRY(hold_pairs(c, c->pairs.n, &most));
-    while (slice.end < c->quadrants.n)
-        OJ_TRY(run_slice(c, slice.end, most, &slice));
+    while (c->slice.end < c->quadrants.n)
+        OJ_TRY(run_slice(c, most));
     return OJ_OK;
 }
 
@@ -165,9 +144,7 @@ static oj_status unload(struct chunk *c, int32_t *row, double *measure)
     unsigned long long n_met = 0;
     size_t n = (size_t)c->n;
     OJ_TRY(start_clock(c));
-    OJ_TRY(oj_cuda_quadrant_answer(&self->device, &self->layer, &c->quadrants,
-                                   &c->answers, c->n, c->row.data,
-                                   c->measure.data, c->err));
+    OJ_TRY(oj_cuda_quadrant_answer(&self->device, c, c->err));
     OJ_TRY(stop_clock(c, &c->refine_s));
     OJ_CUDA_TRY(cudaMemcpyAsync(row, c->row.data, n * sizeof *row,
                                 cudaMemcpyDeviceToHost, stream),
@@ -185,15 +162,14 @@ static oj_status unload(struct chunk *c, int32_t *row, double *measure)
 
 static void drop_chunk(struct chunk *c)
 {
-    struct oj_cuda_device *device = &c->self->device;
-    cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &c->x);
-    oj_cuda_drop(device, stream, &c->y);
-    oj_cuda_drop(device, stream, &c->measure);
-    oj_cuda_drop(device, stream, &c->row);
-    oj_cuda_quadrants_drop(device, &c->quadrants);
-    oj_cuda_quadrant_pairs_drop(device, &c->pairs);
-    oj_cuda_quadrant_answers_drop(device, &c->answers);
+    struct oj_cuda_quadrants *q = &c->quadrants;
+    struct oj_cuda_quadrant_pairs *p = &c->pairs;
+    struct oj_cuda_quadrant_answers *a = &c->answers;
+    cudaStream_t stream = c->self->device.stream;
+    oj_cuda_drop(&c->self->device, stream, &c->x, &c->y, &c->measure, &c->row,
+                 &q->row, &q->x, &q->y, &q->first, &q->window, &p->offset,
+                 &p->task, &p->feature, &p->scratch, &a->distance, &a->rank,
+                 &a->lock, &a->n_met);
     /* What is under way must not outlive the host's arrays. */
     (void)cudaStreamSynchronize(stream);
     (void)cudaGetLastError();
@@ -204,8 +180,7 @@ static oj_status run_chunk(struct chunk *c, const double *x, const double *y,
 {
     OJ_TRY(load(c, x, y));
     OJ_TRY(group(c));
-    OJ_TRY(oj_cuda_quadrant_answers_make(&c->self->device, &c->quadrants,
-                                         &c->answers, c->err));
+    OJ_TRY(oj_cuda_quadrant_answers_make(&c->self->device, c, c->err));
     OJ_TRY(meet(c));
     return unload(c, row, measure);
 }
@@ -216,10 +191,12 @@ static oj_status join_rows(struct oj_gpu_quadrant_index *self,
                            int64_t n, struct oj_matches *out,
                            struct oj_stats *stats, struct oj_error *err)
 {
-    struct chunk c;
+    struct chunk c = {};
     oj_status status;
-    memset(&c, 0, sizeof c);
     c.self = self;
+    c.layer = self->layer;
+    c.grid = self->grid;
+    c.interior = self->interior;
     c.n = n;
     c.err = err;
     status = run_chunk(&c, input->x + first, input->y + first,
@@ -243,6 +220,7 @@ static oj_status join_all(struct oj_gpu_quadrant_index *self,
                           struct oj_stats *stats, struct oj_error *err)
 {
     int64_t n = input->n_features, step = most_rows;
+    OJ_CUDA_TRY(cudaSetDevice(self->device.ordinal), "choosing a device", err);
     if (self->options.gpu_batch > 0 && self->options.gpu_batch < step)
         step = self->options.gpu_batch;
     for (int64_t first = 0; first < n; first += step)
@@ -251,45 +229,18 @@ static oj_status join_all(struct oj_gpu_quadrant_index *self,
     return OJ_OK;
 }
 
-/* A call of the library's, which runs aside. */
-struct call
-{
-    struct oj_gpu_quadrant_index *self;
-    const struct oj_flat *flat; /* the join side, or a batch */
-    const int32_t *tie_rank;
-    double reach;
-    struct oj_matches *out;
-    struct oj_stats *stats;
-    struct oj_error *err;
-    oj_status status;
-};
-
-static void join_aside(void *user)
-{
-    struct call *c = (struct call *)user;
-    cudaError_t error = cudaSetDevice(c->self->device.ordinal);
-    if (error == cudaSuccess)
-        c->status = join_all(c->self, c->flat, c->out, c->stats, c->err);
-    else
-        c->status = oj_cuda_fail(c->err, error, "choosing a device");
-}
-
 oj_status oj_cuda_quadrant_join(struct oj_gpu_quadrant_index *index,
                                 const struct oj_flat *input,
                                 struct oj_matches *out, struct oj_stats *stats,
                                 struct oj_error *err)
 {
     int64_t n = input->n_features, n_matched = 0;
-    struct call call;
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
-    memset(&call, 0, sizeof call);
-    call.self = index;
-    call.flat = input;
-    call.out = out;
-    call.stats = stats;
-    call.err = err;
-    oj_cuda_aside(join_aside, &call);
-    OJ_TRY(call.status);
+    OJ_TRY(oj_cuda_try_all(
+        1,
+        [&](int, struct oj_error *error)
+        { return join_all(index, input, out, stats, error); },
+        err));
     for (int64_t i = 0; i < n; i++)
         n_matched += out->join_row[i] >= 0;
     out->n_matched = out->n_pairs = n_matched;
@@ -316,12 +267,6 @@ static oj_status make_index(struct oj_gpu_quadrant_index *self,
                                       &self->grid, err);
 }
 
-static void make_aside(void *user)
-{
-    struct call *c = (struct call *)user;
-    c->status = make_index(c->self, c->flat, c->tie_rank, c->reach, c->err);
-}
-
 oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
                                  const int32_t *tie_rank,
                                  const struct oj_relation *relation,
@@ -331,26 +276,29 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
 {
     double start = oj_clock_seconds();
     struct oj_gpu_quadrant_index *self;
-    struct call call;
+    oj_status status;
     self = (struct oj_gpu_quadrant_index *)oj_calloc(1, sizeof *self);
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
     self->options = *options;
     self->interior = relation->distance_to == OJ_TO_INTERIOR;
-    memset(&call, 0, sizeof call);
-    call.self = self;
-    call.flat = join_side;
-    call.tie_rank = tie_rank;
-    call.reach = relation->max_distance;
-    call.err = err;
-    oj_cuda_aside(make_aside, &call);
-    if (call.status != OJ_OK)
+    status = oj_cuda_try_all(
+        1,
+        [&](int, struct oj_error *error)
+        {
+            return make_index(self, join_side, tie_rank, relation->max_distance,
+                              error);
+        },
+        err);
+    if (status != OJ_OK)
     {
         oj_cuda_quadrant_free(self);
-        return call.status;
+        return status;
     }
     stats->index_s += oj_clock_seconds() - start;
-    stats->index_bytes += oj_cuda_quadrant_grid_bytes(&self->grid);
+    stats->index_bytes +=
+        oj_cuda_bytes(&self->grid.box, &self->grid.first, &self->grid.flag) +
+        self->grid.n_entries * (int64_t)(sizeof(uint64_t) + sizeof(int32_t));
     *out = self;
     return OJ_OK;
 }
@@ -365,7 +313,9 @@ static void free_aside(void *user)
         (void)cudaEventDestroy(self->begin);
     if (self->end != NULL)
         (void)cudaEventDestroy(self->end);
-    oj_cuda_quadrant_grid_drop(&self->device, &self->grid);
+    oj_cuda_drop(&self->device, self->device.stream, &self->grid.box,
+                 &self->grid.cell, &self->grid.feature, &self->grid.first,
+                 &self->grid.flag);
     oj_cuda_layer_drop(&self->device, &self->layer);
     oj_cuda_close(&self->device);
     (void)cudaGetLastError();

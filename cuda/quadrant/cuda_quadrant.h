@@ -34,13 +34,11 @@ struct oj_cuda_quadrant_grid
                                                 polygons */
 };
 
-/** Everything is done on return. */
+/** Everything is done on return; what was made before an error is to be
+ *  dropped. */
 OJ_MUST_USE oj_status oj_cuda_quadrant_grid_make(
     struct oj_cuda_device *device, const struct oj_cuda_layer *layer,
     double reach, struct oj_cuda_quadrant_grid *out, struct oj_error *err);
-void oj_cuda_quadrant_grid_drop(struct oj_cuda_device *device,
-                                struct oj_cuda_quadrant_grid *grid);
-int64_t oj_cuda_quadrant_grid_bytes(const struct oj_cuda_quadrant_grid *grid);
 
 /** Points of a chunk in quadrants. */
 struct oj_cuda_quadrants
@@ -52,15 +50,6 @@ struct oj_cuda_quadrants
     struct oj_cuda_array<int32_t> first; /**< [n + 1] point */
     struct oj_cuda_array<struct oj_quadrant_box> window; /**< [n] */
 };
-
-/** Sorts and groups n points, at most 2^30. */
-OJ_MUST_USE oj_status oj_cuda_quadrants_make(struct oj_cuda_device *device,
-                                             int64_t n, const double *x,
-                                             const double *y, int64_t size,
-                                             struct oj_cuda_quadrants *out,
-                                             struct oj_error *err);
-void oj_cuda_quadrants_drop(struct oj_cuda_device *device,
-                            struct oj_cuda_quadrants *quadrants);
 
 /** Pairs of a chunk: how many each quadrant has, and which some have. */
 struct oj_cuda_quadrant_pairs
@@ -78,26 +67,6 @@ struct oj_cuda_quadrant_slice
     int64_t first, end, n_pairs, n_tasks;
 };
 
-OJ_MUST_USE oj_status oj_cuda_quadrant_count_pairs(
-    struct oj_cuda_device *device, const struct oj_cuda_quadrant_grid *grid,
-    const struct oj_cuda_quadrants *quadrants,
-    struct oj_cuda_quadrant_pairs *out, struct oj_error *err);
-
-/** The quadrants from first on with at most most pairs, or one with more. */
-OJ_MUST_USE oj_status oj_cuda_quadrant_next_slice(
-    struct oj_cuda_device *device, const struct oj_cuda_quadrants *quadrants,
-    const struct oj_cuda_quadrant_pairs *pairs, int64_t first, int64_t most,
-    struct oj_cuda_quadrant_slice *out, struct oj_error *err);
-
-/** Writes the slice's pairs to pairs->feature, which has room. */
-OJ_MUST_USE oj_status oj_cuda_quadrant_fill_pairs(
-    struct oj_cuda_device *device, const struct oj_cuda_quadrant_grid *grid,
-    const struct oj_cuda_quadrants *quadrants,
-    const struct oj_cuda_quadrant_slice *slice,
-    struct oj_cuda_quadrant_pairs *pairs, struct oj_error *err);
-void oj_cuda_quadrant_pairs_drop(struct oj_cuda_device *device,
-                                 struct oj_cuda_quadrant_pairs *pairs);
-
 /** What points have found so far. */
 struct oj_cuda_quadrant_answers
 {
@@ -108,26 +77,55 @@ struct oj_cuda_quadrant_answers
                                                          pairs in reach */
 };
 
+/** Points on their way; by value to kernels. The layer and the grid are
+ *  borrowed, the arrays are the chunk's own, also after an error. */
+struct oj_cuda_quadrant_chunk
+{
+    struct oj_cuda_layer layer;
+    struct oj_cuda_quadrant_grid grid;
+    int interior; /**< 1: points in polygons are at distance 0 */
+    int64_t n;
+    struct oj_cuda_array<double> x, y, measure; /**< [n] */
+    struct oj_cuda_array<int32_t> row;          /**< [n] join ordinal or -1 */
+    struct oj_cuda_quadrants quadrants;
+    struct oj_cuda_quadrant_pairs pairs;
+    struct oj_cuda_quadrant_slice slice;
+    struct oj_cuda_quadrant_answers answers;
+};
+
+/** Sorts and groups the points, at most 2^30, in quadrants of at most size. */
+OJ_MUST_USE oj_status oj_cuda_quadrants_make(struct oj_cuda_device *device,
+                                             int64_t size,
+                                             struct oj_cuda_quadrant_chunk *c,
+                                             struct oj_error *err);
+
+OJ_MUST_USE oj_status oj_cuda_quadrant_count_pairs(
+    struct oj_cuda_device *device, struct oj_cuda_quadrant_chunk *c,
+    struct oj_error *err);
+
+/** The next slice is that of the quadrants behind it with at most most pairs,
+ *  or of one with more. */
+OJ_MUST_USE oj_status oj_cuda_quadrant_next_slice(
+    struct oj_cuda_device *device, int64_t most,
+    struct oj_cuda_quadrant_chunk *c, struct oj_error *err);
+
+/** Writes the slice's pairs to c->pairs.feature, which has room. */
+OJ_MUST_USE oj_status oj_cuda_quadrant_fill_pairs(
+    struct oj_cuda_device *device, const struct oj_cuda_quadrant_chunk *c,
+    struct oj_error *err);
+
 OJ_MUST_USE oj_status oj_cuda_quadrant_answers_make(
-    struct oj_cuda_device *device, const struct oj_cuda_quadrants *quadrants,
-    struct oj_cuda_quadrant_answers *out, struct oj_error *err);
-void oj_cuda_quadrant_answers_drop(struct oj_cuda_device *device,
-                                   struct oj_cuda_quadrant_answers *answers);
+    struct oj_cuda_device *device, struct oj_cuda_quadrant_chunk *c,
+    struct oj_error *err);
 
 /** Points of the slice against their features. */
 OJ_MUST_USE oj_status oj_cuda_quadrant_refine(
-    struct oj_cuda_device *device, const struct oj_cuda_layer *layer,
-    const struct oj_cuda_quadrant_grid *grid,
-    const struct oj_cuda_quadrants *quadrants,
-    const struct oj_cuda_quadrant_slice *slice,
-    const struct oj_cuda_quadrant_pairs *pairs, int interior,
-    struct oj_cuda_quadrant_answers *answers, struct oj_error *err);
+    struct oj_cuda_device *device, const struct oj_cuda_quadrant_chunk *c,
+    struct oj_error *err);
 
-/** Join ordinals and distances of n rows in the order of the input. */
+/** c->row and c->measure of what was found. */
 OJ_MUST_USE oj_status oj_cuda_quadrant_answer(
-    struct oj_cuda_device *device, const struct oj_cuda_layer *layer,
-    const struct oj_cuda_quadrants *quadrants,
-    const struct oj_cuda_quadrant_answers *answers, int64_t n, int32_t *row,
-    double *measure, struct oj_error *err);
+    struct oj_cuda_device *device, const struct oj_cuda_quadrant_chunk *c,
+    struct oj_error *err);
 
 #endif

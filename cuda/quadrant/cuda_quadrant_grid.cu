@@ -5,7 +5,6 @@
 #include "cuda_quadrant.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define BLOCK 256
 #define WARP 32
@@ -23,43 +22,36 @@ struct quadrant_grid_build
     struct oj_error *err;
 };
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 /* Where features' segments begin. */
-struct segment_offsets
-{
-    int64_t n_features, n_segments;
-    const int64_t *part, *ring, *segment; /* NULL: feature i is segment i */
-};
-
-static __global__ void list_first(struct segment_offsets o, int32_t *first)
+static __global__ void
+list_first(const __grid_constant__ struct oj_cuda_layer layer, int32_t *first)
 {
     int64_t f = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (f > o.n_features)
+    if (f > layer.n_features)
         return;
-    if (o.part == NULL)
+    if (layer.short_points)
         first[f] = (int32_t)f;
-    else if (f == o.n_features)
-        first[f] = (int32_t)o.n_segments;
+    else if (f == layer.n_features)
+        first[f] = (int32_t)layer.n_segments;
     else
-        first[f] = (int32_t)o.segment[o.ring[o.part[f]]];
+        first[f] = (int32_t)layer.segment_offset
+                       .data[layer.ring_offset.data[layer.part_offset.data[f]]];
 }
 
 /* A thread for each part: those without segments are none. */
-static __global__ void flag_parts(int64_t n_parts, const uint8_t *kind,
-                                  const int64_t *ring, const int64_t *segment,
-                                  uint8_t *flag)
+static __global__ void
+flag_parts(const __grid_constant__ struct oj_cuda_layer layer, uint8_t *flag)
 {
     int64_t p = (int64_t)blockIdx.x * BLOCK + threadIdx.x, end;
-    if (p >= n_parts)
+    const int64_t *ring = layer.ring_offset.data;
+    const int64_t *segment = layer.segment_offset.data;
+    if (p >= layer.n_parts)
         return;
     end = segment[ring[p + 1]];
     if (end > segment[ring[p]])
-        flag[end - 1] = kind[p] == OJ_PART_POLYGON ? OJ_QUADRANT_POLYGON_END
-                                                   : OJ_QUADRANT_LINE_END;
+        flag[end - 1] = layer.part_kind.data[p] == OJ_PART_POLYGON
+                            ? OJ_QUADRANT_POLYGON_END
+                            : OJ_QUADRANT_LINE_END;
 }
 
 /* A warp for each feature. */
@@ -89,54 +81,51 @@ static __global__ void make_boxes(int64_t n, const int32_t *first,
 }
 
 /* Cells of a feature; 0 when it has no box. */
-static __device__ double cells_of(const struct oj_quadrant_frame *frame,
-                                  double reach,
-                                  const struct oj_quadrant_box *of_feature,
-                                  struct oj_quadrant_cells *cells)
+static __device__ double cells_of(const struct oj_cuda_quadrant_grid &grid,
+                                  int64_t f, struct oj_quadrant_cells *cells)
 {
-    struct oj_quadrant_box box;
-    if (oj_quadrant_box_is_empty(of_feature))
+    struct oj_quadrant_box box = grid.box.data[f];
+    if (oj_quadrant_box_is_empty(&box))
         return 0.0;
-    box = oj_quadrant_box_around(of_feature, reach);
-    *cells = oj_quadrant_cells_of(frame, &box);
+    box = oj_quadrant_box_around(&box, grid.reach);
+    *cells = oj_quadrant_cells_of(&grid.frame, &box);
     return oj_quadrant_n_cells(cells);
 }
 
 /* Sums of whole numbers: exact as long as they matter. */
-static __global__ void sum_cells(int64_t n, const struct oj_quadrant_box *box,
-                                 struct oj_quadrant_frame frame, double reach,
-                                 double *sum)
+static __global__ void
+sum_cells(int64_t n, const __grid_constant__ struct oj_cuda_quadrant_grid grid,
+          double *sum)
 {
     int64_t f = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     struct oj_quadrant_cells cells;
-    double mine = f < n ? cells_of(&frame, reach, &box[f], &cells) : 0.0;
+    double mine = f < n ? cells_of(grid, f, &cells) : 0.0;
     for (int step = WARP / 2; step > 0; step /= 2)
         mine += __shfl_xor_sync(~0u, mine, step);
     if (threadIdx.x % WARP == 0)
         atomicAdd(sum, mine);
 }
 
-static __global__ void count_cells(int64_t n, const struct oj_quadrant_box *box,
-                                   struct oj_quadrant_frame frame, double reach,
-                                   int64_t *count)
+static __global__ void
+count_cells(int64_t n,
+            const __grid_constant__ struct oj_cuda_quadrant_grid grid,
+            int64_t *count)
 {
     int64_t f = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     struct oj_quadrant_cells cells;
-    if (f > n)
-        return;
-    count[f] = f < n ? (int64_t)cells_of(&frame, reach, &box[f], &cells) : 0;
+    if (f <= n)
+        count[f] = f < n ? (int64_t)cells_of(grid, f, &cells) : 0;
 }
 
 /* A warp for each feature. */
-static __global__ void list_cells(int64_t n, const struct oj_quadrant_box *box,
-                                  struct oj_quadrant_frame frame, double reach,
-                                  const int64_t *offset, uint64_t *cell,
-                                  int32_t *feature)
+static __global__ void
+list_cells(int64_t n, const __grid_constant__ struct oj_cuda_quadrant_grid grid,
+           const int64_t *offset, uint64_t *cell, int32_t *feature)
 {
     int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
     struct oj_quadrant_cells cells;
     int64_t n_columns;
-    if (f >= n || cells_of(&frame, reach, &box[f], &cells) == 0.0)
+    if (f >= n || cells_of(grid, f, &cells) == 0.0)
         return;
     n_columns = (int64_t)cells.column1 - cells.column0 + 1;
     for (int64_t i = threadIdx.x % WARP; i < offset[f + 1] - offset[f];
@@ -155,30 +144,20 @@ static oj_status follow_segments(struct quadrant_grid_build *m)
     struct oj_cuda_quadrant_grid *grid = m->grid;
     cudaStream_t stream = m->device->stream;
     int64_t n = layer->n_features;
-    struct segment_offsets offsets = {n, layer->n_segments, NULL, NULL, NULL};
     OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &grid->first, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, n, &grid->box, m->err));
-    if (!layer->short_points)
-    {
-        offsets.part = layer->part_offset.data;
-        offsets.ring = layer->ring_offset.data;
-        offsets.segment = layer->segment_offset.data;
-    }
-    list_first<<<blocks_of(n + 1), BLOCK, 0, stream>>>(offsets,
-                                                       grid->first.data);
-    make_boxes<<<blocks_of(n * WARP), BLOCK, 0, stream>>>(
+    list_first<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, stream>>>(*layer,
+                                                              grid->first.data);
+    make_boxes<<<oj_blocks(n * WARP, BLOCK), BLOCK, 0, stream>>>(
         n, grid->first.data, layer->segment.data, grid->box.data);
     OJ_CUDA_TRY_LAUNCH("making boxes", m->err);
     if (layer->segment_part.n == 0)
         return OJ_OK;
     OJ_TRY(oj_cuda_make(m->device, stream, layer->n_segments, &grid->flag,
                         m->err));
-    OJ_CUDA_TRY(
-        cudaMemsetAsync(grid->flag.data, 0, (size_t)layer->n_segments, stream),
-        "following rings", m->err);
-    flag_parts<<<blocks_of(layer->n_parts), BLOCK, 0, stream>>>(
-        layer->n_parts, layer->part_kind.data, layer->ring_offset.data,
-        layer->segment_offset.data, grid->flag.data);
+    OJ_TRY(oj_cuda_clear(stream, &grid->flag, "following rings", m->err));
+    flag_parts<<<oj_blocks(layer->n_parts, BLOCK), BLOCK, 0, stream>>>(
+        *layer, grid->flag.data);
     OJ_CUDA_TRY_LAUNCH("following rings", m->err);
     return OJ_OK;
 }
@@ -215,10 +194,9 @@ static oj_status count_entries(struct quadrant_grid_build *m, double *out)
     struct oj_cuda_quadrant_grid *grid = m->grid;
     cudaStream_t stream = m->device->stream;
     int64_t n = m->layer->n_features;
-    OJ_CUDA_TRY(cudaMemsetAsync(m->n_cells.data, 0, sizeof(double), stream),
-                "counting cells", m->err);
-    sum_cells<<<blocks_of(n), BLOCK, 0, stream>>>(
-        n, grid->box.data, grid->frame, grid->reach, m->n_cells.data);
+    OJ_TRY(oj_cuda_clear(stream, &m->n_cells, "counting cells", m->err));
+    sum_cells<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(n, *grid,
+                                                         m->n_cells.data);
     OJ_CUDA_TRY_LAUNCH("counting cells", m->err);
     return oj_cuda_read(stream, m->n_cells.data, (int)sizeof *out, out,
                         "counting cells", m->err);
@@ -266,14 +244,14 @@ static oj_status make_cells(struct quadrant_grid_build *m)
     OJ_TRY(oj_cuda_make(device, stream, n + 1, &m->offset, m->err));
     OJ_TRY(
         oj_cuda_sorting_make(device, stream, n_entries, &m->entries, m->err));
-    count_cells<<<blocks_of(n + 1), BLOCK, 0, stream>>>(
-        n, grid->box.data, grid->frame, grid->reach, m->offset.data);
+    count_cells<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, stream>>>(n, *grid,
+                                                               m->offset.data);
     OJ_CUDA_TRY_LAUNCH("counting cells", m->err);
     OJ_TRY(oj_cuda_scan(device, stream, &m->scratch, m->offset.data, n,
                         "summing counts", m->err));
-    list_cells<<<blocks_of(n * WARP), BLOCK, 0, stream>>>(
-        n, grid->box.data, grid->frame, grid->reach, m->offset.data,
-        m->entries.key[0].data, m->entries.value[0].data);
+    list_cells<<<oj_blocks(n * WARP, BLOCK), BLOCK, 0, stream>>>(
+        n, *grid, m->offset.data, m->entries.key[0].data,
+        m->entries.value[0].data);
     OJ_CUDA_TRY_LAUNCH("listing cells", m->err);
     if (n_entries > 0)
         OJ_TRY(oj_cuda_sort(device, stream, 64, "sorting cells", &m->entries,
@@ -289,50 +267,21 @@ oj_status oj_cuda_quadrant_grid_make(struct oj_cuda_device *device,
                                      struct oj_cuda_quadrant_grid *out,
                                      struct oj_error *err)
 {
-    struct oj_cuda_quadrant_grid grid;
-    struct quadrant_grid_build m;
-    oj_status status = OJ_OK;
-    memset(&grid, 0, sizeof grid);
-    memset(&m, 0, sizeof m);
-    grid.reach = reach;
+    struct quadrant_grid_build m = {};
+    oj_status status;
+    out->reach = reach;
+    if (layer->n_segments == 0)
+        return OJ_OK;
     m.device = device;
     m.layer = layer;
-    m.grid = &grid;
+    m.grid = out;
     m.err = err;
-    if (layer->n_segments > 0)
-    {
-        status = follow_segments(&m);
-        if (status == OJ_OK)
-            status = make_cells(&m);
-    }
-    oj_cuda_drop(device, device->stream, &m.n_cells);
-    oj_cuda_drop(device, device->stream, &m.offset);
-    oj_cuda_drop(device, device->stream, &m.scratch);
+    status = follow_segments(&m);
+    if (status == OJ_OK)
+        status = make_cells(&m);
+    oj_cuda_drop(device, device->stream, &m.n_cells, &m.offset, &m.scratch);
     oj_cuda_sorting_drop(device, device->stream, &m.entries);
-    if (status == OJ_OK && cudaStreamSynchronize(device->stream) != cudaSuccess)
-        status = oj_cuda_fail(err, cudaGetLastError(), "laying a grid");
-    if (status != OJ_OK)
-        oj_cuda_quadrant_grid_drop(device, &grid);
-    else
-        *out = grid;
-    return status;
-}
-
-void oj_cuda_quadrant_grid_drop(struct oj_cuda_device *device,
-                                struct oj_cuda_quadrant_grid *grid)
-{
-    cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &grid->box);
-    oj_cuda_drop(device, stream, &grid->cell);
-    oj_cuda_drop(device, stream, &grid->feature);
-    oj_cuda_drop(device, stream, &grid->first);
-    oj_cuda_drop(device, stream, &grid->flag);
-    memset(grid, 0, sizeof *grid);
-}
-
-int64_t oj_cuda_quadrant_grid_bytes(const struct oj_cuda_quadrant_grid *grid)
-{
-    return grid->box.n * (int64_t)sizeof *grid->box.data +
-           grid->n_entries * (int64_t)(sizeof(uint64_t) + sizeof(int32_t)) +
-           grid->first.n * (int64_t)sizeof(int32_t) + grid->flag.n;
+    OJ_TRY(status);
+    OJ_CUDA_TRY(cudaStreamSynchronize(device->stream), "laying a grid", err);
+    return OJ_OK;
 }

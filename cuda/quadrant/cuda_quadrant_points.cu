@@ -2,17 +2,26 @@
 #include "../device/cuda_scratch.cuh"
 #include "cuda_quadrant.h"
 
-#include <string.h>
-
 #define BLOCK 256
-#define FRAME_BLOCKS 512
 #define WARP 32
 
-/* What a block saw of the points. */
-struct block_extent
+/* The box of points, and how many are there. */
+struct point_extent
 {
     struct oj_quadrant_box box;
     int64_t n;
+};
+
+struct extent_of_point
+{
+    const double *x, *y;
+
+    __device__ struct point_extent operator()(ptrdiff_t i) const
+    {
+        struct point_extent e = {oj_quadrant_box_empty(), x[i] == x[i]};
+        oj_quadrant_box_add(&e.box, x[i], y[i]);
+        return e;
+    }
 };
 
 /* A square with too many points: those of places first .. end - 1. */
@@ -36,11 +45,6 @@ struct quadrants_build
     struct oj_error *err;
 };
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 static __device__ void join_boxes(struct oj_quadrant_box *a,
                                   const struct oj_quadrant_box *b)
 {
@@ -50,68 +54,16 @@ static __device__ void join_boxes(struct oj_quadrant_box *a,
     a->y1 = fmax(a->y1, b->y1);
 }
 
-static __global__ void find_frame(int64_t n, const double *x, const double *y,
-                                  struct block_extent *out)
+struct join_point_extents
 {
-    __shared__ struct block_extent of_thread[BLOCK];
-    struct block_extent mine = {oj_quadrant_box_empty(), 0};
-    for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < n;
-         i += (int64_t)gridDim.x * BLOCK)
+    __device__ struct point_extent
+    operator()(struct point_extent a, const struct point_extent &b) const
     {
-        oj_quadrant_box_add(&mine.box, x[i], y[i]);
-        mine.n += x[i] == x[i];
+        join_boxes(&a.box, &b.box);
+        a.n += b.n;
+        return a;
     }
-    of_thread[threadIdx.x] = mine;
-    for (int step = BLOCK / 2; step > 0; step /= 2)
-    {
-        __syncthreads();
-        if ((int)threadIdx.x < step)
-        {
-            struct block_extent *a = &of_thread[threadIdx.x];
-            const struct block_extent *b = &of_thread[threadIdx.x + step];
-            join_boxes(&a->box, &b->box);
-            a->n += b->n;
-        }
-    }
-    if (threadIdx.x == 0)
-        out[blockIdx.x] = of_thread[0];
-}
-
-static oj_status measure(struct quadrants_build *m, struct block_extent *out)
-{
-    struct oj_cuda_array<struct block_extent> of_block =
-    {
-        NULL, 0
-    };
-    struct block_extent host[FRAME_BLOCKS];
-    unsigned n_blocks = blocks_of(m->n);
-    cudaStream_t stream = m->device->stream;
-    cudaError_t error;
-    if (n_blocks > FRAME_BLOCKS)
-        n_blocks = FRAME_BLOCKS;
-    OJ_TRY(
-        oj_cuda_make(m->device, stream, (int64_t)n_blocks, &of_block, m->err));
-    find_frame<<<n_blocks, BLOCK, 0, stream>>>(m->n, m->x, m->y, of_block.data);
-    error = cudaGetLastError();
-    if (error == cudaSuccess)
-        error = cudaMemcpyAsync(host, of_block.data, n_blocks * sizeof *host,
-                                cudaMemcpyDeviceToHost, stream);
-    oj_cuda_drop(m->device, stream, &of_block);
-    if (error == cudaSuccess)
-        error = cudaStreamSynchronize(stream);
-    OJ_CUDA_TRY(error, "measuring the points", m->err);
-    out->box = oj_quadrant_box_empty();
-    out->n = 0;
-    for (unsigned i = 0; i < n_blocks; i++)
-    {
-        if (host[i].n == 0)
-            continue;
-        oj_quadrant_box_add(&out->box, host[i].box.x0, host[i].box.y0);
-        oj_quadrant_box_add(&out->box, host[i].box.x1, host[i].box.y1);
-        out->n += host[i].n;
-    }
-    return OJ_OK;
-}
+};
 
 static __global__ void make_codes(int64_t n, const double *x, const double *y,
                                   struct oj_quadrant_box frame, uint64_t *code,
@@ -126,11 +78,11 @@ static __global__ void make_codes(int64_t n, const double *x, const double *y,
 
 /* Points with the same code keep their order. */
 static oj_status sort(struct quadrants_build *m,
-                      const struct block_extent *frame)
+                      const struct point_extent *frame)
 {
     cudaStream_t stream = m->device->stream;
     OJ_TRY(oj_cuda_sorting_make(m->device, stream, m->n, &m->rows, m->err));
-    make_codes<<<blocks_of(m->n), BLOCK, 0, stream>>>(
+    make_codes<<<oj_blocks(m->n, BLOCK), BLOCK, 0, stream>>>(
         m->n, m->x, m->y, frame->box, m->rows.key[0].data,
         m->rows.value[0].data);
     OJ_CUDA_TRY_LAUNCH("coding the points", m->err);
@@ -156,9 +108,9 @@ static oj_status reorder(struct quadrants_build *m)
 {
     struct oj_cuda_quadrants *out = m->out;
     cudaStream_t stream = m->device->stream;
-    OJ_TRY(oj_cuda_make(m->device, stream, out->n_points, &out->x, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, out->n_points, &out->y, m->err));
-    gather<<<blocks_of(out->n_points), BLOCK, 0, stream>>>(
+    OJ_TRY(oj_cuda_make(m->device, stream, out->n_points, &out->x, &out->y,
+                        m->err));
+    gather<<<oj_blocks(out->n_points, BLOCK), BLOCK, 0, stream>>>(
         out->n_points, out->row.data, m->x, m->y, out->x.data, out->y.data);
     OJ_CUDA_TRY_LAUNCH("ordering the points", m->err);
     return OJ_OK;
@@ -195,15 +147,6 @@ static __global__ void split(int64_t n, const struct square *open,
     }
 }
 
-static oj_status count_next(struct quadrants_build *m, int64_t *out)
-{
-    unsigned long long n = 0;
-    OJ_TRY(oj_cuda_read(m->device->stream, m->n_next.data, (int)sizeof n, &n,
-                        "splitting squares", m->err));
-    *out = (int64_t)n;
-    return OJ_OK;
-}
-
 /* Marks the first place of each quadrant. Open squares have more than size
  * points each, which bounds their number. */
 static oj_status split_all(struct quadrants_build *m)
@@ -215,13 +158,9 @@ static oj_status split_all(struct quadrants_build *m)
     struct square root = {0, (int32_t)n};
     int32_t one = 1;
     OJ_TRY(oj_cuda_make(device, stream, n + 1, &m->place, m->err));
-    OJ_TRY(oj_cuda_make(device, stream, most, &m->open, m->err));
-    OJ_TRY(oj_cuda_make(device, stream, most, &m->next, m->err));
+    OJ_TRY(oj_cuda_make(device, stream, most, &m->open, &m->next, m->err));
     OJ_TRY(oj_cuda_make(device, stream, 1, &m->n_next, m->err));
-    OJ_CUDA_TRY(cudaMemsetAsync(m->place.data, 0,
-                                (size_t)(n + 1) * sizeof *m->place.data,
-                                stream),
-                "splitting squares", m->err);
+    OJ_TRY(oj_cuda_clear(stream, &m->place, "splitting squares", m->err));
     OJ_CUDA_TRY(cudaMemcpyAsync(m->place.data, &one, sizeof one,
                                 cudaMemcpyHostToDevice, stream),
                 "splitting squares", m->err);
@@ -230,17 +169,14 @@ static oj_status split_all(struct quadrants_build *m)
                 "splitting squares", m->err);
     for (int low_bits = OJ_QUADRANT_CODE_BITS - 2; n_open > 0; low_bits -= 2)
     {
-        struct oj_cuda_array<struct square> swap = m->open;
-        OJ_CUDA_TRY(
-            cudaMemsetAsync(m->n_next.data, 0, sizeof *m->n_next.data, stream),
-            "splitting squares", m->err);
-        split<<<blocks_of(n_open), BLOCK, 0, stream>>>(
+        OJ_TRY(oj_cuda_clear(stream, &m->n_next, "splitting squares", m->err));
+        split<<<oj_blocks(n_open, BLOCK), BLOCK, 0, stream>>>(
             n_open, m->open.data, m->code.data, low_bits, m->size,
             m->place.data, m->next.data, m->n_next.data);
         OJ_CUDA_TRY_LAUNCH("splitting squares", m->err);
-        OJ_TRY(count_next(m, &n_open));
-        m->open = m->next;
-        m->next = swap;
+        OJ_TRY(oj_cuda_read(stream, m->n_next.data, (int)sizeof n_open, &n_open,
+                            "splitting squares", m->err));
+        oj_cuda_swap(&m->open, &m->next);
     }
     return OJ_OK;
 }
@@ -292,9 +228,9 @@ static oj_status list_quadrants(struct quadrants_build *m)
     out->n = n_quadrants;
     OJ_TRY(oj_cuda_make(device, stream, out->n + 1, &out->first, m->err));
     OJ_TRY(oj_cuda_make(device, stream, out->n, &out->window, m->err));
-    list_first<<<blocks_of(out->n_points + 1), BLOCK, 0, stream>>>(
+    list_first<<<oj_blocks(out->n_points + 1, BLOCK), BLOCK, 0, stream>>>(
         out->n_points, m->place.data, out->first.data);
-    make_windows<<<blocks_of(out->n * WARP), BLOCK, 0, stream>>>(
+    make_windows<<<oj_blocks(out->n * WARP, BLOCK), BLOCK, 0, stream>>>(
         out->n, out->first.data, out->x.data, out->y.data, out->window.data);
     OJ_CUDA_TRY_LAUNCH("listing quadrants", m->err);
     return OJ_OK;
@@ -302,10 +238,12 @@ static oj_status list_quadrants(struct quadrants_build *m)
 
 static oj_status make_all(struct quadrants_build *m)
 {
-    struct block_extent frame;
+    struct point_extent frame = {oj_quadrant_box_empty(), 0};
+    struct extent_of_point points = {m->x, m->y};
     if (m->n == 0)
         return OJ_OK;
-    OJ_TRY(measure(m, &frame));
+    OJ_TRY(oj_cuda_reduce(m->device, points, m->n, join_point_extents(), &frame,
+                          "measuring the points", m->err));
     m->out->n_points = frame.n;
     if (frame.n == 0)
         return OJ_OK;
@@ -315,46 +253,22 @@ static oj_status make_all(struct quadrants_build *m)
     return list_quadrants(m);
 }
 
-oj_status oj_cuda_quadrants_make(struct oj_cuda_device *device, int64_t n,
-                                 const double *x, const double *y, int64_t size,
-                                 struct oj_cuda_quadrants *out,
+oj_status oj_cuda_quadrants_make(struct oj_cuda_device *device, int64_t size,
+                                 struct oj_cuda_quadrant_chunk *c,
                                  struct oj_error *err)
 {
-    struct oj_cuda_quadrants quadrants;
-    struct quadrants_build m;
+    struct quadrants_build m = {};
     oj_status status;
-    memset(&quadrants, 0, sizeof quadrants);
-    memset(&m, 0, sizeof m);
     m.device = device;
-    m.n = n;
-    m.size = size < n ? size : n;
-    m.x = x;
-    m.y = y;
-    m.out = &quadrants;
+    m.n = c->n;
+    m.size = size < c->n ? size : c->n;
+    m.x = c->x.data;
+    m.y = c->y.data;
+    m.out = &c->quadrants;
     m.err = err;
     status = make_all(&m);
-    oj_cuda_drop(device, device->stream, &m.code);
+    oj_cuda_drop(device, device->stream, &m.code, &m.scratch, &m.open, &m.next,
+                 &m.n_next, &m.place);
     oj_cuda_sorting_drop(device, device->stream, &m.rows);
-    oj_cuda_drop(device, device->stream, &m.scratch);
-    oj_cuda_drop(device, device->stream, &m.open);
-    oj_cuda_drop(device, device->stream, &m.next);
-    oj_cuda_drop(device, device->stream, &m.n_next);
-    oj_cuda_drop(device, device->stream, &m.place);
-    if (status != OJ_OK)
-        oj_cuda_quadrants_drop(device, &quadrants);
-    else
-        *out = quadrants;
     return status;
-}
-
-void oj_cuda_quadrants_drop(struct oj_cuda_device *device,
-                            struct oj_cuda_quadrants *quadrants)
-{
-    cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &quadrants->row);
-    oj_cuda_drop(device, stream, &quadrants->x);
-    oj_cuda_drop(device, stream, &quadrants->y);
-    oj_cuda_drop(device, stream, &quadrants->first);
-    oj_cuda_drop(device, stream, &quadrants->window);
-    memset(quadrants, 0, sizeof *quadrants);
 }

@@ -2,40 +2,12 @@
  * few pairs of a quadrant, segments in shared memory. What blocks of the same
  * quadrant find is put together under its lock by (distance, rank), so their
  * order does not show. */
+#include "../device/cuda_offsets.cuh"
 #include "cuda_quadrant.h"
-
-#include <string.h>
 
 #define BLOCK OJ_CUDA_QUADRANT_BLOCK
 #define TASK OJ_CUDA_QUADRANT_TASK
 #define WARP 32
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
-struct refining
-{
-    /* join side */
-    const struct oj_cuda_segment *segment;
-    const uint8_t *flag; /* NULL: no polygons, or only their boundary */
-    const int32_t *first;
-    const struct oj_quadrant_box *box;
-    double reach;
-    /* points */
-    const double *x, *y;
-    const int32_t *first_point;
-    /* pairs of quadrants slice.first .. slice.end - 1 */
-    struct oj_cuda_quadrant_slice slice;
-    const int64_t *offset, *task;
-    const int32_t *feature;
-    /* answers */
-    double *distance;
-    int32_t *rank;
-    int32_t *lock;
-    unsigned long long *n_met;
-};
 
 /* What a block has of its pairs. */
 struct pairs_of_block
@@ -53,32 +25,18 @@ struct tile
     uint8_t flag[BLOCK];
 };
 
-/* The quadrant of a task: the last with task[q] <= t. */
-static __device__ int64_t quadrant_of(const int64_t *task, int64_t first,
-                                      int64_t end, int64_t t)
-{
-    while (end - first > 1)
-    {
-        int64_t middle = first + (end - first) / 2;
-        if (task[middle] <= t)
-            first = middle;
-        else
-            end = middle;
-    }
-    return first;
-}
-
-static __device__ void load_pairs(const struct refining *r,
+static __device__ void load_pairs(const struct oj_cuda_quadrant_chunk *c,
                                   const int32_t *feature, int n,
                                   struct pairs_of_block *p)
 {
+    const int32_t *first = c->grid.first.data;
     int i = (int)threadIdx.x;
     if (i < n)
     {
         p->feature[i] = feature[i];
-        p->first[i] = r->first[feature[i]];
-        p->box[i] = r->box[feature[i]];
-        p->place[i + 1] = r->first[feature[i] + 1] - r->first[feature[i]];
+        p->first[i] = first[feature[i]];
+        p->box[i] = c->grid.box.data[feature[i]];
+        p->place[i + 1] = first[feature[i] + 1] - first[feature[i]];
     }
     __syncthreads();
     if (i == 0)
@@ -91,25 +49,19 @@ static __device__ void load_pairs(const struct refining *r,
 }
 
 /* Segment at, of all of the block's pairs, to this thread's place. */
-static __device__ void load_segment(const struct refining *r,
+template <int INTERIOR>
+static __device__ void load_segment(const struct oj_cuda_quadrant_chunk *c,
                                     const struct pairs_of_block *p, int n,
                                     int64_t at, struct tile *tile)
 {
-    int low = 0, high = n;
+    int pair;
     int64_t s;
     if (at >= p->place[n])
         return;
-    while (high - low > 1)
-    {
-        int middle = (low + high) / 2;
-        if (p->place[middle] <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    s = p->first[low] + (at - p->place[low]);
-    tile->segment[threadIdx.x] = r->segment[s];
-    tile->flag[threadIdx.x] = r->flag != NULL ? r->flag[s] : 0;
+    pair = oj_cuda_owner_of(p->place, 0, n, at);
+    s = p->first[pair] + (at - p->place[pair]);
+    tile->segment[threadIdx.x] = c->layer.segment.data[s];
+    tile->flag[threadIdx.x] = INTERIOR ? c->grid.flag.data[s] : 0;
 }
 
 /* A point on its way along the segments of a block's pairs. */
@@ -138,7 +90,7 @@ static __device__ void walk_on(const struct tile *tile, int from, int end,
 
 /* All pairs of the block for one point each; every thread comes along. */
 template <int INTERIOR>
-static __device__ void walk_all(const struct refining *r,
+static __device__ void walk_all(const struct oj_cuda_quadrant_chunk *c,
                                 const struct pairs_of_block *p, int n,
                                 struct tile *tile, struct quadrant_walk *w)
 {
@@ -146,7 +98,7 @@ static __device__ void walk_all(const struct refining *r,
     w->in_reach = 0;
     for (int64_t at = 0; at < p->place[n]; at += BLOCK)
     {
-        load_segment(r, p, n, at + threadIdx.x, tile);
+        load_segment<INTERIOR>(c, p, n, at + threadIdx.x, tile);
         __syncthreads();
         while (i < n && p->place[i] < at + BLOCK)
         {
@@ -164,7 +116,7 @@ static __device__ void walk_all(const struct refining *r,
                 break;
             if (w->in_reach)
                 oj_quadrant_take(&w->best, oj_quadrant_distance(&w->state),
-                                 p->feature[i], r->reach);
+                                 p->feature[i], c->grid.reach);
             i++;
         }
         __syncthreads();
@@ -172,16 +124,19 @@ static __device__ void walk_all(const struct refining *r,
 }
 
 /* Blocks of a quadrant do this one after the other. */
-static __device__ void put_together(const struct refining *r, int64_t q,
-                                    int alone, int64_t point,
+static __device__ void put_together(const struct oj_cuda_quadrant_chunk *c,
+                                    int64_t q, int alone, int64_t point,
                                     const struct quadrant_walk *w)
 {
+    double *distance = &c->answers.distance.data[point];
+    int32_t *rank = &c->answers.rank.data[point];
+    int32_t *lock = &c->answers.lock.data[q];
     struct oj_quadrant_best best;
     if (!alone)
     {
         if (threadIdx.x == 0)
         {
-            while (atomicCAS(&r->lock[q], 0, 1) != 0)
+            while (atomicCAS(lock, 0, 1) != 0)
                 ;
             __threadfence();
         }
@@ -189,23 +144,24 @@ static __device__ void put_together(const struct refining *r, int64_t q,
     }
     if (w->is_there && w->best.rank != INT32_MAX)
     {
-        best.distance = __ldcg(&r->distance[point]);
-        best.rank = __ldcg(&r->rank[point]);
-        oj_quadrant_take(&best, w->best.distance, w->best.rank, r->reach);
-        __stcg(&r->distance[point], best.distance);
-        __stcg(&r->rank[point], best.rank);
+        best.distance = __ldcg(distance);
+        best.rank = __ldcg(rank);
+        oj_quadrant_take(&best, w->best.distance, w->best.rank, c->grid.reach);
+        __stcg(distance, best.distance);
+        __stcg(rank, best.rank);
     }
     if (!alone)
     {
         __threadfence();
         __syncthreads();
         if (threadIdx.x == 0)
-            atomicExch(&r->lock[q], 0);
+            atomicExch(lock, 0);
     }
 }
 
-static __device__ void start_walk(const struct refining *r, int64_t point,
-                                  int is_there, struct quadrant_walk *w)
+static __device__ void start_walk(const struct oj_cuda_quadrant_chunk *c,
+                                  int64_t point, int is_there,
+                                  struct quadrant_walk *w)
 {
     struct oj_quadrant_box at;
     w->is_there = is_there;
@@ -214,39 +170,43 @@ static __device__ void start_walk(const struct refining *r, int64_t point,
     w->n_met = 0;
     if (!is_there)
         return;
-    w->x = r->x[point];
-    w->y = r->y[point];
+    w->x = c->quadrants.x.data[point];
+    w->y = c->quadrants.y.data[point];
     at.x0 = at.x1 = w->x;
     at.y0 = at.y1 = w->y;
-    w->window = oj_quadrant_box_around(&at, r->reach);
+    w->window = oj_quadrant_box_around(&at, c->grid.reach);
 }
 
 template <int INTERIOR>
-static __global__ void __launch_bounds__(BLOCK) refine(struct refining r)
+static __global__ void __launch_bounds__(BLOCK)
+    refine(const __grid_constant__ struct oj_cuda_quadrant_chunk c)
 {
     __shared__ struct pairs_of_block pairs;
     __shared__ struct tile tile;
+    const int64_t *task = c.pairs.task.data, *offset = c.pairs.offset.data;
+    const int32_t *first_point = c.quadrants.first.data;
     struct quadrant_walk w;
-    int64_t t = r.task[r.slice.first] + blockIdx.x;
-    int64_t q = quadrant_of(r.task, r.slice.first, r.slice.end, t);
-    int64_t first = r.offset[q] + (t - r.task[q]) * TASK;
-    int64_t left = r.offset[q + 1] - first;
+    int64_t t = task[c.slice.first] + blockIdx.x;
+    int64_t q = oj_cuda_owner_of(task, c.slice.first, c.slice.end, t);
+    int64_t first = offset[q] + (t - task[q]) * TASK;
+    int64_t left = offset[q + 1] - first;
     int n = left < TASK ? (int)left : TASK;
-    int alone = r.task[q + 1] - r.task[q] == 1;
+    int alone = task[q + 1] - task[q] == 1;
     unsigned n_met = 0;
-    load_pairs(&r, r.feature + (first - r.offset[r.slice.first]), n, &pairs);
-    for (int64_t p = r.first_point[q]; p < r.first_point[q + 1]; p += BLOCK)
+    load_pairs(&c, c.pairs.feature.data + (first - offset[c.slice.first]), n,
+               &pairs);
+    for (int64_t p = first_point[q]; p < first_point[q + 1]; p += BLOCK)
     {
         int64_t point = p + threadIdx.x;
-        start_walk(&r, point, point < r.first_point[q + 1], &w);
-        walk_all<INTERIOR>(&r, &pairs, n, &tile, &w);
-        put_together(&r, q, alone, point, &w);
+        start_walk(&c, point, point < first_point[q + 1], &w);
+        walk_all<INTERIOR>(&c, &pairs, n, &tile, &w);
+        put_together(&c, q, alone, point, &w);
         n_met += w.n_met;
     }
     for (int step = WARP / 2; step > 0; step /= 2)
         n_met += __shfl_xor_sync(~0u, n_met, step);
     if (threadIdx.x % WARP == 0 && n_met > 0)
-        atomicAdd(r.n_met, (unsigned long long)n_met);
+        atomicAdd(c.answers.n_met.data, (unsigned long long)n_met);
 }
 
 static __global__ void start_answers(int64_t n, double *distance, int32_t *rank)
@@ -258,93 +218,37 @@ static __global__ void start_answers(int64_t n, double *distance, int32_t *rank)
     rank[i] = INT32_MAX;
 }
 
-static oj_status make_answers(struct oj_cuda_device *device,
-                              const struct oj_cuda_quadrants *quadrants,
-                              struct oj_cuda_quadrant_answers *a,
-                              struct oj_error *err)
+oj_status oj_cuda_quadrant_answers_make(struct oj_cuda_device *device,
+                                        struct oj_cuda_quadrant_chunk *c,
+                                        struct oj_error *err)
 {
+    struct oj_cuda_quadrant_answers *a = &c->answers;
     cudaStream_t stream = device->stream;
-    int64_t n = quadrants->n_points;
-    OJ_TRY(oj_cuda_make(device, stream, n, &a->distance, err));
-    OJ_TRY(oj_cuda_make(device, stream, n, &a->rank, err));
-    OJ_TRY(oj_cuda_make(device, stream, quadrants->n, &a->lock, err));
+    int64_t n = c->quadrants.n_points;
+    OJ_TRY(oj_cuda_make(device, stream, n, &a->distance, &a->rank, err));
+    OJ_TRY(oj_cuda_make(device, stream, c->quadrants.n, &a->lock, err));
     OJ_TRY(oj_cuda_make(device, stream, 1, &a->n_met, err));
-    OJ_CUDA_TRY(
-        cudaMemsetAsync(a->n_met.data, 0, sizeof *a->n_met.data, stream),
-        "starting answers", err);
+    OJ_TRY(oj_cuda_clear(stream, &a->n_met, "starting answers", err));
+    OJ_TRY(oj_cuda_clear(stream, &a->lock, "starting answers", err));
     if (n == 0)
         return OJ_OK;
-    OJ_CUDA_TRY(cudaMemsetAsync(a->lock.data, 0,
-                                (size_t)quadrants->n * sizeof *a->lock.data,
-                                stream),
-                "starting answers", err);
-    start_answers<<<blocks_of(n), BLOCK, 0, stream>>>(n, a->distance.data,
-                                                      a->rank.data);
+    start_answers<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+        n, a->distance.data, a->rank.data);
     OJ_CUDA_TRY_LAUNCH("starting answers", err);
     return OJ_OK;
 }
 
-oj_status oj_cuda_quadrant_answers_make(
-    struct oj_cuda_device *device, const struct oj_cuda_quadrants *quadrants,
-    struct oj_cuda_quadrant_answers *out, struct oj_error *err)
-{
-    struct oj_cuda_quadrant_answers answers;
-    oj_status status;
-    memset(&answers, 0, sizeof answers);
-    status = make_answers(device, quadrants, &answers, err);
-    if (status != OJ_OK)
-        oj_cuda_quadrant_answers_drop(device, &answers);
-    else
-        *out = answers;
-    return status;
-}
-
-void oj_cuda_quadrant_answers_drop(struct oj_cuda_device *device,
-                                   struct oj_cuda_quadrant_answers *answers)
-{
-    cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &answers->distance);
-    oj_cuda_drop(device, stream, &answers->rank);
-    oj_cuda_drop(device, stream, &answers->lock);
-    oj_cuda_drop(device, stream, &answers->n_met);
-    memset(answers, 0, sizeof *answers);
-}
-
 oj_status oj_cuda_quadrant_refine(struct oj_cuda_device *device,
-                                  const struct oj_cuda_layer *layer,
-                                  const struct oj_cuda_quadrant_grid *grid,
-                                  const struct oj_cuda_quadrants *quadrants,
-                                  const struct oj_cuda_quadrant_slice *slice,
-                                  const struct oj_cuda_quadrant_pairs *pairs,
-                                  int interior,
-                                  struct oj_cuda_quadrant_answers *answers,
+                                  const struct oj_cuda_quadrant_chunk *c,
                                   struct oj_error *err)
 {
-    struct refining r;
-    unsigned n_blocks = (unsigned)slice->n_tasks;
-    int has_rings = interior && grid->flag.n > 0;
-    if (slice->n_tasks == 0)
+    unsigned n_blocks = (unsigned)c->slice.n_tasks;
+    if (n_blocks == 0)
         return OJ_OK;
-    r.segment = layer->segment.data;
-    r.flag = has_rings ? grid->flag.data : NULL;
-    r.first = grid->first.data;
-    r.box = grid->box.data;
-    r.reach = grid->reach;
-    r.x = quadrants->x.data;
-    r.y = quadrants->y.data;
-    r.first_point = quadrants->first.data;
-    r.slice = *slice;
-    r.offset = pairs->offset.data;
-    r.task = pairs->task.data;
-    r.feature = pairs->feature.data;
-    r.distance = answers->distance.data;
-    r.rank = answers->rank.data;
-    r.lock = answers->lock.data;
-    r.n_met = answers->n_met.data;
-    if (has_rings)
-        refine<1><<<n_blocks, BLOCK, 0, device->stream>>>(r);
+    if (c->interior && c->grid.flag.n > 0)
+        refine<1><<<n_blocks, BLOCK, 0, device->stream>>>(*c);
     else
-        refine<0><<<n_blocks, BLOCK, 0, device->stream>>>(r);
+        refine<0><<<n_blocks, BLOCK, 0, device->stream>>>(*c);
     OJ_CUDA_TRY_LAUNCH("measuring distances", err);
     return OJ_OK;
 }
@@ -358,32 +262,31 @@ static __global__ void clear_rows(int64_t n, int32_t *row, double *measure)
     measure[i] = NAN;
 }
 
-static __global__ void answer_rows(int64_t n, const uint32_t *of_point,
-                                   const double *distance, const int32_t *rank,
-                                   const int32_t *ordinal_of, int32_t *row,
-                                   double *measure)
+static __global__ void
+answer_rows(const __grid_constant__ struct oj_cuda_quadrant_chunk c)
 {
     int64_t p = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    const int32_t *ordinal_of = c.layer.ordinal_of.data;
     int32_t best;
-    if (p >= n || rank[p] == INT32_MAX)
+    uint32_t row;
+    if (p >= c.quadrants.n_points || c.answers.rank.data[p] == INT32_MAX)
         return;
-    best = rank[p];
-    row[of_point[p]] = ordinal_of != NULL ? ordinal_of[best] : best;
-    measure[of_point[p]] = distance[p];
+    best = c.answers.rank.data[p];
+    row = c.quadrants.row.data[p];
+    c.row.data[row] = ordinal_of != NULL ? ordinal_of[best] : best;
+    c.measure.data[row] = c.answers.distance.data[p];
 }
 
-oj_status oj_cuda_quadrant_answer(
-    struct oj_cuda_device *device, const struct oj_cuda_layer *layer,
-    const struct oj_cuda_quadrants *quadrants,
-    const struct oj_cuda_quadrant_answers *answers, int64_t n, int32_t *row,
-    double *measure, struct oj_error *err)
+oj_status oj_cuda_quadrant_answer(struct oj_cuda_device *device,
+                                  const struct oj_cuda_quadrant_chunk *c,
+                                  struct oj_error *err)
 {
     cudaStream_t stream = device->stream;
-    clear_rows<<<blocks_of(n), BLOCK, 0, stream>>>(n, row, measure);
-    if (quadrants->n_points > 0)
-        answer_rows<<<blocks_of(quadrants->n_points), BLOCK, 0, stream>>>(
-            quadrants->n_points, quadrants->row.data, answers->distance.data,
-            answers->rank.data, layer->ordinal_of.data, row, measure);
+    int64_t n = c->quadrants.n_points;
+    clear_rows<<<oj_blocks(c->n, BLOCK), BLOCK, 0, stream>>>(c->n, c->row.data,
+                                                             c->measure.data);
+    if (n > 0)
+        answer_rows<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(*c);
     OJ_CUDA_TRY_LAUNCH("answering", err);
     return OJ_OK;
 }

@@ -21,11 +21,6 @@
 /* Places of a level are 32 bits; one step makes at most 16 of one. */
 #define MOST_PLACES ((int64_t)1 << 27)
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 /* --- levels --------------------------------------------------------------- */
 
 /* Of one level each, the first of which is that of level `top`. */
@@ -74,9 +69,9 @@ static struct oj_cuda_ring_part *next_part(struct parts *parts)
 
 static oj_status make_levels(struct oj_cuda_ring_making *m, struct parts *parts)
 {
-    struct oj_cuda_ring_level level, next;
+    struct oj_cuda_ring_level next;
+    struct oj_cuda_ring_level level = {};
     oj_status status;
-    memset(&level, 0, sizeof level);
     status = oj_cuda_ring_start(m, &parts->part[0], &level);
     if (level.depth > 0)
     {
@@ -189,13 +184,13 @@ static oj_status add_directory(struct oj_cuda_ring_making *m, int top,
                                     stream),
                     "making the directory of rings", m->err);
     else
-        make_directory<<<blocks_of(n / 16), BLOCK, 0, stream>>>(
+        make_directory<<<oj_blocks(n / 16, BLOCK), BLOCK, 0, stream>>>(
             cells->slot.data, top, level, cells->directory.data);
     OJ_CUDA_TRY_LAUNCH("making the directory of rings", m->err);
     cells->tree.directory_level = level;
     cells->tree.directory = cells->directory.data;
-    make_occupied<<<blocks_of(4 * n), BLOCK, 0, stream>>>(cells->tree,
-                                                          cells->occupied.data);
+    make_occupied<<<oj_blocks(4 * n, BLOCK), BLOCK, 0, stream>>>(
+        cells->tree, cells->occupied.data);
     OJ_CUDA_TRY_LAUNCH("making the directory of rings", m->err);
     cells->tree.occupied = cells->occupied.data;
     return OJ_OK;
@@ -226,13 +221,8 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_device *device,
                                    struct oj_error *err)
 {
     int directory_level = choose_directory(layer->n_segments);
-    struct oj_cuda_ring_cells cells;
-    struct oj_cuda_ring_making m;
-    struct parts parts;
-    oj_status status;
-    memset(&cells, 0, sizeof cells);
-    memset(&m, 0, sizeof m);
-    memset(&parts, 0, sizeof parts);
+    struct oj_cuda_ring_making m = {};
+    struct parts parts = {};
     if ((layer->x0 <= layer->x1 && layer->magnitude > 1e140) ||
         layer->n_rings > OJ_RING_SLOT_MAX / 2 ||
         layer->n_features > OJ_RING_SLOT_MAX ||
@@ -241,7 +231,7 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_device *device,
                        "polygons that CUDA kernels do not hold");
     m.device = device;
     m.layer = layer;
-    m.cells = &cells;
+    m.cells = out;
     m.err = err;
     m.most = MOST_EDGES;
     m.fine = directory_level + 1;
@@ -253,34 +243,22 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_device *device,
         layer->x0 <= layer->x1
             ? oj_ring_frame_around(layer->x0, layer->y0, layer->x1, layer->y1)
             : oj_ring_frame_around(0.0, 0.0, 0.0, 0.0);
-    status = build(&m, directory_level, &parts);
-    if (status != OJ_OK)
-    {
-        oj_cuda_ring_cells_drop(device, &cells);
-        return status;
-    }
-    *out = cells;
-    return OJ_OK;
+    return build(&m, directory_level, &parts);
 }
 
 void oj_cuda_ring_cells_drop(struct oj_cuda_device *device,
                              struct oj_cuda_ring_cells *cells)
 {
     cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &cells->directory);
-    oj_cuda_drop(device, stream, &cells->occupied);
-    oj_cuda_drop(device, stream, &cells->slot);
-    oj_cuda_drop(device, stream, &cells->leaf);
-    oj_cuda_drop(device, stream, &cells->record);
-    oj_cuda_drop(device, stream, &cells->edge);
-    oj_cuda_drop(device, stream, &cells->edge_segment);
+    oj_cuda_drop(device, stream, &cells->directory, &cells->occupied,
+                 &cells->slot, &cells->leaf, &cells->record, &cells->edge,
+                 &cells->edge_segment);
     memset(cells, 0, sizeof *cells);
 }
 
 int64_t oj_cuda_ring_cells_bytes(const struct oj_cuda_ring_cells *cells)
 {
-    return 4 * (cells->directory.n + cells->slot.n + cells->edge_segment.n) +
-           2 * cells->occupied.n +
-           (int64_t)sizeof(struct oj_ring_leaf) * cells->leaf.n +
-           8 * (cells->record.n + cells->edge.n);
+    return oj_cuda_bytes(&cells->directory, &cells->occupied, &cells->slot,
+                         &cells->leaf, &cells->record, &cells->edge,
+                         &cells->edge_segment);
 }

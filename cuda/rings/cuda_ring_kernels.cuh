@@ -5,8 +5,6 @@
 
 #include "cuda_ring_tree.h"
 
-#include <iterator>
-
 #define BLOCK 256
 
 /* --- what kernels read of a level ----------------------------------------- */
@@ -127,7 +125,7 @@ struct node_sums
     struct oj_cuda_ring_sums *of_block;
 };
 
-static __host__ __device__ struct oj_cuda_ring_sums
+static __device__ struct oj_cuda_ring_sums
 operator+(const struct oj_cuda_ring_sums &a, const struct oj_cuda_ring_sums &b)
 {
     struct oj_cuda_ring_sums s;
@@ -269,7 +267,7 @@ static __global__ void find_heads(struct view v, uint32_t *head)
 
 struct greater
 {
-    __host__ __device__ uint32_t operator()(uint32_t a, uint32_t b) const
+    __device__ uint32_t operator()(uint32_t a, uint32_t b) const
     {
         return a > b ? a : b;
     }
@@ -487,25 +485,11 @@ static __global__ void put_counts(struct view v, struct node_sums sums,
 /* The bytes as what they add. */
 struct counts
 {
-    typedef std::random_access_iterator_tag iterator_category;
-    typedef unsigned long long value_type;
-    typedef ptrdiff_t difference_type;
-    typedef const unsigned long long *pointer;
-    typedef unsigned long long reference;
     const uint8_t *byte;
 
-    __host__ __device__ unsigned long long operator*() const
+    __device__ unsigned long long operator()(ptrdiff_t i) const
     {
-        return (unsigned long long)(*byte >> 7) << 32 | (*byte & 15u);
-    }
-    __host__ __device__ unsigned long long operator[](ptrdiff_t i) const
-    {
-        return *(*this + i);
-    }
-    __host__ __device__ struct counts operator+(ptrdiff_t i) const
-    {
-        struct counts moved = {byte + i};
-        return moved;
+        return (unsigned long long)(byte[i] >> 7) << 32 | (byte[i] & 15u);
     }
 };
 

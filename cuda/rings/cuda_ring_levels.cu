@@ -20,11 +20,6 @@ struct ring_level_work
     struct oj_cuda_array<uint8_t> scratch;
 };
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 /* --- steps ---------------------------------------------------------------- */
 
 static struct view view_of(const struct oj_cuda_ring_making *m,
@@ -76,10 +71,9 @@ static oj_status judge(struct oj_cuda_ring_making *m, const struct view *v,
                        struct oj_cuda_ring_part *part)
 {
     cudaStream_t stream = m->device->stream;
-    int64_t n = v->n_nodes, n_blocks = blocks_of(n);
+    int64_t n = v->n_nodes, n_blocks = oj_blocks(n, BLOCK);
     part->n_slots = (v->n_nodes + 15) / 16 * 16;
-    OJ_TRY(oj_cuda_make(m->device, stream, n, &w->kind, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, n, &w->of_node, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n, &w->kind, &w->of_node, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, n_blocks + 1, &w->of_block, m->err));
     OJ_TRY(oj_cuda_ring_extend(m, &m->cells->slot, part->first_slot,
                                part->n_slots));
@@ -116,10 +110,10 @@ static oj_status finish(struct oj_cuda_ring_making *m, struct view *v,
         oj_cuda_make(m->device, stream, s->split_fragments, &w->list, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, v->n_fragments, &w->said, m->err));
     to = made_by(cells, part);
-    put_records<<<blocks_of(v->n_fragments), BLOCK, 0, stream>>>(
+    put_records<<<oj_blocks(v->n_fragments, BLOCK), BLOCK, 0, stream>>>(
         *v, w->kind.data, sums_of_nodes(w), to, w->list.data, w->said.data);
     OJ_CUDA_TRY_LAUNCH("making cells of rings", m->err);
-    make_leaves<<<blocks_of(v->n_nodes), BLOCK, 0, stream>>>(
+    make_leaves<<<oj_blocks(v->n_nodes, BLOCK), BLOCK, 0, stream>>>(
         *v, w->kind.data, sums_of_nodes(w), w->said.data, to,
         cells->slot.data + part->first_slot);
     OJ_CUDA_TRY_LAUNCH("making cells of rings", m->err);
@@ -138,16 +132,14 @@ static oj_status mark(struct oj_cuda_ring_making *m, const struct view *v,
     struct marks to;
     if (n == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_make(m->device, stream, n, &marks->head, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, n, &marks->lost, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, n, &marks->masks, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n, &marks->head, &marks->lost,
+                        &marks->masks, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, n_edges, &marks->touched, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->doubt, m->err));
     OJ_CUDA_TRY(cudaMemsetAsync(w->doubt.data, 0, 4, stream), "marking rings",
                 m->err);
-    OJ_CUDA_TRY(cudaMemsetAsync(marks->lost.data, 0, (size_t)n * 4, stream),
-                "marking rings", m->err);
-    find_heads<<<blocks_of(n), BLOCK, 0, stream>>>(*v, marks->head.data);
+    OJ_TRY(oj_cuda_clear(stream, &marks->lost, "marking rings", m->err));
+    find_heads<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(*v, marks->head.data);
     OJ_CUDA_TRY_LAUNCH("marking rings", m->err);
     OJ_TRY(oj_cuda_with_scratch(
         m->device, stream, &w->scratch,
@@ -164,7 +156,7 @@ static oj_status mark(struct oj_cuda_ring_making *m, const struct view *v,
     to.lost = marks->lost.data;
     to.doubt = w->doubt.data + 1;
     to.n_doubts = w->doubt.data;
-    mark_fragments<<<blocks_of(n), BLOCK, 0, stream>>>(*v, to);
+    mark_fragments<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(*v, to);
     OJ_CUDA_TRY_LAUNCH("marking rings", m->err);
     settle_fragments<<<(unsigned)m->device->n_processors, BLOCK, 0, stream>>>(
         *v, to);
@@ -184,11 +176,11 @@ static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
     unsigned long long all = 0;
     if (n_groups == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->count, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, n + 1, &w->place, m->err));
+    OJ_TRY(
+        oj_cuda_make(m->device, stream, n + 1, &w->count, &w->place, m->err));
     OJ_CUDA_TRY(cudaMemsetAsync(w->count.data + n, 0, 1, stream),
                 "splitting cells of rings", m->err);
-    put_counts<<<blocks_of(v->n_listed), BLOCK, 0, stream>>>(
+    put_counts<<<oj_blocks(v->n_listed, BLOCK), BLOCK, 0, stream>>>(
         *v, sums_of_nodes(w), w->marks.head.data, w->marks.lost.data,
         w->marks.masks.data, w->count.data);
     OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
@@ -196,7 +188,8 @@ static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
         m->device, stream, &w->scratch,
         [&](void *memory, size_t &bytes)
         {
-            struct counts counts = {w->count.data};
+            oj_cuda_computed<unsigned long long, struct counts> counts = {
+                {w->count.data}, 0};
             return cub::DeviceScan::ExclusiveSum(memory, bytes, counts,
                                                  w->place.data, n + 1, stream);
         },
@@ -206,20 +199,19 @@ static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
     next->depth = v->depth + 1;
     next->n_fragments = (int64_t)(all >> 32);
     next->n_edges = (int64_t)(all & 0xffffffffu);
-    OJ_TRY(oj_cuda_make(m->device, stream, n_groups, &next->parent, m->err));
-    OJ_TRY(
-        oj_cuda_make(m->device, stream, n_groups, &next->replication, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n_groups, &next->parent,
+                        &next->replication, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, 16 * n_groups + 1, &next->node_first,
                         m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, next->n_fragments, &next->fragment,
                         m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, next->n_edges, &next->edge, m->err));
     next->n_nodes = 16 * n_groups;
-    put_nodes<<<blocks_of(v->n_listed), BLOCK, 0, stream>>>(
+    put_nodes<<<oj_blocks(v->n_listed, BLOCK), BLOCK, 0, stream>>>(
         *v, sums_of_nodes(w), w->place.data, first_group,
         m->cells->slot.data + part->first_slot, *next);
     OJ_CUDA_TRY_LAUNCH("splitting cells of rings", m->err);
-    put_fragments<<<blocks_of(v->n_listed), BLOCK, 0, stream>>>(
+    put_fragments<<<oj_blocks(v->n_listed, BLOCK), BLOCK, 0, stream>>>(
         *v, sums_of_nodes(w), w->marks.head.data, w->marks.lost.data,
         w->marks.masks.data, w->marks.touched.data, w->place.data,
         next->fragment.data, next->edge.data);
@@ -231,16 +223,10 @@ static void drop_working(struct oj_cuda_device *device,
                          struct ring_level_work *w)
 {
     cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &w->kind);
-    oj_cuda_drop(device, stream, &w->of_node);
-    oj_cuda_drop(device, stream, &w->of_block);
-    oj_cuda_drop(device, stream, &w->list);
-    oj_cuda_drop(device, stream, &w->said);
+    oj_cuda_drop(device, stream, &w->kind, &w->of_node, &w->of_block, &w->list,
+                 &w->said);
     oj_cuda_ring_marks_drop(device, &w->marks);
-    oj_cuda_drop(device, stream, &w->doubt);
-    oj_cuda_drop(device, stream, &w->count);
-    oj_cuda_drop(device, stream, &w->place);
-    oj_cuda_drop(device, stream, &w->scratch);
+    oj_cuda_drop(device, stream, &w->doubt, &w->count, &w->place, &w->scratch);
 }
 
 oj_status oj_cuda_ring_level_down(struct oj_cuda_ring_making *m,
@@ -250,9 +236,8 @@ oj_status oj_cuda_ring_level_down(struct oj_cuda_ring_making *m,
                                   struct oj_cuda_ring_level *next)
 {
     struct view v = view_of(m, level, is_large, may_split);
-    struct ring_level_work w;
+    struct ring_level_work w = {};
     oj_status status;
-    memset(&w, 0, sizeof w);
     status = judge(m, &v, &w, part);
     if (status == OJ_OK)
         status = finish(m, &v, &w, part);
@@ -269,9 +254,8 @@ oj_status oj_cuda_ring_mark(struct oj_cuda_ring_making *m,
                             struct oj_cuda_ring_marks *out)
 {
     struct view v = view_of(m, level, 0, 0);
-    struct ring_level_work w;
+    struct ring_level_work w = {};
     oj_status status;
-    memset(&w, 0, sizeof w);
     status = mark(m, &v, level->n_edges, &w);
     *out = w.marks;
     memset(&w.marks, 0, sizeof w.marks);
@@ -283,21 +267,16 @@ void oj_cuda_ring_marks_drop(struct oj_cuda_device *device,
                              struct oj_cuda_ring_marks *marks)
 {
     cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &marks->head);
-    oj_cuda_drop(device, stream, &marks->lost);
-    oj_cuda_drop(device, stream, &marks->masks);
-    oj_cuda_drop(device, stream, &marks->touched);
+    oj_cuda_drop(device, stream, &marks->head, &marks->lost, &marks->masks,
+                 &marks->touched);
 }
 
 void oj_cuda_ring_level_drop(struct oj_cuda_device *device,
                              struct oj_cuda_ring_level *level)
 {
     cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &level->parent);
-    oj_cuda_drop(device, stream, &level->replication);
-    oj_cuda_drop(device, stream, &level->node_first);
-    oj_cuda_drop(device, stream, &level->fragment);
-    oj_cuda_drop(device, stream, &level->edge);
-    oj_cuda_drop(device, stream, &level->window);
+    oj_cuda_drop(device, stream, &level->parent, &level->replication,
+                 &level->node_first, &level->fragment, &level->edge,
+                 &level->window);
     memset(level, 0, sizeof *level);
 }

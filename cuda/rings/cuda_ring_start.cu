@@ -17,11 +17,6 @@
 /* Fragments that a number of 32 bits has room for beside one of 16 cells. */
 #define MOST_FRAGMENTS ((int64_t)1 << 28)
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 /* --- units ---------------------------------------------------------------- */
 
 struct units
@@ -129,19 +124,10 @@ struct ring_start_work
 static void drop_working(struct oj_cuda_device *device,
                          struct ring_start_work *w)
 {
-    cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &w->fragments);
-    oj_cuda_drop(device, stream, &w->edges);
-    oj_cuda_drop(device, stream, &w->window);
-    oj_cuda_drop(device, stream, &w->scratch);
+    oj_cuda_drop(device, device->stream, &w->fragments, &w->edges, &w->window,
+                 &w->scratch, &w->place, &w->item[0], &w->item[1], &w->put);
     oj_cuda_ring_level_drop(device, &w->windows);
     oj_cuda_ring_marks_drop(device, &w->marks);
-    oj_cuda_drop(device, stream, &w->place);
-    for (int i = 0; i < 2; i++)
-    {
-        oj_cuda_drop(device, stream, &w->item[i]);
-    }
-    oj_cuda_drop(device, stream, &w->put);
 }
 
 static struct starts starts_of(const struct ring_start_work *w)
@@ -157,24 +143,17 @@ static oj_status measure(struct oj_cuda_ring_making *m, const struct units *u,
     unsigned long long fragments = 0, edges = 0;
     if (w->fragments.n == 0)
     {
-        OJ_TRY(
-            oj_cuda_make(m->device, stream, u->n + 1, &w->fragments, m->err));
-        OJ_TRY(oj_cuda_make(m->device, stream, u->n + 1, &w->edges, m->err));
+        OJ_TRY(oj_cuda_make(m->device, stream, u->n + 1, &w->fragments,
+                            &w->edges, m->err));
         OJ_TRY(oj_cuda_make(m->device, stream, u->n, &w->window, m->err));
     }
-    measure_units<<<blocks_of(u->n + 1), BLOCK, 0, stream>>>(*u, starts_of(w));
+    measure_units<<<oj_blocks(u->n + 1, BLOCK), BLOCK, 0, stream>>>(
+        *u, starts_of(w));
     OJ_CUDA_TRY_LAUNCH("counting rings", m->err);
-    OJ_TRY(oj_cuda_scan(m->device, stream, &w->scratch, w->fragments.data, u->n,
-                        "counting rings", m->err));
-    OJ_TRY(oj_cuda_scan(m->device, stream, &w->scratch, w->edges.data, u->n,
-                        "counting rings", m->err));
-    OJ_CUDA_TRY(cudaMemcpyAsync(&fragments, w->fragments.data + u->n, 8,
-                                cudaMemcpyDeviceToHost, stream),
-                "counting rings", m->err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(&edges, w->edges.data + u->n, 8,
-                                cudaMemcpyDeviceToHost, stream),
-                "counting rings", m->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "counting rings", m->err);
+    OJ_TRY(oj_cuda_scan_total(m->device, stream, &w->scratch, w->fragments.data,
+                              u->n, &fragments, "counting rings", m->err));
+    OJ_TRY(oj_cuda_scan_total(m->device, stream, &w->scratch, w->edges.data,
+                              u->n, &edges, "counting rings", m->err));
     all->windows = (int64_t)(fragments >> 32);
     all->fragments = (int64_t)(fragments & 0xffffffffu);
     all->edges = (int64_t)(edges & 0xffffffffu);
@@ -233,16 +212,16 @@ static oj_status fill_root(struct oj_cuda_ring_making *m, const struct units *u,
     root->n_nodes = 1;
     root->n_fragments = n_fragments;
     root->n_edges = m->layer->n_segments;
-    OJ_TRY(oj_cuda_make(m->device, stream, 1, &root->parent, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, 1, &root->replication, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, 1, &root->parent, &root->replication,
+                        m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, 2, &root->node_first, m->err));
     OJ_TRY(
         oj_cuda_make(m->device, stream, n_fragments, &root->fragment, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, root->n_edges, &root->edge, m->err));
-    make_root<<<blocks_of(n_fragments + 1), BLOCK, 0, stream>>>(
+    make_root<<<oj_blocks(n_fragments + 1, BLOCK), BLOCK, 0, stream>>>(
         *u, starts_of(w), *root);
     OJ_CUDA_TRY_LAUNCH("making the root of rings", m->err);
-    count_up<<<blocks_of(root->n_edges + 1), BLOCK, 0, stream>>>(
+    count_up<<<oj_blocks(root->n_edges + 1, BLOCK), BLOCK, 0, stream>>>(
         root->n_edges, root->edge.data);
     OJ_CUDA_TRY_LAUNCH("making the root of rings", m->err);
     return OJ_OK;
@@ -302,8 +281,8 @@ static oj_status fill_windows(struct oj_cuda_ring_making *m,
                         m->err));
     OJ_TRY(
         oj_cuda_make(m->device, stream, level->n_edges, &level->edge, m->err));
-    make_windows<<<blocks_of(u->n), BLOCK, 0, stream>>>(*u, starts_of(w),
-                                                        *level);
+    make_windows<<<oj_blocks(u->n, BLOCK), BLOCK, 0, stream>>>(*u, starts_of(w),
+                                                               *level);
     OJ_CUDA_TRY_LAUNCH("making windows of rings", m->err);
     return oj_cuda_ring_mark(m, level, &w->marks);
 }
@@ -334,20 +313,17 @@ static oj_status sort_items(struct oj_cuda_ring_making *m,
     struct windows v = view_of(w);
     OJ_TRY(
         oj_cuda_make(m->device, stream, (int64_t)v.n + 1, &w->place, m->err));
-    count_items<<<blocks_of((int64_t)v.n + 1), BLOCK, 0, stream>>>(
+    count_items<<<oj_blocks((int64_t)v.n + 1, BLOCK), BLOCK, 0, stream>>>(
         v, w->place.data);
     OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
     OJ_TRY(oj_cuda_scan_total(m->device, stream, &w->scratch, w->place.data,
                               v.n, n_items, "filling cells of rings", m->err));
     if (*n_items >= ((unsigned long long)1 << 31))
         return oj_fail(m->err, OJ_ERR_NOMEM, "too many parts of polygons");
-    for (int i = 0; i < 2; i++)
-    {
-        OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)*n_items, &w->item[i],
-                            m->err));
-    }
-    put_items<<<blocks_of(v.n), BLOCK, 0, stream>>>(v, w->place.data,
-                                                    w->item[1].data);
+    OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)*n_items, &w->item[0],
+                        &w->item[1], m->err));
+    put_items<<<oj_blocks(v.n, BLOCK), BLOCK, 0, stream>>>(v, w->place.data,
+                                                           w->item[1].data);
     OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
     return oj_cuda_with_scratch(
         m->device, stream, &w->scratch,
@@ -376,36 +352,33 @@ static oj_status fill_first(struct oj_cuda_ring_making *m,
         m->device, stream, &w->scratch,
         [&](void *memory, size_t &bytes)
         {
-            struct put_sums sums = {w->item[0].data, 0, (ptrdiff_t)n};
+            oj_cuda_computed<unsigned long long, struct put_sums> sums = {
+                {w->item[0].data, (ptrdiff_t)n}, 0};
             return cub::DeviceScan::ExclusiveSum(
                 memory, bytes, sums, w->put.data, (int64_t)n + 1, stream);
         },
         "filling cells of rings", m->err));
-    OJ_CUDA_TRY(cudaMemcpyAsync(&all, w->put.data + n, sizeof all,
-                                cudaMemcpyDeviceToHost, stream),
-                "filling cells of rings", m->err);
+    OJ_TRY(oj_cuda_read(stream, w->put.data + n, (int)sizeof all, &all,
+                        "filling cells of rings", m->err));
     above->n_slots = v.level > 1 ? 1u << (4 * v.level - 4) : 16;
     OJ_TRY(oj_cuda_ring_extend(m, slot, 0, above->n_slots));
     OJ_CUDA_TRY(
         cudaMemsetAsync(slot->data, 0, 4 * (size_t)above->n_slots, stream),
         "filling cells of rings", m->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "filling cells of rings",
-                m->err);
     n_groups = (int64_t)(all >> 32);
     first->depth = v.level;
     first->n_nodes = 16 * n_groups;
     first->n_fragments = (int64_t)n;
     first->n_edges = (int64_t)(all & 0xffffffffu);
-    OJ_TRY(oj_cuda_make(m->device, stream, n_groups, &first->parent, m->err));
-    OJ_TRY(
-        oj_cuda_make(m->device, stream, n_groups, &first->replication, m->err));
+    OJ_TRY(oj_cuda_make(m->device, stream, n_groups, &first->parent,
+                        &first->replication, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, first->n_nodes + 1,
                         &first->node_first, m->err));
     OJ_TRY(oj_cuda_make(m->device, stream, first->n_fragments, &first->fragment,
                         m->err));
     OJ_TRY(
         oj_cuda_make(m->device, stream, first->n_edges, &first->edge, m->err));
-    fill_cells<<<blocks_of((int64_t)n), BLOCK, 0, stream>>>(
+    fill_cells<<<oj_blocks((int64_t)n, BLOCK), BLOCK, 0, stream>>>(
         v, (uint32_t)n, w->item[0].data, w->put.data, above->n_slots / 16,
         slot->data, *first);
     OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
@@ -471,11 +444,10 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
                              struct oj_cuda_ring_level *first)
 {
     struct units units;
-    struct ring_start_work w;
+    struct ring_start_work w = {};
     struct all_units all = {0, 0, 0, 0};
     oj_status status;
     list_units(m, &units);
-    memset(&w, 0, sizeof w);
     status = start_below(m, &units, &w, above, first);
     if (status == OJ_ERR_NOMEM) /* the root takes less */
     {

@@ -89,10 +89,7 @@ OJ_MUST_USE oj_status oj_cuda_ring_extend(struct oj_cuda_ring_making *m,
                                           int64_t used, int64_t more)
 {
     cudaStream_t stream = m->device->stream;
-    struct oj_cuda_array<T> wide =
-    {
-        NULL, 0
-    };
+    oj_cuda_array<T> wide = {NULL, 0};
     int64_t n = used + more;
     cudaError_t error = cudaSuccess;
     if (n <= array->n)

@@ -5,8 +5,6 @@
 
 #include "cuda_ring_tree.h"
 
-#include <iterator>
-
 #define BLOCK 256
 
 static __device__ int64_t at_thread(void)
@@ -104,29 +102,15 @@ static __device__ int is_first_of_group(const unsigned long long *item,
  * nothing behind them. */
 struct put_sums
 {
-    typedef std::random_access_iterator_tag iterator_category;
-    typedef unsigned long long value_type;
-    typedef ptrdiff_t difference_type;
-    typedef const unsigned long long *pointer;
-    typedef unsigned long long reference;
     const unsigned long long *item;
-    ptrdiff_t at, n;
+    ptrdiff_t n;
 
-    __device__ unsigned long long operator*() const
+    __device__ unsigned long long operator()(ptrdiff_t i) const
     {
-        if (at >= n)
+        if (i >= n)
             return 0;
-        return (unsigned long long)is_first_of_group(item, (uint32_t)at) << 32 |
-               edges_of(item[at]);
-    }
-    __device__ unsigned long long operator[](ptrdiff_t i) const
-    {
-        return *(*this + i);
-    }
-    __host__ __device__ struct put_sums operator+(ptrdiff_t i) const
-    {
-        struct put_sums moved = {item, at + i, n};
-        return moved;
+        return (unsigned long long)is_first_of_group(item, (uint32_t)i) << 32 |
+               edges_of(item[i]);
     }
 };
 

@@ -9,11 +9,6 @@
  * boxes are. */
 #define BLOCK 256
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 struct level
 {
     int64_t n;           /* entries */
@@ -125,7 +120,7 @@ static oj_status step(struct box_pairs_walk *w, int number)
     int64_t total = 0;
     OJ_TRY(oj_cuda_make(w->device, w->stream, level.n, &w->mask, w->err));
     OJ_TRY(oj_cuda_make(w->device, w->stream, level.n + 1, &w->offset, w->err));
-    visit<<<blocks_of(level.n + 1), BLOCK, 0, w->stream>>>(
+    visit<<<oj_blocks(level.n + 1, BLOCK), BLOCK, 0, w->stream>>>(
         w->question, level, w->mask.data, w->offset.data);
     OJ_CUDA_TRY_LAUNCH("finding candidates", w->err);
     OJ_TRY(oj_cuda_scan_total(w->device, w->stream, &w->scratch, w->offset.data,
@@ -133,17 +128,16 @@ static oj_status step(struct box_pairs_walk *w, int number)
     if (total > w->most)
         return oj_fail(w->err, OJ_ERR_NOMEM,
                        "more candidates than are taken at a time");
-    OJ_TRY(oj_cuda_make(w->device, w->stream, total, &w->next.row, w->err));
-    OJ_TRY(oj_cuda_make(w->device, w->stream, total, &w->next.feature, w->err));
+    OJ_TRY(oj_cuda_make(w->device, w->stream, total, &w->next.row,
+                        &w->next.feature, w->err));
     if (total > 0)
     {
-        descend<<<blocks_of(level.n), BLOCK, 0, w->stream>>>(
+        descend<<<oj_blocks(level.n, BLOCK), BLOCK, 0, w->stream>>>(
             level, w->mask.data, w->offset.data, w->question.order,
             w->next.row.data, w->next.feature.data);
         OJ_CUDA_TRY_LAUNCH("finding candidates", w->err);
     }
-    oj_cuda_drop(w->device, w->stream, &w->mask);
-    oj_cuda_drop(w->device, w->stream, &w->offset);
+    oj_cuda_drop(w->device, w->stream, &w->mask, &w->offset);
     oj_cuda_box_pairs_drop(w->device, w->stream, &w->now);
     w->now = w->next;
     memset(&w->next, 0, sizeof w->next);
@@ -154,10 +148,10 @@ static oj_status find(struct box_pairs_walk *w, int64_t first, int64_t n)
 {
     if (n == 0 || w->question.tree.n == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_make(w->device, w->stream, n, &w->now.row, w->err));
-    OJ_TRY(oj_cuda_make(w->device, w->stream, n, &w->now.feature, w->err));
-    begin<<<blocks_of(n), BLOCK, 0, w->stream>>>(n, first, w->now.row.data,
-                                                 w->now.feature.data);
+    OJ_TRY(oj_cuda_make(w->device, w->stream, n, &w->now.row, &w->now.feature,
+                        w->err));
+    begin<<<oj_blocks(n, BLOCK), BLOCK, 0, w->stream>>>(
+        n, first, w->now.row.data, w->now.feature.data);
     OJ_CUDA_TRY_LAUNCH("finding candidates", w->err);
     for (int level = w->question.tree.n_levels - 1;
          level >= 0 && w->now.row.n > 0; level--)
@@ -173,9 +167,8 @@ oj_cuda_box_pairs_find(struct oj_cuda_device *device, cudaStream_t stream,
                        int64_t n, enum oj_box_test test, int64_t most,
                        struct oj_cuda_box_pairs *out, struct oj_error *err)
 {
-    struct box_pairs_walk w;
+    struct box_pairs_walk w = {};
     oj_status status;
-    memset(&w, 0, sizeof w);
     w.device = device;
     w.stream = stream;
     w.question.tree = tree->tree;
@@ -186,9 +179,7 @@ oj_cuda_box_pairs_find(struct oj_cuda_device *device, cudaStream_t stream,
     w.most = most;
     w.err = err;
     status = find(&w, first, n);
-    oj_cuda_drop(device, stream, &w.mask);
-    oj_cuda_drop(device, stream, &w.offset);
-    oj_cuda_drop(device, stream, &w.scratch);
+    oj_cuda_drop(device, stream, &w.mask, &w.offset, &w.scratch);
     oj_cuda_box_pairs_drop(device, stream, &w.next);
     if (status != OJ_OK)
     {
@@ -202,6 +193,5 @@ oj_cuda_box_pairs_find(struct oj_cuda_device *device, cudaStream_t stream,
 void oj_cuda_box_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
                             struct oj_cuda_box_pairs *pairs)
 {
-    oj_cuda_drop(device, stream, &pairs->row);
-    oj_cuda_drop(device, stream, &pairs->feature);
+    oj_cuda_drop(device, stream, &pairs->row, &pairs->feature);
 }

@@ -22,11 +22,6 @@
 /* Beyond this features are large, and chains pay. */
 #define FEW_SEGMENTS 64
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 struct side_view
 {
     const struct oj_meet_feature *feature;
@@ -296,20 +291,20 @@ static oj_status list_stretches(struct pair_comparison *m)
     const struct meet_query *q = &m->question;
     unsigned long long n = 0;
     OJ_TRY(oj_cuda_make(m->device, m->stream, 1, &m->n_stretches, m->err));
-    OJ_CUDA_TRY(cudaMemsetAsync(m->n_stretches.data, 0, sizeof n, m->stream),
-                "comparing features", m->err);
-    begin<<<blocks_of(q->n), BLOCK, 0, m->stream>>>(*q, m->n_stretches.data,
-                                                    NULL);
+    OJ_TRY(oj_cuda_clear(m->stream, &m->n_stretches, "comparing features",
+                         m->err));
+    begin<<<oj_blocks(q->n, BLOCK), BLOCK, 0, m->stream>>>(
+        *q, m->n_stretches.data, NULL);
     OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
     OJ_TRY(oj_cuda_read(m->stream, m->n_stretches.data, (int)sizeof n, &n,
                         "comparing features", m->err));
     if (n == 0)
         return OJ_OK;
     OJ_TRY(oj_cuda_make(m->device, m->stream, (int64_t)n, &m->stretch, m->err));
-    OJ_CUDA_TRY(cudaMemsetAsync(m->n_stretches.data, 0, sizeof n, m->stream),
-                "comparing features", m->err);
-    begin<<<blocks_of(q->n), BLOCK, 0, m->stream>>>(*q, m->n_stretches.data,
-                                                    m->stretch.data);
+    OJ_TRY(oj_cuda_clear(m->stream, &m->n_stretches, "comparing features",
+                         m->err));
+    begin<<<oj_blocks(q->n, BLOCK), BLOCK, 0, m->stream>>>(
+        *q, m->n_stretches.data, m->stretch.data);
     OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
     return OJ_OK;
 }
@@ -329,7 +324,7 @@ static oj_status compare_large(struct pair_comparison *m)
     {
         int64_t n = oj_cuda_pace_rows(&pace, m->stretch.n - first);
         double start = oj_clock_seconds();
-        compare_stretches<<<blocks_of(n * WARP), BLOCK, 0, m->stream>>>(
+        compare_stretches<<<oj_blocks(n * WARP, BLOCK), BLOCK, 0, m->stream>>>(
             m->question, n, m->stretch.data + first);
         OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
         OJ_TRY(wait_for(m));
@@ -343,12 +338,12 @@ static oj_status compare(struct pair_comparison *m)
 {
     const struct meet_query *q = &m->question;
     OJ_TRY(list_stretches(m));
-    compare_small<<<blocks_of(q->n * LANES), BLOCK, 0, m->stream>>>(*q);
+    compare_small<<<oj_blocks(q->n * LANES, BLOCK), BLOCK, 0, m->stream>>>(*q);
     OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
     if (m->stretch.n > 0)
         OJ_TRY(wait_for(m));
     OJ_TRY(compare_large(m));
-    look_inside<<<blocks_of(q->n), BLOCK, 0, m->stream>>>(*q);
+    look_inside<<<oj_blocks(q->n, BLOCK), BLOCK, 0, m->stream>>>(*q);
     OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
     OJ_CUDA_TRY(cudaStreamSynchronize(m->stream), "comparing features", m->err);
     return OJ_OK;
@@ -372,11 +367,10 @@ oj_status oj_cuda_meet(struct oj_cuda_device *device, cudaStream_t stream,
                        const struct oj_cuda_box_pairs *pairs, uint8_t *said,
                        struct oj_error *err)
 {
-    struct pair_comparison m;
+    struct pair_comparison m = {};
     oj_status status;
     if (pairs->row.n == 0)
         return OJ_OK;
-    memset(&m, 0, sizeof m);
     m.device = device;
     m.stream = stream;
     m.err = err;
@@ -389,7 +383,6 @@ oj_status oj_cuda_meet(struct oj_cuda_device *device, cudaStream_t stream,
     m.question.feature = pairs->feature.data;
     m.question.said = said;
     status = compare(&m);
-    oj_cuda_drop(device, stream, &m.n_stretches);
-    oj_cuda_drop(device, stream, &m.stretch);
+    oj_cuda_drop(device, stream, &m.n_stretches, &m.stretch);
     return status;
 }

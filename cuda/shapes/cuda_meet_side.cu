@@ -7,24 +7,11 @@
 #define WARP 32
 #define ALL 0xFFFFFFFFu
 
-static unsigned blocks_of(int64_t n)
+static __host__ __device__ const struct oj_tree_segment *
+segments_of(const struct oj_cuda_layer &layer)
 {
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
+    return (const struct oj_tree_segment *)(const void *)layer.segment.data;
 }
-
-static const struct oj_tree_segment *
-segments_of(const struct oj_cuda_layer *layer)
-{
-    return (const struct oj_tree_segment *)(const void *)layer->segment.data;
-}
-
-struct layer_view
-{
-    int64_t n;
-    const int64_t *part_offset, *ring_offset, *segment_offset;
-    const uint8_t *part_kind;
-    const struct oj_tree_segment *segment;
-};
 
 /* --- a warp for each feature ---------------------------------------------- */
 
@@ -42,18 +29,19 @@ static __device__ void merge_box(struct oj_tree_box *box)
 }
 
 /* Looks at a ring; how many of its segments have a length. */
-static __device__ int64_t look_at_ring(const struct layer_view &v, int64_t ring,
-                                       int is_shell, int lane,
+static __device__ int64_t look_at_ring(const struct oj_cuda_layer &v,
+                                       int64_t ring, int is_shell, int lane,
                                        struct oj_meet_look *look)
 {
-    int64_t end = v.segment_offset[ring + 1], n = 0;
-    for (int64_t s = v.segment_offset[ring]; s < end; s += WARP)
+    int64_t end = v.segment_offset.data[ring + 1], n = 0;
+    for (int64_t s = v.segment_offset.data[ring]; s < end; s += WARP)
     {
         int has_length = 0;
         if (s + lane < end)
         {
-            oj_meet_look_add(look, &v.segment[s + lane], is_shell);
-            has_length = oj_meet_has_length(&v.segment[s + lane]);
+            const struct oj_tree_segment *segment = segments_of(v) + s + lane;
+            oj_meet_look_add(look, segment, is_shell);
+            has_length = oj_meet_has_length(segment);
         }
         n += __popc(__ballot_sync(ALL, has_length));
     }
@@ -61,7 +49,7 @@ static __device__ int64_t look_at_ring(const struct layer_view &v, int64_t ring,
 }
 
 static __global__ void __launch_bounds__(BLOCK)
-    look_at_features(const __grid_constant__ struct layer_view v,
+    look_at_features(const __grid_constant__ struct oj_cuda_layer v,
                      struct oj_meet_feature *out)
 {
     int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
@@ -70,19 +58,19 @@ static __global__ void __launch_bounds__(BLOCK)
     int64_t first_part, end_part, first_ring, end_ring;
     struct oj_meet_look look;
     struct oj_meet_feature made;
-    if (f >= v.n)
+    if (f >= v.n_features)
         return;
-    first_part = v.part_offset[f];
-    end_part = v.part_offset[f + 1];
-    first_ring = v.ring_offset[first_part];
-    end_ring = v.ring_offset[end_part];
+    first_part = v.part_offset.data[f];
+    end_part = v.part_offset.data[f + 1];
+    first_ring = v.ring_offset.data[first_part];
+    end_ring = v.ring_offset.data[end_part];
     oj_meet_look_start(&look);
     for (int64_t p = first_part; p < end_part; p++)
     {
-        unsigned kind = v.part_kind[p];
-        int64_t shell = v.ring_offset[p];
+        unsigned kind = v.part_kind.data[p];
+        int64_t shell = v.ring_offset.data[p];
         kinds |= kind;
-        for (int64_t ring = shell; ring < v.ring_offset[p + 1]; ring++)
+        for (int64_t ring = shell; ring < v.ring_offset.data[p + 1]; ring++)
         {
             int64_t n = look_at_ring(v, ring, ring == shell, lane, &look);
             odd |= oj_meet_ring_is_odd(kind == OJ_PART_POLYGON,
@@ -95,8 +83,8 @@ static __global__ void __launch_bounds__(BLOCK)
     if (lane > 0)
         return;
     made.box = look.all;
-    made.first = (int32_t)v.segment_offset[first_ring];
-    made.end = (int32_t)v.segment_offset[end_ring];
+    made.first = (int32_t)v.segment_offset.data[first_ring];
+    made.end = (int32_t)v.segment_offset.data[end_ring];
     made.first_part = (int32_t)first_part;
     made.end_part = (int32_t)end_part;
     made.flags =
@@ -113,22 +101,14 @@ oj_status oj_cuda_meet_side_make(struct oj_cuda_device *device,
                                  struct oj_cuda_meet_side *out,
                                  struct oj_error *err)
 {
-    struct oj_cuda_meet_side made;
-    struct layer_view v;
+    struct oj_cuda_meet_side made = {};
     int64_t n = layer->n_features;
-    memset(&made, 0, sizeof made);
     made.layer = layer;
     if (n > 0)
     {
-        v.n = n;
-        v.part_offset = layer->part_offset.data;
-        v.ring_offset = layer->ring_offset.data;
-        v.segment_offset = layer->segment_offset.data;
-        v.part_kind = layer->part_kind.data;
-        v.segment = segments_of(layer);
         OJ_TRY(oj_cuda_make(device, stream, n, &made.feature, err));
-        look_at_features<<<blocks_of(n * WARP), BLOCK, 0, stream>>>(
-            v, made.feature.data);
+        look_at_features<<<oj_blocks(n * WARP, BLOCK), BLOCK, 0, stream>>>(
+            *layer, made.feature.data);
         cudaError_t error = cudaGetLastError();
         if (error != cudaSuccess)
         {
@@ -188,9 +168,9 @@ oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_device *device,
     OJ_TRY(oj_cuda_make(device, stream, n, &side->image, err));
     OJ_TRY(
         oj_cuda_make(device, stream, (n + WARP - 1) / WARP, &side->chain, err));
-    make_images<<<blocks_of(n), BLOCK, 0, stream>>>(n, segments_of(side->layer),
-                                                    x0, y0, side->image.data,
-                                                    side->chain.data);
+    make_images<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+        n, segments_of(*side->layer), x0, y0, side->image.data,
+        side->chain.data);
     OJ_CUDA_TRY_LAUNCH("measuring segments", err);
     return oj_cuda_rings_make(device, stream, side->layer, &side->rings, err);
 }
@@ -198,21 +178,13 @@ oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_device *device,
 void oj_cuda_meet_side_drop(struct oj_cuda_device *device, cudaStream_t stream,
                             struct oj_cuda_meet_side *side)
 {
-    oj_cuda_drop(device, stream, &side->feature);
-    oj_cuda_drop(device, stream, &side->image);
-    oj_cuda_drop(device, stream, &side->chain);
+    oj_cuda_drop(device, stream, &side->feature, &side->image, &side->chain);
     oj_cuda_rings_drop(device, stream, &side->rings);
     memset(side, 0, sizeof *side);
 }
 
-template <typename T>
-static int64_t bytes_of(const struct oj_cuda_array<T> *array)
-{
-    return array->n * (int64_t)sizeof(T);
-}
-
 int64_t oj_cuda_meet_side_bytes(const struct oj_cuda_meet_side *side)
 {
-    return bytes_of(&side->feature) + bytes_of(&side->image) +
-           bytes_of(&side->chain) + oj_cuda_rings_bytes(&side->rings);
+    return oj_cuda_bytes(&side->feature, &side->image, &side->chain) +
+           oj_cuda_rings_bytes(&side->rings);
 }

@@ -4,14 +4,7 @@
 #include "../index/cuda_index.h"
 #include "cuda_screen_index.h"
 
-#include <string.h>
-
 #define BLOCK 256
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
 
 static __global__ void take_boxes(int64_t n,
                                   const struct oj_meet_feature *feature,
@@ -28,13 +21,11 @@ static oj_status build_tree(struct oj_cuda_screen_place *place,
     struct oj_cuda_device *device = &place->device;
     const struct oj_cuda_layer *layer = &place->layer;
     struct oj_tree_box extent = {layer->x0, layer->y0, layer->x1, layer->y1};
-    struct oj_cuda_array<struct oj_tree_box> box =
-    {
-    };
+    oj_cuda_array<struct oj_tree_box> box = {NULL, 0};
     int64_t n = layer->n_features;
     oj_status status;
     OJ_TRY(oj_cuda_make(device, device->stream, n, &box, err));
-    take_boxes<<<blocks_of(n), BLOCK, 0, device->stream>>>(
+    take_boxes<<<oj_blocks(n, BLOCK), BLOCK, 0, device->stream>>>(
         n, place->side.feature.data, box.data);
     status = oj_cuda_tree_build(device, &box, &extent, &place->tree, err);
     oj_cuda_drop(device, device->stream, &box);
@@ -43,52 +34,30 @@ static oj_status build_tree(struct oj_cuda_screen_place *place,
     return OJ_OK;
 }
 
-/* The join side on all devices, side by side. */
-struct screen_build
-{
-    struct oj_gpu_screen *screen;
-    const struct oj_flat *join_side;
-    int ordinal[OJ_GPU_MAX_DEVICES];
-    oj_status status[OJ_GPU_MAX_DEVICES];
-    struct oj_error error[OJ_GPU_MAX_DEVICES];
-};
-
-static oj_status prepare(const struct screen_build *m, int ordinal,
+static oj_status prepare(const struct oj_gpu_screen *screen,
+                         const struct oj_flat *join_side, int ordinal,
                          struct oj_cuda_screen_place *place,
                          struct oj_error *err)
 {
-    const struct oj_options *options = &m->screen->options;
+    const struct oj_options *options = &screen->options;
     struct oj_cuda_device *device = &place->device;
     OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel, device,
                         err));
     device->n_threads = options->n_threads;
-    OJ_TRY(oj_cuda_layer_make(device, m->join_side, NULL, NULL, &place->layer,
-                              err));
+    OJ_TRY(
+        oj_cuda_layer_make(device, join_side, NULL, NULL, &place->layer, err));
     OJ_TRY(oj_cuda_screen_check(&place->layer, err));
     OJ_TRY(oj_cuda_meet_side_make(device, device->stream, &place->layer,
                                   &place->side, err));
     if (place->layer.n_segments > 0)
         OJ_TRY(build_tree(place, err));
-    if (m->screen->rule.asks_meeting)
+    if (screen->rule.asks_meeting)
         OJ_TRY(oj_cuda_meet_side_add_edges(
             device, device->stream, place->tree.tree.x0, place->tree.tree.y0,
             &place->side, err));
     OJ_CUDA_TRY(cudaStreamSynchronize(device->stream),
                 "indexing the join layer", err);
     return OJ_OK;
-}
-
-static void prepare_one(int i, void *user)
-{
-    struct screen_build *m = (struct screen_build *)user;
-    m->status[i] =
-        prepare(m, m->ordinal[i], &m->screen->place[i], &m->error[i]);
-}
-
-static void prepare_all(void *user)
-{
-    struct screen_build *m = (struct screen_build *)user;
-    oj_cuda_side_by_side(m->screen->n_places, prepare_one, m);
 }
 
 static void free_place(struct oj_cuda_screen_place *place)
@@ -121,29 +90,30 @@ void oj_cuda_screen_free(struct oj_gpu_screen *screen)
     oj_free(screen);
 }
 
-static oj_status make_places(struct screen_build *m, struct oj_error *err)
+static oj_status make_places(struct oj_gpu_screen *screen,
+                             const struct oj_flat *join_side,
+                             struct oj_error *err)
 {
-    struct oj_gpu_screen *screen = m->screen;
-    int n = oj_cuda_list_devices(screen->options.gpus, m->ordinal);
+    int ordinal[OJ_GPU_MAX_DEVICES];
+    int n = oj_cuda_list_devices(screen->options.gpus, ordinal);
     screen->place =
         (struct oj_cuda_screen_place *)oj_calloc(n, sizeof *screen->place);
     if (screen->place == NULL)
         return oj_fail_nomem(err, n, sizeof *screen->place);
     screen->n_places = n;
-    oj_cuda_aside(prepare_all, m);
-    for (int i = 0; i < n; i++)
-    {
-        if (m->status[i] != OJ_OK)
-            return oj_fail(err, m->status[i], "%s", m->error[i].message);
-    }
-    return OJ_OK;
+    return oj_cuda_try_all(
+        n,
+        [&](int i, struct oj_error *error) {
+            return prepare(screen, join_side, ordinal[i], &screen->place[i],
+                           error);
+        },
+        err);
 }
 
 static int64_t index_bytes(const struct oj_cuda_screen_place *place)
 {
     return oj_cuda_meet_side_bytes(&place->side) +
-           place->tree.node.n * (int64_t)sizeof(struct oj_device_tree_node) +
-           place->tree.order.n * (int64_t)sizeof(int32_t);
+           oj_cuda_bytes(&place->tree.node, &place->tree.order);
 }
 
 oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
@@ -153,24 +123,22 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
                                struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct screen_build m;
+    struct oj_gpu_screen *screen =
+        (struct oj_gpu_screen *)oj_calloc(1, sizeof *screen);
     oj_status status;
-    memset(&m, 0, sizeof m);
-    m.screen = (struct oj_gpu_screen *)oj_calloc(1, sizeof *m.screen);
-    if (m.screen == NULL)
-        return oj_fail_nomem(err, 1, sizeof *m.screen);
-    m.screen->rule = *rule;
-    m.screen->options = *options;
-    m.join_side = join_side;
-    status = make_places(&m, err);
+    if (screen == NULL)
+        return oj_fail_nomem(err, 1, sizeof *screen);
+    screen->rule = *rule;
+    screen->options = *options;
+    status = make_places(screen, join_side, err);
     if (status != OJ_OK)
     {
-        oj_cuda_screen_free(m.screen);
+        oj_cuda_screen_free(screen);
         return status;
     }
     stats->index_s += oj_clock_seconds() - start;
-    for (int i = 0; i < m.screen->n_places; i++)
-        stats->index_bytes += index_bytes(&m.screen->place[i]);
-    *out = m.screen;
+    for (int i = 0; i < screen->n_places; i++)
+        stats->index_bytes += index_bytes(&screen->place[i]);
+    *out = screen;
     return OJ_OK;
 }

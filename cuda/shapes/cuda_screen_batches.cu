@@ -49,8 +49,6 @@ struct cuda_screen_batch
     int64_t turn; /* the chunk whose pairs are next */
 
     struct oj_cuda_workers workers; /* they need lanes */
-    oj_status status;               /* of all that is done aside */
-    struct oj_error error;
 };
 
 struct cuda_screen_worker
@@ -67,16 +65,6 @@ struct screened_rows
     int64_t chunk, first, n;
     int are_last; /* of their chunk */
 };
-
-static int64_t least_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most_of(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* Nobody waits for a turn that does not come. */
 static void fail_batch(struct cuda_screen_batch *b, oj_status status,
@@ -102,7 +90,7 @@ static int64_t first_row(const struct cuda_screen_batch *b, int64_t chunk)
     const struct oj_flat *input = b->input;
     int64_t low = 0, high = input->n_features, weight;
     if (b->screen->options.gpu_batch > 0)
-        return least_of(chunk * b->screen->options.gpu_batch, high);
+        return oj_least(chunk * b->screen->options.gpu_batch, high);
     weight = (int64_t)((double)weight_before(input, high) * (double)chunk /
                        (double)b->n_chunks);
     if (chunk >= b->n_chunks)
@@ -122,7 +110,7 @@ static int64_t least_room(const struct oj_gpu_screen *screen)
 {
     int64_t least = INT64_MAX;
     for (int i = 0; i < screen->n_places; i++)
-        least = least_of(least, oj_cuda_room_on(&screen->place[i].device));
+        least = oj_least(least, oj_cuda_room_on(&screen->place[i].device));
     return least;
 }
 
@@ -134,17 +122,17 @@ static void choose_sizes(struct cuda_screen_batch *b)
     int64_t weight = weight_before(b->input, n_rows);
     int64_t bytes = weight * VERTEX_BYTES + n_rows * ROW_BYTES;
     int64_t room = least_room(screen) / 2;
-    int64_t n_workers = least_of(most_lanes * n_places, OJ_CUDA_MOST_LANES);
+    int64_t n_workers = oj_least(most_lanes * n_places, OJ_CUDA_MOST_LANES);
     b->n_chunks = (weight + most_chunk - 1) / most_chunk;
     if (b->n_chunks < n_places)
-        b->n_chunks = least_of(n_places, weight / least_chunk);
-    b->n_chunks = most_of(least_of(b->n_chunks, n_rows), 1);
+        b->n_chunks = oj_least(n_places, weight / least_chunk);
+    b->n_chunks = oj_most(oj_least(b->n_chunks, n_rows), 1);
     if (options->gpu_batch > 0)
         b->n_chunks = (n_rows + options->gpu_batch - 1) / options->gpu_batch;
     while (n_workers > n_places &&
            bytes / b->n_chunks * (n_workers / n_places) > room)
         n_workers--;
-    b->n_workers = (int)least_of(n_workers, b->n_chunks);
+    b->n_workers = (int)oj_least(n_workers, b->n_chunks);
 }
 
 /* --- the place of pairs --------------------------------------------------- */
@@ -260,13 +248,12 @@ static oj_status take_rows(struct cuda_screen_worker *w,
                            const struct screened_rows *rows)
 {
     struct cuda_screen_batch *b = w->batch;
-    struct oj_cuda_screen_found found;
+    struct oj_cuda_screen_found found = {};
     struct screened_rows half = *rows;
     oj_status status = OJ_OK;
     if (oj_cuda_workers_stopped(&b->workers))
         return OJ_OK;
     OJ_TRY(oj_check_cancel(b->screen->options.cancel, &w->error));
-    memset(&found, 0, sizeof found);
     if (rows->n > 0)
         status =
             oj_cuda_screen_rows(w->place, w->lane, &b->screen->rule, b->input,
@@ -313,7 +300,7 @@ static int64_t limit_of(const struct cuda_screen_batch *b,
     int64_t n_places = b->screen->n_places;
     int64_t on_each = (b->n_workers + n_places - 1) / n_places;
     int64_t limit = place->device.limit;
-    return limit > 0 ? most_of((limit - place->device.used) / on_each, 1) : 0;
+    return limit > 0 ? oj_most((limit - place->device.used) / on_each, 1) : 0;
 }
 
 /* A worker without a lane leaves the chunks to the others. */
@@ -335,9 +322,8 @@ static void run_worker(int i, void *user)
 {
     struct cuda_screen_batch *b = (struct cuda_screen_batch *)user;
     struct oj_gpu_screen *screen = b->screen;
-    struct cuda_screen_worker w;
+    struct cuda_screen_worker w = {};
     oj_status status;
-    memset(&w, 0, sizeof w);
     w.batch = b;
     w.place = &screen->place[i % screen->n_places];
     w.lane = &screen->lane[i];
@@ -351,24 +337,21 @@ static void run_worker(int i, void *user)
 
 /* --- a batch -------------------------------------------------------------- */
 
-static void find_all(void *user)
+static oj_status find_all(struct cuda_screen_batch *b, struct oj_error *err)
 {
-    struct cuda_screen_batch *b = (struct cuda_screen_batch *)user;
     struct oj_screen_pairs *out = b->out;
     int64_t n = b->input->n_features;
-    b->status = oj_reserve(&out->offset, 0, n + 1, &out->cap_offset,
-                           sizeof *out->offset, &b->error);
-    if (b->status != OJ_OK)
-        return;
+    OJ_TRY(oj_reserve(&out->offset, 0, n + 1, &out->cap_offset,
+                      sizeof *out->offset, err));
     out->n_rows = n;
     out->n_pairs = 0;
     out->offset[0] = 0;
     if (n == 0)
-        return;
+        return OJ_OK;
     choose_sizes(b);
     oj_cuda_workers_start(&b->workers);
     oj_cuda_side_by_side(b->n_workers, run_worker, b);
-    b->status = oj_cuda_workers_end(&b->workers, &b->error);
+    return oj_cuda_workers_end(&b->workers, err);
 }
 
 oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
@@ -377,8 +360,8 @@ oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
                               struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct cuda_screen_batch b;
-    memset(&b, 0, sizeof b);
+    struct cuda_screen_batch b = {};
+    oj_status status;
     b.screen = screen;
     b.input = input;
     b.most = most;
@@ -386,11 +369,12 @@ oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
     pthread_rwlock_init(&b.pairs_lock, NULL);
     pthread_mutex_init(&b.lock, NULL);
     pthread_cond_init(&b.turned, NULL);
-    oj_cuda_aside(find_all, &b);
+    status = oj_cuda_try_all(
+        1, [&](int, struct oj_error *error) { return find_all(&b, error); },
+        err);
     pthread_cond_destroy(&b.turned);
     pthread_mutex_destroy(&b.lock);
     pthread_rwlock_destroy(&b.pairs_lock);
     stats->filter_s += oj_clock_seconds() - start;
-    return b.status == OJ_OK ? OJ_OK
-                             : oj_fail(err, b.status, "%s", b.error.message);
+    return status;
 }

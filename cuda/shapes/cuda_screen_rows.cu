@@ -17,11 +17,6 @@
 /* Worth threads. */
 #define MANY_OFFSETS ((int64_t)1 << 18)
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 oj_status oj_cuda_screen_check(const struct oj_cuda_layer *layer,
                                struct oj_error *err)
 {
@@ -116,8 +111,7 @@ static oj_status view_rows(struct oj_cuda_screen_lane *lane,
         {input->part_offset, first, first + n, NULL},
         {input->ring_offset, part, end_part, NULL},
         {input->vertex_offset, ring, end_ring, NULL}};
-    struct oj_flat rows;
-    memset(&rows, 0, sizeof rows);
+    struct oj_flat rows = {};
     rows.n_features = n;
     rows.n_parts = end_part - part;
     rows.n_rings = end_ring - ring;
@@ -197,7 +191,7 @@ static oj_status set_ends(struct screen_search *s, int64_t n_rows,
 {
     cudaStream_t stream = s->device->stream;
     OJ_TRY(oj_cuda_make(s->device, stream, n_rows, &out->end, s->err));
-    find_ends<<<blocks_of(n_rows), BLOCK, 0, stream>>>(
+    find_ends<<<oj_blocks(n_rows, BLOCK), BLOCK, 0, stream>>>(
         n_rows, s->pairs.row.n, s->pairs.row.data, s->place_of.data,
         out->end.data);
     OJ_CUDA_TRY_LAUNCH("gathering pairs", s->err);
@@ -212,16 +206,16 @@ static oj_status keep_rest(struct screen_search *s, int64_t n_rows,
     cudaStream_t stream = device->stream;
     int64_t n = s->pairs.row.n;
     OJ_TRY(oj_cuda_make(device, stream, n + 1, &s->place_of, s->err));
-    count_kept<<<blocks_of(n + 1), BLOCK, 0, stream>>>(n, s->said.data,
-                                                       s->place_of.data);
+    count_kept<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, stream>>>(n, s->said.data,
+                                                              s->place_of.data);
     OJ_CUDA_TRY_LAUNCH("gathering pairs", s->err);
     OJ_TRY(oj_cuda_scan_total(device, stream, &s->scratch, s->place_of.data, n,
                               &out->n_pairs, "gathering pairs", s->err));
-    OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->feature, s->err));
-    OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->said, s->err));
-    keep<<<blocks_of(n), BLOCK, 0, stream>>>(n, s->pairs.feature.data,
-                                             s->said.data, s->place_of.data,
-                                             out->feature.data, out->said.data);
+    OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->feature, &out->said,
+                        s->err));
+    keep<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+        n, s->pairs.feature.data, s->said.data, s->place_of.data,
+        out->feature.data, out->said.data);
     OJ_CUDA_TRY_LAUNCH("gathering pairs", s->err);
     return set_ends(s, n_rows, out);
 }
@@ -276,21 +270,17 @@ oj_status oj_cuda_screen_rows(const struct oj_cuda_screen_place *place,
 {
     struct oj_cuda_device *device = &lane->device;
     cudaStream_t stream = device->stream;
-    struct oj_cuda_screen_found found;
-    struct screen_search s;
+    struct oj_cuda_screen_found found = {};
+    struct screen_search s = {};
     struct oj_flat rows;
     oj_status status;
     OJ_TRY(view_rows(lane, input, first, n, &rows, err));
-    memset(&found, 0, sizeof found);
-    memset(&s, 0, sizeof s);
     s.place = place;
     s.device = device;
     s.rule = rule;
     s.err = err;
     status = search(&s, &rows, &found);
-    oj_cuda_drop(device, stream, &s.place_of);
-    oj_cuda_drop(device, stream, &s.scratch);
-    oj_cuda_drop(device, stream, &s.said);
+    oj_cuda_drop(device, stream, &s.place_of, &s.scratch, &s.said);
     oj_cuda_box_pairs_drop(device, stream, &s.pairs);
     oj_cuda_meet_side_drop(device, stream, &s.side);
     oj_cuda_layer_drop(device, &s.layer);
@@ -309,8 +299,7 @@ void oj_cuda_screen_found_drop(struct oj_cuda_screen_lane *lane,
                                struct oj_cuda_screen_found *found)
 {
     cudaStream_t stream = lane->device.stream;
-    oj_cuda_drop(&lane->device, stream, &found->end);
-    oj_cuda_drop(&lane->device, stream, &found->feature);
-    oj_cuda_drop(&lane->device, stream, &found->said);
+    oj_cuda_drop(&lane->device, stream, &found->end, &found->feature,
+                 &found->said);
     found->n_pairs = 0;
 }

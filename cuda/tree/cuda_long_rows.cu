@@ -4,8 +4,6 @@
 
 #include <cub/device/device_segmented_sort.cuh>
 
-#include <string.h>
-
 #define BLOCK 256
 
 /* What sorting needs; all of it is dropped at its end. */
@@ -45,14 +43,12 @@ static oj_status find_long(struct long_rows_sorting *s, unsigned *n)
     *n = 0;
     if (most == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_make(s->device, s->stream, most, &s->first, s->err));
-    OJ_TRY(oj_cuda_make(s->device, s->stream, most, &s->end, s->err));
+    OJ_TRY(
+        oj_cuda_make(s->device, s->stream, most, &s->first, &s->end, s->err));
     OJ_TRY(oj_cuda_make(s->device, s->stream, 1, &s->n_long, s->err));
-    OJ_CUDA_TRY(cudaMemsetAsync(s->n_long.data, 0, sizeof *n, s->stream),
-                "ordering pairs", s->err);
-    list_long<<<(unsigned)((s->rows.n_rows + BLOCK - 1) / BLOCK), BLOCK, 0,
-                s->stream>>>(s->rows, s->n_long.data, s->first.data,
-                             s->end.data);
+    OJ_TRY(oj_cuda_clear(s->stream, &s->n_long, "ordering pairs", s->err));
+    list_long<<<oj_blocks(s->rows.n_rows, BLOCK), BLOCK, 0, s->stream>>>(
+        s->rows, s->n_long.data, s->first.data, s->end.data);
     OJ_CUDA_TRY_LAUNCH("ordering pairs", s->err);
     return oj_cuda_read(s->stream, s->n_long.data, (int)sizeof *n, n,
                         "ordering pairs", s->err);
@@ -90,8 +86,8 @@ static oj_status sort_long(struct long_rows_sorting *s,
         return oj_fail(s->err, OJ_ERR_NOMEM,
                        "%lld pairs are too many to be sorted at once",
                        (long long)s->rows.n);
-    OJ_TRY(oj_cuda_make(s->device, s->stream, s->rows.n, &s->distance, s->err));
-    OJ_TRY(oj_cuda_make(s->device, s->stream, s->rows.n, &s->rank, s->err));
+    OJ_TRY(oj_cuda_make(s->device, s->stream, s->rows.n, &s->distance, &s->rank,
+                        s->err));
     if (order == OJ_TREE_BY_RANK)
     {
         OJ_TRY(sort_rows(s, n_long, (const double *)distance, s->distance.data,
@@ -110,19 +106,14 @@ oj_status oj_cuda_sort_long_rows(struct oj_cuda_device *device,
                                  const struct oj_cuda_candidates *candidates,
                                  struct oj_error *err)
 {
-    struct long_rows_sorting s;
+    struct long_rows_sorting s = {};
     oj_status status;
-    memset(&s, 0, sizeof s);
     s.device = device;
     s.stream = stream;
     s.rows = *candidates;
     s.err = err;
     status = sort_long(&s, order);
-    oj_cuda_drop(device, stream, &s.first);
-    oj_cuda_drop(device, stream, &s.end);
-    oj_cuda_drop(device, stream, &s.n_long);
-    oj_cuda_drop(device, stream, &s.distance);
-    oj_cuda_drop(device, stream, &s.rank);
-    oj_cuda_drop(device, stream, &s.scratch);
+    oj_cuda_drop(device, stream, &s.first, &s.end, &s.n_long, &s.distance,
+                 &s.rank, &s.scratch);
     return status;
 }

@@ -6,11 +6,6 @@
 
 #define BLOCK 256
 
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)((n + BLOCK - 1) / BLOCK);
-}
-
 /* --- a tree of boxes ------------------------------------------------------ */
 
 static __global__ void
@@ -47,23 +42,6 @@ static __global__ void set_nodes(int64_t n, int64_t n_below,
                          i < n_below ? &below[i] : NULL);
 }
 
-/* By code, and where codes are equal by number. */
-static oj_status sort_boxes(struct oj_cuda_device *device,
-                            const struct oj_tree_box *box,
-                            struct oj_cuda_sorting<uint64_t, int32_t> *s,
-                            struct oj_cuda_tree *out, struct oj_error *err)
-{
-    cudaStream_t stream = device->stream;
-    int64_t n = out->tree.n;
-    OJ_TRY(oj_cuda_sorting_make(device, stream, n, s, err));
-    make_codes<<<blocks_of(n), BLOCK, 0, stream>>>(
-        out->tree, box, s->key[0].data, s->value[0].data);
-    OJ_CUDA_TRY_LAUNCH("ordering boxes", err);
-    OJ_TRY(oj_cuda_sort(device, stream, 64, "ordering boxes", s, err));
-    oj_cuda_swap(&out->order, &s->value[0]);
-    return OJ_OK;
-}
-
 static oj_status fill_nodes(struct oj_cuda_device *device,
                             const struct oj_tree_box *box, int64_t n_nodes,
                             struct oj_cuda_tree *out, struct oj_error *err)
@@ -71,13 +49,14 @@ static oj_status fill_nodes(struct oj_cuda_device *device,
     cudaStream_t stream = device->stream;
     struct oj_device_tree *tree = &out->tree;
     OJ_TRY(oj_cuda_make(device, stream, n_nodes, &out->node, err));
-    set_entries<<<blocks_of((int64_t)tree->level_n[0] * OJ_TREE_FANOUT), BLOCK,
-                  0, stream>>>(*tree, box, out->order.data, out->node.data);
+    set_entries<<<oj_blocks((int64_t)tree->level_n[0] * OJ_TREE_FANOUT, BLOCK),
+                  BLOCK, 0, stream>>>(*tree, box, out->order.data,
+                                      out->node.data);
     OJ_CUDA_TRY_LAUNCH("packing boxes", err);
     for (int level = 1; level < tree->n_levels; level++)
     {
         int64_t n = tree->level_n[level];
-        set_nodes<<<blocks_of(n * OJ_TREE_FANOUT), BLOCK, 0, stream>>>(
+        set_nodes<<<oj_blocks(n * OJ_TREE_FANOUT, BLOCK), BLOCK, 0, stream>>>(
             n, tree->level_n[level - 1],
             out->node.data + tree->level_first[level - 1],
             out->node.data + tree->level_first[level]);
@@ -93,33 +72,25 @@ oj_cuda_tree_build(struct oj_cuda_device *device,
                    const struct oj_tree_box *extent, struct oj_cuda_tree *out,
                    struct oj_error *err)
 {
-    struct oj_cuda_tree made;
-    struct oj_cuda_sorting<uint64_t, int32_t> sorting;
-    oj_status status = OJ_OK;
-    int64_t n_nodes;
-    memset(&made, 0, sizeof made);
-    memset(&sorting, 0, sizeof sorting);
-    n_nodes = (int64_t)oj_tree_layout(&made.tree, box->n, extent);
-    if (box->n > 0)
-    {
-        status = sort_boxes(device, box->data, &sorting, &made, err);
-        if (status == OJ_OK)
-            status = fill_nodes(device, box->data, n_nodes, &made, err);
-    }
-    oj_cuda_sorting_drop(device, device->stream, &sorting);
-    if (status != OJ_OK)
-    {
-        oj_cuda_tree_drop(device, &made);
-        return status;
-    }
-    *out = made;
-    return OJ_OK;
+    int64_t n_nodes = (int64_t)oj_tree_layout(&out->tree, box->n, extent);
+    cudaStream_t stream = device->stream;
+    if (box->n == 0)
+        return OJ_OK;
+    /* by code, and where codes are equal by number */
+    OJ_TRY(oj_cuda_order_by<uint64_t>(
+        device, stream, box->n, 64,
+        [&](uint64_t *code, int32_t *number)
+        {
+            make_codes<<<oj_blocks(box->n, BLOCK), BLOCK, 0, stream>>>(
+                out->tree, box->data, code, number);
+        },
+        &out->order, "ordering boxes", err));
+    return fill_nodes(device, box->data, n_nodes, out, err);
 }
 
 void oj_cuda_tree_drop(struct oj_cuda_device *device, struct oj_cuda_tree *tree)
 {
-    oj_cuda_drop(device, device->stream, &tree->node);
-    oj_cuda_drop(device, device->stream, &tree->order);
+    oj_cuda_drop(device, device->stream, &tree->node, &tree->order);
     memset(tree, 0, sizeof *tree);
 }
 
@@ -160,8 +131,8 @@ oj_status oj_cuda_rings_make(struct oj_cuda_device *device, cudaStream_t stream,
         if (n == 0)
             break;
         OJ_TRY(oj_cuda_make(device, stream, n, chain, err));
-        make_chains<<<blocks_of(n), BLOCK, 0, stream>>>(n, level, *rings,
-                                                        chain->data);
+        make_chains<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(n, level, *rings,
+                                                               chain->data);
         OJ_CUDA_TRY_LAUNCH("measuring rings", err);
         rings->chain[level - 1] = chain->data;
     }
@@ -235,15 +206,15 @@ static oj_status make_segments(struct tree_side_build *m)
     cudaStream_t stream = m->device->stream;
     int64_t n = layer->n_segments;
     OJ_TRY(oj_cuda_make(m->device, stream, n, &m->box, m->err));
-    make_reach_boxes<<<blocks_of(n), BLOCK, 0, stream>>>(
+    make_reach_boxes<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
         n, segments_of(&layer->segment), m->box.data);
     OJ_CUDA_TRY_LAUNCH("measuring segments", m->err);
     OJ_TRY(oj_cuda_tree_build(m->device, &m->box, &m->extent, &made->segments,
                               m->err));
     oj_cuda_drop(m->device, stream, &m->box);
-    OJ_TRY(oj_cuda_make(m->device, stream, n, &made->segment, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, n, &made->rank, m->err));
-    gather_segments<<<blocks_of(n), BLOCK, 0, stream>>>(
+    OJ_TRY(oj_cuda_make(m->device, stream, n, &made->segment, &made->rank,
+                        m->err));
+    gather_segments<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
         n, made->segments.order.data, layer->segment.data,
         layer->segment_feature.data, made->segment.data, made->rank.data);
     OJ_CUDA_TRY_LAUNCH("gathering segments", m->err);
@@ -275,8 +246,8 @@ static oj_status make_only_ranks(struct tree_side_build *m)
     {
         int64_t n = tree->level_n[level];
         int32_t *here = made->only_rank.data + tree->level_first[level];
-        set_only_ranks<<<blocks_of(n), BLOCK, 0, stream>>>(n, below, n_below,
-                                                           here);
+        set_only_ranks<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
+            n, below, n_below, here);
         OJ_CUDA_TRY_LAUNCH("packing boxes", m->err);
         below = here;
         n_below = n;
@@ -295,8 +266,8 @@ static oj_status make_rings(struct tree_side_build *m)
     OJ_TRY(oj_cuda_rings_make(m->device, stream, layer, &made->rings, m->err));
     *rings = made->rings.rings;
     OJ_TRY(oj_cuda_make(m->device, stream, n, &m->box, m->err));
-    make_polygon_boxes<<<blocks_of(n), BLOCK, 0, stream>>>(n, *rings,
-                                                           m->box.data);
+    make_polygon_boxes<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(n, *rings,
+                                                                  m->box.data);
     OJ_CUDA_TRY_LAUNCH("measuring rings", m->err);
     OJ_TRY(oj_cuda_tree_build(m->device, &m->box, &m->extent, &made->polygons,
                               m->err));
@@ -311,14 +282,11 @@ oj_status oj_cuda_tree_side_build(struct oj_cuda_device *device,
                                   struct oj_cuda_tree_side *out,
                                   struct oj_error *err)
 {
-    struct oj_cuda_tree_side made;
-    struct tree_side_build m;
+    struct tree_side_build m = {};
     oj_status status = OJ_OK;
-    memset(&made, 0, sizeof made);
-    memset(&m, 0, sizeof m);
     m.device = device;
     m.layer = layer;
-    m.made = &made;
+    m.made = out;
     m.err = err;
     m.extent.x0 = layer->x0;
     m.extent.y0 = layer->y0;
@@ -331,13 +299,7 @@ oj_status oj_cuda_tree_side_build(struct oj_cuda_device *device,
     if (status == OJ_OK && to_interior && layer->segment_part.n > 0)
         status = make_rings(&m);
     oj_cuda_drop(device, device->stream, &m.box);
-    if (status != OJ_OK)
-    {
-        oj_cuda_tree_side_drop(device, &made);
-        return status;
-    }
-    *out = made;
-    return OJ_OK;
+    return status;
 }
 
 void oj_cuda_tree_side_drop(struct oj_cuda_device *device,
@@ -345,23 +307,16 @@ void oj_cuda_tree_side_drop(struct oj_cuda_device *device,
 {
     oj_cuda_tree_drop(device, &side->segments);
     oj_cuda_tree_drop(device, &side->polygons);
-    oj_cuda_drop(device, device->stream, &side->segment);
-    oj_cuda_drop(device, device->stream, &side->rank);
-    oj_cuda_drop(device, device->stream, &side->only_rank);
+    oj_cuda_drop(device, device->stream, &side->segment, &side->rank,
+                 &side->only_rank);
     oj_cuda_rings_drop(device, device->stream, &side->rings);
     memset(side, 0, sizeof *side);
 }
 
-template <typename T>
-static int64_t bytes_of(const struct oj_cuda_array<T> *array)
-{
-    return array->n * (int64_t)sizeof(T);
-}
-
 int64_t oj_cuda_tree_side_bytes(const struct oj_cuda_tree_side *side)
 {
-    return bytes_of(&side->segments.node) + bytes_of(&side->segments.order) +
-           bytes_of(&side->polygons.node) + bytes_of(&side->polygons.order) +
-           bytes_of(&side->segment) + bytes_of(&side->rank) +
-           bytes_of(&side->only_rank) + oj_cuda_rings_bytes(&side->rings);
+    return oj_cuda_bytes(&side->segments.node, &side->segments.order,
+                         &side->polygons.node, &side->polygons.order,
+                         &side->segment, &side->rank, &side->only_rank) +
+           oj_cuda_rings_bytes(&side->rings);
 }

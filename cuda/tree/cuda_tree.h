@@ -15,7 +15,8 @@ struct oj_cuda_tree
 };
 
 /** The tree of the boxes on device->stream; extent is around all that is
- *  finite of them.  Below 2^31 boxes. */
+ *  finite of them.  Below 2^31 boxes. out is empty, and after an error it can
+ *  be dropped. */
 OJ_MUST_USE oj_status
 oj_cuda_tree_build(struct oj_cuda_device *device,
                    const struct oj_cuda_array<struct oj_tree_box> *box,
@@ -57,7 +58,7 @@ struct oj_cuda_tree_side
 
 /** Builds what distances to layer need, which outlives it. to_interior: points
  *  in polygons are at distance 0; several: features are asked for, for each
- *  point. */
+ *  point. out is empty, and after an error it can be dropped. */
 OJ_MUST_USE oj_status oj_cuda_tree_side_build(struct oj_cuda_device *device,
                                               const struct oj_cuda_layer *layer,
                                               int to_interior, int several,

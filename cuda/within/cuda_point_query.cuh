@@ -200,4 +200,76 @@ settle_doubts(const struct points_in_rings_query &q, answer_t &answer)
     }
 }
 
+static inline int64_t chunks_of(int64_t n)
+{
+    return (n + CHUNK - 1) / CHUNK;
+}
+
+static inline unsigned blocks_of_chunks(int64_t n_chunks)
+{
+    return oj_blocks(n_chunks * LANES, BLOCK);
+}
+
+/* The slice of points from first on. */
+static inline struct points_in_rings_query
+slice_of(const struct points_in_rings_query &all, int64_t first)
+{
+    struct points_in_rings_query q = all;
+    q.n = all.n - first < SLICE ? all.n - first : SLICE;
+    q.x += first;
+    q.y += first;
+    return q;
+}
+
+/* Room for doubts, by stream order. */
+struct doubts
+{
+    struct oj_cuda_array<struct doubt> list;
+    struct oj_cuda_array<unsigned> n;
+};
+
+static inline oj_status make_doubts(struct oj_cuda_device *device,
+                                    cudaStream_t stream,
+                                    struct points_in_rings_query *q,
+                                    struct doubts *d, struct oj_error *err)
+{
+    OJ_TRY(oj_cuda_make(device, stream, q->n < SLICE ? q->n : SLICE, &d->list,
+                        err));
+    OJ_TRY(oj_cuda_make(device, stream, 1, &d->n, err));
+    q->doubt = d->list.data;
+    q->n_doubts = d->n.data;
+    return OJ_OK;
+}
+
+/* Runs slice(q, first) for the points of all, slice by slice, each with no
+ * doubts yet. */
+template <typename Slice>
+static oj_status each_slice(const struct points_in_rings_query *all,
+                            cudaStream_t stream, Slice slice,
+                            struct oj_error *err)
+{
+    for (int64_t first = 0; first < all->n; first += SLICE)
+    {
+        struct points_in_rings_query q = slice_of(*all, first);
+        OJ_CUDA_TRY(cudaMemsetAsync(q.n_doubts, 0, sizeof *q.n_doubts, stream),
+                    "finding polygons of points", err);
+        OJ_TRY(slice(q, first));
+    }
+    return OJ_OK;
+}
+
+/* The same with room for doubts as long as it takes. */
+template <typename Slice>
+static oj_status ask_slices(struct oj_cuda_device *device, cudaStream_t stream,
+                            struct points_in_rings_query q, Slice slice,
+                            struct oj_error *err)
+{
+    struct doubts doubts = {};
+    oj_status status = make_doubts(device, stream, &q, &doubts, err);
+    if (status == OJ_OK)
+        status = each_slice(&q, stream, slice, err);
+    oj_cuda_drop(device, stream, &doubts.list, &doubts.n);
+    return status;
+}
+
 #endif

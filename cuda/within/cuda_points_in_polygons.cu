@@ -5,55 +5,32 @@
 #include "cuda_point_lists.cuh"
 #include "cuda_point_sums.cuh"
 
-#include "../../flatten/base/oj_array.h"
-
-#include <string.h>
-
-struct oj_cuda_index
+struct polygons_index : oj_cuda_index
 {
-    struct oj_cuda_device *device;
-    const struct oj_cuda_layer *layer;
     struct oj_cuda_ring_cells cells;
     unsigned accepted; /* bits 1 << enum oj_location */
 };
 
 /* --- the join side -------------------------------------------------------- */
 
-static oj_status make_index(struct oj_cuda_device *device,
-                            const struct oj_cuda_layer *layer,
-                            const struct oj_relation *relation,
-                            struct oj_cuda_index **out, struct oj_error *err)
+static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
 {
-    struct oj_cuda_index *index =
-        (struct oj_cuda_index *)oj_calloc(1, sizeof *index);
-    oj_status status;
-    if (index == NULL)
-        return oj_fail_nomem(err, 1, sizeof *index);
-    index->device = device;
-    index->layer = layer;
-    index->accepted = oj_point_locations(relation->op);
-    status = oj_cuda_ring_cells_build(device, layer, OJ_RING_FEATURES,
-                                      &index->cells, err);
-    if (status != OJ_OK)
-    {
-        oj_free(index);
-        return status;
-    }
-    *out = index;
-    return OJ_OK;
+    struct polygons_index *self = (struct polygons_index *)index;
+    self->accepted = oj_point_locations(self->relation.op);
+    return oj_cuda_ring_cells_build(self->device, self->layer, OJ_RING_FEATURES,
+                                    &self->cells, err);
 }
 
-static void free_index(struct oj_cuda_index *index)
+static void drop(struct oj_cuda_index *index)
 {
-    if (index == NULL)
-        return;
-    oj_cuda_ring_cells_drop(index->device, &index->cells);
-    oj_free(index);
+    oj_cuda_ring_cells_drop(index->device,
+                            &((struct polygons_index *)index)->cells);
 }
 
 static int64_t index_bytes(const struct oj_cuda_index *index)
 {
-    return oj_cuda_ring_cells_bytes(&index->cells);
+    return oj_cuda_ring_cells_bytes(
+        &((const struct polygons_index *)index)->cells);
 }
 
 /* A first answer and an offset each, sums of blocks, and some pairs. */
@@ -69,9 +46,10 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 static struct points_in_rings_query
 query_of(const struct oj_cuda_index *index, const struct oj_cuda_points *points)
 {
+    const struct polygons_index *self = (const struct polygons_index *)index;
     struct points_in_rings_query q;
-    q.tree = index->cells.tree;
-    q.accepted = index->accepted;
+    q.tree = self->cells.tree;
+    q.accepted = self->accepted;
     q.n = points->n;
     q.x = points->x;
     q.y = points->y;
@@ -79,16 +57,6 @@ query_of(const struct oj_cuda_index *index, const struct oj_cuda_points *points)
     q.doubt = NULL;
     q.n_doubts = NULL;
     return q;
-}
-
-static int64_t chunks_of(int64_t n)
-{
-    return (n + CHUNK - 1) / CHUNK;
-}
-
-static unsigned blocks_of_chunks(int64_t n_chunks)
-{
-    return (unsigned)((n_chunks * LANES + BLOCK - 1) / BLOCK);
 }
 
 /* --- one answer for each point -------------------------------------------- */
@@ -154,88 +122,10 @@ settle_first(const __grid_constant__ struct points_in_rings_query q,
     settle_doubts(q, answer);
 }
 
-/* The slice of points from first on. */
-static struct points_in_rings_query
-slice_of(const struct points_in_rings_query &all, int64_t first)
-{
-    struct points_in_rings_query q = all;
-    q.n = all.n - first < SLICE ? all.n - first : SLICE;
-    q.x += first;
-    q.y += first;
-    return q;
-}
-
-/* Room for doubts, by stream order. */
-struct doubts
-{
-    struct oj_cuda_array<struct doubt> list;
-    struct oj_cuda_array<unsigned> n;
-};
-
-static oj_status make_doubts(struct oj_cuda_index *index, cudaStream_t stream,
-                             struct points_in_rings_query *q, struct doubts *d,
-                             struct oj_error *err)
-{
-    OJ_TRY(oj_cuda_make(index->device, stream, q->n < SLICE ? q->n : SLICE,
-                        &d->list, err));
-    OJ_TRY(oj_cuda_make(index->device, stream, 1, &d->n, err));
-    q->doubt = d->list.data;
-    q->n_doubts = d->n.data;
-    return OJ_OK;
-}
-
-static void drop_doubts(struct oj_cuda_index *index, cudaStream_t stream,
-                        struct doubts *d)
-{
-    oj_cuda_drop(index->device, stream, &d->list);
-    oj_cuda_drop(index->device, stream, &d->n);
-}
-
-static oj_status forget_doubts(const struct points_in_rings_query *q,
-                               cudaStream_t stream, struct oj_error *err)
-{
-    OJ_CUDA_TRY(cudaMemsetAsync(q->n_doubts, 0, sizeof *q->n_doubts, stream),
-                "finding polygons of points", err);
-    return OJ_OK;
-}
-
 /* Blocks of the second pass, which mostly has little to do. */
 static unsigned settling_blocks(const struct oj_cuda_index *index)
 {
     return 2 * (unsigned)index->device->n_processors;
-}
-
-/* Runs slice(q, first) for the points of q first ..., slice by slice, each with
- * no doubts yet. */
-template <typename Slice>
-static oj_status each_slice(const struct points_in_rings_query *all,
-                            cudaStream_t stream, Slice slice,
-                            struct oj_error *err)
-{
-    for (int64_t first = 0; first < all->n; first += SLICE)
-    {
-        struct points_in_rings_query q = slice_of(*all, first);
-        OJ_TRY(forget_doubts(&q, stream, err));
-        OJ_TRY(slice(q, first));
-    }
-    return OJ_OK;
-}
-
-/* The same for the points of a batch. */
-template <typename Slice>
-static oj_status ask_slices(struct oj_cuda_index *index, cudaStream_t stream,
-                            const struct oj_cuda_points *points, Slice slice,
-                            struct oj_error *err)
-{
-    struct points_in_rings_query q = query_of(index, points);
-    struct doubts doubts;
-    oj_status status;
-    memset(&doubts, 0, sizeof doubts);
-    status = make_doubts(index, stream, &q, &doubts, err);
-    if (status == OJ_OK)
-        status = each_slice(&q, stream, slice, err);
-    drop_doubts(index, stream, &doubts);
-    return status;
 }
 
 static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
@@ -243,7 +133,7 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
                           double *d_measure, struct oj_error *err)
 {
     return ask_slices(
-        index, stream, points,
+        index->device, stream, query_of(index, points),
         [&](const struct points_in_rings_query &q, int64_t first) -> oj_status
         {
             double *measure = d_measure != NULL ? d_measure + first : NULL;
@@ -307,20 +197,17 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
     unsigned long long n_pairs = 0;
     OJ_TRY(oj_cuda_make(device, stream, n + 1, &out->offset, err));
     if (n == 0)
-    {
-        OJ_CUDA_TRY(cudaMemsetAsync(out->offset.data, 0, 8, stream),
-                    "listing polygons of points", err);
-        return OJ_OK;
-    }
+        return oj_cuda_clear(stream, &out->offset, "listing polygons of points",
+                             err);
     OJ_TRY(oj_cuda_make(device, stream, n_chunks * ROUNDS, &l->some, err));
     OJ_TRY(oj_cuda_make(device, stream, n_chunks * CHUNK, &l->few, err));
-    OJ_TRY(oj_cuda_make(device, stream, n_chunks + 1, &l->sum, err));
-    OJ_TRY(oj_cuda_make(device, stream, n_chunks + 1, &l->several, err));
+    OJ_TRY(
+        oj_cuda_make(device, stream, n_chunks + 1, &l->sum, &l->several, err));
     OJ_CUDA_TRY(cudaMemsetAsync(l->sum.data + n_chunks, 0, 8, stream),
                 "listing polygons of points", err);
     OJ_CUDA_TRY(cudaMemsetAsync(l->several.data, 0, 4, stream),
                 "listing polygons of points", err);
-    OJ_TRY(make_doubts(index, stream, &q, &l->doubts, err));
+    OJ_TRY(make_doubts(device, stream, &q, &l->doubts, err));
     found.some = l->some.data;
     found.few = l->few.data;
     found.sum = l->sum.data;
@@ -348,18 +235,12 @@ static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
                             struct oj_error *err)
 {
     struct oj_cuda_device *device = index->device;
-    struct oj_cuda_pairs pairs;
-    struct listing l;
+    struct oj_cuda_pairs pairs = {};
+    struct listing l = {};
     oj_status status;
-    memset(&pairs, 0, sizeof pairs);
-    memset(&l, 0, sizeof l);
     status = list_pairs(index, stream, points, max_pairs, &l, &pairs, err);
-    drop_doubts(index, stream, &l.doubts);
-    oj_cuda_drop(device, stream, &l.some);
-    oj_cuda_drop(device, stream, &l.few);
-    oj_cuda_drop(device, stream, &l.sum);
-    oj_cuda_drop(device, stream, &l.several);
-    oj_cuda_drop(device, stream, &l.scratch);
+    oj_cuda_drop(device, stream, &l.doubts.list, &l.doubts.n, &l.some, &l.few,
+                 &l.sum, &l.several, &l.scratch);
     if (status != OJ_OK)
         oj_cuda_pairs_drop(device, stream, &pairs);
     else
@@ -376,7 +257,7 @@ static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
     int64_t n_features = index->layer->n_features;
     int64_t most = 4 * RESIDENT * (int64_t)index->device->n_processors;
     return ask_slices(
-        index, stream, points,
+        index->device, stream, query_of(index, points),
         [&](const struct points_in_rings_query &q, int64_t) -> oj_status
         {
             int64_t n_chunks = chunks_of(q.n);
@@ -402,7 +283,7 @@ static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
                      const struct oj_cuda_tally *tally, struct oj_error *err)
 {
     return ask_slices(
-        index, stream, points,
+        index->device, stream, query_of(index, points),
         [&](const struct points_in_rings_query &q, int64_t first) -> oj_status
         {
             struct oj_cuda_tally here = tally_from(*tally, first);
@@ -419,8 +300,9 @@ static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
 const struct oj_cuda_family oj_cuda_points_in_polygons = {
     "points in cells of polygons",
     oj_is_points_in_polygons,
-    make_index,
-    free_index,
+    sizeof(struct polygons_index),
+    build,
+    drop,
     index_bytes,
     batch_bytes,
     join_one,
