@@ -20,6 +20,7 @@ struct oj_join
     const struct oj_backend *backend;
     struct oj_flat join_side; /* the caller's, with overlaps */
     uint8_t *overlaps;        /* or NULL: nowhere, or of no matter */
+    int has_overlaps;         /* 1: overlaps is what it should be for points */
     struct oj_overlapping_points *overlapping; /* NULL: not needed yet */
     struct oj_relation relation;
     struct oj_options options;
@@ -102,7 +103,7 @@ static int leaves_out_overlapping(const struct oj_join *join)
 {
     const struct oj_gpu_module *module;
     struct oj_error why;
-    if (oj_point_locations(join->relation.op) == 0)
+    if (!oj_is_points_in_polygons(&join->relation, &join->join_side, NULL))
         return 0;
     if (join->relation.share_lists && join->relation.any_order)
         return is_engine(join);
@@ -111,24 +112,40 @@ static int leaves_out_overlapping(const struct oj_join *join)
             oj_gpu_load(&module, &why) == OJ_OK);
 }
 
+static oj_status find_overlaps(struct oj_join *join, struct oj_error *err)
+{
+    double start = oj_clock_seconds();
+    int asks_where = oj_point_locations(join->relation.op) !=
+                     (1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY);
+    if (leaves_out_overlapping(join))
+        OJ_TRY(oj_overlapping_parts(
+            &join->join_side, asks_where, join->options.n_threads,
+            join->options.cancel, &join->overlaps, err));
+    join->join_side.overlaps = join->overlaps;
+    join->has_overlaps = 1;
+    join->stats.index_s += oj_clock_seconds() - start;
+    return OJ_OK;
+}
+
+static oj_status make_index(struct oj_join *join, struct oj_error *err)
+{
+    return join->backend->index(join->backend, &join->join_side, join->tie_rank,
+                                &join->relation, &join->options, &join->index,
+                                &join->stats, err);
+}
+
 /* What the chosen backend needs of the join side. */
 static oj_status index_join_side(struct oj_join *join,
                                  const struct oj_flat *join_side,
                                  struct oj_error *err)
 {
-    double start = oj_clock_seconds();
+    unsigned kinds = join->options.input_kinds;
     join->join_side = *join_side;
     join->join_side.overlaps = NULL;
-    if (leaves_out_overlapping(join))
-        OJ_TRY(oj_overlapping_parts(join_side, join->options.n_threads,
-                                    join->options.cancel, &join->overlaps,
-                                    err));
-    join->join_side.overlaps = join->overlaps;
-    join->stats.index_s += oj_clock_seconds() - start;
+    if (kinds == 0 || (kinds & OJ_PART_POINT) != 0)
+        OJ_TRY(find_overlaps(join, err));
     OJ_TRY(make_tie_rank(join_side, &join->tie_rank, err));
-    return join->backend->index(join->backend, &join->join_side, join->tie_rank,
-                                &join->relation, &join->options, &join->index,
-                                &join->stats, err);
+    return make_index(join, err);
 }
 
 oj_status oj_join_open(const struct oj_flat *join_side,
@@ -186,27 +203,53 @@ static oj_status check_distances(const struct oj_join *join,
     return OJ_OK;
 }
 
-static oj_status check_batch(const struct oj_join *join,
-                             const struct oj_flat *input, struct oj_error *err)
+/* Points that were not expected: what has to be left out was not. */
+static oj_status expect_points(struct oj_join *join, struct oj_error *err)
+{
+    struct oj_index *before = join->index;
+    oj_status status = find_overlaps(join, err);
+    if (status != OJ_OK || join->overlaps == NULL)
+        return status;
+    join->index = NULL;
+    status = make_index(join, err);
+    if (status == OJ_OK)
+    {
+        join->backend->free_index(before);
+        return OJ_OK;
+    }
+    join->index = before;
+    join->join_side.overlaps = NULL;
+    join->has_overlaps = 0;
+    oj_free(join->overlaps);
+    join->overlaps = NULL;
+    return status;
+}
+
+static oj_status prepare_batch(struct oj_join *join,
+                               const struct oj_flat *input,
+                               struct oj_error *err)
 {
     if (input->n_features > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "a batch of %lld features; at most %d are possible",
                        (long long)input->n_features, INT32_MAX);
-    return check_distances(join, input, err);
+    OJ_TRY(check_distances(join, input, err));
+    if (!join->has_overlaps && oj_flat_is_points(input))
+        return expect_points(join, err);
+    return OJ_OK;
 }
 
-/* 1 when the engine left features out of such a join. */
+/* 1 when the engine left features out of such a join, or would have to. */
 static int has_left_out(const struct oj_join *join, const struct oj_flat *input)
 {
-    return join->overlaps != NULL &&
-           oj_is_points_in_polygons(&join->relation, &join->join_side, input);
+    return oj_is_points_in_polygons(&join->relation, &join->join_side, input) &&
+           (join->overlaps != NULL || !join->has_overlaps);
 }
 
 oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
                         struct oj_matches *out, struct oj_error *err)
 {
-    OJ_TRY(check_batch(join, input, err));
+    OJ_TRY(prepare_batch(join, input, err));
     OJ_TRY(join->backend->join(join->index, input, out, &join->stats, err));
     if (!has_left_out(join, input))
         return OJ_OK;
@@ -222,7 +265,7 @@ oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
                               int64_t *count, int64_t *n_pairs,
                               struct oj_error *err)
 {
-    OJ_TRY(check_batch(join, input, err));
+    OJ_TRY(prepare_batch(join, input, err));
     if (join->backend->sum_pairs == NULL || has_left_out(join, input))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the pairs of such a batch are not counted by the "
@@ -249,7 +292,7 @@ oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
     int64_t *words = oj_aggregates_counts(aggregates);
     if (words != NULL)
         return oj_join_count_pairs(join, input, words, n_pairs, err);
-    OJ_TRY(check_batch(join, input, err));
+    OJ_TRY(prepare_batch(join, input, err));
     if (!oj_join_sums(join, input))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the pairs of such a batch are not summed by the "

@@ -123,8 +123,8 @@ static oj_status score_areas(struct oj_pair_stage *stage,
     OJ_TRY(oj_reserve(&stage->area_score, 0, n + 1, &stage->cap_area_score,
                       sizeof *stage->area_score, err));
     OJ_TRY(need_overlay(worker, err));
-    OJ_TRY(oj_overlapping_parts(flat, stage->n_workers, stage->request.cancel,
-                                &overlaps, err));
+    OJ_TRY(oj_overlapping_parts(flat, 1, stage->n_workers,
+                                stage->request.cancel, &overlaps, err));
     for (int64_t i = 0; status == OJ_OK && i < n; i++)
     {
         double area = 0.0;

@@ -18,6 +18,7 @@ struct overlap_worker
 struct overlap_search
 {
     const struct oj_flat *flat;
+    int flat_too;
     const int *cancel;
     uint8_t *mark;                 /* [n_features], the answer */
     struct overlap_worker *worker; /* [n_threads] */
@@ -96,7 +97,7 @@ static oj_status look_at_block(int64_t block, int thread, void *user,
     for (end = end < flat->n_features ? end : flat->n_features; i < end; i++)
     {
         int64_t first = flat->part_offset[i], past = flat->part_offset[i + 1];
-        int is_flat = has_flat_part(flat, first, past);
+        int is_flat = s->flat_too && has_flat_part(flat, first, past);
         if (is_flat || past - first > 1) /* as a rule neither */
             OJ_TRY(look_at(s, &s->worker[thread], i, is_flat, err));
     }
@@ -116,11 +117,11 @@ static oj_status run_search(struct overlap_search *s, int n_threads,
                            look_at_block, s, err);
 }
 
-oj_status oj_overlapping_parts(const struct oj_flat *flat, int n_threads,
-                               const int *cancel, uint8_t **out,
+oj_status oj_overlapping_parts(const struct oj_flat *flat, int flat_too,
+                               int n_threads, const int *cancel, uint8_t **out,
                                struct oj_error *err)
 {
-    struct overlap_search s = {flat, cancel, NULL, NULL};
+    struct overlap_search s = {flat, flat_too, cancel, NULL, NULL};
     oj_status status = OJ_OK;
     if (!oj_flat_is_points(flat) && (flat->part_kinds & OJ_PART_POLYGON) != 0)
         status = run_search(&s, n_threads, err);

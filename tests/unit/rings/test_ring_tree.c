@@ -88,7 +88,7 @@ static void check_features(const struct oj_flat *join,
     struct plain_tree t;
     struct oj_matches out = {0};
     struct oj_flat with = *join;
-    must(oj_overlapping_parts(join, 1, NULL, &left_out, &error));
+    must(oj_overlapping_parts(join, 1, 1, NULL, &left_out, &error));
     with.overlaps = left_out;
     plain_tree_build(&t, join, OJ_RING_FEATURES, most, directory_level);
     n_below_root += t.start > 0;

@@ -37,7 +37,7 @@ static struct oj_flat part_of(const struct oj_flat *flat, int64_t first,
 static int may_share_lists(const struct oj_flat *join)
 {
     uint8_t *overlaps = NULL;
-    must(oj_overlapping_parts(join, 1, NULL, &overlaps, &error));
+    must(oj_overlapping_parts(join, 1, 1, NULL, &overlaps, &error));
     oj_free(overlaps);
     return overlaps == NULL;
 }
