@@ -196,6 +196,12 @@ static cudaError_t take(struct oj_cuda_device *device, cudaStream_t stream,
     return error;
 }
 
+static int64_t *used_of(struct oj_cuda_device *device)
+{
+    return device->counts_for != NULL ? &device->counts_for->used
+                                      : &device->used;
+}
+
 oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
                               cudaStream_t stream, int64_t n, size_t size,
                               void **out, struct oj_error *err)
@@ -211,11 +217,11 @@ oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
         *out = NULL;
         return OJ_OK;
     }
-    if (__atomic_add_fetch(&device->used, bytes, __ATOMIC_RELAXED) >
+    if (__atomic_add_fetch(used_of(device), bytes, __ATOMIC_RELAXED) >
             device->limit &&
         device->limit > 0)
     {
-        __atomic_sub_fetch(&device->used, bytes, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(used_of(device), bytes, __ATOMIC_RELAXED);
         return oj_fail(err, OJ_ERR_NOMEM,
                        "the %.1f MB of GPU %d that may be used are not "
                        "enough; -gpu_memory allows more",
@@ -224,7 +230,7 @@ oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
     error = take(device, stream, (size_t)bytes, out);
     if (error != cudaSuccess)
     {
-        __atomic_sub_fetch(&device->used, bytes, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(used_of(device), bytes, __ATOMIC_RELAXED);
         return oj_cuda_fail(err, error, "taking memory of the device");
     }
     return OJ_OK;
@@ -241,5 +247,5 @@ void oj_cuda_free_bytes(struct oj_cuda_device *device, cudaStream_t stream,
     else
         (void)cudaFree(memory);
     (void)cudaGetLastError();
-    __atomic_sub_fetch(&device->used, n * (int64_t)size, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(used_of(device), n * (int64_t)size, __ATOMIC_RELAXED);
 }

@@ -3,7 +3,7 @@
 #ifndef CUDA_THREADS_H
 #define CUDA_THREADS_H
 
-#include "../../algs/relation/oj_gpu.h"
+#include "oj_cuda.h"
 
 /** Runs body on a thread of its own and waits for it: so the caller's current
  *  device stays what it is, and no device is started that is not asked for. */
@@ -48,5 +48,21 @@ OJ_MUST_USE oj_status oj_cuda_try_all(int n, Body body, struct oj_error *err)
     }
     return OJ_OK;
 }
+
+/** Builds parts 0 .. n - 1 of an index, at most OJ_CUDA_MOST_PARTS, each on a
+ *  thread and a stream of its own: most of the time of each is waiting for
+ * small kernels. What device->stream has to do is done before, and on return
+ * all that was enqueued.  The status and the message of the first that fails;
+ * then other parts may be there. */
+OJ_MUST_USE oj_status
+oj_cuda_build_parts(struct oj_cuda_device *device, int n,
+                    oj_status (*build)(int part, struct oj_cuda_device *device,
+                                       void *user, struct oj_error *err),
+                    void *user, struct oj_error *err);
+
+enum
+{
+    OJ_CUDA_MOST_PARTS = 4
+};
 
 #endif

@@ -16,10 +16,12 @@ struct oj_cuda_device
     int n_processors;
     cudaStream_t stream; /**< for the index; batches have their own */
     cudaMemPool_t pool;
-    int64_t limit;     /**< bytes that may be in use; 0: no limit of ours */
-    int64_t used;      /**< bytes in use; changed atomically */
-    const int *cancel; /**< may be NULL */
-    int n_threads;     /**< for copies of a layer; 0: as seems best */
+    int64_t limit; /**< bytes that may be in use; 0: no limit of ours */
+    int64_t used;  /**< bytes in use; changed atomically */
+    struct oj_cuda_device *counts_for; /**< whose used is counted, for a stream
+                                            beside its own; or NULL */
+    const int *cancel;                 /**< may be NULL */
+    int n_threads; /**< for copies of a layer; 0: as seems best */
 };
 
 /** Turns a CUDA error into an oj_status: OJ_ERR_NOMEM for memory,

@@ -11,11 +11,11 @@
 struct oj_cuda_part
 {
     int64_t n_rows, n;
-    struct oj_cuda_array<int32_t> d_count; /**< [n_rows] pairs of each row */
-    struct oj_cuda_pairs found;            /**< without offsets */
+    uint8_t *small_count; /**< [n_rows] pairs of each row; or NULL: in count */
+    int32_t *count;       /**< [n_rows] */
+    struct oj_cuda_pairs found; /**< without offsets */
     /* Instead of these where the device has no room for them: */
-    int32_t *count; /**< [n_rows], or NULL: on the device */
-    int32_t *row;   /**< [n], or NULL */
+    int32_t *row; /**< [n], or NULL */
     double *measure;
 };
 

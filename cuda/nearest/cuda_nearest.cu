@@ -4,6 +4,7 @@
  * distance or at a great one, and with -ties all points to which several
  * features are as near.
  */
+#include "../device/cuda_threads.h"
 #include "../index/cuda_family.h"
 #include "../rings/cuda_ring_cells.h"
 #include "cuda_around.h"
@@ -70,21 +71,58 @@ static double reach_of(const struct oj_relation *relation,
     return REACH_OF_MEANS * mean_distance(layer);
 }
 
-/* Of one answer each, what is open is in no polygon and far away.  How far the
- * features of a tie are is known, unless a point may be too far for the cells:
- * all within that distance are asked for, then. */
-static oj_status make_asked(struct near_index *self, struct oj_error *err)
+/* Of one answer each, what is open is in no polygon and far away. */
+static oj_status make_asked(struct near_index *self,
+                            struct oj_cuda_device *device, struct oj_error *err)
 {
-    struct oj_relation relation = self->relation;
     self->asked.device = self->device;
     self->asked.family =
         self->all_ties ? &oj_cuda_tree_joins : &oj_cuda_near_segments;
-    self->asked.knows_distance = self->all_ties && !self->at_any_distance &&
-                                 !self->cells.square.has_outside;
-    if (self->asked.knows_distance)
-        relation.op = OJ_OP_DWITHIN;
-    return oj_cuda_family_index(self->asked.family, self->device, self->layer,
-                                &relation, &self->asked.index, err);
+    OJ_TRY(oj_cuda_family_index(self->asked.family, device, self->layer,
+                                &self->relation, &self->asked.index, err));
+    self->asked.index->device = self->device;
+    return OJ_OK;
+}
+
+/* The parts of the index know nothing of each other. */
+enum near_part
+{
+    PART_CELLS,
+    PART_ASKED,
+    PART_RINGS,
+    N_PARTS
+};
+
+static oj_status build_part(int part, struct oj_cuda_device *device, void *user,
+                            struct oj_error *err)
+{
+    struct near_index *self = (struct near_index *)user;
+    if (part == PART_CELLS)
+        return oj_cuda_cells_build(device, self->layer,
+                                   reach_of(&self->relation, self->layer),
+                                   self->all_ties, &self->cells, err);
+    if (part == PART_ASKED && (self->all_ties || self->at_any_distance))
+        return make_asked(self, device, err);
+    if (part == PART_RINGS && self->has_rings)
+        return oj_cuda_ring_cells_build(device, self->layer,
+                                        self->all_ties ? OJ_RING_ALL_PARTS
+                                                       : OJ_RING_PARTS,
+                                        &self->rings, err);
+    return OJ_OK;
+}
+
+/* Where there is not memory enough for all at once, one after the other. */
+static oj_status build_parts(struct near_index *self, struct oj_error *err)
+{
+    oj_status status =
+        oj_cuda_build_parts(self->device, N_PARTS, build_part, self, err);
+    if (status != OJ_ERR_NOMEM)
+        return status;
+    drop(self);
+    self->asked.index = NULL;
+    for (int part = 0; part < N_PARTS; part++)
+        OJ_TRY(build_part(part, self->device, self, err));
+    return OJ_OK;
 }
 
 static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
@@ -100,16 +138,16 @@ static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the join layer has more features than cells can tell "
                        "apart");
-    OJ_TRY(oj_cuda_cells_build(self->device, layer, reach_of(relation, layer),
-                               self->all_ties, &self->cells, err));
-    if (self->all_ties || self->at_any_distance ||
-        self->cells.square.has_outside)
-        OJ_TRY(make_asked(self, err));
-    if (!self->has_rings)
-        return OJ_OK;
-    return oj_cuda_ring_cells_build(
-        self->device, layer, self->all_ties ? OJ_RING_ALL_PARTS : OJ_RING_PARTS,
-        &self->rings, err);
+    OJ_TRY(build_parts(self, err));
+    if (self->asked.index == NULL && self->cells.square.has_outside)
+        OJ_TRY(make_asked(self, self->device, err));
+    /* How far the features of a tie are is known, unless a point may be too far
+     * for the cells: all within that distance are asked for, then. */
+    self->asked.knows_distance = self->all_ties && !self->at_any_distance &&
+                                 !self->cells.square.has_outside;
+    if (self->asked.knows_distance)
+        self->asked.index->relation.op = OJ_OP_DWITHIN;
+    return OJ_OK;
 }
 
 static int64_t index_bytes(const struct oj_cuda_index *index)
