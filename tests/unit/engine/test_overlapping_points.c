@@ -88,7 +88,10 @@ static void check_row(const struct overlapping_points_trial *t,
 static void check_join(const struct overlapping_points_trial *t,
                        const char *backend)
 {
-    struct oj_options options = {.n_threads = 1 + pick(3)};
+    /* now and then others than points are expected */
+    struct oj_options options = {.n_threads = 1 + pick(3),
+                                 .input_kinds =
+                                     one_in(3) ? OJ_PART_POLYGON : 0};
     struct oj_matches out = {0};
     struct oj_flat_slice slice = {0};
     struct oj_join *join;
