@@ -12,10 +12,6 @@
 
 #include "oj_value.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct oj_attributes;
 
 /** Attributes of a whole join side: typed columns, held in memory. */
@@ -66,9 +62,5 @@ int64_t oj_table_bytes(const struct oj_table *table);
 
 /** Accepts NULL. */
 void oj_table_free(struct oj_table *table);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif
