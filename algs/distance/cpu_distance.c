@@ -4,7 +4,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../kernels/oj_segment.h"
 #include "../nearest/cpu_patch.h"
-#include "../relation/cpu_family.h"
+#include "../relation/oj_engine.h"
 #include "cpu_distance_rows.h"
 #include "cpu_feature_tree.h"
 #include "cpu_pair_distance.h"
@@ -258,13 +258,11 @@ static const struct oj_distance_space plane = {sizeof(struct distance_index),
                                                build_index, free_index,
                                                start_batch, search_row};
 
-static oj_status
-make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-           const struct oj_relation *relation, const struct oj_options *options,
-           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+static oj_status make_index(const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
-    return oj_distance_index_make(&plane, join_side, tie_rank, relation,
-                                  options, out, stats, err);
+    return oj_distance_index_make(&plane, args, out, stats, err);
 }
 
 static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
@@ -289,6 +287,6 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return oj_distance_matches(&self->shared, input->n_features, out, err);
 }
 
-const struct oj_cpu_family oj_cpu_distance = {"distances between features",
-                                              takes, make_index, join,
-                                              oj_distance_index_free};
+const struct oj_engine oj_cpu_distance = {"distances between features", takes,
+                                          make_index, join,
+                                          oj_distance_index_free};

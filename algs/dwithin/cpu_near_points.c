@@ -8,7 +8,7 @@
  * the two visits are made after all. */
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../relation/cpu_family.h"
+#include "../relation/oj_engine.h"
 #include "cpu_near_visit.h"
 
 #include <math.h>
@@ -71,8 +71,9 @@ static oj_status make_features_of(struct oj_near_index *self,
     return OJ_OK;
 }
 
-static oj_status build_index(struct oj_near_index *self, struct oj_stats *stats,
-                             struct oj_error *err)
+static oj_status build_index(struct oj_near_index *self,
+                             const struct oj_index_args *args,
+                             struct oj_stats *stats, struct oj_error *err)
 {
     int n_threads = self->options.n_threads;
     double start = oj_clock_seconds();
@@ -84,9 +85,7 @@ static oj_status build_index(struct oj_near_index *self, struct oj_stats *stats,
     if (self->grid.is_uneven)
     {
         oj_near_grid_free(&self->grid);
-        return oj_cpu_distance.index(self->join_side, self->tie_rank,
-                                     &self->relation, &self->options,
-                                     &self->general, stats, err);
+        return oj_cpu_distance.index(args, &self->general, stats, err);
     }
     OJ_TRY(make_features_of(self, err));
     OJ_TRY(oj_near_fids_make(&self->relation, self->join_side, self->feature_of,
@@ -96,21 +95,20 @@ static oj_status build_index(struct oj_near_index *self, struct oj_stats *stats,
     return OJ_OK;
 }
 
-static oj_status
-make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-           const struct oj_relation *relation, const struct oj_options *options,
-           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+static oj_status make_index(const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
     struct oj_near_index *self = oj_calloc(1, sizeof *self);
     oj_status status;
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
-    self->relation = *relation;
-    self->options = *options;
-    self->join_side = join_side;
-    self->tie_rank = tie_rank;
+    self->relation = args->relation;
+    self->options = args->options;
+    self->join_side = args->join_side;
+    self->tie_rank = args->tie_rank;
     self->kernel = oj_near_kernel();
-    status = build_index(self, stats, err);
+    status = build_index(self, args, stats, err);
     if (status != OJ_OK)
     {
         free_index((struct oj_index *)(void *)self);
@@ -261,5 +259,5 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return status;
 }
 
-const struct oj_cpu_family oj_cpu_near_points = {"points near points", takes,
-                                                 make_index, join, free_index};
+const struct oj_engine oj_cpu_near_points = {"points near points", takes,
+                                             make_index, join, free_index};

@@ -190,6 +190,12 @@ typedef const struct oj_gpu_module *oj_gpu_module_function(uint32_t abi);
 OJ_MUST_USE OJ_EXPORT oj_status oj_gpu_load(const struct oj_gpu_module **out,
                                             struct oj_error *err);
 
+/** The module, and which devices options name, bit by bit: those that work
+ *  where they name all. */
+OJ_MUST_USE oj_status oj_gpu_find(const struct oj_options *options,
+                                  const struct oj_gpu_module **module,
+                                  uint64_t *gpus, struct oj_error *err);
+
 /** Adds to why there was no memory what helps, after "; ", unless the message
  *  has such a part already: whoever wrote it knew better. */
 void oj_gpu_advise(struct oj_error *why, const char *advice);

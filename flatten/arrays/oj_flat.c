@@ -402,6 +402,33 @@ oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
     return OJ_OK;
 }
 
+static oj_status copy_parts(struct oj_flat_buf *buf, const struct oj_flat *flat,
+                            int64_t feature, struct oj_error *err)
+{
+    for (int64_t part = flat->part_offset[feature];
+         part < flat->part_offset[feature + 1]; part++)
+        OJ_TRY(oj_flat_buf_copy_part(buf, flat, part, err));
+    return oj_flat_buf_end(buf, err);
+}
+
+oj_status oj_flat_buf_copy(struct oj_flat_buf *buf, const struct oj_flat *flat,
+                           int64_t feature, int64_t fid, struct oj_error *err)
+{
+    int64_t vertex, end;
+    oj_status status;
+    oj_flat_vertices(flat, feature, &vertex, &end);
+    if (vertex == end)
+        return oj_flat_buf_add_null(buf, fid, err);
+    if (oj_flat_is_points(flat))
+        return oj_flat_buf_add_point(buf, fid, flat->x[feature],
+                                     flat->y[feature], err);
+    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+    status = copy_parts(buf, flat, feature, err);
+    if (status != OJ_OK)
+        oj_flat_buf_drop(buf);
+    return status;
+}
+
 static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
 {
     int64_t n = 0;
