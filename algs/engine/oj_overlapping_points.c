@@ -125,8 +125,7 @@ static oj_status add_pair(struct oj_overlapping_points *self, int64_t first,
                           int64_t row, int32_t feature, struct oj_error *err)
 {
     int64_t i = self->n_pairs;
-    OJ_TRY(oj_reserve(&self->pair, i, i + 1, &self->cap_pairs,
-                      sizeof *self->pair, err));
+    OJ_ROOM(self->pair, i, i + 1, self->cap_pairs, err);
     for (; i > first &&
            rank_of(self, self->pair[i - 1].feature) > rank_of(self, feature);
          i--)

@@ -298,10 +298,8 @@ static oj_status run_slices(struct quadrant_batch *batch, struct oj_error *err)
     int n_threads = batch->index->args.options.n_threads;
     int64_t n = batch->quadrants.n;
     double start = oj_clock_seconds(), filled;
-    OJ_TRY(oj_reserve(&batch->offset, 0, n, &batch->cap_offset,
-                      sizeof *batch->offset, err));
-    OJ_TRY(oj_reserve(&batch->n_found, 0, n, &batch->cap_found,
-                      sizeof *batch->n_found, err));
+    OJ_ROOM(batch->offset, 0, n, batch->cap_offset, err);
+    OJ_ROOM(batch->n_found, 0, n, batch->cap_found, err);
     oj_parallel_for(n_threads, n, count_task, batch);
     batch->stats->filter_s += oj_clock_seconds() - start;
     for (batch->first = 0; batch->first < n; batch->first = batch->end)

@@ -92,8 +92,7 @@ struct box_batch
 oj_status oj_box_found_add(struct oj_box_found *found, int64_t feature,
                            struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(&found->feature, found->n, found->n + 1, &found->capacity,
-                      sizeof *found->feature, err));
+    OJ_ROOM(found->feature, found->n, found->n + 1, found->capacity, err);
     found->feature[found->n++] = (int32_t)feature;
     return OJ_OK;
 }
@@ -447,8 +446,7 @@ static oj_status learn(struct box_batch *run)
     index->reach = fmax(0.5 * index->reach +
                             0.5 * (1.5 * oj_ranking_kth_distance(ranking)),
                         least);
-    OJ_TRY(oj_reserve(&run->last, 0, ranking->k, &run->cap_last,
-                      sizeof *run->last, run->err));
+    OJ_ROOM(run->last, 0, ranking->k, run->cap_last, run->err);
     for (int64_t i = 0; i < ranking->k; i++)
         run->last[i] = ranking->list[i].feature;
     run->n_last = ranking->k;

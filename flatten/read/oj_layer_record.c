@@ -198,28 +198,23 @@ static oj_status add_columns(struct oj_feature_set *features,
                              int64_t ordinal, struct oj_error *err)
 {
     int64_t n = features->buf.n_features;
-    OJ_TRY(oj_reserve(&features->ordinal, n, n + 1, &features->cap_ordinal,
-                      sizeof *features->ordinal, err));
+    OJ_ROOM(features->ordinal, n, n + 1, features->cap_ordinal, err);
     features->ordinal[n] = ordinal;
     if (flat->max_distance != NULL)
     {
-        OJ_TRY(oj_reserve(&features->max_distance, n, n + 1,
-                          &features->cap_max_distance,
-                          sizeof *features->max_distance, err));
+        OJ_ROOM(features->max_distance, n, n + 1, features->cap_max_distance,
+                err);
         features->max_distance[n] = flat->max_distance[from];
     }
     if (flat->on_class != NULL)
     {
-        OJ_TRY(oj_reserve(&features->on_class, n, n + 1,
-                          &features->cap_on_class, sizeof *features->on_class,
-                          err));
+        OJ_ROOM(features->on_class, n, n + 1, features->cap_on_class, err);
         features->on_class[n] = flat->on_class[from];
     }
     if (flat->exclude_class != NULL)
     {
-        OJ_TRY(oj_reserve(&features->exclude_class, n, n + 1,
-                          &features->cap_exclude_class,
-                          sizeof *features->exclude_class, err));
+        OJ_ROOM(features->exclude_class, n, n + 1, features->cap_exclude_class,
+                err);
         features->exclude_class[n] = flat->exclude_class[from];
     }
     return OJ_OK;
