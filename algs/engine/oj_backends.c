@@ -1,4 +1,4 @@
-#include "oj_engine.h"
+#include "../relation/oj_engine.h"
 
 #include <strings.h>
 
