@@ -69,9 +69,9 @@ struct oj_gpu_module
                           const struct oj_flat *join_side,
                           const struct oj_flat *input);
 
-    /* The functions of struct oj_backend, without its row. Devices and memory
-     * limits come from options. OJ_ERR_UNSUPPORTED: the module's structures
-     * cannot hold these data. */
+    /* As those of struct oj_engine. Devices and memory limits come from
+     * options.  OJ_ERR_UNSUPPORTED: the module's structures cannot hold these
+     * data. */
     oj_status (*index)(const struct oj_flat *join_side, const int32_t *tie_rank,
                        const struct oj_relation *relation,
                        const struct oj_options *options,
@@ -162,9 +162,9 @@ struct oj_gpu_module
     void (*screen_free)(struct oj_gpu_screen *screen); /**< accepts NULL */
 
     /* The papers' method, to compare with: the nearest feature of each point
-     * within a finite distance, ties to the first.  The three functions of
-     * struct oj_backend again, on the first device of options; stages are timed
-     * by the device's clock. The caller asks for nothing else. */
+     * within a finite distance, ties to the first.  As those
+     * of struct oj_engine, on the first device of options; stages are timed by
+     * the device's clock. The caller asks for nothing else. */
     oj_status (*quadrant_index)(const struct oj_flat *join_side,
                                 const int32_t *tie_rank,
                                 const struct oj_relation *relation,
