@@ -11,7 +11,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_tree_walk.h"
 #include "../kernels/oj_segment.h"
-#include "../relation/cpu_family.h"
+#include "../relation/oj_engine.h"
 #include "cpu_distance_rows.h"
 #include "cpu_features.h"
 
@@ -351,15 +351,13 @@ static const struct oj_distance_space plane = {
     .search = search_row,
     .end = end_batch};
 
-static oj_status
-make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-           const struct oj_relation *relation, const struct oj_options *options,
-           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+static oj_status make_index(const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
-    return oj_distance_index_make(&plane, join_side, tie_rank, relation,
-                                  options, out, stats, err);
+    return oj_distance_index_make(&plane, args, out, stats, err);
 }
 
-const struct oj_cpu_family oj_cpu_distance = {
-    "distances between features", takes, make_index, oj_distance_join,
-    oj_distance_index_free};
+const struct oj_engine oj_cpu_distance = {"distances between features", takes,
+                                          make_index, oj_distance_join,
+                                          oj_distance_index_free};

@@ -54,10 +54,7 @@ static oj_status build(struct oj_distance_index *index, struct oj_stats *stats,
 }
 
 oj_status oj_distance_index_make(const struct oj_distance_space *space,
-                                 const struct oj_flat *join_side,
-                                 const int32_t *tie_rank,
-                                 const struct oj_relation *relation,
-                                 const struct oj_options *options,
+                                 const struct oj_index_args *args,
                                  struct oj_index **out, struct oj_stats *stats,
                                  struct oj_error *err)
 {
@@ -66,10 +63,10 @@ oj_status oj_distance_index_make(const struct oj_distance_space *space,
     if (index == NULL)
         return oj_fail_nomem(err, 1, space->index_size);
     index->space = space;
-    index->relation = *relation;
-    index->options = *options;
-    index->join_side = join_side;
-    index->tie_rank = tie_rank;
+    index->relation = args->relation;
+    index->options = args->options;
+    index->join_side = args->join_side;
+    index->tie_rank = args->tie_rank;
     status = build(index, stats, err);
     if (status == OJ_OK)
         *out = (struct oj_index *)(void *)index;

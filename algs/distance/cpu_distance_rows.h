@@ -12,7 +12,7 @@
 #include "../base/cpu_order.h"
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_ranking.h"
-#include "../relation/oj_backend.h"
+#include "../relation/oj_engine.h"
 
 /** What a thread has of its own. */
 struct oj_distance_worker
@@ -62,15 +62,13 @@ struct oj_distance_space
     double (*measure_of)(double compared);
 };
 
-/** The index function of a family (cpu_family.h). relation: its distances as
- *  the space compares them. */
+/** The index function of an engine (oj_engine.h). The distances of the relation
+ *  are as the space compares them. */
 OJ_MUST_USE oj_status oj_distance_index_make(
-    const struct oj_distance_space *space, const struct oj_flat *join_side,
-    const int32_t *tie_rank, const struct oj_relation *relation,
-    const struct oj_options *options, struct oj_index **out,
-    struct oj_stats *stats, struct oj_error *err);
+    const struct oj_distance_space *space, const struct oj_index_args *args,
+    struct oj_index **out, struct oj_stats *stats, struct oj_error *err);
 
-/** The join and the free_index functions of a family. */
+/** The join and the free_index functions of an engine. */
 OJ_MUST_USE oj_status oj_distance_join(struct oj_index *index,
                                        const struct oj_flat *input,
                                        struct oj_matches *out,

@@ -13,7 +13,7 @@
 #include "../kernels/oj_square_limit.h"
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_row_order.h"
-#include "../relation/cpu_family.h"
+#include "../relation/oj_engine.h"
 #include "cpu_list_places.h"
 #include "cpu_near_rows.h"
 
@@ -540,6 +540,7 @@ static oj_status make_features_of(struct near_points_index *self,
 }
 
 static oj_status build_index(struct near_points_index *self,
+                             const struct oj_index_args *args,
                              struct oj_stats *stats, struct oj_error *err)
 {
     int n_threads = self->options.n_threads;
@@ -552,9 +553,7 @@ static oj_status build_index(struct near_points_index *self,
     if (self->grid.is_uneven)
     {
         oj_near_grid_free(&self->grid);
-        return oj_cpu_distance.index(self->join_side, self->tie_rank,
-                                     &self->relation, &self->options,
-                                     &self->general, stats, err);
+        return oj_cpu_distance.index(args, &self->general, stats, err);
     }
     OJ_TRY(make_features_of(self, err));
     OJ_TRY(make_fids(&self->relation, self->join_side, self->feature_of,
@@ -564,21 +563,20 @@ static oj_status build_index(struct near_points_index *self,
     return OJ_OK;
 }
 
-static oj_status
-make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-           const struct oj_relation *relation, const struct oj_options *options,
-           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+static oj_status make_index(const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
     struct near_points_index *self = oj_calloc(1, sizeof *self);
     oj_status status;
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
-    self->relation = *relation;
-    self->options = *options;
-    self->join_side = join_side;
-    self->tie_rank = tie_rank;
+    self->relation = args->relation;
+    self->options = args->options;
+    self->join_side = args->join_side;
+    self->tie_rank = args->tie_rank;
     self->kernel = oj_near_kernel();
-    status = build_index(self, stats, err);
+    status = build_index(self, args, stats, err);
     if (status != OJ_OK)
     {
         free_index((struct oj_index *)(void *)self);
@@ -729,5 +727,5 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return status;
 }
 
-const struct oj_cpu_family oj_cpu_near_points = {"points near points", takes,
-                                                 make_index, join, free_index};
+const struct oj_engine oj_cpu_near_points = {"points near points", takes,
+                                             make_index, join, free_index};

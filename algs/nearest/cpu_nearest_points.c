@@ -1,7 +1,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_points.h"
-#include "../relation/cpu_family.h"
+#include "../relation/oj_engine.h"
 #include "cpu_nearest.h"
 
 #include <string.h>
@@ -86,20 +86,19 @@ static int takes(const struct oj_relation *relation,
              input->max_distance == NULL));
 }
 
-static oj_status
-make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-           const struct oj_relation *relation, const struct oj_options *options,
-           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+static oj_status make_index(const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
     struct nearest_points_index *self = oj_calloc(1, sizeof *self);
     double start = oj_clock_seconds();
     oj_status status;
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
-    self->relation = self->index.relation = *relation;
-    self->index.tie_rank = tie_rank;
-    self->options = *options;
-    status = build_index(self, join_side, err);
+    self->relation = self->index.relation = args->relation;
+    self->index.tie_rank = args->tie_rank;
+    self->options = args->options;
+    status = build_index(self, args->join_side, err);
     if (status != OJ_OK)
     {
         free_index((struct oj_index *)(void *)self);
@@ -238,5 +237,5 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return join_lists(&b, input, out, stats, err);
 }
 
-const struct oj_cpu_family oj_cpu_nearest_points = {
+const struct oj_engine oj_cpu_nearest_points = {
     "nearest segments of points", takes, make_index, join, free_index};

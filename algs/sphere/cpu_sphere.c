@@ -3,7 +3,7 @@
  * nearest first.  Squared chords decide; metres are made at the very end. */
 #include "../../flatten/base/oj_array.h"
 #include "../distance/cpu_distance_rows.h"
-#include "../relation/cpu_family.h"
+#include "../relation/oj_engine.h"
 #include "cpu_sphere_side.h"
 
 #include <string.h>
@@ -232,18 +232,16 @@ static const struct oj_distance_space sphere = {.index_size =
                                                 .end = end_batch,
                                                 .measure_of = metres_of};
 
-static oj_status
-make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-           const struct oj_relation *relation, const struct oj_options *options,
-           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+static oj_status make_index(const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
-    struct oj_relation chords = *relation;
-    chords.max_distance = chord2_of(relation->max_distance);
-    chords.min_distance = chord2_of(relation->min_distance);
-    return oj_distance_index_make(&sphere, join_side, tie_rank, &chords,
-                                  options, out, stats, err);
+    struct oj_index_args chords = *args;
+    chords.relation.max_distance = chord2_of(args->relation.max_distance);
+    chords.relation.min_distance = chord2_of(args->relation.min_distance);
+    return oj_distance_index_make(&sphere, &chords, out, stats, err);
 }
 
-const struct oj_cpu_family oj_cpu_sphere = {"distances on the sphere", takes,
-                                            make_index, oj_distance_join,
-                                            oj_distance_index_free};
+const struct oj_engine oj_cpu_sphere = {"distances on the sphere", takes,
+                                        make_index, oj_distance_join,
+                                        oj_distance_index_free};

@@ -11,7 +11,7 @@
 #include "../../../algs/dwithin/cpu_near_rows.h"
 #include "../../../algs/kernels/oj_square_limit.h"
 #include "../../../algs/pairs/oj_row_order.h"
-#include "../../../algs/relation/cpu_family.h"
+#include "../../../algs/relation/oj_engine.h"
 
 static uint64_t seed;
 
