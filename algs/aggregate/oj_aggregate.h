@@ -22,10 +22,6 @@
 #include "oj_aggregate_column.h"
 #include "oj_held_values.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum oj_aggregate_kind
 {
     OJ_AGG_COUNT = 0,    /**< pairs */
@@ -170,7 +166,4 @@ OJ_EXPORT int64_t oj_aggregates_spills(const struct oj_aggregates *aggregates);
 /** Accepts NULL. */
 OJ_EXPORT void oj_aggregates_close(struct oj_aggregates *aggregates);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -99,8 +99,7 @@ oj_status oj_held_add(struct oj_held *held, const struct oj_held_value *value,
                       struct oj_error *err)
 {
     struct entry *entry;
-    OJ_TRY(oj_reserve(&held->entry, held->n, held->n + 1, &held->cap_entries,
-                      sizeof *held->entry, err));
+    OJ_ROOM(held->entry, held->n, held->n + 1, held->cap_entries, err);
     entry = &held->entry[held->n];
     entry->row = value->row;
     entry->at = value->number;
@@ -338,8 +337,7 @@ static oj_status flush(struct runs *runs, struct oj_error *err)
 static oj_status begin_run(const struct oj_held *held, struct runs *runs,
                            struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(&runs->run, runs->n_runs, runs->n_runs + 1,
-                      &runs->cap_runs, sizeof *runs->run, err));
+    OJ_ROOM(runs->run, runs->n_runs, runs->n_runs + 1, runs->cap_runs, err);
     if (runs->out == NULL)
         OJ_NEW(runs->out, BUFFER_WORDS, err);
     if (runs->file < 0)

@@ -15,10 +15,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum oj_held_order
 {
     OJ_HELD_BY_NUMBER, /**< 16 bytes a value */
@@ -84,7 +80,4 @@ void oj_held_close(struct oj_held *held);
 /** < 0, 0, > 0: bytes as memcmp() orders them, the shorter first. */
 int oj_bytes_compare(const char *a, int64_t n_a, const char *b, int64_t n_b);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -18,25 +18,18 @@ struct order_frame
     double x0, y0, scale;
 };
 
-/* Lower end and width of what holds the middle 98 % of v, a bit widened. */
-static void robust_range(double *v, int n, double *lower, double *width)
+/* What holds the middle 98 % of v. */
+static void find_bulk(double *v, int n, double *low, double *high)
 {
-    double a, b;
     qsort(v, (size_t)n, sizeof *v, oj_compare_doubles);
-    a = v[n / 100];
-    b = v[n - 1 - n / 100];
-    *lower = a - 0.05 * (b - a);
-    *width = 1.1 * (b - a);
+    *low = v[n / 100];
+    *high = v[n - 1 - n / 100];
 }
 
-/* The square in which keys are made: from an evenly spaced sample, so that a
- * few points a thousand kilometres away do not squeeze all others together. */
-static struct order_frame choose_frame(int64_t n, const double *x,
-                                       const double *y)
+struct oj_box oj_order_bulk(int64_t n, const double *x, const double *y)
 {
     double sample_x[N_SAMPLES], sample_y[N_SAMPLES];
-    struct order_frame frame = {0.0, 0.0, 0.0};
-    double width, height;
+    struct oj_box bulk = oj_box_empty();
     int n_samples = 0;
     for (int i = 0; i < N_SAMPLES; i++)
     {
@@ -50,9 +43,26 @@ static struct order_frame choose_frame(int64_t n, const double *x,
         }
     }
     if (n_samples == 0)
+        return bulk;
+    find_bulk(sample_x, n_samples, &bulk.x0, &bulk.x1);
+    find_bulk(sample_y, n_samples, &bulk.y0, &bulk.y1);
+    return bulk;
+}
+
+/* The square in which keys are made, a bit wider than the bulk, so that a few
+ * points a thousand kilometres away do not squeeze all others together. */
+static struct order_frame choose_frame(int64_t n, const double *x,
+                                       const double *y)
+{
+    struct oj_box bulk = oj_order_bulk(n, x, y);
+    struct order_frame frame = {0.0, 0.0, 0.0};
+    double width, height;
+    if (oj_box_is_empty(&bulk))
         return frame;
-    robust_range(sample_x, n_samples, &frame.x0, &width);
-    robust_range(sample_y, n_samples, &frame.y0, &height);
+    frame.x0 = bulk.x0 - 0.05 * (bulk.x1 - bulk.x0);
+    frame.y0 = bulk.y0 - 0.05 * (bulk.y1 - bulk.y0);
+    width = 1.1 * (bulk.x1 - bulk.x0);
+    height = 1.1 * (bulk.y1 - bulk.y0);
     if (height > width)
         width = height;
     frame.scale = width > 0 ? 65536.0 / width : 0.0;

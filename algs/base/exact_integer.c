@@ -189,6 +189,36 @@ void oj_integer_multiply(struct oj_integer *out, const struct oj_integer *a,
     trim(out);
 }
 
+void oj_integer_difference(struct oj_integer *out, double to, double from,
+                           int exponent)
+{
+    struct oj_integer less;
+    oj_integer_set(out, to, exponent);
+    oj_integer_set(&less, from, exponent);
+    oj_integer_subtract(out, out, &less);
+}
+
+void oj_integer_add_products(struct oj_integer *out, const struct oj_integer *a,
+                             const struct oj_integer *b,
+                             const struct oj_integer *c,
+                             const struct oj_integer *d)
+{
+    struct oj_integer other;
+    oj_integer_multiply(out, a, b);
+    oj_integer_multiply(&other, c, d);
+    oj_integer_add(out, out, &other);
+}
+
+void oj_integer_cross(struct oj_integer *out, const struct oj_integer *a,
+                      const struct oj_integer *b, const struct oj_integer *c,
+                      const struct oj_integer *d)
+{
+    struct oj_integer other;
+    oj_integer_multiply(out, a, b);
+    oj_integer_multiply(&other, c, d);
+    oj_integer_subtract(out, out, &other);
+}
+
 void oj_integer_negate(struct oj_integer *out)
 {
     out->sign = -out->sign;

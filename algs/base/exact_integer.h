@@ -50,6 +50,19 @@ void oj_integer_subtract(struct oj_integer *out, const struct oj_integer *a,
 void oj_integer_multiply(struct oj_integer *out, const struct oj_integer *a,
                          const struct oj_integer *b);
 
+/** out = to - from, in whole numbers of 2^exponent */
+void oj_integer_difference(struct oj_integer *out, double to, double from,
+                           int exponent);
+
+/** out = a * b + c * d, a * b - c * d; out is none of them. */
+void oj_integer_add_products(struct oj_integer *out, const struct oj_integer *a,
+                             const struct oj_integer *b,
+                             const struct oj_integer *c,
+                             const struct oj_integer *d);
+void oj_integer_cross(struct oj_integer *out, const struct oj_integer *a,
+                      const struct oj_integer *b, const struct oj_integer *c,
+                      const struct oj_integer *d);
+
 /** out = -out */
 void oj_integer_negate(struct oj_integer *out);
 

@@ -263,44 +263,14 @@ oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
     return OJ_OK;
 }
 
-/* Carries: afterwards digit[0 .. n + 1] are the magnitude, 32 bits each. */
-static int carry_limbs(const int64_t *limb, int n, uint32_t *digit)
-{
-    int64_t carry = 0;
-    uint64_t flip, one;
-    for (int i = 0; i < n; i++)
-    {
-        /* 2^31 values leave room for what is carried */
-        int64_t t = limb[i] + carry;
-        int64_t low = (int64_t)((uint64_t)t & UINT32_MAX);
-        digit[i] = (uint32_t)low;
-        carry = (t - low) / (INT64_C(1) << 32);
-    }
-    digit[n] = (uint32_t)((uint64_t)carry & UINT32_MAX);
-    digit[n + 1] = carry < 0 ? UINT32_MAX : 0;
-    flip = carry < 0 ? UINT32_MAX : 0;
-    one = carry < 0;
-    for (int i = 0; i < n + 2; i++)
-    {
-        uint64_t d = (digit[i] ^ flip) + one;
-        digit[i] = (uint32_t)d;
-        one = d >> 32;
-    }
-    return carry < 0;
-}
-
 oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum, const int64_t *limb,
                                  int n, int scale, struct oj_error *err)
 {
-    uint32_t digit[OJ_SUM_MOST_WORDS + 2];
-    int negative = carry_limbs(limb, n, digit);
-    for (int i = 0; i < n + 2; i += 2)
+    for (int i = 0; i < n; i++)
     {
-        uint64_t m = digit[i];
-        if (i + 1 < n + 2)
-            m |= (uint64_t)digit[i + 1] << 32;
-        if (m != 0)
-            OJ_TRY(add_scaled(sum, m, scale + 32 * i, negative, err));
+        if (limb[i] != 0)
+            OJ_TRY(add_scaled(sum, magnitude(limb[i]), scale + 32 * i,
+                              limb[i] < 0, err));
     }
     return OJ_OK;
 }

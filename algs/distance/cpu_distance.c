@@ -1,13 +1,19 @@
 /* Distances between features of any kinds: the join side's features under one
  * tree, walked for every input feature, nearest first; pairs are measured by
- * cpu_pair_distance.h. */
+ * cpu_features.h.
+ *
+ *  entry          0   1   2  ...   features in Morton order of their middles
+ *  feature      [ 7   3   9  ...   ordinals
+ *  x, y         [                  layers of single points: where they are
+ *
+ * Features that join nothing (no parts, a class below 0, a distance of their
+ * own that is negative or NaN) are left out. */
 #include "../../flatten/base/oj_array.h"
+#include "../base/cpu_tree_walk.h"
 #include "../kernels/oj_segment.h"
-#include "../nearest/cpu_patch.h"
-#include "../relation/cpu_family.h"
+#include "../relation/oj_engine.h"
 #include "cpu_distance_rows.h"
-#include "cpu_feature_tree.h"
-#include "cpu_pair_distance.h"
+#include "cpu_features.h"
 
 #include <string.h>
 
@@ -15,20 +21,25 @@ struct distance_index
 {
     struct oj_distance_index shared;
     struct oj_features features; /* of the join side */
-    struct oj_feature_tree tree;
+    struct oj_features input;    /* of the batch at hand */
+    struct oj_tree tree;
+    int32_t *feature; /* [entries of tree] */
+    double *x, *y;    /* [entries of tree], or NULL */
+
+    /* [n_nodes * OJ_FANOUT] greatest distance of the features below a child,
+     * as the tree compares it; NULL: features have none of their own. */
+    float *reach2;
+
+    /* [n_nodes * OJ_FANOUT] lowest place in tie order below a child: among
+     * very many features in one place, only the first of them matter. */
+    int32_t *first_rank;
+
     struct oj_pair_scratch *scratch; /* [n_threads] */
 };
 
-/* A batch on its way. */
-struct distance_join_batch
+static struct distance_index *own(struct oj_distance_index *shared)
 {
-    struct oj_distance_batch shared;
-    struct oj_features features; /* of the input */
-};
-
-static struct distance_index *index_of(const struct oj_distance_batch *batch)
-{
-    return (struct distance_index *)(void *)batch->index;
+    return (struct distance_index *)(void *)shared;
 }
 
 /* --- index ---------------------------------------------------------------- */
@@ -44,16 +55,124 @@ static int takes(const struct oj_relation *relation,
 
 static void free_index(struct oj_distance_index *shared)
 {
-    struct distance_index *self = (struct distance_index *)(void *)shared;
+    struct distance_index *self = own(shared);
     oj_free(self->scratch);
-    oj_feature_tree_free(&self->tree);
+    oj_tree_free(&self->tree);
+    oj_free(self->feature);
+    oj_free(self->x);
+    oj_free(self->y);
+    oj_free(self->reach2);
+    oj_free(self->first_rank);
     oj_features_free(&self->features);
+}
+
+static int middle_of(const void *features, int64_t feature, double *x,
+                     double *y)
+{
+    struct oj_box box = oj_features_box(features, feature);
+    *x = 0.5 * box.x0 + 0.5 * box.x1;
+    *y = 0.5 * box.y0 + 0.5 * box.y1;
+    return !oj_box_is_empty(&box);
+}
+
+static oj_status fill_entries(struct distance_index *self,
+                              const struct oj_order *order,
+                              struct oj_error *err)
+{
+    int64_t n = order->n_points;
+    struct oj_box *box;
+    oj_status status;
+    OJ_NEW(self->feature, n, err);
+    if (oj_flat_is_points(self->features.flat))
+    {
+        OJ_NEW(self->x, n, err);
+        OJ_NEW(self->y, n, err);
+    }
+    OJ_NEW(box, n, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t f = order->point[i].index;
+        self->feature[i] = (int32_t)f;
+        box[i] = oj_features_box(&self->features, f);
+        if (self->x != NULL)
+        {
+            self->x[i] = box[i].x0;
+            self->y[i] = box[i].y0;
+        }
+    }
+    status =
+        oj_tree_build(&self->tree, self->shared.options.n_threads, n, box, err);
+    oj_free(box);
+    return status;
+}
+
+/* The greatest distances and the lowest ranks, from the features up to the
+ * root. */
+static oj_status fill_children(struct distance_index *self,
+                               struct oj_error *err)
+{
+    const struct oj_tree *tree = &self->tree;
+    const double *max_distance = self->features.flat->max_distance;
+    const int32_t *tie_rank = self->shared.tie_rank;
+    int64_t n = tree->n_nodes * OJ_FANOUT;
+    OJ_NEW(self->first_rank, n, err);
+    if (max_distance != NULL)
+        OJ_NEW(self->reach2, n, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int32_t f = i < tree->n_entries ? self->feature[i] : -1;
+        self->first_rank[i] = f < 0              ? INT32_MAX
+                              : tie_rank == NULL ? f
+                                                 : tie_rank[f];
+        if (max_distance != NULL)
+            self->reach2[i] =
+                f < 0 ? 0.0f : oj_tree_reach2(tree, max_distance[f]);
+    }
+    for (int level = 1; level < tree->n_levels; level++)
+    {
+        int64_t below = tree->level_first[level - 1] * OJ_FANOUT;
+        int64_t first = tree->level_first[level] * OJ_FANOUT;
+        for (int64_t i = 0; i < first - below; i++)
+        {
+            int64_t at = first + i / OJ_FANOUT, from = below + i;
+            if (self->first_rank[from] < self->first_rank[at])
+                self->first_rank[at] = self->first_rank[from];
+            if (max_distance != NULL && self->reach2[from] > self->reach2[at])
+                self->reach2[at] = self->reach2[from];
+        }
+    }
+    return OJ_OK;
+}
+
+static oj_status build_tree(struct distance_index *self, struct oj_error *err)
+{
+    struct oj_order order = {0};
+    oj_status status =
+        oj_distance_order(self->shared.join_side, &self->features, middle_of,
+                          self->shared.options.n_threads, &order, err);
+    if (status == OJ_OK)
+        status = fill_entries(self, &order, err);
+    oj_order_free(&order);
+    return status == OJ_OK ? fill_children(self, err) : status;
+}
+
+static int64_t tree_bytes(const struct distance_index *self)
+{
+    int64_t a_child = (int64_t)sizeof *self->first_rank;
+    int64_t an_entry = (int64_t)sizeof *self->feature;
+    if (self->reach2 != NULL)
+        a_child += (int64_t)sizeof *self->reach2;
+    if (self->x != NULL)
+        an_entry += 2 * (int64_t)sizeof *self->x;
+    return oj_tree_bytes(&self->tree) +
+           self->tree.n_nodes * OJ_FANOUT * a_child +
+           self->tree.n_entries * an_entry;
 }
 
 static oj_status build_index(struct oj_distance_index *shared,
                              struct oj_stats *stats, struct oj_error *err)
 {
-    struct distance_index *self = (struct distance_index *)(void *)shared;
+    struct distance_index *self = own(shared);
     int n_threads = shared->options.n_threads;
     self->scratch = oj_calloc(n_threads, sizeof *self->scratch);
     if (self->scratch == NULL)
@@ -63,10 +182,8 @@ static oj_status build_index(struct oj_distance_index *shared,
     OJ_TRY(oj_features_build(&self->features, shared->join_side,
                              shared->relation.distance_to == OJ_TO_INTERIOR,
                              n_threads, err));
-    OJ_TRY(oj_feature_tree_build(&self->tree, &self->features, shared->tie_rank,
-                                 n_threads, err));
-    stats->index_bytes +=
-        oj_features_bytes(&self->features) + oj_feature_tree_bytes(&self->tree);
+    OJ_TRY(build_tree(self, err));
+    stats->index_bytes += oj_features_bytes(&self->features) + tree_bytes(self);
     return OJ_OK;
 }
 
@@ -75,7 +192,6 @@ static oj_status build_index(struct oj_distance_index *shared,
 /* An input row on its way. */
 struct distance_row_search
 {
-    struct distance_join_batch *b;
     struct distance_index *self;
     struct oj_distance_worker *worker;
     int64_t row;
@@ -89,8 +205,8 @@ struct distance_row_search
 static double limit_of(const struct distance_row_search *s, int64_t feature)
 {
     const struct oj_distance_index *index = &s->self->shared;
-    double limit = oj_pair_max_distance(&index->relation, s->b->shared.input,
-                                        s->row, index->join_side, feature);
+    double limit = oj_pair_max_distance(&index->relation, index->input, s->row,
+                                        index->join_side, feature);
     if (index->relation.op != OJ_OP_NEAREST)
         return limit;
     return limit < s->worker->ranking.bound ? limit : s->worker->ranking.bound;
@@ -101,13 +217,12 @@ static double distance_to(const struct distance_row_search *s, int64_t entry,
 {
     const struct distance_index *self = s->self;
     struct oj_pair_scratch *scratch = &self->scratch[s->worker->thread];
-    if (self->tree.x != NULL && oj_flat_is_points(s->b->shared.input))
+    if (self->x != NULL && oj_flat_is_points(self->shared.input))
     {
         scratch->n_refined++;
-        return oj_point_distance(s->x, s->y, self->tree.x[entry],
-                                 self->tree.y[entry]);
+        return oj_point_distance(s->x, s->y, self->x[entry], self->y[entry]);
     }
-    return oj_pair_distance(&s->b->features, s->row, &self->features, feature,
+    return oj_pair_distance(&self->input, s->row, &self->features, feature,
                             self->shared.relation.distance_to == OJ_TO_INTERIOR,
                             limit, scratch);
 }
@@ -117,178 +232,132 @@ static oj_status try_entry(struct distance_row_search *s, int64_t entry,
 {
     const struct distance_index *self = s->self;
     const struct oj_relation *relation = &self->shared.relation;
-    const struct oj_pair_filter *filter = &s->b->shared.filter;
+    const struct oj_pair_filter *filter = &self->shared.filter;
     const struct oj_ranking *ranking = &s->worker->ranking;
-    int32_t feature = self->tree.feature[entry];
+    int32_t feature = self->feature[entry];
     double limit = limit_of(s, feature), distance;
-    OJ_TRY(oj_distance_try(&s->b->shared, s->worker, err));
+    OJ_TRY(oj_distance_try(&self->shared, s->worker, err));
     if (!(limit >= 0.0))
         return OJ_OK;
-    if (self->tree.x == NULL && !oj_pair_may_count(filter, s->row, feature))
+    if (self->x == NULL && !oj_pair_may_count(filter, s->row, feature))
         return OJ_OK;
     distance = distance_to(s, entry, feature, limit);
     /* an infinite one has overflowed */
     if (!(distance <= limit && distance < INFINITY) ||
         distance < relation->min_distance)
         return OJ_OK;
-    if (self->tree.x != NULL && !oj_pair_may_count(filter, s->row, feature))
+    if (self->x != NULL && !oj_pair_may_count(filter, s->row, feature))
         return OJ_OK;
-    OJ_TRY(oj_distance_put(&s->b->shared, s->worker, s->row, feature, distance,
+    OJ_TRY(oj_distance_put(&self->shared, s->worker, s->row, feature, distance,
                            err));
     if (relation->op != OJ_OP_NEAREST)
         return OJ_OK;
-    s->reach2 = oj_tree_reach2(&self->tree.tree, ranking->bound);
+    s->reach2 = oj_tree_reach2(&self->tree, ranking->bound);
     if (ranking->bound == 0.0 && relation->k == 1 &&
         relation->ties == OJ_TIES_FIRST && ranking->n > 0)
         s->last_rank = ranking->list[0].rank;
     return OJ_OK;
 }
 
-/* Pushes the children of the visited node that are within reach, the farthest
- * first, so that the nearest comes off first, and the first of those that are
- * as near; a child of level -1 is an entry. */
-OJ_INLINE int push_children(const struct oj_feature_tree *tree,
-                            const float q[4], float reach2,
-                            struct oj_tree_child visited,
-                            struct oj_tree_child *stack, int depth)
-{
-    int64_t at = tree->tree.level_first[visited.level] + visited.child;
-    float d2[OJ_FANOUT];
-    int first = depth;
-    oj_boxes_distance2(&tree->tree.node[at], q, d2);
-    for (int c = OJ_FANOUT - 1; c >= 0; c--)
-    {
-        stack[depth].child = visited.child * OJ_FANOUT + c;
-        stack[depth].level = visited.level - 1;
-        stack[depth].d2 = d2[c];
-        depth +=
-            (d2[c] <= reach2) &
-            (tree->reach2 == NULL || d2[c] <= tree->reach2[at * OJ_FANOUT + c]);
-    }
-    for (int i = first + 1; i < depth; i++)
-    {
-        struct oj_tree_child moved = stack[i];
-        int place = i;
-        for (; place > first && stack[place - 1].d2 < moved.d2; place--)
-            stack[place] = stack[place - 1];
-        stack[place] = moved;
-    }
-    return depth;
-}
-
 /* The lowest tie rank below a visit; not for the root. */
-OJ_INLINE int32_t first_rank(const struct oj_feature_tree *tree,
+OJ_INLINE int32_t first_rank(const struct distance_index *self,
                              const struct oj_tree_child *v)
 {
-    int64_t parents = tree->tree.level_first[v->level + 1];
-    return tree->first_rank[parents * OJ_FANOUT + v->child];
+    int64_t parents = self->tree.level_first[v->level + 1];
+    return self->first_rank[parents * OJ_FANOUT + v->child];
 }
 
 OJ_INLINE oj_status walk(struct distance_row_search *s,
                          const struct oj_box *box, struct oj_error *err)
 {
-    const struct oj_feature_tree *tree = &s->self->tree;
-    struct oj_tree_child stack[OJ_STACK + 2 * OJ_FANOUT];
-    struct oj_place place;
-    float q[4];
-    int depth = 0;
-    if (tree->tree.n_levels == 0)
-        return OJ_OK;
-    oj_place_set(&place, box);
-    oj_place_relative_to(&place, &tree->tree, q);
-    stack[depth++] = (struct oj_tree_child){0, tree->tree.n_levels - 1, 0.0f};
-    while (depth > 0)
+    const struct distance_index *self = s->self;
+    struct oj_tree_descent descent;
+    oj_tree_descent_begin(&descent, &self->tree, box);
+    while (descent.depth > 0)
     {
-        struct oj_tree_child v = stack[--depth];
+        struct oj_tree_child v = descent.stack[--descent.depth];
+        int64_t at;
         if (v.d2 > s->reach2)
             continue;
-        if (s->last_rank < INT32_MAX && first_rank(tree, &v) > s->last_rank)
+        if (s->last_rank < INT32_MAX && first_rank(self, &v) > s->last_rank)
             continue;
         if (v.level < 0)
+        {
             OJ_TRY(try_entry(s, v.child, err));
-        else
-            depth = push_children(tree, q, s->reach2, v, stack, depth);
+            continue;
+        }
+        at = self->tree.level_first[v.level] + v.child;
+        oj_tree_descent_push(
+            &descent, &self->tree.node[at], v, s->reach2,
+            self->reach2 != NULL ? self->reach2 + at * OJ_FANOUT : NULL, 1);
     }
     return OJ_OK;
 }
 
-static double reach_of_row(const struct oj_distance_batch *batch, int64_t row)
+static double reach_of_row(const struct oj_distance_index *index, int64_t row)
 {
-    const struct oj_distance_index *index = batch->index;
-    if (batch->input->max_distance != NULL)
-        return batch->input->max_distance[row];
+    if (index->input->max_distance != NULL)
+        return index->input->max_distance[row];
     /* where join features have their own, the tree knows them */
     if (index->join_side->max_distance != NULL)
         return INFINITY;
     return index->relation.max_distance;
 }
 
-OJ_CLONES static oj_status search_row(struct oj_distance_batch *shared,
+OJ_CLONES static oj_status search_row(struct oj_distance_index *shared,
                                       struct oj_distance_worker *worker,
                                       int64_t row, struct oj_error *err)
 {
-    struct distance_join_batch *b =
-        (struct distance_join_batch *)(void *)shared;
-    struct distance_index *self = index_of(shared);
-    struct oj_box box = oj_features_box(&b->features, row);
-    struct distance_row_search s = {b,      self,   worker, row,
-                                    box.x0, box.y0, 0.0f,   INT32_MAX};
-    s.reach2 = oj_tree_reach2(&self->tree.tree, reach_of_row(shared, row));
+    struct distance_index *self = own(shared);
+    struct oj_box box = oj_features_box(&self->input, row);
+    struct distance_row_search s = {self,   worker, row,      box.x0,
+                                    box.y0, 0.0f,   INT32_MAX};
+    s.reach2 = oj_tree_reach2(&self->tree, reach_of_row(shared, row));
     return walk(&s, &box, err);
 }
 
 /* --- a batch -------------------------------------------------------------- */
 
-static oj_status start_batch(struct oj_distance_batch *shared,
+static oj_status start_batch(struct oj_distance_index *shared,
                              struct oj_error *err)
 {
-    struct distance_join_batch *b =
-        (struct distance_join_batch *)(void *)shared;
-    struct distance_index *self = index_of(shared);
-    int n_threads = self->shared.options.n_threads;
+    struct distance_index *self = own(shared);
+    int n_threads = shared->options.n_threads;
     for (int t = 0; t < n_threads; t++)
         oj_pair_scratch_start(&self->scratch[t]);
-    OJ_TRY(oj_features_build(
-        &b->features, shared->input,
-        self->shared.relation.distance_to == OJ_TO_INTERIOR, n_threads, err));
-    return oj_features_order(&b->features, n_threads, &self->shared.order, err);
+    OJ_TRY(oj_features_build(&self->input, shared->input,
+                             shared->relation.distance_to == OJ_TO_INTERIOR,
+                             n_threads, err));
+    return oj_distance_order(shared->input, &self->input, middle_of, n_threads,
+                             &shared->order, err);
 }
 
-static const struct oj_distance_space plane = {sizeof(struct distance_index),
-                                               build_index, free_index,
-                                               start_batch, search_row};
-
-static oj_status
-make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-           const struct oj_relation *relation, const struct oj_options *options,
-           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+static void end_batch(struct oj_distance_index *shared, struct oj_stats *stats)
 {
-    return oj_distance_index_make(&plane, join_side, tie_rank, relation,
-                                  options, out, stats, err);
-}
-
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
-{
-    struct distance_index *self = (struct distance_index *)(void *)wrapped;
-    struct distance_join_batch b;
-    oj_status status;
-    memset(&b, 0, sizeof b);
-    b.shared.index = &self->shared;
-    b.shared.input = input;
-    status = oj_distance_rows(&b.shared, stats, err);
-    oj_features_free(&b.features);
-    for (int t = 0; t < self->shared.options.n_threads; t++)
+    struct distance_index *self = own(shared);
+    oj_features_free(&self->input);
+    for (int t = 0; t < shared->options.n_threads; t++)
     {
         stats->n_candidates += self->scratch[t].n_refined;
         self->scratch[t].n_refined = 0;
     }
-    if (status != OJ_OK)
-        return status;
-    return oj_distance_matches(&self->shared, input->n_features, out, err);
 }
 
-const struct oj_cpu_family oj_cpu_distance = {"distances between features",
-                                              takes, make_index, join,
-                                              oj_distance_index_free};
+static const struct oj_distance_space plane = {
+    .index_size = sizeof(struct distance_index),
+    .build = build_index,
+    .free = free_index,
+    .start = start_batch,
+    .search = search_row,
+    .end = end_batch};
+
+static oj_status make_index(const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
+{
+    return oj_distance_index_make(&plane, args, out, stats, err);
+}
+
+const struct oj_engine oj_cpu_distance = {"distances between features", takes,
+                                          make_index, oj_distance_join,
+                                          oj_distance_index_free};

@@ -4,6 +4,8 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../base/cpu_threads.h"
 
+#include <math.h>
+
 /* Rows that a thread takes at once, at most. */
 #define ROWS_AT_ONCE 2048
 
@@ -21,11 +23,11 @@ void oj_distance_index_free(struct oj_index *wrapped)
         return;
     index->space->free(index);
     for (int t = 0; index->worker != NULL && t < index->options.n_threads; t++)
-    {
-        oj_answers_free(&index->worker[t].answers);
         oj_ranking_free(&index->worker[t].ranking);
-    }
+    for (int t = 0; index->answers != NULL && t < index->options.n_threads; t++)
+        oj_answers_free(&index->answers[t]);
     oj_free(index->worker);
+    oj_free(index->answers);
     oj_order_free(&index->order);
     oj_free(index);
 }
@@ -36,11 +38,13 @@ static oj_status build(struct oj_distance_index *index, struct oj_stats *stats,
     int n_threads = index->options.n_threads;
     double start = oj_clock_seconds();
     index->worker = oj_calloc(n_threads, sizeof *index->worker);
-    if (index->worker == NULL)
+    index->answers = oj_calloc(n_threads, sizeof *index->answers);
+    if (index->worker == NULL || index->answers == NULL)
         return oj_fail_nomem(err, n_threads, sizeof *index->worker);
     for (int t = 0; t < n_threads; t++)
     {
         index->worker[t].thread = t;
+        index->worker[t].answers = &index->answers[t];
         index->worker[t].ranking =
             oj_ranking_make(&index->relation, index->tie_rank);
     }
@@ -50,10 +54,7 @@ static oj_status build(struct oj_distance_index *index, struct oj_stats *stats,
 }
 
 oj_status oj_distance_index_make(const struct oj_distance_space *space,
-                                 const struct oj_flat *join_side,
-                                 const int32_t *tie_rank,
-                                 const struct oj_relation *relation,
-                                 const struct oj_options *options,
+                                 const struct oj_index_args *args,
                                  struct oj_index **out, struct oj_stats *stats,
                                  struct oj_error *err)
 {
@@ -62,10 +63,10 @@ oj_status oj_distance_index_make(const struct oj_distance_space *space,
     if (index == NULL)
         return oj_fail_nomem(err, 1, space->index_size);
     index->space = space;
-    index->relation = *relation;
-    index->options = *options;
-    index->join_side = join_side;
-    index->tie_rank = tie_rank;
+    index->relation = args->relation;
+    index->options = args->options;
+    index->join_side = args->join_side;
+    index->tie_rank = args->tie_rank;
     status = build(index, stats, err);
     if (status == OJ_OK)
         *out = (struct oj_index *)(void *)index;
@@ -74,56 +75,69 @@ oj_status oj_distance_index_make(const struct oj_distance_space *space,
     return status;
 }
 
+oj_status
+oj_distance_order(const struct oj_flat *flat, const void *side,
+                  int (*middle_of)(const void *, int64_t, double *, double *),
+                  int n_threads, struct oj_order *order, struct oj_error *err)
+{
+    int64_t n = flat->n_features;
+    double *x, *y;
+    oj_status status;
+    OJ_NEW(x, 2 * n, err);
+    y = x + n;
+    for (int64_t f = 0; f < n; f++)
+    {
+        if (!oj_feature_may_pair(flat, f) || !middle_of(side, f, &x[f], &y[f]))
+            x[f] = y[f] = NAN;
+    }
+    status = oj_order_build(order, n_threads, n, x, y, err);
+    oj_free(x);
+    if (status == OJ_OK)
+        status = oj_order_sort(order, n_threads, NULL, NULL, err);
+    return status;
+}
+
 /* --- a batch -------------------------------------------------------------- */
 
 static oj_status join_row(int64_t i, int thread, void *user,
                           struct oj_error *err)
 {
-    struct oj_distance_batch *batch = user;
-    struct oj_distance_index *index = batch->index;
+    struct oj_distance_index *index = user;
     struct oj_distance_worker *worker = &index->worker[thread];
     int64_t row = index->order.point[i].index;
     OJ_TRY(oj_check_cancel(index->options.cancel, err));
     if (index->relation.op != OJ_OP_NEAREST)
-        return index->space->search(batch, worker, row, err);
+        return index->space->search(index, worker, row, err);
     oj_ranking_start(&worker->ranking);
-    OJ_TRY(index->space->search(batch, worker, row, err));
+    OJ_TRY(index->space->search(index, worker, row, err));
     oj_ranking_finish(&worker->ranking);
-    return oj_answers_add(&worker->answers, row, &worker->ranking, err);
+    return oj_answers_add(worker->answers, row, &worker->ranking, err);
 }
 
-static void start_workers(const struct oj_distance_batch *batch)
-{
-    const struct oj_distance_index *index = batch->index;
-    int n_threads = index->options.n_threads;
-    for (int t = 0; t < n_threads; t++)
-    {
-        struct oj_distance_worker *worker = &index->worker[t];
-        oj_answers_start(&worker->answers, index->options.max_batch_pairs,
-                         batch->input->n_features, n_threads);
-        worker->n_tried = 0;
-    }
-}
-
-oj_status oj_distance_rows(struct oj_distance_batch *batch,
+/* The answers stay with the workers. */
+static oj_status join_rows(struct oj_distance_index *index,
                            struct oj_stats *stats, struct oj_error *err)
 {
-    struct oj_distance_index *index = batch->index;
     int n_threads = index->options.n_threads;
     double start = oj_clock_seconds(), sorted;
     int64_t n, at_once;
     oj_status status;
-    OJ_TRY(oj_pair_filter_make(&index->relation, batch->input, index->join_side,
-                               &batch->filter, err));
-    OJ_TRY(index->space->start(batch, err));
+    OJ_TRY(oj_pair_filter_make(&index->relation, index->input, index->join_side,
+                               &index->filter, err));
+    OJ_TRY(index->space->start(index, err));
     sorted = oj_clock_seconds();
     n = index->order.n_points;
     /* few rows may be large ones: few at once, then */
     at_once = n / (16 * (int64_t)n_threads) + 1;
     if (at_once > ROWS_AT_ONCE)
         at_once = ROWS_AT_ONCE;
-    start_workers(batch);
-    status = oj_parallel_try(n_threads, n, at_once, join_row, batch, err);
+    for (int t = 0; t < n_threads; t++)
+    {
+        oj_answers_start(&index->answers[t], index->options.max_batch_pairs,
+                         index->input->n_features, n_threads);
+        index->worker[t].n_tried = 0;
+    }
+    status = oj_parallel_try(n_threads, n, at_once, join_row, index, err);
     /* a space may have given up its last distances */
     if (status == OJ_OK)
         status = oj_check_cancel(index->options.cancel, err);
@@ -132,18 +146,21 @@ oj_status oj_distance_rows(struct oj_distance_batch *batch,
     return status;
 }
 
-oj_status oj_distance_matches(const struct oj_distance_index *index,
-                              int64_t n_rows, struct oj_matches *out,
-                              struct oj_error *err)
+oj_status oj_distance_join(struct oj_index *wrapped,
+                           const struct oj_flat *input, struct oj_matches *out,
+                           struct oj_stats *stats, struct oj_error *err)
 {
-    int n_threads = index->options.n_threads;
-    struct oj_answers *answers;
+    struct oj_distance_index *index = unwrap(wrapped);
     oj_status status;
-    OJ_NEW(answers, n_threads, err);
-    for (int t = 0; t < n_threads; t++)
-        answers[t] = index->worker[t].answers;
-    status = oj_answers_to_matches(answers, n_threads, n_rows, &index->relation,
-                                   index->tie_rank, out, err);
-    oj_free(answers);
-    return status;
+    index->input = input;
+    status = join_rows(index, stats, err);
+    index->space->end(index, stats);
+    OJ_TRY(status);
+    OJ_TRY(oj_answers_to_matches(index->answers, index->options.n_threads,
+                                 input->n_features, &index->relation,
+                                 index->tie_rank, out, err));
+    for (int64_t i = 0; index->space->measure_of != NULL && i < out->n_entries;
+         i++)
+        out->measure[i] = index->space->measure_of(out->measure[i]);
+    return OJ_OK;
 }

@@ -4,6 +4,7 @@
 #include "../base/cpu_threads.h"
 #include "../base/oj_radix.h"
 #include "../kernels/oj_morton.h"
+#include "../kernels/oj_segment_pair.h"
 
 #include <string.h>
 
@@ -14,6 +15,9 @@
 
 /* From how many vertices on a ring gets cells. */
 #define LARGE_VERTICES 64
+
+/* Pairs of leaves between two looks at the cancel flag. */
+#define LEAVES_PER_LOOK 256
 
 struct features_build
 {
@@ -87,20 +91,16 @@ static oj_status place_trees(struct features_build *b, struct oj_error *err)
     for (int64_t f = 0; f < n; f++)
     {
         struct oj_own_tree *tree;
-        int64_t n_level;
         if (features->own[f] < 0)
             continue;
         tree = &features->tree[features->own[f]];
-        memset(tree, 0, sizeof *tree);
         tree->first_item = n_items;
-        tree->n_items = n_level = b->n_segments[f];
-        n_items += n_level;
-        do
-        {
-            n_level = (n_level + OJ_OWN_FANOUT - 1) / OJ_OWN_FANOUT;
-            tree->first_node[tree->n_levels++] = n_nodes;
-            n_nodes += n_level;
-        } while (n_level > 1);
+        tree->n_items = b->n_segments[f];
+        oj_box_levels_make(&tree->levels,
+                           (tree->n_items + OJ_OWN_FANOUT - 1) / OJ_OWN_FANOUT,
+                           n_nodes);
+        n_items += tree->n_items;
+        n_nodes += oj_box_levels_count(&tree->levels);
     }
     OJ_NEW(features->item, n_items, err);
     OJ_NEW(features->node, n_nodes, err);
@@ -156,29 +156,18 @@ static void fill_nodes(struct oj_features *features,
                        const struct oj_own_tree *tree)
 {
     const struct oj_flat *flat = features->flat;
-    struct oj_box *node = features->node + tree->first_node[0];
+    struct oj_box *node = features->node + tree->levels.first[0];
     const uint32_t *item = features->item + tree->first_item;
-    int64_t n_below = (tree->n_items + OJ_OWN_FANOUT - 1) / OJ_OWN_FANOUT;
-    for (int64_t i = 0; i < n_below; i++)
-        node[i] = oj_box_empty();
     for (int64_t i = 0; i < tree->n_items; i++)
     {
+        struct oj_box *box = &node[i / OJ_OWN_FANOUT];
         uint32_t v = item[i] & ~OJ_ITEM_POINT, w = end_of_item(item[i]);
-        oj_box_add_point(&node[i / OJ_OWN_FANOUT], flat->x[v], flat->y[v]);
-        oj_box_add_point(&node[i / OJ_OWN_FANOUT], flat->x[w], flat->y[w]);
+        if (i % OJ_OWN_FANOUT == 0)
+            *box = oj_box_empty();
+        oj_box_add_point(box, flat->x[v], flat->y[v]);
+        oj_box_add_point(box, flat->x[w], flat->y[w]);
     }
-    for (int level = 1; level < tree->n_levels; level++)
-    {
-        const struct oj_box *below =
-            features->node + tree->first_node[level - 1];
-        int64_t n = (n_below + OJ_OWN_FANOUT - 1) / OJ_OWN_FANOUT;
-        node = features->node + tree->first_node[level];
-        for (int64_t i = 0; i < n; i++)
-            node[i] = oj_box_empty();
-        for (int64_t i = 0; i < n_below; i++)
-            oj_box_add_box(&node[i / OJ_OWN_FANOUT], &below[i]);
-        n_below = n;
-    }
+    oj_box_levels_fill(&tree->levels, 2, (double *)features->node);
 }
 
 static oj_status fill_tree(int64_t f, int thread, void *user,
@@ -335,7 +324,7 @@ void oj_features_free(struct oj_features *features)
     memset(features, 0, sizeof *features);
 }
 
-/* --- asking --------------------------------------------------------------- */
+/* --- a few segments ------------------------------------------------------- */
 
 static void list_add(struct oj_segment_list *list, const struct oj_flat *flat,
                      int64_t v, int64_t w)
@@ -347,8 +336,9 @@ static void list_add(struct oj_segment_list *list, const struct oj_flat *flat,
     list->by[i] = flat->y[w];
 }
 
-void oj_features_list(const struct oj_features *features, int64_t feature,
-                      struct oj_segment_list *out)
+/* The segments of a feature that has no tree of its own. */
+static void list_feature(const struct oj_features *features, int64_t feature,
+                         struct oj_segment_list *out)
 {
     const struct oj_flat *flat = features->flat;
     out->n = 0;
@@ -370,7 +360,8 @@ void oj_features_list(const struct oj_features *features, int64_t feature,
     }
 }
 
-void oj_features_list_items(const struct oj_features *features, int64_t first,
+/* The segments first <= i < end of a tree, at most OJ_FEW_SEGMENTS. */
+static void list_tree_items(const struct oj_features *features, int64_t first,
                             int64_t end, struct oj_segment_list *out)
 {
     out->n = 0;
@@ -384,6 +375,8 @@ void oj_features_list_items(const struct oj_features *features, int64_t first,
         oj_box_add_point(&out->box, features->flat->x[w], features->flat->y[w]);
     }
 }
+
+/* --- inside --------------------------------------------------------------- */
 
 static enum oj_location locate(const struct oj_features *features, int64_t ring,
                                double x, double y)
@@ -416,8 +409,10 @@ static int part_holds(const struct oj_features *features, int64_t part,
     return odd;
 }
 
-int oj_features_hold(const struct oj_features *features, int64_t feature,
-                     double x, double y)
+/* 1 when a polygon part of feature holds the point: it is on a ring of the
+ * part, or inside an odd number of them. */
+static int feature_holds(const struct oj_features *features, int64_t feature,
+                         double x, double y)
 {
     const struct oj_flat *flat = features->flat;
     if (features->ring_box == NULL)
@@ -430,4 +425,215 @@ int oj_features_hold(const struct oj_features *features, int64_t feature,
             return 1;
     }
     return 0;
+}
+
+/* --- the distance of two features ----------------------------------------- */
+
+/* One distance on its way. */
+struct pair_distance_search
+{
+    const struct oj_features *a, *b;
+    const struct oj_own_tree *tree_a, *tree_b; /* NULL: a list */
+    struct oj_pair_scratch *scratch;
+    double least; /* so far */
+    double cut;   /* what is farther does not matter */
+    double cut2;  /* the same for squared distances of boxes */
+    double slack; /* what computed distances may be too small */
+    int n_leaves;
+};
+
+/* Squared boxes' distances that underflow are 0, which looks at more. */
+static void set_cut(struct pair_distance_search *s, double cut)
+{
+    double reach = cut + s->slack;
+    s->cut = cut;
+    s->cut2 = reach * reach * (1.0 + 1e-12);
+    if (!(s->cut2 > 1e-300))
+        s->cut2 = 1e-300;
+}
+
+static double box_distance2(const struct oj_box *a, const struct oj_box *b)
+{
+    return oj_box_gap2(2, (const double *)a, (const double *)b);
+}
+
+static void found(struct pair_distance_search *s, double distance)
+{
+    if (!(distance < s->least))
+        return;
+    s->least = distance;
+    if (distance < s->cut)
+        set_cut(s, distance);
+}
+
+static struct oj_box box_of_segment(const struct oj_segment_list *list, int i)
+{
+    struct oj_box box = {list->ax[i], list->ay[i], list->ax[i], list->ay[i]};
+    oj_box_add_point(&box, list->bx[i], list->by[i]);
+    return box;
+}
+
+static void measure_lists(struct pair_distance_search *s,
+                          const struct oj_segment_list *a,
+                          const struct oj_segment_list *b)
+{
+    for (int i = 0; i < a->n; i++)
+    {
+        struct oj_box box = box_of_segment(a, i);
+        if (box_distance2(&box, &b->box) > s->cut2)
+            continue;
+        s->scratch->n_refined += b->n;
+        if (a->ax[i] == a->bx[i] && a->ay[i] == a->by[i])
+        {
+            for (int j = 0; j < b->n; j++)
+                found(s, oj_segment_distance(a->ax[i], a->ay[i], b->ax[j],
+                                             b->ay[j], b->bx[j], b->by[j]));
+            continue;
+        }
+        for (int j = 0; j < b->n; j++)
+        {
+            struct oj_box other = box_of_segment(b, j);
+            if (box_distance2(&box, &other) > s->cut2)
+                continue;
+            found(s, oj_segment_pair_distance(a->ax[i], a->ay[i], a->bx[i],
+                                              a->by[i], b->ax[j], b->ay[j],
+                                              b->bx[j], b->by[j]));
+            if (s->least == 0.0)
+                return;
+        }
+    }
+}
+
+static const struct oj_box *box_at(const struct oj_features *features,
+                                   const struct oj_own_tree *tree,
+                                   const struct oj_segment_list *list,
+                                   struct oj_box_child at)
+{
+    if (at.level < 0)
+        return &list->box;
+    return &features->node[tree->levels.first[at.level] + at.node];
+}
+
+/* The segments of a box of level 0; those of a list are there. */
+static void list_leaf(const struct oj_features *features,
+                      const struct oj_own_tree *tree, struct oj_box_child at,
+                      struct oj_segment_list *list)
+{
+    int64_t first = at.node * OJ_OWN_FANOUT, end = first + OJ_OWN_FANOUT;
+    if (at.level < 0)
+        return;
+    end = end < tree->n_items ? end : tree->n_items;
+    list_tree_items(features, tree->first_item + first, tree->first_item + end,
+                    list);
+}
+
+/* Measures what lies below two boxes, at level -1 a list without a tree; the
+ * depth is that of both trees. */
+static void descend(struct pair_distance_search *s, struct oj_box_child at_a,
+                    struct oj_box_child at_b)
+{
+    struct oj_pair_scratch *scratch = s->scratch;
+    const struct oj_box *box_a = box_at(s->a, s->tree_a, &scratch->first, at_a);
+    const struct oj_box *box_b =
+        box_at(s->b, s->tree_b, &scratch->second, at_b);
+    struct oj_box_child children[OJ_OWN_FANOUT];
+    int into_a, n;
+    if (at_a.level <= 0 && at_b.level <= 0)
+    {
+        if (++s->n_leaves % LEAVES_PER_LOOK == 0 &&
+            oj_check_cancel(s->scratch->cancel, NULL) != OJ_OK)
+        {
+            set_cut(s, -1.0);
+            s->cut2 = -1.0;
+            return;
+        }
+        list_leaf(s->a, s->tree_a, at_a, &scratch->first);
+        list_leaf(s->b, s->tree_b, at_b, &scratch->second);
+        measure_lists(s, &scratch->first, &scratch->second);
+        return;
+    }
+    /* the larger box is taken apart */
+    into_a = at_b.level <= 0 ||
+             (at_a.level > 0 &&
+              (box_a->x1 - box_a->x0) + (box_a->y1 - box_a->y0) >
+                  (box_b->x1 - box_b->x0) + (box_b->y1 - box_b->y0));
+    n = oj_box_levels_push(
+        &(into_a ? s->tree_a : s->tree_b)->levels, 2,
+        (const double *)(into_a ? s->a : s->b)->node, into_a ? at_a : at_b,
+        (const double *)(into_a ? box_b : box_a), s->cut2, 1, children, 0);
+    while (n-- > 0 && children[n].d2 <= s->cut2 && s->least > 0.0)
+        descend(s, into_a ? children[n] : at_a, into_a ? at_b : children[n]);
+}
+
+static const struct oj_own_tree *own_tree(const struct oj_features *features,
+                                          int64_t feature)
+{
+    if (features->own == NULL || features->own[feature] < 0)
+        return NULL;
+    return &features->tree[features->own[feature]];
+}
+
+/* 1 when a vertex of inner lies in a polygon part of outer: the first of each
+ * ring is enough, since a ring that is partly inside also meets a ring.  Where
+ * no rings meet and two areas have a point in common, a piece of it ends at
+ * some ring of one that is inside the other. */
+static int holds_some(const struct oj_features *outer, int64_t outside,
+                      const struct oj_features *inner, int64_t inside)
+{
+    const struct oj_flat *flat = inner->flat;
+    const struct oj_box *box;
+    if (outer->ring_box == NULL)
+        return 0;
+    if (oj_flat_is_points(flat))
+        return feature_holds(outer, outside, flat->x[inside], flat->y[inside]);
+    box = &outer->box[outside];
+    for (int64_t r = flat->ring_offset[flat->part_offset[inside]];
+         r < flat->ring_offset[flat->part_offset[inside + 1]]; r++)
+    {
+        double x = flat->x[flat->vertex_offset[r]];
+        double y = flat->y[flat->vertex_offset[r]];
+        if (x >= box->x0 && x <= box->x1 && y >= box->y0 && y <= box->y1 &&
+            feature_holds(outer, outside, x, y))
+            return 1;
+    }
+    return 0;
+}
+
+double oj_pair_distance(const struct oj_features *a, int64_t feature_a,
+                        const struct oj_features *b, int64_t feature_b,
+                        int to_interior, double limit,
+                        struct oj_pair_scratch *scratch)
+{
+    struct oj_box box_a = oj_features_box(a, feature_a);
+    struct oj_box box_b = oj_features_box(b, feature_b);
+    struct oj_box_child at_a = {0.0, 0, -1}, at_b = at_a;
+    struct pair_distance_search s = {a,        b,     NULL,     NULL, scratch,
+                                     INFINITY, limit, INFINITY, 0.0,  0};
+    s.slack =
+        2.0 * oj_box_slack(oj_larger(oj_box_size(&box_a), oj_box_size(&box_b)));
+    set_cut(&s, limit);
+    if (box_distance2(&box_a, &box_b) > s.cut2)
+        return INFINITY;
+    if (to_interior && oj_box_intersects(&box_a, &box_b) &&
+        (holds_some(a, feature_a, b, feature_b) ||
+         holds_some(b, feature_b, a, feature_a)))
+        return 0.0;
+    s.tree_a = own_tree(a, feature_a);
+    s.tree_b = own_tree(b, feature_b);
+    if (s.tree_a != NULL)
+    {
+        at_a.level = s.tree_a->levels.n_levels - 1;
+        scratch->listed = 0;
+    }
+    else if (scratch->listed != feature_a + 1)
+    {
+        list_feature(a, feature_a, &scratch->first);
+        scratch->listed = feature_a + 1;
+    }
+    if (s.tree_b != NULL)
+        at_b.level = s.tree_b->levels.n_levels - 1;
+    else
+        list_feature(b, feature_b, &scratch->second);
+    descend(&s, at_a, at_b);
+    return s.least;
 }

@@ -1,6 +1,6 @@
 /** The features of one side, ready for distances between two of them: boxes,
  *  a tree of their own for those with many segments, cells with a known state
- *  for large polygon rings.
+ *  for large polygon rings; and the planar distance between two features.
  *
  *  feature with many segments
  *    item   s0 .. s7 | s8 .. s15 | ...    segments, neighbours together
@@ -15,14 +15,14 @@
 #ifndef CPU_FEATURES_H
 #define CPU_FEATURES_H
 
+#include "../base/cpu_box_tree.h"
 #include "../base/oj_boxes.h"
 #include "../rings/cpu_ring_grid.h"
 
 /* Features with more segments than this have a tree of their own; as many fit
  * a struct oj_segment_list. */
 #define OJ_FEW_SEGMENTS 32
-#define OJ_OWN_FANOUT 8
-#define OJ_OWN_LEVELS 11 /* 8^11 segments */
+#define OJ_OWN_FANOUT OJ_BOX_FANOUT
 
 /** Set in an item that is a point: it ends where it starts. */
 #define OJ_ITEM_POINT 0x80000000u
@@ -30,8 +30,7 @@
 struct oj_own_tree
 {
     int64_t first_item, n_items;
-    int n_levels;
-    int64_t first_node[OJ_OWN_LEVELS]; /**< of each level */
+    struct oj_box_levels levels;
 };
 
 /** A polygon ring with many vertices. */
@@ -92,17 +91,36 @@ static inline struct oj_box oj_features_box(const struct oj_features *features,
     return box;
 }
 
-/** The segments of a feature that has no tree of its own. */
-void oj_features_list(const struct oj_features *features, int64_t feature,
-                      struct oj_segment_list *out);
+/** Working memory of one thread; zeroed memory is valid. */
+struct oj_pair_scratch
+{
+    const int *cancel; /**< nonzero: distances are given up; may be NULL */
+    int64_t n_refined; /**< pairs of segments that were measured */
+    /* the segments of the last first feature, while it is asked again */
+    int64_t listed; /**< its ordinal + 1 */
+    struct oj_segment_list first, second;
+};
 
-/** The segments first <= i < end of a tree, at most OJ_FEW_SEGMENTS. */
-void oj_features_list_items(const struct oj_features *features, int64_t first,
-                            int64_t end, struct oj_segment_list *out);
+/** Forgets the segments of the last first feature: for a new layer. */
+static inline void oj_pair_scratch_start(struct oj_pair_scratch *scratch)
+{
+    scratch->listed = 0;
+}
 
-/** 1 when a polygon part of feature holds the point: it is on a ring of the
- *  part, or inside an odd number of them. */
-int oj_features_hold(const struct oj_features *features, int64_t feature,
-                     double x, double y);
+/** The distance between two features with parts, where it is at most limit;
+ *  anything greater than limit, INFINITY too, where it is not.
+ *  to_interior: polygons are areas; 0: their rings.
+ *
+ *  0 when a vertex of one lies in a polygon part of the other (part by part, as
+ *  GEOS's distance has it) or when two segments meet, which is decided exactly;
+ *  else the least distance of all pairs of segments in GEOS's order of
+ *  operations.  Two trees are walked together and whatever is farther apart
+ *  than the least distance so far is left out.
+ *  Source: simultaneous traversal of two R-trees (Hjaltason and Samet 1998).
+ */
+double oj_pair_distance(const struct oj_features *a, int64_t feature_a,
+                        const struct oj_features *b, int64_t feature_b,
+                        int to_interior, double limit,
+                        struct oj_pair_scratch *scratch);
 
 #endif

@@ -1,15 +1,14 @@
 #include "cpu_near_grid.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/base/oj_compare.h"
+#include "../base/cpu_order.h"
 #include "../base/cpu_threads.h"
 
-#include <float.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+/* Points that are looked at to find out whether the cells are uneven. */
 #define N_SAMPLES 2048
+
 #define MOST_BUCKETS 2048
 #define NO_CELL UINT32_MAX
 
@@ -37,18 +36,11 @@ struct near_grid_build
     const int32_t *tie_rank;
     double reach;
     int64_t n_slices, n_buckets;
-    int bucket_bits; /* of a cell's number, below its bucket's */
-    struct near_grid_extent *slice_box; /* [n_slices] */
-    uint32_t *cell;                     /* [n_features], or NO_CELL */
-    int64_t *start;                     /* [n_slices][n_buckets] */
-    int64_t *bucket_offset;             /* [n_buckets + 1] */
-    struct bucket *bucket;              /* [n_threads] */
-};
-
-/* Where the points are. */
-struct near_grid_extent
-{
-    double x0, y0, x1, y1;
+    int bucket_bits;        /* of a cell's number, below its bucket's */
+    uint32_t *cell;         /* [n_features], or NO_CELL */
+    int64_t *start;         /* [n_slices][n_buckets] */
+    int64_t *bucket_offset; /* [n_buckets + 1] */
+    struct bucket *bucket;  /* [n_threads] */
 };
 
 static int64_t slice_begin(const struct near_grid_build *b, int64_t slice)
@@ -64,62 +56,24 @@ static int64_t slice_end(const struct near_grid_build *b, int64_t slice)
 
 /* --- the frame ------------------------------------------------------------ */
 
-static void measure_slice(int64_t slice, int thread, void *user)
+/* A bit more than the bulk of the points. */
+static struct oj_box robust_frame(const struct oj_flat *flat)
 {
-    struct near_grid_build *b = user;
-    const double *x = b->flat->x, *y = b->flat->y;
-    struct near_grid_extent box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    int64_t end = slice_end(b, slice);
-    (void)thread;
-    for (int64_t i = slice_begin(b, slice); i < end; i++)
-    {
-        /* comparisons with NaN leave the box as it is */
-        box.x0 = x[i] < box.x0 ? x[i] : box.x0;
-        box.x1 = x[i] > box.x1 ? x[i] : box.x1;
-        box.y0 = y[i] < box.y0 ? y[i] : box.y0;
-        box.y1 = y[i] > box.y1 ? y[i] : box.y1;
-    }
-    b->slice_box[slice] = box;
-}
-
-/* What holds the middle 98 % of v, a bit widened. */
-static void robust_range(double *v, int n, double *low, double *high)
-{
-    double a, b;
-    qsort(v, (size_t)n, sizeof *v, oj_compare_doubles);
-    a = v[n / 100];
-    b = v[n - 1 - n / 100];
-    *low = a - 0.05 * (b - a);
-    *high = b + 0.05 * (b - a);
-}
-
-/* A frame for the bulk of the points. */
-static struct near_grid_extent robust_frame(const struct oj_flat *flat)
-{
-    double x[N_SAMPLES], y[N_SAMPLES];
-    struct near_grid_extent frame = {0.0, 0.0, 0.0, 0.0};
-    int64_t n = flat->n_features;
-    int n_samples = 0;
-    for (int i = 0; i < N_SAMPLES; i++)
-    {
-        int64_t at = n <= N_SAMPLES ? i : (int64_t)((double)n / N_SAMPLES * i);
-        if (at >= n)
-            break;
-        if (isfinite(flat->x[at]) && isfinite(flat->y[at]))
-        {
-            x[n_samples] = flat->x[at];
-            y[n_samples++] = flat->y[at];
-        }
-    }
-    if (n_samples == 0)
+    struct oj_box bulk = oj_order_bulk(flat->n_features, flat->x, flat->y);
+    double wider_x = 0.05 * (bulk.x1 - bulk.x0);
+    double wider_y = 0.05 * (bulk.y1 - bulk.y0);
+    struct oj_box frame = {0.0, 0.0, 0.0, 0.0};
+    if (oj_box_is_empty(&bulk))
         return frame;
-    robust_range(x, n_samples, &frame.x0, &frame.x1);
-    robust_range(y, n_samples, &frame.y0, &frame.y1);
+    frame.x0 = bulk.x0 - wider_x;
+    frame.y0 = bulk.y0 - wider_y;
+    frame.x1 = bulk.x1 + wider_x;
+    frame.y1 = bulk.y1 + wider_y;
     return frame;
 }
 
 /* The empty ones included. */
-static double cells_in(const struct near_grid_extent *f, double side)
+static double cells_in(const struct oj_box *f, double side)
 {
     return (floor((f->x1 - f->x0) / side) + 3.0) *
            (floor((f->y1 - f->y0) / side) + 3.0);
@@ -130,7 +84,7 @@ static double cells_in(const struct near_grid_extent *f, double side)
 static int choose_cells(struct near_grid_build *b)
 {
     struct oj_near_grid *grid = b->grid;
-    struct near_grid_extent f = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    struct oj_box f = oj_box_empty();
     double most = (double)CELLS_PER_POINT * (double)b->flat->n_features;
     /* a bit more than the reach, which rounding must not undo; squares of what
      * is smaller than 1e-150 underflow and are 0 apart */
@@ -138,17 +92,12 @@ static int choose_cells(struct near_grid_build *b)
     int is_wider = 0;
     most = fmin(most + CELLS_MORE, 4e9); /* their numbers have 32 bits */
     side = side > 1e-150 ? side : 1e-150;
-    for (int64_t s = 0; s < b->n_slices; s++)
-    {
-        const struct near_grid_extent *box = &b->slice_box[s];
-        f.x0 = fmin(f.x0, box->x0);
-        f.y0 = fmin(f.y0, box->y0);
-        f.x1 = fmax(f.x1, box->x1);
-        f.y1 = fmax(f.y1, box->y1);
-    }
+    /* comparisons with NaN leave the box as it is */
+    for (int64_t i = 0; i < b->flat->n_features; i++)
+        oj_box_add_point(&f, b->flat->x[i], b->flat->y[i]);
     /* no points; or the ends of the numbers, where one cell has to do */
     if (!(f.x1 - f.x0 < INFINITY && f.y1 - f.y0 < INFINITY))
-        f = (struct near_grid_extent){0.0, 0.0, 0.0, 0.0};
+        f = (struct oj_box){0.0, 0.0, 0.0, 0.0};
     if (!(cells_in(&f, side) <= most))
     {
         is_wider = 1;
@@ -357,10 +306,7 @@ oj_status oj_near_grid_build(struct oj_near_grid *grid,
     b.reach = reach;
     b.n_slices = flat->n_features < 65536 ? 1 : n_threads;
     b.bucket_bits = 6;
-    OJ_NEW(b.slice_box, b.n_slices, err);
-    oj_parallel_for(n_threads, b.n_slices, measure_slice, &b);
     is_wider = choose_cells(&b);
-    oj_free(b.slice_box);
     status = sort_points(&b, n_threads, err);
     oj_free(b.start);
     oj_free(b.bucket_offset);

@@ -17,7 +17,7 @@
 #ifndef CPU_NEAR_GRID_H
 #define CPU_NEAR_GRID_H
 
-#include "../../flatten/arrays/oj_flat.h"
+#include "../base/oj_boxes.h"
 
 /** Points are looked at so many at a time. */
 #define OJ_NEAR_LANES 8

@@ -8,18 +8,487 @@
  * the two visits are made after all. */
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../relation/cpu_family.h"
-#include "cpu_near_visit.h"
+#include "../base/cpu_order.h"
+#include "../base/cpu_threads.h"
+#include "../kernels/oj_square_limit.h"
+#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_row_order.h"
+#include "../relation/oj_engine.h"
+#include "cpu_list_places.h"
+#include "cpu_near_rows.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* Batches with fewer points are visited twice in any case. */
 #define SCATTER_FROM 65536
 
-static struct oj_near_index *unwrap(struct oj_index *index)
+#define POINTS_PER_TASK 4096
+
+/* Points that a thread looks at between two looks at the cancel flag. */
+#define LOOK_AFTER (1 << 22)
+
+/* How many points ahead the places of their answers are fetched. */
+#define AHEAD 24
+
+/* Squares that wait for their roots: within the nearest cache. */
+#define SQUARES_AT_ONCE 2048
+
+/* One task of so many is counted for the estimate. */
+#define ONE_OF 32
+
+/* Entries that a thread takes at once for scattered lists. */
+#define BLOCK_ENTRIES 65536
+
+/* The join side's FIDs by id; owner of copy; zeroed memory is valid. */
+struct near_fids
 {
-    return (struct oj_near_index *)(void *)index;
+    int64_t n;          /* 0: not needed, or FIDs repeat */
+    const int64_t *fid; /* [n] ascending */
+    int64_t *copy;
+};
+
+enum near_mark
+{
+    NO_MARK = 0,
+    MARK_FROM, /* ids from the mark on */
+    MARK_TO,   /* ids below the mark */
+    MARK_EXCEPT
+};
+
+/* What each row of a batch says; owner of mark; zeroed memory is valid. */
+struct near_marks
+{
+    enum near_mark kind;
+    int32_t *mark; /* [rows], or NULL: the input is the join side, and a row's
+                        own id says it */
+};
+
+struct near_points_worker
+{
+    struct oj_near_hood hood;
+    int32_t *id; /* partners of a point */
+    double *d2;
+    int64_t cap_id, cap_d2;
+    struct oj_row_order order;
+    int64_t block_at, block_end; /* entries of its own that are free */
+    int64_t squares_from;        /* entries from here to block_at are squares */
+    int64_t n_pairs, n_matched, n_seen, n_unlooked;
+};
+
+/* What a visit of the points is for. */
+enum near_visit
+{
+    VISIT_ESTIMATE, /* counts the pairs of some */
+    VISIT_COUNT,    /* counts the pairs of each */
+    VISIT_FILL,     /* writes them where the counts say */
+    VISIT_SCATTER   /* writes them anywhere */
+};
+
+struct near_points_index
+{
+    struct oj_relation relation;
+    struct oj_options options;
+    const struct oj_flat *join_side;
+    const int32_t *tie_rank;
+    const struct oj_near_kernel *kernel;
+    struct oj_near_grid grid;
+    int32_t *feature_of; /* [features] by tie rank, or NULL: the ordinal */
+    struct near_fids fids;
+    struct near_points_worker *worker; /* [n_threads] */
+    struct oj_order order;        /* of the batch; its memory is used again */
+    struct oj_list_places places; /* likewise */
+    struct oj_index *general;     /* data that cells do not serve: by the family
+                                     that measures anything */
+};
+
+/* A batch on its way. */
+struct near_points_batch
+{
+    struct near_points_index *self;
+    const struct oj_flat *input;
+    struct oj_matches *out;
+    struct oj_pair_filter filter;
+    struct near_marks marks;
+    int is_join_side; /* the input is the join side: visited in its order */
+    int asks_filter;  /* pairs one by one */
+    enum near_visit visit;
+    struct oj_near_query query; /* what all points ask alike */
+    atomic_llong n_taken;       /* entries in blocks */
+    int64_t n_entries;          /* that there is room for */
+    atomic_int is_full;         /* the room was not enough */
+};
+
+static int64_t count_visits(const struct near_points_batch *b)
+{
+    return b->is_join_side ? b->self->grid.n : b->self->order.n_points;
+}
+
+/* --- conditions on FIDs ---------------------------------------------------
+
+ * Ids of the join side are in the order of its FIDs where these are all
+ * different.  Then "FID of the input < FID of the partner" is "the partner's id
+ * is at least so much", found once for each row; the same for > and for "not
+ * the same FID". */
+
+/* feature_of: [features] ordinal by id, or NULL: the same. */
+static oj_status make_fids(const struct oj_relation *relation,
+                           const struct oj_flat *join_side,
+                           const int32_t *feature_of, struct near_fids *out,
+                           struct oj_error *err)
+{
+    const int64_t *fid = join_side->fid;
+    int64_t n = join_side->n_features;
+    memset(out, 0, sizeof *out);
+    if (fid == NULL ||
+        (!relation->exclude_self && relation->unordered_pairs == 0))
+        return OJ_OK;
+    if (feature_of != NULL)
+    {
+        OJ_NEW(out->copy, n, err);
+        for (int64_t id = 0; id < n; id++)
+            out->copy[id] = fid[feature_of[id]];
+        fid = out->copy;
+    }
+    for (int64_t i = 1; i < n; i++)
+    {
+        if (fid[i] <= fid[i - 1])
+            return OJ_OK;
+    }
+    out->fid = fid;
+    out->n = n;
+    return OJ_OK;
+}
+
+/* How many of the FIDs are below fid; guess: where the answer often is. */
+static int64_t n_below(const struct near_fids *fids, int64_t fid, int64_t guess)
+{
+    int64_t low = 0, high = fids->n;
+    if (guess <= fids->n && (guess == 0 || fids->fid[guess - 1] < fid) &&
+        (guess == fids->n || fids->fid[guess] >= fid))
+        return guess;
+    while (low < high)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (fids->fid[middle] < fid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int same_fids(const int64_t *a, const int64_t *b, int64_t n)
+{
+    return a == b || memcmp(a, b, (size_t)n * sizeof *a) == 0;
+}
+
+/* is_join_side  1 when the two sides have the same points, row by row
+ * *asks_filter  1 when more has to be asked of each pair than its id */
+static oj_status make_marks(const struct oj_pair_filter *filter,
+                            const struct near_fids *fids, int is_join_side,
+                            struct near_marks *out, int *asks_filter,
+                            struct oj_error *err)
+{
+    const struct oj_relation *relation = filter->relation;
+    const struct oj_flat *input = filter->input;
+    int64_t n = input->n_features, at = -1;
+    int asks_fids = relation->exclude_self || relation->unordered_pairs != 0;
+    memset(out, 0, sizeof *out);
+    *asks_filter = filter->is_needed;
+    if (!asks_fids || fids->n == 0)
+        return OJ_OK;
+    *asks_filter = relation->exclude_same_geometry || input->on_class != NULL ||
+                   input->exclude_class != NULL;
+    out->kind = relation->unordered_pairs > 0   ? MARK_FROM
+                : relation->unordered_pairs < 0 ? MARK_TO
+                                                : MARK_EXCEPT;
+    if (is_join_side && same_fids(input->fid, filter->join_side->fid, n))
+        return OJ_OK;
+    OJ_NEW(out->mark, n, err);
+    for (int64_t row = 0; row < n; row++)
+    {
+        int is_there;
+        at = n_below(fids, input->fid[row], at + 1);
+        is_there = at < fids->n && fids->fid[at] == input->fid[row];
+        if (out->kind == MARK_FROM)
+            out->mark[row] = (int32_t)(at + is_there);
+        else if (out->kind == MARK_TO)
+            out->mark[row] = (int32_t)at;
+        else
+            out->mark[row] = is_there ? (int32_t)at : -1;
+    }
+    return OJ_OK;
+}
+
+/* id: of the row in the join side, where the input is the join side. */
+static void apply_mark(const struct near_marks *marks, int64_t row, int32_t id,
+                       struct oj_near_query *query)
+{
+    int32_t mark;
+    if (marks->kind == NO_MARK)
+        return;
+    mark = marks->mark != NULL        ? marks->mark[row]
+           : marks->kind == MARK_FROM ? id + 1
+                                      : id;
+    if (marks->kind == MARK_FROM)
+        query->from = mark;
+    else if (marks->kind == MARK_TO)
+        query->end = mark;
+    else
+        query->except = mark;
+}
+
+/* --- one point ------------------------------------------------------------ */
+
+static oj_status reserve_partners(struct near_points_worker *worker,
+                                  struct oj_error *err)
+{
+    int64_t n = worker->hood.n + OJ_NEAR_LANES; /* written beyond the last */
+    OJ_TRY(
+        oj_reserve(&worker->id, 0, n, &worker->cap_id, sizeof(int32_t), err));
+    return oj_reserve(&worker->d2, 0, n, &worker->cap_d2, sizeof(double), err);
+}
+
+static int32_t feature_of(const struct near_points_index *self, int32_t id)
+{
+    return self->feature_of != NULL ? self->feature_of[id] : id;
+}
+
+/* The partners of a point in id and d2: those that count, once the filter has
+ * been asked. Returns how many. */
+static int64_t partners(const struct near_points_batch *b,
+                        const struct near_points_worker *worker,
+                        const struct oj_near_query *q, int64_t row, int32_t *id,
+                        double *d2)
+{
+    const struct near_points_index *self = b->self;
+    int64_t n = self->kernel->collect(&worker->hood, q, id, d2), kept = 0;
+    if (!b->asks_filter)
+        return n;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int32_t of = id[i];
+        id[kept] = of;
+        d2[kept] = d2[i];
+        kept += oj_pair_may_count(&b->filter, row, feature_of(self, of));
+    }
+    return kept;
+}
+
+static oj_status count_pairs(const struct near_points_batch *b,
+                             struct near_points_worker *worker,
+                             const struct oj_near_query *q, int64_t row,
+                             struct oj_error *err)
+{
+    int64_t n;
+    if (b->asks_filter)
+    {
+        OJ_TRY(reserve_partners(worker, err));
+        n = partners(b, worker, q, row, worker->id, worker->d2);
+    }
+    else
+        n = b->self->kernel->count(&worker->hood, q);
+    if (b->visit == VISIT_COUNT)
+        b->out->offset[row + 1] = n;
+    worker->n_pairs += n;
+    return OJ_OK;
+}
+
+static oj_status fill_pairs(const struct near_points_batch *b,
+                            struct near_points_worker *worker,
+                            const struct oj_near_query *q, int64_t row,
+                            struct oj_error *err)
+{
+    const struct near_points_index *self = b->self;
+    int32_t *join_row = b->out->join_row + b->out->offset[row];
+    int64_t n;
+    OJ_TRY(reserve_partners(worker, err));
+    n = partners(b, worker, q, row, worker->id, worker->d2);
+    if (!self->relation.any_order)
+        OJ_TRY(oj_row_order_sort(&worker->order, n, NULL, worker->id,
+                                 worker->d2, err));
+    for (int64_t i = 0; i < n; i++)
+        join_row[i] = feature_of(self, worker->id[i]);
+    self->kernel->roots(n, worker->d2, b->out->measure + b->out->offset[row]);
+    return OJ_OK;
+}
+
+/* Makes distances of the squares that a worker wrote since the last time; many
+ * at once, since vectors are wider than most rows. */
+static void take_roots(const struct near_points_batch *b,
+                       struct near_points_worker *worker)
+{
+    double *measure = b->out->measure + worker->squares_from;
+    b->self->kernel->roots(worker->block_at - worker->squares_from, measure,
+                           measure);
+    worker->squares_from = worker->block_at;
+}
+
+/* Room for n entries of worker's own; 0 when there is none left. */
+static int take_block(struct near_points_batch *b,
+                      struct near_points_worker *worker, int64_t n)
+{
+    long long taken = worker->block_end;
+    int64_t size = n > BLOCK_ENTRIES ? n : BLOCK_ENTRIES;
+    if (worker->block_at + n <= worker->block_end)
+        return 1;
+    /* the last block of all can be made longer, and leaves no gap */
+    if (!atomic_compare_exchange_strong(&b->n_taken, &taken,
+                                        worker->block_end + size))
+    {
+        if (worker->block_end > 0)
+            take_roots(b, worker);
+        worker->block_at = worker->block_end = worker->squares_from =
+            (int64_t)atomic_fetch_add(&b->n_taken, size);
+    }
+    worker->block_end += size;
+    if (worker->block_end <= b->n_entries)
+        return 1;
+    worker->block_at = worker->block_end = worker->squares_from = -1;
+    atomic_store(&b->is_full, 1);
+    return 0;
+}
+
+static void scatter_pairs(struct near_points_batch *b,
+                          struct near_points_worker *worker,
+                          const struct oj_near_query *q, int64_t row)
+{
+    const struct near_points_index *self = b->self;
+    struct oj_matches *out = b->out;
+    int64_t n, at;
+    if (!take_block(b, worker, worker->hood.n + OJ_NEAR_LANES))
+        return;
+    at = worker->block_at;
+    n = partners(b, worker, q, row, out->join_row + at, out->measure + at);
+    if (self->feature_of != NULL)
+    {
+        for (int64_t i = at; i < at + n; i++)
+            out->join_row[i] = self->feature_of[out->join_row[i]];
+    }
+    oj_list_places_put(&b->self->places, (int)(worker - self->worker), row, at,
+                       n);
+    worker->block_at = at + n;
+    if (worker->block_at - worker->squares_from >= SQUARES_AT_ONCE)
+        take_roots(b, worker);
+    worker->n_pairs += n;
+    worker->n_matched += n > 0;
+}
+
+/* Now and then: too many pairs, or cancelled. */
+static oj_status look(const struct near_points_batch *b,
+                      struct near_points_worker *worker, struct oj_error *err)
+{
+    const struct oj_options *options = &b->self->options;
+    worker->n_seen += worker->hood.n;
+    worker->n_unlooked += worker->hood.n + OJ_NEAR_LANES;
+    if (worker->n_unlooked < LOOK_AFTER)
+        return OJ_OK;
+    worker->n_unlooked = 0;
+    OJ_TRY(oj_check_cancel(options->cancel, err));
+    if (options->max_batch_pairs > 0 && b->input->n_features > 1 &&
+        worker->n_pairs > options->max_batch_pairs && b->visit != VISIT_FILL)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the batch has more pairs than fit");
+    return OJ_OK;
+}
+
+static oj_status visit_point(struct near_points_batch *b,
+                             struct near_points_worker *worker, double x,
+                             double y, int64_t row, int32_t id,
+                             struct oj_error *err)
+{
+    struct oj_near_query q = b->query;
+    q.x = x;
+    q.y = y;
+    apply_mark(&b->marks, row, id, &q);
+    OJ_TRY(oj_near_hood_move(&worker->hood, &b->self->grid, x, y, err));
+    OJ_TRY(look(b, worker, err));
+    if (b->visit == VISIT_FILL)
+        return fill_pairs(b, worker, &q, row, err);
+    if (b->visit != VISIT_SCATTER)
+        return count_pairs(b, worker, &q, row, err);
+    scatter_pairs(b, worker, &q, row);
+    return OJ_OK;
+}
+
+/* --- visits --------------------------------------------------------------- */
+
+static int64_t row_at(const struct near_points_batch *b, int64_t i)
+{
+    if (b->is_join_side)
+        return feature_of(b->self, b->self->grid.id[i]);
+    return b->self->order.point[i].index;
+}
+
+/* Answers lie far apart: has the places of the rows to come fetched. */
+static void fetch(const struct near_points_batch *b, int64_t i)
+{
+    const struct oj_matches *out = b->out;
+    int64_t later = row_at(b, i + AHEAD);
+    if (b->visit == VISIT_COUNT || b->visit == VISIT_FILL)
+        __builtin_prefetch(&out->offset[later + 1], 1);
+    if (b->visit == VISIT_FILL)
+    {
+        int64_t at = out->offset[row_at(b, i + AHEAD / 2)];
+        __builtin_prefetch(out->join_row + at, 1);
+        __builtin_prefetch(out->measure + at, 1);
+        __builtin_prefetch(out->measure + at + 8, 1);
+    }
+    if (b->marks.mark != NULL)
+        __builtin_prefetch(&b->marks.mark[later]);
+}
+
+static oj_status visit_points(int64_t task, int thread, void *user,
+                              struct oj_error *err)
+{
+    struct near_points_batch *b = user;
+    const struct near_points_index *self = b->self;
+    int64_t first =
+        task * POINTS_PER_TASK * (b->visit == VISIT_ESTIMATE ? ONE_OF : 1);
+    int64_t n = count_visits(b), end = first + POINTS_PER_TASK;
+    if (atomic_load(&b->is_full))
+        return OJ_OK;
+    end = end < n ? end : n;
+    for (int64_t i = first; i < end; i++)
+    {
+        double x, y;
+        if (i + AHEAD < n)
+            fetch(b, i);
+        x = b->is_join_side ? self->grid.x[i] : self->order.point[i].x;
+        y = b->is_join_side ? self->grid.y[i] : self->order.point[i].y;
+        OJ_TRY(visit_point(b, &self->worker[thread], x, y, row_at(b, i),
+                           b->is_join_side ? self->grid.id[i] : 0, err));
+    }
+    return OJ_OK;
+}
+
+/* Visits the points of the batch, for VISIT_ESTIMATE one of ONE_OF tasks of
+ * them; what is found is in the workers and b->out.  A visit that scatters sets
+ * b->is_full when there is no room for all. */
+static oj_status visit_all(struct near_points_batch *b, enum near_visit what,
+                           struct oj_error *err)
+{
+    struct near_points_index *self = b->self;
+    int64_t step =
+        POINTS_PER_TASK * (what == VISIT_ESTIMATE ? (int64_t)ONE_OF : 1);
+    b->visit = what;
+    for (int t = 0; t < self->options.n_threads; t++)
+    {
+        struct near_points_worker *worker = &self->worker[t];
+        worker->n_pairs = worker->n_matched = 0;
+        worker->block_at = worker->block_end = worker->squares_from = -1;
+        worker->n_unlooked = LOOK_AFTER;
+    }
+    return oj_parallel_try(self->options.n_threads,
+                           (count_visits(b) + step - 1) / step, 1, visit_points,
+                           b, err);
+}
+
+static struct near_points_index *unwrap(struct oj_index *index)
+{
+    return (struct near_points_index *)(void *)index;
 }
 
 /* --- index ---------------------------------------------------------------- */
@@ -37,7 +506,7 @@ static int takes(const struct oj_relation *relation,
 
 static void free_index(struct oj_index *wrapped)
 {
-    struct oj_near_index *self = unwrap(wrapped);
+    struct near_points_index *self = unwrap(wrapped);
     if (self == NULL)
         return;
     if (self->general != NULL)
@@ -46,20 +515,19 @@ static void free_index(struct oj_index *wrapped)
     {
         oj_free(self->worker[t].id);
         oj_free(self->worker[t].d2);
-        oj_free(self->worker[t].sort_id);
-        oj_free(self->worker[t].sort_d2);
+        oj_row_order_free(&self->worker[t].order);
         oj_near_hood_free(&self->worker[t].hood);
     }
     oj_free(self->worker);
     oj_free(self->feature_of);
-    oj_near_fids_free(&self->fids);
+    oj_free(self->fids.copy);
     oj_order_free(&self->order);
     oj_list_places_free(&self->places);
     oj_near_grid_free(&self->grid);
     oj_free(self);
 }
 
-static oj_status make_features_of(struct oj_near_index *self,
+static oj_status make_features_of(struct near_points_index *self,
                                   struct oj_error *err)
 {
     int64_t n = self->join_side->n_features;
@@ -71,8 +539,9 @@ static oj_status make_features_of(struct oj_near_index *self,
     return OJ_OK;
 }
 
-static oj_status build_index(struct oj_near_index *self, struct oj_stats *stats,
-                             struct oj_error *err)
+static oj_status build_index(struct near_points_index *self,
+                             const struct oj_index_args *args,
+                             struct oj_stats *stats, struct oj_error *err)
 {
     int n_threads = self->options.n_threads;
     double start = oj_clock_seconds();
@@ -84,33 +553,30 @@ static oj_status build_index(struct oj_near_index *self, struct oj_stats *stats,
     if (self->grid.is_uneven)
     {
         oj_near_grid_free(&self->grid);
-        return oj_cpu_distance.index(self->join_side, self->tie_rank,
-                                     &self->relation, &self->options,
-                                     &self->general, stats, err);
+        return oj_cpu_distance.index(args, &self->general, stats, err);
     }
     OJ_TRY(make_features_of(self, err));
-    OJ_TRY(oj_near_fids_make(&self->relation, self->join_side, self->feature_of,
-                             &self->fids, err));
+    OJ_TRY(make_fids(&self->relation, self->join_side, self->feature_of,
+                     &self->fids, err));
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes += oj_near_grid_bytes(&self->grid);
     return OJ_OK;
 }
 
-static oj_status
-make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-           const struct oj_relation *relation, const struct oj_options *options,
-           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+static oj_status make_index(const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
-    struct oj_near_index *self = oj_calloc(1, sizeof *self);
+    struct near_points_index *self = oj_calloc(1, sizeof *self);
     oj_status status;
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
-    self->relation = *relation;
-    self->options = *options;
-    self->join_side = join_side;
-    self->tie_rank = tie_rank;
+    self->relation = args->relation;
+    self->options = args->options;
+    self->join_side = args->join_side;
+    self->tie_rank = args->tie_rank;
     self->kernel = oj_near_kernel();
-    status = build_index(self, stats, err);
+    status = build_index(self, args, stats, err);
     if (status != OJ_OK)
     {
         free_index((struct oj_index *)(void *)self);
@@ -120,7 +586,7 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
     return OJ_OK;
 }
 
-static oj_status order_input(const struct oj_near_batch *b,
+static oj_status order_input(const struct near_points_batch *b,
                              struct oj_error *err)
 {
     struct oj_order *order = &b->self->order;
@@ -130,7 +596,7 @@ static oj_status order_input(const struct oj_near_batch *b,
     return oj_order_sort(order, n_threads, NULL, NULL, err);
 }
 
-static oj_status check_budget(const struct oj_near_batch *b, int64_t n,
+static oj_status check_budget(const struct near_points_batch *b, int64_t n,
                               struct oj_error *err)
 {
     int64_t budget = b->self->options.max_batch_pairs;
@@ -141,7 +607,8 @@ static oj_status check_budget(const struct oj_near_batch *b, int64_t n,
 }
 
 /* Counts become offsets, with room for all pairs. */
-static oj_status place_rows(const struct oj_near_batch *b, struct oj_error *err)
+static oj_status place_rows(const struct near_points_batch *b,
+                            struct oj_error *err)
 {
     struct oj_matches *out = b->out;
     int64_t n_rows = b->input->n_features, n_matched = 0, n = 0;
@@ -159,40 +626,39 @@ static oj_status place_rows(const struct oj_near_batch *b, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status visit_twice(struct oj_near_batch *b, struct oj_error *err)
+static oj_status visit_twice(struct near_points_batch *b, struct oj_error *err)
 {
     int64_t n_rows = b->input->n_features;
     OJ_TRY(oj_matches_reserve(b->out, n_rows, 0, 1, err));
     memset(b->out->offset, 0, (size_t)(n_rows + 1) * sizeof *b->out->offset);
-    OJ_TRY(oj_near_visit(b, OJ_NEAR_COUNT, err));
+    OJ_TRY(visit_all(b, VISIT_COUNT, err));
     OJ_TRY(place_rows(b, err));
-    return oj_near_visit(b, OJ_NEAR_FILL, err);
+    return visit_all(b, VISIT_FILL, err);
 }
 
 /* Lists in the order of the visit; sets b->is_full when they did not fit. */
-static oj_status visit_once(struct oj_near_batch *b, struct oj_error *err)
+static oj_status visit_once(struct near_points_batch *b, struct oj_error *err)
 {
-    struct oj_near_index *self = b->self;
+    struct near_points_index *self = b->self;
     int64_t n_rows = b->input->n_features, n = 0;
     int n_threads = self->options.n_threads;
-    OJ_TRY(oj_near_visit(b, OJ_NEAR_ESTIMATE, err));
+    OJ_TRY(visit_all(b, VISIT_ESTIMATE, err));
     for (int t = 0; t < n_threads; t++)
         n += self->worker[t].n_pairs;
     /* memory that is not used costs nothing but its addresses */
-    n = n * OJ_NEAR_ONE_OF + n * (OJ_NEAR_ONE_OF / 4) +
-        2 * OJ_NEAR_BLOCK * (int64_t)n_threads;
+    n = n * ONE_OF + n * (ONE_OF / 4) + 2 * BLOCK_ENTRIES * (int64_t)n_threads;
     OJ_TRY(oj_matches_reserve_scattered(b->out, n_rows, n, err));
     b->n_entries = n;
     OJ_TRY(oj_list_places_begin(&self->places, b->out->offset, n_rows,
                                 n_threads, err));
-    OJ_TRY(oj_near_visit(b, OJ_NEAR_SCATTER, err));
+    OJ_TRY(visit_all(b, VISIT_SCATTER, err));
     if (atomic_load(&b->is_full))
         return OJ_OK;
     b->out->n_entries = (int64_t)atomic_load(&b->n_taken);
     for (int t = 0; t < n_threads; t++)
     {
         if (self->worker[t].block_end > 0)
-            oj_near_take_roots(b, &self->worker[t]);
+            take_roots(b, &self->worker[t]);
         b->out->n_pairs += self->worker[t].n_pairs;
         b->out->n_matched += self->worker[t].n_matched;
     }
@@ -200,35 +666,35 @@ static oj_status visit_once(struct oj_near_batch *b, struct oj_error *err)
     return check_budget(b, b->out->n_pairs, err);
 }
 
-static void start_batch(struct oj_near_batch *b)
+static void start_batch(struct near_points_batch *b)
 {
-    struct oj_near_index *self = b->self;
+    struct near_points_index *self = b->self;
     const struct oj_flat *input = b->input, *join_side = self->join_side;
     for (int t = 0; t < self->options.n_threads; t++)
         self->worker[t].n_seen = 0;
     b->is_join_side = input->x == join_side->x && input->y == join_side->y &&
                       input->n_features == join_side->n_features;
-    b->query.most2 = oj_near_most2(self->relation.max_distance);
-    b->query.least2 = oj_near_least2(self->relation.min_distance);
+    b->query.most2 = oj_square_most(self->relation.max_distance);
+    b->query.least2 = oj_square_least(self->relation.min_distance);
     b->query.from = 0;
     b->query.end = INT32_MAX;
     b->query.except = -1;
 }
 
-static oj_status join_batch(struct oj_near_batch *b, struct oj_stats *stats,
+static oj_status join_batch(struct near_points_batch *b, struct oj_stats *stats,
                             struct oj_error *err)
 {
-    struct oj_near_index *self = b->self;
+    struct near_points_index *self = b->self;
     double start = oj_clock_seconds(), sorted;
     OJ_TRY(oj_pair_filter_make(&self->relation, b->input, self->join_side,
                                &b->filter, err));
-    OJ_TRY(oj_near_marks_make(&b->filter, &self->fids, b->is_join_side,
-                              &b->marks, &b->asks_filter, err));
+    OJ_TRY(make_marks(&b->filter, &self->fids, b->is_join_side, &b->marks,
+                      &b->asks_filter, err));
     if (!b->is_join_side)
         OJ_TRY(order_input(b, err));
     sorted = oj_clock_seconds();
     stats->sort_s += sorted - start;
-    if (self->relation.any_order && oj_near_n_visits(b) >= SCATTER_FROM)
+    if (self->relation.any_order && count_visits(b) >= SCATTER_FROM)
         OJ_TRY(visit_once(b, err));
     else
         atomic_store(&b->is_full, 1);
@@ -244,8 +710,8 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct oj_near_index *self = unwrap(wrapped);
-    struct oj_near_batch b;
+    struct near_points_index *self = unwrap(wrapped);
+    struct near_points_batch b;
     oj_status status;
     if (self->general != NULL)
         return oj_cpu_distance.join(self->general, input, out, stats, err);
@@ -257,9 +723,9 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     atomic_init(&b.is_full, 0);
     start_batch(&b);
     status = join_batch(&b, stats, err);
-    oj_near_marks_free(&b.marks);
+    oj_free(b.marks.mark);
     return status;
 }
 
-const struct oj_cpu_family oj_cpu_near_points = {"points near points", takes,
-                                                 make_index, join, free_index};
+const struct oj_engine oj_cpu_near_points = {"points near points", takes,
+                                             make_index, join, free_index};

@@ -2,20 +2,9 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_vector.h"
-#include "../kernels/oj_square_limit.h"
 
 #include <math.h>
 #include <string.h>
-
-double oj_near_most2(double d)
-{
-    return oj_square_most(d);
-}
-
-double oj_near_least2(double d)
-{
-    return oj_square_least(d);
-}
 
 /* --- neighbourhoods ------------------------------------------------------- */
 
@@ -129,92 +118,4 @@ const struct oj_near_kernel *oj_near_kernel(void)
 {
     const struct oj_near_kernel *wide = oj_near_avx512();
     return wide != NULL ? wide : &oj_near_plain;
-}
-
-/* --- sorting -------------------------------------------------------------- */
-
-/* A pair's place is the number of pairs with a lower id. */
-OJ_CLONES static void sort_few(int64_t n, int32_t *restrict id,
-                               double *restrict d2,
-                               int32_t *restrict scratch_id,
-                               double *restrict scratch_d2)
-{
-    int32_t place[OJ_NEAR_SORTED];
-    for (int64_t i = 0; i < n; i += OJ_WIDE)
-    {
-        OJ_SIXTEEN place[i + c] = 0;
-        for (int64_t j = 0; j < n; j++)
-        {
-            int32_t other = id[j];
-            OJ_SIXTEEN place[i + c] += other < id[i + c];
-        }
-    }
-    for (int64_t i = 0; i < n; i++)
-    {
-        scratch_id[place[i]] = id[i];
-        scratch_d2[place[i]] = d2[i];
-    }
-    memcpy(id, scratch_id, (size_t)n * sizeof *id);
-    memcpy(d2, scratch_d2, (size_t)n * sizeof *d2);
-}
-
-/* Merges the two ascending runs that begin at first: where the second ends. */
-static int64_t merge_two(int64_t n, int64_t first, const int32_t *id,
-                         const double *d2, int32_t *to_id, double *to_d2)
-{
-    int64_t i = first, middle = first + 1, end, j, at = first;
-    while (middle < n && id[middle] > id[middle - 1])
-        middle++;
-    end = middle < n ? middle + 1 : n;
-    while (end < n && id[end] > id[end - 1])
-        end++;
-    for (j = middle; i < middle && j < end; at++)
-    {
-        int64_t from = id[i] < id[j] ? i++ : j++;
-        to_id[at] = id[from];
-        to_d2[at] = d2[from];
-    }
-    for (; i < middle; i++, at++)
-    {
-        to_id[at] = id[i];
-        to_d2[at] = d2[i];
-    }
-    for (; j < end; j++, at++)
-    {
-        to_id[at] = id[j];
-        to_d2[at] = d2[j];
-    }
-    return end;
-}
-
-/* Pairs come in a few ascending runs, one of each cell, where ids are
- * ordinals: the runs there are get merged, two by two. */
-void oj_near_sort(int64_t n, int32_t *id, double *d2, int32_t *scratch_id,
-                  double *scratch_d2)
-{
-    int32_t *from_id = id, *to_id = scratch_id;
-    double *from_d2 = d2, *to_d2 = scratch_d2;
-    int64_t n_merged;
-    if (n <= OJ_NEAR_SORTED)
-    {
-        sort_few(n, id, d2, scratch_id, scratch_d2);
-        return;
-    }
-    do
-    {
-        int32_t *swap_id = from_id;
-        double *swap_d2 = from_d2;
-        n_merged = 0;
-        for (int64_t i = 0; i < n; n_merged++)
-            i = merge_two(n, i, from_id, from_d2, to_id, to_d2);
-        from_id = to_id;
-        from_d2 = to_d2;
-        to_id = swap_id;
-        to_d2 = swap_d2;
-    } while (n_merged > 1);
-    if (from_id != id)
-    {
-        memcpy(id, from_id, (size_t)n * sizeof *id);
-        memcpy(d2, from_d2, (size_t)n * sizeof *d2);
-    }
 }

@@ -60,19 +60,4 @@ const struct oj_near_kernel *oj_near_avx512(void);
 /** The fastest that this processor can do. */
 const struct oj_near_kernel *oj_near_kernel(void);
 
-/** The greatest double whose square root is <= d, d >= 0 and finite. */
-double oj_near_most2(double d);
-
-/** The least double whose square root is >= d. */
-double oj_near_least2(double d);
-
-/** Sorts n pairs by id: ids are all different. scratch_id, scratch_d2 [n +
- *  2 * OJ_NEAR_SORTED]. The result is in id and d2, which have room for
- *  OJ_NEAR_SORTED more. */
-void oj_near_sort(int64_t n, int32_t *id, double *d2, int32_t *scratch_id,
-                  double *scratch_d2);
-
-/** Up to so many pairs are sorted by counting. */
-#define OJ_NEAR_SORTED 48
-
 #endif

@@ -5,34 +5,107 @@
 #include "../aggregate/oj_sum_request.h"
 #include "../base/cpu_threads.h"
 #include "../ogrjoin.h"
+#include "../pairs/oj_pairs.h"
 #include "../relate/oj_overlapping_parts.h"
+#include "../relation/oj_engine.h"
+#include "../relation/oj_gpu.h"
 #include "../relation/oj_point_rule.h"
-#include "engine_backend.h"
 #include "oj_overlapping_points.h"
 
 #include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+/* Which engine answers a batch.
+ *
+ * On the CPU: the first of the backend's list that takes it, indexed when a
+ * batch needs it; the one that is expected at once, so that errors of the join
+ * side do not wait for it.
+ *
+ * OJ_DEVICE: a batch goes to the CUDA module if one of its kernels takes it,
+ * else to the CPU.  Of lines and polygons on both sides the module finds the
+ * pairs whose boxes pass, and decides which of them meet (oj_screen.h); the CPU
+ * decides the rest.  What the module cannot hold, for its coordinates or for
+ * want of memory, the CPU answers.
+ *
+ * OJ_DEVICE_IF_PAYS: the choice is made when the join side is known and the
+ * number of input rows is (n_expected of the options); else at the first batch,
+ * by its size.  A device that fails is left for the CPU.
+ *
+ * The answers are the same.
+ *
+ * Within this file err is that of the join, never NULL, and what is in it is
+ * read as the reason why another engine has to answer. */
+
+#define MOST_ENGINES 6
+#define REASON_SIZE 320
+
+#define ON_CPU "ran on the CPU, since "
+#define IN_PART "ran in part on the CPU, since "
+#define NOT_TAKEN "no CUDA kernel answers such a join"
+
 struct oj_join
 {
     const struct oj_backend *backend;
-    struct oj_flat join_side; /* the caller's, with overlaps */
-    uint8_t *overlaps;        /* or NULL: nowhere, or of no matter */
-    int has_overlaps;         /* 1: overlaps is what it should be for points */
+    struct oj_index_args args; /* its join side is the one below */
+    struct oj_flat join_side;  /* the caller's, with overlaps */
+    uint8_t *overlaps;         /* or NULL: nowhere, or of no matter */
+    int has_overlaps;          /* 1: that is what it should be for points */
     struct oj_overlapping_points *overlapping; /* NULL: not needed yet */
-    struct oj_relation relation;
-    struct oj_options options;
-    struct oj_stats stats;
     int32_t *tie_rank; /* [features], or NULL: the ordinal */
-    struct oj_index *index;
+    struct oj_stats stats;
+    struct oj_error error; /* of the call at hand */
+
+    int has_cpu;                       /* what is expected of it is ready */
+    struct oj_index *of[MOST_ENGINES]; /* of the backend's engines; NULL: not
+                                          needed yet */
+
+    /* OJ_DEVICE_IF_PAYS. */
+    int is_settled[2]; /* no more choice: for lines and polygons, for points */
+    char choice[REASON_SIZE]; /* why */
+
+    /* The rest while a device is to be used. */
+    int uses_gpu;
+    const struct oj_gpu_module *module;
+    struct oj_gpu_index *on_gpu; /* NULL: not needed yet */
+    int sums_refused; /* it has no sums of such a join, or no memory for them */
+    int n_sum_words;  /* of a join feature in the last batch that was summed */
+    int is_refused;   /* the module cannot hold these data: the CPU answers */
+    char reason[REASON_SIZE]; /* why the CPU answered, after ON_CPU; "": it did
+                                 not */
+    char slower[REASON_SIZE]; /* why the GPU did not do it the best way; "": it
+                                 did */
+
+    /* The module as a screen of the predicates on the CPU. */
+    int has_screen; /* -1: not asked yet */
+    struct oj_screen screen;
+    struct oj_screen_rule rule;
+    struct oj_gpu_screen *screen_index; /* NULL: not needed yet */
+    int screen_refused; /* it cannot be made, or the device is lost */
+    char screen_reason[REASON_SIZE]; /* why a batch went without, after
+                                        IN_PART */
 };
+
+/* Set when a join has used a device. */
+static atomic_int is_started;
 
 const char *oj_version(void)
 {
     return OGRJOIN_VERSION;
 }
+
+/* For the caller, who may want no text. */
+static oj_status report(const struct oj_join *join, oj_status status,
+                        struct oj_error *err)
+{
+    return status == OJ_OK ? OJ_OK
+                           : oj_fail(err, status, "%s", join->error.message);
+}
+
+/* --- tie order ------------------------------------------------------------ */
 
 struct fid_at
 {
@@ -82,56 +155,512 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
     return OJ_OK;
 }
 
-static const struct oj_backend *choose_backend(const char *name)
+/* --- the CPU -------------------------------------------------------------- */
+
+/* The place of the first engine that takes such a batch, or -1. */
+static int choose(const struct oj_join *join, const struct oj_flat *input)
 {
-    if (name == NULL || strcasecmp(name, "auto") == 0)
-        return &oj_auto_backend;
-    return oj_backend_find(name);
+    const struct oj_engine *engine;
+    for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
+    {
+        if (engine->takes == NULL ||
+            engine->takes(&join->args.relation, &join->join_side, input))
+            return i;
+    }
+    return -1;
 }
 
-/* 1 for our own engine on either processor. */
-static int is_engine(const struct oj_join *join)
+/* For the batches that are expected: of points, as a rule, one to a feature. */
+static int choose_expected(const struct oj_join *join)
 {
-    return join->backend == &oj_cpu_backend ||
-           join->backend == &oj_auto_backend ||
-           join->backend == &oj_cuda_backend;
+    static const int64_t none[1] = {0};
+    struct oj_flat expected = {.part_kinds = join->args.options.input_kinds,
+                               .part_offset = none};
+    if (expected.part_kinds == 0 || expected.part_kinds == OJ_PART_POINT)
+        return choose(join, NULL);
+    return choose(join, &expected);
 }
+
+static oj_status index_for(struct oj_join *join, int i, struct oj_error *err)
+{
+    if (i < 0 || join->of[i] != NULL)
+        return OJ_OK;
+    return join->backend->engines[i]->index(&join->args, &join->of[i],
+                                            &join->stats, err);
+}
+
+static oj_status make_on_cpu(struct oj_join *join, struct oj_error *err)
+{
+    if (!join->has_cpu)
+        OJ_TRY(index_for(join, choose_expected(join), err));
+    join->has_cpu = 1;
+    return OJ_OK;
+}
+
+static void drop_cpu(struct oj_join *join)
+{
+    for (int i = 0; i < MOST_ENGINES; i++)
+    {
+        if (join->of[i] != NULL)
+            join->backend->engines[i]->free_index(join->of[i]);
+        join->of[i] = NULL;
+    }
+    join->has_cpu = 0;
+}
+
+static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
+                             struct oj_matches *out, struct oj_error *err)
+{
+    int i = choose(join, input);
+    OJ_TRY(make_on_cpu(join, err));
+    if (i < 0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-op %s is not possible between these kinds of features",
+                       oj_op_get(join->args.relation.op)->name);
+    OJ_TRY(index_for(join, i, err));
+    return join->backend->engines[i]->join(join->of[i], input, out,
+                                           &join->stats, err);
+}
+
+/* --- the module as a screen ----------------------------------------------- */
+
+/* Other kinds of features are the CPU's. */
+static int may_be_points(const struct oj_join *join)
+{
+    unsigned kinds = join->args.options.input_kinds;
+    return kinds == 0 || (kinds & OJ_PART_POINT) != 0;
+}
+
+static int may_be_others(const struct oj_join *join)
+{
+    return join->args.options.input_kinds != OJ_PART_POINT;
+}
+
+/* Errors of the module that the CPU does not have. */
+static int cannot_hold(oj_status status)
+{
+    return status == OJ_ERR_UNSUPPORTED || status == OJ_ERR_NOMEM;
+}
+
+/* 1 for joins of which the device decides nearly all pairs of lines and
+ * polygons; of others it finds the candidates, and the CPU is as slow as it is
+ * without. */
+static int screen_decides(const struct oj_join *join)
+{
+    enum oj_op op = join->args.relation.op;
+    return (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT ||
+            op == OJ_OP_BBOX) &&
+           !oj_flat_is_points(&join->join_side);
+}
+
+static int is_screened(const struct oj_join *join, const struct oj_flat *input)
+{
+    return join->has_screen > 0 && !join->screen_refused && input != NULL &&
+           !oj_flat_is_points(input);
+}
+
+static int screen_takes(void *self, const struct oj_flat *input)
+{
+    return is_screened(self, input);
+}
+
+/* Memory may be enough for the next batch; other errors stay. */
+static oj_status ask_screen(struct oj_join *join, const struct oj_flat *input,
+                            int64_t most, struct oj_screen_pairs *out,
+                            struct oj_stats *stats, struct oj_error *err)
+{
+    const struct oj_gpu_module *module = join->module;
+    oj_status status = OJ_OK;
+    if (join->screen_index == NULL)
+        status = module->screen_index(&join->join_side, &join->rule,
+                                      &join->args.options, &join->screen_index,
+                                      stats, err);
+    if (status != OJ_OK)
+    {
+        join->screen_refused = status != OJ_ERR_CANCELLED;
+        if (status == OJ_ERR_NOMEM)
+            oj_gpu_advise(err, OJ_GPU_ADVICE_TILES);
+        return status;
+    }
+    status =
+        module->screen_find(join->screen_index, input, most, out, stats, err);
+    join->screen_refused =
+        status == OJ_ERR_NO_DEVICE || status == OJ_ERR_INTERNAL;
+    if (status == OJ_ERR_NOMEM)
+        oj_gpu_advise(err, OJ_GPU_ADVICE_BATCH);
+    return status;
+}
+
+static oj_status find_candidates(void *self, const struct oj_flat *input,
+                                 int64_t most, struct oj_screen_pairs *out,
+                                 struct oj_stats *stats, struct oj_error *err)
+{
+    struct oj_join *join = self;
+    oj_status status = ask_screen(join, input, most, out, stats, err);
+    if (status != OJ_OK && status != OJ_ERR_TOO_MANY_PAIRS &&
+        status != OJ_ERR_CANCELLED && join->screen_reason[0] == '\0')
+        snprintf(join->screen_reason, REASON_SIZE, IN_PART "%.280s",
+                 err->message);
+    return status;
+}
+
+/* Where the module has something to say of such a join. What the CPU has made
+ * so far does not know the screen. */
+static void open_screen(struct oj_join *join)
+{
+    if (join->has_screen >= 0)
+        return;
+    join->has_screen = join->module->screen_index != NULL &&
+                       !oj_flat_is_points(&join->join_side) &&
+                       oj_screen_rule_of(&join->args.relation, &join->rule);
+    join->args.options.screen = NULL;
+    if (!join->has_screen)
+        return;
+    drop_cpu(join);
+    join->screen.self = join;
+    join->screen.takes = screen_takes;
+    join->screen.find = find_candidates;
+    join->args.options.screen = &join->screen;
+}
+
+/* --- the module ----------------------------------------------------------- */
+
+static int takes(const struct oj_join *join, const struct oj_flat *input)
+{
+    return !join->is_refused &&
+           join->module->takes(&join->args.relation, &join->join_side, input);
+}
+
+/* The CPU answers, in part or all, since why. */
+static oj_status turn_to_cpu(struct oj_join *join, const char *why,
+                             struct oj_error *err)
+{
+    open_screen(join);
+    if (join->reason[0] == '\0' && (join->is_refused || !join->has_screen))
+        snprintf(join->reason, REASON_SIZE, ON_CPU "%.290s", why);
+    return make_on_cpu(join, err);
+}
+
+static void drop_on_gpu(struct oj_join *join)
+{
+    if (join->on_gpu != NULL)
+        join->module->free_index(join->on_gpu);
+    join->on_gpu = NULL;
+}
+
+/* No batch goes to the module any more. advice: against want of memory. */
+static oj_status refuse(struct oj_join *join, oj_status status,
+                        const char *advice, struct oj_error *err)
+{
+    if (status == OJ_ERR_NOMEM)
+        oj_gpu_advise(err, advice);
+    join->is_refused = 1;
+    drop_on_gpu(join);
+    return turn_to_cpu(join, err->message, err);
+}
+
+/* After each success of the module: it may have turned to another method. */
+static void note_method(struct oj_join *join)
+{
+    const char *why = join->module->why_refused(join->on_gpu);
+    if (why[0] != '\0' && join->slower[0] == '\0')
+        snprintf(join->slower, REASON_SIZE,
+                 "took a slower method on the GPU, since %.260s", why);
+}
+
+/* What the module cannot hold is only found when its index is made. */
+static oj_status make_on_gpu(struct oj_join *join, struct oj_error *err)
+{
+    oj_status status;
+    if (join->on_gpu != NULL)
+        return OJ_OK;
+    status = join->module->index(&join->join_side, join->tie_rank,
+                                 &join->args.relation, &join->args.options,
+                                 &join->on_gpu, &join->stats, err);
+    if (cannot_hold(status))
+        return refuse(join, status, OJ_GPU_ADVICE_TILES, err);
+    if (status == OJ_OK)
+    {
+        atomic_store(&is_started, 1);
+        note_method(join);
+    }
+    return status;
+}
+
+/* Makes the module's index for a batch that its kernels take; *is_taken 0: they
+ * do not, or the index cannot be made.  Columns that one side lacks are the
+ * caller's mistake here as everywhere. */
+static oj_status need_on_gpu(struct oj_join *join, const struct oj_flat *input,
+                             int *is_taken, struct oj_error *err)
+{
+    struct oj_pair_filter filter;
+    *is_taken = takes(join, input);
+    if (!*is_taken)
+        return OJ_OK;
+    OJ_TRY(oj_pair_filter_make(&join->args.relation, input, &join->join_side,
+                               &filter, err));
+    OJ_TRY(make_on_gpu(join, err));
+    *is_taken = takes(join, input);
+    return OJ_OK;
+}
+
+/* What points need is made ready at once, as on the CPU. */
+static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
+{
+    struct oj_options *options = &join->args.options;
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status =
+        oj_gpu_find(options, &join->module, &options->gpus, &why);
+    if (status != OJ_OK)
+        return oj_fail(err, status, "the backend cuda cannot be used: %.900s",
+                       why.message);
+    OJ_TRY(may_be_points(join) && takes(join, NULL)
+               ? make_on_gpu(join, err)
+               : turn_to_cpu(join, NOT_TAKEN, err));
+    join->uses_gpu = 1;
+    return OJ_OK;
+}
+
+static void close_gpu(struct oj_join *join)
+{
+    drop_on_gpu(join);
+    if (join->has_screen > 0)
+        drop_cpu(join);
+    if (join->screen_index != NULL)
+        join->module->screen_free(join->screen_index);
+    join->screen_index = NULL;
+    join->args.options.screen = NULL;
+    join->has_screen = join->uses_gpu = 0;
+}
+
+static oj_status join_with_gpu(struct oj_join *join,
+                               const struct oj_flat *input,
+                               struct oj_matches *out, struct oj_error *err)
+{
+    int is_taken;
+    OJ_TRY(need_on_gpu(join, input, &is_taken, err));
+    if (is_taken)
+    {
+        oj_status status =
+            join->module->join(join->on_gpu, input, out, &join->stats, err);
+        if (status == OJ_OK)
+            note_method(join);
+        if (!cannot_hold(status))
+            return status;
+        OJ_TRY(refuse(join, status, OJ_GPU_ADVICE_BATCH, err));
+    }
+    else
+        OJ_TRY(turn_to_cpu(join, NOT_TAKEN, err));
+    OJ_TRY(join_on_cpu(join, input, out, err));
+    if (join->screen_index != NULL)
+        atomic_store(&is_started, 1);
+    return OJ_OK;
+}
+
+/* --- whether a device pays ------------------------------------------------ */
+
+/* Lines and polygons of which nothing is known but how many there are have at
+ * least so many vertices, as a rule. */
+#define LEAST_VERTICES 4
+
+/* Rates, in seconds, of one core, and of one H200 for which cores stage what
+ * lies in ordinary memory (BENCHMARKS.md).  Only sizes matter to the choice, so
+ * one set does for all joins of a kind: a smaller device and a faster core both
+ * mean that the choice is a little early or late, never that an answer differs.
+ *
+ * Points: the nearest of 4.7 million vertices and 10 to 170 million points. */
+static const double cpu_row_s = 170e-9, cpu_vertex_s = 80e-9;
+static const double gpu_row_s = 0.4e-9, gpu_vertex_s = 7e-9;
+static const double stage_row_s = 4e-9; /* of one core */
+
+/* Lines and polygons: those of 1.2 to 9.4 million vertices on both sides that
+ * intersect: 190 to 320 ns a vertex on one core, 350 to 650 on each of 16. */
+static const double cpu_shape_vertex_s = 300e-9;
+static const double gpu_shape_vertex_s = 3e-9;
+static const double stage_shape_vertex_s = 18e-9; /* of one core */
+
+/* Starting CUDA and taking memory, once in a process. */
+static const double gpu_start_s = 0.5;
+
+/* The estimates are rough: only a clear gain counts. */
+static const double clear_gain = 1.5;
+
+static double n_vertices(const struct oj_flat *flat)
+{
+    return (double)(oj_flat_is_points(flat) ? flat->n_features
+                                            : flat->n_vertices);
+}
+
+/* 1 when the join is clearly faster on a device, by what is known of the input
+ * side: of a batch, or of what is to come (NULL); says why in choice. */
+static int gpu_pays(struct oj_join *join, const struct oj_flat *batch)
+{
+    const struct oj_options *options = &join->args.options;
+    int of_points =
+        batch != NULL ? oj_flat_is_points(batch) : may_be_points(join);
+    double threads = options->n_threads;
+    double rows = (double)options->n_expected, vertices = rows * LEAST_VERTICES;
+    double all = n_vertices(&join->join_side);
+    double cpu_s, gpu_s = atomic_load(&is_started) ? 0.0 : gpu_start_s;
+    char text[40] = "";
+    if (!of_points && !screen_decides(join))
+    {
+        snprintf(join->choice, REASON_SIZE,
+                 "lines and polygons: -op %s is decided on the CPU",
+                 oj_op_get(join->args.relation.op)->name);
+        return 0;
+    }
+    if (batch != NULL && batch->n_features > 0)
+    {
+        double n = (double)batch->n_features;
+        rows = rows > n ? rows : n;
+        vertices = n_vertices(batch) * (rows / n);
+    }
+    if (of_points)
+    {
+        cpu_s = (rows * cpu_row_s + all * cpu_vertex_s) / threads;
+        gpu_s +=
+            rows * (gpu_row_s + stage_row_s / threads) + all * gpu_vertex_s;
+    }
+    else
+    {
+        all += vertices;
+        cpu_s = all * cpu_shape_vertex_s / threads;
+        gpu_s += all * (gpu_shape_vertex_s + stage_shape_vertex_s / threads);
+        snprintf(text, sizeof text, ", %.0f vertices", all);
+    }
+    snprintf(join->choice, REASON_SIZE,
+             "%.0f rows%s: %.2g s expected on %d thread%s, %.2g s on a GPU",
+             rows, text, cpu_s, options->n_threads,
+             options->n_threads == 1 ? "" : "s", gpu_s);
+    return cpu_s > clear_gain * gpu_s;
+}
+
+/* OK when such a join could run on the devices: module, driver and devices are
+ * there, and a kernel that answers it for points, or for what else options say
+ * will come.  The first call of a process that finds a kernel starts CUDA,
+ * which takes tenths of a second. */
+static oj_status check_possible(const struct oj_join *join,
+                                struct oj_error *err)
+{
+    const struct oj_gpu_module *module;
+    uint64_t gpus;
+    OJ_TRY(oj_gpu_load(&module, err));
+    if (!(may_be_points(join) &&
+          module->takes(&join->args.relation, &join->join_side, NULL)) &&
+        !(may_be_others(join) && module->screen_index != NULL &&
+          screen_decides(join)))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, NOT_TAKEN);
+    return oj_gpu_find(&join->args.options, &module, &gpus, err);
+}
+
+static int has_choice(const struct oj_join *join)
+{
+    return join->backend->device_use == OJ_DEVICE_IF_PAYS;
+}
+
+static void leave_gpu(struct oj_join *join, const char *why)
+{
+    snprintf(join->choice, REASON_SIZE, "no GPU: %.300s", why);
+    close_gpu(join);
+    join->is_settled[0] = join->is_settled[1] = 1;
+}
+
+/* Where there is the choice, devices that cannot hold the data leave all to
+ * the CPU. */
+static void leave_if_refused(struct oj_join *join)
+{
+    if (!has_choice(join))
+        return;
+    if (join->is_refused)
+        leave_gpu(join, join->reason + strlen(ON_CPU));
+    else if (join->on_gpu == NULL && join->screen_refused)
+        leave_gpu(join, join->screen_reason[0] != '\0'
+                            ? join->screen_reason + strlen(IN_PART)
+                            : "");
+}
+
+/* 1 when the CPU can go on after such an error of a device. */
+static int leaves_after(const struct oj_join *join, oj_status status)
+{
+    return has_choice(join) &&
+           (cannot_hold(status) || status == OJ_ERR_NO_DEVICE ||
+            status == OJ_ERR_INTERNAL);
+}
+
+static oj_status try_gpu(struct oj_join *join, struct oj_error *err)
+{
+    oj_status status = check_possible(join, err);
+    join->is_settled[0] = join->is_settled[1] = 1;
+    if (status == OJ_OK)
+        status = open_gpu(join, err);
+    if (status == OJ_OK)
+        leave_if_refused(join);
+    else if (leaves_after(join, status))
+        leave_gpu(join, err->message);
+    else
+        return status;
+    return OJ_OK;
+}
+
+/* When the join side is known. Of lines and polygons the first batch says
+ * more. */
+static oj_status settle(struct oj_join *join, struct oj_error *err)
+{
+    join->is_settled[0] = join->is_settled[1] = !has_choice(join);
+    if (join->backend->device_use == OJ_DEVICE)
+        return open_gpu(join, err);
+    if (has_choice(join) && join->args.options.n_expected > 0)
+    {
+        join->is_settled[1] = 1;
+        if (gpu_pays(join, NULL))
+            OJ_TRY(try_gpu(join, err));
+    }
+    return join->uses_gpu ? OJ_OK : make_on_cpu(join, err);
+}
+
+/* Where the number of rows is not known, each batch is asked anew. */
+static oj_status settle_by_batch(struct oj_join *join,
+                                 const struct oj_flat *input,
+                                 struct oj_error *err)
+{
+    int *is_settled = &join->is_settled[oj_flat_is_points(input)];
+    if (*is_settled)
+        return OJ_OK;
+    *is_settled = join->args.options.n_expected > 0;
+    return gpu_pays(join, input) ? try_gpu(join, err) : OJ_OK;
+}
+
+/* --- open ----------------------------------------------------------------- */
 
 /* 1 when an engine takes all rings of a feature together, as those on devices
  * and known cells do, so that features whose parts overlap are joined apart. */
 static int leaves_out_overlapping(const struct oj_join *join)
 {
+    const struct oj_relation *relation = &join->args.relation;
     const struct oj_gpu_module *module;
-    struct oj_error why;
-    if (!oj_is_points_in_polygons(&join->relation, &join->join_side, NULL))
+    if (!oj_is_points_in_polygons(relation, &join->join_side, NULL))
         return 0;
-    if (join->relation.share_lists && join->relation.any_order)
-        return is_engine(join);
-    return join->backend == &oj_cuda_backend ||
-           (join->backend == &oj_auto_backend &&
-            oj_gpu_load(&module, &why) == OJ_OK);
+    if (relation->share_lists && relation->any_order)
+        return !join->backend->is_reference;
+    return join->backend->device_use == OJ_DEVICE ||
+           (has_choice(join) && oj_gpu_load(&module, NULL) == OJ_OK);
 }
 
 static oj_status find_overlaps(struct oj_join *join, struct oj_error *err)
 {
+    const struct oj_options *options = &join->args.options;
     double start = oj_clock_seconds();
-    int asks_where = oj_point_locations(join->relation.op) !=
+    int asks_where = oj_point_locations(join->args.relation.op) !=
                      (1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY);
     if (leaves_out_overlapping(join))
-        OJ_TRY(oj_overlapping_parts(
-            &join->join_side, asks_where, join->options.n_threads,
-            join->options.cancel, &join->overlaps, err));
+        OJ_TRY(oj_overlapping_parts(&join->join_side, asks_where,
+                                    options->n_threads, options->cancel,
+                                    &join->overlaps, err));
     join->join_side.overlaps = join->overlaps;
     join->has_overlaps = 1;
     join->stats.index_s += oj_clock_seconds() - start;
     return OJ_OK;
-}
-
-static oj_status make_index(struct oj_join *join, struct oj_error *err)
-{
-    return join->backend->index(join->backend, &join->join_side, join->tie_rank,
-                                &join->relation, &join->options, &join->index,
-                                &join->stats, err);
 }
 
 /* What the chosen backend needs of the join side. */
@@ -139,13 +668,21 @@ static oj_status index_join_side(struct oj_join *join,
                                  const struct oj_flat *join_side,
                                  struct oj_error *err)
 {
-    unsigned kinds = join->options.input_kinds;
     join->join_side = *join_side;
     join->join_side.overlaps = NULL;
-    if (kinds == 0 || (kinds & OJ_PART_POINT) != 0)
+    if (may_be_points(join))
         OJ_TRY(find_overlaps(join, err));
     OJ_TRY(make_tie_rank(join_side, &join->tie_rank, err));
-    return make_index(join, err);
+    join->args.join_side = &join->join_side;
+    join->args.tie_rank = join->tie_rank;
+    return settle(join, err);
+}
+
+static const struct oj_backend *find_backend(const char *name)
+{
+    return name == NULL || strcasecmp(name, oj_auto_backend.name) == 0
+               ? &oj_auto_backend
+               : oj_backend_find(name);
 }
 
 oj_status oj_join_open(const struct oj_flat *join_side,
@@ -154,9 +691,10 @@ oj_status oj_join_open(const struct oj_flat *join_side,
                        struct oj_error *err)
 {
     struct oj_join *join;
+    struct oj_options *own;
     oj_status status;
     OJ_TRY(oj_relation_check(relation, err));
-    if (choose_backend(backend) == NULL)
+    if (find_backend(backend) == NULL)
         return oj_fail(err, OJ_ERR_ARG, "there is no backend \"%s\"", backend);
     if (join_side->n_features > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
@@ -166,17 +704,20 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     join = oj_calloc(1, sizeof *join);
     if (join == NULL)
         return oj_fail_nomem(err, 1, sizeof *join);
-    join->backend = choose_backend(backend);
-    join->relation = *relation;
+    join->backend = find_backend(backend);
+    join->has_screen = -1;
+    join->args.relation = *relation;
+    own = &join->args.options;
     if (options != NULL)
-        join->options = *options;
-    if (join->options.n_threads < 1)
-        join->options.n_threads = oj_cpu_count();
-    if (join->options.quadrant_size < 1)
-        join->options.quadrant_size = 256;
-    status = index_join_side(join, join_side, err);
+        *own = *options;
+    if (own->n_threads < 1)
+        own->n_threads = oj_cpu_count();
+    if (own->quadrant_size < 1)
+        own->quadrant_size = 256;
+    status = index_join_side(join, join_side, &join->error);
     if (status != OJ_OK)
     {
+        status = report(join, status, err);
         oj_join_close(join);
         return status;
     }
@@ -184,13 +725,27 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     return OJ_OK;
 }
 
+void oj_join_close(struct oj_join *join)
+{
+    if (join == NULL)
+        return;
+    drop_cpu(join);
+    close_gpu(join);
+    oj_overlapping_points_free(join->overlapping);
+    oj_free(join->overlaps);
+    oj_free(join->tie_rank);
+    oj_free(join);
+}
+
+/* --- a batch -------------------------------------------------------------- */
+
 /* A distance has to come from somewhere, and from one place. Without features a
  * side has none to give, and no array of them either. */
 static oj_status check_distances(const struct oj_join *join,
                                  const struct oj_flat *input,
                                  struct oj_error *err)
 {
-    const struct oj_relation *relation = &join->relation;
+    const struct oj_relation *relation = &join->args.relation;
     if (input->max_distance != NULL && join->join_side.max_distance != NULL)
         return oj_fail(err, OJ_ERR_ARG,
                        "only one side's features can have their own greatest "
@@ -203,26 +758,15 @@ static oj_status check_distances(const struct oj_join *join,
     return OJ_OK;
 }
 
-/* Points that were not expected: what has to be left out was not. */
+/* Points that were not expected: what has to be left out of indexes was not. */
 static oj_status expect_points(struct oj_join *join, struct oj_error *err)
 {
-    struct oj_index *before = join->index;
-    oj_status status = find_overlaps(join, err);
-    if (status != OJ_OK || join->overlaps == NULL)
-        return status;
-    join->index = NULL;
-    status = make_index(join, err);
-    if (status == OJ_OK)
-    {
-        join->backend->free_index(before);
+    OJ_TRY(find_overlaps(join, err));
+    if (join->overlaps == NULL)
         return OJ_OK;
-    }
-    join->index = before;
-    join->join_side.overlaps = NULL;
-    join->has_overlaps = 0;
-    oj_free(join->overlaps);
-    join->overlaps = NULL;
-    return status;
+    drop_cpu(join);
+    drop_on_gpu(join);
+    return OJ_OK;
 }
 
 static oj_status prepare_batch(struct oj_join *join,
@@ -234,53 +778,166 @@ static oj_status prepare_batch(struct oj_join *join,
                        "a batch of %lld features; at most %d are possible",
                        (long long)input->n_features, INT32_MAX);
     OJ_TRY(check_distances(join, input, err));
-    if (!join->has_overlaps && oj_flat_is_points(input))
-        return expect_points(join, err);
-    return OJ_OK;
+    return !join->has_overlaps && oj_flat_is_points(input)
+               ? expect_points(join, err)
+               : OJ_OK;
 }
 
 /* 1 when the engine left features out of such a join, or would have to. */
 static int has_left_out(const struct oj_join *join, const struct oj_flat *input)
 {
-    return oj_is_points_in_polygons(&join->relation, &join->join_side, input) &&
-           (join->overlaps != NULL || !join->has_overlaps);
+    return (join->overlaps != NULL || !join->has_overlaps) &&
+           oj_is_points_in_polygons(&join->args.relation, &join->join_side,
+                                    input);
+}
+
+static oj_status join_with_engines(struct oj_join *join,
+                                   const struct oj_flat *input,
+                                   struct oj_matches *out, struct oj_error *err)
+{
+    OJ_TRY(settle_by_batch(join, input, err));
+    if (join->uses_gpu)
+    {
+        oj_status status = join_with_gpu(join, input, out, err);
+        if (status == OJ_OK)
+            leave_if_refused(join);
+        if (!leaves_after(join, status))
+            return status;
+        leave_gpu(join, err->message);
+    }
+    return join_on_cpu(join, input, out, err);
+}
+
+static oj_status join_batch(struct oj_join *join, const struct oj_flat *input,
+                            struct oj_matches *out, struct oj_error *err)
+{
+    OJ_TRY(prepare_batch(join, input, err));
+    OJ_TRY(join_with_engines(join, input, out, err));
+    if (!has_left_out(join, input))
+        return OJ_OK;
+    if (join->overlapping == NULL)
+        OJ_TRY(oj_overlapping_points_make(&join->args, &join->overlapping,
+                                          &join->stats, err));
+    return oj_overlapping_points_add(join->overlapping, input, out,
+                                     &join->stats, err);
 }
 
 oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
                         struct oj_matches *out, struct oj_error *err)
 {
+    return report(join, join_batch(join, input, out, &join->error), err);
+}
+
+/* --- counts and sums in place of pairs ------------------------------------ */
+
+/* Counts and sums come back once for each batch: where they are many more than
+ * rows, the pairs are less to fetch. */
+#define WORDS_PER_ROW 4
+
+static int is_worth_it(const struct oj_join *join, const struct oj_flat *input,
+                       int n_words)
+{
+    return join->join_side.n_features / WORDS_PER_ROW * n_words <=
+           input->n_features;
+}
+
+static oj_status fail_sums(const struct oj_join *join, int is_sum,
+                           struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "the pairs of such a batch are not %s by the backend %s",
+                   is_sum ? "summed" : "counted", join->backend->name);
+}
+
+/* Words of each join feature in place of the pairs: sums, or without a request
+ * counts. */
+static oj_status ask_module(struct oj_join *join, const struct oj_flat *input,
+                            const struct oj_sum_request *request,
+                            int64_t *words, int64_t *n_pairs,
+                            struct oj_error *err)
+{
+    const struct oj_gpu_module *module = join->module;
+    int is_taken = 0;
+    oj_status status;
+    if (is_worth_it(join, input, request != NULL ? request->n_words : 1))
+        OJ_TRY(need_on_gpu(join, input, &is_taken, err));
+    if (!is_taken)
+        return fail_sums(join, request != NULL, err);
+    status = request != NULL
+                 ? module->sum_pairs(join->on_gpu, input, request, words,
+                                     n_pairs, &join->stats, err)
+                 : module->count_pairs(join->on_gpu, input, words, n_pairs,
+                                       &join->stats, err);
+    if (status == OJ_OK)
+        note_method(join);
+    if (!cannot_hold(status))
+        return status;
+    join->sums_refused |= request != NULL;
+    return fail_sums(join, request != NULL, err);
+}
+
+static oj_status sum_pairs(struct oj_join *join, const struct oj_flat *input,
+                           const struct oj_sum_request *request, int64_t *words,
+                           int64_t *n_pairs, struct oj_error *err)
+{
+    oj_status status;
+    if (!join->uses_gpu || has_left_out(join, input))
+        return fail_sums(join, request != NULL, err);
+    status = ask_module(join, input, request, words, n_pairs, err);
+    if (status == OJ_OK)
+        join->stats.n_pairs_unmade += *n_pairs;
+    if (status != OJ_ERR_UNSUPPORTED && leaves_after(join, status))
+    {
+        leave_gpu(join, err->message);
+        return fail_sums(join, request != NULL, err);
+    }
+    leave_if_refused(join);
+    return status;
+}
+
+static oj_status count_pairs(struct oj_join *join, const struct oj_flat *input,
+                             int64_t *count, int64_t *n_pairs,
+                             struct oj_error *err)
+{
     OJ_TRY(prepare_batch(join, input, err));
-    OJ_TRY(join->backend->join(join->index, input, out, &join->stats, err));
     if (!has_left_out(join, input))
-        return OJ_OK;
-    if (join->overlapping == NULL)
-        OJ_TRY(oj_overlapping_points_make(
-            &join->join_side, join->tie_rank, &join->relation, &join->options,
-            &join->overlapping, &join->stats, err));
-    return oj_overlapping_points_add(join->overlapping, input, out,
-                                     &join->stats, err);
+        OJ_TRY(settle_by_batch(join, input, err));
+    return sum_pairs(join, input, NULL, count, n_pairs, err);
 }
 
 oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
                               int64_t *count, int64_t *n_pairs,
                               struct oj_error *err)
 {
-    OJ_TRY(prepare_batch(join, input, err));
-    if (join->backend->sum_pairs == NULL || has_left_out(join, input))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the pairs of such a batch are not counted by the "
-                       "backend %s",
-                       join->backend->name);
-    OJ_TRY(join->backend->sum_pairs(join->index, input, NULL, count, n_pairs,
-                                    &join->stats, err));
-    join->stats.n_pairs_unmade += *n_pairs;
-    return OJ_OK;
+    return report(join, count_pairs(join, input, count, n_pairs, &join->error),
+                  err);
 }
 
 int oj_join_sums(const struct oj_join *join, const struct oj_flat *input)
 {
-    return join->backend->sums != NULL && !has_left_out(join, input) &&
-           join->backend->sums(join->index, input);
+    return join->uses_gpu && !has_left_out(join, input) &&
+           !join->sums_refused && takes(join, input) &&
+           is_worth_it(join, input, join->n_sum_words);
+}
+
+static oj_status sum_columns(struct oj_join *join, const struct oj_flat *input,
+                             const struct oj_aggregate_column *columns,
+                             struct oj_aggregates *aggregates, int64_t *n_pairs,
+                             struct oj_error *err)
+{
+    struct oj_sum_request request;
+    int64_t *words = oj_aggregates_counts(aggregates);
+    if (words != NULL)
+        return count_pairs(join, input, words, n_pairs, err);
+    OJ_TRY(prepare_batch(join, input, err));
+    if (!oj_join_sums(join, input))
+        return fail_sums(join, 1, err);
+    OJ_TRY(oj_aggregates_ask_sums(aggregates, columns, input->n_features,
+                                  join->args.options.n_threads, &request,
+                                  &words, err));
+    join->n_sum_words = request.n_words;
+    OJ_TRY(sum_pairs(join, input, &request, words, n_pairs, err));
+    return oj_aggregates_add_sums(aggregates, &request, err);
 }
 
 oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
@@ -288,24 +945,13 @@ oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
                             struct oj_aggregates *aggregates, int64_t *n_pairs,
                             struct oj_error *err)
 {
-    struct oj_sum_request request;
-    int64_t *words = oj_aggregates_counts(aggregates);
-    if (words != NULL)
-        return oj_join_count_pairs(join, input, words, n_pairs, err);
-    OJ_TRY(prepare_batch(join, input, err));
-    if (!oj_join_sums(join, input))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the pairs of such a batch are not summed by the "
-                       "backend %s",
-                       join->backend->name);
-    OJ_TRY(oj_aggregates_ask_sums(aggregates, columns, input->n_features,
-                                  join->options.n_threads, &request, &words,
-                                  err));
-    OJ_TRY(join->backend->sum_pairs(join->index, input, &request, words,
-                                    n_pairs, &join->stats, err));
-    join->stats.n_pairs_unmade += *n_pairs;
-    return oj_aggregates_add_sums(aggregates, &request, err);
+    return report(
+        join,
+        sum_columns(join, input, columns, aggregates, n_pairs, &join->error),
+        err);
 }
+
+/* --- what there is to say of it ------------------------------------------- */
 
 const struct oj_stats *oj_join_stats(const struct oj_join *join)
 {
@@ -314,42 +960,53 @@ const struct oj_stats *oj_join_stats(const struct oj_join *join)
 
 const struct oj_backend *oj_join_backend(const struct oj_join *join)
 {
-    return join->backend == &oj_auto_backend ? oj_engine_used(join->index)
-                                             : join->backend;
+    return has_choice(join) ? oj_backend_find(join->uses_gpu ? "cuda" : "cpu")
+                            : join->backend;
 }
 
 const char *oj_join_reason(const struct oj_join *join)
 {
-    return is_engine(join) ? oj_engine_reason(join->index) : "";
+    if (!join->uses_gpu)
+        return join->choice;
+    if (join->reason[0] != '\0')
+        return join->reason;
+    if (join->on_gpu != NULL && join->slower[0] != '\0')
+        return join->slower;
+    if (join->on_gpu == NULL && join->screen_reason[0] != '\0')
+        return join->screen_reason;
+    return join->choice;
 }
 
 const char *oj_join_method(const struct oj_join *join,
                            const struct oj_flat *input)
 {
-    return is_engine(join) ? oj_engine_method(join->index, input)
-                           : join->backend->description;
+    const struct oj_engine *engine;
+    int i;
+    if (join->backend->is_reference)
+        return join->backend->description;
+    if (join->uses_gpu && takes(join, input))
+        return join->module->method(join->on_gpu, &join->args.relation,
+                                    &join->join_side, input);
+    i = choose(join, input);
+    if (i < 0)
+        return "none";
+    engine = join->backend->engines[i];
+    if (!join->uses_gpu || engine != &oj_cpu_predicate ||
+        !is_screened(join, input))
+        return engine->name;
+    if (join->rule.is_enough)
+        return "boxes on the GPU";
+    return join->rule.asks_meeting
+               ? "boxes and edges on the GPU, what they leave open on the CPU"
+               : "boxes on the GPU, the features on the CPU";
 }
 
 int oj_join_threads(const struct oj_join *join)
 {
-    return join->backend->is_reference && join->backend != &oj_quadrant_backend
-               ? 1
-               : join->options.n_threads;
+    return join->backend->is_parallel ? join->args.options.n_threads : 1;
 }
 
 const int32_t *oj_join_tie_rank(const struct oj_join *join)
 {
     return join->tie_rank;
-}
-
-void oj_join_close(struct oj_join *join)
-{
-    if (join == NULL)
-        return;
-    if (join->index != NULL)
-        join->backend->free_index(join->index);
-    oj_overlapping_points_free(join->overlapping);
-    oj_free(join->overlaps);
-    oj_free(join->tie_rank);
-    oj_free(join);
 }

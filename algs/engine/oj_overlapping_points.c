@@ -3,9 +3,6 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_boxes.h"
 #include "../pairs/oj_pairs.h"
-#include "../relation/cpu_family.h"
-
-#include <string.h>
 
 struct point_pair
 {
@@ -15,68 +12,61 @@ struct point_pair
 
 struct oj_overlapping_points
 {
-    const struct oj_flat *join_side;
-    const int32_t *tie_rank;
-    struct oj_relation relation;
-    struct oj_options options;
-    int64_t max_batch_pairs;
+    struct oj_index_args args; /* of the join */
     struct oj_flat_buf copies; /* of the features */
     struct oj_flat flat;       /* of copies */
     struct oj_box box;         /* of all of them */
-    int32_t *feature;          /* [flat.n_features] of join_side, ascending */
-    struct oj_relation asked;  /* without exclusions */
+    int32_t *feature; /* [flat.n_features] of the join side, ascending */
     struct oj_index *index;
-    struct oj_matches found; /* of the points in box with flat */
+    struct oj_matches found; /* of points with flat */
 
     /* Of a batch. */
-    double *x, *y; /* [n_points] in box */
-    int64_t *row;
-    int64_t n_points, cap_x, cap_y, cap_row;
-    struct point_pair *pair; /* [n_pairs] by row, in tie order */
+    struct oj_flat_buf points; /* those in box; their FIDs are their rows */
+    struct point_pair *pair;   /* [n_pairs] by row, in tie order */
     int64_t n_pairs, cap_pairs;
-    struct oj_matches merged;
 };
 
 /* --- the features --------------------------------------------------------- */
 
-static oj_status copy_feature(struct oj_overlapping_points *self,
-                              int64_t feature, struct oj_error *err)
-{
-    const struct oj_flat *flat = self->join_side;
-    int64_t v, end;
-    oj_flat_vertices(flat, feature, &v, &end);
-    for (; v < end; v++)
-        oj_box_add_point(&self->box, flat->x[v], flat->y[v]);
-    self->feature[self->copies.n_features] = (int32_t)feature;
-    OJ_TRY(oj_flat_buf_begin(&self->copies, self->copies.n_features, err));
-    for (int64_t p = flat->part_offset[feature];
-         p < flat->part_offset[feature + 1]; p++)
-        OJ_TRY(oj_flat_buf_copy_part(&self->copies, flat, p, err));
-    return oj_flat_buf_end(&self->copies, err);
-}
-
 static oj_status copy_features(struct oj_overlapping_points *self,
                                struct oj_error *err)
 {
-    const struct oj_flat *flat = self->join_side;
-    int64_t n = 0;
+    const struct oj_flat *flat = self->args.join_side;
+    struct oj_flat_buf *copies = &self->copies;
+    int64_t n = 0, v, end;
     for (int64_t f = 0; f < flat->n_features; f++)
         n += flat->overlaps[f];
     OJ_NEW(self->feature, n, err);
     self->box = oj_box_empty();
     for (int64_t f = 0; f < flat->n_features; f++)
     {
-        if (flat->overlaps[f])
-            OJ_TRY(copy_feature(self, f, err));
+        if (!flat->overlaps[f])
+            continue;
+        self->feature[copies->n_features] = (int32_t)f;
+        OJ_TRY(oj_flat_buf_copy(copies, flat, f, copies->n_features, err));
+        oj_flat_vertices(flat, f, &v, &end);
+        for (; v < end; v++)
+            oj_box_add_point(&self->box, flat->x[v], flat->y[v]);
     }
-    self->flat = oj_flat_buf_view(&self->copies);
+    self->flat = oj_flat_buf_view(copies);
     return OJ_OK;
 }
 
-oj_status oj_overlapping_points_make(const struct oj_flat *join_side,
-                                     const int32_t *tie_rank,
-                                     const struct oj_relation *relation,
-                                     const struct oj_options *options,
+/* They are joined without exclusions, and with no bound before these. */
+static oj_status index_features(struct oj_overlapping_points *self,
+                                struct oj_stats *stats, struct oj_error *err)
+{
+    struct oj_index_args args = self->args;
+    OJ_TRY(copy_features(self, err));
+    args.join_side = &self->flat;
+    args.tie_rank = NULL;
+    args.relation = oj_relation_default();
+    args.relation.op = self->args.relation.op;
+    args.options.max_batch_pairs = 0;
+    return oj_cpu_points_in_polygons.index(&args, &self->index, stats, err);
+}
+
+oj_status oj_overlapping_points_make(const struct oj_index_args *args,
                                      struct oj_overlapping_points **out,
                                      struct oj_stats *stats,
                                      struct oj_error *err)
@@ -85,26 +75,13 @@ oj_status oj_overlapping_points_make(const struct oj_flat *join_side,
     oj_status status;
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
-    self->join_side = join_side;
-    self->tie_rank = tie_rank;
-    self->relation = *relation;
-    self->options = *options;
-    self->max_batch_pairs = options->max_batch_pairs;
-    self->options.max_batch_pairs = 0; /* before exclusions */
-    self->asked = oj_relation_default();
-    self->asked.op = relation->op;
-    status = copy_features(self, err);
+    self->args = *args;
+    status = index_features(self, stats, err);
     if (status == OJ_OK)
-        status = oj_cpu_points_in_polygons.index(&self->flat, NULL,
-                                                 &self->asked, &self->options,
-                                                 &self->index, stats, err);
-    if (status != OJ_OK)
-    {
+        *out = self;
+    else
         oj_overlapping_points_free(self);
-        return status;
-    }
-    *out = self;
-    return OJ_OK;
+    return status;
 }
 
 void oj_overlapping_points_free(struct oj_overlapping_points *self)
@@ -113,12 +90,9 @@ void oj_overlapping_points_free(struct oj_overlapping_points *self)
         return;
     oj_cpu_points_in_polygons.free_index(self->index);
     oj_matches_free(&self->found);
-    oj_matches_free(&self->merged);
     oj_flat_buf_free(&self->copies);
+    oj_flat_buf_free(&self->points);
     oj_free(self->feature);
-    oj_free(self->x);
-    oj_free(self->y);
-    oj_free(self->row);
     oj_free(self->pair);
     oj_free(self);
 }
@@ -129,45 +103,21 @@ static oj_status take_points(struct oj_overlapping_points *self,
                              const struct oj_flat *input, struct oj_error *err)
 {
     const struct oj_box box = self->box;
-    int64_t n = 0;
+    oj_flat_buf_clear(&self->points);
     for (int64_t i = 0; i < input->n_features; i++)
-        n += (input->x[i] >= box.x0) & (input->x[i] <= box.x1) &
-             (input->y[i] >= box.y0) & (input->y[i] <= box.y1);
-    self->n_points = 0;
-    OJ_TRY(oj_reserve(&self->x, 0, n, &self->cap_x, sizeof *self->x, err));
-    OJ_TRY(oj_reserve(&self->y, 0, n, &self->cap_y, sizeof *self->y, err));
-    OJ_TRY(
-        oj_reserve(&self->row, 0, n, &self->cap_row, sizeof *self->row, err));
-    for (int64_t i = 0; n > 0 && i < input->n_features; i++)
     {
         double x = input->x[i], y = input->y[i];
-        if (!(x >= box.x0 && x <= box.x1 && y >= box.y0 && y <= box.y1))
-            continue;
-        self->x[self->n_points] = x;
-        self->y[self->n_points] = y;
-        self->row[self->n_points++] = i;
+        if (x >= box.x0 && x <= box.x1 && y >= box.y0 && y <= box.y1)
+            OJ_TRY(oj_flat_buf_add_point(&self->points, i, x, y, err));
     }
     return OJ_OK;
-}
-
-static oj_status join_points(struct oj_overlapping_points *self,
-                             struct oj_stats *stats, struct oj_error *err)
-{
-    struct oj_flat points;
-    memset(&points, 0, sizeof points);
-    points.n_features = points.n_parts = points.n_rings = points.n_vertices =
-        self->n_points;
-    points.part_kinds = OJ_PART_POINT;
-    points.x = self->x;
-    points.y = self->y;
-    return oj_cpu_points_in_polygons.join(self->index, &points, &self->found,
-                                          stats, err);
 }
 
 static int64_t rank_of(const struct oj_overlapping_points *self,
                        int32_t feature)
 {
-    return self->tie_rank != NULL ? self->tie_rank[feature] : feature;
+    const int32_t *tie_rank = self->args.tie_rank;
+    return tie_rank != NULL ? tie_rank[feature] : feature;
 }
 
 /* Adds a pair of a row whose pairs begin at first, in tie order. */
@@ -175,8 +125,7 @@ static oj_status add_pair(struct oj_overlapping_points *self, int64_t first,
                           int64_t row, int32_t feature, struct oj_error *err)
 {
     int64_t i = self->n_pairs;
-    OJ_TRY(oj_reserve(&self->pair, i, i + 1, &self->cap_pairs,
-                      sizeof *self->pair, err));
+    OJ_ROOM(self->pair, i, i + 1, self->cap_pairs, err);
     for (; i > first &&
            rank_of(self, self->pair[i - 1].feature) > rank_of(self, feature);
          i--)
@@ -187,49 +136,37 @@ static oj_status add_pair(struct oj_overlapping_points *self, int64_t first,
     return OJ_OK;
 }
 
-/* The features of point i. */
-static oj_status take_features(struct oj_overlapping_points *self,
-                               const struct oj_pair_filter *filter, int64_t i,
-                               struct oj_error *err)
-{
-    int64_t first = self->n_pairs;
-    for (int64_t p = self->found.offset[i]; p < self->found.offset[i + 1]; p++)
-    {
-        int32_t feature = self->feature[self->found.join_row[p]];
-        if (oj_pair_may_count(filter, self->row[i], feature))
-            OJ_TRY(add_pair(self, first, self->row[i], feature, err));
-    }
-    return OJ_OK;
-}
-
 /* Fills pair. */
 static oj_status find_pairs(struct oj_overlapping_points *self,
                             const struct oj_flat *input, struct oj_stats *stats,
                             struct oj_error *err)
 {
+    struct oj_matches *found = &self->found;
     struct oj_pair_filter filter;
+    struct oj_flat points;
     self->n_pairs = 0;
-    OJ_TRY(oj_pair_filter_make(&self->relation, input, self->join_side, &filter,
-                               err));
+    OJ_TRY(oj_pair_filter_make(&self->args.relation, input,
+                               self->args.join_side, &filter, err));
     OJ_TRY(take_points(self, input, err));
-    if (self->n_points == 0)
+    points = oj_flat_buf_view(&self->points);
+    if (points.n_features == 0)
         return OJ_OK;
-    OJ_TRY(join_points(self, stats, err));
-    for (int64_t i = 0; i < self->n_points; i++)
-        OJ_TRY(take_features(self, &filter, i, err));
+    OJ_TRY(oj_cpu_points_in_polygons.join(self->index, &points, found, stats,
+                                          err));
+    for (int64_t i = 0; i < points.n_features; i++)
+    {
+        int64_t first = self->n_pairs, row = points.fid[i];
+        for (int64_t p = found->offset[i]; p < found->offset[i + 1]; p++)
+        {
+            int32_t feature = self->feature[found->join_row[p]];
+            if (oj_pair_may_count(&filter, row, feature))
+                OJ_TRY(add_pair(self, first, row, feature, err));
+        }
+    }
     return OJ_OK;
 }
 
 /* --- one answer ----------------------------------------------------------- */
-
-/* Own entries of the engine's lists, entries between lists apart. */
-static int64_t count_own(const struct oj_matches *m)
-{
-    int64_t n = 0;
-    for (int64_t row = 0; row < m->n_rows; row++)
-        n += oj_matches_end(m, row) - oj_matches_first(m, row);
-    return n;
-}
 
 static int has_shared(const struct oj_matches *m, int64_t row)
 {
@@ -237,47 +174,35 @@ static int has_shared(const struct oj_matches *m, int64_t row)
                                     m->shared->offset[m->list[row]];
 }
 
-/* Merges the n pairs of a row from `pair` on with its own; to: the next
- * entry. */
-static void merge_row(struct oj_overlapping_points *self,
-                      const struct oj_matches *from, int64_t row,
-                      const struct point_pair *pair, int64_t n, int64_t *to)
+/* Merges the pairs with the engine's own, from the last on: each entry moves
+ * once, into room that is free. */
+static void merge_pairs(const struct oj_overlapping_points *self,
+                        struct oj_matches *out)
 {
-    int64_t p = oj_matches_first(from, row), end = oj_matches_end(from, row);
-    struct oj_matches *merged = &self->merged;
-    int64_t k = 0;
-    while (p < end || k < n)
+    const struct point_pair *pair = self->pair;
+    int64_t left = self->n_pairs, end = out->offset[out->n_rows];
+    int64_t to = end + left;
+    out->n_entries = to;
+    for (int64_t row = out->n_rows - 1; left > 0; row--)
     {
-        int is_own = k == n || (p < end && rank_of(self, from->join_row[p]) <
-                                               rank_of(self, pair[k].feature));
-        merged->join_row[*to] = is_own ? from->join_row[p] : pair[k].feature;
-        merged->measure[*to] = NAN;
-        p += is_own;
-        k += !is_own;
-        ++*to;
+        int64_t first = out->offset[row], before = left;
+        int is_new = first == end && !has_shared(out, row);
+        out->offset[row + 1] = to;
+        while (end > first || (left > 0 && pair[left - 1].row == row))
+        {
+            int is_own =
+                left == 0 || pair[left - 1].row != row ||
+                (end > first && rank_of(self, out->join_row[end - 1]) >=
+                                    rank_of(self, pair[left - 1].feature));
+            to--;
+            out->join_row[to] =
+                is_own ? out->join_row[end - 1] : pair[left - 1].feature;
+            out->measure[to] = NAN;
+            end -= is_own;
+            left -= !is_own;
+        }
+        out->n_matched += is_new && left < before;
     }
-}
-
-/* Takes the lists that were merged for those of the engine, whose memory is
- * used for the next batch. */
-static void exchange(struct oj_matches *out, struct oj_matches *merged)
-{
-    struct oj_matches old = *out;
-    out->offset = merged->offset;
-    out->join_row = merged->join_row;
-    out->measure = merged->measure;
-    out->cap_offset = merged->cap_offset;
-    out->cap_join_row = merged->cap_join_row;
-    out->cap_measure = merged->cap_measure;
-    out->n_entries = merged->n_entries;
-    out->scattered = 0;
-    memset(merged, 0, sizeof *merged);
-    merged->offset = old.offset;
-    merged->join_row = old.join_row;
-    merged->measure = old.measure;
-    merged->cap_offset = old.cap_offset;
-    merged->cap_join_row = old.cap_join_row;
-    merged->cap_measure = old.cap_measure;
 }
 
 oj_status oj_overlapping_points_add(struct oj_overlapping_points *self,
@@ -286,29 +211,16 @@ oj_status oj_overlapping_points_add(struct oj_overlapping_points *self,
                                     struct oj_stats *stats,
                                     struct oj_error *err)
 {
-    int64_t most = self->max_batch_pairs, at = 0, n_new = 0, to = 0;
+    int64_t most = self->args.options.max_batch_pairs;
+    int64_t n = out->offset[out->n_rows];
     OJ_TRY(find_pairs(self, input, stats, err));
     if (self->n_pairs == 0)
         return OJ_OK;
     if (most > 0 && out->n_rows > 1 && out->n_pairs + self->n_pairs > most)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
                        "the batch has more pairs than fit");
-    OJ_TRY(oj_matches_reserve(&self->merged, out->n_rows,
-                              count_own(out) + self->n_pairs, 1, err));
-    self->merged.offset[0] = 0;
-    for (int64_t row = 0; row < out->n_rows; row++)
-    {
-        const struct point_pair *pair = self->pair + at;
-        int64_t n = 0;
-        for (; at < self->n_pairs && self->pair[at].row == row; at++)
-            n++;
-        n_new += n > 0 && !has_shared(out, row) &&
-                 oj_matches_first(out, row) == oj_matches_end(out, row);
-        merge_row(self, out, row, pair, n, &to);
-        self->merged.offset[row + 1] = to;
-    }
-    exchange(out, &self->merged);
+    OJ_TRY(oj_matches_grow(out, n, n + self->n_pairs, err));
+    merge_pairs(self, out);
     out->n_pairs += self->n_pairs;
-    out->n_matched += n_new;
     return OJ_OK;
 }

@@ -8,24 +8,20 @@
 #ifndef OJ_OVERLAPPING_POINTS_H
 #define OJ_OVERLAPPING_POINTS_H
 
-#include "../relation/oj_backend.h"
+#include "../relation/oj_engine.h"
 
 struct oj_overlapping_points;
 
-/** Prepares the features that join_side->overlaps marks. relation: one of those
- *  of oj_point_rule.h.  All but stats outlive *out.  O(vertices of these
- *  features). */
+/** Prepares the features that args->join_side->overlaps marks. The relation is
+ *  one of those of oj_point_rule.h. O(vertices of these features). */
 OJ_MUST_USE oj_status oj_overlapping_points_make(
-    const struct oj_flat *join_side, const int32_t *tie_rank,
-    const struct oj_relation *relation, const struct oj_options *options,
-    struct oj_overlapping_points **out, struct oj_stats *stats,
-    struct oj_error *err);
+    const struct oj_index_args *args, struct oj_overlapping_points **out,
+    struct oj_stats *stats, struct oj_error *err);
 
 /** Finds the pairs of a batch of points of the short form with these features,
- *  and puts them into out, the engine's lists for this batch: in tie order,
- *  unless the relation takes any.  Scattered lists become plain ones.
- *  O(points), and little for those outside of the box of all; O(pairs) where
- *  there are any. */
+ *  and puts them into out, the engine's lists for this batch, which are not
+ *  scattered: in tie order, unless the relation takes any.  O(points), and
+ *  little for those outside of the box of all; O(pairs) where there are any. */
 OJ_MUST_USE oj_status oj_overlapping_points_add(
     struct oj_overlapping_points *self, const struct oj_flat *input,
     struct oj_matches *out, struct oj_stats *stats, struct oj_error *err);

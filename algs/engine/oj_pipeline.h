@@ -22,10 +22,6 @@
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/arrays/oj_matches.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define OJ_PIPELINE_SLOTS 3
 
 struct oj_pipeline;
@@ -112,7 +108,4 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_pipeline_run(
     const struct oj_pipeline_work *work, const struct oj_pipeline_sink *sink,
     struct oj_pipeline_counts *counts, struct oj_error *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -120,18 +120,15 @@ static void make_vector(const struct oj_exact_pair *pair,
                         struct exact_vector *out, double from_x, double from_y,
                         double to_x, double to_y)
 {
-    oj_exact_difference(pair, &out->x, to_x, from_x);
-    oj_exact_difference(pair, &out->y, to_y, from_y);
+    oj_integer_difference(&out->x, to_x, from_x, pair->exponent);
+    oj_integer_difference(&out->y, to_y, from_y, pair->exponent);
 }
 
 /* out = a.x * b.x + a.y * b.y */
 static void dot_product(struct oj_integer *out, const struct exact_vector *a,
                         const struct exact_vector *b)
 {
-    struct oj_integer other;
-    oj_integer_multiply(out, &a->x, &b->x);
-    oj_integer_multiply(&other, &a->y, &b->y);
-    oj_integer_add(out, out, &other);
+    oj_integer_add_products(out, &a->x, &b->x, &a->y, &b->y);
 }
 
 /* out = (a.x * b.y - a.y * b.x)^2 */
@@ -139,9 +136,7 @@ static void cross_squared(struct oj_integer *out, const struct exact_vector *a,
                           const struct exact_vector *b)
 {
     struct oj_integer one, other;
-    oj_integer_multiply(&one, &a->x, &b->y);
-    oj_integer_multiply(&other, &a->y, &b->x);
-    oj_integer_subtract(&one, &one, &other);
+    oj_integer_cross(&one, &a->x, &b->y, &a->y, &b->x);
     oj_integer_copy(&other, &one);
     oj_integer_multiply(out, &one, &other);
 }

@@ -262,26 +262,6 @@ int64_t oj_exact_search_next(struct oj_exact_search *s)
 
 /* --- exact coordinates ---------------------------------------------------- */
 
-/* out = (a * b - c * d), the sides of two vectors */
-static void cross(struct oj_integer *out, const struct oj_integer *a,
-                  const struct oj_integer *b, const struct oj_integer *c,
-                  const struct oj_integer *d)
-{
-    struct oj_integer other;
-    oj_integer_multiply(out, a, b);
-    oj_integer_multiply(&other, c, d);
-    oj_integer_subtract(out, out, &other);
-}
-
-void oj_exact_difference(const struct oj_exact_pair *pair,
-                         struct oj_integer *out, double to, double from)
-{
-    struct oj_integer less;
-    oj_integer_set(out, to, pair->exponent);
-    oj_integer_set(&less, from, pair->exponent);
-    oj_integer_subtract(out, out, &less);
-}
-
 /* out = (b - a) x (p - a): > 0 where p is left of the segment. */
 static void side_of_vertex(const struct oj_exact_pair *pair,
                            struct oj_integer *out,
@@ -289,11 +269,11 @@ static void side_of_vertex(const struct oj_exact_pair *pair,
                            double py)
 {
     struct oj_integer dx, dy, x, y;
-    oj_exact_difference(pair, &dx, s->bx, s->ax);
-    oj_exact_difference(pair, &dy, s->by, s->ay);
-    oj_exact_difference(pair, &x, px, s->ax);
-    oj_exact_difference(pair, &y, py, s->ay);
-    cross(out, &dx, &y, &dy, &x);
+    oj_integer_difference(&dx, s->bx, s->ax, pair->exponent);
+    oj_integer_difference(&dy, s->by, s->ay, pair->exponent);
+    oj_integer_difference(&x, px, s->ax, pair->exponent);
+    oj_integer_difference(&y, py, s->ay, pair->exponent);
+    oj_integer_cross(out, &dx, &y, &dy, &x);
 }
 
 /* out = b * a_side - a * b_side */
@@ -304,7 +284,7 @@ static void between(const struct oj_exact_pair *pair, struct oj_integer *out,
     struct oj_integer whole_a, whole_b;
     oj_integer_set(&whole_a, a, pair->exponent);
     oj_integer_set(&whole_b, b, pair->exponent);
-    cross(out, &whole_b, a_side, &whole_a, b_side);
+    oj_integer_cross(out, &whole_b, a_side, &whole_a, b_side);
 }
 
 /* The ends of second lie a_side and b_side of first, on different sides: the
@@ -342,17 +322,6 @@ static void make_place(const struct oj_exact_pair *pair,
     oj_integer_set_small(w, 1);
 }
 
-/* out = a * b + c * d */
-static void add_products(struct oj_integer *out, const struct oj_integer *a,
-                         const struct oj_integer *b, const struct oj_integer *c,
-                         const struct oj_integer *d)
-{
-    struct oj_integer other;
-    oj_integer_multiply(out, a, b);
-    oj_integer_multiply(&other, c, d);
-    oj_integer_add(out, out, &other);
-}
-
 static void make_point(const struct oj_exact_pair *pair,
                        struct oj_exact_point *point)
 {
@@ -367,8 +336,8 @@ static void make_point(const struct oj_exact_pair *pair,
     }
     make_place(pair, &point->from, &x[0], &y[0], &w[0]);
     make_place(pair, &point->to, &x[1], &y[1], &w[1]);
-    add_products(&point->x, &x[0], &w[1], &x[1], &w[0]);
-    add_products(&point->y, &y[0], &w[1], &y[1], &w[0]);
+    oj_integer_add_products(&point->x, &x[0], &w[1], &x[1], &w[0]);
+    oj_integer_add_products(&point->y, &y[0], &w[1], &y[1], &w[0]);
     oj_integer_multiply(&point->w, &w[0], &w[1]);
     oj_integer_add(&point->w, &point->w, &point->w);
 }
@@ -528,15 +497,15 @@ int oj_exact_side(const struct oj_exact_pair *pair,
     if (side != 0)
         return side;
     make_point(pair, point);
-    oj_exact_difference(pair, &dx, s->bx, s->ax);
-    oj_exact_difference(pair, &dy, s->by, s->ay);
+    oj_integer_difference(&dx, s->bx, s->ax, pair->exponent);
+    oj_integer_difference(&dy, s->by, s->ay, pair->exponent);
     oj_integer_set(&a, s->ax, pair->exponent);
     oj_integer_multiply(&x, &a, &point->w);
     oj_integer_subtract(&x, &point->x, &x);
     oj_integer_set(&a, s->ay, pair->exponent);
     oj_integer_multiply(&y, &a, &point->w);
     oj_integer_subtract(&y, &point->y, &y);
-    cross(&a, &dx, &y, &dy, &x);
+    oj_integer_cross(&a, &dx, &y, &dy, &x);
     return a.sign;
 }
 

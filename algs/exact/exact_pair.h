@@ -129,10 +129,6 @@ void oj_exact_point_middle(struct oj_exact_point *point,
                            const struct oj_exact_place *from,
                            const struct oj_exact_place *to);
 
-/** *out: to - from, coordinates. */
-void oj_exact_difference(const struct oj_exact_pair *pair,
-                         struct oj_integer *out, double to, double from);
-
 /** 1: the point is left of the segment's line, -1: right, 0: on it. */
 int oj_exact_side(const struct oj_exact_pair *pair,
                   const struct oj_exact_segment *segment,

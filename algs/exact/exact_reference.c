@@ -4,6 +4,7 @@
 #include "exact_reference.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../base/oj_boxes.h"
 #include "exact_pair.h"
 
 #include <math.h>
@@ -658,54 +659,23 @@ oj_status oj_exact_matrix(const struct oj_flat *input, int64_t row,
 
 /* --- joins ---------------------------------------------------------------- */
 
-static int boxes_meet(const struct oj_flat *input, int64_t row,
-                      const struct oj_flat *join_side, int64_t feature)
-{
-    const double inf = (double)INFINITY;
-    struct oj_exact_box box[2] = {{{inf, inf}, {-inf, -inf}},
-                                  {{inf, inf}, {-inf, -inf}}};
-    for (int side = 0; side < 2; side++)
-    {
-        const struct oj_flat *flat = side == 0 ? input : join_side;
-        int64_t first, end;
-        oj_flat_vertices(flat, side == 0 ? row : feature, &first, &end);
-        for (int64_t v = first; v < end; v++)
-        {
-            box[side].low[0] = fmin(box[side].low[0], flat->x[v]);
-            box[side].low[1] = fmin(box[side].low[1], flat->y[v]);
-            box[side].high[0] = fmax(box[side].high[0], flat->x[v]);
-            box[side].high[1] = fmax(box[side].high[1], flat->y[v]);
-        }
-    }
-    return oj_exact_boxes_meet(&box[0], &box[1]);
-}
-
-static int has_vertices(const struct oj_flat *flat, int64_t feature)
-{
-    int64_t first, end;
-    oj_flat_vertices(flat, feature, &first, &end);
-    return first < end;
-}
-
 oj_status oj_exact_holds(const struct oj_relation *relation,
                          const struct oj_flat *input, int64_t row,
                          const struct oj_flat *join_side, int64_t feature,
                          int *holds, struct oj_error *err)
 {
+    struct oj_box box = oj_box_of_feature(input, row);
+    struct oj_box other = oj_box_of_feature(join_side, feature);
     struct oj_matrix matrix;
     if (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN)
         return oj_fail(err, OJ_ERR_ARG,
                        "the exact reference decides %s by distance, not by "
                        "matrix",
                        oj_op_get(relation->op)->name);
-    if (!has_vertices(input, row) || !has_vertices(join_side, feature))
+    if (relation->op == OJ_OP_BBOX || oj_box_is_empty(&box) ||
+        oj_box_is_empty(&other))
     {
-        *holds = 0;
-        return OJ_OK;
-    }
-    if (relation->op == OJ_OP_BBOX)
-    {
-        *holds = boxes_meet(input, row, join_side, feature);
+        *holds = oj_box_intersects(&box, &other);
         return OJ_OK;
     }
     OJ_TRY(oj_exact_matrix(input, row, join_side, feature, &matrix, err));

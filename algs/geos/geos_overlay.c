@@ -1,4 +1,5 @@
 #include "geos_overlay.h"
+#include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_array.h"
 #include "geos_features.h"
 #include "geos_handle.h"
@@ -55,72 +56,25 @@ void oj_geos_overlay_close(struct oj_geos_overlay *overlay)
 
 /* ---- GEOS -> arrays ----------------------------------------------------- */
 
-static oj_status add_ring(GEOSContextHandle_t geos, const GEOSGeometry *line,
-                          struct oj_flat_buf *shapes, struct oj_error *err)
+static oj_status add_parts(struct oj_flat_buf *shapes, const uint8_t *wkb,
+                           size_t n, struct oj_error *err)
 {
-    const GEOSCoordSequence *sequence = GEOSGeom_getCoordSeq_r(geos, line);
-    unsigned n = 0;
-    double *x, *y;
-    if (sequence == NULL || GEOSCoordSeq_getSize_r(geos, sequence, &n) == 0)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a GEOS geometry");
-    OJ_TRY(oj_flat_buf_ring(shapes, err));
-    OJ_TRY(oj_flat_buf_vertices(shapes, (int64_t)n, &x, &y, err));
-    for (unsigned i = 0; i < n; i++)
-    {
-        if (GEOSCoordSeq_getXY_r(geos, sequence, i, &x[i], &y[i]) == 0)
-            return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a GEOS geometry");
-    }
-    return OJ_OK;
+    OJ_TRY(oj_flat_buf_begin(shapes, shapes->n_features, err));
+    OJ_TRY(oj_wkb_add_parts(shapes, wkb, n, err));
+    return oj_flat_buf_end(shapes, err);
 }
 
-static oj_status add_polygon(GEOSContextHandle_t geos,
-                             const GEOSGeometry *polygon,
-                             struct oj_flat_buf *shapes, struct oj_error *err)
-{
-    int n_holes = GEOSGetNumInteriorRings_r(geos, polygon);
-    OJ_TRY(oj_flat_buf_part(shapes, OJ_PART_POLYGON, err));
-    OJ_TRY(add_ring(geos, GEOSGetExteriorRing_r(geos, polygon), shapes, err));
-    for (int i = 0; i < n_holes; i++)
-        OJ_TRY(add_ring(geos, GEOSGetInteriorRingN_r(geos, polygon, i), shapes,
-                        err));
-    return OJ_OK;
-}
-
-/* The members of collections, which newer versions of GEOS nest. */
+/* As one more feature; on failure the caller drops it. */
 static oj_status add_geometry(GEOSContextHandle_t geos, const GEOSGeometry *one,
                               struct oj_flat_buf *shapes, struct oj_error *err)
 {
-    int type = GEOSGeomTypeId_r(geos, one);
-    if (GEOSisEmpty_r(geos, one) != 0)
-        return OJ_OK;
-    if (type == GEOS_POLYGON)
-        return add_polygon(geos, one, shapes, err);
-    if (type == GEOS_POINT || type == GEOS_LINESTRING ||
-        type == GEOS_LINEARRING)
-    {
-        OJ_TRY(oj_flat_buf_part(
-            shapes, type == GEOS_POINT ? OJ_PART_POINT : OJ_PART_LINE, err));
-        return add_ring(geos, one, shapes, err);
-    }
-    if (type < GEOS_MULTIPOINT || type > GEOS_GEOMETRYCOLLECTION)
-        return oj_fail(err, OJ_ERR_INTERNAL,
-                       "GEOS gave an intersection of type %d", type);
-    for (int i = 0; i < GEOSGetNumGeometries_r(geos, one); i++)
-    {
-        const GEOSGeometry *member = GEOSGetGeometryN_r(geos, one, i);
-        if (member == NULL)
-            return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a GEOS geometry");
-        OJ_TRY(add_geometry(geos, member, shapes, err));
-    }
-    return OJ_OK;
-}
-
-static oj_status add_all(GEOSContextHandle_t geos, const GEOSGeometry *common,
-                         struct oj_flat_buf *shapes, struct oj_error *err)
-{
-    OJ_TRY(oj_flat_buf_begin(shapes, shapes->n_features, err));
-    OJ_TRY(add_geometry(geos, common, shapes, err));
-    return oj_flat_buf_end(shapes, err);
+    size_t n = 0;
+    unsigned char *wkb = GEOSGeomToWKB_buf_r(geos, one, &n);
+    oj_status status = wkb != NULL ? add_parts(shapes, wkb, n, err)
+                                   : oj_fail(err, OJ_ERR_NOMEM,
+                                             "out of memory: a GEOS geometry");
+    GEOSFree_r(geos, wkb);
+    return status;
 }
 
 /* ---- intersections ------------------------------------------------------ */
@@ -252,7 +206,7 @@ enum oj_geos_verdict oj_geos_overlay_add(struct oj_geos_overlay *overlay,
     common = intersect(overlay, a, b);
     if (common == NULL)
         return oj_geos_handle_reason(&overlay->handle);
-    status = add_all(overlay->handle.geos, common, shapes, &err);
+    status = add_geometry(overlay->handle.geos, common, shapes, &err);
     GEOSGeom_destroy_r(overlay->handle.geos, common);
     if (status == OJ_OK)
         return OJ_GEOS_YES;
@@ -287,7 +241,7 @@ oj_status oj_geos_overlay_area(struct oj_geos_overlay *overlay, int of_input,
     if (whole == kept->geometry)
         return OJ_OK;
     oj_flat_buf_clear(&overlay->united);
-    OJ_TRY(add_all(overlay->handle.geos, whole, &overlay->united, err));
+    OJ_TRY(add_geometry(overlay->handle.geos, whole, &overlay->united, err));
     united = oj_flat_buf_view(&overlay->united);
     *area = oj_flat_area(&united, 0);
     return OJ_OK;

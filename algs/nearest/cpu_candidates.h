@@ -81,10 +81,9 @@ static inline void oj_candidates_compact_own(const struct oj_segments *segments,
                                              const struct oj_place *place,
                                              const struct oj_bound *bound)
 {
-    struct oj_own_keep of = oj_own_keep_none();
+    struct oj_own_keep of = {-1, 0.0f};
     int64_t n = 0;
-    if (!s->own->is_used)
-        oj_own_begin(s);
+    oj_own_begin(s);
     for (int64_t i = 0; i < s->n_candidates; i++)
     {
         int64_t slot = s->candidate[i];
@@ -204,7 +203,7 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     OJ_TRY(oj_candidates_reserve(s, err));
     OJ_TRY(oj_reserve(&s->near, 0, front->n + OJ_FANOUT, &s->cap_near,
                       sizeof *s->near, err));
-    oj_place_relative_to(place, tree, q);
+    oj_tree_relative(tree, &place->box, q);
     /* the nearest box alone gives a bound that most others do not pass */
     nearest = oj_front_measure(front, q);
     if (front->block[nearest / OJ_FANOUT].d2[nearest % OJ_FANOUT] >
@@ -395,7 +394,7 @@ OJ_INLINE oj_status oj_collect_rings(const struct oj_rings *rings,
         return OJ_OK;
     OJ_TRY(oj_reserve(&s->ring, 0, front->n + OJ_FANOUT, &s->cap_rings,
                       sizeof *s->ring, err));
-    oj_place_relative_to(place, &rings->tree, q);
+    oj_tree_relative(&rings->tree, &place->box, q);
     for (int64_t i = 0; i * OJ_FANOUT < front->n; i++)
     {
         struct oj_front_block *block = &front->block[i];

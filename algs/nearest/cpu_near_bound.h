@@ -5,7 +5,7 @@
  *  k > 1 the k-th least distance to different features plus half the diagonal).
  *  So a search ends up with the few segments that matter whatever max_distance
  *  is.  Where fewer than k features are in reach, the bounds of features by
- *  themselves (cpu_own_bounds.h) do the same.
+ *  themselves do the same.
  *  Source: the bound is that of nearest neighbour search in R-trees
  *  (Roussopoulos et al. 1995), taken for a box of points at once after the
  *  collective query of Zhang, You, Gruenwald 2012.
@@ -13,7 +13,7 @@
 #ifndef CPU_NEAR_BOUND_H
 #define CPU_NEAR_BOUND_H
 
-#include "../base/cpu_vector.h"
+#include "../base/cpu_tree_walk.h"
 #include "cpu_nearest.h"
 
 /* Where some points are: their box, its centre, half its width and height,
@@ -59,21 +59,45 @@ OJ_INLINE int oj_place_take(struct oj_place *place, int64_t n, int most,
     return taken;
 }
 
-/* The box of place relative to a tree.  Points absurdly far away are pulled in
- * to where single precision still has squares: that only brings them nearer,
- * which a box filter may. */
-OJ_INLINE void oj_place_relative_to(const struct oj_place *place,
-                                    const struct oj_tree *tree, float q[4])
+/* --- how near each feature is known to be --------------------------------- */
+
+/* The slot of feature, or the empty one where it would be. */
+static inline struct oj_own_slot *oj_own_slot(struct oj_own_bounds *own,
+                                              int32_t feature)
 {
-    q[0] = oj_tree_down(place->box.x0, tree->origin_x, tree->scale);
-    q[1] = oj_tree_down(place->box.y0, tree->origin_y, tree->scale);
-    q[2] = oj_tree_up(place->box.x1, tree->origin_x, tree->scale);
-    q[3] = oj_tree_up(place->box.y1, tree->origin_y, tree->scale);
-    for (int i = 0; i < 4; i++)
+    uint32_t at = (uint32_t)feature * 0x9E3779B1u >> 20;
+    while (own->slot[at].stamp == own->stamp &&
+           own->slot[at].feature != feature)
+        at = (at + 1) % OJ_OWN_SLOTS;
+    return &own->slot[at];
+}
+
+/* Notes that feature has a segment at d2. Returns 0 when a nearer one is known
+ * already. */
+static inline int oj_own_lower(struct oj_own_bounds *own, int32_t feature,
+                               double d2)
+{
+    struct oj_own_slot *slot = oj_own_slot(own, feature);
+    if (slot->stamp == own->stamp)
     {
-        q[i] = q[i] < 1e18f ? q[i] : 1e18f;
-        q[i] = q[i] > -1e18f ? q[i] : -1e18f;
+        int is_lower = d2 < slot->d2;
+        slot->d2 = is_lower ? d2 : slot->d2;
+        return is_lower;
     }
+    if (own->n == OJ_OWN_MOST)
+        return 1;
+    own->n++;
+    slot->stamp = own->stamp;
+    slot->feature = feature;
+    slot->d2 = d2;
+    return 1;
+}
+
+/* The least squared distance of feature, or INFINITY. */
+static inline double oj_own_least2(struct oj_own_bounds *own, int32_t feature)
+{
+    const struct oj_own_slot *slot = oj_own_slot(own, feature);
+    return slot->stamp == own->stamp ? slot->d2 : INFINITY;
 }
 
 /* --- the bound ------------------------------------------------------------ */
@@ -253,13 +277,23 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
 
 /* --- the bounds of features ----------------------------------------------- */
 
-/* Begins to look at the features' own bounds, with those of the k best; k > 1.
- */
-OJ_INLINE void oj_own_begin(struct oj_nearest_scratch *s)
+/* Begins to look at the features' own bounds, unless the search has begun
+ * already, with those of the k best; k > 1. */
+static inline void oj_own_begin(struct oj_nearest_scratch *s)
 {
-    oj_own_start(s->own);
+    struct oj_own_bounds *own = s->own;
+    if (own->is_used)
+        return;
+    if (++own->stamp == 0)
+    {
+        for (int i = 0; i < OJ_OWN_SLOTS; i++)
+            own->slot[i].stamp = 0;
+        own->stamp = 1;
+    }
+    own->n = 0;
+    own->is_used = 1;
     for (int64_t i = 0; i < s->n_best; i++)
-        (void)oj_own_lower(s->own, s->best_feature[i], s->best_d2[i]);
+        (void)oj_own_lower(own, s->best_feature[i], s->best_d2[i]);
 }
 
 /* No point of the place has its nearest of feature farther away. */
@@ -279,12 +313,6 @@ struct oj_own_keep
     int32_t feature;
     float keep;
 };
-
-OJ_INLINE struct oj_own_keep oj_own_keep_none(void)
-{
-    struct oj_own_keep none = {-1, 0.0f};
-    return none;
-}
 
 /* 1 when a segment of feature that is low away at least may be needed. */
 OJ_INLINE int oj_own_keeps(const struct oj_nearest_scratch *s,
@@ -309,7 +337,7 @@ OJ_INLINE int oj_own_keeps_bundle(const struct oj_segments *segments,
                                   const float *low)
 {
     const int32_t *feature = segments->feature + bundle * OJ_BUNDLE;
-    struct oj_own_keep of = oj_own_keep_none();
+    struct oj_own_keep of = {-1, 0.0f};
     for (int i = 0; i < OJ_BUNDLE; i++)
     {
         if (oj_own_keeps(s, place, bound, feature[i], low[i], &of))

@@ -15,7 +15,9 @@
 #include "../relation/oj_relation.h"
 #include "../rings/cpu_rings.h"
 #include "../rings/cpu_segments.h"
-#include "cpu_own_bounds.h"
+
+#define OJ_OWN_SLOTS 4096 /* a power of two */
+#define OJ_OWN_MOST 3072  /* features that are noted */
 
 /** The join side as the engine holds it. */
 struct oj_cpu_index
@@ -38,6 +40,29 @@ struct oj_front
 {
     int64_t n, cap_blocks;
     struct oj_front_block *block;
+};
+
+struct oj_own_slot
+{
+    double d2; /* least squared distance from the centre of a place */
+    int32_t feature;
+    uint32_t stamp; /* not that of the table: empty */
+};
+
+/** How near each feature is known to be: its own segments that are farther than
+ *  that are needed by nobody, however many features are asked for.
+ *
+ *  The bound of a search is the k-th least distance, and there is none while
+ *  fewer than k features are in reach.  A search that collects very much then
+ *  notes the least distance of each feature in this table, and leaves out what
+ *  lies behind it.  Features that find no room in it are not bounded by
+ *  themselves.  Zeroed memory is a valid empty table. */
+struct oj_own_bounds
+{
+    int is_used; /**< 1: the search at work looks at it */
+    int32_t n;
+    uint32_t stamp;
+    struct oj_own_slot slot[OJ_OWN_SLOTS];
 };
 
 /** Working memory of one thread; zeroed memory is valid. */
@@ -68,23 +93,26 @@ struct oj_nearest_scratch
     int64_t n_refined; /**< (point, segment) pairs measured */
 };
 
-/** Nearest one of each point: feature[point[i].index] and
- *  distance[point[i].index]; -1 and NaN where nothing is within max_distance.
- *  point [n] in Morton order.  Costs some hundred nanoseconds a group. */
-OJ_MUST_USE oj_status oj_nearest_one(const struct oj_cpu_index *index,
-                                     struct oj_nearest_scratch *scratch,
-                                     int64_t n,
-                                     const struct oj_ordered_point *point,
-                                     int32_t *feature, double *distance,
-                                     struct oj_error *err);
+/** Where the answers of points go. */
+struct oj_nearest_output
+{
+    const int32_t *row; /**< input row of a point by its index, NULL: the index
+                             is the row */
+    struct oj_ones *ones; /**< rows of one pair at most, by row; what is in no
+                               list is written for each point, -1 and NaN where
+                               nothing is within max_distance; or NULL */
+    struct oj_answers *answers; /**< all other pairs; NULL where the relation
+                                     gives one of each and ones is set */
+};
 
-/** Nearest k of each point, ties as the relation says, appended to answers.
- *  row   input row of each point by point[i].index, or NULL: the index
- *  ones  where points that have one pair go instead, by row; may be NULL */
-OJ_MUST_USE oj_status oj_nearest_lists(
-    const struct oj_cpu_index *index, struct oj_nearest_scratch *scratch,
-    int64_t n, const struct oj_ordered_point *point, const int32_t *row,
-    struct oj_ones *ones, struct oj_answers *answers, struct oj_error *err);
+/** The nearest of n points in Morton order: k of each, ties as the relation
+ *  says.  Costs some hundred nanoseconds a group. */
+OJ_MUST_USE oj_status oj_nearest_points(const struct oj_cpu_index *index,
+                                        struct oj_nearest_scratch *scratch,
+                                        int64_t n,
+                                        const struct oj_ordered_point *point,
+                                        const struct oj_nearest_output *output,
+                                        struct oj_error *err);
 
 void oj_nearest_scratch_free(struct oj_nearest_scratch *scratch);
 

@@ -1,7 +1,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_points.h"
-#include "../relation/cpu_family.h"
+#include "../relation/oj_engine.h"
 #include "cpu_nearest.h"
 
 #include <string.h>
@@ -86,20 +86,19 @@ static int takes(const struct oj_relation *relation,
              input->max_distance == NULL));
 }
 
-static oj_status
-make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-           const struct oj_relation *relation, const struct oj_options *options,
-           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+static oj_status make_index(const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
     struct nearest_points_index *self = oj_calloc(1, sizeof *self);
     double start = oj_clock_seconds();
     oj_status status;
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
-    self->relation = self->index.relation = *relation;
-    self->index.tie_rank = tie_rank;
-    self->options = *options;
-    status = build_index(self, join_side, err);
+    self->relation = self->index.relation = args->relation;
+    self->index.tie_rank = args->tie_rank;
+    self->options = args->options;
+    status = build_index(self, args->join_side, err);
     if (status != OJ_OK)
     {
         free_index((struct oj_index *)(void *)self);
@@ -116,36 +115,22 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
 struct nearest_points_batch
 {
     struct nearest_points_index *self;
-    const int32_t *row; /* of each point, or NULL: the point's place */
-    int lists, has_ones;
-    struct oj_matches *out;
+    struct oj_nearest_output to; /* answers: those of thread 0 */
 };
 
 static oj_status join_bucket(int64_t bucket, int thread, void *user,
                              struct oj_error *err)
 {
-    struct nearest_points_batch *b = user;
+    const struct nearest_points_batch *b = user;
     struct nearest_points_index *self = b->self;
     const struct oj_order *order = &self->order;
     int64_t first = order->bucket_offset[bucket];
-    int64_t n = order->bucket_offset[bucket + 1] - first;
+    struct oj_nearest_output to = b->to;
+    to.answers += thread;
     OJ_TRY(oj_check_cancel(self->options.cancel, err));
-    if (b->lists)
-        return oj_nearest_lists(&self->index, &self->scratch[thread], n,
-                                order->point + first, b->row,
-                                b->has_ones ? &self->ones : NULL,
-                                &self->answers[thread], err);
-    return oj_nearest_one(&self->index, &self->scratch[thread], n,
-                          order->point + first, b->out->join_row,
-                          b->out->measure, err);
-}
-
-static void count_matched(struct oj_matches *out)
-{
-    int64_t n = 0;
-    for (int64_t i = 0; i < out->n_rows; i++)
-        n += out->join_row[i] >= 0;
-    out->n_pairs = out->n_matched = n;
+    return oj_nearest_points(&self->index, &self->scratch[thread],
+                             order->bucket_offset[bucket + 1] - first,
+                             order->point + first, &to, err);
 }
 
 static oj_status join_points(struct nearest_points_batch *b, int64_t n,
@@ -160,60 +145,84 @@ static oj_status join_points(struct nearest_points_batch *b, int64_t n,
     sorted = oj_clock_seconds();
     status = oj_order_sort(&self->order, n_threads, join_bucket, b, err);
     stats->sort_s += sorted - start;
-    if (self->options.timings)
-    {
-        for (int t = 0; t < n_threads; t++)
-        {
-            /* shares of the threads' time, as wall seconds */
-            stats->filter_s += self->scratch[t].filter_s / n_threads;
-            stats->refine_s += self->scratch[t].refine_s / n_threads;
-            self->scratch[t].filter_s = self->scratch[t].refine_s = 0.0;
-        }
-    }
-    else
+    if (!self->options.timings)
         stats->refine_s += oj_clock_seconds() - sorted;
     for (int t = 0; t < n_threads; t++)
     {
-        stats->n_candidates += self->scratch[t].n_refined;
-        self->scratch[t].n_refined = 0;
+        struct oj_nearest_scratch *s = &self->scratch[t];
+        /* shares of the threads' time, as wall seconds */
+        stats->filter_s += s->filter_s / n_threads;
+        stats->refine_s += s->refine_s / n_threads;
+        stats->n_candidates += s->n_refined;
+        s->filter_s = s->refine_s = 0.0;
+        s->n_refined = 0;
     }
     return status;
 }
 
+/* One pair of each row at most: it goes where it belongs at once. */
+static oj_status join_one_to_one(struct nearest_points_batch *b,
+                                 const struct oj_flat *input,
+                                 struct oj_matches *out, struct oj_stats *stats,
+                                 struct oj_error *err)
+{
+    struct oj_ones ones = {0};
+    int64_t n = input->n_features, n_matched = 0;
+    OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
+    ones.feature = out->join_row;
+    ones.distance = out->measure;
+    b->to.ones = &ones;
+    /* rows without a geometry are not visited */
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (!(input->x[i] == input->x[i] && input->y[i] == input->y[i]))
+        {
+            out->join_row[i] = -1;
+            out->measure[i] = NAN;
+        }
+    }
+    OJ_TRY(join_points(b, n, input->x, input->y, stats, err));
+    for (int64_t i = 0; i < n; i++)
+        n_matched += out->join_row[i] >= 0;
+    out->n_pairs = out->n_matched = n_matched;
+    return OJ_OK;
+}
+
 /* Batches whose answers are lists. */
 static oj_status join_lists(struct nearest_points_batch *b,
-                            const struct oj_flat *input, struct oj_stats *stats,
-                            struct oj_error *err)
+                            const struct oj_flat *input, struct oj_matches *out,
+                            struct oj_stats *stats, struct oj_error *err)
 {
     struct nearest_points_index *self = b->self;
     int n_threads = self->options.n_threads;
     int64_t n_rows = input->n_features;
     int64_t max_pairs = self->options.max_batch_pairs;
-    struct oj_points points;
-    oj_status status;
-    b->lists = 1;
-    b->has_ones = oj_flat_is_points(input) && self->index.relation.k == 1;
     for (int t = 0; t < n_threads; t++)
         oj_answers_start(&self->answers[t], max_pairs, n_rows, n_threads);
-    if (b->has_ones)
-        OJ_TRY(oj_ones_start(&self->ones, n_rows, err));
     if (oj_flat_is_points(input))
-        status = join_points(b, n_rows, input->x, input->y, stats, err);
+    {
+        if (self->index.relation.k == 1)
+        {
+            OJ_TRY(oj_ones_start(&self->ones, n_rows, err));
+            b->to.ones = &self->ones;
+        }
+        OJ_TRY(join_points(b, n_rows, input->x, input->y, stats, err));
+    }
     else
     {
-        memset(&points, 0, sizeof points);
+        struct oj_points points;
+        oj_status status;
         OJ_TRY(oj_points_make(input, &points, err));
-        b->row = points.row;
+        b->to.row = points.row;
         status = join_points(b, points.n, points.x, points.y, stats, err);
         oj_points_free(&points);
+        OJ_TRY(status);
     }
-    if (status != OJ_OK)
-        return status;
-    if (b->has_ones)
+    if (b->to.ones != NULL)
         return oj_ones_to_matches(&self->ones, self->answers, n_threads, n_rows,
-                                  max_pairs, b->out, err);
+                                  max_pairs, out, err);
     return oj_answers_to_matches(self->answers, n_threads, n_rows,
-                                 &self->relation, self->index.tie_rank, b->out,
+                                 &self->relation, self->index.tie_rank, out,
                                  err);
 }
 
@@ -222,31 +231,11 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_error *err)
 {
     struct nearest_points_index *self = unwrap(wrapped);
-    const struct oj_relation *relation = &self->relation;
-    struct nearest_points_batch b;
-    memset(&b, 0, sizeof b);
-    b.self = self;
-    b.out = out;
-    if (oj_flat_is_points(input) && !oj_relation_gives_lists(relation))
-    {
-        OJ_TRY(oj_matches_reserve(out, input->n_features, input->n_features, 0,
-                                  err));
-        /* rows without a geometry are not visited */
-        for (int64_t i = 0; i < input->n_features; i++)
-        {
-            if (!(input->x[i] == input->x[i] && input->y[i] == input->y[i]))
-            {
-                out->join_row[i] = -1;
-                out->measure[i] = NAN;
-            }
-        }
-        OJ_TRY(
-            join_points(&b, input->n_features, input->x, input->y, stats, err));
-        count_matched(out);
-        return OJ_OK;
-    }
-    return join_lists(&b, input, stats, err);
+    struct nearest_points_batch b = {self, {NULL, NULL, self->answers}};
+    if (oj_flat_is_points(input) && !oj_relation_gives_lists(&self->relation))
+        return join_one_to_one(&b, input, out, stats, err);
+    return join_lists(&b, input, out, stats, err);
 }
 
-const struct oj_cpu_family oj_cpu_nearest_points = {
+const struct oj_engine oj_cpu_nearest_points = {
     "nearest segments of points", takes, make_index, join, free_index};

@@ -8,9 +8,8 @@
  *
  *  The bound of both is that of cpu_near_bound.h.
  *
- *  Everything here is inlined into the two files that decide, cpu_nearest_one.c
- * and cpu_nearest_lists.c, and compiled there for several instruction sets.
- *  Source: ours.
+ *  Everything here is inlined into cpu_nearest_groups.c, and compiled there for
+ * several instruction sets. Source: ours.
  */
 #ifndef CPU_PATCH_H
 #define CPU_PATCH_H
@@ -28,64 +27,6 @@
 
 /* So few boxes, or candidates of a group, are not looked through once more. */
 #define OJ_FEW_BOXES 16
-
-/* --- walking a tree ------------------------------------------------------- */
-
-struct oj_tree_child
-{
-    int32_t child; /* node of the level */
-    int32_t level;
-    float d2;
-};
-
-/* Eight children pushed a level, seven of them left behind on the way down. */
-#define OJ_STACK (OJ_TREE_LEVELS * OJ_FANOUT)
-
-/* Squared distances from box q to eight boxes.  May be too large by a relative
- * 3e-7, which oj_tree_reach2() allows for.  An absent box is at infinity. */
-OJ_INLINE void oj_boxes_distance2(const struct oj_tree_node *restrict box,
-                                  const float q[4], float *restrict d2)
-{
-    float q0 = q[0], q1 = q[1], q2 = q[2], q3 = q[3];
-    OJ_EIGHT
-    {
-        float left = box->x0[c] - q2, right = q0 - box->x1[c];
-        float below = box->y0[c] - q3, above = q1 - box->y1[c];
-        float dx = left > right ? left : right;
-        float dy = below > above ? below : above;
-        dx = dx > 0.0f ? dx : 0.0f;
-        dy = dy > 0.0f ? dy : 0.0f;
-        d2[c] = dx * dx + dy * dy;
-    }
-}
-
-/* Pushes the children of the visited node that are within reach of box q, the
- * farthest first, so that the nearest comes off first. */
-OJ_INLINE int oj_push_children(const struct oj_tree_node *node,
-                               const float q[4], float reach2,
-                               struct oj_tree_child visited,
-                               struct oj_tree_child *stack, int depth)
-{
-    float d2[OJ_FANOUT];
-    int first = depth;
-    oj_boxes_distance2(node, q, d2);
-    for (int c = 0; c < OJ_FANOUT; c++)
-    {
-        stack[depth].child = visited.child * OJ_FANOUT + c;
-        stack[depth].level = visited.level - 1;
-        stack[depth].d2 = d2[c];
-        depth += d2[c] <= reach2;
-    }
-    for (int i = first + 1; i < depth; i++)
-    {
-        struct oj_tree_child moved = stack[i];
-        int at = i;
-        for (; at > first && stack[at - 1].d2 < moved.d2; at--)
-            stack[at] = stack[at - 1];
-        stack[at] = moved;
-    }
-    return depth;
-}
 
 /* --- fronts --------------------------------------------------------------- */
 
@@ -137,6 +78,7 @@ static inline void oj_front_compact_own(const struct oj_segments *segments,
     double d2[OJ_BUNDLE];
     float low[OJ_BUNDLE];
     int64_t n = 0;
+    oj_own_begin(s);
     for (int64_t i = 0; i < front->n; i++)
     {
         const struct oj_front_block *block = &front->block[i / OJ_FANOUT];
@@ -166,28 +108,23 @@ OJ_INLINE oj_status oj_patch_rings(const struct oj_rings *rings,
 {
     const struct oj_tree *tree = &rings->tree;
     struct oj_front *front = &s->near_rings;
-    struct oj_tree_child stack[OJ_STACK + OJ_FANOUT];
-    float reach2, q[4];
-    int depth = 0;
+    struct oj_tree_descent descent;
+    float reach2 = oj_tree_reach2(tree, 0.0);
     front->n = 0;
-    if (tree->n_levels == 0)
-        return OJ_OK;
-    reach2 = oj_tree_reach2(tree, 0.0);
-    oj_place_relative_to(patch, tree, q);
-    stack[depth++] = (struct oj_tree_child){0, tree->n_levels - 1, 0.0f};
-    while (depth > 0)
+    oj_tree_descent_begin(&descent, tree, &patch->box);
+    while (descent.depth > 0)
     {
-        struct oj_tree_child v = stack[--depth];
+        struct oj_tree_child v = descent.stack[--descent.depth];
         const struct oj_tree_node *node =
             &tree->node[tree->level_first[v.level] + v.child];
         float d2[OJ_FANOUT];
         if (v.level > 0)
         {
-            depth = oj_push_children(node, q, reach2, v, stack, depth);
+            oj_tree_descent_push(&descent, node, v, reach2, NULL, 0);
             continue;
         }
         OJ_TRY(oj_front_reserve(front, err));
-        oj_boxes_distance2(node, q, d2);
+        oj_boxes_distance2(node, descent.q, d2);
         for (int c = 0; c < OJ_FANOUT; c++)
         {
             oj_front_put(front, front->n, node, c, v.child * OJ_FANOUT + c,
@@ -226,25 +163,21 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
 {
     const struct oj_tree *tree = &segments->tree;
     struct oj_front *front = &s->near_bundles;
-    struct oj_tree_child stack[OJ_STACK + OJ_FANOUT];
+    struct oj_tree_descent descent;
     struct oj_bound bound = oj_bound_make(tree, cap);
     int64_t step = k == 1 ? OJ_MANY_BOXES + 1 : OJ_SOME_BOXES + 4 * k;
     int64_t check_at = step;
     double from_centre2[OJ_BUNDLE];
-    float q[4], low[OJ_BUNDLE];
-    int depth = 0;
+    float low[OJ_BUNDLE];
     front->n = 0;
     s->n_best = 0;
     s->too_many = 0;
     if (k > 1)
         s->own->is_used = 0;
-    if (tree->n_levels == 0)
-        return OJ_OK;
-    oj_place_relative_to(patch, tree, q);
-    stack[depth++] = (struct oj_tree_child){0, tree->n_levels - 1, 0.0f};
-    while (depth > 0)
+    oj_tree_descent_begin(&descent, tree, &patch->box);
+    while (descent.depth > 0)
     {
-        struct oj_tree_child v = stack[--depth];
+        struct oj_tree_child v = descent.stack[--descent.depth];
         int64_t node_at = tree->level_first[v.level] + v.child;
         const struct oj_tree_node *node = &tree->node[node_at];
         float d2[OJ_FANOUT];
@@ -255,11 +188,11 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
             continue;
         if (v.level > 0)
         {
-            depth = oj_push_children(node, q, bound.reach2, v, stack, depth);
+            oj_tree_descent_push(&descent, node, v, bound.reach2, NULL, 0);
             continue;
         }
         OJ_TRY(oj_front_reserve(front, err));
-        oj_boxes_distance2(node, q, d2);
+        oj_boxes_distance2(node, descent.q, d2);
         /* what is measured next comes from memory: all of it at once */
         for (int c = 0; c < OJ_FANOUT; c++)
         {
@@ -288,11 +221,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
         {
             oj_front_compact(front, bound.reach2);
             if (k > 1)
-            {
-                if (!s->own->is_used)
-                    oj_own_begin(s);
                 oj_front_compact_own(segments, s, patch, &bound);
-            }
             s->too_many = patch->h > 0.0 && front->n > OJ_MANY_BOXES + k;
             if (s->too_many)
                 return OJ_OK;
@@ -302,11 +231,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
     oj_front_compact(front, bound.reach2);
     /* fewer than k in reach: nothing else has bounded them */
     if (k > 1 && s->n_best < k && front->n > OJ_FEW_BOXES)
-    {
-        if (!s->own->is_used)
-            oj_own_begin(s);
         oj_front_compact_own(segments, s, patch, &bound);
-    }
     oj_front_finish(front);
     return OJ_OK;
 }

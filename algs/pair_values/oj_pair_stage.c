@@ -120,8 +120,7 @@ static oj_status score_areas(struct oj_pair_stage *stage,
     int64_t n = flat->n_features;
     uint8_t *overlaps = NULL;
     oj_status status = OJ_OK;
-    OJ_TRY(oj_reserve(&stage->area_score, 0, n + 1, &stage->cap_area_score,
-                      sizeof *stage->area_score, err));
+    OJ_ROOM(stage->area_score, 0, n + 1, stage->cap_area_score, err);
     OJ_TRY(need_overlay(worker, err));
     OJ_TRY(oj_overlapping_parts(flat, 1, stage->n_workers,
                                 stage->request.cancel, &overlaps, err));
@@ -437,8 +436,8 @@ static oj_status fill_overlaps(struct oj_pair_stage *stage,
     for (int i = 0; i < stage->n_workers; i++)
         oj_flat_buf_clear(&stage->worker[i].shapes);
     if (stage->request.want_shapes)
-        OJ_TRY(oj_reserve(&stage->shape_at, 0, entries->n_entries + 1,
-                          &stage->cap_shape_at, sizeof *stage->shape_at, err));
+        OJ_ROOM(stage->shape_at, 0, entries->n_entries + 1, stage->cap_shape_at,
+                err);
     OJ_TRY(visit_all(stage, entries, visit_overlap, err));
     for (int64_t i = 0; stage->request.want_shapes && i < entries->n_entries;
          i++)
@@ -529,8 +528,7 @@ static oj_status score_entries(struct oj_pair_stage *stage,
         (request->pick != OJ_PICK_LARGEST_OVERLAP &&
          (request->pick != OJ_PICK_NEAREST || pairs_meet(op))))
         return OJ_OK;
-    OJ_TRY(oj_reserve(&stage->score, 0, matches->n_entries + 1,
-                      &stage->cap_score, sizeof *stage->score, err));
+    OJ_ROOM(stage->score, 0, matches->n_entries + 1, stage->cap_score, err);
     scores->of_entry = stage->score;
     if (request->pick == OJ_PICK_LARGEST_OVERLAP ||
         (op != OJ_OP_NEAREST && op != OJ_OP_DWITHIN))

@@ -9,10 +9,6 @@
 #include "../../flatten/arrays/oj_pair_values.h"
 #include "../relation/oj_relation.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Which pair of a row; ties go to the one first in tie order. */
 enum oj_pick_rule
 {
@@ -85,7 +81,4 @@ OJ_EXPORT int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
 /** Accepts NULL. */
 OJ_EXPORT void oj_pair_stage_close(struct oj_pair_stage *stage);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -9,10 +9,6 @@
 
 #include "../../flatten/arrays/oj_matches.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Less than every other score: NULL and NaN. */
 #define OJ_NO_SCORE INT64_MIN
 
@@ -49,7 +45,4 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_pick(const struct oj_matches *matches,
                                         struct oj_matches *out,
                                         struct oj_error *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

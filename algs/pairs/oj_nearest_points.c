@@ -9,56 +9,51 @@
 /* Segments that share a box. */
 #define RUN 16
 
-/* A part of one of the features: its segments in the order of its vertices, a
- * point as one segment without length. Segments are numbered over all rings;
- * runs end with their ring. */
-struct part_segments
-{
-    const struct oj_flat *flat;
-    int64_t feature, n_parts;
-    struct oj_box **box;
-    int64_t *capacity;
-
-    /* The part at hand. */
-    int64_t part, first_ring, end_ring;
-    int kind;
-    int64_t n_runs;
-    struct oj_box all;
-    double x, y; /* its first vertex */
-};
-
-struct segment
+struct oj_plain_segment
 {
     double x0, y0, x1, y1;
 };
 
+/* A part of one of the features: its segments in the order of its vertices,
+ * ring by ring, a point as one segment without length. */
+struct part_side
+{
+    const struct oj_flat *flat;
+    int64_t feature, n_parts;
+    struct oj_part_segments *of; /* the part at hand */
+
+    /* The part at hand. */
+    int64_t first_ring, end_ring;
+    int kind;
+    int64_t n_segments, n_runs;
+    struct oj_box all;
+    double x, y; /* its first vertex */
+};
+
 /* The best so far: the least distance, and of equal ones the least places. */
-struct best
+struct nearest_best
 {
     double distance;
     int64_t i, j;
     int found;
-    struct segment a, b;
+    struct oj_plain_segment a, b;
 };
 
 void oj_nearest_work_free(struct oj_nearest_work *work)
 {
-    oj_free(work->box_a);
-    oj_free(work->box_b);
+    oj_free(work->a.segment);
+    oj_free(work->a.box);
+    oj_free(work->b.segment);
+    oj_free(work->b.box);
     memset(work, 0, sizeof *work);
 }
 
 /* ---- parts and their runs ----------------------------------------------- */
 
-static struct part_segments open_side(const struct oj_flat *flat,
-                                      int64_t feature, struct oj_box **box,
-                                      int64_t *capacity)
+static struct part_side open_side(const struct oj_flat *flat, int64_t feature,
+                                  struct oj_part_segments *of)
 {
-    struct part_segments s = {0};
-    s.flat = flat;
-    s.feature = feature;
-    s.box = box;
-    s.capacity = capacity;
+    struct part_side s = {.flat = flat, .feature = feature, .of = of};
     if (oj_flat_is_points(flat))
         s.n_parts = flat->x[feature] - flat->x[feature] == 0.0;
     else
@@ -66,13 +61,8 @@ static struct part_segments open_side(const struct oj_flat *flat,
     return s;
 }
 
-static int64_t count_segments(int64_t n_vertices)
-{
-    return n_vertices > 1 ? n_vertices - 1 : 1;
-}
-
 /* Vertices of ring r of the part at hand. */
-static int64_t ring_of(const struct part_segments *s, int64_t r, int64_t *n)
+static int64_t ring_of(const struct part_side *s, int64_t r, int64_t *n)
 {
     if (oj_flat_is_points(s->flat))
     {
@@ -83,185 +73,136 @@ static int64_t ring_of(const struct part_segments *s, int64_t r, int64_t *n)
     return s->flat->vertex_offset[r];
 }
 
-static oj_status add_runs(struct part_segments *s, int64_t ring,
+static oj_status add_ring(struct part_side *s, int64_t ring,
                           struct oj_error *err)
 {
-    int64_t n, first = ring_of(s, ring, &n);
-    int64_t n_segments = count_segments(n);
-    int64_t n_runs = (n_segments + RUN - 1) / RUN;
-    OJ_TRY(oj_reserve(s->box, s->n_runs, s->n_runs + n_runs, s->capacity,
-                      sizeof **s->box, err));
-    for (int64_t run = 0; run < n_runs; run++)
-    {
-        struct oj_box box = oj_box_empty();
-        int64_t end = (run + 1) * RUN + 1 < n ? (run + 1) * RUN + 1 : n;
-        for (int64_t v = run * RUN; v < end; v++)
-            oj_box_add_point(&box, s->flat->x[first + v],
-                             s->flat->y[first + v]);
-        oj_box_add_box(&s->all, &box);
-        (*s->box)[s->n_runs++] = oj_box_around(&box, 0.0);
-    }
+    const double *x = s->flat->x, *y = s->flat->y;
+    int64_t n, v = ring_of(s, ring, &n), is_line = n > 1;
+    int64_t end = s->n_segments + (is_line ? n - 1 : 1);
+    OJ_TRY(oj_reserve(&s->of->segment, s->n_segments, end, &s->of->cap_segments,
+                      sizeof *s->of->segment, err));
+    for (; s->n_segments < end; v++)
+        s->of->segment[s->n_segments++] = (struct oj_plain_segment){
+            x[v], y[v], x[v + is_line], y[v + is_line]};
     return OJ_OK;
 }
 
-static oj_status take_part(struct part_segments *s, int64_t place,
+static int64_t end_of_run(const struct part_side *s, int64_t run)
+{
+    return (run + 1) * RUN < s->n_segments ? (run + 1) * RUN : s->n_segments;
+}
+
+static oj_status take_part(struct part_side *s, int64_t place,
                            struct oj_error *err)
 {
-    int64_t n, first;
-    s->part = s->first_ring = 0;
+    s->first_ring = s->n_segments = 0;
     s->end_ring = 1;
     s->kind = OJ_PART_POINT;
     if (!oj_flat_is_points(s->flat))
     {
-        s->part = s->flat->part_offset[s->feature] + place;
-        s->first_ring = s->flat->ring_offset[s->part];
-        s->end_ring = s->flat->ring_offset[s->part + 1];
-        s->kind = s->flat->part_kind[s->part];
+        int64_t part = s->flat->part_offset[s->feature] + place;
+        s->first_ring = s->flat->ring_offset[part];
+        s->end_ring = s->flat->ring_offset[part + 1];
+        s->kind = s->flat->part_kind[part];
     }
-    first = ring_of(s, s->first_ring, &n);
-    s->x = s->flat->x[first];
-    s->y = s->flat->y[first];
-    s->n_runs = 0;
-    s->all = oj_box_empty();
     for (int64_t ring = s->first_ring; ring < s->end_ring; ring++)
-        OJ_TRY(add_runs(s, ring, err));
+        OJ_TRY(add_ring(s, ring, err));
+    s->n_runs = (s->n_segments + RUN - 1) / RUN;
+    OJ_TRY(oj_reserve(&s->of->box, 0, s->n_runs, &s->of->cap_boxes,
+                      sizeof *s->of->box, err));
+    s->x = s->of->segment[0].x0;
+    s->y = s->of->segment[0].y0;
+    s->all = oj_box_empty();
+    for (int64_t run = 0; run < s->n_runs; run++)
+    {
+        struct oj_box box = oj_box_empty();
+        for (int64_t i = run * RUN; i < end_of_run(s, run); i++)
+        {
+            const struct oj_plain_segment *segment = &s->of->segment[i];
+            oj_box_add_point(&box, segment->x0, segment->y0);
+            oj_box_add_point(&box, segment->x1, segment->y1);
+        }
+        oj_box_add_box(&s->all, &box);
+        s->of->box[run] = oj_box_around(&box, 0.0);
+    }
     s->all = oj_box_around(&s->all, 0.0);
     return OJ_OK;
 }
 
-/* ---- segments ----------------------------------------------------------- */
-
-/* Where a run is: its ring's vertices, and the number of its first segment. */
-struct segment_run
-{
-    int64_t ring, first_vertex, n_vertices;
-    int64_t start;  /* of the run in its ring */
-    int64_t number; /* of its first segment in the part */
-};
-
-static struct segment_run first_run(const struct part_segments *s)
-{
-    struct segment_run run = {0};
-    run.ring = s->first_ring;
-    run.first_vertex = ring_of(s, run.ring, &run.n_vertices);
-    return run;
-}
-
-static int64_t run_length(const struct segment_run *run)
-{
-    int64_t left = count_segments(run->n_vertices) - run->start;
-    return left < RUN ? left : RUN;
-}
-
-static void next_run(const struct part_segments *s, struct segment_run *run)
-{
-    run->number += run_length(run);
-    run->start += run_length(run);
-    if (run->start < count_segments(run->n_vertices) ||
-        run->ring + 1 >= s->end_ring)
-        return;
-    run->ring++;
-    run->start = 0;
-    run->first_vertex = ring_of(s, run->ring, &run->n_vertices);
-}
-
-static struct segment segment_of(const struct part_segments *s,
-                                 const struct segment_run *run, int64_t i)
-{
-    int64_t v = run->first_vertex + run->start + i;
-    int64_t w = run->n_vertices > 1 ? v + 1 : v;
-    struct segment segment = {s->flat->x[v], s->flat->y[v], s->flat->x[w],
-                              s->flat->y[w]};
-    return segment;
-}
-
 /* ---- the least distance ------------------------------------------------- */
 
-static void compare_runs(const struct part_segments *a,
-                         const struct segment_run *run_a,
-                         const struct part_segments *b,
-                         const struct segment_run *run_b, struct best *best)
+static void compare_runs(const struct part_side *a, int64_t run_a,
+                         const struct part_side *b, int64_t run_b,
+                         struct nearest_best *best)
 {
-    int64_t n_a = run_length(run_a), n_b = run_length(run_b);
-    for (int64_t i = 0; i < n_a; i++)
+    for (int64_t i = run_a * RUN; i < end_of_run(a, run_a); i++)
     {
-        struct segment p = segment_of(a, run_a, i);
-        for (int64_t j = 0; j < n_b; j++)
+        const struct oj_plain_segment *p = &a->of->segment[i];
+        for (int64_t j = run_b * RUN; j < end_of_run(b, run_b); j++)
         {
-            struct segment q = segment_of(b, run_b, j);
-            double d = oj_segment_pair_distance(p.x0, p.y0, p.x1, p.y1, q.x0,
-                                                q.y0, q.x1, q.y1);
-            int64_t at_i = run_a->number + i, at_j = run_b->number + j;
+            const struct oj_plain_segment *q = &b->of->segment[j];
+            double d = oj_segment_pair_distance(p->x0, p->y0, p->x1, p->y1,
+                                                q->x0, q->y0, q->x1, q->y1);
             if (!(d <= best->distance) || d == (double)INFINITY)
                 continue;
             if (best->found && d == best->distance &&
-                (at_i > best->i || (at_i == best->i && at_j >= best->j)))
+                (i > best->i || (i == best->i && j >= best->j)))
                 continue;
-            best->distance = d;
-            best->found = 1;
-            best->i = at_i;
-            best->j = at_j;
-            best->a = p;
-            best->b = q;
+            *best = (struct nearest_best){d, i, j, 1, *p, *q};
         }
     }
 }
 
 /* The pair of runs with the nearest boxes gives a bound that spares most other
  * pairs. */
-static double bound_of(const struct part_segments *a,
-                       const struct part_segments *b)
+static double bound_of(const struct part_side *a, const struct part_side *b)
 {
-    struct segment_run run_a = first_run(a), best_a = run_a,
-                       best_b = first_run(b);
-    struct best best = {INFINITY, 0, 0, 0, {0, 0, 0, 0}, {0, 0, 0, 0}};
+    struct nearest_best best = {.distance = INFINITY};
     double least = INFINITY;
+    int64_t run_a = 0, run_b = 0;
     if (a->n_runs == 1 && b->n_runs == 1)
         return INFINITY;
-    for (int64_t i = 0; i < a->n_runs; i++, next_run(a, &run_a))
+    for (int64_t i = 0; i < a->n_runs; i++)
     {
-        struct segment_run run_b = first_run(b);
-        for (int64_t j = 0; j < b->n_runs; j++, next_run(b, &run_b))
+        for (int64_t j = 0; j < b->n_runs; j++)
         {
-            double d = oj_box_distance(&(*a->box)[i], &(*b->box)[j]);
+            double d = oj_box_distance(&a->of->box[i], &b->of->box[j]);
             if (d >= least)
                 continue;
             least = d;
-            best_a = run_a;
-            best_b = run_b;
+            run_a = i;
+            run_b = j;
         }
     }
-    compare_runs(a, &best_a, b, &best_b, &best);
+    compare_runs(a, run_a, b, run_b, &best);
     return best.distance;
 }
 
 /* Segments of the parts at hand against each other: *best is replaced when they
  * are nearer. */
-static void compare_parts(const struct part_segments *a,
-                          const struct part_segments *b, struct best *best)
+static void compare_parts(const struct part_side *a, const struct part_side *b,
+                          struct nearest_best *best)
 {
-    struct segment_run run_a = first_run(a);
-    struct best here = *best;
-    double bound;
+    struct nearest_best here = {.distance = INFINITY};
     if (oj_box_distance(&a->all, &b->all) > best->distance)
         return;
-    bound = bound_of(a, b);
-    here.found = 0;
-    here.distance = bound < best->distance ? bound : best->distance;
-    for (int64_t i = 0; i < a->n_runs; i++, next_run(a, &run_a))
+    here.distance = bound_of(a, b);
+    if (!(here.distance < best->distance))
+        here.distance = best->distance;
+    for (int64_t i = 0; i < a->n_runs; i++)
     {
-        struct segment_run run_b = first_run(b);
-        for (int64_t j = 0; j < b->n_runs; j++, next_run(b, &run_b))
+        for (int64_t j = 0; j < b->n_runs; j++)
         {
-            if (oj_box_distance(&(*a->box)[i], &(*b->box)[j]) <= here.distance)
-                compare_runs(a, &run_a, b, &run_b, &here);
+            if (oj_box_distance(&a->of->box[i], &b->of->box[j]) <=
+                here.distance)
+                compare_runs(a, i, b, j, &here);
         }
     }
     if (here.found && (!best->found || here.distance < best->distance))
         *best = here;
 }
 
-static enum oj_location locate(const struct part_segments *s, int64_t ring,
+static enum oj_location locate(const struct part_side *s, int64_t ring,
                                double x, double y)
 {
     int64_t n, first = ring_of(s, ring, &n);
@@ -269,7 +210,7 @@ static enum oj_location locate(const struct part_segments *s, int64_t ring,
 }
 
 /* As the distance has it: on a ring, or inside an odd number of them. */
-static int part_holds(const struct part_segments *s, double x, double y)
+static int part_holds(const struct part_side *s, double x, double y)
 {
     const struct oj_box point = {x, y, x, y};
     int odd = 0;
@@ -288,8 +229,8 @@ static int part_holds(const struct part_segments *s, double x, double y)
 /* ---- points ------------------------------------------------------------- */
 
 /* The point of segment s that is nearest to x, y. */
-static void project(const struct segment *s, double x, double y, double *to_x,
-                    double *to_y)
+static void project(const struct oj_plain_segment *s, double x, double y,
+                    double *to_x, double *to_y)
 {
     double dx = s->x1 - s->x0, dy = s->y1 - s->y0;
     double len2 = dx * dx + dy * dy;
@@ -308,7 +249,7 @@ static void project(const struct segment *s, double x, double y, double *to_x,
     }
 }
 
-static int is_on(const struct segment *s, double x, double y)
+static int is_on(const struct oj_plain_segment *s, double x, double y)
 {
     return oj_spans_overlap(s->x0, s->x1, x, x) &&
            oj_spans_overlap(s->y0, s->y1, y, y) &&
@@ -316,8 +257,8 @@ static int is_on(const struct segment *s, double x, double y)
 }
 
 /* A vertex where there is one, else where the lines cross. */
-static void common_point(const struct segment *a, const struct segment *b,
-                         double *x, double *y)
+static void common_point(const struct oj_plain_segment *a,
+                         const struct oj_plain_segment *b, double *x, double *y)
 {
     double dx = a->x1 - a->x0, dy = a->y1 - a->y0;
     double ex = b->x1 - b->x0, ey = b->y1 - b->y0;
@@ -351,7 +292,8 @@ static void common_point(const struct segment *a, const struct segment *b,
 
 /* The vertex that is nearest to the other segment, and its foot there; the
  * vertices in the order in which the distance takes them. */
-static void points_between(const struct segment *a, const struct segment *b,
+static void points_between(const struct oj_plain_segment *a,
+                           const struct oj_plain_segment *b,
                            struct oj_nearest_points *out)
 {
     const double x[4] = {a->x0, a->x1, b->x0, b->x1};
@@ -360,7 +302,7 @@ static void points_between(const struct segment *a, const struct segment *b,
     int best = 0;
     for (int i = 0; i < 4; i++)
     {
-        const struct segment *s = i < 2 ? b : a;
+        const struct oj_plain_segment *s = i < 2 ? b : a;
         double d = oj_segment_distance(x[i], y[i], s->x0, s->y0, s->x1, s->y1);
         if (d < least)
         {
@@ -389,7 +331,8 @@ static void set_common(struct oj_nearest_points *out, double x, double y)
     out->ay = out->by = y;
 }
 
-static void set_points(const struct best *best, struct oj_nearest_points *out)
+static void set_points(const struct nearest_best *best,
+                       struct oj_nearest_points *out)
 {
     double x, y;
     out->distance = best->distance;
@@ -403,8 +346,7 @@ static void set_points(const struct best *best, struct oj_nearest_points *out)
 }
 
 /* 1 when one of the parts at hand lies in the other, or begins there. */
-static int is_inside(const struct part_segments *a,
-                     const struct part_segments *b,
+static int is_inside(const struct part_side *a, const struct part_side *b,
                      struct oj_nearest_points *out)
 {
     if (part_holds(b, a->x, a->y))
@@ -419,8 +361,7 @@ static int is_inside(const struct part_segments *a,
 /* As is_inside(), for the other rings of a.  No rings of the two parts meet:
  * then this happens only to invalid polygons, with holes beyond their shells.
  */
-static int has_ring_inside(const struct part_segments *a,
-                           const struct part_segments *b,
+static int has_ring_inside(const struct part_side *a, const struct part_side *b,
                            struct oj_nearest_points *out)
 {
     for (int64_t ring = a->first_ring + 1; ring < a->end_ring; ring++)
@@ -443,9 +384,9 @@ oj_status oj_nearest_points_find(const struct oj_flat *flat_a, int64_t a,
                                  struct oj_nearest_points *out,
                                  struct oj_error *err)
 {
-    struct part_segments one = open_side(flat_a, a, &work->box_a, &work->cap_a);
-    struct part_segments two = open_side(flat_b, b, &work->box_b, &work->cap_b);
-    struct best best = {INFINITY, 0, 0, 0, {0, 0, 0, 0}, {0, 0, 0, 0}};
+    struct part_side one = open_side(flat_a, a, &work->a);
+    struct part_side two = open_side(flat_b, b, &work->b);
+    struct nearest_best best = {.distance = INFINITY};
     struct oj_nearest_points none = {INFINITY, NAN, NAN, NAN, NAN};
     *out = none;
     for (int64_t i = 0; i < one.n_parts; i++)

@@ -14,11 +14,18 @@ struct oj_nearest_points
     double bx, by;   /**< of the second */
 };
 
+/** The segments of a part. Owner; zeroed memory is a valid empty one. */
+struct oj_part_segments
+{
+    struct oj_plain_segment *segment;
+    struct oj_box *box; /**< of runs of segments */
+    int64_t cap_segments, cap_boxes;
+};
+
 /** Memory that is used again; zeroed memory is valid. One per thread. */
 struct oj_nearest_work
 {
-    struct oj_box *box_a, *box_b; /**< of runs of segments */
-    int64_t cap_a, cap_b;
+    struct oj_part_segments a, b;
 };
 
 void oj_nearest_work_free(struct oj_nearest_work *work);

@@ -276,23 +276,42 @@ static void fill_one_to_one(const struct oj_answers *answers, int64_t n_answers,
     out->n_pairs = out->n_matched;
 }
 
-/* Puts the entries of each row side by side: offset becomes the prefix array
- * of their counts. next is scratch of n_rows entries. */
-static void scatter(const struct oj_answers *answers, int64_t n_answers,
-                    struct oj_matches *out, int64_t *next)
+/* Puts the entries of each row side by side: offset becomes the prefix array of
+ * their counts.  ones: of rows that have an entry there, or NULL. */
+static oj_status place_entries(const struct oj_ones *ones,
+                               const struct oj_answers *answers,
+                               int64_t n_answers, int64_t n_rows,
+                               int64_t max_pairs, struct oj_matches *out,
+                               struct oj_error *err)
 {
-    for (int64_t row = 0; row < out->n_rows; row++)
-        next[row] = 0;
+    int64_t *next, total = 0;
+    OJ_TRY(oj_matches_reserve(out, n_rows, 0, 1, err));
+    next = out->offset + 1;
+    out->offset[0] = 0;
+    for (int64_t row = 0; row < n_rows; row++)
+        next[row] = ones != NULL && ones->feature[row] >= 0;
     for (int64_t a = 0; a < n_answers; a++)
     {
         for (int64_t i = 0; i < answers[a].n_entries; i++)
             next[answers[a].row[i]]++;
     }
-    out->offset[0] = 0;
-    for (int64_t row = 0; row < out->n_rows; row++)
+    /* counts become places, and these the ends of the rows */
+    for (int64_t row = 0; row < n_rows; row++)
     {
-        out->offset[row + 1] = out->offset[row] + next[row];
-        next[row] = out->offset[row];
+        int64_t count = next[row];
+        next[row] = total;
+        total += count;
+    }
+    if (max_pairs > 0 && n_rows > 1 && total > max_pairs)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the batch has more pairs than fit");
+    OJ_TRY(oj_matches_reserve(out, n_rows, total, 1, err));
+    for (int64_t row = 0; ones != NULL && row < n_rows; row++)
+    {
+        if (ones->feature[row] < 0)
+            continue;
+        out->join_row[next[row]] = ones->feature[row];
+        out->measure[next[row]++] = ones->distance[row];
     }
     for (int64_t a = 0; a < n_answers; a++)
     {
@@ -303,6 +322,15 @@ static void scatter(const struct oj_answers *answers, int64_t n_answers,
             out->measure[place] = answers[a].distance[i];
         }
     }
+    return OJ_OK;
+}
+
+/* Of rows that are as they are to be. */
+static void count_pairs(struct oj_matches *out)
+{
+    for (int64_t row = 0; row < out->n_rows; row++)
+        out->n_matched += out->offset[row + 1] > out->offset[row];
+    out->n_pairs = out->n_entries;
 }
 
 /* Every row by tie rank. */
@@ -320,17 +348,6 @@ static oj_status order_rows(struct oj_matches *out, const int32_t *tie_rank,
     }
     oj_row_order_free(&order);
     return status;
-}
-
-/* Pairs that came once each need no ranking. */
-static oj_status finish_rows(const struct oj_relation *relation,
-                             const int32_t *tie_rank, struct oj_matches *out,
-                             struct oj_error *err)
-{
-    for (int64_t row = 0; row < out->n_rows; row++)
-        out->n_matched += out->offset[row + 1] > out->offset[row];
-    out->n_pairs = out->n_entries;
-    return relation->any_order ? OJ_OK : order_rows(out, tie_rank, err);
 }
 
 /* Ranks every row anew and closes the gaps that this leaves. */
@@ -379,59 +396,15 @@ void oj_ones_free(struct oj_ones *ones)
     memset(ones, 0, sizeof *ones);
 }
 
-/* Counts the entries of each row in offset [n_rows + 1], then adds them up. */
-static void count_entries(const struct oj_ones *ones,
-                          const struct oj_answers *answers, int64_t n_answers,
-                          int64_t n_rows, int64_t *offset)
-{
-    offset[0] = 0;
-    for (int64_t row = 0; row < n_rows; row++)
-        offset[row + 1] = ones->feature[row] >= 0;
-    for (int64_t a = 0; a < n_answers; a++)
-    {
-        for (int64_t i = 0; i < answers[a].n_entries; i++)
-            offset[answers[a].row[i] + 1]++;
-    }
-    for (int64_t row = 0; row < n_rows; row++)
-        offset[row + 1] += offset[row];
-}
-
 oj_status oj_ones_to_matches(const struct oj_ones *ones,
                              const struct oj_answers *answers,
                              int64_t n_answers, int64_t n_rows,
                              int64_t max_pairs, struct oj_matches *out,
                              struct oj_error *err)
 {
-    int64_t n;
-    OJ_TRY(oj_matches_reserve(out, n_rows, 0, 1, err));
-    count_entries(ones, answers, n_answers, n_rows, out->offset);
-    n = out->offset[n_rows];
-    if (max_pairs > 0 && n_rows > 1 && n > max_pairs)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
-    OJ_TRY(oj_matches_reserve(out, n_rows, n, 1, err));
-    out->n_pairs = n;
-    for (int64_t row = 0; row < n_rows; row++)
-    {
-        int64_t at = out->offset[row];
-        out->n_matched += out->offset[row + 1] > at;
-        if (ones->feature[row] < 0)
-            continue;
-        out->join_row[at] = ones->feature[row];
-        out->measure[at] = ones->distance[row];
-    }
-    for (int64_t a = 0; a < n_answers; a++)
-    {
-        int64_t at = 0;
-        for (int64_t i = 0; i < answers[a].n_entries; i++, at++)
-        {
-            int32_t row = answers[a].row[i];
-            if (i == 0 || answers[a].row[i - 1] != row)
-                at = out->offset[row];
-            out->join_row[at] = answers[a].feature[i];
-            out->measure[at] = answers[a].distance[i];
-        }
-    }
+    OJ_TRY(
+        place_entries(ones, answers, n_answers, n_rows, max_pairs, out, err));
+    count_pairs(out);
     return OJ_OK;
 }
 
@@ -441,26 +414,25 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
                                 const int32_t *tie_rank, struct oj_matches *out,
                                 struct oj_error *err)
 {
-    struct oj_ranking ranking = oj_ranking_make(relation, tie_rank);
-    int64_t n_entries = 0, *next;
-    oj_status status;
     if (!oj_relation_gives_lists(relation))
     {
         OJ_TRY(oj_matches_reserve(out, n_rows, n_rows, 0, err));
         fill_one_to_one(answers, n_answers, tie_rank, out);
         return gather_undecided(answers, n_answers, out, err);
     }
-    for (int64_t a = 0; a < n_answers; a++)
-        n_entries += answers[a].n_entries;
-    OJ_TRY(oj_matches_reserve(out, n_rows, n_entries, 1, err));
-    OJ_NEW(next, n_rows, err);
-    scatter(answers, n_answers, out, next);
-    oj_free(next);
-    status = relation->op == OJ_OP_NEAREST
-                 ? merge_rows(&ranking, out, err)
-                 : finish_rows(relation, tie_rank, out, err);
-    oj_ranking_free(&ranking);
-    if (status == OJ_OK)
-        status = gather_undecided(answers, n_answers, out, err);
-    return status;
+    OJ_TRY(place_entries(NULL, answers, n_answers, n_rows, 0, out, err));
+    if (relation->op == OJ_OP_NEAREST)
+    {
+        struct oj_ranking ranking = oj_ranking_make(relation, tie_rank);
+        oj_status status = merge_rows(&ranking, out, err);
+        oj_ranking_free(&ranking);
+        OJ_TRY(status);
+    }
+    else /* pairs that came once each need no ranking */
+    {
+        count_pairs(out);
+        if (!relation->any_order)
+            OJ_TRY(order_rows(out, tie_rank, err));
+    }
+    return gather_undecided(answers, n_answers, out, err);
 }

@@ -81,6 +81,7 @@ struct oj_answers
     /** When > 0: more entries than this, undecided ones with them, are
      *  OJ_ERR_TOO_MANY_PAIRS. */
     int64_t max_entries;
+    char apart[64]; /**< keeps the counts of two threads in two cache lines */
 };
 
 /** Empties answers, keeps the memory, and bounds what comes: answers is one of

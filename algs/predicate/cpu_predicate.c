@@ -2,7 +2,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/cpu_threads.h"
-#include "../relation/cpu_family.h"
+#include "../relation/oj_engine.h"
 
 #include <string.h>
 
@@ -243,21 +243,20 @@ static oj_status fill_index(struct oj_predicate_index *index,
                                          : OJ_OK;
 }
 
-static oj_status
-make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-           const struct oj_relation *relation, const struct oj_options *options,
-           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+static oj_status make_index(const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
     double start = oj_clock_seconds();
     struct oj_predicate_index *index = oj_calloc(1, sizeof *index);
     oj_status status;
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
-    index->join_side = join_side;
-    index->tie_rank = tie_rank;
-    index->relation = *relation;
-    index->options = *options;
-    index->rule = oj_verdict_box_rule(relation);
+    index->join_side = args->join_side;
+    index->tie_rank = args->tie_rank;
+    index->relation = args->relation;
+    index->options = args->options;
+    index->rule = oj_verdict_box_rule(&args->relation);
     status = fill_index(index, err);
     if (status != OJ_OK)
     {
@@ -278,5 +277,5 @@ static int takes(const struct oj_relation *relation,
     return relation->op != OJ_OP_NEAREST && relation->op != OJ_OP_DWITHIN;
 }
 
-const struct oj_cpu_family oj_cpu_predicate = {"predicates", takes, make_index,
-                                               join, free_index};
+const struct oj_engine oj_cpu_predicate = {"predicates", takes, make_index,
+                                           join, free_index};

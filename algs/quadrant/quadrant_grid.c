@@ -7,43 +7,25 @@
 #include <string.h>
 
 #define N_SAMPLES 1023
-#define MAX_COLUMN 2147483647.0
 
-/* Cells that a box touches, both ends included. */
-struct cells
+static struct oj_quadrant_cells cells_of(const struct oj_quadrant_grid *grid,
+                                         const struct oj_box *box)
 {
-    uint32_t column0, row0, column1, row1;
-};
+    const struct oj_quadrant_box same = {box->x0, box->y0, box->x1, box->y1};
+    return oj_quadrant_cells_of(&grid->frame, &same);
+}
 
-/* Never decreases with v, so boxes that meet share a cell whatever rounding
- * does to the cells' borders. */
-static uint32_t column(double v, double origin, double size)
+/* Of feature i, expanded; 0: it has no box. */
+static int cells_of_feature(const struct oj_quadrant_grid *grid, int64_t i,
+                            struct oj_quadrant_cells *cells)
 {
-    double c = (v - origin) / size;
-    if (!(c > 0.0))
+    const struct oj_box *box = &grid->boxes->box[i];
+    struct oj_box around;
+    if (oj_box_is_empty(box))
         return 0;
-    return c >= MAX_COLUMN ? (uint32_t)MAX_COLUMN : (uint32_t)c;
-}
-
-static struct cells cells_of(const struct oj_quadrant_grid *grid,
-                             const struct oj_box *box)
-{
-    struct cells cells = {column(box->x0, grid->x0, grid->size),
-                          column(box->y0, grid->y0, grid->size),
-                          column(box->x1, grid->x0, grid->size),
-                          column(box->y1, grid->y0, grid->size)};
-    return cells;
-}
-
-static double n_cells_of(const struct cells *cells)
-{
-    return ((double)cells->column1 - cells->column0 + 1.0) *
-           ((double)cells->row1 - cells->row0 + 1.0);
-}
-
-static uint64_t cell_at(uint32_t row, uint32_t col)
-{
-    return (uint64_t)row << 32 | col;
+    around = oj_box_around(box, grid->reach);
+    *cells = cells_of(grid, &around);
+    return 1;
 }
 
 /* Twice the longer side of a typical expanded box: such a box touches a few
@@ -73,24 +55,21 @@ static int64_t choose_size(struct oj_quadrant_grid *grid)
     struct oj_box all = oj_box_around(&boxes->all, grid->reach);
     double extent = fmax(all.x1 - all.x0, all.y1 - all.y0);
     double limit = 6.0 * (double)boxes->n_boxes + 1024.0;
-    double size = fmax(typical_size(boxes, grid->reach), extent / MAX_COLUMN);
+    double size = fmax(typical_size(boxes, grid->reach),
+                       extent / (double)OJ_QUADRANT_LAST_COLUMN);
     if (!(extent < INFINITY) || !(size > 0.0))
         return 0;
-    grid->x0 = all.x0;
-    grid->y0 = all.y0;
+    grid->frame.x0 = all.x0;
+    grid->frame.y0 = all.y0;
     for (; size < INFINITY; size *= 2.0)
     {
+        struct oj_quadrant_cells cells;
         double n = 0.0;
-        grid->size = size;
+        grid->frame.size = size;
         for (int64_t i = 0; i < boxes->n && n <= limit; i++)
         {
-            struct oj_box box;
-            struct cells cells;
-            if (oj_box_is_empty(&boxes->box[i]))
-                continue;
-            box = oj_box_around(&boxes->box[i], grid->reach);
-            cells = cells_of(grid, &box);
-            n += n_cells_of(&cells);
+            if (cells_of_feature(grid, i, &cells))
+                n += oj_quadrant_n_cells(&cells);
         }
         if (n <= limit)
             return (int64_t)n;
@@ -101,19 +80,16 @@ static int64_t choose_size(struct oj_quadrant_grid *grid)
 static void list_entries(const struct oj_quadrant_grid *grid,
                          struct oj_keyed *entry)
 {
+    struct oj_quadrant_cells cells;
     for (int64_t i = 0; i < grid->boxes->n; i++)
     {
-        struct oj_box box;
-        struct cells cells;
-        if (oj_box_is_empty(&grid->boxes->box[i]))
+        if (!cells_of_feature(grid, i, &cells))
             continue;
-        box = oj_box_around(&grid->boxes->box[i], grid->reach);
-        cells = cells_of(grid, &box);
         for (uint32_t row = cells.row0; row <= cells.row1; row++)
         {
             for (uint32_t col = cells.column0; col <= cells.column1; col++)
             {
-                entry->key = cell_at(row, col);
+                entry->key = oj_quadrant_cell(row, col);
                 entry->value = i;
                 entry++;
             }
@@ -194,55 +170,24 @@ void oj_quadrant_grid_free(struct oj_quadrant_grid *grid)
     oj_free(grid);
 }
 
-/* First stored cell that is key or comes after it. */
-static int64_t lower_bound(const struct oj_quadrant_grid *grid, uint64_t key)
-{
-    int64_t first = 0, end = grid->n_cells;
-    while (first < end)
-    {
-        int64_t middle = first + (end - first) / 2;
-        if (grid->cell[middle] < key)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first;
-}
-
-/* The stored cells of one row, from column0 to column1, are a run: *first up to
- * *end. Returns the next row at or after row that has stored cells. */
-static uint32_t find_run(const struct oj_quadrant_grid *grid, uint32_t row,
-                         const struct cells *cells, int64_t *first,
-                         int64_t *end)
-{
-    int64_t i = lower_bound(grid, cell_at(row, cells->column0));
-    *first = *end = i;
-    if (i < grid->n_cells && grid->cell[i] <= cell_at(row, cells->column1))
-    {
-        *end = lower_bound(grid, cell_at(row, cells->column1) + 1);
-        return row;
-    }
-    return i < grid->n_cells ? (uint32_t)(grid->cell[i] >> 32) : UINT32_MAX;
-}
-
-/* Calls for each run of entries in the cells of window; without feature only
- * counts them. */
+/* Counts the entries in the cells of window; writes them unless feature is
+ * NULL. */
 static int64_t visit(const struct oj_quadrant_grid *grid,
                      const struct oj_box *window, int32_t *feature)
 {
-    struct cells cells = cells_of(grid, window);
+    struct oj_quadrant_cells cells = cells_of(grid, window);
     uint32_t row = cells.row0;
     int64_t n = 0;
     while (row <= cells.row1)
     {
         int64_t first, end, n_run;
-        uint32_t found = find_run(grid, row, &cells, &first, &end);
+        row = oj_quadrant_run(grid->cell, grid->n_cells, row, &cells, &first,
+                              &end);
         n_run = grid->cell_offset[end] - grid->cell_offset[first];
         if (feature != NULL && n_run > 0)
             memcpy(feature + n, grid->feature + grid->cell_offset[first],
                    (size_t)n_run * sizeof *feature);
         n += n_run;
-        row = found > row ? found : row + 1;
     }
     return n;
 }

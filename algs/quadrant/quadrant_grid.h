@@ -14,6 +14,7 @@
 #define QUADRANT_GRID_H
 
 #include "../base/oj_boxes.h"
+#include "../kernels/oj_quadrant.h"
 
 /** Owner. */
 struct oj_quadrant_grid
@@ -21,7 +22,7 @@ struct oj_quadrant_grid
     const struct oj_boxes *boxes; /* borrowed */
     double reach;                 /* by which the boxes were expanded */
     int has_cells;                /* 0: every feature is in the one cell */
-    double x0, y0, size;          /* corner and side of cells */
+    struct oj_quadrant_frame frame;
     int64_t n_cells, n_entries;
     uint64_t *cell;       /* [n_cells] */
     int64_t *cell_offset; /* [n_cells + 1] */

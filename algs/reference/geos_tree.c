@@ -1,7 +1,7 @@
 /* GEOS's STRtree. */
 #include "../../flatten/base/oj_array.h"
 #include "../geos/geos_handle.h"
-#include "box_backend.h"
+#include "box_tree.h"
 
 #define NODE_CAPACITY 10 /* GEOS's own default */
 

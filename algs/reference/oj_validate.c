@@ -440,8 +440,7 @@ static oj_status compare_row(struct oj_validation *v,
         oj_matches_end(reference, v->row) - oj_matches_first(reference, v->row);
     int64_t before = v->n_differences;
     struct oj_row_pair *a, *b;
-    OJ_TRY(oj_reserve(&v->scratch, 0, most_ours + most_reference,
-                      &v->cap_scratch, sizeof *v->scratch, err));
+    OJ_ROOM(v->scratch, 0, most_ours + most_reference, v->cap_scratch, err);
     a = v->scratch;
     b = most_ours > 0 ? v->scratch + most_ours : v->scratch;
     v->ours = a;

@@ -30,10 +30,6 @@
 #include "../../flatten/arrays/oj_matches.h"
 #include "../relation/oj_relation.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define OJ_N_FIRST_DIFFERENCES 10
 
 /** By so many ulps may distances between lines and polygons differ. */
@@ -134,7 +130,4 @@ OJ_EXPORT const char *oj_difference_kind_name(enum oj_difference_kind kind);
 
 OJ_EXPORT void oj_validation_free(struct oj_validation *validation);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

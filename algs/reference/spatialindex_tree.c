@@ -1,6 +1,6 @@
 /* The papers' serial baseline: an R-tree of libspatialindex, bulk-loaded, in
  * memory.  Source: Zhang, You, Gruenwald 2012, section 4.1. */
-#include "box_backend.h"
+#include "box_tree.h"
 
 #include "../../flatten/base/oj_library_texts.h"
 

@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_threads.h"
 #include "../kernels/oj_cross.h"
-#include "relate_nice.h"
+#include "relate_figure.h"
 
 #include <string.h>
 

@@ -147,9 +147,9 @@ static int has_point(const struct oj_box *box, double x, double y)
     return box->x0 <= x && x <= box->x1 && box->y0 <= y && y <= box->y1;
 }
 
-/* One vertex of a nice shape. */
-static oj_status take_vertex(struct relate *r, int figure, double x, double y,
-                             struct oj_error *err)
+/* One vertex of a simple shape. */
+static oj_status take_simple_vertex(struct relate *r, int figure, double x,
+                                    double y, struct oj_error *err)
 {
     const struct oj_figure *other = r->side[1 - figure];
     enum oj_location location = OJ_OUTSIDE;
@@ -165,12 +165,36 @@ static oj_status take_vertex(struct relate *r, int figure, double x, double y,
     return OJ_OK;
 }
 
+/* 1 when points of f outside of the other's box have nothing to add. */
+static int is_known_outside(const struct relate *r, int figure)
+{
+    const struct oj_figure *f = r->side[figure];
+    return f->n_groups > 0 &&
+           at(r, figure, OJ_PLACE_INTERIOR, OJ_PLACE_EXTERIOR) == '2' &&
+           at(r, figure, OJ_PLACE_BOUNDARY, OJ_PLACE_EXTERIOR) == '1';
+}
+
+/* One vertex; the short way is for two simple shapes. */
+static oj_status take_vertex(struct relate *r, int figure, double x, double y,
+                             struct oj_error *err)
+{
+    if (r->side[0]->is_simple && r->side[1]->is_simple)
+        return take_simple_vertex(r, figure, x, y, err);
+    if (!has_point(&r->side[1 - figure]->box, x, y) &&
+        is_known_outside(r, figure))
+        return OJ_OK;
+    return add_vertex(r, x, y, err);
+}
+
 static oj_status take_vertices(struct relate *r, int figure,
                                struct oj_error *err)
 {
     const struct oj_figure *f = r->side[figure];
     for (int64_t i = 0; i < f->n_spots && !is_decided(r); i++)
         OJ_TRY(take_vertex(r, figure, f->spot[i].x, f->spot[i].y, err));
+    /* simple shapes have no dots */
+    for (int64_t i = 0; i < f->n_dots && !is_decided(r); i++)
+        OJ_TRY(take_vertex(r, figure, f->dot[i].at.x, f->dot[i].at.y, err));
     for (int64_t i = 0; i < f->n_edges && !is_decided(r); i++)
     {
         const struct oj_edge *e = &f->edge[i];
@@ -312,42 +336,6 @@ static oj_status take_crossings(struct relate *r, struct oj_error *err)
 
 /* --- all other shapes ----------------------------------------------------- */
 
-/* 1 when points of f outside of the other's box have nothing to add. */
-static int is_known_outside(const struct relate *r, int figure)
-{
-    const struct oj_figure *f = r->side[figure];
-    return f->n_groups > 0 &&
-           at(r, figure, OJ_PLACE_INTERIOR, OJ_PLACE_EXTERIOR) == '2' &&
-           at(r, figure, OJ_PLACE_BOUNDARY, OJ_PLACE_EXTERIOR) == '1';
-}
-
-static oj_status take_any_vertex(struct relate *r, int figure, double x,
-                                 double y, struct oj_error *err)
-{
-    if (!has_point(&r->side[1 - figure]->box, x, y) &&
-        is_known_outside(r, figure))
-        return OJ_OK;
-    return add_vertex(r, x, y, err);
-}
-
-static oj_status take_all_vertices(struct relate *r, int figure,
-                                   struct oj_error *err)
-{
-    const struct oj_figure *f = r->side[figure];
-    for (int64_t i = 0; i < f->n_spots && !is_decided(r); i++)
-        OJ_TRY(take_any_vertex(r, figure, f->spot[i].x, f->spot[i].y, err));
-    for (int64_t i = 0; i < f->n_dots && !is_decided(r); i++)
-        OJ_TRY(take_any_vertex(r, figure, f->dot[i].at.x, f->dot[i].at.y, err));
-    for (int64_t i = 0; i < f->n_edges && !is_decided(r); i++)
-    {
-        const struct oj_edge *e = &f->edge[i];
-        OJ_TRY(take_any_vertex(r, figure, e->ax, e->ay, err));
-        if (i + 1 == f->n_edges || e[1].ax != e->bx || e[1].ay != e->by)
-            OJ_TRY(take_any_vertex(r, figure, e->bx, e->by, err));
-    }
-    return OJ_OK;
-}
-
 /* A figure's edges with one another. */
 static oj_status take_own_crossings(struct relate *r, int figure,
                                     struct oj_error *err)
@@ -377,7 +365,7 @@ static oj_status relate_any(struct relate *r, struct oj_error *err)
 {
     for (int figure = 0; figure < 2; figure++)
     {
-        OJ_TRY(take_all_vertices(r, figure, err));
+        OJ_TRY(take_vertices(r, figure, err));
         if (!r->side[figure]->is_nice)
             OJ_TRY(take_own_crossings(r, figure, err));
     }

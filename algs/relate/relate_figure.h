@@ -1,6 +1,6 @@
 /** A feature taken apart for the question how it relates to another one: its
  *  edges, the points and line ends that matter, and which edges are at the
- *  height of a point.
+ *  height of a point; and what two figures look like around one point.
  *
  *      bands over y     band 0: edges 2 5 7 | band 1: 2 3 | band 2: 3 4 9 ...
  *
@@ -15,6 +15,7 @@
 #ifndef RELATE_FIGURE_H
 #define RELATE_FIGURE_H
 
+#include "../relation/oj_matrix.h"
 #include "../shapes/cpu_shapes.h"
 
 enum oj_edge_kind
@@ -82,16 +83,40 @@ struct oj_figure
     int32_t *mark;  /**< [n_groups] scratch */
 };
 
-/** Takes shape apart, but that polygons which enclose nothing are not found:
- * for oj_shape_is_nice() and oj_figure_make() (relate_nice.h).  O(vertices). */
-OJ_MUST_USE oj_status oj_figure_lay_out(struct oj_figure *figure,
-                                        const struct oj_shape *shape,
-                                        int is_nice, struct oj_error *err);
+/** A direction in which an edge leaves the node. */
+struct oj_ray
+{
+    const struct oj_edge *edge;
+    int8_t sign;     /**< 1: from a to b */
+    int8_t quadrant; /**< 0: up, 1: -x, 2: down, 3: +x */
+    uint8_t figure;  /**< 0 or 1 */
+};
 
-/** Then, with encloses filled unless is_nice: rings of one point whose polygon
- *  encloses nothing are spots, and spots are sorted. */
-OJ_MUST_USE oj_status oj_figure_settle_spots(struct oj_figure *figure,
-                                             struct oj_error *err);
+/** One thread's own; zeroed memory is valid. */
+struct oj_node_scratch
+{
+    int64_t n_rays, cap_rays;
+    struct oj_ray *ray;
+};
+
+/** Takes shape apart; what figure holds already is kept.  is_nice: the shape is
+ *  of points, of lines of some length, or a polygon of which oj_shape_is_nice()
+ *  is known.  O(vertices). */
+OJ_MUST_USE oj_status oj_figure_make(struct oj_figure *figure,
+                                     const struct oj_shape *shape, int is_nice,
+                                     struct oj_node_scratch *scratch,
+                                     struct oj_error *err);
+
+/** *is_nice: 1 when shape is of points, of lines of some length, or of polygons
+ *  no two edges of which cross or run along each other, whose holes lie in
+ * their shells and in no other hole, and none of whose parts lies in another:
+ * then all edges have the interior on one side, and even-odd over all rings is
+ * the union of the parts.  Parts and rings may touch in points.  figure:
+ * scratch. O(vertices) as a rule. */
+OJ_MUST_USE oj_status oj_shape_is_nice(const struct oj_shape *shape,
+                                       struct oj_figure *figure,
+                                       struct oj_node_scratch *scratch,
+                                       int *is_nice, struct oj_error *err);
 
 /** Where a point is in a figure that is_simple: on the boundary also on a line
  *  or a point. */
@@ -137,5 +162,49 @@ static inline int64_t oj_band_edge(const struct oj_figure *f, int32_t band,
 {
     return f->bands.n == 1 ? k : f->bands.edge[f->bands.first[band] + k];
 }
+
+/* --- nodes ----------------------------------------------------------------
+
+ * The rays that leave the point are sorted by angle. The sector that follows
+ * the direction of +x counterclockwise is where a ray cast from the point, a
+ * little above it, would begin: a group holds it where that ray crosses an odd
+ * number of the group's edges that do not contain the point.  From there each
+ * edge of a ring that is passed changes what its group holds.
+ *
+ * Every piece of an edge begins and ends in such a point, and every area that
+ * edges enclose is a sector of one: so the nodes of two figures together give
+ * the matrix.  All signs are exact.
+ *
+ * A crossing of two edges has no doubles for coordinates. Doubles that are off
+ * by a known bound decide most questions, and whole numbers of any size the
+ * rest.
+ * Source: ours; nodes and sorted edges around them as in every overlay. */
+
+/** A point: given by its coordinates, or as the one in which two edges cross,
+ *  of which x and y are off by less than error. */
+struct oj_node
+{
+    double x, y, error;
+    const struct oj_edge *cross[2]; /**< NULL: x and y are exact */
+};
+
+/** The node in which two edges cross that have one point in common, which is
+ *  an end of neither. */
+struct oj_node oj_node_of_crossing(const struct oj_edge *e,
+                                   const struct oj_edge *f);
+
+/** Adds to matrix what lies around the node. *is_vertex: 1 when a crossing is
+ *  an end of some edge; nothing is added then, as it is a node of its own. */
+OJ_MUST_USE oj_status oj_node_relate(struct oj_figure *a, struct oj_figure *b,
+                                     const struct oj_node *node,
+                                     struct oj_node_scratch *scratch,
+                                     struct oj_matrix *matrix, int *is_vertex,
+                                     struct oj_error *err);
+
+/** *is_vertex: 1 when the crossing is an end of some edge of either figure. */
+void oj_node_find_vertex(const struct oj_figure *a, const struct oj_figure *b,
+                         const struct oj_node *node, int *is_vertex);
+
+void oj_node_scratch_free(struct oj_node_scratch *scratch);
 
 #endif

@@ -1,5 +1,5 @@
-/** The table of backends. A backend is one table of functions, chosen at run
- *  time; all take the same flat layers and give the same matches. */
+/** The table of backends: what a user chooses between.  All take the same flat
+ *  layers and give the same matches. */
 #ifndef OJ_BACKEND_H
 #define OJ_BACKEND_H
 
@@ -11,16 +11,11 @@
 extern "C" {
 #endif
 
-#define OJ_BACKEND_ABI 3u
-
 /** All devices that can be used, in struct oj_options.gpus. */
 #define OJ_ALL_GPUS UINT64_MAX
 
-/** The join side, prepared by a backend; each backend has its own. */
-struct oj_index;
-
+struct oj_engine;
 struct oj_screen;
-struct oj_sum_request;
 
 /** How to run, as against what to ask (struct oj_relation). */
 struct oj_options
@@ -73,46 +68,22 @@ struct oj_stats
     char undecided_text[128]; /**< GEOS's reason for the first of them */
 };
 
+enum oj_device_use
+{
+    OJ_NO_DEVICE = 0,
+    OJ_DEVICE,        /**< the CUDA module first, for what its kernels take */
+    OJ_DEVICE_IF_PAYS /**< the same, where it is expected to be faster */
+};
+
 struct oj_backend
 {
-    uint32_t abi;
     const char *name;        /**< value of -backend */
     const char *description; /**< one line for --help */
     int is_reference;        /**< 1: slow and plain, never chosen by auto */
-    int method; /**< for rows that share functions: which of them */
-
-    /** Prepares the join side. flat outlives the index and is not changed.
-     *  self: the row of the table.  tie_rank: [n_features] place of each
-     *  feature in tie order, or NULL: the ordinal is the place.  options:
-     *  n_threads and quadrant_size are set.  *out is freed by free_index. */
-    oj_status (*index)(const struct oj_backend *self,
-                       const struct oj_flat *join_side, const int32_t *tie_rank,
-                       const struct oj_relation *relation,
-                       const struct oj_options *options, struct oj_index **out,
-                       struct oj_stats *stats, struct oj_error *err);
-
-    /** Joins a batch of input features; may be called any number of times,
-     *  from one thread at a time. */
-    oj_status (*join)(struct oj_index *index, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err);
-
-    void (*free_index)(struct oj_index *index); /**< accepts NULL */
-
-    /** 1 when sum_pairs() is worth asking for a batch like input. NULL: never.
-     */
-    int (*sums)(const struct oj_index *index, const struct oj_flat *input);
-
-    /** Counts and sums by join feature (oj_sum_request.h): adds to words [join
-     *  features * words of request] what the pairs of a batch give, and sets
-     *  *n_pairs to their number, without making the pairs; request NULL: adds
-     *  the pairs that each has to words [join features].  On an error words are
-     *  as they were.  OJ_ERR_UNSUPPORTED: join() is the way for this batch.
-     *  NULL: it always is. */
-    oj_status (*sum_pairs)(struct oj_index *index, const struct oj_flat *input,
-                           const struct oj_sum_request *request, int64_t *words,
-                           int64_t *n_pairs, struct oj_stats *stats,
-                           struct oj_error *err);
+    int is_parallel;         /**< 1: on all threads; 0: one */
+    enum oj_device_use device_use;
+    const struct oj_engine *const *engines; /**< oj_engine.h; the first that
+                                                 takes a batch; NULL ends */
 };
 
 /** Row i of the table, or NULL past its end. Row 0 is the default. */
@@ -121,16 +92,8 @@ OJ_EXPORT const struct oj_backend *oj_backend_at(int i);
 /** The backend of a name (without case), or NULL. */
 OJ_EXPORT const struct oj_backend *oj_backend_find(const char *name);
 
-/** The rows; those of one library are in one file. */
-extern const struct oj_backend oj_cpu_backend;
-extern const struct oj_backend oj_cuda_backend;
-extern const struct oj_backend oj_quadrant_backend;
-extern const struct oj_backend oj_cuda_quadrant_backend;
-extern const struct oj_backend oj_geos_backend;
-extern const struct oj_backend oj_geos_sorted_backend;
-extern const struct oj_backend oj_spatialindex_backend;
-extern const struct oj_backend oj_spatialindex_collective_backend;
-extern const struct oj_backend oj_sphere_backend;
+/** Not in the table: its name stands for those of cpu and cuda. */
+extern const struct oj_backend oj_auto_backend;
 
 #ifdef __cplusplus
 }

@@ -177,3 +177,45 @@ oj_status oj_gpu_load(const struct oj_gpu_module **out, struct oj_error *err)
     *out = loaded;
     return OJ_OK;
 }
+
+/* ---- devices ------------------------------------------------------------- */
+
+/* The devices of n that work; the reason of the first where none does. */
+static oj_status find_usable(const struct oj_gpu_module *module, int n,
+                             uint64_t *gpus, struct oj_error *err)
+{
+    struct oj_gpu_device device, first = {0};
+    *gpus = 0;
+    for (int i = 0; i < n; i++)
+    {
+        OJ_TRY(module->describe(i, &device, err));
+        if (device.why_not[0] == '\0')
+            *gpus |= (uint64_t)1 << i;
+        if (i == 0)
+            first = device;
+    }
+    if (*gpus == 0)
+        return oj_fail(err, OJ_ERR_NO_DEVICE, "no GPU can be used: %s",
+                       first.why_not);
+    return OJ_OK;
+}
+
+oj_status oj_gpu_find(const struct oj_options *options,
+                      const struct oj_gpu_module **module, uint64_t *gpus,
+                      struct oj_error *err)
+{
+    int n = 0;
+    OJ_TRY(oj_gpu_load(module, err));
+    OJ_TRY((*module)->count(&n, err));
+    if (options->gpus == OJ_ALL_GPUS)
+        return find_usable(*module, n, gpus, err);
+    *gpus = options->gpus;
+    for (int i = n; i < OJ_GPU_MAX_DEVICES; i++)
+    {
+        if ((options->gpus >> i & 1) != 0)
+            return oj_fail(err, OJ_ERR_NO_DEVICE,
+                           "there is no GPU %d (ogrjoin --devices lists them)",
+                           i);
+    }
+    return OJ_OK;
+}

@@ -69,9 +69,9 @@ struct oj_gpu_module
                           const struct oj_flat *join_side,
                           const struct oj_flat *input);
 
-    /* The functions of struct oj_backend, without its row. Devices and memory
-     * limits come from options. OJ_ERR_UNSUPPORTED: the module's structures
-     * cannot hold these data. */
+    /* As those of struct oj_engine. Devices and memory limits come from
+     * options.  OJ_ERR_UNSUPPORTED: the module's structures cannot hold these
+     * data. */
     oj_status (*index)(const struct oj_flat *join_side, const int32_t *tie_rank,
                        const struct oj_relation *relation,
                        const struct oj_options *options,
@@ -162,9 +162,9 @@ struct oj_gpu_module
     void (*screen_free)(struct oj_gpu_screen *screen); /**< accepts NULL */
 
     /* The papers' method, to compare with: the nearest feature of each point
-     * within a finite distance, ties to the first.  The three functions of
-     * struct oj_backend again, on the first device of options; stages are timed
-     * by the device's clock. The caller asks for nothing else. */
+     * within a finite distance, ties to the first.  As those
+     * of struct oj_engine, on the first device of options; stages are timed by
+     * the device's clock. The caller asks for nothing else. */
     oj_status (*quadrant_index)(const struct oj_flat *join_side,
                                 const int32_t *tie_rank,
                                 const struct oj_relation *relation,
@@ -189,6 +189,12 @@ typedef const struct oj_gpu_module *oj_gpu_module_function(uint32_t abi);
  *  version, with the reason.  Thread-safe. */
 OJ_MUST_USE OJ_EXPORT oj_status oj_gpu_load(const struct oj_gpu_module **out,
                                             struct oj_error *err);
+
+/** The module, and which devices options name, bit by bit: those that work
+ *  where they name all. */
+OJ_MUST_USE oj_status oj_gpu_find(const struct oj_options *options,
+                                  const struct oj_gpu_module **module,
+                                  uint64_t *gpus, struct oj_error *err);
 
 /** Adds to why there was no memory what helps, after "; ", unless the message
  *  has such a part already: whoever wrote it knew better. */

@@ -3,7 +3,7 @@
  * nearest first.  Squared chords decide; metres are made at the very end. */
 #include "../../flatten/base/oj_array.h"
 #include "../distance/cpu_distance_rows.h"
-#include "../relation/cpu_family.h"
+#include "../relation/oj_engine.h"
 #include "cpu_sphere_side.h"
 
 #include <string.h>
@@ -12,21 +12,15 @@ struct sphere_index
 {
     struct oj_distance_index shared; /* its distances are squared chords */
     struct oj_sphere_side side;      /* of the join side */
+    struct oj_sphere_side input;     /* of the batch at hand */
     struct oj_tree3 tree;
     int32_t *feature; /* [entries of tree] */
     double *limit2;   /* [features] their own distances, or NULL */
 };
 
-/* A batch on its way. */
-struct sphere_join_batch
+static struct sphere_index *own(struct oj_distance_index *shared)
 {
-    struct oj_distance_batch shared;
-    struct oj_sphere_side side; /* of the input */
-};
-
-static struct sphere_index *index_of(const struct oj_distance_batch *batch)
-{
-    return (struct sphere_index *)(void *)batch->index;
+    return (struct sphere_index *)(void *)shared;
 }
 
 /* The squared chord of so many metres; below 0: no distance. */
@@ -61,50 +55,33 @@ static int takes(const struct oj_relation *relation,
 
 static void free_index(struct oj_distance_index *shared)
 {
-    struct sphere_index *self = (struct sphere_index *)(void *)shared;
+    struct sphere_index *self = own(shared);
     oj_free(self->feature);
     oj_free(self->limit2);
     oj_free(self->tree.node);
     oj_sphere_side_free(&self->side);
 }
 
-/* The features that join something, in Morton order of longitude and latitude
- * of their first vertex. */
-static oj_status order_features(const struct oj_sphere_side *side,
-                                int n_threads, struct oj_order *order,
-                                struct oj_error *err)
+/* Longitude and latitude of its first vertex. */
+static int middle_of(const void *user, int64_t feature, double *x, double *y)
 {
-    const struct oj_flat *flat = side->flat;
-    int64_t n = flat->n_features;
-    double *x, *y;
-    oj_status status;
-    OJ_NEW(x, 2 * n, err);
-    y = x + n;
-    for (int64_t f = 0; f < n; f++)
-    {
-        int64_t v, end;
-        x[f] = y[f] = NAN;
-        if (oj_box3_is_empty(&side->box[f]) || !oj_feature_may_pair(flat, f))
-            continue;
-        oj_flat_vertices(flat, f, &v, &end);
-        x[f] = remainder(flat->x[v], 360.0);
-        y[f] = flat->y[v];
-    }
-    status = oj_order_build(order, n_threads, n, x, y, err);
-    oj_free(x);
-    if (status == OJ_OK)
-        status = oj_order_sort(order, n_threads, NULL, NULL, err);
-    return status;
+    const struct oj_sphere_side *side = user;
+    int64_t v, end;
+    if (oj_box3_is_empty(&side->box[feature]))
+        return 0;
+    oj_flat_vertices(side->flat, feature, &v, &end);
+    *x = remainder(side->flat->x[v], 360.0);
+    *y = side->flat->y[v];
+    return 1;
 }
 
 static oj_status build_tree(struct sphere_index *self, struct oj_error *err)
 {
-    struct oj_order order;
+    struct oj_order order = {0};
     struct oj_box3 *box = NULL;
-    oj_status status;
-    memset(&order, 0, sizeof order);
-    status = order_features(&self->side, self->shared.options.n_threads, &order,
-                            err);
+    oj_status status =
+        oj_distance_order(self->side.flat, &self->side, middle_of,
+                          self->shared.options.n_threads, &order, err);
     if (status == OJ_OK)
     {
         self->feature = oj_malloc(order.n_points, sizeof *self->feature);
@@ -127,7 +104,7 @@ static oj_status build_tree(struct sphere_index *self, struct oj_error *err)
 static oj_status build_index(struct oj_distance_index *shared,
                              struct oj_stats *stats, struct oj_error *err)
 {
-    struct sphere_index *self = (struct sphere_index *)(void *)shared;
+    struct sphere_index *self = own(shared);
     const struct oj_flat *flat = shared->join_side;
     OJ_TRY(oj_sphere_side_build(&self->side, flat, 1,
                                 shared->relation.distance_to == OJ_TO_INTERIOR,
@@ -148,7 +125,6 @@ static oj_status build_index(struct oj_distance_index *shared,
 /* An input row on its way. */
 struct sphere_row_search
 {
-    struct sphere_join_batch *b;
     struct sphere_index *self;
     struct oj_distance_worker *worker;
     int64_t row, first_vertex, end_vertex;
@@ -158,7 +134,7 @@ struct sphere_row_search
 static double limit2_of(const struct sphere_row_search *s, int32_t feature)
 {
     const double *limit2 = s->self->limit2;
-    if (limit2 != NULL && s->b->shared.input->max_distance == NULL &&
+    if (limit2 != NULL && s->self->shared.input->max_distance == NULL &&
         limit2[feature] < s->limit2)
         return limit2[feature];
     return s->limit2;
@@ -170,19 +146,20 @@ static oj_status try_feature(struct sphere_row_search *s, int32_t feature,
     const struct sphere_index *self = s->self;
     const struct oj_ranking *ranking = &s->worker->ranking;
     double limit2 = limit2_of(s, feature), least = INFINITY;
-    OJ_TRY(oj_distance_try(&s->b->shared, s->worker, err));
-    if (!oj_pair_may_count(&s->b->shared.filter, s->row, feature))
+    OJ_TRY(oj_distance_try(&self->shared, s->worker, err));
+    if (!oj_pair_may_count(&self->shared.filter, s->row, feature))
         return OJ_OK;
     for (int64_t v = s->first_vertex; v < s->end_vertex; v++)
     {
-        double chord2 = oj_sphere_chord2(&self->side, feature, s->b->side.at[v],
-                                         limit2 < least ? limit2 : least);
+        double chord2 =
+            oj_sphere_chord2(&self->side, feature, self->input.at[v],
+                             limit2 < least ? limit2 : least);
         least = chord2 < least ? chord2 : least;
     }
     if (!(least <= limit2) || least < self->shared.relation.min_distance)
         return OJ_OK;
     OJ_TRY(
-        oj_distance_put(&s->b->shared, s->worker, s->row, feature, least, err));
+        oj_distance_put(&self->shared, s->worker, s->row, feature, least, err));
     if (self->shared.relation.op == OJ_OP_NEAREST && ranking->bound < s->limit2)
         s->limit2 = ranking->bound;
     return OJ_OK;
@@ -192,15 +169,13 @@ static oj_status walk(struct sphere_row_search *s, struct oj_error *err)
 {
     const struct sphere_index *self = s->self;
     const struct oj_tree3 *tree = &self->tree;
-    const struct oj_box3 *box = &s->b->side.box[s->row];
-    struct oj_tree3_visit stack[OJ_TREE3_STACK];
-    int depth = 0;
-    if (tree->n_levels == 0)
-        return OJ_OK;
-    stack[depth++] = (struct oj_tree3_visit){0.0, 0, tree->n_levels - 1};
+    const struct oj_box3 *box = &self->input.box[s->row];
+    struct oj_box_child stack[OJ_BOX_STACK];
+    int depth = tree->levels.n_levels > 0;
+    stack[0] = (struct oj_box_child){0.0, 0, tree->levels.n_levels - 1};
     while (depth > 0)
     {
-        struct oj_tree3_visit at = stack[--depth];
+        struct oj_box_child at = stack[--depth];
         if (at.d2 > s->limit2)
             continue;
         if (at.level > 0)
@@ -211,15 +186,14 @@ static oj_status walk(struct sphere_row_search *s, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status search_row(struct oj_distance_batch *shared,
+static oj_status search_row(struct oj_distance_index *shared,
                             struct oj_distance_worker *worker, int64_t row,
                             struct oj_error *err)
 {
     const struct oj_flat *flat = shared->input;
-    struct sphere_index *self = index_of(shared);
-    struct sphere_row_search s = {
-        (struct sphere_join_batch *)(void *)shared, self, worker, row, 0, 0,
-        self->shared.relation.max_distance};
+    struct sphere_index *self = own(shared);
+    struct sphere_row_search s = {self, worker, row,
+                                  0,    0,      shared->relation.max_distance};
     /* every part is a point */
     oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
@@ -231,53 +205,43 @@ static oj_status search_row(struct oj_distance_batch *shared,
 
 /* --- a batch -------------------------------------------------------------- */
 
-static oj_status start_batch(struct oj_distance_batch *shared,
+static oj_status start_batch(struct oj_distance_index *shared,
                              struct oj_error *err)
 {
-    struct sphere_join_batch *b = (struct sphere_join_batch *)(void *)shared;
-    struct oj_distance_index *index = shared->index;
-    int n_threads = index->options.n_threads;
-    OJ_TRY(oj_sphere_side_build(&b->side, shared->input, 0, 0, n_threads, err));
-    return order_features(&b->side, n_threads, &index->order, err);
+    struct sphere_index *self = own(shared);
+    int n_threads = shared->options.n_threads;
+    OJ_TRY(oj_sphere_side_build(&self->input, shared->input, 0, 0, n_threads,
+                                err));
+    return oj_distance_order(shared->input, &self->input, middle_of, n_threads,
+                             &shared->order, err);
 }
 
-static const struct oj_distance_space sphere = {sizeof(struct sphere_index),
-                                                build_index, free_index,
-                                                start_batch, search_row};
-
-static oj_status
-make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-           const struct oj_relation *relation, const struct oj_options *options,
-           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+static void end_batch(struct oj_distance_index *shared, struct oj_stats *stats)
 {
-    struct oj_relation chords = *relation;
-    chords.max_distance = chord2_of(relation->max_distance);
-    chords.min_distance = chord2_of(relation->min_distance);
-    return oj_distance_index_make(&sphere, join_side, tie_rank, &chords,
-                                  options, out, stats, err);
+    oj_sphere_side_free(&own(shared)->input);
+    for (int t = 0; t < shared->options.n_threads; t++)
+        stats->n_candidates += shared->worker[t].n_tried;
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static const struct oj_distance_space sphere = {.index_size =
+                                                    sizeof(struct sphere_index),
+                                                .build = build_index,
+                                                .free = free_index,
+                                                .start = start_batch,
+                                                .search = search_row,
+                                                .end = end_batch,
+                                                .measure_of = metres_of};
+
+static oj_status make_index(const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
-    struct sphere_index *self = (struct sphere_index *)(void *)wrapped;
-    struct sphere_join_batch b;
-    oj_status status;
-    memset(&b, 0, sizeof b);
-    b.shared.index = &self->shared;
-    b.shared.input = input;
-    status = oj_distance_rows(&b.shared, stats, err);
-    oj_sphere_side_free(&b.side);
-    for (int t = 0; t < self->shared.options.n_threads; t++)
-        stats->n_candidates += self->shared.worker[t].n_tried;
-    if (status == OJ_OK)
-        status =
-            oj_distance_matches(&self->shared, input->n_features, out, err);
-    for (int64_t i = 0; status == OJ_OK && i < out->n_entries; i++)
-        out->measure[i] = metres_of(out->measure[i]);
-    return status;
+    struct oj_index_args chords = *args;
+    chords.relation.max_distance = chord2_of(args->relation.max_distance);
+    chords.relation.min_distance = chord2_of(args->relation.min_distance);
+    return oj_distance_index_make(&sphere, &chords, out, stats, err);
 }
 
-const struct oj_cpu_family oj_cpu_sphere = {
-    "distances on the sphere", takes, make_index, join, oj_distance_index_free};
+const struct oj_engine oj_cpu_sphere = {"distances on the sphere", takes,
+                                        make_index, oj_distance_join,
+                                        oj_distance_index_free};

@@ -12,6 +12,7 @@
 #define CPU_SPHERE_SIDE_H
 
 #include "../../flatten/arrays/oj_flat.h"
+#include "../base/cpu_box_tree.h"
 #include "../kernels/oj_sphere.h"
 
 struct oj_box3
@@ -19,26 +20,11 @@ struct oj_box3
     double low[3], high[3]; /**< empty: low > high */
 };
 
-#define OJ_TREE3_FANOUT 8
-#define OJ_TREE3_LEVELS 12
-
-/* Eight children pushed a level, seven left behind on the way down. */
-#define OJ_TREE3_STACK (OJ_TREE3_LEVELS * OJ_TREE3_FANOUT)
-
 /** A packed tree; level 0 are the boxes of the entries. Owner of node. */
 struct oj_tree3
 {
-    int n_levels; /**< 0: no entries */
-    int64_t first_node[OJ_TREE3_LEVELS + 1];
+    struct oj_box_levels levels;
     struct oj_box3 *node;
-};
-
-/** A node on the way down a tree, and the squared distance to its box. */
-struct oj_tree3_visit
-{
-    double d2;
-    int64_t node;
-    int level;
 };
 
 /** Where a polygon ring's inside is. */
@@ -107,11 +93,15 @@ OJ_MUST_USE oj_status oj_tree3_build(struct oj_tree3 *tree, int64_t n,
                                      const struct oj_box3 *box,
                                      struct oj_error *err);
 
-/** Pushes the children of `at` that are nearer to box than least on a stack of
- *  this depth, the nearest last. Returns the new depth. */
-int oj_tree3_push(const struct oj_tree3 *tree, struct oj_tree3_visit at,
-                  const struct oj_box3 *box, double least,
-                  struct oj_tree3_visit *stack, int depth);
+/** oj_box_levels_push() of a tree on a stack of OJ_BOX_STACK. */
+static inline int oj_tree3_push(const struct oj_tree3 *tree,
+                                struct oj_box_child at,
+                                const struct oj_box3 *box, double least,
+                                struct oj_box_child *stack, int depth)
+{
+    return oj_box_levels_push(&tree->levels, 3, (const double *)tree->node, at,
+                              (const double *)box, least, 0, stack, depth);
+}
 
 static inline int oj_box3_is_empty(const struct oj_box3 *box)
 {
@@ -123,14 +113,7 @@ static inline int oj_box3_is_empty(const struct oj_box3 *box)
 static inline double oj_box3_distance2(const struct oj_box3 *a,
                                        const struct oj_box3 *b)
 {
-    double sum = 0.0;
-    for (int i = 0; i < 3; i++)
-    {
-        double d = a->low[i] - b->high[i], e = b->low[i] - a->high[i];
-        d = d > e ? d : e;
-        sum += d > 0.0 ? d * d : 0.0;
-    }
-    return sum;
+    return oj_box_gap2(3, (const double *)a, (const double *)b);
 }
 
 static inline struct oj_box3 oj_box3_of(struct oj_vec3 p)

@@ -1,7 +1,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/cpu_threads.h"
-#include "../relation/cpu_family.h"
+#include "../relation/oj_engine.h"
 #include "../relation/oj_point_rule.h"
 #include "cpu_point_block.h"
 
@@ -78,21 +78,22 @@ static int accepts_alike(unsigned accepted)
     return (accepted >> OJ_INSIDE & 1) == (accepted >> OJ_ON_BOUNDARY & 1);
 }
 
-static oj_status
-make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
-           const struct oj_relation *relation, const struct oj_options *options,
-           struct oj_index **out, struct oj_stats *stats, struct oj_error *err)
+static oj_status make_index(const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
+    const struct oj_flat *join_side = args->join_side;
+    const struct oj_options *options = &args->options;
     struct points_in_polygons_index *self = oj_calloc(1, sizeof *self);
     double start = oj_clock_seconds();
     oj_status status;
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
-    self->relation = *relation;
-    self->options = *options;
-    self->tie_rank = tie_rank;
+    self->relation = args->relation;
+    self->options = args->options;
+    self->tie_rank = args->tie_rank;
     self->flat = join_side;
-    self->accepted = oj_point_locations(relation->op);
+    self->accepted = oj_point_locations(args->relation.op);
     self->worker = oj_calloc(options->n_threads, sizeof *self->worker);
     if (self->worker == NULL)
         status = oj_fail_nomem(err, options->n_threads, sizeof *self->worker);
@@ -105,7 +106,8 @@ make_index(const struct oj_flat *join_side, const int32_t *tie_rank,
         if (self->solidity == NULL)
             status = oj_fail_nomem(err, join_side->n_features, 1);
     }
-    if (status == OJ_OK && relation->share_lists && relation->any_order)
+    if (status == OJ_OK && args->relation.share_lists &&
+        args->relation.any_order)
         status =
             oj_known_cells_build(&self->known, &self->cells, options->n_input,
                                  (int)(self->accepted >> OJ_INSIDE & 1),
@@ -348,6 +350,6 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return join_batch(&b, stats, err);
 }
 
-const struct oj_cpu_family oj_cpu_points_in_polygons = {
+const struct oj_engine oj_cpu_points_in_polygons = {
     "points in cells of polygons", oj_is_points_in_polygons, make_index, join,
     free_index};

@@ -47,18 +47,21 @@ struct generic_schema
     int has_geometry;               /* the last child is the geometry */
 };
 
+/* Most places at a time. */
+#define ROW_BLOCK 1024
+
 struct join_stream
 {
     OGRFeatureDefnH defn;
     struct oj_arrow_rows rows;
     struct generic_schema schema;
-    struct oj_row_gather *gather;
+    OGRFeatureH scratch; /* for conversions */
     int64_t batch_rows;
     struct arrow_child *child; /* [n_children] */
     int n_children;
 
     /* Places taken of the current answer and not yet added. */
-    struct oj_row_place place[OJ_ROW_BLOCK];
+    struct oj_row_place place[ROW_BLOCK];
     int64_t first_place, n_places;
 
     int at_end;
@@ -220,7 +223,8 @@ static void close_stream(struct join_stream *s)
     for (int i = 0; s->child != NULL && i < s->n_children; i++)
         oj_row_column_free(&s->child[i].column);
     oj_free(s->child);
-    oj_row_gather_close(s->gather);
+    if (s->scratch != NULL)
+        OGR_F_Destroy(s->scratch);
     close_schema(&s->schema);
     oj_free(s);
 }
@@ -396,8 +400,8 @@ static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,
         !open_schema(defn, fid_column, options, &s->schema) ||
         make_schema(&s->schema, &schema) != 0)
         return 0;
-    done = init_children(s, &schema) &&
-           oj_row_gather_open(rows->cursor, defn, &s->gather, NULL) == OJ_OK;
+    s->scratch = OGR_F_Create(defn);
+    done = init_children(s, &schema) && s->scratch != NULL;
     schema.release(&schema);
     return done;
 }
@@ -412,9 +416,8 @@ static oj_status find_places(struct join_stream *s, int64_t most,
     while (s->n_places == 0)
     {
         s->first_place = 0;
-        s->n_places =
-            oj_row_cursor_take(s->rows.cursor, s->place,
-                               most < OJ_ROW_BLOCK ? most : OJ_ROW_BLOCK);
+        s->n_places = oj_row_cursor_take(s->rows.cursor, s->place,
+                                         most < ROW_BLOCK ? most : ROW_BLOCK);
         if (s->n_places > 0)
             return OJ_OK;
         OJ_TRY(s->rows.advance(s->rows.user, &there, err));
@@ -437,8 +440,8 @@ static oj_status add_to_child(struct join_stream *s, struct arrow_child *child,
     if (child->kind == CHILD_GEOMETRY)
         return oj_row_gather_wkb(s->rows.cursor, places, n, &child->column,
                                  n_added, err);
-    return oj_row_gather_field(s->gather, child->source, places, n,
-                               &child->column, n_added, err);
+    return oj_row_gather_field(s->rows.cursor, child->source, s->scratch,
+                               places, n, &child->column, n_added, err);
 }
 
 static oj_status fail_too_large(const struct join_stream *s,

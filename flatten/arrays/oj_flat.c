@@ -10,12 +10,6 @@
  * ring_offset[n_parts] == n_rings and vertex_offset[n_rings] == n_vertices. So
  * dropping a feature is reading its start back. */
 
-/* Makes array of buf, of which n_used are in use, hold n; returns from the
- * enclosing function when it cannot. */
-#define ROOM(array, n_used, n, capacity)                                       \
-    OJ_TRY(oj_reserve(&buf->array, n_used, n, &buf->capacity,                  \
-                      sizeof *buf->array, err))
-
 /* 1 for a coordinate that joins take; 0 for NaN, too. */
 static int is_taken(double x)
 {
@@ -82,8 +76,8 @@ void oj_flat_counts_add(struct oj_flat_counts *sum,
 static oj_status reserve_vertices(struct oj_flat_buf *buf, int64_t n,
                                   struct oj_error *err)
 {
-    ROOM(x, buf->n_vertices, n, cap_x);
-    ROOM(y, buf->n_vertices, n, cap_y);
+    OJ_ROOM(buf->x, buf->n_vertices, n, buf->cap_x, err);
+    OJ_ROOM(buf->y, buf->n_vertices, n, buf->cap_y, err);
     return OJ_OK;
 }
 
@@ -91,10 +85,10 @@ static oj_status reserve_vertices(struct oj_flat_buf *buf, int64_t n,
 static oj_status to_long_form(struct oj_flat_buf *buf, struct oj_error *err)
 {
     int64_t n = buf->n_features, n_parts = 0;
-    ROOM(part_offset, 0, n + 2, cap_part_offset);
-    ROOM(part_kind, 0, n + 1, cap_parts);
-    ROOM(ring_offset, 0, n + 2, cap_ring_offset);
-    ROOM(vertex_offset, 0, n + 2, cap_vertex_offset);
+    OJ_ROOM(buf->part_offset, 0, n + 2, buf->cap_part_offset, err);
+    OJ_ROOM(buf->part_kind, 0, n + 1, buf->cap_parts, err);
+    OJ_ROOM(buf->ring_offset, 0, n + 2, buf->cap_ring_offset, err);
+    OJ_ROOM(buf->vertex_offset, 0, n + 2, buf->cap_vertex_offset, err);
     buf->part_offset[0] = buf->ring_offset[0] = buf->vertex_offset[0] = 0;
     for (int64_t i = 0; i < n; i++)
     {
@@ -117,11 +111,12 @@ static oj_status to_long_form(struct oj_flat_buf *buf, struct oj_error *err)
 oj_status oj_flat_buf_begin(struct oj_flat_buf *buf, int64_t fid,
                             struct oj_error *err)
 {
-    ROOM(fid, buf->n_features, buf->n_features + 1, cap_features);
+    OJ_ROOM(buf->fid, buf->n_features, buf->n_features + 1, buf->cap_features,
+            err);
     if (!buf->long_form)
         OJ_TRY(to_long_form(buf, err));
-    ROOM(part_offset, buf->n_features + 1, buf->n_features + 2,
-         cap_part_offset);
+    OJ_ROOM(buf->part_offset, buf->n_features + 1, buf->n_features + 2,
+            buf->cap_part_offset, err);
     buf->fid[buf->n_features] = fid;
     return OJ_OK;
 }
@@ -130,8 +125,8 @@ oj_status oj_flat_buf_part(struct oj_flat_buf *buf, enum oj_part_kind kind,
                            struct oj_error *err)
 {
     int64_t n = buf->n_parts;
-    ROOM(part_kind, n, n + 1, cap_parts);
-    ROOM(ring_offset, n + 1, n + 2, cap_ring_offset);
+    OJ_ROOM(buf->part_kind, n, n + 1, buf->cap_parts, err);
+    OJ_ROOM(buf->ring_offset, n + 1, n + 2, buf->cap_ring_offset, err);
     buf->part_kind[n] = (uint8_t)kind;
     buf->ring_offset[n + 1] = buf->n_rings;
     buf->n_parts = n + 1;
@@ -141,7 +136,7 @@ oj_status oj_flat_buf_part(struct oj_flat_buf *buf, enum oj_part_kind kind,
 oj_status oj_flat_buf_ring(struct oj_flat_buf *buf, struct oj_error *err)
 {
     int64_t n = buf->n_rings;
-    ROOM(vertex_offset, n + 1, n + 2, cap_vertex_offset);
+    OJ_ROOM(buf->vertex_offset, n + 1, n + 2, buf->cap_vertex_offset, err);
     buf->vertex_offset[n + 1] = buf->n_vertices;
     buf->n_rings = n + 1;
     buf->ring_offset[buf->n_parts] = n + 1;
@@ -357,7 +352,8 @@ static oj_status add_short_point(struct oj_flat_buf *buf, int64_t fid, double x,
                                  double y, struct oj_error *err)
 {
     int64_t n = buf->n_features;
-    ROOM(fid, buf->n_features, buf->n_features + 1, cap_features);
+    OJ_ROOM(buf->fid, buf->n_features, buf->n_features + 1, buf->cap_features,
+            err);
     OJ_TRY(reserve_vertices(buf, n + 1, err));
     buf->fid[n] = fid;
     buf->x[n] = x;
@@ -400,6 +396,33 @@ oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
     else
         buf->counts.n_not_finite++;
     return OJ_OK;
+}
+
+static oj_status copy_parts(struct oj_flat_buf *buf, const struct oj_flat *flat,
+                            int64_t feature, struct oj_error *err)
+{
+    for (int64_t part = flat->part_offset[feature];
+         part < flat->part_offset[feature + 1]; part++)
+        OJ_TRY(oj_flat_buf_copy_part(buf, flat, part, err));
+    return oj_flat_buf_end(buf, err);
+}
+
+oj_status oj_flat_buf_copy(struct oj_flat_buf *buf, const struct oj_flat *flat,
+                           int64_t feature, int64_t fid, struct oj_error *err)
+{
+    int64_t vertex, end;
+    oj_status status;
+    oj_flat_vertices(flat, feature, &vertex, &end);
+    if (vertex == end)
+        return oj_flat_buf_add_null(buf, fid, err);
+    if (oj_flat_is_points(flat))
+        return oj_flat_buf_add_point(buf, fid, flat->x[feature],
+                                     flat->y[feature], err);
+    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+    status = copy_parts(buf, flat, feature, err);
+    if (status != OJ_OK)
+        oj_flat_buf_drop(buf);
+    return status;
 }
 
 static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)

@@ -196,6 +196,13 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_end(struct oj_flat_buf *buf,
                                                 struct oj_error *err);
 OJ_EXPORT void oj_flat_buf_drop(struct oj_flat_buf *buf);
 
+/** Adds a copy of a feature of flat, in either form, with this FID. On failure
+ *  buf has the features it had. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_copy(struct oj_flat_buf *buf,
+                                                 const struct oj_flat *flat,
+                                                 int64_t feature, int64_t fid,
+                                                 struct oj_error *err);
+
 /** Takes the parts from those features >= first that have a coordinate which is
  *  not finite or beyond OJ_FLAT_MOST, and returns how many it took: for
  *  coordinates that were changed in place after end (a reprojection). Not added

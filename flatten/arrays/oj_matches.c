@@ -6,8 +6,7 @@
 oj_status oj_matches_grow(struct oj_matches *m, int64_t n_used,
                           int64_t n_entries, struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(&m->join_row, n_used, n_entries, &m->cap_join_row,
-                      sizeof *m->join_row, err));
+    OJ_ROOM(m->join_row, n_used, n_entries, m->cap_join_row, err);
     return oj_reserve(&m->measure, n_used, n_entries, &m->cap_measure,
                       sizeof *m->measure, err);
 }
@@ -20,8 +19,7 @@ oj_status oj_matches_reserve(struct oj_matches *m, int64_t n_rows,
 {
     if (lists)
     {
-        OJ_TRY(oj_reserve(&m->offset, 0, n_rows + 1, &m->cap_offset,
-                          sizeof *m->offset, err));
+        OJ_ROOM(m->offset, 0, n_rows + 1, m->cap_offset, err);
     }
     OJ_TRY(oj_matches_grow(m, 0, n_entries, err));
     if (!lists)
@@ -42,8 +40,7 @@ oj_status oj_matches_reserve_scattered(struct oj_matches *m, int64_t n_rows,
                                        int64_t n_entries, struct oj_error *err)
 {
     OJ_TRY(oj_matches_reserve(m, n_rows, n_entries, 1, err));
-    OJ_TRY(oj_reserve(&m->offset, 0, 2 * n_rows, &m->cap_offset,
-                      sizeof *m->offset, err));
+    OJ_ROOM(m->offset, 0, 2 * n_rows, m->cap_offset, err);
     m->scattered = 1;
     return OJ_OK;
 }

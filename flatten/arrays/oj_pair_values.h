@@ -11,10 +11,6 @@
 #include "oj_flat.h"
 #include "oj_matches.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** NaN where there is no such value. */
 enum oj_pair_value
 {
@@ -62,7 +58,4 @@ oj_pair_values_reserve(struct oj_pair_values *values, enum oj_pair_value which,
 
 OJ_EXPORT void oj_pair_values_free(struct oj_pair_values *values);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

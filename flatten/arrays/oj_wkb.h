@@ -12,10 +12,6 @@
 
 #include "oj_flat.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Collections inside collections deeper than this are refused. */
 #define OJ_WKB_MAX_DEPTH 32
 
@@ -75,7 +71,4 @@ static inline double oj_wkb_double(const uint8_t *bytes)
     return u.value;
 }
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -74,7 +74,8 @@ void oj_row_column_free(struct oj_row_column *column)
     memset(column, 0, sizeof *column);
 }
 
-size_t oj_row_column_size(const struct oj_row_column *column)
+/* Bytes of a value in values, 0 for bits and w. */
+static size_t value_size(const struct oj_row_column *column)
 {
     switch (column->format)
     {
@@ -92,7 +93,7 @@ size_t oj_row_column_size(const struct oj_row_column *column)
     }
 }
 
-/* ---- which rows have a value -------------------------------------------- */
+/* ---- room --------------------------------------------------------------- */
 
 /* Bytes of bits of n rows, a whole word more than needed. */
 static int64_t bit_bytes(int64_t n)
@@ -107,34 +108,37 @@ static void put_bit(uint8_t *bits, int64_t i, int value)
         (uint8_t)(value ? bits[i >> 3] | mask : bits[i >> 3] & ~mask);
 }
 
-oj_status oj_row_column_added(struct oj_row_column *column,
-                              const uint8_t *has_value, int64_t n,
-                              struct oj_error *err)
+/* The next row, whose value is in its place. */
+static oj_status add_row(struct oj_row_column *column, int has_value,
+                         struct oj_error *err)
 {
-    int64_t first = column->length, n_valid = n;
-    if (has_value != NULL && column->is_nullable)
-    {
-        n_valid = 0;
-        for (int64_t i = 0; i < n; i++)
-            n_valid += has_value[i];
-    }
-    if (n_valid < n || column->valid != NULL)
+    int64_t row = column->length;
+    int is_null = !has_value && column->is_nullable;
+    if (is_null || column->valid != NULL)
     {
         int is_new = column->valid == NULL; /* all rows so far had values */
-        OJ_TRY(oj_reserve(&column->valid, is_new ? 0 : bit_bytes(first),
-                          bit_bytes(first + n), &column->cap_valid, 1, err));
+        OJ_TRY(oj_reserve(&column->valid, is_new ? 0 : bit_bytes(row),
+                          bit_bytes(row + 1), &column->cap_valid, 1, err));
         if (is_new)
-            memset(column->valid, 0xFF, (size_t)bit_bytes(first));
-        for (int64_t i = 0; i < n; i++)
-            put_bit(column->valid, first + i,
-                    n_valid == n || has_value[i] != 0);
-        column->n_nulls += n - n_valid;
+            memset(column->valid, 0xFF, (size_t)bit_bytes(row));
+        put_bit(column->valid, row, !is_null);
+        column->n_nulls += is_null;
     }
-    column->length = first + n;
+    column->length = row + 1;
     return OJ_OK;
 }
 
-/* ---- room --------------------------------------------------------------- */
+/* Room for a value more, not of w, u, z and +. */
+static oj_status reserve_value(struct oj_row_column *column,
+                               struct oj_error *err)
+{
+    int64_t length = column->length;
+    if (column->format == 'b')
+        return oj_reserve(&column->values, bit_bytes(length),
+                          bit_bytes(length + 1), &column->cap_values, 1, err);
+    return oj_reserve(&column->values, length, length + 1, &column->cap_values,
+                      value_size(column), err);
+}
 
 /* For offsets: one more, and the first is 0. */
 static oj_status reserve_offsets(struct oj_row_column *column, int64_t n,
@@ -149,17 +153,6 @@ static oj_status reserve_offsets(struct oj_row_column *column, int64_t n,
     return OJ_OK;
 }
 
-oj_status oj_row_column_reserve(struct oj_row_column *column, int64_t n,
-                                struct oj_error *err)
-{
-    int64_t length = column->length;
-    if (column->format == 'b')
-        return oj_reserve(&column->values, bit_bytes(length),
-                          bit_bytes(length + n), &column->cap_values, 1, err);
-    return oj_reserve(&column->values, length, length + n, &column->cap_values,
-                      oj_row_column_size(column), err);
-}
-
 static oj_status reserve_bytes(struct oj_row_column *column, int64_t n,
                                struct oj_error *err)
 {
@@ -169,62 +162,15 @@ static oj_status reserve_bytes(struct oj_row_column *column, int64_t n,
 
 /* ---- texts -------------------------------------------------------------- */
 
-/* Texts lie anywhere: they are fetched some rows ahead. */
-#define FETCH_AHEAD 8
-
-oj_status oj_row_column_add_texts(struct oj_row_column *column,
-                                  const struct oj_texts *texts, int64_t n,
-                                  int64_t *n_added, struct oj_error *err)
-{
-    uint8_t has_value[256];
-    int64_t done = 0;
-    *n_added = 0;
-    OJ_TRY(reserve_offsets(column, n, err));
-    while (done < n)
-    {
-        int64_t here = n - done < 256 ? n - done : 256, fit = 0, total = 0;
-        int32_t *offset = (int32_t *)column->values + column->length;
-        char *to;
-        for (; fit < here; fit++)
-        {
-            int has = texts->text[done + fit] != NULL;
-            int64_t size = has ? texts->n_bytes[done + fit] : 0;
-            if (size > column->limit - column->n_bytes - total)
-                break;
-            total += size;
-            has_value[fit] = (uint8_t)has;
-            offset[fit + 1] = (int32_t)(column->n_bytes + total);
-        }
-        OJ_TRY(reserve_bytes(column, total + 1, err));
-        to = column->bytes + column->n_bytes;
-        for (int64_t i = done; i < done + fit; i++)
-        {
-            if (i + FETCH_AHEAD < n && texts->text[i + FETCH_AHEAD] != NULL)
-                __builtin_prefetch(texts->text[i + FETCH_AHEAD]);
-            if (texts->text[i] == NULL)
-                continue;
-            memcpy(to, texts->text[i], (size_t)texts->n_bytes[i]);
-            to += texts->n_bytes[i];
-        }
-        OJ_TRY(oj_row_column_added(column, has_value, fit, err));
-        column->n_bytes += total;
-        done += fit;
-        if (fit < here)
-            break;
-    }
-    *n_added = done;
-    return OJ_OK;
-}
-
 static oj_status add_bytes(struct oj_row_column *column, int64_t n,
-                           uint8_t has_value, char **at, struct oj_error *err)
+                           int has_value, char **at, struct oj_error *err)
 {
     *at = NULL;
     if (n > column->limit - column->n_bytes)
         return OJ_OK;
     OJ_TRY(reserve_offsets(column, 1, err));
     OJ_TRY(reserve_bytes(column, n + 1, err)); /* so that *at is not NULL */
-    OJ_TRY(oj_row_column_added(column, &has_value, 1, err));
+    OJ_TRY(add_row(column, has_value, err));
     *at = column->bytes + column->n_bytes;
     column->n_bytes += n;
     ((int32_t *)column->values)[column->length] = (int32_t)column->n_bytes;
@@ -254,7 +200,6 @@ static oj_status add_text(struct oj_row_column *column, const char *text,
 static oj_status add_fixed(struct oj_row_column *column, const OGRField *raw,
                            int has_value, int *fits, struct oj_error *err)
 {
-    const uint8_t has = (uint8_t)has_value;
     int64_t width = column->width, n = has_value ? raw->Binary.nCount : 0;
     char *to;
     *fits = width <= column->limit - column->n_bytes;
@@ -265,7 +210,7 @@ static oj_status add_fixed(struct oj_row_column *column, const OGRField *raw,
     memset(to, 0, (size_t)width);
     if (n > 0)
         memcpy(to, raw->Binary.paData, (size_t)(n < width ? n : width));
-    OJ_TRY(oj_row_column_added(column, &has, 1, err));
+    OJ_TRY(add_row(column, has_value, err));
     column->n_bytes += width;
     return OJ_OK;
 }
@@ -341,16 +286,15 @@ static void put_value(struct oj_row_column *column, int64_t i,
 static oj_status add_number(struct oj_row_column *column, const OGRField *raw,
                             int has_value, struct oj_error *err)
 {
-    const uint8_t has = (uint8_t)has_value;
-    size_t size = oj_row_column_size(column);
-    OJ_TRY(oj_row_column_reserve(column, 1, err));
+    size_t size = value_size(column);
+    OJ_TRY(reserve_value(column, err));
     if (has_value)
         put_value(column, column->length, raw);
     else if (column->format == 'b')
         put_bit(column->values, column->length, 0);
     else
         memset((char *)column->values + (size_t)column->length * size, 0, size);
-    return oj_row_column_added(column, &has, 1, err);
+    return add_row(column, has_value, err);
 }
 
 /* ---- lists -------------------------------------------------------------- */
@@ -394,7 +338,6 @@ static oj_status add_list(struct oj_row_column *column, const OGRField *raw,
                           OGRFieldType type, int has_value, int *fits,
                           struct oj_error *err)
 {
-    const uint8_t has = (uint8_t)has_value;
     struct oj_row_column *item = column->item;
     int64_t before = item->length;
     int n = has_value ? raw->IntegerList.nCount : 0;
@@ -413,7 +356,7 @@ static oj_status add_list(struct oj_row_column *column, const OGRField *raw,
             return OJ_OK;
         }
     }
-    OJ_TRY(oj_row_column_added(column, &has, 1, err));
+    OJ_TRY(add_row(column, has_value, err));
     ((int32_t *)column->values)[column->length] = (int32_t)item->length;
     return OJ_OK;
 }
@@ -521,7 +464,7 @@ static oj_status complete(struct oj_row_column *column, struct oj_error *err)
     if (has_offsets(column->format))
         OJ_TRY(reserve_offsets(column, 0, err));
     else if (column->format != 'w')
-        OJ_TRY(oj_row_column_reserve(column, 1, err));
+        OJ_TRY(reserve_value(column, err));
     if (is_text(column->format) || column->format == 'w')
         OJ_TRY(reserve_bytes(column, 1, err));
     return column->item != NULL ? complete(column->item, err) : OJ_OK;

@@ -44,13 +44,6 @@ struct oj_row_column
     int64_t cap_valid, cap_values, cap_bytes;
 };
 
-/** What n rows of a block have: the value, or NULL. */
-struct oj_texts
-{
-    const char *const *text;
-    const int64_t *n_bytes;
-};
-
 /** An empty column of the format that the letters of an Arrow schema name;
  *  *known is 0 for a format that this does not make. item: of "+l", else NULL.
  */
@@ -60,26 +53,6 @@ OJ_MUST_USE oj_status oj_row_column_init(struct oj_row_column *column,
                                          int *known, struct oj_error *err);
 
 void oj_row_column_free(struct oj_row_column *column);
-
-/** Bytes of a value in values, 0 for bits and w. */
-size_t oj_row_column_size(const struct oj_row_column *column);
-
-/** Room in values for n more rows; they are added by oj_row_column_added() once
- *  they are filled. Not for w, u, z and +. */
-OJ_MUST_USE oj_status oj_row_column_reserve(struct oj_row_column *column,
-                                            int64_t n, struct oj_error *err);
-
-/** Adds the next n rows of values; has_value [n] or NULL: all have. */
-OJ_MUST_USE oj_status oj_row_column_added(struct oj_row_column *column,
-                                          const uint8_t *has_value, int64_t n,
-                                          struct oj_error *err);
-
-/** Adds rows of u or z until one does not fit, and says in *n_added how many. A
- *  text that is NULL is no value. */
-OJ_MUST_USE oj_status oj_row_column_add_texts(struct oj_row_column *column,
-                                              const struct oj_texts *texts,
-                                              int64_t n, int64_t *n_added,
-                                              struct oj_error *err);
 
 /** Room for one more value of u or z, of n bytes: *at is where it goes.  The
  *  column has the row then; *at is NULL when it does not fit. */

@@ -1,32 +1,18 @@
-/** Fields of rows -> columns of an Arrow array, a block of rows and a column at
- *  a time. */
+/** Rows -> columns of an Arrow array, a block of rows and a column at a time.
+ */
 #ifndef OJ_ROW_GATHER_H
 #define OJ_ROW_GATHER_H
 
 #include "../write/oj_row_cursor.h"
 #include "oj_row_column.h"
 
-/** Most rows of a block. */
-#define OJ_ROW_BLOCK 1024
-
-struct oj_row_gather;
-
-/** For the rows that are taken from cursor, of this definition; both outlive
- *  it. */
-OJ_MUST_USE oj_status oj_row_gather_open(const struct oj_row_cursor *cursor,
-                                         OGRFeatureDefnH defn,
-                                         struct oj_row_gather **out,
-                                         struct oj_error *err);
-
-/** Accepts NULL. */
-void oj_row_gather_close(struct oj_row_gather *gather);
-
-/** Adds the values that column number source of the cursor has in n <=
- *  OJ_ROW_BLOCK rows of its current answer, until one does not fit into to, and
- *  says in *n_added how many were added.
- *  source < 0: no column; all are NULL. */
-OJ_MUST_USE oj_status oj_row_gather_field(struct oj_row_gather *gather,
-                                          int source,
+/** Adds the values that column number source of the cursor has in n rows of its
+ *  current answer, until one does not fit into to, and says in *n_added how
+ *  many were added.
+ *  source   < 0: no column; all are NULL
+ *  scratch  of the cursor's definition and for this use alone */
+OJ_MUST_USE oj_status oj_row_gather_field(const struct oj_row_cursor *cursor,
+                                          int source, OGRFeatureH scratch,
                                           const struct oj_row_place *places,
                                           int64_t n, struct oj_row_column *to,
                                           int64_t *n_added,

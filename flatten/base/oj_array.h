@@ -31,6 +31,12 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_reserve(void *array_pointer, int64_t n_used,
                                            int64_t n_needed, int64_t *capacity,
                                            size_t size, struct oj_error *err);
 
+/** oj_reserve() of an array of its own type, from a function that returns a
+ *  status: returns it when there is no memory. */
+#define OJ_ROOM(array, n_used, n_needed, capacity, err)                        \
+    OJ_TRY(oj_reserve(&(array), (n_used), (n_needed), &(capacity),             \
+                      sizeof *(array), (err)))
+
 /** Tests only: the n-th allocation from now on (1 = the next) and all after it
  *  fail; 0 switches this off. Process-wide. Returns the number of allocations
  *  counted since the last call. */

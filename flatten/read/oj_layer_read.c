@@ -342,8 +342,7 @@ static oj_status note_null(struct oj_layer_reader *reader, int64_t fid,
     if (fid == OGRNullFID || reader->fields.geometry_field < 0 ||
         !OGR_L_TestCapability(reader->layer, OLCRandomRead))
         return OJ_OK;
-    OJ_TRY(oj_reserve(&reader->null_fid, n, n + 1, &reader->cap_null_fids,
-                      sizeof *reader->null_fid, err));
+    OJ_ROOM(reader->null_fid, n, n + 1, reader->cap_null_fids, err);
     reader->null_fid[n] = fid;
     reader->n_null_fids = n + 1;
     return OJ_OK;

@@ -16,10 +16,6 @@
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Attributes of a batch: Arrow columns or OGR features, whichever the reader
  *  used. Defined in oj_attributes.h, which only the reader and the writer
  *  read. */
@@ -128,7 +124,4 @@ OJ_MUST_USE oj_status oj_layer_read_all(OGRLayerH layer,
                                         int (*progress)(int64_t, void *),
                                         void *user, struct oj_error *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

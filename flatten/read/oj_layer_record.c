@@ -198,63 +198,35 @@ static oj_status add_columns(struct oj_feature_set *features,
                              int64_t ordinal, struct oj_error *err)
 {
     int64_t n = features->buf.n_features;
-    OJ_TRY(oj_reserve(&features->ordinal, n, n + 1, &features->cap_ordinal,
-                      sizeof *features->ordinal, err));
+    OJ_ROOM(features->ordinal, n, n + 1, features->cap_ordinal, err);
     features->ordinal[n] = ordinal;
     if (flat->max_distance != NULL)
     {
-        OJ_TRY(oj_reserve(&features->max_distance, n, n + 1,
-                          &features->cap_max_distance,
-                          sizeof *features->max_distance, err));
+        OJ_ROOM(features->max_distance, n, n + 1, features->cap_max_distance,
+                err);
         features->max_distance[n] = flat->max_distance[from];
     }
     if (flat->on_class != NULL)
     {
-        OJ_TRY(oj_reserve(&features->on_class, n, n + 1,
-                          &features->cap_on_class, sizeof *features->on_class,
-                          err));
+        OJ_ROOM(features->on_class, n, n + 1, features->cap_on_class, err);
         features->on_class[n] = flat->on_class[from];
     }
     if (flat->exclude_class != NULL)
     {
-        OJ_TRY(oj_reserve(&features->exclude_class, n, n + 1,
-                          &features->cap_exclude_class,
-                          sizeof *features->exclude_class, err));
+        OJ_ROOM(features->exclude_class, n, n + 1, features->cap_exclude_class,
+                err);
         features->exclude_class[n] = flat->exclude_class[from];
     }
     return OJ_OK;
-}
-
-/* The parts of feature from of flat. */
-static oj_status copy_parts(struct oj_flat_buf *buf, const struct oj_flat *flat,
-                            int64_t from, struct oj_error *err)
-{
-    for (int64_t part = flat->part_offset[from];
-         part < flat->part_offset[from + 1]; part++)
-        OJ_TRY(oj_flat_buf_copy_part(buf, flat, part, err));
-    return oj_flat_buf_end(buf, err);
 }
 
 oj_status oj_feature_set_add(struct oj_feature_set *features,
                              const struct oj_flat *flat, int64_t from,
                              int64_t ordinal, struct oj_error *err)
 {
-    struct oj_flat_buf *buf = &features->buf;
-    int64_t fid = flat->fid != NULL ? flat->fid[from] : -1;
-    int64_t vertex, end;
-    oj_status status;
     OJ_TRY(add_columns(features, flat, from, ordinal, err));
-    oj_flat_vertices(flat, from, &vertex, &end);
-    if (vertex == end)
-        return oj_flat_buf_add_null(buf, fid, err);
-    if (oj_flat_is_points(flat))
-        return oj_flat_buf_add_point(buf, fid, flat->x[from], flat->y[from],
-                                     err);
-    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
-    status = copy_parts(buf, flat, from, err);
-    if (status != OJ_OK)
-        oj_flat_buf_drop(buf);
-    return status;
+    return oj_flat_buf_copy(&features->buf, flat, from,
+                            flat->fid != NULL ? flat->fid[from] : -1, err);
 }
 
 /* ---- records ------------------------------------------------------------ */

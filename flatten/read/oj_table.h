@@ -12,10 +12,6 @@
 
 #include "oj_value.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct oj_attributes;
 
 /** Attributes of a whole join side: typed columns, held in memory. */
@@ -51,8 +47,10 @@ OGRFieldType oj_table_type(const struct oj_table *table, int column,
                            OGRFieldSubType *subtype);
 
 /** Fetches what oj_table_value() will read of a row into the cache: in stage 0
- *  everything but texts, in stage 1, some rows later, the texts. */
-void oj_table_prefetch(const struct oj_table *table, int64_t row, int stage);
+ *  everything but texts, in stage 1, some rows later, the texts. column < 0:
+ *  of all columns. */
+void oj_table_prefetch(const struct oj_table *table, int column, int64_t row,
+                       int stage);
 
 /** Valid as long as the table is. */
 void oj_table_value(const struct oj_table *table, int64_t row, int column,
@@ -66,9 +64,5 @@ int64_t oj_table_bytes(const struct oj_table *table);
 
 /** Accepts NULL. */
 void oj_table_free(struct oj_table *table);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -8,10 +8,6 @@
 
 #include "oj_row_cursor.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct oj_layer_writer;
 
 /** layer outlives the writer. */
@@ -62,7 +58,4 @@ const char *oj_layer_writer_infinite(const struct oj_layer_writer *writer,
 /** Accepts NULL. */
 void oj_layer_writer_close(struct oj_layer_writer *writer);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

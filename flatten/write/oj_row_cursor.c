@@ -596,7 +596,8 @@ static void fetch_ahead(const struct oj_row_cursor *cursor, int64_t row)
         int64_t ahead = row + FETCH_AHEAD * (2 - stage);
         if (ahead >= entries->n_rows || entries->join_row[ahead] < 0)
             continue;
-        oj_table_prefetch(options->join_table, entries->join_row[ahead], stage);
+        oj_table_prefetch(options->join_table, -1, entries->join_row[ahead],
+                          stage);
         if (stage == 0 && options->join_side->fid != NULL)
             __builtin_prefetch(
                 &options->join_side->fid[entries->join_row[ahead]]);

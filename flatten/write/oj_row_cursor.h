@@ -13,10 +13,6 @@
 
 #include "oj_row_options.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct oj_row_cursor;
 
 /** Rows as features of defn, whose references are the caller's: it outlives the
@@ -168,7 +164,4 @@ OJ_MUST_USE oj_status oj_row_cursor_convert(const struct oj_row_cursor *cursor,
                                             struct oj_value *value,
                                             struct oj_error *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

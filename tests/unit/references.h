@@ -3,6 +3,7 @@
 #ifndef REFERENCES_H
 #define REFERENCES_H
 
+#include "../../algs/relation/oj_engine.h"
 #include "ogrjoin.h"
 
 #include <check.h>
@@ -87,10 +88,11 @@ static inline void run(const struct oj_backend *backend,
     struct oj_stats stats;
     struct oj_index *index;
     memset(&stats, 0, sizeof stats);
-    must(backend->index(backend, join, tie_rank, relation, &options, &index,
-                        &stats, &error));
-    must(backend->join(index, input, out, &stats, &error));
-    backend->free_index(index);
+    must(backend->engines[0]->index(
+        &(struct oj_index_args){join, tie_rank, *relation, options}, &index,
+        &stats, &error));
+    must(backend->engines[0]->join(index, input, out, &stats, &error));
+    backend->engines[0]->free_index(index);
     ck_assert_int_eq(out->n_rows, input->n_features);
     ck_assert(stats.index_s >= 0 && stats.sort_s >= 0 && stats.filter_s >= 0 &&
               stats.refine_s >= 0);
@@ -102,8 +104,8 @@ static inline const struct oj_backend *reference_at(int i)
     const struct oj_backend *backend;
     for (int row = 0; (backend = oj_backend_at(row)) != NULL; row++)
     {
-        if (backend->is_reference && backend != &oj_sphere_backend &&
-            backend != &oj_cuda_quadrant_backend && i-- == 0)
+        if (backend->is_reference && backend != oj_backend_find("sphere") &&
+            backend != oj_backend_find("cuda_quadrant") && i-- == 0)
             return backend;
     }
     return NULL;

@@ -8,7 +8,7 @@
 #include "../random_sides.h"
 #include "../run_tests.h"
 
-#include "../../../algs/relation/cpu_family.h"
+#include "../../../algs/relation/oj_engine.h"
 
 #include <time.h>
 
@@ -75,7 +75,7 @@ static struct oj_relation pick_relation(const struct scene *scene,
  */
 
 /* By one family; tie ranks as oj_join_open() makes them. */
-static oj_status ask_family(const struct oj_cpu_family *family,
+static oj_status ask_family(const struct oj_engine *family,
                             const struct oj_relation *relation,
                             const struct oj_flat *input,
                             const struct oj_flat *join, int n_threads,
@@ -89,7 +89,8 @@ static oj_status ask_family(const struct oj_cpu_family *family,
     for (int64_t b = 0; b < join->n_features; b++)
         rank[b] = plain_rank(join, b);
     memset(&stats, 0, sizeof stats);
-    must(family->index(join, rank, relation, &options, &index, &stats, &error));
+    must(family->index(&(struct oj_index_args){join, rank, *relation, options},
+                       &index, &stats, &error));
     status = family->join(index, input, out, &stats, &error);
     family->free_index(index);
     oj_free(rank);

@@ -9,8 +9,9 @@
 #include "../run_tests.h"
 
 #include "../../../algs/dwithin/cpu_near_rows.h"
+#include "../../../algs/kernels/oj_square_limit.h"
 #include "../../../algs/pairs/oj_row_order.h"
-#include "../../../algs/relation/cpu_family.h"
+#include "../../../algs/relation/oj_engine.h"
 
 static uint64_t seed;
 
@@ -391,11 +392,11 @@ START_TEST(squares)
     {
         double d = fabs(any_size(-500, 500)), e;
         d = one_in(50) ? (pick(2) ? 0.0 : 1e-170) : d;
-        e = oj_near_most2(d);
+        e = oj_square_most(d);
         expect(sqrt(e) <= d &&
                    (e >= 1.7e308 || sqrt(nextafter(e, INFINITY)) > d),
                "most %.17g", d);
-        e = oj_near_least2(d);
+        e = oj_square_least(d);
         expect(sqrt(e) >= d && (e == 0.0 || sqrt(nextafter(e, 0.0)) < d),
                "least %.17g", d);
     }
@@ -441,37 +442,6 @@ START_TEST(kernels)
         for (int64_t i = 0; i < n[0]; i++)
             expect(found[0][i] == found[1][i] && d[0][i] == d[1][i], "round %d",
                    round);
-    }
-}
-END_TEST
-
-START_TEST(sorting)
-{
-    enum
-    {
-        MOST = 3000
-    };
-    static int32_t id[MOST + 64], scratch_id[MOST + 64];
-    static double d2[MOST + 64], scratch_d2[MOST + 64];
-    random_state = 9;
-    for (int round = 0; round < 500; round++)
-    {
-        int n = pick(one_in(3) ? MOST : 60), step = 1 + pick(100);
-        for (int i = 0; i < n; i++)
-            id[i] = 3 * i;
-        for (int i = n - 1; i > 0; i -= step) /* in runs, or in no order */
-        {
-            int j = pick(i + 1);
-            int32_t moved = id[i];
-            id[i] = id[j];
-            id[j] = moved;
-        }
-        for (int i = 0; i < n; i++)
-            d2[i] = id[i] + 0.5;
-        oj_near_sort(n, id, d2, scratch_id, scratch_d2);
-        for (int i = 0; i < n; i++)
-            expect(id[i] == 3 * i && d2[i] == 3 * i + 0.5, "round %d, %d of %d",
-                   round, i, n);
     }
 }
 END_TEST
@@ -553,7 +523,6 @@ int main(void)
     tcase_add_test(tcase, cancelled);
     tcase_add_test(tcase, squares);
     tcase_add_test(tcase, kernels);
-    tcase_add_test(tcase, sorting);
     tcase_add_test(tcase, row_order);
     tcase_add_loop_test(tcase, memory, 0, 2);
     return tests_run();

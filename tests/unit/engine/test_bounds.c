@@ -70,7 +70,7 @@ static struct bounded_join make_question(const struct oj_backend *backend,
     q.relation.op = op;
     if (op == OJ_OP_DWITHIN)
         q.relation.max_distance = 1.0;
-    if (backend == &oj_sphere_backend)
+    if (backend == oj_backend_find("sphere"))
         q.relation.metric = OJ_METRIC_SPHERE;
     return q;
 }
@@ -106,8 +106,9 @@ static void keeps_to_bound(struct bounded_join *q)
     static const int threads[] = {1, 2, 7};
     struct oj_matches out = {0};
     q->relation.k = 5;
-    q->relation.max_distance =
-        q->backend == &oj_sphere_backend ? 1e6 : q->relation.max_distance;
+    q->relation.max_distance = q->backend == oj_backend_find("sphere")
+                                   ? 1e6
+                                   : q->relation.max_distance;
     for (int i = 0; i < 3; i++)
     {
         oj_status status;
@@ -224,7 +225,7 @@ START_TEST(cancelled_in_a_pair)
     add_circle(&input_buf, 101.0);
     join = oj_flat_buf_view(&join_buf);
     input = oj_flat_buf_view(&input_buf);
-    q = make_question(&oj_cpu_backend, OJ_OP_NEAREST, &join, &input);
+    q = make_question(oj_backend_find("cpu"), OJ_OP_NEAREST, &join, &input);
     clock_gettime(CLOCK_MONOTONIC, &start);
     must(ask_rows(&q, 1, &out));
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -272,15 +272,15 @@ static void run_case(const struct truth_case *c, const struct affine_motion *m)
         struct oj_matches out = {0};
         struct oj_join *join;
         oj_status status;
-        if (backend == &oj_sphere_backend ||      /* another metric */
-            backend == &oj_cuda_quadrant_backend) /* few joins only */
+        if (backend == oj_backend_find("sphere") ||      /* another metric */
+            backend == oj_backend_find("cuda_quadrant")) /* few joins only */
             continue;
         if (c->not_geos && backend->is_reference &&
-            backend != &oj_quadrant_backend)
+            backend != oj_backend_find("quadrant"))
             continue;
         status = oj_join_open(&join_side, &relation, backend->name, &options,
                               &join, &error);
-        if (backend == &oj_cuda_backend && status == OJ_ERR_NO_DEVICE)
+        if (backend == oj_backend_find("cuda") && status == OJ_ERR_NO_DEVICE)
             continue;
         must(status);
         must(oj_join_batch(join, &input, &out, &error));

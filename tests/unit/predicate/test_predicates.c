@@ -5,7 +5,7 @@
  * bounds, interruption. */
 #include "../references.h"
 
-#include "../../../algs/relation/cpu_family.h"
+#include "../../../algs/relation/oj_engine.h"
 #include "../../../flatten/base/oj_array.h"
 #include "../plain_meet.h"
 #include "../run_tests.h"
@@ -40,8 +40,9 @@ static oj_status run_family(const struct oj_relation *relation,
     struct oj_stats stats = {0};
     oj_status status;
     ck_assert(oj_cpu_predicate.takes(relation, join_side, input));
-    status = oj_cpu_predicate.index(join_side, NULL, relation, options, &index,
-                                    &stats, &error);
+    status = oj_cpu_predicate.index(
+        &(struct oj_index_args){join_side, NULL, *relation, *options}, &index,
+        &stats, &error);
     if (status != OJ_OK)
         return status;
     status = oj_cpu_predicate.join(index, input, out, &stats, &error);
@@ -121,8 +122,9 @@ static void check_cuts(const struct oj_relation *relation,
     struct oj_index *index;
     struct oj_stats stats = {0};
     struct oj_matches out = {0};
-    must(oj_cpu_predicate.index(join_side, NULL, relation, &options, &index,
-                                &stats, &error));
+    must(oj_cpu_predicate.index(
+        &(struct oj_index_args){join_side, NULL, *relation, options}, &index,
+        &stats, &error));
     for (int64_t first = 0; first < input->n_features;)
     {
         struct oj_flat_buf part = {0};

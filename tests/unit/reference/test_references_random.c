@@ -347,7 +347,7 @@ static void compare(const struct random_join *round,
     {
         struct oj_validation v;
         struct oj_matches out = {0};
-        if ((backend != &oj_quadrant_backend) != with_geos)
+        if ((backend != oj_backend_find("quadrant")) != with_geos)
             continue;
         memset(&v, 0, sizeof v);
         v.join_side = round->join;

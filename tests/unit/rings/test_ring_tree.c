@@ -7,7 +7,7 @@
 #include "../plain_pairs.h"
 
 #include "../../../algs/relate/oj_overlapping_parts.h"
-#include "../../../algs/relation/cpu_family.h"
+#include "../../../algs/relation/oj_engine.h"
 #include "plain_ring_tree.h"
 
 #include <stdio.h>
@@ -67,15 +67,15 @@ static void check_row(const struct oj_ring_tree *t, const struct oj_flat *input,
 static void ask_cpu(const struct oj_flat *join, const struct oj_flat *input,
                     enum oj_op op, struct oj_matches *out)
 {
-    const struct oj_cpu_family *family = &oj_cpu_points_in_polygons;
+    const struct oj_engine *family = &oj_cpu_points_in_polygons;
     struct oj_relation relation = oj_relation_default();
     struct oj_options options = {.n_threads = 1};
     struct oj_stats stats;
     struct oj_index *index;
     memset(&stats, 0, sizeof stats);
     relation.op = op;
-    must(
-        family->index(join, NULL, &relation, &options, &index, &stats, &error));
+    must(family->index(&(struct oj_index_args){join, NULL, relation, options},
+                       &index, &stats, &error));
     must(family->join(index, input, out, &stats, &error));
     family->free_index(index);
     n_pairs_seen += out->n_pairs;

@@ -5,7 +5,7 @@
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../random_layers.h"
 
-#include "../../../algs/relation/cpu_family.h"
+#include "../../../algs/relation/oj_engine.h"
 #include "../plain_meet.h"
 #include "../run_tests.h"
 
@@ -41,8 +41,9 @@ static void run_with(const struct oj_relation *relation,
     struct oj_options options = {.n_threads = 1 + pick(3), .screen = screen};
     struct oj_stats stats = {0};
     struct oj_index *index;
-    must(oj_cpu_predicate.index(join, tie_rank, relation, &options, &index,
-                                &stats, &error));
+    must(oj_cpu_predicate.index(
+        &(struct oj_index_args){join, tie_rank, *relation, options}, &index,
+        &stats, &error));
     for (int n = one_in(4) ? 2 : 1; n > 0; n--)
         must(oj_cpu_predicate.join(index, input, out, &stats, &error));
     oj_cpu_predicate.free_index(index);

@@ -10,7 +10,7 @@
 #include "random_sphere.h"
 
 #include "../../../algs/reference/oj_validate.h"
-#include "../../../algs/relation/cpu_family.h"
+#include "../../../algs/relation/oj_engine.h"
 
 static uint64_t seed;
 

@@ -4,7 +4,7 @@
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
-#include "../../../algs/relation/cpu_family.h"
+#include "../../../algs/relation/oj_engine.h"
 #include "../random_layers.h"
 
 #include "../run_tests.h"
@@ -19,7 +19,7 @@ static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
 static void check_trial(const struct points_trial *t, int n_threads,
                         int64_t batch)
 {
-    const struct oj_cpu_family *family = &oj_cpu_points_in_polygons;
+    const struct oj_engine *family = &oj_cpu_points_in_polygons;
     struct oj_options options = {.n_threads = n_threads, .timings = pick(2)};
     struct oj_relation relation = *t->relation;
     struct oj_stats stats;
@@ -30,8 +30,9 @@ static void check_trial(const struct points_trial *t, int n_threads,
     options.n_input = pick(3) ? 1000 << pick(18) : 0;
     ck_assert(family->takes(t->relation, t->join, t->input));
     ck_assert(family->takes(t->relation, t->join, NULL));
-    must(family->index(t->join, t->tie_rank, &relation, &options, &index,
-                       &stats, &error));
+    must(family->index(
+        &(struct oj_index_args){t->join, t->tie_rank, relation, options},
+        &index, &stats, &error));
     for (int64_t first = 0; first < t->input->n_features; first += batch)
     {
         int64_t left = t->input->n_features - first;
@@ -319,7 +320,7 @@ static void build_layers(void)
 static oj_status run_once(int n_threads, const struct oj_options *given,
                           struct oj_matches *out)
 {
-    const struct oj_cpu_family *family = &oj_cpu_points_in_polygons;
+    const struct oj_engine *family = &oj_cpu_points_in_polygons;
     struct oj_flat a = oj_flat_buf_view(&visitors);
     struct oj_flat b = oj_flat_buf_view(&districts);
     struct oj_relation relation = oj_relation_default();
@@ -331,8 +332,8 @@ static oj_status run_once(int n_threads, const struct oj_options *given,
     options.n_threads = n_threads;
     memset(&stats, 0, sizeof stats);
     error.message[0] = '\0';
-    status =
-        family->index(&b, NULL, &relation, &options, &index, &stats, &error);
+    status = family->index(&(struct oj_index_args){&b, NULL, relation, options},
+                           &index, &stats, &error);
     if (status != OJ_OK)
     {
         ck_assert_ptr_null(index);
@@ -492,7 +493,7 @@ END_TEST
 /* A batch of one row has no bound. */
 START_TEST(one_row)
 {
-    const struct oj_cpu_family *family = &oj_cpu_points_in_polygons;
+    const struct oj_engine *family = &oj_cpu_points_in_polygons;
     struct oj_flat_buf join = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
     struct oj_options options = {.n_threads = 1, .max_batch_pairs = 3};
@@ -507,7 +508,8 @@ START_TEST(one_row)
     add_point(&input, 1.0, 1.0);
     a = oj_flat_buf_view(&input);
     b = oj_flat_buf_view(&join);
-    must(family->index(&b, NULL, &relation, &options, &index, &stats, &error));
+    must(family->index(&(struct oj_index_args){&b, NULL, relation, options},
+                       &index, &stats, &error));
     must(family->join(index, &a, &out, &stats, &error));
     ck_assert_int_eq(out.n_pairs, 500);
     for (int i = 0; i < 500; i++)
@@ -554,7 +556,7 @@ END_TEST
 /* What other families are for. */
 START_TEST(not_taken)
 {
-    const struct oj_cpu_family *family = &oj_cpu_points_in_polygons;
+    const struct oj_engine *family = &oj_cpu_points_in_polygons;
     struct oj_flat_buf join = {0}, line = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
     struct oj_flat a, b, c;

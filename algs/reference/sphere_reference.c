@@ -15,7 +15,7 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_ranking.h"
-#include "../relation/oj_backend.h"
+#include "../relation/oj_engine.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -337,10 +337,7 @@ struct by_height
 
 struct plain_sphere_index
 {
-    struct oj_relation relation;
-    struct oj_options options;
-    const struct oj_flat *join_side;
-    const int32_t *tie_rank;
+    struct oj_index_args args;
     struct plain_sphere_side side;
     int64_t n_sorted; /* features that join something */
     struct by_height *sorted;
@@ -371,7 +368,7 @@ static int compare_heights(const void *a, const void *b)
 
 static oj_status build(struct plain_sphere_index *index, struct oj_error *err)
 {
-    const struct oj_flat *flat = index->join_side;
+    const struct oj_flat *flat = index->args.join_side;
     OJ_TRY(make_side(&index->side, flat, err));
     OJ_NEW(index->sorted, flat->n_features, err);
     for (int64_t i = 0; i < flat->n_features; i++)
@@ -401,27 +398,21 @@ static void free_index(struct oj_index *wrapped)
     oj_free(index);
 }
 
-static oj_status
-make_index(const struct oj_backend *self, const struct oj_flat *join_side,
-           const int32_t *tie_rank, const struct oj_relation *relation,
-           const struct oj_options *options, struct oj_index **out,
-           struct oj_stats *stats, struct oj_error *err)
+static oj_status make_index(const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
     double start = oj_clock_seconds();
     struct plain_sphere_index *index;
     oj_status status;
-    if (relation->metric != OJ_METRIC_SPHERE)
+    if (args->relation.metric != OJ_METRIC_SPHERE)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend %s only measures on the sphere",
-                       self->name);
+                       "the backend sphere only measures on the sphere");
     index = oj_calloc(1, sizeof *index);
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
-    index->relation = *relation;
-    index->options = *options;
-    index->join_side = join_side;
-    index->tie_rank = tie_rank;
-    index->ranking = oj_ranking_make(&index->relation, tie_rank);
+    index->args = *args;
+    index->ranking = oj_ranking_make(&args->relation, args->tie_rank);
     status = build(index, err);
     if (status != OJ_OK)
     {
@@ -440,13 +431,14 @@ static long double reach_of(const struct plain_sphere_row *r)
 {
     const struct plain_sphere_index *index = r->index;
     const struct oj_flat *input = r->side->flat;
-    double metres = index->relation.max_distance;
+    double metres = index->args.relation.max_distance;
     long double half;
     if (input->max_distance != NULL)
         metres = input->max_distance[r->row];
-    else if (index->join_side->max_distance != NULL)
+    else if (index->args.join_side->max_distance != NULL)
         metres = INFINITY;
-    if (index->relation.op == OJ_OP_NEAREST && index->ranking.bound < metres)
+    if (index->args.relation.op == OJ_OP_NEAREST &&
+        index->ranking.bound < metres)
         metres = index->ranking.bound;
     half = (long double)metres / PLAIN_RADIUS / 2;
     return (half < 1.57L ? 2 * sinl(half) : 2) + SLACK;
@@ -462,16 +454,17 @@ static oj_status try_feature(struct plain_sphere_row *r, int32_t feature,
         return OJ_OK;
     for (int64_t v = r->first; v < r->end; v++)
     {
-        double d = plain_metres(&index->side, feature,
-                                index->relation.distance_to == OJ_TO_INTERIOR,
-                                r->side->at[v]);
+        double d = plain_metres(
+            &index->side, feature,
+            index->args.relation.distance_to == OJ_TO_INTERIOR, r->side->at[v]);
         least = d < least ? d : least;
     }
-    if (!(least <= oj_pair_max_distance(&index->relation, r->side->flat, r->row,
-                                        index->join_side, feature)) ||
-        least < index->relation.min_distance)
+    if (!(least <= oj_pair_max_distance(&index->args.relation, r->side->flat,
+                                        r->row, index->args.join_side,
+                                        feature)) ||
+        least < index->args.relation.min_distance)
         return OJ_OK;
-    if (index->relation.op == OJ_OP_NEAREST)
+    if (index->args.relation.op == OJ_OP_NEAREST)
         return oj_ranking_add(&index->ranking, feature, least, err);
     OJ_TRY(oj_answers_reserve(&index->answers, 1, err));
     oj_answers_put(&index->answers, (int32_t)r->row, feature, least);
@@ -501,7 +494,7 @@ static oj_status try_place(struct plain_sphere_row *r, int64_t place,
     const struct plain_ball *mine = &r->side->ball[r->row], *other;
     int32_t feature = index->sorted[place].feature;
     if (++index->n_places % PLACES_PER_LOOK == 0)
-        OJ_TRY(oj_check_cancel(index->options.cancel, err));
+        OJ_TRY(oj_check_cancel(index->args.options.cancel, err));
     other = &index->side.ball[feature];
     if (plain_chord(mine->centre, other->centre) - mine->radius -
             other->radius >
@@ -540,7 +533,7 @@ static oj_status join_row(struct plain_sphere_index *index,
     oj_flat_vertices(side->flat, row, &r.first, &r.end);
     if (side->ball[row].radius < 0)
         return OJ_OK;
-    if (index->relation.op != OJ_OP_NEAREST)
+    if (index->args.relation.op != OJ_OP_NEAREST)
         return search_row(&r, err);
     oj_ranking_start(&index->ranking);
     OJ_TRY(search_row(&r, err));
@@ -556,15 +549,16 @@ static oj_status join_rows(struct plain_sphere_index *index,
                            struct oj_error *err)
 {
     struct oj_pair_filter filter;
-    OJ_TRY(oj_pair_filter_make(&index->relation, input, index->join_side,
-                               &filter, err));
+    OJ_TRY(oj_pair_filter_make(&index->args.relation, input,
+                               index->args.join_side, &filter, err));
     OJ_TRY(make_side(side, input, err));
-    oj_answers_start(&index->answers, index->options.max_batch_pairs,
+    oj_answers_start(&index->answers, index->args.options.max_batch_pairs,
                      input->n_features, 1);
     for (int64_t row = 0; row < input->n_features; row++)
         OJ_TRY(join_row(index, side, &filter, row, err));
     return oj_answers_to_matches(&index->answers, 1, input->n_features,
-                                 &index->relation, index->tie_rank, out, err);
+                                 &index->args.relation, index->args.tie_rank,
+                                 out, err);
 }
 
 static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
@@ -587,14 +581,5 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return status;
 }
 
-const struct oj_backend oj_sphere_backend = {
-    .abi = OJ_BACKEND_ABI,
-    .name = "sphere",
-    .description = "reference for -metric sphere: spherical trigonometry, "
-                   "every edge of "
-                   "every feature in reach, one thread",
-    .is_reference = 1,
-    .index = make_index,
-    .join = join,
-    .free_index = free_index,
-};
+const struct oj_engine oj_sphere_engine = {"sphere", NULL, make_index, join,
+                                           free_index};

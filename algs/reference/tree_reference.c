@@ -1,11 +1,38 @@
-#include "box_backend.h"
+/** The search that the reference backends share: candidates from a library's
+ *  tree of boxes, GEOS's word on them, the answer from their ranking; every
+ *  join, features of any kinds, each as a whole, one thread.
+ *
+ *  All joins but nearest: one query of the tree with the row's box, grown by
+ *  the greatest distance where the join has one; GEOS decides every candidate
+ *  that the pair filter lets pass (geos_pairs.h).  disjoint, and patterns that
+ *  hold for features apart: every feature is a candidate; GEOS is not asked
+ *  whether features are disjoint whose envelopes are.  bbox: the exact
+ *  envelopes decide.
+ *
+ *  nearest within a distance: the same.  Without one, or with one so wide that
+ *  most of the layer would be a candidate: a smaller window first, and again
+ *  with a larger one until the k-th distance lies within the window or the
+ *  window holds every feature.  Points are then always taken in Morton order:
+ *  what the last one found says how large a window the next one needs.  That
+ *  decides time, never the answer.
+ *
+ *  Collective: the rows of a quadrant share one query, with the quadrant's box
+ *  grown, and each takes the candidates in its own window.
+ *
+ *  A pair that GEOS cannot decide is listed as undecided; of the nearest join
+ *  the row, where that pair could be in its answer.
+ *
+ *  Source: Zhang, You, Gruenwald 2012, sections 3.1 and 4.2 ("collective
+ *  query"); the growing windows are ours.
+ */
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_points.h"
 #include "../geos/geos_pairs.h"
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_ranking.h"
-#include "../relation/oj_backend.h"
+#include "../relation/oj_engine.h"
+#include "box_tree.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,27 +45,14 @@ enum visit_order
     VISIT_COLLECTIVE /* in quadrants, one query for each */
 };
 
-/* By struct oj_backend.method. */
-static const struct box_method
-{
-    const struct oj_box_library *library;
-    enum visit_order visit;
-} methods[] = {{&oj_geos_tree, VISIT_AS_GIVEN},
-               {&oj_geos_tree, VISIT_SORTED},
-               {&oj_spatialindex_tree, VISIT_AS_GIVEN},
-               {&oj_spatialindex_tree, VISIT_COLLECTIVE}};
-
 struct box_index
 {
     const struct oj_box_library *library;
     enum visit_order visit;
     void *tree; /* NULL: no feature has a box */
     struct oj_boxes boxes;
-    const struct oj_flat *join_side;
+    struct oj_index_args args;
     struct oj_geos_pairs *pairs;
-    const int32_t *tie_rank;
-    struct oj_relation relation;
-    struct oj_options options;
     int is_wide;  /* begin with a small window and grow it */
     double reach; /* the window to begin with, when wide */
 };
@@ -78,26 +92,25 @@ struct box_batch
 oj_status oj_box_found_add(struct oj_box_found *found, int64_t feature,
                            struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(&found->feature, found->n, found->n + 1, &found->capacity,
-                      sizeof *found->feature, err));
+    OJ_ROOM(found->feature, found->n, found->n + 1, found->capacity, err);
     found->feature[found->n++] = (int32_t)feature;
     return OJ_OK;
 }
 
 static oj_status look(const struct box_batch *run)
 {
-    return oj_check_cancel(run->index->options.cancel, run->err);
+    return oj_check_cancel(run->index->args.options.cancel, run->err);
 }
 
 /* The features whose box intersects window. */
 static oj_status query(struct box_batch *run, const struct oj_box *window)
 {
     const struct box_index *index = run->index;
-    double start = index->options.timings ? oj_clock_seconds() : 0.0;
+    double start = index->args.options.timings ? oj_clock_seconds() : 0.0;
     oj_status status;
     run->found.n = 0;
     status = index->library->query(index->tree, window, &run->found, run->err);
-    if (index->options.timings)
+    if (index->args.options.timings)
         run->filter_s += oj_clock_seconds() - start;
     return status;
 }
@@ -117,7 +130,8 @@ static oj_status find_all(struct box_batch *run)
 
 static int takes_distance(const struct box_batch *run)
 {
-    return (oj_op_get(run->index->relation.op)->takes & OJ_TAKES_DISTANCE) != 0;
+    return (oj_op_get(run->index->args.relation.op)->takes &
+            OJ_TAKES_DISTANCE) != 0;
 }
 
 /* No pair of row counts beyond this; < 0: none counts at all. */
@@ -125,10 +139,10 @@ static double reach_of_row(const struct box_batch *run, int64_t row)
 {
     if (!takes_distance(run))
         return 0.0;
-    if (run->most >= 0.0 || run->index->join_side->max_distance != NULL)
+    if (run->most >= 0.0 || run->index->args.join_side->max_distance != NULL)
         return run->most;
-    return oj_pair_max_distance(&run->index->relation, run->input, row,
-                                run->index->join_side, 0);
+    return oj_pair_max_distance(&run->index->args.relation, run->input, row,
+                                run->index->args.join_side, 0);
 }
 
 static double greatest_distance(const struct oj_flat *join_side)
@@ -156,13 +170,13 @@ static void keep_reason(struct box_batch *run)
 static int takes_apart(const struct box_batch *run)
 {
     return !takes_distance(run) &&
-           !oj_relation_needs_contact(&run->index->relation);
+           !oj_relation_needs_contact(&run->index->args.relation);
 }
 
 static int envelopes_meet(const struct box_batch *run, int64_t row,
                           int64_t feature)
 {
-    struct oj_box box = oj_box_of_feature(run->index->join_side, feature);
+    struct oj_box box = oj_box_of_feature(run->index->args.join_side, feature);
     return oj_box_intersects(&run->box[row], &box);
 }
 
@@ -171,7 +185,7 @@ static enum oj_geos_verdict ask(struct box_batch *run, int64_t row,
                                 int64_t feature, double *distance)
 {
     const struct box_index *index = run->index;
-    const struct oj_relation *relation = &index->relation;
+    const struct oj_relation *relation = &index->args.relation;
     enum oj_geos_verdict verdict;
     *distance = NAN;
     if (relation->op == OJ_OP_BBOX)
@@ -186,7 +200,8 @@ static enum oj_geos_verdict ask(struct box_batch *run, int64_t row,
     /* an infinite one has overflowed */
     return *distance >= relation->min_distance && *distance < INFINITY &&
                    *distance <= oj_pair_max_distance(relation, run->input, row,
-                                                     index->join_side, feature)
+                                                     index->args.join_side,
+                                                     feature)
                ? OJ_GEOS_YES
                : OJ_GEOS_NO;
 }
@@ -273,7 +288,7 @@ static oj_status join_any(struct box_batch *run, int64_t first, int64_t end)
 
 static void refuse(struct box_batch *run, int32_t feature, double at_least)
 {
-    const int32_t *tie_rank = run->index->tie_rank;
+    const int32_t *tie_rank = run->index->args.tie_rank;
     int32_t rank = tie_rank != NULL ? tie_rank[feature] : feature;
     keep_reason(run);
     if (at_least < run->refused.at_least ||
@@ -377,7 +392,7 @@ static oj_status find_enough(struct box_batch *run, int64_t row, double spread)
 {
     double farthest = 0.0;
     run->enough = INFINITY;
-    if (run->n_last < run->index->relation.k)
+    if (run->n_last < run->index->args.relation.k)
         return OJ_OK;
     for (int64_t i = 0; i < run->n_last; i++)
     {
@@ -431,8 +446,7 @@ static oj_status learn(struct box_batch *run)
     index->reach = fmax(0.5 * index->reach +
                             0.5 * (1.5 * oj_ranking_kth_distance(ranking)),
                         least);
-    OJ_TRY(oj_reserve(&run->last, 0, ranking->k, &run->cap_last,
-                      sizeof *run->last, run->err));
+    OJ_ROOM(run->last, 0, ranking->k, run->cap_last, run->err);
     for (int64_t i = 0; i < ranking->k; i++)
         run->last[i] = ranking->list[i].feature;
     run->n_last = ranking->k;
@@ -531,7 +545,7 @@ static oj_status list_rows(struct box_batch *run)
 static oj_status join_rows(struct box_batch *run)
 {
     const struct box_index *index = run->index;
-    int is_nearest = index->relation.op == OJ_OP_NEAREST;
+    int is_nearest = index->args.relation.op == OJ_OP_NEAREST;
     oj_status (*join_some)(struct box_batch *, int64_t, int64_t) =
         is_nearest ? join_nearest : join_any;
     struct oj_quadrants quadrants;
@@ -542,7 +556,7 @@ static oj_status join_rows(struct box_batch *run)
             OJ_TRY(join_some(run, i, i + 1));
         return OJ_OK;
     }
-    OJ_TRY(oj_quadrants_make(&run->middle, index->options.quadrant_size,
+    OJ_TRY(oj_quadrants_make(&run->middle, index->args.options.quadrant_size,
                              INFINITY, &quadrants, run->err));
     for (int64_t q = 0; q < quadrants.n && status == OJ_OK; q++)
         status = join_some(run, quadrants.quadrant[q].first,
@@ -556,15 +570,16 @@ static oj_status join_all(struct box_batch *run, struct oj_matches *out)
     const struct box_index *index = run->index;
     double start = oj_clock_seconds(), listed;
     OJ_TRY(list_rows(run));
-    if (index->visit != VISIT_AS_GIVEN || (run->of_points && index->is_wide &&
-                                           index->relation.op == OJ_OP_NEAREST))
+    if (index->visit != VISIT_AS_GIVEN ||
+        (run->of_points && index->is_wide &&
+         index->args.relation.op == OJ_OP_NEAREST))
         OJ_TRY(oj_points_sort(&run->middle, run->err));
     listed = oj_clock_seconds();
     if (index->boxes.n_boxes > 0)
         OJ_TRY(join_rows(run));
     OJ_TRY(oj_answers_to_matches(&run->answers, 1, run->input->n_features,
-                                 &index->relation, index->tie_rank, out,
-                                 run->err));
+                                 &index->args.relation, index->args.tie_rank,
+                                 out, run->err));
     run->stats->sort_s += listed - start;
     run->stats->filter_s += run->filter_s;
     run->stats->refine_s += oj_clock_seconds() - listed - run->filter_s;
@@ -587,11 +602,12 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     run.enough = INFINITY;
     run.of_points = oj_flat_is_points(input) ||
                     (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0;
-    OJ_TRY(oj_pair_filter_make(&run.index->relation, input,
-                               run.index->join_side, &run.filter, err));
-    run.most = greatest_distance(run.index->join_side);
-    run.ranking = oj_ranking_make(&run.index->relation, run.index->tie_rank);
-    oj_answers_start(&run.answers, run.index->options.max_batch_pairs,
+    OJ_TRY(oj_pair_filter_make(&run.index->args.relation, input,
+                               run.index->args.join_side, &run.filter, err));
+    run.most = greatest_distance(run.index->args.join_side);
+    run.ranking =
+        oj_ranking_make(&run.index->args.relation, run.index->args.tie_rank);
+    oj_answers_start(&run.answers, run.index->args.options.max_batch_pairs,
                      input->n_features, 1);
     oj_geos_pairs_set_input(run.index->pairs, input);
     status = join_all(&run, out);
@@ -621,11 +637,11 @@ static void free_index(struct oj_index *wrapped)
 /* The tree, and what GEOS is asked with. */
 static oj_status build(struct box_index *index, struct oj_error *err)
 {
-    const struct oj_relation *relation = &index->relation;
-    OJ_TRY(oj_boxes_make(index->join_side, &index->boxes, err));
+    const struct oj_relation *relation = &index->args.relation;
+    OJ_TRY(oj_boxes_make(index->args.join_side, &index->boxes, err));
     if (index->boxes.n_boxes > 0)
         OJ_TRY(index->library->build(&index->boxes, &index->tree, err));
-    OJ_TRY(oj_geos_pairs_open(relation, index->join_side,
+    OJ_TRY(oj_geos_pairs_open(relation, index->args.join_side,
                               index->visit == VISIT_SORTED, &index->pairs,
                               err));
     index->is_wide = oj_boxes_window_is_wide(
@@ -634,29 +650,26 @@ static oj_status build(struct box_index *index, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status
-make_index(const struct oj_backend *self, const struct oj_flat *join_side,
-           const int32_t *tie_rank, const struct oj_relation *relation,
-           const struct oj_options *options, struct oj_index **out,
-           struct oj_stats *stats, struct oj_error *err)
+static oj_status make_index(const struct oj_box_library *library,
+                            enum visit_order visit, const char *name,
+                            const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
     double start = oj_clock_seconds();
     struct box_index *index;
     oj_status status;
-    if (relation->metric != OJ_METRIC_PLANAR)
+    if (args->relation.metric != OJ_METRIC_PLANAR)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"%s\" asks GEOS, which measures in the "
                        "plane only, not on the sphere",
-                       self->name);
+                       name);
     index = oj_calloc(1, sizeof *index);
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
-    index->library = methods[self->method].library;
-    index->visit = methods[self->method].visit;
-    index->join_side = join_side;
-    index->tie_rank = tie_rank;
-    index->relation = *relation;
-    index->options = *options;
+    index->library = library;
+    index->visit = visit;
+    index->args = *args;
     status = build(index, err);
     if (status != OJ_OK)
     {
@@ -668,24 +681,17 @@ make_index(const struct oj_backend *self, const struct oj_flat *join_side,
     return OJ_OK;
 }
 
-#define BOX_BACKEND(name_, method_, description_)                              \
+#define TREE_ENGINE(name, library, visit)                                      \
+    static oj_status index_##name(                                             \
+        const struct oj_index_args *args, struct oj_index **out,               \
+        struct oj_stats *stats, struct oj_error *err)                          \
     {                                                                          \
-        .abi = OJ_BACKEND_ABI, .name = name_, .description = description_,     \
-        .is_reference = 1, .method = method_, .index = make_index,             \
-        .join = join, .free_index = free_index                                 \
-    }
+        return make_index(&(library), visit, #name, args, out, stats, err);    \
+    }                                                                          \
+    const struct oj_engine oj_##name##_engine = {#name, NULL, index_##name,    \
+                                                 join, free_index};
 
-const struct oj_backend oj_geos_backend = BOX_BACKEND(
-    "geos", 0, "reference: GEOS STRtree and GEOS predicates, one thread");
-
-const struct oj_backend oj_geos_sorted_backend = BOX_BACKEND(
-    "geos_sorted", 1,
-    "the same with the input in Morton order and prepared geometries");
-
-const struct oj_backend oj_spatialindex_backend = BOX_BACKEND(
-    "spatialindex", 2,
-    "reference: libspatialindex R-tree and GEOS predicates, one thread");
-
-const struct oj_backend oj_spatialindex_collective_backend = BOX_BACKEND(
-    "spatialindex_collective", 3,
-    "the same with one R-tree query per quadrant of input features");
+TREE_ENGINE(geos, oj_geos_tree, VISIT_AS_GIVEN)
+TREE_ENGINE(geos_sorted, oj_geos_tree, VISIT_SORTED)
+TREE_ENGINE(spatialindex, oj_spatialindex_tree, VISIT_AS_GIVEN)
+TREE_ENGINE(spatialindex_collective, oj_spatialindex_tree, VISIT_COLLECTIVE)

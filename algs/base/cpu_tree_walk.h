@@ -1,0 +1,103 @@
+/** The way down a packed tree (cpu_tree.h) from a box, nearest first. */
+#ifndef CPU_TREE_WALK_H
+#define CPU_TREE_WALK_H
+
+#include "cpu_tree.h"
+#include "cpu_vector.h"
+
+struct oj_tree_child
+{
+    int32_t child; /**< node of the level; entry, where level is -1 */
+    int32_t level;
+    float d2; /**< squared distance of its box */
+};
+
+/** On the stack: eight children pushed a level, seven of them left behind on
+ *  the way down; entries may be pushed, too, and more are written than stay. */
+struct oj_tree_descent
+{
+    float q[4]; /**< the box that is asked about, relative to the tree */
+    int depth;
+    struct oj_tree_child stack[(OJ_TREE_LEVELS + 2) * OJ_FANOUT];
+};
+
+/** Box relative to a tree.  Boxes absurdly far away are pulled in to where
+ *  single precision still has squares: that only brings them nearer, which a
+ *  box filter may. */
+OJ_INLINE void oj_tree_relative(const struct oj_tree *tree,
+                                const struct oj_box *box, float q[4])
+{
+    q[0] = oj_tree_down(box->x0, tree->origin_x, tree->scale);
+    q[1] = oj_tree_down(box->y0, tree->origin_y, tree->scale);
+    q[2] = oj_tree_up(box->x1, tree->origin_x, tree->scale);
+    q[3] = oj_tree_up(box->y1, tree->origin_y, tree->scale);
+    for (int i = 0; i < 4; i++)
+    {
+        q[i] = q[i] < 1e18f ? q[i] : 1e18f;
+        q[i] = q[i] > -1e18f ? q[i] : -1e18f;
+    }
+}
+
+/** Begins at the root, if there is one. */
+OJ_INLINE void oj_tree_descent_begin(struct oj_tree_descent *descent,
+                                     const struct oj_tree *tree,
+                                     const struct oj_box *box)
+{
+    const struct oj_tree_child root = {0, tree->n_levels - 1, 0.0f};
+    oj_tree_relative(tree, box, descent->q);
+    descent->depth = tree->n_levels > 0;
+    descent->stack[0] = root;
+}
+
+/** Squared distances from box q to eight boxes.  May be too large by a relative
+ *  3e-7, which oj_tree_reach2() allows for.  An absent box is at infinity. */
+OJ_INLINE void oj_boxes_distance2(const struct oj_tree_node *restrict box,
+                                  const float q[4], float *restrict d2)
+{
+    float q0 = q[0], q1 = q[1], q2 = q[2], q3 = q[3];
+    OJ_EIGHT
+    {
+        float left = box->x0[c] - q2, right = q0 - box->x1[c];
+        float below = box->y0[c] - q3, above = q1 - box->y1[c];
+        float dx = left > right ? left : right;
+        float dy = below > above ? below : above;
+        dx = dx > 0.0f ? dx : 0.0f;
+        dy = dy > 0.0f ? dy : 0.0f;
+        d2[c] = dx * dx + dy * dy;
+    }
+}
+
+/** Pushes the children of the visited node that are within reach2 and, unless
+ *  it is NULL, within own_reach2 [OJ_FANOUT]; the farthest first, so that the
+ *  nearest comes off first.  Of those that are as near, the first comes off
+ *  first with first_first, the last otherwise; that is a constant. */
+OJ_INLINE void oj_tree_descent_push(struct oj_tree_descent *descent,
+                                    const struct oj_tree_node *node,
+                                    struct oj_tree_child visited, float reach2,
+                                    const float *own_reach2, int first_first)
+{
+    struct oj_tree_child *stack = descent->stack;
+    int bottom = descent->depth, depth = bottom;
+    float d2[OJ_FANOUT];
+    oj_boxes_distance2(node, descent->q, d2);
+    for (int i = 0; i < OJ_FANOUT; i++)
+    {
+        int c = first_first ? OJ_FANOUT - 1 - i : i;
+        stack[depth].child = visited.child * OJ_FANOUT + c;
+        stack[depth].level = visited.level - 1;
+        stack[depth].d2 = d2[c];
+        depth +=
+            (d2[c] <= reach2) & (own_reach2 == NULL || d2[c] <= own_reach2[c]);
+    }
+    for (int i = bottom + 1; i < depth; i++)
+    {
+        struct oj_tree_child moved = stack[i];
+        int at = i;
+        for (; at > bottom && stack[at - 1].d2 < moved.d2; at--)
+            stack[at] = stack[at - 1];
+        stack[at] = moved;
+    }
+    descent->depth = depth;
+}
+
+#endif

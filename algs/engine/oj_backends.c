@@ -1,0 +1,74 @@
+#include "../relation/oj_engine.h"
+
+#include <strings.h>
+
+static const struct oj_engine *const on_cpu[] = {&oj_cpu_nearest_points,
+                                                 &oj_cpu_points_in_polygons,
+                                                 &oj_cpu_near_points,
+                                                 &oj_cpu_distance,
+                                                 &oj_cpu_sphere,
+                                                 &oj_cpu_predicate,
+                                                 NULL};
+
+/* The list of a backend that has one engine. */
+#define ONLY(engine)                                                           \
+    (const struct oj_engine *const[])                                          \
+    {                                                                          \
+        &(engine), NULL                                                        \
+    }
+
+static const struct oj_backend backends[] = {
+    {"cpu",
+     "our engine on all CPU cores: packed trees, cells with a known state, "
+     "exact kernels",
+     0, 1, OJ_NO_DEVICE, on_cpu},
+    {"cuda",
+     "our engine on NVIDIA GPUs, with the answers of cpu: nearest and dwithin "
+     "of points, points in polygons, equal points, points in envelopes; lines "
+     "and polygons with one another: envelopes, intersects, disjoint, and the "
+     "candidates of the other predicates, which the CPU decides; other joins "
+     "run on the CPU",
+     0, 1, OJ_DEVICE, on_cpu},
+    {"quadrant",
+     "the papers' method: quadrants of points, a grid of boxes, all segments",
+     1, 1, OJ_NO_DEVICE, ONLY(oj_quadrant_engine)},
+    {"cuda_quadrant",
+     "the papers' method on an NVIDIA GPU: quadrants of points, a grid of "
+     "boxes, all segments",
+     1, 0, OJ_NO_DEVICE, ONLY(oj_cuda_quadrant_engine)},
+    {"geos", "reference: GEOS STRtree and GEOS predicates, one thread", 1, 0,
+     OJ_NO_DEVICE, ONLY(oj_geos_engine)},
+    {"geos_sorted",
+     "the same with the input in Morton order and prepared geometries", 1, 0,
+     OJ_NO_DEVICE, ONLY(oj_geos_sorted_engine)},
+    {"spatialindex",
+     "reference: libspatialindex R-tree and GEOS predicates, one thread", 1, 0,
+     OJ_NO_DEVICE, ONLY(oj_spatialindex_engine)},
+    {"spatialindex_collective",
+     "the same with one R-tree query per quadrant of input features", 1, 0,
+     OJ_NO_DEVICE, ONLY(oj_spatialindex_collective_engine)},
+    {"sphere",
+     "reference for -metric sphere: spherical trigonometry, every edge of "
+     "every feature in reach, one thread",
+     1, 0, OJ_NO_DEVICE, ONLY(oj_sphere_engine)},
+};
+
+const struct oj_backend oj_auto_backend = {
+    "auto", "cpu, or cuda where it pays", 0, 1, OJ_DEVICE_IF_PAYS, on_cpu};
+
+const struct oj_backend *oj_backend_at(int i)
+{
+    int n = (int)(sizeof backends / sizeof *backends);
+    return i >= 0 && i < n ? &backends[i] : NULL;
+}
+
+const struct oj_backend *oj_backend_find(const char *name)
+{
+    const struct oj_backend *backend;
+    for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
+    {
+        if (strcasecmp(backend->name, name) == 0)
+            return backend;
+    }
+    return NULL;
+}

@@ -1,0 +1,503 @@
+#include "cpu_nearest.h"
+
+#include "../../flatten/base/oj_clock.h"
+#include "cpu_candidates.h"
+
+#include <string.h>
+
+#define NO_FEATURE (-1)
+
+/* --- the nearest of each point of a group --------------------------------- */
+
+/* The first in tie order of the nearest, while they are found. */
+struct group_best
+{
+    double distance[OJ_GROUP];
+    int32_t feature[OJ_GROUP];
+    uint32_t tied; /* bit i: others may be as near to point i */
+};
+
+/* 1 when feature a comes before b in tie order. */
+OJ_INLINE int comes_before(const struct oj_cpu_index *index, int32_t a,
+                           int32_t b)
+{
+    if (b == NO_FEATURE)
+        return 1;
+    if (index->tie_rank == NULL)
+        return a < b;
+    return index->tie_rank[a] < index->tie_rank[b];
+}
+
+/* Point i of the group is in a polygon of feature. */
+OJ_INLINE void found_around(const struct oj_cpu_index *index, int i,
+                            int32_t feature, struct group_best *best)
+{
+    if (best->feature[i] != NO_FEATURE && best->feature[i] != feature)
+        best->tied |= UINT32_C(1) << i;
+    if (comes_before(index, feature, best->feature[i]))
+        best->feature[i] = feature;
+}
+
+OJ_INLINE void lanes_in_box(const double *px, const double *py,
+                            struct oj_box box, int64_t in_box[OJ_LANES])
+{
+    OJ_EIGHT in_box[c] =
+        (int64_t)(px[c] >= box.x0) & (int64_t)(px[c] <= box.x1) &
+        (int64_t)(py[c] >= box.y0) & (int64_t)(py[c] <= box.y1);
+}
+
+/* Lets the part of a shell decide about the points of the group that are in its
+ * boxes. */
+OJ_INLINE void try_shell(const struct oj_cpu_index *index,
+                         const struct oj_nearest_scratch *s,
+                         const struct oj_group *g, const struct oj_ring *shell,
+                         int marks_ties, struct group_best *best)
+{
+    const struct oj_rings *rings = &index->rings;
+    const double *x = rings->flat->x + shell->first_vertex;
+    const double *y = rings->flat->y + shell->first_vertex;
+    for (int first = 0; first < g->n; first += OJ_LANES)
+    {
+        const double *px = g->x + first, *py = g->y + first;
+        int64_t in_shell[OJ_LANES], in_holes[OJ_LANES] = {0};
+        int64_t inside[OJ_LANES], unclear[OJ_LANES], any = 0;
+        lanes_in_box(px, py, shell->box, in_shell);
+        if (shell->holes >= 0)
+            lanes_in_box(px, py, rings->hole_box[shell->holes], in_holes);
+        OJ_EIGHT any |= in_shell[c] | in_holes[c];
+        if (any == 0)
+            continue;
+        if (shell->grid < 0)
+        {
+            oj_ring_locate8(x, y, shell->n_vertices, px, py, inside, unclear);
+            any = 0;
+            OJ_EIGHT in_shell[c] &= inside[c] | unclear[c];
+            OJ_EIGHT any |= in_shell[c] | in_holes[c];
+            if (any == 0)
+                continue;
+        }
+        for (int i = first; i < first + OJ_LANES && i < g->n; i++)
+        {
+            int lane = i - first;
+            int ask = shell->grid >= 0 || unclear[lane] != 0;
+            /* one that comes later says nothing but that there are several */
+            if ((in_shell[lane] | in_holes[lane]) == 0 ||
+                (!comes_before(index, shell->feature, best->feature[i]) &&
+                 (!marks_ties || (best->tied >> i & 1u) != 0)))
+                continue;
+            if (ask ? oj_shell_contains(rings, s, shell, g->x[i], g->y[i])
+                    : oj_holes_leave(rings, s, shell, (int)in_shell[lane],
+                                     g->x[i], g->y[i]))
+                found_around(index, i, shell->feature, best);
+        }
+    }
+}
+
+/* First in tie order of the features with a polygon around each point, at
+ * distance 0. */
+OJ_INLINE void find_around(const struct oj_cpu_index *index,
+                           const struct oj_nearest_scratch *s,
+                           const struct oj_group *g, int marks_ties,
+                           struct group_best *best)
+{
+    best->tied = 0;
+    for (int i = 0; i < g->n; i++)
+        best->feature[i] = NO_FEATURE;
+    for (int64_t i = 0; i < s->n_rings; i++)
+    {
+        const struct oj_ring *ring = &index->rings.ring[s->ring[i]];
+        if (ring->holes != OJ_IS_HOLE)
+            try_shell(index, s, g, ring, marks_ties, best);
+    }
+    for (int i = 0; i < g->n; i++)
+        best->distance[i] = best->feature[i] != NO_FEATURE ? 0.0 : INFINITY;
+}
+
+/* Pairs of a point of the group and a candidate, to be measured exactly: many
+ * at once, so that divisions and roots fill vectors. */
+#define PAIRS_AT_ONCE 64
+struct group_pairs
+{
+    int n;
+    int32_t point[PAIRS_AT_ONCE + OJ_GROUP];     /* of the group */
+    int32_t candidate[PAIRS_AT_ONCE + OJ_GROUP]; /* of the scratch */
+};
+
+/* oj_segment_distance() without its branches: the same operations, so the same
+ * bits. */
+OJ_INLINE double distance_without_branches(double px, double py, double ax,
+                                           double ay, double bx, double by)
+{
+    double dx = bx - ax, dy = by - ay;
+    double ux = px - ax, uy = py - ay;
+    double vx = px - bx, vy = py - by;
+    double len2 = dx * dx + dy * dy;
+    double r = (ux * dx + uy * dy) / len2;
+    double s = ((ay - py) * dx - (ax - px) * dy) / len2;
+    int is_point = (dx == 0.0) & (dy == 0.0);
+    int at_start = is_point | (r <= 0.0);
+    double ex = at_start ? ux : vx, ey = at_start ? uy : vy;
+    double to_end = sqrt(ex * ex + ey * ey);
+    double to_line = fabs(s) * sqrt(len2);
+    return (at_start | (r >= 1.0)) ? to_end : to_line;
+}
+
+/* Measures the pairs and lets them compete. */
+OJ_INLINE void measure_pairs(const struct oj_cpu_index *index,
+                             const struct oj_nearest_scratch *s,
+                             const struct oj_group *g, int marks_ties,
+                             struct group_pairs *p, struct group_best *best)
+{
+    double px[PAIRS_AT_ONCE + OJ_GROUP], py[PAIRS_AT_ONCE + OJ_GROUP];
+    double ax[PAIRS_AT_ONCE + OJ_GROUP], ay[PAIRS_AT_ONCE + OJ_GROUP];
+    double bx[PAIRS_AT_ONCE + OJ_GROUP], by[PAIRS_AT_ONCE + OJ_GROUP];
+    double distance[PAIRS_AT_ONCE + OJ_GROUP];
+    int n = p->n;
+    for (int i = 0; i < n; i++)
+    {
+        int64_t slot = s->candidate[p->candidate[i]];
+        const struct oj_bundle *b = &index->segments.bundle[slot / OJ_BUNDLE];
+        int at = (int)(slot % OJ_BUNDLE);
+        px[i] = g->x[p->point[i]];
+        py[i] = g->y[p->point[i]];
+        ax[i] = b->ax[at];
+        ay[i] = b->ay[at];
+        bx[i] = b->bx[at];
+        by[i] = b->by[at];
+    }
+    for (int i = 0; i < n; i++)
+        distance[i] =
+            distance_without_branches(px[i], py[i], ax[i], ay[i], bx[i], by[i]);
+    for (int i = 0; i < n; i++)
+    {
+        int at = p->point[i];
+        int32_t feature =
+            index->segments.feature[s->candidate[p->candidate[i]]];
+        double d = distance[i];
+        int wins = (d < best->distance[at]) |
+                   ((d == best->distance[at]) & (d < INFINITY) &
+                    comes_before(index, feature, best->feature[at]));
+        if (marks_ties)
+        {
+            uint32_t other =
+                (d == best->distance[at]) & (feature != best->feature[at]);
+            uint32_t nearer = d < best->distance[at];
+            best->tied &= ~(nearer << at);
+            best->tied |= other << at;
+        }
+        best->distance[at] = wins ? d : best->distance[at];
+        best->feature[at] = wins ? feature : best->feature[at];
+    }
+    p->n = 0;
+}
+
+/* Decides the nearest of each point of the group among the candidates; best:
+ * what is around the points. */
+OJ_INLINE struct oj_scale decide_group(const struct oj_cpu_index *index,
+                                       struct oj_nearest_scratch *s,
+                                       const struct oj_group *g, int marks_ties,
+                                       struct group_best *best)
+{
+    float least2[OJ_GROUP], limit2[OJ_GROUP];
+    struct oj_scale scale = oj_fill_matrix(&index->segments, s, g, least2);
+    struct group_pairs pairs;
+    pairs.n = 0;
+    for (int i = 0; i < g->n; i++)
+    {
+        int inside = best->feature[i] != NO_FEATURE;
+        float reach = (inside ? 0.0f : sqrtf(least2[i])) + 2.0f * scale.off;
+        limit2[i] = reach * reach * (1.0f + 1e-6f);
+    }
+    for (int i = g->n; i % OJ_WIDE != 0; i++)
+        limit2[i] = -1.0f;
+    /* all that rounding might have put in the wrong order */
+    for (int32_t j = 0; j < s->n_candidates; j++)
+    {
+        uint32_t close =
+            oj_row_close(s->matrix + (int64_t)j * OJ_GROUP, limit2, g->n);
+        for (; close != 0; close &= close - 1)
+        {
+            pairs.point[pairs.n] = __builtin_ctz(close);
+            pairs.candidate[pairs.n++] = j;
+        }
+        if (pairs.n > PAIRS_AT_ONCE)
+            measure_pairs(index, s, g, marks_ties, &pairs, best);
+    }
+    measure_pairs(index, s, g, marks_ties, &pairs, best);
+    return scale;
+}
+
+/* --- answers -------------------------------------------------------------- */
+
+/* Points on their way to their answers. */
+struct nearest_search
+{
+    const struct oj_cpu_index *index;
+    struct oj_nearest_scratch *s;
+    const struct oj_nearest_output *to;
+    struct oj_ranking ranking; /* of one point */
+};
+
+static int32_t row_of(const struct oj_nearest_output *to,
+                      const struct oj_ordered_point *point)
+{
+    return to->row == NULL ? (int32_t)point->index : to->row[point->index];
+}
+
+/* Ranks the features whose polygons contain point i of the group, at distance
+ * 0, and all candidates.  The ranking's bound drops as features come in, and
+ * saves most exact distances. */
+static oj_status rank_point(struct nearest_search *search,
+                            const struct oj_group *g, int i,
+                            struct oj_scale scale, struct oj_error *err)
+{
+    const struct oj_segments *segments = &search->index->segments;
+    const struct oj_rings *rings = &search->index->rings;
+    const struct oj_nearest_scratch *s = search->s;
+    struct oj_ranking *ranking = &search->ranking;
+    oj_ranking_start(ranking);
+    for (int64_t r = 0; r < s->n_rings; r++)
+    {
+        const struct oj_ring *ring = &rings->ring[s->ring[r]];
+        if (ring->holes != OJ_IS_HOLE &&
+            oj_shell_contains(rings, s, ring, g->x[i], g->y[i]))
+            OJ_TRY(oj_ranking_add(ranking, ring->feature, 0.0, err));
+    }
+    for (int64_t j = 0; j < s->n_candidates; j++)
+    {
+        float reach =
+            (float)(ranking->bound * scale.inverse_unit) + 2.0f * scale.off;
+        int64_t slot = s->candidate[j];
+        if (s->matrix[j * OJ_GROUP + i] > reach * reach * (1.0f + 1e-6f))
+            continue;
+        OJ_TRY(oj_ranking_add(
+            ranking, segments->feature[slot],
+            oj_exact_distance(segments, slot, g->x[i], g->y[i]), err));
+    }
+    oj_ranking_finish(ranking);
+    return oj_answers_add(search->to->answers, row_of(search->to, &g->point[i]),
+                          ranking, err);
+}
+
+/* One nearest: only points to which several features are as near are ranked.
+ * Ties of 100,000 lots under a million points: a third of the time that it
+ * takes to rank all. */
+OJ_INLINE oj_status put_nearest(struct nearest_search *search,
+                                const struct oj_group *g,
+                                const struct group_best *best,
+                                struct oj_scale scale, int marks_ties,
+                                struct oj_error *err)
+{
+    const struct oj_nearest_output *to = search->to;
+    double max_distance = search->index->relation.max_distance;
+    for (int i = 0; i < g->n; i++)
+    {
+        int32_t row = row_of(to, &g->point[i]);
+        int matched = (best->feature[i] != NO_FEATURE) &
+                      (best->distance[i] <= max_distance);
+        if (marks_ties && matched && (best->tied >> i & 1u) != 0)
+        {
+            if (to->ones != NULL)
+                to->ones->feature[row] = OJ_ONE_OF_MANY;
+            OJ_TRY(rank_point(search, g, i, scale, err));
+        }
+        else if (to->ones != NULL)
+        {
+            to->ones->feature[row] = matched ? best->feature[i] : NO_FEATURE;
+            to->ones->distance[row] = matched ? best->distance[i] : NAN;
+        }
+        else if (matched)
+        {
+            OJ_TRY(oj_answers_reserve(to->answers, 1, err));
+            oj_answers_put(to->answers, row, best->feature[i],
+                           best->distance[i]);
+        }
+    }
+    return OJ_OK;
+}
+
+/* Answers the points of a group, or sets s->too_many.  k and marks_ties (k is
+ * 1, and all that are as near count) are constants in the usual case, here and
+ * below. */
+OJ_INLINE oj_status answer_group(struct nearest_search *search,
+                                 const struct oj_group *g, int64_t k,
+                                 int marks_ties, struct oj_error *err)
+{
+    const struct oj_cpu_index *index = search->index;
+    struct oj_nearest_scratch *s = search->s;
+    struct group_best best;
+    struct oj_scale scale;
+    float least2[OJ_GROUP];
+    double cap = index->relation.max_distance;
+    double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
+    int n_inside = 0;
+    best.tied = 0;
+    OJ_TRY(oj_collect_rings(&index->rings, s, &g->place, err));
+    if (k == 1)
+    {
+        find_around(index, s, g, marks_ties, &best);
+        for (int i = 0; i < g->n; i++)
+            n_inside += best.feature[i] != NO_FEATURE;
+        /* where all are inside, only other features at distance 0 matter */
+        cap = n_inside == g->n ? 0.0 : cap;
+    }
+    OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k, cap, err));
+    if (s->too_many)
+        return OJ_OK;
+    OJ_TRY(oj_matrix_reserve(s, err));
+    if (s->timings)
+        middle = oj_clock_seconds();
+    if (k == 1)
+    {
+        scale = decide_group(index, s, g, marks_ties, &best);
+        OJ_TRY(put_nearest(search, g, &best, scale, marks_ties, err));
+    }
+    else
+    {
+        scale = oj_fill_matrix(&index->segments, s, g, least2);
+        for (int i = 0; i < g->n; i++)
+            OJ_TRY(rank_point(search, g, i, scale, err));
+    }
+    s->n_refined += s->n_candidates * g->n;
+    if (s->timings)
+    {
+        s->filter_s += middle - start;
+        s->refine_s += oj_clock_seconds() - middle;
+    }
+    return OJ_OK;
+}
+
+/* Answers the points of a patch, group by group. */
+OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
+                                 const struct oj_ordered_point *point,
+                                 int64_t k, int marks_ties,
+                                 struct oj_error *err)
+{
+    struct oj_nearest_scratch *s = search->s;
+    struct oj_group g;
+    int64_t more = k == 1 ? 0 : 2 * k;
+    int most = OJ_GROUP;
+    for (int at = 0; at < n;)
+    {
+        oj_group_take(&g, n - at, most, point + at, s->group_limit);
+        OJ_TRY(answer_group(search, &g, k, marks_ties, err));
+        if (s->too_many)
+        {
+            most = (g.n + 1) / 2;
+            continue;
+        }
+        most = OJ_GROUP;
+        at += g.n;
+        oj_adapt(&s->group_limit, s->n_candidates, 20 + more, 40 + 2 * more,
+                 search->index->segments.bundle_size);
+    }
+    return OJ_OK;
+}
+
+/* Answers go to random places of large arrays: has their cache lines come near
+ * while the patch is at work. */
+OJ_INLINE void fetch_answers(const struct oj_nearest_output *to, int n,
+                             const struct oj_ordered_point *point)
+{
+    for (int i = 0; to->ones != NULL && i < n; i++)
+    {
+        __builtin_prefetch(&to->ones->feature[point[i].index], 0, 2);
+        __builtin_prefetch(&to->ones->distance[point[i].index], 0, 2);
+    }
+}
+
+OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
+                                  const struct oj_ordered_point *point,
+                                  int64_t k, int marks_ties,
+                                  struct oj_error *err)
+{
+    const struct oj_cpu_index *index = search->index;
+    struct oj_nearest_scratch *s = search->s;
+    struct oj_place patch;
+    double base = index->segments.bundle_size;
+    int64_t few = k == 1 ? 24 : 48 + k, many = k == 1 ? 96 : 160 + 4 * k;
+    int most = OJ_PATCH;
+    if (s->group_limit == 0.0)
+    {
+        s->group_limit = base;
+        s->patch_limit = 4.0 * base;
+    }
+    for (int64_t at = 0; at < n;)
+    {
+        int taken =
+            oj_place_take(&patch, n - at, most, point + at, s->patch_limit);
+        OJ_TRY(oj_patch_bundles(&index->segments, s, &patch, k,
+                                index->relation.max_distance, err));
+        if (s->too_many)
+        {
+            most = (taken + 1) / 2;
+            continue;
+        }
+        OJ_TRY(oj_patch_rings(&index->rings, s, &patch, err));
+        oj_patch_fetch_rings(&index->rings, s);
+        fetch_answers(search->to, taken, point + at);
+        OJ_TRY(answer_patch(search, taken, point + at, k, marks_ties, err));
+        most = OJ_PATCH;
+        at += taken;
+        oj_adapt(&s->patch_limit, s->near_bundles.n, few, many, 4.0 * base);
+    }
+    return OJ_OK;
+}
+
+/* One nearest, the first in tie order. */
+OJ_CLONES static oj_status answer_first(struct nearest_search *search,
+                                        int64_t n,
+                                        const struct oj_ordered_point *point,
+                                        struct oj_error *err)
+{
+    return answer_points(search, n, point, 1, 0, err);
+}
+
+OJ_CLONES static oj_status answer_any(struct nearest_search *search, int64_t n,
+                                      const struct oj_ordered_point *point,
+                                      struct oj_error *err)
+{
+    const struct oj_relation *relation = &search->index->relation;
+    return answer_points(search, n, point, relation->k,
+                         relation->ties == OJ_TIES_ALL, err);
+}
+
+oj_status oj_nearest_points(const struct oj_cpu_index *index,
+                            struct oj_nearest_scratch *s, int64_t n,
+                            const struct oj_ordered_point *point,
+                            const struct oj_nearest_output *to,
+                            struct oj_error *err)
+{
+    struct nearest_search search = {
+        index, s, to, oj_ranking_make(&index->relation, index->tie_rank)};
+    int64_t k = index->relation.k;
+    oj_status status;
+    if (k == 1 && index->relation.ties != OJ_TIES_ALL)
+        return answer_first(&search, n, point, err);
+    if (s->own == NULL)
+        s->own = oj_calloc(1, sizeof *s->own);
+    if (s->own == NULL)
+        return oj_fail_nomem(err, 1, sizeof *s->own);
+    OJ_TRY(oj_reserve(&s->best_feature, 0, k, &s->cap_best,
+                      sizeof *s->best_feature, err));
+    OJ_TRY(oj_reserve(&s->best_d2, 0, k, &s->cap_best_d2, sizeof *s->best_d2,
+                      err));
+    status = answer_any(&search, n, point, err);
+    oj_ranking_free(&search.ranking);
+    return status;
+}
+
+void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
+{
+    oj_free(s->near_rings.block);
+    oj_free(s->near_bundles.block);
+    oj_free(s->near);
+    oj_free(s->candidate);
+    oj_free(s->candidate_low);
+    oj_free(s->matrix);
+    oj_free(s->ring);
+    oj_free(s->best_feature);
+    oj_free(s->best_d2);
+    oj_free(s->own);
+    memset(s, 0, sizeof *s);
+}

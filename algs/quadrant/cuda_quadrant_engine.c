@@ -1,0 +1,78 @@
+/** The papers' method on a GPU, as an engine to compare with: the module has it
+ *  beside its own kernels.  What it does not answer is refused, so that its
+ *  times are those of this method and no other.
+ *  Source: Zhang, You, Gruenwald 2012. */
+#include "../../flatten/base/oj_array.h"
+#include "../pairs/oj_pairs.h"
+#include "../relation/oj_engine.h"
+#include "../relation/oj_gpu.h"
+
+#include <math.h>
+
+struct cuda_quadrant_index
+{
+    const struct oj_gpu_module *module;
+    struct oj_index_args args;
+    struct oj_gpu_quadrant_index *on_gpu;
+};
+
+static void free_index(struct oj_index *wrapped)
+{
+    struct cuda_quadrant_index *index = (void *)wrapped;
+    if (index == NULL)
+        return;
+    if (index->on_gpu != NULL)
+        index->module->quadrant_free(index->on_gpu);
+    oj_free(index);
+}
+
+static oj_status make_index(const struct oj_index_args *args,
+                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
+{
+    const struct oj_relation *relation = &args->relation;
+    struct oj_options options = args->options;
+    struct cuda_quadrant_index *index;
+    oj_status status;
+    if (relation->op != OJ_OP_NEAREST || relation->metric != OJ_METRIC_PLANAR ||
+        relation->min_distance != 0.0 || !(relation->max_distance < INFINITY) ||
+        oj_relation_gives_lists(relation))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the backend \"cuda_quadrant\" knows only -op nearest "
+                       "with one feature each, in the plane, and with a "
+                       "greatest distance");
+    index = oj_calloc(1, sizeof *index);
+    if (index == NULL)
+        return oj_fail_nomem(err, 1, sizeof *index);
+    index->args = *args;
+    status = oj_gpu_find(&args->options, &index->module, &options.gpus, err);
+    if (status == OJ_OK)
+        status = index->module->quadrant_index(args->join_side, args->tie_rank,
+                                               relation, &options,
+                                               &index->on_gpu, stats, err);
+    if (status == OJ_OK)
+        *out = (void *)index;
+    else
+        free_index((void *)index);
+    return status;
+}
+
+static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
+                      struct oj_matches *out, struct oj_stats *stats,
+                      struct oj_error *err)
+{
+    struct cuda_quadrant_index *index = (void *)wrapped;
+    const struct oj_flat *join_side = index->args.join_side;
+    struct oj_pair_filter filter;
+    OJ_TRY(oj_pair_filter_make(&index->args.relation, input, join_side, &filter,
+                               err));
+    if (filter.is_needed || input->max_distance != NULL ||
+        join_side->max_distance != NULL || !oj_flat_is_points(input))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the backend \"cuda_quadrant\" takes points as input, "
+                       "and no conditions on pairs");
+    return index->module->quadrant_join(index->on_gpu, input, out, stats, err);
+}
+
+const struct oj_engine oj_cuda_quadrant_engine = {"cuda_quadrant", NULL,
+                                                  make_index, join, free_index};

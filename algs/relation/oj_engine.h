@@ -1,0 +1,76 @@
+/** What answers joins: an engine prepares the join side and joins batches of
+ *  features with it.
+ *
+ *  An engine answers some joins between some kinds of features.  A backend
+ *  (oj_backend.h) has a list of them in order of preference and gives each
+ *  batch to the first that takes it, so the fast and special ones come first
+ *  and the last takes everything.  All give the same pairs where they overlap.
+ *  Kernels of the CUDA module are asked before the list (oj_gpu.h).
+ */
+#ifndef OJ_ENGINE_H
+#define OJ_ENGINE_H
+
+#include "oj_backend.h"
+
+/** The join side, prepared by an engine; each engine has its own. */
+struct oj_index;
+
+/** What is prepared, for what. Plain values; owns nothing. */
+struct oj_index_args
+{
+    const struct oj_flat *join_side; /**< outlives the index; not changed */
+    const int32_t *tie_rank;         /**< [features] place of each in tie order,
+                                          outlives the index; NULL: the ordinal
+                                          is the place */
+    struct oj_relation relation;
+    struct oj_options options; /**< n_threads and quadrant_size are set */
+};
+
+struct oj_engine
+{
+    const char *name; /**< for -explain, and in messages */
+
+    /** 1 when this engine can answer relation for this join side and this
+     *  batch of input features; input NULL: for any of points.  takes NULL: the
+     *  engine says itself what it does not do. */
+    int (*takes)(const struct oj_relation *relation,
+                 const struct oj_flat *join_side, const struct oj_flat *input);
+
+    /** Prepares the join side; args itself is copied where it is needed. *out
+     *  is freed by free_index. */
+    oj_status (*index)(const struct oj_index_args *args, struct oj_index **out,
+                       struct oj_stats *stats, struct oj_error *err);
+
+    /** Joins a batch of input features; may be called any number of times,
+     *  from one thread at a time. */
+    oj_status (*join)(struct oj_index *index, const struct oj_flat *input,
+                      struct oj_matches *out, struct oj_stats *stats,
+                      struct oj_error *err);
+
+    void (*free_index)(struct oj_index *index); /**< accepts NULL */
+};
+
+/** Nearest join features of points; nothing left out (cpu_nearest.h). */
+extern const struct oj_engine oj_cpu_nearest_points;
+/** Points in polygons: intersects, within, covered by. */
+extern const struct oj_engine oj_cpu_points_in_polygons;
+/** Points within a distance of points. */
+extern const struct oj_engine oj_cpu_near_points;
+/** nearest and dwithin between features of any kinds. */
+extern const struct oj_engine oj_cpu_distance;
+/** nearest and dwithin on the sphere, points as input. */
+extern const struct oj_engine oj_cpu_sphere;
+/** Predicates between features of any kinds. */
+extern const struct oj_engine oj_cpu_predicate;
+
+/* References: any join (tree_reference.c), on the sphere (sphere_reference.c),
+ * and the papers' method. */
+extern const struct oj_engine oj_geos_engine;
+extern const struct oj_engine oj_geos_sorted_engine;
+extern const struct oj_engine oj_spatialindex_engine;
+extern const struct oj_engine oj_spatialindex_collective_engine;
+extern const struct oj_engine oj_sphere_engine;
+extern const struct oj_engine oj_quadrant_engine;
+extern const struct oj_engine oj_cuda_quadrant_engine;
+
+#endif
