@@ -16,7 +16,7 @@
 #define CPU_FEATURES_H
 
 #include "../base/oj_boxes.h"
-#include "../rings/cpu_ring_grid.h"
+#include "../rings/edge_grid.h"
 
 /* Features with more segments than this have a tree of their own; as many fit
  * a struct oj_segment_list. */
@@ -38,7 +38,7 @@ struct oj_own_tree
 struct oj_large_ring
 {
     int64_t ring;
-    struct oj_ring_grid grid;
+    struct oj_edge_grid grid;
 };
 
 /** Owner; zeroed memory is a valid empty one. */

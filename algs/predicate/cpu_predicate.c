@@ -204,8 +204,7 @@ static void free_index(struct oj_index *wrapped)
             oj_free(w->found.at);
             oj_answers_free(&w->answers);
             oj_free(w->member);
-            oj_cells_free(&w->cells);
-            oj_cells_scratch_free(&w->scratch);
+            oj_edge_grid_free(&w->cells);
             oj_free(w->is_met);
         }
     }

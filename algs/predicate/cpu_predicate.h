@@ -1,7 +1,7 @@
 /** One row against the join side: the middle of the family that answers
  *  predicates (cpu_predicate.c has its ends).
  *
- *  row -> shape -> features whose boxes pass (cpu_find.c) -> pair filter ->
+ *  row -> shape -> features whose boxes pass (cpu_shapes.h) -> pair filter ->
  *  our kernels (cpu_verdict.h) -> the matrix of what they leave (relate.h) ->
  *  answers
  */
@@ -34,10 +34,9 @@ struct oj_predicate_worker
     struct oj_answers answers;
     struct oj_shape *member; /**< of the row at hand */
     int64_t cap_members;
-    struct oj_cells cells; /**< of the row at hand */
-    struct oj_cells_scratch scratch;
-    int row_niceness; /**< of it, enum oj_niceness */
-    uint8_t *is_met;  /**< [features] disjoint: marks of the row at hand */
+    struct oj_edge_grid cells; /**< of the row at hand */
+    int row_niceness;          /**< of it, enum oj_niceness */
+    uint8_t *is_met; /**< [features] disjoint: marks of the row at hand */
     int64_t n_rows, n_asked;
     int64_t n_to_look;
 };

@@ -88,9 +88,8 @@ static oj_status ask(const struct oj_predicate_rows *b,
     int is_sure;
     if (side->shape != NULL)
     {
-        OJ_TRY(oj_side_want_cells(side, at,
-                                  shape->cells == NULL ? shape->n_vertices : 0,
-                                  &w->scratch, err));
+        OJ_TRY(oj_side_want_cells(
+            side, at, shape->cells == NULL ? shape->n_vertices : 0, err));
         other = &side->shape[at];
     }
     else
@@ -314,7 +313,7 @@ static oj_status prepare_row(struct oj_predicate_worker *w,
     }
     if (w->found.n < FOUND_FOR_CELLS || !oj_shape_takes_cells(shape))
         return OJ_OK;
-    OJ_TRY(oj_cells_build(&w->cells, shape, &w->scratch, err));
+    OJ_TRY(oj_shape_make_cells(shape, &w->cells, err));
     shape->cells = &w->cells;
     return OJ_OK;
 }

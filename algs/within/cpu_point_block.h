@@ -58,7 +58,7 @@ struct oj_point_candidate
     int32_t point, ring;
     int32_t cell;                    /* of grid */
     int32_t location;                /* in the ring, or -1: not known yet */
-    const struct oj_ring_grid *grid; /* of the ring, or NULL */
+    const struct oj_edge_grid *grid; /* of the ring, or NULL */
 };
 
 /* A candidate whose edges have to be looked at; rank: of its cell, if any. */

@@ -224,7 +224,7 @@ static oj_status find_cells(struct oj_ring_cells *cells, int64_t n,
     {
         struct oj_point_candidate *c = &candidate[i];
         const struct oj_located_ring *ring = &cells->ring[c->ring];
-        const struct oj_ring_grid *grid = NULL;
+        const struct oj_edge_grid *grid = NULL;
         c->grid = NULL;
         if (c->location != OJ_POINT_UNKNOWN)
             continue;
@@ -234,8 +234,8 @@ static oj_status find_cells(struct oj_ring_cells *cells, int64_t n,
         if (grid != NULL)
         {
             c->cell =
-                (int32_t)oj_ring_grid_cell(grid, x[c->point], y[c->point]);
-            oj_ring_grid_fetch(grid, c->cell);
+                (int32_t)oj_edge_grid_cell(grid, x[c->point], y[c->point]);
+            oj_edge_grid_fetch(grid, c->cell);
         }
         else
         {
@@ -260,7 +260,7 @@ static OJ_CLONES int64_t take_known_cells(struct oj_point_worker *w, int64_t n)
     {
         struct oj_point_candidate c = candidate[i];
         if (c.grid != NULL)
-            c.location = oj_ring_grid_known(c.grid, c.cell);
+            c.location = oj_edge_grid_known(c.grid, c.cell);
         candidate[n_left] = c;
         w->open[n_open].candidate = (int32_t)n_left;
         n_left += c.location != OJ_OUTSIDE;
@@ -272,7 +272,7 @@ static OJ_CLONES int64_t take_known_cells(struct oj_point_worker *w, int64_t n)
         const struct oj_point_candidate *c = &candidate[open->candidate];
         if (c->grid == NULL)
             continue;
-        open->rank = oj_ring_grid_rank(c->grid, (uint32_t)c->cell);
+        open->rank = oj_edge_grid_rank(c->grid, (uint32_t)c->cell);
         __builtin_prefetch(c->grid->first_run + open->rank);
     }
     w->n_open = n_open;
@@ -287,14 +287,14 @@ OJ_INLINE void fetch_edges(const struct oj_point_worker *w)
         const struct oj_point_open *open = &w->open[i];
         const struct oj_point_candidate *c = &w->candidate[open->candidate];
         if (c->grid != NULL)
-            oj_ring_grid_fetch_runs(c->grid, open->rank);
+            oj_edge_grid_fetch_runs(c->grid, open->rank);
     }
     for (int64_t i = 0; i < w->n_open; i++)
     {
         const struct oj_point_open *open = &w->open[i];
         const struct oj_point_candidate *c = &w->candidate[open->candidate];
         if (c->grid != NULL)
-            oj_ring_grid_fetch_edges(c->grid, open->rank);
+            oj_edge_grid_fetch_edges(c->grid, open->rank);
     }
 }
 
@@ -307,7 +307,7 @@ static enum oj_location locate(const struct oj_ring_cells *cells,
     const double *x = cells->flat->x + ring->first_vertex;
     const double *y = cells->flat->y + ring->first_vertex;
     if (c->grid != NULL)
-        return oj_ring_grid_test(c->grid, c->cell, open->rank, px, py);
+        return oj_edge_grid_test(c->grid, c->cell, open->rank, px, py);
     if (ring->n_vertices <= OJ_LANES + 1 &&
         ring->first_vertex + OJ_LANES < cells->flat->n_vertices)
     {

@@ -63,7 +63,7 @@ OJ_CLONES struct oj_box oj_ring_cells_box(const struct oj_ring_cells *cells,
     double reach;
     if (!axes.is_turned && ring->grid >= 0)
     {
-        const struct oj_ring_extent *e = &cells->grid[ring->grid].extent;
+        const struct oj_edge_extent *e = &cells->grid[ring->grid].extent;
         box.x0 = e->x0, box.y0 = e->y0;
         box.x1 = e->x1, box.y1 = e->y1;
         return box;

@@ -433,7 +433,7 @@ int64_t oj_ring_cells_bytes(const struct oj_ring_cells *cells)
     int64_t bytes = cells->n_rings * (int64_t)sizeof *cells->ring;
     for (int64_t i = 0; i < cells->n_grids; i++)
         bytes += (int64_t)sizeof *cells->grid +
-                 oj_ring_grid_bytes(&cells->grid[i].grid);
+                 oj_edge_grid_bytes(&cells->grid[i].grid);
     for (int64_t i = 0; i < cells->n_sets; i++)
     {
         for (int l = 0; l < cells->set[i].n_layers; l++)
@@ -455,7 +455,7 @@ void oj_ring_cells_free(struct oj_ring_cells *cells)
             free_layer(&cells->set[i].layer[l]);
     }
     for (int64_t i = 0; i < cells->n_grids; i++)
-        oj_ring_grid_free(&cells->grid[i].grid);
+        oj_edge_grid_free(&cells->grid[i].grid);
     oj_free(cells->set);
     oj_free(cells->grid);
     oj_free(cells->ring);

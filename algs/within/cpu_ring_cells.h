@@ -27,7 +27,7 @@
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../base/oj_boxes.h"
-#include "../rings/cpu_ring_grid.h"
+#include "../rings/edge_grid.h"
 
 #include <stdatomic.h>
 
@@ -56,8 +56,8 @@ struct oj_late_grid
     _Alignas(64) atomic_int n_asked; /* OJ_GRID_IS_READY or more: grid may be
                                         read */
     atomic_int is_taken;             /* 1: a thread builds or has built it */
-    struct oj_ring_grid grid;
-    struct oj_ring_extent extent;
+    struct oj_edge_grid grid;
+    struct oj_edge_extent extent;
 };
 
 #define OJ_GRID_IS_READY (1 << 30)
@@ -140,12 +140,12 @@ OJ_MUST_USE oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
  *  any thread. */
 OJ_MUST_USE oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
                                                const struct oj_located_ring *r,
-                                               const struct oj_ring_grid **out,
+                                               const struct oj_edge_grid **out,
                                                struct oj_error *err);
 
 OJ_MUST_USE static inline oj_status
 oj_ring_cells_grid(struct oj_ring_cells *cells, const struct oj_located_ring *r,
-                   const struct oj_ring_grid **out, struct oj_error *err)
+                   const struct oj_edge_grid **out, struct oj_error *err)
 {
     struct oj_late_grid *late = &cells->grid[r->grid];
     if (atomic_load_explicit(&late->n_asked, memory_order_acquire) <

@@ -103,7 +103,7 @@ uint16_t oj_ring_cells_answer(const struct oj_ring_cells *cells,
         if (atomic_load_explicit(&cells->grid[ring->grid].n_asked,
                                  memory_order_acquire) < OJ_GRID_IS_READY)
             return OJ_SPOT_UNKNOWN;
-        location = oj_ring_grid_known_box(&cells->grid[ring->grid].grid, box.x0,
+        location = oj_edge_grid_known_box(&cells->grid[ring->grid].grid, box.x0,
                                           box.y0, box.x1, box.y1);
         if (location < 0)
             return OJ_SPOT_MIXED;

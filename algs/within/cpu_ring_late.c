@@ -29,7 +29,7 @@ static void measure_rings(int64_t task, int thread, void *user)
     {
         const struct oj_located_ring *ring = &cells->ring[r];
         if (ring->grid >= 0)
-            cells->grid[ring->grid].extent = oj_ring_measure(
+            cells->grid[ring->grid].extent = oj_edge_measure(
                 cells->flat->x + ring->first_vertex,
                 cells->flat->y + ring->first_vertex, ring->n_vertices);
     }
@@ -74,7 +74,7 @@ static int walks_before(const struct oj_ring_cells *cells,
  * waits for another. */
 oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
                                    const struct oj_located_ring *ring,
-                                   const struct oj_ring_grid **out,
+                                   const struct oj_edge_grid **out,
                                    struct oj_error *err)
 {
     struct oj_late_grid *late = &cells->grid[ring->grid];
@@ -89,15 +89,16 @@ oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
     if (n_asked < walks_before(cells, ring) ||
         atomic_exchange(&late->is_taken, 1) != 0)
         return OJ_OK;
-    status = oj_ring_grid_build_in(
-        &late->grid, &late->extent, cells->flat->x + ring->first_vertex,
-        cells->flat->y + ring->first_vertex, ring->n_vertices, err);
+    status =
+        oj_edge_grid_of_ring(&late->grid, cells->flat->x + ring->first_vertex,
+                             cells->flat->y + ring->first_vertex,
+                             ring->n_vertices, &late->extent, err);
     if (status != OJ_OK)
     {
         atomic_store(&late->is_taken, 0); /* another batch may try again */
         return status;
     }
-    atomic_fetch_add(&cells->new_bytes, oj_ring_grid_bytes(&late->grid));
+    atomic_fetch_add(&cells->new_bytes, oj_edge_grid_bytes(&late->grid));
     atomic_store_explicit(&late->n_asked, OJ_GRID_IS_READY,
                           memory_order_release);
     *out = &late->grid;

@@ -5,8 +5,8 @@
 #include "../random_rings.h"
 #include "../run_tests.h"
 
-#include "../../../algs/rings/cpu_ring_grid.h"
 #include "../../../algs/rings/cpu_rings.h"
+#include "../../../algs/rings/edge_grid.h"
 #include "../../../flatten/base/oj_array.h"
 
 #include <stdio.h>
@@ -57,7 +57,7 @@ static struct oj_flat ring_layer(void)
 static int64_t n_at[3]; /* by enum oj_location */
 
 static void check_point(const struct oj_rings *rings,
-                        const struct oj_ring_grid *grid, double x, double y)
+                        const struct oj_edge_grid *grid, double x, double y)
 {
     const struct oj_box *box = &rings->ring[0].box;
     enum oj_location truth = oj_ring_locate(x, y, ring.x, ring.y, ring.n);
@@ -65,10 +65,10 @@ static void check_point(const struct oj_rings *rings,
     enum oj_location by_grid = truth, by_plain = truth, walked, walked_plain;
     if (x >= box->x0 && x <= box->x1 && y >= box->y0 && y <= box->y1)
     {
-        struct oj_ring_grid plain = *grid;
+        struct oj_edge_grid plain = *grid;
         plain.kernel = &oj_ring_plain;
-        by_grid = oj_ring_grid_locate(grid, x, y);
-        by_plain = oj_ring_grid_locate(&plain, x, y);
+        by_grid = oj_edge_grid_locate(grid, x, y);
+        by_plain = oj_edge_grid_locate(&plain, x, y);
     }
     walked = oj_ring_walk(grid->kernel, x, y, ring.x, ring.y, ring.n);
     walked_plain = oj_ring_walk(&oj_ring_plain, x, y, ring.x, ring.y, ring.n);
@@ -88,7 +88,7 @@ static void check_point(const struct oj_rings *rings,
 }
 
 /* A place beside, on or at the height of edges and vertices. */
-static void pick_place(const struct oj_ring_grid *grid, double *x, double *y)
+static void pick_place(const struct oj_edge_grid *grid, double *x, double *y)
 {
     int64_t n = ring.n - 1;
     int64_t i = (int64_t)(random_bits() % (uint64_t)n);
@@ -114,8 +114,10 @@ static void pick_place(const struct oj_ring_grid *grid, double *x, double *y)
             *y = 0.5 * (ring.y[i] + ring.y[j]);
             break;
         case 5: /* on the border of a cell */
-            *x = grid->x0 + (double)pick((int)grid->nx + 1) * grid->cell;
-            *y = grid->y0 + (double)pick((int)grid->ny + 1) * grid->cell;
+            *x = grid->frame.x0 +
+                 (double)pick((int)grid->nx + 1) * grid->frame.cell;
+            *y = grid->frame.y0 +
+                 (double)pick((int)grid->ny + 1) * grid->frame.cell;
             break;
         default:
             *x = between(ring.x[i], ring.x[j]);
@@ -129,7 +131,7 @@ static void pick_place(const struct oj_ring_grid *grid, double *x, double *y)
 }
 
 static void check_corners(const struct oj_rings *rings,
-                          const struct oj_ring_grid *grid)
+                          const struct oj_edge_grid *grid)
 {
     struct oj_box box = rings->ring[0].box;
     for (int corner = 0; corner < 4; corner++)
@@ -150,18 +152,19 @@ static void check_ring(int n_points)
 {
     struct oj_flat flat = ring_layer();
     struct oj_rings rings;
-    struct oj_ring_grid grid;
+    struct oj_edge_grid grid;
     ring_in_range = is_ring_in_range();
     ck_assert_int_eq(oj_rings_build(&rings, &flat, NULL, 1, 1, &error), OJ_OK);
     ck_assert_int_eq(rings.n_rings, 1);
     ck_assert_int_eq(rings.ring[0].grid >= 0, ring.n >= 64);
-    ck_assert_int_eq(oj_ring_grid_build(&grid, ring.x, ring.y, ring.n, &error),
-                     OJ_OK);
+    ck_assert_int_eq(
+        oj_edge_grid_of_ring(&grid, ring.x, ring.y, ring.n, NULL, &error),
+        OJ_OK);
     /* memory follows the vertices, whatever the shape */
-    expect(oj_ring_grid_bytes(&grid) < 400 * ring.n + 10000,
+    expect(oj_edge_grid_bytes(&grid) < 400 * ring.n + 10000,
            "seed %llu: %lld bytes for %d vertices, %d x %d cells of %g",
-           (unsigned long long)seed, (long long)oj_ring_grid_bytes(&grid),
-           (int)ring.n, (int)grid.nx, (int)grid.ny, grid.cell);
+           (unsigned long long)seed, (long long)oj_edge_grid_bytes(&grid),
+           (int)ring.n, (int)grid.nx, (int)grid.ny, grid.frame.cell);
     for (int i = 0; i < n_points; i++)
     {
         double x, y;
@@ -169,7 +172,7 @@ static void check_ring(int n_points)
         check_point(&rings, &grid, x, y);
     }
     check_corners(&rings, &grid);
-    oj_ring_grid_free(&grid);
+    oj_edge_grid_free(&grid);
     oj_rings_free(&rings);
 }
 
@@ -213,7 +216,7 @@ START_TEST(every_place_of_small_lattices)
     {
         struct oj_flat flat;
         struct oj_rings rings;
-        struct oj_ring_grid grid;
+        struct oj_edge_grid grid;
         seed = random_state = first + (uint64_t)i;
         ring_make(&ring, pick(2) ? RING_LATTICE : RING_STAIRS, 64 + pick(200));
         flat = ring_layer();
@@ -221,13 +224,14 @@ START_TEST(every_place_of_small_lattices)
         ck_assert_int_eq(oj_rings_build(&rings, &flat, NULL, 1, 1, &error),
                          OJ_OK);
         ck_assert_int_eq(
-            oj_ring_grid_build(&grid, ring.x, ring.y, ring.n, &error), OJ_OK);
+            oj_edge_grid_of_ring(&grid, ring.x, ring.y, ring.n, NULL, &error),
+            OJ_OK);
         for (double x = -1.0; x <= 16.0; x += 0.5)
         {
             for (double y = -1.0; y <= 16.0; y += 0.5)
                 check_point(&rings, &grid, x, y);
         }
-        oj_ring_grid_free(&grid);
+        oj_edge_grid_free(&grid);
         oj_rings_free(&rings);
     }
 }
