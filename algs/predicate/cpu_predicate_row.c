@@ -190,36 +190,16 @@ static oj_status take_points(const struct oj_predicate_rows *b,
     return OJ_OK;
 }
 
-/* Intersects, as far as one of the two shapes sees from its cells that the box
- * of the other is inside or outside: most pairs.  Holds for polygons of one
- * ring that may be invalid, too (cpu_meet.c). */
-static enum oj_location meet_by_cells(const struct oj_shape *a,
-                                      const struct oj_shape *b)
-{
-    enum oj_location location = OJ_ON_BOUNDARY;
-    if (a->cells != NULL && a->n_rings == 1)
-        location = oj_shape_locate_box(a, &b->box);
-    if (location == OJ_ON_BOUNDARY && b->cells != NULL && b->n_rings == 1)
-        location = oj_shape_locate_box(b, &a->box);
-    return location;
-}
-
 /* One pair, whose boxes pass. */
 static oj_status take_pair(const struct oj_predicate_rows *b,
                            struct oj_predicate_worker *w,
                            const struct oj_shape *shape, int64_t at, int *holds,
                            struct oj_error *err)
 {
-    const struct oj_shape_side *side = &b->index->side;
-    enum oj_location location = OJ_ON_BOUNDARY;
     OJ_TRY(look_up(&b->index->options, w, err));
     w->n_asked++;
-    if (b->index->relation.op == OJ_OP_INTERSECTS && side->shape != NULL)
-        location = meet_by_cells(shape, &side->shape[at]);
-    *holds = location != OJ_OUTSIDE;
-    if (location == OJ_ON_BOUNDARY && !b->index->rule.is_enough)
-        OJ_TRY(ask(b, w, shape, at, holds, err));
-    return OJ_OK;
+    *holds = 1;
+    return b->index->rule.is_enough ? OJ_OK : ask(b, w, shape, at, holds, err);
 }
 
 /* The pairs of the row among what was found. */

@@ -320,34 +320,3 @@ enum oj_location oj_edge_grid_test(const struct oj_edge_grid *g, int64_t cell,
         return walk(g, px, py);
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
-
-int oj_edge_grid_known_box(const struct oj_edge_grid *g, double left,
-                           double low, double right, double high)
-{
-    struct oj_edge_window w;
-    uint64_t edges = 0, inside = 0, outside = 0;
-    int32_t first, last;
-    if (g->n_words == 0)
-        return -1;
-    w = oj_frame_window(&g->frame, left, low, right, high);
-    first = w.column0 / 64;
-    last = w.column1 / 64;
-    for (int64_t row = w.row0; row <= w.row1; row++)
-    {
-        const struct oj_edge_word *word = &g->word[row * g->n_words];
-        for (int32_t i = first; i <= last; i++)
-        {
-            uint64_t mask = ~(uint64_t)0;
-            if (i == first)
-                mask &= ~(uint64_t)0 << w.column0 % 64;
-            if (i == last)
-                mask &= ~(uint64_t)0 >> (63 - w.column1 % 64);
-            edges |= word[i].edges & mask;
-            inside |= word[i].inside & mask;
-            outside |= ~word[i].inside & mask;
-        }
-        if (edges != 0 || (inside != 0 && outside != 0))
-            return -1;
-    }
-    return inside != 0 ? OJ_INSIDE : OJ_OUTSIDE;
-}

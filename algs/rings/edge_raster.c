@@ -287,6 +287,12 @@ static double from_ordinal(int64_t ordinal)
     return v;
 }
 
+/* The next number, or the one before; a call of nextafter() takes longer. */
+static double next_double(double v, int64_t step)
+{
+    return from_ordinal(to_ordinal(v) + step);
+}
+
 /* The last double below row. Near 0 there may be very many doubles between the
  * computed limit and the true one, so they are halved, not counted. */
 static double last_below(const struct oj_edge_frame *f, int32_t row)
@@ -295,13 +301,13 @@ static double last_below(const struct oj_edge_frame *f, int32_t row)
     double step = 1e-3 * f->cell;
     int64_t low, high;
     if (row == 0)
-        return nextafter(f->y0, -INFINITY);
+        return next_double(f->y0, -1);
     low = to_ordinal(at - step);
     high = to_ordinal(at + step);
-    if (oj_frame_row(f, nextafter(at, -INFINITY)) < row)
+    if (oj_frame_row(f, next_double(at, -1)) < row)
     {
         /* most often the limit is at, or next to it */
-        low = to_ordinal(nextafter(at, -INFINITY));
+        low = to_ordinal(next_double(at, -1));
         if (oj_frame_row(f, at) >= row)
             return from_ordinal(low);
     }
@@ -333,7 +339,7 @@ int oj_edge_references(const struct oj_edge_frame *f, double *below)
     {
         double y = last_below(f, row);
         if (row > 0 && (oj_frame_row(f, y) >= row ||
-                        oj_frame_row(f, nextafter(y, INFINITY)) < row))
+                        oj_frame_row(f, next_double(y, 1)) < row))
             return 0;
         below[row] = y;
     }

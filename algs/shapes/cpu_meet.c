@@ -335,29 +335,24 @@ static int edges_meet(const struct oj_shape *a, const struct oj_shape *b,
                       unsigned *rests_on)
 {
     unsigned many = (is_many_rings(a) ? 1u : 0u) | (is_many_rings(b) ? 2u : 0u);
-    const struct oj_shape *large = a, *small = b;
-    enum oj_location window;
-    if (oj_shape_cells(a) == NULL ||
-        (oj_shape_cells(b) != NULL && b->n_vertices > a->n_vertices))
+    const struct oj_edge_grid *of_a = oj_shape_cells(a);
+    const struct oj_edge_grid *of_b = oj_shape_cells(b);
+    int is_b = of_a == NULL || (of_b != NULL && b->n_vertices > a->n_vertices);
+    const struct oj_shape *large = is_b ? b : a, *small = is_b ? a : b;
+    const struct oj_shape *around = large; /* whose cells say it */
+    enum oj_location window = oj_shape_locate_box(large, &small->box);
+    if (window == OJ_ON_BOUNDARY && of_a != NULL && of_b != NULL)
     {
-        large = b;
-        small = a;
+        around = small;
+        window = oj_shape_locate_box(small, &large->box);
     }
-    window = oj_shape_locate_box(large, &small->box);
-    if (window == OJ_ON_BOUNDARY)
-    {
-        if (many == 0 && begins_in(small, large))
-            return 1;
-        if (oj_shapes_contact(small, large, OJ_TOUCHING) != OJ_APART)
-            return 1;
-    }
+    if (window == OJ_OUTSIDE)
+        *rests_on |= many & (around == a ? 1u : 2u);
     if (window != OJ_ON_BOUNDARY)
-    {
-        if (window == OJ_OUTSIDE)
-            *rests_on |= many & (large == a ? 1u : 2u);
         return window == OJ_INSIDE;
-    }
-    if ((many != 0 && begins_in(small, large)) || begins_in(large, small))
+    if ((many == 0 && begins_in(small, large)) ||
+        oj_shapes_contact(small, large, OJ_TOUCHING) != OJ_APART ||
+        (many != 0 && begins_in(small, large)) || begins_in(large, small))
         return 1;
     *rests_on |= many;
     return 0;
