@@ -117,12 +117,6 @@ OJ_MUST_USE oj_status oj_point_block_join(const struct oj_point_query *query,
                                           int64_t first_row, int64_t n,
                                           struct oj_error *err);
 
-/** A step of it, in a file of its own (cpu_point_refine.c): appends the pairs
- *  that the candidates of whole points are, and forgets the candidates. */
-OJ_MUST_USE oj_status oj_point_refine(const struct oj_point_query *query,
-                                      struct oj_point_worker *worker,
-                                      int64_t first_row, struct oj_error *err);
-
 void oj_point_worker_free(struct oj_point_worker *worker);
 
 #endif
