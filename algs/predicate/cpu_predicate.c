@@ -15,6 +15,7 @@
 #include "../relate/relate.h"
 #include "../relation/cpu_family.h"
 #include "../relation/oj_backend.h"
+#include "../relation/oj_point_rule.h"
 #include "../relation/oj_screen.h"
 #include "../shapes/cpu_meet.h"
 #include "cpu_verdict.h"
@@ -170,6 +171,9 @@ static oj_status ask(const struct predicate_batch *b,
     enum oj_verdict verdict;
     unsigned needs = 0;
     int is_sure;
+    *holds = 1;
+    if (b->index->rule.is_enough)
+        return OJ_OK;
     if (side->shape != NULL)
     {
         OJ_TRY(oj_side_want_cells(
@@ -211,90 +215,54 @@ static oj_status reserve_pair(const struct predicate_batch *b,
     return oj_answers_reserve(&w->answers, more, err);
 }
 
-/* 1 when points in these places of a polygon are pairs; 0 when that is not how
- * the join is decided. */
-static int is_decided_by_place(enum oj_op op, int *when_inside, int *when_on)
+/* Places of a point in a polygon, bits 1 << enum oj_location, in which the
+ * polygon is a pair with the point; 0: that is not how the join is decided. */
+static unsigned places_of_points(enum oj_op op)
 {
-    *when_inside = op == OJ_OP_INTERSECTS || op == OJ_OP_COVERS ||
-                   op == OJ_OP_CONTAINS || op == OJ_OP_CONTAINS_PROPERLY;
-    *when_on =
-        op == OJ_OP_INTERSECTS || op == OJ_OP_COVERS || op == OJ_OP_TOUCHES;
-    return *when_inside || *when_on;
+    switch (op)
+    {
+        case OJ_OP_COVERS:
+            return oj_point_locations(OJ_OP_COVEREDBY);
+        case OJ_OP_CONTAINS:
+        case OJ_OP_CONTAINS_PROPERLY:
+            return oj_point_locations(OJ_OP_WITHIN);
+        case OJ_OP_INTERSECTS:
+        case OJ_OP_TOUCHES:
+            return oj_point_locations(op);
+        default:
+            return 0;
+    }
 }
 
-/* One point in the place at.  Of a polygon that is not nice a ring may be in
- * the interior, too. */
+/* One point in the place at, and a polygon.  Of one that is not nice a ring may
+ * be in the interior, too. */
 static oj_status take_point(const struct predicate_batch *b,
                             struct predicate_worker *w,
                             const struct oj_shape *shape, int64_t at,
-                            int when_inside, int when_on, int *holds,
-                            struct oj_error *err)
+                            unsigned places, int *holds, struct oj_error *err)
 {
     const struct oj_ordered_point *p = &b->index->side.points.point[at];
     enum oj_location location = oj_shape_locate(shape, p->x, p->y);
     int is_nice = !shape->may_overlap;
+    *holds = (int)(places >> location & 1);
     if (location == OJ_OUTSIDE && is_nice)
-    {
-        *holds = 0;
         return OJ_OK;
-    }
-    if (shape->may_overlap ||
-        (location == OJ_ON_BOUNDARY && when_inside != when_on))
+    if (shape->may_overlap || (location == OJ_ON_BOUNDARY &&
+                               *holds != (int)(places >> OJ_INSIDE & 1)))
         OJ_TRY(row_is_nice(w, shape, &is_nice, err));
-    if (!is_nice)
-        return ask(b, w, shape, at, holds, err);
-    *holds = location == OJ_INSIDE ? when_inside
-                                   : location == OJ_ON_BOUNDARY && when_on;
-    return OJ_OK;
+    return is_nice ? OJ_OK : ask(b, w, shape, at, holds, err);
 }
 
-/* A polygon, and single points as join side: there can be very many. */
-static oj_status take_points(const struct predicate_batch *b,
-                             struct predicate_worker *w, int64_t row,
-                             const struct oj_shape *shape, int when_inside,
-                             int when_on, struct oj_error *err)
-{
-    const struct oj_ordered_point *point = b->index->side.points.point;
-    for (int64_t i = 0; i < w->found.n; i++)
-    {
-        const struct oj_ordered_point *p = &point[w->found.at[i]];
-        int holds;
-        if (!oj_pair_may_count(&b->filter, row, p->index))
-            continue;
-        OJ_TRY(look_up(&b->index->options, w, err));
-        w->n_asked++;
-        OJ_TRY(take_point(b, w, shape, w->found.at[i], when_inside, when_on,
-                          &holds, err));
-        if (!holds)
-            continue;
-        OJ_TRY(reserve_pair(b, w, err));
-        oj_answers_put(&w->answers, (int32_t)row, (int32_t)p->index, NAN);
-    }
-    return OJ_OK;
-}
-
-/* One pair, whose boxes pass. */
-static oj_status take_pair(const struct predicate_batch *b,
-                           struct predicate_worker *w,
-                           const struct oj_shape *shape, int64_t at, int *holds,
-                           struct oj_error *err)
-{
-    OJ_TRY(look_up(&b->index->options, w, err));
-    w->n_asked++;
-    *holds = 1;
-    return b->index->rule.is_enough ? OJ_OK : ask(b, w, shape, at, holds, err);
-}
-
-/* The pairs of the row among what was found. */
+/* The pairs of the row among what was found, whose boxes pass. */
 static oj_status take_found(const struct predicate_batch *b,
                             struct predicate_worker *w, int64_t row,
                             const struct oj_shape *shape, struct oj_error *err)
 {
     const struct oj_shape_side *side = &b->index->side;
-    int when_inside, when_on;
-    if (side->shape == NULL && shape->kinds == OJ_PART_POLYGON &&
-        is_decided_by_place(b->index->relation.op, &when_inside, &when_on))
-        return take_points(b, w, row, shape, when_inside, when_on, err);
+    /* single points, of which there can be very many */
+    unsigned places = side->shape == NULL && shape->kinds == OJ_PART_POLYGON
+                          ? places_of_points(b->index->relation.op)
+                          : 0;
     for (int64_t i = 0; i < w->found.n; i++)
     {
         int32_t at = w->found.at[i];
@@ -302,7 +270,12 @@ static oj_status take_found(const struct predicate_batch *b,
         int holds;
         if (!oj_pair_may_count(&b->filter, row, feature))
             continue;
-        OJ_TRY(take_pair(b, w, shape, at, &holds, err));
+        OJ_TRY(look_up(&b->index->options, w, err));
+        w->n_asked++;
+        if (places != 0)
+            OJ_TRY(take_point(b, w, shape, at, places, &holds, err));
+        else
+            OJ_TRY(ask(b, w, shape, at, &holds, err));
         if (!holds)
             continue;
         OJ_TRY(reserve_pair(b, w, err));
@@ -411,11 +384,6 @@ static int is_open(const struct predicate_index *index, uint8_t said)
     return said != OJ_SAID_APART;
 }
 
-static int is_many_rings(const struct oj_shape *shape)
-{
-    return shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1;
-}
-
 /* The screen's word on a pair without contact of edges is that of cpu_meet.c
  * where polygons of several rings are nice. */
 static oj_status take_if_nice(const struct predicate_batch *b,
@@ -427,9 +395,9 @@ static oj_status take_if_nice(const struct predicate_batch *b,
     int is_sure = 1;
     OJ_TRY(look_up(&b->index->options, w, err));
     w->n_asked++;
-    if (is_many_rings(&other))
+    if (oj_shape_is_many_rings(&other))
         OJ_TRY(feature_is_nice(b, w, feature, &other, &is_sure, err));
-    if (is_sure && is_many_rings(shape))
+    if (is_sure && oj_shape_is_many_rings(shape))
         OJ_TRY(row_is_nice(w, shape, &is_sure, err));
     if (!is_sure)
         return relate(b, w, shape, feature, &other, holds, err);
@@ -474,8 +442,11 @@ static oj_status decide_open(const struct predicate_batch *b,
                                 said[i] == OJ_SAID_MEETS_IF_VALID, &holds,
                                 err));
         else
-            OJ_TRY(take_pair(b, w, &shape, index->place_of[feature[i]], &holds,
-                             err));
+        {
+            OJ_TRY(look_up(&index->options, w, err));
+            w->n_asked++;
+            OJ_TRY(ask(b, w, &shape, index->place_of[feature[i]], &holds, err));
+        }
         said[i] = holds != is_disjoint ? OJ_SAID_MEETS : OJ_SAID_APART;
     }
     return OJ_OK;

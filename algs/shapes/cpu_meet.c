@@ -322,11 +322,6 @@ static int begins_in(const struct oj_shape *shape,
     return 0;
 }
 
-static int is_many_rings(const struct oj_shape *shape)
-{
-    return shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1;
-}
-
 /* Lines and polygons.  Without any contact of edges, what the two have in
  * common is whole components: where holes are in their shells, the first vertex
  * of a part tells of the part.  A polygon of one ring need not be nice for
@@ -334,7 +329,8 @@ static int is_many_rings(const struct oj_shape *shape)
 static int edges_meet(const struct oj_shape *a, const struct oj_shape *b,
                       unsigned *rests_on)
 {
-    unsigned many = (is_many_rings(a) ? 1u : 0u) | (is_many_rings(b) ? 2u : 0u);
+    unsigned many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
+                    (oj_shape_is_many_rings(b) ? 2u : 0u);
     const struct oj_edge_grid *of_a = oj_shape_cells(a);
     const struct oj_edge_grid *of_b = oj_shape_cells(b);
     int is_b = of_a == NULL || (of_b != NULL && b->n_vertices > a->n_vertices);

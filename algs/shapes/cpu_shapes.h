@@ -44,6 +44,13 @@ static inline int oj_shape_is_mixed(const struct oj_shape *shape)
     return (shape->kinds & (shape->kinds - 1)) != 0;
 }
 
+/** 1 for polygons with holes and for several polygons: that even-odd over all
+ *  rings is their inside takes that they are nice. */
+static inline int oj_shape_is_many_rings(const struct oj_shape *shape)
+{
+    return shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1;
+}
+
 /** First vertex of part p (0 <= p < n_parts) of shape. */
 static inline int64_t oj_shape_part(const struct oj_shape *shape, int64_t p)
 {

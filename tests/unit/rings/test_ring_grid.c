@@ -255,11 +255,115 @@ START_TEST(extreme_sizes)
 }
 END_TEST
 
+/* What the rows of a frame say of an edge: every point of the edge that is in
+ * the frame is in one of the columns of its row.  Edges of any length and
+ * slope, next to flat and next to steep ones, also of other sizes than the
+ * frame. */
+START_TEST(edges_stay_in_their_columns)
+{
+    static const double sizes[] = {1e-9, 1e-3, 1.0, 1e5, 1e12};
+    uint64_t first = first_seed();
+    int64_t n_narrow = 0, n = rounds(20000);
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct oj_edge_frame f;
+        struct oj_edge_rows e;
+        double size, origin, ax, ay, bx, by;
+        seed = random_state = first + (uint64_t)i;
+        size = sizes[pick(5)];
+        origin = pick(2) ? 0.0 : between(-1e4, 1e4) * size;
+        f.x0 = origin;
+        f.y0 = origin * between(-1.0, 1.0);
+        f.last_x = 1 + pick(pick(2) ? 40 : OJ_FRAME_MOST - 2);
+        f.last_y = 1 + pick(pick(2) ? 40 : OJ_FRAME_MOST - 2);
+        f.cell = fmax(size / fmax(f.last_x, f.last_y),
+                      1e-12 * fmax(fabs(f.x0), fabs(f.y0)));
+        f.inverse = 1.0 / f.cell;
+        ax = f.x0 + between(-0.2, 1.2) * f.last_x * f.cell;
+        ay = f.y0 + between(-0.2, 1.2) * f.last_y * f.cell;
+        bx = one_in(4) ? nudge(ax, 3) : ax + between(-2.0, 2.0) * size;
+        by = one_in(4) ? ay + between(-2.0, 2.0) * f.cell
+                       : ay + between(-2.0, 2.0) * size;
+        e = oj_edge_rows_of(&f, ax, ay, bx, by);
+        n_narrow += e.is_narrow;
+        for (int k = 0; k <= 64; k++)
+        {
+            double t = k < 64 ? unit() : 1.0;
+            double x = k == 0 ? ax : k == 64 ? bx : ax + t * (bx - ax);
+            double y = k == 0 ? ay : k == 64 ? by : ay + t * (by - ay);
+            int32_t row = oj_frame_row(&f, y), column = oj_frame_column(&f, x);
+            int32_t from, to;
+            if (x < f.x0 || y < f.y0 || x > f.x0 + (f.last_x + 1.0) * f.cell ||
+                y > f.y0 + (f.last_y + 1.0) * f.cell)
+                continue;
+            oj_edge_columns(&f, &e, row, &from, &to);
+            expect(row >= e.window.row0 && row <= e.window.row1 &&
+                       column >= from && column <= to,
+                   "seed %llu: (%a %a) in row %d, column %d of %d .. %d",
+                   (unsigned long long)seed, x, y, (int)row, (int)column,
+                   (int)from, (int)to);
+        }
+    }
+    ck_assert(n_narrow > n / 10);
+}
+END_TEST
+
+/* Several rings side by side: even-odd over all of them. */
+START_TEST(several_rings)
+{
+    static const struct oj_edge_fineness fine = {12.0, 12.0, 12.0, 4.0};
+    static double x[4 * RING_CAPACITY], y[4 * RING_CAPACITY];
+    uint64_t first = first_seed();
+    for (int64_t i = rounds(200); i > 0; i--)
+    {
+        struct oj_edge_chains chains = {.x = x, .y = y, .has_inside = 1};
+        int64_t offset[5] = {7, 7, 7, 7, 7};
+        struct oj_edge_extent extent;
+        struct oj_edge_grid grid;
+        seed = random_state = first + (uint64_t)i;
+        chains.n = 1 + pick(4);
+        chains.offset = offset;
+        for (int64_t r = 0; r < chains.n; r++)
+        {
+            ring_make(&ring, (enum ring_kind)pick(RING_N_KINDS), 4 + pick(200));
+            memcpy(x + chains.n_vertices, ring.x, (size_t)ring.n * sizeof *x);
+            memcpy(y + chains.n_vertices, ring.y, (size_t)ring.n * sizeof *y);
+            chains.n_vertices += ring.n;
+            offset[r + 1] = 7 + chains.n_vertices;
+        }
+        extent = oj_edge_measure(x, y, chains.n_vertices);
+        ck_assert_int_eq(
+            oj_edge_grid_build(&grid, &chains, &extent, &fine, &error), OJ_OK);
+        for (int k = 0; k < 300; k++)
+        {
+            int64_t v = pick((int)chains.n_vertices);
+            double px = pick(2) ? x[v] : between(extent.x0, extent.x1);
+            double py = pick(2) ? y[v] : between(extent.y0, extent.y1);
+            int truth = 0;
+            for (int64_t r = 0; r < chains.n && truth != OJ_ON_BOUNDARY; r++)
+            {
+                int64_t at = offset[r] - 7;
+                enum oj_location one = oj_ring_locate(
+                    px, py, x + at, y + at, offset[r + 1] - offset[r]);
+                truth =
+                    one == OJ_ON_BOUNDARY ? OJ_ON_BOUNDARY : truth ^ (int)one;
+            }
+            expect((int)oj_edge_grid_locate(&grid, px, py) == truth,
+                   "seed %llu: (%a %a) is at %d", (unsigned long long)seed, px,
+                   py, truth);
+        }
+        oj_edge_grid_free(&grid);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tests_open("ring grid");
     tcase_add_test(tcase, same_as_edge_by_edge);
     tcase_add_test(tcase, every_place_of_small_lattices);
     tcase_add_test(tcase, extreme_sizes);
+    tcase_add_test(tcase, edges_stay_in_their_columns);
+    tcase_add_test(tcase, several_rings);
     return tests_run();
 }
