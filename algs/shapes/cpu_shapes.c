@@ -332,8 +332,8 @@ oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
 {
     struct oj_shape *shape = &side->shape[at];
     uint8_t n_asks;
-    if (!oj_shape_takes_cells(shape) ||
-        atomic_load_explicit(&shape->cells, memory_order_relaxed) != NULL)
+    if (atomic_load_explicit(&shape->cells, memory_order_relaxed) != NULL ||
+        !oj_shape_takes_cells(shape))
         return OJ_OK;
     n_asks = atomic_load_explicit(&shape->n_asks, memory_order_relaxed);
     if (n_asks < ASKS_BEFORE_CELLS &&
