@@ -141,6 +141,7 @@ static oj_status row_is_nice(struct predicate_worker *w,
     return OJ_OK;
 }
 
+/* By the matrix, which is exact for any shapes. */
 static oj_status relate(const struct predicate_batch *b,
                         struct predicate_worker *w,
                         const struct oj_shape *shape, int32_t feature,
@@ -160,6 +161,8 @@ static oj_status relate(const struct predicate_batch *b,
     return OJ_OK;
 }
 
+/* Whether the row, and the feature in place at, are a pair: what our kernels
+ * say where all that this rests on is nice, and else the matrix. */
 static oj_status ask(const struct predicate_batch *b,
                      struct predicate_worker *w, const struct oj_shape *shape,
                      int64_t at, int *holds, struct oj_error *err)
@@ -354,6 +357,7 @@ static oj_status prepare_row(struct predicate_worker *w, struct oj_shape *shape,
     return OJ_OK;
 }
 
+/* Puts the pairs of a row into the worker's answers. */
 static oj_status join_row(const struct predicate_batch *b,
                           struct predicate_worker *w, int64_t row,
                           struct oj_error *err)
@@ -375,6 +379,7 @@ static oj_status join_row(const struct predicate_batch *b,
 
 /* --- pairs that a screen has found ---------------------------------------- */
 
+/* 1 when a pair of which said is known has to be decided. */
 static int is_open(const struct predicate_index *index, uint8_t said)
 {
     enum oj_op op = index->relation.op;
@@ -414,11 +419,15 @@ static int is_about_niceness(const struct predicate_index *index, uint8_t said)
             (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT));
 }
 
+/* 1 when that takes the side, with place_of. */
 static int asks_shapes(const struct predicate_index *index, uint8_t said)
 {
     return is_open(index, said) && !is_about_niceness(index, said);
 }
 
+/* Decides what a screen left open of the n pairs of a row: said becomes
+ * OJ_SAID_MEETS for pairs and OJ_SAID_APART for others; for disjoint, whose
+ * pairs are the others, the other way round. */
 static oj_status decide_open(const struct predicate_batch *b,
                              struct predicate_worker *w, int64_t row, int64_t n,
                              const int32_t *feature, uint8_t *said,
@@ -452,6 +461,10 @@ static oj_status decide_open(const struct predicate_batch *b,
     return OJ_OK;
 }
 
+/* --- a batch of pairs that a screen has found ----------------------------- */
+
+/* Decided in place, counted, and filled in: a screen has millions of pairs that
+ * are decided already, and lists of answers would be copied once more. */
 struct screened_batch
 {
     const struct predicate_batch *rows;
@@ -719,6 +732,7 @@ static oj_status join_screened(struct screened_batch *b, struct oj_error *err)
     return put_in_order(b, n_tasks, err);
 }
 
+/* The pairs of a batch from the candidates in index->screened. */
 static oj_status screened_to_matches(const struct predicate_batch *rows,
                                      struct oj_matches *out,
                                      struct oj_error *err)
