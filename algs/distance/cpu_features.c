@@ -238,9 +238,9 @@ static oj_status build_grid(int64_t i, int thread, void *user,
     struct oj_large_ring *large = &features->large_ring[i];
     int64_t first = flat->vertex_offset[large->ring];
     (void)thread;
-    return oj_ring_grid_build(&large->grid, flat->x + first, flat->y + first,
-                              flat->vertex_offset[large->ring + 1] - first,
-                              err);
+    return oj_edge_grid_of_ring(&large->grid, flat->x + first, flat->y + first,
+                                flat->vertex_offset[large->ring + 1] - first,
+                                NULL, err);
 }
 
 /* --- all ------------------------------------------------------------------ */
@@ -305,14 +305,14 @@ int64_t oj_features_bytes(const struct oj_features *features)
                  (int64_t)(sizeof *features->item +
                            sizeof *features->node / OJ_OWN_FANOUT);
     for (int64_t i = 0; i < features->n_large_rings; i++)
-        bytes += oj_ring_grid_bytes(&features->large_ring[i].grid);
+        bytes += oj_edge_grid_bytes(&features->large_ring[i].grid);
     return bytes;
 }
 
 void oj_features_free(struct oj_features *features)
 {
     for (int64_t i = 0; i < features->n_large_rings; i++)
-        oj_ring_grid_free(&features->large_ring[i].grid);
+        oj_edge_grid_free(&features->large_ring[i].grid);
     oj_free(features->large_ring);
     oj_free(features->large);
     oj_free(features->box);
@@ -387,7 +387,7 @@ static enum oj_location locate(const struct oj_features *features, int64_t ring,
     if (x < box->x0 || x > box->x1 || y < box->y0 || y > box->y1)
         return OJ_OUTSIDE;
     if (features->large != NULL && features->large[ring] >= 0)
-        return oj_ring_grid_locate(
+        return oj_edge_grid_locate(
             &features->large_ring[features->large[ring]].grid, x, y);
     return oj_ring_locate(x, y, flat->x + first, flat->y + first,
                           flat->vertex_offset[ring + 1] - first);

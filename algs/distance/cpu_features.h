@@ -17,7 +17,7 @@
 
 #include "../base/cpu_box_tree.h"
 #include "../base/oj_boxes.h"
-#include "../rings/cpu_ring_grid.h"
+#include "../rings/edge_grid.h"
 
 /* Features with more segments than this have a tree of their own; as many fit
  * a struct oj_segment_list. */
@@ -37,7 +37,7 @@ struct oj_own_tree
 struct oj_large_ring
 {
     int64_t ring;
-    struct oj_ring_grid grid;
+    struct oj_edge_grid grid;
 };
 
 /** Owner; zeroed memory is a valid empty one. */

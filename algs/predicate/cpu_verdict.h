@@ -1,14 +1,29 @@
 /** What our own kernels say of a pair of shapes.
  *
- *  Where boundaries meet in a way that takes the matrix to judge, they say so
- *  (relate.h).
+ *  Lines and polygons are judged by three facts: where vertices lie, whether
+ *  edges cross, and whether they touch. Where they touch without crossing, it
+ *  takes the matrix (relate.h); most pairs never get there.
  */
 #ifndef CPU_VERDICT_H
 #define CPU_VERDICT_H
 
 #include "../relation/oj_relation.h"
 #include "../shapes/cpu_shapes.h"
-#include "cpu_contain.h"
+
+enum oj_verdict
+{
+    OJ_VERDICT_NO = 0,
+    OJ_VERDICT_YES,
+    OJ_VERDICT_UNSURE
+};
+
+/** What a verdict rests on, or'ed: it holds if these shapes are nice
+ *  (oj_shape_is_nice()). */
+enum oj_needs_nice
+{
+    OJ_NEEDS_NICE_A = 1,
+    OJ_NEEDS_NICE_B = 2
+};
 
 /** Which boxes a feature must have to form a pair with one of box *box, and
  *  whether one that has is a pair already. */

@@ -29,6 +29,18 @@ struct oj_edge_run
     uint32_t first, n;
 };
 
+/** In first, of lines and points: the one edge is that vertex alone. */
+#define OJ_LONE_VERTEX INT64_C(0x80000000)
+
+/** The first vertex of a run; edge i of it is from there + i to *step farther.
+ */
+static inline int64_t oj_edge_run_start(const struct oj_edge_run *run,
+                                        int64_t *step)
+{
+    *step = run->first < OJ_LONE_VERTEX;
+    return run->first & (OJ_LONE_VERTEX - 1);
+}
+
 struct oj_ring_entry;
 struct oj_ring_range;
 

@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_order.h"
 #include "../base/cpu_threads.h"
-#include "cpu_ring_grid.h"
+#include "edge_grid.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ enum oj_location oj_rings_locate(const struct oj_rings *rings,
         py > ring->box.y1)
         return OJ_OUTSIDE;
     if (ring->grid >= 0)
-        return oj_ring_grid_locate(&rings->grid[ring->grid], px, py);
+        return oj_edge_grid_locate(&rings->grid[ring->grid], px, py);
     return oj_ring_locate(px, py, rings->flat->x + ring->first_vertex,
                           rings->flat->y + ring->first_vertex,
                           ring->n_vertices);
@@ -329,9 +329,9 @@ static oj_status build_grid(int64_t i, int thread, void *user,
     struct oj_ring *ring = &rings->ring[b->large[i]];
     (void)thread;
     ring->grid = (int32_t)i;
-    return oj_ring_grid_build(
+    return oj_edge_grid_of_ring(
         &rings->grid[i], rings->flat->x + ring->first_vertex,
-        rings->flat->y + ring->first_vertex, ring->n_vertices, err);
+        rings->flat->y + ring->first_vertex, ring->n_vertices, NULL, err);
 }
 
 static oj_status build_grids(struct rings_build *b, int n_threads,
@@ -436,14 +436,14 @@ int64_t oj_rings_bytes(const struct oj_rings *rings)
                     rings->n_hole_boxes * (int64_t)sizeof *rings->hole_box +
                     oj_tree_bytes(&rings->tree);
     for (int64_t i = 0; i < rings->n_grids; i++)
-        bytes += oj_ring_grid_bytes(&rings->grid[i]);
+        bytes += oj_edge_grid_bytes(&rings->grid[i]);
     return bytes;
 }
 
 void oj_rings_free(struct oj_rings *rings)
 {
     for (int64_t i = 0; i < rings->n_grids; i++)
-        oj_ring_grid_free(&rings->grid[i]);
+        oj_edge_grid_free(&rings->grid[i]);
     oj_free(rings->grid);
     oj_free(rings->ring);
     oj_free(rings->hole_box);

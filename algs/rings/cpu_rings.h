@@ -37,7 +37,7 @@ struct oj_rings
     int64_t n_hole_boxes;
     struct oj_box *hole_box; /**< around all holes of a part that has some */
     int64_t n_grids;
-    struct oj_ring_grid *grid;
+    struct oj_edge_grid *grid;
 };
 
 /** Indexes the polygon rings of flat with n_threads; none is fine.

@@ -2,11 +2,6 @@
 
 #include <stdatomic.h>
 
-static const struct oj_cells *cells_of(const struct oj_shape *shape)
-{
-    return atomic_load_explicit(&shape->cells, memory_order_acquire);
-}
-
 static int has_point(const struct oj_box *box, double x, double y)
 {
     return (box->x0 <= x) & (x <= box->x1) & (box->y0 <= y) & (y <= box->y1);
@@ -14,51 +9,75 @@ static int has_point(const struct oj_box *box, double x, double y)
 
 /* --- one point ------------------------------------------------------------ */
 
-static enum oj_location locate_on_lines(const struct oj_shape *shape, double px,
-                                        double py)
+enum oj_location oj_shape_locate_in_rings(const struct oj_shape *shape,
+                                          double px, double py)
 {
-    const double *x = shape->flat->x, *y = shape->flat->y;
+    int odd = 0;
+    for (int64_t r = 0; r < shape->n_rings; r++)
+    {
+        int64_t n, first = oj_shape_ring(shape, r, &n);
+        enum oj_location location = oj_ring_locate(
+            px, py, shape->flat->x + first, shape->flat->y + first, n);
+        if (location == OJ_ON_BOUNDARY)
+            return OJ_ON_BOUNDARY;
+        odd ^= location == OJ_INSIDE;
+    }
+    return odd ? OJ_INSIDE : OJ_OUTSIDE;
+}
+
+/* Edges from x[i], y[i] to step farther; step 0: points. */
+static int is_on_edges(double px, double py, const double *x, const double *y,
+                       int64_t n, int64_t step)
+{
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (oj_on_segment(px, py, x[i], y[i], x[i + step], y[i + step]))
+            return 1;
+    }
+    return 0;
+}
+
+/* Lines and points. */
+static int is_on_shape(const struct oj_shape *shape, double px, double py)
+{
     for (int64_t r = 0; r < shape->n_rings; r++)
     {
         int64_t n, v = oj_shape_ring(shape, r, &n);
-        int64_t end = v + n;
-        if (n == 1 && x[v] == px && y[v] == py)
-            return OJ_ON_BOUNDARY;
-        for (; v + 1 < end; v++)
-        {
-            if (oj_on_segment(px, py, x[v], y[v], x[v + 1], y[v + 1]))
-                return OJ_ON_BOUNDARY;
-        }
+        if (is_on_edges(px, py, shape->flat->x + v, shape->flat->y + v,
+                        n > 1 ? n - 1 : n, n > 1))
+            return 1;
     }
-    return OJ_OUTSIDE;
+    return 0;
 }
 
-static enum oj_location locate_on_points(const struct oj_shape *shape,
-                                         double px, double py)
+static int is_on_cell(const struct oj_edge_grid *g, double px, double py)
 {
-    const double *x = shape->flat->x + shape->first_vertex;
-    const double *y = shape->flat->y + shape->first_vertex;
-    for (int64_t i = 0; i < shape->n_vertices; i++)
+    int32_t column = oj_frame_column(&g->frame, px);
+    const struct oj_edge_run *run,
+        *end = oj_edge_grid_runs(g, oj_frame_row(&g->frame, py), column, column,
+                                 &run);
+    for (; run < end; run++)
     {
-        if (x[i] == px && y[i] == py)
-            return OJ_ON_BOUNDARY;
+        int64_t step, v = oj_edge_run_start(run, &step);
+        if (is_on_edges(px, py, g->chains.x + v, g->chains.y + v, run->n, step))
+            return 1;
     }
-    return OJ_OUTSIDE;
+    return 0;
 }
 
 enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
                                  double py)
 {
-    const struct oj_cells *cells = cells_of(shape);
+    const struct oj_edge_grid *cells = oj_shape_cells(shape);
     if (!has_point(&shape->box, px, py))
         return OJ_OUTSIDE;
-    if (cells != NULL)
-        return oj_cells_locate(cells, shape, px, py);
     if (shape->kinds == OJ_PART_POLYGON)
-        return oj_shape_locate_in_rings(shape, px, py);
-    if (shape->kinds == OJ_PART_LINE)
-        return locate_on_lines(shape, px, py);
-    return locate_on_points(shape, px, py);
+        return cells != NULL ? oj_edge_grid_locate(cells, px, py)
+                             : oj_shape_locate_in_rings(shape, px, py);
+    return (cells != NULL ? is_on_cell(cells, px, py)
+                          : is_on_shape(shape, px, py))
+               ? OJ_ON_BOUNDARY
+               : OJ_OUTSIDE;
 }
 
 /* --- edges ---------------------------------------------------------------- */
@@ -88,85 +107,42 @@ static inline enum oj_contact edges_contact(const struct edge *e,
     return oj_segments_contact(e->ax, e->ay, e->bx, e->by, cx, cy, dx, dy);
 }
 
-/* With the edges of one cell. */
-static enum oj_contact contact_in_cell(const struct edge *e,
-                                       const struct oj_box *box,
-                                       const struct oj_shape *shape,
-                                       const struct oj_cells *c, int64_t cell,
-                                       enum oj_contact enough)
+/* With n edges from x[i], y[i] to step farther. */
+static enum oj_contact contact_with(const struct edge *e,
+                                    const struct oj_box *box, const double *x,
+                                    const double *y, int64_t n, int64_t step,
+                                    enum oj_contact enough)
 {
-    const double *x = shape->flat->x + shape->first_vertex;
-    const double *y = shape->flat->y + shape->first_vertex;
     enum oj_contact best = OJ_APART;
-    for (uint32_t i = c->first_entry[cell]; i < c->first_entry[cell + 1]; i++)
+    for (int64_t i = 0; i < n && best < enough; i++)
     {
-        int64_t a = c->entry[i] >> 1, b = a + !(c->entry[i] & 1);
-        enum oj_contact contact = edges_contact(e, box, x[a], y[a], x[b], y[b]);
-        if (contact > best)
-            best = contact;
-        if (best >= enough)
-            break;
+        enum oj_contact contact =
+            edges_contact(e, box, x[i], y[i], x[i + step], y[i + step]);
+        best = contact > best ? contact : best;
     }
     return best;
 }
 
-/* Columns of a row of cells that the edge can touch, where a box around it
- * would have many cells; the margin as in cpu_cells.c. */
-static void narrow_row(const struct edge *e, const struct oj_cells *c,
-                       int32_t row, const struct oj_box *box, int32_t *first,
-                       int32_t *last)
-{
-    double slope = (e->bx - e->ax) / (e->by - e->ay);
-    double size = oj_box_size(box);
-    double margin = 1e-9 * c->cell + 1e-14 * size * (1.0 + fabs(slope));
-    double low = c->y0 + (double)row * c->cell;
-    double high = c->y0 + (double)(row + 1) * c->cell;
-    double from = e->ax + (low - e->ay) * slope;
-    double to = e->ax + (high - e->ay) * slope;
-    double u = (from < to ? from : to) - margin;
-    double v = (from < to ? to : from) + margin;
-    int32_t column;
-    /* comparisons that NaN and infinities fail: the whole row */
-    if (u > box->x0 && u <= box->x1)
-    {
-        column = oj_cell_of(u, c->x0, c->inverse_cell, c->nx);
-        *first = column > *first ? column : *first;
-    }
-    if (v < box->x1 && v >= box->x0)
-    {
-        column = oj_cell_of(v, c->x0, c->inverse_cell, c->nx);
-        *last = column < *last ? column : *last;
-    }
-}
-
-#define MANY_CELLS 12
-
 static enum oj_contact contact_in_cells(const struct edge *e,
                                         const struct oj_box *box,
-                                        const struct oj_shape *shape,
-                                        const struct oj_cells *c,
+                                        const struct oj_edge_grid *g,
                                         enum oj_contact enough)
 {
-    struct oj_cell_window w = oj_cells_window(c, box);
-    int64_t n_cells =
-        (int64_t)(w.column1 - w.column0 + 1) * (w.row1 - w.row0 + 1);
-    int is_long =
-        n_cells > MANY_CELLS && w.row0 < w.row1 && w.column0 < w.column1;
+    const struct oj_edge_rows rows =
+        oj_edge_rows_of(&g->frame, e->ax, e->ay, e->bx, e->by);
     enum oj_contact best = OJ_APART;
-    for (int32_t row = w.row0; row <= w.row1; row++)
+    for (int32_t row = rows.window.row0; row <= rows.window.row1; row++)
     {
-        int32_t first = w.column0, last = w.column1;
-        int64_t cell = (int64_t)row * c->nx;
-        if (is_long)
-            narrow_row(e, c, row, box, &first, &last);
-        for (int32_t column = first; column <= last; column++)
+        const struct oj_edge_run *run, *end;
+        int32_t first, last;
+        oj_edge_columns(&g->frame, &rows, row, &first, &last);
+        end = oj_edge_grid_runs(g, row, first, last, &run);
+        for (; run < end; run++)
         {
-            enum oj_contact contact;
-            if (c->state[cell + column] <= OJ_CELL_INSIDE)
-                continue;
-            contact = contact_in_cell(e, box, shape, c, cell + column, enough);
-            if (contact > best)
-                best = contact;
+            int64_t step, v = oj_edge_run_start(run, &step);
+            enum oj_contact contact = contact_with(
+                e, box, g->chains.x + v, g->chains.y + v, run->n, step, enough);
+            best = contact > best ? contact : best;
             if (best >= enough)
                 return best;
         }
@@ -180,21 +156,13 @@ static enum oj_contact contact_in_rings(const struct edge *e,
                                         enum oj_contact enough)
 {
     enum oj_contact best = OJ_APART;
-    for (int64_t r = 0; r < shape->n_rings; r++)
+    for (int64_t r = 0; r < shape->n_rings && best < enough; r++)
     {
         int64_t n, first = oj_shape_ring(shape, r, &n);
-        const double *x = shape->flat->x + first;
-        const double *y = shape->flat->y + first;
-        int64_t last = n > 1 ? n - 1 : 1, step = n > 1;
-        for (int64_t i = 0; i < last; i++)
-        {
-            enum oj_contact contact =
-                edges_contact(e, box, x[i], y[i], x[i + step], y[i + step]);
-            if (contact > best)
-                best = contact;
-            if (best >= enough)
-                return best;
-        }
+        enum oj_contact contact =
+            contact_with(e, box, shape->flat->x + first, shape->flat->y + first,
+                         n > 1 ? n - 1 : 1, n > 1, enough);
+        best = contact > best ? contact : best;
     }
     return best;
 }
@@ -216,27 +184,29 @@ static enum oj_contact contact_with_small(const struct edge *e,
 /* The edges of the cells that the small shape's box touches, against it: few
  * of them come near, and most of those not near enough. */
 static enum oj_contact contact_in_window(const struct oj_shape *small,
-                                         const struct oj_shape *large,
-                                         const struct oj_cells *c,
-                                         const struct oj_cell_window *w,
+                                         const struct oj_edge_grid *g,
+                                         const struct oj_edge_window *w,
                                          enum oj_contact enough)
 {
-    const double *x = large->flat->x + large->first_vertex;
-    const double *y = large->flat->y + large->first_vertex;
+    const double *x = g->chains.x, *y = g->chains.y;
     enum oj_contact best = OJ_APART;
     for (int32_t row = w->row0; row <= w->row1; row++)
     {
-        const uint32_t *first = c->first_entry + (int64_t)row * c->nx;
-        for (uint32_t i = first[w->column0]; i < first[w->column1 + 1]; i++)
+        const struct oj_edge_run *run,
+            *end = oj_edge_grid_runs(g, row, w->column0, w->column1, &run);
+        for (; run < end; run++)
         {
-            uint32_t a = c->entry[i] >> 1, b = a + !(c->entry[i] & 1);
-            struct edge e = {x[a], y[a], x[b], y[b]};
-            struct oj_box box = edge_box(&e);
-            enum oj_contact contact =
-                contact_with_small(&e, &box, small, enough);
-            best = contact > best ? contact : best;
-            if (best >= enough)
-                return best;
+            int64_t step, first = oj_edge_run_start(run, &step);
+            for (int64_t v = first; v < first + run->n; v++)
+            {
+                struct edge e = {x[v], y[v], x[v + step], y[v + step]};
+                struct oj_box box = edge_box(&e);
+                enum oj_contact contact =
+                    contact_with_small(&e, &box, small, enough);
+                best = contact > best ? contact : best;
+                if (best >= enough)
+                    return best;
+            }
         }
     }
     return best;
@@ -246,7 +216,7 @@ static enum oj_contact contact_in_window(const struct oj_shape *small,
  * cells. */
 static enum oj_contact contact_of_edges(const struct oj_shape *from,
                                         const struct oj_shape *to,
-                                        const struct oj_cells *cells,
+                                        const struct oj_edge_grid *cells,
                                         enum oj_contact enough)
 {
     enum oj_contact best = OJ_APART;
@@ -262,9 +232,8 @@ static enum oj_contact contact_of_edges(const struct oj_shape *from,
             enum oj_contact contact;
             if (!oj_box_intersects(&box, &to->box))
                 continue;
-            contact = cells != NULL
-                          ? contact_in_cells(&e, &box, to, cells, enough)
-                          : contact_in_rings(&e, &box, to, enough);
+            contact = cells != NULL ? contact_in_cells(&e, &box, cells, enough)
+                                    : contact_in_rings(&e, &box, to, enough);
             best = contact > best ? contact : best;
             if (best >= enough)
                 return best;
@@ -279,19 +248,20 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
                                   const struct oj_shape *b,
                                   enum oj_contact enough)
 {
-    const struct oj_cells *cells_a = cells_of(a), *cells_b = cells_of(b);
+    const struct oj_edge_grid *cells_a = oj_shape_cells(a);
+    const struct oj_edge_grid *cells_b = oj_shape_cells(b);
     int swap = cells_b == NULL
                    ? cells_a != NULL
                    : cells_a != NULL && a->n_vertices > b->n_vertices;
     const struct oj_shape *small = swap ? b : a, *large = swap ? a : b;
-    const struct oj_cells *cells = swap ? cells_a : cells_b;
+    const struct oj_edge_grid *cells = swap ? cells_a : cells_b;
     if (cells != NULL && small->n_vertices <= SMALL_VERTICES)
     {
-        struct oj_cell_window w = oj_cells_window(cells, &small->box);
+        struct oj_edge_window w = oj_cells_window(cells, &small->box);
         int64_t n_cells =
             (int64_t)(w.column1 - w.column0 + 1) * (w.row1 - w.row0 + 1);
         if (n_cells <= 4 * small->n_vertices)
-            return contact_in_window(small, large, cells, &w, enough);
+            return contact_in_window(small, cells, &w, enough);
     }
     return contact_of_edges(small, large, cells, enough);
 }
@@ -299,20 +269,19 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
 /* --- points --------------------------------------------------------------- */
 
 /* Points of many parts that have cells: only those of cells near other. */
-static int near_points_meet(const struct oj_shape *points,
-                            const struct oj_cells *c,
+static int near_points_meet(const struct oj_edge_grid *g,
                             const struct oj_shape *other)
 {
-    struct oj_cell_window w = oj_cells_window(c, &other->box);
-    const double *x = points->flat->x + points->first_vertex;
-    const double *y = points->flat->y + points->first_vertex;
+    struct oj_edge_window w = oj_cells_window(g, &other->box);
     for (int32_t row = w.row0; row <= w.row1; row++)
     {
-        const uint32_t *first = c->first_entry + (int64_t)row * c->nx;
-        for (uint32_t i = first[w.column0]; i < first[w.column1 + 1]; i++)
+        const struct oj_edge_run *run,
+            *end = oj_edge_grid_runs(g, row, w.column0, w.column1, &run);
+        for (; run < end; run++)
         {
-            uint32_t v = c->entry[i] >> 1;
-            if (oj_shape_locate(other, x[v], y[v]) != OJ_OUTSIDE)
+            int64_t step, v = oj_edge_run_start(run, &step);
+            if (oj_shape_locate(other, g->chains.x[v], g->chains.y[v]) !=
+                OJ_OUTSIDE)
                 return 1;
         }
     }
@@ -322,11 +291,11 @@ static int near_points_meet(const struct oj_shape *points,
 static int points_meet(const struct oj_shape *points,
                        const struct oj_shape *other)
 {
-    const struct oj_cells *cells = cells_of(points);
+    const struct oj_edge_grid *cells = oj_shape_cells(points);
     const double *x = points->flat->x + points->first_vertex;
     const double *y = points->flat->y + points->first_vertex;
     if (cells != NULL)
-        return near_points_meet(points, cells, other);
+        return near_points_meet(cells, other);
     for (int64_t i = 0; i < points->n_vertices; i++)
     {
         if (oj_shape_locate(other, x[i], y[i]) != OJ_OUTSIDE)
@@ -353,11 +322,6 @@ static int begins_in(const struct oj_shape *shape,
     return 0;
 }
 
-static int is_many_rings(const struct oj_shape *shape)
-{
-    return shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1;
-}
-
 /* Lines and polygons.  Without any contact of edges, what the two have in
  * common is whole components: where holes are in their shells, the first vertex
  * of a part tells of the part.  A polygon of one ring need not be nice for
@@ -365,30 +329,26 @@ static int is_many_rings(const struct oj_shape *shape)
 static int edges_meet(const struct oj_shape *a, const struct oj_shape *b,
                       unsigned *rests_on)
 {
-    unsigned many = (is_many_rings(a) ? 1u : 0u) | (is_many_rings(b) ? 2u : 0u);
-    const struct oj_shape *large = a, *small = b;
-    enum oj_location window;
-    if (cells_of(a) == NULL ||
-        (cells_of(b) != NULL && b->n_vertices > a->n_vertices))
+    unsigned many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
+                    (oj_shape_is_many_rings(b) ? 2u : 0u);
+    const struct oj_edge_grid *of_a = oj_shape_cells(a);
+    const struct oj_edge_grid *of_b = oj_shape_cells(b);
+    int is_b = of_a == NULL || (of_b != NULL && b->n_vertices > a->n_vertices);
+    const struct oj_shape *large = is_b ? b : a, *small = is_b ? a : b;
+    const struct oj_shape *around = large; /* whose cells say it */
+    enum oj_location window = oj_shape_locate_box(large, &small->box);
+    if (window == OJ_ON_BOUNDARY && of_a != NULL && of_b != NULL)
     {
-        large = b;
-        small = a;
+        around = small;
+        window = oj_shape_locate_box(small, &large->box);
     }
-    window = oj_shape_locate_box(large, &small->box);
-    if (window == OJ_ON_BOUNDARY)
-    {
-        if (many == 0 && begins_in(small, large))
-            return 1;
-        if (oj_shapes_contact(small, large, OJ_TOUCHING) != OJ_APART)
-            return 1;
-    }
+    if (window == OJ_OUTSIDE)
+        *rests_on |= many & (around == a ? 1u : 2u);
     if (window != OJ_ON_BOUNDARY)
-    {
-        if (window == OJ_OUTSIDE)
-            *rests_on |= many & (large == a ? 1u : 2u);
         return window == OJ_INSIDE;
-    }
-    if ((many != 0 && begins_in(small, large)) || begins_in(large, small))
+    if ((many == 0 && begins_in(small, large)) ||
+        oj_shapes_contact(small, large, OJ_TOUCHING) != OJ_APART ||
+        (many != 0 && begins_in(small, large)) || begins_in(large, small))
         return 1;
     *rests_on |= many;
     return 0;

@@ -1,7 +1,7 @@
 /** Whether two shapes meet: exact tests of vertices and edges, only where the
  *  boxes of both are.
  *
- *  Source: ours; cells before edges (cpu_cells.h), edges by exact orientation
+ *  Source: ours; cells before edges (edge_grid.h), edges by exact orientation
  *  (kernels/oj_cross.h).
  */
 #ifndef CPU_MEET_H
@@ -25,26 +25,42 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
                                   const struct oj_shape *b,
                                   enum oj_contact enough);
 
+/** Where p is in a polygon shape by even-odd over all its rings, edge by edge:
+ *  what cells answer faster. */
+enum oj_location oj_shape_locate_in_rings(const struct oj_shape *shape,
+                                          double px, double py);
+
+/** The cells of shape, or NULL. */
+static inline const struct oj_edge_grid *
+oj_shape_cells(const struct oj_shape *shape)
+{
+    const struct oj_edge_grid *cells =
+        atomic_load_explicit(&shape->cells, memory_order_acquire);
+    return cells != NULL && cells->n_words > 0 ? cells : NULL;
+}
+
+static inline struct oj_edge_window
+oj_cells_window(const struct oj_edge_grid *cells, const struct oj_box *box)
+{
+    return oj_frame_window(&cells->frame, box->x0, box->y0, box->x1, box->y1);
+}
+
 /** Where the window of a shape's box lies in polygon: OJ_INSIDE or OJ_OUTSIDE
  *  when all of the box is, seen from cells alone; else OJ_ON_BOUNDARY. */
 static inline enum oj_location
 oj_shape_locate_box(const struct oj_shape *polygon, const struct oj_box *box)
 {
-    const struct oj_cells *cells =
-        atomic_load_explicit(&polygon->cells, memory_order_acquire);
-    struct oj_cell_window window;
-    unsigned states;
+    const struct oj_edge_grid *cells = oj_shape_cells(polygon);
+    int known;
     if (!oj_box_intersects(&polygon->box, box))
         return OJ_OUTSIDE;
     if (cells == NULL)
         return OJ_ON_BOUNDARY;
-    window = oj_cells_window(cells, box);
-    states = oj_cells_states(cells, &window);
-    if (states == OJ_CELL_OUTSIDE)
-        return OJ_OUTSIDE;
-    if (states == OJ_CELL_INSIDE && oj_box_covers(&polygon->box, box))
-        return OJ_INSIDE;
-    return OJ_ON_BOUNDARY;
+    known = oj_edge_grid_known_box(cells, box->x0, box->y0, box->x1, box->y1);
+    return known == OJ_OUTSIDE ||
+                   (known == OJ_INSIDE && oj_box_covers(&polygon->box, box))
+               ? (enum oj_location)known
+               : OJ_ON_BOUNDARY;
 }
 
 /** 1 when a and b have a point in common: of any kinds, collections by their

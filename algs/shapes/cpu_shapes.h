@@ -1,10 +1,13 @@
 /** The features of a side, each prepared for questions about pairs, and the
  *  features of the join side near a box.
  *
- *  shape    a feature (cpu_shape.h)
- *  side     the shapes of a layer in an order that keeps neighbours together,
- *           and a tree over their boxes; a layer of single points has no shapes
- *           but its coordinates in that order, and a tree over runs of them
+ *  shape    a feature: where its vertices are, its box, and, when it has many
+ *           edges, cells that know which edges touch them (edge_grid.h).  One
+ * of parts of different kinds has members, shapes of one part each; all others
+ * are of one kind, all parts together side     the shapes of a layer in an
+ * order that keeps neighbours together, and a tree over their boxes; a layer of
+ * single points has no shapes but its coordinates in that order, and a tree
+ * over runs of them
  */
 #ifndef CPU_SHAPES_H
 #define CPU_SHAPES_H
@@ -12,9 +15,66 @@
 #include "../../flatten/arrays/oj_flat.h"
 #include "../base/cpu_order.h"
 #include "../base/cpu_tree.h"
+#include "../base/oj_boxes.h"
 #include "../kernels/oj_said.h"
-#include "cpu_cells.h"
-#include "cpu_shape.h"
+#include "../rings/edge_grid.h"
+
+/** A view of a feature. */
+struct oj_shape
+{
+    struct oj_box box; /**< exact; empty: no parts */
+    const struct oj_flat *flat;
+    /** NULL: none, or not yet; of a side: owned by it */
+    _Atomic(struct oj_edge_grid *) cells;
+    const struct oj_shape *member; /**< [n_parts] of mixed kinds, or NULL */
+    int64_t first_vertex, n_vertices;
+    int64_t first_part; /**< nothing in the short form */
+    int32_t n_parts, n_rings;
+    int32_t feature;
+    uint8_t kinds; /**< enum oj_part_kind or'ed */
+    /** Polygon parts whose boxes meet: what several of them hold may not be
+     * what even-odd over all their rings says. */
+    uint8_t may_overlap;
+    _Atomic(uint8_t) n_asks; /**< how often cells were missed */
+};
+
+/** 1 when the parts of shape are of different kinds. */
+static inline int oj_shape_is_mixed(const struct oj_shape *shape)
+{
+    return (shape->kinds & (shape->kinds - 1)) != 0;
+}
+
+/** 1 for polygons with holes and for several polygons: that even-odd over all
+ *  rings is their inside takes that they are nice. */
+static inline int oj_shape_is_many_rings(const struct oj_shape *shape)
+{
+    return shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1;
+}
+
+/** First vertex of part p (0 <= p < n_parts) of shape. */
+static inline int64_t oj_shape_part(const struct oj_shape *shape, int64_t p)
+{
+    const struct oj_flat *flat = shape->flat;
+    return p == 0
+               ? shape->first_vertex
+               : flat->vertex_offset[flat->ring_offset[shape->first_part + p]];
+}
+
+/** First vertex of ring r (0 <= r < n_rings) of shape, and how many. */
+static inline int64_t oj_shape_ring(const struct oj_shape *shape, int64_t r,
+                                    int64_t *n)
+{
+    const int64_t *offset;
+    if (shape->n_rings == 1)
+    {
+        *n = shape->n_vertices;
+        return shape->first_vertex;
+    }
+    offset = shape->flat->vertex_offset +
+             shape->flat->ring_offset[shape->first_part] + r;
+    *n = offset[1] - offset[0];
+    return offset[0];
+}
 
 /** Points a leaf of a side of single points has. */
 #define OJ_RUN_POINTS 32
@@ -55,13 +115,18 @@ OJ_MUST_USE oj_status oj_side_find(const struct oj_shape_side *side,
 /** Shapes with fewer vertices never get cells: they are as fast without. */
 #define OJ_CELLS_VERTICES 24
 
-/** 1 when oj_cells_build() takes shape, and its cells can be trusted. */
+/** 1 when shape may have cells. */
 static inline int oj_shape_takes_cells(const struct oj_shape *shape)
 {
     return shape->n_vertices >= OJ_CELLS_VERTICES &&
-           shape->n_vertices <= OJ_CELLS_MOST_VERTICES &&
+           shape->n_vertices <= OJ_EDGE_GRID_VERTICES &&
            !oj_shape_is_mixed(shape) && oj_box_is_safe(&shape->box);
 }
+
+/** Makes cells of shape, which takes them; cells may hold earlier ones. */
+OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
+                                          struct oj_edge_grid *cells,
+                                          struct oj_error *err);
 
 /** Gives the shape in place at, of one kind, cells when that pays: when it has
  *  many vertices and was asked often, or is about to be compared with another
@@ -69,7 +134,6 @@ static inline int oj_shape_takes_cells(const struct oj_shape *shape)
  *  for any shape at any time. */
 OJ_MUST_USE oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
                                          int64_t n_vertices,
-                                         struct oj_cells_scratch *scratch,
                                          struct oj_error *err);
 
 /** The feature in place at. */

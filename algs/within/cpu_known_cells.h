@@ -12,11 +12,8 @@
  *  A candidate is a ring with edges in the cell, r, or, as ~r, the news that
  * the cell lies inside of an odd number of the other rings of ring r's feature.
  *
- *  Which cell a coordinate belongs to is computed by oj_ring_grid_index(),
- * which never decreases; an edge is in every cell that it may touch, whatever
- * the rounding; and cells without edges of a ring that lie side by side are on
- * one side of it, which one exact test tells.  Cells at the rim reach outward
- * for ever.  Source: ours.
+ *  Rings are drawn into the plane one by one (edge_raster.h), which is exact.
+ *  Cells at the rim reach outward for ever.  Source: ours.
  */
 #ifndef CPU_KNOWN_CELLS_H
 #define CPU_KNOWN_CELLS_H
@@ -33,7 +30,7 @@ struct oj_known_cell
 /** Owner; zeroed memory is a valid empty one. */
 struct oj_known_cells
 {
-    double x0, y0, size, inverse_size;
+    struct oj_edge_frame frame;
     int32_t nx, ny;             /**< 0: there are no cells */
     struct oj_known_cell *cell; /**< [nx * ny + 2]; the last but one is for
                                      points that are none, and empty */
@@ -46,9 +43,9 @@ struct oj_known_cells
 /** Prepares the plane for about n_input points, in time about half of what they
  *  would save.  knows_inside: a feature that holds a cell goes into its list.
  *  known->nx stays 0 where it would not pay or take too much memory.  cells
- *  outlives *known; its grids may be built. */
+ *  outlives *known. */
 OJ_MUST_USE oj_status oj_known_cells_build(struct oj_known_cells *known,
-                                           struct oj_ring_cells *cells,
+                                           const struct oj_ring_cells *cells,
                                            int64_t n_input, int knows_inside,
                                            int n_threads, const int *cancel,
                                            struct oj_error *err);
@@ -60,46 +57,5 @@ void oj_known_cells_find(const struct oj_known_cells *known, int64_t n,
 int64_t oj_known_cells_bytes(const struct oj_known_cells *known);
 
 void oj_known_cells_free(struct oj_known_cells *known);
-
-/* Steps of the building, in files of their own. */
-
-/** A candidate of a cell. */
-struct oj_cell_candidate
-{
-    uint32_t cell;
-    int32_t ring; /**< or ~ring */
-};
-
-/** What one thread has found. Owner; zeroed memory is a valid empty one. */
-struct oj_cell_trace
-{
-    int64_t n_candidates, cap_candidates;
-    struct oj_cell_candidate *candidate;
-
-    /* key: the cell from which on, in the order of the cells, the feature value
-     * holds all of them, or no longer does; always in pairs. */
-    int64_t n_turns, cap_turns;
-    struct oj_keyed *turn;
-
-    uint8_t *raster; /* of one feature */
-    int64_t cap_raster;
-    int is_unsafe; /**< rounding left a cell without a point to test */
-};
-
-/** Adds feature. (cpu_cell_trace.c) */
-OJ_MUST_USE oj_status oj_cell_trace_feature(struct oj_cell_trace *trace,
-                                            const struct oj_known_cells *known,
-                                            struct oj_ring_cells *cells,
-                                            int64_t feature, int knows_inside,
-                                            struct oj_error *err);
-
-void oj_cell_trace_free(struct oj_cell_trace *trace);
-
-/** Makes the lists of all cells, from turns in the order of cells; *fits is 0
- *  when they take too much memory. (cpu_cell_lists.c) */
-OJ_MUST_USE oj_status oj_known_cells_list(struct oj_known_cells *known,
-                                          const struct oj_keyed *turn,
-                                          int64_t n_turns, int *fits,
-                                          struct oj_error *err);
 
 #endif

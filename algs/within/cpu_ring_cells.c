@@ -1,16 +1,332 @@
 #include "cpu_ring_cells.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_compare.h"
 #include "../base/cpu_threads.h"
 #include "../base/cpu_vector.h"
 #include "../base/oj_boxes.h"
 
+#include <math.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* --- boxes in u and v ----------------------------------------------------- */
+
+/* The box of vertices in u and v, in lanes where there are many. */
+OJ_INLINE struct oj_box box_of_vertices(const struct oj_ring_axes *axes,
+                                        int is_turned, const double *x,
+                                        const double *y, int64_t n)
+{
+    double x0[OJ_LANES], y0[OJ_LANES], x1[OJ_LANES], y1[OJ_LANES];
+    struct oj_box box = oj_box_empty();
+    int64_t i = 0;
+    if (n >= 2 * OJ_LANES)
+    {
+        OJ_EIGHT
+        {
+            x0[c] = y0[c] = INFINITY;
+            x1[c] = y1[c] = -INFINITY;
+        }
+        for (; i + OJ_LANES <= n; i += OJ_LANES)
+        {
+            OJ_EIGHT
+            {
+                double px = x[i + c], py = y[i + c];
+                double u = is_turned ? oj_ring_u(axes, px, py) : px;
+                double v = is_turned ? oj_ring_v(axes, px, py) : py;
+                x0[c] = u < x0[c] ? u : x0[c];
+                y0[c] = v < y0[c] ? v : y0[c];
+                x1[c] = u > x1[c] ? u : x1[c];
+                y1[c] = v > y1[c] ? v : y1[c];
+            }
+        }
+        for (int c = 0; c < OJ_LANES; c++)
+        {
+            box.x0 = x0[c] < box.x0 ? x0[c] : box.x0;
+            box.y0 = y0[c] < box.y0 ? y0[c] : box.y0;
+            box.x1 = x1[c] > box.x1 ? x1[c] : box.x1;
+            box.y1 = y1[c] > box.y1 ? y1[c] : box.y1;
+        }
+    }
+    for (; i < n; i++)
+    {
+        double u = is_turned ? oj_ring_u(axes, x[i], y[i]) : x[i];
+        double v = is_turned ? oj_ring_v(axes, x[i], y[i]) : y[i];
+        box.x0 = u < box.x0 ? u : box.x0;
+        box.y0 = v < box.y0 ? v : box.y0;
+        box.x1 = u > box.x1 ? u : box.x1;
+        box.y1 = v > box.y1 ? v : box.y1;
+    }
+    return box;
+}
+
+/* The box of a ring in u and v.  In turned axes it is wider by more than the
+ * rounding of u and v of any point in the ring. */
+static OJ_CLONES struct oj_box box_of_ring(const struct oj_ring_cells *cells,
+                                           int64_t r)
+{
+    const struct oj_located_ring *ring = &cells->ring[r];
+    const struct oj_ring_axes axes = cells->axes;
+    const double *x = cells->flat->x + ring->first_vertex;
+    const double *y = cells->flat->y + ring->first_vertex;
+    struct oj_box box;
+    double reach;
+    if (!axes.is_turned && ring->grid >= 0)
+    {
+        const struct oj_edge_extent *e = &cells->grid[ring->grid].extent;
+        box.x0 = e->x0, box.y0 = e->y0;
+        box.x1 = e->x1, box.y1 = e->y1;
+        return box;
+    }
+    if (!axes.is_turned)
+        return box_of_vertices(&axes, 0, x, y, ring->n_vertices);
+    box = box_of_vertices(&axes, 1, x, y, ring->n_vertices);
+    reach = fmax(fabs(box.x0), fabs(box.x1)) + fmax(fabs(box.y0), fabs(box.y1));
+    reach *= 1e-14;
+    box.x0 -= reach;
+    box.y0 -= reach;
+    box.x1 += reach;
+    box.y1 += reach;
+    return box;
+}
+
+/* --- the axes ------------------------------------------------------------- */
+
+#define N_DIRECTIONS                                                           \
+    90 /* of a degree each: edges at right angles are alike                    \
+        */
+#define AXES_SAMPLES 256
+#define AXES_VERTICES 24 /* rings of more say little about lots */
+#define AXES_MEAN 48     /* nor do layers of more a ring */
+#define AXES_SIZE 1e100  /* of coordinates, so that nothing overflows */
+
+/* Product of width and height, summed over a sample of small rings. */
+static double sum_areas(const struct oj_ring_cells *cells)
+{
+    double sum = 0.0;
+    for (int64_t i = 0; i < AXES_SAMPLES; i++)
+    {
+        int64_t r = cells->n_rings * i / AXES_SAMPLES;
+        struct oj_box box;
+        if (cells->ring[r].n_vertices < 1 ||
+            cells->ring[r].n_vertices > AXES_VERTICES)
+            continue;
+        box = box_of_ring(cells, r);
+        sum += (box.x1 - box.x0) * (box.y1 - box.y0);
+    }
+    return sum;
+}
+
+/* The direction, in radians, in which most of the edges of a sample go, by
+ * their length. NaN: none, or coordinates of no usual size. */
+static double main_direction(const struct oj_ring_cells *cells)
+{
+    const double quarter = 1.5707963267948966;
+    double length_in[N_DIRECTIONS] = {0.0}, sum_of[N_DIRECTIONS] = {0.0};
+    int best = 0;
+    for (int64_t i = 0; i < AXES_SAMPLES; i++)
+    {
+        int64_t r = cells->n_rings * i / AXES_SAMPLES;
+        const struct oj_located_ring *ring = &cells->ring[r];
+        const double *x = cells->flat->x + ring->first_vertex;
+        const double *y = cells->flat->y + ring->first_vertex;
+        if (ring->n_vertices > AXES_VERTICES)
+            continue;
+        for (int64_t v = 0; v + 1 < ring->n_vertices; v++)
+        {
+            double dx = x[v + 1] - x[v], dy = y[v + 1] - y[v];
+            double length = fabs(dx) + fabs(dy), angle = atan2(dy, dx);
+            int at;
+            if (!(fabs(x[v]) + fabs(y[v]) < AXES_SIZE))
+                return NAN;
+            angle -= quarter * floor(angle / quarter);
+            at = (int)(angle / quarter * N_DIRECTIONS);
+            at = at < 0 ? 0 : at < N_DIRECTIONS ? at : N_DIRECTIONS - 1;
+            length_in[at] += length;
+            sum_of[at] += length * angle;
+        }
+    }
+    for (int d = 1; d < N_DIRECTIONS; d++)
+        best = length_in[d] > length_in[best] ? d : best;
+    return sum_of[best] / length_in[best];
+}
+
+/* Turns the axes where that makes boxes smaller by more than it costs. */
+static void choose_axes(struct oj_ring_cells *cells)
+{
+    struct oj_ring_axes turned = {1, 0.0, 0.0, 1.0, 0.0};
+    double direction, plain;
+    const struct oj_located_ring *middle = &cells->ring[cells->n_rings / 2];
+    if (cells->flat->n_vertices > AXES_MEAN * cells->n_rings)
+        return;
+    direction = main_direction(cells);
+    if (!(direction == direction) || middle->n_vertices < 1)
+        return;
+    plain = sum_areas(cells);
+    turned.x0 = cells->flat->x[middle->first_vertex];
+    turned.y0 = cells->flat->y[middle->first_vertex];
+    turned.cos = cos(direction);
+    turned.sin = sin(direction);
+    if (!(fabs(turned.x0) + fabs(turned.y0) < AXES_SIZE))
+        return;
+    cells->axes = turned;
+    if (!(sum_areas(cells) < 0.75 * plain))
+        cells->axes.is_turned = 0;
+}
+
+/* --- the frame of a layer ------------------------------------------------- */
+
+/* Most cells along an axis of a set's last layer. */
+#define LAST_ALONG 8
+
+/* Cells for each ring. More cost memory, and with it time, to build and to look
+ * up; fewer leave more rings to be told apart in each. */
+#define CELLS_PER_RING 1.0
+#define CELLS_PER_RING_OF_FEW 4.0
+#define FEW_RINGS 4096
+#define MOST_CELLS (1 << 26)
+#define MOST_ALONG (1 << 22) /* along one axis: steps are 32-bit */
+
+#define N_SAMPLES 1024
+
+/* So few sampled rings far away do not count, 1 + n / FAR_OF at each end, if
+ * the others lie within 1 / FAR_DEVIATIONS of the length. */
+#define FAR_OF 64
+#define FAR_DEVIATIONS 6.0
+
+struct ring_sample
+{
+    struct oj_box all;
+    double width, height;                         /* of a ring, on average */
+    double low[2][N_SAMPLES], high[2][N_SAMPLES]; /* of rings, in x and y */
+};
+
+/* Shortens the extent of the sampled rings along an axis where a few lie so far
+ * away that the others would share a cell.  Steps are clamped to the frame, so
+ * none is lost. */
+static void leave_out_far(int64_t n, double *low, double *high, double *first,
+                          double *last)
+{
+    double length = *last - *first, sum = 0.0, sum_squares = 0.0, mean;
+    int64_t n_far = 1 + n / FAR_OF;
+    if (n < FAR_OF / 4)
+        return;
+    for (int64_t i = 0; i < n; i++)
+    {
+        double at = (low[i] - *first) / length;
+        sum += at;
+        sum_squares += at * at;
+    }
+    mean = sum / (double)n;
+    /* of evenly spread rings the length is 3.5 standard deviations */
+    if (!(sum_squares / (double)n - mean * mean <
+          1.0 / (FAR_DEVIATIONS * FAR_DEVIATIONS)))
+        return;
+    qsort(low, (size_t)n, sizeof *low, oj_compare_doubles);
+    qsort(high, (size_t)n, sizeof *high, oj_compare_doubles);
+    if (high[n - 1 - n_far] - low[n_far] < length / FAR_DEVIATIONS)
+    {
+        *first = low[n_far];
+        *last = high[n - 1 - n_far];
+    }
+}
+
+/* Rings at even distances, what of them is in clip. */
+static void take_sample(const struct oj_ring_cells *cells, const int32_t *ring,
+                        int64_t n_rings, const struct oj_box *clip,
+                        struct ring_sample *s)
+{
+    int64_t n = n_rings < N_SAMPLES ? n_rings : N_SAMPLES, n_taken = 0;
+    s->all = oj_box_empty();
+    s->width = s->height = 0.0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t at = n == n_rings
+                         ? i
+                         : (int64_t)((double)n_rings / (double)n * (double)i);
+        int64_t r = ring != NULL ? ring[at] : at;
+        struct oj_box box;
+        if (cells->ring[r].n_vertices < 1)
+            continue;
+        box = box_of_ring(cells, r);
+        box.x0 = fmin(fmax(box.x0, clip->x0), clip->x1);
+        box.y0 = fmin(fmax(box.y0, clip->y0), clip->y1);
+        box.x1 = fmin(fmax(box.x1, clip->x0), clip->x1);
+        box.y1 = fmin(fmax(box.y1, clip->y0), clip->y1);
+        oj_box_add_box(&s->all, &box);
+        s->width += (box.x1 - box.x0) / (double)n;
+        s->height += (box.y1 - box.y0) / (double)n;
+        s->low[0][n_taken] = box.x0;
+        s->low[1][n_taken] = box.y0;
+        s->high[0][n_taken] = box.x1;
+        s->high[1][n_taken] = box.y1;
+        n_taken++;
+    }
+    if (n_taken == 0)
+        memset(&s->all, 0, sizeof s->all);
+    leave_out_far(n_taken, s->low[0], s->high[0], &s->all.x0, &s->all.x1);
+    leave_out_far(n_taken, s->low[1], s->high[1], &s->all.y0, &s->all.y1);
+}
+
+static double clamp(double v, double least, double most)
+{
+    return v > least ? v < most ? v : most : least;
+}
+
+/* Cells along an axis of this length; a length of 0 or beyond all numbers is
+ * one cell. */
+static int32_t count_along(double length, double cell, double most)
+{
+    if (!(length > 0.0) || !(length < INFINITY) || !(cell > 0.0))
+        return 1;
+    return (int32_t)clamp(ceil(length / cell), 1.0, most);
+}
+
+static double scale_of(double length, int32_t n)
+{
+    double scale = (double)n * OJ_CELL_STEPS / length;
+    return length > 0.0 && scale > 0.0 && scale < INFINITY ? scale : 0.0;
+}
+
+/* Cells about as many as rings, of the shape of an average ring's box, but not
+ * much smaller than that. */
+static void choose_frame(const struct oj_ring_cells *cells, const int32_t *ring,
+                         int64_t n_rings, const struct oj_box *clip,
+                         int is_last, struct oj_ring_layer *layer)
+{
+    struct ring_sample s;
+    double most = is_last ? LAST_ALONG : MOST_ALONG;
+    double n = (double)n_rings;
+    double target = n < FEW_RINGS ? n * CELLS_PER_RING_OF_FEW + 64.0
+                                  : fmax(n * CELLS_PER_RING, 4.0 * FEW_RINGS);
+    double width, height, shape, side;
+    take_sample(cells, ring, n_rings, clip, &s);
+    width = s.all.x1 - s.all.x0;
+    height = s.all.y1 - s.all.y0;
+    shape = sqrt(s.width / s.height);
+    shape = shape > 0.0 ? clamp(shape, 1.0 / 16.0, 16.0) : 1.0;
+    target = fmin(target, MOST_CELLS);
+    /* a rim without rings, for the points that are outside of all */
+    layer->x0 = s.all.x0 - width / 64.0;
+    layer->y0 = s.all.y0 - height / 64.0;
+    width += width / 32.0;
+    height += height / 32.0;
+    side = sqrt(width / target) * sqrt(height);
+    layer->nx = count_along(width, fmax(side * shape, s.width / 4.0), most);
+    layer->ny = count_along(height, fmax(side / shape, s.height / 4.0),
+                            clamp(2.0 * target / layer->nx, 1.0, most));
+    layer->scale_x = scale_of(width, layer->nx);
+    layer->scale_y = scale_of(height, layer->ny);
+    layer->last_x = (double)layer->nx * OJ_CELL_STEPS - 1.0;
+    layer->last_y = (double)layer->ny * OJ_CELL_STEPS - 1.0;
+}
+
+/* --- layers --------------------------------------------------------------- */
 
 /* Rings in more cells than this go to the next layer. The last layer has so few
  * cells that none is. */
-#define MOST_SPAN (OJ_LAST_ALONG * OJ_LAST_ALONG)
+#define MOST_SPAN (LAST_ALONG * LAST_ALONG)
 
 /* But where there are few cells, and the large rings add few entries to each,
  * another layer would cost more than these. */
@@ -92,7 +408,7 @@ static void measure_rings(int64_t task, int thread, void *user)
         s->x0 = NO_STEPS;
         if (b->cells->ring[r].n_vertices < 1)
             continue;
-        box = oj_ring_cells_box(b->cells, r);
+        box = box_of_ring(b->cells, r);
         s->x0 = oj_ring_step(box.x0, layer->x0, layer->scale_x, layer->last_x);
         s->y0 = oj_ring_step(box.y0, layer->y0, layer->scale_y, layer->last_y);
         s->x1 = oj_ring_step(box.x1, layer->x0, layer->scale_x, layer->last_x);
@@ -199,7 +515,7 @@ static oj_status fill_layer(struct ring_layer_build *b,
 {
     struct oj_ring_layer *layer = b->layer;
     int64_t n_cells, total = 0;
-    oj_ring_cells_choose_frame(b->cells, b->ring, b->n, clip, is_last, layer);
+    choose_frame(b->cells, b->ring, b->n, clip, is_last, layer);
     n_cells = (int64_t)layer->nx * layer->ny;
     layer->mask = oj_calloc(n_cells + 1, sizeof *layer->mask);
     layer->first = oj_calloc(n_cells + 1, sizeof *layer->first);
@@ -363,6 +679,108 @@ static oj_status build_set(struct oj_ring_cells *cells, const int32_t *ring,
     return OJ_OK;
 }
 
+/* --- grids of large rings ------------------------------------------------- */
+
+/* From how many vertices on a ring may get a grid. */
+#define GRID_VERTICES 32
+
+/* A ring that is asked for more often than this will be asked for again. */
+#define ASKED_BEFORE 2
+
+/* And with so many points for each ring, a ring of so many vertices will be if
+ * it is at all. */
+#define MANY_POINTS 8
+#define LARGE 256
+
+#define LARGE_PER_TASK 256
+
+static void measure_large(int64_t task, int thread, void *user)
+{
+    struct oj_ring_cells *cells = user;
+    int64_t end = (task + 1) * LARGE_PER_TASK;
+    (void)thread;
+    if (end > cells->n_rings)
+        end = cells->n_rings;
+    for (int64_t r = task * LARGE_PER_TASK; r < end; r++)
+    {
+        const struct oj_located_ring *ring = &cells->ring[r];
+        if (ring->grid >= 0)
+            cells->grid[ring->grid].extent = oj_edge_measure(
+                cells->flat->x + ring->first_vertex,
+                cells->flat->y + ring->first_vertex, ring->n_vertices);
+    }
+}
+
+static oj_status list_grids(struct oj_ring_cells *cells, int n_threads,
+                            struct oj_error *err)
+{
+    int64_t n = 0;
+    for (int64_t r = 0; r < cells->n_rings; r++)
+    {
+        if (cells->ring[r].n_vertices >= GRID_VERTICES)
+            cells->ring[r].grid = (int32_t)n++;
+    }
+    if (n == 0)
+        return OJ_OK;
+    OJ_NEW(cells->grid, n, err);
+    memset(cells->grid, 0, (size_t)n * sizeof *cells->grid);
+    cells->n_grids = n;
+    for (int64_t i = 0; i < n; i++)
+    {
+        atomic_init(&cells->grid[i].n_asked, 0);
+        atomic_init(&cells->grid[i].is_taken, 0);
+    }
+    oj_parallel_for(n_threads,
+                    (cells->n_rings + LARGE_PER_TASK - 1) / LARGE_PER_TASK,
+                    measure_large, cells);
+    return OJ_OK;
+}
+
+/* How often a ring is walked before it gets a grid. */
+static int walks_before(const struct oj_ring_cells *cells,
+                        const struct oj_located_ring *ring)
+{
+    return ring->n_vertices >= LARGE &&
+                   cells->n_points / MANY_POINTS >= cells->n_rings
+               ? 0
+               : ASKED_BEFORE;
+}
+
+/* One thread builds; the others walk the ring until the grid is ready, so none
+ * waits for another. */
+oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
+                                   const struct oj_located_ring *ring,
+                                   const struct oj_edge_grid **out,
+                                   struct oj_error *err)
+{
+    struct oj_late_grid *late = &cells->grid[ring->grid];
+    int n_asked = atomic_fetch_add(&late->n_asked, 1);
+    oj_status status;
+    *out = NULL;
+    if (n_asked >= OJ_GRID_IS_READY)
+    {
+        *out = &late->grid;
+        return OJ_OK;
+    }
+    if (n_asked < walks_before(cells, ring) ||
+        atomic_exchange(&late->is_taken, 1) != 0)
+        return OJ_OK;
+    status =
+        oj_edge_grid_of_ring(&late->grid, cells->flat->x + ring->first_vertex,
+                             cells->flat->y + ring->first_vertex,
+                             ring->n_vertices, &late->extent, err);
+    if (status != OJ_OK)
+    {
+        atomic_store(&late->is_taken, 0); /* another batch may try again */
+        return status;
+    }
+    atomic_fetch_add(&cells->new_bytes, oj_edge_grid_bytes(&late->grid));
+    atomic_store_explicit(&late->n_asked, OJ_GRID_IS_READY,
+                          memory_order_release);
+    *out = &late->grid;
+    return OJ_OK;
+}
+
 /* --- the whole --- */
 
 static void list_rings(int64_t task, int thread, void *user)
@@ -418,8 +836,8 @@ oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
         return OJ_OK;
     OJ_NEW(cells->ring, cells->n_rings, err);
     oj_parallel_for(n_threads, tasks_of(flat->n_features), list_rings, cells);
-    oj_ring_cells_choose_axes(cells);
-    status = oj_ring_cells_list_grids(cells, n_threads, err);
+    choose_axes(cells);
+    status = list_grids(cells, n_threads, err);
     if (status == OJ_OK)
         status = build_set(cells, NULL, cells->n_rings, &everywhere, 0,
                            n_threads, &set, err);
@@ -433,7 +851,7 @@ int64_t oj_ring_cells_bytes(const struct oj_ring_cells *cells)
     int64_t bytes = cells->n_rings * (int64_t)sizeof *cells->ring;
     for (int64_t i = 0; i < cells->n_grids; i++)
         bytes += (int64_t)sizeof *cells->grid +
-                 oj_ring_grid_bytes(&cells->grid[i].grid);
+                 oj_edge_grid_bytes(&cells->grid[i].grid);
     for (int64_t i = 0; i < cells->n_sets; i++)
     {
         for (int l = 0; l < cells->set[i].n_layers; l++)
@@ -455,9 +873,124 @@ void oj_ring_cells_free(struct oj_ring_cells *cells)
             free_layer(&cells->set[i].layer[l]);
     }
     for (int64_t i = 0; i < cells->n_grids; i++)
-        oj_ring_grid_free(&cells->grid[i].grid);
+        oj_edge_grid_free(&cells->grid[i].grid);
     oj_free(cells->set);
     oj_free(cells->grid);
     oj_free(cells->ring);
     memset(cells, 0, sizeof *cells);
+}
+
+/* --- spots ---------------------------------------------------------------- */
+
+/* Spots get answers once so many points a cell have been joined, and if there
+ * are no more cells than this. */
+#define POINTS_PER_CELL 128
+#define MOST_CELLS_WITH_SPOTS 32768
+
+static int has_answers(const struct oj_ring_cells *cells)
+{
+    const struct oj_ring_set *set;
+    if (cells->n_sets == 0 || cells->n_grids == 0 || cells->axes.is_turned ||
+        cells->flat->n_features > UINT16_MAX - OJ_SPOT_FEATURE)
+        return 0;
+    set = &cells->set[cells->n_sets - 1];
+    return set->n_layers == 1 && (int64_t)set->layer[0].nx * set->layer[0].ny <=
+                                     MOST_CELLS_WITH_SPOTS;
+}
+
+oj_status oj_ring_cells_expect(struct oj_ring_cells *cells, int64_t n_points,
+                               struct oj_error *err)
+{
+    struct oj_ring_layer *layer;
+    int64_t n_cells;
+    cells->n_points += n_points;
+    if (!has_answers(cells))
+        return OJ_OK;
+    layer = &cells->set[cells->n_sets - 1].layer[0];
+    n_cells = (int64_t)layer->nx * layer->ny;
+    if (layer->answer != NULL || cells->n_points < n_cells * POINTS_PER_CELL)
+        return OJ_OK;
+    OJ_NEW(layer->answer, (n_cells + 1) * OJ_SPOTS, err);
+    for (int64_t i = 0; i < (n_cells + 1) * OJ_SPOTS; i++)
+        layer->answer[i] = layer->mask[i / OJ_SPOTS] >> i % OJ_SPOTS & 1
+                               ? OJ_SPOT_UNKNOWN
+                               : OJ_SPOT_NOTHING;
+    atomic_fetch_add(&cells->new_bytes,
+                     (n_cells + 1) * OJ_SPOTS * (int64_t)sizeof *layer->answer);
+    return OJ_OK;
+}
+
+/* An interval that holds every coordinate whose step is first .. first +
+ * OJ_SPOT_STEPS - 1; 0: rounding allows of none.  Steps never decrease with the
+ * coordinate, so two coordinates beyond them prove it. */
+static int bound_steps(double origin, double scale, double last, int32_t first,
+                       double *low, double *high)
+{
+    double end = (double)first + OJ_SPOT_STEPS;
+    *low = -INFINITY;
+    *high = INFINITY;
+    if (first > 0)
+    {
+        *low = origin + ((double)first - 1e-3) / scale;
+        if (!(oj_ring_step(*low, origin, scale, last) < first))
+            return 0;
+    }
+    if (end <= last)
+    {
+        *high = origin + (end + 1e-3) / scale;
+        if (!(oj_ring_step(*high, origin, scale, last) >= (int32_t)end))
+            return 0;
+    }
+    return 1;
+}
+
+/* 1 when the box of the entry's ring touches the spot, whose first steps within
+ * its cell are x, y. */
+static int touches_spot(uint32_t steps, int32_t x, int32_t y)
+{
+    int32_t x0 = (int32_t)(steps & 0xff), y0 = (int32_t)(steps >> 8 & 0xff);
+    int32_t x1 = OJ_CELL_STEPS - 1 - (int32_t)(steps >> 16 & 0xff);
+    int32_t y1 = OJ_CELL_STEPS - 1 - (int32_t)(steps >> 24);
+    return x0 < x + OJ_SPOT_STEPS && x1 >= x && y0 < y + OJ_SPOT_STEPS &&
+           y1 >= y;
+}
+
+uint16_t oj_ring_cells_answer(const struct oj_ring_cells *cells,
+                              const struct oj_ring_layer *layer, int64_t cell,
+                              int spot)
+{
+    int32_t column = (int32_t)(cell % layer->nx) * OJ_CELL_STEPS;
+    int32_t row = (int32_t)(cell / layer->nx) * OJ_CELL_STEPS;
+    int32_t x = spot % 8 * OJ_SPOT_STEPS, y = spot / 8 * OJ_SPOT_STEPS;
+    int32_t part = -1, feature = -1;
+    struct oj_box box;
+    if ((layer->child != NULL && layer->child[cell] >= 0) ||
+        !bound_steps(layer->x0, layer->scale_x, layer->last_x, column + x,
+                     &box.x0, &box.x1) ||
+        !bound_steps(layer->y0, layer->scale_y, layer->last_y, row + y, &box.y0,
+                     &box.y1))
+        return OJ_SPOT_MIXED;
+    for (uint32_t i = layer->first[cell]; i < layer->first[cell + 1]; i++)
+    {
+        const struct oj_located_ring *ring = &cells->ring[layer->entry[i].ring];
+        int location;
+        if (!touches_spot(layer->entry[i].steps, x, y))
+            continue;
+        if (ring->grid < 0)
+            return OJ_SPOT_MIXED;
+        if (atomic_load_explicit(&cells->grid[ring->grid].n_asked,
+                                 memory_order_acquire) < OJ_GRID_IS_READY)
+            return OJ_SPOT_UNKNOWN;
+        location = oj_edge_grid_known_box(&cells->grid[ring->grid].grid, box.x0,
+                                          box.y0, box.x1, box.y1);
+        if (location < 0)
+            return OJ_SPOT_MIXED;
+        if (location == OJ_OUTSIDE)
+            continue;
+        if (part >= 0 && ring->part != part)
+            return OJ_SPOT_MIXED;
+        part = part < 0 ? ring->part : -1;
+        feature = ring->feature;
+    }
+    return part < 0 ? OJ_SPOT_NOTHING : (uint16_t)(OJ_SPOT_FEATURE + feature);
 }

@@ -27,7 +27,7 @@
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../base/oj_boxes.h"
-#include "../rings/cpu_ring_grid.h"
+#include "../rings/edge_grid.h"
 
 #include <stdatomic.h>
 
@@ -56,8 +56,8 @@ struct oj_late_grid
     _Alignas(64) atomic_int n_asked; /* OJ_GRID_IS_READY or more: grid may be
                                         read */
     atomic_int is_taken;             /* 1: a thread builds or has built it */
-    struct oj_ring_grid grid;
-    struct oj_ring_extent extent;
+    struct oj_edge_grid grid;
+    struct oj_edge_extent extent;
 };
 
 #define OJ_GRID_IS_READY (1 << 30)
@@ -140,12 +140,12 @@ OJ_MUST_USE oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
  *  any thread. */
 OJ_MUST_USE oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
                                                const struct oj_located_ring *r,
-                                               const struct oj_ring_grid **out,
+                                               const struct oj_edge_grid **out,
                                                struct oj_error *err);
 
 OJ_MUST_USE static inline oj_status
 oj_ring_cells_grid(struct oj_ring_cells *cells, const struct oj_located_ring *r,
-                   const struct oj_ring_grid **out, struct oj_error *err)
+                   const struct oj_edge_grid **out, struct oj_error *err)
 {
     struct oj_late_grid *late = &cells->grid[r->grid];
     if (atomic_load_explicit(&late->n_asked, memory_order_acquire) <
@@ -161,7 +161,7 @@ OJ_MUST_USE oj_status oj_ring_cells_expect(struct oj_ring_cells *cells,
                                            int64_t n_points,
                                            struct oj_error *err);
 
-/** What is known of a spot. (cpu_ring_known.c) */
+/** What is known of a spot. */
 uint16_t oj_ring_cells_answer(const struct oj_ring_cells *cells,
                               const struct oj_ring_layer *layer, int64_t cell,
                               int spot);
@@ -170,32 +170,6 @@ uint16_t oj_ring_cells_answer(const struct oj_ring_cells *cells,
 int64_t oj_ring_cells_bytes(const struct oj_ring_cells *cells);
 
 void oj_ring_cells_free(struct oj_ring_cells *cells);
-
-/* Steps of the building, in files of their own. */
-
-/** The box of ring r in u and v. In turned axes it is wider by more than the
- *  rounding of u and v of any point in the ring. (cpu_ring_axes.c) */
-struct oj_box oj_ring_cells_box(const struct oj_ring_cells *cells, int64_t r);
-
-/** Turns the axes where that makes boxes smaller by more than it costs.
- *  (cpu_ring_axes.c) */
-void oj_ring_cells_choose_axes(struct oj_ring_cells *cells);
-
-/** Most cells along an axis of a set's last layer. */
-#define OJ_LAST_ALONG 8
-
-/** The frame of a layer of n rings, of all or those of a list, as far as they
- *  are in clip. (cpu_ring_frame.c) */
-void oj_ring_cells_choose_frame(const struct oj_ring_cells *cells,
-                                const int32_t *ring, int64_t n,
-                                const struct oj_box *clip, int is_last,
-                                struct oj_ring_layer *layer);
-
-/** Measures the large rings and gives them a place for their grids.
- *  (cpu_ring_late.c) */
-OJ_MUST_USE oj_status oj_ring_cells_list_grids(struct oj_ring_cells *cells,
-                                               int n_threads,
-                                               struct oj_error *err);
 
 static inline double oj_ring_u(const struct oj_ring_axes *a, double x, double y)
 {

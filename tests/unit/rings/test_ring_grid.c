@@ -5,8 +5,8 @@
 #include "../random_rings.h"
 #include "../run_tests.h"
 
-#include "../../../algs/rings/cpu_ring_grid.h"
 #include "../../../algs/rings/cpu_rings.h"
+#include "../../../algs/rings/edge_grid.h"
 #include "../../../flatten/base/oj_array.h"
 
 #include <stdio.h>
@@ -57,7 +57,7 @@ static struct oj_flat ring_layer(void)
 static int64_t n_at[3]; /* by enum oj_location */
 
 static void check_point(const struct oj_rings *rings,
-                        const struct oj_ring_grid *grid, double x, double y)
+                        const struct oj_edge_grid *grid, double x, double y)
 {
     const struct oj_box *box = &rings->ring[0].box;
     enum oj_location truth = oj_ring_locate(x, y, ring.x, ring.y, ring.n);
@@ -65,10 +65,10 @@ static void check_point(const struct oj_rings *rings,
     enum oj_location by_grid = truth, by_plain = truth, walked, walked_plain;
     if (x >= box->x0 && x <= box->x1 && y >= box->y0 && y <= box->y1)
     {
-        struct oj_ring_grid plain = *grid;
+        struct oj_edge_grid plain = *grid;
         plain.kernel = &oj_ring_plain;
-        by_grid = oj_ring_grid_locate(grid, x, y);
-        by_plain = oj_ring_grid_locate(&plain, x, y);
+        by_grid = oj_edge_grid_locate(grid, x, y);
+        by_plain = oj_edge_grid_locate(&plain, x, y);
     }
     walked = oj_ring_walk(grid->kernel, x, y, ring.x, ring.y, ring.n);
     walked_plain = oj_ring_walk(&oj_ring_plain, x, y, ring.x, ring.y, ring.n);
@@ -88,7 +88,7 @@ static void check_point(const struct oj_rings *rings,
 }
 
 /* A place beside, on or at the height of edges and vertices. */
-static void pick_place(const struct oj_ring_grid *grid, double *x, double *y)
+static void pick_place(const struct oj_edge_grid *grid, double *x, double *y)
 {
     int64_t n = ring.n - 1;
     int64_t i = (int64_t)(random_bits() % (uint64_t)n);
@@ -114,8 +114,10 @@ static void pick_place(const struct oj_ring_grid *grid, double *x, double *y)
             *y = 0.5 * (ring.y[i] + ring.y[j]);
             break;
         case 5: /* on the border of a cell */
-            *x = grid->x0 + (double)pick((int)grid->nx + 1) * grid->cell;
-            *y = grid->y0 + (double)pick((int)grid->ny + 1) * grid->cell;
+            *x = grid->frame.x0 +
+                 (double)pick((int)grid->nx + 1) * grid->frame.cell;
+            *y = grid->frame.y0 +
+                 (double)pick((int)grid->ny + 1) * grid->frame.cell;
             break;
         default:
             *x = between(ring.x[i], ring.x[j]);
@@ -129,7 +131,7 @@ static void pick_place(const struct oj_ring_grid *grid, double *x, double *y)
 }
 
 static void check_corners(const struct oj_rings *rings,
-                          const struct oj_ring_grid *grid)
+                          const struct oj_edge_grid *grid)
 {
     struct oj_box box = rings->ring[0].box;
     for (int corner = 0; corner < 4; corner++)
@@ -150,18 +152,19 @@ static void check_ring(int n_points)
 {
     struct oj_flat flat = ring_layer();
     struct oj_rings rings;
-    struct oj_ring_grid grid;
+    struct oj_edge_grid grid;
     ring_in_range = is_ring_in_range();
     ck_assert_int_eq(oj_rings_build(&rings, &flat, NULL, 1, 1, &error), OJ_OK);
     ck_assert_int_eq(rings.n_rings, 1);
     ck_assert_int_eq(rings.ring[0].grid >= 0, ring.n >= 64);
-    ck_assert_int_eq(oj_ring_grid_build(&grid, ring.x, ring.y, ring.n, &error),
-                     OJ_OK);
+    ck_assert_int_eq(
+        oj_edge_grid_of_ring(&grid, ring.x, ring.y, ring.n, NULL, &error),
+        OJ_OK);
     /* memory follows the vertices, whatever the shape */
-    expect(oj_ring_grid_bytes(&grid) < 400 * ring.n + 10000,
+    expect(oj_edge_grid_bytes(&grid) < 400 * ring.n + 10000,
            "seed %llu: %lld bytes for %d vertices, %d x %d cells of %g",
-           (unsigned long long)seed, (long long)oj_ring_grid_bytes(&grid),
-           (int)ring.n, (int)grid.nx, (int)grid.ny, grid.cell);
+           (unsigned long long)seed, (long long)oj_edge_grid_bytes(&grid),
+           (int)ring.n, (int)grid.nx, (int)grid.ny, grid.frame.cell);
     for (int i = 0; i < n_points; i++)
     {
         double x, y;
@@ -169,7 +172,7 @@ static void check_ring(int n_points)
         check_point(&rings, &grid, x, y);
     }
     check_corners(&rings, &grid);
-    oj_ring_grid_free(&grid);
+    oj_edge_grid_free(&grid);
     oj_rings_free(&rings);
 }
 
@@ -213,7 +216,7 @@ START_TEST(every_place_of_small_lattices)
     {
         struct oj_flat flat;
         struct oj_rings rings;
-        struct oj_ring_grid grid;
+        struct oj_edge_grid grid;
         seed = random_state = first + (uint64_t)i;
         ring_make(&ring, pick(2) ? RING_LATTICE : RING_STAIRS, 64 + pick(200));
         flat = ring_layer();
@@ -221,13 +224,14 @@ START_TEST(every_place_of_small_lattices)
         ck_assert_int_eq(oj_rings_build(&rings, &flat, NULL, 1, 1, &error),
                          OJ_OK);
         ck_assert_int_eq(
-            oj_ring_grid_build(&grid, ring.x, ring.y, ring.n, &error), OJ_OK);
+            oj_edge_grid_of_ring(&grid, ring.x, ring.y, ring.n, NULL, &error),
+            OJ_OK);
         for (double x = -1.0; x <= 16.0; x += 0.5)
         {
             for (double y = -1.0; y <= 16.0; y += 0.5)
                 check_point(&rings, &grid, x, y);
         }
-        oj_ring_grid_free(&grid);
+        oj_edge_grid_free(&grid);
         oj_rings_free(&rings);
     }
 }
@@ -251,11 +255,115 @@ START_TEST(extreme_sizes)
 }
 END_TEST
 
+/* What the rows of a frame say of an edge: every point of the edge that is in
+ * the frame is in one of the columns of its row.  Edges of any length and
+ * slope, next to flat and next to steep ones, also of other sizes than the
+ * frame. */
+START_TEST(edges_stay_in_their_columns)
+{
+    static const double sizes[] = {1e-9, 1e-3, 1.0, 1e5, 1e12};
+    uint64_t first = first_seed();
+    int64_t n_narrow = 0, n = rounds(20000);
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct oj_edge_frame f;
+        struct oj_edge_rows e;
+        double size, origin, ax, ay, bx, by;
+        seed = random_state = first + (uint64_t)i;
+        size = sizes[pick(5)];
+        origin = pick(2) ? 0.0 : between(-1e4, 1e4) * size;
+        f.x0 = origin;
+        f.y0 = origin * between(-1.0, 1.0);
+        f.last_x = 1 + pick(pick(2) ? 40 : OJ_FRAME_MOST - 2);
+        f.last_y = 1 + pick(pick(2) ? 40 : OJ_FRAME_MOST - 2);
+        f.cell = fmax(size / fmax(f.last_x, f.last_y),
+                      1e-12 * fmax(fabs(f.x0), fabs(f.y0)));
+        f.inverse = 1.0 / f.cell;
+        ax = f.x0 + between(-0.2, 1.2) * f.last_x * f.cell;
+        ay = f.y0 + between(-0.2, 1.2) * f.last_y * f.cell;
+        bx = one_in(4) ? nudge(ax, 3) : ax + between(-2.0, 2.0) * size;
+        by = one_in(4) ? ay + between(-2.0, 2.0) * f.cell
+                       : ay + between(-2.0, 2.0) * size;
+        e = oj_edge_rows_of(&f, ax, ay, bx, by);
+        n_narrow += e.is_narrow;
+        for (int k = 0; k <= 64; k++)
+        {
+            double t = k < 64 ? unit() : 1.0;
+            double x = k == 0 ? ax : k == 64 ? bx : ax + t * (bx - ax);
+            double y = k == 0 ? ay : k == 64 ? by : ay + t * (by - ay);
+            int32_t row = oj_frame_row(&f, y), column = oj_frame_column(&f, x);
+            int32_t from, to;
+            if (x < f.x0 || y < f.y0 || x > f.x0 + (f.last_x + 1.0) * f.cell ||
+                y > f.y0 + (f.last_y + 1.0) * f.cell)
+                continue;
+            oj_edge_columns(&f, &e, row, &from, &to);
+            expect(row >= e.window.row0 && row <= e.window.row1 &&
+                       column >= from && column <= to,
+                   "seed %llu: (%a %a) in row %d, column %d of %d .. %d",
+                   (unsigned long long)seed, x, y, (int)row, (int)column,
+                   (int)from, (int)to);
+        }
+    }
+    ck_assert(n_narrow > n / 10);
+}
+END_TEST
+
+/* Several rings side by side: even-odd over all of them. */
+START_TEST(several_rings)
+{
+    static const struct oj_edge_fineness fine = {12.0, 12.0, 12.0, 4.0};
+    static double x[4 * RING_CAPACITY], y[4 * RING_CAPACITY];
+    uint64_t first = first_seed();
+    for (int64_t i = rounds(200); i > 0; i--)
+    {
+        struct oj_edge_chains chains = {.x = x, .y = y, .has_inside = 1};
+        int64_t offset[5] = {7, 7, 7, 7, 7};
+        struct oj_edge_extent extent;
+        struct oj_edge_grid grid;
+        seed = random_state = first + (uint64_t)i;
+        chains.n = 1 + pick(4);
+        chains.offset = offset;
+        for (int64_t r = 0; r < chains.n; r++)
+        {
+            ring_make(&ring, (enum ring_kind)pick(RING_N_KINDS), 4 + pick(200));
+            memcpy(x + chains.n_vertices, ring.x, (size_t)ring.n * sizeof *x);
+            memcpy(y + chains.n_vertices, ring.y, (size_t)ring.n * sizeof *y);
+            chains.n_vertices += ring.n;
+            offset[r + 1] = 7 + chains.n_vertices;
+        }
+        extent = oj_edge_measure(x, y, chains.n_vertices);
+        ck_assert_int_eq(
+            oj_edge_grid_build(&grid, &chains, &extent, &fine, &error), OJ_OK);
+        for (int k = 0; k < 300; k++)
+        {
+            int64_t v = pick((int)chains.n_vertices);
+            double px = pick(2) ? x[v] : between(extent.x0, extent.x1);
+            double py = pick(2) ? y[v] : between(extent.y0, extent.y1);
+            int truth = 0;
+            for (int64_t r = 0; r < chains.n && truth != OJ_ON_BOUNDARY; r++)
+            {
+                int64_t at = offset[r] - 7;
+                enum oj_location one = oj_ring_locate(
+                    px, py, x + at, y + at, offset[r + 1] - offset[r]);
+                truth =
+                    one == OJ_ON_BOUNDARY ? OJ_ON_BOUNDARY : truth ^ (int)one;
+            }
+            expect((int)oj_edge_grid_locate(&grid, px, py) == truth,
+                   "seed %llu: (%a %a) is at %d", (unsigned long long)seed, px,
+                   py, truth);
+        }
+        oj_edge_grid_free(&grid);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tests_open("ring grid");
     tcase_add_test(tcase, same_as_edge_by_edge);
     tcase_add_test(tcase, every_place_of_small_lattices);
     tcase_add_test(tcase, extreme_sizes);
+    tcase_add_test(tcase, edges_stay_in_their_columns);
+    tcase_add_test(tcase, several_rings);
     return tests_run();
 }
