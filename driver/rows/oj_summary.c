@@ -1,7 +1,6 @@
 #include "oj_summary.h"
 
 #include "../../flatten/base/oj_clock.h"
-#include "../base/oj_exit.h"
 #include "../base/oj_message.h"
 #include "../command/oj_command_op.h"
 #include "../files/oj_temporary.h"
@@ -387,21 +386,18 @@ static void write_json(FILE *file, const void *user)
 }
 
 oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
-                         double start, int *exit_code, struct oj_error *err)
+                         int *is_different, struct oj_error *err)
 {
     const char *path = summary->job->command->json_summary;
-    int64_t n_different = 0;
-    summary->validation = proof != NULL ? oj_proof_validation(proof) : NULL;
     if (proof != NULL)
     {
+        summary->validation = oj_proof_validation(proof);
         OJ_TRY(oj_proof_finish(proof, err));
-        n_different = summary->validation->n_rows_different;
+        *is_different = summary->validation->n_rows_different > 0;
     }
-    summary->total_s = oj_clock_seconds() - start;
+    summary->total_s = oj_clock_seconds() - summary->start;
     print_summary(summary);
-    if (path != NULL)
-        OJ_TRY(
-            oj_text_file_write(path, "json_summary", write_json, summary, err));
-    *exit_code = n_different > 0 ? OJ_EXIT_DIFFERENCE : OJ_EXIT_COMPLETE;
-    return OJ_OK;
+    return path == NULL ? OJ_OK
+                        : oj_text_file_write(path, "json_summary", write_json,
+                                             summary, err);
 }

@@ -5,10 +5,8 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_cancel.h"
-#include "../base/oj_exit.h"
 #include "../base/oj_message.h"
 #include "../files/oj_text_file.h"
-#include "../job/oj_job.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -65,9 +63,10 @@ struct method_row
 
 struct benchmark
 {
-    struct oj_job job;
+    struct oj_job *job;
     struct oj_join_side input; /* all of it, but for an engine */
-    struct oj_matches answer;  /* of the cpu backend, all rows */
+    struct oj_join *cpu;       /* what the others are compared with */
+    struct oj_matches answer;  /* of cpu, all rows */
     struct method_row rows[N_METHODS];
     int n_rows;
 };
@@ -178,54 +177,17 @@ static void write_csv(FILE *file, const void *user)
     }
 }
 
-/* Row of the input that stands at place i of an even sample of n_sample. */
-static int64_t sample_row(int64_t i, int64_t n_sample, int64_t n_all)
-{
-    return (int64_t)((long double)i * (long double)n_all /
-                     (long double)n_sample);
-}
-
 /* Rows evenly spread over the input. */
 static oj_status make_sample(const struct oj_flat *flat, int64_t n,
                              struct oj_feature_set *out, struct oj_error *err)
 {
     OJ_TRY(oj_feature_set_clear(out, err));
     for (int64_t i = 0; i < n; i++)
-        OJ_TRY(oj_feature_set_add(out, flat, sample_row(i, n, flat->n_features),
-                                  i, err));
-    return OJ_OK;
-}
-
-/* The answers for the sampled rows, out of those for all. */
-static oj_status pick_answers(const struct oj_matches *all, int64_t n,
-                              struct oj_matches *out, struct oj_error *err)
-{
-    int lists = all->offset != NULL;
-    int64_t n_entries = 0;
-    for (int64_t i = 0; i < n; i++)
     {
-        int64_t row = sample_row(i, n, all->n_rows);
-        n_entries +=
-            lists ? oj_matches_end(all, row) - oj_matches_first(all, row) : 1;
+        int64_t row = (int64_t)((long double)i * (long double)flat->n_features /
+                                (long double)n);
+        OJ_TRY(oj_feature_set_add(out, flat, row, i, err));
     }
-    OJ_TRY(oj_matches_reserve(out, n, n_entries, lists, err));
-    n_entries = 0;
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t row = sample_row(i, n, all->n_rows);
-        int64_t first = oj_matches_first(all, row);
-        int64_t end = lists ? oj_matches_end(all, row) : row + 1;
-        if (lists)
-            out->offset[i] = n_entries;
-        for (int64_t e = first; e < end; e++, n_entries++)
-        {
-            out->join_row[n_entries] = all->join_row[e];
-            out->measure[n_entries] = all->measure[e];
-            out->n_pairs += all->join_row[e] >= 0;
-        }
-    }
-    if (lists)
-        out->offset[n] = n_entries;
     return OJ_OK;
 }
 
@@ -234,17 +196,17 @@ static oj_status compare(const struct benchmark *b, const struct oj_flat *input,
                          struct method_row *row, struct oj_error *err)
 {
     struct oj_validation validation = {0};
-    struct oj_matches picked = {0};
+    struct oj_matches of_sample = {0};
     const struct oj_matches *answer = &b->answer;
     oj_status status = OJ_OK;
     if (input->n_features < b->answer.n_rows)
     {
-        status = pick_answers(&b->answer, input->n_features, &picked, err);
-        answer = &picked;
+        status = oj_join_batch(b->cpu, input, &of_sample, err);
+        answer = &of_sample;
     }
-    validation.join_side = &b->job.join_side->flat;
+    validation.join_side = &b->job->join_side->flat;
     validation.input = input;
-    validation.relation = &b->job.relation;
+    validation.relation = &b->job->relation;
     if (status == OJ_OK)
         status = oj_validation_compare(&validation, answer, matches, err);
     row->n_differ = validation.n_rows_different;
@@ -252,7 +214,7 @@ static oj_status compare(const struct benchmark *b, const struct oj_flat *input,
     row->n_undecided_pairs = validation.n_undecided_proved;
     row->n_within_ulps = validation.n_within_ulps;
     oj_validation_free(&validation);
-    oj_matches_free(&picked);
+    oj_matches_free(&of_sample);
     return status;
 }
 
@@ -283,7 +245,7 @@ static oj_status choose_rows(const struct benchmark *b,
     struct oj_matches matches = {0};
     int64_t n_all = b->input.flat.n_features;
     int64_t n_trial = is_on_gpu(method) ? GPU_TRIAL_ROWS : TRIAL_ROWS;
-    double seconds = 0, budget = b->job.command->benchmark_seconds - index_s;
+    double seconds = 0, budget = b->job->command->benchmark_seconds - index_s;
     oj_status status;
     *n_rows = n_all;
     if (n_all <= 5 * n_trial)
@@ -362,12 +324,12 @@ static oj_status open_join(const struct benchmark *b, const char *backend,
                            int all_threads, int timings, struct oj_join **join,
                            struct oj_error *err)
 {
-    struct oj_options options = oj_job_options(b->job.command);
+    struct oj_options options = oj_job_options(b->job->command);
     options.timings = timings;
     options.max_batch_pairs = 0;
     if (!all_threads)
         options.n_threads = 1;
-    return oj_join_open(&b->job.join_side->flat, &b->job.relation, backend,
+    return oj_join_open(&b->job->join_side->flat, &b->job->relation, backend,
                         &options, join, err);
 }
 
@@ -380,7 +342,7 @@ static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
     struct oj_join *join;
     OJ_TRY(oj_gpu_load(&module, err));
     if (strcmp(backend, "cuda") == 0 &&
-        !module->takes(&b->job.relation, &b->job.join_side->flat,
+        !module->takes(&b->job->relation, &b->job->join_side->flat,
                        &b->input.flat))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "no CUDA kernel answers such a join");
@@ -405,7 +367,7 @@ static oj_status run_method(struct benchmark *b, const struct method *method,
 }
 
 /* All methods that can do the join; rows of others are left out. */
-static oj_status run_methods(struct benchmark *b, int *exit_code,
+static oj_status run_methods(struct benchmark *b, int *is_different,
                              struct oj_error *err)
 {
     for (int i = 0; i < N_METHODS; i++)
@@ -414,7 +376,7 @@ static oj_status run_methods(struct benchmark *b, int *exit_code,
         struct method_row *row = &b->rows[b->n_rows];
         oj_status status;
         if (strcmp(methods[i].backend, "sphere") == 0 &&
-            b->job.relation.metric != OJ_METRIC_SPHERE)
+            b->job->relation.metric != OJ_METRIC_SPHERE)
             continue;
         status = run_method(b, &methods[i], row, &here);
         if (status == OJ_ERR_UNSUPPORTED || status == OJ_ERR_NO_DEVICE)
@@ -425,60 +387,48 @@ static oj_status run_methods(struct benchmark *b, int *exit_code,
         if (status != OJ_OK)
             return oj_fail(err, status, "%s", here.message);
         b->n_rows++;
-        if (row->n_differ > 0)
-            *exit_code = OJ_EXIT_DIFFERENCE;
+        *is_different |= row->n_differ > 0;
     }
     return OJ_OK;
 }
 
-/* What the others are compared with; also warms up memory and caches. */
-static oj_status make_answer(struct benchmark *b, struct oj_error *err)
+static oj_status run_benchmark(struct benchmark *b, struct oj_command_run *run,
+                               struct oj_error *err)
 {
-    struct oj_join *join;
-    oj_status status;
-    OJ_TRY(open_join(b, "cpu", 1, 0, &join, err));
-    status = oj_join_batch(join, &b->input.flat, &b->answer, err);
-    oj_join_close(join);
-    return status;
-}
-
-static oj_status run(struct benchmark *b, const struct oj_command *command,
-                     int *exit_code, struct oj_error *err)
-{
-    struct oj_job *job = &b->job;
-    OJ_TRY(oj_job_open(command, job, err));
+    struct oj_job *job = b->job;
+    const struct oj_flat *join = &job->join_side->flat;
+    const struct oj_flat *input = &b->input.flat;
     OJ_TRY(oj_job_read_side(job, 1, job->join_side, oj_is_cancelled_at, NULL,
                             err));
     OJ_TRY(oj_job_read_side(job, 0, &b->input, oj_is_cancelled_at, NULL, err));
-    if (b->input.flat.n_features == 0)
+    if (input->n_features == 0)
         return oj_fail(err, OJ_ERR_DATA,
                        "input layer '%s' has no rows to benchmark with",
                        job->input.name);
-    oj_notice(
-        "%lld input %s, %lld join %s with %lld %s",
-        (long long)b->input.flat.n_features,
-        oj_word_for(b->input.flat.n_features, "row", "rows"),
-        (long long)job->join_side->flat.n_features,
-        oj_word_for(job->join_side->flat.n_features, "feature", "features"),
-        (long long)job->join_side->flat.n_vertices,
-        oj_word_for(job->join_side->flat.n_vertices, "vertex", "vertices"));
-    OJ_TRY(make_answer(b, err));
-    *exit_code = OJ_EXIT_COMPLETE;
-    OJ_TRY(run_methods(b, exit_code, err));
+    oj_notice("%lld input %s, %lld join %s with %lld %s",
+              (long long)input->n_features,
+              oj_word_for(input->n_features, "row", "rows"),
+              (long long)join->n_features,
+              oj_word_for(join->n_features, "feature", "features"),
+              (long long)join->n_vertices,
+              oj_word_for(join->n_vertices, "vertex", "vertices"));
+    /* also warms up memory and caches */
+    OJ_TRY(open_join(b, "cpu", 1, 0, &b->cpu, err));
+    OJ_TRY(oj_join_batch(b->cpu, input, &b->answer, err));
+    OJ_TRY(run_methods(b, &run->is_different, err));
     print_table(b->rows, b->n_rows);
-    if (command->benchmark_csv == NULL)
+    if (run->command->benchmark_csv == NULL)
         return OJ_OK;
-    return oj_text_file_write(command->benchmark_csv, "benchmark_csv",
+    return oj_text_file_write(run->command->benchmark_csv, "benchmark_csv",
                               write_csv, b, err);
 }
 
-oj_status oj_benchmark_run(const struct oj_command *command, int *exit_code,
-                           struct oj_error *err)
+oj_status oj_benchmark_run(struct oj_command_run *run, struct oj_error *err)
 {
-    struct benchmark b = {0};
-    oj_status status = run(&b, command, exit_code, err);
+    struct benchmark b = {.job = &run->pass.job};
+    oj_status status = run_benchmark(&b, run, err);
+    oj_join_close(b.cpu);
     oj_matches_free(&b.answer);
     oj_join_side_free(&b.input);
-    oj_job_close(&b.job);
     return status;
 }

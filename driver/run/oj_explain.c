@@ -3,12 +3,8 @@
 #include "../../flatten/read/oj_layer_read.h"
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
-#include "../base/oj_exit.h"
 #include "../base/oj_message.h"
 #include "../command/oj_command_op.h"
-#include "../job/oj_job.h"
-#include "../output/oj_output.h"
-#include "../rows/oj_aggregation.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -23,18 +19,13 @@ enum
 
 struct explanation
 {
-    struct oj_job job;
-    struct oj_output output;
-    struct oj_aggregation *aggregation; /* NULL: no -agg */
-    int streams_join;                   /* past the input side, which is held */
+    struct oj_command_run *run;
+    struct oj_job *job;      /* of run */
+    int streams_join;        /* past the input side, which is held */
     int64_t n_input, n_join; /* rows; -1: not known without reading */
     int is_part;             /* the join side was too large to read it all */
-
-    /* The first rows of the input, joined. */
-    struct oj_batch batch;
-    struct oj_side_work work;
-    struct oj_matches matches;
-    struct oj_flat sample;
+    struct oj_flat sample;   /* the first rows of the input, and their pairs: */
+    struct oj_matches *matches;
 };
 
 static void line(const char *key, const char *format, ...) OJ_PRINTF(2, 3);
@@ -141,7 +132,7 @@ static void print_conditions(const struct oj_job *job)
 
 static void print_question(const struct explanation *e)
 {
-    const struct oj_job *job = &e->job;
+    const struct oj_job *job = e->job;
     const struct oj_command *command = job->command;
     const struct oj_op_info *op = oj_op_get(job->relation.op);
     char crs[256];
@@ -204,7 +195,7 @@ static oj_status read_first(struct oj_job *job, const struct oj_source *source,
 /* A join side that is too large stands with its first rows. */
 static oj_status read_join_part(struct explanation *e, struct oj_error *err)
 {
-    struct oj_job *job = &e->job;
+    struct oj_job *job = e->job;
     struct oj_layer_reader *reader = NULL;
     struct oj_batch batch = {0};
     oj_status status =
@@ -231,7 +222,7 @@ static oj_status read_join(struct explanation *e, struct oj_error *err)
     else
     {
         status =
-            oj_job_read_side(&e->job, 1, e->job.join_side, is_enough, e, err);
+            oj_job_read_side(e->job, 1, e->job->join_side, is_enough, e, err);
         if (status != OJ_ERR_CANCELLED || !e->is_part || oj_is_cancelled())
             return status;
     }
@@ -241,11 +232,11 @@ static oj_status read_join(struct explanation *e, struct oj_error *err)
 /* A sample with too many pairs is halved until they fit. */
 static oj_status join_sample(struct explanation *e, struct oj_error *err)
 {
-    struct oj_job *job = &e->job;
+    struct oj_job *job = e->job;
     struct oj_flat_slice slice = {0};
     int64_t n = e->sample.n_features;
     oj_status status =
-        oj_join_batch(job->join_side->engine, &e->sample, &e->matches, err);
+        oj_join_batch(job->join_side->engine, &e->sample, e->matches, err);
     while (status == OJ_ERR_TOO_MANY_PAIRS && n > 1)
     {
         struct oj_flat part = e->sample;
@@ -255,7 +246,7 @@ static oj_status join_sample(struct explanation *e, struct oj_error *err)
         {
             part = slice.flat;
             status =
-                oj_join_batch(job->join_side->engine, &part, &e->matches, err);
+                oj_join_batch(job->join_side->engine, &part, e->matches, err);
         }
     }
     e->sample.n_features = n;
@@ -265,16 +256,17 @@ static oj_status join_sample(struct explanation *e, struct oj_error *err)
 
 static oj_status take_sample(struct explanation *e, struct oj_error *err)
 {
-    const struct oj_options options = oj_job_options(e->job.command);
-    struct oj_job *job = &e->job;
+    const struct oj_options options = oj_job_options(e->job->command);
+    struct oj_job *job = e->job;
     OJ_TRY(read_join(e, err));
     OJ_TRY(oj_join_open(&job->join_side->flat, &job->relation,
                         job->command->backend, &options,
                         &job->join_side->engine, err));
     OJ_TRY(read_first(job, &job->input, SAMPLE_ROWS,
-                      oj_sides_need_values(&job->sides, 0), &e->batch,
+                      oj_sides_need_values(&job->sides, 0), &job->batches[0],
                       &job->reader, err));
-    OJ_TRY(oj_job_make_flat(job, 0, 0, &e->batch, &e->work, &e->sample, err));
+    OJ_TRY(oj_job_make_flat(job, 0, 0, &job->batches[0], &job->batch_work[0],
+                            &e->sample, err));
     if (e->sample.n_features == 0)
         return OJ_OK;
     return join_sample(e, err);
@@ -306,13 +298,14 @@ static double bytes_of(const struct oj_flat *flat)
  * pairs. */
 static int adds_up_on_gpu(const struct explanation *e)
 {
-    const struct oj_job *job = &e->job;
+    const struct oj_job *job = e->job;
     struct oj_options options = oj_job_options(job->command);
     struct oj_relation exchanged = oj_relation_transpose(&job->relation);
     struct oj_join *join = NULL;
     struct oj_error ignored;
     int yes = 0;
-    if (!e->streams_join || !oj_aggregation_takes_sums(e->aggregation))
+    if (!e->streams_join ||
+        !oj_aggregation_takes_sums(e->run->pass.rows.aggregation))
         return 0;
     options.n_expected = e->n_join > 0 ? e->n_join : 0;
     if (oj_join_open(&e->sample, &exchanged, job->command->backend, &options,
@@ -336,7 +329,7 @@ static void print_aggregation(const struct explanation *e)
 
 static void print_engine(const struct explanation *e)
 {
-    const struct oj_job *job = &e->job;
+    const struct oj_job *job = e->job;
     const struct oj_stats *stats = oj_join_stats(job->join_side->engine);
     const struct oj_flat *flat = &job->join_side->flat;
     const char *method = oj_join_method(
@@ -358,7 +351,7 @@ static void print_engine(const struct explanation *e)
          oj_word_for(oj_join_threads(job->join_side->engine), "", "s"));
     if (oj_join_reason(job->join_side->engine)[0] != '\0')
         line("", "%s", oj_join_reason(job->join_side->engine));
-    if (e->aggregation != NULL)
+    if (e->run->pass.rows.aggregation != NULL)
         print_aggregation(e);
     if (e->streams_join)
         return;
@@ -382,7 +375,7 @@ static void print_engine(const struct explanation *e)
 
 static void print_sample(const struct explanation *e)
 {
-    const struct oj_stats *stats = oj_join_stats(e->job.join_side->engine);
+    const struct oj_stats *stats = oj_join_stats(e->job->join_side->engine);
     double n = (double)e->sample.n_features;
     char pairs[32], candidates[32];
     int is_all = e->sample.n_features == e->n_input;
@@ -391,7 +384,7 @@ static void print_sample(const struct explanation *e)
         line("sample", "the input has no rows");
         return;
     }
-    snprintf(pairs, sizeof pairs, "%.3g", (double)e->matches.n_pairs / n);
+    snprintf(pairs, sizeof pairs, "%.3g", (double)e->matches->n_pairs / n);
     snprintf(candidates, sizeof candidates, "%.3g",
              (double)stats->n_candidates / n);
     line("sample",
@@ -399,16 +392,16 @@ static void print_sample(const struct explanation *e)
          "row %s looked at",
          is_all ? "all" : "the first", (long long)e->sample.n_features,
          oj_word_for(e->sample.n_features, "row", "rows"),
-         (long long)e->matches.n_matched,
-         oj_word_for(e->matches.n_matched, "matches", "match"),
-         (long long)e->matches.n_pairs,
-         oj_word_for(e->matches.n_pairs, "pair", "pairs"), pairs, candidates,
+         (long long)e->matches->n_matched,
+         oj_word_for(e->matches->n_matched, "matches", "match"),
+         (long long)e->matches->n_pairs,
+         oj_word_for(e->matches->n_pairs, "pair", "pairs"), pairs, candidates,
          strcmp(candidates, "1") == 0 ? "candidate" : "candidates",
          strcmp(candidates, "1") == 0 ? "was" : "were");
     if (e->n_input > 0 && !is_all && !e->is_part)
         line("expected",
              "about %.3g pairs in all, if the other rows are like these",
-             (double)e->matches.n_pairs / n * (double)e->n_input);
+             (double)e->matches->n_pairs / n * (double)e->n_input);
 }
 
 static void print_output(const struct explanation *e)
@@ -420,7 +413,7 @@ static void print_output(const struct explanation *e)
         "input rows that match nothing",
         "input rows that match, then join rows that match nothing",
         "every input row, then join rows that match nothing"};
-    const struct oj_command *command = e->job.command;
+    const struct oj_command *command = e->job->command;
     line("rows", "%s%s%s%s%s", kept[command->how],
          command->pick != NULL ? "; one per input row: " : "",
          command->pick != NULL ? command->pick : "",
@@ -430,51 +423,34 @@ static void print_output(const struct explanation *e)
         line("output", "columns of the input layer itself");
     else
         line("output", "%s layer '%s' in %s%s",
-             GDALGetDescription(e->output.driver), e->output.layer_name,
-             command->dst,
-             e->output.appends    ? ", rows added"
-             : e->output.replaces ? ", which replaces what is there"
-                                  : "");
+             GDALGetDescription(e->run->output.driver),
+             e->run->output.layer_name, command->dst,
+             e->run->output.appends    ? ", rows added"
+             : e->run->output.replaces ? ", which replaces what is there"
+                                       : "");
     line("", "nothing was written");
 }
 
-static oj_status explain(struct explanation *e,
-                         const struct oj_command *command, struct oj_error *err)
+oj_status oj_explain_run(struct oj_command_run *run, struct oj_error *err)
 {
-    struct oj_job *job = &e->job;
-    OJ_TRY(oj_job_open(command, job, err));
+    const struct oj_command *command = run->command;
+    struct oj_job *job = &run->pass.job;
+    struct explanation e = {.run = run, .job = job, .matches = &run->pass.one};
     if (command->dst != NULL)
-        OJ_TRY(oj_output_plan(command,
-                              command->layer_name != NULL ? command->layer_name
-                                                          : job->input.name,
-                              &job->input, &job->join, &e->output, err));
-    e->n_input = oj_source_count(&job->input, command->limit);
-    e->n_join = oj_source_count(&job->join, -1);
+        OJ_TRY(oj_run_plan_output(run, err));
+    e.n_input = oj_source_count(&job->input, command->limit);
+    e.n_join = oj_source_count(&job->join, -1);
     if (command->aggregates != NULL)
     {
-        OJ_TRY(oj_aggregation_open(command, &job->join, &e->aggregation, err));
-        e->streams_join = oj_aggregate_streams_join(job, e->aggregation);
+        OJ_TRY(oj_aggregation_open(job, &run->pass.rows.aggregation, err));
+        e.streams_join =
+            oj_aggregation_streams_join(run->pass.rows.aggregation);
     }
-    print_question(e);
+    print_question(&e);
     fflush(stdout);
-    OJ_TRY(take_sample(e, err));
-    print_engine(e);
-    print_sample(e);
-    print_output(e);
+    OJ_TRY(take_sample(&e, err));
+    print_engine(&e);
+    print_sample(&e);
+    print_output(&e);
     return OJ_OK;
-}
-
-oj_status oj_explain_run(const struct oj_command *command, int *exit_code,
-                         struct oj_error *err)
-{
-    struct explanation e = {0};
-    oj_status status = explain(&e, command, err);
-    oj_matches_free(&e.matches);
-    oj_side_work_free(&e.work);
-    oj_batch_free(&e.batch);
-    oj_output_abort(&e.output);
-    oj_aggregation_close(e.aggregation);
-    oj_job_close(&e.job);
-    *exit_code = OJ_EXIT_COMPLETE;
-    return status;
 }
