@@ -408,9 +408,9 @@ void oj_rows_warn(const struct oj_rows *rows)
     int64_t n =
         rows->stage != NULL ? oj_pair_stage_undecided(rows->stage, &first) : 0;
     if (n > 0)
-        oj_warn("the overlap of %lld %s is not known, because GEOS cannot "
-                "make the intersection (%s); -invalid fix may help",
-                (long long)n, oj_word_for(n, "pair", "pairs"), first);
+        oj_warn("the overlap of %s is not known, because GEOS cannot make the "
+                "intersection (%s); -invalid fix may help",
+                oj_counted(n, "pair", "pairs"), first);
 }
 
 /* ---- the geometry type of the output ------------------------------------- */

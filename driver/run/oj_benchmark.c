@@ -74,22 +74,17 @@ struct benchmark
 static void write_agreement(const struct method_row *row, char *text,
                             size_t size)
 {
-    int used;
-    if (row->n_differ == 0)
-        used = snprintf(text, size, "equal");
-    else
-        used =
-            snprintf(text, size, "%lld rows differ", (long long)row->n_differ);
+    snprintf(text, size, "equal");
+    if (row->n_differ > 0)
+        snprintf(text, size, "%lld rows differ", (long long)row->n_differ);
     if (row->n_apart > 0)
-        used += snprintf(text + used, size - (size_t)used, ", %lld rows apart",
-                         (long long)row->n_apart);
+        oj_append(text, size, ", %lld rows apart", (long long)row->n_apart);
     if (row->n_undecided_pairs > 0)
-        used +=
-            snprintf(text + used, size - (size_t)used, ", %lld pairs undecided",
-                     (long long)row->n_undecided_pairs);
+        oj_append(text, size, ", %lld pairs undecided",
+                  (long long)row->n_undecided_pairs);
     if (row->n_within_ulps > 0)
-        snprintf(text + used, size - (size_t)used, ", %lld within ulps",
-                 (long long)row->n_within_ulps);
+        oj_append(text, size, ", %lld within ulps",
+                  (long long)row->n_within_ulps);
 }
 
 static double per_second(const struct method_row *row)
@@ -405,13 +400,10 @@ static oj_status run_benchmark(struct benchmark *b, struct oj_command_run *run,
         return oj_fail(err, OJ_ERR_DATA,
                        "input layer '%s' has no rows to benchmark with",
                        job->input.name);
-    oj_notice("%lld input %s, %lld join %s with %lld %s",
-              (long long)input->n_features,
-              oj_word_for(input->n_features, "row", "rows"),
-              (long long)join->n_features,
-              oj_word_for(join->n_features, "feature", "features"),
-              (long long)join->n_vertices,
-              oj_word_for(join->n_vertices, "vertex", "vertices"));
+    oj_notice("%s, %s with %s",
+              oj_counted(input->n_features, "input row", "input rows"),
+              oj_counted(join->n_features, "join feature", "join features"),
+              oj_counted(join->n_vertices, "vertex", "vertices"));
     /* also warms up memory and caches */
     OJ_TRY(open_join(b, "cpu", 1, 0, &b->cpu, err));
     OJ_TRY(oj_join_batch(b->cpu, input, &b->answer, err));

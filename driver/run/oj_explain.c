@@ -6,6 +6,8 @@
 #include "../base/oj_message.h"
 #include "../command/oj_command_op.h"
 
+#include <cpl_string.h>
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,30 +44,22 @@ static void line(const char *key, const char *format, ...)
 
 /* ---- what is asked ------------------------------------------------------ */
 
-static void count_text(int64_t n, char *text, size_t size)
-{
-    if (n < 0)
-        snprintf(text, size, "a number of rows that is not known beforehand");
-    else
-        snprintf(text, size, "%lld %s", (long long)n,
-                 oj_word_for(n, "row", "rows"));
-}
-
 static void print_side(const char *key, const struct oj_source *source,
                        int64_t n)
 {
     const struct oj_source_options *side = source->side;
-    char rows[64], crs[256];
-    count_text(n, rows, sizeof rows);
+    char crs[256];
     oj_crs_describe(source->srs, crs, sizeof crs);
     line(key, "%s, %s '%s': %s, %s, CRS %s%s%s", side->dataset,
          source->is_result_set ? "SELECT" : "layer", source->name,
-         OGRGeometryTypeToName(source->type), rows, crs,
-         side->where != NULL ? ", filtered by: " : "",
+         OGRGeometryTypeToName(source->type),
+         n < 0 ? "a number of rows that is not known beforehand"
+               : oj_counted(n, "row", "rows"),
+         crs, side->where != NULL ? ", filtered by: " : "",
          side->where != NULL ? side->where : "");
     if (source->n_hidden > 0)
-        line("", "%d %s read for the join and not written", source->n_hidden,
-             oj_word_for(source->n_hidden, "field is", "fields are"));
+        line("", "%s read for the join and not written",
+             oj_counted(source->n_hidden, "field is", "fields are"));
 }
 
 static void print_distances(const struct oj_command *command,
@@ -90,16 +84,11 @@ static void print_distances(const struct oj_command *command,
         line("", "at least %.10g %s", crs->min_distance, unit);
 }
 
-static const char *shape_name(enum oj_joined_shape shape)
-{
-    static const char *const names[] = {
-        "", "the centroids", "points on the surface", "the envelopes"};
-    return names[shape];
-}
-
 static void print_conditions(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
+    static const char *const shapes[] = {
+        "", "the centroids", "points on the surface", "the envelopes"};
     static const char *const invalid[] = {"taken as they are", "skipped",
                                           "made valid for the join",
                                           "an error at the first"};
@@ -123,7 +112,7 @@ static void print_conditions(const struct oj_job *job)
     {
         if (job->sides.reshape[side].shape != OJ_SHAPE_AS_READ)
             line("joined are", "%s of the %s layer",
-                 shape_name(job->sides.reshape[side].shape),
+                 shapes[job->sides.reshape[side].shape],
                  job->sides.reshape[side].role);
     }
     if (command->invalid != OJ_INVALID_USE)
@@ -274,13 +263,13 @@ static oj_status take_sample(struct explanation *e, struct oj_error *err)
 
 /* ---- what it tells ------------------------------------------------------ */
 
-static void bytes_text(double bytes, char *text, size_t size)
+static const char *bytes_text(double bytes)
 {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
     int i = 0;
     for (; bytes >= 1000.0 && i < 4; i++)
         bytes /= 1000.0;
-    snprintf(text, size, "%.*f %s", i > 0, bytes, units[i]);
+    return CPLSPrintf("%.*f %s", i > 0, bytes, units[i]);
 }
 
 /* The short form has no parts and rings. */
@@ -327,81 +316,75 @@ static void print_aggregation(const struct explanation *e)
         line("", "the GPU adds up pairs, without a list of them");
 }
 
-static void print_engine(const struct explanation *e)
+static void print_memory(const struct explanation *e)
 {
-    const struct oj_job *job = e->job;
-    const struct oj_stats *stats = oj_join_stats(job->join_side->engine);
-    const struct oj_flat *flat = &job->join_side->flat;
-    const char *method = oj_join_method(
-        job->join_side->engine, e->sample.n_features > 0 ? &e->sample : NULL);
-    char arrays[32], index[32], attributes[32];
-    double scale = 1.0;
-    if (e->is_part && e->n_join > flat->n_features && flat->n_features > 0)
-        scale = (double)e->n_join / (double)flat->n_features;
-    bytes_text(scale * bytes_of(flat), arrays, sizeof arrays);
-    bytes_text(scale * (double)stats->index_bytes, index, sizeof index);
-    bytes_text(job->join_side->table != NULL
-                   ? scale * (double)oj_table_bytes(job->join_side->table)
-                   : 0.0,
-               attributes, sizeof attributes);
-    line("backend", "%s (%s), %d thread%s",
-         oj_join_backend(job->join_side->engine)->name,
-         e->streams_join ? "sides exchanged" : method,
-         oj_join_threads(job->join_side->engine),
-         oj_word_for(oj_join_threads(job->join_side->engine), "", "s"));
-    if (oj_join_reason(job->join_side->engine)[0] != '\0')
-        line("", "%s", oj_join_reason(job->join_side->engine));
-    if (e->run->pass.rows.aggregation != NULL)
-        print_aggregation(e);
-    if (e->streams_join)
-        return;
+    const struct oj_join_side *side = e->job->join_side;
+    const struct oj_stats *stats = oj_join_stats(side->engine);
+    int64_t n = side->flat.n_features;
+    double scale = e->is_part && e->n_join > n && n > 0
+                       ? (double)e->n_join / (double)n
+                       : 1.0;
     line("memory", "%s: %s of coordinates, %s of index%s%s",
          scale > 1.0 ? "join side, estimated from its first rows" : "join side",
-         arrays, index, job->join_side->table != NULL ? ", attributes " : "",
-         job->join_side->table != NULL ? attributes : "");
+         bytes_text(scale * bytes_of(&side->flat)),
+         bytes_text(scale * (double)stats->index_bytes),
+         side->table != NULL ? ", attributes " : "",
+         side->table != NULL
+             ? bytes_text(scale * (double)oj_table_bytes(side->table))
+             : "");
     if (e->is_part)
         line("", "only its first %lld features were read for this estimate",
-             (long long)flat->n_features);
-    if (job->command->memory > 0)
-    {
-        char bound[32];
-        bytes_text((double)job->command->memory, bound, sizeof bound);
+             (long long)n);
+    if (e->job->command->memory > 0)
         line("",
              "-memory bounds this to %s; a larger join side is split into "
              "tiles on disk",
-             bound);
-    }
+             bytes_text((double)e->job->command->memory));
+}
+
+static void print_engine(const struct explanation *e)
+{
+    const struct oj_join *engine = e->job->join_side->engine;
+    const char *method =
+        oj_join_method(engine, e->sample.n_features > 0 ? &e->sample : NULL);
+    line("backend", "%s (%s), %s", oj_join_backend(engine)->name,
+         e->streams_join ? "sides exchanged" : method,
+         oj_counted(oj_join_threads(engine), "thread", "threads"));
+    if (oj_join_reason(engine)[0] != '\0')
+        line("", "%s", oj_join_reason(engine));
+    if (e->run->pass.rows.aggregation != NULL)
+        print_aggregation(e);
+    if (!e->streams_join)
+        print_memory(e);
 }
 
 static void print_sample(const struct explanation *e)
 {
     const struct oj_stats *stats = oj_join_stats(e->job->join_side->engine);
-    double n = (double)e->sample.n_features;
-    char pairs[32], candidates[32];
-    int is_all = e->sample.n_features == e->n_input;
-    if (e->sample.n_features == 0)
+    const struct oj_matches *matches = e->matches;
+    int64_t n = e->sample.n_features;
+    int is_all = n == e->n_input;
+    const char *candidates;
+    if (n == 0)
     {
         line("sample", "the input has no rows");
         return;
     }
-    snprintf(pairs, sizeof pairs, "%.3g", (double)e->matches->n_pairs / n);
-    snprintf(candidates, sizeof candidates, "%.3g",
-             (double)stats->n_candidates / n);
+    candidates = CPLSPrintf("%.3g", (double)stats->n_candidates / (double)n);
     line("sample",
-         "of %s %lld input %s %lld %s, with %lld %s (%s per row); %s %s per "
+         "of %s %lld input %s %lld %s, with %s (%.3g per row); %s %s per "
          "row %s looked at",
-         is_all ? "all" : "the first", (long long)e->sample.n_features,
-         oj_word_for(e->sample.n_features, "row", "rows"),
-         (long long)e->matches->n_matched,
-         oj_word_for(e->matches->n_matched, "matches", "match"),
-         (long long)e->matches->n_pairs,
-         oj_word_for(e->matches->n_pairs, "pair", "pairs"), pairs, candidates,
+         is_all ? "all" : "the first", (long long)n,
+         oj_word_for(n, "row", "rows"), (long long)matches->n_matched,
+         oj_word_for(matches->n_matched, "matches", "match"),
+         oj_counted(matches->n_pairs, "pair", "pairs"),
+         (double)matches->n_pairs / (double)n, candidates,
          strcmp(candidates, "1") == 0 ? "candidate" : "candidates",
          strcmp(candidates, "1") == 0 ? "was" : "were");
     if (e->n_input > 0 && !is_all && !e->is_part)
         line("expected",
              "about %.3g pairs in all, if the other rows are like these",
-             (double)e->matches->n_pairs / n * (double)e->n_input);
+             (double)matches->n_pairs / (double)n * (double)e->n_input);
 }
 
 static void print_output(const struct explanation *e)

@@ -261,11 +261,10 @@ static void close_writers(struct writing *w)
 static void note_beside(const struct oj_beside *beside, int n)
 {
     for (int i = 0; i < n; i++)
-        oj_notice("%lld %s nothing written to layer '%s'",
-                  (long long)beside[i].n_rows,
-                  oj_word_for(beside[i].n_rows, "row that matches",
-                              "rows that match"),
-                  beside[i].name);
+        oj_notice(
+            "%s nothing written to layer '%s'",
+            oj_counted(beside[i].n_rows, "row that matches", "rows that match"),
+            beside[i].name);
 }
 
 /* The rows, then the close that can fail, and only then the last word. */
