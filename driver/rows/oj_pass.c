@@ -46,18 +46,6 @@ static void end_stretch(const struct oj_pass *pass,
 
 /* ---- join features that match nothing ----------------------------------- */
 
-static oj_status open_unmatched(const struct oj_job *job,
-                                struct oj_unmatched *unmatched,
-                                struct oj_error *err)
-{
-    int64_t n = job->join_side->counts.n_rows;
-    unmatched->matched = oj_calloc(n / 64 + 1, sizeof *unmatched->matched);
-    if (unmatched->matched == NULL)
-        return oj_fail_nomem(err, n / 64 + 1, sizeof *unmatched->matched);
-    unmatched->n_features = n;
-    return OJ_OK;
-}
-
 /* Notes the join features of an answer. */
 static void mark_matched(struct oj_unmatched *unmatched,
                          const struct oj_matches *matches,
@@ -87,23 +75,26 @@ static int64_t count_unmatched(const struct oj_unmatched *unmatched)
     return unmatched->n_features - n_matched;
 }
 
-/* Ends the second pass; it can begin again. */
-static void end_unmatched(struct oj_unmatched *unmatched)
-{
-    oj_batch_free(&unmatched->batch);
-    oj_layer_reader_close(unmatched->reader);
-    unmatched->reader = NULL;
-    oj_matches_free(&unmatched->matches);
-    oj_free(unmatched->is_matched);
-    unmatched->is_matched = NULL;
-    unmatched->cap_is_matched = 0;
-}
-
 static void close_unmatched(struct oj_unmatched *unmatched)
 {
-    end_unmatched(unmatched);
+    const struct oj_unmatched closed = {0};
+    oj_matches_free(&unmatched->matches);
+    oj_free(unmatched->is_matched);
     oj_free(unmatched->matched);
-    memset(unmatched, 0, sizeof *unmatched);
+    *unmatched = closed;
+}
+
+static oj_status open_unmatched(const struct oj_job *job,
+                                struct oj_unmatched *unmatched,
+                                struct oj_error *err)
+{
+    int64_t n = job->join_side->counts.n_rows;
+    close_unmatched(unmatched);
+    unmatched->matched = oj_calloc(n / 64 + 1, sizeof *unmatched->matched);
+    if (unmatched->matched == NULL)
+        return oj_fail_nomem(err, n / 64 + 1, sizeof *unmatched->matched);
+    unmatched->n_features = n;
+    return OJ_OK;
 }
 
 static oj_status fail_changed(const struct oj_job *job, struct oj_error *err)
@@ -130,7 +121,7 @@ static oj_status check_batch(const struct oj_unmatched *unmatched,
                              const struct oj_job *job, struct oj_error *err)
 {
     const struct oj_flat_buf *before = &job->join_side->buf;
-    const struct oj_batch *batch = &unmatched->batch;
+    const struct oj_batch *batch = &job->batches[0];
     int64_t first = batch->first_row, n = batch->n_rows;
     if (first + n > unmatched->n_features)
         return fail_changed(job, err);
@@ -141,16 +132,17 @@ static oj_status check_batch(const struct oj_unmatched *unmatched,
     return OJ_OK;
 }
 
-static oj_status fill_batch(struct oj_unmatched *unmatched,
-                            struct oj_error *err)
+static oj_status fill_matches(struct oj_unmatched *unmatched,
+                              const struct oj_batch *batch,
+                              struct oj_error *err)
 {
-    int64_t n = unmatched->batch.n_rows;
+    int64_t n = batch->n_rows;
     OJ_TRY(oj_reserve(&unmatched->is_matched, 0, n, &unmatched->cap_is_matched,
                       sizeof *unmatched->is_matched, err));
     OJ_TRY(oj_matches_reserve(&unmatched->matches, n, n, 0, err));
     for (int64_t i = 0; i < n; i++)
     {
-        int64_t feature = unmatched->batch.first_row + i;
+        int64_t feature = batch->first_row + i;
         unmatched->is_matched[i] =
             unmatched->matched[feature / 64] >> feature % 64 & 1;
         unmatched->matches.join_row[i] = unmatched->is_matched[i] ? 0 : -1;
@@ -159,41 +151,38 @@ static oj_status fill_batch(struct oj_unmatched *unmatched,
     return OJ_OK;
 }
 
-static oj_status open_join_reader(struct oj_unmatched *unmatched,
-                                  const struct oj_job *job,
-                                  struct oj_error *err)
+/* The input layer has been read. */
+static oj_status open_join_reader(struct oj_job *job, struct oj_error *err)
 {
     struct oj_read_options reading = oj_job_read_options(job, &job->join);
     reading.keep_attributes = 1;
     reading.skipped = NULL; /* not by the join, but these rows are written */
     OJ_TRY(check_files(job, err));
-    return oj_layer_reader_open(job->join.layer, &reading, &unmatched->reader,
-                                err);
+    return oj_layer_reader_open(job->join.layer, &reading, &job->reader, err);
 }
 
-/* Reads the next batch of all join rows; *there 0: there is none any more, or
- * nobody asks.  OJ_ERR_DATA when the layer is no longer as it was. */
+/* Reads the next batch of all join rows; *there 0: there is none any more.
+ * OJ_ERR_DATA when the layer is no longer as it was. */
 static oj_status next_unmatched(struct oj_unmatched *unmatched,
-                                const struct oj_job *job, int *there,
+                                struct oj_job *job, int *there,
                                 struct oj_error *err)
 {
-    *there = 0;
-    if (unmatched->matched == NULL)
-        return OJ_OK;
-    if (unmatched->reader == NULL)
-        OJ_TRY(open_join_reader(unmatched, job, err));
-    OJ_TRY(oj_layer_reader_next(unmatched->reader, &unmatched->batch, err));
-    *there = unmatched->batch.n_rows > 0;
+    struct oj_batch *batch = &job->batches[0];
+    if (job->reader == NULL)
+        OJ_TRY(open_join_reader(job, err));
+    OJ_TRY(oj_layer_reader_next(job->reader, batch, err));
+    *there = batch->n_rows > 0;
     if (*there)
     {
         OJ_TRY(check_batch(unmatched, job, err));
-        return fill_batch(unmatched, err);
+        return fill_matches(unmatched, batch, err);
     }
-    if (oj_layer_reader_counts(unmatched->reader)->n_rows !=
-        unmatched->n_features)
+    if (oj_layer_reader_counts(job->reader)->n_rows != unmatched->n_features)
         return fail_changed(job, err);
     return check_files(job, err);
 }
+
+/* ---- open --------------------------------------------------------------- */
 
 oj_status oj_pass_open(const struct oj_command *command, struct oj_pass *pass,
                        struct oj_error *err)
@@ -201,8 +190,6 @@ oj_status oj_pass_open(const struct oj_command *command, struct oj_pass *pass,
     OJ_TRY(oj_job_open(command, &pass->job, err));
     return oj_rows_plan(&pass->job, &pass->rows, err);
 }
-
-/* ---- open again and again ----------------------------------------------- */
 
 static char **list_fields(const struct oj_source *source)
 {
@@ -366,7 +353,6 @@ oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
     pass->is_started = 1;
     if (!marks && !pass->rows.fields.has_other_rows)
         return OJ_OK;
-    close_unmatched(&pass->unmatched);
     return open_unmatched(&pass->job, &pass->unmatched, err);
 }
 
@@ -523,13 +509,13 @@ static oj_status next_join_rows(struct oj_pass *pass,
     const struct oj_answer empty = {0};
     const struct oj_unmatched *unmatched = &pass->unmatched;
     int there;
-    if (pass->pairs_only)
+    if (pass->pairs_only || unmatched->matched == NULL)
         return OJ_OK;
     OJ_TRY(next_unmatched(&pass->unmatched, &pass->job, &there, err));
     if (!there)
         return OJ_OK;
     pass->answer = empty;
-    pass->answer.batch = &unmatched->batch;
+    pass->answer.batch = &pass->job.batches[0];
     pass->answer.is_matched = unmatched->is_matched;
     pass->answer.matches = &unmatched->matches;
     pass->answer.join_side = &pass->rows.join_as_read;
@@ -590,7 +576,6 @@ oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
     else if (pass->pipeline != NULL)
         (void)!close_pipeline(pass, OJ_OK, NULL);
     oj_job_end_reading(&pass->job);
-    end_unmatched(&pass->unmatched);
     end_hearing(pass);
     pass->is_running = 0;
     pass->is_broken |= !pass->is_started; /* its join side was being made */

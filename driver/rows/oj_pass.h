@@ -37,17 +37,13 @@ struct oj_answer
     struct oj_answer_side side;
 };
 
-/** Join features that match nothing: which they are, and a second pass over the
- *  join layer that reads them. Zeroed memory is a valid closed one. */
+/** Join features that match nothing: which they are, and a second reading of
+ *  the join layer, by the job's reader. Zeroed memory is a valid closed one. */
 struct oj_unmatched
 {
     int64_t n_features;
-    uint64_t *matched; /**< a bit per join feature; NULL: nobody asks */
-
-    /* The second pass. */
-    struct oj_layer_reader *reader; /**< NULL: it has not begun */
-    struct oj_batch batch;          /**< of the join layer, with attributes */
-    uint8_t *is_matched;            /**< [batch.n_rows] nonzero: marked */
+    uint64_t *matched;   /**< a bit per join feature; NULL: nobody asks */
+    uint8_t *is_matched; /**< of the batch at hand: nonzero: marked */
     int64_t cap_is_matched;
     struct oj_matches matches; /**< as an answer in one-to-one form, join_row -1
                                     where it is not marked: what has no pair is
