@@ -39,8 +39,7 @@ struct update
     struct oj_pass *pass;
     struct oj_proof *proof;
     struct oj_schema schema;
-    int refreshes;     /* the columns are there from an earlier run */
-    int first_own;     /* place of the first of them */
+    int first_own;     /* place of the columns, from an earlier run; -1: none */
     const char *layer; /* its name */
 
     /* Records in the order of rows: written, then read once. */
@@ -126,18 +125,22 @@ static const char *field_name(OGRLayerH layer, int i)
 }
 
 /* All names of the layer but those of fields [first, first + n). */
-static oj_status take_names(OGRLayerH layer, int first, int n,
-                            struct oj_schema *schema, struct oj_error *err)
+static oj_status take_names(struct update *u, int first, int n,
+                            struct oj_error *err)
 {
+    const struct oj_source *input = &u->pass->job.input;
+    OGRLayerH layer = input->layer;
     int n_fields = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(layer));
-    OJ_TRY(oj_schema_take_name(schema, OGR_L_GetFIDColumn(layer), NULL, err));
-    OJ_TRY(
-        oj_schema_take_name(schema, OGR_L_GetGeometryColumn(layer), NULL, err));
+    const char *const hidden[] = {
+        oj_driver_hidden_name(GDALGetDatasetDriver(input->dataset)),
+        OGR_L_GetFIDColumn(layer), OGR_L_GetGeometryColumn(layer)};
+    for (int i = 0; i < 3; i++)
+        OJ_TRY(oj_schema_take_name(&u->schema, hidden[i], NULL, err));
     for (int i = 0; i < n_fields; i++)
     {
         if (i < first || i >= first + n)
-            OJ_TRY(
-                oj_schema_take_name(schema, field_name(layer, i), NULL, err));
+            OJ_TRY(oj_schema_take_name(&u->schema, field_name(layer, i), NULL,
+                                       err));
     }
     return OJ_OK;
 }
@@ -179,48 +182,28 @@ static oj_status fail_foreign(const struct update *u, int field,
                    u->layer, field_name(u->pass->job.input.layer, field));
 }
 
-/* Place of the first of our columns in the layer, from an earlier run; -1: it
- * has none of them. One without the first is somebody else's. */
-static oj_status find_own(const struct update *u,
-                          const struct oj_schema_request *request, int *first,
-                          struct oj_error *err)
-{
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(u->pass->job.input.layer);
-    *first = -1;
-    for (int i = 0; i < request->n_own; i++)
-    {
-        int place = OGR_FD_GetFieldIndex(defn, request->own[i].name);
-        if (i == 0)
-            *first = place;
-        else if (place >= 0 && *first < 0)
-            return fail_foreign(u, place, err);
-    }
-    return OJ_OK;
-}
-
-/* Plans the columns and finds out whether they are there already. */
+/* Plans the columns and finds out whether they are there already, from an
+ * earlier run. One without the first of them is somebody else's. */
 static oj_status plan_columns(struct update *u, struct oj_error *err)
 {
     OGRLayerH layer = u->pass->job.input.layer;
     struct oj_schema_request request = u->pass->rows.fields;
-    int first;
+    int first = -1, n;
     request.with_input = 0;
-    OJ_TRY(find_own(u, &request, &first, err));
-    OJ_TRY(oj_schema_take_name(
-        &u->schema,
-        oj_driver_hidden_name(GDALGetDatasetDriver(u->pass->job.input.dataset)),
-        NULL, err));
-    if (first < 0)
+    for (int i = 0; i < request.n_own; i++)
     {
-        OJ_TRY(take_names(layer, 0, 0, &u->schema, err));
-        return oj_schema_plan(&request, &u->schema, err);
+        int place = OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(layer),
+                                         request.own[i].name);
+        if (i == 0)
+            first = place;
+        else if (place >= 0 && first < 0)
+            return fail_foreign(u, place, err);
     }
-    OJ_TRY(take_names(layer, first, request.n_own + u->pass->job.join.n_fields,
-                      &u->schema, err));
+    n = first >= 0 ? request.n_own + u->pass->job.join.n_fields : 0;
+    OJ_TRY(take_names(u, first, n, err));
     OJ_TRY(oj_schema_plan(&request, &u->schema, err));
-    if (!are_ours(layer, first, &u->schema))
+    if (first >= 0 && !are_ours(layer, first, &u->schema))
         return fail_foreign(u, first, err);
-    u->refreshes = 1;
     u->first_own = first;
     return OJ_OK;
 }
@@ -338,7 +321,7 @@ static oj_status create_columns(struct update *u, struct oj_error *err)
         struct oj_column *column = &schema->columns[i];
         oj_schema_column(schema, i, column);
         column->target = u->first_own + i;
-        if (!u->refreshes)
+        if (u->first_own < 0)
             OJ_TRY(oj_schema_create_field(u->dataset, u->target,
                                           &schema->fields[i], &column->target,
                                           err));
