@@ -165,11 +165,9 @@ enum report_field
 {
     INPUT_FID,
     KIND,
-    JOIN_FID_OURS,
-    DISTANCE_OURS,
-    JOIN_FID_REFERENCE,
-    DISTANCE_REFERENCE,
-    N_REPORT_FIELDS
+    JOIN_FID, /* ours, and after the distance the reference's */
+    DISTANCE,
+    N_REPORT_FIELDS = DISTANCE + 3
 };
 
 struct oj_proof
@@ -236,13 +234,6 @@ static OGRGeometryH make_point(const struct oj_flat *flat, int64_t row)
     return point;
 }
 
-/* Joins without a distance leave the column NULL. */
-static void set_measure(OGRFeatureH feature, int field, double measure)
-{
-    if (!isnan(measure))
-        OGR_F_SetFieldDouble(feature, field, measure);
-}
-
 static oj_status write_difference(struct oj_proof *proof,
                                   const struct oj_difference *d,
                                   struct oj_error *err)
@@ -255,17 +246,16 @@ static oj_status write_difference(struct oj_proof *proof,
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a row of the report");
     OGR_F_SetFieldInteger64(feature, INPUT_FID, input_fid(proof, d->input_row));
     OGR_F_SetFieldString(feature, KIND, oj_difference_kind_name(d->kind));
-    if (d->join_row_ours >= 0)
+    for (int i = 0; i < 2; i++)
     {
-        OGR_F_SetFieldInteger64(feature, JOIN_FID_OURS,
-                                join_fid(proof, d->join_row_ours));
-        set_measure(feature, DISTANCE_OURS, d->measure_ours);
-    }
-    if (d->join_row_reference >= 0)
-    {
-        OGR_F_SetFieldInteger64(feature, JOIN_FID_REFERENCE,
-                                join_fid(proof, d->join_row_reference));
-        set_measure(feature, DISTANCE_REFERENCE, d->measure_reference);
+        const int32_t row = i == 0 ? d->join_row_ours : d->join_row_reference;
+        const double measure = i == 0 ? d->measure_ours : d->measure_reference;
+        if (row < 0)
+            continue;
+        OGR_F_SetFieldInteger64(feature, JOIN_FID + 2 * i,
+                                join_fid(proof, row));
+        if (!isnan(measure)) /* NULL where the join has no distance */
+            OGR_F_SetFieldDouble(feature, DISTANCE + 2 * i, measure);
     }
     proof->n_report_rows++;
     proof->n_report_no_geometry += point == NULL;

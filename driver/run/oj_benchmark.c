@@ -44,8 +44,7 @@ enum
 /* What was measured of one method; wall seconds. */
 struct method_row
 {
-    const char *method;  /* for people */
-    const char *backend; /* its name */
+    const struct method *method;
     int n_threads;
     int64_t n_all;    /* rows of the input side */
     int64_t n_run;    /* rows that this method ran on */
@@ -117,11 +116,12 @@ static void print_table(const struct method_row *rows, int n)
         has_apart = has_apart || row->n_apart > 0;
         has_undecided = has_undecided || row->n_undecided_pairs > 0;
         has_ulps = has_ulps || row->n_within_ulps > 0;
-        has_chords = has_chords || (row->n_within_ulps > 0 &&
-                                    strcmp(row->backend, "sphere") == 0);
+        has_chords =
+            has_chords || (row->n_within_ulps > 0 &&
+                           strcmp(row->method->backend, "sphere") == 0);
         printf("%-42s %3d %10s %9.3f %9.3f %9.3f %9.3f %10.3f%s %11.0f %9.1f "
                "%11lld  %s\n",
-               row->method, row->n_threads, rows_run, row->index_s,
+               row->method->name, row->n_threads, rows_run, row->index_s,
                row->filter_s, row->refine_s, row->total_s, row->all_s,
                is_sample ? "*" : " ", per_second(row), speed_up(&rows[0], row),
                (long long)row->n_pairs, agreement);
@@ -159,7 +159,7 @@ static void write_csv(FILE *file, const void *user)
     {
         const struct method_row *row = &b->rows[i];
         fprintf(file, "\"%s\",%s,%d,%lld,%lld,%.6f,%.6f,%.6f,%.6f,",
-                row->method, row->backend, row->n_threads,
+                row->method->name, row->method->backend, row->n_threads,
                 (long long)row->n_all, (long long)row->n_run, row->index_s,
                 row->filter_s, row->refine_s, row->total_s);
         if (row->n_run < row->n_all)
@@ -170,20 +170,6 @@ static void write_csv(FILE *file, const void *user)
                 (long long)row->n_undecided_pairs,
                 (long long)row->n_within_ulps);
     }
-}
-
-/* Rows evenly spread over the input. */
-static oj_status make_sample(const struct oj_flat *flat, int64_t n,
-                             struct oj_feature_set *out, struct oj_error *err)
-{
-    OJ_TRY(oj_feature_set_clear(out, err));
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t row = (int64_t)((long double)i * (long double)flat->n_features /
-                                (long double)n);
-        OJ_TRY(oj_feature_set_add(out, flat, row, i, err));
-    }
-    return OJ_OK;
 }
 
 static oj_status compare(const struct benchmark *b, const struct oj_flat *input,
@@ -213,15 +199,44 @@ static oj_status compare(const struct benchmark *b, const struct oj_flat *input,
     return status;
 }
 
-/* Seconds that the rows of input take; matches are the answers. */
-static oj_status time_join(struct oj_join *join, const struct oj_flat *input,
-                           struct oj_matches *matches, double *seconds,
+/* Rows of the input that a method ran on: all, or evenly spread ones. */
+struct timed_join
+{
+    struct oj_flat input;
+    struct oj_feature_set sample;
+    struct oj_matches matches;
+    double seconds;
+};
+
+static oj_status time_join(const struct benchmark *b, struct oj_join *join,
+                           int64_t n, struct timed_join *timed,
                            struct oj_error *err)
 {
-    double start = oj_clock_seconds();
-    OJ_TRY(oj_join_batch(join, input, matches, err));
-    *seconds = oj_clock_seconds() - start;
+    const struct oj_flat *all = &b->input.flat;
+    double start;
+    timed->input = *all;
+    if (n < all->n_features)
+    {
+        OJ_TRY(oj_feature_set_clear(&timed->sample, err));
+        for (int64_t i = 0; i < n; i++)
+        {
+            long double row =
+                (long double)i * (long double)all->n_features / (long double)n;
+            OJ_TRY(
+                oj_feature_set_add(&timed->sample, all, (int64_t)row, i, err));
+        }
+        timed->input = oj_feature_set_view(&timed->sample);
+    }
+    start = oj_clock_seconds();
+    OJ_TRY(oj_join_batch(join, &timed->input, &timed->matches, err));
+    timed->seconds = oj_clock_seconds() - start;
     return OJ_OK;
+}
+
+static void free_timed(struct timed_join *timed)
+{
+    oj_matches_free(&timed->matches);
+    oj_feature_set_free(&timed->sample);
 }
 
 static int is_on_gpu(const struct method *method)
@@ -233,85 +248,66 @@ static int is_on_gpu(const struct method *method)
 /* As many rows as fit into the time that the user grants. */
 static oj_status choose_rows(const struct benchmark *b,
                              const struct method *method, struct oj_join *join,
-                             double index_s, int64_t *n_rows,
-                             struct oj_error *err)
+                             int64_t *n_rows, struct oj_error *err)
 {
-    struct oj_feature_set sample = {0};
-    struct oj_matches matches = {0};
+    struct timed_join trial = {0};
     int64_t n_all = b->input.flat.n_features;
     int64_t n_trial = is_on_gpu(method) ? GPU_TRIAL_ROWS : TRIAL_ROWS;
-    double seconds = 0, budget = b->job->command->benchmark_seconds - index_s;
+    double budget =
+        b->job->command->benchmark_seconds - oj_join_stats(join)->index_s;
     oj_status status;
     *n_rows = n_all;
     if (n_all <= 5 * n_trial)
         return OJ_OK;
-    status = make_sample(&b->input.flat, n_trial, &sample, err);
-    if (status == OJ_OK)
+    status = time_join(b, join, n_trial, &trial, err);
+    if (status == OJ_OK && trial.seconds > 0)
     {
-        const struct oj_flat rows = oj_feature_set_view(&sample);
-        status = time_join(join, &rows, &matches, &seconds, err);
-    }
-    if (status == OJ_OK && seconds > 0)
-    {
-        double fit = budget > 0 ? budget / (seconds / (double)n_trial) : 0.0;
+        double fit =
+            budget > 0 ? budget / (trial.seconds / (double)n_trial) : 0.0;
         if (fit < (double)n_all)
             *n_rows = fit < (double)n_trial ? n_trial : (int64_t)fit;
     }
-    oj_matches_free(&matches);
-    oj_feature_set_free(&sample);
+    free_timed(&trial);
     return status;
 }
 
-static void fill_row(const struct benchmark *b, const struct method *method,
-                     struct oj_join *join, const struct oj_stats *before,
-                     const struct oj_matches *matches, double join_s,
-                     struct method_row *row)
+static void fill_row(const struct benchmark *b, struct oj_join *join,
+                     const struct oj_stats *before,
+                     const struct timed_join *timed, struct method_row *row)
 {
     const struct oj_stats *stats = oj_join_stats(join);
-    double scale = (double)b->input.flat.n_features / (double)matches->n_rows;
-    row->method = method->name;
-    row->backend = method->backend;
     row->n_threads = oj_join_threads(join);
     row->n_all = b->input.flat.n_features;
-    row->n_run = matches->n_rows;
+    row->n_run = timed->matches.n_rows;
     row->index_s = stats->index_s + stats->sort_s - before->sort_s;
     row->filter_s = stats->filter_s - before->filter_s;
     row->refine_s = stats->refine_s - before->refine_s;
-    row->total_s = stats->index_s + join_s;
-    row->all_s = stats->index_s + join_s * scale;
-    row->n_pairs = matches->n_pairs;
+    row->total_s = stats->index_s + timed->seconds;
+    row->all_s = stats->index_s +
+                 timed->seconds * ((double)row->n_all / (double)row->n_run);
+    row->n_pairs = timed->matches.n_pairs;
 }
 
 static oj_status run_opened(struct benchmark *b, const struct method *method,
                             struct oj_join *join, struct method_row *row,
                             struct oj_error *err)
 {
-    struct oj_feature_set sample = {0};
-    struct oj_matches matches = {0};
-    struct oj_flat input = b->input.flat;
+    struct timed_join timed = {0};
     struct oj_stats before;
-    double seconds = 0;
     int64_t n;
     oj_status status;
-    OJ_TRY(choose_rows(b, method, join, oj_join_stats(join)->index_s, &n, err));
+    OJ_TRY(choose_rows(b, method, join, &n, err));
     before = *oj_join_stats(join);
     oj_notice("%s: %lld of %lld rows ...", method->name, (long long)n,
               (long long)b->input.flat.n_features);
-    status = OJ_OK;
-    if (n < b->input.flat.n_features)
-    {
-        status = make_sample(&b->input.flat, n, &sample, err);
-        input = oj_feature_set_view(&sample);
-    }
-    if (status == OJ_OK)
-        status = time_join(join, &input, &matches, &seconds, err);
+    status = time_join(b, join, n, &timed, err);
     if (status == OJ_OK)
     {
-        fill_row(b, method, join, &before, &matches, seconds, row);
-        status = compare(b, &input, &matches, row, err);
+        row->method = method;
+        fill_row(b, join, &before, &timed, row);
+        status = compare(b, &timed.input, &timed.matches, row, err);
     }
-    oj_matches_free(&matches);
-    oj_feature_set_free(&sample);
+    free_timed(&timed);
     return status;
 }
 
