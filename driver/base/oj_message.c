@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_library_texts.h"
 
 #include <cpl_error.h>
+#include <cpl_string.h>
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -190,6 +191,20 @@ static void say(const char *format, va_list args)
 const char *oj_word_for(int64_t n, const char *one, const char *many)
 {
     return n == 1 ? one : many;
+}
+
+const char *oj_counted(int64_t n, const char *one, const char *many)
+{
+    return CPLSPrintf("%lld %s", (long long)n, oj_word_for(n, one, many));
+}
+
+void oj_append(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, size - used, format, args);
+    va_end(args);
 }
 
 void oj_notice(const char *format, ...)

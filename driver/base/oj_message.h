@@ -14,6 +14,7 @@
 
 #include "../../flatten/base/oj_status.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -57,6 +58,14 @@ void oj_message_use(struct oj_message_sink *sink);
 
 /** The word for that number of things: one for 1, else many. */
 const char *oj_word_for(int64_t n, const char *one, const char *many);
+
+/** "1 row", "12 rows", for one message: kept for a few calls on the calling
+ *  thread (CPLSPrintf()). */
+const char *oj_counted(int64_t n, const char *one, const char *many);
+
+/** Adds to a text in size bytes, as far as there is room. */
+void oj_append(char *text, size_t size, const char *format, ...)
+    OJ_PRINTF(3, 4);
 
 /** A line that explains what was done, e.g. a reprojection. */
 void oj_notice(const char *format, ...) OJ_PRINTF(1, 2);

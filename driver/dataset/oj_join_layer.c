@@ -143,7 +143,7 @@ static oj_status open_cursor(struct row_stream *s, struct oj_error *err)
     struct oj_write_options options = {0};
     OJ_TRY(oj_table_new(join->layer, join->fields,
                         join->n_fields + join->n_hidden, &s->types, err));
-    oj_pass_fill_write_options(&s->pass, &options);
+    oj_rows_fill_write_options(&s->pass.rows, &options);
     options.join_table = s->types;
     options.columns = s->layer->schema.columns;
     options.n_columns = (int)s->layer->schema.n_fields;
@@ -350,12 +350,11 @@ static const char *name_beside_fields(const struct oj_source *input,
 
 /* Fields of the output, under names that no format has to change for its FIDs
  * and geometries when the input came from the same one. */
-static oj_status plan_fields(struct oj_join_layer *layer,
-                             OGRwkbGeometryType type, struct oj_error *err)
+static oj_status plan_fields(struct oj_join_layer *layer, struct oj_error *err)
 {
     const struct oj_pass *pass = &layer->main.pass;
     const struct oj_source *input = &pass->job.input;
-    const struct oj_schema_request request = oj_pass_request(pass, type);
+    const struct oj_schema_request *request = &pass->rows.fields;
     struct oj_schema *schema = &layer->schema;
     const char *fid =
         name_beside_fields(input, OGR_L_GetFIDColumn(input->layer));
@@ -363,9 +362,9 @@ static oj_status plan_fields(struct oj_join_layer *layer,
         name_beside_fields(input, OGR_L_GetGeometryColumn(input->layer));
     OJ_TRY(oj_schema_take_name(schema, fid, NULL, err));
     OJ_TRY(oj_schema_take_name(schema, geometry, NULL, err));
-    OJ_TRY(oj_schema_plan(&request, schema, err));
-    layer->is_one_row = request.one_row_per_input;
-    schema->keep_fids = !request.has_other_rows && !input->is_result_set &&
+    OJ_TRY(oj_schema_plan(request, schema, err));
+    layer->is_one_row = request->one_row_per_input;
+    schema->keep_fids = !request->has_other_rows && !input->is_result_set &&
                         !layer->command.unset_fid;
     OJ_NEW(schema->columns, schema->n_fields + 1, err);
     for (int64_t i = 0; i < schema->n_fields; i++)
@@ -391,11 +390,11 @@ static oj_status set_crs(OGRGeomFieldDefnH field, OGRSpatialReferenceH crs,
     return OJ_OK;
 }
 
-static oj_status define(const struct oj_join_layer *layer,
-                        OGRwkbGeometryType type, OGRFeatureDefnH *out,
+static oj_status define(const struct oj_join_layer *layer, OGRFeatureDefnH *out,
                         struct oj_error *err)
 {
     const struct oj_job *job = &layer->main.pass.job;
+    OGRwkbGeometryType type = layer->main.pass.rows.fields.type;
     const char *geometry = name_beside_fields(
         &job->input, OGR_L_GetGeometryColumn(job->input.layer));
     OGRFeatureDefnH defn = OGR_FD_Create(layer->about.name);
@@ -522,15 +521,13 @@ static void ask_input(struct oj_join_layer *layer)
 
 static oj_status plan(struct oj_join_layer *layer, struct oj_error *err)
 {
-    struct oj_pass *pass = &layer->main.pass;
-    OGRwkbGeometryType type = wkbUnknown;
-    OJ_TRY(oj_rows_type(&pass->rows, NULL, &type, err));
+    OJ_TRY(oj_rows_type(&layer->main.pass.rows, NULL, err));
     OJ_TRY(choose_name(layer, err));
-    OJ_TRY(plan_fields(layer, type, err));
+    OJ_TRY(plan_fields(layer, err));
     OJ_TRY(choose_fid_column(layer, err));
-    OJ_TRY(define(layer, type, &layer->about.defn, err));
-    OJ_TRY(define(layer, type, &layer->asked_of_main, err));
-    OJ_TRY(define(layer, type, &layer->asked_of_single, err));
+    OJ_TRY(define(layer, &layer->about.defn, err));
+    OJ_TRY(define(layer, &layer->asked_of_main, err));
+    OJ_TRY(define(layer, &layer->asked_of_single, err));
     layer->main.asked = layer->asked_of_main;
     list_files(layer);
     ask_input(layer);
@@ -673,8 +670,8 @@ static int may_leave_out(const struct oj_join_layer *layer)
 {
     const struct oj_pass *pass = &layer->main.pass;
     return is_open(layer) && layer->schema.keep_fids &&
-           layer->command.limit < 0 &&
-           !oj_rows_has_unmatched_join(&pass->rows) && !pass->streams_join;
+           layer->command.limit < 0 && !pass->rows.fields.has_other_rows &&
+           !pass->rows.streams_join;
 }
 
 /* Rows have the input's geometry, in the input's CRS. */

@@ -1,17 +1,19 @@
 #include "oj_aggregation.h"
 
+#include "../../algs/aggregate/oj_aggregate.h"
 #include "../../algs/base/oj_point_order.h"
 #include "../../algs/pairs/oj_measures.h"
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/read/oj_attributes.h"
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 #include "../files/oj_temporary.h"
-#include "oj_aggregate_list.h"
-#include "oj_aggregate_values.h"
 
 #include <cpl_conv.h>
+#include <cpl_string.h>
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -26,7 +28,46 @@
 enum
 {
     BLOCK_FEATURES = 1024,
-    BLOCK_PAIRS = 4096
+    BLOCK_PAIRS = 4096,
+    TIME_BYTES = 20
+};
+
+/* How the values of a field become those of a column of aggregates. */
+enum form
+{
+    FORM_NUMBER,
+    FORM_TEXT,
+    FORM_TIME,    /* bytes of the same order */
+    FORM_WRITTEN, /* any type, as the text that OGR writes */
+    FORM_PRESENCE /* any type: only whether there is a value */
+};
+
+/* A field that is aggregated, in one form. */
+struct field
+{
+    int column; /* among the fields read */
+    OGRFieldType type;
+    OGRFieldSubType subtype;
+    enum form form;
+
+    OGRFeatureH scratch; /* FORM_WRITTEN: one field of type */
+    OGRFeatureDefnH defn;
+};
+
+/* Memory of one column of values. */
+struct memory
+{
+    void *value; /* of the column's type */
+    uint8_t *is_null;
+    char *pool; /* bytes that are nowhere else, value by value */
+    int64_t cap_value, cap_null, n_pool, cap_pool;
+};
+
+/* Values of many features, a column for each field. */
+struct values
+{
+    struct oj_aggregate_column *column; /* of memory */
+    struct memory *memory;
 };
 
 /* Pairs on their way into aggregates, many at once. */
@@ -37,7 +78,7 @@ struct block
     const int64_t *ordinal;      /* their places in the join layer, or NULL: */
     int64_t first_place;         /* that of the first, others follow */
 
-    struct oj_aggregate_columns columns;
+    struct values values;
     int64_t n_features, n_pairs;
     int32_t feature[BLOCK_FEATURES]; /* in source */
     int64_t fids[BLOCK_FEATURES], places[BLOCK_FEATURES];
@@ -48,13 +89,16 @@ struct block
 
 struct oj_aggregation
 {
-    const struct oj_command *command;
-    struct oj_aggregate_list list;
-    struct oj_aggregate *aggregates; /* [list.n] */
-    struct oj_own_column *columns;   /* [list.n] */
-    struct oj_value_way *ways;       /* [n_ways] */
-    enum oj_aggregate_type *types;   /* [n_ways] */
-    int n_ways;
+    struct oj_job *job;
+    int n;
+    char *text;                     /* all words and names */
+    const struct function **called; /* [n] */
+    const char **of;                /* [n] names of fields; NULL: pairs */
+    struct oj_aggregate *aggregates;
+    struct oj_own_column *columns; /* [n] */
+    struct field *fields;          /* [n_fields] */
+    enum oj_aggregate_type *types; /* [n_fields] */
+    int n_fields;
     int needs_overlap, needs_places;
     struct oj_held_files files;
     struct oj_aggregate_plan plan;
@@ -64,147 +108,368 @@ struct oj_aggregation
     int64_t first_row;
 
     /* The join layer, streamed. */
-    int64_t n_rows;
-    const struct oj_shared_lists *shared; /* list l is row n_rows + l */
+    int is_streamed;
+    struct oj_join_side input; /* all of it, but for its engine: the job's */
+    struct oj_point_order order[OJ_PIPELINE_SLOTS]; /* of join features */
+    const struct oj_shared_lists *shared; /* list l: a row after the input's */
     struct oj_aggregates *sums;           /* without pairs; NULL: none */
-    struct oj_aggregate_columns summed;
+    struct values summed;
+    double join_s; /* of all that was done with join features */
 };
 
-/* ---- the list, bound to fields ------------------------------------------ */
+/* ---- functions ---------------------------------------------------------- */
 
-static oj_status fail_type(const struct oj_aggregate_word *word,
-                           const char *needs, OGRFieldType type,
-                           struct oj_error *err)
+/* What fields a function takes. */
+enum takes
 {
-    return oj_fail(err, OJ_ERR_ARG, "-agg: %s(%s) needs %s; the field is %s%s",
-                   oj_aggregate_name(word->kind), word->field, needs,
-                   OGR_GetFieldTypeName(type),
-                   type == OFTString
-                       ? ", which -join_sql can CAST; of CSV files "
-                         "-joo AUTODETECT_TYPE=YES tells the types"
-                       : "");
+    TAKES_ANY,
+    TAKES_NUMBERS,
+    TAKES_WRITTEN,
+    TAKES_ORDERED,
+    TAKES_ORDERED_GIVES_ONE /* the result is one of the values */
+};
+
+static const struct function
+{
+    const char *name;
+    enum oj_aggregate_kind kind;
+    enum takes takes;
+} functions[] = {
+    {"count", OJ_AGG_COUNT, TAKES_ANY},
+    {"sum", OJ_AGG_SUM, TAKES_NUMBERS},
+    {"mean", OJ_AGG_MEAN, TAKES_NUMBERS},
+    {"avg", OJ_AGG_MEAN, TAKES_NUMBERS}, /* as SQL has it */
+    {"min", OJ_AGG_MIN, TAKES_ORDERED_GIVES_ONE},
+    {"max", OJ_AGG_MAX, TAKES_ORDERED_GIVES_ONE},
+    {"median", OJ_AGG_MEDIAN, TAKES_NUMBERS},
+    {"stddev", OJ_AGG_STDDEV, TAKES_NUMBERS},
+    {"first", OJ_AGG_FIRST, TAKES_ORDERED_GIVES_ONE},
+    {"last", OJ_AGG_LAST, TAKES_ORDERED_GIVES_ONE},
+    {"mode", OJ_AGG_MODE, TAKES_ORDERED_GIVES_ONE},
+    {"unique", OJ_AGG_UNIQUE, TAKES_ORDERED},
+    {"concat", OJ_AGG_CONCAT, TAKES_WRITTEN},
+    {"weighted_sum", OJ_AGG_WEIGHTED_SUM, TAKES_NUMBERS},
+};
+
+static const char all_functions[] =
+    "count, sum, mean (or avg), min, max, median, stddev, first, last, mode, "
+    "unique, concat, weighted_sum";
+
+static oj_status find_function(const char *name, const struct function **out,
+                               struct oj_error *err)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    {
+        if (strcasecmp(functions[i].name, name) != 0)
+            continue;
+        while (i > 0 && functions[i - 1].kind == functions[i].kind)
+            i--; /* columns are called mean, not avg */
+        *out = &functions[i];
+        return OJ_OK;
+    }
+    if (name[0] == '\0')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-agg: a function is missing; there are %s",
+                       all_functions);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-agg: there is no function '%.60s'; there are %s", name,
+                   all_functions);
 }
 
-static oj_status choose_form(const struct oj_aggregate_word *word,
-                             OGRFieldType type, enum oj_value_form *form,
+/* ---- the words of -agg -------------------------------------------------- */
+
+struct scanner
+{
+    const char *words, *at;
+    char *to; /* where the next word is put down */
+};
+
+static void skip_spaces(struct scanner *s)
+{
+    while (isspace((unsigned char)*s->at))
+        s->at++;
+}
+
+static oj_status read_quoted(struct scanner *s, const char **out,
                              struct oj_error *err)
 {
-    switch (word->kind)
+    char quote = *s->at++;
+    *out = s->to;
+    for (; *s->at != quote || s->at[1] == quote; s->at++)
     {
-        case OJ_AGG_COUNT_VALUES:
-            *form = oj_type_is_number(type) ? OJ_FORM_NUMBER : OJ_FORM_PRESENCE;
-            return OJ_OK;
-        case OJ_AGG_CONCAT:
-            *form = type == OFTString ? OJ_FORM_TEXT : OJ_FORM_AS_TEXT;
-            return type != OFTBinary
-                       ? OJ_OK
-                       : fail_type(word, "a text, numbers or dates", type, err);
-        case OJ_AGG_SUM:
-        case OJ_AGG_MEAN:
-        case OJ_AGG_MEDIAN:
-        case OJ_AGG_STDDEV:
-        case OJ_AGG_WEIGHTED_SUM:
-            *form = OJ_FORM_NUMBER;
-            return oj_type_is_number(type)
-                       ? OJ_OK
-                       : fail_type(word, "numbers", type, err);
-        default:
-            *form = oj_type_is_number(type) ? OJ_FORM_NUMBER
-                    : oj_type_is_time(type) ? OJ_FORM_TIME
-                                            : OJ_FORM_TEXT;
-            return oj_type_is_number(type) || oj_type_is_time(type) ||
-                           type == OFTString
-                       ? OJ_OK
-                       : fail_type(word, "numbers, texts, dates or times", type,
-                                   err);
+        if (*s->at == '\0')
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-agg: the quote %c is not closed in %.200s", quote,
+                           s->words);
+        if (*s->at == quote)
+            s->at++;
+        *s->to++ = *s->at;
     }
+    *s->to++ = '\0';
+    s->at++;
+    skip_spaces(s);
+    return OJ_OK;
 }
 
-/* The way of this field in this form, made when there is none yet. */
-static oj_status find_way(struct oj_aggregation *a, int field,
-                          OGRFieldDefnH defn, enum oj_value_form form,
-                          int *column, struct oj_error *err)
+/* Up to one of the letters in ends, less spaces on both sides; or quoted. */
+static oj_status read_word(struct scanner *s, const char *ends,
+                           const char **out, struct oj_error *err)
 {
-    struct oj_value_way *way = a->ways;
-    for (int i = 0; i < a->n_ways; i++, way++)
-    {
-        if (way->field == field && way->form == form)
-        {
-            *column = i;
-            return OJ_OK;
-        }
-    }
-    way->field = field;
-    way->type = OGR_Fld_GetType(defn);
-    way->subtype = OGR_Fld_GetSubType(defn);
-    way->form = form;
-    *column = a->n_ways++;
-    a->types[*column] = oj_value_way_type(way);
-    return oj_value_way_open(way, err);
+    size_t n;
+    skip_spaces(s);
+    if (*s->at == '"' || *s->at == '\'')
+        return read_quoted(s, out, err);
+    n = strcspn(s->at, ends);
+    *out = memcpy(s->to, s->at, n);
+    s->at += n;
+    while (n > 0 && isspace((unsigned char)s->to[n - 1]))
+        n--;
+    s->to[n] = '\0';
+    s->to += n + 1;
+    return OJ_OK;
 }
 
-/* The column of a result. from: the field; NULL for counts of pairs. Results
- * that are values of the field are of its type. */
+/* After "(": the field, for concat a separator, and ")". */
+static oj_status read_arguments(struct scanner *s, const char *function,
+                                struct oj_aggregate *what, const char **field,
+                                struct oj_error *err)
+{
+    OJ_TRY(read_word(s, ",)", field, err));
+    if (*s->at == ',' && what->kind == OJ_AGG_CONCAT)
+    {
+        s->at++;
+        skip_spaces(s);
+        if (*s->at != '"' && *s->at != '\'')
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-agg: the separator of concat must be in quotes, "
+                           "as in concat(name, '; ')");
+        OJ_TRY(read_quoted(s, &what->separator, err));
+    }
+    if (*s->at == ',')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-agg: %s takes one field; a field whose name has a "
+                       "comma goes in double quotes",
+                       function);
+    if (*s->at != ')')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-agg: the bracket of %s is not closed in %.200s",
+                       function, s->words);
+    s->at++;
+    if (**field == '\0')
+        return oj_fail(err, OJ_ERR_ARG, "-agg: %s() names no field", function);
+    return OJ_OK;
+}
+
+/* "as NAME", or sum_fare and the like. */
+static oj_status read_name(struct scanner *s, const char *function,
+                           const char *field, struct oj_own_column *column,
+                           struct oj_error *err)
+{
+    skip_spaces(s);
+    if (strncasecmp(s->at, "as", 2) == 0 &&
+        (isspace((unsigned char)s->at[2]) || s->at[2] == '"'))
+    {
+        s->at += 2;
+        column->option = "agg";
+        OJ_TRY(read_word(s, ",", &column->name, err));
+        if (column->name[0] == '\0')
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-agg: the name after \"as\" is missing");
+        return OJ_OK;
+    }
+    column->name = s->to;
+    s->to = stpcpy(s->to, function);
+    if (field != NULL)
+        s->to = stpcpy(stpcpy(s->to, "_"), field);
+    s->to++;
+    return OJ_OK;
+}
+
+static oj_status read_aggregate(struct oj_aggregation *a, int i,
+                                struct scanner *s, struct oj_error *err)
+{
+    struct oj_aggregate *what = &a->aggregates[i];
+    const char *name;
+    OJ_TRY(read_word(s, "(, \t\r\n", &name, err));
+    OJ_TRY(find_function(name, &a->called[i], err));
+    name = a->called[i]->name;
+    what->kind = a->called[i]->kind;
+    what->separator = what->kind == OJ_AGG_CONCAT ? ", " : NULL;
+    skip_spaces(s);
+    if (*s->at == '(')
+    {
+        s->at++;
+        OJ_TRY(read_arguments(s, name, what, &a->of[i], err));
+    }
+    else if (what->kind != OJ_AGG_COUNT)
+        return oj_fail(err, OJ_ERR_ARG, "-agg: %s needs a field, as in %s(F)",
+                       name, name);
+    if (what->kind == OJ_AGG_COUNT && a->of[i] != NULL)
+    {
+        if (strcmp(a->of[i], "*") == 0) /* SQL's word for all rows */
+            a->of[i] = NULL;
+        else
+            what->kind = OJ_AGG_COUNT_VALUES;
+    }
+    OJ_TRY(read_name(s, name, a->of[i], &a->columns[i], err));
+    skip_spaces(s);
+    if (*s->at != ',' && *s->at != '\0')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-agg: a comma is missing before \"%.60s\"", s->at);
+    return OJ_OK;
+}
+
+static oj_status read_list(struct oj_aggregation *a, struct oj_error *err)
+{
+    const char *words = a->job->command->aggregates;
+    struct scanner s = {words, words, NULL};
+    int64_t n = 1, size;
+    for (const char *comma = words; (comma = strchr(comma, ',')) != NULL;
+         comma++)
+        n++;
+    /* all words, fields once more in usual names, and four ends */
+    size = 2 * (int64_t)strlen(words) + n * ((int64_t)sizeof all_functions + 4);
+    a->text = oj_malloc(size, 1);
+    a->called = oj_calloc(n, sizeof *a->called);
+    a->of = oj_calloc(n, sizeof *a->of);
+    a->aggregates = oj_calloc(n, sizeof *a->aggregates);
+    a->columns = oj_calloc(n, sizeof *a->columns);
+    a->fields = oj_calloc(n, sizeof *a->fields);
+    a->types = oj_calloc(n, sizeof *a->types);
+    a->block = oj_calloc(1, sizeof *a->block);
+    if (a->text == NULL || a->called == NULL || a->of == NULL ||
+        a->aggregates == NULL || a->columns == NULL || a->fields == NULL ||
+        a->types == NULL || a->block == NULL)
+        return oj_fail_nomem(err, n, sizeof *a->fields);
+    s.to = a->text;
+    do
+    {
+        OJ_TRY(read_aggregate(a, a->n++, &s, err));
+    } while (*s.at++ == ',');
+    return OJ_OK;
+}
+
+/* ---- bound to fields ---------------------------------------------------- */
+
+static oj_status choose_form(const struct oj_aggregation *a, int i,
+                             OGRFieldType type, enum form *form,
+                             struct oj_error *err)
+{
+    static const char *const needs[] = {
+        "", "numbers", "a text, numbers or dates",
+        "numbers, texts, dates or times", "numbers, texts, dates or times"};
+    enum takes takes = a->called[i]->takes;
+    int is_number = oj_type_is_number(type), is_time = oj_type_is_time(type);
+    int is_text = type == OFTString;
+    int fits = takes == TAKES_ANY || is_number ||
+               (takes == TAKES_WRITTEN && type != OFTBinary) ||
+               (takes >= TAKES_ORDERED && (is_time || is_text));
+    *form = is_number && takes != TAKES_WRITTEN ? FORM_NUMBER
+            : takes == TAKES_ANY                ? FORM_PRESENCE
+            : is_text                           ? FORM_TEXT
+            : takes == TAKES_WRITTEN            ? FORM_WRITTEN
+                                                : FORM_TIME;
+    if (fits)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG, "-agg: %s(%s) needs %s; the field is %s%s",
+                   a->called[i]->name, a->of[i], needs[takes],
+                   OGR_GetFieldTypeName(type),
+                   is_text ? ", which -join_sql can CAST; of CSV files "
+                             "-joo AUTODETECT_TYPE=YES tells the types"
+                           : "");
+}
+
+static enum oj_aggregate_type type_of(const struct field *field)
+{
+    if (field->form == FORM_PRESENCE)
+        return OJ_AGG_INTEGER;
+    if (field->form != FORM_NUMBER)
+        return OJ_AGG_BYTES;
+    return field->type == OFTReal ? OJ_AGG_REAL : OJ_AGG_INTEGER;
+}
+
+/* The place of this field in this form, which is made when there is none. */
+static oj_status find_field(struct oj_aggregation *a, int column,
+                            OGRFieldDefnH defn, enum form form, int *place,
+                            struct oj_error *err)
+{
+    struct field *field = a->fields;
+    for (*place = 0; *place < a->n_fields; ++*place, field++)
+    {
+        if (field->column == column && field->form == form)
+            return OJ_OK;
+    }
+    field->column = column;
+    field->type = OGR_Fld_GetType(defn);
+    field->subtype = OGR_Fld_GetSubType(defn);
+    field->form = form;
+    a->types[a->n_fields++] = type_of(field);
+    if (form != FORM_WRITTEN)
+        return OJ_OK;
+    field->scratch =
+        oj_value_scratch(field->type, field->subtype, &field->defn);
+    if (field->scratch == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a feature");
+    return OJ_OK;
+}
+
+static enum oj_aggregate_type result_type(const struct oj_aggregation *a, int i)
+{
+    const struct oj_aggregate *what = &a->aggregates[i];
+    return oj_aggregate_type(what->kind, what->kind != OJ_AGG_COUNT
+                                             ? a->types[what->column]
+                                             : OJ_AGG_INTEGER);
+}
+
+/* The column of a result. from: the field; NULL for counts of pairs. */
 static oj_status define_column(struct oj_aggregation *a, int i,
                                OGRFieldDefnH from, struct oj_error *err)
 {
-    const struct oj_aggregate *what = &a->aggregates[i];
+    static const OGRFieldType usual[] = {[OJ_AGG_INTEGER] = OFTInteger64,
+                                         [OJ_AGG_REAL] = OFTReal,
+                                         [OJ_AGG_BYTES] = OFTString};
     struct oj_own_column *column = &a->columns[i];
-    enum oj_aggregate_type result = oj_aggregate_type(
-        what->kind,
-        what->kind != OJ_AGG_COUNT ? a->types[what->column] : OJ_AGG_INTEGER);
-    int is_value = what->kind == OJ_AGG_MIN || what->kind == OJ_AGG_MAX ||
-                   what->kind == OJ_AGG_FIRST || what->kind == OJ_AGG_LAST ||
-                   what->kind == OJ_AGG_MODE;
-    OGRFieldType type = result == OJ_AGG_INTEGER ? OFTInteger64
-                        : result == OJ_AGG_REAL  ? OFTReal
-                                                 : OFTString;
-    if (is_value)
-        type = OGR_Fld_GetType(from);
+    int is_value = a->called[i]->takes == TAKES_ORDERED_GIVES_ONE;
     column->origin = OJ_COLUMN_AGGREGATE;
     column->source = i;
-    column->type = type;
+    column->type = is_value ? OGR_Fld_GetType(from) : usual[result_type(a, i)];
     column->subtype = is_value ? OGR_Fld_GetSubType(from) : OFSTNone;
-    column->name = a->list.word[i].name;
-    column->option = a->list.word[i].is_named ? "agg" : NULL;
     for (int k = 0; k < i; k++)
     {
         if (strcasecmp(column->name, a->columns[k].name) == 0)
             return oj_fail(err, OJ_ERR_ARG,
                            "-agg: two columns would be called '%s'; name one "
                            "of them, as in \"%s as NAME\"",
-                           column->name, oj_aggregate_name(what->kind));
+                           column->name, a->called[i]->name);
     }
     return OJ_OK;
 }
 
-static oj_status bind(struct oj_aggregation *a, struct oj_source *join, int i,
-                      struct oj_error *err)
+static oj_status bind(struct oj_aggregation *a, int i, struct oj_error *err)
 {
-    const struct oj_aggregate_word *word = &a->list.word[i];
-    struct oj_aggregate *what = &a->aggregates[i];
-    enum oj_value_form form;
-    OGRFieldDefnH field;
-    int place;
-    what->kind = word->kind;
-    what->separator = word->separator;
-    if (word->field == NULL)
-        return define_column(a, i, NULL, err);
-    OJ_TRY(oj_source_need_field(join, word->field, "agg", &place, err));
-    field = OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(join->layer),
-                                join->fields[place]);
-    OJ_TRY(choose_form(word, OGR_Fld_GetType(field), &form, err));
-    OJ_TRY(find_way(a, place, field, form, &what->column, err));
-    return define_column(a, i, field, err);
-}
-
-static int is_of_points(const struct oj_source *join)
-{
+    struct oj_source *join = &a->job->join;
+    enum oj_aggregate_kind kind = a->aggregates[i].kind;
     OGRwkbGeometryType type = wkbFlatten(join->type);
-    return type == wkbPoint || type == wkbMultiPoint;
+    OGRFieldDefnH defn = NULL;
+    enum form form;
+    int column;
+    if (a->of[i] != NULL)
+    {
+        OJ_TRY(oj_source_need_field(join, a->of[i], "agg", &column, err));
+        defn = OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(join->layer),
+                                   join->fields[column]);
+        OJ_TRY(choose_form(a, i, OGR_Fld_GetType(defn), &form, err));
+        OJ_TRY(
+            find_field(a, column, defn, form, &a->aggregates[i].column, err));
+    }
+    if (kind == OJ_AGG_WEIGHTED_SUM)
+        a->needs_overlap = type != wkbPoint && type != wkbMultiPoint;
+    a->needs_places |=
+        kind == OJ_AGG_FIRST || kind == OJ_AGG_LAST || kind == OJ_AGG_CONCAT;
+    return define_column(a, i, defn, err);
 }
 
-/* ---- open --------------------------------------------------------------- */
+/* ---- open and close ----------------------------------------------------- */
 
 static oj_status check_command(const struct oj_command *command,
                                struct oj_error *err)
@@ -224,64 +489,58 @@ static oj_status check_command(const struct oj_command *command,
 static int open_scratch(void *user)
 {
     const struct oj_aggregation *a = user;
+    const struct oj_command *command = a->job->command;
     struct oj_temporary_file file = {0};
     struct oj_error error;
-    const char *near = a->command->dst;
-    if (near == NULL)
-        near = a->command->input.dataset;
-    if (oj_temporary_file_open(near, "data", &file, &error) != OJ_OK)
+    if (oj_temporary_file_open(command->dst != NULL ? command->dst
+                                                    : command->input.dataset,
+                               "data", &file, &error) != OJ_OK)
         return -1;
     return file.descriptor;
 }
 
-static oj_status make(struct oj_aggregation *a, struct oj_source *join,
-                      struct oj_error *err)
+static oj_status open_values(const struct oj_aggregation *a,
+                             struct values *values, struct oj_error *err)
 {
-    int64_t n;
-    OJ_TRY(check_command(a->command, err));
-    OJ_TRY(oj_aggregate_list_parse(a->command->aggregates, &a->list, err));
-    n = a->list.n;
-    a->aggregates = oj_calloc(n, sizeof *a->aggregates);
-    a->columns = oj_calloc(n, sizeof *a->columns);
-    a->ways = oj_calloc(n, sizeof *a->ways);
-    a->types = oj_calloc(n, sizeof *a->types);
-    a->block = oj_calloc(1, sizeof *a->block);
-    if (a->aggregates == NULL || a->columns == NULL || a->ways == NULL ||
-        a->types == NULL || a->block == NULL)
-        return oj_fail_nomem(err, n, sizeof *a->ways);
-    for (int i = 0; i < (int)n; i++)
-    {
-        enum oj_aggregate_kind kind;
-        OJ_TRY(bind(a, join, i, err));
-        kind = a->aggregates[i].kind;
-        if (kind == OJ_AGG_WEIGHTED_SUM)
-            a->needs_overlap = !is_of_points(join);
-        a->needs_places |= kind == OJ_AGG_FIRST || kind == OJ_AGG_LAST ||
-                           kind == OJ_AGG_CONCAT;
-    }
+    values->column = oj_calloc(a->n, sizeof *values->column);
+    values->memory = oj_calloc(a->n, sizeof *values->memory);
+    if (values->column == NULL || values->memory == NULL)
+        return oj_fail_nomem(err, a->n, sizeof *values->memory);
+    return OJ_OK;
+}
+
+static oj_status open_aggregation(struct oj_aggregation *a,
+                                  struct oj_error *err)
+{
+    int64_t memory = a->job->command->memory;
+    OJ_TRY(check_command(a->job->command, err));
+    OJ_TRY(read_list(a, err));
+    for (int i = 0; i < a->n; i++)
+        OJ_TRY(bind(a, i, err));
+    OJ_TRY(open_values(a, &a->block->values, err));
+    OJ_TRY(open_values(a, &a->summed, err));
     a->files.open = open_scratch;
     a->files.user = a;
     a->plan.aggregates = a->aggregates;
-    a->plan.n_aggregates = (int)n;
+    a->plan.n_aggregates = a->n;
     a->plan.types = a->types;
-    a->plan.n_columns = a->n_ways;
-    a->plan.memory = a->command->memory / MEMORY_SHARE;
-    if (a->plan.memory == 0 && a->command->memory > 0)
+    a->plan.n_columns = a->n_fields;
+    a->plan.memory = memory / MEMORY_SHARE;
+    if (a->plan.memory == 0 && memory > 0)
         a->plan.memory = 1;
     a->plan.files = &a->files;
     return oj_aggregates_open(&a->plan, &a->state, err);
 }
 
-oj_status oj_aggregation_open(const struct oj_command *command,
-                              struct oj_source *join,
-                              struct oj_aggregation **out, struct oj_error *err)
+oj_status oj_aggregation_open(struct oj_job *job, struct oj_aggregation **out,
+                              struct oj_error *err)
 {
     struct oj_aggregation *a = oj_calloc(1, sizeof *a);
     oj_status status;
     if (a == NULL)
         return oj_fail_nomem(err, 1, sizeof *a);
-    a->command = command;
-    status = make(a, join, err);
+    a->job = job;
+    status = open_aggregation(a, err);
     if (status == OJ_OK)
         *out = a;
     else
@@ -289,31 +548,51 @@ oj_status oj_aggregation_open(const struct oj_command *command,
     return status;
 }
 
+static void free_values(const struct oj_aggregation *a, struct values *values)
+{
+    for (int i = 0; values->memory != NULL && i < a->n; i++)
+    {
+        oj_free(values->memory[i].value);
+        oj_free(values->memory[i].is_null);
+        oj_free(values->memory[i].pool);
+    }
+    oj_free(values->memory);
+    oj_free(values->column);
+}
+
 void oj_aggregation_close(struct oj_aggregation *a)
 {
     if (a == NULL)
         return;
+    oj_aggregation_end_stream(a);
     oj_aggregates_close(a->state);
-    for (int i = 0; i < a->n_ways; i++)
-        oj_value_way_free(&a->ways[i]);
-    oj_matches_free(&a->rows);
     oj_aggregates_close(a->sums);
-    oj_aggregate_columns_free(&a->summed);
+    oj_matches_free(&a->rows);
+    free_values(a, &a->summed);
     if (a->block != NULL)
-        oj_aggregate_columns_free(&a->block->columns);
+        free_values(a, &a->block->values);
+    for (int i = 0; i < a->n_fields; i++)
+    {
+        if (a->fields[i].scratch != NULL)
+            OGR_F_Destroy(a->fields[i].scratch);
+        if (a->fields[i].defn != NULL)
+            OGR_FD_Release(a->fields[i].defn);
+    }
     oj_free(a->block);
     oj_free(a->types);
-    oj_free(a->ways);
+    oj_free(a->fields);
     oj_free(a->columns);
     oj_free(a->aggregates);
-    oj_aggregate_list_free(&a->list);
+    oj_free(a->of);
+    oj_free(a->called);
+    oj_free(a->text);
     oj_free(a);
 }
 
 const struct oj_own_column *
 oj_aggregation_columns(const struct oj_aggregation *a, int *n)
 {
-    *n = (int)a->list.n;
+    *n = a->n;
     return a->columns;
 }
 
@@ -322,7 +601,200 @@ int oj_aggregation_needs_overlap(const struct oj_aggregation *a)
     return a->needs_overlap;
 }
 
-/* ---- adding ------------------------------------------------------------- */
+int oj_aggregation_takes_sums(const struct oj_aggregation *a)
+{
+    return oj_aggregates_take_sums(a->state);
+}
+
+/* ---- dates and times as bytes ------------------------------------------- */
+
+/* Days from 1 January of year 0 (proleptic Gregorian), counted from March on,
+ * so that leap days come last. Also for dates that do not exist. */
+static int64_t days_of(int year, int month, int day)
+{
+    int64_t y = month > 2 ? year : year - 1;
+    int64_t m = month > 2 ? month - 3 : month + 9;
+    int64_t leaps = (y >= 0 ? y / 4 - y / 100 + y / 400
+                            : (y - 3) / 4 - (y - 99) / 100 + (y - 399) / 400);
+    return 365 * y + leaps + (153 * m + 2) / 5 + day;
+}
+
+static void put(char *bytes, uint64_t number, int n)
+{
+    for (int i = n - 1; i >= 0; i--)
+    {
+        bytes[i] = (char)(number & 0xff);
+        number >>= 8;
+    }
+}
+
+static uint64_t get(const char *bytes, int n)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < n; i++)
+        number = number << 8 | (unsigned char)bytes[i];
+    return number;
+}
+
+/* OGR's mark of a zone: 100 is UTC, and each step a quarter of an hour; 0 and 1
+ * say that there is none. */
+static int64_t zone_ms(int flag)
+{
+    return flag > 1 ? INT64_C(900000) * (flag - 100) : 0;
+}
+
+/* Milliseconds in UTC first, which are the order; then what it takes to get
+ * the value back as it was. */
+static void write_time(const OGRField *raw, char bytes[TIME_BYTES])
+{
+    uint32_t second;
+    int64_t ms =
+        days_of(raw->Date.Year, raw->Date.Month, raw->Date.Day) * 86400000 +
+        raw->Date.Hour * INT64_C(3600000) + raw->Date.Minute * INT64_C(60000) +
+        (int64_t)((double)raw->Date.Second * 1000.0 + 0.5) -
+        zone_ms(raw->Date.TZFlag);
+    memcpy(&second, &raw->Date.Second, sizeof second);
+    put(bytes, (uint64_t)ms ^ UINT64_C(1) << 63, 8);
+    put(bytes + 8, (uint64_t)raw->Date.Year & 0xffff, 2);
+    bytes[10] = (char)raw->Date.Month;
+    bytes[11] = (char)raw->Date.Day;
+    bytes[12] = (char)raw->Date.Hour;
+    bytes[13] = (char)raw->Date.Minute;
+    put(bytes + 14, second, 4);
+    bytes[18] = (char)raw->Date.TZFlag;
+    bytes[19] = 0;
+}
+
+static void read_time(const char *bytes, OGRField *raw)
+{
+    uint32_t second = (uint32_t)get(bytes + 14, 4);
+    raw->Date.Year = (GInt16)get(bytes + 8, 2);
+    raw->Date.Month = (GByte)bytes[10];
+    raw->Date.Day = (GByte)bytes[11];
+    raw->Date.Hour = (GByte)bytes[12];
+    raw->Date.Minute = (GByte)bytes[13];
+    raw->Date.TZFlag = (GByte)bytes[18];
+    raw->Date.Reserved = 0;
+    memcpy(&raw->Date.Second, &second, sizeof second);
+}
+
+/* ---- values of fields --------------------------------------------------- */
+
+/* Has bytes that the next value overwrites kept in the pool. */
+static oj_status keep_bytes(struct memory *memory,
+                            const struct oj_aggregate_bytes *bytes,
+                            struct oj_error *err)
+{
+    OJ_TRY(oj_reserve(&memory->pool, memory->n_pool,
+                      memory->n_pool + bytes->n + 1, &memory->cap_pool, 1,
+                      err));
+    memcpy(memory->pool + memory->n_pool, bytes->bytes, (size_t)bytes->n);
+    memory->n_pool += bytes->n;
+    return OJ_OK;
+}
+
+static oj_status read_value(const struct field *field,
+                            const struct oj_value *value, struct memory *memory,
+                            int64_t i, struct oj_error *err)
+{
+    struct oj_aggregate_bytes *bytes =
+        (struct oj_aggregate_bytes *)memory->value + i;
+    char time[TIME_BYTES];
+    switch (field->form)
+    {
+        case FORM_PRESENCE:
+            ((int64_t *)memory->value)[i] = 1;
+            break;
+        case FORM_NUMBER:
+            if (field->type == OFTReal)
+                ((double *)memory->value)[i] = value->raw.Real;
+            else
+                ((int64_t *)memory->value)[i] = field->type == OFTInteger64
+                                                    ? value->raw.Integer64
+                                                    : value->raw.Integer;
+            break;
+        case FORM_TEXT:
+            bytes->bytes = oj_value_bytes(value, OFTString, &bytes->n);
+            break;
+        case FORM_TIME:
+            write_time(&value->raw, time);
+            bytes->bytes = time;
+            bytes->n = TIME_BYTES;
+            return keep_bytes(memory, bytes, err);
+        case FORM_WRITTEN:
+            OGR_F_SetFieldRaw(field->scratch, 0, (OGRField *)&value->raw);
+            bytes->bytes = OGR_F_GetFieldAsString(field->scratch, 0);
+            bytes->n = (int64_t)strlen(bytes->bytes);
+            return keep_bytes(memory, bytes, err);
+    }
+    return OJ_OK;
+}
+
+/* A column of n features: first, first + 1, ... or, unless order is NULL,
+ * order[first], order[first + 1], ... */
+static oj_status read_field(const struct field *field,
+                            const struct oj_row_values *source, int64_t first,
+                            int64_t n, const int32_t *order,
+                            struct memory *memory, struct oj_error *err)
+{
+    int64_t at = 0;
+    memory->n_pool = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct oj_value value;
+        oj_row_values_get(source, order != NULL ? order[first + i] : first + i,
+                          field->column, &value);
+        memory->is_null[i] = !oj_value_is_there(&value);
+        if (!memory->is_null[i])
+            OJ_TRY(read_value(field, &value, memory, i, err));
+    }
+    /* the pool stays where it is now */
+    for (int64_t i = 0; memory->n_pool > 0 && i < n; i++)
+    {
+        struct oj_aggregate_bytes *bytes =
+            (struct oj_aggregate_bytes *)memory->value + i;
+        if (memory->is_null[i])
+            continue;
+        bytes->bytes = memory->pool + at;
+        at += bytes->n;
+    }
+    return OJ_OK;
+}
+
+/* All columns. They are valid until the next call, and texts as long as source
+ * is. FORM_WRITTEN: one thread for all values. */
+static oj_status read_values(const struct oj_aggregation *a,
+                             const struct oj_row_values *source, int64_t first,
+                             int64_t n, const int32_t *order,
+                             struct values *values, struct oj_error *err)
+{
+    static const size_t sizes[] = {[OJ_AGG_INTEGER] = sizeof(int64_t),
+                                   [OJ_AGG_REAL] = sizeof(double),
+                                   [OJ_AGG_BYTES] =
+                                       sizeof(struct oj_aggregate_bytes)};
+    for (int f = 0; f < a->n_fields; f++)
+    {
+        const struct field *field = &a->fields[f];
+        struct memory *memory = &values->memory[f];
+        struct oj_aggregate_column *column = &values->column[f];
+        int any_null = 1;
+        OJ_TRY(oj_reserve(&memory->is_null, 0, n, &memory->cap_null, 1, err));
+        OJ_TRY(oj_reserve(&memory->value, 0, n, &memory->cap_value,
+                          sizes[a->types[f]], err));
+        if (a->types[f] != OJ_AGG_REAL || source->table != NULL ||
+            !oj_attributes_reals(source->attributes, field->column, first, n,
+                                 order, memory->value, memory->is_null,
+                                 &any_null))
+            OJ_TRY(read_field(field, source, first, n, order, memory, err));
+        column->real = memory->value; /* in the array of its type */
+        column->integer = memory->value;
+        column->bytes = memory->value;
+        column->is_null = any_null ? memory->is_null : NULL;
+    }
+    return OJ_OK;
+}
+
+/* ---- adding pairs ------------------------------------------------------- */
 
 /* What part of the join feature the pair's input feature has: of its area, or
  * of its length where it has no polygons; a point is there as a whole. */
@@ -355,13 +827,19 @@ static oj_status flush(struct oj_aggregation *a, struct oj_error *err)
 {
     struct block *block = a->block;
     const int64_t n = block->n_features;
-    struct oj_aggregate_pairs pairs = {0};
-    pairs.n = block->n_pairs;
+    const struct oj_aggregate_pairs pairs = {block->n_pairs,
+                                             block->row,
+                                             block->at,
+                                             block->values.column,
+                                             block->fids,
+                                             block->places,
+                                             a->needs_overlap ? block->share
+                                                              : NULL};
     block->n_features = block->n_pairs = 0;
     if (pairs.n == 0)
         return OJ_OK;
-    OJ_TRY(oj_aggregate_columns_read(&block->columns, a->ways, a->n_ways,
-                                     block->source, 0, n, block->feature, err));
+    OJ_TRY(read_values(a, &block->source, 0, n, block->feature, &block->values,
+                       err));
     for (int64_t i = 0; a->needs_places && i < n; i++)
     {
         int32_t feature = block->feature[i];
@@ -371,17 +849,12 @@ static oj_status flush(struct oj_aggregation *a, struct oj_error *err)
         block->fids[i] =
             block->fid != NULL ? block->fid[feature] : block->places[i];
     }
-    pairs.row = block->row;
-    pairs.at = block->at;
-    pairs.columns = block->columns.column;
-    pairs.fid = block->fids;
-    pairs.place = block->places;
-    pairs.share = a->needs_overlap ? block->share : NULL;
     return oj_aggregates_add(a->state, &pairs, err);
 }
 
-static inline oj_status put(struct oj_aggregation *a, int64_t row,
-                            int32_t feature, double share, struct oj_error *err)
+static inline oj_status put_pair(struct oj_aggregation *a, int64_t row,
+                                 int32_t feature, double share,
+                                 struct oj_error *err)
 {
     struct block *block = a->block;
     if (block->n_features == 0 ||
@@ -398,96 +871,63 @@ static inline oj_status put(struct oj_aggregation *a, int64_t row,
 }
 
 /* What is still there after a failure is not of this source. */
-static void start_block(struct block *block, const struct oj_table *table,
-                        const struct oj_attributes *attributes,
-                        const int64_t *fid)
+static void start_block(struct block *block, struct oj_row_values source,
+                        const int64_t *fid, const int64_t *ordinal,
+                        int64_t first_place)
 {
-    block->source.table = table;
-    block->source.attributes = attributes;
+    block->source = source;
     block->fid = fid;
-    block->ordinal = NULL;
-    block->first_place = 0;
+    block->ordinal = ordinal;
+    block->first_place = first_place;
     block->n_features = block->n_pairs = 0;
 }
 
-oj_status oj_aggregation_keep(struct oj_aggregation *a, int64_t first,
-                              const struct oj_matches *matches,
-                              const struct oj_answer_side *side,
-                              const struct oj_pair_values *values,
-                              struct oj_error *err)
+oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
+                             const struct oj_matches *matches,
+                             const struct oj_answer_side *side,
+                             const struct oj_pair_values *values,
+                             struct oj_error *err)
 {
+    const struct oj_row_values source = {side->table, NULL};
     if (a->needs_overlap &&
         (values == NULL || values->value[OJ_PAIR_OVERLAP_AREA] == NULL ||
          values->value[OJ_PAIR_JOIN_AREA] == NULL ||
          values->value[OJ_PAIR_OVERLAP_LENGTH] == NULL))
         return oj_fail(err, OJ_ERR_INTERNAL, "there are no overlaps");
+    if (first == 0)
+        OJ_TRY(oj_aggregates_start(a->state, matches->n_rows, err));
     OJ_TRY(oj_aggregates_extend(a->state, first + matches->n_rows, err));
-    start_block(a->block, side->table, NULL, side->flat.fid);
-    a->block->ordinal = side->ordinal;
+    start_block(a->block, source, side->flat.fid, side->ordinal, 0);
     for (int64_t row = 0; row < matches->n_rows; row++)
     {
         int64_t end = oj_matches_end(matches, row);
         for (int64_t p = oj_matches_first(matches, row); p < end; p++)
         {
             int32_t feature = matches->join_row[p];
-            OJ_TRY(put(a, first + row, feature,
-                       a->needs_overlap
-                           ? share_of(&side->flat, feature, values, p)
-                           : 1.0,
-                       err));
+            OJ_TRY(put_pair(a, first + row, feature,
+                            a->needs_overlap
+                                ? share_of(&side->flat, feature, values, p)
+                                : 1.0,
+                            err));
         }
     }
     return flush(a, err);
 }
 
-oj_status oj_aggregation_answer(struct oj_aggregation *a,
-                                const struct oj_matches *matches,
-                                const struct oj_answer_side *side,
-                                const struct oj_pair_values *values,
-                                const struct oj_matches **rows,
-                                struct oj_error *err)
+/* What came by shared lists goes to the rows on them, and what was summed
+ * without pairs to its rows. */
+static oj_status merge(struct oj_aggregation *a, struct oj_error *err)
 {
-    OJ_TRY(oj_aggregates_start(a->state, matches->n_rows, err));
-    OJ_TRY(oj_aggregation_keep(a, 0, matches, side, values, err));
-    OJ_TRY(oj_aggregates_rewind(a->state, err));
-    a->first_row = 0;
-    OJ_TRY(oj_aggregation_rows(a, 0, matches->n_rows, &a->rows, err));
-    *rows = &a->rows;
-    return OJ_OK;
-}
-
-oj_status oj_aggregation_start(struct oj_aggregation *a, int64_t n_rows,
-                               struct oj_error *err)
-{
-    a->n_rows = n_rows;
-    a->shared = NULL;
-    oj_aggregates_close(a->sums);
-    a->sums = NULL;
-    return oj_aggregates_start(a->state, n_rows, err);
-}
-
-int oj_aggregation_takes_sums(const struct oj_aggregation *a)
-{
-    return oj_aggregates_take_sums(a->state);
-}
-
-/* What came by shared lists goes to the rows on them. */
-static oj_status merge_lists(struct oj_aggregation *a, struct oj_error *err)
-{
-    for (int64_t l = 1; a->shared != NULL && l < a->shared->n; l++)
+    const struct oj_shared_lists *shared = a->shared;
+    int64_t n_rows = a->input.flat.n_features;
+    for (int64_t l = 1; shared != NULL && l < shared->n; l++)
     {
-        for (int64_t i = a->shared->offset[l]; i < a->shared->offset[l + 1];
-             i++)
-            OJ_TRY(oj_aggregates_merge(a->state, a->shared->feature[i],
-                                       a->state, a->n_rows + l, err));
+        for (int64_t i = shared->offset[l]; i < shared->offset[l + 1]; i++)
+            OJ_TRY(oj_aggregates_merge(a->state, shared->feature[i], a->state,
+                                       n_rows + l, err));
     }
     a->shared = NULL;
-    return OJ_OK;
-}
-
-static oj_status merge_sums(struct oj_aggregation *a, struct oj_error *err)
-{
-    for (int64_t row = 0; a->sums != NULL && row < a->n_rows; row++)
+    for (int64_t row = 0; a->sums != NULL && row < n_rows; row++)
         OJ_TRY(oj_aggregates_merge(a->state, row, a->sums, row, err));
     oj_aggregates_close(a->sums);
     a->sums = NULL;
@@ -496,16 +936,16 @@ static oj_status merge_sums(struct oj_aggregation *a, struct oj_error *err)
 
 oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)
 {
-    OJ_TRY(merge_lists(a, err));
-    OJ_TRY(merge_sums(a, err));
+    OJ_TRY(merge(a, err));
     return oj_aggregates_rewind(a->state, err);
 }
 
-/* ---- reading ------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------ */
 
-oj_status oj_aggregation_rows(const struct oj_aggregation *a, int64_t first,
-                              int64_t n, struct oj_matches *out,
-                              struct oj_error *err)
+/* Rows first to first + n - 1 as matches in one-to-one form. */
+static oj_status make_rows(const struct oj_aggregation *a, int64_t first,
+                           int64_t n, struct oj_matches *out,
+                           struct oj_error *err)
 {
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
     for (int64_t i = 0; i < n; i++)
@@ -519,16 +959,56 @@ oj_status oj_aggregation_rows(const struct oj_aggregation *a, int64_t first,
     return OJ_OK;
 }
 
+oj_status oj_aggregation_answer(struct oj_aggregation *a,
+                                const struct oj_matches *matches,
+                                const struct oj_answer_side *side,
+                                const struct oj_pair_values *values,
+                                const struct oj_matches **rows,
+                                struct oj_error *err)
+{
+    OJ_TRY(oj_aggregation_add(a, 0, matches, side, values, err));
+    OJ_TRY(oj_aggregation_finish(a, err));
+    a->first_row = 0;
+    OJ_TRY(make_rows(a, 0, matches->n_rows, &a->rows, err));
+    *rows = &a->rows;
+    return OJ_OK;
+}
+
 void oj_aggregation_set_first_row(struct oj_aggregation *a, int64_t first)
 {
     a->first_row = first;
+}
+
+/* A result as a field of that type. Borrows from it. */
+static void set_value(const struct oj_aggregate_value *from,
+                      enum oj_aggregate_type result, OGRFieldType type,
+                      struct oj_value *to)
+{
+    if (from->is_null)
+    {
+        oj_value_set_null(to);
+        return;
+    }
+    oj_value_set_zero(to);
+    if (result == OJ_AGG_REAL)
+        to->raw.Real = from->real;
+    else if (result == OJ_AGG_INTEGER && type == OFTInteger)
+        to->raw.Integer = (int)from->integer;
+    else if (result == OJ_AGG_INTEGER)
+        to->raw.Integer64 = from->integer;
+    else if (type == OFTString)
+    {
+        to->raw.String = (char *)from->bytes; /* only read */
+        to->n_text = from->n_bytes;
+    }
+    else
+        read_time(from->bytes, &to->raw);
 }
 
 oj_status oj_aggregation_value(void *user, int source, int64_t row,
                                struct oj_value *value, struct oj_error *err)
 {
     struct oj_aggregation *a = user;
-    const struct oj_aggregate *what = &a->aggregates[source];
     struct oj_aggregate_value result;
     struct oj_error why;
     oj_status status = oj_aggregates_result(a->state, a->first_row + row,
@@ -536,26 +1016,11 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
     if (status != OJ_OK)
         return oj_fail(err, status, "-agg: column '%.200s': %.700s",
                        a->columns[source].name, why.message);
-    oj_value_of_result(
-        &result,
-        oj_aggregate_type(what->kind, what->kind != OJ_AGG_COUNT
-                                          ? a->types[what->column]
-                                          : OJ_AGG_INTEGER),
-        a->columns[source].type, value);
+    set_value(&result, result_type(a, source), a->columns[source].type, value);
     return OJ_OK;
 }
 
-/* ---- the join layer streamed: which way -------------------------------- */
-
-struct oj_aggregate_stream
-{
-    struct oj_job *job;
-    struct oj_aggregation *aggregation;
-
-    struct oj_join_side input; /* all of it, but for its engine: the job's */
-    struct oj_point_order order[OJ_PIPELINE_SLOTS]; /* of join features */
-    double join_s; /* of all that was done with them */
-};
+/* ---- the join layer streamed: whether ----------------------------------- */
 
 static int reads_once(const struct oj_source *source)
 {
@@ -564,91 +1029,91 @@ static int reads_once(const struct oj_source *source)
 
 /* The k of nearest belong to input rows; the overlaps behind weighted sums are
  * computed for input rows; the reference joins input rows. */
-static int may_stream_join(const struct oj_job *job,
-                           const struct oj_aggregation *aggregation)
+static int may_stream_join(const struct oj_aggregation *a)
 {
+    const struct oj_job *job = a->job;
     return job->relation.op != OJ_OP_NEAREST &&
-           job->relation.metric == OJ_METRIC_PLANAR &&
-           !oj_aggregation_needs_overlap(aggregation) &&
+           job->relation.metric == OJ_METRIC_PLANAR && !a->needs_overlap &&
            job->command->validate == NULL && job->command->n_windows == 0 &&
            job->command->unmatched_join_layer == NULL &&
            !reads_once(&job->input);
 }
 
-int oj_aggregate_streams_join(const struct oj_job *job,
-                              const struct oj_aggregation *aggregation)
+int oj_aggregation_streams_join(const struct oj_aggregation *a)
 {
     const char *wish = CPLGetConfigOption("OGRJOIN_AGG_STREAM", "");
     int64_t n_input, n_join;
-    if (!may_stream_join(job, aggregation))
+    if (!may_stream_join(a))
         return 0;
     if (strcasecmp(wish, "join") == 0)
         return 1;
     if (strcasecmp(wish, "input") == 0)
         return 0;
-    n_input = oj_source_count(&job->input, job->command->limit);
-    n_join = oj_source_count(&job->join, -1);
+    n_input = oj_source_count(&a->job->input, a->job->command->limit);
+    n_join = oj_source_count(&a->job->join, -1);
     return n_input >= 0 && n_join > n_input;
 }
 
-/* ---- the input layer, indexed ------------------------------------------- */
-
-static oj_status index_input(struct oj_aggregate_stream *s,
-                             struct oj_error *err)
+int oj_aggregation_is_streamed(const struct oj_aggregation *a)
 {
-    struct oj_job *job = s->job;
+    return a != NULL && a->is_streamed;
+}
+
+/* ---- the join layer streamed -------------------------------------------- */
+
+static oj_status index_input(struct oj_aggregation *a, struct oj_error *err)
+{
+    struct oj_job *job = a->job;
     struct oj_options options = oj_job_options(job->command);
     struct oj_relation exchanged = oj_relation_transpose(&job->relation);
     int64_t n_input = oj_source_count(&job->join, -1);
     exchanged.any_order = 1;
-    exchanged.share_lists = oj_aggregates_can_merge(s->aggregation->state);
+    exchanged.share_lists = oj_aggregates_can_merge(a->state);
     options.n_input = options.n_expected = n_input > 0 ? n_input : 0;
-    return oj_join_open(&s->input.flat, &exchanged, job->command->backend,
+    return oj_join_open(&a->input.flat, &exchanged, job->command->backend,
                         &options, &job->join_side->engine, err);
 }
-
-/* ---- the join layer, streamed ------------------------------------------- */
 
 /* Runs on the reader thread. */
 static oj_status read_features(void *user, int slot, struct oj_flat *flat,
                                struct oj_error *err)
 {
-    struct oj_aggregate_stream *s = user;
-    OJ_TRY(oj_job_read_batch(s->job, slot, flat, err));
+    struct oj_aggregation *a = user;
+    OJ_TRY(oj_job_read_batch(a->job, slot, flat, err));
     if (flat->n_features == 0)
         return OJ_OK;
-    return oj_point_order_apply(&s->order[slot], flat, err);
+    return oj_point_order_apply(&a->order[slot], flat, err);
 }
 
 /* Of a part, in the order of its points; NULL: as read. */
-static const int32_t *order_of(const struct oj_aggregate_stream *s,
+static const int32_t *order_of(const struct oj_aggregation *a,
                                const struct oj_pipeline_part *part)
 {
-    const struct oj_point_order *order = &s->order[part->slot];
+    const struct oj_point_order *order = &a->order[part->slot];
     return order->n > 0 ? order->row : NULL;
 }
 
 /* Summed by the join without pairs; *n_pairs: how many they are. On another
  * thread than add_pairs(). OJ_ERR_UNSUPPORTED: the join has to give pairs. */
-static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
-                           const struct oj_flat *flat,
-                           const struct oj_batch *batch, int64_t first,
-                           const int32_t *order, int64_t *n_pairs,
-                           struct oj_error *err)
+static oj_status sum_pairs(struct oj_aggregation *a,
+                           const struct oj_pipeline_part *part,
+                           int64_t *n_pairs, struct oj_error *err)
 {
-    const struct oj_row_values source = {NULL, batch->attributes};
+    const struct oj_row_values source = {
+        NULL, a->job->batches[part->slot].attributes};
+    struct oj_join *join = a->job->join_side->engine;
     if (!oj_aggregates_take_sums(a->state) ||
-        (a->n_ways > 0 && !oj_join_sums(join, flat)))
+        (a->n_fields > 0 && !oj_join_sums(join, part->flat)))
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are not summed");
     if (a->sums == NULL)
     {
         OJ_TRY(oj_aggregates_open(&a->plan, &a->sums, err));
-        OJ_TRY(oj_aggregates_start(a->sums, a->n_rows, err));
+        OJ_TRY(oj_aggregates_start(a->sums, a->input.flat.n_features, err));
     }
-    OJ_TRY(oj_aggregate_columns_read(&a->summed, a->ways, a->n_ways, source,
-                                     first, flat->n_features, order, err));
-    return oj_join_sum_pairs(join, flat, a->summed.column, a->sums, n_pairs,
-                             err);
+    OJ_TRY(read_values(a, &source, part->first_row, part->flat->n_features,
+                       order_of(a, part), &a->summed, err));
+    return oj_join_sum_pairs(join, part->flat, a->summed.column, a->sums,
+                             n_pairs, err);
 }
 
 /* Runs on the join thread. Pairs that are summed are none of the answer, but in
@@ -656,14 +1121,11 @@ static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
 static oj_status join_features(void *user, const struct oj_pipeline_part *part,
                                struct oj_matches *out, struct oj_error *err)
 {
-    struct oj_aggregate_stream *s = user;
-    struct oj_join *join = s->job->join_side->engine;
+    struct oj_aggregation *a = user;
     int64_t n = part->flat->n_features, n_pairs = 0;
-    oj_status status = sum_pairs(s->aggregation, join, part->flat,
-                                 &s->job->batches[part->slot], part->first_row,
-                                 order_of(s, part), &n_pairs, err);
+    oj_status status = sum_pairs(a, part, &n_pairs, err);
     if (status == OJ_ERR_UNSUPPORTED)
-        return oj_join_batch(join, part->flat, out, err);
+        return oj_join_batch(a->job->join_side->engine, part->flat, out, err);
     OJ_TRY(status);
     OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
     memset(out->offset, 0, (size_t)(n + 1) * sizeof *out->offset);
@@ -676,53 +1138,52 @@ static oj_status add_pairs(void *user, const struct oj_pipeline_part *part,
                            const struct oj_matches *matches,
                            struct oj_error *err)
 {
-    const struct oj_aggregate_stream *s = user;
-    struct oj_aggregation *a = s->aggregation;
-    const struct oj_batch *batch = &s->job->batches[part->slot];
-    const int32_t *order = order_of(s, part);
+    struct oj_aggregation *a = user;
+    const struct oj_batch *batch = &a->job->batches[part->slot];
+    const struct oj_row_values source = {NULL, batch->attributes};
+    const int32_t *order = order_of(a, part);
+    int64_t n_rows = a->input.flat.n_features;
     if (matches->shared == NULL && matches->n_entries == 0)
         return OJ_OK;
     if (matches->shared != NULL)
     {
         a->shared = matches->shared;
-        OJ_TRY(oj_aggregates_extend(a->state, a->n_rows + a->shared->n, err));
+        OJ_TRY(oj_aggregates_extend(a->state, n_rows + a->shared->n, err));
     }
-    start_block(a->block, NULL, batch->attributes, batch->flat.fid);
-    a->block->first_place = batch->first_row;
+    start_block(a->block, source, batch->flat.fid, NULL, batch->first_row);
     for (int64_t i = 0; i < matches->n_rows; i++)
     {
         int64_t at = part->first_row + i, end = oj_matches_end(matches, i);
         int32_t feature = order != NULL ? order[at] : (int32_t)at;
         if (matches->shared != NULL && matches->list[i] > 0)
-            OJ_TRY(put(a, a->n_rows + matches->list[i], feature, 1.0, err));
+            OJ_TRY(put_pair(a, n_rows + matches->list[i], feature, 1.0, err));
         for (int64_t p = oj_matches_first(matches, i); p < end; p++)
-            OJ_TRY(put(a, matches->join_row[p], feature, 1.0, err));
+            OJ_TRY(put_pair(a, matches->join_row[p], feature, 1.0, err));
     }
     return flush(a, err);
 }
 
-static int show_streaming(int64_t n_rows, void *user)
+static int show_progress(int64_t n_rows, void *user)
 {
-    const struct oj_aggregate_stream *s = user;
-    return oj_job_show_progress(s->job, n_rows);
+    const struct oj_aggregation *a = user;
+    return oj_job_show_progress(a->job, n_rows);
 }
 
 static void on_thread(void *user, void (*stages)(struct oj_pipeline *),
                       struct oj_pipeline *pipeline)
 {
-    const struct oj_aggregate_stream *s = user;
-    oj_job_on_thread(s->job, stages, pipeline);
+    const struct oj_aggregation *a = user;
+    oj_job_on_thread(a->job, stages, pipeline);
 }
 
-static oj_status stream_join(struct oj_aggregate_stream *s,
-                             struct oj_error *err)
+static oj_status stream_join(struct oj_aggregation *a, struct oj_error *err)
 {
-    struct oj_job *job = s->job;
+    struct oj_job *job = a->job;
     struct oj_read_options reading = oj_job_read_options(job, &job->join);
     const struct oj_pipeline_work work = {
-        read_features,    join_features,          show_streaming, on_thread, s,
+        read_features,    join_features,          show_progress, on_thread, a,
         oj_cancel_flag(), job->command->max_pairs};
-    const struct oj_pipeline_sink sink = {add_pairs, s};
+    const struct oj_pipeline_sink sink = {add_pairs, a};
     oj_status status;
     reading.keep_attributes = 1;
     reading.fields_only = 1;
@@ -738,94 +1199,82 @@ static oj_status stream_join(struct oj_aggregate_stream *s,
                                  err);
 }
 
-static void free_orders(struct oj_aggregate_stream *s)
+/* Nothing reads the join layer any more. */
+static void end_reading(struct oj_aggregation *a)
 {
+    oj_job_end_reading(a->job);
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
-        oj_point_order_free(&s->order[i]);
+        oj_point_order_free(&a->order[i]);
 }
 
-/* What follows is the input layer, read again. */
-static void end_streaming(struct oj_aggregate_stream *s)
+static oj_status read_both(struct oj_aggregation *a, struct oj_error *err)
 {
-    struct oj_job *job = s->job;
-    oj_job_end_reading(job);
-    free_orders(s);
-    job->streams = OJ_STREAMS_AS_READ;
-    job->n_expected = s->input.flat.n_features;
+    struct oj_job *job = a->job;
+    OJ_TRY(oj_job_read_side(job, 0, &a->input, oj_is_cancelled_at, NULL, err));
+    OJ_TRY(index_input(a, err));
+    OJ_TRY(oj_aggregates_start(a->state, a->input.flat.n_features, err));
+    OJ_TRY(stream_join(a, err));
+    job->join_side->read_s = a->input.read_s + job->counts.read_s;
+    end_reading(a);
+    job->streams = OJ_STREAMS_AS_READ; /* the input layer, read again */
+    job->n_expected = a->input.flat.n_features;
     job->progress_start = STREAM_SHARE;
     job->progress_share = 1.0 - STREAM_SHARE;
-    s->join_s = job->counts.join_s + job->counts.write_s;
-}
-
-static oj_status fill(struct oj_aggregate_stream *s, struct oj_error *err)
-{
-    struct oj_job *job = s->job;
-    OJ_TRY(oj_job_read_side(job, 0, &s->input, oj_is_cancelled_at, NULL, err));
-    OJ_TRY(index_input(s, err));
-    OJ_TRY(oj_aggregation_start(s->aggregation, s->input.flat.n_features, err));
-    OJ_TRY(stream_join(s, err));
-    job->join_side->read_s = s->input.read_s + job->counts.read_s;
-    end_streaming(s);
+    a->join_s = job->counts.join_s + job->counts.write_s;
     return OJ_OK;
 }
 
-oj_status oj_aggregate_stream_open(struct oj_job *job,
-                                   struct oj_aggregation *aggregation,
-                                   struct oj_aggregate_stream **out,
-                                   struct oj_error *err)
+oj_status oj_aggregation_stream(struct oj_aggregation *a, struct oj_error *err)
 {
-    struct oj_aggregate_stream *s = oj_calloc(1, sizeof *s);
     oj_status status;
-    if (s == NULL)
-        return oj_fail_nomem(err, 1, sizeof *s);
-    s->job = job;
-    s->aggregation = aggregation;
-    status = fill(s, err);
-    if (status == OJ_OK)
-        *out = s;
-    else
-        oj_aggregate_stream_close(s);
+    a->is_streamed = 1;
+    status = read_both(a, err);
+    if (status != OJ_OK)
+        oj_aggregation_end_stream(a);
     return status;
 }
 
-/* ---- the input layer, written ------------------------------------------- */
+static oj_status fail_changed(const struct oj_job *job, struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_DATA,
+                   "the input layer '%s' changed while it was read",
+                   job->input.name);
+}
 
-oj_status oj_aggregate_stream_join(const struct oj_aggregate_stream *s,
-                                   const struct oj_pipeline_part *part,
-                                   struct oj_matches *out, struct oj_error *err)
+oj_status oj_aggregation_streamed_part(const struct oj_aggregation *a,
+                                       const struct oj_pipeline_part *part,
+                                       struct oj_matches *out,
+                                       struct oj_error *err)
 {
     int64_t n = part->flat->n_features;
-    int64_t first = s->job->batches[part->slot].first_row + part->first_row;
-    if (first + n > s->input.flat.n_features ||
-        memcmp(part->flat->fid, s->input.flat.fid + first,
-               (size_t)n * sizeof *s->input.flat.fid) != 0)
-        return oj_fail(err, OJ_ERR_DATA,
-                       "the input layer '%s' changed while it was read",
-                       s->job->input.name);
-    return oj_aggregation_rows(s->aggregation, first, n, out, err);
+    int64_t first = a->job->batches[part->slot].first_row + part->first_row;
+    if (first + n > a->input.flat.n_features ||
+        memcmp(part->flat->fid, a->input.flat.fid + first,
+               (size_t)n * sizeof *a->input.flat.fid) != 0)
+        return fail_changed(a->job, err);
+    return make_rows(a, first, n, out, err);
 }
 
-oj_status oj_aggregate_stream_end(struct oj_aggregate_stream *s,
-                                  oj_status status, struct oj_error *err)
+oj_status oj_aggregation_end_input(const struct oj_aggregation *a,
+                                   oj_status status, struct oj_error *err)
 {
-    struct oj_job *job = s->job;
-    job->counts.join_s = s->join_s;
-    if (status == OJ_OK && job->counts.n_rows != s->input.flat.n_features)
-        return oj_fail(err, OJ_ERR_DATA,
-                       "the input layer '%s' changed while it was read",
-                       job->input.name);
-    return oj_job_end_input(job, status, err);
+    a->job->counts.join_s = a->join_s;
+    if (status == OJ_OK && a->job->counts.n_rows != a->input.flat.n_features)
+        return fail_changed(a->job, err);
+    return oj_job_end_input(a->job, status, err);
 }
 
-void oj_aggregate_stream_close(struct oj_aggregate_stream *s)
+void oj_aggregation_end_stream(struct oj_aggregation *a)
 {
-    if (s == NULL)
+    if (!oj_aggregation_is_streamed(a))
         return;
-    oj_job_end_reading(s->job);
-    free_orders(s);
-    oj_join_close(s->job->join_side->engine);
-    s->job->join_side->engine = NULL;
-    s->job->streams = OJ_STREAMS_INPUT;
-    oj_join_side_free(&s->input);
-    oj_free(s);
+    end_reading(a);
+    oj_join_close(a->job->join_side->engine);
+    a->job->join_side->engine = NULL;
+    a->job->streams = OJ_STREAMS_INPUT;
+    oj_join_side_free(&a->input);
+    oj_aggregates_close(a->sums);
+    a->sums = NULL;
+    a->shared = NULL;
+    a->is_streamed = 0;
 }

@@ -46,18 +46,6 @@ static void end_stretch(const struct oj_pass *pass,
 
 /* ---- join features that match nothing ----------------------------------- */
 
-static oj_status open_unmatched(const struct oj_job *job,
-                                struct oj_unmatched *unmatched,
-                                struct oj_error *err)
-{
-    int64_t n = job->join_side->counts.n_rows;
-    unmatched->matched = oj_calloc(n / 64 + 1, sizeof *unmatched->matched);
-    if (unmatched->matched == NULL)
-        return oj_fail_nomem(err, n / 64 + 1, sizeof *unmatched->matched);
-    unmatched->n_features = n;
-    return OJ_OK;
-}
-
 /* Notes the join features of an answer. */
 static void mark_matched(struct oj_unmatched *unmatched,
                          const struct oj_matches *matches,
@@ -87,23 +75,26 @@ static int64_t count_unmatched(const struct oj_unmatched *unmatched)
     return unmatched->n_features - n_matched;
 }
 
-/* Ends the second pass; it can begin again. */
-static void end_unmatched(struct oj_unmatched *unmatched)
-{
-    oj_batch_free(&unmatched->batch);
-    oj_layer_reader_close(unmatched->reader);
-    unmatched->reader = NULL;
-    oj_matches_free(&unmatched->matches);
-    oj_free(unmatched->is_matched);
-    unmatched->is_matched = NULL;
-    unmatched->cap_is_matched = 0;
-}
-
 static void close_unmatched(struct oj_unmatched *unmatched)
 {
-    end_unmatched(unmatched);
+    const struct oj_unmatched closed = {0};
+    oj_matches_free(&unmatched->matches);
+    oj_free(unmatched->is_matched);
     oj_free(unmatched->matched);
-    memset(unmatched, 0, sizeof *unmatched);
+    *unmatched = closed;
+}
+
+static oj_status open_unmatched(const struct oj_job *job,
+                                struct oj_unmatched *unmatched,
+                                struct oj_error *err)
+{
+    int64_t n = job->join_side->counts.n_rows;
+    close_unmatched(unmatched);
+    unmatched->matched = oj_calloc(n / 64 + 1, sizeof *unmatched->matched);
+    if (unmatched->matched == NULL)
+        return oj_fail_nomem(err, n / 64 + 1, sizeof *unmatched->matched);
+    unmatched->n_features = n;
+    return OJ_OK;
 }
 
 static oj_status fail_changed(const struct oj_job *job, struct oj_error *err)
@@ -130,7 +121,7 @@ static oj_status check_batch(const struct oj_unmatched *unmatched,
                              const struct oj_job *job, struct oj_error *err)
 {
     const struct oj_flat_buf *before = &job->join_side->buf;
-    const struct oj_batch *batch = &unmatched->batch;
+    const struct oj_batch *batch = &job->batches[0];
     int64_t first = batch->first_row, n = batch->n_rows;
     if (first + n > unmatched->n_features)
         return fail_changed(job, err);
@@ -141,16 +132,17 @@ static oj_status check_batch(const struct oj_unmatched *unmatched,
     return OJ_OK;
 }
 
-static oj_status fill_batch(struct oj_unmatched *unmatched,
-                            struct oj_error *err)
+static oj_status fill_matches(struct oj_unmatched *unmatched,
+                              const struct oj_batch *batch,
+                              struct oj_error *err)
 {
-    int64_t n = unmatched->batch.n_rows;
+    int64_t n = batch->n_rows;
     OJ_TRY(oj_reserve(&unmatched->is_matched, 0, n, &unmatched->cap_is_matched,
                       sizeof *unmatched->is_matched, err));
     OJ_TRY(oj_matches_reserve(&unmatched->matches, n, n, 0, err));
     for (int64_t i = 0; i < n; i++)
     {
-        int64_t feature = unmatched->batch.first_row + i;
+        int64_t feature = batch->first_row + i;
         unmatched->is_matched[i] =
             unmatched->matched[feature / 64] >> feature % 64 & 1;
         unmatched->matches.join_row[i] = unmatched->is_matched[i] ? 0 : -1;
@@ -159,73 +151,45 @@ static oj_status fill_batch(struct oj_unmatched *unmatched,
     return OJ_OK;
 }
 
-static oj_status open_join_reader(struct oj_unmatched *unmatched,
-                                  const struct oj_job *job,
-                                  struct oj_error *err)
+/* The input layer has been read. */
+static oj_status open_join_reader(struct oj_job *job, struct oj_error *err)
 {
     struct oj_read_options reading = oj_job_read_options(job, &job->join);
     reading.keep_attributes = 1;
     reading.skipped = NULL; /* not by the join, but these rows are written */
     OJ_TRY(check_files(job, err));
-    return oj_layer_reader_open(job->join.layer, &reading, &unmatched->reader,
-                                err);
+    return oj_layer_reader_open(job->join.layer, &reading, &job->reader, err);
 }
 
-/* Reads the next batch of all join rows; *there 0: there is none any more, or
- * nobody asks.  OJ_ERR_DATA when the layer is no longer as it was. */
+/* Reads the next batch of all join rows; *there 0: there is none any more.
+ * OJ_ERR_DATA when the layer is no longer as it was. */
 static oj_status next_unmatched(struct oj_unmatched *unmatched,
-                                const struct oj_job *job, int *there,
+                                struct oj_job *job, int *there,
                                 struct oj_error *err)
 {
-    *there = 0;
-    if (unmatched->matched == NULL)
-        return OJ_OK;
-    if (unmatched->reader == NULL)
-        OJ_TRY(open_join_reader(unmatched, job, err));
-    OJ_TRY(oj_layer_reader_next(unmatched->reader, &unmatched->batch, err));
-    *there = unmatched->batch.n_rows > 0;
+    struct oj_batch *batch = &job->batches[0];
+    if (job->reader == NULL)
+        OJ_TRY(open_join_reader(job, err));
+    OJ_TRY(oj_layer_reader_next(job->reader, batch, err));
+    *there = batch->n_rows > 0;
     if (*there)
     {
         OJ_TRY(check_batch(unmatched, job, err));
-        return fill_batch(unmatched, err);
+        return fill_matches(unmatched, batch, err);
     }
-    if (oj_layer_reader_counts(unmatched->reader)->n_rows !=
-        unmatched->n_features)
+    if (oj_layer_reader_counts(job->reader)->n_rows != unmatched->n_features)
         return fail_changed(job, err);
     return check_files(job, err);
 }
 
-/* ---- plans -------------------------------------------------------------- */
-
-static oj_status plan_aggregates(struct oj_pass *pass, struct oj_error *err)
-{
-    struct oj_job *job = &pass->job;
-    unsigned char *want = pass->rows.request.want;
-    if (job->command->aggregates == NULL)
-        return OJ_OK;
-    OJ_TRY(
-        oj_aggregation_open(job->command, &job->join, &pass->aggregation, err));
-    if (oj_aggregation_needs_overlap(pass->aggregation))
-        want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
-            want[OJ_PAIR_JOIN_AREA] = 1;
-    pass->streams_join = oj_aggregate_streams_join(job, pass->aggregation);
-    return OJ_OK;
-}
-
-static oj_status plan(struct oj_pass *pass, struct oj_error *err)
-{
-    OJ_TRY(oj_rows_plan(&pass->job, &pass->rows, err));
-    return plan_aggregates(pass, err);
-}
+/* ---- open --------------------------------------------------------------- */
 
 oj_status oj_pass_open(const struct oj_command *command, struct oj_pass *pass,
                        struct oj_error *err)
 {
     OJ_TRY(oj_job_open(command, &pass->job, err));
-    return plan(pass, err);
+    return oj_rows_plan(&pass->job, &pass->rows, err);
 }
-
-/* ---- open again and again ----------------------------------------------- */
 
 static char **list_fields(const struct oj_source *source)
 {
@@ -275,7 +239,7 @@ static oj_status open_sides(struct oj_pass *pass, struct oj_error *err)
     begin_stretch(pass, &stretch);
     status = oj_job_open_shared(pass->command, &pass->job, err);
     if (status == OJ_OK)
-        status = plan(pass, err);
+        status = oj_rows_plan(&pass->job, &pass->rows, err);
     end_stretch(pass, &stretch);
     pass->job.messages = &pass->messages;
     if (status == OJ_OK)
@@ -303,13 +267,9 @@ static void close_sides(struct oj_pass *pass)
 {
     close_unmatched(&pass->unmatched);
     oj_rows_close(&pass->rows);
-    oj_aggregate_stream_close(pass->stream);
-    oj_aggregation_close(pass->aggregation);
     oj_matches_free(&pass->one);
     oj_job_close(&pass->job);
-    pass->stream = NULL;
-    pass->aggregation = NULL;
-    pass->streams_join = pass->is_prepared = pass->is_started = 0;
+    pass->is_prepared = pass->is_started = 0;
 }
 
 int oj_pass_is_outdated(struct oj_pass *pass)
@@ -333,44 +293,14 @@ static oj_status set_filters(struct oj_pass *pass, struct oj_error *err)
     return oj_source_filter(&pass->job.input, pass->box, pass->where, err);
 }
 
-/* ---- what the rows are --------------------------------------------------- */
-
-struct oj_schema_request oj_pass_request(const struct oj_pass *pass,
-                                         OGRwkbGeometryType type)
-{
-    const struct oj_command *command = pass->job.command;
-    struct oj_schema_request request = {0};
-    request.input = &pass->job.input;
-    request.join = &pass->job.join;
-    request.with_input = 1;
-    request.with_join = command->how != OJ_HOW_SEMI &&
-                        command->how != OJ_HOW_ANTI &&
-                        pass->aggregation == NULL;
-    request.own = pass->rows.own;
-    request.n_own = pass->rows.n_own;
-    if (pass->aggregation != NULL)
-        request.own = oj_aggregation_columns(pass->aggregation, &request.n_own);
-    request.one_row_per_input = oj_rows_one_per_input(&pass->rows);
-    request.has_other_rows = oj_rows_has_unmatched_join(&pass->rows);
-    request.type = type;
-    request.prefix = command->prefix;
-    return request;
-}
-
-enum oj_how oj_pass_how(const struct oj_pass *pass)
-{
-    enum oj_how how = (enum oj_how)pass->job.command->how;
-    return how == OJ_HOW_RIGHT  ? OJ_HOW_INNER
-           : how == OJ_HOW_FULL ? OJ_HOW_LEFT
-                                : how;
-}
+/* ---- the join side ------------------------------------------------------ */
 
 /* A row without pair is one, too. */
 int64_t oj_pass_most_rows(const struct oj_pass *pass)
 {
     const struct oj_relation *relation = &pass->job.relation;
     int64_t n = pass->job.join_side->counts.n_rows;
-    if (oj_rows_one_per_input(&pass->rows))
+    if (pass->rows.fields.one_row_per_input)
         return 1;
     if (relation->op == OJ_OP_NEAREST && relation->ties == OJ_TIES_FIRST &&
         relation->k < n)
@@ -378,33 +308,11 @@ int64_t oj_pass_most_rows(const struct oj_pass *pass)
     return n > 1 ? n : 1;
 }
 
-/* Also of those that become multi-geometries. */
-static int is_multi(OGRwkbGeometryType of)
+/* 1 when the aggregates of all input rows are there. */
+static int is_streamed(const struct oj_pass *pass)
 {
-    OGRwkbGeometryType type = OGR_GT_Flatten(of);
-    return type == wkbMultiPoint || type == wkbMultiLineString ||
-           type == wkbMultiPolygon || type == wkbMultiCurve ||
-           type == wkbMultiSurface || type == wkbTIN ||
-           type == wkbPolyhedralSurface;
+    return oj_aggregation_is_streamed(pass->rows.aggregation);
 }
-
-void oj_pass_fill_write_options(const struct oj_pass *pass,
-                                struct oj_write_options *options)
-{
-    const struct oj_command *command = pass->job.command;
-    options->how = oj_pass_how(pass);
-    options->join_side = &pass->job.join_side->flat;
-    options->join_table = pass->job.join_side->table;
-    options->cancel = oj_cancel_flag();
-    options->aggregate = oj_aggregation_value;
-    options->aggregate_user = pass->aggregation;
-    options->geometry = pass->rows.geometry;
-    options->promote_to_multi = command->layer_type == OJ_LAYER_MULTI;
-    options->multi_shapes =
-        options->geometry == OJ_WRITE_JOIN && is_multi(pass->job.join.type);
-}
-
-/* ---- the join side ------------------------------------------------------ */
 
 /* single: rows are asked for by their FIDs; what was added up for all rows is
  * no help for one of them. */
@@ -412,12 +320,11 @@ static oj_status make_join_side(struct oj_pass *pass, int single,
                                 struct oj_error *err)
 {
     const struct oj_pass *like = pass->like;
-    if (!single && pass->streams_join)
-        return oj_aggregate_stream_open(&pass->job, pass->aggregation,
-                                        &pass->stream, err);
+    if (!single && pass->rows.streams_join)
+        return oj_aggregation_stream(pass->rows.aggregation, err);
     if (pass->command == NULL)
         return oj_job_prepare(&pass->job, err);
-    if (like != NULL && (!like->is_prepared || like->stream != NULL))
+    if (like != NULL && (!like->is_prepared || is_streamed(like)))
         like = NULL;
     return oj_job_prepare_shared(&pass->job, like != NULL ? &like->job : NULL,
                                  err);
@@ -425,10 +332,9 @@ static oj_status make_join_side(struct oj_pass *pass, int single,
 
 static oj_status prepare(struct oj_pass *pass, int single, struct oj_error *err)
 {
-    if (pass->is_prepared && (!single || pass->stream == NULL))
+    if (pass->is_prepared && (!single || !is_streamed(pass)))
         return OJ_OK;
-    oj_aggregate_stream_close(pass->stream);
-    pass->stream = NULL;
+    oj_aggregation_end_stream(pass->rows.aggregation);
     pass->is_prepared = pass->is_started = 0;
     OJ_TRY(make_join_side(pass, single, err));
     pass->is_prepared = 1;
@@ -445,9 +351,8 @@ oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
     if (!pass->is_started)
         OJ_TRY(oj_rows_open(&pass->rows, err));
     pass->is_started = 1;
-    if (!marks && !oj_rows_has_unmatched_join(&pass->rows))
+    if (!marks && !pass->rows.fields.has_other_rows)
         return OJ_OK;
-    close_unmatched(&pass->unmatched);
     return open_unmatched(&pass->job, &pass->unmatched, err);
 }
 
@@ -462,9 +367,9 @@ static oj_status begin_input(struct oj_pass *pass, struct oj_error *err)
         OJ_TRY(oj_pass_start(pass, 0, err));
     }
     pass->has_begun = 1;
-    if (pass->stream != NULL)
-        OJ_TRY(oj_aggregation_finish(pass->aggregation, err));
-    return oj_job_begin_input(&pass->job, pass->keeps_attributes, err);
+    if (is_streamed(pass))
+        OJ_TRY(oj_aggregation_finish(pass->rows.aggregation, err));
+    return oj_job_begin_input(&pass->job, !pass->pairs_only, err);
 }
 
 static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
@@ -480,9 +385,9 @@ static oj_status join_part(void *user, const struct oj_pipeline_part *part,
                            struct oj_matches *out, struct oj_error *err)
 {
     struct oj_pass *pass = user;
-    return pass->stream != NULL
-               ? oj_aggregate_stream_join(pass->stream, part, out, err)
-               : oj_job_join_part(&pass->job, part, out, err);
+    return is_streamed(pass) ? oj_aggregation_streamed_part(
+                                   pass->rows.aggregation, part, out, err)
+                             : oj_job_join_part(&pass->job, part, out, err);
 }
 
 static int show_progress(int64_t n_rows, void *user)
@@ -513,17 +418,16 @@ static oj_status begin_shared(struct oj_pass *pass, struct oj_error *err)
     return status;
 }
 
-static oj_status open_input(struct oj_pass *pass, int keep_attributes,
-                            struct oj_error *err)
+static oj_status open_input(struct oj_pass *pass, struct oj_error *err)
 {
     struct oj_pipeline_work work = {read_batch, join_part, show_progress,
                                     on_thread,  pass,      oj_cancel_flag(),
                                     0};
-    int streams = pass->is_prepared ? pass->stream != NULL : pass->streams_join;
+    int streams =
+        pass->is_prepared ? is_streamed(pass) : pass->rows.streams_join;
     if (!streams) /* else they were bounded when they were added up */
         work.max_pairs = pass->job.command->max_pairs;
     OJ_TRY(begin_shared(pass, err));
-    pass->keeps_attributes = keep_attributes;
     pass->has_begun = 0;
     OJ_TRY(oj_pipeline_open(&work, &pass->pipeline, err));
     pass->is_running = 1;
@@ -551,9 +455,10 @@ static oj_status close_input(struct oj_pass *pass, oj_status status,
         return status;
     status = close_pipeline(pass, status, err);
     if (pass->has_begun)
-        status = pass->stream != NULL
-                     ? oj_aggregate_stream_end(pass->stream, status, err)
-                     : oj_job_end_input(&pass->job, status, err);
+        status =
+            is_streamed(pass)
+                ? oj_aggregation_end_input(pass->rows.aggregation, status, err)
+                : oj_job_end_input(&pass->job, status, err);
     oj_job_end_reading(&pass->job);
     return status;
 }
@@ -561,18 +466,18 @@ static oj_status close_input(struct oj_pass *pass, oj_status status,
 /* ---- answers ------------------------------------------------------------ */
 
 /* Of aggregates, one row per input row. */
-static oj_status take_aggregates(struct oj_pass *pass, struct oj_answer *answer,
+static oj_status make_aggregates(struct oj_pass *pass, struct oj_answer *answer,
                                  struct oj_error *err)
 {
-    if (pass->stream != NULL)
-    {
-        oj_aggregation_set_first_row(
-            pass->aggregation, answer->batch->first_row + answer->first_row);
-        return OJ_OK;
-    }
-    return oj_aggregation_answer(pass->aggregation, answer->pairs,
-                                 &answer->side, answer->values,
-                                 &answer->matches, err);
+    struct oj_aggregation *aggregation = pass->rows.aggregation;
+    const struct oj_pair_values *values = answer->values;
+    answer->values = NULL;
+    if (!is_streamed(pass))
+        return oj_aggregation_answer(aggregation, answer->pairs, &answer->side,
+                                     values, &answer->matches, err);
+    oj_aggregation_set_first_row(aggregation,
+                                 answer->batch->first_row + answer->first_row);
+    return OJ_OK;
 }
 
 static oj_status make_answer(struct oj_pass *pass,
@@ -592,11 +497,9 @@ static oj_status make_answer(struct oj_pass *pass,
                                                      : &answer->side.flat;
     answer->join_table = answer->side.table;
     mark_matched(&pass->unmatched, pairs, &answer->side);
-    if (pass->aggregation == NULL)
-        return OJ_OK;
-    OJ_TRY(take_aggregates(pass, answer, err));
-    answer->values = NULL;
-    return OJ_OK;
+    return pass->rows.aggregation == NULL || pass->pairs_only
+               ? OJ_OK
+               : make_aggregates(pass, answer, err);
 }
 
 static oj_status next_join_rows(struct oj_pass *pass,
@@ -606,11 +509,13 @@ static oj_status next_join_rows(struct oj_pass *pass,
     const struct oj_answer empty = {0};
     const struct oj_unmatched *unmatched = &pass->unmatched;
     int there;
+    if (pass->pairs_only || unmatched->matched == NULL)
+        return OJ_OK;
     OJ_TRY(next_unmatched(&pass->unmatched, &pass->job, &there, err));
     if (!there)
         return OJ_OK;
     pass->answer = empty;
-    pass->answer.batch = &unmatched->batch;
+    pass->answer.batch = &pass->job.batches[0];
     pass->answer.is_matched = unmatched->is_matched;
     pass->answer.matches = &unmatched->matches;
     pass->answer.join_side = &pass->rows.join_as_read;
@@ -626,7 +531,7 @@ static oj_status next_answer(struct oj_pass *pass,
     const struct oj_pipeline_part *part;
     const struct oj_matches *pairs;
     if (!pass->is_running)
-        OJ_TRY(open_input(pass, 1, err));
+        OJ_TRY(open_input(pass, err));
     if (pass->pipeline == NULL)
         return next_join_rows(pass, answer, err);
     OJ_TRY(oj_pipeline_next(pass->pipeline, &part, &pairs, err));
@@ -648,7 +553,8 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
     *answer = NULL;
     oj_pass_hear(pass, &sink);
     status = next_answer(pass, answer, err);
-    if (status == OJ_OK && *answer == NULL && pass->command != NULL)
+    if (status == OJ_OK && *answer == NULL && pass->command != NULL &&
+        !pass->pairs_only)
     {
         oj_rows_warn(&pass->rows);
         oj_summary_warn_of_reading(&pass->job);
@@ -670,29 +576,9 @@ oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
     else if (pass->pipeline != NULL)
         (void)!close_pipeline(pass, OJ_OK, NULL);
     oj_job_end_reading(&pass->job);
-    end_unmatched(&pass->unmatched);
     end_hearing(pass);
     pass->is_running = 0;
     pass->is_broken |= !pass->is_started; /* its join side was being made */
-    return status;
-}
-
-oj_status oj_pass_stream_pairs(struct oj_pass *pass,
-                               const struct oj_pipeline_sink *sink,
-                               struct oj_error *err)
-{
-    const struct oj_pipeline_part *part = NULL;
-    const struct oj_matches *pairs;
-    oj_status status;
-    OJ_TRY(open_input(pass, 0, err));
-    do
-    {
-        status = oj_pipeline_next(pass->pipeline, &part, &pairs, err);
-        if (status == OJ_OK && part != NULL)
-            status = sink->write(sink->user, part, pairs, err);
-    } while (status == OJ_OK && part != NULL);
-    status = close_input(pass, status, err);
-    pass->is_running = 0;
     return status;
 }
 
@@ -713,47 +599,35 @@ static int64_t rows_of(enum oj_how how, const struct oj_matches *entries)
     return n;
 }
 
-struct count
-{
-    struct oj_pass *pass;
-    int64_t n_rows;
-};
-
 /* A row of aggregates stands for all pairs. */
-static oj_status count_part(void *user, const struct oj_pipeline_part *part,
-                            const struct oj_matches *pairs,
-                            struct oj_error *err)
+static int64_t count_answer(const struct oj_pass *pass,
+                            const struct oj_answer *answer)
 {
-    struct count *count = user;
-    struct oj_pass *pass = count->pass;
-    const struct oj_answer_side side =
-        oj_job_answer_side(&pass->job, part->answer);
-    const struct oj_matches *entries = oj_pair_values_matches(
-        oj_rows_values(&pass->rows, part->answer), pairs);
-    enum oj_how how = oj_pass_how(pass);
-    (void)err;
-    mark_matched(&pass->unmatched, pairs, &side);
-    if (pass->aggregation != NULL && how == OJ_HOW_INNER)
-        count->n_rows += rows_of(OJ_HOW_SEMI, entries);
-    else if (pass->aggregation != NULL)
-        count->n_rows += entries->n_rows;
-    else
-        count->n_rows += rows_of(how, entries);
-    return OJ_OK;
+    const struct oj_matches *entries =
+        oj_pair_values_matches(answer->values, answer->pairs);
+    enum oj_how how = pass->rows.how;
+    if (pass->rows.aggregation == NULL)
+        return rows_of(how, entries);
+    return how == OJ_HOW_INNER ? rows_of(OJ_HOW_SEMI, entries)
+                               : entries->n_rows;
 }
 
 oj_status oj_pass_count(struct oj_pass *pass, int64_t *n, struct oj_error *err)
 {
-    struct count count = {pass, 0};
-    const struct oj_pipeline_sink sink = {count_part, &count};
-    struct oj_message_sink messages;
+    const struct oj_answer *answer = NULL;
+    int64_t n_rows = 0;
     oj_status status;
-    oj_pass_hear(pass, &messages);
-    status = oj_pass_stream_pairs(pass, &sink, err);
-    end_hearing(pass);
+    pass->pairs_only = 1;
+    do
+    {
+        status = oj_pass_next(pass, &answer, err);
+        if (status == OJ_OK && answer != NULL)
+            n_rows += count_answer(pass, answer);
+    } while (status == OJ_OK && answer != NULL);
+    status = oj_pass_stop(pass, status, err);
+    pass->pairs_only = 0;
     if (status == OJ_OK)
-        *n = count.n_rows + count_unmatched(&pass->unmatched);
-    pass->is_broken = status != OJ_OK;
+        *n = n_rows + count_unmatched(&pass->unmatched);
     return status;
 }
 

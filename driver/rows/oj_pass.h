@@ -13,8 +13,6 @@
 
 #include "../base/oj_message_list.h"
 #include "../job/oj_job.h"
-#include "../output/oj_schema.h"
-#include "oj_aggregation.h"
 #include "oj_rows.h"
 
 /** What becomes rows at a time. Borrowed from the pass, until the next one. */
@@ -39,17 +37,13 @@ struct oj_answer
     struct oj_answer_side side;
 };
 
-/** Join features that match nothing: which they are, and a second pass over the
- *  join layer that reads them. Zeroed memory is a valid closed one. */
+/** Join features that match nothing: which they are, and a second reading of
+ *  the join layer, by the job's reader. Zeroed memory is a valid closed one. */
 struct oj_unmatched
 {
     int64_t n_features;
-    uint64_t *matched; /**< a bit per join feature; NULL: nobody asks */
-
-    /* The second pass. */
-    struct oj_layer_reader *reader; /**< NULL: it has not begun */
-    struct oj_batch batch;          /**< of the join layer, with attributes */
-    uint8_t *is_matched;            /**< [batch.n_rows] nonzero: marked */
+    uint64_t *matched;   /**< a bit per join feature; NULL: nobody asks */
+    uint8_t *is_matched; /**< of the batch at hand: nonzero: marked */
     int64_t cap_is_matched;
     struct oj_matches matches; /**< as an answer in one-to-one form, join_row -1
                                     where it is not marked: what has no pair is
@@ -61,12 +55,13 @@ struct oj_pass
 {
     struct oj_job job;
     struct oj_rows rows;
-    struct oj_aggregation *aggregation; /**< NULL without -agg */
-    int streams_join; /**< 1: of -agg, the join layer is the one to stream */
-    struct oj_aggregate_stream *stream; /**< NULL: the input layer streams */
     struct oj_unmatched unmatched;
     const struct oj_pass *like; /**< whose join side can be used; or NULL */
     int is_prepared, is_started;
+
+    /** Set by the caller before the first row: answers are the pairs of input
+     *  rows as they were joined, without attributes and not added up. */
+    int pairs_only;
 
     /* Of one that is not for once. */
     const struct oj_command *command; /**< NULL: for once */
@@ -87,7 +82,7 @@ struct oj_pass
     /* The rows that are under way. */
     int is_running;               /**< from the first one until it is stopped */
     struct oj_pipeline *pipeline; /**< of input rows; NULL: after the last */
-    int keeps_attributes, has_begun;
+    int has_begun;
     struct oj_answer answer;
 
     struct oj_matches one; /**< of a single row */
@@ -121,15 +116,6 @@ int oj_pass_is_outdated(struct oj_pass *pass);
 OJ_MUST_USE oj_status oj_pass_reopen(struct oj_pass *pass,
                                      struct oj_error *err);
 
-/** The fields of the rows. type: of their geometries, see oj_rows_type(). */
-struct oj_schema_request oj_pass_request(const struct oj_pass *pass,
-                                         OGRwkbGeometryType type);
-
-/** How the rows are made, but for what a layer decides: columns, keep_fids.
- *  After oj_pass_prepare(). */
-void oj_pass_fill_write_options(const struct oj_pass *pass,
-                                struct oj_write_options *options);
-
 /** Reads and indexes the join side, or with -agg whichever is the smaller side;
  *  the join side can come from the cache, or from pass->like, unless it is for
  *  once.  Does nothing where that is done already. */
@@ -156,12 +142,6 @@ OJ_MUST_USE oj_status oj_pass_next(struct oj_pass *pass,
 OJ_MUST_USE oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
                                    struct oj_error *err);
 
-/** Hands the pairs of all input rows to sink, as they were joined and without
- *  attributes. */
-OJ_MUST_USE oj_status oj_pass_stream_pairs(struct oj_pass *pass,
-                                           const struct oj_pipeline_sink *sink,
-                                           struct oj_error *err);
-
 /** Rows of the output under the filters on the input layer, without making
  *  them. */
 OJ_MUST_USE oj_status oj_pass_count(struct oj_pass *pass, int64_t *n,
@@ -185,9 +165,6 @@ OJ_MUST_USE oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
 
 /** More than the rows that any input row can give; after oj_pass_prepare(). */
 int64_t oj_pass_most_rows(const struct oj_pass *pass);
-
-/** Right and full joins take the input's rows as inner and left ones do. */
-enum oj_how oj_pass_how(const struct oj_pass *pass);
 
 /** Accepts a closed one. */
 void oj_pass_close(struct oj_pass *pass);

@@ -6,22 +6,15 @@
 #include "../output/oj_output.h"
 
 #include <cpl_error.h>
+#include <cpl_string.h>
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 /* ---- the reference ------------------------------------------------------- */
-
-/* A feature of the join's own answer. */
-struct answer_feature
-{
-    int64_t ordinal;
-    int32_t row;
-};
 
 /* The backend of -validate, with the join side that it needs: all of it beside
  * the join's own, or where that lies in tiles, one tile at a time of its own.
@@ -35,8 +28,6 @@ struct reference
     struct oj_tiled_join *tiled;
     struct oj_tiled_side own;   /* of the reference's answer */
     struct oj_feature_set both; /* where it has others than the join's */
-    int64_t n_places, cap_places;
-    struct answer_feature *place; /* by ordinal */
     int64_t cap_row;
     int32_t *row; /* [own] in side */
 };
@@ -69,40 +60,29 @@ static void close_reference(struct reference *reference)
     oj_tiled_join_close(reference->tiled);
     oj_tiled_side_free(&reference->own);
     oj_feature_set_free(&reference->both);
-    oj_free(reference->place);
     oj_free(reference->row);
 }
 
 /* ---- one numbering for two answers --------------------------------------- */
 
-static oj_status note_ours(struct reference *reference,
-                           const struct oj_answer_side *ours,
-                           struct oj_error *err)
+/* Finds the rows of ours for what the reference has; -1: none. Both are in the
+ * order of their places in the tiles. Returns how many are in neither. */
+static int64_t find_ours(struct reference *reference,
+                         const struct oj_answer_side *ours)
 {
-    int64_t n = ours->flat.n_features;
-    OJ_TRY(oj_reserve(&reference->place, 0, n, &reference->cap_places,
-                      sizeof *reference->place, err));
-    for (int64_t i = 0; i < n; i++)
+    const int64_t *place = reference->own.place;
+    int64_t n = reference->own.features.buf.n_features, n_others = 0;
+    for (int64_t i = 0, at = 0; i < n; i++)
     {
-        reference->place[i].ordinal = ours->ordinal[i];
-        reference->place[i].row = (int32_t)i;
+        while (at < ours->flat.n_features && ours->place[at] < place[i])
+            at++;
+        reference->row[i] =
+            at < ours->flat.n_features && ours->place[at] == place[i]
+                ? (int32_t)at
+                : -1;
+        n_others += reference->row[i] < 0;
     }
-    if (n > 0)
-        qsort(reference->place, (size_t)n, sizeof *reference->place,
-              oj_compare_int64);
-    reference->n_places = n;
-    return OJ_OK;
-}
-
-/* The row of ours with that ordinal, or -1. */
-static int32_t find_ours(const struct reference *reference, int64_t ordinal)
-{
-    const struct answer_feature wanted = {ordinal, 0};
-    const struct answer_feature *found = NULL;
-    if (reference->n_places > 0)
-        found = bsearch(&wanted, reference->place, (size_t)reference->n_places,
-                        sizeof wanted, oj_compare_int64);
-    return found != NULL ? found->row : -1;
+    return n_others;
 }
 
 /* Side becomes ours and what is only of the reference, by ordinals. */
@@ -149,18 +129,11 @@ static oj_status number_alike(struct reference *reference,
                               const struct oj_answer_side *ours,
                               struct oj_matches *matches, struct oj_error *err)
 {
-    int64_t n = reference->own.features.buf.n_features, n_others = 0;
-    OJ_TRY(note_ours(reference, ours, err));
-    OJ_TRY(oj_reserve(&reference->row, 0, n, &reference->cap_row,
-                      sizeof *reference->row, err));
-    for (int64_t i = 0; i < n; i++)
-    {
-        reference->row[i] =
-            find_ours(reference, reference->own.features.ordinal[i]);
-        n_others += reference->row[i] < 0;
-    }
+    OJ_TRY(oj_reserve(&reference->row, 0,
+                      reference->own.features.buf.n_features,
+                      &reference->cap_row, sizeof *reference->row, err));
     reference->side = ours->flat;
-    if (n_others > 0)
+    if (find_ours(reference, ours) > 0)
         OJ_TRY(add_others(reference, ours, err));
     for (int64_t i = 0; i < matches->n_entries; i++)
     {
@@ -192,11 +165,9 @@ enum report_field
 {
     INPUT_FID,
     KIND,
-    JOIN_FID_OURS,
-    DISTANCE_OURS,
-    JOIN_FID_REFERENCE,
-    DISTANCE_REFERENCE,
-    N_REPORT_FIELDS
+    JOIN_FID, /* ours, and after the distance the reference's */
+    DISTANCE,
+    N_REPORT_FIELDS = DISTANCE + 3
 };
 
 struct oj_proof
@@ -215,9 +186,9 @@ struct oj_proof
     const struct oj_flat *flat;
     int64_t first_row;
 
-    /* FIDs of validation.first: of input rows, of join rows. */
-    int64_t first_fid[OJ_N_FIRST_DIFFERENCES];
-    int64_t first_join[OJ_N_FIRST_DIFFERENCES][2]; /* ours, the reference's */
+    /* FIDs of validation.first: of the input row, and of the join rows of ours
+     * and of the reference's. */
+    int64_t first_fid[OJ_N_FIRST_DIFFERENCES][3];
     int64_t n_first_fids;
 
     /* -validate_report */
@@ -263,13 +234,6 @@ static OGRGeometryH make_point(const struct oj_flat *flat, int64_t row)
     return point;
 }
 
-/* Joins without a distance leave the column NULL. */
-static void set_measure(OGRFeatureH feature, int field, double measure)
-{
-    if (!isnan(measure))
-        OGR_F_SetFieldDouble(feature, field, measure);
-}
-
 static oj_status write_difference(struct oj_proof *proof,
                                   const struct oj_difference *d,
                                   struct oj_error *err)
@@ -282,17 +246,16 @@ static oj_status write_difference(struct oj_proof *proof,
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a row of the report");
     OGR_F_SetFieldInteger64(feature, INPUT_FID, input_fid(proof, d->input_row));
     OGR_F_SetFieldString(feature, KIND, oj_difference_kind_name(d->kind));
-    if (d->join_row_ours >= 0)
+    for (int i = 0; i < 2; i++)
     {
-        OGR_F_SetFieldInteger64(feature, JOIN_FID_OURS,
-                                join_fid(proof, d->join_row_ours));
-        set_measure(feature, DISTANCE_OURS, d->measure_ours);
-    }
-    if (d->join_row_reference >= 0)
-    {
-        OGR_F_SetFieldInteger64(feature, JOIN_FID_REFERENCE,
-                                join_fid(proof, d->join_row_reference));
-        set_measure(feature, DISTANCE_REFERENCE, d->measure_reference);
+        const int32_t row = i == 0 ? d->join_row_ours : d->join_row_reference;
+        const double measure = i == 0 ? d->measure_ours : d->measure_reference;
+        if (row < 0)
+            continue;
+        OGR_F_SetFieldInteger64(feature, JOIN_FID + 2 * i,
+                                join_fid(proof, row));
+        if (!isnan(measure)) /* NULL where the join has no distance */
+            OGR_F_SetFieldDouble(feature, DISTANCE + 2 * i, measure);
     }
     proof->n_report_rows++;
     proof->n_report_no_geometry += point == NULL;
@@ -313,10 +276,10 @@ static oj_status on_difference(const struct oj_difference *d, void *user,
     struct oj_proof *proof = user;
     if (proof->n_first_fids < OJ_N_FIRST_DIFFERENCES)
     {
-        int64_t i = proof->n_first_fids++;
-        proof->first_fid[i] = input_fid(proof, d->input_row);
-        proof->first_join[i][0] = join_fid(proof, d->join_row_ours);
-        proof->first_join[i][1] = join_fid(proof, d->join_row_reference);
+        int64_t *fid = proof->first_fid[proof->n_first_fids++];
+        fid[0] = input_fid(proof, d->input_row);
+        fid[1] = join_fid(proof, d->join_row_ours);
+        fid[2] = join_fid(proof, d->join_row_reference);
     }
     if (proof->report.layer == NULL)
         return OJ_OK;
@@ -448,15 +411,13 @@ oj_status oj_proof_batch(struct oj_proof *proof, const struct oj_flat *flat,
 }
 
 /* "12 at 3.25", "12" where the join has no distance, or "nothing". */
-static void describe_pair(int32_t row, int64_t fid, double measure, char *text,
-                          size_t size)
+static const char *describe_pair(int32_t row, int64_t fid, double measure)
 {
     if (row < 0)
-        snprintf(text, size, "nothing");
-    else if (isnan(measure))
-        snprintf(text, size, "%lld", (long long)fid);
-    else
-        snprintf(text, size, "%lld at %.17g", (long long)fid, measure);
+        return "nothing";
+    return isnan(measure)
+               ? CPLSPrintf("%lld", (long long)fid)
+               : CPLSPrintf("%lld at %.17g", (long long)fid, measure);
 }
 
 static void print_first(const struct oj_proof *proof)
@@ -469,36 +430,15 @@ static void print_first(const struct oj_proof *proof)
     for (int64_t i = 0; i < v->n_first; i++)
     {
         const struct oj_difference *d = &v->first[i];
-        char ours[64], theirs[64];
-        describe_pair(d->join_row_ours, proof->first_join[i][0],
-                      d->measure_ours, ours, sizeof ours);
-        describe_pair(d->join_row_reference, proof->first_join[i][1],
-                      d->measure_reference, theirs, sizeof theirs);
-        oj_say("  input feature %lld, %s: here %s, %s %s",
-               (long long)proof->first_fid[i], oj_difference_kind_name(d->kind),
-               ours, reference, theirs);
+        const int64_t *fid = proof->first_fid[i];
+        oj_say(
+            "  input feature %lld, %s: here %s, %s %s", (long long)fid[0],
+            oj_difference_kind_name(d->kind),
+            describe_pair(d->join_row_ours, fid[1], d->measure_ours), reference,
+            describe_pair(d->join_row_reference, fid[2], d->measure_reference));
     }
     if (n_more > 0)
         oj_say("  and %lld more", (long long)n_more);
-}
-
-struct proof_text
-{
-    char at[720];
-    size_t used;
-};
-
-__attribute__((format(printf, 2, 3))) static void
-add_text(struct proof_text *text, const char *format, ...)
-{
-    size_t left = sizeof text->at - text->used;
-    va_list arguments;
-    int n;
-    va_start(arguments, format);
-    n = vsnprintf(text->at + text->used, left, format, arguments);
-    va_end(arguments);
-    if (n > 0)
-        text->used += (size_t)n < left ? (size_t)n : left - 1;
 }
 
 /* GEOS's reason for the first pair that was left out, from whichever of the two
@@ -514,7 +454,8 @@ static const char *first_reason(const struct oj_proof *proof)
                : oj_job_stats(proof->job)->undecided_text;
 }
 
-static void tell_left_out(const struct oj_proof *proof, struct proof_text *text)
+static void describe_undecided(const struct oj_proof *proof, char *text,
+                               size_t size)
 {
     const struct oj_validation *v = &proof->validation;
     const char *reason = first_reason(proof);
@@ -522,49 +463,41 @@ static void tell_left_out(const struct oj_proof *proof, struct proof_text *text)
         v->n_undecided_proved == 0)
         return;
     if (v->n_undecided_proved > 0)
-        add_text(text,
-                 "; GEOS cannot decide %lld %s, and exact arithmetic confirms "
-                 "ours",
-                 (long long)v->n_undecided_proved,
-                 oj_word_for(v->n_undecided_proved, "pair", "pairs"));
+        oj_append(text, size,
+                  "; GEOS cannot decide %s, and exact arithmetic confirms ours",
+                  oj_counted(v->n_undecided_proved, "pair", "pairs"));
     if (v->n_undecided_pairs > 0 || v->n_undecided > 0)
-        add_text(text, "; left out, because GEOS cannot decide them: ");
+        oj_append(text, size, "; left out, because GEOS cannot decide them: ");
     if (v->n_undecided_pairs > 0)
-        add_text(text, "%lld %s", (long long)v->n_undecided_pairs,
-                 oj_word_for(v->n_undecided_pairs, "pair", "pairs"));
+        oj_append(text, size, "%s",
+                  oj_counted(v->n_undecided_pairs, "pair", "pairs"));
     if (v->n_undecided > 0)
-        add_text(text, "%s%lld %s", v->n_undecided_pairs > 0 ? ", " : "",
-                 (long long)v->n_undecided,
-                 oj_word_for(v->n_undecided, "row", "rows"));
+        oj_append(text, size, "%s%s", v->n_undecided_pairs > 0 ? ", " : "",
+                  oj_counted(v->n_undecided, "row", "rows"));
     if (reason[0] != '\0')
-        add_text(text, " (the first: %.*s)", oj_message_reason_length(reason),
-                 reason);
+        oj_append(text, size, " (the first: %.*s)",
+                  oj_message_reason_length(reason), reason);
 }
 
 /* What is no difference, and still worth a word. */
-static void tell_apart(const struct oj_proof *proof, struct proof_text *text)
+static void describe_proved(const struct oj_validation *v, char *text,
+                            size_t size)
 {
-    const struct oj_validation *v = &proof->validation;
-    tell_left_out(proof, text);
     if (v->n_rows_proved > 0)
-        add_text(text,
-                 "; in %lld %s GEOS errs by rounding, and exact arithmetic "
-                 "confirms each pair of ours",
-                 (long long)v->n_rows_proved,
-                 oj_word_for(v->n_rows_proved, "row", "rows"));
+        oj_append(text, size,
+                  "; in %s GEOS errs by rounding, and exact arithmetic "
+                  "confirms each pair of ours",
+                  oj_counted(v->n_rows_proved, "row", "rows"));
     if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
-        add_text(text,
-                 "; GEOS knows no sphere: %lld %s equal up to the "
-                 "rounding of chords, 0.1 micrometres, more towards the "
-                 "opposite point",
-                 (long long)v->n_within_ulps,
-                 oj_word_for(v->n_within_ulps, "distance is", "distances are"));
+        oj_append(text, size,
+                  "; GEOS knows no sphere: %s equal up to the rounding of "
+                  "chords, 0.1 micrometres, more towards the opposite point",
+                  oj_counted(v->n_within_ulps, "distance is", "distances are"));
     else if (v->n_within_ulps > 0)
-        add_text(text,
-                 "; %lld %s between lines or polygons equal up to %d ulps",
-                 (long long)v->n_within_ulps,
-                 oj_word_for(v->n_within_ulps, "distance", "distances"),
-                 OJ_VALIDATION_ULPS);
+        oj_append(text, size,
+                  "; %s between lines or polygons equal up to %d ulps",
+                  oj_counted(v->n_within_ulps, "distance", "distances"),
+                  OJ_VALIDATION_ULPS);
 }
 
 static void print_result(const struct oj_proof *proof)
@@ -573,17 +506,15 @@ static void print_result(const struct oj_proof *proof)
     const char *ours = oj_job_backend(proof->job)->name;
     const char *reference = backend_of(&proof->reference)->name;
     int has_measure = oj_op_get(proof->job->relation.op)->measure != NULL;
-    struct proof_text apart = {"", 0};
-    char kinds[96] = "";
-    tell_apart(proof, &apart);
+    char apart[720] = "", kinds[96] = "";
+    describe_undecided(proof, apart, sizeof apart);
+    describe_proved(v, apart, sizeof apart);
     if (v->n_differences == 0)
     {
-        oj_notice(
-            "validated: %s against %s, %lld %s, %lld %s%s: no difference%s",
-            ours, reference, (long long)v->n_rows,
-            oj_word_for(v->n_rows, "row", "rows"), (long long)v->n_pairs,
-            oj_word_for(v->n_pairs, "pair", "pairs"),
-            has_measure ? " with their distances" : "", apart.at);
+        oj_notice("validated: %s against %s, %s, %s%s: no difference%s", ours,
+                  reference, oj_counted(v->n_rows, "row", "rows"),
+                  oj_counted(v->n_pairs, "pair", "pairs"),
+                  has_measure ? " with their distances" : "", apart);
         return;
     }
     if (has_measure)
@@ -591,17 +522,12 @@ static void print_result(const struct oj_proof *proof)
                  ", %lld at other distances, %lld in other order",
                  (long long)v->n_of_kind[OJ_DIFFERENCE_DISTANCE],
                  (long long)v->n_of_kind[OJ_DIFFERENCE_ORDER]);
-    oj_say(
-        "validated: %s against %s, %lld %s, %lld %s: %lld %s (%lld %s missing, "
-        "%lld extra%s)%s",
-        ours, reference, (long long)v->n_rows,
-        oj_word_for(v->n_rows, "row", "rows"), (long long)v->n_pairs,
-        oj_word_for(v->n_pairs, "pair", "pairs"),
-        (long long)v->n_rows_different,
-        oj_word_for(v->n_rows_different, "row differs", "rows differ"),
-        (long long)v->n_of_kind[OJ_DIFFERENCE_MISSING],
-        oj_word_for(v->n_of_kind[OJ_DIFFERENCE_MISSING], "pair", "pairs"),
-        (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA], kinds, apart.at);
+    oj_say("validated: %s against %s, %s, %s: %s (%s missing, %lld extra%s)%s",
+           ours, reference, oj_counted(v->n_rows, "row", "rows"),
+           oj_counted(v->n_pairs, "pair", "pairs"),
+           oj_counted(v->n_rows_different, "row differs", "rows differ"),
+           oj_counted(v->n_of_kind[OJ_DIFFERENCE_MISSING], "pair", "pairs"),
+           (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA], kinds, apart);
     print_first(proof);
 }
 

@@ -72,16 +72,14 @@ static void add_own(struct oj_rows *rows, enum oj_column_origin origin,
                     int source, OGRFieldType type, const char *usual,
                     const char *given, const char *option)
 {
-    struct oj_own_column *own = &rows->own[rows->n_own];
-    if (given != NULL && given[0] == '\0') /* wanted without it */
-        return;
-    own->origin = origin;
-    own->source = source;
-    own->type = type;
-    own->subtype = OFSTNone;
-    own->name = given != NULL ? given : usual;
-    own->option = given != NULL ? option : NULL;
-    rows->n_own++;
+    const struct oj_own_column own = {origin,
+                                      source,
+                                      type,
+                                      OFSTNone,
+                                      given != NULL ? given : usual,
+                                      given != NULL ? option : NULL};
+    if (given == NULL || given[0] != '\0') /* "": wanted without it */
+        rows->own[rows->fields.n_own++] = own;
 }
 
 /* A column with a value of the pairs. */
@@ -95,24 +93,15 @@ static void add_value(struct oj_rows *rows, enum oj_pair_value which,
 static oj_status plan_overlap(struct oj_rows *rows, const char *list,
                               struct oj_error *err)
 {
-    static const struct
-    {
-        const char *word, *name;
-    } of[] = {{"area", "overlap_area"},
-              {"length", "overlap_length"},
-              {"percent", "overlap_percent"}};
+    static const char *const all[] = {"area", "length", "percent", NULL};
+    static const char *const names[] = {"overlap_area", "overlap_length",
+                                        "overlap_percent"};
     char **words = CSLTokenizeString2(
         list, ",", CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES);
-    int is_wanted[3] = {0, 0, 0};
     oj_status status = OJ_OK;
     for (int i = 0; words != NULL && words[i] != NULL; i++)
     {
-        int found = -1;
-        for (int j = 0; j < 3; j++)
-            found = strcasecmp(words[i], of[j].word) == 0 ? j : found;
-        if (found >= 0)
-            is_wanted[found] = 1;
-        else
+        if (CSLFindString((char **)all, words[i]) < 0)
             status = oj_fail(err, OJ_ERR_ARG,
                              "-overlap takes area, length and percent, with "
                              "commas between them, not '%s'",
@@ -121,13 +110,13 @@ static oj_status plan_overlap(struct oj_rows *rows, const char *list,
     if (status == OJ_OK && CSLCount(words) == 0)
         status =
             oj_fail(err, OJ_ERR_ARG, "-overlap needs area, length or percent");
-    CSLDestroy(words);
-    for (int j = 0; j < 3; j++)
+    for (int j = 0; all[j] != NULL; j++)
     {
-        if (is_wanted[j])
+        if (CSLFindString(words, all[j]) >= 0)
             add_value(rows, (enum oj_pair_value)(OJ_PAIR_OVERLAP_AREA + j),
-                      of[j].name);
+                      names[j]);
     }
+    CSLDestroy(words);
     return status;
 }
 
@@ -179,38 +168,52 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
     return OJ_OK;
 }
 
+static oj_status plan_aggregates(struct oj_rows *rows, struct oj_error *err)
+{
+    unsigned char *want = rows->request.want;
+    OJ_TRY(oj_aggregation_open(rows->job, &rows->aggregation, err));
+    rows->fields.own =
+        oj_aggregation_columns(rows->aggregation, &rows->fields.n_own);
+    if (oj_aggregation_needs_overlap(rows->aggregation))
+        want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
+            want[OJ_PAIR_JOIN_AREA] = 1;
+    rows->streams_join = oj_aggregation_streams_join(rows->aggregation);
+    return OJ_OK;
+}
+
 oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
                        struct oj_error *err)
 {
     const struct oj_command *command = job->command;
     const struct oj_options options = oj_job_options(command);
+    struct oj_schema_request *fields = &rows->fields;
+    enum oj_how how = (enum oj_how)command->how;
+    int is_choice = how == OJ_HOW_SEMI || how == OJ_HOW_ANTI;
+    int is_one = is_choice || command->aggregates != NULL;
     rows->job = job;
+    rows->how = how == OJ_HOW_RIGHT  ? OJ_HOW_INNER
+                : how == OJ_HOW_FULL ? OJ_HOW_LEFT
+                                     : how;
     rows->score_column = -1;
     rows->request.relation = job->relation;
     rows->request.n_threads = options.n_threads;
     rows->request.cancel = options.cancel;
-    if (command->how == OJ_HOW_SEMI || command->how == OJ_HOW_ANTI)
-        return OJ_OK;
-    if (command->pick != NULL)
+    fields->input = &job->input;
+    fields->join = &job->join;
+    fields->with_input = 1;
+    fields->with_join = !is_one;
+    fields->has_other_rows = how == OJ_HOW_RIGHT || how == OJ_HOW_FULL;
+    fields->own = rows->own;
+    fields->prefix = command->prefix;
+    if (!is_choice && command->pick != NULL)
         OJ_TRY(plan_pick(rows, command->pick, err));
-    plan_geometry(rows, (enum oj_write_geometry)command->geometry);
-    if (command->aggregates != NULL)
-        return OJ_OK;
-    return plan_columns(rows, err);
-}
-
-int oj_rows_one_per_input(const struct oj_rows *rows)
-{
-    const struct oj_command *command = rows->job->command;
-    return command->how == OJ_HOW_SEMI || command->how == OJ_HOW_ANTI ||
-           command->aggregates != NULL || rows->request.pick != OJ_PICK_ALL ||
-           !oj_relation_gives_lists(&rows->job->relation);
-}
-
-int oj_rows_has_unmatched_join(const struct oj_rows *rows)
-{
-    const struct oj_command *command = rows->job->command;
-    return command->how == OJ_HOW_RIGHT || command->how == OJ_HOW_FULL;
+    if (!is_choice)
+        plan_geometry(rows, (enum oj_write_geometry)command->geometry);
+    if (!is_one)
+        OJ_TRY(plan_columns(rows, err));
+    fields->one_row_per_input = is_one || rows->request.pick != OJ_PICK_ALL ||
+                                !oj_relation_gives_lists(&job->relation);
+    return command->aggregates != NULL ? plan_aggregates(rows, err) : OJ_OK;
 }
 
 /* ---- scores ------------------------------------------------------------- */
@@ -368,6 +371,31 @@ oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)
     return OJ_OK;
 }
 
+/* Also of those that become multi-geometries. */
+static int is_multi(OGRwkbGeometryType of)
+{
+    OGRwkbGeometryType type = OGR_GT_Flatten(of);
+    return OGR_GT_IsSubClassOf(type, wkbPolyhedralSurface) ||
+           (OGR_GT_IsSubClassOf(type, wkbGeometryCollection) &&
+            type != wkbGeometryCollection);
+}
+
+void oj_rows_fill_write_options(const struct oj_rows *rows,
+                                struct oj_write_options *options)
+{
+    const struct oj_job *job = rows->job;
+    options->how = rows->how;
+    options->join_side = &job->join_side->flat;
+    options->join_table = job->join_side->table;
+    options->cancel = oj_cancel_flag();
+    options->aggregate = oj_aggregation_value;
+    options->aggregate_user = rows->aggregation;
+    options->geometry = rows->geometry;
+    options->promote_to_multi = job->command->layer_type == OJ_LAYER_MULTI;
+    options->multi_shapes =
+        rows->geometry == OJ_WRITE_JOIN && is_multi(job->join.type);
+}
+
 const struct oj_pair_values *oj_rows_values(const struct oj_rows *rows,
                                             int answer)
 {
@@ -380,9 +408,9 @@ void oj_rows_warn(const struct oj_rows *rows)
     int64_t n =
         rows->stage != NULL ? oj_pair_stage_undecided(rows->stage, &first) : 0;
     if (n > 0)
-        oj_warn("the overlap of %lld %s is not known, because GEOS cannot "
-                "make the intersection (%s); -invalid fix may help",
-                (long long)n, oj_word_for(n, "pair", "pairs"), first);
+        oj_warn("the overlap of %s is not known, because GEOS cannot make the "
+                "intersection (%s); -invalid fix may help",
+                oj_counted(n, "pair", "pairs"), first);
 }
 
 /* ---- the geometry type of the output ------------------------------------- */
@@ -425,13 +453,11 @@ static OGRwkbGeometryType type_of_arrays(OGRwkbGeometryType type)
     }
 }
 
-/* A type that takes rows of both. Z and M of either stay. */
-static OGRwkbGeometryType type_of_both(OGRwkbGeometryType a,
-                                       OGRwkbGeometryType b)
+/* Z and M of either stay. */
+static OGRwkbGeometryType with_dimensions(OGRwkbGeometryType flat,
+                                          OGRwkbGeometryType a,
+                                          OGRwkbGeometryType b)
 {
-    OGRwkbGeometryType flat = OGR_GT_Flatten(a);
-    if (flat != OGR_GT_Flatten(b))
-        flat = wkbUnknown;
     return OGR_GT_SetModifier(flat, OGR_GT_HasZ(a) || OGR_GT_HasZ(b),
                               OGR_GT_HasM(a) || OGR_GT_HasM(b));
 }
@@ -442,33 +468,36 @@ static int has_one_type(GDALDriverH driver)
            strcmp(GDALGetDescription(driver), "ESRI Shapefile") == 0;
 }
 
+/* Of a Shapefile, for shapes of this kind. */
+static OGRwkbGeometryType type_of_kind(unsigned kind, OGRwkbGeometryType points)
+{
+    return kind == OJ_PART_POLYGON ? wkbPolygon
+           : kind == OJ_PART_LINE  ? wkbLineString
+                                   : points;
+}
+
 /* Shapefile tells neither single from multi nor one type from another later:
  * rows of one kind are all it takes. */
-static oj_status type_of_both_in_one(unsigned a, unsigned b,
-                                     OGRwkbGeometryType of_a,
-                                     OGRwkbGeometryType of_b,
-                                     OGRwkbGeometryType *type,
-                                     struct oj_error *err)
+static oj_status set_type_of_both_in_one(struct oj_rows *rows, unsigned a,
+                                         unsigned b, struct oj_error *err)
 {
-    OGRwkbGeometryType flat = a == OJ_PART_POLYGON ? wkbPolygon
-                              : a == OJ_PART_LINE  ? wkbLineString
-                                                   : OGR_GT_Flatten(of_a);
+    OGRwkbGeometryType of_a = rows->job->input.type;
+    OGRwkbGeometryType of_b = rows->job->join.type;
     if (a != b || a == 0 ||
         (a == OJ_PART_POINT && OGR_GT_Flatten(of_a) != OGR_GT_Flatten(of_b)))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "a Shapefile has one geometry type, and join rows that "
                        "match nothing bring another one; write GPKG, or leave "
                        "out -how right or full");
-    *type = OGR_GT_SetModifier(flat, OGR_GT_HasZ(of_a) || OGR_GT_HasZ(of_b),
-                               OGR_GT_HasM(of_a) || OGR_GT_HasM(of_b));
+    rows->fields.type =
+        with_dimensions(type_of_kind(a, OGR_GT_Flatten(of_a)), of_a, of_b);
     return OJ_OK;
 }
 
 /* In a Shapefile: what two features of these kinds can have in common at most,
  * and nothing of lower dimension. */
-static oj_status type_of_common_in_one(struct oj_rows *rows, unsigned a,
-                                       unsigned b, OGRwkbGeometryType *type,
-                                       struct oj_error *err)
+static oj_status set_type_of_common_in_one(struct oj_rows *rows, unsigned a,
+                                           unsigned b, struct oj_error *err)
 {
     unsigned least = a < b ? a : b;
     if (a == 0 || b == 0)
@@ -476,9 +505,7 @@ static oj_status type_of_common_in_one(struct oj_rows *rows, unsigned a,
                        "a Shapefile has one geometry type, and the layers do "
                        "not say theirs: write the intersections as GPKG");
     rows->request.shape_kinds = least;
-    *type = least == OJ_PART_POLYGON ? wkbPolygon
-            : least == OJ_PART_LINE  ? wkbLineString
-                                     : wkbMultiPoint;
+    rows->fields.type = type_of_kind(least, wkbMultiPoint);
     oj_notice("a Shapefile has one geometry type: parts of intersections that "
               "are no %s are left out",
               least == OJ_PART_POLYGON ? "polygons"
@@ -497,9 +524,10 @@ static OGRwkbGeometryType type_of_common(OGRwkbGeometryType a,
 }
 
 oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
-                       OGRwkbGeometryType *type, struct oj_error *err)
+                       struct oj_error *err)
 {
     OGRwkbGeometryType a = rows->job->input.type, b = rows->job->join.type;
+    OGRwkbGeometryType *type = &rows->fields.type;
     switch (rows->geometry)
     {
         case OJ_WRITE_JOIN:
@@ -514,17 +542,20 @@ oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
         case OJ_WRITE_SHAPE:
             *type = type_of_common(a, b);
             if (has_one_type(driver) && *type == wkbUnknown)
-                return type_of_common_in_one(rows, kind_of(a), kind_of(b), type,
-                                             err);
+                return set_type_of_common_in_one(rows, kind_of(a), kind_of(b),
+                                                 err);
             break;
         case OJ_WRITE_INPUT:
             *type = a;
-            if (!oj_rows_has_unmatched_join(rows))
+            if (!rows->fields.has_other_rows)
                 break;
-            *type = type_of_both(a, b);
             if (has_one_type(driver))
-                return type_of_both_in_one(kind_of(a), kind_of(b), a, b, type,
-                                           err);
+                return set_type_of_both_in_one(rows, kind_of(a), kind_of(b),
+                                               err);
+            *type = with_dimensions(OGR_GT_Flatten(a) == OGR_GT_Flatten(b)
+                                        ? OGR_GT_Flatten(a)
+                                        : wkbUnknown,
+                                    a, b);
             break;
     }
     return OJ_OK;
@@ -534,6 +565,7 @@ void oj_rows_close(struct oj_rows *rows)
 {
     const struct oj_rows closed = {0};
     oj_pair_stage_close(rows->stage);
+    oj_aggregation_close(rows->aggregation);
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
         oj_pair_values_free(&rows->values[i]);
     oj_flat_slice_free(&rows->slice);

@@ -1,11 +1,11 @@
 #include "oj_summary.h"
 
 #include "../../flatten/base/oj_clock.h"
-#include "../base/oj_exit.h"
 #include "../base/oj_message.h"
 #include "../command/oj_command_op.h"
-#include "../files/oj_temporary.h"
 #include "../files/oj_text_file.h"
+
+#include <cpl_string.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -50,35 +50,29 @@ static void fill_reasons(const struct oj_job *job, int side,
     memcpy(reasons, all, sizeof all);
 }
 
-static int64_t n_skipped(const struct oj_job *job, int side)
+/* "3 skipped (2 without geometry, 1 empty)", after before; "" where none is. */
+static void write_skipped(const struct oj_job *job, int side,
+                          const char *before, char *text, size_t size)
 {
     struct reason reasons[N_REASONS];
+    const char *separator = "";
     int64_t n = 0;
     fill_reasons(job, side, reasons);
     for (int i = 0; i < N_REASONS; i++)
         n += reasons[i].n;
-    return n;
-}
-
-/* "3 skipped (2 without geometry, 1 empty)" */
-static void write_skipped(const struct oj_job *job, int side, char *text,
-                          size_t size)
-{
-    struct reason reasons[N_REASONS];
-    const char *comma = "";
-    int used;
-    fill_reasons(job, side, reasons);
-    used =
-        snprintf(text, size, "%lld skipped (", (long long)n_skipped(job, side));
+    text[0] = '\0';
+    if (n == 0)
+        return;
+    oj_append(text, size, "%s%lld skipped (", before, (long long)n);
     for (int i = 0; i < N_REASONS; i++)
     {
         if (reasons[i].n == 0)
             continue;
-        used += snprintf(text + used, size - (size_t)used, "%s%lld %s", comma,
-                         (long long)reasons[i].n, reasons[i].words);
-        comma = ", ";
+        oj_append(text, size, "%s%lld %s", separator, (long long)reasons[i].n,
+                  reasons[i].words);
+        separator = ", ";
     }
-    snprintf(text + used, size - (size_t)used, ")");
+    oj_append(text, size, ")");
 }
 
 static void warn_of_reading(const struct oj_source *source,
@@ -102,10 +96,10 @@ static void note_side(const struct oj_source *source,
     const struct oj_flat_counts *shapes = &counts->shapes;
     warn_of_reading(source, counts);
     if (shapes->n_linearized > 0)
-        oj_notice("%s layer '%s': the curves or surfaces of %lld %s were "
+        oj_notice("%s layer '%s': the curves or surfaces of %s were "
                   "taken as line strings or polygons",
-                  source->role, source->name, (long long)shapes->n_linearized,
-                  oj_word_for(shapes->n_linearized, "feature", "features"));
+                  source->role, source->name,
+                  oj_counted(shapes->n_linearized, "feature", "features"));
     if (shapes->n_empty_members > 0)
         oj_notice("%s layer '%s': %lld empty %s of multi-geometries left out",
                   source->role, source->name,
@@ -122,26 +116,25 @@ static void note_side(const struct oj_source *source,
 /* What -invalid and the representative points did. */
 static void note_reshape(const struct oj_reshape *r)
 {
-    char not_fixed[80] = "";
-    if (r->found.n_not_fixed > 0)
-        snprintf(not_fixed, sizeof not_fixed,
-                 ", but %lld of them cannot be and were skipped",
-                 (long long)r->found.n_not_fixed);
-    if (r->found.n_invalid > 0)
+    const struct oj_side_findings *found = &r->found;
+    if (found->n_invalid > 0)
         oj_notice(
             "%s layer '%s': %lld of %lld features with polygons are not "
             "valid and were %s%s; the first is %lld (%s)",
-            r->role, r->name, (long long)r->found.n_invalid,
-            (long long)r->found.n_tested,
+            r->role, r->name, (long long)found->n_invalid,
+            (long long)found->n_tested,
             r->invalid == OJ_INVALID_FIX ? "made so for the join" : "skipped",
-            not_fixed, (long long)r->found.first_invalid, r->found.reason);
-    if (r->found.n_no_point > 0)
-        oj_notice(
-            "%s layer '%s': %lld %s no %s, and %s skipped", r->role, r->name,
-            (long long)r->found.n_no_point,
-            oj_word_for(r->found.n_no_point, "feature has", "features have"),
-            r->shape == OJ_SHAPE_CENTROID ? "centroid" : "point on surface",
-            oj_word_for(r->found.n_no_point, "was", "were"));
+            found->n_not_fixed > 0
+                ? CPLSPrintf(", but %lld of them cannot be and were skipped",
+                             (long long)found->n_not_fixed)
+                : "",
+            (long long)found->first_invalid, found->reason);
+    if (found->n_no_point > 0)
+        oj_notice("%s layer '%s': %s no %s, and %s skipped", r->role, r->name,
+                  oj_counted(found->n_no_point, "feature has", "features have"),
+                  r->shape == OJ_SHAPE_CENTROID ? "centroid"
+                                                : "point on surface",
+                  oj_word_for(found->n_no_point, "was", "were"));
 }
 
 static void note_reach(const struct oj_job *job)
@@ -150,12 +143,11 @@ static void note_reach(const struct oj_job *job)
     {
         int64_t n = job->sides.reshape[side].found.n_no_reach;
         if (n > 0)
-            oj_notice(
-                "%lld %s of the %s layer %s nothing, because the distance "
-                "is NULL, negative or no number",
-                (long long)n, oj_word_for(n, "row", "rows"),
-                side == 0 ? "input" : "join",
-                oj_word_for(n, "matches", "match"));
+            oj_notice("%s of the %s layer %s nothing, because the distance is "
+                      "NULL, negative or no number",
+                      oj_counted(n, "row", "rows"),
+                      side == 0 ? "input" : "join",
+                      oj_word_for(n, "matches", "match"));
     }
 }
 
@@ -163,10 +155,9 @@ static void warn_undecided(const struct oj_job *job)
 {
     const struct oj_stats *stats = oj_job_stats(job);
     if (stats->n_undecided_pairs > 0)
-        oj_warn("GEOS cannot say whether %lld %s left out (%.*s)%s",
-                (long long)stats->n_undecided_pairs,
-                oj_word_for(stats->n_undecided_pairs, "pair matches, and it is",
-                            "pairs match, and they are"),
+        oj_warn("GEOS cannot say whether %s left out (%.*s)%s",
+                oj_counted(stats->n_undecided_pairs, "pair matches, and it is",
+                           "pairs match, and they are"),
                 oj_message_reason_length(stats->undecided_text),
                 stats->undecided_text,
                 job->command->invalid == OJ_INVALID_USE
@@ -174,7 +165,7 @@ static void warn_undecided(const struct oj_job *job)
                     : "");
 }
 
-static void note_join_side(const struct oj_job *job)
+static void note_sides(const struct oj_job *job)
 {
     char skipped[SKIPPED_SIZE];
     note_side(&job->input, &job->input_counts);
@@ -183,22 +174,18 @@ static void note_join_side(const struct oj_job *job)
     note_reshape(&job->sides.reshape[1]);
     note_reach(job);
     warn_undecided(job);
-    if (n_skipped(job, 1) == 0)
-        return;
-    write_skipped(job, 1, skipped, sizeof skipped);
-    oj_notice("join layer '%s': %s", job->join.name, skipped);
+    write_skipped(job, 1, "", skipped, sizeof skipped);
+    if (skipped[0] != '\0')
+        oj_notice("join layer '%s': %s", job->join.name, skipped);
 }
 
-static void note_left_out(const struct oj_summary *summary)
+static void warn_left_out(int64_t n)
 {
-    if (summary->n_rows_left_out > 0)
-        oj_warn("%lld %s without geometry %s left out: this format cannot "
+    if (n > 0)
+        oj_warn("%s without geometry %s left out: this format cannot "
                 "hold %s; write GPKG to keep %s",
-                (long long)summary->n_rows_left_out,
-                oj_word_for(summary->n_rows_left_out, "row", "rows"),
-                oj_word_for(summary->n_rows_left_out, "was", "were"),
-                oj_word_for(summary->n_rows_left_out, "it", "them"),
-                oj_word_for(summary->n_rows_left_out, "it", "them"));
+                oj_counted(n, "row", "rows"), oj_word_for(n, "was", "were"),
+                oj_word_for(n, "it", "them"), oj_word_for(n, "it", "them"));
 }
 
 /* Tiles are indexed while they are joined. */
@@ -209,14 +196,14 @@ static double join_seconds(const struct oj_job *job)
 }
 
 /* The choice is worth a word where a GPU works, or was wanted in vain. */
-static void write_backend(const struct oj_job *job, char *text, size_t size)
+static const char *backend_text(const struct oj_job *job)
 {
     const struct oj_backend *backend = oj_job_backend(job);
     const char *reason = oj_job_reason(job);
-    int says = reason[0] != '\0' && (backend != oj_backend_at(0) ||
-                                     strncmp(reason, "no GPU", 6) == 0);
-    snprintf(text, size, "%s%s%s%s", backend->name, says ? " (" : "",
-             says ? reason : "", says ? ")" : "");
+    if (reason[0] == '\0' ||
+        (backend == oj_backend_at(0) && strncmp(reason, "no GPU", 6) != 0))
+        return backend->name;
+    return CPLSPrintf("%s (%s)", backend->name, reason);
 }
 
 /* What is said of pairs that the output does not have one by one either. */
@@ -233,47 +220,23 @@ static void print_line(const struct oj_summary *summary)
 {
     const struct oj_job *job = summary->job;
     const struct oj_pipeline_counts *counts = &job->counts;
-    char skipped[SKIPPED_SIZE] = "", written[OJ_PATH_MAX + 64] = "";
-    char tiles[64] = "";
-    char backend[420];
-    int n_threads = oj_job_threads(job);
-    write_backend(job, backend, sizeof backend);
-    if (n_skipped(job, 0) > 0)
-    {
-        strcpy(skipped, ", of which ");
-        write_skipped(job, 0, skipped + strlen(skipped),
-                      sizeof skipped - strlen(skipped));
-    }
-    if (summary->destination != NULL)
-        snprintf(
-            written, sizeof written, "; %lld %s written to %s",
-            (long long)(summary->n_rows_written - summary->n_rows_left_out),
-            oj_word_for(summary->n_rows_written - summary->n_rows_left_out,
-                        "row", "rows"),
-            summary->destination);
-    if (job->tiled != NULL)
-        snprintf(tiles, sizeof tiles, ", the join side in %lld %s",
-                 (long long)job->tiles.n_tiles,
-                 oj_word_for(job->tiles.n_tiles, "tile", "tiles"));
-    oj_notice("%lld %s in: %lld matched, %lld unmatched%s; %lld %s%s%s; "
-              "read %.2f s, join %.2f s, write %.2f s, total %.2f s; backend "
-              "%s, %d %s%s",
-              (long long)counts->n_rows,
-              oj_word_for(counts->n_rows, "row", "rows"),
-              (long long)counts->n_matched,
-              (long long)(counts->n_rows - counts->n_matched), skipped,
-              (long long)counts->n_pairs,
-              oj_word_for(counts->n_pairs, "pair", "pairs"), how_counted(job),
-              written, job->join_side->read_s + counts->read_s,
-              join_seconds(job), summary->write_s, summary->total_s, backend,
-              n_threads, oj_word_for(n_threads, "thread", "threads"), tiles);
-}
-
-static void print_summary(const struct oj_summary *summary)
-{
-    note_join_side(summary->job);
-    note_left_out(summary);
-    print_line(summary);
+    int64_t n_written = summary->n_rows_written - summary->n_rows_left_out;
+    int64_t n_tiles = job->tiles.n_tiles;
+    char skipped[SKIPPED_SIZE];
+    write_skipped(job, 0, ", of which ", skipped, sizeof skipped);
+    oj_notice(
+        "%s in: %lld matched, %lld unmatched%s; %s%s; %s written to %s; "
+        "read %.2f s, join %.2f s, write %.2f s, total %.2f s; backend %s, "
+        "%s%s%s",
+        oj_counted(counts->n_rows, "row", "rows"), (long long)counts->n_matched,
+        (long long)(counts->n_rows - counts->n_matched), skipped,
+        oj_counted(counts->n_pairs, "pair", "pairs"), how_counted(job),
+        oj_counted(n_written, "row", "rows"), summary->destination,
+        job->join_side->read_s + counts->read_s, join_seconds(job),
+        summary->write_s, summary->total_s, backend_text(job),
+        oj_counted(oj_job_threads(job), "thread", "threads"),
+        job->tiled != NULL ? ", the join side in " : "",
+        job->tiled != NULL ? oj_counted(n_tiles, "tile", "tiles") : "");
 }
 
 static void write_side(FILE *file, const char *key, const struct oj_job *job,
@@ -366,8 +329,7 @@ static void write_json(FILE *file, const void *user)
             (long long)oj_job_stats(job)->n_undecided_pairs,
             job->sides.is_self_join ? "true" : "false");
     fprintf(file, "  \"destination\": ");
-    oj_text_file_put_json(
-        file, summary->destination != NULL ? summary->destination : "");
+    oj_text_file_put_json(file, summary->destination);
     fprintf(file, ",\n  \"rows_written\": %lld,\n  \"rows_left_out\": %lld,\n",
             (long long)summary->n_rows_written,
             (long long)summary->n_rows_left_out);
@@ -387,21 +349,20 @@ static void write_json(FILE *file, const void *user)
 }
 
 oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
-                         double start, int *exit_code, struct oj_error *err)
+                         int *is_different, struct oj_error *err)
 {
     const char *path = summary->job->command->json_summary;
-    int64_t n_different = 0;
-    summary->validation = proof != NULL ? oj_proof_validation(proof) : NULL;
     if (proof != NULL)
     {
+        summary->validation = oj_proof_validation(proof);
         OJ_TRY(oj_proof_finish(proof, err));
-        n_different = summary->validation->n_rows_different;
+        *is_different = summary->validation->n_rows_different > 0;
     }
-    summary->total_s = oj_clock_seconds() - start;
-    print_summary(summary);
-    if (path != NULL)
-        OJ_TRY(
-            oj_text_file_write(path, "json_summary", write_json, summary, err));
-    *exit_code = n_different > 0 ? OJ_EXIT_DIFFERENCE : OJ_EXIT_COMPLETE;
-    return OJ_OK;
+    summary->total_s = oj_clock_seconds() - summary->start;
+    note_sides(summary->job);
+    warn_left_out(summary->n_rows_left_out);
+    print_line(summary);
+    return path == NULL ? OJ_OK
+                        : oj_text_file_write(path, "json_summary", write_json,
+                                             summary, err);
 }

@@ -13,6 +13,7 @@ struct oj_summary
     int64_t n_rows_written;
     int64_t n_rows_left_out; /**< without geometry; the driver dropped them */
     int64_t n_rows_checked;  /**< counted after closing; -1: not counted */
+    double start;            /**< of the run, oj_clock_seconds() */
     double write_s;          /**< writing rows and finishing the output */
     double total_s;
     const struct oj_validation *validation; /**< NULL: not validated */
@@ -22,12 +23,12 @@ struct oj_summary
  *  been read; oj_summary_end() does it, too. */
 void oj_summary_warn_of_reading(const struct oj_job *job);
 
-/** The last word of a run that began at start (oj_clock_seconds()): takes what
- *  proof found, NULL: nothing was validated; prints notices on what was odd,
- *  then the line, on stderr; writes the same to the file of -json_summary,
- * which appears complete or not at all; and sets the exit code. */
+/** The last word of a run: takes what proof found, NULL: nothing was validated;
+ *  prints notices on what was odd, then the line, on stderr; writes the same to
+ *  the file of -json_summary, which appears complete or not at all.
+ *  *is_different  1: the proof found another answer than the join's */
 OJ_MUST_USE oj_status oj_summary_end(struct oj_summary *summary,
-                                     struct oj_proof *proof, double start,
-                                     int *exit_code, struct oj_error *err);
+                                     struct oj_proof *proof, int *is_different,
+                                     struct oj_error *err);
 
 #endif

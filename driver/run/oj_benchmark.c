@@ -5,10 +5,8 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_cancel.h"
-#include "../base/oj_exit.h"
 #include "../base/oj_message.h"
 #include "../files/oj_text_file.h"
-#include "../job/oj_job.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -46,8 +44,7 @@ enum
 /* What was measured of one method; wall seconds. */
 struct method_row
 {
-    const char *method;  /* for people */
-    const char *backend; /* its name */
+    const struct method *method;
     int n_threads;
     int64_t n_all;    /* rows of the input side */
     int64_t n_run;    /* rows that this method ran on */
@@ -65,9 +62,10 @@ struct method_row
 
 struct benchmark
 {
-    struct oj_job job;
+    struct oj_job *job;
     struct oj_join_side input; /* all of it, but for an engine */
-    struct oj_matches answer;  /* of the cpu backend, all rows */
+    struct oj_join *cpu;       /* what the others are compared with */
+    struct oj_matches answer;  /* of cpu, all rows */
     struct method_row rows[N_METHODS];
     int n_rows;
 };
@@ -75,22 +73,17 @@ struct benchmark
 static void write_agreement(const struct method_row *row, char *text,
                             size_t size)
 {
-    int used;
-    if (row->n_differ == 0)
-        used = snprintf(text, size, "equal");
-    else
-        used =
-            snprintf(text, size, "%lld rows differ", (long long)row->n_differ);
+    snprintf(text, size, "equal");
+    if (row->n_differ > 0)
+        snprintf(text, size, "%lld rows differ", (long long)row->n_differ);
     if (row->n_apart > 0)
-        used += snprintf(text + used, size - (size_t)used, ", %lld rows apart",
-                         (long long)row->n_apart);
+        oj_append(text, size, ", %lld rows apart", (long long)row->n_apart);
     if (row->n_undecided_pairs > 0)
-        used +=
-            snprintf(text + used, size - (size_t)used, ", %lld pairs undecided",
-                     (long long)row->n_undecided_pairs);
+        oj_append(text, size, ", %lld pairs undecided",
+                  (long long)row->n_undecided_pairs);
     if (row->n_within_ulps > 0)
-        snprintf(text + used, size - (size_t)used, ", %lld within ulps",
-                 (long long)row->n_within_ulps);
+        oj_append(text, size, ", %lld within ulps",
+                  (long long)row->n_within_ulps);
 }
 
 static double per_second(const struct method_row *row)
@@ -123,11 +116,12 @@ static void print_table(const struct method_row *rows, int n)
         has_apart = has_apart || row->n_apart > 0;
         has_undecided = has_undecided || row->n_undecided_pairs > 0;
         has_ulps = has_ulps || row->n_within_ulps > 0;
-        has_chords = has_chords || (row->n_within_ulps > 0 &&
-                                    strcmp(row->backend, "sphere") == 0);
+        has_chords =
+            has_chords || (row->n_within_ulps > 0 &&
+                           strcmp(row->method->backend, "sphere") == 0);
         printf("%-42s %3d %10s %9.3f %9.3f %9.3f %9.3f %10.3f%s %11.0f %9.1f "
                "%11lld  %s\n",
-               row->method, row->n_threads, rows_run, row->index_s,
+               row->method->name, row->n_threads, rows_run, row->index_s,
                row->filter_s, row->refine_s, row->total_s, row->all_s,
                is_sample ? "*" : " ", per_second(row), speed_up(&rows[0], row),
                (long long)row->n_pairs, agreement);
@@ -165,7 +159,7 @@ static void write_csv(FILE *file, const void *user)
     {
         const struct method_row *row = &b->rows[i];
         fprintf(file, "\"%s\",%s,%d,%lld,%lld,%.6f,%.6f,%.6f,%.6f,",
-                row->method, row->backend, row->n_threads,
+                row->method->name, row->method->backend, row->n_threads,
                 (long long)row->n_all, (long long)row->n_run, row->index_s,
                 row->filter_s, row->refine_s, row->total_s);
         if (row->n_run < row->n_all)
@@ -178,73 +172,22 @@ static void write_csv(FILE *file, const void *user)
     }
 }
 
-/* Row of the input that stands at place i of an even sample of n_sample. */
-static int64_t sample_row(int64_t i, int64_t n_sample, int64_t n_all)
-{
-    return (int64_t)((long double)i * (long double)n_all /
-                     (long double)n_sample);
-}
-
-/* Rows evenly spread over the input. */
-static oj_status make_sample(const struct oj_flat *flat, int64_t n,
-                             struct oj_feature_set *out, struct oj_error *err)
-{
-    OJ_TRY(oj_feature_set_clear(out, err));
-    for (int64_t i = 0; i < n; i++)
-        OJ_TRY(oj_feature_set_add(out, flat, sample_row(i, n, flat->n_features),
-                                  i, err));
-    return OJ_OK;
-}
-
-/* The answers for the sampled rows, out of those for all. */
-static oj_status pick_answers(const struct oj_matches *all, int64_t n,
-                              struct oj_matches *out, struct oj_error *err)
-{
-    int lists = all->offset != NULL;
-    int64_t n_entries = 0;
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t row = sample_row(i, n, all->n_rows);
-        n_entries +=
-            lists ? oj_matches_end(all, row) - oj_matches_first(all, row) : 1;
-    }
-    OJ_TRY(oj_matches_reserve(out, n, n_entries, lists, err));
-    n_entries = 0;
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t row = sample_row(i, n, all->n_rows);
-        int64_t first = oj_matches_first(all, row);
-        int64_t end = lists ? oj_matches_end(all, row) : row + 1;
-        if (lists)
-            out->offset[i] = n_entries;
-        for (int64_t e = first; e < end; e++, n_entries++)
-        {
-            out->join_row[n_entries] = all->join_row[e];
-            out->measure[n_entries] = all->measure[e];
-            out->n_pairs += all->join_row[e] >= 0;
-        }
-    }
-    if (lists)
-        out->offset[n] = n_entries;
-    return OJ_OK;
-}
-
 static oj_status compare(const struct benchmark *b, const struct oj_flat *input,
                          const struct oj_matches *matches,
                          struct method_row *row, struct oj_error *err)
 {
     struct oj_validation validation = {0};
-    struct oj_matches picked = {0};
+    struct oj_matches of_sample = {0};
     const struct oj_matches *answer = &b->answer;
     oj_status status = OJ_OK;
     if (input->n_features < b->answer.n_rows)
     {
-        status = pick_answers(&b->answer, input->n_features, &picked, err);
-        answer = &picked;
+        status = oj_join_batch(b->cpu, input, &of_sample, err);
+        answer = &of_sample;
     }
-    validation.join_side = &b->job.join_side->flat;
+    validation.join_side = &b->job->join_side->flat;
     validation.input = input;
-    validation.relation = &b->job.relation;
+    validation.relation = &b->job->relation;
     if (status == OJ_OK)
         status = oj_validation_compare(&validation, answer, matches, err);
     row->n_differ = validation.n_rows_different;
@@ -252,19 +195,48 @@ static oj_status compare(const struct benchmark *b, const struct oj_flat *input,
     row->n_undecided_pairs = validation.n_undecided_proved;
     row->n_within_ulps = validation.n_within_ulps;
     oj_validation_free(&validation);
-    oj_matches_free(&picked);
+    oj_matches_free(&of_sample);
     return status;
 }
 
-/* Seconds that the rows of input take; matches are the answers. */
-static oj_status time_join(struct oj_join *join, const struct oj_flat *input,
-                           struct oj_matches *matches, double *seconds,
+/* Rows of the input that a method ran on: all, or evenly spread ones. */
+struct timed_join
+{
+    struct oj_flat input;
+    struct oj_feature_set sample;
+    struct oj_matches matches;
+    double seconds;
+};
+
+static oj_status time_join(const struct benchmark *b, struct oj_join *join,
+                           int64_t n, struct timed_join *timed,
                            struct oj_error *err)
 {
-    double start = oj_clock_seconds();
-    OJ_TRY(oj_join_batch(join, input, matches, err));
-    *seconds = oj_clock_seconds() - start;
+    const struct oj_flat *all = &b->input.flat;
+    double start;
+    timed->input = *all;
+    if (n < all->n_features)
+    {
+        OJ_TRY(oj_feature_set_clear(&timed->sample, err));
+        for (int64_t i = 0; i < n; i++)
+        {
+            long double row =
+                (long double)i * (long double)all->n_features / (long double)n;
+            OJ_TRY(
+                oj_feature_set_add(&timed->sample, all, (int64_t)row, i, err));
+        }
+        timed->input = oj_feature_set_view(&timed->sample);
+    }
+    start = oj_clock_seconds();
+    OJ_TRY(oj_join_batch(join, &timed->input, &timed->matches, err));
+    timed->seconds = oj_clock_seconds() - start;
     return OJ_OK;
+}
+
+static void free_timed(struct timed_join *timed)
+{
+    oj_matches_free(&timed->matches);
+    oj_feature_set_free(&timed->sample);
 }
 
 static int is_on_gpu(const struct method *method)
@@ -276,85 +248,66 @@ static int is_on_gpu(const struct method *method)
 /* As many rows as fit into the time that the user grants. */
 static oj_status choose_rows(const struct benchmark *b,
                              const struct method *method, struct oj_join *join,
-                             double index_s, int64_t *n_rows,
-                             struct oj_error *err)
+                             int64_t *n_rows, struct oj_error *err)
 {
-    struct oj_feature_set sample = {0};
-    struct oj_matches matches = {0};
+    struct timed_join trial = {0};
     int64_t n_all = b->input.flat.n_features;
     int64_t n_trial = is_on_gpu(method) ? GPU_TRIAL_ROWS : TRIAL_ROWS;
-    double seconds = 0, budget = b->job.command->benchmark_seconds - index_s;
+    double budget =
+        b->job->command->benchmark_seconds - oj_join_stats(join)->index_s;
     oj_status status;
     *n_rows = n_all;
     if (n_all <= 5 * n_trial)
         return OJ_OK;
-    status = make_sample(&b->input.flat, n_trial, &sample, err);
-    if (status == OJ_OK)
+    status = time_join(b, join, n_trial, &trial, err);
+    if (status == OJ_OK && trial.seconds > 0)
     {
-        const struct oj_flat rows = oj_feature_set_view(&sample);
-        status = time_join(join, &rows, &matches, &seconds, err);
-    }
-    if (status == OJ_OK && seconds > 0)
-    {
-        double fit = budget > 0 ? budget / (seconds / (double)n_trial) : 0.0;
+        double fit =
+            budget > 0 ? budget / (trial.seconds / (double)n_trial) : 0.0;
         if (fit < (double)n_all)
             *n_rows = fit < (double)n_trial ? n_trial : (int64_t)fit;
     }
-    oj_matches_free(&matches);
-    oj_feature_set_free(&sample);
+    free_timed(&trial);
     return status;
 }
 
-static void fill_row(const struct benchmark *b, const struct method *method,
-                     struct oj_join *join, const struct oj_stats *before,
-                     const struct oj_matches *matches, double join_s,
-                     struct method_row *row)
+static void fill_row(const struct benchmark *b, struct oj_join *join,
+                     const struct oj_stats *before,
+                     const struct timed_join *timed, struct method_row *row)
 {
     const struct oj_stats *stats = oj_join_stats(join);
-    double scale = (double)b->input.flat.n_features / (double)matches->n_rows;
-    row->method = method->name;
-    row->backend = method->backend;
     row->n_threads = oj_join_threads(join);
     row->n_all = b->input.flat.n_features;
-    row->n_run = matches->n_rows;
+    row->n_run = timed->matches.n_rows;
     row->index_s = stats->index_s + stats->sort_s - before->sort_s;
     row->filter_s = stats->filter_s - before->filter_s;
     row->refine_s = stats->refine_s - before->refine_s;
-    row->total_s = stats->index_s + join_s;
-    row->all_s = stats->index_s + join_s * scale;
-    row->n_pairs = matches->n_pairs;
+    row->total_s = stats->index_s + timed->seconds;
+    row->all_s = stats->index_s +
+                 timed->seconds * ((double)row->n_all / (double)row->n_run);
+    row->n_pairs = timed->matches.n_pairs;
 }
 
 static oj_status run_opened(struct benchmark *b, const struct method *method,
                             struct oj_join *join, struct method_row *row,
                             struct oj_error *err)
 {
-    struct oj_feature_set sample = {0};
-    struct oj_matches matches = {0};
-    struct oj_flat input = b->input.flat;
+    struct timed_join timed = {0};
     struct oj_stats before;
-    double seconds = 0;
     int64_t n;
     oj_status status;
-    OJ_TRY(choose_rows(b, method, join, oj_join_stats(join)->index_s, &n, err));
+    OJ_TRY(choose_rows(b, method, join, &n, err));
     before = *oj_join_stats(join);
     oj_notice("%s: %lld of %lld rows ...", method->name, (long long)n,
               (long long)b->input.flat.n_features);
-    status = OJ_OK;
-    if (n < b->input.flat.n_features)
-    {
-        status = make_sample(&b->input.flat, n, &sample, err);
-        input = oj_feature_set_view(&sample);
-    }
-    if (status == OJ_OK)
-        status = time_join(join, &input, &matches, &seconds, err);
+    status = time_join(b, join, n, &timed, err);
     if (status == OJ_OK)
     {
-        fill_row(b, method, join, &before, &matches, seconds, row);
-        status = compare(b, &input, &matches, row, err);
+        row->method = method;
+        fill_row(b, join, &before, &timed, row);
+        status = compare(b, &timed.input, &timed.matches, row, err);
     }
-    oj_matches_free(&matches);
-    oj_feature_set_free(&sample);
+    free_timed(&timed);
     return status;
 }
 
@@ -362,12 +315,12 @@ static oj_status open_join(const struct benchmark *b, const char *backend,
                            int all_threads, int timings, struct oj_join **join,
                            struct oj_error *err)
 {
-    struct oj_options options = oj_job_options(b->job.command);
+    struct oj_options options = oj_job_options(b->job->command);
     options.timings = timings;
     options.max_batch_pairs = 0;
     if (!all_threads)
         options.n_threads = 1;
-    return oj_join_open(&b->job.join_side->flat, &b->job.relation, backend,
+    return oj_join_open(&b->job->join_side->flat, &b->job->relation, backend,
                         &options, join, err);
 }
 
@@ -380,7 +333,7 @@ static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
     struct oj_join *join;
     OJ_TRY(oj_gpu_load(&module, err));
     if (strcmp(backend, "cuda") == 0 &&
-        !module->takes(&b->job.relation, &b->job.join_side->flat,
+        !module->takes(&b->job->relation, &b->job->join_side->flat,
                        &b->input.flat))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "no CUDA kernel answers such a join");
@@ -405,7 +358,7 @@ static oj_status run_method(struct benchmark *b, const struct method *method,
 }
 
 /* All methods that can do the join; rows of others are left out. */
-static oj_status run_methods(struct benchmark *b, int *exit_code,
+static oj_status run_methods(struct benchmark *b, int *is_different,
                              struct oj_error *err)
 {
     for (int i = 0; i < N_METHODS; i++)
@@ -414,7 +367,7 @@ static oj_status run_methods(struct benchmark *b, int *exit_code,
         struct method_row *row = &b->rows[b->n_rows];
         oj_status status;
         if (strcmp(methods[i].backend, "sphere") == 0 &&
-            b->job.relation.metric != OJ_METRIC_SPHERE)
+            b->job->relation.metric != OJ_METRIC_SPHERE)
             continue;
         status = run_method(b, &methods[i], row, &here);
         if (status == OJ_ERR_UNSUPPORTED || status == OJ_ERR_NO_DEVICE)
@@ -425,60 +378,45 @@ static oj_status run_methods(struct benchmark *b, int *exit_code,
         if (status != OJ_OK)
             return oj_fail(err, status, "%s", here.message);
         b->n_rows++;
-        if (row->n_differ > 0)
-            *exit_code = OJ_EXIT_DIFFERENCE;
+        *is_different |= row->n_differ > 0;
     }
     return OJ_OK;
 }
 
-/* What the others are compared with; also warms up memory and caches. */
-static oj_status make_answer(struct benchmark *b, struct oj_error *err)
+static oj_status run_benchmark(struct benchmark *b, struct oj_command_run *run,
+                               struct oj_error *err)
 {
-    struct oj_join *join;
-    oj_status status;
-    OJ_TRY(open_join(b, "cpu", 1, 0, &join, err));
-    status = oj_join_batch(join, &b->input.flat, &b->answer, err);
-    oj_join_close(join);
-    return status;
-}
-
-static oj_status run(struct benchmark *b, const struct oj_command *command,
-                     int *exit_code, struct oj_error *err)
-{
-    struct oj_job *job = &b->job;
-    OJ_TRY(oj_job_open(command, job, err));
+    struct oj_job *job = b->job;
+    const struct oj_flat *join = &job->join_side->flat;
+    const struct oj_flat *input = &b->input.flat;
     OJ_TRY(oj_job_read_side(job, 1, job->join_side, oj_is_cancelled_at, NULL,
                             err));
     OJ_TRY(oj_job_read_side(job, 0, &b->input, oj_is_cancelled_at, NULL, err));
-    if (b->input.flat.n_features == 0)
+    if (input->n_features == 0)
         return oj_fail(err, OJ_ERR_DATA,
                        "input layer '%s' has no rows to benchmark with",
                        job->input.name);
-    oj_notice(
-        "%lld input %s, %lld join %s with %lld %s",
-        (long long)b->input.flat.n_features,
-        oj_word_for(b->input.flat.n_features, "row", "rows"),
-        (long long)job->join_side->flat.n_features,
-        oj_word_for(job->join_side->flat.n_features, "feature", "features"),
-        (long long)job->join_side->flat.n_vertices,
-        oj_word_for(job->join_side->flat.n_vertices, "vertex", "vertices"));
-    OJ_TRY(make_answer(b, err));
-    *exit_code = OJ_EXIT_COMPLETE;
-    OJ_TRY(run_methods(b, exit_code, err));
+    oj_notice("%s, %s with %s",
+              oj_counted(input->n_features, "input row", "input rows"),
+              oj_counted(join->n_features, "join feature", "join features"),
+              oj_counted(join->n_vertices, "vertex", "vertices"));
+    /* also warms up memory and caches */
+    OJ_TRY(open_join(b, "cpu", 1, 0, &b->cpu, err));
+    OJ_TRY(oj_join_batch(b->cpu, input, &b->answer, err));
+    OJ_TRY(run_methods(b, &run->is_different, err));
     print_table(b->rows, b->n_rows);
-    if (command->benchmark_csv == NULL)
+    if (run->command->benchmark_csv == NULL)
         return OJ_OK;
-    return oj_text_file_write(command->benchmark_csv, "benchmark_csv",
+    return oj_text_file_write(run->command->benchmark_csv, "benchmark_csv",
                               write_csv, b, err);
 }
 
-oj_status oj_benchmark_run(const struct oj_command *command, int *exit_code,
-                           struct oj_error *err)
+oj_status oj_benchmark_run(struct oj_command_run *run, struct oj_error *err)
 {
-    struct benchmark b = {0};
-    oj_status status = run(&b, command, exit_code, err);
+    struct benchmark b = {.job = &run->pass.job};
+    oj_status status = run_benchmark(&b, run, err);
+    oj_join_close(b.cpu);
     oj_matches_free(&b.answer);
     oj_join_side_free(&b.input);
-    oj_job_close(&b.job);
     return status;
 }

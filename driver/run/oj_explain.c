@@ -3,12 +3,10 @@
 #include "../../flatten/read/oj_layer_read.h"
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
-#include "../base/oj_exit.h"
 #include "../base/oj_message.h"
 #include "../command/oj_command_op.h"
-#include "../job/oj_job.h"
-#include "../output/oj_output.h"
-#include "../rows/oj_aggregation.h"
+
+#include <cpl_string.h>
 
 #include <math.h>
 #include <stdarg.h>
@@ -23,18 +21,13 @@ enum
 
 struct explanation
 {
-    struct oj_job job;
-    struct oj_output output;
-    struct oj_aggregation *aggregation; /* NULL: no -agg */
-    int streams_join;                   /* past the input side, which is held */
+    struct oj_command_run *run;
+    struct oj_job *job;      /* of run */
+    int streams_join;        /* past the input side, which is held */
     int64_t n_input, n_join; /* rows; -1: not known without reading */
     int is_part;             /* the join side was too large to read it all */
-
-    /* The first rows of the input, joined. */
-    struct oj_batch batch;
-    struct oj_side_work work;
-    struct oj_matches matches;
-    struct oj_flat sample;
+    struct oj_flat sample;   /* the first rows of the input, and their pairs: */
+    struct oj_matches *matches;
 };
 
 static void line(const char *key, const char *format, ...) OJ_PRINTF(2, 3);
@@ -51,30 +44,22 @@ static void line(const char *key, const char *format, ...)
 
 /* ---- what is asked ------------------------------------------------------ */
 
-static void count_text(int64_t n, char *text, size_t size)
-{
-    if (n < 0)
-        snprintf(text, size, "a number of rows that is not known beforehand");
-    else
-        snprintf(text, size, "%lld %s", (long long)n,
-                 oj_word_for(n, "row", "rows"));
-}
-
 static void print_side(const char *key, const struct oj_source *source,
                        int64_t n)
 {
     const struct oj_source_options *side = source->side;
-    char rows[64], crs[256];
-    count_text(n, rows, sizeof rows);
+    char crs[256];
     oj_crs_describe(source->srs, crs, sizeof crs);
     line(key, "%s, %s '%s': %s, %s, CRS %s%s%s", side->dataset,
          source->is_result_set ? "SELECT" : "layer", source->name,
-         OGRGeometryTypeToName(source->type), rows, crs,
-         side->where != NULL ? ", filtered by: " : "",
+         OGRGeometryTypeToName(source->type),
+         n < 0 ? "a number of rows that is not known beforehand"
+               : oj_counted(n, "row", "rows"),
+         crs, side->where != NULL ? ", filtered by: " : "",
          side->where != NULL ? side->where : "");
     if (source->n_hidden > 0)
-        line("", "%d %s read for the join and not written", source->n_hidden,
-             oj_word_for(source->n_hidden, "field is", "fields are"));
+        line("", "%s read for the join and not written",
+             oj_counted(source->n_hidden, "field is", "fields are"));
 }
 
 static void print_distances(const struct oj_command *command,
@@ -99,16 +84,11 @@ static void print_distances(const struct oj_command *command,
         line("", "at least %.10g %s", crs->min_distance, unit);
 }
 
-static const char *shape_name(enum oj_joined_shape shape)
-{
-    static const char *const names[] = {
-        "", "the centroids", "points on the surface", "the envelopes"};
-    return names[shape];
-}
-
 static void print_conditions(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
+    static const char *const shapes[] = {
+        "", "the centroids", "points on the surface", "the envelopes"};
     static const char *const invalid[] = {"taken as they are", "skipped",
                                           "made valid for the join",
                                           "an error at the first"};
@@ -132,7 +112,7 @@ static void print_conditions(const struct oj_job *job)
     {
         if (job->sides.reshape[side].shape != OJ_SHAPE_AS_READ)
             line("joined are", "%s of the %s layer",
-                 shape_name(job->sides.reshape[side].shape),
+                 shapes[job->sides.reshape[side].shape],
                  job->sides.reshape[side].role);
     }
     if (command->invalid != OJ_INVALID_USE)
@@ -141,7 +121,7 @@ static void print_conditions(const struct oj_job *job)
 
 static void print_question(const struct explanation *e)
 {
-    const struct oj_job *job = &e->job;
+    const struct oj_job *job = e->job;
     const struct oj_command *command = job->command;
     const struct oj_op_info *op = oj_op_get(job->relation.op);
     char crs[256];
@@ -204,7 +184,7 @@ static oj_status read_first(struct oj_job *job, const struct oj_source *source,
 /* A join side that is too large stands with its first rows. */
 static oj_status read_join_part(struct explanation *e, struct oj_error *err)
 {
-    struct oj_job *job = &e->job;
+    struct oj_job *job = e->job;
     struct oj_layer_reader *reader = NULL;
     struct oj_batch batch = {0};
     oj_status status =
@@ -231,7 +211,7 @@ static oj_status read_join(struct explanation *e, struct oj_error *err)
     else
     {
         status =
-            oj_job_read_side(&e->job, 1, e->job.join_side, is_enough, e, err);
+            oj_job_read_side(e->job, 1, e->job->join_side, is_enough, e, err);
         if (status != OJ_ERR_CANCELLED || !e->is_part || oj_is_cancelled())
             return status;
     }
@@ -241,11 +221,11 @@ static oj_status read_join(struct explanation *e, struct oj_error *err)
 /* A sample with too many pairs is halved until they fit. */
 static oj_status join_sample(struct explanation *e, struct oj_error *err)
 {
-    struct oj_job *job = &e->job;
+    struct oj_job *job = e->job;
     struct oj_flat_slice slice = {0};
     int64_t n = e->sample.n_features;
     oj_status status =
-        oj_join_batch(job->join_side->engine, &e->sample, &e->matches, err);
+        oj_join_batch(job->join_side->engine, &e->sample, e->matches, err);
     while (status == OJ_ERR_TOO_MANY_PAIRS && n > 1)
     {
         struct oj_flat part = e->sample;
@@ -255,7 +235,7 @@ static oj_status join_sample(struct explanation *e, struct oj_error *err)
         {
             part = slice.flat;
             status =
-                oj_join_batch(job->join_side->engine, &part, &e->matches, err);
+                oj_join_batch(job->join_side->engine, &part, e->matches, err);
         }
     }
     e->sample.n_features = n;
@@ -265,16 +245,17 @@ static oj_status join_sample(struct explanation *e, struct oj_error *err)
 
 static oj_status take_sample(struct explanation *e, struct oj_error *err)
 {
-    const struct oj_options options = oj_job_options(e->job.command);
-    struct oj_job *job = &e->job;
+    const struct oj_options options = oj_job_options(e->job->command);
+    struct oj_job *job = e->job;
     OJ_TRY(read_join(e, err));
     OJ_TRY(oj_join_open(&job->join_side->flat, &job->relation,
                         job->command->backend, &options,
                         &job->join_side->engine, err));
     OJ_TRY(read_first(job, &job->input, SAMPLE_ROWS,
-                      oj_sides_need_values(&job->sides, 0), &e->batch,
+                      oj_sides_need_values(&job->sides, 0), &job->batches[0],
                       &job->reader, err));
-    OJ_TRY(oj_job_make_flat(job, 0, 0, &e->batch, &e->work, &e->sample, err));
+    OJ_TRY(oj_job_make_flat(job, 0, 0, &job->batches[0], &job->batch_work[0],
+                            &e->sample, err));
     if (e->sample.n_features == 0)
         return OJ_OK;
     return join_sample(e, err);
@@ -282,13 +263,13 @@ static oj_status take_sample(struct explanation *e, struct oj_error *err)
 
 /* ---- what it tells ------------------------------------------------------ */
 
-static void bytes_text(double bytes, char *text, size_t size)
+static const char *bytes_text(double bytes)
 {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
     int i = 0;
     for (; bytes >= 1000.0 && i < 4; i++)
         bytes /= 1000.0;
-    snprintf(text, size, "%.*f %s", i > 0, bytes, units[i]);
+    return CPLSPrintf("%.*f %s", i > 0, bytes, units[i]);
 }
 
 /* The short form has no parts and rings. */
@@ -306,13 +287,14 @@ static double bytes_of(const struct oj_flat *flat)
  * pairs. */
 static int adds_up_on_gpu(const struct explanation *e)
 {
-    const struct oj_job *job = &e->job;
+    const struct oj_job *job = e->job;
     struct oj_options options = oj_job_options(job->command);
     struct oj_relation exchanged = oj_relation_transpose(&job->relation);
     struct oj_join *join = NULL;
     struct oj_error ignored;
     int yes = 0;
-    if (!e->streams_join || !oj_aggregation_takes_sums(e->aggregation))
+    if (!e->streams_join ||
+        !oj_aggregation_takes_sums(e->run->pass.rows.aggregation))
         return 0;
     options.n_expected = e->n_join > 0 ? e->n_join : 0;
     if (oj_join_open(&e->sample, &exchanged, job->command->backend, &options,
@@ -334,81 +316,75 @@ static void print_aggregation(const struct explanation *e)
         line("", "the GPU adds up pairs, without a list of them");
 }
 
-static void print_engine(const struct explanation *e)
+static void print_memory(const struct explanation *e)
 {
-    const struct oj_job *job = &e->job;
-    const struct oj_stats *stats = oj_join_stats(job->join_side->engine);
-    const struct oj_flat *flat = &job->join_side->flat;
-    const char *method = oj_join_method(
-        job->join_side->engine, e->sample.n_features > 0 ? &e->sample : NULL);
-    char arrays[32], index[32], attributes[32];
-    double scale = 1.0;
-    if (e->is_part && e->n_join > flat->n_features && flat->n_features > 0)
-        scale = (double)e->n_join / (double)flat->n_features;
-    bytes_text(scale * bytes_of(flat), arrays, sizeof arrays);
-    bytes_text(scale * (double)stats->index_bytes, index, sizeof index);
-    bytes_text(job->join_side->table != NULL
-                   ? scale * (double)oj_table_bytes(job->join_side->table)
-                   : 0.0,
-               attributes, sizeof attributes);
-    line("backend", "%s (%s), %d thread%s",
-         oj_join_backend(job->join_side->engine)->name,
-         e->streams_join ? "sides exchanged" : method,
-         oj_join_threads(job->join_side->engine),
-         oj_word_for(oj_join_threads(job->join_side->engine), "", "s"));
-    if (oj_join_reason(job->join_side->engine)[0] != '\0')
-        line("", "%s", oj_join_reason(job->join_side->engine));
-    if (e->aggregation != NULL)
-        print_aggregation(e);
-    if (e->streams_join)
-        return;
+    const struct oj_join_side *side = e->job->join_side;
+    const struct oj_stats *stats = oj_join_stats(side->engine);
+    int64_t n = side->flat.n_features;
+    double scale = e->is_part && e->n_join > n && n > 0
+                       ? (double)e->n_join / (double)n
+                       : 1.0;
     line("memory", "%s: %s of coordinates, %s of index%s%s",
          scale > 1.0 ? "join side, estimated from its first rows" : "join side",
-         arrays, index, job->join_side->table != NULL ? ", attributes " : "",
-         job->join_side->table != NULL ? attributes : "");
+         bytes_text(scale * bytes_of(&side->flat)),
+         bytes_text(scale * (double)stats->index_bytes),
+         side->table != NULL ? ", attributes " : "",
+         side->table != NULL
+             ? bytes_text(scale * (double)oj_table_bytes(side->table))
+             : "");
     if (e->is_part)
         line("", "only its first %lld features were read for this estimate",
-             (long long)flat->n_features);
-    if (job->command->memory > 0)
-    {
-        char bound[32];
-        bytes_text((double)job->command->memory, bound, sizeof bound);
+             (long long)n);
+    if (e->job->command->memory > 0)
         line("",
              "-memory bounds this to %s; a larger join side is split into "
              "tiles on disk",
-             bound);
-    }
+             bytes_text((double)e->job->command->memory));
+}
+
+static void print_engine(const struct explanation *e)
+{
+    const struct oj_join *engine = e->job->join_side->engine;
+    const char *method =
+        oj_join_method(engine, e->sample.n_features > 0 ? &e->sample : NULL);
+    line("backend", "%s (%s), %s", oj_join_backend(engine)->name,
+         e->streams_join ? "sides exchanged" : method,
+         oj_counted(oj_join_threads(engine), "thread", "threads"));
+    if (oj_join_reason(engine)[0] != '\0')
+        line("", "%s", oj_join_reason(engine));
+    if (e->run->pass.rows.aggregation != NULL)
+        print_aggregation(e);
+    if (!e->streams_join)
+        print_memory(e);
 }
 
 static void print_sample(const struct explanation *e)
 {
-    const struct oj_stats *stats = oj_join_stats(e->job.join_side->engine);
-    double n = (double)e->sample.n_features;
-    char pairs[32], candidates[32];
-    int is_all = e->sample.n_features == e->n_input;
-    if (e->sample.n_features == 0)
+    const struct oj_stats *stats = oj_join_stats(e->job->join_side->engine);
+    const struct oj_matches *matches = e->matches;
+    int64_t n = e->sample.n_features;
+    int is_all = n == e->n_input;
+    const char *candidates;
+    if (n == 0)
     {
         line("sample", "the input has no rows");
         return;
     }
-    snprintf(pairs, sizeof pairs, "%.3g", (double)e->matches.n_pairs / n);
-    snprintf(candidates, sizeof candidates, "%.3g",
-             (double)stats->n_candidates / n);
+    candidates = CPLSPrintf("%.3g", (double)stats->n_candidates / (double)n);
     line("sample",
-         "of %s %lld input %s %lld %s, with %lld %s (%s per row); %s %s per "
+         "of %s %lld input %s %lld %s, with %s (%.3g per row); %s %s per "
          "row %s looked at",
-         is_all ? "all" : "the first", (long long)e->sample.n_features,
-         oj_word_for(e->sample.n_features, "row", "rows"),
-         (long long)e->matches.n_matched,
-         oj_word_for(e->matches.n_matched, "matches", "match"),
-         (long long)e->matches.n_pairs,
-         oj_word_for(e->matches.n_pairs, "pair", "pairs"), pairs, candidates,
+         is_all ? "all" : "the first", (long long)n,
+         oj_word_for(n, "row", "rows"), (long long)matches->n_matched,
+         oj_word_for(matches->n_matched, "matches", "match"),
+         oj_counted(matches->n_pairs, "pair", "pairs"),
+         (double)matches->n_pairs / (double)n, candidates,
          strcmp(candidates, "1") == 0 ? "candidate" : "candidates",
          strcmp(candidates, "1") == 0 ? "was" : "were");
     if (e->n_input > 0 && !is_all && !e->is_part)
         line("expected",
              "about %.3g pairs in all, if the other rows are like these",
-             (double)e->matches.n_pairs / n * (double)e->n_input);
+             (double)matches->n_pairs / (double)n * (double)e->n_input);
 }
 
 static void print_output(const struct explanation *e)
@@ -420,7 +396,7 @@ static void print_output(const struct explanation *e)
         "input rows that match nothing",
         "input rows that match, then join rows that match nothing",
         "every input row, then join rows that match nothing"};
-    const struct oj_command *command = e->job.command;
+    const struct oj_command *command = e->job->command;
     line("rows", "%s%s%s%s%s", kept[command->how],
          command->pick != NULL ? "; one per input row: " : "",
          command->pick != NULL ? command->pick : "",
@@ -430,51 +406,34 @@ static void print_output(const struct explanation *e)
         line("output", "columns of the input layer itself");
     else
         line("output", "%s layer '%s' in %s%s",
-             GDALGetDescription(e->output.driver), e->output.layer_name,
-             command->dst,
-             e->output.appends    ? ", rows added"
-             : e->output.replaces ? ", which replaces what is there"
-                                  : "");
+             GDALGetDescription(e->run->output.driver),
+             e->run->output.layer_name, command->dst,
+             e->run->output.appends    ? ", rows added"
+             : e->run->output.replaces ? ", which replaces what is there"
+                                       : "");
     line("", "nothing was written");
 }
 
-static oj_status explain(struct explanation *e,
-                         const struct oj_command *command, struct oj_error *err)
+oj_status oj_explain_run(struct oj_command_run *run, struct oj_error *err)
 {
-    struct oj_job *job = &e->job;
-    OJ_TRY(oj_job_open(command, job, err));
+    const struct oj_command *command = run->command;
+    struct oj_job *job = &run->pass.job;
+    struct explanation e = {.run = run, .job = job, .matches = &run->pass.one};
     if (command->dst != NULL)
-        OJ_TRY(oj_output_plan(command,
-                              command->layer_name != NULL ? command->layer_name
-                                                          : job->input.name,
-                              &job->input, &job->join, &e->output, err));
-    e->n_input = oj_source_count(&job->input, command->limit);
-    e->n_join = oj_source_count(&job->join, -1);
+        OJ_TRY(oj_run_plan_output(run, err));
+    e.n_input = oj_source_count(&job->input, command->limit);
+    e.n_join = oj_source_count(&job->join, -1);
     if (command->aggregates != NULL)
     {
-        OJ_TRY(oj_aggregation_open(command, &job->join, &e->aggregation, err));
-        e->streams_join = oj_aggregate_streams_join(job, e->aggregation);
+        OJ_TRY(oj_aggregation_open(job, &run->pass.rows.aggregation, err));
+        e.streams_join =
+            oj_aggregation_streams_join(run->pass.rows.aggregation);
     }
-    print_question(e);
+    print_question(&e);
     fflush(stdout);
-    OJ_TRY(take_sample(e, err));
-    print_engine(e);
-    print_sample(e);
-    print_output(e);
+    OJ_TRY(take_sample(&e, err));
+    print_engine(&e);
+    print_sample(&e);
+    print_output(&e);
     return OJ_OK;
-}
-
-oj_status oj_explain_run(const struct oj_command *command, int *exit_code,
-                         struct oj_error *err)
-{
-    struct explanation e = {0};
-    oj_status status = explain(&e, command, err);
-    oj_matches_free(&e.matches);
-    oj_side_work_free(&e.work);
-    oj_batch_free(&e.batch);
-    oj_output_abort(&e.output);
-    oj_aggregation_close(e.aggregation);
-    oj_job_close(&e.job);
-    *exit_code = OJ_EXIT_COMPLETE;
-    return status;
 }

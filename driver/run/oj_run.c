@@ -3,13 +3,9 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_library_texts.h"
 #include "../../flatten/write/oj_layer_write.h"
-#include "../base/oj_cancel.h"
+#include "../base/oj_exit.h"
 #include "../base/oj_message.h"
 #include "../files/oj_text_file.h"
-#include "../output/oj_output.h"
-#include "../rows/oj_pass.h"
-#include "../rows/oj_proof.h"
-#include "../rows/oj_summary.h"
 
 #include <string.h>
 
@@ -29,15 +25,14 @@ enum
     N_TARGETS
 };
 
-/* Everything that a run to a destination holds. */
-struct command_run
+/* What a run to a destination holds beside the rest. */
+struct writing
 {
-    struct oj_pass pass;
-    struct oj_output output;
-    OGRwkbGeometryType type; /* of the main layer */
+    struct oj_command_run *run;
+    struct oj_pass *pass; /* of run */
+    struct oj_output *output;
     struct target target[N_TARGETS];
-    struct oj_proof *proof; /* NULL without -validate */
-    double proof_s;         /* spent on it while writing */
+    double proof_s; /* spent on the proof while writing */
 
     const char *infinite_side; /* of a row that is not finite; NULL: none */
     int64_t infinite_fid;
@@ -56,53 +51,51 @@ static oj_status write_rows(struct oj_layer_writer *writer,
                                        answer->matches, values, err);
 }
 
-static oj_status write_answer(struct command_run *run,
-                              const struct oj_answer *answer,
+static oj_status write_answer(struct writing *w, const struct oj_answer *answer,
                               struct oj_error *err)
 {
     double start;
     oj_status status;
-    oj_row_cursor_set_join_side(
-        oj_layer_writer_cursor(run->target[MAIN].writer), answer->join_side,
-        answer->join_table);
-    OJ_TRY(write_rows(run->target[MAIN].writer, answer, answer->values, err));
-    OJ_TRY(write_rows(run->target[UNMATCHED].writer, answer, NULL, err));
-    if (run->proof == NULL)
+    oj_row_cursor_set_join_side(oj_layer_writer_cursor(w->target[MAIN].writer),
+                                answer->join_side, answer->join_table);
+    OJ_TRY(write_rows(w->target[MAIN].writer, answer, answer->values, err));
+    OJ_TRY(write_rows(w->target[UNMATCHED].writer, answer, NULL, err));
+    if (w->run->proof == NULL)
         return OJ_OK;
     start = oj_clock_seconds();
-    status = oj_proof_batch(run->proof, answer->part->flat, &answer->side,
+    status = oj_proof_batch(w->run->proof, answer->part->flat, &answer->side,
                             answer->pairs, err);
-    run->proof_s += oj_clock_seconds() - start;
+    w->proof_s += oj_clock_seconds() - start;
     return status;
 }
 
 /* Rows of the join layer, in the main layer and alone. */
-static oj_status write_join_rows(struct command_run *run,
+static oj_status write_join_rows(struct writing *w,
                                  const struct oj_answer *answer,
                                  struct oj_error *err)
 {
-    if (oj_rows_has_unmatched_join(&run->pass.rows))
+    if (w->pass->rows.fields.has_other_rows)
         OJ_TRY(oj_layer_writer_write_join_rows(
-            run->target[MAIN].writer, answer->batch, answer->is_matched, err));
-    return write_rows(run->target[UNMATCHED_JOIN].writer, answer, NULL, err);
+            w->target[MAIN].writer, answer->batch, answer->is_matched, err));
+    return write_rows(w->target[UNMATCHED_JOIN].writer, answer, NULL, err);
 }
 
 /* *input_end: when the last input row was written. */
-static oj_status write_answers(struct command_run *run, double *input_end,
+static oj_status write_answers(struct writing *w, double *input_end,
                                struct oj_error *err)
 {
     const struct oj_answer *answer;
     for (;;)
     {
-        OJ_TRY(oj_pass_next(&run->pass, &answer, err));
+        OJ_TRY(oj_pass_next(w->pass, &answer, err));
         if (answer == NULL)
             return OJ_OK;
         if (answer->is_matched != NULL)
         {
-            OJ_TRY(write_join_rows(run, answer, err));
+            OJ_TRY(write_join_rows(w, answer, err));
             continue;
         }
-        OJ_TRY(write_answer(run, answer, err));
+        OJ_TRY(write_answer(w, answer, err));
         *input_end = oj_clock_seconds();
     }
 }
@@ -120,135 +113,126 @@ static struct oj_schema_request request_alone(const struct oj_source *side)
     return request;
 }
 
-static oj_status open_target(struct command_run *run, struct target *target,
+static oj_status open_target(struct writing *w, struct target *target,
                              const struct oj_schema_request *request,
-                             enum oj_how how, struct oj_error *err)
+                             struct oj_error *err)
 {
     struct oj_write_options options = {0};
     OGRLayerH layer;
-    OJ_TRY(oj_schema_create(request, &run->pass.job.crs, &run->output,
+    OJ_TRY(oj_schema_create(request, &w->pass->job.crs, w->output,
                             target->place, &target->schema, err));
-    layer = target->place < 0 ? run->output.layer
-                              : run->output.beside[target->place].layer;
-    oj_pass_fill_write_options(&run->pass, &options);
+    oj_rows_fill_write_options(&w->pass->rows, &options);
+    layer = w->output->layer;
     if (target->place >= 0)
+    {
+        layer = w->output->beside[target->place].layer;
         options.geometry = OJ_WRITE_INPUT;
-    options.how = how;
+        options.how = OJ_HOW_ANTI;
+    }
     options.columns = target->schema.columns;
     options.n_columns = (int)target->schema.n_fields;
     options.keep_fids = target->schema.keep_fids;
     return oj_layer_writer_open(layer, &options, &target->writer, err);
 }
 
-static oj_status open_output(struct command_run *run, struct oj_error *err)
+static oj_status open_output(struct writing *w, struct oj_error *err)
 {
-    const struct oj_job *job = &run->pass.job;
-    const struct oj_schema_request pairs =
-        oj_pass_request(&run->pass, run->type);
-    const struct oj_schema_request input = request_alone(&job->input);
-    const struct oj_schema_request join = request_alone(&job->join);
-    struct target *target = run->target;
-    OJ_TRY(oj_output_open(&run->output, err));
-    OJ_TRY(
-        open_target(run, &target[MAIN], &pairs, oj_pass_how(&run->pass), err));
-    if (target[UNMATCHED].place >= 0)
-        OJ_TRY(open_target(run, &target[UNMATCHED], &input, OJ_HOW_ANTI, err));
-    if (target[UNMATCHED_JOIN].place >= 0)
-        OJ_TRY(
-            open_target(run, &target[UNMATCHED_JOIN], &join, OJ_HOW_ANTI, err));
+    const struct oj_schema_request requests[N_TARGETS] = {
+        w->pass->rows.fields, request_alone(&w->pass->job.input),
+        request_alone(&w->pass->job.join)};
+    OJ_TRY(oj_output_open(w->output, err));
+    for (int i = 0; i < N_TARGETS; i++)
+    {
+        if (i == MAIN || w->target[i].place >= 0)
+            OJ_TRY(open_target(w, &w->target[i], &requests[i], err));
+    }
     return OJ_OK;
 }
 
-static oj_status plan_beside(struct command_run *run, int which,
-                             const char *option, const char *name,
-                             struct oj_error *err)
+static oj_status plan_output(struct writing *w, struct oj_error *err)
 {
-    run->target[which].place = -1;
-    if (name == NULL)
-        return OJ_OK;
-    OJ_TRY(oj_output_plan_beside(&run->output, option, name,
-                                 &run->pass.job.input, &run->pass.job.join,
-                                 err));
-    run->target[which].place = run->output.n_beside - 1;
-    return OJ_OK;
-}
-
-static oj_status plan_output(struct command_run *run, struct oj_error *err)
-{
-    const struct oj_command *command = run->pass.job.command;
-    const struct oj_job *job = &run->pass.job;
-    OJ_TRY(oj_output_plan(command,
-                          command->layer_name != NULL ? command->layer_name
-                                                      : job->input.name,
-                          &job->input, &job->join, &run->output, err));
-    run->target[MAIN].place = -1;
-    OJ_TRY(plan_beside(run, UNMATCHED, "unmatched_layer",
-                       command->unmatched_layer, err));
-    OJ_TRY(plan_beside(run, UNMATCHED_JOIN, "unmatched_join_layer",
-                       command->unmatched_join_layer, err));
-    return oj_rows_type(&run->pass.rows, run->output.driver, &run->type, err);
+    const struct oj_command *command = w->run->command;
+    const struct oj_job *job = &w->pass->job;
+    const struct
+    {
+        const char *option, *name;
+    } beside[N_TARGETS] = {
+        {NULL, NULL},
+        {"unmatched_layer", command->unmatched_layer},
+        {"unmatched_join_layer", command->unmatched_join_layer}};
+    OJ_TRY(oj_run_plan_output(w->run, err));
+    for (int i = 0; i < N_TARGETS; i++)
+    {
+        w->target[i].place = -1;
+        if (beside[i].name == NULL)
+            continue;
+        OJ_TRY(oj_output_plan_beside(w->output, beside[i].option,
+                                     beside[i].name, &job->input, &job->join,
+                                     err));
+        w->target[i].place = w->output->n_beside - 1;
+    }
+    return oj_rows_type(&w->pass->rows, w->output->driver, err);
 }
 
 /* ---- the end of writing ------------------------------------------------- */
 
-static void warn_of_writing(const struct command_run *run)
+static void warn_of_writing(const struct writing *w)
 {
     for (int i = 0; i < N_TARGETS; i++)
     {
         const char *first;
         int64_t n;
-        if (run->target[i].writer == NULL)
+        if (w->target[i].writer == NULL)
             continue;
-        n = oj_layer_writer_warnings(run->target[i].writer, &first);
+        n = oj_layer_writer_warnings(w->target[i].writer, &first);
         if (n > 0)
-            oj_warn("writing %s: %s%s", run->pass.job.command->dst, first,
+            oj_warn("writing %s: %s%s", w->pass->job.command->dst, first,
                     n > 1 ? " (and more warnings)" : "");
     }
-    oj_rows_warn(&run->pass.rows);
+    oj_rows_warn(&w->pass->rows);
 }
 
 /* What drivers say of such rows names none of them. */
-static void find_infinite(struct command_run *run)
+static void find_infinite(struct writing *w)
 {
-    for (int i = 0; i < N_TARGETS && run->infinite_side == NULL; i++)
+    for (int i = 0; i < N_TARGETS && w->infinite_side == NULL; i++)
     {
-        if (run->target[i].writer == NULL)
+        if (w->target[i].writer == NULL)
             continue;
-        run->infinite_side =
-            oj_layer_writer_infinite(run->target[i].writer, &run->infinite_fid);
-        if (run->infinite_side != NULL && i == UNMATCHED_JOIN)
-            run->infinite_side = "join";
+        w->infinite_side =
+            oj_layer_writer_infinite(w->target[i].writer, &w->infinite_fid);
+        if (w->infinite_side != NULL && i == UNMATCHED_JOIN)
+            w->infinite_side = "join";
     }
 }
 
 /* A full disk is the reason that it is. */
-static oj_status explain_infinite(const struct command_run *run,
-                                  oj_status status, struct oj_error *err)
+static oj_status explain_infinite(const struct writing *w, oj_status status,
+                                  struct oj_error *err)
 {
     const struct oj_error bare = *err;
-    if (status != OJ_ERR_IO || run->infinite_side == NULL ||
+    if (status != OJ_ERR_IO || w->infinite_side == NULL ||
         strncmp(bare.message, "cannot write", 12) == 0)
         return status;
     return oj_fail(err, status,
                    "%.600s; %s feature %lld has a coordinate that is not "
                    "finite, which not every format takes: leave it out with "
                    "-%swhere, or write FlatGeobuf",
-                   bare.message, run->infinite_side,
-                   (long long)run->infinite_fid,
-                   run->infinite_side[0] == 'j' ? "join_" : "");
+                   bare.message, w->infinite_side, (long long)w->infinite_fid,
+                   w->infinite_side[0] == 'j' ? "join_" : "");
 }
 
 /* Says more than the driver does, where more is known. */
-static oj_status explain(struct command_run *run, oj_status status,
+static oj_status explain(struct writing *w, oj_status status,
                          struct oj_error *err)
 {
     struct oj_error bare;
-    find_infinite(run);
-    if (status != OJ_ERR_IO || !run->target[MAIN].schema.keep_fids ||
+    find_infinite(w);
+    if (status != OJ_ERR_IO || !w->target[MAIN].schema.keep_fids ||
         strstr(err->message, OJ_TEXT_FID_REPEATS) == NULL)
     {
-        status = oj_output_explain(&run->output, status, err);
-        return explain_infinite(run, status, err);
+        status = oj_output_explain(w->output, status, err);
+        return explain_infinite(w, status, err);
     }
     bare = *err;
     return oj_fail(err, status,
@@ -257,14 +241,14 @@ static oj_status explain(struct command_run *run, oj_status status,
                    bare.message);
 }
 
-static void close_writers(struct command_run *run)
+static void close_writers(struct writing *w)
 {
     for (int i = 0; i < N_TARGETS; i++)
     {
-        struct target *target = &run->target[i];
+        struct target *target = &w->target[i];
         if (target->writer != NULL && target->place >= 0)
         {
-            struct oj_beside *beside = &run->output.beside[target->place];
+            struct oj_beside *beside = &w->output->beside[target->place];
             beside->n_rows = oj_layer_writer_rows(target->writer);
             beside->n_no_geometry = oj_row_cursor_rows_without_geometry(
                 oj_layer_writer_cursor(target->writer));
@@ -277,98 +261,114 @@ static void close_writers(struct command_run *run)
 static void note_beside(const struct oj_beside *beside, int n)
 {
     for (int i = 0; i < n; i++)
-        oj_notice("%lld %s nothing written to layer '%s'",
-                  (long long)beside[i].n_rows,
-                  oj_word_for(beside[i].n_rows, "row that matches",
-                              "rows that match"),
-                  beside[i].name);
+        oj_notice(
+            "%s nothing written to layer '%s'",
+            oj_counted(beside[i].n_rows, "row that matches", "rows that match"),
+            beside[i].name);
 }
 
 /* The rows, then the close that can fail, and only then the last word. */
-static oj_status write_output(struct command_run *run,
-                              struct oj_summary *summary, struct oj_error *err)
+static oj_status write_output(struct writing *w, struct oj_error *err)
 {
+    struct oj_summary *summary = &w->run->summary;
     struct oj_beside beside[OJ_MAX_BESIDE];
-    int n_beside = run->output.n_beside;
+    int n_beside = w->output->n_beside;
     struct oj_output_counts counts;
     int64_t n_no_geometry;
     double start = oj_clock_seconds();
-    oj_status status = write_answers(run, &start, err);
-    status = oj_pass_stop(&run->pass, status, err);
+    oj_status status = write_answers(w, &start, err);
+    status = oj_pass_stop(w->pass, status, err);
     if (status != OJ_OK)
-        return explain(run, status, err);
-    summary->n_rows_written = oj_layer_writer_rows(run->target[MAIN].writer);
+        return explain(w, status, err);
+    summary->n_rows_written = oj_layer_writer_rows(w->target[MAIN].writer);
     n_no_geometry = oj_row_cursor_rows_without_geometry(
-        oj_layer_writer_cursor(run->target[MAIN].writer));
-    warn_of_writing(run);
-    find_infinite(run);
-    close_writers(run);
-    memcpy(beside, run->output.beside, sizeof beside);
-    status = oj_output_finish(&run->output, summary->n_rows_written,
-                              n_no_geometry, &counts, err);
+        oj_layer_writer_cursor(w->target[MAIN].writer));
+    warn_of_writing(w);
+    find_infinite(w);
+    close_writers(w);
+    memcpy(beside, w->output->beside, sizeof beside);
+    status = oj_output_finish(w->output, summary->n_rows_written, n_no_geometry,
+                              &counts, err);
     if (status != OJ_OK)
-        return explain_infinite(run, status, err);
-    summary->write_s = run->pass.job.counts.write_s - run->proof_s +
-                       oj_clock_seconds() - start;
+        return explain_infinite(w, status, err);
+    summary->write_s =
+        w->pass->job.counts.write_s - w->proof_s + oj_clock_seconds() - start;
     summary->n_rows_left_out = counts.n_left_out;
     summary->n_rows_checked = counts.n_rows_checked;
-    oj_job_end_progress(&run->pass.job);
+    summary->destination = w->run->command->dst;
+    oj_job_end_progress(&w->pass->job);
     note_beside(beside, n_beside);
     return OJ_OK;
 }
 
-/* ---- the run ------------------------------------------------------------ */
-
-static oj_status join_to_output(struct command_run *run,
-                                const struct oj_command *command,
-                                int *exit_code, struct oj_error *err)
+static oj_status join_to_output(struct writing *w, struct oj_error *err)
 {
-    struct oj_job *job = &run->pass.job;
-    struct oj_summary summary = {0};
-    double start = oj_clock_seconds();
-    OJ_TRY(oj_pass_open(command, &run->pass, err));
-    OJ_TRY(plan_output(run, err));
-    OJ_TRY(oj_pass_prepare(&run->pass, err));
-    if (command->validate != NULL)
-        OJ_TRY(oj_proof_open(job, &run->proof, err));
-    OJ_TRY(
-        oj_pass_start(&run->pass, run->target[UNMATCHED_JOIN].place >= 0, err));
-    OJ_TRY(open_output(run, err));
-    OJ_TRY(write_output(run, &summary, err));
-
-    summary.job = job;
-    summary.destination = command->dst;
-    return oj_summary_end(&summary, run->proof, start, exit_code, err);
+    OJ_TRY(plan_output(w, err));
+    OJ_TRY(oj_run_prepare(w->run, err));
+    OJ_TRY(oj_pass_start(w->pass, w->target[UNMATCHED_JOIN].place >= 0, err));
+    OJ_TRY(open_output(w, err));
+    return write_output(w, err);
 }
 
-static oj_status run_to_output(const struct oj_command *command, int *exit_code,
-                               struct oj_error *err)
+static oj_status write_run(struct oj_command_run *run, struct oj_error *err)
 {
-    struct command_run run = {0};
-    oj_status status = join_to_output(&run, command, exit_code, err);
+    struct writing w = {.run = run, .pass = &run->pass, .output = &run->output};
+    oj_status status = join_to_output(&w, err);
+    close_writers(&w);
     for (int i = 0; i < N_TARGETS; i++)
-        oj_layer_writer_close(run.target[i].writer);
-    oj_output_abort(&run.output);
-    oj_proof_close(run.proof);
-    for (int i = 0; i < N_TARGETS; i++)
-        oj_schema_free(&run.target[i].schema);
-    oj_pass_close(&run.pass);
+        oj_schema_free(&w.target[i].schema);
     return status;
 }
 
-oj_status oj_run(const struct oj_command *command, int *exit_code,
-                 struct oj_error *err)
+/* ---- what all ways of running share -------------------------------------- */
+
+oj_status oj_run_plan_output(struct oj_command_run *run, struct oj_error *err)
 {
+    const struct oj_job *job = &run->pass.job;
+    const char *name = run->command->layer_name;
+    return oj_output_plan(run->command, name != NULL ? name : job->input.name,
+                          &job->input, &job->join, &run->output, err);
+}
+
+oj_status oj_run_prepare(struct oj_command_run *run, struct oj_error *err)
+{
+    OJ_TRY(oj_pass_prepare(&run->pass, err));
+    return run->command->validate == NULL
+               ? OJ_OK
+               : oj_proof_open(&run->pass.job, &run->proof, err);
+}
+
+static oj_status run_command(struct oj_command_run *run, struct oj_error *err)
+{
+    const struct oj_command *command = run->command;
     if (command->json_summary != NULL)
         OJ_TRY(oj_text_file_check(command->json_summary, "json_summary", err));
     if (command->benchmark_csv != NULL)
         OJ_TRY(
             oj_text_file_check(command->benchmark_csv, "benchmark_csv", err));
-    if (command->explain)
-        return oj_explain_run(command, exit_code, err);
-    if (command->benchmark)
-        return oj_benchmark_run(command, exit_code, err);
-    if (command->in_place)
-        return oj_in_place_run(command, exit_code, err);
-    return run_to_output(command, exit_code, err);
+    if (command->explain || command->benchmark)
+    {
+        OJ_TRY(oj_job_open(command, &run->pass.job, err));
+        return command->explain ? oj_explain_run(run, err)
+                                : oj_benchmark_run(run, err);
+    }
+    OJ_TRY(oj_pass_open(command, &run->pass, err));
+    OJ_TRY(command->in_place ? oj_in_place_run(run, err) : write_run(run, err));
+    return oj_summary_end(&run->summary, run->proof, &run->is_different, err);
+}
+
+oj_status oj_run(const struct oj_command *command, int *exit_code,
+                 struct oj_error *err)
+{
+    struct oj_command_run run = {.command = command};
+    oj_status status;
+    run.summary.job = &run.pass.job;
+    run.summary.start = oj_clock_seconds();
+    status = run_command(&run, err);
+    oj_output_abort(&run.output);
+    oj_proof_close(run.proof);
+    oj_pass_close(&run.pass);
+    if (status == OJ_OK)
+        *exit_code = run.is_different ? OJ_EXIT_DIFFERENCE : OJ_EXIT_COMPLETE;
+    return status;
 }
