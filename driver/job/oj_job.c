@@ -19,7 +19,6 @@
 #include <cpl_vsi.h>
 
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -381,69 +380,26 @@ struct spill
     struct oj_table *table; /* of the batch */
     int64_t *fid;           /* [n_fids] of a SELECT */
     int64_t n_fids, cap_fids;
-    int64_t last_fid;
-    int is_ascending;
 };
 
-static void add_to_extent(const struct oj_flat *flat, double extent[4])
+static oj_status open_tiles(struct spill *spill, struct oj_error *err)
 {
-    for (int64_t i = 0; i < flat->n_vertices; i++)
-    {
-        extent[0] = flat->x[i] < extent[0] ? flat->x[i] : extent[0];
-        extent[1] = flat->y[i] < extent[1] ? flat->y[i] : extent[1];
-        extent[2] = flat->x[i] > extent[2] ? flat->x[i] : extent[2];
-        extent[3] = flat->y[i] > extent[3] ? flat->y[i] : extent[3];
-    }
-}
-
-/* Where the features are: what the layer says at once, or else where those of
- * the first batch are. */
-static void find_extent(const struct spill *spill, const struct oj_flat *flat,
-                        double extent[4])
-{
-    const struct oj_source *join = &spill->job->join;
-    OGREnvelope envelope;
-    extent[0] = extent[1] = INFINITY;
-    extent[2] = extent[3] = -INFINITY;
-    if (join->transformation == NULL && join->side->where == NULL &&
-        OGR_L_GetExtent(join->layer, &envelope, 0) == OGRERR_NONE)
-    {
-        extent[0] = envelope.MinX;
-        extent[1] = envelope.MinY;
-        extent[2] = envelope.MaxX;
-        extent[3] = envelope.MaxY;
-    }
-    if (!(extent[2] - extent[0] < INFINITY))
-        add_to_extent(flat, extent);
-    if (!(extent[2] - extent[0] < INFINITY))
-        extent[0] = extent[1] = extent[2] = extent[3] = 0.0;
-}
-
-static oj_status open_tiles(struct spill *spill, const struct oj_flat *flat,
-                            struct oj_error *err)
-{
-    const struct oj_command *command = spill->job->command;
-    double extent[4];
-    find_extent(spill, flat, extent);
+    struct oj_job *job = spill->job;
+    const struct oj_command *command = job->command;
+    OJ_TRY(oj_table_new(job->join.layer, spill->reading.fields,
+                        spill->reading.n_fields, &spill->table, err));
     return oj_tiles_open(
-        &spill->job->tiles,
-        command->in_place ? command->input.dataset : command->dst,
+        &job->tiles, command->in_place ? command->input.dataset : command->dst,
         (int64_t)(TILE_SHARE * (double)command->memory) / n_shares(command),
-        extent, spill->table, err);
+        spill->table, err);
 }
 
-/* FIDs of a layer are unique; those of a SELECT may repeat, which is known only
- * at the end. */
+/* FIDs of a layer are unique; those of a SELECT may repeat. */
 static oj_status keep_fids(struct spill *spill, const struct oj_flat *flat,
                            struct oj_error *err)
 {
     if (!spill->job->join.is_result_set)
         return OJ_OK;
-    for (int64_t i = 0; spill->is_ascending && i < flat->n_features; i++)
-    {
-        spill->is_ascending = flat->fid[i] > spill->last_fid;
-        spill->last_fid = flat->fid[i];
-    }
     OJ_TRY(oj_reserve(&spill->fid, spill->n_fids,
                       spill->n_fids + flat->n_features, &spill->cap_fids,
                       sizeof *spill->fid, err));
@@ -451,6 +407,19 @@ static oj_status keep_fids(struct spill *spill, const struct oj_flat *flat,
            (size_t)flat->n_features * sizeof *spill->fid);
     spill->n_fids += flat->n_features;
     return OJ_OK;
+}
+
+static int fids_are_unique(struct spill *spill)
+{
+    if (spill->n_fids > 0)
+        qsort(spill->fid, (size_t)spill->n_fids, sizeof *spill->fid,
+              oj_compare_int64);
+    for (int64_t i = 1; i < spill->n_fids; i++)
+    {
+        if (spill->fid[i] == spill->fid[i - 1])
+            return 0;
+    }
+    return 1;
 }
 
 static oj_status spill_batch(struct spill *spill, struct oj_error *err)
@@ -465,8 +434,6 @@ static oj_status spill_batch(struct spill *spill, struct oj_error *err)
                         spill->reading.n_fields, &spill->table, err));
     OJ_TRY(oj_table_append(spill->table, spill->batch.attributes,
                            spill->batch.n_rows, err));
-    if (!job->tiles.file.is_open)
-        OJ_TRY(open_tiles(spill, &flat, err));
     OJ_TRY(keep_fids(spill, &flat, err));
     return oj_tiles_add(&job->tiles, &flat, spill->table,
                         spill->batch.first_row, err);
@@ -475,6 +442,7 @@ static oj_status spill_batch(struct spill *spill, struct oj_error *err)
 static oj_status spill_all(struct spill *spill, struct oj_error *err)
 {
     struct oj_job *job = spill->job;
+    OJ_TRY(open_tiles(spill, err));
     OJ_TRY(oj_layer_reader_open(job->join.layer, &spill->reading,
                                 &spill->reader, err));
     for (;;)
@@ -487,20 +455,6 @@ static oj_status spill_all(struct spill *spill, struct oj_error *err)
     }
     job->join_side->counts = *oj_layer_reader_counts(spill->reader);
     return oj_tiles_finish(&job->tiles, err);
-}
-
-static int fids_are_unique(struct spill *spill)
-{
-    if (spill->is_ascending)
-        return 1;
-    qsort(spill->fid, (size_t)spill->n_fids, sizeof *spill->fid,
-          oj_compare_int64);
-    for (int64_t i = 1; i < spill->n_fids; i++)
-    {
-        if (spill->fid[i] == spill->fid[i - 1])
-            return 0;
-    }
-    return 1;
 }
 
 static void free_spill(struct spill *spill)
@@ -517,9 +471,7 @@ static oj_status open_tiled(struct oj_job *job, int unique,
                             struct oj_error *err)
 {
     const struct oj_options options = engine_options(job);
-    if (job->tiles.columns != NULL)
-        OJ_TRY(
-            oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
+    OJ_TRY(oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
     return oj_tiled_join_open(&job->tiles, &job->relation,
                               job->command->backend, &options, unique,
                               &job->tiled, err);
@@ -534,8 +486,6 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     spill.job = job;
     spill.reading = oj_job_read_options(job, &job->join);
     spill.reading.keep_attributes = 1;
-    spill.last_fid = INT64_MIN;
-    spill.is_ascending = 1;
     status = spill_all(&spill, err);
     unique = status == OJ_OK && fids_are_unique(&spill);
     free_spill(&spill);
