@@ -531,8 +531,9 @@ oj_status oj_job_open_shared(const struct oj_command *command,
 {
     int64_t opened_ns = oj_join_files_now();
     OJ_TRY(oj_job_open(command, job, err));
-    OJ_TRY(oj_join_files_look(&job->input, opened_ns, &job->input_files, err));
-    return oj_join_files_look(&job->join, opened_ns, &job->join_files, err);
+    oj_join_files_look(&job->input, opened_ns, &job->input_files);
+    oj_join_files_look(&job->join, opened_ns, &job->join_files);
+    return OJ_OK;
 }
 
 int oj_job_is_outdated(const struct oj_job *job)
@@ -563,18 +564,17 @@ oj_status oj_job_prepare_shared(struct oj_job *job, const struct oj_job *like,
         job->command,   &job->join,       &job->sides,
         &job->relation, &job->join_files, engine_options(job)};
     struct oj_join_key key = {0};
-    oj_status status = OJ_OK;
+    oj_status status;
     int is_mine, may_keep = oj_join_cache_limit() > 0 &&
                             oj_join_key_is_possible(job->command, &job->join) &&
                             oj_join_files_same(&job->join_files);
     if (job->command->memory > 0)
         return oj_job_prepare(job, err);
     if (may_keep)
-        status = oj_join_key_make(&recipe, &key, err);
-    if (status == OJ_OK)
-        status = oj_join_cache_take(
-            like != NULL ? &like->join_use : NULL, may_keep ? &key : NULL,
-            build, job, oj_cancel_flag(), &job->join_use, &is_mine, err);
+        key = oj_join_key_make(&recipe);
+    status = oj_join_cache_take(
+        like != NULL ? &like->join_use : NULL, may_keep ? &key : NULL, build,
+        job, oj_cancel_flag(), &job->join_use, &is_mine, err);
     oj_join_key_free(&key);
     if (status != OJ_OK)
     {

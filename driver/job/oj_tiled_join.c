@@ -124,8 +124,7 @@ static oj_status number_features(struct oj_tiled_join *join,
         if (join->number[i] < 0)
             continue;
         next->place = join->side.place[i];
-        next->tie_key =
-            join->fids_are_unique ? join->flat.fid[i] : next->place;
+        next->tie_key = join->fids_are_unique ? join->flat.fid[i] : next->place;
         join->number[i] = (int32_t)join->n_found++;
     }
     return OJ_OK;
@@ -155,8 +154,8 @@ static oj_status add_answers(struct oj_tiled_join *join,
             matches->undecided_join != NULL ? matches->undecided_join[i] : -1;
         if (feature >= 0 && number != NULL)
             feature = number[feature];
-        OJ_TRY(oj_answers_add_undecided(answers, matches->undecided[i],
-                                        feature, err));
+        OJ_TRY(oj_answers_add_undecided(answers, matches->undecided[i], feature,
+                                        err));
     }
     return OJ_OK;
 }
@@ -264,11 +263,10 @@ static oj_status join_tiles(struct oj_tiled_join *join,
 {
     int64_t n = join->tiles->n_tiles, n_rows = input->n_features;
     int backwards = join->loaded > 0;
-    oj_answers_start(&join->answers,
-                     join->relation.op != OJ_OP_NEAREST
-                         ? join->options.max_batch_pairs
-                         : 0,
-                     n_rows, 1);
+    oj_answers_start(
+        &join->answers,
+        join->relation.op != OJ_OP_NEAREST ? join->options.max_batch_pairs : 0,
+        n_rows, 1);
     join->n_found = 0;
     for (int64_t i = 0; i < n; i++)
     {

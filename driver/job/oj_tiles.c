@@ -74,8 +74,8 @@ oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
         oj_flat_vertices(flat, i, &first, &end);
         if (first == end)
             continue;
-        OJ_TRY(oj_record_write(held, flat, i, table, i, first_ordinal + i,
-                               err));
+        OJ_TRY(
+            oj_record_write(held, flat, i, table, i, first_ordinal + i, err));
         OJ_TRY(add_to_tile(tiles, tiles->file.size + held->n,
                            oj_tiles_estimate(held->n - start, end - first),
                            err));

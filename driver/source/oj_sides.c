@@ -2,6 +2,7 @@
 
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
+#include "../base/oj_words.h"
 #include "../files/oj_path.h"
 
 #include <cpl_string.h>
@@ -16,16 +17,6 @@ static int is_same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static int is_same_options(const char **a, const char **b)
-{
-    for (; a != NULL && b != NULL && *a != NULL && *b != NULL; a++, b++)
-    {
-        if (strcmp(*a, *b) != 0)
-            return 0;
-    }
-    return (a == NULL || *a == NULL) && (b == NULL || *b == NULL);
-}
-
 /* FIDs tell rows apart, so filters may differ, but open options may not: they
  * can change what a row is. */
 static int is_same_layer(const struct oj_source *a, const struct oj_source *b)
@@ -34,7 +25,7 @@ static int is_same_layer(const struct oj_source *a, const struct oj_source *b)
            is_same_text(a->side->sql, b->side->sql) &&
            (a->side->sql == NULL ||
             is_same_text(a->side->dialect, b->side->dialect)) &&
-           is_same_options(a->side->open_options, b->side->open_options) &&
+           oj_words_are_same(a->side->open_options, b->side->open_options) &&
            strcmp(a->name, b->name) == 0;
 }
 
