@@ -115,14 +115,13 @@ static void add_classes(char ***key, const struct oj_classes *classes)
 
 static void add_sides(char ***key, const struct oj_sides *sides)
 {
-    const struct oj_conditions *conditions = &sides->conditions;
-    int reach = conditions->reach_column[1];
+    int reach = sides->reach_column[1];
     add_numbers(key, "%d %d %d %d %d %.17g", sides->reshape[1].shape,
                 sides->reshape[1].invalid, sides->needs_points,
                 sides->needs_fids, reach,
-                reach >= 0 ? conditions->reach_scale : 1.0);
-    add_classes(key, conditions->on);
-    add_classes(key, conditions->exclude);
+                reach >= 0 ? sides->reach_scale : 1.0);
+    add_classes(key, sides->on);
+    add_classes(key, sides->exclude);
 }
 
 static void add_relation(char ***key, const struct oj_relation *r)
