@@ -120,26 +120,9 @@ static oj_status explain_order(const struct oj_command *command,
 static oj_status open_sources(struct oj_job *job, struct oj_error *err)
 {
     const struct oj_command *command = job->command;
-    OJ_TRY(oj_source_open(&command->input, "input",
-                          command->has_spat ? command->spat : NULL, &job->input,
-                          err));
-    if (command->n_windows > 0)
-        OJ_TRY(oj_source_open_boxes(&command->join, "join", command->windows,
-                                    command->n_windows, &job->join, err));
-    else
-        OJ_TRY(explain_order(
-            command,
-            oj_source_open(&command->join, "join", NULL, &job->join, err),
-            err));
-    /* A join side that only decides who is kept brings no columns, and one that
-     * is added up those that are asked for; its rows without a match are read
-     * again, then with all columns. */
-    if (command->unmatched_join_layer != NULL && command->aggregates != NULL)
-        oj_source_skip_fields(&job->join);
-    else if (command->how == OJ_HOW_SEMI || command->how == OJ_HOW_ANTI ||
-             command->aggregates != NULL)
-        oj_source_drop_fields(&job->join);
-    return OJ_OK;
+    OJ_TRY(oj_source_open(command, 0, &job->input, err));
+    return explain_order(command, oj_source_open(command, 1, &job->join, err),
+                         err);
 }
 
 /* Rows are counted only for the progress, and those of a SELECT, whose count

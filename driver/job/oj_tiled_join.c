@@ -94,38 +94,50 @@ static oj_status load(struct oj_tiled_join *join, int64_t tile,
     return OJ_OK;
 }
 
-/* The features that the answer of the tile speaks of, in their order, become
- * the next of found; number says which. */
-static oj_status number_features(struct oj_tiled_join *join,
-                                 struct oj_error *err)
+/* Numbers those of n features that matches names, in their order, from first
+ * on; the others get -1.  Returns the number after the last. */
+static int64_t number_named(const struct oj_matches *matches, int64_t n,
+                            int64_t first, int32_t *number)
 {
-    const struct oj_matches *matches = &join->matches;
+    for (int64_t i = 0; i < n; i++)
+        number[i] = -1;
+    for (int64_t row = 0; row < matches->n_rows; row++)
+    {
+        int64_t end = oj_matches_end(matches, row);
+        for (int64_t i = oj_matches_first(matches, row); i < end; i++)
+            number[matches->join_row[i]] = 0;
+    }
+    for (int64_t i = 0; i < matches->n_undecided; i++)
+    {
+        if (matches->undecided_join != NULL && matches->undecided_join[i] >= 0)
+            number[matches->undecided_join[i]] = 0;
+    }
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (number[i] == 0)
+            number[i] = (int32_t)first++;
+    }
+    return first;
+}
+
+/* The features that the answer of the tile names are found. */
+static oj_status add_found(struct oj_tiled_join *join, struct oj_error *err)
+{
     int64_t n = join->flat.n_features, n_found = join->n_found;
     OJ_TRY(oj_reserve(&join->number, 0, n, &join->cap_number,
                       sizeof *join->number, err));
     OJ_TRY(oj_reserve(&join->found, n_found, n_found + n, &join->cap_found,
                       sizeof *join->found, err));
-    for (int64_t i = 0; i < n; i++)
-        join->number[i] = -1;
-    for (int64_t row = 0; row < matches->n_rows; row++)
-    {
-        int64_t end = oj_matches_end(matches, row);
-        for (int64_t i = oj_matches_first(matches, row); i < end; i++)
-            join->number[matches->join_row[i]] = 0;
-    }
-    for (int64_t i = 0; i < matches->n_undecided; i++)
-    {
-        if (matches->undecided_join != NULL && matches->undecided_join[i] >= 0)
-            join->number[matches->undecided_join[i]] = 0;
-    }
+    join->n_found = number_named(&join->matches, n, n_found, join->number);
     for (int64_t i = 0; i < n; i++)
     {
-        struct found_feature *next = &join->found[join->n_found];
+        struct found_feature *found;
         if (join->number[i] < 0)
             continue;
-        next->place = join->side.place[i];
-        next->tie_key = join->fids_are_unique ? join->flat.fid[i] : next->place;
-        join->number[i] = (int32_t)join->n_found++;
+        found = &join->found[join->number[i]];
+        found->place = join->side.place[i];
+        found->tie_key =
+            join->fids_are_unique ? join->flat.fid[i] : found->place;
     }
     return OJ_OK;
 }
@@ -187,35 +199,21 @@ static oj_status rank_found(struct oj_tiled_join *join, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Leaves in found what out speaks of, in the order it has, and numbers it
- * anew. */
+/* Leaves in found what out names, and numbers it anew. */
 static oj_status renumber(struct oj_tiled_join *join, struct oj_matches *out,
                           struct oj_error *err)
 {
-    int64_t n = 0;
+    int64_t n = join->n_found;
     int32_t *number;
-    OJ_TRY(oj_reserve(&join->number, 0, join->n_found, &join->cap_number,
+    OJ_TRY(oj_reserve(&join->number, 0, n, &join->cap_number,
                       sizeof *join->number, err));
     number = join->number;
-    memset(number, 0, (size_t)join->n_found * sizeof *number);
-    for (int64_t i = 0; i < out->n_entries; i++)
+    join->n_found = number_named(out, n, 0, number);
+    for (int64_t i = 0; i < n; i++)
     {
-        if (out->join_row[i] >= 0)
-            number[out->join_row[i]] = 1;
+        if (number[i] >= 0)
+            join->found[number[i]] = join->found[i];
     }
-    for (int64_t i = 0; i < out->n_undecided; i++)
-    {
-        if (out->undecided_join[i] >= 0)
-            number[out->undecided_join[i]] = 1;
-    }
-    for (int64_t i = 0; i < join->n_found; i++)
-    {
-        if (number[i] == 0)
-            continue;
-        join->found[n] = join->found[i];
-        number[i] = (int32_t)n++;
-    }
-    join->n_found = n;
     for (int64_t i = 0; i < out->n_entries; i++)
     {
         if (out->join_row[i] >= 0)
@@ -272,7 +270,7 @@ static oj_status join_tiles(struct oj_tiled_join *join,
     {
         OJ_TRY(load(join, backwards ? n - 1 - i : i, err));
         OJ_TRY(oj_join_batch(join->engine, input, &join->matches, err));
-        OJ_TRY(number_features(join, err));
+        OJ_TRY(add_found(join, err));
         OJ_TRY(add_answers(join, &join->matches, join->number, err));
         OJ_TRY(drop_farther(join, n_rows, err));
     }

@@ -70,11 +70,6 @@ static oj_status add_text(struct oj_classes *c, const char *text, size_t n,
     return add_bytes(c, text, n, err);
 }
 
-static int64_t integer_of(OGRFieldType type, const struct oj_value *value)
-{
-    return type == OFTInteger ? value->raw.Integer : value->raw.Integer64;
-}
-
 /* A number is its integer where it is one, else its bits, which then are never
  * those of an integer's key: the first byte says which. */
 static oj_status add_number(struct oj_classes *c, OGRFieldType type,
@@ -82,29 +77,21 @@ static oj_status add_number(struct oj_classes *c, OGRFieldType type,
                             struct oj_error *err)
 {
     const double two_to_63 = 9223372036854775808.0;
+    double real = type == OFTReal ? value->raw.Real : 0.0;
+    int64_t whole =
+        type == OFTInteger ? value->raw.Integer : value->raw.Integer64;
     unsigned char key[9] = {0};
+    *is_null = isnan(real);
     if (type == OFTReal)
     {
-        double real = value->raw.Real;
-        if (isnan(real))
-        {
-            *is_null = 1;
-            return OJ_OK;
-        }
-        key[0] = 1;
-        memcpy(key + 1, &real, sizeof real);
-        if (real == floor(real) && real >= -two_to_63 && real < two_to_63)
-        {
-            int64_t whole = (int64_t)real;
-            key[0] = 0;
-            memcpy(key + 1, &whole, sizeof whole);
-        }
+        key[0] =
+            !(real == floor(real) && real >= -two_to_63 && real < two_to_63);
+        if (key[0])
+            memcpy(&whole, &real, sizeof whole);
+        else
+            whole = (int64_t)real;
     }
-    else
-    {
-        int64_t whole = integer_of(type, value);
-        memcpy(key + 1, &whole, sizeof whole);
-    }
+    memcpy(key + 1, &whole, sizeof whole);
     return add_bytes(c, key, sizeof key, err);
 }
 
