@@ -195,7 +195,7 @@ oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
     OJ_TRY(
         check_side_file(job, "validate_report", command->validate_report, err));
     OJ_TRY(check_side_file(job, "benchmark_csv", command->benchmark_csv, err));
-    OJ_TRY(oj_crs_settle(command, &job->input, &job->join, &job->crs, err));
+    OJ_TRY(oj_crs_choose(command, &job->input, &job->join, &job->crs, err));
     job->relation = make_relation(command, &job->crs);
     OJ_TRY(oj_sides_open(command, &job->input, &job->join, &job->crs,
                          &job->sides, &job->relation, err));
@@ -313,41 +313,27 @@ static int64_t n_shares(const struct oj_command *command)
     return command->validate != NULL ? 1 + REFERENCE_SHARE : 1;
 }
 
-struct watch
-{
-    const struct oj_job *job;
-    int is_too_large;
-};
-
 /* Stops the reading when what has been read, with its index, passes the bound.
  */
-static int look(int64_t n_rows, void *user)
+static int is_too_large(int64_t n_rows, void *user)
 {
-    struct watch *watch = user;
-    const struct oj_job *job = watch->job;
+    const struct oj_job *job = user;
     const struct oj_read_counts *counts = &job->join_side->counts;
     int64_t bytes = oj_tiles_estimate(16 * counts->n_vertices + 24 * n_rows +
                                           counts->n_table_bytes,
                                       counts->n_vertices);
-    watch->is_too_large = bytes > job->command->memory / n_shares(job->command);
-    return watch->is_too_large || oj_is_cancelled();
+    return bytes > job->command->memory / n_shares(job->command) ||
+           oj_is_cancelled();
 }
 
 /* *fits: 0 when the join side has to go into tiles. */
 static oj_status read_if_it_fits(struct oj_job *job, int *fits,
                                  struct oj_error *err)
 {
-    struct watch watch = {job, 0};
     oj_status status =
-        oj_job_read_side(job, 1, job->join_side, look, &watch, err);
-    *fits = 1;
-    if (status != OJ_ERR_CANCELLED || !watch.is_too_large)
-        return status;
-    *fits = 0;
-    oj_flat_buf_free(&job->join_side->buf);
-    oj_table_free(job->join_side->table);
-    job->join_side->table = NULL;
-    return OJ_OK;
+        oj_job_read_side(job, 1, job->join_side, is_too_large, job, err);
+    *fits = status != OJ_ERR_CANCELLED || oj_is_cancelled();
+    return *fits ? status : OJ_OK;
 }
 
 /* ---- under -memory: in tiles --------------------------------------------- */

@@ -50,18 +50,18 @@ static struct
 
 /* ---- the bound ---------------------------------------------------------- */
 
-/* Asked once: the answer is in files of the system. */
+/* Looked up once: the answer is in files of the system. */
 static int64_t quarter_of_memory(void)
 {
     static int64_t quarter;
-    int64_t known = __atomic_load_n(&quarter, __ATOMIC_RELAXED);
-    if (known == 0)
+    int64_t bytes = __atomic_load_n(&quarter, __ATOMIC_RELAXED);
+    if (bytes == 0)
     {
         int64_t memory = CPLGetPhysicalRAM();
-        known = memory > 0 ? memory / 4 : INT64_C(1) << 30;
-        __atomic_store_n(&quarter, known, __ATOMIC_RELAXED);
+        bytes = memory > 0 ? memory / 4 : INT64_C(1) << 30;
+        __atomic_store_n(&quarter, bytes, __ATOMIC_RELAXED);
     }
-    return known;
+    return bytes;
 }
 
 int64_t oj_join_cache_limit(void)

@@ -77,7 +77,7 @@ OJ_MUST_USE oj_status oj_join_use_batch(struct oj_join_use *use,
                                         struct oj_matches *out,
                                         struct oj_error *err);
 
-/** From any thread, after the flag that oj_join_cache_take() was told of was
+/** From any thread, after the flag that oj_join_cache_take() was given was
  *  raised: has the engine stop what it does for this use, which looks at a flag
  *  of its own. */
 void oj_join_use_stop(struct oj_join_use *use);

@@ -24,7 +24,7 @@ struct oj_join_files
 int64_t oj_join_files_now(void);
 
 /** Looks at the files of a source that was opened after opened_ns.  Files that
- *  have changed since, or so shortly before that their times could not tell a
+ *  have changed since, or so shortly before that their times could not show a
  *  later change, are not settled. */
 void oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
                         struct oj_join_files *files);

@@ -15,7 +15,7 @@ struct oj_tiled_join;
 
 /** tiles and backend outlive *out; relation and options are copied.
  * fids_are_unique: 0 when FIDs repeat: then read order alone breaks ties, and
- * self joins cannot be told. */
+ * self joins are not recognised. */
 OJ_MUST_USE oj_status oj_tiled_join_open(
     const struct oj_tiles *tiles, const struct oj_relation *relation,
     const char *backend, const struct oj_options *options, int fids_are_unique,

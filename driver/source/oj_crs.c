@@ -124,7 +124,7 @@ static oj_status adopt(const struct oj_command *command,
 }
 
 /* -t_srs: both sides are brought into it. Boxes are there already. */
-static oj_status settle_target(const struct oj_command *command,
+static oj_status choose_target(const struct oj_command *command,
                                struct oj_source *input, struct oj_source *join,
                                struct oj_crs *crs, struct oj_error *err)
 {
@@ -149,7 +149,7 @@ static oj_status settle_target(const struct oj_command *command,
 }
 
 /* Without -t_srs the join is in the input side's CRS, and so are boxes. */
-static oj_status settle_input(const struct oj_command *command,
+static oj_status choose_input(const struct oj_command *command,
                               const struct oj_source *input,
                               struct oj_source *join, struct oj_crs *crs,
                               struct oj_error *err)
@@ -302,8 +302,8 @@ static oj_status convert(const struct oj_command *command,
     return OJ_OK;
 }
 
-static oj_status settle_distances(const struct oj_command *command,
-                                  struct oj_crs *crs, struct oj_error *err)
+static oj_status convert_distances(const struct oj_command *command,
+                                   struct oj_crs *crs, struct oj_error *err)
 {
     if (oj_command_given(command, "max_distance") ||
         command->metric == OJ_METRIC_SPHERE)
@@ -341,7 +341,7 @@ static oj_status check_plane(const struct oj_command *command,
                    option, text);
 }
 
-oj_status oj_crs_settle(const struct oj_command *command,
+oj_status oj_crs_choose(const struct oj_command *command,
                         struct oj_source *input, struct oj_source *join,
                         struct oj_crs *crs, struct oj_error *err)
 {
@@ -354,14 +354,14 @@ oj_status oj_crs_settle(const struct oj_command *command,
     if (command->n_windows == 0)
         OJ_TRY(adopt(command, input, join, err));
     if (command->t_srs != NULL)
-        OJ_TRY(settle_target(command, input, join, crs, err));
+        OJ_TRY(choose_target(command, input, join, crs, err));
     else
-        OJ_TRY(settle_input(command, input, join, crs, err));
+        OJ_TRY(choose_input(command, input, join, crs, err));
     OJ_TRY(check_plane(command, "-t_srs ", crs->join, err));
     crs->max_distance = INFINITY;
     name_unit(command, crs);
     if ((oj_op_get((enum oj_op)command->op)->takes & OJ_TAKES_DISTANCE) != 0)
-        OJ_TRY(settle_distances(command, crs, err));
+        OJ_TRY(convert_distances(command, crs, err));
     if (command->a_srs != NULL)
         return read_crs(command->a_srs, "a_srs", &crs->output, err);
     if (crs->join != NULL)

@@ -26,8 +26,8 @@ static int is_same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* FIDs tell rows apart, so filters may differ, but open options may not: they
- * can change what a row is. */
+/* FIDs are different for different rows, so filters may differ, but open
+ * options may not: they can change what a row is. */
 static int is_same_layer(const struct oj_source *a, const struct oj_source *b)
 {
     return oj_path_is_same_file(a->side->dataset, b->side->dataset) &&
@@ -43,12 +43,10 @@ static int is_excluded(const struct oj_command *command, const char *what)
     return CSLFindString((CSLConstList)command->exclude, what) >= 0;
 }
 
-static oj_status settle_self_join(const struct oj_command *command,
-                                  const struct oj_source *input,
-                                  const struct oj_source *join,
-                                  struct oj_sides *sides,
-                                  struct oj_relation *relation,
-                                  struct oj_error *err)
+static oj_status
+check_self_join(const struct oj_command *command, const struct oj_source *input,
+                const struct oj_source *join, struct oj_sides *sides,
+                struct oj_relation *relation, struct oj_error *err)
 {
     int asked = is_excluded(command, "self");
     sides->is_self_join = command->n_windows == 0 && is_same_layer(input, join);
@@ -393,7 +391,7 @@ oj_status oj_sides_open(const struct oj_command *command,
     sides->reshape[0].cancel = sides->reshape[1].cancel = oj_cancel_flag();
     sides->needs_points = command->metric == OJ_METRIC_SPHERE;
     OJ_TRY(check_type(sides, input, err));
-    OJ_TRY(settle_self_join(command, input, join, sides, relation, err));
+    OJ_TRY(check_self_join(command, input, join, sides, relation, err));
     return open_conditions(command, input, join, crs, sides, err);
 }
 

@@ -29,7 +29,7 @@ struct oj_source
     int n_hidden; /**< fields[n_fields .. n_fields + n_hidden): read for the
                        join, but not written; see oj_source_need_field() */
 
-    /** Owned; into the CRS of the join, or NULL. Set by oj_crs_settle(). */
+    /** Owned; into the CRS of the join, or NULL. Set by oj_crs_choose(). */
     OGRCoordinateTransformationH transformation;
 };
 
