@@ -399,8 +399,7 @@ static oj_status spill_batch(struct spill *spill, struct oj_error *err)
         oj_job_make_flat(job, 1, 1, &spill->batch, &spill->work, &flat, err));
     oj_table_free(spill->table);
     spill->table = NULL;
-    OJ_TRY(oj_table_new(job->join.layer, spill->reading.fields,
-                        spill->reading.n_fields, &spill->table, err));
+    OJ_TRY(oj_table_new_like(job->tiles.columns, &spill->table, err));
     OJ_TRY(oj_table_append(spill->table, spill->batch.attributes,
                            spill->batch.n_rows, err));
     OJ_TRY(keep_fids(spill, &flat, err));

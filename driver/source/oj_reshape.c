@@ -158,27 +158,24 @@ static struct envelope envelope_of(const struct oj_flat *flat, int64_t feature)
     return e;
 }
 
+/* Four corners and the first again, or of a line two that are opposite. */
 static oj_status add_corners(const struct envelope *e, struct oj_flat_buf *to,
                              struct oj_error *err)
 {
-    double *x, *y;
+    const double xs[5] = {e->x0, e->x1, e->x1, e->x0, e->x0};
+    const double ys[5] = {e->y0, e->y0, e->y1, e->y1, e->y0};
     int has_area = e->x0 < e->x1 && e->y0 < e->y1;
+    int n = has_area ? 5 : 2, step = has_area ? 1 : 2;
+    double *x, *y;
     OJ_TRY(
         oj_flat_buf_part(to, has_area ? OJ_PART_POLYGON : OJ_PART_LINE, err));
     OJ_TRY(oj_flat_buf_ring(to, err));
-    OJ_TRY(oj_flat_buf_vertices(to, has_area ? 5 : 2, &x, &y, err));
-    if (has_area)
+    OJ_TRY(oj_flat_buf_vertices(to, n, &x, &y, err));
+    for (int i = 0; i < n; i++)
     {
-        const double xs[5] = {e->x0, e->x1, e->x1, e->x0, e->x0};
-        const double ys[5] = {e->y0, e->y0, e->y1, e->y1, e->y0};
-        memcpy(x, xs, sizeof xs);
-        memcpy(y, ys, sizeof ys);
-        return OJ_OK;
+        x[i] = xs[i * step];
+        y[i] = ys[i * step];
     }
-    x[0] = e->x0;
-    y[0] = e->y0;
-    x[1] = e->x1;
-    y[1] = e->y1;
     return OJ_OK;
 }
 

@@ -136,13 +136,8 @@ static int64_t count_beyond_poles(const struct oj_flat *flat)
     int64_t n = 0;
     for (int64_t i = 0; i < flat->n_features; i++)
     {
-        int64_t v = i, end = i + 1;
-        if (!oj_flat_is_points(flat))
-        {
-            v = flat->vertex_offset[flat->ring_offset[flat->part_offset[i]]];
-            end = flat->part_offset[i + 1];
-            end = flat->vertex_offset[flat->ring_offset[end]];
-        }
+        int64_t v, end;
+        oj_flat_vertices(flat, i, &v, &end);
         while (v < end && !(fabs(flat->y[v]) > 90.0))
             v++;
         n += v < end;
