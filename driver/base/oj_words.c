@@ -145,3 +145,13 @@ oj_status oj_words_join(const char *const *words, char **text,
     *text = line;
     return OJ_OK;
 }
+
+int oj_words_are_same(const char *const *a, const char *const *b)
+{
+    for (; a != NULL && b != NULL && *a != NULL && *b != NULL; a++, b++)
+    {
+        if (strcmp(*a, *b) != 0)
+            return 0;
+    }
+    return (a == NULL || *a == NULL) && (b == NULL || *b == NULL);
+}

@@ -21,6 +21,10 @@ extern "C" {
 OJ_MUST_USE oj_status oj_words_split(const char *text, char ***words, int *n,
                                      struct oj_error *err);
 
+/** 1 when two NULL-terminated lists hold equal words in the same order; NULL is
+ *  an empty list. */
+int oj_words_are_same(const char *const *a, const char *const *b);
+
 /** The text that these NULL-terminated words are split from; oj_free(). */
 OJ_MUST_USE oj_status oj_words_join(const char *const *words, char **text,
                                     struct oj_error *err);

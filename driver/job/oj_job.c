@@ -19,7 +19,6 @@
 #include <cpl_vsi.h>
 
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,26 +120,9 @@ static oj_status explain_order(const struct oj_command *command,
 static oj_status open_sources(struct oj_job *job, struct oj_error *err)
 {
     const struct oj_command *command = job->command;
-    OJ_TRY(oj_source_open(&command->input, "input",
-                          command->has_spat ? command->spat : NULL, &job->input,
-                          err));
-    if (command->n_windows > 0)
-        OJ_TRY(oj_source_open_boxes(&command->join, "join", command->windows,
-                                    command->n_windows, &job->join, err));
-    else
-        OJ_TRY(explain_order(
-            command,
-            oj_source_open(&command->join, "join", NULL, &job->join, err),
-            err));
-    /* A join side that only decides who is kept brings no columns, and one that
-     * is added up those that are asked for; its rows without a match are read
-     * again, then with all columns. */
-    if (command->unmatched_join_layer != NULL && command->aggregates != NULL)
-        oj_source_skip_fields(&job->join);
-    else if (command->how == OJ_HOW_SEMI || command->how == OJ_HOW_ANTI ||
-             command->aggregates != NULL)
-        oj_source_drop_fields(&job->join);
-    return OJ_OK;
+    OJ_TRY(oj_source_open(command, 0, &job->input, err));
+    return explain_order(command, oj_source_open(command, 1, &job->join, err),
+                         err);
 }
 
 /* Rows are counted only for the progress, and those of a SELECT, whose count
@@ -213,7 +195,7 @@ oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
     OJ_TRY(
         check_side_file(job, "validate_report", command->validate_report, err));
     OJ_TRY(check_side_file(job, "benchmark_csv", command->benchmark_csv, err));
-    OJ_TRY(oj_crs_settle(command, &job->input, &job->join, &job->crs, err));
+    OJ_TRY(oj_crs_choose(command, &job->input, &job->join, &job->crs, err));
     job->relation = make_relation(command, &job->crs);
     OJ_TRY(oj_sides_open(command, &job->input, &job->join, &job->crs,
                          &job->sides, &job->relation, err));
@@ -331,41 +313,27 @@ static int64_t n_shares(const struct oj_command *command)
     return command->validate != NULL ? 1 + REFERENCE_SHARE : 1;
 }
 
-struct watch
-{
-    const struct oj_job *job;
-    int is_too_large;
-};
-
 /* Stops the reading when what has been read, with its index, passes the bound.
  */
-static int look(int64_t n_rows, void *user)
+static int is_too_large(int64_t n_rows, void *user)
 {
-    struct watch *watch = user;
-    const struct oj_job *job = watch->job;
+    const struct oj_job *job = user;
     const struct oj_read_counts *counts = &job->join_side->counts;
     int64_t bytes = oj_tiles_estimate(16 * counts->n_vertices + 24 * n_rows +
                                           counts->n_table_bytes,
                                       counts->n_vertices);
-    watch->is_too_large = bytes > job->command->memory / n_shares(job->command);
-    return watch->is_too_large || oj_is_cancelled();
+    return bytes > job->command->memory / n_shares(job->command) ||
+           oj_is_cancelled();
 }
 
 /* *fits: 0 when the join side has to go into tiles. */
 static oj_status read_if_it_fits(struct oj_job *job, int *fits,
                                  struct oj_error *err)
 {
-    struct watch watch = {job, 0};
     oj_status status =
-        oj_job_read_side(job, 1, job->join_side, look, &watch, err);
-    *fits = 1;
-    if (status != OJ_ERR_CANCELLED || !watch.is_too_large)
-        return status;
-    *fits = 0;
-    oj_flat_buf_free(&job->join_side->buf);
-    oj_table_free(job->join_side->table);
-    job->join_side->table = NULL;
-    return OJ_OK;
+        oj_job_read_side(job, 1, job->join_side, is_too_large, job, err);
+    *fits = status != OJ_ERR_CANCELLED || oj_is_cancelled();
+    return *fits ? status : OJ_OK;
 }
 
 /* ---- under -memory: in tiles --------------------------------------------- */
@@ -381,69 +349,26 @@ struct spill
     struct oj_table *table; /* of the batch */
     int64_t *fid;           /* [n_fids] of a SELECT */
     int64_t n_fids, cap_fids;
-    int64_t last_fid;
-    int is_ascending;
 };
 
-static void add_to_extent(const struct oj_flat *flat, double extent[4])
+static oj_status open_tiles(struct spill *spill, struct oj_error *err)
 {
-    for (int64_t i = 0; i < flat->n_vertices; i++)
-    {
-        extent[0] = flat->x[i] < extent[0] ? flat->x[i] : extent[0];
-        extent[1] = flat->y[i] < extent[1] ? flat->y[i] : extent[1];
-        extent[2] = flat->x[i] > extent[2] ? flat->x[i] : extent[2];
-        extent[3] = flat->y[i] > extent[3] ? flat->y[i] : extent[3];
-    }
-}
-
-/* Where the features are: what the layer says at once, or else where those of
- * the first batch are. */
-static void find_extent(const struct spill *spill, const struct oj_flat *flat,
-                        double extent[4])
-{
-    const struct oj_source *join = &spill->job->join;
-    OGREnvelope envelope;
-    extent[0] = extent[1] = INFINITY;
-    extent[2] = extent[3] = -INFINITY;
-    if (join->transformation == NULL && join->side->where == NULL &&
-        OGR_L_GetExtent(join->layer, &envelope, 0) == OGRERR_NONE)
-    {
-        extent[0] = envelope.MinX;
-        extent[1] = envelope.MinY;
-        extent[2] = envelope.MaxX;
-        extent[3] = envelope.MaxY;
-    }
-    if (!(extent[2] - extent[0] < INFINITY))
-        add_to_extent(flat, extent);
-    if (!(extent[2] - extent[0] < INFINITY))
-        extent[0] = extent[1] = extent[2] = extent[3] = 0.0;
-}
-
-static oj_status open_tiles(struct spill *spill, const struct oj_flat *flat,
-                            struct oj_error *err)
-{
-    const struct oj_command *command = spill->job->command;
-    double extent[4];
-    find_extent(spill, flat, extent);
+    struct oj_job *job = spill->job;
+    const struct oj_command *command = job->command;
+    OJ_TRY(oj_table_new(job->join.layer, spill->reading.fields,
+                        spill->reading.n_fields, &spill->table, err));
     return oj_tiles_open(
-        &spill->job->tiles,
-        command->in_place ? command->input.dataset : command->dst,
+        &job->tiles, command->in_place ? command->input.dataset : command->dst,
         (int64_t)(TILE_SHARE * (double)command->memory) / n_shares(command),
-        extent, spill->table, err);
+        spill->table, err);
 }
 
-/* FIDs of a layer are unique; those of a SELECT may repeat, which is known only
- * at the end. */
+/* FIDs of a layer are unique; those of a SELECT may repeat. */
 static oj_status keep_fids(struct spill *spill, const struct oj_flat *flat,
                            struct oj_error *err)
 {
     if (!spill->job->join.is_result_set)
         return OJ_OK;
-    for (int64_t i = 0; spill->is_ascending && i < flat->n_features; i++)
-    {
-        spill->is_ascending = flat->fid[i] > spill->last_fid;
-        spill->last_fid = flat->fid[i];
-    }
     OJ_TRY(oj_reserve(&spill->fid, spill->n_fids,
                       spill->n_fids + flat->n_features, &spill->cap_fids,
                       sizeof *spill->fid, err));
@@ -451,6 +376,19 @@ static oj_status keep_fids(struct spill *spill, const struct oj_flat *flat,
            (size_t)flat->n_features * sizeof *spill->fid);
     spill->n_fids += flat->n_features;
     return OJ_OK;
+}
+
+static int fids_are_unique(struct spill *spill)
+{
+    if (spill->n_fids > 0)
+        qsort(spill->fid, (size_t)spill->n_fids, sizeof *spill->fid,
+              oj_compare_int64);
+    for (int64_t i = 1; i < spill->n_fids; i++)
+    {
+        if (spill->fid[i] == spill->fid[i - 1])
+            return 0;
+    }
+    return 1;
 }
 
 static oj_status spill_batch(struct spill *spill, struct oj_error *err)
@@ -461,12 +399,9 @@ static oj_status spill_batch(struct spill *spill, struct oj_error *err)
         oj_job_make_flat(job, 1, 1, &spill->batch, &spill->work, &flat, err));
     oj_table_free(spill->table);
     spill->table = NULL;
-    OJ_TRY(oj_table_new(job->join.layer, spill->reading.fields,
-                        spill->reading.n_fields, &spill->table, err));
+    OJ_TRY(oj_table_new_like(job->tiles.columns, &spill->table, err));
     OJ_TRY(oj_table_append(spill->table, spill->batch.attributes,
                            spill->batch.n_rows, err));
-    if (!job->tiles.file.is_open)
-        OJ_TRY(open_tiles(spill, &flat, err));
     OJ_TRY(keep_fids(spill, &flat, err));
     return oj_tiles_add(&job->tiles, &flat, spill->table,
                         spill->batch.first_row, err);
@@ -475,6 +410,7 @@ static oj_status spill_batch(struct spill *spill, struct oj_error *err)
 static oj_status spill_all(struct spill *spill, struct oj_error *err)
 {
     struct oj_job *job = spill->job;
+    OJ_TRY(open_tiles(spill, err));
     OJ_TRY(oj_layer_reader_open(job->join.layer, &spill->reading,
                                 &spill->reader, err));
     for (;;)
@@ -487,20 +423,6 @@ static oj_status spill_all(struct spill *spill, struct oj_error *err)
     }
     job->join_side->counts = *oj_layer_reader_counts(spill->reader);
     return oj_tiles_finish(&job->tiles, err);
-}
-
-static int fids_are_unique(struct spill *spill)
-{
-    if (spill->is_ascending)
-        return 1;
-    qsort(spill->fid, (size_t)spill->n_fids, sizeof *spill->fid,
-          oj_compare_int64);
-    for (int64_t i = 1; i < spill->n_fids; i++)
-    {
-        if (spill->fid[i] == spill->fid[i - 1])
-            return 0;
-    }
-    return 1;
 }
 
 static void free_spill(struct spill *spill)
@@ -517,9 +439,7 @@ static oj_status open_tiled(struct oj_job *job, int unique,
                             struct oj_error *err)
 {
     const struct oj_options options = engine_options(job);
-    if (job->tiles.columns != NULL)
-        OJ_TRY(
-            oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
+    OJ_TRY(oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
     return oj_tiled_join_open(&job->tiles, &job->relation,
                               job->command->backend, &options, unique,
                               &job->tiled, err);
@@ -534,8 +454,6 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     spill.job = job;
     spill.reading = oj_job_read_options(job, &job->join);
     spill.reading.keep_attributes = 1;
-    spill.last_fid = INT64_MIN;
-    spill.is_ascending = 1;
     status = spill_all(&spill, err);
     unique = status == OJ_OK && fids_are_unique(&spill);
     free_spill(&spill);
@@ -581,8 +499,9 @@ oj_status oj_job_open_shared(const struct oj_command *command,
 {
     int64_t opened_ns = oj_join_files_now();
     OJ_TRY(oj_job_open(command, job, err));
-    OJ_TRY(oj_join_files_look(&job->input, opened_ns, &job->input_files, err));
-    return oj_join_files_look(&job->join, opened_ns, &job->join_files, err);
+    oj_join_files_look(&job->input, opened_ns, &job->input_files);
+    oj_join_files_look(&job->join, opened_ns, &job->join_files);
+    return OJ_OK;
 }
 
 int oj_job_is_outdated(const struct oj_job *job)
@@ -613,18 +532,17 @@ oj_status oj_job_prepare_shared(struct oj_job *job, const struct oj_job *like,
         job->command,   &job->join,       &job->sides,
         &job->relation, &job->join_files, engine_options(job)};
     struct oj_join_key key = {0};
-    oj_status status = OJ_OK;
+    oj_status status;
     int is_mine, may_keep = oj_join_cache_limit() > 0 &&
                             oj_join_key_is_possible(job->command, &job->join) &&
                             oj_join_files_same(&job->join_files);
     if (job->command->memory > 0)
         return oj_job_prepare(job, err);
     if (may_keep)
-        status = oj_join_key_make(&recipe, &key, err);
-    if (status == OJ_OK)
-        status = oj_join_cache_take(
-            like != NULL ? &like->join_use : NULL, may_keep ? &key : NULL,
-            build, job, oj_cancel_flag(), &job->join_use, &is_mine, err);
+        key = oj_join_key_make(&recipe);
+    status = oj_join_cache_take(
+        like != NULL ? &like->join_use : NULL, may_keep ? &key : NULL, build,
+        job, oj_cancel_flag(), &job->join_use, &is_mine, err);
     oj_join_key_free(&key);
     if (status != OJ_OK)
     {

@@ -74,7 +74,7 @@ struct oj_job
     int progress_open;     /**< the bar has begun and not ended */
 };
 
-/** Opens both sides, checks their types and settles the CRS. Nothing is read
+/** Opens both sides, checks their types and chooses the CRS. Nothing is read
  *  yet. command outlives the job, and so does the calling thread's cancel flag,
  *  which all threads of the job stop by. */
 OJ_MUST_USE oj_status oj_job_open(const struct oj_command *command,

@@ -3,8 +3,10 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_message.h"
 #include "../base/oj_size.h"
+#include "../base/oj_words.h"
 
 #include <cpl_conv.h>
+#include <cpl_string.h>
 #include <cpl_vsi.h>
 
 #include <pthread.h>
@@ -15,32 +17,24 @@
 /* How often those who wait look at their own flag. */
 #define LOOK_MS 50
 
-enum cached_join_state
-{
-    MAKING, /* by runner */
-    LEFT,   /* its maker was cancelled: who waits makes it */
-    READY,
-    FAILED
-};
-
 /* All members but side are guarded by the cache's mutex.  side belongs to the
  * maker while it is made; after that its engine belongs to the runner, and
- * the rest does not change. */
+ * the rest does not change.  One that is not ready, has no error and no runner
+ * was left by a maker who was cancelled: who waits makes it. */
 struct oj_join_entry
 {
-    struct oj_join_entry *next; /* in the list, while listed */
+    struct oj_join_entry *next; /* in the list, while listed, or in garbage */
     int is_listed;              /* can be found */
-    enum cached_join_state state;
-    int n_users; /* who hold it or wait for it */
+    int is_ready;
+    struct oj_error error; /* why it could not be made; OJ_OK: nothing yet */
+    int n_users;           /* who hold it or wait for it */
     int64_t last_use;
     int64_t n_bytes;
     int stop;                   /* the flag that the engine looks at */
     struct oj_join_use *runner; /* who makes it or joins; NULL: nobody */
     struct oj_join_use *line;   /* who want to join, first come, first served */
-    struct oj_error error;      /* FAILED */
     struct oj_join_side side;
-    int64_t n_key, n_identity;
-    unsigned char key[];
+    struct oj_join_key key;
 };
 
 static struct
@@ -48,6 +42,7 @@ static struct
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* anything that somebody waits for */
     struct oj_join_entry *list;
+    struct oj_join_entry *garbage; /* to be freed when the mutex is not held */
     int64_t clock, n_built, n_found;
     int is_ending; /* the process is; atomic */
 } cache = {.mutex = PTHREAD_MUTEX_INITIALIZER,
@@ -55,18 +50,18 @@ static struct
 
 /* ---- the bound ---------------------------------------------------------- */
 
-/* Asked once: the answer is in files of the system. */
+/* Looked up once: the answer is in files of the system. */
 static int64_t quarter_of_memory(void)
 {
     static int64_t quarter;
-    int64_t known = __atomic_load_n(&quarter, __ATOMIC_RELAXED);
-    if (known == 0)
+    int64_t bytes = __atomic_load_n(&quarter, __ATOMIC_RELAXED);
+    if (bytes == 0)
     {
         int64_t memory = CPLGetPhysicalRAM();
-        known = memory > 0 ? memory / 4 : INT64_C(1) << 30;
-        __atomic_store_n(&quarter, known, __ATOMIC_RELAXED);
+        bytes = memory > 0 ? memory / 4 : INT64_C(1) << 30;
+        __atomic_store_n(&quarter, bytes, __ATOMIC_RELAXED);
     }
-    return known;
+    return bytes;
 }
 
 int64_t oj_join_cache_limit(void)
@@ -89,22 +84,26 @@ int64_t oj_join_cache_limit(void)
 
 /* ---- the list ----------------------------------------------------------- */
 
+void oj_join_key_free(struct oj_join_key *key)
+{
+    CSLDestroy(key->identity);
+    CSLDestroy(key->state);
+    key->identity = key->state = NULL;
+}
+
+static int is_same_list(char **a, char **b)
+{
+    return oj_words_are_same((const char *const *)a, (const char *const *)b);
+}
+
+/* The listed entry of that identity: there is one at most, as a new state of
+ * the files takes the place of the old one. */
 static struct oj_join_entry *find(const struct oj_join_key *key)
 {
     struct oj_join_entry *entry = cache.list;
-    while (entry != NULL &&
-           (entry->n_key != key->n ||
-            memcmp(entry->key, key->bytes, (size_t)key->n) != 0))
+    while (entry != NULL && !is_same_list(entry->key.identity, key->identity))
         entry = entry->next;
     return entry;
-}
-
-/* 1 when entry is of what the files were before. */
-static int is_outdated(const struct oj_join_entry *entry,
-                       const struct oj_join_key *key)
-{
-    return entry->n_identity == key->n_identity &&
-           memcmp(entry->key, key->bytes, (size_t)key->n_identity) == 0;
 }
 
 static void unlist(struct oj_join_entry *entry)
@@ -119,41 +118,18 @@ static void unlist(struct oj_join_entry *entry)
     entry->is_listed = 0;
 }
 
-/* What lies on a device goes with the process: at its end the device's library
- * may be gone already. */
-static int is_left_to_the_end(const struct oj_join_entry *entry)
-{
-    const struct oj_join *engine = entry->side.engine;
-    return __atomic_load_n(&cache.is_ending, __ATOMIC_RELAXED) &&
-           engine != NULL &&
-           strncasecmp(oj_join_backend(engine)->name, "cuda", 4) == 0;
-}
-
-/* Freeing takes its time: outside the mutex, which those who look wait for. */
-static void free_all(struct oj_join_entry *garbage)
-{
-    while (garbage != NULL)
-    {
-        struct oj_join_entry *next = garbage->next;
-        if (!is_left_to_the_end(garbage))
-        {
-            oj_join_side_free(&garbage->side);
-            oj_free(garbage);
-        }
-        garbage = next;
-    }
-}
-
-static void throw_away(struct oj_join_entry *entry,
-                       struct oj_join_entry **garbage)
+/* Nobody finds it any more; it goes when nobody holds it. */
+static void drop(struct oj_join_entry *entry)
 {
     unlist(entry);
-    entry->next = *garbage;
-    *garbage = entry;
+    if (entry->n_users > 0)
+        return;
+    entry->next = cache.garbage;
+    cache.garbage = entry;
 }
 
-/* Moves to *garbage what nobody uses and there is no room for. */
-static void make_room(int64_t limit, struct oj_join_entry **garbage)
+/* Drops what nobody uses and there is no room for. */
+static void make_room(int64_t limit)
 {
     for (;;)
     {
@@ -168,32 +144,47 @@ static void make_room(int64_t limit, struct oj_join_entry **garbage)
         }
         if (n_bytes <= limit || oldest == NULL)
             return;
-        throw_away(oldest, garbage);
-    }
-}
-
-static void drop_outdated(const struct oj_join_key *key,
-                          struct oj_join_entry **garbage)
-{
-    struct oj_join_entry *next;
-    for (struct oj_join_entry *e = cache.list; e != NULL; e = next)
-    {
-        next = e->next;
-        if (!is_outdated(e, key))
-            continue;
-        if (e->n_users == 0)
-            throw_away(e, garbage);
-        else
-            unlist(e);
+        drop(oldest);
     }
 }
 
 /* One user fewer. */
-static void let_go(struct oj_join_entry *entry, struct oj_join_entry **garbage)
+static void let_go(struct oj_join_entry *entry)
 {
     entry->last_use = ++cache.clock;
-    if (--entry->n_users == 0 && (!entry->is_listed || entry->state != READY))
-        throw_away(entry, garbage);
+    entry->n_users--;
+    if (!entry->is_listed || (entry->n_users == 0 && !entry->is_ready))
+        drop(entry);
+}
+
+/* What lies on a device goes with the process: at its end the device's library
+ * may be gone already. */
+static int is_left_to_the_end(const struct oj_join_entry *entry)
+{
+    const struct oj_join *engine = entry->side.engine;
+    return __atomic_load_n(&cache.is_ending, __ATOMIC_RELAXED) &&
+           engine != NULL &&
+           strncasecmp(oj_join_backend(engine)->name, "cuda", 4) == 0;
+}
+
+/* Unlocks the mutex and frees what was dropped: that takes its time, and those
+ * who look wait for the mutex. */
+static void leave(int64_t limit)
+{
+    struct oj_join_entry *garbage, *next;
+    make_room(limit);
+    garbage = cache.garbage;
+    cache.garbage = NULL;
+    pthread_mutex_unlock(&cache.mutex);
+    for (; garbage != NULL; garbage = next)
+    {
+        next = garbage->next;
+        if (is_left_to_the_end(garbage))
+            continue;
+        oj_join_side_free(&garbage->side);
+        oj_join_key_free(&garbage->key);
+        oj_free(garbage);
+    }
 }
 
 /* ---- waiting ------------------------------------------------------------ */
@@ -227,20 +218,24 @@ static oj_status fail_cancelled(struct oj_error *err)
 /* key NULL: that nobody finds. */
 static struct oj_join_entry *new_entry(const struct oj_join_key *key)
 {
-    int64_t n_key = key != NULL ? key->n : 0;
-    struct oj_join_entry *entry = oj_calloc((int64_t)sizeof *entry + n_key, 1);
-    if (entry == NULL)
-        return NULL;
-    entry->state = LEFT;
-    if (key == NULL)
+    struct oj_join_entry *entry = oj_calloc(1, sizeof *entry);
+    if (entry == NULL || key == NULL)
         return entry;
-    entry->n_key = key->n;
-    entry->n_identity = key->n_identity;
-    memcpy(entry->key, key->bytes, (size_t)n_key);
+    entry->key.identity = CSLDuplicate(key->identity);
+    entry->key.state = CSLDuplicate(key->state);
     entry->next = cache.list;
     entry->is_listed = 1;
     cache.list = entry;
     return entry;
+}
+
+/* The runner is done; the mutex is locked. */
+static void end_run(struct oj_join_entry *entry, int64_t n_bytes)
+{
+    entry->runner = NULL;
+    entry->n_bytes = n_bytes;
+    __atomic_store_n(&entry->stop, 0, __ATOMIC_RELAXED);
+    pthread_cond_broadcast(&cache.changed);
 }
 
 /* Called and left with the mutex locked. */
@@ -249,79 +244,66 @@ static oj_status make(struct oj_join_entry *entry, oj_join_build build,
 {
     struct oj_error error = {OJ_OK, ""};
     oj_status status;
-    int64_t n_bytes = 0;
     int keep = 1;
-    entry->state = MAKING;
     entry->runner = use;
     use->entry = entry;
     pthread_mutex_unlock(&cache.mutex);
     status = build(user, &entry->side, &entry->stop, &keep, &error);
-    if (status == OJ_OK)
-        n_bytes = oj_join_side_bytes(&entry->side);
-    else
+    if (status != OJ_OK)
         oj_join_side_free(&entry->side);
     pthread_mutex_lock(&cache.mutex);
-    entry->runner = NULL;
-    __atomic_store_n(&entry->stop, 0, __ATOMIC_RELAXED);
-    pthread_cond_broadcast(&cache.changed);
-    entry->n_bytes = n_bytes;
+    end_run(entry, status == OJ_OK ? oj_join_side_bytes(&entry->side) : 0);
+    if (!keep || (status != OJ_OK && status != OJ_ERR_CANCELLED))
+        unlist(entry);
     if (status == OJ_OK)
     {
         cache.n_built++;
-        entry->state = READY;
-        if (!keep)
-            unlist(entry);
+        entry->is_ready = 1;
         return OJ_OK;
     }
     use->entry = NULL;
-    entry->state = status == OJ_ERR_CANCELLED ? LEFT : FAILED;
-    entry->error = error;
-    entry->error.status = status;
     if (status != OJ_ERR_CANCELLED)
-        unlist(entry);
+    {
+        entry->error = error;
+        entry->error.status = status;
+    }
     return oj_fail(err, status, "%s", error.message);
 }
 
 /* Waits until the entry is ready, or makes it; the mutex is locked. */
 static oj_status get_ready(struct oj_join_entry *entry, oj_join_build build,
-                           void *user, const int *cancel,
-                           struct oj_join_use *use, int *is_mine,
+                           void *user, struct oj_join_use *use, int *is_mine,
                            struct oj_error *err)
 {
-    while (entry->state == MAKING && !is_raised(cancel))
+    while (!entry->is_ready && entry->runner != NULL && !is_raised(use->cancel))
         wait_a_little();
-    switch (entry->state)
+    if (entry->is_ready)
     {
-        case LEFT:
-            if (is_raised(cancel))
-                return fail_cancelled(err);
-            *is_mine = 1;
-            return make(entry, build, user, use, err);
-        case READY:
-            cache.n_found++;
-            use->entry = entry;
-            return OJ_OK;
-        case FAILED:
-            return oj_fail(err, entry->error.status, "%s",
-                           entry->error.message);
-        default:
-            return fail_cancelled(err);
+        cache.n_found++;
+        use->entry = entry;
+        return OJ_OK;
     }
+    if (entry->error.status != OJ_OK)
+        return oj_fail(err, entry->error.status, "%s", entry->error.message);
+    if (is_raised(use->cancel))
+        return fail_cancelled(err);
+    *is_mine = 1;
+    return make(entry, build, user, use, err);
 }
 
 /* The entry of like, of key, or a new one; the mutex is locked. */
 static struct oj_join_entry *find_or_add(const struct oj_join_use *like,
-                                         const struct oj_join_key *key,
-                                         struct oj_join_entry **garbage)
+                                         const struct oj_join_key *key)
 {
     struct oj_join_entry *entry = like != NULL ? like->entry : NULL;
-    if (entry == NULL && key != NULL)
-    {
-        entry = find(key);
-        if (entry == NULL)
-            drop_outdated(key, garbage);
-    }
-    return entry != NULL ? entry : new_entry(key);
+    if (entry != NULL || key == NULL)
+        return entry != NULL ? entry : new_entry(NULL);
+    entry = find(key);
+    if (entry != NULL && is_same_list(entry->key.state, key->state))
+        return entry;
+    if (entry != NULL)
+        drop(entry);
+    return new_entry(key);
 }
 
 oj_status oj_join_cache_take(const struct oj_join_use *like,
@@ -330,13 +312,13 @@ oj_status oj_join_cache_take(const struct oj_join_use *like,
                              struct oj_join_use *use, int *is_mine,
                              struct oj_error *err)
 {
-    struct oj_join_entry *entry, *garbage = NULL;
+    struct oj_join_entry *entry;
     const struct oj_join_use closed = {0};
     int64_t limit = oj_join_cache_limit();
     oj_status status;
     *is_mine = 0;
     pthread_mutex_lock(&cache.mutex);
-    entry = find_or_add(like, key, &garbage);
+    entry = find_or_add(like, key);
     *use = closed;
     use->cancel = cancel;
     if (entry == NULL)
@@ -344,13 +326,11 @@ oj_status oj_join_cache_take(const struct oj_join_use *like,
     else
     {
         entry->n_users++;
-        status = get_ready(entry, build, user, cancel, use, is_mine, err);
+        status = get_ready(entry, build, user, use, is_mine, err);
         if (status != OJ_OK)
-            let_go(entry, &garbage);
-        make_room(limit, &garbage);
+            let_go(entry);
     }
-    pthread_mutex_unlock(&cache.mutex);
-    free_all(garbage);
+    leave(limit);
     return status;
 }
 
@@ -404,7 +384,7 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
                             const struct oj_flat *input, struct oj_matches *out,
                             struct oj_error *err)
 {
-    struct oj_join_entry *entry = use->entry, *garbage = NULL;
+    struct oj_join_entry *entry = use->entry;
     struct oj_join *engine = entry->side.engine;
     int64_t limit = oj_join_cache_limit(), n_bytes;
     struct oj_stats before;
@@ -420,15 +400,10 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
     /* Engines make some of their indexes when they are needed. */
     n_bytes = oj_join_side_bytes(&entry->side);
     pthread_mutex_lock(&cache.mutex);
-    entry->runner = NULL;
-    __atomic_store_n(&entry->stop, 0, __ATOMIC_RELAXED);
-    entry->n_bytes = n_bytes;
+    end_run(entry, n_bytes);
     if (is_of_engine(status))
         unlist(entry);
-    make_room(limit, &garbage);
-    pthread_cond_broadcast(&cache.changed);
-    pthread_mutex_unlock(&cache.mutex);
-    free_all(garbage);
+    leave(limit);
     return status;
 }
 
@@ -444,35 +419,24 @@ void oj_join_use_stop(struct oj_join_use *use)
 void oj_join_use_end(struct oj_join_use *use)
 {
     const struct oj_join_use closed = {0};
-    struct oj_join_entry *garbage = NULL;
     int64_t limit;
     if (use->entry == NULL)
         return;
     limit = oj_join_cache_limit();
     pthread_mutex_lock(&cache.mutex);
-    let_go(use->entry, &garbage);
+    let_go(use->entry);
     *use = closed;
-    make_room(limit, &garbage);
-    pthread_mutex_unlock(&cache.mutex);
-    free_all(garbage);
+    leave(limit);
 }
 
 /* ---- the end ------------------------------------------------------------ */
 
 void oj_join_cache_clear(void)
 {
-    struct oj_join_entry *garbage = NULL, *next;
     pthread_mutex_lock(&cache.mutex);
-    for (struct oj_join_entry *e = cache.list; e != NULL; e = next)
-    {
-        next = e->next;
-        if (e->n_users > 0)
-            unlist(e);
-        else
-            throw_away(e, &garbage);
-    }
-    pthread_mutex_unlock(&cache.mutex);
-    free_all(garbage);
+    while (cache.list != NULL)
+        drop(cache.list);
+    leave(INT64_MAX);
 }
 
 __attribute__((destructor)) static void end(void)

@@ -10,23 +10,24 @@
  *  -memory takes them; without it a quarter of the physical memory; "0":
  *  nothing is kept.
  *
- *  What a key must hold: oj_join_key.h.  The cache compares its bytes, and
- *  knows that of two keys that differ only in the state of the files the older
- *  one is never asked for again.
+ *  What a key must hold: oj_join_key.h.  Of two keys that differ only in the
+ *  state of the files the older one is never asked for again.
  */
 #ifndef OJ_JOIN_CACHE_H
 #define OJ_JOIN_CACHE_H
 
 #include "oj_join_side.h"
 
-/** What decides a join side. Owner; zeroed memory is a valid empty one. */
+/** What decides a join side: texts, NULL-terminated. Owner; zeroed memory is a
+ *  valid empty one. */
 struct oj_join_key
 {
-    unsigned char *bytes;
-    int64_t n, capacity;
-    int64_t n_identity; /**< what comes after these bytes is the state of the
-                             files */
+    char **identity;
+    char **state; /**< of the files */
 };
+
+/** Accepts an empty one. */
+void oj_join_key_free(struct oj_join_key *key);
 
 struct oj_join_entry;
 
@@ -76,7 +77,7 @@ OJ_MUST_USE oj_status oj_join_use_batch(struct oj_join_use *use,
                                         struct oj_matches *out,
                                         struct oj_error *err);
 
-/** From any thread, after the flag that oj_join_cache_take() was told of was
+/** From any thread, after the flag that oj_join_cache_take() was given was
  *  raised: has the engine stop what it does for this use, which looks at a flag
  *  of its own. */
 void oj_join_use_stop(struct oj_join_use *use);

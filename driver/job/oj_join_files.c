@@ -1,7 +1,7 @@
 #include "oj_join_files.h"
 
-#include "../../flatten/base/oj_array.h"
 #include "../base/oj_select_words.h"
+#include "../base/oj_words.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -10,13 +10,10 @@
 #include <cpl_vsi.h>
 #include <gdal.h>
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 /* How much later than its time in the file a change can have been: the clocks
  * of file systems tick.  Where they count nanoseconds, by the kernel's tick of
@@ -37,12 +34,6 @@ static const struct
     {"OpenFileGDB", 0},  {"Parquet", 0}, {"Arrow", 0},
     {"MapInfo File", 0}, {"KML", 0},     {"GPX", 0},
     {"DXF", 0},          {"XLSX", 0},    {"ODS", 0},
-};
-
-struct file_state
-{
-    int64_t is_there, device, inode, n_bytes;
-    int64_t modified_s, modified_ns, changed_s, changed_ns;
 };
 
 int64_t oj_join_files_now(void)
@@ -74,14 +65,11 @@ static int ends_with(const char *text, const char *end)
 /* Relative paths mean something else in another working directory. */
 static char **add_path(char **paths, const char *path, const char *end)
 {
-    char folder[4096] = "";
-    char *whole;
-    if (path[0] != '/' && getcwd(folder, sizeof folder) == NULL)
-        return paths;
-    whole = CPLStrdup(CPLSPrintf("%s%s%s%s", folder,
-                                 folder[0] != '\0' ? "/" : "", path, end));
-    paths = CSLAddString(paths, whole);
-    CPLFree(whole);
+    char *folder = CPLGetCurrentDir();
+    const char *whole =
+        CPLProjectRelativeFilename(folder != NULL ? folder : "", path);
+    paths = CSLAddString(paths, CPLSPrintf("%s%s", whole, end));
+    CPLFree(folder);
     return paths;
 }
 
@@ -128,60 +116,47 @@ static char **list_paths(char **files, int is_sqlite)
 /* ---- states ------------------------------------------------------------- */
 
 /* A journal without a byte is none: opening a database can leave one. */
-static struct file_state look_at(const char *path)
+static int is_there(const char *path, struct stat *at)
 {
-    struct file_state state = {0};
-    struct stat at;
-    if (stat(path, &at) != 0 ||
-        (at.st_size == 0 &&
-         (ends_with(path, "-wal") || ends_with(path, "-journal"))))
-        return state;
-    state.is_there = 1;
-    state.device = (int64_t)at.st_dev;
-    state.inode = (int64_t)at.st_ino;
-    state.n_bytes = (int64_t)at.st_size;
-    state.modified_s = (int64_t)at.st_mtim.tv_sec;
-    state.modified_ns = at.st_mtim.tv_nsec;
-    state.changed_s = (int64_t)at.st_ctim.tv_sec;
-    state.changed_ns = at.st_ctim.tv_nsec;
-    return state;
+    return stat(path, at) == 0 &&
+           (at->st_size > 0 ||
+            (!ends_with(path, "-wal") && !ends_with(path, "-journal")));
 }
 
 /* 1 when any later change will show in the times. */
-static int is_settled(const struct file_state *state, int64_t opened_ns)
+static int is_settled(const struct stat *at, int64_t opened_ns)
 {
     int64_t tick =
-        state->changed_ns % 1000000 != 0 ? FINE_TICK_NS : COARSE_TICK_NS;
-    int64_t changed = state->changed_s * 1000000000 + state->changed_ns;
-    return !state->is_there || changed < opened_ns - tick;
+        at->st_ctim.tv_nsec % 1000000 != 0 ? FINE_TICK_NS : COARSE_TICK_NS;
+    int64_t changed =
+        (int64_t)at->st_ctim.tv_sec * 1000000000 + at->st_ctim.tv_nsec;
+    return changed < opened_ns - tick;
 }
 
-/* Appends "path, zero, state" of each path. */
-static oj_status add_states(char **paths, int64_t opened_ns, void **out,
-                            int64_t *n_out, int *settled, struct oj_error *err)
+/* "path device inode size modified changed", or the path alone where there is
+ * no file. */
+static char **look_at(char **paths, int64_t opened_ns, int *settled)
 {
-    unsigned char *bytes = NULL;
-    int64_t n = 0, capacity = 0;
+    char **state = NULL;
     *settled = 1;
     for (int i = 0; paths[i] != NULL; i++)
     {
-        struct file_state state = look_at(paths[i]);
-        int64_t n_path = (int64_t)strlen(paths[i]) + 1;
-        int64_t end = n + n_path + (int64_t)sizeof state;
-        oj_status status = oj_reserve(&bytes, n, end, &capacity, 1, err);
-        if (status != OJ_OK)
+        struct stat at;
+        if (!is_there(paths[i], &at))
         {
-            oj_free(bytes);
-            return status;
+            state = CSLAddString(state, paths[i]);
+            continue;
         }
-        memcpy(bytes + n, paths[i], (size_t)n_path);
-        memcpy(bytes + n + n_path, &state, sizeof state);
-        n = end;
-        *settled = *settled && is_settled(&state, opened_ns);
+        state = CSLAddString(
+            state,
+            CPLSPrintf("%s %llu %llu %lld %lld.%ld %lld.%ld", paths[i],
+                       (unsigned long long)at.st_dev,
+                       (unsigned long long)at.st_ino, (long long)at.st_size,
+                       (long long)at.st_mtim.tv_sec, at.st_mtim.tv_nsec,
+                       (long long)at.st_ctim.tv_sec, at.st_ctim.tv_nsec));
+        *settled = *settled && is_settled(&at, opened_ns);
     }
-    *out = bytes;
-    *n_out = n;
-    return OJ_OK;
+    return state;
 }
 
 /* ---- the files behind an OGR VRT file, a view of plain files ------------- */
@@ -251,7 +226,7 @@ static int is_harmless(CPLXMLNode *node)
     return strncasecmp(CPLGetXMLValue(node, "key", ""), "PRELUDE", 7) != 0;
 }
 
-static int look(struct vrt_walk *walk, CPLXMLNode *node)
+static int element_is_known(struct vrt_walk *walk, CPLXMLNode *node)
 {
     if (strcasecmp(node->pszValue, "SrcDataSource") == 0)
         return add_source(walk, node);
@@ -262,13 +237,14 @@ static int look(struct vrt_walk *walk, CPLXMLNode *node)
     return 1;
 }
 
-static int look_at_all(struct vrt_walk *walk, CPLXMLNode *node)
+static int elements_are_known(struct vrt_walk *walk, CPLXMLNode *node)
 {
     int is_good = walk->depth++ < MAX_DEPTH;
     for (; node != NULL && is_good; node = node->psNext)
     {
         if (node->eType == CXT_Element)
-            is_good = look(walk, node) && look_at_all(walk, node->psChild);
+            is_good = element_is_known(walk, node) &&
+                      elements_are_known(walk, node->psChild);
     }
     walk->depth--;
     return is_good;
@@ -289,7 +265,7 @@ static int list_vrt_sources(const char *path, char ***files)
     tree = CPLParseXMLFile(path);
     CPLErrorReset();
     CPLPopErrorHandler();
-    is_good = tree != NULL && look_at_all(&walk, tree);
+    is_good = tree != NULL && elements_are_known(&walk, tree);
     CPLDestroyXMLNode(tree);
     *files = walk.files;
     return is_good;
@@ -315,32 +291,26 @@ static char **find_paths(const struct oj_source *source)
     return paths;
 }
 
-oj_status oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
-                             struct oj_join_files *files, struct oj_error *err)
+void oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
+                        struct oj_join_files *files)
 {
-    struct oj_join_files found = {0};
-    oj_status status = OJ_OK;
-    found.paths = find_paths(source);
-    if (found.paths != NULL)
-        status = add_states(found.paths, opened_ns, &found.state,
-                            &found.n_state, &found.is_settled, err);
-    if (status == OJ_OK)
-        *files = found;
-    else
-        oj_join_files_free(&found);
-    return status;
+    const struct oj_join_files nothing = {0};
+    *files = nothing;
+    files->paths = find_paths(source);
+    if (files->paths != NULL)
+        files->state = look_at(files->paths, opened_ns, &files->is_settled);
 }
 
 int oj_join_files_same(const struct oj_join_files *files)
 {
-    void *state = NULL;
-    int64_t n = 0;
-    int settled, same;
-    if (files->paths == NULL || !files->is_settled ||
-        add_states(files->paths, 0, &state, &n, &settled, NULL) != OJ_OK)
+    char **state;
+    int ignored, same;
+    if (files->paths == NULL || !files->is_settled)
         return 0;
-    same = n == files->n_state && memcmp(state, files->state, (size_t)n) == 0;
-    oj_free(state);
+    state = look_at(files->paths, 0, &ignored);
+    same = oj_words_are_same((const char *const *)state,
+                             (const char *const *)files->state);
+    CSLDestroy(state);
     return same;
 }
 
@@ -353,6 +323,6 @@ void oj_join_files_free(struct oj_join_files *files)
 {
     const struct oj_join_files empty = {0};
     CSLDestroy(files->paths);
-    oj_free(files->state);
+    CSLDestroy(files->state);
     *files = empty;
 }

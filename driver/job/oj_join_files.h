@@ -15,9 +15,8 @@
 /** Zeroed memory is a valid one of nothing known. */
 struct oj_join_files
 {
-    char **paths; /**< owned; absolute; NULL: not known */
-    void *state;  /**< owned; [n_state] bytes, equal for equal states */
-    int64_t n_state;
+    char **paths;   /**< owned; absolute; NULL: not known */
+    char **state;   /**< owned; a text for each, equal for equal states */
     int is_settled; /**< any later change will show in the state */
 };
 
@@ -25,12 +24,10 @@ struct oj_join_files
 int64_t oj_join_files_now(void);
 
 /** Looks at the files of a source that was opened after opened_ns.  Files that
- *  have changed since, or so shortly before that their times could not tell a
+ *  have changed since, or so shortly before that their times could not show a
  *  later change, are not settled. */
-OJ_MUST_USE oj_status oj_join_files_look(const struct oj_source *source,
-                                         int64_t opened_ns,
-                                         struct oj_join_files *files,
-                                         struct oj_error *err);
+void oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
+                        struct oj_join_files *files);
 
 /** 1 while the files are known, settled and in the state that was seen. */
 int oj_join_files_same(const struct oj_join_files *files);

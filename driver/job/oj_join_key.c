@@ -1,195 +1,147 @@
 #include "oj_join_key.h"
 
-#include "../../flatten/base/oj_array.h"
 #include "../base/oj_select_words.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <ogr_srs_api.h>
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* ---- bytes -------------------------------------------------------------- */
-
-/* After the first failure nothing is added. */
-struct writer
-{
-    struct oj_join_key *key;
-    oj_status status;
-    struct oj_error *err;
-};
-
-static void add_bytes(struct writer *w, const void *bytes, int64_t n)
-{
-    struct oj_join_key *key = w->key;
-    if (w->status == OJ_OK)
-        w->status = oj_reserve(&key->bytes, key->n, key->n + n, &key->capacity,
-                               1, w->err);
-    if (w->status != OJ_OK)
-        return;
-    if (n > 0)
-        memcpy(key->bytes + key->n, bytes, (size_t)n);
-    key->n += n;
-}
-
-static void add_number(struct writer *w, int64_t number)
-{
-    add_bytes(w, &number, sizeof number);
-}
-
-static void add_real(struct writer *w, double real)
-{
-    add_bytes(w, &real, sizeof real);
-}
-
-/* With its length, so that "a", "bc" is not "ab", "c"; NULL is not "". */
-static void add_text(struct writer *w, const char *text)
-{
-    int64_t n = text != NULL ? (int64_t)strlen(text) : -1;
-    add_number(w, n);
-    if (n > 0)
-        add_bytes(w, text, n);
-}
-
-static void add_list(struct writer *w, const char *const *list)
-{
-    for (; list != NULL && *list != NULL; list++)
-        add_text(w, *list);
-    add_text(w, NULL);
-}
-
 /* ---- what is read ------------------------------------------------------- */
 
-static void add_source(struct writer *w, const struct oj_source *join)
+/* NULL is not "". */
+static void add_text(char ***key, const char *text)
+{
+    *key = CSLAddString(*key, text != NULL ? "text" : "none");
+    *key = CSLAddString(*key, text);
+}
+
+__attribute__((format(printf, 2, 3))) static void
+add_numbers(char ***key, const char *format, ...)
+{
+    char text[512];
+    va_list numbers;
+    va_start(numbers, format);
+    vsnprintf(text, sizeof text, format, numbers);
+    va_end(numbers);
+    *key = CSLAddString(*key, text);
+}
+
+static void add_list(char ***key, const char *const *list)
+{
+    for (; list != NULL && *list != NULL; list++)
+        add_text(key, *list);
+    add_text(key, NULL);
+}
+
+static void add_source(char ***key, const struct oj_source *join)
 {
     const struct oj_source_options *side = join->side;
     GDALDriverH driver = GDALGetDatasetDriver(join->dataset);
     char *path = realpath(side->dataset, NULL);
-    add_text(w, path != NULL ? path : side->dataset);
+    add_text(key, path != NULL ? path : side->dataset);
     free(path);
-    add_text(w, driver != NULL ? GDALGetDescription(driver) : NULL);
-    add_list(w, side->open_options);
-    add_text(w, side->sql);
-    add_text(w, side->sql != NULL ? side->dialect : NULL);
-    add_text(w, OGR_L_GetName(join->layer));
-    add_text(w, side->where);
+    add_text(key, driver != NULL ? GDALGetDescription(driver) : NULL);
+    add_list(key, side->open_options);
+    add_text(key, side->sql);
+    add_text(key, side->sql != NULL ? side->dialect : NULL);
+    add_text(key, OGR_L_GetName(join->layer));
+    add_text(key, side->where);
 }
 
-static void add_fields(struct writer *w, const struct oj_source *join)
+static void add_fields(char ***key, const struct oj_source *join)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(join->layer);
-    int n = join->n_fields + join->n_hidden;
-    add_number(w, n);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < join->n_fields + join->n_hidden; i++)
     {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, join->fields[i]);
-        add_number(w, join->fields[i]);
-        add_text(w, OGR_Fld_GetNameRef(field));
-        add_number(w, OGR_Fld_GetType(field));
-        add_number(w, OGR_Fld_GetSubType(field));
+        add_text(key, OGR_Fld_GetNameRef(field));
+        add_numbers(key, "%d %d %d", join->fields[i], OGR_Fld_GetType(field),
+                    OGR_Fld_GetSubType(field));
     }
+    add_text(key, NULL);
 }
 
-static void add_crs(struct writer *w, OGRSpatialReferenceH srs)
+static void add_crs(char ***key, OGRSpatialReferenceH srs)
 {
     const char *const options[] = {"FORMAT=WKT2_2019", NULL};
     char *text = NULL;
     const int *axes;
     int n_axes = 0;
-    if (srs == NULL)
-    {
-        add_text(w, NULL);
-        return;
-    }
-    if (OSRExportToWktEx(srs, &text, options) != OGRERR_NONE)
+    if (srs != NULL && OSRExportToWktEx(srs, &text, options) != OGRERR_NONE)
     {
         CPLFree(text);
         text = NULL;
         OSRExportToProj4(srs, &text);
     }
-    add_text(w, text != NULL ? text : "");
+    *key = CSLAddString(*key, text != NULL ? text : "");
     CPLFree(text);
+    if (srs == NULL)
+        return;
     axes = OSRGetDataAxisToSRSAxisMapping(srs, &n_axes);
-    add_number(w, n_axes);
     for (int i = 0; i < n_axes; i++)
-        add_number(w, axes[i]);
-    add_real(w, OSRGetCoordinateEpoch(srs));
+        add_numbers(key, "%d", axes[i]);
+    add_numbers(key, "epoch %.17g", OSRGetCoordinateEpoch(srs));
 }
 
-static void add_transformation(struct writer *w,
+static void add_transformation(char ***key,
                                OGRCoordinateTransformationH transformation)
 {
-    add_number(w, transformation != NULL);
+    add_text(key, transformation != NULL ? "transformed" : NULL);
     if (transformation == NULL)
         return;
-    add_crs(w, OCTGetSourceCS(transformation));
-    add_crs(w, OCTGetTargetCS(transformation));
+    add_crs(key, OCTGetSourceCS(transformation));
+    add_crs(key, OCTGetTargetCS(transformation));
 }
 
 /* ---- what is made of it ------------------------------------------------- */
 
-static void add_classes(struct writer *w, const struct oj_classes *classes)
+static void add_classes(char ***key, const struct oj_classes *classes)
 {
     struct oj_class_field right;
     int as_number;
-    add_number(w, classes != NULL);
-    if (classes == NULL)
-        return;
-    for (int i = 0; oj_classes_field_at(classes, i, &right, &as_number); i++)
-    {
-        add_number(w, right.column);
-        add_number(w, right.type);
-        add_number(w, right.subtype);
-        add_number(w, as_number);
-    }
-    add_number(w, -1);
+    for (int i = 0;
+         classes != NULL && oj_classes_field_at(classes, i, &right, &as_number);
+         i++)
+        add_numbers(key, "%d %d %d %d", right.column, right.type, right.subtype,
+                    as_number);
+    add_text(key, NULL);
 }
 
-static void add_sides(struct writer *w, const struct oj_sides *sides)
+static void add_sides(char ***key, const struct oj_sides *sides)
 {
-    const struct oj_conditions *conditions = &sides->conditions;
-    add_number(w, sides->reshape[1].shape);
-    add_number(w, sides->reshape[1].invalid);
-    add_number(w, sides->needs_points);
-    add_number(w, sides->needs_fids);
-    add_classes(w, conditions->on);
-    add_classes(w, conditions->exclude);
-    add_number(w, conditions->reach_column[1]);
-    add_real(w,
-             conditions->reach_column[1] >= 0 ? conditions->reach_scale : 1.0);
+    int reach = sides->reach_column[1];
+    add_numbers(key, "%d %d %d %d %d %.17g", sides->reshape[1].shape,
+                sides->reshape[1].invalid, sides->needs_points,
+                sides->needs_fids, reach,
+                reach >= 0 ? sides->reach_scale : 1.0);
+    add_classes(key, sides->on);
+    add_classes(key, sides->exclude);
 }
 
-static void add_relation(struct writer *w, const struct oj_relation *relation)
+static void add_relation(char ***key, const struct oj_relation *r)
 {
-    add_number(w, relation->op);
-    add_real(w, relation->max_distance);
-    add_number(w, relation->k);
-    add_number(w, relation->ties);
-    add_number(w, relation->distance_to);
-    add_real(w, relation->min_distance);
-    add_number(w, relation->metric);
-    add_bytes(w, relation->mask, sizeof relation->mask);
-    add_number(w, relation->exclude_self);
-    add_number(w, relation->unordered_pairs);
-    add_number(w, relation->exclude_same_geometry);
-    add_number(w, relation->any_order);
-    add_number(w, relation->share_lists);
+    add_numbers(key, "%d %.17g %.17g %lld %d %d %d '%.9s' %d %d %d %d %d",
+                r->op, r->max_distance, r->min_distance, (long long)r->k,
+                r->ties, r->distance_to, r->metric, r->mask, r->exclude_self,
+                r->unordered_pairs, r->exclude_same_geometry, r->any_order,
+                r->share_lists);
 }
 
 /* Rows that are expected do not count: they decide only where auto joins. */
-static void add_engine(struct writer *w, const char *backend,
-                       const struct oj_options *options)
+static void add_engine(char ***key, const char *backend,
+                       const struct oj_options *o)
 {
-    add_text(w, backend != NULL ? backend : "auto");
-    add_number(w, options->n_threads);
-    add_number(w, options->quadrant_size);
-    add_number(w, options->max_batch_pairs);
-    add_number(w, options->input_kinds);
-    add_number(w, (int64_t)options->gpus);
-    add_number(w, options->gpu_memory);
-    add_number(w, options->gpu_batch);
+    add_numbers(key, "%s %d %lld %lld %u %llu %lld %lld",
+                backend != NULL ? backend : "auto", o->n_threads,
+                (long long)o->quadrant_size, (long long)o->max_batch_pairs,
+                o->input_kinds, (unsigned long long)o->gpus,
+                (long long)o->gpu_memory, (long long)o->gpu_batch);
 }
 
 /* ---- GDAL's configuration ----------------------------------------------- */
@@ -208,7 +160,7 @@ static int is_of_no_account(const char *option)
            strncasecmp(option, "CPL_TIMESTAMP", 13) == 0;
 }
 
-static void add_options(struct writer *w, char **list)
+static void add_options(char ***key, char **list)
 {
     int n = CSLCount(list);
     if (n > 0)
@@ -216,9 +168,9 @@ static void add_options(struct writer *w, char **list)
     for (int i = 0; i < n; i++)
     {
         if (!is_of_no_account(list[i]))
-            add_text(w, list[i]);
+            add_text(key, list[i]);
     }
-    add_text(w, NULL);
+    add_text(key, NULL);
     CSLDestroy(list);
 }
 
@@ -246,27 +198,19 @@ int oj_join_key_is_possible(const struct oj_command *command,
                                                     : ""));
 }
 
-oj_status oj_join_key_make(const struct oj_join_recipe *recipe,
-                           struct oj_join_key *key, struct oj_error *err)
+struct oj_join_key oj_join_key_make(const struct oj_join_recipe *recipe)
 {
-    struct writer w = {key, OJ_OK, err};
-    key->n = 0;
-    add_source(&w, recipe->join);
-    add_fields(&w, recipe->join);
-    add_transformation(&w, recipe->join->transformation);
-    add_sides(&w, recipe->sides);
-    add_relation(&w, recipe->relation);
-    add_engine(&w, recipe->command->backend, &recipe->options);
-    add_options(&w, CPLGetConfigOptions());
-    add_options(&w, CPLGetThreadLocalConfigOptions());
-    key->n_identity = key->n;
-    add_bytes(&w, recipe->files->state, recipe->files->n_state);
-    return w.status;
-}
-
-void oj_join_key_free(struct oj_join_key *key)
-{
-    const struct oj_join_key empty = {0};
-    oj_free(key->bytes);
-    *key = empty;
+    char **identity = NULL;
+    struct oj_join_key key;
+    add_source(&identity, recipe->join);
+    add_fields(&identity, recipe->join);
+    add_transformation(&identity, recipe->join->transformation);
+    add_sides(&identity, recipe->sides);
+    add_relation(&identity, recipe->relation);
+    add_engine(&identity, recipe->command->backend, &recipe->options);
+    add_options(&identity, CPLGetConfigOptions());
+    add_options(&identity, CPLGetThreadLocalConfigOptions());
+    key.identity = identity;
+    key.state = CSLDuplicate(recipe->files->state);
+    return key;
 }

@@ -1,11 +1,11 @@
-/** What decides the join side of a job, as bytes: two jobs whose keys are equal
- *  can share one.
+/** What decides the join side of a job, as lists of texts: two jobs whose keys
+ *  are equal can share one.
  *
  *  identity   the dataset, its layer or SELECT, filter and fields; the CRS it
  *             is brought into; what -invalid, -centroid_of, -on, -exclude and
  *             the fields of distances make of it; the relation; the engine and
  *             its options; GDAL's configuration
- *  then       the state of its files (oj_join_files.h)
+ *  state      of its files (oj_join_files.h)
  *
  *  Of the input side only what the join side depends on is there: the CRS, the
  *  kinds of its features, and which of its fields in -on and -exclude are
@@ -36,11 +36,7 @@ struct oj_join_recipe
 int oj_join_key_is_possible(const struct oj_command *command,
                             const struct oj_source *join);
 
-OJ_MUST_USE oj_status oj_join_key_make(const struct oj_join_recipe *recipe,
-                                       struct oj_join_key *key,
-                                       struct oj_error *err);
-
-/** Accepts zeroed memory. */
-void oj_join_key_free(struct oj_join_key *key);
+/** Freed by oj_join_key_free(). */
+struct oj_join_key oj_join_key_make(const struct oj_join_recipe *recipe);
 
 #endif

@@ -7,22 +7,16 @@
 
 void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides)
 {
-    const struct oj_conditions *conditions = &sides->conditions;
     side->findings = sides->reshape[1].found;
-    if (conditions->on != NULL)
-        side->on = oj_classes_hold_numbers(conditions->on);
-    if (conditions->exclude != NULL)
-        side->exclude = oj_classes_hold_numbers(conditions->exclude);
+    side->on = oj_classes_hold_numbers(sides->on);
+    side->exclude = oj_classes_hold_numbers(sides->exclude);
 }
 
 void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
 {
-    struct oj_conditions *conditions = &sides->conditions;
     sides->reshape[1].found = side->findings;
-    if (conditions->on != NULL && side->on != NULL)
-        oj_classes_use_numbers(conditions->on, side->on);
-    if (conditions->exclude != NULL && side->exclude != NULL)
-        oj_classes_use_numbers(conditions->exclude, side->exclude);
+    oj_classes_use_numbers(sides->on, side->on);
+    oj_classes_use_numbers(sides->exclude, side->exclude);
 }
 
 static int64_t flat_bytes(const struct oj_flat_buf *buf)
@@ -36,11 +30,12 @@ static int64_t flat_bytes(const struct oj_flat_buf *buf)
            buf->cap_y * (int64_t)sizeof *buf->y;
 }
 
-static int64_t columns_bytes(const struct oj_columns *columns)
+static int64_t work_bytes(const struct oj_side_work *work)
 {
-    return columns->cap_max_distance * (int64_t)sizeof *columns->max_distance +
-           columns->cap_on_class * (int64_t)sizeof *columns->on_class +
-           columns->cap_exclude_class * (int64_t)sizeof *columns->exclude_class;
+    return flat_bytes(&work->shapes) +
+           work->cap_max_distance * (int64_t)sizeof *work->max_distance +
+           work->cap_on_class * (int64_t)sizeof *work->on_class +
+           work->cap_exclude_class * (int64_t)sizeof *work->exclude_class;
 }
 
 static int64_t engine_bytes(const struct oj_join_side *side)
@@ -62,15 +57,10 @@ static int64_t engine_bytes(const struct oj_join_side *side)
 
 int64_t oj_join_side_bytes(const struct oj_join_side *side)
 {
-    int64_t bytes = flat_bytes(&side->buf) + flat_bytes(&side->work.shapes) +
-                    columns_bytes(&side->work.columns) + engine_bytes(side);
-    if (side->table != NULL)
-        bytes += oj_table_bytes(side->table);
-    if (side->on != NULL)
-        bytes += oj_class_numbers_bytes(side->on);
-    if (side->exclude != NULL)
-        bytes += oj_class_numbers_bytes(side->exclude);
-    return bytes;
+    return flat_bytes(&side->buf) + work_bytes(&side->work) +
+           engine_bytes(side) + oj_class_numbers_bytes(side->on) +
+           oj_class_numbers_bytes(side->exclude) +
+           (side->table != NULL ? oj_table_bytes(side->table) : 0);
 }
 
 void oj_stats_add(struct oj_stats *sum, const struct oj_stats *before,

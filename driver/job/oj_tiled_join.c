@@ -1,31 +1,25 @@
 #include "oj_tiled_join.h"
 
+#include "../../algs/pairs/oj_ranking.h"
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/base/oj_compare.h"
 #include "oj_join_side.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A pair that could not be decided; or all of a row: place is -1. */
-struct undecided
+/* A join feature that a batch has found, by number. */
+struct found_feature
 {
-    int64_t row, place; /* of the feature's record; then its row in the side */
+    int64_t tie_key; /* FID, or place where FIDs repeat */
+    int64_t place;   /* of its record in the tiles */
 };
 
-/* A pair on its way: with what orders it, and where its feature lies. */
-struct tiled_pair
-{
-    double measure;
-    int64_t fid, ordinal;
-    int64_t place; /* of the feature's record; then its row in the side */
-};
-
+/* Answers name features by their numbers in found, so that 32 bits are enough
+ * for a layer of any size. */
 struct oj_tiled_join
 {
     const struct oj_tiles *tiles;
-    struct oj_bytes piece; /* scratch, to read them */
     struct oj_relation relation;
     struct oj_options options;
     const char *backend; /* NULL: the default */
@@ -37,22 +31,18 @@ struct oj_tiled_join
 
     /* The tile in memory. */
     int64_t loaded; /* -1: none */
-    struct oj_feature_set features;
+    struct oj_tiled_side side;
     struct oj_flat flat;
-    int64_t *place;
-    int64_t cap_place;
     struct oj_join *engine;
 
     /* Of the batch. */
     struct oj_matches matches; /* with one tile */
-    int64_t n_found, cap_found, cap_row;
-    struct tiled_pair *found; /* in the order of tiles */
-    int32_t *row;             /* [n_found] */
-    int64_t cap_sorted, cap_offset;
-    struct tiled_pair *sorted; /* by row */
-    int64_t *offset;           /* [rows + 1] */
-    int64_t n_undecided, cap_undecided;
-    struct undecided *undecided;
+    struct oj_answers answers; /* of all tiles so far */
+    int64_t n_found, cap_found, cap_number, cap_tie_rank;
+    struct found_feature *found; /* [n_found] */
+    int32_t *number;             /* [features of the tile] in found, or -1;
+                                    scratch of renumber(), too */
+    int32_t *tie_rank;           /* [n_found] */
 };
 
 oj_status oj_tiled_join_open(const struct oj_tiles *tiles,
@@ -92,12 +82,10 @@ static oj_status load(struct oj_tiled_join *join, int64_t tile,
     if (join->loaded == tile)
         return OJ_OK;
     unload(join);
-    OJ_TRY(oj_tiles_load(join->tiles, tile, &join->piece, &join->features,
-                         &join->place, &join->cap_place, err));
-    join->flat = oj_feature_set_view(&join->features);
-    /* within a tile read order is lost, but for the ordinals */
-    if (!join->fids_are_unique)
-        join->flat.fid = join->features.ordinal;
+    OJ_TRY(oj_tiles_load(join->tiles, tile, &join->side, err));
+    join->flat = oj_feature_set_view(&join->side.features);
+    if (!join->fids_are_unique) /* they may be, within a tile */
+        join->flat.fid = join->side.features.ordinal;
     OJ_TRY(oj_join_open(&join->flat, &join->relation, join->backend,
                         &join->options, &join->engine, err));
     join->loaded = tile;
@@ -106,292 +94,203 @@ static oj_status load(struct oj_tiled_join *join, int64_t tile,
     return OJ_OK;
 }
 
-static oj_status keep_undecided(struct oj_tiled_join *join,
-                                struct oj_error *err)
+/* Numbers those of n features that matches names, in their order, from first
+ * on; the others get -1.  Returns the number after the last. */
+static int64_t number_named(const struct oj_matches *matches, int64_t n,
+                            int64_t first, int32_t *number)
 {
-    const struct oj_matches *matches = &join->matches;
-    if (matches->n_undecided == 0)
-        return OJ_OK;
-    OJ_TRY(oj_reserve(&join->undecided, join->n_undecided,
-                      join->n_undecided + matches->n_undecided,
-                      &join->cap_undecided, sizeof *join->undecided, err));
+    for (int64_t i = 0; i < n; i++)
+        number[i] = -1;
+    for (int64_t row = 0; row < matches->n_rows; row++)
+    {
+        int64_t end = oj_matches_end(matches, row);
+        for (int64_t i = oj_matches_first(matches, row); i < end; i++)
+            number[matches->join_row[i]] = 0;
+    }
     for (int64_t i = 0; i < matches->n_undecided; i++)
     {
-        struct undecided *one = &join->undecided[join->n_undecided++];
-        int32_t feature =
-            matches->undecided_join != NULL ? matches->undecided_join[i] : -1;
-        one->row = matches->undecided[i];
-        one->place = feature >= 0 ? join->place[feature] : -1;
+        if (matches->undecided_join != NULL && matches->undecided_join[i] >= 0)
+            number[matches->undecided_join[i]] = 0;
+    }
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (number[i] == 0)
+            number[i] = (int32_t)first++;
+    }
+    return first;
+}
+
+/* The features that the answer of the tile names are found. */
+static oj_status add_found(struct oj_tiled_join *join, struct oj_error *err)
+{
+    int64_t n = join->flat.n_features, n_found = join->n_found;
+    OJ_TRY(oj_reserve(&join->number, 0, n, &join->cap_number,
+                      sizeof *join->number, err));
+    OJ_TRY(oj_reserve(&join->found, n_found, n_found + n, &join->cap_found,
+                      sizeof *join->found, err));
+    join->n_found = number_named(&join->matches, n, n_found, join->number);
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct found_feature *found;
+        if (join->number[i] < 0)
+            continue;
+        found = &join->found[join->number[i]];
+        found->place = join->side.place[i];
+        found->tie_key =
+            join->fids_are_unique ? join->flat.fid[i] : found->place;
     }
     return OJ_OK;
 }
 
-static oj_status keep_pairs(struct oj_tiled_join *join, struct oj_error *err)
+/* Adds matches, whose features number says. NULL: they are in found. */
+static oj_status add_answers(struct oj_tiled_join *join,
+                             const struct oj_matches *matches,
+                             const int32_t *number, struct oj_error *err)
 {
-    const struct oj_matches *matches = &join->matches;
-    const struct oj_feature_set *features = &join->features;
-    int64_t most = join->options.max_batch_pairs;
-    int64_t n = join->n_found + matches->n_pairs;
-    /* of the nearest, most go again */
-    if (most > 0 && n + join->n_undecided > most && matches->n_rows > 1 &&
-        join->relation.op != OJ_OP_NEAREST)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
-    OJ_TRY(oj_reserve(&join->found, join->n_found, n, &join->cap_found,
-                      sizeof *join->found, err));
-    OJ_TRY(oj_reserve(&join->row, join->n_found, n, &join->cap_row,
-                      sizeof *join->row, err));
+    struct oj_answers *answers = &join->answers;
+    OJ_TRY(oj_answers_reserve(answers, matches->n_pairs, err));
     for (int64_t row = 0; row < matches->n_rows; row++)
     {
-        for (int64_t i = oj_matches_first(matches, row);
-             i < oj_matches_end(matches, row); i++)
+        int64_t end = oj_matches_end(matches, row);
+        for (int64_t i = oj_matches_first(matches, row); i < end; i++)
         {
             int32_t feature = matches->join_row[i];
-            struct tiled_pair *entry = &join->found[join->n_found];
-            entry->measure = matches->measure[i];
-            entry->ordinal = features->ordinal[feature];
-            entry->fid = join->fids_are_unique ? features->buf.fid[feature]
-                                               : entry->ordinal;
-            entry->place = join->place[feature];
-            join->row[join->n_found++] = (int32_t)row;
+            oj_answers_put(answers, (int32_t)row,
+                           number != NULL ? number[feature] : feature,
+                           matches->measure[i]);
         }
+    }
+    for (int64_t i = 0; i < matches->n_undecided; i++)
+    {
+        int32_t feature =
+            matches->undecided_join != NULL ? matches->undecided_join[i] : -1;
+        if (feature >= 0 && number != NULL)
+            feature = number[feature];
+        OJ_TRY(oj_answers_add_undecided(answers, matches->undecided[i], feature,
+                                        err));
     }
     return OJ_OK;
 }
 
 /* ---- merging ------------------------------------------------------------ */
 
-static int compare_by_fid(const void *left, const void *right)
+static int compare_found(const void *left, const void *right)
 {
-    const struct tiled_pair *a = left, *b = right;
-    if (a->fid != b->fid)
-        return a->fid < b->fid ? -1 : 1;
-    return (a->ordinal > b->ordinal) - (a->ordinal < b->ordinal);
+    const struct found_feature *a = *(struct found_feature *const *)left;
+    const struct found_feature *b = *(struct found_feature *const *)right;
+    if (a->tie_key != b->tie_key)
+        return a->tie_key < b->tie_key ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
 }
 
-static int compare_by_measure(const void *left, const void *right)
+static oj_status rank_found(struct oj_tiled_join *join, struct oj_error *err)
 {
-    const struct tiled_pair *a = left, *b = right;
-    if (a->measure != b->measure)
-        return a->measure < b->measure ? -1 : 1;
-    return compare_by_fid(left, right);
-}
-
-/* Puts the pairs of each row side by side. */
-static oj_status sort_by_row(struct oj_tiled_join *join, int64_t n_rows,
-                             struct oj_error *err)
-{
-    int64_t *offset;
-    OJ_TRY(oj_reserve(&join->offset, 0, n_rows + 2, &join->cap_offset,
-                      sizeof *join->offset, err));
-    OJ_TRY(oj_reserve(&join->sorted, 0, join->n_found, &join->cap_sorted,
-                      sizeof *join->sorted, err));
-    offset = join->offset;
-    memset(offset, 0, ((size_t)n_rows + 2) * sizeof *offset);
-    for (int64_t i = 0; i < join->n_found; i++)
-        offset[join->row[i] + 2]++;
-    for (int64_t row = 0; row <= n_rows; row++)
-        offset[row + 1] += offset[row];
-    for (int64_t i = 0; i < join->n_found; i++)
-        join->sorted[offset[join->row[i] + 1]++] = join->found[i];
+    int64_t n = join->n_found;
+    struct found_feature **order;
+    OJ_TRY(oj_reserve(&join->tie_rank, 0, n, &join->cap_tie_rank,
+                      sizeof *join->tie_rank, err));
+    OJ_NEW(order, n, err);
+    for (int64_t i = 0; i < n; i++)
+        order[i] = &join->found[i];
+    qsort(order, (size_t)n, sizeof *order, compare_found);
+    for (int64_t i = 0; i < n; i++)
+        join->tie_rank[order[i] - join->found] = (int32_t)i;
+    oj_free(order);
     return OJ_OK;
 }
 
-/* How many of the sorted pairs of a row are its answer. */
-static int64_t cut(const struct oj_relation *relation,
-                   const struct tiled_pair *list, int64_t n)
+/* Leaves in found what out names, and numbers it anew. */
+static oj_status renumber(struct oj_tiled_join *join, struct oj_matches *out,
+                          struct oj_error *err)
 {
-    int64_t kept = relation->k;
-    if (relation->op != OJ_OP_NEAREST || n <= relation->k)
-        return n;
-    while (relation->ties == OJ_TIES_ALL && kept < n &&
-           list[kept].measure == list[kept - 1].measure)
-        kept++;
-    return kept;
+    int64_t n = join->n_found;
+    int32_t *number;
+    OJ_TRY(oj_reserve(&join->number, 0, n, &join->cap_number,
+                      sizeof *join->number, err));
+    number = join->number;
+    join->n_found = number_named(out, n, 0, number);
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (number[i] >= 0)
+            join->found[number[i]] = join->found[i];
+    }
+    for (int64_t i = 0; i < out->n_entries; i++)
+    {
+        if (out->join_row[i] >= 0)
+            out->join_row[i] = number[out->join_row[i]];
+    }
+    for (int64_t i = 0; i < out->n_undecided; i++)
+    {
+        if (out->undecided_join[i] >= 0)
+            out->undecided_join[i] = number[out->undecided_join[i]];
+    }
+    return OJ_OK;
 }
 
-/* Sorts and cuts every row; the pairs that stay close up. Returns how many. */
-static int64_t merge_rows(struct oj_tiled_join *join, int64_t n_rows)
+/* Makes the answers of the tiles so far those of one layer. */
+static oj_status merge(struct oj_tiled_join *join, int64_t n_rows,
+                       struct oj_matches *out, struct oj_error *err)
 {
-    const struct oj_relation *relation = &join->relation;
-    int64_t n = 0, first = 0;
-    for (int64_t row = 0; row < n_rows; row++)
-    {
-        int64_t end = join->offset[row + 1], kept;
-        struct tiled_pair *list = join->sorted + first;
-        if (end - first > 1)
-            qsort(list, (size_t)(end - first), sizeof *list,
-                  oj_relation_sorts_by_measure(relation) ? compare_by_measure
-                                                         : compare_by_fid);
-        kept = cut(relation, list, end - first);
-        if (kept > 0)
-            memmove(join->sorted + n, list, (size_t)kept * sizeof *list);
-        join->offset[row] = n;
-        n += kept;
-        first = end;
-    }
-    join->offset[n_rows] = n;
-    return n;
+    struct oj_relation relation = join->relation;
+    relation.max_distance = INFINITY; /* the engines have looked at it */
+    OJ_TRY(rank_found(join, err));
+    OJ_TRY(oj_answers_to_matches(&join->answers, 1, n_rows, &relation,
+                                 join->tie_rank, out, err));
+    return renumber(join, out, err);
 }
 
 /* Of the nearest join features in each tile only the nearest of all are kept,
  * so that their number does not grow with that of the tiles. */
-static oj_status forget_losers(struct oj_tiled_join *join, int64_t n_rows,
-                               struct oj_error *err)
+static oj_status drop_farther(struct oj_tiled_join *join, int64_t n_rows,
+                              struct oj_error *err)
 {
-    int64_t n;
     if (join->relation.op != OJ_OP_NEAREST ||
-        join->n_found <= 2 * n_rows * join->relation.k)
+        join->answers.n_entries <= 2 * n_rows * join->relation.k)
         return OJ_OK;
-    OJ_TRY(sort_by_row(join, n_rows, err));
-    n = merge_rows(join, n_rows);
-    for (int64_t row = 0; row < n_rows; row++)
-    {
-        for (int64_t i = join->offset[row]; i < join->offset[row + 1]; i++)
-            join->row[i] = (int32_t)row;
-    }
-    if (n > 0)
-        memcpy(join->found, join->sorted, (size_t)n * sizeof *join->found);
-    join->n_found = n;
-    return OJ_OK;
+    OJ_TRY(merge(join, n_rows, &join->matches, err));
+    oj_answers_start(&join->answers, 0, n_rows, 1);
+    return add_answers(join, &join->matches, NULL, err);
 }
 
 /* ---- all tiles ----------------------------------------------------------- */
 
 /* Every other batch goes through the tiles backwards: the one in memory is
- * used again. */
+ * used again.  The bound on pairs is not for the nearest, of which most go. */
 static oj_status join_tiles(struct oj_tiled_join *join,
                             const struct oj_flat *input, struct oj_error *err)
 {
-    int64_t n = join->tiles->n_tiles;
+    int64_t n = join->tiles->n_tiles, n_rows = input->n_features;
     int backwards = join->loaded > 0;
-    join->n_found = join->n_undecided = 0;
+    oj_answers_start(
+        &join->answers,
+        join->relation.op != OJ_OP_NEAREST ? join->options.max_batch_pairs : 0,
+        n_rows, 1);
+    join->n_found = 0;
     for (int64_t i = 0; i < n; i++)
     {
         OJ_TRY(load(join, backwards ? n - 1 - i : i, err));
         OJ_TRY(oj_join_batch(join->engine, input, &join->matches, err));
-        OJ_TRY(keep_undecided(join, err));
-        OJ_TRY(keep_pairs(join, err));
-        OJ_TRY(forget_losers(join, input->n_features, err));
+        OJ_TRY(add_found(join, err));
+        OJ_TRY(add_answers(join, &join->matches, join->number, err));
+        OJ_TRY(drop_farther(join, n_rows, err));
     }
+    join->total = join->stats;
+    if (join->engine != NULL)
+        oj_stats_add(&join->total, NULL, oj_join_stats(join->engine));
     return OJ_OK;
 }
 
-/* ---- the answer ---------------------------------------------------------- */
-
-/* Sorts list[0 .. n) and keeps each number once. Returns how many. */
-static int64_t sort_unique(int64_t *list, int64_t n)
+static oj_status fetch(struct oj_tiled_join *join, struct oj_tiled_side *side,
+                       struct oj_error *err)
 {
-    int64_t n_unique = 0;
-    if (n > 0)
-        qsort(list, (size_t)n, sizeof *list, oj_compare_int64);
-    for (int64_t i = 0; i < n; i++)
-    {
-        if (n_unique == 0 || list[n_unique - 1] != list[i])
-            list[n_unique++] = list[i];
-    }
-    return n_unique;
-}
-
-/* The row in the side of the feature at place. */
-static int64_t row_of_place(const struct oj_tiled_side *side, int64_t place)
-{
-    const int64_t *at =
-        bsearch(&place, side->place, (size_t)side->features.buf.n_features,
-                sizeof *side->place, oj_compare_int64);
-    return at - side->place;
-}
-
-/* Fetches the features of the n pairs, and of those that are undecided, into
- * side; place becomes the row there. */
-static oj_status fetch(struct oj_tiled_join *join, int64_t n,
-                       struct oj_tiled_side *side, struct oj_error *err)
-{
-    int64_t n_places = n;
-    OJ_TRY(oj_feature_set_clear(&side->features, err));
-    OJ_TRY(oj_reserve(&side->place, 0, n + join->n_undecided, &side->cap_place,
-                      sizeof *side->place, err));
-    for (int64_t i = 0; i < n; i++)
-        side->place[i] = join->sorted[i].place;
-    for (int64_t i = 0; i < join->n_undecided; i++)
-    {
-        if (join->undecided[i].place >= 0)
-            side->place[n_places++] = join->undecided[i].place;
-    }
-    n_places = sort_unique(side->place, n_places);
-    for (int64_t i = 0; i < n_places; i++)
-        OJ_TRY(oj_tiles_fetch(join->tiles, side->place[i], &join->piece,
-                              &side->features, err));
-    for (int64_t i = 0; i < n; i++)
-        join->sorted[i].place = row_of_place(side, join->sorted[i].place);
-    for (int64_t i = 0; i < join->n_undecided; i++)
-    {
-        struct undecided *one = &join->undecided[i];
-        if (one->place >= 0)
-            one->place = row_of_place(side, one->place);
-    }
-    return OJ_OK;
-}
-
-static int compare_undecided(const void *left, const void *right)
-{
-    const struct undecided *a = left, *b = right;
-    if (a->row != b->row)
-        return a->row < b->row ? -1 : 1;
-    return (a->place > b->place) - (a->place < b->place);
-}
-
-/* Ascending, each once: of the nearest join several tiles may give a row. */
-static oj_status fill_undecided(struct oj_tiled_join *join,
-                                struct oj_matches *out, struct oj_error *err)
-{
-    struct undecided *list = join->undecided;
-    int64_t n = join->n_undecided;
-    out->n_undecided = 0;
-    if (n == 0)
-        return OJ_OK;
-    qsort(list, (size_t)n, sizeof *list, compare_undecided);
-    OJ_TRY(oj_reserve(&out->undecided, 0, n, &out->cap_undecided,
-                      sizeof *out->undecided, err));
-    OJ_TRY(oj_reserve(&out->undecided_join, 0, n, &out->cap_undecided_join,
-                      sizeof *out->undecided_join, err));
-    for (int64_t i = 0; i < n; i++)
-    {
-        if (i > 0 && compare_undecided(&list[i - 1], &list[i]) == 0)
-            continue;
-        out->undecided[out->n_undecided] = list[i].row;
-        out->undecided_join[out->n_undecided++] = (int32_t)list[i].place;
-    }
-    return OJ_OK;
-}
-
-static oj_status fill(struct oj_tiled_join *join, int64_t n_rows, int64_t n,
-                      struct oj_matches *out, struct oj_error *err)
-{
-    int lists = oj_relation_gives_lists(&join->relation);
-    OJ_TRY(oj_matches_reserve(out, n_rows, lists ? n : n_rows, lists, err));
-    for (int64_t row = 0; row < n_rows; row++)
-    {
-        int64_t first = join->offset[row], end = join->offset[row + 1];
-        int64_t at = lists ? first : row;
-        out->n_matched += end > first;
-        if (lists)
-            out->offset[row] = first;
-        else if (end == first)
-        {
-            out->join_row[row] = -1;
-            out->measure[row] = NAN;
-        }
-        for (int64_t i = first; i < end; i++, at++)
-        {
-            out->join_row[at] = (int32_t)join->sorted[i].place;
-            out->measure[at] = join->sorted[i].measure;
-        }
-    }
-    if (lists)
-        out->offset[n_rows] = n;
-    out->n_pairs = n;
-    return fill_undecided(join, out, err);
+    int64_t *place;
+    oj_status status;
+    OJ_NEW(place, join->n_found, err);
+    for (int64_t i = 0; i < join->n_found; i++)
+        place[i] = join->found[i].place;
+    status = oj_tiles_fetch(join->tiles, place, join->n_found, side, err);
+    oj_free(place);
+    return status;
 }
 
 oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
@@ -399,15 +298,9 @@ oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
                               struct oj_matches *out,
                               struct oj_tiled_side *side, struct oj_error *err)
 {
-    int64_t n;
     OJ_TRY(join_tiles(join, input, err));
-    join->total = join->stats;
-    if (join->engine != NULL)
-        oj_stats_add(&join->total, NULL, oj_join_stats(join->engine));
-    OJ_TRY(sort_by_row(join, input->n_features, err));
-    n = merge_rows(join, input->n_features);
-    OJ_TRY(fetch(join, n, side, err));
-    return fill(join, input->n_features, n, out, err);
+    OJ_TRY(merge(join, input->n_features, out, err));
+    return fetch(join, side, err);
 }
 
 const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join)
@@ -434,26 +327,16 @@ int oj_tiled_join_ties_by_fid(const struct oj_tiled_join *join)
     return join->fids_are_unique;
 }
 
-void oj_tiled_side_free(struct oj_tiled_side *side)
-{
-    oj_feature_set_free(&side->features);
-    oj_free(side->place);
-    memset(side, 0, sizeof *side);
-}
-
 void oj_tiled_join_close(struct oj_tiled_join *join)
 {
     if (join == NULL)
         return;
     unload(join);
-    oj_feature_set_free(&join->features);
+    oj_tiled_side_free(&join->side);
     oj_matches_free(&join->matches);
-    oj_free(join->piece.byte);
-    oj_free(join->place);
+    oj_answers_free(&join->answers);
     oj_free(join->found);
-    oj_free(join->row);
-    oj_free(join->sorted);
-    oj_free(join->offset);
-    oj_free(join->undecided);
+    oj_free(join->number);
+    oj_free(join->tie_rank);
     oj_free(join);
 }

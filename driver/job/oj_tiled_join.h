@@ -13,26 +13,17 @@
 
 struct oj_tiled_join;
 
-/** The features that the matches of a batch speak of, in the order of their
- *  places. Owner; zeroed memory is a valid empty one. */
-struct oj_tiled_side
-{
-    struct oj_feature_set features;
-    int64_t *place; /**< of their records in the tiles: oj_tiles_fetch() */
-    int64_t cap_place;
-};
-
 /** tiles and backend outlive *out; relation and options are copied.
  * fids_are_unique: 0 when FIDs repeat: then read order alone breaks ties, and
- * self joins cannot be told. */
+ * self joins are not recognised. */
 OJ_MUST_USE oj_status oj_tiled_join_open(
     const struct oj_tiles *tiles, const struct oj_relation *relation,
     const char *backend, const struct oj_options *options, int fids_are_unique,
     struct oj_tiled_join **out, struct oj_error *err);
 
-/** As oj_join_batch(). side is emptied and then holds the features that are
- *  matched, or undecided, with geometry and attributes: side row j is what
- *  join_row j and undecided_join j mean.
+/** As oj_join_batch(). side becomes the features that are matched, or
+ *  undecided, with geometry and attributes: side row j is what join_row j and
+ *  undecided_join j mean.
  *  Cost: loading and indexing every tile, which large batches share. */
 OJ_MUST_USE oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
                                           const struct oj_flat *input,
@@ -50,8 +41,6 @@ int oj_tiled_join_threads(const struct oj_tiled_join *join);
 
 /** 1 when equal measures are in the order of FIDs, 0: in that of ordinals. */
 int oj_tiled_join_ties_by_fid(const struct oj_tiled_join *join);
-
-void oj_tiled_side_free(struct oj_tiled_side *side);
 
 /** Accepts NULL. */
 void oj_tiled_join_close(struct oj_tiled_join *join);

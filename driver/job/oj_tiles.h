@@ -1,13 +1,12 @@
-/** A join side that is larger than memory: features in a temporary file,
- *  grouped in spatial tiles, each small enough to be joined in memory.
+/** A join side that is larger than memory: features as records in a temporary
+ *  file (oj_layer_record.h), cut into tiles that can each be joined in memory.
  *
- *   oj_tiles_add     every feature becomes a record (oj_layer_record.h) in the
- *                    bucket of the grid cell that its middle is in
- *   oj_tiles_finish  buckets next to each other in Morton order become tiles
- *   oj_tiles_load    one tile back into memory
+ *   record record record | record record | record record record ...
+ *   tile 0                 tile 1          tile 2
  *
- *  Which tile a feature is in decides time, never an answer: every input row is
- *  joined with every tile (oj_tiled_join.h).
+ *  Records stay in the order of the layer, so a place in the file orders
+ *  features as reading did.  Where the cuts are decides time, never an answer:
+ *  every input row is joined with every tile (oj_tiled_join.h).
  */
 #ifndef OJ_TILES_H
 #define OJ_TILES_H
@@ -19,37 +18,22 @@
 struct oj_tiles
 {
     struct oj_temporary_file file;
-    int64_t memory;      /**< bytes that one tile may take when loaded */
-    double x0, y0;       /**< of the grid */
-    double per_x, per_y; /**< columns, rows per CRS unit */
-    int side;            /**< columns = rows of the grid */
-    int64_t n_buckets;
-    struct oj_bucket *bucket;
-    int64_t n_extents, cap_extents;
-    struct oj_extent *extent; /**< pieces of the file, in tile order at last */
+    int64_t memory;           /**< bytes that one tile may take when loaded */
+    struct oj_bytes held;     /**< records that are not in the file yet */
+    struct oj_table *columns; /**< owned: an empty table, or NULL */
     int64_t n_tiles, cap_tiles;
     struct oj_tile *tile;
-    struct oj_table *columns; /**< owned: an empty table, or NULL */
-    int64_t n_features;
-    struct oj_bytes record; /**< scratch */
-};
-
-/** A tile: first_extent <= e < end_extent. */
-struct oj_tile
-{
-    int64_t first_extent, end_extent, n_features;
 };
 
 /** Bytes that features take in memory together with what a join builds over
  *  them: record_bytes are those of their records. */
 int64_t oj_tiles_estimate(int64_t record_bytes, int64_t n_vertices);
 
-/** Opens tiles of at most memory bytes.
+/** Opens tiles of at most memory bytes, or of one feature.
  *  near      a path beside which the file is to be (oj_temporary.h)
- *  extent    xmin ymin xmax ymax of the features, about
  *  columns   a table with the columns of the attributes to keep, or NULL */
 OJ_MUST_USE oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,
-                                    int64_t memory, const double extent[4],
+                                    int64_t memory,
                                     const struct oj_table *columns,
                                     struct oj_error *err);
 
@@ -60,26 +44,37 @@ OJ_MUST_USE oj_status oj_tiles_add(struct oj_tiles *tiles,
                                    const struct oj_table *table,
                                    int64_t first_ordinal, struct oj_error *err);
 
-/** No more features: makes the tiles. */
+/** No more features. */
 OJ_MUST_USE oj_status oj_tiles_finish(struct oj_tiles *tiles,
                                       struct oj_error *err);
 
-/* Finished tiles may be read by several threads, each with a piece of its own:
- * scratch, which the caller frees. */
+/** Some features of the tiles, in the order of their records.  Owner; zeroed
+ *  memory is a valid empty one. */
+struct oj_tiled_side
+{
+    struct oj_feature_set features;
+    int64_t *place; /**< [features] of their records in the file */
+    int64_t cap_place;
+    struct oj_bytes piece; /**< scratch: what was read of the file */
+};
 
-/** Loads tile t, geometry and columns for joining but no attributes.
- *  *place [out->buf.n_features] is where each feature's record lies in the
- *  file; it grows like any array. */
+/* Finished tiles may be read by several threads, each into a side of its own.
+ */
+
+/** Makes side all of tile t: geometry and columns for joining, but no
+ *  attributes. */
 OJ_MUST_USE oj_status oj_tiles_load(const struct oj_tiles *tiles, int64_t t,
-                                    struct oj_bytes *piece,
-                                    struct oj_feature_set *out, int64_t **place,
-                                    int64_t *cap_place, struct oj_error *err);
+                                    struct oj_tiled_side *side,
+                                    struct oj_error *err);
 
-/** Adds the feature whose record lies at place, with its attributes. */
+/** Makes side the n features whose records are at these places, with their
+ *  attributes. */
 OJ_MUST_USE oj_status oj_tiles_fetch(const struct oj_tiles *tiles,
-                                     int64_t place, struct oj_bytes *piece,
-                                     struct oj_feature_set *out,
+                                     const int64_t *place, int64_t n,
+                                     struct oj_tiled_side *side,
                                      struct oj_error *err);
+
+void oj_tiled_side_free(struct oj_tiled_side *side);
 
 void oj_tiles_close(struct oj_tiles *tiles);
 

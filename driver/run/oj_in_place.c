@@ -54,9 +54,7 @@ struct update
     struct oj_row_cursor *cursor;
 
     /* The join feature at hand, where they lie in tiles. */
-    struct oj_feature_set fetched;
-    struct oj_bytes piece; /* scratch, to read them */
-    int64_t fetched_place; /* -1: none */
+    struct oj_tiled_side fetched;
 };
 
 static oj_status open_for_update(struct update *u, struct oj_error *err)
@@ -343,14 +341,11 @@ static oj_status open_cursor(struct update *u, struct oj_error *err)
 static oj_status fetch(struct update *u, int64_t place, struct oj_error *err)
 {
     struct oj_flat side;
-    if (place == u->fetched_place)
+    if (u->fetched.features.buf.n_features > 0 && place == u->fetched.place[0])
         return OJ_OK;
-    OJ_TRY(oj_feature_set_clear(&u->fetched, err));
-    OJ_TRY(oj_tiles_fetch(&u->pass->job.tiles, place, &u->piece, &u->fetched,
-                          err));
-    side = oj_feature_set_view(&u->fetched);
-    oj_row_cursor_set_join_side(u->cursor, &side, u->fetched.table);
-    u->fetched_place = place;
+    OJ_TRY(oj_tiles_fetch(&u->pass->job.tiles, &place, 1, &u->fetched, err));
+    side = oj_feature_set_view(&u->fetched.features);
+    oj_row_cursor_set_join_side(u->cursor, &side, u->fetched.features.table);
     return OJ_OK;
 }
 
@@ -493,13 +488,11 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
 
 oj_status oj_in_place_run(struct oj_command_run *run, struct oj_error *err)
 {
-    struct update u = {
-        .command = run->command, .pass = &run->pass, .fetched_place = -1};
+    struct update u = {.command = run->command, .pass = &run->pass};
     oj_status status = update_in_place(&u, run, err);
     close_update(&u);
     oj_temporary_file_close(&u.file);
-    oj_feature_set_free(&u.fetched);
-    oj_free(u.piece.byte);
+    oj_tiled_side_free(&u.fetched);
     oj_schema_free(&u.schema);
     return status;
 }

@@ -3,13 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-
-enum
-{
-    BLOCK = 128 /* rows whose slots are fetched together */
-};
 
 /* One pair of fields. */
 struct field_pair
@@ -50,8 +44,7 @@ struct oj_classes
     int n_pairs;
     struct oj_class_numbers *numbers; /* held */
 
-    /* The keys of a block of rows. */
-    unsigned char *key;
+    unsigned char *key; /* of a row */
     int64_t n_key, cap_key;
 };
 
@@ -77,11 +70,6 @@ static oj_status add_text(struct oj_classes *c, const char *text, size_t n,
     return add_bytes(c, text, n, err);
 }
 
-static int64_t integer_of(OGRFieldType type, const struct oj_value *value)
-{
-    return type == OFTInteger ? value->raw.Integer : value->raw.Integer64;
-}
-
 /* A number is its integer where it is one, else its bits, which then are never
  * those of an integer's key: the first byte says which. */
 static oj_status add_number(struct oj_classes *c, OGRFieldType type,
@@ -89,29 +77,21 @@ static oj_status add_number(struct oj_classes *c, OGRFieldType type,
                             struct oj_error *err)
 {
     const double two_to_63 = 9223372036854775808.0;
+    double real = type == OFTReal ? value->raw.Real : 0.0;
+    int64_t whole =
+        type == OFTInteger ? value->raw.Integer : value->raw.Integer64;
     unsigned char key[9] = {0};
+    *is_null = isnan(real);
     if (type == OFTReal)
     {
-        double real = value->raw.Real;
-        if (isnan(real))
-        {
-            *is_null = 1;
-            return OJ_OK;
-        }
-        key[0] = 1;
-        memcpy(key + 1, &real, sizeof real);
-        if (real == floor(real) && real >= -two_to_63 && real < two_to_63)
-        {
-            int64_t whole = (int64_t)real;
-            key[0] = 0;
-            memcpy(key + 1, &whole, sizeof whole);
-        }
+        key[0] =
+            !(real == floor(real) && real >= -two_to_63 && real < two_to_63);
+        if (key[0])
+            memcpy(&whole, &real, sizeof whole);
+        else
+            whole = (int64_t)real;
     }
-    else
-    {
-        int64_t whole = integer_of(type, value);
-        memcpy(key + 1, &whole, sizeof whole);
-    }
+    memcpy(key + 1, &whole, sizeof whole);
     return add_bytes(c, key, sizeof key, err);
 }
 
@@ -122,13 +102,6 @@ static oj_status add_written(struct oj_classes *c, struct field_pair *pair,
 {
     const struct oj_class_field *field = &pair->side[side];
     const char *text;
-    if (field->type == OFTInteger || field->type == OFTInteger64)
-    {
-        char digits[32];
-        int n = snprintf(digits, sizeof digits, "%lld",
-                         (long long)integer_of(field->type, value));
-        return add_text(c, digits, (size_t)n, err);
-    }
     if (pair->scratch[side] == NULL)
         pair->scratch[side] =
             oj_value_scratch(field->type, field->subtype, &pair->defn[side]);
@@ -261,9 +234,10 @@ static oj_status add_class(struct oj_class_numbers *c, const unsigned char *key,
 }
 
 static oj_status find(struct oj_class_numbers *c, int insert,
-                      const unsigned char *key, int64_t n, uint32_t hash,
-                      int32_t *out, struct oj_error *err)
+                      const unsigned char *key, int64_t n, int32_t *out,
+                      struct oj_error *err)
 {
+    uint32_t hash = hash_key(key, n);
     int64_t mask = c->n_slots - 1, at = hash & mask;
     *out = -1;
     while (c->slots[at].class_id >= 0)
@@ -284,49 +258,23 @@ static oj_status find(struct oj_class_numbers *c, int insert,
     return OJ_OK;
 }
 
-/* Up to BLOCK rows: all keys first, so that their slots come from memory
- * together. */
-static oj_status find_block(struct oj_classes *c, int side, int insert,
-                            const struct oj_row_values *values, int64_t first,
-                            int64_t n, int32_t *class_of, struct oj_error *err)
-{
-    struct oj_class_numbers *numbers = c->numbers;
-    int64_t key_at[BLOCK + 1];
-    uint32_t hash[BLOCK];
-    unsigned char is_null[BLOCK];
-    c->n_key = 0;
-    if (insert && 2 * (numbers->n_classes + n) >= numbers->n_slots)
-        OJ_TRY(grow(numbers, err));
-    for (int64_t i = 0; i < n; i++)
-    {
-        int null_here;
-        key_at[i] = c->n_key;
-        OJ_TRY(add_key(c, side, values, first + i, &null_here, err));
-        is_null[i] = (unsigned char)null_here;
-        hash[i] = hash_key(c->key + key_at[i], c->n_key - key_at[i]);
-        __builtin_prefetch(&numbers->slots[hash[i] & (numbers->n_slots - 1)]);
-    }
-    key_at[n] = c->n_key;
-    for (int64_t i = 0; i < n; i++)
-    {
-        class_of[first + i] = -1;
-        if (!is_null[i])
-            OJ_TRY(find(numbers, insert, c->key + key_at[i],
-                        key_at[i + 1] - key_at[i], hash[i],
-                        &class_of[first + i], err));
-    }
-    return OJ_OK;
-}
-
 oj_status oj_classes_find(struct oj_classes *classes, int is_right, int insert,
                           const struct oj_row_values *values, int64_t n,
                           int32_t *class_of, struct oj_error *err)
 {
-    for (int64_t first = 0; first < n; first += BLOCK)
+    struct oj_class_numbers *numbers = classes->numbers;
+    for (int64_t i = 0; i < n; i++)
     {
-        int64_t count = n - first < BLOCK ? n - first : BLOCK;
-        OJ_TRY(find_block(classes, is_right != 0, insert, values, first, count,
-                          class_of, err));
+        int is_null;
+        class_of[i] = -1;
+        classes->n_key = 0;
+        OJ_TRY(add_key(classes, is_right != 0, values, i, &is_null, err));
+        if (is_null)
+            continue;
+        if (insert && 2 * (numbers->n_classes + 1) >= numbers->n_slots)
+            OJ_TRY(grow(numbers, err));
+        OJ_TRY(find(numbers, insert, classes->key, classes->n_key, &class_of[i],
+                    err));
     }
     return OJ_OK;
 }
@@ -427,6 +375,8 @@ int oj_classes_field_at(const struct oj_classes *classes, int i,
 
 struct oj_class_numbers *oj_classes_hold_numbers(struct oj_classes *classes)
 {
+    if (classes == NULL)
+        return NULL;
     __atomic_fetch_add(&classes->numbers->n_holders, 1, __ATOMIC_RELAXED);
     return classes->numbers;
 }
@@ -434,6 +384,8 @@ struct oj_class_numbers *oj_classes_hold_numbers(struct oj_classes *classes)
 void oj_classes_use_numbers(struct oj_classes *classes,
                             struct oj_class_numbers *numbers)
 {
+    if (classes == NULL || numbers == NULL)
+        return;
     __atomic_fetch_add(&numbers->n_holders, 1, __ATOMIC_RELAXED);
     oj_class_numbers_free(classes->numbers);
     classes->numbers = numbers;
@@ -441,6 +393,8 @@ void oj_classes_use_numbers(struct oj_classes *classes,
 
 int64_t oj_class_numbers_bytes(const struct oj_class_numbers *numbers)
 {
+    if (numbers == NULL)
+        return 0;
     return numbers->cap_bytes +
            numbers->cap_offsets * (int64_t)sizeof *numbers->key_offset +
            numbers->n_slots * (int64_t)sizeof *numbers->slots;

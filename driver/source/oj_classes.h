@@ -67,6 +67,8 @@ struct oj_class_numbers;
 int oj_classes_field_at(const struct oj_classes *classes, int i,
                         struct oj_class_field *right, int *as_number);
 
+/* These accept NULL: what is asked of no field. */
+
 /** Held for the caller until oj_class_numbers_free(). */
 struct oj_class_numbers *oj_classes_hold_numbers(struct oj_classes *classes);
 
@@ -76,8 +78,6 @@ void oj_classes_use_numbers(struct oj_classes *classes,
                             struct oj_class_numbers *numbers);
 
 int64_t oj_class_numbers_bytes(const struct oj_class_numbers *numbers);
-
-/** Accepts NULL. */
 void oj_class_numbers_free(struct oj_class_numbers *numbers);
 
 #endif

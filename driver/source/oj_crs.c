@@ -101,67 +101,55 @@ static oj_status make_transformation(struct oj_source *source,
 }
 
 /* Gives to a side without a CRS the other side's. */
-static oj_status adopt(struct oj_source *has, struct oj_source *lacks, int mode,
+static oj_status adopt(const struct oj_command *command,
+                       struct oj_source *input, struct oj_source *join,
                        struct oj_error *err)
 {
+    const struct oj_source *has = input->srs != NULL ? input : join;
+    struct oj_source *lacks = has == input ? join : input;
     char text[256];
-    oj_crs_describe(has->srs, text, sizeof text);
-    if (mode == OJ_CRS_IGNORE)
+    if (has->srs == NULL || lacks->srs != NULL || command->crs == OJ_CRS_IGNORE)
         return OJ_OK;
-    if (mode == OJ_CRS_STRICT)
+    if (command->crs == OJ_CRS_STRICT)
         return oj_fail(err, OJ_ERR_DATA,
                        "%s layer '%s' has no CRS, and -crs strict takes none "
                        "for granted; name it with -%s",
                        lacks->role, lacks->name,
                        lacks->role[0] == 'i' ? "s_srs" : "join_srs");
+    oj_crs_describe(has->srs, text, sizeof text);
     oj_warn("%s layer '%s' has no CRS; taken to be %s, that of the %s layer",
             lacks->role, lacks->name, text, has->role);
     lacks->srs = OSRClone(has->srs);
     return OJ_OK;
 }
 
-static oj_status adopt_missing(const struct oj_command *command,
-                               struct oj_source *input, struct oj_source *join,
-                               struct oj_error *err)
-{
-    if (input->srs != NULL && join->srs == NULL)
-        return adopt(input, join, command->crs, err);
-    if (input->srs == NULL && join->srs != NULL)
-        return adopt(join, input, command->crs, err);
-    return OJ_OK;
-}
-
-static oj_status fail_no_srs(const struct oj_source *input,
-                             const struct oj_command *command,
-                             struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_DATA,
-                   "input layer '%s' has no CRS, so it cannot be brought into "
-                   "%s; name its CRS with -s_srs",
-                   input->name, command->t_srs);
-}
-
-/* -t_srs: both sides are brought into it. */
-static oj_status settle_target(const struct oj_command *command,
+/* -t_srs: both sides are brought into it. Boxes are there already. */
+static oj_status choose_target(const struct oj_command *command,
                                struct oj_source *input, struct oj_source *join,
                                struct oj_crs *crs, struct oj_error *err)
 {
-    OGRSpatialReferenceH join_from = join->srs;
+    int has_boxes = command->n_windows > 0;
     OJ_TRY(read_crs(command->t_srs, "t_srs", &crs->join, err));
     if (input->srs == NULL)
-        return fail_no_srs(input, command, err);
-    if (command->crs == OJ_CRS_IGNORE)
-        join_from = input->srs;
-    if (command->crs == OJ_CRS_STRICT && !is_same(input->srs, join->srs))
+        return oj_fail(err, OJ_ERR_DATA,
+                       "input layer '%s' has no CRS, so it cannot be brought "
+                       "into %s; name its CRS with -s_srs",
+                       input->name, command->t_srs);
+    if (!has_boxes && command->crs == OJ_CRS_STRICT &&
+        !is_same(input->srs, join->srs))
         return oj_fail(err, OJ_ERR_DATA,
                        "the two layers have different CRS, and -crs strict "
                        "allows no reprojection of one of them alone");
     OJ_TRY(make_transformation(input, input->srs, crs->join, err));
-    return make_transformation(join, join_from, crs->join, err);
+    if (has_boxes)
+        return OJ_OK;
+    return make_transformation(
+        join, command->crs == OJ_CRS_IGNORE ? input->srs : join->srs, crs->join,
+        err);
 }
 
-/* Without -t_srs the join is in the input side's CRS. */
-static oj_status settle_input(const struct oj_command *command,
+/* Without -t_srs the join is in the input side's CRS, and so are boxes. */
+static oj_status choose_input(const struct oj_command *command,
                               const struct oj_source *input,
                               struct oj_source *join, struct oj_crs *crs,
                               struct oj_error *err)
@@ -170,8 +158,8 @@ static oj_status settle_input(const struct oj_command *command,
     if (input->srs == NULL)
         return OJ_OK;
     crs->join = OSRClone(input->srs);
-    if (command->crs == OJ_CRS_IGNORE || join->srs == NULL ||
-        is_same(input->srs, join->srs))
+    if (command->n_windows > 0 || command->crs == OJ_CRS_IGNORE ||
+        join->srs == NULL || is_same(input->srs, join->srs))
         return OJ_OK;
     if (command->crs == OJ_CRS_AUTO)
         return make_transformation(join, join->srs, crs->join, err);
@@ -314,8 +302,8 @@ static oj_status convert(const struct oj_command *command,
     return OJ_OK;
 }
 
-static oj_status settle_distances(const struct oj_command *command,
-                                  struct oj_crs *crs, struct oj_error *err)
+static oj_status convert_distances(const struct oj_command *command,
+                                   struct oj_crs *crs, struct oj_error *err)
 {
     if (oj_command_given(command, "max_distance") ||
         command->metric == OJ_METRIC_SPHERE)
@@ -332,43 +320,6 @@ static oj_status settle_distances(const struct oj_command *command,
                        "could match");
     if (isinf(crs->min_distance))
         return oj_fail(err, OJ_ERR_ARG, "-min_distance must be a number");
-    return OJ_OK;
-}
-
-static oj_status settle_layers(const struct oj_command *command,
-                               struct oj_source *input, struct oj_source *join,
-                               struct oj_crs *crs, struct oj_error *err)
-{
-    OJ_TRY(adopt_missing(command, input, join, err));
-    if (command->t_srs != NULL)
-        return settle_target(command, input, join, crs, err);
-    return settle_input(command, input, join, crs, err);
-}
-
-/* Boxes are in the CRS of the join, whichever that is. */
-static oj_status settle_boxes(const struct oj_command *command,
-                              struct oj_source *input, struct oj_crs *crs,
-                              struct oj_error *err)
-{
-    if (command->t_srs == NULL)
-    {
-        if (input->srs != NULL)
-            crs->join = OSRClone(input->srs);
-        return OJ_OK;
-    }
-    OJ_TRY(read_crs(command->t_srs, "t_srs", &crs->join, err));
-    if (input->srs == NULL)
-        return fail_no_srs(input, command, err);
-    return make_transformation(input, input->srs, crs->join, err);
-}
-
-static oj_status settle_output(const struct oj_command *command,
-                               struct oj_crs *crs, struct oj_error *err)
-{
-    if (command->a_srs != NULL)
-        return read_crs(command->a_srs, "a_srs", &crs->output, err);
-    if (crs->join != NULL)
-        crs->output = OSRClone(crs->join);
     return OJ_OK;
 }
 
@@ -390,7 +341,7 @@ static oj_status check_plane(const struct oj_command *command,
                    option, text);
 }
 
-oj_status oj_crs_settle(const struct oj_command *command,
+oj_status oj_crs_choose(const struct oj_command *command,
                         struct oj_source *input, struct oj_source *join,
                         struct oj_crs *crs, struct oj_error *err)
 {
@@ -400,16 +351,22 @@ oj_status oj_crs_settle(const struct oj_command *command,
         OJ_TRY(read_crs(command->join.srs, "join_srs", &join->srs, err));
     OJ_TRY(check_plane(command, "the input layer's CRS ", input->srs, err));
     OJ_TRY(check_plane(command, "the join layer's CRS ", join->srs, err));
-    if (command->n_windows > 0)
-        OJ_TRY(settle_boxes(command, input, crs, err));
+    if (command->n_windows == 0)
+        OJ_TRY(adopt(command, input, join, err));
+    if (command->t_srs != NULL)
+        OJ_TRY(choose_target(command, input, join, crs, err));
     else
-        OJ_TRY(settle_layers(command, input, join, crs, err));
+        OJ_TRY(choose_input(command, input, join, crs, err));
     OJ_TRY(check_plane(command, "-t_srs ", crs->join, err));
     crs->max_distance = INFINITY;
     name_unit(command, crs);
     if ((oj_op_get((enum oj_op)command->op)->takes & OJ_TAKES_DISTANCE) != 0)
-        OJ_TRY(settle_distances(command, crs, err));
-    return settle_output(command, crs, err);
+        OJ_TRY(convert_distances(command, crs, err));
+    if (command->a_srs != NULL)
+        return read_crs(command->a_srs, "a_srs", &crs->output, err);
+    if (crs->join != NULL)
+        crs->output = OSRClone(crs->join);
+    return OJ_OK;
 }
 
 void oj_crs_free(struct oj_crs *crs)

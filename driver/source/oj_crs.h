@@ -17,12 +17,12 @@ struct oj_crs
                         sphere; "" unknown, or the join has none */
 };
 
-/** Applies -s_srs, -join_srs, -t_srs, -crs and -a_srs: settles the CRS of the
+/** Applies -s_srs, -join_srs, -t_srs, -crs and -a_srs: chooses the CRS of the
  *  join, sets the transformations of both sides, prints a notice where the
  *  join side is reprojected, and converts the distances.  The boxes of -window
  *  are in the CRS of the join.  OJ_ERR_ARG or OJ_ERR_DATA with what to write
  *  instead. */
-OJ_MUST_USE oj_status oj_crs_settle(const struct oj_command *command,
+OJ_MUST_USE oj_status oj_crs_choose(const struct oj_command *command,
                                     struct oj_source *input,
                                     struct oj_source *join, struct oj_crs *crs,
                                     struct oj_error *err);

@@ -11,23 +11,21 @@
 
 #define SAMPLE_ROWS 1000
 
+/* Where the features of a side are. */
 struct side_extent
 {
     int is_known;
     int is_sample; /* of the first SAMPLE_ROWS rows only */
-    double x0, y0, x1, y1;
+    OGREnvelope box;
 };
 
 /* ---- extents ------------------------------------------------------------ */
 
-static struct side_extent extent_of_box(const OGREnvelope *box)
+static int is_box(const OGREnvelope *box)
 {
-    struct side_extent extent = {0,         0,         box->MinX,
-                                 box->MinY, box->MaxX, box->MaxY};
-    extent.is_known = isfinite(box->MinX) && isfinite(box->MinY) &&
-                      isfinite(box->MaxX) && isfinite(box->MaxY) &&
-                      box->MinX <= box->MaxX && box->MinY <= box->MaxY;
-    return extent;
+    return isfinite(box->MinX) && isfinite(box->MinY) && isfinite(box->MaxX) &&
+           isfinite(box->MaxY) && box->MinX <= box->MaxX &&
+           box->MinY <= box->MaxY;
 }
 
 /* Whether the first rows can be read at no great cost, and then again. */
@@ -45,94 +43,98 @@ static int can_sample(const struct oj_source *source)
            (S_ISREG(file.st_mode) || S_ISDIR(file.st_mode));
 }
 
-static void add_box(OGREnvelope *sum, const OGREnvelope *box)
+static void add_feature(OGREnvelope *sum, OGRFeatureH feature)
 {
-    sum->MinX = fmin(sum->MinX, box->MinX);
-    sum->MinY = fmin(sum->MinY, box->MinY);
-    sum->MaxX = fmax(sum->MaxX, box->MaxX);
-    sum->MaxY = fmax(sum->MaxY, box->MaxY);
+    OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
+    OGREnvelope box;
+    if (geometry == NULL || OGR_G_IsEmpty(geometry))
+        return;
+    OGR_G_GetEnvelope(geometry, &box);
+    if (!is_box(&box))
+        return;
+    sum->MinX = fmin(sum->MinX, box.MinX);
+    sum->MinY = fmin(sum->MinY, box.MinY);
+    sum->MaxX = fmax(sum->MaxX, box.MaxX);
+    sum->MaxY = fmax(sum->MaxY, box.MaxY);
 }
 
-static struct side_extent sample_extent(const struct oj_source *source)
+static void sample(const struct oj_source *source, struct side_extent *extent)
 {
-    OGREnvelope sum = {INFINITY, -INFINITY, INFINITY, -INFINITY}, box;
-    struct side_extent extent;
+    const OGREnvelope empty = {INFINITY, -INFINITY, INFINITY, -INFINITY};
     OGRFeatureH feature;
     int n = 0;
+    extent->box = empty;
     OGR_L_ResetReading(source->layer);
-    while (n < SAMPLE_ROWS &&
-           (feature = OGR_L_GetNextFeature(source->layer)) != NULL)
+    for (; n < SAMPLE_ROWS &&
+           (feature = OGR_L_GetNextFeature(source->layer)) != NULL;
+         n++)
     {
-        OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
-        if (geometry != NULL && !OGR_G_IsEmpty(geometry))
-        {
-            OGR_G_GetEnvelope(geometry, &box);
-            if (extent_of_box(&box).is_known)
-                add_box(&sum, &box);
-        }
+        add_feature(&extent->box, feature);
         OGR_F_Destroy(feature);
-        n++;
     }
     OGR_L_ResetReading(source->layer);
-    extent = extent_of_box(&sum);
-    extent.is_sample = n == SAMPLE_ROWS;
-    return extent;
+    extent->is_sample = n == SAMPLE_ROWS;
 }
 
 /* In the layer's own CRS, where the driver has it at hand; all of a layer is
  * read for it only with force, else its first rows. */
 static struct side_extent extent_of(const struct oj_source *source, int force)
 {
-    struct side_extent extent = {0, 0, 0, 0, 0, 0};
-    OGREnvelope box;
+    struct side_extent extent = {0};
+    int found;
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    if (OGR_L_GetExtent(source->layer, &box, force) == OGRERR_NONE)
-        extent = extent_of_box(&box);
-    else if (can_sample(source))
-        extent = sample_extent(source);
+    found = OGR_L_GetExtent(source->layer, &extent.box, force) == OGRERR_NONE;
+    if (!found && can_sample(source))
+    {
+        sample(source, &extent);
+        found = 1;
+    }
     CPLErrorReset();
     CPLPopErrorHandler();
+    extent.is_known = found && is_box(&extent.box);
     return extent;
 }
 
 /* In the CRS of the join; unknown where that is not possible. */
 static struct side_extent
-transformed(const struct side_extent *from,
+transformed(struct side_extent extent,
             OGRCoordinateTransformationH transformation)
 {
-    struct side_extent to = *from;
-    int done;
-    if (transformation == NULL || !from->is_known)
-        return to;
+    const OGREnvelope from = extent.box;
+    OGREnvelope *to = &extent.box;
+    if (transformation == NULL || !extent.is_known)
+        return extent;
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    done = OCTTransformBounds(transformation, from->x0, from->y0, from->x1,
-                              from->y1, &to.x0, &to.y0, &to.x1, &to.y1, 21);
+    extent.is_known = OCTTransformBounds(transformation, from.MinX, from.MinY,
+                                         from.MaxX, from.MaxY, &to->MinX,
+                                         &to->MinY, &to->MaxX, &to->MaxY, 21);
     CPLErrorReset();
     CPLPopErrorHandler();
-    /* Across the antimeridian the bounds come with x0 > x1. */
-    to.is_known = done && isfinite(to.x0) && isfinite(to.y0) &&
-                  isfinite(to.x1) && isfinite(to.y1) && to.x0 <= to.x1;
-    return to;
+    /* Across the antimeridian the bounds come with MinX > MaxX. */
+    extent.is_known = extent.is_known && is_box(to);
+    return extent;
 }
 
-static struct side_extent swapped(const struct side_extent *from)
+static struct side_extent swapped(struct side_extent extent)
 {
-    struct side_extent to = {from->is_known, from->is_sample, from->y0,
-                             from->x0,       from->y1,        from->x1};
-    return to;
+    const OGREnvelope from = extent.box;
+    const OGREnvelope to = {from.MinY, from.MaxY, from.MinX, from.MaxX};
+    extent.box = to;
+    return extent;
 }
 
 static double gap_between(const struct side_extent *a,
                           const struct side_extent *b)
 {
-    double dx = fmax(fmax(a->x0 - b->x1, b->x0 - a->x1), 0.0);
-    double dy = fmax(fmax(a->y0 - b->y1, b->y0 - a->y1), 0.0);
-    return hypot(dx, dy);
+    double dx = fmax(a->box.MinX - b->box.MaxX, b->box.MinX - a->box.MaxX);
+    double dy = fmax(a->box.MinY - b->box.MaxY, b->box.MinY - a->box.MaxY);
+    return hypot(fmax(dx, 0.0), fmax(dy, 0.0));
 }
 
 static int looks_like_degrees(const struct side_extent *e)
 {
-    return e->x0 >= -181 && e->x1 <= 361 && e->y0 >= -91 && e->y1 <= 91;
+    return e->box.MinX >= -181 && e->box.MaxX <= 361 && e->box.MinY >= -91 &&
+           e->box.MaxY <= 91;
 }
 
 /* ---- layers that do not meet -------------------------------------------- */
@@ -157,32 +159,27 @@ static double reach_of(const struct oj_command *command,
 }
 
 /* Which of the two layers has its axes swapped, if that is what it looks
- * like. */
-static void warn_of_axes(const struct oj_source *input,
-                         const struct oj_source *join,
-                         const struct side_extent *input_own,
-                         const struct side_extent *join_own,
-                         const struct side_extent *a,
-                         const struct side_extent *b, double reach)
+ * like. own: of input and join, in their CRS; joined: in that of the join. */
+static void warn_of_axes(const struct oj_source *const source[2],
+                         const struct side_extent own[2],
+                         const struct side_extent joined[2], double reach)
 {
-    struct side_extent other = swapped(input_own);
-    struct side_extent a_swapped = transformed(&other, input->transformation);
-    struct side_extent b_swapped;
-    int input_fits, join_fits;
-    other = swapped(join_own);
-    b_swapped = transformed(&other, join->transformation);
-    input_fits = a_swapped.is_known && gap_between(&a_swapped, b) <= reach;
-    join_fits = b_swapped.is_known && gap_between(a, &b_swapped) <= reach;
-    if (!input_fits && !join_fits)
-        return;
-    if (input_fits && join_fits)
+    int fits[2], which;
+    for (int i = 0; i < 2; i++)
+    {
+        struct side_extent other =
+            transformed(swapped(own[i]), source[i]->transformation);
+        fits[i] =
+            other.is_known && gap_between(&other, &joined[1 - i]) <= reach;
+    }
+    which = fits[0] ? 0 : 1;
+    if (fits[0] && fits[1])
         oj_warn("x and y look swapped in one of the two layers: so read, they "
                 "would meet");
-    else
+    else if (fits[which])
         oj_warn("x and y look swapped in the %s layer '%s': so read, it would "
                 "meet the other",
-                input_fits ? input->role : join->role,
-                input_fits ? input->name : join->name);
+                source[which]->role, source[which]->name);
 }
 
 /* The usual reason is a CRS that is not what the layer says. */
@@ -206,7 +203,7 @@ static void warn_of_crs(const struct oj_source *source,
 
 static double width_of(const struct side_extent *e)
 {
-    return hypot(e->x1 - e->x0, e->y1 - e->y0);
+    return hypot(e->box.MaxX - e->box.MinX, e->box.MaxY - e->box.MinY);
 }
 
 /* The first rows may lie to one side of the others: only a gap that is wider
@@ -233,34 +230,34 @@ static void warn_of_no_match(const struct side_extent *a,
     oj_warn("%s: input x %.8g to %.8g, y %.8g to %.8g; join x %.8g to %.8g, y "
             "%.8g to %.8g; "
             "nearest gap %g (%s)",
-            so, a->x0, a->x1, a->y0, a->y1, b->x0, b->x1, b->y0, b->y1, gap,
-            unit_of(crs));
+            so, a->box.MinX, a->box.MaxX, a->box.MinY, a->box.MaxY, b->box.MinX,
+            b->box.MaxX, b->box.MinY, b->box.MaxY, gap, unit_of(crs));
 }
 
-static void
-warn_of_gap(const struct oj_command *command, const struct oj_source *input,
-            const struct side_extent *input_own, const struct oj_source *join,
-            const struct side_extent *join_own, const struct oj_crs *crs)
+static void warn_of_gap(const struct oj_command *command,
+                        const struct oj_source *const source[2],
+                        const struct side_extent own[2],
+                        const struct oj_crs *crs)
 {
-    struct side_extent a = transformed(input_own, input->transformation);
-    struct side_extent b = transformed(join_own, join->transformation);
+    const struct side_extent joined[2] = {
+        transformed(own[0], source[0]->transformation),
+        transformed(own[1], source[1]->transformation)};
     double reach = reach_of(command, crs), gap;
-    if (!a.is_known || !b.is_known)
+    if (!joined[0].is_known || !joined[1].is_known)
         return;
-    gap = gap_between(&a, &b);
-    if (gap <= 0.0 || !is_telling(&a, &b, gap))
+    gap = gap_between(&joined[0], &joined[1]);
+    if (gap <= 0.0 || !is_telling(&joined[0], &joined[1], gap))
         return;
     if (gap > reach)
-        warn_of_no_match(&a, &b, gap, crs);
+        warn_of_no_match(&joined[0], &joined[1], gap, crs);
     else if (isfinite(reach) || command->op == OJ_OP_DISJOINT)
         return;
-    warn_of_axes(input, join, input_own, join_own, &a, &b,
-                 isfinite(reach) ? reach : 0.0);
+    warn_of_axes(source, own, joined, isfinite(reach) ? reach : 0.0);
     /* A box of -window is in the CRS of the join, whatever that is. */
-    if (command->n_windows == 0 || input->srs != NULL)
-        warn_of_crs(input, input_own, join_own);
+    if (command->n_windows == 0 || source[0]->srs != NULL)
+        warn_of_crs(source[0], &own[0], &own[1]);
     if (command->n_windows == 0)
-        warn_of_crs(join, join_own, input_own);
+        warn_of_crs(source[1], &own[1], &own[0]);
 }
 
 /* ---- distances ---------------------------------------------------------- */
@@ -313,11 +310,12 @@ void oj_warn_early(const struct oj_command *command,
                    const struct oj_source *input, const struct oj_source *join,
                    const struct oj_crs *crs)
 {
-    struct side_extent input_own = extent_of(input, 0);
-    struct side_extent join_own = extent_of(join, command->n_windows > 0);
+    const struct oj_source *const source[2] = {input, join};
+    const struct side_extent own[2] = {extent_of(input, 0),
+                                       extent_of(join, command->n_windows > 0)};
     note_columns(input);
     note_columns(join);
     if ((oj_op_get((enum oj_op)command->op)->takes & OJ_TAKES_DISTANCE) != 0)
-        warn_of_distance(command, &input_own, crs);
-    warn_of_gap(command, input, &input_own, join, &join_own, crs);
+        warn_of_distance(command, &own[0], crs);
+    warn_of_gap(command, source, own, crs);
 }

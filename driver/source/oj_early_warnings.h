@@ -9,7 +9,7 @@
 #include "oj_crs.h"
 #include "oj_source.h"
 
-/** Prints a warning for each of them. Both sides are open, their CRS settled;
+/** Prints a warning for each of them. Both sides are open, their CRS known;
  * of a layer at most 1000 rows are read, and none of what can be read but once
  * or may have to be searched for them. */
 void oj_warn_early(const struct oj_command *command,

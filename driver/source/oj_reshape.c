@@ -56,26 +56,12 @@ static int has_polygon(const struct oj_flat *flat, int64_t feature)
     return 0;
 }
 
-/* GEOS gives its reason as a warning, which is not for the user's screen. */
 static int is_valid(OGRGeometryH geometry, char *reason, size_t size)
 {
     int valid;
-    CPLPushErrorHandler(CPLQuietErrorHandler);
     CPLErrorReset();
     valid = OGR_G_IsValid(geometry);
     snprintf(reason, size, "%s", CPLGetLastErrorMsg());
-    CPLErrorReset();
-    CPLPopErrorHandler();
-    return valid;
-}
-
-static OGRGeometryH make_valid(OGRGeometryH geometry)
-{
-    OGRGeometryH valid;
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    valid = OGR_G_MakeValid(geometry);
-    CPLErrorReset();
-    CPLPopErrorHandler();
     return valid;
 }
 
@@ -115,7 +101,7 @@ static oj_status treat_invalid(struct oj_reshape *r, const struct oj_flat *from,
     }
     if (r->invalid == OJ_INVALID_FIX)
     {
-        fixed = make_valid(*geometry);
+        fixed = OGR_G_MakeValid(*geometry);
         r->found.n_not_fixed += fixed == NULL;
     }
     OGR_G_DestroyGeometry(*geometry);
@@ -143,11 +129,8 @@ static oj_status add_representative(struct oj_reshape *r, int64_t fid,
 {
     OGRGeometryH point;
     oj_status status;
-    CPLPushErrorHandler(CPLQuietErrorHandler);
     point = r->shape == OJ_SHAPE_CENTROID ? centroid_of(geometry)
                                           : OGR_G_PointOnSurface(geometry);
-    CPLErrorReset();
-    CPLPopErrorHandler();
     r->found.n_no_point += point == NULL || OGR_G_IsEmpty(point);
     status = oj_layer_geometry_add(&r->work, to, fid, point, err);
     OGR_G_DestroyGeometry(point);
@@ -175,27 +158,24 @@ static struct envelope envelope_of(const struct oj_flat *flat, int64_t feature)
     return e;
 }
 
+/* Four corners and the first again, or of a line two that are opposite. */
 static oj_status add_corners(const struct envelope *e, struct oj_flat_buf *to,
                              struct oj_error *err)
 {
-    double *x, *y;
+    const double xs[5] = {e->x0, e->x1, e->x1, e->x0, e->x0};
+    const double ys[5] = {e->y0, e->y0, e->y1, e->y1, e->y0};
     int has_area = e->x0 < e->x1 && e->y0 < e->y1;
+    int n = has_area ? 5 : 2, step = has_area ? 1 : 2;
+    double *x, *y;
     OJ_TRY(
         oj_flat_buf_part(to, has_area ? OJ_PART_POLYGON : OJ_PART_LINE, err));
     OJ_TRY(oj_flat_buf_ring(to, err));
-    OJ_TRY(oj_flat_buf_vertices(to, has_area ? 5 : 2, &x, &y, err));
-    if (has_area)
+    OJ_TRY(oj_flat_buf_vertices(to, n, &x, &y, err));
+    for (int i = 0; i < n; i++)
     {
-        const double xs[5] = {e->x0, e->x1, e->x1, e->x0, e->x0};
-        const double ys[5] = {e->y0, e->y0, e->y1, e->y1, e->y0};
-        memcpy(x, xs, sizeof xs);
-        memcpy(y, ys, sizeof ys);
-        return OJ_OK;
+        x[i] = xs[i * step];
+        y[i] = ys[i * step];
     }
-    x[0] = e->x0;
-    y[0] = e->y0;
-    x[1] = e->x1;
-    y[1] = e->y1;
     return OJ_OK;
 }
 
@@ -243,18 +223,24 @@ static oj_status add_feature(struct oj_reshape *r, const struct oj_flat *from,
     return status;
 }
 
+/* GEOS gives its reasons as warnings, which are not for the user's screen. */
 oj_status oj_reshape_features(struct oj_reshape *reshape,
                               const struct oj_flat *from,
                               struct oj_flat_buf *to, struct oj_error *err)
 {
-    for (int64_t i = 0; i < from->n_features; i++)
+    oj_status status = OJ_OK;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    for (int64_t i = 0; i < from->n_features && status == OJ_OK; i++)
     {
         if (i % 256 == 0)
-            OJ_TRY(oj_check_cancel(reshape->cancel, err));
-        OJ_TRY(add_feature(reshape, from, i,
-                           from->fid != NULL ? from->fid[i] : i, to, err));
+            status = oj_check_cancel(reshape->cancel, err);
+        if (status == OJ_OK)
+            status = add_feature(reshape, from, i,
+                                 from->fid != NULL ? from->fid[i] : i, to, err);
     }
-    return OJ_OK;
+    CPLErrorReset();
+    CPLPopErrorHandler();
+    return status;
 }
 
 void oj_reshape_free(struct oj_reshape *reshape)

@@ -98,6 +98,7 @@ static GDALDatasetH open_to_read(const struct oj_source_options *side)
 static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
 {
     const struct oj_source_options *side = s->side;
+    const char *why;
     char hint[600];
     s->dataset = open_to_read(side);
     if (s->dataset == NULL &&
@@ -110,17 +111,15 @@ static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
     }
     if (s->dataset != NULL)
         return OJ_OK;
-    if (hint_at_name(side->dataset, s->role, hint, sizeof hint))
-        return oj_fail(err, OJ_ERR_IO, "cannot open the %s dataset %s: %s",
-                       s->role, side->dataset, hint);
+    why = hint_at_name(side->dataset, s->role, hint, sizeof hint)
+              ? hint
+              : CPLGetLastErrorMsg();
     /* Most drivers name the dataset, some do not. */
-    if (strstr(CPLGetLastErrorMsg(), s->side->dataset) != NULL)
+    if (why != hint && strstr(why, side->dataset) != NULL)
         return oj_fail(err, OJ_ERR_IO, "cannot open the %s dataset: %s",
-                       s->role, CPLGetLastErrorMsg());
+                       s->role, why);
     return oj_fail(err, OJ_ERR_IO, "cannot open the %s dataset %s%s%s", s->role,
-                   s->side->dataset,
-                   CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
-                   CPLGetLastErrorMsg());
+                   side->dataset, why[0] != '\0' ? ": " : "", why);
 }
 
 static int has_geometry(OGRLayerH layer)
@@ -274,17 +273,15 @@ static void set_box(const struct oj_source *s, const double *box)
         OGR_L_SetSpatialFilter(s->layer, NULL);
 }
 
-static oj_status set_filters(struct oj_source *s, const double *spat,
-                             struct oj_error *err)
+static oj_status set_filters(struct oj_source *s, struct oj_error *err)
 {
-    s->spat = spat;
     if (s->side->where != NULL)
     {
         OJ_TRY(set_where(s, s->side->where, err));
         OJ_TRY(check_where(s, err));
     }
-    if (spat != NULL)
-        set_box(s, spat);
+    if (s->spat != NULL)
+        set_box(s, s->spat);
     return OJ_OK;
 }
 
@@ -293,29 +290,14 @@ int oj_source_is_filtered(const struct oj_source *source)
     return source->side->where != NULL || source->spat != NULL;
 }
 
-/* What meets both boxes: where one lies in the other, what meets that; points,
- * what meets the part that they share.  Else the command's box, which may not
- * let through more. */
+/* The smaller of two boxes where one lies in the other.  Else the command's,
+ * which may not let through more. */
 static void set_both_boxes(const struct oj_source *s, const OGREnvelope *box)
 {
-    double both[4] = {box->MinX, box->MinY, box->MaxX, box->MaxY};
+    const double both[4] = {box->MinX, box->MinY, box->MaxX, box->MaxY};
     const double *spat = s->spat;
-    int is_inside;
-    if (spat == NULL)
-    {
-        set_box(s, both);
-        return;
-    }
-    is_inside = both[0] >= spat[0] && both[1] >= spat[1] &&
-                both[2] <= spat[2] && both[3] <= spat[3];
-    if (!is_inside && OGR_GT_Flatten(s->type) == wkbPoint)
-    {
-        both[0] = both[0] > spat[0] ? both[0] : spat[0];
-        both[1] = both[1] > spat[1] ? both[1] : spat[1];
-        both[2] = both[2] < spat[2] ? both[2] : spat[2];
-        both[3] = both[3] < spat[3] ? both[3] : spat[3];
-        is_inside = both[0] <= both[2] && both[1] <= both[3];
-    }
+    int is_inside = spat == NULL || (both[0] >= spat[0] && both[1] >= spat[1] &&
+                                     both[2] <= spat[2] && both[3] <= spat[3]);
     set_box(s, is_inside ? both : spat);
 }
 
@@ -434,14 +416,17 @@ static oj_status select_fields(struct oj_source *s, struct oj_error *err)
     return status;
 }
 
-void oj_source_drop_fields(struct oj_source *source)
+/* A join side that only decides who is kept brings no columns, and one that is
+ * added up those that are asked for; its rows without a match are read again,
+ * then with all columns. */
+static void leave_out_fields(const struct oj_command *command,
+                             struct oj_source *s)
 {
-    source->n_fields = 0;
-}
-
-void oj_source_skip_fields(struct oj_source *source)
-{
-    memset(source->skipped, 1, (size_t)source->n_fields);
+    if (command->unmatched_join_layer != NULL && command->aggregates != NULL)
+        memset(s->skipped, 1, (size_t)s->n_fields);
+    else if (command->how == OJ_HOW_SEMI || command->how == OJ_HOW_ANTI ||
+             command->aggregates != NULL)
+        s->n_fields = 0;
 }
 
 oj_status oj_source_need_field(struct oj_source *source, const char *name,
@@ -489,78 +474,6 @@ static oj_status find_crs(struct oj_source *s, struct oj_error *err)
     if (s->srs == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a CRS");
     return OJ_OK;
-}
-
-static oj_status open_source(struct oj_source *s, const double *spat,
-                             struct oj_error *err)
-{
-    OJ_TRY(open_dataset(s, err));
-    OJ_TRY(choose_layer(s, err));
-    snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
-    OJ_TRY(check_geometry(s, err));
-    s->type = OGR_L_GetGeomType(s->layer);
-    OJ_TRY(set_filters(s, spat, err));
-    OJ_TRY(select_fields(s, err));
-    return find_crs(s, err);
-}
-
-oj_status oj_source_open(const struct oj_source_options *side, const char *role,
-                         const double *spat, struct oj_source *source,
-                         struct oj_error *err)
-{
-    struct oj_source s = {0};
-    oj_status status;
-    s.side = side;
-    s.role = role;
-    status = open_source(&s, spat, err);
-    if (status == OJ_OK)
-        *source = s;
-    else
-        oj_source_close(&s);
-    return status;
-}
-
-int64_t oj_source_count(const struct oj_source *source, int64_t limit)
-{
-    int64_t n = -1;
-    if (OGR_L_TestCapability(source->layer, OLCFastFeatureCount))
-        n = OGR_L_GetFeatureCount(source->layer, 0);
-    if (limit >= 0 && n > limit)
-        n = limit;
-    return n;
-}
-
-oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
-                                int64_t n_rows, struct oj_error *err)
-{
-    /* Only here is the count part of the file's own structure. */
-    const char *driver =
-        GDALGetDescription(GDALGetDatasetDriver(source->dataset));
-    int64_t n_promised;
-    if (strcmp(driver, "FlatGeobuf") != 0 || source->is_result_set)
-        return OJ_OK;
-    n_promised = oj_source_count(source, limit);
-    if (n_promised <= n_rows)
-        return OJ_OK;
-    return oj_fail(err, OJ_ERR_DATA,
-                   LAYER_FORMAT " should have %lld rows, but %s ends after "
-                                "%lld: it is damaged or cut off",
-                   source->role, source->name, (long long)n_promised,
-                   source->side->dataset, (long long)n_rows);
-}
-
-int oj_source_can_hold_points(const struct oj_source *source)
-{
-    switch (OGR_GT_Flatten(source->type))
-    {
-        case wkbUnknown:
-        case wkbPoint:
-        case wkbMultiPoint:
-        case wkbGeometryCollection:
-            return 1;
-        default:
-            return 0;
-    }
 }
 
 /* ---- the boxes of -window, as a layer in memory -------------------------- */
@@ -615,25 +528,93 @@ static oj_status create_boxes(struct oj_source *s, const double *boxes,
             return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a box");
     }
     snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
-    s->type = wkbUnknown;
-    OJ_NEW(s->fields, 1, err);
     return OJ_OK;
 }
 
-oj_status oj_source_open_boxes(const struct oj_source_options *side,
-                               const char *role, const double *boxes, int64_t n,
-                               struct oj_source *source, struct oj_error *err)
+/* ---- a side, opened ------------------------------------------------------ */
+
+static oj_status open_layer(struct oj_source *s, struct oj_error *err)
+{
+    OJ_TRY(open_dataset(s, err));
+    OJ_TRY(choose_layer(s, err));
+    snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
+    OJ_TRY(check_geometry(s, err));
+    OJ_TRY(set_filters(s, err));
+    return find_crs(s, err);
+}
+
+static oj_status open_side(const struct oj_command *command, int side,
+                           struct oj_source *s, struct oj_error *err)
+{
+    if (side == 1 && command->n_windows > 0)
+        OJ_TRY(create_boxes(s, command->windows, command->n_windows, err));
+    else
+        OJ_TRY(open_layer(s, err));
+    s->type = OGR_L_GetGeomType(s->layer);
+    OJ_TRY(select_fields(s, err));
+    if (side == 1)
+        leave_out_fields(command, s);
+    return OJ_OK;
+}
+
+oj_status oj_source_open(const struct oj_command *command, int side,
+                         struct oj_source *source, struct oj_error *err)
 {
     struct oj_source s = {0};
     oj_status status;
-    s.side = side;
-    s.role = role;
-    status = create_boxes(&s, boxes, n, err);
+    s.side = side == 0 ? &command->input : &command->join;
+    s.role = side == 0 ? "input" : "join";
+    if (side == 0 && command->has_spat)
+        s.spat = command->spat;
+    status = open_side(command, side, &s, err);
     if (status == OJ_OK)
         *source = s;
     else
         oj_source_close(&s);
     return status;
+}
+
+int64_t oj_source_count(const struct oj_source *source, int64_t limit)
+{
+    int64_t n = -1;
+    if (OGR_L_TestCapability(source->layer, OLCFastFeatureCount))
+        n = OGR_L_GetFeatureCount(source->layer, 0);
+    if (limit >= 0 && n > limit)
+        n = limit;
+    return n;
+}
+
+oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
+                                int64_t n_rows, struct oj_error *err)
+{
+    /* Only here is the count part of the file's own structure. */
+    const char *driver =
+        GDALGetDescription(GDALGetDatasetDriver(source->dataset));
+    int64_t n_promised;
+    if (strcmp(driver, "FlatGeobuf") != 0 || source->is_result_set)
+        return OJ_OK;
+    n_promised = oj_source_count(source, limit);
+    if (n_promised <= n_rows)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_DATA,
+                   LAYER_FORMAT " should have %lld rows, but %s ends after "
+                                "%lld: it is damaged or cut off",
+                   source->role, source->name, (long long)n_promised,
+                   source->side->dataset, (long long)n_rows);
+}
+
+int oj_source_can_hold_points(const struct oj_source *source)
+{
+    switch (OGR_GT_Flatten(source->type))
+    {
+        case wkbUnknown:
+        case wkbPoint:
+        case wkbMultiPoint:
+        case wkbGeometryCollection:
+            return 1;
+        default:
+            return 0;
+    }
 }
 
 int oj_source_is_behind(const struct oj_source *source, const char *path)

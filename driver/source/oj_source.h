@@ -29,33 +29,19 @@ struct oj_source
     int n_hidden; /**< fields[n_fields .. n_fields + n_hidden): read for the
                        join, but not written; see oj_source_need_field() */
 
-    /** Owned; into the CRS of the join, or NULL. Set by oj_crs_settle(). */
+    /** Owned; into the CRS of the join, or NULL. Set by oj_crs_choose(). */
     OGRCoordinateTransformationH transformation;
 };
 
-/** Opens what side asks for, read-only, and checks that it has a geometry.
- *  spat: xmin ymin xmax ymax, or NULL. side outlives the source. */
-OJ_MUST_USE oj_status oj_source_open(const struct oj_source_options *side,
-                                     const char *role, const double *spat,
+/** Opens what command asks for of a side, 0: the input, 1: the join side,
+ *  read-only, and checks that it has a geometry.  The boxes of -window are a
+ *  layer in memory with the FIDs 1 to n; those without area are lines or
+ * points. Fields that nobody will look at are left out.  command outlives the
+ * source.
+ */
+OJ_MUST_USE oj_status oj_source_open(const struct oj_command *command, int side,
                                      struct oj_source *source,
                                      struct oj_error *err);
-
-/** The same of boxes that the command line holds (-window): a layer in memory
- *  of n features with the FIDs 1 to n; boxes without area are lines or points.
- *  boxes: [4 * n] xmin ymin xmax ymax. */
-OJ_MUST_USE oj_status oj_source_open_boxes(const struct oj_source_options *side,
-                                           const char *role,
-                                           const double *boxes, int64_t n,
-                                           struct oj_source *source,
-                                           struct oj_error *err);
-
-/** Writes none of the fields: for sides that bring no columns. Before any
- *  oj_source_need_field(). */
-void oj_source_drop_fields(struct oj_source *source);
-
-/** Has no values of the fields read but those that are needed. Before any
- *  oj_source_need_field(). */
-void oj_source_skip_fields(struct oj_source *source);
 
 /** Has the field of that name read, whether it is written or not; *column: its
  *  place in fields, which is its column in an oj_table and its number in a

@@ -348,25 +348,6 @@ static void parse(const unsigned char *record, struct parsed *out)
     out->attributes = cursor;
 }
 
-void oj_record_middle(const unsigned char *record, double *x, double *y)
-{
-    struct parsed r;
-    const struct oj_flat *flat = &r.flat;
-    double x0, y0, x1, y1;
-    parse(record, &r);
-    x0 = x1 = flat->n_vertices > 0 ? flat->x[0] : 0.0;
-    y0 = y1 = flat->n_vertices > 0 ? flat->y[0] : 0.0;
-    for (int64_t i = 1; i < flat->n_vertices; i++)
-    {
-        x0 = flat->x[i] < x0 ? flat->x[i] : x0;
-        x1 = flat->x[i] > x1 ? flat->x[i] : x1;
-        y0 = flat->y[i] < y0 ? flat->y[i] : y0;
-        y1 = flat->y[i] > y1 ? flat->y[i] : y1;
-    }
-    *x = 0.5 * x0 + 0.5 * x1;
-    *y = 0.5 * y0 + 0.5 * y1;
-}
-
 static oj_status read_attributes(struct record_cursor cursor,
                                  struct oj_table *table, struct oj_error *err)
 {

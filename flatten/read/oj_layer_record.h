@@ -63,9 +63,6 @@ OJ_MUST_USE oj_status oj_record_write(struct oj_bytes *bytes,
  *  8 bytes are there. */
 int64_t oj_record_length(const unsigned char *record);
 
-/** The point that says where the feature is: the middle of its envelope. */
-void oj_record_middle(const unsigned char *record, double *x, double *y);
-
 /** Adds the feature of a record to features, whose table, if any, has the
  *  columns the record was written with. */
 OJ_MUST_USE oj_status oj_record_read(const unsigned char *record,

@@ -9,6 +9,7 @@
 #include "../../../flatten/base/oj_array.h"
 
 #include <cpl_conv.h>
+#include <cpl_string.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -102,15 +103,9 @@ static inline oj_status make_side(void *user, struct oj_join_side *side,
 /* Key i, in a state of its files. */
 static inline struct oj_join_key make_key(int i, int state)
 {
-    struct oj_join_key key = {0};
-    char text[40];
-    int n = snprintf(text, sizeof text, "side %d", i);
-    key.n_identity = n;
-    n += snprintf(text + n, sizeof text - (size_t)n, " state %d", state);
-    key.n = key.capacity = n;
-    key.bytes = oj_malloc(n, 1);
-    ck_assert_ptr_nonnull(key.bytes);
-    memcpy(key.bytes, text, (size_t)n);
+    struct oj_join_key key;
+    key.identity = CSLAddString(NULL, CPLSPrintf("side %d", i));
+    key.state = CSLAddString(NULL, CPLSPrintf("state %d", state));
     return key;
 }
 
@@ -121,7 +116,7 @@ static inline oj_status take(int key_number, int state, struct maker *maker,
     struct oj_join_key key = make_key(key_number, state);
     oj_status status = oj_join_cache_take(NULL, &key, make_side, maker, cancel,
                                           use, is_mine, err);
-    oj_free(key.bytes);
+    oj_join_key_free(&key);
     return status;
 }
 

@@ -180,7 +180,7 @@ START_TEST(without_memory)
     ck_assert(same_answer(&answer, 0, &matches));
     ck_assert_int_eq(n_entries(), 1);
     oj_matches_free(&matches);
-    oj_free(key.bytes);
+    oj_join_key_free(&key);
     oj_flat_buf_free(&answer.input);
 }
 END_TEST

@@ -89,9 +89,7 @@ static void free_whole(struct whole *w)
 static oj_status make_tiles(const struct whole *w, int64_t memory,
                             struct oj_tiles *tiles, struct oj_error *err)
 {
-    const double extent[4] = {0.0, 0.0, 100.0, 100.0};
-    oj_status status =
-        oj_tiles_open(tiles, NULL, memory, extent, w->table, err);
+    oj_status status = oj_tiles_open(tiles, NULL, memory, w->table, err);
     if (status == OJ_OK)
         status = oj_tiles_add(tiles, &w->flat, w->table, 0, err);
     return status == OJ_OK ? oj_tiles_finish(tiles, err) : status;
