@@ -85,7 +85,7 @@ static oj_status make_asked(struct near_index *self,
 }
 
 /* The parts of the index know nothing of each other. */
-enum near_part
+enum
 {
     PART_CELLS,
     PART_ASKED,
@@ -93,35 +93,47 @@ enum near_part
     N_PARTS
 };
 
-static oj_status build_part(int part, struct oj_cuda_device *device, void *user,
+struct near_parts
+{
+    struct near_index *self;
+    int part[N_PARTS], n;
+};
+
+static oj_status build_part(int i, struct oj_cuda_device *device, void *user,
                             struct oj_error *err)
 {
-    struct near_index *self = (struct near_index *)user;
-    if (part == PART_CELLS)
+    const struct near_parts *parts = (const struct near_parts *)user;
+    struct near_index *self = parts->self;
+    if (parts->part[i] == PART_CELLS)
         return oj_cuda_cells_build(device, self->layer,
                                    reach_of(&self->relation, self->layer),
                                    self->all_ties, &self->cells, err);
-    if (part == PART_ASKED && (self->all_ties || self->at_any_distance))
+    if (parts->part[i] == PART_ASKED)
         return make_asked(self, device, err);
-    if (part == PART_RINGS && self->has_rings)
-        return oj_cuda_ring_cells_build(device, self->layer,
-                                        self->all_ties ? OJ_RING_ALL_PARTS
-                                                       : OJ_RING_PARTS,
-                                        &self->rings, err);
-    return OJ_OK;
+    return oj_cuda_ring_cells_build(
+        device, self->layer, self->all_ties ? OJ_RING_ALL_PARTS : OJ_RING_PARTS,
+        &self->rings, err);
 }
 
-/* Where there is not memory enough for all at once, one after the other. */
+/* Side by side, and where there is not memory enough for that, one after the
+ * other. */
 static oj_status build_parts(struct near_index *self, struct oj_error *err)
 {
-    oj_status status =
-        oj_cuda_build_parts(self->device, N_PARTS, build_part, self, err);
+    struct near_parts parts = {self, {PART_CELLS}, 1};
+    oj_status status = OJ_ERR_NOMEM;
+    if (self->all_ties || self->at_any_distance)
+        parts.part[parts.n++] = PART_ASKED;
+    if (self->has_rings)
+        parts.part[parts.n++] = PART_RINGS;
+    if (parts.n > 1)
+        status =
+            oj_cuda_build_parts(self->device, parts.n, build_part, &parts, err);
     if (status != OJ_ERR_NOMEM)
         return status;
     drop(self);
     self->asked.index = NULL;
-    for (int part = 0; part < N_PARTS; part++)
-        OJ_TRY(build_part(part, self->device, self, err));
+    for (int i = 0; i < parts.n; i++)
+        OJ_TRY(build_part(i, self->device, &parts, err));
     return OJ_OK;
 }
 

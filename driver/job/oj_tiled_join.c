@@ -13,6 +13,7 @@ struct found_feature
 {
     int64_t tie_key; /* FID, or place where FIDs repeat */
     int64_t place;   /* of its record in the tiles */
+    int32_t before;  /* its number before it was numbered anew */
 };
 
 /* Answers name features by their numbers in found, so that 32 bits are enough
@@ -199,7 +200,14 @@ static oj_status rank_found(struct oj_tiled_join *join, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Leaves in found what out names, and numbers it anew. */
+static int compare_place(const void *left, const void *right)
+{
+    const struct found_feature *a = left, *b = right;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+/* Leaves in found what out names, and numbers it anew, in the order of the
+ * places. */
 static oj_status renumber(struct oj_tiled_join *join, struct oj_matches *out,
                           struct oj_error *err)
 {
@@ -211,9 +219,15 @@ static oj_status renumber(struct oj_tiled_join *join, struct oj_matches *out,
     join->n_found = number_named(out, n, 0, number);
     for (int64_t i = 0; i < n; i++)
     {
-        if (number[i] >= 0)
-            join->found[number[i]] = join->found[i];
+        if (number[i] < 0)
+            continue;
+        join->found[i].before = (int32_t)i;
+        join->found[number[i]] = join->found[i];
     }
+    qsort(join->found, (size_t)join->n_found, sizeof *join->found,
+          compare_place);
+    for (int64_t i = 0; i < join->n_found; i++)
+        number[join->found[i].before] = (int32_t)i;
     for (int64_t i = 0; i < out->n_entries; i++)
     {
         if (out->join_row[i] >= 0)

@@ -22,8 +22,8 @@ OJ_MUST_USE oj_status oj_tiled_join_open(
     struct oj_tiled_join **out, struct oj_error *err);
 
 /** As oj_join_batch(). side becomes the features that are matched, or
- *  undecided, with geometry and attributes: side row j is what join_row j and
- *  undecided_join j mean.
+ *  undecided, in the order of their places, with geometry and attributes: side
+ *  row j is what join_row j and undecided_join j mean.
  *  Cost: loading and indexing every tile, which large batches share. */
 OJ_MUST_USE oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
                                           const struct oj_flat *input,
