@@ -1,5 +1,7 @@
 #include "cpu_meet.h"
 
+#include "../base/cpu_vector.h"
+
 #include <stdatomic.h>
 
 static int has_point(const struct oj_box *box, double x, double y)
@@ -65,8 +67,8 @@ static int is_on_cell(const struct oj_edge_grid *g, double px, double py)
     return 0;
 }
 
-enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
-                                 double py)
+OJ_CLONES enum oj_location oj_shape_locate(const struct oj_shape *shape,
+                                           double px, double py)
 {
     const struct oj_edge_grid *cells = oj_shape_cells(shape);
     if (!has_point(&shape->box, px, py))
