@@ -7,7 +7,6 @@
 #include "../base/oj_message.h"
 #include "../base/oj_sql_words.h"
 #include "../base/oj_words.h"
-#include "../command/oj_command_parse.h"
 #include "../rows/oj_pass.h"
 #include "../source/oj_where.h"
 #include "oj_join_arrow.h"

@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_message.h"
-#include "../base/oj_size.h"
+#include "../command/oj_unit.h"
 
 #include <cpl_conv.h>
 #include <cpl_vsi.h>

@@ -5,7 +5,7 @@
 #include "../base/oj_cancel.h"
 #include "../base/oj_exit.h"
 #include "../base/oj_message.h"
-#include "../command/oj_command_op.h"
+#include "../command/oj_command.h"
 #include "../job/oj_job.h"
 #include "../output/oj_output.h"
 #include "../rows/oj_aggregation.h"
