@@ -366,12 +366,6 @@ static oj_status plan_fields(struct oj_join_layer *layer,
     layer->is_one_row = request.one_row_per_input;
     schema->keep_fids = !request.has_other_rows && !input->is_result_set &&
                         !layer->command.unset_fid;
-    OJ_NEW(schema->columns, schema->n_fields + 1, err);
-    for (int64_t i = 0; i < schema->n_fields; i++)
-    {
-        oj_schema_column(schema, i, &schema->columns[i]);
-        schema->columns[i].target = (int)i;
-    }
     return OJ_OK;
 }
 

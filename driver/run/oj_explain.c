@@ -430,11 +430,11 @@ static void print_output(const struct explanation *e)
         line("output", "columns of the input layer itself");
     else
         line("output", "%s layer '%s' in %s%s",
-             GDALGetDescription(e->output.driver), e->output.layer_name,
+             GDALGetDescription(e->output.driver), e->output.layers[0].name,
              command->dst,
-             e->output.appends    ? ", rows added"
-             : e->output.replaces ? ", which replaces what is there"
-                                  : "");
+             e->output.layers[0].appends    ? ", rows added"
+             : e->output.layers[0].replaces ? ", which replaces what is there"
+                                            : "");
     line("", "nothing was written");
 }
 

@@ -16,7 +16,7 @@
 /* A layer that is written. */
 struct target
 {
-    int place; /* -1: the main layer; else in output.beside */
+    struct oj_output_layer *at; /* in output.layers; NULL: not wanted */
     struct oj_schema schema;
     struct oj_layer_writer *writer; /* NULL: not wanted, or not open */
 };
@@ -125,19 +125,19 @@ static oj_status open_target(struct command_run *run, struct target *target,
                              enum oj_how how, struct oj_error *err)
 {
     struct oj_write_options options = {0};
-    OGRLayerH layer;
+    if (target->at == NULL)
+        return OJ_OK;
     OJ_TRY(oj_schema_create(request, &run->pass.job.crs, &run->output,
-                            target->place, &target->schema, err));
-    layer = target->place < 0 ? run->output.layer
-                              : run->output.beside[target->place].layer;
+                            target->at, &target->schema, err));
     oj_pass_fill_write_options(&run->pass, &options);
-    if (target->place >= 0)
+    if (target != &run->target[MAIN])
         options.geometry = OJ_WRITE_INPUT;
     options.how = how;
     options.columns = target->schema.columns;
     options.n_columns = (int)target->schema.n_fields;
     options.keep_fids = target->schema.keep_fids;
-    return oj_layer_writer_open(layer, &options, &target->writer, err);
+    return oj_layer_writer_open(target->at->layer, &options, &target->writer,
+                                err);
 }
 
 static oj_status open_output(struct command_run *run, struct oj_error *err)
@@ -151,26 +151,18 @@ static oj_status open_output(struct command_run *run, struct oj_error *err)
     OJ_TRY(oj_output_open(&run->output, err));
     OJ_TRY(
         open_target(run, &target[MAIN], &pairs, oj_pass_how(&run->pass), err));
-    if (target[UNMATCHED].place >= 0)
-        OJ_TRY(open_target(run, &target[UNMATCHED], &input, OJ_HOW_ANTI, err));
-    if (target[UNMATCHED_JOIN].place >= 0)
-        OJ_TRY(
-            open_target(run, &target[UNMATCHED_JOIN], &join, OJ_HOW_ANTI, err));
-    return OJ_OK;
+    OJ_TRY(open_target(run, &target[UNMATCHED], &input, OJ_HOW_ANTI, err));
+    return open_target(run, &target[UNMATCHED_JOIN], &join, OJ_HOW_ANTI, err);
 }
 
 static oj_status plan_beside(struct command_run *run, int which,
                              const char *option, const char *name,
                              struct oj_error *err)
 {
-    run->target[which].place = -1;
     if (name == NULL)
         return OJ_OK;
-    OJ_TRY(oj_output_plan_beside(&run->output, option, name,
-                                 &run->pass.job.input, &run->pass.job.join,
-                                 err));
-    run->target[which].place = run->output.n_beside - 1;
-    return OJ_OK;
+    run->target[which].at = &run->output.layers[run->output.n_layers];
+    return oj_output_plan_layer(&run->output, option, name, err);
 }
 
 static oj_status plan_output(struct command_run *run, struct oj_error *err)
@@ -181,7 +173,7 @@ static oj_status plan_output(struct command_run *run, struct oj_error *err)
                           command->layer_name != NULL ? command->layer_name
                                                       : job->input.name,
                           &job->input, &job->join, &run->output, err));
-    run->target[MAIN].place = -1;
+    run->target[MAIN].at = &run->output.layers[0];
     OJ_TRY(plan_beside(run, UNMATCHED, "unmatched_layer",
                        command->unmatched_layer, err));
     OJ_TRY(plan_beside(run, UNMATCHED_JOIN, "unmatched_join_layer",
@@ -262,11 +254,10 @@ static void close_writers(struct command_run *run)
     for (int i = 0; i < N_TARGETS; i++)
     {
         struct target *target = &run->target[i];
-        if (target->writer != NULL && target->place >= 0)
+        if (target->writer != NULL)
         {
-            struct oj_beside *beside = &run->output.beside[target->place];
-            beside->n_rows = oj_layer_writer_rows(target->writer);
-            beside->n_no_geometry = oj_row_cursor_rows_without_geometry(
+            target->at->n_rows = oj_layer_writer_rows(target->writer);
+            target->at->n_no_geometry = oj_row_cursor_rows_without_geometry(
                 oj_layer_writer_cursor(target->writer));
         }
         oj_layer_writer_close(target->writer);
@@ -274,46 +265,39 @@ static void close_writers(struct command_run *run)
     }
 }
 
-static void note_beside(const struct oj_beside *beside, int n)
+static void note_beside(const struct oj_output *output)
 {
-    for (int i = 0; i < n; i++)
+    for (int i = 1; i < output->n_layers; i++)
         oj_notice("%lld %s nothing written to layer '%s'",
-                  (long long)beside[i].n_rows,
-                  oj_word_for(beside[i].n_rows, "row that matches",
+                  (long long)output->layers[i].n_rows,
+                  oj_word_for(output->layers[i].n_rows, "row that matches",
                               "rows that match"),
-                  beside[i].name);
+                  output->layers[i].name);
 }
 
 /* The rows, then the close that can fail, and only then the last word. */
 static oj_status write_output(struct command_run *run,
                               struct oj_summary *summary, struct oj_error *err)
 {
-    struct oj_beside beside[OJ_MAX_BESIDE];
-    int n_beside = run->output.n_beside;
-    struct oj_output_counts counts;
-    int64_t n_no_geometry;
+    const struct oj_output_layer *layer = &run->output.layers[0];
     double start = oj_clock_seconds();
     oj_status status = write_answers(run, &start, err);
     status = oj_pass_stop(&run->pass, status, err);
     if (status != OJ_OK)
         return explain(run, status, err);
-    summary->n_rows_written = oj_layer_writer_rows(run->target[MAIN].writer);
-    n_no_geometry = oj_row_cursor_rows_without_geometry(
-        oj_layer_writer_cursor(run->target[MAIN].writer));
     warn_of_writing(run);
     find_infinite(run);
     close_writers(run);
-    memcpy(beside, run->output.beside, sizeof beside);
-    status = oj_output_finish(&run->output, summary->n_rows_written,
-                              n_no_geometry, &counts, err);
+    status = oj_output_finish(&run->output, err);
     if (status != OJ_OK)
         return explain_infinite(run, status, err);
     summary->write_s = run->pass.job.counts.write_s - run->proof_s +
                        oj_clock_seconds() - start;
-    summary->n_rows_left_out = counts.n_left_out;
-    summary->n_rows_checked = counts.n_rows_checked;
+    summary->n_rows_written = layer->n_rows;
+    summary->n_rows_left_out = layer->n_left_out;
+    summary->n_rows_checked = layer->n_checked;
     oj_job_end_progress(&run->pass.job);
-    note_beside(beside, n_beside);
+    note_beside(&run->output);
     return OJ_OK;
 }
 
@@ -332,7 +316,7 @@ static oj_status join_to_output(struct command_run *run,
     if (command->validate != NULL)
         OJ_TRY(oj_proof_open(job, &run->proof, err));
     OJ_TRY(
-        oj_pass_start(&run->pass, run->target[UNMATCHED_JOIN].place >= 0, err));
+        oj_pass_start(&run->pass, run->target[UNMATCHED_JOIN].at != NULL, err));
     OJ_TRY(open_output(run, err));
     OJ_TRY(write_output(run, &summary, err));
 
