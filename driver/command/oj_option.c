@@ -8,7 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define AT(field) offsetof(struct oj_command, field)
+#define VALUE(type, field)                                                     \
+    .kind = OJ_OPTION_##type, .offset = offsetof(struct oj_command, field)
 
 static const char join[] = "The join";
 static const char rows[] = "Who is kept, and what is written";
@@ -27,279 +28,285 @@ static const char own_run[] = "that is a run of its own, of the command";
 static const char one_layer[] = "there is only the layer of the join";
 
 static const struct oj_option options[] = {
-    {join, "op", "NAME", OJ_OPTION_OP, AT(op),
-     .help = "the join, one of those listed above; default: intersects, but "
-             "relate with -relate, window with -window, nearest with -k, -ties "
-             "or -distance_to, dwithin with a field of distances"},
-    {join, "relate", "MASK", OJ_OPTION_TEXT, AT(mask),
-     .help = "the join is a DE-9IM pattern: nine of T F * 0 1 2, as T*F**F***",
-     .ops = "relate"},
-    {join, "window", "XMIN YMIN XMAX YMAX", OJ_OPTION_BOXES, AT(windows),
-     .help =
-         "a box of -op window, in the CRS of the join; may be repeated; the "
-         "boxes are the join side, numbered from 1, and there is no join_ds",
-     .ops = "window"},
-    {join, "max_distance", "D[unit]", OJ_OPTION_DISTANCE, AT(max_distance),
-     .help =
-         "only join features within this distance; units m, km, ft, us-ft, mi, "
-         "deg, or none for the units of the CRS of the join (the input "
-         "layer's, or -t_srs); without this option -op nearest is unbounded",
-     .ops = "nearest|dwithin"},
-    {join, "max_distance_field", "F[:unit]", OJ_OPTION_TEXT,
-     AT(max_distance_field),
-     .help = "-op dwithin: the distance is in this field of the input layer, "
-             "row by row, as reach or reach:km; rows where it is NULL or "
-             "negative match nothing",
-     .ops = "dwithin"},
-    {join, "join_max_distance_field", "F[:unit]", OJ_OPTION_TEXT,
-     AT(join_max_distance_field), .help = "the same, of the join layer",
-     .ops = "dwithin"},
-    {join, "min_distance", "D[unit]", OJ_OPTION_DISTANCE, AT(min_distance),
-     .help = "only join features at least so far", .ops = "nearest|dwithin"},
-    {join, "metric", "planar|sphere", OJ_OPTION_CHOICE, AT(metric),
-     .help = "distances in the plane of the CRS (default), or along great "
-             "circles, in metres, where the CRS of the join is in degrees",
-     .ops = "nearest|dwithin"},
-    {join, "k", "K", OJ_OPTION_COUNT, AT(k),
-     .help = "the K nearest instead of one; adds the column join_rank",
-     .minimum = 1, .maximum = INT32_MAX, .ops = "nearest"},
-    {join, "ties", "first|all", OJ_OPTION_CHOICE, AT(ties),
-     .help = "of equally near join features, the ones with the smallest FID "
-             "(default), or all",
-     .ops = "nearest"},
-    {join, "distance_to", "interior|boundary", OJ_OPTION_CHOICE,
-     AT(distance_to),
-     .help = "the distance of a point in a polygon is 0 (default), or measured "
-             "to the polygon's rings",
-     .ops = "nearest"},
-    {join, "on", "LEFT=RIGHT,...", OJ_OPTION_TEXT, AT(on),
-     .help = "only pairs whose fields have equal values, LEFT of the input "
-             "layer and RIGHT of the join layer (one name: both); numbers as "
-             "numbers, else as text; NULL equals nothing",
-     .once = "write one list, as -on a=b,c=d"},
-    {join, "exclude", "self|same_geometry|field=F", OJ_OPTION_LIST, AT(exclude),
-     .help = "leave out pairs with the same FID (done anyway where both sides "
-             "are one layer), with an equal geometry (equal centroids with "
-             "-centroid_of both), or with equal values in F (or LEFT=RIGHT); "
-             "may be repeated",
-     .choices = "self|same_geometry|field="},
-    {join, "unordered_pairs", "", OJ_OPTION_FLAG, AT(unordered_pairs),
-     .help = "in a self join each pair once: input FID smaller than join FID"},
-    {join, "centroid_of", "input|join|both", OJ_OPTION_CHOICE, AT(centroid_of),
-     .help = "join the centroids of this side's features, taken in the CRS of "
-             "the join; the output keeps the features"},
-    {join, "point_on_surface_of", "input|join|both", OJ_OPTION_CHOICE,
-     AT(point_on_surface_of),
-     .help = "the same with a point that lies in the feature"},
-    {join, "invalid", "use|skip|fix|fail", OJ_OPTION_CHOICE, AT(invalid),
-     .help = "polygons that are not valid: take them as they are, untested "
-             "(default); as features that join nothing; made valid for the "
-             "join; or stop at the first"},
+    {join, "op", "NAME",
+     "the join, one of those listed above; default: intersects, but relate "
+     "with -relate, window with -window, nearest with -k, -ties or "
+     "-distance_to, dwithin with a field of distances",
+     VALUE(OP, op)},
+    {join, "relate", "MASK",
+     "the join is a DE-9IM pattern: nine of T F * 0 1 2, as T*F**F***",
+     VALUE(TEXT, mask), .ops = "relate"},
+    {join, "window", "XMIN YMIN XMAX YMAX",
+     "a box of -op window, in the CRS of the join; may be repeated; the boxes "
+     "are the join side, numbered from 1, and there is no join_ds",
+     VALUE(BOXES, windows), .ops = "window"},
+    {join, "max_distance", "D[unit]",
+     "only join features within this distance; units m, km, ft, us-ft, mi, "
+     "deg, or none for the units of the CRS of the join (the input layer's, or "
+     "-t_srs); without this option -op nearest is unbounded",
+     VALUE(DISTANCE, max_distance), .ops = "nearest|dwithin"},
+    {join, "max_distance_field", "F[:unit]",
+     "-op dwithin: the distance is in this field of the input layer, row by "
+     "row, as reach or reach:km; rows where it is NULL or negative match "
+     "nothing",
+     VALUE(TEXT, max_distance_field), .ops = "dwithin"},
+    {join, "join_max_distance_field", "F[:unit]", "the same, of the join layer",
+     VALUE(TEXT, join_max_distance_field), .ops = "dwithin"},
+    {join, "min_distance", "D[unit]", "only join features at least so far",
+     VALUE(DISTANCE, min_distance), .ops = "nearest|dwithin"},
+    {join, "metric", "planar|sphere",
+     "distances in the plane of the CRS (default), or along great circles, in "
+     "metres, where the CRS of the join is in degrees",
+     VALUE(CHOICE, metric), .ops = "nearest|dwithin"},
+    {join, "k", "K", "the K nearest instead of one; adds the column join_rank",
+     VALUE(COUNT, k), .minimum = 1, .maximum = INT32_MAX, .ops = "nearest"},
+    {join, "ties", "first|all",
+     "of equally near join features, the ones with the smallest FID (default), "
+     "or all",
+     VALUE(CHOICE, ties), .ops = "nearest"},
+    {join, "distance_to", "interior|boundary",
+     "the distance of a point in a polygon is 0 (default), or measured to the "
+     "polygon's rings",
+     VALUE(CHOICE, distance_to), .ops = "nearest"},
+    {join, "on", "LEFT=RIGHT,...",
+     "only pairs whose fields have equal values, LEFT of the input layer and "
+     "RIGHT of the join layer (one name: both); numbers as numbers, else as "
+     "text; NULL equals nothing",
+     VALUE(TEXT, on), .once = "write one list, as -on a=b,c=d"},
+    {join, "exclude", "self|same_geometry|field=F",
+     "leave out pairs with the same FID (done anyway where both sides are one "
+     "layer), with an equal geometry (equal centroids with -centroid_of both), "
+     "or with equal values in F (or LEFT=RIGHT); may be repeated",
+     VALUE(LIST, exclude), .choices = "self|same_geometry|field="},
+    {join, "unordered_pairs", "",
+     "in a self join each pair once: input FID smaller than join FID",
+     VALUE(FLAG, unordered_pairs)},
+    {join, "centroid_of", "input|join|both",
+     "join the centroids of this side's features, taken in the CRS of the "
+     "join; the output keeps the features",
+     VALUE(CHOICE, centroid_of)},
+    {join, "point_on_surface_of", "input|join|both",
+     "the same with a point that lies in the feature",
+     VALUE(CHOICE, point_on_surface_of)},
+    {join, "invalid", "use|skip|fix|fail",
+     "polygons that are not valid: take them as they are, untested (default); "
+     "as features that join nothing; made valid for the join; or stop at the "
+     "first",
+     VALUE(CHOICE, invalid)},
 
-    {rows, "how", "left|inner|semi|anti|right|full", OJ_OPTION_CHOICE, AT(how),
-     .help = "every input row (default; inner with -op window); only rows that "
-             "match; those once each, without the join's columns; only rows "
-             "that do not match; inner, or left, and then every join row that "
-             "matches nothing"},
-    {rows, "pick", "RULE", OJ_OPTION_TEXT, AT(pick),
-     .help =
-         "one row per input row, of its pairs the one that is first (smallest "
-         "FID), nearest, largest_overlap, smallest_area, largest_area, "
-         "max:FIELD or min:FIELD; ties go to the smallest FID",
+    {rows, "how", "left|inner|semi|anti|right|full",
+     "every input row (default; inner with -op window); only rows that match; "
+     "those once each, without the join's columns; only rows that do not "
+     "match; inner, or left, and then every join row that matches nothing",
+     VALUE(CHOICE, how)},
+    {rows, "pick", "RULE",
+     "one row per input row, of its pairs the one that is first (smallest "
+     "FID), nearest, largest_overlap, smallest_area, largest_area, max:FIELD "
+     "or min:FIELD; ties go to the smallest FID",
+     VALUE(TEXT, pick),
      .choices =
          "first|nearest|largest_overlap|smallest_area|largest_area|max:|min:"},
-    {rows, "agg", "LIST", OJ_OPTION_TEXT, AT(aggregates),
-     .help = "one row per input row, with aggregates of its pairs' join "
-             "features: count, and sum, mean (or avg), min, max, median, "
-             "stddev, first, last, mode, unique, concat, weighted_sum of a "
-             "field, as in \"count, mean(fare), concat(name,'; ')\"",
+    {rows, "agg", "LIST",
+     "one row per input row, with aggregates of its pairs' join features: "
+     "count, and sum, mean (or avg), min, max, median, stddev, first, last, "
+     "mode, unique, concat, weighted_sum of a field, as in \"count, "
+     "mean(fare), concat(name,'; ')\"",
+     VALUE(TEXT, aggregates),
      .once = "write one list, as -agg \"count, sum(a)\""},
-    {rows, "unmatched_layer", "NAME", OJ_OPTION_TEXT, AT(unmatched_layer),
-     .help =
-         "write the input rows that match nothing to this layer of dst_ds, too",
-     .not_read = one_layer},
-    {rows, "unmatched_join_layer", "NAME", OJ_OPTION_TEXT,
-     AT(unmatched_join_layer), .help = "the same for join rows",
-     .not_read = one_layer},
-    {rows, "prefix", "P", OJ_OPTION_TEXT, AT(prefix),
-     .help = "put before names of join fields that the output has already "
-             "(default join_)"},
-    {rows, "name_fid", "NAME", OJ_OPTION_TEXT, AT(name_fid),
-     .help = "call the column of the join feature's FID so, not join_fid; "
-             "\"\": no such column"},
-    {rows, "name_distance", "NAME", OJ_OPTION_TEXT, AT(name_distance),
-     .help = "the same for join_distance"},
-    {rows, "name_rank", "NAME", OJ_OPTION_TEXT, AT(name_rank),
-     .help = "the same for join_rank"},
-    {rows, "name_count", "NAME", OJ_OPTION_TEXT, AT(name_count),
-     .help =
-         "add a column of this name with the number of the input row's pairs"},
-    {rows, "overlap", "area,length,percent", OJ_OPTION_TEXT, AT(overlap),
-     .help = "add columns with the size of the intersection: overlap_area, "
-             "overlap_length, overlap_percent (of the input feature)",
-     .choices = "area|length|percent",
+    {rows, "unmatched_layer", "NAME",
+     "write the input rows that match nothing to this layer of dst_ds, too",
+     VALUE(TEXT, unmatched_layer), .not_read = one_layer},
+    {rows, "unmatched_join_layer", "NAME", "the same for join rows",
+     VALUE(TEXT, unmatched_join_layer), .not_read = one_layer},
+    {rows, "prefix", "P",
+     "put before names of join fields that the output has already (default "
+     "join_)",
+     VALUE(TEXT, prefix)},
+    {rows, "name_fid", "NAME",
+     "call the column of the join feature's FID so, not join_fid; \"\": no "
+     "such column",
+     VALUE(TEXT, name_fid)},
+    {rows, "name_distance", "NAME", "the same for join_distance",
+     VALUE(TEXT, name_distance)},
+    {rows, "name_rank", "NAME", "the same for join_rank",
+     VALUE(TEXT, name_rank)},
+    {rows, "name_count", "NAME",
+     "add a column of this name with the number of the input row's pairs",
+     VALUE(TEXT, name_count)},
+    {rows, "overlap", "area,length,percent",
+     "add columns with the size of the intersection: overlap_area, "
+     "overlap_length, overlap_percent (of the input feature)",
+     VALUE(TEXT, overlap), .choices = "area|length|percent",
      .once = "write one list, as -overlap area,percent"},
-    {rows, "nearest_point_fields", "", OJ_OPTION_FLAG, AT(nearest_point_fields),
-     .help = "add nearest_x and nearest_y: the point of the join feature that "
-             "is nearest to the input feature"},
-    {rows, "bearing_field", "", OJ_OPTION_FLAG, AT(bearing_field),
-     .help = "add join_bearing: the direction to that point, degrees clockwise "
-             "from north; on the sphere the one to set out in"},
+    {rows, "nearest_point_fields", "",
+     "add nearest_x and nearest_y: the point of the join feature that is "
+     "nearest to the input feature",
+     VALUE(FLAG, nearest_point_fields)},
+    {rows, "bearing_field", "",
+     "add join_bearing: the direction to that point, degrees clockwise from "
+     "north; on the sphere the one to set out in",
+     VALUE(FLAG, bearing_field)},
     {rows, "geometry", "input|join|nearest_point|connection|intersection",
-     OJ_OPTION_CHOICE, AT(geometry),
-     .help = "the geometry of an output row: the input feature's (default), "
-             "the join feature's, the join feature's nearest point, the line "
-             "to it, or what both have in common"},
+     "the geometry of an output row: the input feature's (default), the join "
+     "feature's, the join feature's nearest point, the line to it, or what "
+     "both have in common",
+     VALUE(CHOICE, geometry)},
 
-    {input_side, "input_layer", "NAME", OJ_OPTION_TEXT, AT(input.layer),
-     .help = "the layer, where input_ds has several"},
-    {input_side, "where", "CONDITION|@FILE", OJ_OPTION_TEXT_OR_FILE,
-     AT(input.where), .help = "only rows for which this SQL condition holds",
+    {input_side, "input_layer", "NAME", "the layer, where input_ds has several",
+     VALUE(TEXT, input.layer)},
+    {input_side, "where", "CONDITION|@FILE",
+     "only rows for which this SQL condition holds",
+     VALUE(TEXT_OR_FILE, input.where),
      .once = "write one condition, as -where \"a > 1 AND b = 2\""},
-    {input_side, "sql", "STATEMENT|@FILE", OJ_OPTION_TEXT_OR_FILE,
-     AT(input.sql), .help = "the result of this SELECT instead of a layer"},
-    {input_side, "dialect", "NAME", OJ_OPTION_TEXT, AT(input.dialect),
-     .help = "of -sql: OGRSQL, SQLITE or what the driver knows",
-     .needs = "sql"},
-    {input_side, "spat", "XMIN YMIN XMAX YMAX", OJ_OPTION_BOX, AT(spat),
-     .help = "only rows that touch this box, in the layer's own CRS"},
-    {input_side, "select", "FIELD,...", OJ_OPTION_TEXT, AT(input.select),
-     .help = "only these fields; \"\" for none",
-     .once = "write one list, as -select a,b"},
-    {input_side, "limit", "N", OJ_OPTION_COUNT, AT(limit),
-     .help = "only the first N rows"},
-    {input_side, "oo", "NAME=VALUE", OJ_OPTION_LIST, AT(input.open_options),
-     .help = "open option of the input driver"},
+    {input_side, "sql", "STATEMENT|@FILE",
+     "the result of this SELECT instead of a layer",
+     VALUE(TEXT_OR_FILE, input.sql)},
+    {input_side, "dialect", "NAME",
+     "of -sql: OGRSQL, SQLITE or what the driver knows",
+     VALUE(TEXT, input.dialect), .needs = "sql"},
+    {input_side, "spat", "XMIN YMIN XMAX YMAX",
+     "only rows that touch this box, in the layer's own CRS", VALUE(BOX, spat)},
+    {input_side, "select", "FIELD,...", "only these fields; \"\" for none",
+     VALUE(TEXT, input.select), .once = "write one list, as -select a,b"},
+    {input_side, "limit", "N", "only the first N rows", VALUE(COUNT, limit)},
+    {input_side, "oo", "NAME=VALUE", "open option of the input driver",
+     VALUE(LIST, input.open_options)},
 
-    {join_side, "join_layer", "NAME", OJ_OPTION_TEXT, AT(join.layer),
-     .help = "the layer, where join_ds has several"},
-    {join_side, "join_where", "CONDITION|@FILE", OJ_OPTION_TEXT_OR_FILE,
-     AT(join.where), .help = "as -where",
+    {join_side, "join_layer", "NAME", "the layer, where join_ds has several",
+     VALUE(TEXT, join.layer)},
+    {join_side, "join_where", "CONDITION|@FILE", "as -where",
+     VALUE(TEXT_OR_FILE, join.where),
      .once = "write one condition, as -join_where \"a > 1 AND b = 2\""},
-    {join_side, "join_sql", "STATEMENT|@FILE", OJ_OPTION_TEXT_OR_FILE,
-     AT(join.sql), .help = "as -sql"},
-    {join_side, "join_dialect", "NAME", OJ_OPTION_TEXT, AT(join.dialect),
-     .help = "of -join_sql", .needs = "join_sql"},
-    {join_side, "join_select", "FIELD,...", OJ_OPTION_TEXT, AT(join.select),
-     .help = "as -select", .once = "write one list, as -join_select a,b"},
-    {join_side, "joo", "NAME=VALUE", OJ_OPTION_LIST, AT(join.open_options),
-     .help = "open option of the join driver"},
+    {join_side, "join_sql", "STATEMENT|@FILE", "as -sql",
+     VALUE(TEXT_OR_FILE, join.sql)},
+    {join_side, "join_dialect", "NAME", "of -join_sql",
+     VALUE(TEXT, join.dialect), .needs = "join_sql"},
+    {join_side, "join_select", "FIELD,...", "as -select",
+     VALUE(TEXT, join.select), .once = "write one list, as -join_select a,b"},
+    {join_side, "joo", "NAME=VALUE", "open option of the join driver",
+     VALUE(LIST, join.open_options)},
 
-    {crs, "crs", "auto|strict|ignore", OJ_OPTION_CHOICE, AT(crs),
-     .help = "two different CRS: reproject the join side and say so (default); "
-             "stop; or take the coordinates as they are"},
-    {crs, "s_srs", "CRS", OJ_OPTION_TEXT, AT(input.srs),
-     .help = "the CRS of the input layer, where it has none or a wrong one"},
-    {crs, "join_srs", "CRS", OJ_OPTION_TEXT, AT(join.srs),
-     .help = "the same for the join layer"},
-    {crs, "t_srs", "CRS", OJ_OPTION_TEXT, AT(t_srs),
-     .help = "bring both sides into this CRS; the join, its distances and the "
-             "output are in it"},
-    {crs, "a_srs", "CRS", OJ_OPTION_TEXT, AT(a_srs),
-     .help = "write this CRS into the output without changing coordinates"},
+    {crs, "crs", "auto|strict|ignore",
+     "two different CRS: reproject the join side and say so (default); stop; "
+     "or take the coordinates as they are",
+     VALUE(CHOICE, crs)},
+    {crs, "s_srs", "CRS",
+     "the CRS of the input layer, where it has none or a wrong one",
+     VALUE(TEXT, input.srs)},
+    {crs, "join_srs", "CRS", "the same for the join layer",
+     VALUE(TEXT, join.srs)},
+    {crs, "t_srs", "CRS",
+     "bring both sides into this CRS; the join, its distances and the output "
+     "are in it",
+     VALUE(TEXT, t_srs)},
+    {crs, "a_srs", "CRS",
+     "write this CRS into the output without changing coordinates",
+     VALUE(TEXT, a_srs)},
 
-    {output, "f", "DRIVER", OJ_OPTION_TEXT, AT(format),
-     .help = "output format; default: by the extension of dst_ds",
+    {output, "f", "DRIVER",
+     "output format; default: by the extension of dst_ds", VALUE(TEXT, format),
      .alias = "of", .not_read = writes_rows},
-    {output, "nln", "NAME", OJ_OPTION_TEXT, AT(layer_name),
-     .help = "name of the output layer; default: the input layer's"},
-    {output, "dsco", "NAME=VALUE", OJ_OPTION_LIST, AT(dataset_options),
-     .help = "dataset creation option", .not_read = writes_rows},
-    {output, "lco", "NAME=VALUE", OJ_OPTION_LIST, AT(layer_options),
-     .help = "layer creation option, e.g. SPATIAL_INDEX=NO",
+    {output, "nln", "NAME",
+     "name of the output layer; default: the input layer's",
+     VALUE(TEXT, layer_name)},
+    {output, "dsco", "NAME=VALUE", "dataset creation option",
+     VALUE(LIST, dataset_options), .not_read = writes_rows},
+    {output, "lco", "NAME=VALUE",
+     "layer creation option, e.g. SPATIAL_INDEX=NO", VALUE(LIST, layer_options),
      .not_read = writes_rows},
-    {output, "doo", "NAME=VALUE", OJ_OPTION_LIST, AT(dst_open_options),
-     .help = "open option of an existing dst_ds", .not_read = writes_rows},
-    {output, "nlt", "PROMOTE_TO_MULTI|NONE", OJ_OPTION_CHOICE, AT(layer_type),
-     .help = "write single points, lines and polygons as multi-geometries, for "
-             "layers that mix both; or write no geometry",
-     .choices = "AS_IS|PROMOTE_TO_MULTI|NONE"},
-    {output, "overwrite", "", OJ_OPTION_FLAG, AT(overwrite),
-     .help = "replace the layer in an existing dst_ds; the old one stays until "
-             "the new one is complete",
+    {output, "doo", "NAME=VALUE", "open option of an existing dst_ds",
+     VALUE(LIST, dst_open_options), .not_read = writes_rows},
+    {output, "nlt", "PROMOTE_TO_MULTI|NONE",
+     "write single points, lines and polygons as multi-geometries, for layers "
+     "that mix both; or write no geometry",
+     VALUE(CHOICE, layer_type), .choices = "AS_IS|PROMOTE_TO_MULTI|NONE"},
+    {output, "overwrite", "",
+     "replace the layer in an existing dst_ds; the old one stays until the new "
+     "one is complete",
+     VALUE(FLAG, overwrite), .not_read = writes_rows},
+    {output, "append", "", "add rows to an existing layer, fields by name",
+     VALUE(FLAG, append), .not_read = writes_rows},
+    {output, "update", "", "add a new layer to an existing dst_ds",
+     VALUE(FLAG, update), .not_read = writes_rows},
+    {output, "unsetFid", "",
+     "let the output number its rows, instead of keeping the input's FIDs",
+     VALUE(FLAG, unset_fid)},
+    {output, "write_spec", "FILE.ogrjoin",
+     "save the words as a dataset that every GDAL program opens, and do not "
+     "run the join; takes no dst_ds",
+     VALUE(TEXT, write_spec), .not_read = own_run},
+
+    {in_place, "in_place", "",
+     "add the columns to the input layer itself, or refresh them, in one "
+     "transaction: ogrjoin -in_place [options] input_ds join_ds",
+     VALUE(FLAG, in_place), .not_read = writes_rows},
+    {in_place, "in_place_unsafe", "",
+     "with -in_place: also where the driver has no transactions",
+     VALUE(FLAG, in_place_unsafe), .needs = "in_place",
      .not_read = writes_rows},
-    {output, "append", "", OJ_OPTION_FLAG, AT(append),
-     .help = "add rows to an existing layer, fields by name",
-     .not_read = writes_rows},
-    {output, "update", "", OJ_OPTION_FLAG, AT(update),
-     .help = "add a new layer to an existing dst_ds", .not_read = writes_rows},
-    {output, "unsetFid", "", OJ_OPTION_FLAG, AT(unset_fid),
-     .help =
-         "let the output number its rows, instead of keeping the input's FIDs"},
-    {output, "write_spec", "FILE.ogrjoin", OJ_OPTION_TEXT, AT(write_spec),
-     .help = "save the words as a dataset that every GDAL program opens, and "
-             "do not run the join; takes no dst_ds",
+
+    {running, "threads", "N|ALL_CPUS",
+     "threads of the join; default: the configuration option GDAL_NUM_THREADS, "
+     "or ALL_CPUS",
+     VALUE(THREADS, threads), .choices = "ALL_CPUS", .minimum = 1,
+     .maximum = OJ_MAX_THREADS},
+    {running, "backend", "NAME",
+     "auto (default) or one of the backends listed below",
+     VALUE(BACKEND, backend)},
+    {running, "gpu", "N[,N...]|all",
+     "GPUs that share the work, as ogrjoin --devices numbers them; default: 0",
+     VALUE(GPUS, gpus), .choices = "all|0"},
+    {running, "gpu_memory", "SIZE",
+     "memory to use at most on each GPU, as 2G; default: what is free",
+     VALUE(BYTES, gpu_memory)},
+    {running, "gpu_batch", "N",
+     "input rows that go to a GPU in one piece; default: chosen",
+     VALUE(COUNT, gpu_batch), .minimum = 1},
+    {running, "batch", "N", "input rows in flight per batch; default: 262144",
+     VALUE(COUNT, batch), .minimum = 1, .maximum = INT32_MAX},
+    {running, "quadrant_size", "K",
+     "points per quadrant, for backends that group points",
+     VALUE(COUNT, quadrant_size), .minimum = 1},
+    {running, "memory", "SIZE",
+     "bound of what is held in memory, as 512M or 4G: a larger join side is "
+     "split into tiles on disk",
+     VALUE(BYTES, memory)},
+    {running, "max_pairs", "N", "stop with an error when there are more pairs",
+     VALUE(COUNT, max_pairs), .minimum = 1},
+    {running, "explain", "",
+     "print what would be done, from a sample of the rows, and do not do it",
+     VALUE(FLAG, explain), .not_read = own_run},
+
+    {proof, "validate", "[BACKEND]",
+     "join again with geos (default; sphere with -metric sphere) or another "
+     "reference and compare every pair and distance; exit code 3 if any "
+     "differs",
+     VALUE(REFERENCE, validate), .not_read = own_run},
+    {proof, "validate_report", "FILE",
+     "with -validate: write the differing rows here, as a layer or CSV by the "
+     "extension",
+     VALUE(TEXT, validate_report), .needs = "validate", .not_read = own_run},
+    {proof, "benchmark", "",
+     "time the methods on these two layers and print a table; takes no dst_ds",
+     VALUE(FLAG, benchmark), .not_read = own_run},
+    {proof, "benchmark_csv", "FILE", "with -benchmark: the table as CSV, too",
+     VALUE(TEXT, benchmark_csv), .needs = "benchmark", .not_read = own_run},
+    {proof, "benchmark_seconds", "S",
+     "with -benchmark: a method that would take longer runs on a sample; "
+     "default: 60",
+     VALUE(SECONDS, benchmark_seconds), .needs = "benchmark",
      .not_read = own_run},
 
-    {in_place, "in_place", "", OJ_OPTION_FLAG, AT(in_place),
-     .help = "add the columns to the input layer itself, or refresh them, in "
-             "one transaction: ogrjoin -in_place [options] input_ds join_ds",
-     .not_read = writes_rows},
-    {in_place, "in_place_unsafe", "", OJ_OPTION_FLAG, AT(in_place_unsafe),
-     .help = "with -in_place: also where the driver has no transactions",
-     .needs = "in_place", .not_read = writes_rows},
-
-    {running, "threads", "N|ALL_CPUS", OJ_OPTION_THREADS, AT(threads),
-     .help = "threads of the join; default: the configuration option "
-             "GDAL_NUM_THREADS, or ALL_CPUS",
-     .choices = "ALL_CPUS", .minimum = 1, .maximum = OJ_MAX_THREADS},
-    {running, "backend", "NAME", OJ_OPTION_BACKEND, AT(backend),
-     .help = "auto (default) or one of the backends listed below"},
-    {running, "gpu", "N[,N...]|all", OJ_OPTION_GPUS, AT(gpus),
-     .help = "GPUs that share the work, as ogrjoin --devices numbers them; "
-             "default: 0",
-     .choices = "all|0"},
-    {running, "gpu_memory", "SIZE", OJ_OPTION_BYTES, AT(gpu_memory),
-     .help = "memory to use at most on each GPU, as 2G; default: what is free"},
-    {running, "gpu_batch", "N", OJ_OPTION_COUNT, AT(gpu_batch),
-     .help = "input rows that go to a GPU in one piece; default: chosen",
-     .minimum = 1},
-    {running, "batch", "N", OJ_OPTION_COUNT, AT(batch),
-     .help = "input rows in flight per batch; default: 262144", .minimum = 1,
-     .maximum = INT32_MAX},
-    {running, "quadrant_size", "K", OJ_OPTION_COUNT, AT(quadrant_size),
-     .help = "points per quadrant, for backends that group points",
-     .minimum = 1},
-    {running, "memory", "SIZE", OJ_OPTION_BYTES, AT(memory),
-     .help = "bound of what is held in memory, as 512M or 4G: a larger join "
-             "side is split into tiles on disk"},
-    {running, "max_pairs", "N", OJ_OPTION_COUNT, AT(max_pairs),
-     .help = "stop with an error when there are more pairs", .minimum = 1},
-    {running, "explain", "", OJ_OPTION_FLAG, AT(explain),
-     .help = "print what would be done, from a sample of the rows, and do not "
-             "do it",
+    {messages, "q", "",
+     "no progress, no notices, no summary; warnings and errors stay",
+     VALUE(FLAG, quiet), .alias = "quiet"},
+    {messages, "progress", "",
+     "show progress; default: when the output is a terminal",
+     VALUE(FLAG, progress)},
+    {messages, "json_summary", "FILE", "write the summary for machines",
+     VALUE(TEXT, json_summary), .not_read = writes_rows},
+    {messages, "help", "", "show this text", VALUE(FLAG, help), .alias = "h",
      .not_read = own_run},
-
-    {proof, "validate", "[BACKEND]", OJ_OPTION_REFERENCE, AT(validate),
-     .help = "join again with geos (default; sphere with -metric sphere) or "
-             "another reference and compare every pair and distance; exit code "
-             "3 if any differs",
-     .not_read = own_run},
-    {proof, "validate_report", "FILE", OJ_OPTION_TEXT, AT(validate_report),
-     .help = "with -validate: write the differing rows here, as a layer or CSV "
-             "by the extension",
-     .needs = "validate", .not_read = own_run},
-    {proof, "benchmark", "", OJ_OPTION_FLAG, AT(benchmark),
-     .help = "time the methods on these two layers and print a table; takes no "
-             "dst_ds",
-     .not_read = own_run},
-    {proof, "benchmark_csv", "FILE", OJ_OPTION_TEXT, AT(benchmark_csv),
-     .help = "with -benchmark: the table as CSV, too", .needs = "benchmark",
-     .not_read = own_run},
-    {proof, "benchmark_seconds", "S", OJ_OPTION_SECONDS, AT(benchmark_seconds),
-     .help = "with -benchmark: a method that would take longer runs on a "
-             "sample; default: 60",
-     .needs = "benchmark", .not_read = own_run},
-
-    {messages, "q", "", OJ_OPTION_FLAG, AT(quiet),
-     .help = "no progress, no notices, no summary; warnings and errors stay",
-     .alias = "quiet"},
-    {messages, "progress", "", OJ_OPTION_FLAG, AT(progress),
-     .help = "show progress; default: when the output is a terminal"},
-    {messages, "json_summary", "FILE", OJ_OPTION_TEXT, AT(json_summary),
-     .help = "write the summary for machines", .not_read = writes_rows},
-    {messages, "help", "", OJ_OPTION_FLAG, AT(help), .help = "show this text",
-     .alias = "h", .not_read = own_run},
 };
 
 _Static_assert(sizeof options / sizeof *options <= OJ_MAX_OPTIONS,

@@ -44,9 +44,9 @@ struct oj_option
     const char *group;     /**< heading in --help; never NULL */
     const char *name;      /**< without the dash; never NULL */
     const char *arguments; /**< "" for flags */
+    const char *help;      /**< never NULL */
     enum oj_option_kind kind;
-    size_t offset;    /**< of the value in struct oj_command */
-    const char *help; /**< never NULL */
+    size_t offset; /**< of the value in struct oj_command */
 
     const char *alias;
     const char *choices; /**< words that may follow, as "first|all"; of

@@ -1,7 +1,7 @@
 #include "oj_join_files.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/oj_select_words.h"
+#include "../base/oj_sql_words.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
