@@ -5,6 +5,8 @@
 
 #include "oj_command.h"
 
+struct oj_option;
+
 /** The value of -op; unknown names are OJ_ERR_ARG with all that are known. */
 OJ_MUST_USE oj_status oj_command_read_op(struct oj_command *command,
                                          const char *name,
@@ -27,7 +29,6 @@ OJ_MUST_USE oj_status oj_command_check(const struct oj_command *command,
 
 /** OJ_ERR_ARG when the option makes no sense for a join that is read as a
  *  dataset. */
-struct oj_option;
 OJ_MUST_USE oj_status oj_command_check_dataset(const struct oj_option *option,
                                                struct oj_error *err);
 
