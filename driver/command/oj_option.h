@@ -1,10 +1,9 @@
 /** The options of a join: one row each.
  *
- *  A row says what the option is called, what it takes, where its value goes in
- *  struct oj_command, which joins take it, what it needs and what a reader is
- *  told of it.  The parser, the checks, --help, the completion, the names of
- *  datasets and "gdal vector join" are made from the table; the man page is
- *  checked against it.
+ *  A row has the name of the option, what it takes, where its value goes in
+ *  struct oj_command, which joins take it, what it needs, and its help.  The
+ *  parser, the checks, --help, the completion, the names of datasets and "gdal
+ *  vector join" are made from the table; the man page is checked against it.
  */
 #ifndef OJ_OPTION_H
 #define OJ_OPTION_H
