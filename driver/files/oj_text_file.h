@@ -7,10 +7,6 @@
 
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** OJ_ERR_IO, as the writing would end, when it is plain before long work that
  *  path cannot be written: no such folder, no leave, a folder itself. */
 OJ_MUST_USE oj_status oj_text_file_check(const char *path, const char *option,
@@ -29,7 +25,4 @@ OJ_MUST_USE oj_status oj_text_file_write(const char *path, const char *option,
 /** Writes text as a string of JSON, with its quotes. */
 void oj_text_file_put_json(FILE *file, const char *text);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -16,10 +16,6 @@
 
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct oj_spec_file
 {
     char *command_line; /**< owned */
@@ -43,7 +39,4 @@ void oj_spec_file_print(FILE *file, const void *spec);
 /** Accepts zeroed memory. */
 void oj_spec_file_free(struct oj_spec_file *spec);
 
-#ifdef __cplusplus
-}
-#endif
 #endif
